@@ -1,0 +1,532 @@
+//! lanebloom beside its peers: the same number of keys, the same false-positive rate, the same keys, each through
+//! its fastest public call.
+//!
+//!     cargo bench --bench peers                       # everything, about 8 minutes
+//!     cargo bench --bench peers -- --sizes 512K,8M    # filters of these sizes (of ours, at 1%)
+//!     cargo bench --bench peers -- --record FILE      # the table into FILE too
+//!     cargo bench --bench peers -- --test             # a tiny size, to see that it runs
+//!
+//! How it measures: all contestants of a group hold the same keys. A round lets each of them do the same work once,
+//! in turn; the table shows the median of the rounds in ns per key, and the median of the per-round ratios to
+//! fastbloom of the same group, so that a machine whose speed drifts does not favour anyone. Lookups are half hits,
+//! half misses, shuffled, over keys that do not repeat within a round. Every answer is counted and checked.
+
+use clap::Parser;
+use fastbloom::AtomicBloomFilter;
+use lanebloom::ConcurrentBloom;
+use std::fmt::Write as _;
+use std::hash::BuildHasher;
+use std::path::PathBuf;
+use std::sync::{Barrier, RwLock};
+use std::thread;
+use std::time::Instant;
+
+#[derive(Parser)]
+struct Args {
+    /// Sizes of our filter: bytes with K, M or G.
+    #[arg(long, value_delimiter = ',', value_parser = parse_size, default_value = "512K,8M,64M,512M")]
+    sizes: Vec<usize>,
+    /// Rounds of which the median is taken.
+    #[arg(long, default_value_t = 9)]
+    rounds: usize,
+    /// The false-positive rate that every contestant is sized for.
+    #[arg(long, default_value_t = 0.01)]
+    rate: f64,
+    /// Keys of one round, at most.
+    #[arg(long, default_value_t = 1 << 22)]
+    keys: usize,
+    /// Also write the table to this file.
+    #[arg(long)]
+    record: Option<PathBuf>,
+    /// Run once with tiny sizes, to see that everything works.
+    #[arg(long)]
+    test: bool,
+    /// Passed by cargo.
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+fn parse_size(text: &str) -> Result<usize, String> {
+    let (number, unit) = text.split_at(
+        text.find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(text.len()),
+    );
+    let shift = match unit {
+        "" => 0,
+        "K" => 10,
+        "M" => 20,
+        "G" => 30,
+        _ => return Err(format!("{unit:?} is not K, M or G")),
+    };
+    number
+        .parse::<usize>()
+        .map(|number| number << shift)
+        .map_err(|error| error.to_string())
+}
+
+/// A contestant: filters that take slices of `u64`, either hashes or keys.
+trait Peer: Send + Sync {
+    fn name(&self) -> &'static str;
+    /// Inserts all; how many were new.
+    fn insert(&self, keys: &[u64]) -> usize;
+    /// How many are found.
+    fn contains(&self, keys: &[u64]) -> usize;
+    fn clear(&mut self);
+    fn bytes(&self) -> usize;
+    /// Whether it can be filled by several threads.
+    fn concurrent(&self) -> bool {
+        true
+    }
+}
+
+fn count(keys: &[u64], test: impl Fn(u64) -> bool) -> usize {
+    keys.iter().filter(|&&key| test(key)).count()
+}
+
+struct Ours {
+    filter: ConcurrentBloom,
+    hashed: bool,
+    batch: bool,
+}
+
+impl Peer for Ours {
+    fn name(&self) -> &'static str {
+        if self.batch {
+            "lanebloom, batch"
+        } else {
+            "lanebloom"
+        }
+    }
+    fn insert(&self, keys: &[u64]) -> usize {
+        match (self.hashed, self.batch) {
+            (true, false) => count(keys, |hash| self.filter.insert_hash(hash)),
+            (false, false) => count(keys, |key| self.filter.insert(&key)),
+            (true, true) => keys
+                .chunks(BATCH)
+                .map(|hashes| self.filter.insert_hashes(hashes))
+                .sum(),
+            (false, true) => keys
+                .chunks(BATCH)
+                .map(|keys| self.filter.insert_batch(keys))
+                .sum(),
+        }
+    }
+    fn contains(&self, keys: &[u64]) -> usize {
+        match (self.hashed, self.batch) {
+            (true, false) => count(keys, |hash| self.filter.contains_hash(hash)),
+            (false, false) => count(keys, |key| self.filter.contains(&key)),
+            (hashed, true) => {
+                let mut found = [false; BATCH];
+                let batch = |keys: &[u64]| {
+                    let found = &mut found[..keys.len()];
+                    if hashed {
+                        self.filter.contains_hashes(keys, found);
+                    } else {
+                        self.filter.contains_batch(keys, found);
+                    }
+                    found.iter().filter(|&&found| found).count()
+                };
+                keys.chunks(BATCH).map(batch).sum()
+            }
+        }
+    }
+    fn clear(&mut self) {
+        self.filter.clear();
+    }
+    fn bytes(&self) -> usize {
+        self.filter.memory_bytes()
+    }
+}
+
+/// Keys per batch call.
+const BATCH: usize = 1024;
+
+struct Fast<S> {
+    filter: AtomicBloomFilter<S>,
+    hashed: bool,
+    name: &'static str,
+}
+
+impl<S: BuildHasher + Send + Sync> Peer for Fast<S> {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+    fn insert(&self, keys: &[u64]) -> usize {
+        // fastbloom answers whether the key was there before.
+        if self.hashed {
+            count(keys, |hash| !self.filter.insert_hash(hash))
+        } else {
+            count(keys, |key| !self.filter.insert(&key))
+        }
+    }
+    fn contains(&self, keys: &[u64]) -> usize {
+        if self.hashed {
+            count(keys, |hash| self.filter.contains_hash(hash))
+        } else {
+            count(keys, |key| self.filter.contains(&key))
+        }
+    }
+    fn clear(&mut self) {
+        self.filter.clear();
+    }
+    fn bytes(&self) -> usize {
+        self.filter.num_bits() / 8
+    }
+}
+
+/// Not atomic: one thread inserts, any number look up afterwards.
+struct Sbbf(RwLock<sbbf_rs_safe::Filter>);
+
+impl Peer for Sbbf {
+    fn name(&self) -> &'static str {
+        "sbbf-rs-safe (one writer)"
+    }
+    fn insert(&self, keys: &[u64]) -> usize {
+        let mut filter = self.0.write().unwrap();
+        keys.iter()
+            .filter(|&&hash| !filter.insert_hash(hash))
+            .count()
+    }
+    fn contains(&self, keys: &[u64]) -> usize {
+        let filter = self.0.read().unwrap();
+        count(keys, |hash| filter.contains_hash(hash))
+    }
+    fn clear(&mut self) {
+        self.0.get_mut().unwrap().reset();
+    }
+    fn bytes(&self) -> usize {
+        self.0.read().unwrap().as_bytes().len()
+    }
+    fn concurrent(&self) -> bool {
+        false
+    }
+}
+
+/// A lock around the whole, taken for every key: what a service does with a filter that is not concurrent.
+struct Locked(RwLock<bloomfilter::Bloom<u64>>);
+
+impl Peer for Locked {
+    fn name(&self) -> &'static str {
+        "RwLock<bloomfilter>"
+    }
+    fn insert(&self, keys: &[u64]) -> usize {
+        count(keys, |key| !self.0.write().unwrap().check_and_set(&key))
+    }
+    fn contains(&self, keys: &[u64]) -> usize {
+        count(keys, |key| self.0.read().unwrap().check(&key))
+    }
+    fn clear(&mut self) {
+        self.0.get_mut().unwrap().clear();
+    }
+    fn bytes(&self) -> usize {
+        self.0.read().unwrap().as_slice().len()
+    }
+}
+
+/// The i-th of a sequence of distinct, random-looking numbers (SplitMix64's output function).
+fn number(i: u64) -> u64 {
+    let mut z = i.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// Where the numbers that are never inserted begin.
+const STRANGERS: u64 = 1 << 48;
+
+/// Runs `work` on equal parts of `keys` in `threads` threads; ns per key from the first start to the last end, and
+/// the sum of the results.
+fn timed(threads: usize, keys: &[u64], work: impl Fn(&[u64]) -> usize + Sync) -> (f64, usize) {
+    if threads == 1 {
+        let start = Instant::now();
+        let sum = work(keys);
+        return (start.elapsed().as_nanos() as f64 / keys.len() as f64, sum);
+    }
+    let barrier = Barrier::new(threads);
+    let spans: Vec<_> = thread::scope(|scope| {
+        let part = |keys| {
+            let (barrier, work) = (&barrier, &work);
+            scope.spawn(move || {
+                barrier.wait();
+                let start = Instant::now();
+                let sum = work(keys);
+                (start, Instant::now(), sum)
+            })
+        };
+        let threads: Vec<_> = keys
+            .chunks(keys.len().div_ceil(threads))
+            .map(part)
+            .collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .collect()
+    });
+    let start = spans.iter().map(|span| span.0).min().unwrap();
+    let end = spans.iter().map(|span| span.1).max().unwrap();
+    (
+        (end - start).as_nanos() as f64 / keys.len() as f64,
+        spans.iter().map(|span| span.2).sum(),
+    )
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// ns per key and ratio to fastbloom of one operation, by contestant; `None` where it cannot do it.
+type Column = Vec<Option<(f64, f64)>>;
+
+/// One group: contestants that take the same kind of input.
+struct Group {
+    peers: Vec<Box<dyn Peer>>,
+    /// The position of the fastbloom that the others are compared with.
+    reference: usize,
+}
+
+impl Group {
+    fn new(hashed: bool, bytes: usize, rate: f64) -> (Self, usize) {
+        let ours = |batch| {
+            let filter = ConcurrentBloom::builder()
+                .memory_budget(bytes)
+                .false_positive_rate(rate)
+                .build()
+                .unwrap();
+            (
+                filter.expected_keys(),
+                Box::new(Ours {
+                    filter,
+                    hashed,
+                    batch,
+                }) as Box<dyn Peer>,
+            )
+        };
+        let (n, single) = ours(false);
+        let fast = AtomicBloomFilter::with_false_pos(rate)
+            .seed(&1)
+            .expected_items(n);
+        let name = if hashed {
+            "fastbloom"
+        } else {
+            "fastbloom (SipHash)"
+        };
+        let mut peers = vec![
+            single,
+            ours(true).1,
+            Box::new(Fast {
+                filter: fast,
+                hashed,
+                name,
+            }),
+        ];
+        if hashed {
+            // It takes whole bits per key; 11 is the least that reaches 1%.
+            let bits_per_key = if rate < 0.01 { 17 } else { 11 };
+            peers.push(Box::new(Sbbf(RwLock::new(sbbf_rs_safe::Filter::new(
+                bits_per_key,
+                n,
+            )))));
+        } else {
+            let foldhash = foldhash::fast::FixedState::with_seed(1);
+            let filter = AtomicBloomFilter::with_false_pos(rate)
+                .hasher(foldhash)
+                .expected_items(n);
+            peers.push(Box::new(Fast {
+                filter,
+                hashed,
+                name: "fastbloom (foldhash)",
+            }));
+            let filter = bloomfilter::Bloom::new_for_fp_rate_with_seed(n, rate, &[1; 32]).unwrap();
+            peers.push(Box::new(Locked(RwLock::new(filter))));
+        }
+        (
+            Self {
+                peers,
+                reference: 2,
+            },
+            n,
+        )
+    }
+
+    /// Interleaved rounds of one operation.
+    fn rounds(
+        &mut self,
+        rounds: usize,
+        mut work: impl FnMut(&mut dyn Peer) -> Option<f64>,
+    ) -> Column {
+        let mut times = vec![Vec::new(); self.peers.len()];
+        for _ in 0..rounds {
+            for (peer, times) in self.peers.iter_mut().zip(&mut times) {
+                times.push(work(&mut **peer));
+            }
+        }
+        let reference = &times[self.reference];
+        let summary = |times: &Vec<Option<f64>>| {
+            let own: Option<Vec<f64>> = times.iter().copied().collect();
+            let ratios = times
+                .iter()
+                .zip(reference)
+                .map(|(own, reference)| Some(reference.as_ref()? / own.as_ref()?));
+            Some((median(own?), median(ratios.collect::<Option<_>>()?)))
+        };
+        times.iter().map(summary).collect()
+    }
+
+    /// Inserts the first `n` numbers into every contestant, each by a thread of its own.
+    fn fill(&mut self, n: usize) {
+        thread::scope(|scope| {
+            for peer in &mut self.peers {
+                scope.spawn(move || {
+                    peer.clear();
+                    let mut keys = Vec::with_capacity(1 << 16);
+                    for start in (0..n as u64).step_by(1 << 16) {
+                        keys.clear();
+                        keys.extend((start..(n as u64).min(start + (1 << 16))).map(number));
+                        peer.insert(&keys);
+                    }
+                });
+            }
+        });
+    }
+}
+
+fn main() {
+    let mut args = Args::parse();
+    if args.test {
+        (args.sizes, args.rounds, args.keys) = (vec![16 << 10], 1, 4096);
+    }
+    let mut report = String::new();
+    for &bytes in &args.sizes {
+        for hashed in [true, false] {
+            let table = one_group(&args, bytes, hashed);
+            print!("{table}");
+            report.push_str(&table);
+        }
+    }
+    if let Some(path) = &args.record {
+        std::fs::write(path, report)
+            .unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
+    }
+}
+
+fn one_group(args: &Args, bytes: usize, hashed: bool) -> String {
+    let (mut group, n) = Group::new(hashed, bytes, args.rate);
+    let fresh: Vec<u64> = (0..n.min(args.keys) as u64).map(number).collect();
+    // Members from the whole range, each at most once, and as many strangers; in an order without pattern.
+    let half = n.min(args.keys / 2);
+    let mut lookups: Vec<u64> = (0..half).map(|i| number((i * (n / half)) as u64)).collect();
+    let present = lookups.clone();
+    let strangers: Vec<u64> = (0..half as u64).map(|i| number(STRANGERS + i)).collect();
+    lookups.extend(&strangers);
+    for i in (1..lookups.len()).rev() {
+        lookups.swap(i, (number(i as u64 + (1 << 60)) % (i as u64 + 1)) as usize);
+    }
+
+    let mut columns = Vec::new();
+    for threads in [1, 2] {
+        columns.push((
+            format!("insert fresh, {threads}T"),
+            group.rounds(args.rounds, |peer| {
+                peer.clear();
+                (threads == 1 || peer.concurrent()).then(|| {
+                    let (time, new) = timed(threads, &fresh, |keys| peer.insert(keys));
+                    assert!(
+                        new * 100 > fresh.len() * 98,
+                        "{}: only {new} of {} were new",
+                        peer.name(),
+                        fresh.len()
+                    );
+                    time
+                })
+            }),
+        ));
+    }
+    group.fill(n);
+    for threads in [1, 2] {
+        columns.push((
+            format!("insert present, {threads}T"),
+            group.rounds(args.rounds, |peer| {
+                (threads == 1 || peer.concurrent()).then(|| {
+                    let (time, new) = timed(threads, &present, |keys| peer.insert(keys));
+                    assert_eq!(
+                        new,
+                        0,
+                        "{}: keys that were present came out as new",
+                        peer.name()
+                    );
+                    time
+                })
+            }),
+        ));
+    }
+    let rates: Vec<f64> = group
+        .peers
+        .iter()
+        .map(|peer| peer.contains(&strangers) as f64 / half as f64)
+        .collect();
+    for threads in [1, 2] {
+        columns.push((
+            format!("contains, {threads}T"),
+            group.rounds(args.rounds, |peer| {
+                let (time, found) = timed(threads, &lookups, |keys| peer.contains(keys));
+                let wrong = found
+                    .checked_sub(half)
+                    .expect("a key that was inserted was not found");
+                assert!(
+                    wrong <= half / 4,
+                    "{}: {wrong} of {half} false positives",
+                    peer.name()
+                );
+                Some(time)
+            }),
+        ));
+    }
+
+    let mut table = String::new();
+    let what = if hashed {
+        "pre-hashed u64"
+    } else {
+        "u64 keys, each with the hasher named or its default"
+    };
+    writeln!(
+        table,
+        "\n## {} KiB, {n} keys at {}, {what}\n",
+        bytes >> 10,
+        args.rate
+    )
+    .unwrap();
+    writeln!(
+        table,
+        "ns per key (times faster than fastbloom in the same rounds)\n"
+    )
+    .unwrap();
+    write!(table, "| {:27} | {:>7} | {:>8}", "", "rate", "bits/key").unwrap();
+    columns
+        .iter()
+        .for_each(|(name, _)| write!(table, " | {name:>18}").unwrap());
+    write!(
+        table,
+        " |\n|---|--:|--:{} |\n",
+        "|--:".repeat(columns.len())
+    )
+    .unwrap();
+    for (i, peer) in group.peers.iter().enumerate() {
+        let bits_per_key = peer.bytes() as f64 * 8.0 / n as f64;
+        write!(
+            table,
+            "| {:27} | {:>6.3}% | {bits_per_key:>8.2}",
+            peer.name(),
+            rates[i] * 100.0
+        )
+        .unwrap();
+        for (_, column) in &columns {
+            let cell = column[i].map_or("".into(), |(time, ratio)| {
+                format!("{time:.2} ({ratio:.2}x)")
+            });
+            write!(table, " | {cell:>18}").unwrap();
+        }
+        table.push_str(" |\n");
+    }
+    table
+}

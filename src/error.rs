@@ -1,0 +1,156 @@
+//! What can go wrong: opaque types whose messages name the value and the limit.
+
+use core::error::Error;
+use core::fmt;
+
+/// Why a filter could not be built.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::ConcurrentBloom;
+///
+/// let error = ConcurrentBloom::builder().expected_keys(10).false_positive_rate(1.5).build().unwrap_err();
+/// assert_eq!(error.to_string(), "false-positive rate 1.5 is not between 0 and 1, both excluded");
+/// assert!(!error.is_out_of_memory());
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct BuildError(pub(crate) BuildErrorKind);
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum BuildErrorKind {
+    NothingToSizeFor,
+    Rate(f64),
+    WordsPerKey(usize),
+    Budget { bytes: usize },
+    Unreachable { rate: f64, words: Option<usize> },
+    OverBudget { needed: usize, budget: usize },
+    TooLarge { keys: usize, rate: f64 },
+    OutOfMemory { bytes: usize },
+}
+
+impl BuildError {
+    /// Whether the allocator refused the memory, so that a smaller filter may succeed.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// // More than any address space of today holds.
+    /// let error = ConcurrentBloom::builder().memory_budget(1 << 58).build().unwrap_err();
+    /// assert!(error.is_out_of_memory());
+    /// ```
+    #[must_use]
+    pub fn is_out_of_memory(&self) -> bool {
+        matches!(self.0, BuildErrorKind::OutOfMemory { .. })
+    }
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use crate::sizing::{LINE_BYTES, MAX_BITS_PER_KEY};
+        match self.0 {
+            BuildErrorKind::NothingToSizeFor => {
+                f.write_str("neither expected keys nor a memory budget was given; the filter's size follows from one of them")
+            }
+            BuildErrorKind::Rate(rate) => {
+                write!(f, "false-positive rate {rate} is not between 0 and 1, both excluded")
+            }
+            BuildErrorKind::WordsPerKey(words) => write!(f, "{words} words per key is not 1, 2, 4 or 8"),
+            BuildErrorKind::Budget { bytes } => {
+                write!(f, "a memory budget of {bytes} bytes does not hold one line of {LINE_BYTES} bytes")
+            }
+            BuildErrorKind::Unreachable { rate, words } => {
+                write!(f, "a false-positive rate of {rate:e}")?;
+                if let Some(words) = words {
+                    write!(f, " with {words} words per key")?;
+                }
+                write!(f, " takes more than the limit of {MAX_BITS_PER_KEY} bits per key")
+            }
+            BuildErrorKind::OverBudget { needed, budget } => {
+                write!(f, "the expected keys at this rate need {needed} bytes, more than the memory budget of {budget} bytes")
+            }
+            BuildErrorKind::TooLarge { keys, rate } => {
+                write!(
+                    f,
+                    "a filter for {keys} keys at a rate of {rate:e} is beyond addressable memory ({} bytes)",
+                    isize::MAX
+                )
+            }
+            BuildErrorKind::OutOfMemory { bytes } => write!(f, "the allocation of {bytes} bytes failed"),
+        }
+    }
+}
+
+impl Error for BuildError {}
+
+/// Why two filters cannot be united: their bits do not mean the same.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::ConcurrentBloom;
+///
+/// let a = ConcurrentBloom::builder().expected_keys(1000).build()?;
+/// let b = ConcurrentBloom::builder().expected_keys(2000).build()?;
+/// let error = a.union_from(&b).unwrap_err();
+/// assert!(error.to_string().starts_with("the other filter's layout differs:"));
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IncompatibleError(pub(crate) IncompatibleErrorKind);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum IncompatibleErrorKind {
+    Layout {
+        ours: crate::sizing::Layout,
+        theirs: crate::sizing::Layout,
+    },
+    Hasher,
+}
+
+impl fmt::Display for IncompatibleError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            IncompatibleErrorKind::Layout { ours, theirs } => {
+                write!(
+                    f,
+                    "the other filter's layout differs: {theirs} there, {ours} here"
+                )
+            }
+            IncompatibleErrorKind::Hasher => {
+                f.write_str("the other filter's hasher differs: another algorithm, seed or key")
+            }
+        }
+    }
+}
+
+impl Error for IncompatibleError {}
+
+/// Why a rebuild could not begin: another one of the same guard is under way.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::{CacheGuard, ConcurrentBloom};
+///
+/// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+/// let guard = CacheGuard::new(filter.clone());
+/// let first = guard.rebuild(filter.clone()).unwrap();
+/// assert!(guard.rebuild(filter.clone()).is_err());
+/// drop(first);
+/// assert!(guard.rebuild(filter).is_ok());
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+#[cfg(feature = "guard")]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RebuildInProgress(pub(crate) ());
+
+#[cfg(feature = "guard")]
+impl fmt::Display for RebuildInProgress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a rebuild of this guard is in progress; commit or drop it first")
+    }
+}
+
+#[cfg(feature = "guard")]
+impl Error for RebuildInProgress {}

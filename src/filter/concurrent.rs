@@ -1,0 +1,816 @@
+//! `ConcurrentBloom`: keys in, answers out. Hashes by its [`KeyHasher`], hands the hashes to the kernels of its shape,
+//! and orders memory where an answer rests on what another thread did.
+
+use crate::batch::{Kernels, WINDOW};
+use crate::bits::{self, Bits};
+use crate::error::{BuildError, IncompatibleError, IncompatibleErrorKind};
+use crate::funnel::Funnel;
+use crate::hash::{KeyHasher, Murmur3};
+use crate::sizing::{LINE_BITS, LINE_BYTES, Layout, Request};
+use core::fmt;
+
+/// A lock-free Bloom filter in cache-line blocks, for many threads to fill and ask at once.
+///
+/// Keys are any [`Funnel`] type; they are hashed by `S`, [`Murmur3`] unless chosen otherwise. All operations but
+/// [`clear`](Self::clear) take `&self`: share it as `Arc<ConcurrentBloom>`. What threads may rely on is in the
+/// [Consistency](crate#consistency) chapter.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::ConcurrentBloom;
+/// use std::sync::Arc;
+/// use std::thread;
+///
+/// let seen = Arc::new(ConcurrentBloom::builder().expected_keys(100_000).build()?);
+/// let workers: Vec<_> = (0..4u32)
+///     .map(|worker| {
+///         let seen = Arc::clone(&seen);
+///         thread::spawn(move || (0..1000u32).filter(|i| seen.insert(&(worker, *i))).count())
+///     })
+///     .collect();
+/// let new: usize = workers.into_iter().map(|worker| worker.join().unwrap()).sum();
+/// assert!(new > 3990); // 4000 but for false positives
+/// assert!((0..1000u32).all(|i| seen.contains(&(3u32, i))));
+/// assert!(!seen.contains(&(4u32, 0u32)));
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+pub struct ConcurrentBloom<S = Murmur3> {
+    bits: Bits,
+    kernels: &'static Kernels,
+    hasher: S,
+    layout: Layout,
+    expected_keys: usize,
+}
+
+/// Sizes a [`ConcurrentBloom`]; made by [`ConcurrentBloom::builder`].
+///
+/// Give the expected keys, or a memory budget, or both:
+///
+/// | given | size | rate |
+/// |---|---|---|
+/// | keys, perhaps rate | what they need | as asked, 1% by default |
+/// | budget, perhaps rate | the budget | as asked, 1% by default; [`expected_keys`](ConcurrentBloom::expected_keys) says how many keys that is |
+/// | keys and budget | the budget | the best that fits: [`false_positive_rate_at`](ConcurrentBloom::false_positive_rate_at) says which |
+/// | keys, rate and budget | what keys and rate need | as asked, or an error where that is more than the budget |
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::ConcurrentBloom;
+///
+/// let filter = ConcurrentBloom::builder().expected_keys(1_000_000).false_positive_rate(1e-3).build()?;
+/// assert!((15.8..15.9).contains(&filter.bits_per_key()));
+///
+/// let filter = ConcurrentBloom::builder().memory_budget(1 << 20).build()?;
+/// assert_eq!(filter.memory_bytes(), 1 << 20);
+/// assert!((800_000..820_000).contains(&filter.expected_keys()));
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a builder does nothing until `build`"]
+pub struct Builder<S = Murmur3> {
+    request: Request,
+    hasher: S,
+}
+
+impl ConcurrentBloom {
+    /// A builder with [`Murmur3`], seed 0.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// assert_eq!(filter.expected_keys(), 1000);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn builder() -> Builder {
+        Builder {
+            request: Request::default(),
+            hasher: Murmur3::default(),
+        }
+    }
+}
+
+impl Builder {
+    /// Seeds [`Murmur3`]; 0 by default. A seed does not protect against hostile keys, see [`crate::hash`].
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).seed(1).build()?;
+    /// assert_eq!(filter.hash("hello"), 0xa78d_dff5_adae_8d10);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn seed(mut self, seed: u32) -> Self {
+        self.hasher = Murmur3::with_seed(seed);
+        self
+    }
+}
+
+impl<S: KeyHasher> Builder<S> {
+    /// The number of distinct keys at which the false-positive rate is to hold. 0 means 1.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(50_000).build()?;
+    /// assert!((0..50_000u32).filter(|key| filter.insert(key)).count() > 49_500);
+    /// assert!(filter.current_false_positive_rate() < 0.011);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn expected_keys(mut self, keys: usize) -> Self {
+        self.request.keys = Some(keys);
+        self
+    }
+
+    /// The chance that a key which was never inserted is taken for one that was, once the expected keys
+    /// are in: between 0 and 1, both excluded. 0.01 by default.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).false_positive_rate(1e-6).build()?;
+    /// assert!(filter.false_positive_rate_at(1000) <= 1e-6);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn false_positive_rate(mut self, rate: f64) -> Self {
+        self.request.rate = Some(rate);
+        self
+    }
+
+    /// The most memory that the bits may take, in bytes: at least one line of 64.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::builder().memory_budget(10_000).expected_keys(5000).build()?;
+    /// assert_eq!(filter.memory_bytes(), 9984); // whole lines
+    /// assert!(filter.false_positive_rate_at(5000) < 1e-3);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn memory_budget(mut self, bytes: usize) -> Self {
+        self.request.budget = Some(bytes);
+        self
+    }
+
+    /// How many 64-bit words of its line a key touches: 1, 2, 4 or 8.
+    ///
+    /// Each word is one atomic operation of a fresh insert. Left open, the fewest are taken whose memory is within
+    /// 6% of the least: 1 at 10%, 2 at 1%, 4 from 0.1% to 1e-6. With 1, an insert is a claim: of racing inserters
+    /// of a new key exactly one gets `true`.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let claims = ConcurrentBloom::builder().expected_keys(1000).words_per_key(1).build()?;
+    /// assert_eq!(claims.words_per_key(), 1);
+    ///
+    /// let wrong = ConcurrentBloom::builder().expected_keys(1000).words_per_key(3).build();
+    /// assert_eq!(wrong.unwrap_err().to_string(), "3 words per key is not 1, 2, 4 or 8");
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn words_per_key(mut self, words: usize) -> Self {
+        self.request.words = Some(words);
+        self
+    }
+
+    /// Another hasher: [`SipHash13`](crate::SipHash13) or any `BuildHasher`. [`crate::hash`] says when to take which.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    /// use std::hash::RandomState;
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).hasher(RandomState::new()).build()?;
+    /// filter.insert("a");
+    /// assert!(filter.contains("a") && !filter.contains("b"));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn hasher<T: KeyHasher>(self, hasher: T) -> Builder<T> {
+        Builder {
+            request: self.request,
+            hasher,
+        }
+    }
+
+    /// Solves for the layout and allocates it.
+    ///
+    /// # Errors
+    ///
+    /// Where neither keys nor budget were given, the rate is not between 0 and 1, the words per key are not 1,
+    /// 2, 4 or 8, the rate would take more than 128 bits per key, the budget is below one line or below
+    /// what keys and rate need, the size is beyond addressable memory, or the allocation fails.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// assert_eq!(filter.memory_bytes(), 1344);
+    ///
+    /// let error = ConcurrentBloom::builder().build().unwrap_err();
+    /// assert!(error.to_string().starts_with("neither expected keys nor a memory budget was given"));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn build(self) -> Result<ConcurrentBloom<S>, BuildError> {
+        let (layout, expected_keys) = self.request.solve()?;
+        let kernels = Kernels::of(layout.shape);
+        Ok(ConcurrentBloom {
+            bits: Bits::new(layout.blocks)?,
+            kernels,
+            hasher: self.hasher,
+            layout,
+            expected_keys,
+        })
+    }
+}
+
+/// Single operations.
+impl<S: KeyHasher> ConcurrentBloom<S> {
+    /// Inserts `key`; returns whether this call changed the filter.
+    ///
+    /// `true` means that the key was not in the filter before. `false` means that it was, or that it was taken
+    /// for one that was: a false positive. Where several threads race to insert a key that the filter does not
+    /// hold, **at least** one of them gets `true`, and with more than one [word per key](Self::words_per_key) several
+    /// may: do not take it for a claim there. With one word per key exactly one gets it. (Bits that
+    /// other keys set in the same moment can turn the key into a false positive for all of them.)
+    ///
+    /// # Memory ordering
+    ///
+    /// Setting a bit is a `Release`, and `false` ends in an `Acquire`: then everything that the threads which set
+    /// these bits had done before is visible. A key that was already there costs loads only, and nothing is
+    /// written to its line.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// assert!(filter.insert("a"));
+    /// assert!(!filter.insert("a"));
+    /// assert!(filter.contains("a"));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[inline]
+    pub fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+        self.insert_hash(self.hash(key))
+    }
+
+    /// Whether `key` may be in the filter: `false` is certain, `true` may be a false positive.
+    ///
+    /// Never `false` for a key whose insertion happened before.
+    ///
+    /// # Memory ordering
+    ///
+    /// `true` ends in an `Acquire`: everything that the threads which set these bits had done before is visible.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// filter.insert(&17u64);
+    /// assert!(filter.contains(&17u64));
+    /// assert!(!filter.contains(&18u64));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+        self.contains_hash(self.hash(key))
+    }
+
+    /// The hash by which this filter knows `key`.
+    ///
+    /// `insert(k)` is `insert_hash(hash(k))`: a caller may hash ahead, keep hashes, or send them.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// filter.insert("a");
+    /// assert!(filter.contains_hash(filter.hash("a")));
+    /// assert_ne!(filter.hash("a"), filter.hash("b"));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn hash<K: Funnel + ?Sized>(&self, key: &K) -> u64 {
+        self.hasher.hash_key(key)
+    }
+
+    /// [`insert`](Self::insert) by hash. All 64 bits must be evenly distributed: those of a good hash function, not
+    /// an id as it is.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// assert!(filter.insert_hash(0x9e37_79b9_7f4a_7c15));
+    /// assert!(!filter.insert_hash(0x9e37_79b9_7f4a_7c15));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[inline]
+    pub fn insert_hash(&self, hash: u64) -> bool {
+        let changed = (self.kernels.insert)(&self.bits, hash);
+        bits::acquire_if(!changed);
+        changed
+    }
+
+    /// [`contains`](Self::contains) by hash.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// filter.insert_hash(0x9e37_79b9_7f4a_7c15);
+    /// assert!(filter.contains_hash(0x9e37_79b9_7f4a_7c15));
+    /// assert!(!filter.contains_hash(0x7f4a_7c15_9e37_79b9));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn contains_hash(&self, hash: u64) -> bool {
+        let found = (self.kernels.contains)(&self.bits, hash);
+        bits::acquire_if(found);
+        found
+    }
+}
+
+/// Batches: the same answers as the single calls in order, with the lines fetched ahead.
+impl<S: KeyHasher> ConcurrentBloom<S> {
+    /// Inserts every hash; returns how many of them changed the filter.
+    ///
+    /// Results are those of [`insert_hash`](Self::insert_hash) in order, duplicates within the batch included.
+    ///
+    /// # Memory ordering
+    ///
+    /// As of the single calls; there is one `Acquire` at the end, for all.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let hashes = ["a", "b", "a"].map(|key| filter.hash(key));
+    /// assert_eq!(filter.insert_hashes(&hashes), 2);
+    /// assert!(filter.contains("b"));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn insert_hashes(&self, hashes: &[u64]) -> usize {
+        let changed = (self.kernels.insert_hashes)(&self.bits, hashes);
+        bits::acquire();
+        changed
+    }
+
+    /// Writes for every hash whether it may be in the filter to the same place of `out`.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
+    ///
+    /// # Memory ordering
+    ///
+    /// As of the single calls; there is one `Acquire` at the end, for all.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// filter.insert("a");
+    /// let mut found = [false; 2];
+    /// filter.contains_hashes(&["a", "b"].map(|key| filter.hash(key)), &mut found);
+    /// assert_eq!(found, [true, false]);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn contains_hashes(&self, hashes: &[u64], out: &mut [bool]) {
+        assert_same_length(hashes.len(), out.len());
+        (self.kernels.contains_hashes)(&self.bits, hashes, out);
+        bits::acquire();
+    }
+
+    /// [`insert_hashes`](Self::insert_hashes) of the keys' hashes; returns how many changed the filter.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// assert_eq!(filter.insert_batch(&[1u64, 2, 1]), 2);
+    /// assert_eq!(filter.insert_batch(&["a", "b"]), 2);
+    /// assert!(filter.contains(&2u64) && filter.contains("b"));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn insert_batch<K: Funnel>(&self, keys: &[K]) -> usize {
+        self.hash_windows(keys, |_, hashes| self.insert_hashes(hashes))
+            .sum()
+    }
+
+    /// [`contains_hashes`](Self::contains_hashes) of the keys' hashes.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// filter.insert("a");
+    /// let mut found = [false; 2];
+    /// filter.contains_batch(&["a", "b"], &mut found);
+    /// assert_eq!(found, [true, false]);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn contains_batch<K: Funnel>(&self, keys: &[K], out: &mut [bool]) {
+        assert_same_length(keys.len(), out.len());
+        self.hash_windows(keys, |at, hashes| {
+            self.contains_hashes(hashes, &mut out[at..at + hashes.len()]);
+        })
+        .for_each(drop);
+    }
+
+    /// Hashes the keys a stretch at a time, on the stack, and calls `each` with where a stretch begins and its hashes.
+    fn hash_windows<K: Funnel, R>(
+        &self,
+        keys: &[K],
+        mut each: impl FnMut(usize, &[u64]) -> R,
+    ) -> impl Iterator<Item = R> {
+        keys.chunks(STRETCH).enumerate().map(move |(i, keys)| {
+            let mut hashes = [0; STRETCH];
+            for (hash, key) in hashes.iter_mut().zip(keys) {
+                *hash = self.hash(key);
+            }
+            each(i * STRETCH, &hashes[..keys.len()])
+        })
+    }
+}
+
+/// Keys hashed before their probes begin: several windows, so that the gap between two pipelines weighs little,
+/// and 2 KiB of stack.
+const STRETCH: usize = 8 * WINDOW;
+
+#[track_caller]
+fn assert_same_length(keys: usize, out: usize) {
+    assert!(
+        keys == out,
+        "{keys} keys and {out} places for their answers: the lengths must be the same"
+    );
+}
+
+/// The whole filter.
+impl<S: KeyHasher> ConcurrentBloom<S> {
+    /// Adds every key of `other` to this filter; returns whether that changed it. Both may be in use meanwhile.
+    ///
+    /// Everything that was inserted into `other` before is in this filter after; of what is inserted there
+    /// meanwhile, some may be.
+    ///
+    /// # Errors
+    ///
+    /// If layout or hasher (its algorithm, seed or key) differ; nothing is changed then.
+    ///
+    /// # Memory ordering
+    ///
+    /// `Acquire` on `other`'s bits and `Release` on these: who finds a key here sees what its inserter there had done
+    /// before. `false` ends in an `Acquire`, as of [`insert`](Self::insert).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let all = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let part = all.clone();
+    /// part.insert("a");
+    /// assert_eq!(all.union_from(&part), Ok(true));
+    /// assert_eq!(all.union_from(&part), Ok(false));
+    /// assert!(all.contains("a"));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
+        if self.layout != other.layout {
+            let kind = IncompatibleErrorKind::Layout {
+                ours: self.layout,
+                theirs: other.layout,
+            };
+            return Err(IncompatibleError(kind));
+        }
+        if self.hasher_print() != other.hasher_print() {
+            return Err(IncompatibleError(IncompatibleErrorKind::Hasher));
+        }
+        let changed = self.bits.or_from(&other.bits);
+        bits::acquire_if(!changed);
+        Ok(changed)
+    }
+
+    /// What tells hashers apart whatever their type, up to a chance of 2^-64: the hash of one fixed key.
+    fn hasher_print(&self) -> u64 {
+        self.hash("lanebloom hasher print")
+    }
+
+    /// Removes all keys. It takes `&mut self` because beside inserts nobody could say which of them survived.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let mut filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// filter.insert("a");
+    /// filter.clear();
+    /// assert!(!filter.contains("a"));
+    /// assert_eq!(filter.fill_ratio(), 0.0);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn clear(&mut self) {
+        self.bits.clear();
+    }
+
+    /// [`clone`](Clone::clone), with an error instead of an abort where the memory is not to be had.
+    ///
+    /// # Errors
+    ///
+    /// If the allocation fails.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// filter.insert("a");
+    /// assert!(filter.try_clone()? == filter);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn try_clone(&self) -> Result<Self, BuildError>
+    where
+        S: Clone,
+    {
+        let bits = self.bits.try_clone()?;
+        Ok(Self {
+            bits,
+            hasher: self.hasher.clone(),
+            ..*self
+        })
+    }
+}
+
+/// What the filter is, and how full. Figures from the bits read the whole filter: beside inserts, each word as it was at
+/// some moment meanwhile.
+impl<S> ConcurrentBloom<S> {
+    /// The number of keys that the filter was sized for.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// assert_eq!(ConcurrentBloom::builder().expected_keys(1000).build()?.expected_keys(), 1000);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn expected_keys(&self) -> usize {
+        self.expected_keys
+    }
+
+    /// Bits of memory per expected key.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(1_000_000).build()?;
+    /// assert!((10.2..10.3).contains(&filter.bits_per_key()));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn bits_per_key(&self) -> f64 {
+        self.layout.blocks as f64 * LINE_BITS as f64 / self.expected_keys as f64
+    }
+
+    /// The words of its line that a key touches: 1, 2, 4 or 8.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// assert_eq!(ConcurrentBloom::builder().expected_keys(1000).build()?.words_per_key(), 2);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn words_per_key(&self) -> usize {
+        self.layout.shape.words
+    }
+
+    /// The bits that a key throws in each of its words (two throws may hit the same bit).
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// assert_eq!(ConcurrentBloom::builder().expected_keys(1000).build()?.bits_per_word(), 3);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn bits_per_word(&self) -> usize {
+        self.layout.shape.bits
+    }
+
+    /// The number of blocks, each a line of 64 bytes.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// assert_eq!(ConcurrentBloom::builder().memory_budget(1 << 20).build()?.blocks(), 1 << 14);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn blocks(&self) -> usize {
+        self.layout.blocks
+    }
+
+    /// Bytes of memory that the bits take.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// assert_eq!(ConcurrentBloom::builder().memory_budget(1 << 20).build()?.memory_bytes(), 1 << 20);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.layout.blocks * LINE_BYTES
+    }
+
+    /// The fraction of the bits that are set. At the expected keys it is a little below one half.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::builder().memory_budget(64).words_per_key(1).build()?;
+    /// filter.insert("a");
+    /// assert_eq!(filter.fill_ratio(), filter.bits_per_word() as f64 / 512.0);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn fill_ratio(&self) -> f64 {
+        self.ones() as f64 / (self.layout.blocks * LINE_BITS) as f64
+    }
+
+    /// An estimate of the number of distinct keys inserted, from the fraction of the bits that are set.
+    ///
+    /// Its relative standard error is at most `1 / sqrt(n)` for `n` keys up to the expected ones (3% at 1000,
+    /// 0.1% at a million); an empty filter is 0. Far beyond, where few bits are left unset, it grows, and a full
+    /// filter answers the least number that would have filled it.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(100_000).build()?;
+    /// assert_eq!(filter.estimated_len(), 0);
+    /// for key in 0..50_000u32 {
+    ///     filter.insert(&key);
+    /// }
+    /// assert!(filter.estimated_len().abs_diff(50_000) < 1000);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn estimated_len(&self) -> usize {
+        self.layout.keys_for(self.ones())
+    }
+
+    /// The false-positive rate to expect once `keys` distinct keys are in, from the model that the filter was sized by.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(100_000).build()?;
+    /// assert!(filter.false_positive_rate_at(100_000) <= 0.01);
+    /// assert!(filter.false_positive_rate_at(200_000) > 0.05);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn false_positive_rate_at(&self, keys: usize) -> f64 {
+        self.layout.rate_at(keys)
+    }
+
+    /// The false-positive rate of the filter as it is: the exact chance, given its bits, that a random hash is
+    /// taken for present.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(100_000).build()?;
+    /// assert_eq!(filter.current_false_positive_rate(), 0.0);
+    /// for key in 0..100_000u32 {
+    ///     filter.insert(&key);
+    /// }
+    /// assert!((0.0095..0.0105).contains(&filter.current_false_positive_rate()));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn current_false_positive_rate(&self) -> f64 {
+        let sum: f64 = self
+            .bits
+            .words()
+            .map(|words| self.layout.rate_of_line(words))
+            .sum();
+        bits::acquire();
+        sum / self.layout.blocks as f64
+    }
+
+    /// The hasher.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).seed(7).build()?;
+    /// assert_eq!(filter.hasher().seed(), 7);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn hasher(&self) -> &S {
+        &self.hasher
+    }
+
+    fn ones(&self) -> u64 {
+        let count = |words: [u64; 8]| {
+            words
+                .iter()
+                .map(|word| u64::from(word.count_ones()))
+                .sum::<u64>()
+        };
+        let ones = self.bits.words().map(count).sum();
+        bits::acquire();
+        ones
+    }
+}
+
+/// A copy that holds at least every key whose insertion happened before. Aborts where the memory is not to be had;
+/// [`try_clone`](ConcurrentBloom::try_clone) does not.
+impl<S: KeyHasher + Clone> Clone for ConcurrentBloom<S> {
+    fn clone(&self) -> Self {
+        self.try_clone().unwrap_or_else(|_| {
+            let layout = core::alloc::Layout::array::<[u64; 8]>(self.layout.blocks);
+            alloc::alloc::handle_alloc_error(layout.expect("a filter of this size exists"))
+        })
+    }
+}
+
+/// Same layout, same hasher and same bits. Beside inserts, each word is compared as it was at some moment meanwhile.
+impl<S: KeyHasher> PartialEq for ConcurrentBloom<S> {
+    fn eq(&self, other: &Self) -> bool {
+        let same = self.layout == other.layout
+            && self.hasher_print() == other.hasher_print()
+            && self.bits.words().eq(other.bits.words());
+        bits::acquire();
+        same
+    }
+}
+
+/// A summary; it reads the whole filter for the fill.
+impl<S: fmt::Debug> fmt::Debug for ConcurrentBloom<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ConcurrentBloom")
+            .field("expected_keys", &self.expected_keys)
+            .field("memory_bytes", &self.memory_bytes())
+            .field("words_per_key", &self.words_per_key())
+            .field("bits_per_word", &self.bits_per_word())
+            .field("hasher", &self.hasher)
+            .field("fill_ratio", &self.fill_ratio())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Inserts the keys in batches. For `&ConcurrentBloom` too, so that a shared filter can be extended.
+///
+/// ```
+/// use lanebloom::ConcurrentBloom;
+///
+/// let mut filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+/// filter.extend(["a", "b"]);
+/// (&filter).extend(0..10u32);
+/// assert!(filter.contains("b") && filter.contains(&9u32) && !filter.contains(&10u32));
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+impl<K: Funnel, S: KeyHasher> Extend<K> for ConcurrentBloom<S> {
+    fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
+        (&*self).extend(keys);
+    }
+}
+
+impl<K: Funnel, S: KeyHasher> Extend<K> for &ConcurrentBloom<S> {
+    fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
+        let mut hashes = [0; STRETCH];
+        let mut len = 0;
+        for key in keys {
+            hashes[len] = self.hash(&key);
+            len += 1;
+            if len == STRETCH {
+                self.insert_hashes(&hashes);
+                len = 0;
+            }
+        }
+        self.insert_hashes(&hashes[..len]);
+    }
+}

@@ -1,0 +1,3 @@
+//! The filter types, one file each.
+
+pub(crate) mod concurrent;

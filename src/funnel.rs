@@ -1,0 +1,324 @@
+//! A key to its bytes: [`Funnel`] writes a key's canonical bytes into a [`Sink`]; the hashers of `hash.rs` are
+//! the sinks. Both words are Guava's.
+//!
+//! The bytes of the common types are those of Guava's own funnels, so that programs in other languages can
+//! compute the same hash:
+//!
+//! | Rust | bytes | Guava |
+//! |---|---|---|
+//! | `i32`, `u32` | 4, little-endian | `integerFunnel()` |
+//! | `i64`, `u64`, `isize`, `usize` | 8, little-endian | `longFunnel()` |
+//! | other integers | their width, little-endian | |
+//! | `bool` | 1: 0 or 1 | |
+//! | `char` | 4, little-endian code point | |
+//! | `str`, `String` | UTF-8, no length prefix | `stringFunnel(UTF_8)` |
+//! | `[u8]`, `Vec<u8>`, `[u8; N]` | as they are, no length prefix | `byteArrayFunnel()` |
+//! | `Option<T>` | 1: 0 for `None`, 1 for `Some`, then the value | |
+//! | tuples, `[T]`, `Vec<T>`, `[T; N]` | the parts, one after another | |
+//! | references, `Box`, `Rc`, `Arc`, `Cow` | those of the value | |
+//!
+//! # Concatenation has no separators
+//!
+//! Parts are simply written one after another, so `("ab", "c")` and `("a", "bc")` are the same key, and so are
+//! `["ab"]` and `["a", "b"]`. Where two parts of varying length meet, write a length (or a byte that cannot occur)
+//! between them, in a type of your own or in the tuple:
+//!
+//! ```
+//! use lanebloom::Murmur3;
+//!
+//! let hash = |tenant: &str, name: &str| Murmur3::default().hash128(&(tenant, name));
+//! assert_eq!(hash("ab", "c"), hash("a", "bc"));
+//!
+//! let hash = |tenant: &str, name: &str| Murmur3::default().hash128(&(tenant.len(), tenant, name));
+//! assert_ne!(hash("ab", "c"), hash("a", "bc"));
+//! ```
+
+use alloc::borrow::{Cow, ToOwned};
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::hash::{Hash, Hasher};
+
+/// Takes the bytes of a key, in order.
+///
+/// How the bytes are divided among the calls has no meaning: a sink must see only their concatenation.
+/// `Vec<u8>` is a sink, which shows what a key's bytes are.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::{Funnel, Sink};
+///
+/// let mut bytes = Vec::new();
+/// (7u16, "id").funnel(&mut bytes);
+/// bytes.put(b"!");
+/// assert_eq!(bytes, [7, 0, b'i', b'd', b'!']);
+/// ```
+pub trait Sink {
+    /// Appends `bytes`.
+    fn put(&mut self, bytes: &[u8]);
+}
+
+impl Sink for Vec<u8> {
+    fn put(&mut self, bytes: &[u8]) {
+        self.extend_from_slice(bytes);
+    }
+}
+
+/// A type that can be a key: it knows its canonical bytes.
+///
+/// Equal keys must write equal bytes. Borrowed and owned forms write the same (`&str` and `String`, `&[u8]` and
+/// `Vec<u8>`), so either can be asked for. Integers of different widths do not: `1u32` and `1u64` are two keys.
+/// The table of all provided types is in the documentation of the [module](crate::funnel).
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::{ConcurrentBloom, Funnel, Sink};
+///
+/// struct Session {
+///     tenant: u32,
+///     name: String,
+/// }
+///
+/// impl Funnel for Session {
+///     fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
+///         self.tenant.funnel(into);
+///         self.name.funnel(into);
+///     }
+/// }
+///
+/// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+/// filter.insert(&Session { tenant: 7, name: "ann".into() });
+/// assert!(filter.contains(&Session { tenant: 7, name: "ann".into() }));
+/// assert!(filter.contains(&(7u32, "ann")));
+/// assert!(!filter.contains(&Session { tenant: 8, name: "ann".into() }));
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+pub trait Funnel {
+    /// Writes this key's bytes into `into`.
+    fn funnel<S: Sink + ?Sized>(&self, into: &mut S);
+
+    /// Writes the bytes of every element of `slice`, in order.
+    ///
+    /// There to be overridden where that can be done at once, as `u8` does; the bytes must be the same.
+    ///
+    /// ```
+    /// use lanebloom::Funnel;
+    ///
+    /// let mut bytes = Vec::new();
+    /// u16::funnel_slice(&[1, 2], &mut bytes);
+    /// assert_eq!(bytes, [1, 0, 2, 0]);
+    /// ```
+    #[inline]
+    fn funnel_slice<S: Sink + ?Sized>(slice: &[Self], into: &mut S)
+    where
+        Self: Sized,
+    {
+        for element in slice {
+            element.funnel(into);
+        }
+    }
+}
+
+macro_rules! integers {
+    ($($t:ty as $wide:ty),*) => {$(
+        impl Funnel for $t {
+            #[inline]
+            fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
+                into.put(&(*self as $wide).to_le_bytes());
+            }
+        }
+    )*};
+}
+integers!(
+    i8 as i8,
+    i16 as i16,
+    i32 as i32,
+    i64 as i64,
+    i128 as i128,
+    isize as i64
+);
+integers!(
+    u16 as u16,
+    u32 as u32,
+    u64 as u64,
+    u128 as u128,
+    usize as u64
+);
+
+impl Funnel for u8 {
+    #[inline]
+    fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
+        into.put(&[*self]);
+    }
+
+    #[inline]
+    fn funnel_slice<S: Sink + ?Sized>(slice: &[u8], into: &mut S) {
+        into.put(slice);
+    }
+}
+
+impl Funnel for bool {
+    #[inline]
+    fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
+        into.put(&[u8::from(*self)]);
+    }
+}
+
+impl Funnel for char {
+    #[inline]
+    fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
+        u32::from(*self).funnel(into);
+    }
+}
+
+impl Funnel for str {
+    #[inline]
+    fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
+        into.put(self.as_bytes());
+    }
+}
+
+impl Funnel for String {
+    #[inline]
+    fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
+        self.as_str().funnel(into);
+    }
+}
+
+impl<T: Funnel> Funnel for [T] {
+    #[inline]
+    fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
+        T::funnel_slice(self, into);
+    }
+}
+
+impl<T: Funnel, const N: usize> Funnel for [T; N] {
+    #[inline]
+    fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
+        T::funnel_slice(self, into);
+    }
+}
+
+impl<T: Funnel> Funnel for Vec<T> {
+    #[inline]
+    fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
+        T::funnel_slice(self, into);
+    }
+}
+
+impl<T: Funnel> Funnel for Option<T> {
+    #[inline]
+    fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
+        self.is_some().funnel(into);
+        if let Some(value) = self {
+            value.funnel(into);
+        }
+    }
+}
+
+impl<T: Funnel + ToOwned + ?Sized> Funnel for Cow<'_, T> {
+    #[inline]
+    fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
+        (**self).funnel(into);
+    }
+}
+
+macro_rules! pointers {
+    ($($t:ty),*) => {$(
+        impl<T: Funnel + ?Sized> Funnel for $t {
+            #[inline]
+            fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
+                (**self).funnel(into);
+            }
+        }
+    )*};
+}
+pointers!(&T, &mut T, Box<T>, Rc<T>, Arc<T>);
+
+macro_rules! tuples {
+    ($(($($name:ident)+))*) => {$(
+        impl<$($name: Funnel),+> Funnel for ($($name,)+) {
+            #[inline]
+            fn funnel<Into: Sink + ?Sized>(&self, into: &mut Into) {
+                #[expect(non_snake_case, reason = "the parts are named after their types")]
+                let ($($name,)+) = self;
+                $($name.funnel(into);)+
+            }
+        }
+    )*};
+}
+tuples!((A)(A B)(A B C)(A B C D)(A B C D E)(A B C D E F));
+
+/// Makes a key of any `T: Hash`, by the bytes that its `Hash` implementation feeds to a hasher.
+///
+/// For types of other crates. What those bytes are is the type's own affair: they may differ between versions
+/// of the crate that defines it, and slices of integers feed them in the machine's byte order. A filter that
+/// outlives the process or leaves the machine is better served by a [`Funnel`] of your own.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::{ByHash, ConcurrentBloom};
+/// use std::net::{IpAddr, Ipv4Addr};
+///
+/// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+/// filter.insert(&ByHash(IpAddr::V4(Ipv4Addr::LOCALHOST)));
+/// assert!(filter.contains(&ByHash(IpAddr::V4(Ipv4Addr::LOCALHOST))));
+/// assert!(!filter.contains(&ByHash(IpAddr::V4(Ipv4Addr::BROADCAST))));
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ByHash<T: ?Sized>(pub T);
+
+impl<T: Hash + ?Sized> Funnel for ByHash<T> {
+    #[inline]
+    fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
+        self.0.hash(&mut SinkHasher(into));
+    }
+}
+
+/// A `Hasher` that hands every write on to a sink. Integers are widened and ordered as [`Funnel`] does it, where
+/// the defaults of `Hasher` would take the machine's order and width.
+struct SinkHasher<'a, S: ?Sized>(&'a mut S);
+
+macro_rules! write_integers {
+    ($($write:ident($t:ty)),*) => {$(
+        #[inline]
+        fn $write(&mut self, i: $t) {
+            i.funnel(self.0);
+        }
+    )*};
+}
+
+impl<S: Sink + ?Sized> Hasher for SinkHasher<'_, S> {
+    #[inline]
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.put(bytes);
+    }
+
+    write_integers!(
+        write_u8(u8),
+        write_u16(u16),
+        write_u32(u32),
+        write_u64(u64),
+        write_u128(u128),
+        write_usize(usize)
+    );
+    write_integers!(
+        write_i8(i8),
+        write_i16(i16),
+        write_i32(i32),
+        write_i64(i64),
+        write_i128(i128),
+        write_isize(isize)
+    );
+
+    /// The bytes have gone to the sink; nothing was computed that could be answered here.
+    fn finish(&self) -> u64 {
+        0
+    }
+}

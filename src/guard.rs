@@ -1,0 +1,547 @@
+//! The cache-penetration guard: a filter of all valid keys that is asked before a store is, so that made-up keys
+//! never reach it. Called by request paths; calls a `ConcurrentBloom`, or two while it is being rebuilt.
+//!
+//! # A rebuild loses nothing
+//!
+//! The guard's state is one pointer to a pair: the filter that serves, and the next one while a rebuild runs. An
+//! insert goes into both, and then looks whether the state is still the one it used; if not it inserts again. A
+//! rebuild publishes the pair first and reads the valid keys after. Both put a `SeqCst` fence between their
+//! write and their look at the other's, so for each insert one of two things holds: it saw the pair and
+//! inserted into the next filter, or the rebuild began after it, and reads a store that has the key already.
+
+use crate::error::RebuildInProgress;
+use crate::filter::concurrent::ConcurrentBloom;
+use crate::funnel::Funnel;
+use crate::hash::{KeyHasher, Murmur3};
+use crate::sync::{AtomicBool, Ordering, Swap, fence};
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use core::fmt;
+// Counts order nothing and are no part of the protocol: the model checker need not try their interleavings.
+use core::sync::atomic::{AtomicU64, AtomicUsize};
+
+/// Keeps requests for keys that do not exist away from a store, for many threads at once.
+///
+/// Fill the filter with every valid key, put the guard before the store, and tell it of every key that is added
+/// ([`insert`](Self::insert)). A key that was inserted is never turned away. A made-up key is, but for the filter's
+/// false-positive rate. Removed keys stay admitted until the next [`rebuild`](Self::rebuild), which also is the
+/// way to grow, and runs while the guard serves.
+///
+/// Where strangers choose the keys, give the filter a [`SipHash13`](crate::SipHash13): under Murmur3 they can make
+/// keys that collide with one that they know to exist.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::{CacheGuard, ConcurrentBloom};
+/// use std::collections::HashMap;
+///
+/// let store = HashMap::from([("ann", 1), ("bob", 2)]);
+/// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+/// (&filter).extend(store.keys());
+///
+/// let guard = CacheGuard::new(filter);
+/// let get = |key| guard.get_with(key, || store.get(key).copied());
+/// assert_eq!(get("ann"), Some(1));
+/// assert_eq!(get("eve"), None); // the store was not asked
+///
+/// let stats = guard.stats();
+/// assert_eq!((stats.admitted, stats.found, stats.turned_away), (1, 1, 1));
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+pub struct CacheGuard<S = Murmur3> {
+    state: Swap<State<S>>,
+    /// Whether a [`Rebuild`] exists; only its owner replaces the state.
+    rebuilding: AtomicBool,
+    counts: Counts,
+}
+
+/// What readers see at once.
+struct State<S> {
+    serving: Arc<ConcurrentBloom<S>>,
+    next: Option<Arc<ConcurrentBloom<S>>>,
+}
+
+impl<S: KeyHasher> CacheGuard<S> {
+    /// A guard that serves from `filter`, which should hold every valid key.
+    ///
+    /// ```
+    /// use lanebloom::{CacheGuard, ConcurrentBloom};
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// filter.insert("ann");
+    /// let guard = CacheGuard::new(filter);
+    /// assert!(guard.check("ann").is_some() && guard.check("eve").is_none());
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn new(filter: ConcurrentBloom<S>) -> Self {
+        Self {
+            state: Swap::new(State {
+                serving: Arc::new(filter),
+                next: None,
+            }),
+            rebuilding: AtomicBool::new(false),
+            counts: Counts::new(),
+        }
+    }
+
+    /// Asks the filter, and only if the key may exist calls `load`; records what came of it.
+    ///
+    /// For a store whose reads can fail or are awaited, [`try_get_with`](Self::try_get_with) and
+    /// [`check`](Self::check).
+    ///
+    /// ```
+    /// use lanebloom::{CacheGuard, ConcurrentBloom};
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// filter.insert(&17u64);
+    /// let guard = CacheGuard::new(filter);
+    /// assert_eq!(guard.get_with(&17u64, || Some("row")), Some("row"));
+    /// assert_eq!(guard.get_with(&18u64, || -> Option<&str> { unreachable!("turned away") }), None);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn get_with<K: Funnel + ?Sized, V>(
+        &self,
+        key: &K,
+        load: impl FnOnce() -> Option<V>,
+    ) -> Option<V> {
+        let admission = self.check(key)?;
+        let value = load();
+        admission.record(value.is_some());
+        value
+    }
+
+    /// [`get_with`](Self::get_with) for a load that can fail; a failure is recorded neither way.
+    ///
+    /// # Errors
+    ///
+    /// Those of `load`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::{CacheGuard, ConcurrentBloom};
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// filter.insert("ann");
+    /// let guard = CacheGuard::new(filter);
+    /// assert_eq!(guard.try_get_with("ann", || Err::<Option<u32>, _>("timeout")), Err("timeout"));
+    /// assert_eq!(guard.try_get_with("eve", || Err::<Option<u32>, _>("timeout")), Ok(None));
+    /// assert_eq!((guard.stats().admitted, guard.stats().found), (1, 0));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn try_get_with<K: Funnel + ?Sized, V, E>(
+        &self,
+        key: &K,
+        load: impl FnOnce() -> Result<Option<V>, E>,
+    ) -> Result<Option<V>, E> {
+        let Some(admission) = self.check(key) else {
+            return Ok(None);
+        };
+        let value = load()?;
+        admission.record(value.is_some());
+        Ok(value)
+    }
+
+    /// The first half of [`get_with`](Self::get_with): `None` turns the key away, for it certainly does not exist.
+    /// Otherwise ask the store, and [record](Admission::record) whether it had the key. The two halves may lie on
+    /// two sides of an `await`.
+    ///
+    /// ```
+    /// use lanebloom::{CacheGuard, ConcurrentBloom};
+    ///
+    /// # async fn read_row(_key: &str) -> Option<u32> { None }
+    /// async fn get(guard: &CacheGuard, key: &str) -> Option<u32> {
+    ///     let admission = guard.check(key)?;
+    ///     let row = read_row(key).await;
+    ///     admission.record(row.is_some());
+    ///     row
+    /// }
+    /// # let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// # filter.insert("ann");
+    /// # let guard = CacheGuard::new(filter);
+    /// # let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    /// # assert!(std::pin::pin!(get(&guard, "ann")).poll(&mut context).is_ready());
+    /// # assert!(std::pin::pin!(get(&guard, "eve")).poll(&mut context).is_ready());
+    /// # assert_eq!((guard.stats().false_positives, guard.stats().turned_away), (1, 1));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use = "a key for which this is None must not reach the store"]
+    pub fn check<K: Funnel + ?Sized>(&self, key: &K) -> Option<Admission<'_>> {
+        let admitted = self.state.load().serving.contains(key);
+        let counts = self.counts.of_this_thread();
+        let count = if admitted {
+            &counts.admitted
+        } else {
+            &counts.turned_away
+        };
+        count.fetch_add(1, Ordering::Relaxed);
+        admitted.then_some(Admission {
+            counts: &self.counts,
+        })
+    }
+
+    /// Admits `key` from now on; returns whether that changed the filter, as
+    /// [`ConcurrentBloom::insert`] does. Call it once the key can be read from the store.
+    ///
+    /// Safe at any time, also while the guard is being rebuilt: the key is admitted before the new filter
+    /// takes over and after.
+    ///
+    /// ```
+    /// use lanebloom::{CacheGuard, ConcurrentBloom};
+    ///
+    /// let guard = CacheGuard::new(ConcurrentBloom::builder().expected_keys(1000).build()?);
+    /// assert!(guard.check("ann").is_none());
+    /// assert!(guard.insert("ann"));
+    /// assert!(guard.check("ann").is_some());
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+        let mut changed = false;
+        let mut state = self.state.load();
+        loop {
+            changed |= state.serving.insert(key);
+            if let Some(next) = &state.next {
+                next.insert(key);
+            }
+            // Partner: the fence in `rebuild`. Either it comes first there, and the load sees the pair; or here, and
+            // what the rebuild reads of the store after it has the key.
+            fence(Ordering::SeqCst);
+            let now = self.state.load();
+            if Arc::ptr_eq(&state, &now) {
+                return changed;
+            }
+            state = now;
+        }
+    }
+
+    /// Begins to replace the filter with `filter`, which the caller has built for the keys to come, empty.
+    ///
+    /// From here on keys that are [inserted](Self::insert) go into both. Read the valid keys from the store **after**
+    /// this call (a snapshot of an earlier moment lacks the keys added since), put them into the [`Rebuild`], and
+    /// [commit](Rebuild::commit). The guard serves from the old filter meanwhile. Seed and key of the hasher may be
+    /// new ones.
+    ///
+    /// # Errors
+    ///
+    /// If another rebuild is in progress.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::{CacheGuard, ConcurrentBloom};
+    /// use std::collections::HashSet;
+    ///
+    /// let filter = || ConcurrentBloom::builder().expected_keys(1000).build();
+    /// let guard = CacheGuard::new(filter()?);
+    /// guard.insert("removed");
+    ///
+    /// let store = HashSet::from(["ann", "bob"]);
+    /// let mut rebuild = guard.rebuild(filter()?)?;
+    /// guard.insert("added meanwhile");
+    /// rebuild.extend(&store);
+    /// rebuild.commit();
+    ///
+    /// assert!(["ann", "bob", "added meanwhile"].iter().all(|key| guard.check(key).is_some()));
+    /// assert!(guard.check("removed").is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn rebuild(&self, filter: ConcurrentBloom<S>) -> Result<Rebuild<'_, S>, RebuildInProgress> {
+        // Partner: the store in `Rebuild::drop`, so that its last state is the one that we load.
+        if self.rebuilding.swap(true, Ordering::Acquire) {
+            return Err(RebuildInProgress(()));
+        }
+        let serving = Arc::clone(&self.state.load().serving);
+        let next = Arc::new(filter);
+        self.state.store(State {
+            serving: Arc::clone(&serving),
+            next: Some(Arc::clone(&next)),
+        });
+        // Partner: the fence in `insert`.
+        fence(Ordering::SeqCst);
+        Ok(Rebuild {
+            guard: self,
+            serving,
+            next,
+        })
+    }
+
+    /// The filter that serves now.
+    ///
+    /// ```
+    /// use lanebloom::{CacheGuard, ConcurrentBloom};
+    ///
+    /// let guard = CacheGuard::new(ConcurrentBloom::builder().expected_keys(1000).build()?);
+    /// guard.insert("ann");
+    /// assert_eq!(guard.filter().estimated_len(), 1);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn filter(&self) -> Arc<ConcurrentBloom<S>> {
+        Arc::clone(&self.state.load().serving)
+    }
+
+    /// What the guard has done since it was made, across rebuilds.
+    ///
+    /// ```
+    /// use lanebloom::{CacheGuard, ConcurrentBloom};
+    ///
+    /// let guard = CacheGuard::new(ConcurrentBloom::builder().expected_keys(1000).build()?);
+    /// assert!(guard.check("eve").is_none());
+    /// assert_eq!(guard.stats().turned_away, 1);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn stats(&self) -> GuardStats {
+        self.counts.sum()
+    }
+}
+
+impl<S: fmt::Debug + KeyHasher> fmt::Debug for CacheGuard<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CacheGuard")
+            .field("filter", &self.filter())
+            .field("stats", &self.stats())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A key was let through; made by [`CacheGuard::check`]. Dropped without a record, it counts as admitted only.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::{CacheGuard, ConcurrentBloom};
+///
+/// let guard = CacheGuard::new(ConcurrentBloom::builder().expected_keys(1000).build()?);
+/// guard.insert("ann");
+/// guard.check("ann").unwrap().record(true);
+/// drop(guard.check("ann").unwrap()); // the read timed out, say
+/// let stats = guard.stats();
+/// assert_eq!((stats.admitted, stats.found, stats.false_positives), (2, 1, 0));
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+#[derive(Debug)]
+#[must_use = "record whether the store had the key"]
+pub struct Admission<'a> {
+    counts: &'a Counts,
+}
+
+impl Admission<'_> {
+    /// Records whether the store had the key: if not, it was a false positive (or has been removed).
+    ///
+    /// ```
+    /// use lanebloom::{CacheGuard, ConcurrentBloom};
+    ///
+    /// let guard = CacheGuard::new(ConcurrentBloom::builder().expected_keys(1000).build()?);
+    /// guard.insert("ann");
+    /// guard.check("ann").unwrap().record(false);
+    /// assert_eq!(guard.stats().false_positives, 1);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn record(self, found: bool) {
+        let counts = self.counts.of_this_thread();
+        let count = if found {
+            &counts.found
+        } else {
+            &counts.false_positives
+        };
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// A new filter for a guard, being filled; made by [`CacheGuard::rebuild`]. Dropped before
+/// [`commit`](Self::commit), the guard goes on with the old one.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::{CacheGuard, ConcurrentBloom};
+///
+/// let filter = || ConcurrentBloom::builder().expected_keys(1000).build();
+/// let guard = CacheGuard::new(filter()?);
+/// guard.insert("ann");
+/// drop(guard.rebuild(filter()?)?); // the store failed, say
+/// assert!(guard.check("ann").is_some());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "the guard keeps its old filter until `commit`"]
+pub struct Rebuild<'a, S: KeyHasher = Murmur3> {
+    guard: &'a CacheGuard<S>,
+    /// What the guard is left with: the old filter, or after `commit` the new one.
+    serving: Arc<ConcurrentBloom<S>>,
+    next: Arc<ConcurrentBloom<S>>,
+}
+
+impl<S: KeyHasher> Rebuild<'_, S> {
+    /// The new filter, to be filled through any of its calls, by any number of threads.
+    ///
+    /// ```
+    /// use lanebloom::{CacheGuard, ConcurrentBloom};
+    ///
+    /// let filter = || ConcurrentBloom::builder().expected_keys(1000).build();
+    /// let guard = CacheGuard::new(filter()?);
+    /// let rebuild = guard.rebuild(filter()?)?;
+    /// rebuild.filter().insert_batch(&["ann", "bob"]);
+    /// rebuild.commit();
+    /// assert!(guard.check("bob").is_some());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn filter(&self) -> &ConcurrentBloom<S> {
+        &self.next
+    }
+
+    /// Serves from the new filter from now on. Readers are not stopped: each ends on the filter that it began on.
+    ///
+    /// ```
+    /// use lanebloom::{CacheGuard, ConcurrentBloom};
+    ///
+    /// let filter = || ConcurrentBloom::builder().expected_keys(1000).build();
+    /// let guard = CacheGuard::new(filter()?);
+    /// guard.insert("removed");
+    /// guard.rebuild(filter()?)?.commit();
+    /// assert!(guard.check("removed").is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn commit(mut self) {
+        self.serving = Arc::clone(&self.next);
+    }
+}
+
+impl<S: KeyHasher> Drop for Rebuild<'_, S> {
+    fn drop(&mut self) {
+        self.guard.state.store(State {
+            serving: Arc::clone(&self.serving),
+            next: None,
+        });
+        // Partner: the swap in `CacheGuard::rebuild`.
+        self.guard.rebuilding.store(false, Ordering::Release);
+    }
+}
+
+/// Inserts the keys into the new filter.
+///
+/// ```
+/// use lanebloom::{CacheGuard, ConcurrentBloom};
+///
+/// let filter = || ConcurrentBloom::builder().expected_keys(1000).build();
+/// let guard = CacheGuard::new(filter()?);
+/// let mut rebuild = guard.rebuild(filter()?)?;
+/// rebuild.extend(["ann", "bob"]);
+/// rebuild.commit();
+/// assert!(guard.check("bob").is_some());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+impl<K: Funnel, S: KeyHasher> Extend<K> for Rebuild<'_, S> {
+    fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
+        (&*self.next).extend(keys);
+    }
+}
+
+impl<S: fmt::Debug + KeyHasher> fmt::Debug for Rebuild<'_, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rebuild")
+            .field("filter", &self.next)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a guard has done.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::{CacheGuard, ConcurrentBloom};
+///
+/// let guard = CacheGuard::new(ConcurrentBloom::builder().expected_keys(1000).build()?);
+/// guard.insert("ann");
+/// guard.check("ann").unwrap().record(false);
+/// for key in 0..99u32 {
+///     guard.get_with(&key, || None::<()>);
+/// }
+/// let stats = guard.stats();
+/// assert_eq!(stats.turned_away + stats.admitted, 100);
+/// assert!((0.0099..0.04).contains(&stats.false_positive_rate().unwrap()));
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct GuardStats {
+    /// Checks that let the key through.
+    pub admitted: u64,
+    /// Checks that turned the key away.
+    pub turned_away: u64,
+    /// Admitted keys that the store was recorded to have.
+    pub found: u64,
+    /// Admitted keys that the store was recorded not to have.
+    pub false_positives: u64,
+}
+
+impl GuardStats {
+    /// The fraction of the absent keys that was let through, to compare with the filter's promise; `None` before
+    /// the first absent key.
+    ///
+    /// ```
+    /// use lanebloom::{CacheGuard, ConcurrentBloom};
+    ///
+    /// let guard = CacheGuard::new(ConcurrentBloom::builder().expected_keys(1000).build()?);
+    /// assert_eq!(guard.stats().false_positive_rate(), None);
+    /// assert!(guard.check("eve").is_none());
+    /// assert_eq!(guard.stats().false_positive_rate(), Some(0.0));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn false_positive_rate(&self) -> Option<f64> {
+        let absent = self.turned_away + self.false_positives;
+        (absent > 0).then(|| self.false_positives as f64 / absent as f64)
+    }
+}
+
+/// Counters in shards, so that threads do not take a line from each other to count.
+#[derive(Debug)]
+struct Counts {
+    /// A power of two of them.
+    shards: Box<[Shard]>,
+}
+
+/// Two lines wide, because x86-64 fetches lines in pairs.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Shard {
+    admitted: AtomicU64,
+    turned_away: AtomicU64,
+    found: AtomicU64,
+    false_positives: AtomicU64,
+}
+
+impl Counts {
+    fn new() -> Self {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let shards = (0..threads.next_power_of_two().min(64)).map(|_| Shard::default());
+        Self {
+            shards: shards.collect(),
+        }
+    }
+
+    fn of_this_thread(&self) -> &Shard {
+        static THREADS: AtomicUsize = AtomicUsize::new(0);
+        std::thread_local! {
+            /// A number of its own for every thread, in the order in which they came here first.
+            static THREAD: usize = THREADS.fetch_add(1, Ordering::Relaxed);
+        }
+        &self.shards[THREAD.with(|thread| *thread) & (self.shards.len() - 1)]
+    }
+
+    fn sum(&self) -> GuardStats {
+        self.shards
+            .iter()
+            .fold(GuardStats::default(), |sum, shard| GuardStats {
+                admitted: sum.admitted + shard.admitted.load(Ordering::Relaxed),
+                turned_away: sum.turned_away + shard.turned_away.load(Ordering::Relaxed),
+                found: sum.found + shard.found.load(Ordering::Relaxed),
+                false_positives: sum.false_positives
+                    + shard.false_positives.load(Ordering::Relaxed),
+            })
+    }
+}

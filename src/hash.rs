@@ -1,0 +1,356 @@
+//! Bytes to one `u64`: Murmur3 in plain Rust, which is the specification and the fallback of every other kernel,
+//! and the choice of hasher ([`KeyHasher`]): Murmur3, keyed SipHash-1-3, or any `BuildHasher`.
+//!
+//! # Which hasher
+//!
+//! [`Murmur3`] is the default: Guava, Cassandra and go-zero hash with it, it is fast on short keys, and its
+//! results can be computed elsewhere. It is **not** safe against keys chosen by an enemy, whatever the
+//! seed: there are pairs of keys that collide under *every* seed, and who knows the algorithm can make as
+//! many as they like, each one a sure false positive once its twin is in the filter.
+//!
+//! [`SipHash13`] under a random key that stays secret is for filters that face the public: a guard before a
+//! database, where strangers choose the ids. It costs a few nanoseconds more per key, and a hash then means
+//! something only to the filter (and its clones) that made it.
+//!
+//! Any other `BuildHasher` serves where its hashes fill 64 bits evenly. `foldhash` and `ahash` do; a hasher that
+//! leaves integers as they are does not, and would send all small keys to one line.
+
+use crate::funnel::{Funnel, Sink};
+use core::fmt;
+use core::hash::{BuildHasher, Hasher};
+
+/// How a filter turns keys into hashes: [`Murmur3`], [`SipHash13`], and every `BuildHasher`.
+///
+/// It cannot be implemented further; a hash function of your own comes in as a `BuildHasher`, which is fed a
+/// key's [`Funnel`] bytes through `Hasher::write`.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::{KeyHasher, Murmur3};
+/// use std::hash::RandomState;
+///
+/// assert_eq!(Murmur3::default().hash_key("hello"), 0xcbd8_a7b3_41bd_9b02);
+///
+/// let random = RandomState::new();
+/// assert_eq!(random.hash_key("hello"), random.hash_key(&String::from("hello")));
+/// ```
+pub trait KeyHasher: sealed::Sealed {
+    /// Hashes `key` to 64 evenly distributed bits.
+    fn hash_key<K: Funnel + ?Sized>(&self, key: &K) -> u64;
+}
+
+mod sealed {
+    /// Keeps [`KeyHasher`](super::KeyHasher) ours, so that batch kernels can be added to it.
+    pub trait Sealed {}
+    impl Sealed for super::Murmur3 {}
+    impl Sealed for super::SipHash13 {}
+    impl<B: super::BuildHasher> Sealed for B {}
+}
+
+impl<B: BuildHasher> KeyHasher for B {
+    #[inline]
+    fn hash_key<K: Funnel + ?Sized>(&self, key: &K) -> u64 {
+        hash_through(self.build_hasher(), key)
+    }
+}
+
+#[inline]
+fn hash_through<H: Hasher, K: Funnel + ?Sized>(hasher: H, key: &K) -> u64 {
+    let mut sink = HasherSink(hasher);
+    key.funnel(&mut sink);
+    sink.0.finish()
+}
+
+/// A sink that hands its bytes to a `Hasher`.
+struct HasherSink<H>(H);
+
+impl<H: Hasher> Sink for HasherSink<H> {
+    #[inline]
+    fn put(&mut self, bytes: &[u8]) {
+        self.0.write(bytes);
+    }
+}
+
+/// Murmur3 x64_128 with a seed, 0 by default. The hash of a key is the first of its two 64-bit halves.
+///
+/// Same key and seed, same hash: on every platform, byte order and instruction set. Not for keys that an enemy
+/// may choose; [the module](crate::hash) says why, and what to take instead.
+///
+/// Source: Austin Appleby's `MurmurHash3_x64_128`, SMHasher, public domain.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::{KeyHasher, Murmur3};
+///
+/// let hasher = Murmur3::with_seed(1);
+/// assert_eq!(hasher.hash_key("hello"), 0xa78d_dff5_adae_8d10);
+/// assert_eq!(hasher.hash128("hello"), (0xa78d_dff5_adae_8d10, 0x1289_00ef_2090_0135));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Murmur3 {
+    seed: u32,
+}
+
+impl Murmur3 {
+    /// Murmur3 with `seed`.
+    ///
+    /// ```
+    /// use lanebloom::{KeyHasher, Murmur3};
+    ///
+    /// assert_ne!(Murmur3::with_seed(1).hash_key("a"), Murmur3::with_seed(2).hash_key("a"));
+    /// ```
+    #[must_use]
+    pub const fn with_seed(seed: u32) -> Self {
+        Self { seed }
+    }
+
+    /// The seed.
+    ///
+    /// ```
+    /// assert_eq!(lanebloom::Murmur3::with_seed(9).seed(), 9);
+    /// ```
+    #[must_use]
+    pub const fn seed(&self) -> u32 {
+        self.seed
+    }
+
+    /// Both 64-bit halves, `(h1, h2)`, of a key's hash.
+    ///
+    /// ```
+    /// use lanebloom::Murmur3;
+    ///
+    /// assert_eq!(Murmur3::default().hash128("hello"), (0xcbd8_a7b3_41bd_9b02, 0x5b1e_906a_48ae_1d19));
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn hash128<K: Funnel + ?Sized>(&self, key: &K) -> (u64, u64) {
+        let mut sink = self.sink();
+        key.funnel(&mut sink);
+        sink.finish128()
+    }
+
+    /// A sink that hashes what is put into it, for bytes that arrive in pieces.
+    ///
+    /// ```
+    /// use lanebloom::{Murmur3, Sink};
+    ///
+    /// let mut sink = Murmur3::default().sink();
+    /// sink.put(b"hel");
+    /// sink.put(b"lo");
+    /// assert_eq!(sink.finish128(), Murmur3::default().hash128("hello"));
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn sink(&self) -> Murmur3Sink {
+        let seed = u64::from(self.seed);
+        Murmur3Sink {
+            h1: seed,
+            h2: seed,
+            tail: 0,
+            len: 0,
+        }
+    }
+}
+
+impl KeyHasher for Murmur3 {
+    #[inline]
+    fn hash_key<K: Funnel + ?Sized>(&self, key: &K) -> u64 {
+        self.hash128(key).0
+    }
+}
+
+/// Murmur3 x64_128 in progress, without an allocation; made by [`Murmur3::sink`].
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::{Murmur3, Sink};
+///
+/// let mut sink = Murmur3::default().sink();
+/// assert_eq!(sink.finish128(), (0, 0));
+/// sink.put(b"hello");
+/// assert_eq!(sink.finish128().0, 0xcbd8_a7b3_41bd_9b02);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Murmur3Sink {
+    h1: u64,
+    h2: u64,
+    /// The `len % 16` bytes that do not fill a 16-byte chunk yet, little-endian, zero above.
+    tail: u128,
+    len: u64,
+}
+
+// Constants and shifts of MurmurHash3_x64_128.
+const C1: u64 = 0x87c3_7b91_1142_53d5;
+const C2: u64 = 0x4cf5_ad43_2745_937f;
+
+#[inline(always)]
+fn mix_k1(k1: u64) -> u64 {
+    k1.wrapping_mul(C1).rotate_left(31).wrapping_mul(C2)
+}
+
+#[inline(always)]
+fn mix_k2(k2: u64) -> u64 {
+    k2.wrapping_mul(C2).rotate_left(33).wrapping_mul(C1)
+}
+
+#[inline(always)]
+fn fmix(mut k: u64) -> u64 {
+    k ^= k >> 33;
+    k = k.wrapping_mul(0xff51_afd7_ed55_8ccd);
+    k ^= k >> 33;
+    k = k.wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    k ^ (k >> 33)
+}
+
+impl Murmur3Sink {
+    #[inline(always)]
+    fn mix(&mut self, chunk: u128) {
+        self.h1 ^= mix_k1(chunk as u64);
+        self.h1 = self.h1.rotate_left(27).wrapping_add(self.h2);
+        self.h1 = self.h1.wrapping_mul(5).wrapping_add(0x52dc_e729);
+        self.h2 ^= mix_k2((chunk >> 64) as u64);
+        self.h2 = self.h2.rotate_left(31).wrapping_add(self.h1);
+        self.h2 = self.h2.wrapping_mul(5).wrapping_add(0x3849_5ab5);
+    }
+
+    /// Both halves, `(h1, h2)`, of the hash of all bytes so far; more may be put after it.
+    #[inline]
+    #[must_use]
+    pub fn finish128(&self) -> (u64, u64) {
+        // A tail of zero bytes leaves both halves as they are, so there is no case for it.
+        let mut h1 = self.h1 ^ mix_k1(self.tail as u64) ^ self.len;
+        let mut h2 = self.h2 ^ mix_k2((self.tail >> 64) as u64) ^ self.len;
+        h1 = h1.wrapping_add(h2);
+        h2 = h2.wrapping_add(h1);
+        h1 = fmix(h1);
+        h2 = fmix(h2);
+        h1 = h1.wrapping_add(h2);
+        (h1, h2.wrapping_add(h1))
+    }
+}
+
+impl Sink for Murmur3Sink {
+    // Inlined, because for a key of fixed width everything here but the arithmetic is then known at compile time.
+    #[inline]
+    fn put(&mut self, mut bytes: &[u8]) {
+        let filled = (self.len % 16) as usize;
+        self.len = self.len.wrapping_add(bytes.len() as u64);
+        if filled != 0 {
+            let (head, rest) = bytes.split_at(bytes.len().min(16 - filled));
+            self.tail |= load_le(head) << (8 * filled);
+            if filled + head.len() < 16 {
+                return;
+            }
+            self.mix(self.tail);
+            bytes = rest;
+        }
+        let (chunks, rest) = bytes.as_chunks::<16>();
+        for chunk in chunks {
+            self.mix(u128::from_le_bytes(*chunk));
+        }
+        self.tail = load_le(rest);
+    }
+}
+
+/// Up to 15 bytes as a little-endian number. Two overlapping loads instead of a loop or a `memcpy` of unknown
+/// length: where they overlap they agree, so they can be OR-ed.
+#[inline(always)]
+fn load_le(bytes: &[u8]) -> u128 {
+    let n = bytes.len();
+    debug_assert!(n < 16);
+    if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
+        u128::from(u64::from_le_bytes(*first))
+            | u128::from(u64::from_le_bytes(*last)) << (8 * (n - 8))
+    } else if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
+        u128::from(
+            u64::from(u32::from_le_bytes(*first))
+                | u64::from(u32::from_le_bytes(*last)) << (8 * (n - 4)),
+        )
+    } else if let (Some(first), Some(last)) = (bytes.first(), bytes.last()) {
+        let middle = u32::from(bytes[n / 2]) << (8 * (n / 2));
+        u128::from(u32::from(*first) | middle | u32::from(*last) << (8 * (n - 1)))
+    } else {
+        0
+    }
+}
+
+/// SipHash-1-3 under a 128-bit key: for filters whose keys a stranger may choose.
+///
+/// The key is random unless given ([`with_key`](Self::with_key)); `Debug` does not show it. Two filters can be
+/// united only under the same key, which a clone has.
+///
+/// Source: Aumasson and Bernstein, "SipHash: a fast short-input PRF" (2012), with the `siphasher` crate's code.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::{ConcurrentBloom, SipHash13};
+///
+/// let filter = ConcurrentBloom::builder().expected_keys(1000).hasher(SipHash13::random()).build()?;
+/// filter.insert("user:17");
+/// assert!(filter.contains("user:17"));
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct SipHash13 {
+    key: [u8; 16],
+}
+
+impl SipHash13 {
+    /// SipHash-1-3 under `key`, which must be secret to be of use.
+    ///
+    /// ```
+    /// use lanebloom::{KeyHasher, SipHash13};
+    ///
+    /// let hasher = SipHash13::with_key([7; 16]);
+    /// assert_eq!(hasher.hash_key("a"), SipHash13::with_key([7; 16]).hash_key("a"));
+    /// assert_ne!(hasher.hash_key("a"), SipHash13::with_key([8; 16]).hash_key("a"));
+    /// ```
+    #[must_use]
+    pub const fn with_key(key: [u8; 16]) -> Self {
+        Self { key }
+    }
+
+    /// SipHash-1-3 under a key that is new on every call, derived from the operating system's randomness
+    /// by way of `std::hash::RandomState`.
+    ///
+    /// ```
+    /// use lanebloom::SipHash13;
+    ///
+    /// assert_ne!(SipHash13::random(), SipHash13::random());
+    /// ```
+    #[cfg(feature = "std")]
+    #[must_use]
+    pub fn random() -> Self {
+        // Two outputs of std's own keyed SipHash are 128 bits that nobody without its random key can tell.
+        let source = std::hash::RandomState::new();
+        let mut key = [0; 16];
+        key[..8].copy_from_slice(&source.hash_one(0u8).to_le_bytes());
+        key[8..].copy_from_slice(&source.hash_one(1u8).to_le_bytes());
+        Self { key }
+    }
+}
+
+#[cfg(feature = "std")]
+impl Default for SipHash13 {
+    /// A [random](SipHash13::random) key.
+    fn default() -> Self {
+        Self::random()
+    }
+}
+
+impl fmt::Debug for SipHash13 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SipHash13 { key: secret }")
+    }
+}
+
+impl KeyHasher for SipHash13 {
+    #[inline]
+    fn hash_key<K: Funnel + ?Sized>(&self, key: &K) -> u64 {
+        hash_through(siphasher::sip::SipHasher13::new_with_key(&self.key), key)
+    }
+}

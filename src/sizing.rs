@@ -1,0 +1,492 @@
+//! Keys and a false-positive rate to a layout, and back: all false-positive arithmetic. Called when a filter is
+//! built and when it is asked about itself.
+//!
+//! # The model
+//!
+//! A key picks one line of 512 bits, in it `w` of the 8 words (one out of each of `w` groups of `8/w`), and in each
+//! of those `s` bits, thrown with replacement. For a key that was never inserted, let `j` keys be in its
+//! line: `j` is Poisson with mean `load`, the keys per line. The words are independent given `j`, so the
+//! rate is the mean over `j` of `g(j)^w`, where `g(j)` is the chance that all `s` throws land on set bits of one
+//! word. By inclusion and exclusion over the distinct bits that the throws ask for,
+//!
+//! ```text
+//! g(j) = sum over i in 0..=s of a_i * x_i^j,   x_i = 1 - w/8 * (1 - (1 - i/64)^s)
+//! ```
+//!
+//! since `x_i` is the chance that one key of the line leaves `i` given bits of the word alone; `a_i` sums
+//! `(-1)^i * C(d, i)` over the chances that the throws make `d` distinct bits. Nothing here is fitted.
+//!
+//! Only `+ - * /` on `f64` are used, in one order, so that every platform finds the same layout. (`exp`, `ln` and
+//! `powi` may differ in the last bit between platforms, and `core` has none of them.)
+
+use crate::error::{BuildError, BuildErrorKind};
+use core::fmt;
+
+/// Bytes of a line, the block of this filter: a cache line of x86-64 and of most aarch64 cores.
+pub(crate) const LINE_BYTES: usize = 64;
+/// Bits of a line.
+pub(crate) const LINE_BITS: usize = LINE_BYTES * 8;
+/// 64-bit words of a line.
+pub(crate) const LINE_WORDS: usize = 8;
+
+/// Bits of memory per key beyond which a rate counts as out of reach. At this price the 64-bit hashes
+/// themselves, in a hash set, would be wrong less often.
+pub(crate) const MAX_BITS_PER_KEY: usize = 128;
+
+/// A layout of fewer words per key is taken while it needs at most this many times the memory of the best: each
+/// word less is an atomic operation less per insert. At 1.06 it is 1 word at 10%, 2 at 1%, 4 from 0.1% to 1e-6.
+const FEWER_WORDS_PRICE: f64 = 1.06;
+
+/// Keys per line from which on the answer is "certainly a false positive": the sums would take long to say the same.
+const MAX_LOAD: f64 = 32768.0;
+
+/// The pattern's shape: how many words of its line a key touches, and how many bits it throws in each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shape {
+    pub(crate) words: usize,
+    pub(crate) bits: usize,
+}
+
+/// What fixes where a hash's bits are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Layout {
+    pub(crate) shape: Shape,
+    pub(crate) blocks: usize,
+}
+
+impl fmt::Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            shape: Shape { words, bits },
+            blocks,
+        } = self;
+        write!(
+            f,
+            "{blocks} blocks, {words} words per key, {bits} bits per word"
+        )
+    }
+}
+
+/// What a builder was asked for; every field is optional.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Request {
+    pub(crate) keys: Option<usize>,
+    pub(crate) rate: Option<f64>,
+    pub(crate) budget: Option<usize>,
+    pub(crate) words: Option<usize>,
+}
+
+/// The words per key that a line can be divided for, with the most bits per word that are of use for each: down
+/// to a rate of 1e-9 or to [`MAX_BITS_PER_KEY`], more would need more memory.
+const WORDS: [(usize, usize); 4] = [(1, 10), (2, 8), (4, 6), (8, 4)];
+
+impl Request {
+    /// The layout, and the number of keys that it is meant for.
+    pub(crate) fn solve(self) -> Result<(Layout, usize), BuildError> {
+        self.check().map_err(BuildError)?;
+        let rate = self.rate.unwrap_or(0.01);
+        let whole_budget = self.budget.map(|bytes| bytes / LINE_BYTES);
+        match (self.keys, whole_budget) {
+            (None, None) => Err(BuildError(BuildErrorKind::NothingToSizeFor)),
+            (Some(keys), Some(blocks)) if self.rate.is_none() => {
+                let keys = keys.max(1);
+                let shape = self.best_shape_at(keys as f64 / blocks as f64);
+                Ok((Layout { shape, blocks }, keys))
+            }
+            (None, Some(blocks)) => {
+                let (shape, load) = self.best_shape_for(rate).map_err(BuildError)?;
+                Ok((Layout { shape, blocks }, (load * blocks as f64) as usize))
+            }
+            (Some(keys), budget) => {
+                let keys = keys.max(1);
+                let (shape, load) = self.best_shape_for(rate).map_err(BuildError)?;
+                let blocks = ceil(keys as f64 / load);
+                if blocks >= (isize::MAX as usize / LINE_BYTES) as f64 {
+                    return Err(BuildError(BuildErrorKind::TooLarge { keys, rate }));
+                }
+                let blocks = blocks as usize;
+                match budget {
+                    Some(limit) if blocks > limit => Err(BuildError(BuildErrorKind::OverBudget {
+                        needed: blocks * LINE_BYTES,
+                        budget: self.budget.unwrap_or(0),
+                    })),
+                    _ => Ok((Layout { shape, blocks }, keys)),
+                }
+            }
+        }
+    }
+
+    fn check(&self) -> Result<(), BuildErrorKind> {
+        if let Some(rate) = self.rate
+            && !(rate > 0.0 && rate < 1.0)
+        {
+            return Err(BuildErrorKind::Rate(rate));
+        }
+        if let Some(words) = self.words
+            && !WORDS.iter().any(|&(w, _)| w == words)
+        {
+            return Err(BuildErrorKind::WordsPerKey(words));
+        }
+        match self.budget {
+            Some(bytes) if bytes < LINE_BYTES => Err(BuildErrorKind::Budget { bytes }),
+            Some(bytes) if bytes > isize::MAX as usize => {
+                Err(BuildErrorKind::OutOfMemory { bytes })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The words per key to choose from, fewest first, each with its shapes.
+    fn candidates(&self) -> impl Iterator<Item = impl Iterator<Item = Model>> {
+        let wanted = self.words;
+        WORDS
+            .into_iter()
+            .filter(move |&(words, _)| wanted.is_none_or(|wanted| wanted == words))
+            .map(|(words, most)| (1..=most).map(move |bits| Model::new(Shape { words, bits })))
+    }
+
+    /// The shape for `rate`, and the most keys per line at which it holds.
+    fn best_shape_for(&self, rate: f64) -> Result<(Shape, f64), BuildErrorKind> {
+        let mut found = [None; WORDS.len()];
+        let mut best_load = 0.0;
+        for (slot, models) in found.iter_mut().zip(self.candidates()) {
+            // The load rises with the bits per word to one maximum and falls again.
+            for model in models {
+                let load = model.max_load(rate);
+                match *slot {
+                    Some((_, most)) if most >= load => break,
+                    _ => *slot = Some((model.shape, load)),
+                }
+                best_load = f64::max(best_load, load);
+            }
+        }
+        if best_load * (MAX_BITS_PER_KEY as f64) < LINE_BITS as f64 {
+            return Err(BuildErrorKind::Unreachable {
+                rate,
+                words: self.words,
+            });
+        }
+        let good_enough = |&(_, load): &(Shape, f64)| load * FEWER_WORDS_PRICE >= best_load;
+        Ok(found
+            .into_iter()
+            .flatten()
+            .find(good_enough)
+            .expect("the best is good enough"))
+    }
+
+    /// The shape for a given number of keys per line.
+    fn best_shape_at(&self, load: f64) -> Shape {
+        let best_at = |load: f64| {
+            self.candidates().map(move |models| {
+                let rated = models.map(|model| (model.rate_at(load), model.shape));
+                rated
+                    .min_by(|a, b| a.0.total_cmp(&b.0))
+                    .expect("every words per key has a shape")
+            })
+        };
+        let best = best_at(load).map(|(rate, _)| rate).fold(1.0, f64::min);
+        let good_enough = |(easier, _): &((f64, Shape), (f64, Shape))| easier.0 <= best;
+        // Fewer words, if with so much more memory they would do as well as the best.
+        let fewer = best_at(load / FEWER_WORDS_PRICE)
+            .zip(best_at(load))
+            .find(good_enough);
+        fewer.expect("the best is good enough").1.1
+    }
+}
+
+/// The false-positive rate of one shape as a function of the keys per line; see the top of this file.
+struct Model {
+    shape: Shape,
+    a: [f64; Model::TERMS],
+    x: [f64; Model::TERMS],
+}
+
+impl Model {
+    /// One more than the most bits per word.
+    const TERMS: usize = 11;
+
+    fn new(shape: Shape) -> Self {
+        let Shape { words, bits: s } = shape;
+        // distinct[d]: the chance that s throws into 64 bits make d distinct ones.
+        let mut distinct = [0.0; Self::TERMS];
+        distinct[0] = 1.0;
+        for _ in 0..s {
+            for d in (0..Self::TERMS).rev() {
+                let missed = if d == 0 {
+                    0.0
+                } else {
+                    distinct[d - 1] * (65 - d) as f64 / 64.0
+                };
+                distinct[d] = distinct[d] * d as f64 / 64.0 + missed;
+            }
+        }
+        let mut model = Self {
+            shape,
+            a: [0.0; Self::TERMS],
+            x: [0.0; Self::TERMS],
+        };
+        for i in 0..=s {
+            let mut choose = 1.0; // C(d, i), from d = i on
+            for (d, &chance) in distinct.iter().enumerate().take(s + 1).skip(i) {
+                model.a[i] += choose * chance;
+                choose = choose * (d + 1) as f64 / (d + 1 - i) as f64;
+            }
+            if i % 2 == 1 {
+                model.a[i] = -model.a[i];
+            }
+            let left_alone = pow(1.0 - i as f64 / 64.0, s as u64);
+            model.x[i] = 1.0 - words as f64 / LINE_WORDS as f64 * (1.0 - left_alone);
+        }
+        model
+    }
+
+    /// The rate at `load` keys per line.
+    fn rate_at(&self, load: f64) -> f64 {
+        if load >= MAX_LOAD {
+            return 1.0;
+        }
+        let terms = self.shape.bits + 1;
+        let mut powers = [1.0; Self::TERMS];
+        // Poisson weights up to a common factor, which the division at the end takes out.
+        let (mut weight, mut total, mut sum, mut j) = (1.0, 0.0, 0.0, 0.0);
+        loop {
+            let g: f64 = self.a[..terms]
+                .iter()
+                .zip(&powers)
+                .map(|(a, power)| a * power)
+                .sum();
+            // g(0) is 0; what rounding leaves of it (1e-13) may be negative.
+            sum += weight * pow(g.max(0.0), self.shape.words as u64);
+            total += weight;
+            if j > load && weight < total * 1e-18 {
+                return f64::min(sum / total, 1.0);
+            }
+            j += 1.0;
+            weight *= load / j;
+            for (power, x) in powers.iter_mut().zip(&self.x) {
+                *power *= x;
+            }
+            if weight > 1e200 {
+                weight *= 1e-200;
+                total *= 1e-200;
+                sum *= 1e-200;
+            }
+        }
+    }
+
+    /// The most keys per line at which the rate is at most `rate`.
+    fn max_load(&self, rate: f64) -> f64 {
+        let mut high = 1.0;
+        while high < MAX_LOAD && self.rate_at(high) <= rate {
+            high *= 2.0;
+        }
+        let mut low = 0.0;
+        // 30 halvings leave a relative error below 1e-8, on the safe side.
+        for _ in 0..30 {
+            let middle = (low + high) / 2.0;
+            if self.rate_at(middle) <= rate {
+                low = middle
+            } else {
+                high = middle
+            }
+        }
+        low
+    }
+}
+
+impl Layout {
+    /// The false-positive rate once `keys` keys are in.
+    pub(crate) fn rate_at(&self, keys: usize) -> f64 {
+        Model::new(self.shape).rate_at(keys as f64 / self.blocks as f64)
+    }
+
+    /// The rate of one line whose words have these bits set: the chance that a key that picks this line finds
+    /// all its throws on set bits.
+    pub(crate) fn rate_of_line(&self, words: [u64; LINE_WORDS]) -> f64 {
+        let Shape { words: w, bits: s } = self.shape;
+        let group = LINE_WORDS / w;
+        let mean = |group_words: &[u64]| {
+            let hit = |word: &u64| pow(f64::from(word.count_ones()) / 64.0, s as u64);
+            group_words.iter().map(hit).sum::<f64>() / group as f64
+        };
+        words.chunks_exact(group).map(mean).product()
+    }
+
+    /// The number of distinct keys that leaves this many bits set in the mean.
+    ///
+    /// A key leaves a given bit alone with the chance `q = 1 - w/(8 * blocks) * (1 - (63/64)^s)`, so `n` is
+    /// looked for at which `q^n` is the fraction of the bits that are unset.
+    pub(crate) fn keys_for(&self, ones: u64) -> usize {
+        let bits = (self.blocks * LINE_BITS) as f64;
+        // A full filter says only "many": as many as leave half a bit.
+        let unset = f64::max(bits - ones as f64, 0.5) / bits;
+        let picked = self.shape.words as f64 / (LINE_WORDS * self.blocks) as f64;
+        let q = 1.0 - picked * (1.0 - pow(63.0 / 64.0, self.shape.bits as u64));
+        let mut high = 1u64;
+        while high < 1 << 62 && pow(q, high) > unset {
+            high *= 2;
+        }
+        // The first n that leaves at most as many unset as there are, or the one before it, whichever is nearer.
+        let (mut low, mut high) = (0, high);
+        while low + 1 < high {
+            let middle = low + (high - low) / 2;
+            if pow(q, middle) > unset {
+                low = middle
+            } else {
+                high = middle
+            }
+        }
+        let nearer = if pow(q, low) - unset < unset - pow(q, high) {
+            low
+        } else {
+            high
+        };
+        usize::try_from(nearer).unwrap_or(usize::MAX)
+    }
+}
+
+/// `x^n` by squaring.
+fn pow(mut x: f64, mut n: u64) -> f64 {
+    let mut result = 1.0;
+    while n > 0 {
+        if n & 1 == 1 {
+            result *= x;
+        }
+        x *= x;
+        n >>= 1;
+    }
+    result
+}
+
+/// Rounds a non-negative number up; `f64::ceil` is not in `core` at this crate's MSRV.
+fn ceil(x: f64) -> f64 {
+    // From 2^53 on every f64 is a whole number.
+    if x >= 9_007_199_254_740_992.0 {
+        return x;
+    }
+    let whole = x as u64 as f64;
+    if whole < x { whole + 1.0 } else { whole }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn solve(words: Option<usize>, rate: f64) -> (Shape, f64) {
+        let (shape, load) = Request {
+            words,
+            ..Request::default()
+        }
+        .best_shape_for(rate)
+        .unwrap();
+        (shape, LINE_BITS as f64 / load)
+    }
+
+    /// Bits per key from an independent implementation of the same model, by the distribution of occupied
+    /// bits instead of inclusion and exclusion (rounded to 0.1 or 3 digits).
+    #[test]
+    fn bits_per_key_match_the_occupancy_sums() {
+        let table = [
+            (0.1, [5.05, 4.9, 4.9, 5.9]),
+            (0.03, [8.4, 7.65, 7.6, 8.0]),
+            (0.01, [12.2, 10.3, 10.1, 10.1]),
+            (1e-3, [24.0, 17.1, 15.8, 15.7]),
+            (1e-4, [46.0, 26.0, 22.6, 22.9]),
+            (1e-5, [87.0, 38.0, 31.1, 30.0]),
+        ];
+        for (rate, row) in table {
+            for ((words, _), expected) in WORDS.into_iter().zip(row) {
+                let (_, bits_per_key) = solve(Some(words), rate);
+                let error = bits_per_key / expected - 1.0;
+                assert!(
+                    error.abs() < 0.012,
+                    "{rate} with {words} words: {bits_per_key}, not {expected}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn fewest_words_within_the_price_are_chosen() {
+        let chosen = [0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5, 1e-6].map(|rate| {
+            let Shape { words, bits } = solve(None, rate).0;
+            (words, bits)
+        });
+        assert_eq!(
+            chosen,
+            [(1, 3), (2, 2), (2, 3), (4, 2), (4, 3), (4, 3), (4, 4)]
+        );
+    }
+
+    /// Both ways: what fits a rate has that rate, and hardly less.
+    #[test]
+    fn load_and_rate_invert_each_other() {
+        for (words, most) in WORDS {
+            for bits in 1..=most {
+                let model = Model::new(Shape { words, bits });
+                for rate in [0.9, 0.5, 0.1, 1e-3, 1e-6] {
+                    let back = model.rate_at(model.max_load(rate));
+                    assert!(
+                        back <= rate && back > rate * 0.999,
+                        "{words}x{bits}: {rate} came back as {back}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_budget_for_keys_takes_the_shape_of_the_rate_it_reaches() {
+        for rate in [0.1, 0.01, 1e-3, 1e-4, 1e-5, 1e-6] {
+            let by_rate = Request {
+                keys: Some(1_000_000),
+                rate: Some(rate),
+                ..Request::default()
+            };
+            let (layout, keys) = by_rate.solve().unwrap();
+            let by_budget = Request {
+                keys: Some(keys),
+                budget: Some(layout.blocks * 64 + 63),
+                ..Request::default()
+            };
+            assert_eq!(by_budget.solve().unwrap(), (layout, keys));
+            let by_both = Request {
+                rate: Some(rate),
+                budget: Some(layout.blocks * 64),
+                ..Request::default()
+            };
+            let (same, fitting) = by_both.solve().unwrap();
+            assert_eq!(same, layout);
+            assert!(fitting >= keys && fitting < keys + keys / 1000);
+        }
+    }
+
+    #[test]
+    fn keys_for_inverts_the_expected_fill() {
+        for (words, bits) in [(1, 3), (2, 3), (4, 2), (8, 1)] {
+            let layout = Layout {
+                shape: Shape { words, bits },
+                blocks: 1000,
+            };
+            assert_eq!(layout.keys_for(0), 0);
+            for keys in [1usize, 100, 10_000, 200_000] {
+                let q = 1.0 - words as f64 / 8000.0 * (1.0 - pow(63.0 / 64.0, bits as u64));
+                let ones = (1.0 - pow(q, keys as u64)) * 512_000.0;
+                let back = layout.keys_for((ones + 0.5) as u64);
+                assert!(
+                    back.abs_diff(keys) <= 1 + keys / 500,
+                    "{keys} came back as {back}"
+                );
+            }
+            assert!(layout.keys_for(512_000) > 500_000);
+        }
+    }
+
+    #[test]
+    fn ceil_rounds_up() {
+        assert_eq!(
+            [0.0, 0.1, 1.0, 1.5, 1e15 + 0.5, 1e19].map(ceil),
+            [0.0, 1.0, 1.0, 2.0, 1e15 + 1.0, 1e19]
+        );
+    }
+}
