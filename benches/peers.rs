@@ -47,10 +47,7 @@ struct Args {
 }
 
 fn parse_size(text: &str) -> Result<usize, String> {
-    let (number, unit) = text.split_at(
-        text.find(|c: char| !c.is_ascii_digit())
-            .unwrap_or(text.len()),
-    );
+    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
     let shift = match unit {
         "" => 0,
         "K" => 10,
@@ -91,24 +88,14 @@ struct Ours {
 
 impl Peer for Ours {
     fn name(&self) -> &'static str {
-        if self.batch {
-            "lanebloom, batch"
-        } else {
-            "lanebloom"
-        }
+        if self.batch { "lanebloom, batch" } else { "lanebloom" }
     }
     fn insert(&self, keys: &[u64]) -> usize {
         match (self.hashed, self.batch) {
             (true, false) => count(keys, |hash| self.filter.insert_hash(hash)),
             (false, false) => count(keys, |key| self.filter.insert(&key)),
-            (true, true) => keys
-                .chunks(BATCH)
-                .map(|hashes| self.filter.insert_hashes(hashes))
-                .sum(),
-            (false, true) => keys
-                .chunks(BATCH)
-                .map(|keys| self.filter.insert_batch(keys))
-                .sum(),
+            (true, true) => keys.chunks(BATCH).map(|hashes| self.filter.insert_hashes(hashes)).sum(),
+            (false, true) => keys.chunks(BATCH).map(|keys| self.filter.insert_batch(keys)).sum(),
         }
     }
     fn contains(&self, keys: &[u64]) -> usize {
@@ -183,9 +170,7 @@ impl Peer for Sbbf {
     }
     fn insert(&self, keys: &[u64]) -> usize {
         let mut filter = self.0.write().unwrap();
-        keys.iter()
-            .filter(|&&hash| !filter.insert_hash(hash))
-            .count()
+        keys.iter().filter(|&&hash| !filter.insert_hash(hash)).count()
     }
     fn contains(&self, keys: &[u64]) -> usize {
         let filter = self.0.read().unwrap();
@@ -253,14 +238,8 @@ fn timed(threads: usize, keys: &[u64], work: impl Fn(&[u64]) -> usize + Sync) ->
                 (start, Instant::now(), sum)
             })
         };
-        let threads: Vec<_> = keys
-            .chunks(keys.len().div_ceil(threads))
-            .map(part)
-            .collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap())
-            .collect()
+        let threads: Vec<_> = keys.chunks(keys.len().div_ceil(threads)).map(part).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     let start = spans.iter().map(|span| span.0).min().unwrap();
     let end = spans.iter().map(|span| span.1).max().unwrap();
@@ -295,22 +274,12 @@ impl Group {
                 .unwrap();
             (
                 filter.expected_keys(),
-                Box::new(Ours {
-                    filter,
-                    hashed,
-                    batch,
-                }) as Box<dyn Peer>,
+                Box::new(Ours { filter, hashed, batch }) as Box<dyn Peer>,
             )
         };
         let (n, single) = ours(false);
-        let fast = AtomicBloomFilter::with_false_pos(rate)
-            .seed(&1)
-            .expected_items(n);
-        let name = if hashed {
-            "fastbloom"
-        } else {
-            "fastbloom (SipHash)"
-        };
+        let fast = AtomicBloomFilter::with_false_pos(rate).seed(&1).expected_items(n);
+        let name = if hashed { "fastbloom" } else { "fastbloom (SipHash)" };
         let mut peers = vec![
             single,
             ours(true).1,
@@ -323,10 +292,7 @@ impl Group {
         if hashed {
             // It takes whole bits per key; 11 is the least that reaches 1%.
             let bits_per_key = if rate < 0.01 { 17 } else { 11 };
-            peers.push(Box::new(Sbbf(RwLock::new(sbbf_rs_safe::Filter::new(
-                bits_per_key,
-                n,
-            )))));
+            peers.push(Box::new(Sbbf(RwLock::new(sbbf_rs_safe::Filter::new(bits_per_key, n)))));
         } else {
             let foldhash = foldhash::fast::FixedState::with_seed(1);
             let filter = AtomicBloomFilter::with_false_pos(rate)
@@ -340,21 +306,11 @@ impl Group {
             let filter = bloomfilter::Bloom::new_for_fp_rate_with_seed(n, rate, &[1; 32]).unwrap();
             peers.push(Box::new(Locked(RwLock::new(filter))));
         }
-        (
-            Self {
-                peers,
-                reference: 2,
-            },
-            n,
-        )
+        (Self { peers, reference: 2 }, n)
     }
 
     /// Interleaved rounds of one operation.
-    fn rounds(
-        &mut self,
-        rounds: usize,
-        mut work: impl FnMut(&mut dyn Peer) -> Option<f64>,
-    ) -> Column {
+    fn rounds(&mut self, rounds: usize, mut work: impl FnMut(&mut dyn Peer) -> Option<f64>) -> Column {
         let mut times = vec![Vec::new(); self.peers.len()];
         for _ in 0..rounds {
             for (peer, times) in self.peers.iter_mut().zip(&mut times) {
@@ -405,8 +361,7 @@ fn main() {
         }
     }
     if let Some(path) = &args.record {
-        std::fs::write(path, report)
-            .unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
+        std::fs::write(path, report).unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
     }
 }
 
@@ -449,12 +404,7 @@ fn one_group(args: &Args, bytes: usize, hashed: bool) -> String {
             group.rounds(args.rounds, |peer| {
                 (threads == 1 || peer.concurrent()).then(|| {
                     let (time, new) = timed(threads, &present, |keys| peer.insert(keys));
-                    assert_eq!(
-                        new,
-                        0,
-                        "{}: keys that were present came out as new",
-                        peer.name()
-                    );
+                    assert_eq!(new, 0, "{}: keys that were present came out as new", peer.name());
                     time
                 })
             }),
@@ -470,14 +420,8 @@ fn one_group(args: &Args, bytes: usize, hashed: bool) -> String {
             format!("contains, {threads}T"),
             group.rounds(args.rounds, |peer| {
                 let (time, found) = timed(threads, &lookups, |keys| peer.contains(keys));
-                let wrong = found
-                    .checked_sub(half)
-                    .expect("a key that was inserted was not found");
-                assert!(
-                    wrong <= half / 4,
-                    "{}: {wrong} of {half} false positives",
-                    peer.name()
-                );
+                let wrong = found.checked_sub(half).expect("a key that was inserted was not found");
+                assert!(wrong <= half / 4, "{}: {wrong} of {half} false positives", peer.name());
                 Some(time)
             }),
         ));
@@ -489,28 +433,13 @@ fn one_group(args: &Args, bytes: usize, hashed: bool) -> String {
     } else {
         "u64 keys, each with the hasher named or its default"
     };
-    writeln!(
-        table,
-        "\n## {} KiB, {n} keys at {}, {what}\n",
-        bytes >> 10,
-        args.rate
-    )
-    .unwrap();
-    writeln!(
-        table,
-        "ns per key (times faster than fastbloom in the same rounds)\n"
-    )
-    .unwrap();
+    writeln!(table, "\n## {} KiB, {n} keys at {}, {what}\n", bytes >> 10, args.rate).unwrap();
+    writeln!(table, "ns per key (times faster than fastbloom in the same rounds)\n").unwrap();
     write!(table, "| {:27} | {:>7} | {:>8}", "", "rate", "bits/key").unwrap();
     columns
         .iter()
         .for_each(|(name, _)| write!(table, " | {name:>18}").unwrap());
-    write!(
-        table,
-        " |\n|---|--:|--:{} |\n",
-        "|--:".repeat(columns.len())
-    )
-    .unwrap();
+    write!(table, " |\n|---|--:|--:{} |\n", "|--:".repeat(columns.len())).unwrap();
     for (i, peer) in group.peers.iter().enumerate() {
         let bits_per_key = peer.bytes() as f64 * 8.0 / n as f64;
         write!(
@@ -521,9 +450,7 @@ fn one_group(args: &Args, bytes: usize, hashed: bool) -> String {
         )
         .unwrap();
         for (_, column) in &columns {
-            let cell = column[i].map_or("".into(), |(time, ratio)| {
-                format!("{time:.2} ({ratio:.2}x)")
-            });
+            let cell = column[i].map_or("".into(), |(time, ratio)| format!("{time:.2} ({ratio:.2}x)"));
             write!(table, " | {cell:>18}").unwrap();
         }
         table.push_str(" |\n");

@@ -76,11 +76,7 @@ impl Bits {
     /// as often as the answer varies. And each is shifted down out of its word, which is 1 ns faster
     /// (Zen 3) than making masks: x86-64 without BMI2 does that by `bts`, two operations each.
     #[inline(always)]
-    pub(crate) fn holds<const W: usize, const S: usize>(
-        &self,
-        block: usize,
-        pattern: [Place<S>; W],
-    ) -> bool {
+    pub(crate) fn holds<const W: usize, const S: usize>(&self, block: usize, pattern: [Place<S>; W]) -> bool {
         let line = &self.lines[block].0;
         let mut all = 1;
         for place in pattern {
@@ -97,11 +93,7 @@ impl Bits {
     /// Looks before it writes: a locked operation costs 5 ns even in L1, a load next to nothing, and a line that
     /// is only read stays in the caches of all cores.
     #[inline(always)]
-    pub(crate) fn set<const W: usize, const S: usize>(
-        &self,
-        block: usize,
-        pattern: [Place<S>; W],
-    ) -> bool {
+    pub(crate) fn set<const W: usize, const S: usize>(&self, block: usize, pattern: [Place<S>; W]) -> bool {
         let line = &self.lines[block].0;
         let mut changed = false;
         for place in pattern {
@@ -166,8 +158,7 @@ impl Bits {
 /// Adds the bits of `mask` that `word` lacks; whether this call did.
 #[inline(always)]
 fn add(word: &AtomicU64, mask: u64) -> bool {
-    word.load(Ordering::Relaxed) & mask != mask
-        && word.fetch_or(mask, Ordering::Release) & mask != mask
+    word.load(Ordering::Relaxed) & mask != mask && word.fetch_or(mask, Ordering::Release) & mask != mask
 }
 
 /// Hints that change no value: neither their address nor their timing can make a program wrong.
@@ -186,42 +177,27 @@ mod prefetch {
     #[inline(always)]
     pub(super) fn write<T>(line: *const T) {
         // SAFETY: a prefetch accesses no memory, changes no register and no flag, and cannot fault.
-        unsafe {
-            core::arch::asm!("prefetchw [{}]", in(reg) line, options(nomem, nostack, preserves_flags))
-        }
+        unsafe { core::arch::asm!("prefetchw [{}]", in(reg) line, options(nomem, nostack, preserves_flags)) }
     }
 
     #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
     #[inline(always)]
     pub(super) fn read<T>(line: *const T) {
         // SAFETY: as above. (The intrinsic is not stable.)
-        unsafe {
-            core::arch::asm!("prfm pldl1keep, [{}]", in(reg) line, options(nomem, nostack, preserves_flags))
-        }
+        unsafe { core::arch::asm!("prfm pldl1keep, [{}]", in(reg) line, options(nomem, nostack, preserves_flags)) }
     }
 
     #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
     #[inline(always)]
     pub(super) fn write<T>(line: *const T) {
         // SAFETY: as above.
-        unsafe {
-            core::arch::asm!("prfm pstl1keep, [{}]", in(reg) line, options(nomem, nostack, preserves_flags))
-        }
+        unsafe { core::arch::asm!("prfm pstl1keep, [{}]", in(reg) line, options(nomem, nostack, preserves_flags)) }
     }
 
-    #[cfg(any(
-        lanebloom_loom,
-        not(any(target_arch = "x86_64", target_arch = "aarch64"))
-    ))]
+    #[cfg(any(lanebloom_loom, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
     pub(super) use nothing as read;
-    #[cfg(any(
-        lanebloom_loom,
-        not(any(target_arch = "x86_64", target_arch = "aarch64"))
-    ))]
+    #[cfg(any(lanebloom_loom, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
     pub(super) use nothing as write;
-    #[cfg(any(
-        lanebloom_loom,
-        not(any(target_arch = "x86_64", target_arch = "aarch64"))
-    ))]
+    #[cfg(any(lanebloom_loom, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
     pub(super) fn nothing<T>(_line: *const T) {}
 }

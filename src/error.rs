@@ -49,15 +49,18 @@ impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         use crate::sizing::{LINE_BYTES, MAX_BITS_PER_KEY};
         match self.0 {
-            BuildErrorKind::NothingToSizeFor => {
-                f.write_str("neither expected keys nor a memory budget was given; the filter's size follows from one of them")
-            }
+            BuildErrorKind::NothingToSizeFor => f.write_str(
+                "neither expected keys nor a memory budget was given; the filter's size follows from one of them",
+            ),
             BuildErrorKind::Rate(rate) => {
                 write!(f, "false-positive rate {rate} is not between 0 and 1, both excluded")
             }
             BuildErrorKind::WordsPerKey(words) => write!(f, "{words} words per key is not 1, 2, 4 or 8"),
             BuildErrorKind::Budget { bytes } => {
-                write!(f, "a memory budget of {bytes} bytes does not hold one line of {LINE_BYTES} bytes")
+                write!(
+                    f,
+                    "a memory budget of {bytes} bytes does not hold one line of {LINE_BYTES} bytes"
+                )
             }
             BuildErrorKind::Unreachable { rate, words } => {
                 write!(f, "a false-positive rate of {rate:e}")?;
@@ -67,7 +70,10 @@ impl fmt::Display for BuildError {
                 write!(f, " takes more than the limit of {MAX_BITS_PER_KEY} bits per key")
             }
             BuildErrorKind::OverBudget { needed, budget } => {
-                write!(f, "the expected keys at this rate need {needed} bytes, more than the memory budget of {budget} bytes")
+                write!(
+                    f,
+                    "the expected keys at this rate need {needed} bytes, more than the memory budget of {budget} bytes"
+                )
             }
             BuildErrorKind::TooLarge { keys, rate } => {
                 write!(
@@ -112,10 +118,7 @@ impl fmt::Display for IncompatibleError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             IncompatibleErrorKind::Layout { ours, theirs } => {
-                write!(
-                    f,
-                    "the other filter's layout differs: {theirs} there, {ours} here"
-                )
+                write!(f, "the other filter's layout differs: {theirs} there, {ours} here")
             }
             IncompatibleErrorKind::Hasher => {
                 f.write_str("the other filter's hasher differs: another algorithm, seed or key")

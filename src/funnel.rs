@@ -133,21 +133,8 @@ macro_rules! integers {
         }
     )*};
 }
-integers!(
-    i8 as i8,
-    i16 as i16,
-    i32 as i32,
-    i64 as i64,
-    i128 as i128,
-    isize as i64
-);
-integers!(
-    u16 as u16,
-    u32 as u32,
-    u64 as u64,
-    u128 as u128,
-    usize as u64
-);
+integers!(i8 as i8, i16 as i16, i32 as i32, i64 as i64, i128 as i128, isize as i64);
+integers!(u16 as u16, u32 as u32, u64 as u64, u128 as u128, usize as u64);
 
 impl Funnel for u8 {
     #[inline]

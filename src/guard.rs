@@ -100,11 +100,7 @@ impl<S: KeyHasher> CacheGuard<S> {
     /// assert_eq!(guard.get_with(&18u64, || -> Option<&str> { unreachable!("turned away") }), None);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    pub fn get_with<K: Funnel + ?Sized, V>(
-        &self,
-        key: &K,
-        load: impl FnOnce() -> Option<V>,
-    ) -> Option<V> {
+    pub fn get_with<K: Funnel + ?Sized, V>(&self, key: &K, load: impl FnOnce() -> Option<V>) -> Option<V> {
         let admission = self.check(key)?;
         let value = load();
         admission.record(value.is_some());
@@ -176,9 +172,7 @@ impl<S: KeyHasher> CacheGuard<S> {
             &counts.turned_away
         };
         count.fetch_add(1, Ordering::Relaxed);
-        admitted.then_some(Admission {
-            counts: &self.counts,
-        })
+        admitted.then_some(Admission { counts: &self.counts })
     }
 
     /// Admits `key` from now on; returns whether that changed the filter, as
@@ -341,11 +335,7 @@ impl Admission<'_> {
     /// ```
     pub fn record(self, found: bool) {
         let counts = self.counts.of_this_thread();
-        let count = if found {
-            &counts.found
-        } else {
-            &counts.false_positives
-        };
+        let count = if found { &counts.found } else { &counts.false_positives };
         count.fetch_add(1, Ordering::Relaxed);
     }
 }
@@ -534,14 +524,11 @@ impl Counts {
     }
 
     fn sum(&self) -> GuardStats {
-        self.shards
-            .iter()
-            .fold(GuardStats::default(), |sum, shard| GuardStats {
-                admitted: sum.admitted + shard.admitted.load(Ordering::Relaxed),
-                turned_away: sum.turned_away + shard.turned_away.load(Ordering::Relaxed),
-                found: sum.found + shard.found.load(Ordering::Relaxed),
-                false_positives: sum.false_positives
-                    + shard.false_positives.load(Ordering::Relaxed),
-            })
+        self.shards.iter().fold(GuardStats::default(), |sum, shard| GuardStats {
+            admitted: sum.admitted + shard.admitted.load(Ordering::Relaxed),
+            turned_away: sum.turned_away + shard.turned_away.load(Ordering::Relaxed),
+            found: sum.found + shard.found.load(Ordering::Relaxed),
+            false_positives: sum.false_positives + shard.false_positives.load(Ordering::Relaxed),
+        })
     }
 }

@@ -262,13 +262,9 @@ fn load_le(bytes: &[u8]) -> u128 {
     let n = bytes.len();
     debug_assert!(n < 16);
     if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
-        u128::from(u64::from_le_bytes(*first))
-            | u128::from(u64::from_le_bytes(*last)) << (8 * (n - 8))
+        u128::from(u64::from_le_bytes(*first)) | u128::from(u64::from_le_bytes(*last)) << (8 * (n - 8))
     } else if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
-        u128::from(
-            u64::from(u32::from_le_bytes(*first))
-                | u64::from(u32::from_le_bytes(*last)) << (8 * (n - 4)),
-        )
+        u128::from(u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << (8 * (n - 4)))
     } else if let (Some(first), Some(last)) = (bytes.first(), bytes.last()) {
         let middle = u32::from(bytes[n / 2]) << (8 * (n / 2));
         u128::from(u32::from(*first) | middle | u32::from(*last) << (8 * (n - 1)))

@@ -60,10 +60,7 @@ impl fmt::Display for Layout {
             shape: Shape { words, bits },
             blocks,
         } = self;
-        write!(
-            f,
-            "{blocks} blocks, {words} words per key, {bits} bits per word"
-        )
+        write!(f, "{blocks} blocks, {words} words per key, {bits} bits per word")
     }
 }
 
@@ -129,9 +126,7 @@ impl Request {
         }
         match self.budget {
             Some(bytes) if bytes < LINE_BYTES => Err(BuildErrorKind::Budget { bytes }),
-            Some(bytes) if bytes > isize::MAX as usize => {
-                Err(BuildErrorKind::OutOfMemory { bytes })
-            }
+            Some(bytes) if bytes > isize::MAX as usize => Err(BuildErrorKind::OutOfMemory { bytes }),
             _ => Ok(()),
         }
     }
@@ -187,9 +182,7 @@ impl Request {
         let best = best_at(load).map(|(rate, _)| rate).fold(1.0, f64::min);
         let good_enough = |(easier, _): &((f64, Shape), (f64, Shape))| easier.0 <= best;
         // Fewer words, if with so much more memory they would do as well as the best.
-        let fewer = best_at(load / FEWER_WORDS_PRICE)
-            .zip(best_at(load))
-            .find(good_enough);
+        let fewer = best_at(load / FEWER_WORDS_PRICE).zip(best_at(load)).find(good_enough);
         fewer.expect("the best is good enough").1.1
     }
 }
@@ -250,11 +243,7 @@ impl Model {
         // Poisson weights up to a common factor, which the division at the end takes out.
         let (mut weight, mut total, mut sum, mut j) = (1.0, 0.0, 0.0, 0.0);
         loop {
-            let g: f64 = self.a[..terms]
-                .iter()
-                .zip(&powers)
-                .map(|(a, power)| a * power)
-                .sum();
+            let g: f64 = self.a[..terms].iter().zip(&powers).map(|(a, power)| a * power).sum();
             // g(0) is 0; what rounding leaves of it (1e-13) may be negative.
             sum += weight * pow(g.max(0.0), self.shape.words as u64);
             total += weight;
@@ -412,10 +401,7 @@ mod tests {
             let Shape { words, bits } = solve(None, rate).0;
             (words, bits)
         });
-        assert_eq!(
-            chosen,
-            [(1, 3), (2, 2), (2, 3), (4, 2), (4, 3), (4, 3), (4, 4)]
-        );
+        assert_eq!(chosen, [(1, 3), (2, 2), (2, 3), (4, 2), (4, 3), (4, 3), (4, 4)]);
     }
 
     /// Both ways: what fits a rate has that rate, and hardly less.
@@ -473,10 +459,7 @@ mod tests {
                 let q = 1.0 - words as f64 / 8000.0 * (1.0 - pow(63.0 / 64.0, bits as u64));
                 let ones = (1.0 - pow(q, keys as u64)) * 512_000.0;
                 let back = layout.keys_for((ones + 0.5) as u64);
-                assert!(
-                    back.abs_diff(keys) <= 1 + keys / 500,
-                    "{keys} came back as {back}"
-                );
+                assert!(back.abs_diff(keys) <= 1 + keys / 500, "{keys} came back as {back}");
             }
             assert!(layout.keys_for(512_000) > 500_000);
         }

@@ -407,8 +407,7 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn insert_batch<K: Funnel>(&self, keys: &[K]) -> usize {
-        self.hash_windows(keys, |_, hashes| self.insert_hashes(hashes))
-            .sum()
+        self.hash_windows(keys, |_, hashes| self.insert_hashes(hashes)).sum()
     }
 
     /// [`contains_hashes`](Self::contains_hashes) of the keys' hashes.
@@ -710,11 +709,7 @@ impl<S> ConcurrentBloom<S> {
     /// ```
     #[must_use]
     pub fn current_false_positive_rate(&self) -> f64 {
-        let sum: f64 = self
-            .bits
-            .words()
-            .map(|words| self.layout.rate_of_line(words))
-            .sum();
+        let sum: f64 = self.bits.words().map(|words| self.layout.rate_of_line(words)).sum();
         bits::acquire();
         sum / self.layout.blocks as f64
     }
@@ -734,12 +729,7 @@ impl<S> ConcurrentBloom<S> {
     }
 
     fn ones(&self) -> u64 {
-        let count = |words: [u64; 8]| {
-            words
-                .iter()
-                .map(|word| u64::from(word.count_ones()))
-                .sum::<u64>()
-        };
+        let count = |words: [u64; 8]| words.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
         let ones = self.bits.words().map(count).sum();
         bits::acquire();
         ones
