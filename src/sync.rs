@@ -24,10 +24,14 @@ mod swap {
 
     #[cfg(not(lanebloom_loom))]
     pub(crate) struct Swap<T>(arc_swap::ArcSwap<T>);
-    /// The model checker cannot look into arc-swap, whose own affair its correctness is. A lock orders no less than
-    /// that, which is why the users of `Swap` state the order that they need by fences of their own.
+    /// The model checker cannot look into arc-swap, whose correctness is its own affair. Its stand-in keeps every value
+    /// that it ever had, and publishes the index of the present one, ordered as weakly as the users of `Swap` may
+    /// assume: `Acquire` and `Release`.
     #[cfg(lanebloom_loom)]
-    pub(crate) struct Swap<T>(loom::sync::Mutex<Arc<T>>);
+    pub(crate) struct Swap<T> {
+        values: std::sync::Mutex<alloc::vec::Vec<Arc<T>>>,
+        present: loom::sync::atomic::AtomicUsize,
+    }
 
     #[cfg(not(lanebloom_loom))]
     impl<T> Swap<T> {
@@ -35,7 +39,7 @@ mod swap {
             Self(arc_swap::ArcSwap::from_pointee(value))
         }
 
-        /// Lock-free, as long as a thread holds fewer than eight of these.
+        /// Lock-free; a load of arc-swap never waits for another thread.
         pub(crate) fn load(&self) -> impl core::ops::Deref<Target = Arc<T>> {
             self.0.load()
         }
@@ -48,15 +52,23 @@ mod swap {
     #[cfg(lanebloom_loom)]
     impl<T> Swap<T> {
         pub(crate) fn new(value: T) -> Self {
-            Self(loom::sync::Mutex::new(Arc::new(value)))
+            Self {
+                values: std::sync::Mutex::new(alloc::vec![Arc::new(value)]),
+                present: loom::sync::atomic::AtomicUsize::new(0),
+            }
         }
 
         pub(crate) fn load(&self) -> impl core::ops::Deref<Target = Arc<T>> {
-            alloc::boxed::Box::new(Arc::clone(&self.0.lock().unwrap()))
+            let present = self.present.load(super::Ordering::Acquire);
+            alloc::boxed::Box::new(Arc::clone(&self.values.lock().unwrap()[present]))
         }
 
         pub(crate) fn store(&self, value: T) {
-            *self.0.lock().unwrap() = Arc::new(value);
+            let mut values = self.values.lock().unwrap();
+            values.push(Arc::new(value));
+            let last = values.len() - 1;
+            drop(values);
+            self.present.store(last, super::Ordering::Release);
         }
     }
 }

@@ -1,1 +1,95 @@
+//! lanebloom's contract, each promise tried in every interleaving and under every value that the memory model allows.
+//!
+//! `ci/loom.sh` runs it: a crate of its own, built with `--cfg lanebloom_loom`, which exchanges the atomics of lanebloom
+//! for loom's. Without that flag there is nothing here. Filters are one line of eight words, the smallest.
+//!
+//! The names say the property. What loom cannot see: the vector kernels (they work on values) and arc-swap.
 
+#![cfg(all(test, lanebloom_loom))]
+
+#[cfg(not(debug_assertions))]
+compile_error!("loom needs debug assertions to see its own errors: run ci/loom.sh");
+
+use lanebloom::{CacheGuard, ConcurrentBloom};
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicBool, Ordering};
+use loom::thread;
+
+mod batch;
+mod guard;
+mod single;
+mod whole;
+
+/// Runs the two beside each other; what they returned.
+///
+/// Both are spawned, so that loom tries both orders from the start. It remembers only the last access to each atomic:
+/// an insert that looks before it writes hides from loom a lookup that came before, and with the lookup in the main thread
+/// the order "insert, then lookup" would never be tried. (The broken variants in this crate's history showed it:
+/// see to it that a new test goes red when what it tests is broken.)
+fn beside<T: 'static, U: 'static>(one: impl FnOnce() -> T + 'static, other: impl FnOnce() -> U + 'static) -> (T, U) {
+    let (one, other) = (thread::spawn(one), thread::spawn(other));
+    (one.join().unwrap(), other.join().unwrap())
+}
+
+/// A clone of each `Arc`, to be moved into a thread.
+macro_rules! share {
+    ($($name:ident),*) => { $(let $name = Arc::clone(&$name);)* };
+}
+pub(crate) use share;
+
+fn filter(words_per_key: usize) -> ConcurrentBloom {
+    ConcurrentBloom::builder()
+        .memory_budget(64)
+        .words_per_key(words_per_key)
+        .build()
+        .unwrap()
+}
+
+/// A hash whose pattern is cut from `product`, from its high end: for one word per key, 3 bits that select the word,
+/// then 6 for each bit; for two words, 2 bits that select the first word and 18 for its bits, then the second's.
+const fn hash_of_product(product: u64) -> u64 {
+    // The multiplier of lanebloom's pattern.rs, and its inverse modulo 2^64 by Newton's iteration.
+    const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mut inverse = MULTIPLIER;
+    let mut i = 0;
+    while i < 6 {
+        inverse = inverse.wrapping_mul(2u64.wrapping_sub(MULTIPLIER.wrapping_mul(inverse)));
+        i += 1;
+    }
+    product.wrapping_mul(inverse)
+}
+
+/// Two keys that meet in one word (both select word 0 and, of two, word 4), with different bits.
+const A: u64 = hash_of_product(0x0123_4501_2345_0000);
+const B: u64 = hash_of_product(0x0dcb_a90d_cba9_0000);
+
+/// What an inserter did before it inserted: to be visible to whoever finds its key.
+struct Work(AtomicBool);
+
+impl Work {
+    fn new() -> Self {
+        Self(AtomicBool::new(false))
+    }
+    fn do_it(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+    fn is_visible(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// The two keys really meet, for otherwise the tests of this crate would try less than they say.
+#[test]
+fn the_keys_share_their_words_and_not_all_their_bits() {
+    loom::model(|| {
+        for words in [1, 2] {
+            let filter = filter(words);
+            filter.insert_hash(A);
+            assert!(!filter.contains_hash(B));
+            let alone = filter.current_false_positive_rate();
+            filter.insert_hash(B);
+            // Twice the bits in the same words: more than twice the rate, where other words would just double it.
+            assert!(filter.current_false_positive_rate() > 4.0 * alone);
+        }
+    });
+}

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Installs from Debian what the other scripts need beside a Rust toolchain: a linker, emulators, cross compilers.
+# About 30 seconds the first time, nothing afterwards. Needs root, or sudo.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+packages=(
+    build-essential                                  # the linker
+    qemu-user-static                                 # runs the tests of ci/cross.sh
+    gcc-aarch64-linux-gnu libc6-dev-arm64-cross      # links for 64-bit Arm
+    gcc-s390x-linux-gnu libc6-dev-s390x-cross        # links for a big-endian machine
+)
+
+missing=()
+for package in "${packages[@]}"; do
+    [[ $(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) == installed ]] || missing+=("$package")
+done
+if ((${#missing[@]} == 0)); then
+    echo "nothing to install"
+    exit
+fi
+
+echo "installing ${missing[*]}"
+as_root=()
+((EUID == 0)) || as_root=(sudo)
+apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0)
+"${apt[@]}" update
+"${apt[@]}" install --yes --no-install-recommends "${missing[@]}" >/dev/null

@@ -1,0 +1,57 @@
+//! The batch calls keep what the single ones promise.
+
+use super::*;
+
+#[test]
+fn no_bit_is_lost() {
+    loom::model(|| {
+        let raced = Arc::new(filter(1));
+        let (one, other) = (Arc::clone(&raced), Arc::clone(&raced));
+        let won = beside(move || one.insert_hashes(&[A, B]), move || other.insert_hashes(&[B, A]));
+        // One word per key, so that exactly one wins each key.
+        assert_eq!(won.0 + won.1, 2);
+        let mut found = [false; 2];
+        raced.contains_hashes(&[A, B], &mut found);
+        assert_eq!(found, [true; 2]);
+    });
+}
+
+#[test]
+fn who_finds_a_key_sees_what_its_inserter_did_before() {
+    loom::model(|| {
+        let (filter, work) = (Arc::new(filter(2)), Arc::new(Work::new()));
+        let inserter = {
+            share!(filter, work);
+            move || {
+                work.do_it();
+                filter.insert_hashes(&[A])
+            }
+        };
+        beside(inserter, move || {
+            let mut found = [false; 2];
+            filter.contains_hashes(&[A, B], &mut found);
+            if found[0] {
+                assert!(work.is_visible());
+            }
+        });
+    });
+}
+
+#[test]
+fn who_inserts_in_vain_sees_what_the_inserter_did_before() {
+    loom::model(|| {
+        let (filter, work) = (Arc::new(filter(1)), Arc::new(Work::new()));
+        let inserter = {
+            share!(filter, work);
+            move || {
+                work.do_it();
+                filter.insert_hash(A)
+            }
+        };
+        beside(inserter, move || {
+            if filter.insert_hashes(&[A]) == 0 {
+                assert!(work.is_visible());
+            }
+        });
+    });
+}

@@ -1,0 +1,134 @@
+//! Inserts and lookups of single keys.
+
+use super::*;
+
+/// Two threads insert a key each; what their inserts answered.
+fn race(filter: &Arc<ConcurrentBloom>, keys: [u64; 2]) -> (bool, bool) {
+    let (one, other) = (Arc::clone(filter), Arc::clone(filter));
+    beside(move || one.insert_hash(keys[0]), move || other.insert_hash(keys[1]))
+}
+
+/// Inserts A after some work.
+fn work_and_insert(filter: &Arc<ConcurrentBloom>, work: &Arc<Work>) -> impl FnOnce() -> bool + 'static {
+    share!(filter, work);
+    move || {
+        work.do_it();
+        filter.insert_hash(A)
+    }
+}
+
+#[test]
+fn no_bit_is_lost() {
+    for words in [1, 2] {
+        loom::model(move || {
+            let raced = Arc::new(filter(words));
+            assert_eq!(race(&raced, [A, B]), (true, true));
+            let alone = filter(words);
+            alone.insert_hashes(&[A, B]);
+            assert!(*raced == alone);
+        });
+    }
+}
+
+#[test]
+fn of_racing_inserters_at_least_one_wins() {
+    loom::model(|| {
+        let won = race(&Arc::new(filter(2)), [A, A]);
+        assert!(won.0 || won.1);
+    });
+}
+
+#[test]
+fn of_racing_inserters_exactly_one_wins_with_one_word_per_key() {
+    loom::model(|| {
+        let won = race(&Arc::new(filter(1)), [A, A]);
+        assert!(won.0 != won.1);
+    });
+}
+
+#[test]
+fn of_three_racing_inserters_exactly_one_wins_with_one_word_per_key() {
+    loom::model(|| {
+        let filter = Arc::new(filter(1));
+        let third = Arc::clone(&filter);
+        let third = thread::spawn(move || third.insert_hash(A));
+        let won = race(&filter, [A, A]);
+        assert_eq!(
+            [won.0, won.1, third.join().unwrap()]
+                .into_iter()
+                .filter(|&won| won)
+                .count(),
+            1
+        );
+    });
+}
+
+#[test]
+fn who_finds_a_key_sees_what_its_inserter_did_before() {
+    for words in [1, 2] {
+        loom::model(move || {
+            let (filter, work) = (Arc::new(filter(words)), Arc::new(Work::new()));
+            beside(work_and_insert(&filter, &work), move || {
+                if filter.contains_hash(A) {
+                    assert!(work.is_visible());
+                }
+            });
+        });
+    }
+}
+
+#[test]
+fn who_inserts_in_vain_sees_what_the_inserter_did_before() {
+    for words in [1, 2] {
+        loom::model(move || {
+            let (filter, work) = (Arc::new(filter(words)), Arc::new(Work::new()));
+            beside(work_and_insert(&filter, &work), move || {
+                if !filter.insert_hash(A) {
+                    assert!(work.is_visible());
+                }
+            });
+        });
+    }
+}
+
+/// A later change of the word by another thread does not cut the first inserter off.
+#[test]
+fn publication_survives_another_key_in_the_same_word() {
+    loom::model(|| {
+        let (filter, work) = (Arc::new(filter(1)), Arc::new(Work::new()));
+        let other = Arc::clone(&filter);
+        let other = thread::spawn(move || other.insert_hash(B));
+        beside(work_and_insert(&filter, &work), move || {
+            if filter.contains_hash(A) {
+                assert!(work.is_visible());
+            }
+        });
+        other.join().unwrap();
+    });
+}
+
+/// Also where the insert that happened before found the bits there and wrote nothing.
+#[test]
+fn no_false_negative_after_an_insert_that_happened_before() {
+    for words in [1, 2] {
+        loom::model(move || {
+            let (filter, inserted) = (Arc::new(filter(words)), Arc::new(AtomicBool::new(false)));
+            let first = Arc::clone(&filter);
+            let first = thread::spawn(move || first.insert_hash(A));
+            let second = {
+                share!(filter, inserted);
+                move || {
+                    filter.insert_hash(A);
+                    inserted.store(true, Ordering::Release);
+                }
+            };
+            beside(second, move || {
+                if inserted.load(Ordering::Acquire) {
+                    assert!(filter.contains_hash(A));
+                    assert!(!filter.insert_hash(A));
+                }
+            });
+            first.join().unwrap();
+        });
+    }
+}
