@@ -1,18 +1,56 @@
 #!/usr/bin/env bash
-# The tests on processors that this machine is not: 64-bit Arm (NEON), an x86-64 without AVX2, and the big-endian s390x, all
-# emulated by qemu, which says nothing about speed nor about weak memory ordering (ci/loom.sh does about the latter).
-# About TODO. Needs what ci/install.sh installs. Arguments choose among aarch64, nehalem and s390x.
+# The tests on processors that this machine is not: an x86-64 without AVX2, 64-bit Arm (NEON) and the big-endian s390x.
+# qemu emulates them, which says nothing about speed, nor about weak memory ordering (that is ci/loom.sh's part).
+# About TODO from nothing. Needs what ci/install.sh installs.
+#
+#   ci/cross.sh                        all three
+#   ci/cross.sh aarch64                some of nehalem, aarch64, s390x
+#   LANEBLOOM_TOOLCHAIN=/some/folder   where the cross compiler is unpacked, 1 GB, and found again
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 target=${CARGO_TARGET_DIR:-target}
 toolchain=${LANEBLOOM_TOOLCHAIN:-${XDG_CACHE_HOME:-$HOME/.cache}/lanebloom/rust-web}
 
-# Debian's own compiler of Firefox, rustc-web, comes with a standard library for each of Debian's architectures. Unpacked into
-# a folder of its own, it changes nothing on the system. Its parts must be of one version, which APT is asked for.
+# The crate itself optimized, because debug code is slow to emulate; its assertions and overflow checks stay.
+tests=(--lib --tests --config 'profile.dev.package.lanebloom.opt-level=2')
+
+nehalem() {
+    CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="qemu-x86_64-static -cpu Nehalem" cargo test "${tests[@]}"
+}
+
+aarch64() (
+    use_toolchain
+    export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
+    export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64-static -L /usr/aarch64-linux-gnu"
+    "$toolchain/usr/bin/cargo-clippy" clippy --target aarch64-unknown-linux-gnu --target-dir "$target/cross" -- -D warnings
+    cargo test --target aarch64-unknown-linux-gnu --target-dir "$target/cross" "${tests[@]}"
+)
+
+# Debian compiles no standard library of this version for s390x, so cargo does.
+s390x() (
+    use_toolchain
+    export CARGO_TARGET_S390X_UNKNOWN_LINUX_GNU_LINKER=s390x-linux-gnu-gcc
+    export CARGO_TARGET_S390X_UNKNOWN_LINUX_GNU_RUNNER="qemu-s390x-static -L /usr/s390x-linux-gnu"
+    RUSTC_BOOTSTRAP=1 cargo test -Zbuild-std --target s390x-unknown-linux-gnu --target-dir "$target/cross" "${tests[@]}"
+)
+
+use_toolchain() {
+    # Unpacked elsewhere and moved here in one step, so what is here is complete.
+    [[ -e $toolchain ]] || unpack_toolchain
+    export LD_LIBRARY_PATH=$toolchain/usr/lib/x86_64-linux-gnu
+    export RUSTC=$toolchain/usr/bin/rustc RUSTDOC=$toolchain/usr/bin/rustdoc
+    export CARGO_PROFILE_DEV_DEBUG=0 # a third less to compile
+    "$RUSTC" --version
+}
+
+# Debian's rustc-web (what it builds its browsers with) has a standard library for other processors. Its packages are
+# unpacked without installing them; all must be of one version, so they are looked up in package lists fetched for this.
 unpack_toolchain() (
+    echo "unpacking a cross compiler into $toolchain"
+    mkdir -p "$(dirname "$toolchain")"
     work=$(mktemp -d "$toolchain.XXXXXX")
     trap 'rm -rf "$work"' EXIT
-    mkdir -p "$work"/apt/{state/lists/partial,cache/archives/partial} "$work"/{debs,root}
+    mkdir -p "$work"/{debs,root} "$work"/apt/{state/lists/partial,cache/archives/partial}
     cat >"$work/apt.conf" <<END
 Dir::State "$work/apt/state";
 Dir::Cache "$work/apt/cache";
@@ -25,25 +63,25 @@ Acquire::Languages "none";
 END
     export APT_CONFIG=$work/apt.conf
     apt-get -qq update
+    depends() { apt-cache show "$1=$version" | sed -n "s/^Depends:.*\b\($2\).*/\1/p" | sort -u; }
     version=$(apt-cache policy rustc-web | sed -n 's/.*Candidate: //p')
-    std=$(apt-cache show "libstd-rust-web-dev=$version" | sed -n 's/^Depends: \(libstd-rust-web-[0-9.]*\).*/\1/p')
-    llvm=$(apt-cache show "$std=$version" | grep -o 'libllvm[0-9]*' | head -n 1)
+    std=$(depends libstd-rust-web-dev 'libstd-rust-web-[0-9.]*')
+    llvm=$(depends "$std" 'libllvm[0-9]*')
     cd "$work/debs"
-    apt-get -qq download "$llvm" {rustc-web,"$std",libstd-rust-web-dev,libstd-rust-web-dev:arm64,rust-web-src}="$version"
+    apt-get -qq download "$llvm" {"$std",libstd-rust-web-dev{,:arm64},rustc-web,rust-web-{clippy,src}}="$version"
     for package in *.deb; do
         dpkg --extract "$package" "$work/root"
     done
-    mv -T "$work/root" "$toolchain"
+    chmod 755 "$work/root"
+    mv --no-target-directory "$work/root" "$toolchain"
 )
 
-# Everything or nothing is there, for it is moved into place in one step.
-use_toolchain() {
-    if [[ ! -e $toolchain ]]; then
-        echo "unpacking a toolchain into $toolchain"
-        mkdir -p "$(dirname "$toolchain")"
-        unpack_toolchain
-    fi
-    export LD_LIBRARY_PATH=$toolchain/usr/lib/x86_64-linux-gnu
-    export RUSTC=$toolchain/usr/bin/rustc RUSTDOC=$toolchain/usr/bin/rustdoc
-    "$RUSTC" --version
-}
+(($#)) || set -- nehalem aarch64 s390x
+for processor; do
+    case $processor in
+        nehalem | aarch64 | s390x) ;;
+        *) echo "$processor is none of nehalem, aarch64, s390x" >&2 && exit 2 ;;
+    esac
+    echo "== $processor"
+    $processor
+done

@@ -240,27 +240,25 @@ impl Model {
         }
         let terms = self.shape.bits + 1;
         let mut powers = [1.0; Self::TERMS];
-        // Poisson weights up to a common factor, which the division at the end takes out.
-        let (mut weight, mut total, mut sum, mut j) = (1.0, 0.0, 0.0, 0.0);
-        loop {
-            let g: f64 = self.a[..terms].iter().zip(&powers).map(|(a, power)| a * power).sum();
-            // g(0) is 0; what rounding leaves of it (1e-13) may be negative.
-            sum += weight * pow(g.max(0.0), self.shape.words as u64);
-            total += weight;
-            if j > load && weight < total * 1e-18 {
-                return f64::min(sum / total, 1.0);
-            }
+        // Poisson weights up to a common factor, which the division at the end takes out. Nothing comes of j = 0.
+        let (mut weight, mut total, mut sum, mut j) = (1.0, 1.0, 0.0, 0.0);
+        while j <= load || weight > total * 1e-18 {
             j += 1.0;
             weight *= load / j;
+            total += weight;
             for (power, x) in powers.iter_mut().zip(&self.x) {
                 *power *= x;
             }
+            let g: f64 = self.a[..terms].iter().zip(&powers).map(|(a, power)| a * power).sum();
+            // Where g is tiny, rounding (1e-13) may take it below 0.
+            sum += weight * pow(g.max(0.0), self.shape.words as u64);
             if weight > 1e200 {
                 weight *= 1e-200;
                 total *= 1e-200;
                 sum *= 1e-200;
             }
         }
+        f64::min(sum / total, 1.0)
     }
 
     /// The most keys per line at which the rate is at most `rate`.

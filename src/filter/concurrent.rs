@@ -658,9 +658,9 @@ impl<S> ConcurrentBloom<S> {
 
     /// An estimate of the number of distinct keys inserted, from the fraction of the bits that are set.
     ///
-    /// Its relative standard error is at most `1 / sqrt(n)` for `n` keys up to the expected ones (3% at 1000,
-    /// 0.1% at a million); an empty filter is 0. Far beyond, where few bits are left unset, it grows, and a full
-    /// filter answers the least number that would have filled it.
+    /// Its relative standard error is about `0.2 / sqrt(n)`, and below `0.3 / sqrt(n)`, for `n` keys up to the expected
+    /// ones: 1% at 1000, 0.03% at a million. Far beyond, where few bits are left unset, it grows, and a full filter
+    /// answers the least number that would have filled it.
     ///
     /// ```
     /// use lanebloom::ConcurrentBloom;

@@ -1,0 +1,17 @@
+//! What the tests share: numbers without a pattern, and how much work a test does.
+
+#![allow(dead_code, reason = "each test binary uses its part")]
+
+/// The i-th of a sequence of distinct, random-looking numbers (SplitMix64's output function).
+pub fn number(i: u64) -> u64 {
+    let mut z = i.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// Keys that a stress test takes: small where everything is slow, with debug assertions or under emulation.
+pub const STRESS_KEYS: usize = if cfg!(debug_assertions) { 20_000 } else { 1_000_000 };
+
+pub const RATES: [f64; 7] = [0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5, 1e-6];
+pub const WORDS: [usize; 4] = [1, 2, 4, 8];
