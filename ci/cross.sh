@@ -5,11 +5,11 @@
 #
 #   ci/cross.sh                        all three
 #   ci/cross.sh aarch64                some of nehalem, aarch64, s390x
-#   LANEBLOOM_TOOLCHAIN=/some/folder   where the cross compiler is unpacked, 1 GB, and found again
+#   LANEBLOOM_TOOLCHAIN=/some/folder   keeps the cross compiler, 1 GB, for the next time; by default ~/.cache/lanebloom does
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 target=${CARGO_TARGET_DIR:-target}
-toolchain=${LANEBLOOM_TOOLCHAIN:-${XDG_CACHE_HOME:-$HOME/.cache}/lanebloom/rust-web}
+toolchain=${LANEBLOOM_TOOLCHAIN:-${XDG_CACHE_HOME:-$HOME/.cache}/lanebloom}/rust-web
 
 # The crate itself optimized, because debug code is slow to emulate; its assertions and overflow checks stay.
 tests=(--lib --tests --config 'profile.dev.package.lanebloom.opt-level=2')
@@ -35,8 +35,7 @@ s390x() (
 )
 
 use_toolchain() {
-    # Unpacked elsewhere and moved here in one step, so what is here is complete.
-    [[ -e $toolchain ]] || unpack_toolchain
+    [[ -e $toolchain/complete ]] || unpack_toolchain
     export LD_LIBRARY_PATH=$toolchain/usr/lib/x86_64-linux-gnu
     export RUSTC=$toolchain/usr/bin/rustc RUSTDOC=$toolchain/usr/bin/rustdoc
     export CARGO_PROFILE_DEV_DEBUG=0 # a third less to compile
@@ -72,8 +71,9 @@ END
     for package in *.deb; do
         dpkg --extract "$package" "$work/root"
     done
-    chmod 755 "$work/root"
-    mv --no-target-directory "$work/root" "$toolchain"
+    touch "$work/root/complete"
+    rm -rf "$toolchain"
+    mv "$work/root" "$toolchain"
 )
 
 (($#)) || set -- nehalem aarch64 s390x

@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test binary uses its part")]
 
 /// The i-th of a sequence of distinct, random-looking numbers (SplitMix64's output function).
-pub fn number(i: u64) -> u64 {
+pub(crate) fn number(i: u64) -> u64 {
     let mut z = i.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -11,7 +11,7 @@ pub fn number(i: u64) -> u64 {
 }
 
 /// Keys that a stress test takes: small where everything is slow, with debug assertions or under emulation.
-pub const STRESS_KEYS: usize = if cfg!(debug_assertions) { 20_000 } else { 1_000_000 };
+pub(crate) const STRESS_KEYS: usize = if cfg!(debug_assertions) { 20_000 } else { 1_000_000 };
 
-pub const RATES: [f64; 7] = [0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5, 1e-6];
-pub const WORDS: [usize; 4] = [1, 2, 4, 8];
+pub(crate) const RATES: [f64; 7] = [0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5, 1e-6];
+pub(crate) const WORDS: [usize; 4] = [1, 2, 4, 8];
