@@ -72,20 +72,32 @@ impl Bits {
 
     /// Whether all of the pattern's bits are set in the line.
     ///
-    /// All bits are tested, whatever the first says: they are in one line, and a branch on one would be mispredicted
-    /// as often as the answer varies. And each is shifted down out of its word, which is 1 ns faster
-    /// (Zen 3) than making masks: x86-64 without BMI2 does that by `bts`, two operations each.
+    /// All words are tested, whatever the first says: they are in one line, and a branch on one would be mispredicted
+    /// as often as the answer varies.
+    ///
+    /// `VECTOR` says that this is compiled for a CPU with vectors: masks are then made by vector shifts, 2.9 ns for a lookup
+    /// in L1 (Zen 3, AVX2). Without, x86-64 has only `bts` for it, two operations a bit, and 4.7 ns; to shift each bit
+    /// down out of its word takes 3.6.
     #[inline(always)]
-    pub(crate) fn holds<const W: usize, const S: usize>(&self, block: usize, pattern: [Place<S>; W]) -> bool {
+    pub(crate) fn holds<const W: usize, const S: usize, const VECTOR: bool>(
+        &self,
+        block: usize,
+        pattern: [Place<S>; W],
+    ) -> bool {
         let line = &self.lines[block].0;
-        let mut all = 1;
-        for place in pattern {
-            let word = line[place.word].load(Ordering::Relaxed);
-            for bit in place.bits {
-                all &= word >> bit;
+        if VECTOR {
+            let lacks = |place: Place<S>| place.mask() & !line[place.word].load(Ordering::Relaxed);
+            pattern.map(lacks).into_iter().fold(0, |all, lacks| all | lacks) == 0
+        } else {
+            let mut all = 1;
+            for place in pattern {
+                let word = line[place.word].load(Ordering::Relaxed);
+                for bit in place.bits {
+                    all &= word >> bit;
+                }
             }
+            all & 1 == 1
         }
-        all & 1 == 1
     }
 
     /// Sets the pattern's bits in the line; whether this call set any of them.

@@ -13,6 +13,7 @@ pub mod funnel;
 mod guard;
 pub mod hash;
 mod pattern;
+mod simd;
 mod sizing;
 mod sync;
 

@@ -75,7 +75,7 @@ pub(crate) struct Request {
 
 /// The words per key that a line can be divided for, with the most bits per word that are of use for each: down
 /// to a rate of 1e-9 or to [`MAX_BITS_PER_KEY`], more would need more memory.
-const WORDS: [(usize, usize); 4] = [(1, 10), (2, 8), (4, 6), (8, 4)];
+pub(crate) const WORDS: [(usize, usize); 4] = [(1, 10), (2, 8), (4, 6), (8, 4)];
 
 impl Request {
     /// The layout, and the number of keys that it is meant for.

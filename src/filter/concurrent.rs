@@ -1,11 +1,12 @@
 //! `ConcurrentBloom`: keys in, answers out. Hashes by its [`KeyHasher`], hands the hashes to the kernels of its shape,
 //! and orders memory where an answer rests on what another thread did.
 
-use crate::batch::{Kernels, WINDOW};
+use crate::batch::WINDOW;
 use crate::bits::{self, Bits};
 use crate::error::{BuildError, IncompatibleError, IncompatibleErrorKind};
 use crate::funnel::Funnel;
 use crate::hash::{KeyHasher, Murmur3};
+use crate::simd::{Isa, Kernels};
 use crate::sizing::{LINE_BITS, LINE_BYTES, Layout, Request};
 use core::fmt;
 
@@ -215,7 +216,7 @@ impl<S: KeyHasher> Builder<S> {
     /// ```
     pub fn build(self) -> Result<ConcurrentBloom<S>, BuildError> {
         let (layout, expected_keys) = self.request.solve()?;
-        let kernels = Kernels::of(layout.shape);
+        let kernels = Kernels::of(layout.shape, Isa::detect());
         Ok(ConcurrentBloom {
             bits: Bits::new(layout.blocks)?,
             kernels,
@@ -315,7 +316,7 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     /// ```
     #[inline]
     pub fn insert_hash(&self, hash: u64) -> bool {
-        let changed = (self.kernels.insert)(&self.bits, hash);
+        let changed = self.kernels.insert(&self.bits, hash);
         bits::acquire_if(!changed);
         changed
     }
@@ -334,7 +335,7 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     #[inline]
     #[must_use]
     pub fn contains_hash(&self, hash: u64) -> bool {
-        let found = (self.kernels.contains)(&self.bits, hash);
+        let found = self.kernels.contains(&self.bits, hash);
         bits::acquire_if(found);
         found
     }
@@ -362,7 +363,7 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn insert_hashes(&self, hashes: &[u64]) -> usize {
-        let changed = (self.kernels.insert_hashes)(&self.bits, hashes);
+        let changed = self.kernels.insert_hashes(&self.bits, hashes);
         bits::acquire();
         changed
     }
@@ -391,7 +392,7 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     /// ```
     pub fn contains_hashes(&self, hashes: &[u64], out: &mut [bool]) {
         assert_same_length(hashes.len(), out.len());
-        (self.kernels.contains_hashes)(&self.bits, hashes, out);
+        self.kernels.contains_hashes(&self.bits, hashes, out);
         bits::acquire();
     }
 

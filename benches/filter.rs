@@ -1,0 +1,170 @@
+//! The crate's own parts, for seeing whether a change made one of them faster: `cargo bench --bench filter`, about 5
+//! minutes; `-- contains` for a part; `-- --test` to see that it runs. How we stand beside others is in `peers.rs`.
+//!
+//! Times are per pass over `KEYS` keys; criterion prints keys per second beside them. Filters are sized for 1% and,
+//! except for fresh inserts, hold all the keys they are sized for.
+
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use lanebloom::{ConcurrentBloom, KeyHasher, Murmur3, SipHash13};
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+/// Keys of one pass.
+const KEYS: usize = 1 << 14;
+/// Keys that are asked for before any comes again: more than a branch predictor remembers.
+const POOL: usize = 1 << 20;
+
+/// Sizes of the filter in KiB: L1, L2, L3, memory, memory beyond the reach of the TLB.
+fn sizes() -> &'static [usize] {
+    let all = &[32, 512, 8 << 10, 64 << 10, 512 << 10];
+    // In a test run, what is quickly filled.
+    if std::env::args().any(|arg| arg == "--test") {
+        &all[..2]
+    } else {
+        all
+    }
+}
+
+/// The i-th of a sequence of distinct, random-looking numbers (SplitMix64's output function).
+fn number(i: u64) -> u64 {
+    let mut z = i.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+fn hash(c: &mut Criterion) {
+    let mut group = c.benchmark_group("hash");
+    group.throughput(Throughput::Elements(KEYS as u64));
+    let (murmur3, siphash13) = (Murmur3::default(), SipHash13::with_key([1; 16]));
+    let numbers: Vec<u64> = (0..KEYS as u64).map(number).collect();
+    let strings: Vec<String> = numbers
+        .iter()
+        .map(|n| format!("{n:0width$}", width = 16 + (n % 49) as usize))
+        .collect();
+    fn sum<K: lanebloom::Funnel>(hasher: &impl KeyHasher, keys: &[K]) -> u64 {
+        keys.iter().fold(0, |sum, key| sum ^ hasher.hash_key(key))
+    }
+    assert_ne!(sum(&murmur3, &numbers), sum(&siphash13, &numbers));
+    group.bench_function("murmur3/u64", |b| b.iter(|| sum(&murmur3, black_box(&numbers))));
+    group.bench_function("murmur3/strings of 16 to 64", |b| {
+        b.iter(|| sum(&murmur3, black_box(&strings)))
+    });
+    group.bench_function("siphash13/u64", |b| b.iter(|| sum(&siphash13, black_box(&numbers))));
+    group.bench_function("siphash13/strings of 16 to 64", |b| {
+        b.iter(|| sum(&siphash13, black_box(&strings)))
+    });
+    group.finish();
+}
+
+fn insert_fresh(c: &mut Criterion) {
+    let mut group = c.benchmark_group("insert fresh");
+    group.throughput(Throughput::Elements(KEYS as u64));
+    for &kib in sizes() {
+        let mut filter = ConcurrentBloom::builder().memory_budget(kib << 10).build().unwrap();
+        let n = filter.expected_keys() as u64;
+        let hashes: Vec<u64> = (0..n.min(1 << 24)).map(number).collect();
+        for batch in [false, true] {
+            let name = if batch { "batch" } else { "single" };
+            group.bench_function(BenchmarkId::new(name, format!("{kib} KiB")), |b| {
+                // Passes go on where the last one ended; the filter is emptied, untimed, when all keys are in.
+                filter.clear();
+                let mut passes = hashes.chunks_exact(KEYS);
+                b.iter_custom(|iterations| {
+                    let mut time = Duration::ZERO;
+                    for _ in 0..iterations {
+                        let keys = passes.next().unwrap_or_else(|| {
+                            filter.clear();
+                            passes = hashes.chunks_exact(KEYS);
+                            passes.next().expect("a filter for at least one pass")
+                        });
+                        let start = Instant::now();
+                        let new = if batch {
+                            filter.insert_hashes(keys)
+                        } else {
+                            keys.iter().filter(|&&hash| filter.insert_hash(hash)).count()
+                        };
+                        time += start.elapsed();
+                        assert!(new > KEYS * 95 / 100, "only {new} of {KEYS} were new");
+                    }
+                    time
+                });
+            });
+        }
+    }
+    group.finish();
+}
+
+/// Filters that hold all the keys that they are sized for.
+fn filled(c: &mut Criterion) {
+    for &kib in sizes() {
+        let filter = ConcurrentBloom::builder().memory_budget(kib << 10).build().unwrap();
+        let n = filter.expected_keys() as u64;
+        let mut hashes = Vec::new();
+        for start in (0..n).step_by(1 << 16) {
+            hashes.clear();
+            hashes.extend((start..n.min(start + (1 << 16))).map(number));
+            filter.insert_hashes(&hashes);
+        }
+        let pool = |key: &dyn Fn(u64) -> u64| (0..POOL as u64).map(|i| number(key(number(i)))).collect::<Vec<_>>();
+        let present = pool(&|i| i % n);
+        let absent = pool(&|i| i | 1 << 63);
+        let mixed = pool(&|i| if i % 2 == 0 { i / 2 % n } else { i | 1 << 63 });
+        let mut found = vec![false; KEYS];
+
+        for (name, hashes, expected) in [
+            ("hit", &present, 1.0),
+            ("miss", &absent, 0.01),
+            ("half hits", &mixed, 0.505),
+        ] {
+            let mut group = c.benchmark_group(format!("contains {name}"));
+            group.throughput(Throughput::Elements(KEYS as u64));
+            for batch in [false, true] {
+                let mut passes = hashes.chunks_exact(KEYS).cycle();
+                let id = BenchmarkId::new(if batch { "batch" } else { "single" }, format!("{kib} KiB"));
+                group.bench_function(id, |b| {
+                    b.iter(|| {
+                        let keys = passes.next().expect("it cycles");
+                        let hits = if batch {
+                            filter.contains_hashes(keys, &mut found);
+                            found.iter().filter(|&&found| found).count()
+                        } else {
+                            keys.iter().filter(|&&hash| filter.contains_hash(hash)).count()
+                        };
+                        assert!(
+                            (hits as f64 / KEYS as f64 - expected).abs() < 0.03,
+                            "{hits} of {KEYS} {name}"
+                        );
+                    });
+                });
+            }
+            group.finish();
+        }
+
+        let mut group = c.benchmark_group("insert present");
+        group.throughput(Throughput::Elements(KEYS as u64));
+        for batch in [false, true] {
+            let mut passes = present.chunks_exact(KEYS).cycle();
+            let id = BenchmarkId::new(if batch { "batch" } else { "single" }, format!("{kib} KiB"));
+            group.bench_function(id, |b| {
+                b.iter(|| {
+                    let keys = passes.next().expect("it cycles");
+                    let new = if batch {
+                        filter.insert_hashes(keys)
+                    } else {
+                        keys.iter().filter(|&&hash| filter.insert_hash(hash)).count()
+                    };
+                    assert_eq!(new, 0);
+                });
+            });
+        }
+        group.finish();
+    }
+}
+
+criterion_group! {
+    name = benches;
+    config = Criterion::default().warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(2));
+    targets = hash, insert_fresh, filled
+}
+criterion_main!(benches);
