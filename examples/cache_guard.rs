@@ -7,11 +7,6 @@
 //! cargo run --release --example cache_guard
 //! cargo run --release --example cache_guard -- --help
 //! ```
-#![allow(
-    clippy::std_instead_of_core,
-    clippy::std_instead_of_alloc,
-    reason = "for the crate itself, which is no_std"
-)]
 
 use clap::{Parser, value_parser};
 use hdrhistogram::Histogram;
@@ -122,6 +117,7 @@ fn run(args: &Args) -> Result<bool> {
     ];
 
     print_table(&phases, args.rate);
+    // `&` and not `&&`: each says what it saw.
     let right = all_answers_were_right(&phases) & service.every_key_is_admitted(&guard);
     println!("It took {:.1} s in all.", began.elapsed().as_secs_f64());
     Ok(right)

@@ -189,21 +189,21 @@ mod prefetch {
     #[inline(always)]
     pub(super) fn write<T>(line: *const T) {
         // SAFETY: a prefetch accesses no memory, changes no register and no flag, and cannot fault.
-        unsafe { core::arch::asm!("prefetchw [{}]", in(reg) line, options(nomem, nostack, preserves_flags)) }
+        unsafe { core::arch::asm!("prefetchw [{}]", in(reg) line.addr(), options(nomem, nostack, preserves_flags)) }
     }
 
     #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
     #[inline(always)]
     pub(super) fn read<T>(line: *const T) {
         // SAFETY: as above. (The intrinsic is not stable.)
-        unsafe { core::arch::asm!("prfm pldl1keep, [{}]", in(reg) line, options(nomem, nostack, preserves_flags)) }
+        unsafe { core::arch::asm!("prfm pldl1keep, [{}]", in(reg) line.addr(), options(nomem, nostack, preserves_flags)) }
     }
 
     #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
     #[inline(always)]
     pub(super) fn write<T>(line: *const T) {
         // SAFETY: as above.
-        unsafe { core::arch::asm!("prfm pstl1keep, [{}]", in(reg) line, options(nomem, nostack, preserves_flags)) }
+        unsafe { core::arch::asm!("prfm pstl1keep, [{}]", in(reg) line.addr(), options(nomem, nostack, preserves_flags)) }
     }
 
     #[cfg(any(lanebloom_loom, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]

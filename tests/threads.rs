@@ -105,10 +105,10 @@ fn a_key_that_is_found_publishes() {
     let notes: Vec<AtomicU64> = (0..STRESS_KEYS).map(|_| AtomicU64::new(0)).collect();
     let found = together(|i| {
         let mut found = 0;
-        for key in 0..STRESS_KEYS {
+        for (key, note) in notes.iter().enumerate() {
             let hash = number(key as u64);
             if i == 0 {
-                notes[key].store(1, Ordering::Relaxed);
+                note.store(1, Ordering::Relaxed);
                 filter.insert_hash(hash);
             } else {
                 // Stay near the inserter, where what it did is news.
