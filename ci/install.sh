@@ -9,6 +9,7 @@ packages=(
     qemu-user-static                                 # runs the tests of ci/cross.sh
     gcc-aarch64-linux-gnu libc6-dev-arm64-cross      # links for 64-bit Arm
     gcc-s390x-linux-gnu libc6-dev-s390x-cross        # links for a big-endian machine
+    libedit2 libffi8 libxml2 libz3-4                 # what the compiler that ci/cross.sh unpacks is linked to
 )
 
 missing=()

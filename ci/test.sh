@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The tests, then what ordinary runs leave out: false-positive rates measured at full size, and one quick pass through the
 # benches and the example, so that they do not rot.
-# About TODO from nothing.
+# About 4 minutes from nothing, 1 afterwards.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -107,9 +107,13 @@ impl Bits {
     #[inline(always)]
     pub(crate) fn set<const W: usize, const S: usize>(&self, block: usize, pattern: [Place<S>; W]) -> bool {
         let line = &self.lines[block].0;
+        let lacking = pattern.map(|place| place.mask() & !line[place.word].load(Ordering::Relaxed));
+        if lacking.iter().fold(0, |all, lacking| all | lacking) == 0 {
+            return false;
+        }
         let mut changed = false;
-        for place in pattern {
-            changed |= add(&line[place.word], place.mask());
+        for (place, lacking) in pattern.iter().zip(lacking) {
+            changed |= lacking != 0 && add(&line[place.word], lacking);
         }
         changed
     }
@@ -134,7 +138,8 @@ impl Bits {
         let mut changed = false;
         for (ours, theirs) in self.lines.iter().zip(&other.lines) {
             for (word, from) in ours.0.iter().zip(&theirs.0) {
-                changed |= add(word, from.load(Ordering::Acquire));
+                let lacking = from.load(Ordering::Acquire) & !word.load(Ordering::Relaxed);
+                changed |= lacking != 0 && add(word, lacking);
             }
         }
         changed
@@ -167,10 +172,10 @@ impl Bits {
     }
 }
 
-/// Adds the bits of `mask` that `word` lacks; whether this call did.
+/// Adds the bits of `mask` to `word`; whether this call added any.
 #[inline(always)]
 fn add(word: &AtomicU64, mask: u64) -> bool {
-    word.load(Ordering::Relaxed) & mask != mask && word.fetch_or(mask, Ordering::Release) & mask != mask
+    word.fetch_or(mask, Ordering::Release) & mask != mask
 }
 
 /// Hints that change no value: neither their address nor their timing can make a program wrong.

@@ -158,7 +158,7 @@ fn every_type_has_its_bytes() {
     for key in [
         bytes(&"key"),
         bytes(&&"key"),
-        bytes(&mut String::from("key")),
+        bytes(&&mut String::from("key")),
         bytes(&Box::<str>::from("key")),
         bytes(&Rc::<str>::from("key")),
         bytes(&Arc::<str>::from("key")),
