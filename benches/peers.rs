@@ -208,6 +208,44 @@ impl Peer for Locked {
     }
 }
 
+/// What the figures were measured on, and with.
+fn machine(args: &Args) -> String {
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let cpuinfo = read("/proc/cpuinfo");
+    let field = |name: &str| {
+        let line = cpuinfo
+            .lines()
+            .find(|line| line.split(':').next().is_some_and(|key| key.trim() == name));
+        line.and_then(|line| line.split(':').nth(1)).map_or("?", str::trim)
+    };
+    let cache = |index| {
+        read(&format!("/sys/devices/system/cpu/cpu0/cache/index{index}/size"))
+            .trim()
+            .to_owned()
+    };
+    #[cfg(target_arch = "x86_64")]
+    let isa = if is_x86_feature_detected!("avx2") {
+        "AVX2"
+    } else {
+        "baseline x86-64"
+    };
+    #[cfg(not(target_arch = "x86_64"))]
+    let isa = std::env::consts::ARCH;
+    format!(
+        "CPU: {} (family {}, model {}), {} threads, L1d {}, L2 {}, L3 {}; instruction set: {isa}; \
+         {} rounds of at most {} keys\n",
+        field("model name"),
+        field("cpu family"),
+        field("model"),
+        thread::available_parallelism().map_or(0, usize::from),
+        cache(0),
+        cache(2),
+        cache(3),
+        args.rounds,
+        args.keys,
+    )
+}
+
 /// The i-th of a sequence of distinct, random-looking numbers (SplitMix64's output function).
 fn number(i: u64) -> u64 {
     let mut z = i.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -352,7 +390,8 @@ fn main() {
     if args.test {
         (args.sizes, args.rounds, args.keys) = (vec![16 << 10], 1, 4096);
     }
-    let mut report = String::new();
+    let mut report = machine(&args);
+    print!("{report}");
     for &bytes in &args.sizes {
         for hashed in [true, false] {
             let table = one_group(&args, bytes, hashed);

@@ -201,14 +201,18 @@ mod prefetch {
     #[inline(always)]
     pub(super) fn read<T>(line: *const T) {
         // SAFETY: as above. (The intrinsic is not stable.)
-        unsafe { core::arch::asm!("prfm pldl1keep, [{}]", in(reg) line.addr(), options(nomem, nostack, preserves_flags)) }
+        unsafe {
+            core::arch::asm!("prfm pldl1keep, [{}]", in(reg) line.addr(), options(nomem, nostack, preserves_flags))
+        }
     }
 
     #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
     #[inline(always)]
     pub(super) fn write<T>(line: *const T) {
         // SAFETY: as above.
-        unsafe { core::arch::asm!("prfm pstl1keep, [{}]", in(reg) line.addr(), options(nomem, nostack, preserves_flags)) }
+        unsafe {
+            core::arch::asm!("prfm pstl1keep, [{}]", in(reg) line.addr(), options(nomem, nostack, preserves_flags))
+        }
     }
 
     #[cfg(any(lanebloom_loom, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]

