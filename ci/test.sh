@@ -12,8 +12,6 @@ echo "== measured rates, full size"
 cargo test --release --test rates -- --ignored
 
 echo "== benches, without measuring"
-# Without Cargo.toml's debug information they share the build of the rates test, which saves two minutes.
-export CARGO_PROFILE_BENCH_DEBUG=false
 cargo bench --bench filter -- --test
 cargo bench --bench peers -- --test
 

@@ -275,7 +275,8 @@ impl<S: KeyHasher> CacheGuard<S> {
         Arc::clone(&self.state.load().serving)
     }
 
-    /// What the guard has done since it was made, across rebuilds.
+    /// What the guard has done since it was made, across rebuilds. While other threads are at work, the counts may be of
+    /// slightly different moments.
     ///
     /// ```
     /// use lanebloom::{CacheGuard, ConcurrentBloom};

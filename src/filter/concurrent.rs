@@ -446,7 +446,9 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
         keys.chunks(STRETCH).enumerate().map(move |(i, keys)| {
             let mut hashes = [0; STRETCH];
             for (hash, key) in hashes.iter_mut().zip(keys) {
-                *hash = self.hash(key);
+                // Left to vectorize this loop, the compiler makes each 64-bit multiplication of Murmur3 of three with 32
+                // bits, which baseline x86-64 has: 1.5 ns a key slower than one hash after another.
+                *hash = core::hint::black_box(self.hash(key));
             }
             each(i * STRETCH, &hashes[..keys.len()])
         })
