@@ -397,10 +397,12 @@ fn main() {
             let table = one_group(&args, bytes, hashed);
             print!("{table}");
             report.push_str(&table);
+            // After every group, so that a run that is cut short leaves what it has.
+            if let Some(path) = &args.record {
+                std::fs::write(path, &report)
+                    .unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
+            }
         }
-    }
-    if let Some(path) = &args.record {
-        std::fs::write(path, report).unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
     }
 }
 
