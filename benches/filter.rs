@@ -4,6 +4,10 @@
 //! Times are per pass over `KEYS` keys; criterion prints keys per second beside them. Filters are sized for 1% and,
 //! except for fresh inserts, hold all the keys they are sized for.
 
+#[path = "../tests/common/mod.rs"]
+mod common;
+
+use common::number;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use lanebloom::{ConcurrentBloom, KeyHasher, Murmur3, SipHash13};
 use std::hint::black_box;
@@ -23,14 +27,6 @@ fn sizes() -> &'static [usize] {
     } else {
         all
     }
-}
-
-/// The i-th of a sequence of distinct, random-looking numbers (SplitMix64's output function).
-fn number(i: u64) -> u64 {
-    let mut z = i.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 fn hash(c: &mut Criterion) {

@@ -11,7 +11,11 @@
 //! fastbloom of the same group, so that a machine whose speed drifts does not favour anyone. Lookups are half hits,
 //! half misses, shuffled, over keys that do not repeat within a round. Every answer is counted and checked.
 
+#[path = "../tests/common/mod.rs"]
+mod common;
+
 use clap::Parser;
+use common::number;
 use fastbloom::AtomicBloomFilter;
 use lanebloom::ConcurrentBloom;
 use std::fmt::Write as _;
@@ -244,14 +248,6 @@ fn machine(args: &Args) -> String {
         args.rounds,
         args.keys,
     )
-}
-
-/// The i-th of a sequence of distinct, random-looking numbers (SplitMix64's output function).
-fn number(i: u64) -> u64 {
-    let mut z = i.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 /// Where the numbers that are never inserted begin.

@@ -41,14 +41,7 @@ fn who_finds_a_key_sees_what_its_inserter_did_before() {
 fn who_inserts_in_vain_sees_what_the_inserter_did_before() {
     loom::model(|| {
         let (filter, work) = (Arc::new(filter(1)), Arc::new(Work::new()));
-        let inserter = {
-            share!(filter, work);
-            move || {
-                work.do_it();
-                filter.insert_hash(A)
-            }
-        };
-        beside(inserter, move || {
+        beside(work_and_insert(&filter, &work), move || {
             if filter.insert_hashes(&[A]) == 0 {
                 assert!(work.is_visible());
             }

@@ -78,6 +78,15 @@ impl Work {
     }
 }
 
+/// Inserts A after some work.
+fn work_and_insert(filter: &Arc<ConcurrentBloom>, work: &Arc<Work>) -> impl FnOnce() -> bool + 'static {
+    share!(filter, work);
+    move || {
+        work.do_it();
+        filter.insert_hash(A)
+    }
+}
+
 /// The two keys really meet, for otherwise the tests of this crate would try less than they say.
 #[test]
 fn the_keys_share_their_words_and_not_all_their_bits() {

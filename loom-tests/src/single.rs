@@ -8,15 +8,6 @@ fn race(filter: &Arc<ConcurrentBloom>, keys: [u64; 2]) -> (bool, bool) {
     beside(move || one.insert_hash(keys[0]), move || other.insert_hash(keys[1]))
 }
 
-/// Inserts A after some work.
-fn work_and_insert(filter: &Arc<ConcurrentBloom>, work: &Arc<Work>) -> impl FnOnce() -> bool + 'static {
-    share!(filter, work);
-    move || {
-        work.do_it();
-        filter.insert_hash(A)
-    }
-}
-
 #[test]
 fn no_bit_is_lost() {
     for words in [1, 2] {

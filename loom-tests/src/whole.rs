@@ -2,15 +2,6 @@
 
 use super::*;
 
-/// Inserts A after some work.
-fn work_and_insert(filter: &Arc<ConcurrentBloom>, work: &Arc<Work>) -> impl FnOnce() + 'static {
-    share!(filter, work);
-    move || {
-        work.do_it();
-        filter.insert_hash(A);
-    }
-}
-
 #[test]
 fn a_union_beside_inserts_loses_nothing() {
     loom::model(|| {
