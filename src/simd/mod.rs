@@ -2,9 +2,9 @@
 //! instruction set that makes them faster, chosen when a filter is built.
 //!
 //! A filter looks its [`Kernels`] up once, so that words and bits are constants in every loop, and a call costs one
-//! well-predicted indirect call to get there. (A `match` on the shape in each call was slower by a call and
-//! a jump table.) The code is the same Rust for all; an instruction set's file only says what the compiler may
-//! assume, so nothing can drift apart.
+//! well-predicted indirect call to get there. (A `match` on the shape in each call would put a jump table in its
+//! place.) The code is the same Rust for all; an instruction set's file only says what the compiler may assume, so
+//! nothing can drift apart.
 //!
 //! What is not here: aarch64 has its vectors in every CPU, so that the plain compilation has them already.
 
