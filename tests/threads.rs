@@ -205,7 +205,8 @@ fn a_guard_turns_no_valid_key_away_while_it_is_rebuilt() {
                 done.store(true, Ordering::Release);
             }
             1 => {
-                while !done.load(Ordering::Acquire) {
+                // Once at least, however late this thread gets to run.
+                while rebuilds == 0 || !done.load(Ordering::Acquire) {
                     let mut rebuild = guard.rebuild(build()).unwrap();
                     rebuild.extend(0..rows.load(Ordering::Acquire));
                     rebuild.commit();
