@@ -234,7 +234,7 @@ impl Murmur3Sink {
 
 impl Sink for Murmur3Sink {
     // Always inlined: for a key of fixed width everything here but the arithmetic is then known at compile time, which
-    // makes the hash of a u64 three times faster. Left to itself, the compiler calls it.
+    // halves the time of a u64's hash. Left to itself, the compiler calls it.
     #[inline(always)]
     fn put(&mut self, mut bytes: &[u8]) {
         let filled = (self.len % 16) as usize;

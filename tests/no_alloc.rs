@@ -1,0 +1,58 @@
+//! Hashing, inserts and lookups never allocate: counted by the allocator itself.
+
+use lanebloom::{ConcurrentBloom, Murmur3, Sink};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+thread_local! {
+    /// Allocations of this thread, so that the test harness's own do not count.
+    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+// SAFETY: hands everything on to the system's allocator; the count is a plain cell of this thread, which needs no
+// allocation and no destructor.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: the caller's promise about `layout` is passed on.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: `block` came from `alloc` above, hence from `System`, with this layout.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn allocations(work: impl FnOnce()) -> usize {
+    let before = ALLOCATIONS.get();
+    work();
+    ALLOCATIONS.get() - before
+}
+
+#[test]
+fn hashing_inserts_and_lookups_never_allocate() {
+    let filter = ConcurrentBloom::builder().expected_keys(1_000_000).build().unwrap();
+    let keys: Vec<String> = (0..1000).map(|i| format!("key {i}")).collect();
+    let mut found = vec![false; keys.len()];
+    let count = allocations(|| {
+        let mut sink = Murmur3::default().sink();
+        keys.iter().for_each(|key| sink.put(key.as_bytes()));
+        assert_ne!(sink.finish128(), (0, 0));
+        for key in &keys {
+            assert!(filter.insert(key) || filter.contains(key));
+        }
+        assert_eq!(filter.insert_batch(&keys), 0);
+        filter.contains_batch(&keys, &mut found);
+        assert_eq!(filter.union_from(&filter), Ok(false));
+        (&filter).extend(&keys);
+    });
+    assert_eq!(count, 0);
+    // The counter counts.
+    assert_eq!(allocations(|| drop(Box::new(1))), 1);
+    assert!(found.iter().all(|&found| found));
+}
