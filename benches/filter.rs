@@ -1,4 +1,4 @@
-//! The crate's own parts, for seeing whether a change made one of them faster: `cargo bench --bench filter`, about 5
+//! The crate's own parts, for seeing whether a change made one of them faster: `cargo bench --bench filter`, about 4
 //! minutes; `-- contains` for a part; `-- --test` to see that it runs. How we stand beside others is in `peers.rs`.
 //!
 //! Times are per pass over `KEYS` keys; criterion prints keys per second beside them. Filters are sized for 1% and,
