@@ -17,7 +17,7 @@ mod common;
 use clap::Parser;
 use common::number;
 use fastbloom::AtomicBloomFilter;
-use lanebloom::ConcurrentBloom;
+use lanebloom::{ConcurrentBloom, instruction_sets, limit_instruction_set};
 use std::fmt::Write as _;
 use std::hash::BuildHasher;
 use std::path::PathBuf;
@@ -67,16 +67,16 @@ fn parse_size(text: &str) -> Result<usize, String> {
 
 /// A contestant: filters that take slices of `u64`, either hashes or keys.
 trait Peer: Send + Sync {
-    fn name(&self) -> &'static str;
+    fn name(&self) -> String;
     /// Inserts all; how many were new.
     fn insert(&self, keys: &[u64]) -> usize;
     /// How many are found.
     fn contains(&self, keys: &[u64]) -> usize;
     fn clear(&mut self);
     fn bytes(&self) -> usize;
-    /// Whether it can be filled by several threads.
-    fn concurrent(&self) -> bool {
-        true
+    /// How many threads can fill it.
+    fn writers(&self) -> usize {
+        usize::MAX
     }
 }
 
@@ -87,15 +87,36 @@ fn count(keys: &[u64], test: impl Fn(u64) -> bool) -> usize {
 struct Ours {
     filter: ConcurrentBloom,
     hashed: bool,
-    batch: bool,
+    /// In batches, by this instruction set; otherwise call by call.
+    batch: Option<&'static str>,
+}
+
+impl Ours {
+    fn new(bytes: usize, rate: f64, hashed: bool, batch: Option<&'static str>) -> Self {
+        limit_instruction_set(batch.unwrap_or(best_instruction_set()));
+        let filter = ConcurrentBloom::builder()
+            .memory_budget(bytes)
+            .false_positive_rate(rate)
+            .build()
+            .unwrap();
+        limit_instruction_set(best_instruction_set());
+        Self { filter, hashed, batch }
+    }
+}
+
+fn best_instruction_set() -> &'static str {
+    instruction_sets().last().expect("there is always one")
 }
 
 impl Peer for Ours {
-    fn name(&self) -> &'static str {
-        if self.batch { "lanebloom, batch" } else { "lanebloom" }
+    fn name(&self) -> String {
+        match self.batch {
+            None => "lanebloom".into(),
+            Some(isa) => format!("lanebloom, batch, {isa}"),
+        }
     }
     fn insert(&self, keys: &[u64]) -> usize {
-        match (self.hashed, self.batch) {
+        match (self.hashed, self.batch.is_some()) {
             (true, false) => count(keys, |hash| self.filter.insert_hash(hash)),
             (false, false) => count(keys, |key| self.filter.insert(&key)),
             (true, true) => keys.chunks(BATCH).map(|hashes| self.filter.insert_hashes(hashes)).sum(),
@@ -103,7 +124,7 @@ impl Peer for Ours {
         }
     }
     fn contains(&self, keys: &[u64]) -> usize {
-        match (self.hashed, self.batch) {
+        match (self.hashed, self.batch.is_some()) {
             (true, false) => count(keys, |hash| self.filter.contains_hash(hash)),
             (false, false) => count(keys, |key| self.filter.contains(&key)),
             (hashed, true) => {
@@ -139,8 +160,8 @@ struct Fast<S> {
 }
 
 impl<S: BuildHasher + Send + Sync> Peer for Fast<S> {
-    fn name(&self) -> &'static str {
-        self.name
+    fn name(&self) -> String {
+        self.name.into()
     }
     fn insert(&self, keys: &[u64]) -> usize {
         // fastbloom answers whether the key was there before.
@@ -169,8 +190,8 @@ impl<S: BuildHasher + Send + Sync> Peer for Fast<S> {
 struct Sbbf(RwLock<sbbf_rs_safe::Filter>);
 
 impl Peer for Sbbf {
-    fn name(&self) -> &'static str {
-        "sbbf-rs-safe (one writer)"
+    fn name(&self) -> String {
+        "sbbf-rs-safe (one writer)".into()
     }
     fn insert(&self, keys: &[u64]) -> usize {
         let mut filter = self.0.write().unwrap();
@@ -186,8 +207,8 @@ impl Peer for Sbbf {
     fn bytes(&self) -> usize {
         self.0.read().unwrap().as_bytes().len()
     }
-    fn concurrent(&self) -> bool {
-        false
+    fn writers(&self) -> usize {
+        1
     }
 }
 
@@ -195,8 +216,8 @@ impl Peer for Sbbf {
 struct Locked(RwLock<bloomfilter::Bloom<u64>>);
 
 impl Peer for Locked {
-    fn name(&self) -> &'static str {
-        "RwLock<bloomfilter>"
+    fn name(&self) -> String {
+        "RwLock<bloomfilter>".into()
     }
     fn insert(&self, keys: &[u64]) -> usize {
         count(keys, |key| !self.0.write().unwrap().check_and_set(&key))
@@ -209,6 +230,60 @@ impl Peer for Locked {
     }
     fn bytes(&self) -> usize {
         self.0.read().unwrap().as_slice().len()
+    }
+}
+
+/// No filter but the limit of one: loads a word of each key's line, prefetched where that is faster, and forgets it.
+struct Touch(Vec<[u64; 8]>);
+
+impl Touch {
+    fn new(bytes: usize) -> Self {
+        // Written, so that it is memory of its own and not the one page of zeros.
+        Self(vec![[1; 8]; bytes / 64])
+    }
+}
+
+impl Peer for Touch {
+    fn name(&self) -> String {
+        "(touching each line)".into()
+    }
+    fn insert(&self, _: &[u64]) -> usize {
+        0
+    }
+    fn contains(&self, keys: &[u64]) -> usize {
+        const FAR: usize = 128;
+        let line = |hash: u64| ((u128::from(hash) * self.0.len() as u128) >> 64) as usize;
+        let prefetch = |hash: u64| {
+            let line = self.0.as_ptr().wrapping_add(line(hash));
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: a prefetch accesses no memory.
+            unsafe {
+                std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T1 }>(line.cast())
+            };
+            #[cfg(not(target_arch = "x86_64"))]
+            let _ = line;
+        };
+        let cached = self.bytes() <= 2 << 20;
+        if !cached {
+            keys.iter().take(FAR).for_each(|&hash| prefetch(hash));
+        }
+        let mut sum = 0;
+        for (i, &hash) in keys.iter().enumerate() {
+            if !cached && let Some(&hash) = keys.get(i + FAR) {
+                prefetch(hash);
+            }
+            sum += self.0[line(hash)][hash as usize % 8];
+        }
+        assert_eq!(sum as usize, keys.len());
+        // As a filter would that holds half of them.
+        keys.len() / 2
+    }
+    fn clear(&mut self) {}
+    fn bytes(&self) -> usize {
+        size_of_val(&*self.0)
+    }
+    fn writers(&self) -> usize {
+        0
     }
 }
 
@@ -300,30 +375,23 @@ struct Group {
 
 impl Group {
     fn new(hashed: bool, bytes: usize, rate: f64) -> (Self, usize) {
-        let ours = |batch| {
-            let filter = ConcurrentBloom::builder()
-                .memory_budget(bytes)
-                .false_positive_rate(rate)
-                .build()
-                .unwrap();
-            (
-                filter.expected_keys(),
-                Box::new(Ours { filter, hashed, batch }) as Box<dyn Peer>,
-            )
-        };
-        let (n, single) = ours(false);
+        let single = Ours::new(bytes, rate, hashed, None);
+        let n = single.filter.expected_keys();
         let fast = AtomicBloomFilter::with_false_pos(rate).seed(&1).expected_items(n);
         let name = if hashed { "fastbloom" } else { "fastbloom (SipHash)" };
-        let mut peers = vec![
-            single,
-            ours(true).1,
+        let mut peers: Vec<Box<dyn Peer>> = vec![
             Box::new(Fast {
                 filter: fast,
                 hashed,
                 name,
             }),
+            Box::new(single),
         ];
+        for isa in instruction_sets() {
+            peers.push(Box::new(Ours::new(bytes, rate, hashed, Some(isa))));
+        }
         if hashed {
+            peers.push(Box::new(Touch::new(bytes)));
             // It takes whole bits per key; 11 is the least that reaches 1%.
             let bits_per_key = if rate < 0.01 { 17 } else { 11 };
             peers.push(Box::new(Sbbf(RwLock::new(sbbf_rs_safe::Filter::new(bits_per_key, n)))));
@@ -340,7 +408,7 @@ impl Group {
             let filter = bloomfilter::Bloom::new_for_fp_rate_with_seed(n, rate, &[1; 32]).unwrap();
             peers.push(Box::new(Locked(RwLock::new(filter))));
         }
-        (Self { peers, reference: 2 }, n)
+        (Self { peers, reference: 0 }, n)
     }
 
     /// Interleaved rounds of one operation.
@@ -421,7 +489,7 @@ fn one_group(args: &Args, bytes: usize, hashed: bool) -> String {
             format!("insert fresh, {threads}T"),
             group.rounds(args.rounds, |peer| {
                 peer.clear();
-                (threads == 1 || peer.concurrent()).then(|| {
+                (threads <= peer.writers()).then(|| {
                     let (time, new) = timed(threads, &fresh, |keys| peer.insert(keys));
                     assert!(
                         new * 100 > fresh.len() * 98,
@@ -439,7 +507,7 @@ fn one_group(args: &Args, bytes: usize, hashed: bool) -> String {
         columns.push((
             format!("insert present, {threads}T"),
             group.rounds(args.rounds, |peer| {
-                (threads == 1 || peer.concurrent()).then(|| {
+                (threads <= peer.writers()).then(|| {
                     let (time, new) = timed(threads, &present, |keys| peer.insert(keys));
                     assert_eq!(new, 0, "{}: keys that were present came out as new", peer.name());
                     time

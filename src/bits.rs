@@ -16,7 +16,7 @@
 //! the insert wrote them or found them there.
 
 use crate::error::{BuildError, BuildErrorKind};
-use crate::pattern::Place;
+use crate::pattern::{Group, Place};
 use crate::sizing::{LINE_BYTES, LINE_WORDS};
 use crate::sync::{AtomicU64, Ordering, fence};
 use alloc::boxed::Box;
@@ -31,6 +31,14 @@ struct Line([AtomicU64; LINE_WORDS]);
 #[derive(Debug)]
 pub(crate) struct Bits {
     lines: Box<[Line]>,
+}
+
+/// What a line is prefetched for.
+#[derive(Clone, Copy)]
+pub(crate) enum Purpose {
+    Later,
+    Read,
+    Write,
 }
 
 /// Makes visible what was done, before they set them, by the threads whose bits this thread has seen. Pairs with
@@ -60,6 +68,7 @@ impl Bits {
                 bytes: blocks.saturating_mul(LINE_BYTES),
             })
         })?;
+        huge_pages::ask(&mut lines.spare_capacity_mut()[..blocks]);
         lines.resize_with(blocks, Line::default);
         Ok(Self {
             lines: lines.into_boxed_slice(),
@@ -101,34 +110,58 @@ impl Bits {
     }
 
     /// Sets the pattern's bits in the line; whether this call set any of them.
-    ///
-    /// Looks before it writes: a locked operation costs 2.5 ns (Zen 3) to 5 (Zen 5) even in L1, a load next to nothing,
-    /// and a line that is only read stays in the caches of all cores. One branch says that nothing is lacking, so that a
-    /// present key costs what a lookup does.
     #[inline(always)]
     pub(crate) fn set<const W: usize, const S: usize>(&self, block: usize, pattern: [Place<S>; W]) -> bool {
         let line = &self.lines[block].0;
-        let lacking = pattern.map(|place| place.mask() & !line[place.word].load(Ordering::Relaxed));
-        if lacking.iter().fold(0, |all, lacking| all | lacking) == 0 {
-            return false;
-        }
-        let mut changed = false;
-        for (place, lacking) in pattern.iter().zip(lacking) {
-            changed |= lacking != 0 && add(&line[place.word], lacking);
-        }
-        changed
+        set(pattern.map(|place| (&line[place.word], place.mask())))
     }
 
-    /// Asks for the line to be brought into the cache, to be read.
+    /// [`set`](Self::set) of one hash of a group, by the numbers of the words in the whole array, and their masks.
+    #[cfg(not(lanebloom_loom))]
     #[inline(always)]
-    pub(crate) fn prefetch_read(&self, block: usize) {
-        prefetch::read(&raw const self.lines[block]);
+    pub(crate) fn set_in_group<const W: usize>(&self, words: &[Group; W], masks: &[Group; W], hash: usize) -> bool {
+        let all = self.flat();
+        set::<W>(core::array::from_fn(|i| {
+            (&all[words[i][hash] as usize], masks[i][hash])
+        }))
     }
 
-    /// Asks for the line to be brought into the cache for this core alone, to be written.
+    /// What each of these words of the array is now.
+    ///
+    /// # Safety
+    ///
+    /// Each is one of the array's: below 8 times [`blocks`](Self::blocks). (To check it costs a tenth of a lookup in L1.)
+    #[cfg(not(lanebloom_loom))]
     #[inline(always)]
-    pub(crate) fn prefetch_write(&self, block: usize) {
-        prefetch::write(&raw const self.lines[block]);
+    pub(crate) unsafe fn load<const W: usize>(&self, words: &[Group; W], into: &mut [Group; W]) {
+        let all = self.flat();
+        for (&word, into) in words.as_flattened().iter().zip(into.as_flattened_mut()) {
+            debug_assert!(word < all.len() as u64);
+            // SAFETY: by the caller's promise the word is there.
+            *into = unsafe { all.get_unchecked(word as usize) }.load(Ordering::Relaxed);
+        }
+    }
+
+    /// The words of all lines as one slice.
+    #[cfg(not(lanebloom_loom))]
+    #[inline(always)]
+    fn flat(&self) -> &[AtomicU64] {
+        const { assert!(size_of::<Line>() == LINE_WORDS * size_of::<AtomicU64>()) };
+        // SAFETY: by its size, just checked, and its representation a `Line` is its words one after another without a gap, and
+        // so are the lines of a slice. The slice borrows `self`, as `lines` does.
+        unsafe { core::slice::from_raw_parts(self.lines.as_ptr().cast(), self.lines.len() * LINE_WORDS) }
+    }
+
+    /// Asks for the line to be brought near: from memory, to be used somewhat later, or into L1, to be read or to be written by
+    /// this core alone. No harm if there is no such line.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, block: usize, purpose: Purpose) {
+        let line = self.lines.as_ptr().wrapping_add(block);
+        match purpose {
+            Purpose::Later => prefetch::later(line),
+            Purpose::Read => prefetch::read(line),
+            Purpose::Write => prefetch::write(line),
+        }
     }
 
     /// ORs all of `other` into this; whether that set any bit. Both may be in use meanwhile.
@@ -173,19 +206,76 @@ impl Bits {
     }
 }
 
+/// Adds to each word what it lacks of its mask; whether this call added any.
+///
+/// Looks before it writes: a locked operation costs 2.5 ns (Zen 3) to 5 (Zen 5) even in L1, a load next to nothing,
+/// and a line that is only read stays in the caches of all cores. One branch says that nothing is lacking, so that a
+/// present key costs what a lookup does.
+#[inline(always)]
+fn set<const W: usize>(words: [(&AtomicU64, u64); W]) -> bool {
+    let lacking = words.map(|(word, mask)| mask & !word.load(Ordering::Relaxed));
+    if lacking.iter().fold(0, |all, lacking| all | lacking) == 0 {
+        return false;
+    }
+    let mut changed = false;
+    for ((word, _), lacking) in words.into_iter().zip(lacking) {
+        changed |= lacking != 0 && add(word, lacking);
+    }
+    changed
+}
+
 /// Adds the bits of `mask` to `word`; whether this call added any.
 #[inline(always)]
 fn add(word: &AtomicU64, mask: u64) -> bool {
     word.fetch_or(mask, Ordering::Release) & mask != mask
 }
 
+/// Large filters in pages of 2 MiB where the system has them: with pages of 4 KiB every access to a filter beyond the reach
+/// of the TLB waits for a walk through the page tables, prefetched or not. What comes of the request is not known, and
+/// does no harm if it is nothing.
+mod huge_pages {
+    use core::mem::MaybeUninit;
+
+    #[cfg(all(target_os = "linux", not(lanebloom_loom)))]
+    pub(super) fn ask<T>(memory: &mut [MaybeUninit<T>]) {
+        use rustix::mm::{Advice, madvise};
+        /// The least that is worth asking for, in bytes: two huge pages.
+        const WORTHWHILE: usize = 4 << 20;
+        /// A multiple of the page size of every Linux, in bytes: the advice is for whole pages.
+        const PAGE: usize = 64 << 10;
+
+        let range = memory.as_mut_ptr_range();
+        let pages = range
+            .start
+            .cast::<u8>()
+            .wrapping_add(range.start.addr().next_multiple_of(PAGE) - range.start.addr());
+        let bytes = range.end.addr().saturating_sub(pages.addr()) / PAGE * PAGE;
+        if bytes >= WORTHWHILE {
+            // SAFETY: the pages lie in `memory`, which nobody else uses, and the advice changes nothing of what they hold.
+            // That it may fail is no harm: then the pages are small.
+            let _ = unsafe { madvise(pages.cast(), bytes, Advice::LinuxHugepage) };
+        }
+    }
+
+    #[cfg(any(not(target_os = "linux"), lanebloom_loom))]
+    pub(super) fn ask<T>(_memory: &mut [MaybeUninit<T>]) {}
+}
+
 /// Hints that change no value: neither their address nor their timing can make a program wrong.
 mod prefetch {
     #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
     #[inline(always)]
+    pub(super) fn later<T>(line: *const T) {
+        use core::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        // SAFETY: SSE, which the intrinsic needs, is part of every x86-64; a prefetch accesses no memory.
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(line.cast()) }
+    }
+
+    #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+    #[inline(always)]
     pub(super) fn read<T>(line: *const T) {
         use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: SSE, which the intrinsic needs, is part of every x86-64; a prefetch accesses no memory.
+        // SAFETY: as above.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(line.cast()) }
     }
 
@@ -200,8 +290,17 @@ mod prefetch {
 
     #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
     #[inline(always)]
-    pub(super) fn read<T>(line: *const T) {
+    pub(super) fn later<T>(line: *const T) {
         // SAFETY: as above. (The intrinsic is not stable.)
+        unsafe {
+            core::arch::asm!("prfm pldl2keep, [{}]", in(reg) line.addr(), options(nomem, nostack, preserves_flags))
+        }
+    }
+
+    #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
+    #[inline(always)]
+    pub(super) fn read<T>(line: *const T) {
+        // SAFETY: as above.
         unsafe {
             core::arch::asm!("prfm pldl1keep, [{}]", in(reg) line.addr(), options(nomem, nostack, preserves_flags))
         }
@@ -216,6 +315,8 @@ mod prefetch {
         }
     }
 
+    #[cfg(any(lanebloom_loom, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
+    pub(super) use nothing as later;
     #[cfg(any(lanebloom_loom, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
     pub(super) use nothing as read;
     #[cfg(any(lanebloom_loom, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]

@@ -38,6 +38,38 @@ use core::hash::{BuildHasher, Hasher};
 pub trait KeyHasher: sealed::Sealed {
     /// Hashes `key` to 64 evenly distributed bits.
     fn hash_key<K: Funnel + ?Sized>(&self, key: &K) -> u64;
+
+    /// Writes the hash of each key to the same place of `out`.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::{KeyHasher, Murmur3};
+    ///
+    /// let mut hashes = [0; 2];
+    /// Murmur3::default().hash_batch(&["hello", "world"], &mut hashes);
+    /// assert_eq!(hashes, ["hello", "world"].map(|key| Murmur3::default().hash_key(key)));
+    /// ```
+    fn hash_batch<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
+        assert_same_length(keys.len(), out.len());
+        for (hash, key) in out.iter_mut().zip(keys) {
+            // Left to vectorize this loop, the compiler makes each 64-bit multiplication of Murmur3 of three with 32
+            // bits, which baseline x86-64 has: 1.5 ns a key slower than one hash after another.
+            *hash = core::hint::black_box(self.hash_key(key));
+        }
+    }
+}
+
+#[track_caller]
+pub(crate) fn assert_same_length(keys: usize, out: usize) {
+    assert!(
+        keys == out,
+        "{keys} keys and {out} places for their answers: the lengths must be the same"
+    );
 }
 
 mod sealed {

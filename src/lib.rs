@@ -130,6 +130,9 @@ pub use funnel::{ByHash, Funnel, Sink};
 pub use guard::{Admission, CacheGuard, GuardStats, Rebuild};
 pub use hash::{KeyHasher, Murmur3, Murmur3Sink, SipHash13};
 
+#[doc(hidden)]
+pub use simd::{instruction_sets, limit_instruction_set};
+
 /// The README's code, which runs as a test.
 #[cfg(all(doctest, feature = "guard"))]
 #[doc = include_str!("../README.md")]

@@ -12,14 +12,66 @@
 
 use crate::sizing::LINE_WORDS;
 
+/// Hashes that are taken together: as many as the widest vectors hold.
+pub(crate) const GROUP: usize = 8;
+pub(crate) type Group = [u64; GROUP];
+
 /// The block of `hash` among `blocks`.
 #[inline(always)]
 pub(crate) fn block(hash: u64, blocks: usize) -> usize {
     ((u128::from(hash) * blocks as u128) >> 64) as usize
 }
 
+/// Where in the product the fields of one word of the pattern lie: the same for all keys, hence known when compiling,
+/// to the scalar code below as to the vectors of `simd/`.
+#[derive(Clone, Copy)]
+pub(crate) struct Cut<const S: usize> {
+    /// Whether the product is multiplied (again) before this word is cut from it.
+    pub(crate) multiply: bool,
+    /// The words to choose from, the first of them, and how far to shift the number of the choice down.
+    pub(crate) group: usize,
+    pub(crate) first: usize,
+    pub(crate) select: u32,
+    /// How far to shift each bit's position down. The 6 lowest bits of what comes out are the position.
+    pub(crate) bits: [u32; S],
+}
+
+impl<const S: usize> Cut<S> {
+    /// The cuts of a pattern of `W` words.
+    pub(crate) const fn pattern<const W: usize>() -> [Self; W] {
+        let group = LINE_WORDS / W;
+        let select_bits = group.ilog2();
+        let word_bits = select_bits + 6 * S as u32;
+        let words_per_product = (64 / word_bits) as usize;
+        let mut cuts = [Self {
+            multiply: false,
+            group,
+            first: 0,
+            select: 0,
+            bits: [0; S],
+        }; W];
+        let mut i = 0;
+        while i < W {
+            let cut = &mut cuts[i];
+            cut.multiply = i % words_per_product == 0;
+            cut.first = i * group;
+            let mut left = 64 - (i % words_per_product) as u32 * word_bits - select_bits;
+            // (Where nothing is selected the choice is masked away; a shift by 64 would be an error.)
+            cut.select = if left == 64 { 0 } else { left };
+            let mut bit = 0;
+            while bit < S {
+                left -= 6;
+                cut.bits[bit] = left;
+                bit += 1;
+            }
+            i += 1;
+        }
+        cuts
+    }
+}
+
 /// 2^64 divided by the golden ratio, made odd: Knuth's multiplier for multiplicative hashing.
-const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
+pub(crate) const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// One word of a key's line, and the positions in it of the key's bits (some may be the same).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,30 +83,15 @@ pub(crate) struct Place<const S: usize> {
 /// The places in its line of the `W` words with up to `S` bits each that `hash` touches.
 #[inline(always)]
 pub(crate) fn pattern<const W: usize, const S: usize>(hash: u64) -> [Place<S>; W] {
-    let group = LINE_WORDS / W;
-    let select_bits = group.ilog2();
-    let words_per_product = 64 / (select_bits as usize + 6 * S);
     let mut product = hash;
-    let mut left = 64;
     core::array::from_fn(|i| {
-        if i % words_per_product == 0 {
+        let cut = const { &Cut::<S>::pattern::<W>() }[i];
+        if cut.multiply {
             product = product.wrapping_mul(MULTIPLIER);
-            left = 64;
         }
-        left -= select_bits;
-        // (A shift by 64 would be one where nothing is selected.)
-        let select = if group == 1 {
-            0
-        } else {
-            (product >> left) as usize % group
-        };
-        let bits = core::array::from_fn(|_| {
-            left -= 6;
-            (product >> left) % 64
-        });
         Place {
-            word: i * group + select,
-            bits,
+            word: cut.first + (product >> cut.select) as usize % cut.group,
+            bits: core::array::from_fn(|i| (product >> cut.bits[i]) % 64),
         }
     })
 }

@@ -1,11 +1,10 @@
 //! `ConcurrentBloom`: keys in, answers out. Hashes by its [`KeyHasher`], hands the hashes to the kernels of its shape,
 //! and orders memory where an answer rests on what another thread did.
 
-use crate::batch::WINDOW;
 use crate::bits::{self, Bits};
 use crate::error::{BuildError, IncompatibleError, IncompatibleErrorKind};
 use crate::funnel::Funnel;
-use crate::hash::{KeyHasher, Murmur3};
+use crate::hash::{KeyHasher, Murmur3, assert_same_length};
 use crate::simd::{Isa, Kernels};
 use crate::sizing::{LINE_BITS, LINE_BYTES, Layout, Request};
 use core::fmt;
@@ -216,7 +215,7 @@ impl<S: KeyHasher> Builder<S> {
     /// ```
     pub fn build(self) -> Result<ConcurrentBloom<S>, BuildError> {
         let (layout, expected_keys) = self.request.solve()?;
-        let kernels = Kernels::of(layout.shape, Isa::detect());
+        let kernels = Kernels::of(layout, Isa::detect());
         Ok(ConcurrentBloom {
             bits: Bits::new(layout.blocks)?,
             kernels,
@@ -341,7 +340,7 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     }
 }
 
-/// Batches: the same answers as the single calls in order, with the lines fetched ahead.
+/// Batches: the same answers as the single calls in order, many keys at a time in vectors, with the lines fetched ahead.
 impl<S: KeyHasher> ConcurrentBloom<S> {
     /// Inserts every hash; returns how many of them changed the filter.
     ///
@@ -349,7 +348,7 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     ///
     /// # Memory ordering
     ///
-    /// As of the single calls; there is one `Acquire` at the end, for all.
+    /// As of the single calls; there is one `Acquire` for many keys, before any of their answers is given out.
     ///
     /// # Examples
     ///
@@ -363,9 +362,40 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn insert_hashes(&self, hashes: &[u64]) -> usize {
-        let changed = self.kernels.insert_hashes(&self.bits, hashes);
-        bits::acquire();
-        changed
+        let mut sum = 0;
+        self.insert_stretches(hashes, |_, changed| sum += ones(changed));
+        sum
+    }
+
+    /// [`insert_hashes`](Self::insert_hashes) that also writes for every hash whether it changed the filter to the
+    /// same place of `changed`: "seen for the first time", for a deduplicator. Of duplicates within the batch the first
+    /// gets `true`.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let hashes = ["a", "b", "a"].map(|key| filter.hash(key));
+    /// let mut first_seen = [false; 3];
+    /// assert_eq!(filter.insert_hashes_flagged(&hashes, &mut first_seen), 2);
+    /// assert_eq!(first_seen, [true, true, false]);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn insert_hashes_flagged(&self, hashes: &[u64], changed: &mut [bool]) -> usize {
+        assert_same_length(hashes.len(), changed.len());
+        let mut sum = 0;
+        self.insert_stretches(hashes, |at, bitmap| {
+            self.kernels
+                .unpack(bitmap, &mut changed[at..hashes.len().min(at + STRETCH)]);
+            sum += ones(bitmap);
+        });
+        sum
     }
 
     /// Writes for every hash whether it may be in the filter to the same place of `out`.
@@ -376,7 +406,7 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     ///
     /// # Memory ordering
     ///
-    /// As of the single calls; there is one `Acquire` at the end, for all.
+    /// As of the single calls; there is one `Acquire` for many keys, before any of their answers is given out.
     ///
     /// # Examples
     ///
@@ -392,8 +422,79 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     /// ```
     pub fn contains_hashes(&self, hashes: &[u64], out: &mut [bool]) {
         assert_same_length(hashes.len(), out.len());
+        self.contains_stretches(hashes, |at, found| {
+            self.kernels.unpack(found, &mut out[at..hashes.len().min(at + STRETCH)]);
+        });
+    }
+
+    /// [`contains_hashes`](Self::contains_hashes) into a bitmap: bit `i % 64` of `out[i / 64]` is the answer for hash `i`.
+    /// The bits after the last hash are 0.
+    ///
+    /// # Panics
+    ///
+    /// If `out` has not one word for every 64 hashes, the last ones rounded up.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// filter.insert("a");
+    /// let mut found = [0];
+    /// filter.contains_hashes_bitmap(&["b", "a"].map(|key| filter.hash(key)), &mut found);
+    /// assert_eq!(found, [0b10]);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn contains_hashes_bitmap(&self, hashes: &[u64], out: &mut [u64]) {
+        assert_bitmap_length(hashes.len(), out.len());
         self.kernels.contains_hashes(&self.bits, hashes, out);
         bits::acquire();
+    }
+
+    /// Calls `each` with the position of every hash that is certainly not in the filter, in order.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// filter.insert("b");
+    /// let mut absent = Vec::new();
+    /// filter.absent_hashes(&["a", "b", "c"].map(|key| filter.hash(key)), |i| absent.push(i));
+    /// assert_eq!(absent, [0, 2]);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn absent_hashes(&self, hashes: &[u64], mut each: impl FnMut(usize)) {
+        self.contains_stretches(hashes, |at, found| {
+            for (at, found) in (at..hashes.len()).step_by(64).zip(found) {
+                let mut absent = !found & u64::MAX >> (64 - (hashes.len() - at).min(64));
+                while absent != 0 {
+                    each(at + absent.trailing_zeros() as usize);
+                    absent &= absent - 1;
+                }
+            }
+        });
+    }
+
+    /// Writes the hash by which this filter knows each key to the same place of `out`.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let mut hashes = [0; 2];
+    /// filter.hash_batch(&["a", "b"], &mut hashes);
+    /// assert_eq!(hashes, ["a", "b"].map(|key| filter.hash(key)));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn hash_batch<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
+        self.hasher.hash_batch(keys, out);
     }
 
     /// [`insert_hashes`](Self::insert_hashes) of the keys' hashes; returns how many changed the filter.
@@ -408,7 +509,35 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn insert_batch<K: Funnel>(&self, keys: &[K]) -> usize {
-        self.hash_windows(keys, |_, hashes| self.insert_hashes(hashes)).sum()
+        let mut changed = 0;
+        self.hash_stretches(keys, |_, hashes| changed += self.insert_hashes(hashes));
+        changed
+    }
+
+    /// [`insert_hashes_flagged`](Self::insert_hashes_flagged) of the keys' hashes.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let mut first_seen = [false; 3];
+    /// assert_eq!(filter.insert_batch_flagged(&["a", "a", "b"], &mut first_seen), 2);
+    /// assert_eq!(first_seen, [true, false, true]);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn insert_batch_flagged<K: Funnel>(&self, keys: &[K], changed: &mut [bool]) -> usize {
+        assert_same_length(keys.len(), changed.len());
+        let mut sum = 0;
+        self.hash_stretches(keys, |at, hashes| {
+            sum += self.insert_hashes_flagged(hashes, &mut changed[at..at + hashes.len()]);
+        });
+        sum
     }
 
     /// [`contains_hashes`](Self::contains_hashes) of the keys' hashes.
@@ -431,39 +560,111 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     /// ```
     pub fn contains_batch<K: Funnel>(&self, keys: &[K], out: &mut [bool]) {
         assert_same_length(keys.len(), out.len());
-        self.hash_windows(keys, |at, hashes| {
+        self.hash_stretches(keys, |at, hashes| {
             self.contains_hashes(hashes, &mut out[at..at + hashes.len()]);
-        })
-        .for_each(drop);
+        });
     }
 
-    /// Hashes the keys a stretch at a time, on the stack, and calls `each` with where a stretch begins and its hashes.
-    fn hash_windows<K: Funnel, R>(
-        &self,
-        keys: &[K],
-        mut each: impl FnMut(usize, &[u64]) -> R,
-    ) -> impl Iterator<Item = R> {
-        keys.chunks(STRETCH).enumerate().map(move |(i, keys)| {
-            let mut hashes = [0; STRETCH];
-            for (hash, key) in hashes.iter_mut().zip(keys) {
-                // Left to vectorize this loop, the compiler makes each 64-bit multiplication of Murmur3 of three with 32
-                // bits, which baseline x86-64 has: 1.5 ns a key slower than one hash after another.
-                *hash = core::hint::black_box(self.hash(key));
-            }
-            each(i * STRETCH, &hashes[..keys.len()])
-        })
+    /// [`contains_hashes_bitmap`](Self::contains_hashes_bitmap) of the keys' hashes.
+    ///
+    /// # Panics
+    ///
+    /// If `out` has not one word for every 64 keys, the last ones rounded up.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// filter.insert("a");
+    /// let mut found = [0];
+    /// filter.contains_batch_bitmap(&["a", "b"], &mut found);
+    /// assert_eq!(found, [0b01]);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
+        assert_bitmap_length(keys.len(), out.len());
+        self.hash_stretches(keys, |at, hashes| {
+            self.contains_hashes_bitmap(hashes, &mut out[at / 64..][..hashes.len().div_ceil(64)]);
+        });
+    }
+
+    /// [`absent_hashes`](Self::absent_hashes) of the keys' hashes.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// filter.insert("b");
+    /// let mut absent = Vec::new();
+    /// filter.absent_batch(&["a", "b", "c"], |i| absent.push(i));
+    /// assert_eq!(absent, [0, 2]);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn absent_batch<K: Funnel>(&self, keys: &[K], mut each: impl FnMut(usize)) {
+        self.hash_stretches(keys, |at, hashes| self.absent_hashes(hashes, |i| each(at + i)));
+    }
+
+    /// Looks hashes up; calls `each` with where a stretch of them begins and the bitmap of its answers.
+    fn contains_stretches(&self, hashes: &[u64], mut each: impl FnMut(usize, &[u64])) {
+        for (i, hashes) in hashes.chunks(STRETCH).enumerate() {
+            let mut found = [0; STRETCH / 64];
+            let found = &mut found[..hashes.len().div_ceil(64)];
+            self.kernels.contains_hashes(&self.bits, hashes, found);
+            bits::acquire();
+            each(i * STRETCH, found);
+        }
+    }
+
+    /// Inserts hashes; calls `each` with where a stretch of them begins and the bitmap of those that changed the filter.
+    fn insert_stretches(&self, hashes: &[u64], mut each: impl FnMut(usize, &[u64])) {
+        for (i, hashes) in hashes.chunks(STRETCH).enumerate() {
+            let mut changed = [0; STRETCH / 64];
+            let changed = &mut changed[..hashes.len().div_ceil(64)];
+            self.kernels.insert_hashes(&self.bits, hashes, changed);
+            bits::acquire();
+            each(i * STRETCH, changed);
+        }
+    }
+
+    /// Hashes keys; calls `each` with where a stretch of them begins and its hashes.
+    fn hash_stretches<K: Funnel>(&self, keys: &[K], each: impl FnMut(usize, &[u64])) {
+        // To clear the space for a whole stretch takes longer than to work on a few keys.
+        if keys.len() <= 64 {
+            self.hash_stretches_of::<64, K>(keys, each);
+        } else {
+            self.hash_stretches_of::<HASHED_STRETCH, K>(keys, each);
+        }
+    }
+
+    fn hash_stretches_of<const N: usize, K: Funnel>(&self, keys: &[K], mut each: impl FnMut(usize, &[u64])) {
+        let mut hashes = [0; N];
+        for (i, keys) in keys.chunks(N).enumerate() {
+            let hashes = &mut hashes[..keys.len()];
+            self.hash_batch(keys, hashes);
+            each(i * N, hashes);
+        }
     }
 }
 
-/// Keys hashed before their probes begin: several windows, so that the gap between two pipelines weighs little,
-/// and 2 KiB of stack.
-const STRETCH: usize = 8 * WINDOW;
+/// Hashes of which the answers are collected in a bitmap on the stack, 512 bytes, before they are given out. Between two
+/// stretches no line is asked for ahead, so they should be long.
+const STRETCH: usize = 4096;
+
+/// Keys that are hashed, 8 KiB on the stack, before the filter is asked.
+const HASHED_STRETCH: usize = 1024;
+
+fn ones(bitmap: &[u64]) -> usize {
+    bitmap.iter().map(|word| word.count_ones() as usize).sum()
+}
 
 #[track_caller]
-fn assert_same_length(keys: usize, out: usize) {
+fn assert_bitmap_length(keys: usize, words: usize) {
     assert!(
-        keys == out,
-        "{keys} keys and {out} places for their answers: the lengths must be the same"
+        keys.div_ceil(64) == words,
+        "{keys} keys and {words} words for a bit each: it must be {} words",
+        keys.div_ceil(64)
     );
 }
 
@@ -794,12 +995,12 @@ impl<K: Funnel, S: KeyHasher> Extend<K> for ConcurrentBloom<S> {
 
 impl<K: Funnel, S: KeyHasher> Extend<K> for &ConcurrentBloom<S> {
     fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
-        let mut hashes = [0; STRETCH];
+        let mut hashes = [0; HASHED_STRETCH];
         let mut len = 0;
         for key in keys {
             hashes[len] = self.hash(&key);
             len += 1;
-            if len == STRETCH {
+            if len == HASHED_STRETCH {
                 self.insert_hashes(&hashes);
                 len = 0;
             }

@@ -8,66 +8,120 @@
 //!
 //! What is not here: aarch64 has its vectors in every CPU, so that the plain compilation has them already.
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
 mod avx2;
+#[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+mod avx512;
 
 use crate::batch;
 use crate::bits::Bits;
-use crate::sizing::Shape;
+use crate::sizing::{Layout, Shape};
+use core::sync::atomic::{AtomicU8, Ordering};
 
-/// An instruction set that this CPU has; made by [`Isa::detect`] and [`Isa::all`] alone, so that to have one proves it.
+/// An instruction set that this CPU has; made by [`Isa::all`] alone, so that to have one proves it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Isa(Level);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// In the order of preference, the best last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Level {
     /// What the target has that the crate is compiled for.
     Plain,
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
     Avx2,
+    #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+    Avx512,
 }
+
+/// The last of [`Isa::all`] to be used, counted from 1. 0: not known yet.
+static BEST: AtomicU8 = AtomicU8::new(0);
 
 impl Isa {
     /// All that this CPU has, the best last. Without `std`, what the target has.
-    fn all() -> impl DoubleEndedIterator<Item = Self> {
+    fn all() -> impl Iterator<Item = Self> {
         [
             Some(Level::Plain),
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
             avx2::detect().then_some(Level::Avx2),
+            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+            avx512::detect().then_some(Level::Avx512),
         ]
         .into_iter()
         .flatten()
         .map(Self)
     }
 
-    /// The best that this CPU has.
+    /// The best that this CPU has (that [`limit`] allows).
     pub(crate) fn detect() -> Self {
-        Self::all().next_back().expect("the plain one is there")
+        // Nothing else is published by it.
+        let best = BEST.load(Ordering::Relaxed);
+        let best = if best == 0 { usize::MAX } else { best.into() };
+        Self::all().take(best).last().expect("the plain one is there")
     }
+
+    /// Its name, as in [`limit`].
+    fn name(self) -> &'static str {
+        match self.0 {
+            Level::Plain => "plain",
+            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+            Level::Avx2 => "AVX2",
+            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+            Level::Avx512 => "AVX-512",
+        }
+    }
+}
+
+/// For benches and tests of this crate: the names of the instruction sets that are to be had, the best last.
+#[doc(hidden)]
+pub fn instruction_sets() -> impl Iterator<Item = &'static str> {
+    Isa::all().map(Isa::name)
+}
+
+/// For benches and tests of this crate: filters that are built from now on, and batches of keys that are hashed, use
+/// this instruction set.
+///
+/// # Panics
+///
+/// If it is none of [`instruction_sets`].
+#[doc(hidden)]
+pub fn limit_instruction_set(name: &str) {
+    let number = instruction_sets().position(|known| known == name);
+    let number = number.unwrap_or_else(|| panic!("{name:?} is no instruction set that is to be had here"));
+    BEST.store(number as u8 + 1, Ordering::Relaxed);
 }
 
 /// The operations on hashes for one shape and one instruction set.
 #[derive(Debug)]
 pub(crate) struct Kernels {
-    // SAFETY, for all four: callable where the instruction set is there which they are compiled for.
+    // SAFETY, for all: callable where the instruction set is there which they are compiled for.
     contains: unsafe fn(&Bits, u64) -> bool,
     insert: unsafe fn(&Bits, u64) -> bool,
-    contains_hashes: unsafe fn(&Bits, &[u64], &mut [bool]),
-    insert_hashes: unsafe fn(&Bits, &[u64]) -> usize,
+    contains_hashes: unsafe fn(&Bits, &[u64], &mut [u64]),
+    insert_hashes: unsafe fn(&Bits, &[u64], &mut [u64]),
+    unpack: unsafe fn(&[u64], &mut [bool]),
 }
 
 impl Kernels {
-    /// The kernels for `shape` on this CPU: its having `isa` is what makes their calls sound.
-    pub(crate) fn of(shape: Shape, isa: Isa) -> &'static Self {
+    /// The kernels for `layout` on this CPU: its having `isa` is what makes their calls sound.
+    pub(crate) fn of(layout: Layout, isa: Isa) -> &'static Self {
+        // The vectors number the blocks with 32 bits: 256 GiB.
+        let isa = if layout.blocks as u64 >= 1 << 32 {
+            Isa(Level::Plain)
+        } else {
+            isa
+        };
+        let Shape { words, bits } = layout.shape;
         macro_rules! table {
             ($($w:literal: $($s:literal)*;)*) => {
-                match (shape.words, shape.bits, isa.0) {
+                match (words, bits, isa.0) {
                     $($(
                         ($w, $s, Level::Plain) => const { &Self::plain::<$w, $s>() },
-                        #[cfg(target_arch = "x86_64")]
+                        #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
                         ($w, $s, Level::Avx2) => const { &Self::avx2::<$w, $s>() },
+                        #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+                        ($w, $s, Level::Avx512) => const { &Self::avx512::<$w, $s>() },
                     )*)*
-                    _ => unreachable!("{shape:?} is not a shape of sizing.rs"),
+                    _ => unreachable!("{words} words with {bits} bits is not a shape of sizing.rs"),
                 }
             };
         }
@@ -85,16 +139,29 @@ impl Kernels {
             insert: batch::insert::<W, S>,
             contains_hashes: batch::contains_hashes::<W, S, false>,
             insert_hashes: batch::insert_hashes::<W, S>,
+            unpack: batch::unpack,
         }
     }
 
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
     const fn avx2<const W: usize, const S: usize>() -> Self {
         Self {
             contains: avx2::contains::<W, S>,
             insert: avx2::insert::<W, S>,
             contains_hashes: avx2::contains_hashes::<W, S>,
             insert_hashes: avx2::insert_hashes::<W, S>,
+            unpack: avx2::unpack,
+        }
+    }
+
+    #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+    const fn avx512<const W: usize, const S: usize>() -> Self {
+        Self {
+            contains_hashes: avx512::contains_hashes::<W, S>,
+            insert_hashes: avx512::insert_hashes::<W, S>,
+            unpack: avx512::unpack,
+            // One key at a time has no use for wider vectors.
+            ..Self::avx2::<W, S>()
         }
     }
 
@@ -110,16 +177,25 @@ impl Kernels {
         unsafe { (self.insert)(bits, hash) }
     }
 
+    /// Whether each hash is found, as a bitmap.
     #[inline(always)]
-    pub(crate) fn contains_hashes(&self, bits: &Bits, hashes: &[u64], out: &mut [bool]) {
+    pub(crate) fn contains_hashes(&self, bits: &Bits, hashes: &[u64], found: &mut [u64]) {
         // SAFETY: as in `contains`.
-        unsafe { (self.contains_hashes)(bits, hashes, out) }
+        unsafe { (self.contains_hashes)(bits, hashes, found) }
     }
 
+    /// Whether each hash's insert changed the filter, as a bitmap.
     #[inline(always)]
-    pub(crate) fn insert_hashes(&self, bits: &Bits, hashes: &[u64]) -> usize {
+    pub(crate) fn insert_hashes(&self, bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
         // SAFETY: as in `contains`.
-        unsafe { (self.insert_hashes)(bits, hashes) }
+        unsafe { (self.insert_hashes)(bits, hashes, changed) }
+    }
+
+    /// A bit of the bitmap to each place of `out`.
+    #[inline(always)]
+    pub(crate) fn unpack(&self, bitmap: &[u64], out: &mut [bool]) {
+        // SAFETY: as in `contains`.
+        unsafe { (self.unpack)(bitmap, out) }
     }
 }
 
@@ -139,26 +215,32 @@ mod tests {
         extremes.into_iter().chain(mixed).take(len).collect()
     }
 
+    fn inserted(kernels: &Kernels, bits: &Bits, hashes: &[u64]) -> usize {
+        let mut changed = vec![u64::MAX; hashes.len().div_ceil(64)];
+        kernels.insert_hashes(bits, hashes, &mut changed);
+        changed.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
     /// Every instruction set of this CPU, on every shape, at every length around the windows: the same answers and the
     /// same bits as the plain single calls.
     #[test]
     fn all_instruction_sets_agree() {
         for (words, most) in crate::sizing::WORDS {
             for shape in (1..=most).map(|bits| Shape { words, bits }) {
-                let plain = Kernels::of(shape, Isa(Level::Plain));
+                let plain = Kernels::of(Layout { shape, blocks: 1 }, Isa(Level::Plain));
                 for isa in Isa::all() {
-                    let kernels = Kernels::of(shape, isa);
+                    let kernels = Kernels::of(Layout { shape, blocks: 1 }, isa);
                     // Without prefetching and with it; 4099 is the first prime above the limit.
                     for blocks in [1, 7, 4099] {
                         let [by_one, single, batch] = [(); 3].map(|()| Bits::new(blocks).unwrap());
-                        for len in (0..2 * crate::batch::WINDOW + 2).step_by(3).chain([300]) {
+                        for len in (0..2 * crate::pattern::GROUP + 2).chain([63, 64, 65, 300]) {
                             let new = hashes(1000 * len as u64, len);
                             let changed = new.iter().filter(|&&hash| plain.insert(&by_one, hash)).count();
                             assert_eq!(
                                 new.iter().filter(|&&hash| kernels.insert(&single, hash)).count(),
                                 changed
                             );
-                            assert_eq!(kernels.insert_hashes(&batch, &new), changed);
+                            assert_eq!(inserted(kernels, &batch, &new), changed);
                             let asked = hashes(1000 * len as u64 + len as u64 / 2, len);
                             let expected: Vec<bool> = asked.iter().map(|&hash| plain.contains(&by_one, hash)).collect();
                             assert!(
@@ -167,8 +249,9 @@ mod tests {
                                     .zip(&expected)
                                     .all(|(&hash, &e)| kernels.contains(&single, hash) == e)
                             );
-                            let mut found = vec![false; len];
+                            let mut found = vec![u64::MAX; len.div_ceil(64)];
                             kernels.contains_hashes(&batch, &asked, &mut found);
+                            let found: Vec<bool> = (0..len).map(|i| found[i / 64] >> (i % 64) & 1 == 1).collect();
                             assert_eq!(found, expected, "{shape:?}, {isa:?}, {blocks} blocks, {len} hashes");
                         }
                         assert!(by_one.words().eq(single.words()) && by_one.words().eq(batch.words()));
