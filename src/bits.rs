@@ -16,7 +16,7 @@
 //! the insert wrote them or found them there.
 
 use crate::error::{BuildError, BuildErrorKind};
-use crate::pattern::{Group, Place};
+use crate::pattern::Place;
 use crate::sizing::{LINE_BYTES, LINE_WORDS};
 use crate::sync::{AtomicU64, Ordering, fence};
 use alloc::boxed::Box;
@@ -116,42 +116,6 @@ impl Bits {
         set(pattern.map(|place| (&line[place.word], place.mask())))
     }
 
-    /// [`set`](Self::set) of one hash of a group, by the numbers of the words in the whole array, and their masks.
-    #[cfg(not(lanebloom_loom))]
-    #[inline(always)]
-    pub(crate) fn set_in_group<const W: usize>(&self, words: &[Group; W], masks: &[Group; W], hash: usize) -> bool {
-        let all = self.flat();
-        set::<W>(core::array::from_fn(|i| {
-            (&all[words[i][hash] as usize], masks[i][hash])
-        }))
-    }
-
-    /// What each of these words of the array is now.
-    ///
-    /// # Safety
-    ///
-    /// Each is one of the array's: below 8 times [`blocks`](Self::blocks). (To check it costs a tenth of a lookup in L1.)
-    #[cfg(not(lanebloom_loom))]
-    #[inline(always)]
-    pub(crate) unsafe fn load<const W: usize>(&self, words: &[Group; W], into: &mut [Group; W]) {
-        let all = self.flat();
-        for (&word, into) in words.as_flattened().iter().zip(into.as_flattened_mut()) {
-            debug_assert!(word < all.len() as u64);
-            // SAFETY: by the caller's promise the word is there.
-            *into = unsafe { all.get_unchecked(word as usize) }.load(Ordering::Relaxed);
-        }
-    }
-
-    /// The words of all lines as one slice.
-    #[cfg(not(lanebloom_loom))]
-    #[inline(always)]
-    fn flat(&self) -> &[AtomicU64] {
-        const { assert!(size_of::<Line>() == LINE_WORDS * size_of::<AtomicU64>()) };
-        // SAFETY: by its size, just checked, and its representation a `Line` is its words one after another without a gap, and
-        // so are the lines of a slice. The slice borrows `self`, as `lines` does.
-        unsafe { core::slice::from_raw_parts(self.lines.as_ptr().cast(), self.lines.len() * LINE_WORDS) }
-    }
-
     /// Asks for the line to be brought near: from memory, to be used somewhat later, or into L1, to be read or to be written by
     /// this core alone. No harm if there is no such line.
     #[inline(always)]
@@ -203,6 +167,48 @@ impl Bits {
     /// Unsets all bits.
     pub(crate) fn clear(&mut self) {
         self.lines.fill_with(Line::default);
+    }
+}
+
+/// For vectors: by the numbers of words in the whole array, of several hashes at once.
+#[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(lanebloom_loom)))]
+impl Bits {
+    /// [`set`](Self::set) of one hash of a group, by the numbers of the words in the whole array, and their masks.
+    #[inline(always)]
+    pub(crate) fn set_in_group<const W: usize, const N: usize>(
+        &self,
+        words: &[[u64; N]; W],
+        masks: &[[u64; N]; W],
+        hash: usize,
+    ) -> bool {
+        let all = self.flat();
+        set::<W>(core::array::from_fn(|i| {
+            (&all[words[i][hash] as usize], masks[i][hash])
+        }))
+    }
+
+    /// What each of these words of the array is now.
+    ///
+    /// # Safety
+    ///
+    /// Each is one of the array's: below 8 times [`blocks`](Self::blocks). (To check it costs a tenth of a lookup in L1.)
+    #[inline(always)]
+    pub(crate) unsafe fn load<const W: usize, const N: usize>(&self, words: &[[u64; N]; W], into: &mut [[u64; N]; W]) {
+        let all = self.flat();
+        for (&word, into) in words.as_flattened().iter().zip(into.as_flattened_mut()) {
+            debug_assert!(word < all.len() as u64);
+            // SAFETY: by the caller's promise the word is there.
+            *into = unsafe { all.get_unchecked(word as usize) }.load(Ordering::Relaxed);
+        }
+    }
+
+    /// The words of all lines as one slice.
+    #[inline(always)]
+    fn flat(&self) -> &[AtomicU64] {
+        const { assert!(size_of::<Line>() == LINE_WORDS * size_of::<AtomicU64>()) };
+        // SAFETY: by its size, just checked, and its representation a `Line` is its words one after another without a gap, and
+        // so are the lines of a slice. The slice borrows `self`, as `lines` does.
+        unsafe { core::slice::from_raw_parts(self.lines.as_ptr().cast(), self.lines.len() * LINE_WORDS) }
     }
 }
 

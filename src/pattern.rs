@@ -12,10 +12,6 @@
 
 use crate::sizing::LINE_WORDS;
 
-/// Hashes that are taken together: as many as the widest vectors hold.
-pub(crate) const GROUP: usize = 8;
-pub(crate) type Group = [u64; GROUP];
-
 /// The block of `hash` among `blocks`.
 #[inline(always)]
 pub(crate) fn block(hash: u64, blocks: usize) -> usize {

@@ -1,0 +1,130 @@
+//! The kernels for NEON, which every 64-bit Arm has. Two keys fill a vector, and there is no multiplication of 64 bits in
+//! vectors: blocks and products are computed one by one, masks and tests in vectors.
+
+#![expect(
+    clippy::needless_range_loop,
+    reason = "loops over W and S unroll, which those over iterators do not always"
+)]
+
+use crate::bits::Bits;
+use crate::pattern::{self, Cut, MULTIPLIER};
+use crate::simd::groups::{self, GROUP, Group};
+use core::arch::aarch64::*;
+
+#[target_feature(enable = "neon")]
+pub(super) fn contains_hashes<const W: usize, const S: usize>(bits: &Bits, hashes: &[u64], found: &mut [u64]) {
+    let count = bits.blocks();
+    // SAFETY: `words` gives words of blocks below `count`; a block has 8.
+    unsafe {
+        groups::contains::<W>(
+            bits,
+            hashes,
+            found,
+            |group| blocks(group, count),
+            |group| words::<W, S>(group, count),
+            |group, words| hold::<W, S>(group, words),
+        );
+    }
+}
+
+#[target_feature(enable = "neon")]
+pub(super) fn insert_hashes<const W: usize, const S: usize>(bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
+    let count = bits.blocks();
+    groups::insert::<W>(
+        bits,
+        hashes,
+        changed,
+        |group| blocks(group, count),
+        |group| words::<W, S>(group, count),
+        |group| masks::<W, S>(group),
+    );
+}
+
+/// The blocks of the hashes: below `count`.
+#[target_feature(enable = "neon")]
+#[inline]
+fn blocks(hashes: &Group, count: usize) -> Group {
+    let mut blocks = [0; GROUP];
+    for i in 0..GROUP {
+        blocks[i] = pattern::block(hashes[i], count) as u64;
+    }
+    blocks
+}
+
+/// The words of the whole filter that each hash touches: below 8 times `count`, its blocks.
+#[target_feature(enable = "neon")]
+#[inline]
+fn words<const W: usize, const S: usize>(hashes: &Group, count: usize) -> [Group; W] {
+    let blocks = blocks(hashes, count);
+    let mut words = [[0; GROUP]; W];
+    for i in 0..GROUP {
+        let pattern = pattern::pattern::<W, S>(hashes[i]);
+        for word in 0..W {
+            words[word][i] = 8 * blocks[i] + pattern[word].word as u64;
+        }
+    }
+    words
+}
+
+/// The mask of each hash in each of its words.
+#[target_feature(enable = "neon")]
+#[inline]
+fn masks<const W: usize, const S: usize>(hashes: &Group) -> [Group; W] {
+    let mut masks = [[0; GROUP]; W];
+    for pair in (0..GROUP).step_by(2) {
+        let vectors = vector_masks::<W, S>([hashes[pair], hashes[pair + 1]]);
+        for word in 0..W {
+            masks[word][pair] = vgetq_lane_u64::<0>(vectors[word]);
+            masks[word][pair + 1] = vgetq_lane_u64::<1>(vectors[word]);
+        }
+    }
+    masks
+}
+
+/// Whether the words hold all bits of their hash's pattern.
+#[target_feature(enable = "neon")]
+#[inline]
+fn hold<const W: usize, const S: usize>(hashes: &Group, words: &[Group; W]) -> u8 {
+    let mut answers = 0;
+    for pair in (0..GROUP).step_by(2) {
+        let masks = vector_masks::<W, S>([hashes[pair], hashes[pair + 1]]);
+        let mut lacking = vdupq_n_u64(0);
+        for word in 0..W {
+            let words = both(words[word][pair], words[word][pair + 1]);
+            lacking = vorrq_u64(lacking, vbicq_u64(masks[word], words));
+        }
+        answers |= u8::from(vgetq_lane_u64::<0>(lacking) == 0) << pair;
+        answers |= u8::from(vgetq_lane_u64::<1>(lacking) == 0) << (pair + 1);
+    }
+    answers
+}
+
+#[target_feature(enable = "neon")]
+#[inline]
+fn vector_masks<const W: usize, const S: usize>(mut products: [u64; 2]) -> [uint64x2_t; W] {
+    let mut masks = [vdupq_n_u64(0); W];
+    let mut vector = both(products[0], products[1]);
+    for i in 0..W {
+        let cut = const { &Cut::<S>::pattern::<W>() }[i];
+        if cut.multiply {
+            products = [
+                products[0].wrapping_mul(MULTIPLIER),
+                products[1].wrapping_mul(MULTIPLIER),
+            ];
+            vector = both(products[0], products[1]);
+        }
+        for bit in 0..S {
+            // A shift by a negative number is one down; the number is known once this is compiled.
+            let down = vshlq_u64(vector, vdupq_n_s64(-i64::from(cut.bits[bit])));
+            let position = vandq_u64(down, vdupq_n_u64(63));
+            masks[i] = vorrq_u64(masks[i], vshlq_u64(vdupq_n_u64(1), vreinterpretq_s64_u64(position)));
+        }
+    }
+    masks
+}
+
+#[target_feature(enable = "neon")]
+#[inline]
+fn both(low: u64, high: u64) -> uint64x2_t {
+    vcombine_u64(vcreate_u64(low), vcreate_u64(high))
+}
