@@ -1,7 +1,8 @@
 //! A cache-penetration guard at its job: a store on disk, threads that read rows from it, and strangers who ask for
 //! ids that do not exist. Requests are served without the guard, with it, and with it while rows are added and the
-//! guard is rebuilt. At the end: what the guard saved, what it took, and whether it kept its promise that no valid
-//! key is ever turned away; if it did not, the exit code says so.
+//! guard is rebuilt; then multi-gets, requests for many ids at once, without the guard and with it. At the end: what
+//! the guard saved, what it took, and whether it kept its promise that no valid key is ever turned away; if it did
+//! not, the exit code says so.
 //!
 //! ```sh
 //! cargo run --release --example cache_guard
@@ -33,6 +34,7 @@ type Filter = ConcurrentBloom<SipHash13>;
 type Guard = CacheGuard<SipHash13>;
 
 type Key = Vec<u8>;
+type Row = Vec<u8>;
 type Result<T, E = Box<dyn Error + Send + Sync>> = std::result::Result<T, E>;
 
 /// Serves requests from a store on disk, without and with a cache-penetration guard, and compares.
@@ -45,10 +47,13 @@ struct Args {
     /// Rows in the store; 5% more are added later, while it serves
     #[arg(long, default_value_t = 1_000_000, value_parser = value_parser!(u32).range(1..=100_000_000))]
     rows: u32,
-    /// Seconds that each of the three measured phases takes
-    #[arg(long, default_value_t = 4, value_parser = value_parser!(u32).range(1..=3600))]
+    /// Seconds that each of the five measured phases takes
+    #[arg(long, default_value_t = 3, value_parser = value_parser!(u32).range(1..=3600))]
     seconds: u32,
-    /// The part of the requests that asks for ids which do not exist, from 0 to 1
+    /// Keys that a multi-get asks for
+    #[arg(long, default_value_t = 100, value_parser = value_parser!(u32).range(1..=1_000_000))]
+    batch: u32,
+    /// The part of the requested ids that do not exist, from 0 to 1
     #[arg(long, default_value_t = 0.5, value_parser = fraction)]
     made_up: f64,
     /// The filter's false-positive rate
@@ -107,16 +112,19 @@ fn run(args: &Args) -> Result<bool> {
     };
     let time = Duration::from_secs(args.seconds.into());
     // So that the second phase does not look good only because the first has warmed the caches for it.
-    service.phase("warming up", None, time / 4, |_| Ok(()))?;
+    service.phase("warming up", None, Request::Get, time / 4, |_| Ok(()))?;
+    let multi_get = Request::MultiGet(args.batch as usize);
     let phases = [
-        service.phase("without guard", None, time, |_| Ok(()))?,
-        service.phase("with guard", Some(&guard), time, |_| Ok(()))?,
-        service.phase("with guard, rows are added", Some(&guard), time, |end| {
+        service.phase("without guard", None, Request::Get, time, |_| Ok(()))?,
+        service.phase("with guard", Some(&guard), Request::Get, time, |_| Ok(()))?,
+        service.phase("with guard, rows are added", Some(&guard), Request::Get, time, |end| {
             service.add_rows_and_rebuild(&guard, end)
         })?,
+        service.phase("multi-gets without guard", None, multi_get, time, |_| Ok(()))?,
+        service.phase("multi-gets with guard", Some(&guard), multi_get, time, |_| Ok(()))?,
     ];
 
-    print_table(&phases, args.rate);
+    print_table(&phases, args);
     // `&` and not `&&`: each says what it saw.
     let right = all_answers_were_right(&phases) & service.every_key_is_admitted(&guard);
     println!("It took {:.1} s in all.", began.elapsed().as_secs_f64());
@@ -236,9 +244,17 @@ impl Store {
         Ok(transaction.commit()?)
     }
 
-    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, redb::Error> {
+    fn get(&self, key: &[u8]) -> Result<Option<Row>, redb::Error> {
         let table = self.database.begin_read()?.open_table(ROWS)?;
         Ok(table.get(key)?.map(|row| row.value().to_vec()))
+    }
+
+    /// The rows of many keys, read in one transaction.
+    fn multi_get<'k>(&self, keys: impl IntoIterator<Item = &'k Key>) -> Result<Vec<Option<Row>>, redb::Error> {
+        let table = self.database.begin_read()?.open_table(ROWS)?;
+        keys.into_iter()
+            .map(|key| Ok(table.get(key.as_slice())?.map(|row| row.value().to_vec())))
+            .collect()
     }
 
     /// Calls `each` with every key that is in the store at this moment.
@@ -289,6 +305,15 @@ struct Service<'a> {
     published: AtomicUsize,
 }
 
+/// What a request asks for.
+#[derive(Clone, Copy)]
+enum Request {
+    /// One key.
+    Get,
+    /// So many keys at once.
+    MultiGet(usize),
+}
+
 /// What came of a phase.
 struct Phase {
     tally: Tally,
@@ -304,6 +329,7 @@ impl Service<'_> {
         &self,
         name: &str,
         guard: Option<&Arc<Guard>>,
+        request: Request,
         time: Duration,
         meanwhile: impl FnOnce(Instant) -> Result<()>,
     ) -> Result<Phase> {
@@ -313,7 +339,7 @@ impl Service<'_> {
         let tally = thread::scope(|scope| {
             let mut workers = Vec::new();
             for number in 0..self.args.threads {
-                let worker = Worker::new(self, guard.cloned(), number)?;
+                let worker = Worker::new(self, guard.cloned(), request, number)?;
                 workers.push(scope.spawn(move || worker.serve_until(end)));
             }
             meanwhile(end)?;
@@ -326,7 +352,7 @@ impl Service<'_> {
             tally,
             stats: guard
                 .zip(stats_before)
-                .map(|(guard, before)| since(before, guard.stats())),
+                .map(|(guard, before)| guard.stats().since(&before)),
             bits_per_key: guard.map(|guard| guard.filter().memory_bytes() as f64 * 8.0 / keys as f64),
         })
     }
@@ -352,11 +378,9 @@ impl Service<'_> {
             if Instant::now() >= end {
                 break; // a slow disk; nobody would be there any more to ask for these
             }
-            // In this order: first the row is there to be read, then its key is admitted, then others hear of it.
+            // In this order: first the rows are there to be read, then their keys are admitted, then others hear of them.
             self.store.add(batch, Durability::Immediate)?;
-            for key in batch {
-                guard.insert(*key);
-            }
+            guard.insert_batch(batch);
             self.published.fetch_add(batch.len(), Ordering::Release);
         }
         Ok(())
@@ -397,15 +421,6 @@ impl Service<'_> {
     }
 }
 
-/// The counts of `after` less those of `before`.
-fn since(before: GuardStats, mut after: GuardStats) -> GuardStats {
-    after.admitted -= before.admitted;
-    after.turned_away -= before.turned_away;
-    after.found -= before.found;
-    after.false_positives -= before.false_positives;
-    after
-}
-
 fn joined<T>(thread: thread::ScopedJoinHandle<'_, Result<T>>) -> Result<T> {
     thread.join().map_err(|_| "a thread panicked")?
 }
@@ -416,24 +431,44 @@ fn joined<T>(thread: thread::ScopedJoinHandle<'_, Result<T>>) -> Result<T> {
 struct Worker<'a> {
     service: &'a Service<'a>,
     guard: Option<Arc<Guard>>,
+    request: Request,
     rng: SmallRng,
     /// Few rows are asked for often, most are rarely.
     ranks: Zipf<f64>,
-    /// The key that is asked for now.
-    key: Key,
+    /// The keys that are asked for now, one unless it is a multi-get.
+    keys: Vec<Key>,
+    /// Whether each of them is valid.
+    valid: Vec<bool>,
+    /// What each of them gets.
+    answers: Vec<Answer>,
     tally: Tally,
 }
 
+#[derive(Clone)]
+enum Answer {
+    /// The store was not asked.
+    TurnedAway,
+    /// What the store had.
+    Read(Option<Row>),
+}
+
 impl<'a> Worker<'a> {
-    fn new(service: &'a Service<'a>, guard: Option<Arc<Guard>>, number: u16) -> Result<Self> {
+    fn new(service: &'a Service<'a>, guard: Option<Arc<Guard>>, request: Request, number: u16) -> Result<Self> {
         // The same requests in every phase, others in every thread.
         let seed = service.args.seed.wrapping_add(1).wrapping_add(number.into());
+        let keys = match request {
+            Request::Get => 1,
+            Request::MultiGet(keys) => keys,
+        };
         Ok(Self {
             service,
             guard,
+            request,
             rng: SmallRng::seed_from_u64(seed),
             ranks: Zipf::new(service.loaded as f64, 0.99)?,
-            key: Key::new(),
+            keys: vec![Key::new(); keys],
+            valid: vec![false; keys],
+            answers: vec![Answer::TurnedAway; keys],
             tally: Tally::new()?,
         })
     }
@@ -442,39 +477,71 @@ impl<'a> Worker<'a> {
         let began = Instant::now();
         let mut now = began;
         while now < end {
-            let valid = self.make_request();
-            let reads_before = self.tally.store_reads;
+            self.make_request();
             let asked = Instant::now();
-            let row = self.get()?;
+            match self.request {
+                Request::Get => self.get()?,
+                Request::MultiGet(_) => self.multi_get()?,
+            }
             now = Instant::now();
-            self.tally.record(valid, now - asked);
-            self.verify(valid, row.as_deref(), self.tally.store_reads > reads_before);
+            self.record(now - asked);
+            self.verify();
         }
         self.tally.took = now - began;
         Ok(self.tally)
     }
 
-    /// The row of `self.key`: with a guard, the store is asked only if the guard lets the key through.
-    fn get(&mut self) -> Result<Option<Vec<u8>>, redb::Error> {
+    /// Gets the row of the one key: with a guard, the store is asked only if the guard lets the key through.
+    fn get(&mut self) -> Result<(), redb::Error> {
+        let key = &self.keys[0];
+        let mut asked = false;
         let mut read = || {
-            self.tally.store_reads += 1;
-            self.service.store.get(&self.key)
+            asked = true;
+            self.service.store.get(key)
         };
-        match &self.guard {
-            Some(guard) => guard.try_get_with(&self.key, read),
+        let row = match &self.guard {
+            Some(guard) => guard.try_get_with(key, read),
             None => read(),
-        }
+        }?;
+        self.answers[0] = if asked { Answer::Read(row) } else { Answer::TurnedAway };
+        Ok(())
     }
 
-    /// Puts the next key to ask for into `self.key`; returns whether it is valid.
-    fn make_request(&mut self) -> bool {
-        let valid = !self.rng.random_bool(self.service.args.made_up);
-        let row = self.pick_row();
-        self.key.clone_from(&self.service.keys[row]);
-        if !valid {
-            self.make_key_up();
+    /// Gets the rows of all keys: with a guard, the store is asked for those that the guard lets through, all at once.
+    fn multi_get(&mut self) -> Result<(), redb::Error> {
+        let Some(guard) = &self.guard else {
+            let rows = self.service.store.multi_get(&self.keys)?;
+            self.answers = rows.into_iter().map(Answer::Read).collect();
+            return Ok(());
+        };
+        let mut admitted = Vec::with_capacity(self.keys.len());
+        guard.check_batch(&self.keys, |i, admission| admitted.push((i, admission)));
+        self.answers.fill(Answer::TurnedAway);
+        if admitted.is_empty() {
+            return Ok(());
         }
-        valid
+        let rows = self
+            .service
+            .store
+            .multi_get(admitted.iter().map(|(i, _)| &self.keys[*i]))?;
+        for ((i, admission), row) in admitted.into_iter().zip(rows) {
+            admission.record(row.is_some());
+            self.answers[i] = Answer::Read(row);
+        }
+        Ok(())
+    }
+
+    /// Chooses the keys to ask for next.
+    fn make_request(&mut self) {
+        for i in 0..self.keys.len() {
+            let valid = !self.rng.random_bool(self.service.args.made_up);
+            let row = self.pick_row();
+            self.keys[i].clone_from(&self.service.keys[row]);
+            if !valid {
+                self.make_up(i);
+            }
+            self.valid[i] = valid;
+        }
     }
 
     /// A row that exists at this moment.
@@ -492,30 +559,49 @@ impl<'a> Worker<'a> {
         (rank * 2_654_435_761 % loaded as u64) as usize
     }
 
-    /// Changes the end of the key, until it is one that does not exist.
-    fn make_key_up(&mut self) {
-        let kept = self.key.len().saturating_sub(8);
-        while self.service.exists.contains(self.key.as_slice()) {
-            self.key.truncate(kept);
-            self.key
-                .extend_from_slice(format!("{:08x}", self.rng.random::<u32>()).as_bytes());
+    /// Changes the end of the i-th key, until it is one that does not exist.
+    fn make_up(&mut self, i: usize) {
+        let key = &mut self.keys[i];
+        let kept = key.len().saturating_sub(8);
+        while self.service.exists.contains(key.as_slice()) {
+            key.truncate(kept);
+            key.extend_from_slice(format!("{:08x}", self.rng.random::<u32>()).as_bytes());
         }
     }
 
-    fn verify(&mut self, valid: bool, row: Option<&[u8]>, store_was_read: bool) {
-        let right = match row {
-            Some(row) => valid && row == row_of(&self.key),
-            None => !valid,
-        };
-        if right {
-            return;
+    fn record(&mut self, latency: Duration) {
+        let nanos = latency.as_nanos() as u64;
+        let tally = &mut self.tally;
+        tally.all.saturating_record(nanos);
+        if let Request::Get = self.request {
+            let of_kind = if self.valid[0] {
+                &mut tally.valid
+            } else {
+                &mut tally.made_up
+            };
+            of_kind.saturating_record(nanos);
         }
-        if valid && !store_was_read {
-            self.tally.turned_away += 1;
-        } else {
-            self.tally.wrong += 1;
+    }
+
+    fn verify(&mut self) {
+        let tally = &mut self.tally;
+        for ((key, &valid), answer) in self.keys.iter().zip(&self.valid).zip(&self.answers) {
+            tally.keys += 1;
+            tally.valid_keys += u64::from(valid);
+            tally.store_reads += u64::from(matches!(answer, Answer::Read(_)));
+            let right = match answer {
+                Answer::Read(Some(row)) => valid && row == &row_of(key),
+                Answer::Read(None) | Answer::TurnedAway => !valid,
+            };
+            if right {
+                continue;
+            }
+            match answer {
+                Answer::TurnedAway => tally.turned_away += 1,
+                Answer::Read(_) => tally.wrong += 1,
+            }
+            tally.culprit.get_or_insert_with(|| key.clone());
         }
-        self.tally.culprit.get_or_insert_with(|| self.key.clone());
     }
 }
 
@@ -523,12 +609,16 @@ impl<'a> Worker<'a> {
 struct Tally {
     /// From the first request to the last. What it took to make them up is in it; in the latencies it is not.
     took: Duration,
-    /// Latencies in nanoseconds, of all requests and of the two kinds.
+    /// Latencies in nanoseconds, of all requests, and of the two kinds that those for one key are of.
     all: Histogram<u64>,
     valid: Histogram<u64>,
     made_up: Histogram<u64>,
+    /// Keys that were asked for, and how many of them are valid.
+    keys: u64,
+    valid_keys: u64,
+    /// Keys for which the store was asked.
     store_reads: u64,
-    /// Requests for valid keys that the guard turned away. Must stay 0.
+    /// Valid keys that the guard turned away. Must stay 0.
     turned_away: u64,
     /// Answers that were wrong in any other way. Must stay 0.
     wrong: u64,
@@ -544,18 +634,13 @@ impl Tally {
             all: latencies.clone(),
             valid: latencies.clone(),
             made_up: latencies,
+            keys: 0,
+            valid_keys: 0,
             store_reads: 0,
             turned_away: 0,
             wrong: 0,
             culprit: None,
         })
-    }
-
-    fn record(&mut self, valid: bool, latency: Duration) {
-        let nanos = latency.as_nanos() as u64;
-        self.all.saturating_record(nanos);
-        let of_kind = if valid { &mut self.valid } else { &mut self.made_up };
-        of_kind.saturating_record(nanos);
     }
 
     /// Together with what another thread did at the same time.
@@ -564,6 +649,8 @@ impl Tally {
         self.all.add(&other.all)?;
         self.valid.add(&other.valid)?;
         self.made_up.add(&other.made_up)?;
+        self.keys += other.keys;
+        self.valid_keys += other.valid_keys;
         self.store_reads += other.store_reads;
         self.turned_away += other.turned_away;
         self.wrong += other.wrong;
@@ -574,38 +661,40 @@ impl Tally {
 
 // ---- Report ----
 
-fn print_table(phases: &[Phase; 3], promised: f64) {
-    println!(
-        "\n{:<28}{:>15}{:>15}{:>20}",
-        "", "without guard", "with guard", "guard, rows added"
-    );
+fn print_table(phases: &[Phase; 5], args: &Args) {
+    let line = |name: &str, [a, b, c, d, e]: [&str; 5]| {
+        println!("{name:<26}{a:>14}{b:>14}{c:>18}{d:>16}{e:>14}");
+    };
+    let of_many = format!("multi-gets of {}", args.batch);
+    println!("\n{:<26}{:>46}{of_many:>30}", "", "requests for one key");
+    line("", ["no guard", "guard", "guard, rows added", "no guard", "guard"]);
     let row = |name: &str, cell: &dyn Fn(&Phase) -> Option<String>| {
-        let [a, b, c] = phases.each_ref().map(|phase| cell(phase).unwrap_or("-".into()));
-        println!("{name:<28}{a:>15}{b:>15}{c:>20}");
+        let cells = phases.each_ref().map(|phase| cell(phase).unwrap_or("-".into()));
+        line(name, cells.each_ref().map(String::as_str));
     };
     row("requests", &|phase| Some(thousands(phase.tally.all.len())));
-    row("  for keys that exist", &|phase| {
-        Some(thousands(phase.tally.valid.len()))
-    });
+    row("keys asked for", &|phase| Some(thousands(phase.tally.keys)));
+    row("  that exist", &|phase| Some(thousands(phase.tally.valid_keys)));
     row("requests/s", &|phase| {
-        Some(thousands(phase.tally.all.len() as f64 / phase.tally.took.as_secs_f64()))
+        Some(per_second(phase.tally.all.len(), &phase.tally))
     });
-    row("latency p50, µs", &|phase| micros(&phase.tally.all, 0.5));
-    row("  for keys that exist", &|phase| micros(&phase.tally.valid, 0.5));
-    row("  for made-up keys", &|phase| micros(&phase.tally.made_up, 0.5));
-    row("latency p99, µs", &|phase| micros(&phase.tally.all, 0.99));
-    row("latency p99.9, µs", &|phase| micros(&phase.tally.all, 0.999));
-    row("store reads", &|phase| Some(thousands(phase.tally.store_reads)));
-    row("store reads avoided", &|phase| {
-        Some(thousands(phase.stats?.turned_away))
+    row("keys/s", &|phase| Some(per_second(phase.tally.keys, &phase.tally)));
+    row("µs per request, p50", &|phase| micros(&phase.tally.all, 0.5));
+    row("  if the key exists", &|phase| micros(&phase.tally.valid, 0.5));
+    row("  if it is made up", &|phase| micros(&phase.tally.made_up, 0.5));
+    row("µs per request, p99", &|phase| micros(&phase.tally.all, 0.99));
+    row("µs per request, p99.9", &|phase| micros(&phase.tally.all, 0.999));
+    row("keys read from the store", &|phase| {
+        Some(thousands(phase.tally.store_reads))
     });
+    row("  reads avoided", &|phase| Some(thousands(phase.stats?.turned_away)));
     row("false positives", &|phase| {
         Some(thousands(phase.stats?.false_positives))
     });
     row("  per made-up key", &|phase| {
         Some(percent(phase.stats?.false_positive_rate()?))
     });
-    row("  promised at most", &|phase| phase.stats.map(|_| percent(promised)));
+    row("  promised when full", &|phase| phase.stats.map(|_| percent(args.rate)));
     row("filter, bits per key", &|phase| {
         Some(format!("{:.2}", phase.bits_per_key?))
     });
@@ -613,26 +702,30 @@ fn print_table(phases: &[Phase; 3], promised: f64) {
 }
 
 /// Says whether all answers were right, and returns it.
-fn all_answers_were_right(phases: &[Phase; 3]) -> bool {
+fn all_answers_were_right(phases: &[Phase; 5]) -> bool {
     let sum = |of: fn(&Tally) -> u64| phases.iter().map(|phase| of(&phase.tally)).sum::<u64>();
     if let Some(culprit) = phases.iter().find_map(|phase| phase.tally.culprit.as_ref()) {
         eprintln!(
-            "FAILED: {} requests for valid keys were turned away, {} answers were otherwise wrong; the first for {}",
+            "FAILED: {} valid keys were turned away, {} answers were otherwise wrong; the first for {}",
             thousands(sum(|tally| tally.turned_away)),
             thousands(sum(|tally| tally.wrong)),
             culprit.escape_ascii(),
         );
         return false;
     }
-    let checked: u64 = phases[1..].iter().map(|phase| phase.tally.valid.len()).sum();
-    match checked {
+    let guarded = phases.iter().filter(|phase| phase.stats.is_some());
+    match guarded.map(|phase| phase.tally.valid_keys).sum::<u64>() {
         0 => println!("No valid key was asked for, so there was none to turn away."),
-        _ => println!(
-            "No valid key was turned away: {} such requests, each got its row.",
+        checked => println!(
+            "No valid key was turned away: {} were asked for, each got its row.",
             thousands(checked)
         ),
     }
     true
+}
+
+fn per_second(number: u64, tally: &Tally) -> String {
+    thousands(number as f64 / tally.took.as_secs_f64())
 }
 
 fn micros(latencies: &Histogram<u64>, quantile: f64) -> Option<String> {

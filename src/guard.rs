@@ -8,6 +8,7 @@
 //! rebuild publishes the pair first and reads the valid keys after. Both put a `SeqCst` fence between their
 //! write and their look at the other's, so for each insert one of two things holds: it saw the pair and
 //! inserted into the next filter, or the rebuild began after it, and reads a store that has the key already.
+//! A batch is one insert in all this: the store has all its keys before, and the look comes after the last.
 
 use crate::error::RebuildInProgress;
 use crate::filter::concurrent::ConcurrentBloom;
@@ -55,6 +56,10 @@ pub struct CacheGuard<S = Murmur3> {
     rebuilding: AtomicBool,
     counts: Counts,
 }
+
+/// Keys of a batch that are looked up and counted before their admissions are given out: their answers are a bitmap of
+/// 128 bytes on the stack.
+const STRETCH: usize = 1024;
 
 /// What readers see at once.
 struct State<S> {
@@ -165,14 +170,54 @@ impl<S: KeyHasher> CacheGuard<S> {
     #[must_use = "a key for which this is None must not reach the store"]
     pub fn check<K: Funnel + ?Sized>(&self, key: &K) -> Option<Admission<'_>> {
         let admitted = self.state.load().serving.contains(key);
-        let counts = self.counts.of_this_thread();
-        let count = if admitted {
-            &counts.admitted
-        } else {
-            &counts.turned_away
-        };
-        count.fetch_add(1, Ordering::Relaxed);
+        self.counts.add_checks(admitted.into(), (!admitted).into());
         admitted.then_some(Admission { counts: &self.counts })
+    }
+
+    /// [`check`](Self::check) of many keys, for a multi-get: calls `each` with the position and the [`Admission`] of
+    /// every key that may exist, in order. The others certainly do not.
+    ///
+    /// One filter answers for all of them, and a key is counted before `each` hears of it. The admissions may be kept,
+    /// to be recorded once the store has been asked for all the keys at once.
+    ///
+    /// ```
+    /// use lanebloom::{CacheGuard, ConcurrentBloom};
+    /// use std::collections::HashMap;
+    ///
+    /// let store = HashMap::from([("ann", 1), ("bob", 2)]);
+    /// let guard = CacheGuard::new(ConcurrentBloom::builder().expected_keys(1000).build()?);
+    /// guard.insert_batch(&["ann", "bob"]);
+    ///
+    /// let keys = ["eve", "ann", "mallory", "bob"];
+    /// let mut admitted = Vec::new();
+    /// guard.check_batch(&keys, |i, admission| admitted.push((i, admission)));
+    ///
+    /// let mut rows = [None; 4];
+    /// for (i, admission) in admitted {
+    ///     rows[i] = store.get(keys[i]);
+    ///     admission.record(rows[i].is_some());
+    /// }
+    /// assert_eq!(rows, [None, Some(&1), None, Some(&2)]);
+    /// let stats = guard.stats();
+    /// assert_eq!((stats.admitted, stats.found, stats.turned_away), (2, 2, 2));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn check_batch<'a, K: Funnel>(&'a self, keys: &[K], mut each: impl FnMut(usize, Admission<'a>)) {
+        let state = self.state.load();
+        for (i, keys) in keys.chunks(STRETCH).enumerate() {
+            let mut bitmap = [0; STRETCH / 64];
+            let bitmap = &mut bitmap[..keys.len().div_ceil(64)];
+            state.serving.contains_batch_bitmap(keys, bitmap);
+            let admitted = bitmap.iter().map(|word| word.count_ones() as usize).sum();
+            self.counts.add_checks(admitted, keys.len() - admitted);
+            for (j, word) in bitmap.iter_mut().enumerate() {
+                while *word != 0 {
+                    let at = i * STRETCH + j * 64 + word.trailing_zeros() as usize;
+                    *word &= *word - 1;
+                    each(at, Admission { counts: &self.counts });
+                }
+            }
+        }
     }
 
     /// Admits `key` from now on; returns whether that changed the filter, as
@@ -191,21 +236,48 @@ impl<S: KeyHasher> CacheGuard<S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-        let mut changed = false;
+        self.insert_by(|filter| filter.insert(key))
+    }
+
+    /// [`insert`](Self::insert) of many keys; returns how many of them changed the filter, as
+    /// [`ConcurrentBloom::insert_batch`] does. Call it once all of them can be read from the store.
+    ///
+    /// To be safe beside a rebuild costs a fence and a second look at the guard's state, here once for all keys. If a new
+    /// filter took over meanwhile, the number returned is the greater of the two filters'.
+    ///
+    /// ```
+    /// use lanebloom::{CacheGuard, ConcurrentBloom};
+    ///
+    /// let filter = || ConcurrentBloom::builder().expected_keys(1000).build();
+    /// let guard = CacheGuard::new(filter()?);
+    /// let rebuild = guard.rebuild(filter()?)?;
+    /// assert_eq!(guard.insert_batch(&["ann", "bob", "ann"]), 2);
+    /// assert!(guard.check("bob").is_some());
+    /// rebuild.commit();
+    /// assert!(guard.check("ann").is_some() && guard.check("bob").is_some());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn insert_batch<K: Funnel>(&self, keys: &[K]) -> usize {
+        self.insert_by(|filter| filter.insert_batch(keys))
+    }
+
+    /// Calls `insert` with every filter that is to have the keys; returns the greatest change to one that served.
+    fn insert_by<R: Ord>(&self, mut insert: impl FnMut(&ConcurrentBloom<S>) -> R) -> R {
         let mut state = self.state.load();
+        let mut changed = insert(&state.serving);
         loop {
-            changed |= state.serving.insert(key);
             if let Some(next) = &state.next {
-                next.insert(key);
+                insert(next);
             }
             // Partner: the fence in `rebuild`. Either it comes first there, and the load sees the pair; or here, and
-            // what the rebuild reads of the store after it has the key.
+            // what the rebuild reads of the store after it has the keys.
             fence(Ordering::SeqCst);
             let now = self.state.load();
             if Arc::ptr_eq(&state, &now) {
                 return changed;
             }
             state = now;
+            changed = changed.max(insert(&state.serving));
         }
     }
 
@@ -251,7 +323,7 @@ impl<S: KeyHasher> CacheGuard<S> {
             serving: Arc::clone(&serving),
             next: Some(Arc::clone(&next)),
         });
-        // Partner: the fence in `insert`.
+        // Partner: the fence in `insert_by`.
         fence(Ordering::SeqCst);
         Ok(Rebuild {
             guard: self,
@@ -301,7 +373,7 @@ impl<S: fmt::Debug + KeyHasher> fmt::Debug for CacheGuard<S> {
     }
 }
 
-/// A key was let through; made by [`CacheGuard::check`]. Dropped without a record, it counts as admitted only.
+/// A key was let through; made by [`CacheGuard::check`] and [`check_batch`](CacheGuard::check_batch). Dropped without a record, it counts as admitted only.
 ///
 /// # Examples
 ///
@@ -470,6 +542,29 @@ pub struct GuardStats {
 }
 
 impl GuardStats {
+    /// What the guard has done since `earlier`: these counts less those. Where one would be negative, it is 0.
+    ///
+    /// ```
+    /// use lanebloom::{CacheGuard, ConcurrentBloom};
+    ///
+    /// let guard = CacheGuard::new(ConcurrentBloom::builder().expected_keys(1000).build()?);
+    /// assert!(guard.check("eve").is_none());
+    /// let before = guard.stats();
+    /// assert!(guard.check("eve").is_none());
+    /// assert_eq!((guard.stats().turned_away, guard.stats().since(&before).turned_away), (2, 1));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        // Saturating, because two threads may see the counts grow in different orders.
+        Self {
+            admitted: self.admitted.saturating_sub(earlier.admitted),
+            turned_away: self.turned_away.saturating_sub(earlier.turned_away),
+            found: self.found.saturating_sub(earlier.found),
+            false_positives: self.false_positives.saturating_sub(earlier.false_positives),
+        }
+    }
+
     /// The fraction of the absent keys that was let through, to compare with the filter's promise; `None` before
     /// the first absent key.
     ///
@@ -522,6 +617,15 @@ impl Counts {
             static THREAD: usize = THREADS.fetch_add(1, Ordering::Relaxed);
         }
         &self.shards[THREAD.with(|thread| *thread) & (self.shards.len() - 1)]
+    }
+
+    fn add_checks(&self, admitted: usize, turned_away: usize) {
+        let counts = self.of_this_thread();
+        for (count, n) in [(&counts.admitted, admitted), (&counts.turned_away, turned_away)] {
+            if n > 0 {
+                count.fetch_add(n as u64, Ordering::Relaxed);
+            }
+        }
     }
 
     fn sum(&self) -> GuardStats {

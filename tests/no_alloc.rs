@@ -57,3 +57,23 @@ fn hashing_inserts_and_lookups_never_allocate() {
     assert_eq!(allocations(|| drop(black_box(Box::new(1)))), 1);
     assert!(found.iter().all(|&found| found));
 }
+
+#[cfg(feature = "guard")]
+#[test]
+fn a_guard_never_allocates_for_a_request() {
+    let guard = lanebloom::CacheGuard::new(ConcurrentBloom::builder().expected_keys(1_000_000).build().unwrap());
+    let keys: Vec<String> = (0..3000).map(|i| format!("key {i}")).collect();
+    // arc-swap makes its note of a thread when the thread first comes.
+    assert!(guard.check("key 0").is_none());
+    let mut admitted = 0;
+    let count = allocations(|| {
+        assert!(guard.insert_batch(&keys[..2000]) > 1900);
+        guard.check_batch(&keys, |_, admission| {
+            admission.record(true);
+            admitted += 1;
+        });
+        assert!(guard.insert(&keys[2500]) && guard.check(&keys[2500]).is_some());
+    });
+    assert_eq!(count, 0);
+    assert!((2000..2100).contains(&admitted));
+}

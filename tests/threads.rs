@@ -187,6 +187,7 @@ fn extend_works_on_a_shared_filter() {
 /// Rows are added and asked for while the guard is rebuilt over and over: none is ever turned away.
 #[test]
 fn a_guard_turns_no_valid_key_away_while_it_is_rebuilt() {
+    const BATCH: usize = 20;
     let build = || ConcurrentBloom::builder().expected_keys(STRESS_KEYS).build().unwrap();
     let guard = CacheGuard::new(build());
     // The store: rows below `rows` exist.
@@ -197,10 +198,18 @@ fn a_guard_turns_no_valid_key_away_while_it_is_rebuilt() {
         let mut rebuilds = 0;
         match i {
             0 => {
-                for row in 0..STRESS_KEYS {
-                    rows.store(row + 1, Ordering::Release);
-                    guard.insert(&row);
-                    announced.store(row + 1, Ordering::Release);
+                let mut added = 0;
+                // By single calls and by batches in turn.
+                for len in [1, BATCH].into_iter().cycle() {
+                    let new: Vec<usize> = (added..STRESS_KEYS).take(len).collect();
+                    added += new.len();
+                    rows.store(added, Ordering::Release);
+                    match new[..] {
+                        [] => break,
+                        [row] => _ = guard.insert(&row),
+                        _ => _ = guard.insert_batch(&new),
+                    }
+                    announced.store(added, Ordering::Release);
                 }
                 done.store(true, Ordering::Release);
             }
@@ -223,6 +232,13 @@ fn a_guard_turns_no_valid_key_away_while_it_is_rebuilt() {
                         for row in [known - 1, asked as usize % known] {
                             assert_eq!(guard.get_with(&row, || Some(row)), Some(row), "row {row} of {known}");
                         }
+                        let newest: Vec<usize> = (known.saturating_sub(2 * BATCH)..known).collect();
+                        let mut admitted = Vec::new();
+                        guard.check_batch(&newest, |i, admission| {
+                            admission.record(true);
+                            admitted.push(newest[i]);
+                        });
+                        assert_eq!(admitted, newest);
                     }
                 }
             }

@@ -2,28 +2,47 @@
 
 use super::*;
 
-/// The store has the row, then the guard is told; the rebuild reads the store. However they interleave, and
-/// however weakly the store is ordered, the key is admitted after.
-#[test]
-fn an_insert_that_races_with_a_rebuild_is_not_lost() {
-    loom::model(|| {
+/// The store has the rows, then the guard is told; the rebuild reads the store. However they interleave, and
+/// however weakly the store is ordered, the keys are admitted after.
+fn added_beside_a_rebuild(keys: &'static [&'static str], insert: fn(&CacheGuard, &[&str])) {
+    loom::model(move || {
         let guard = Arc::new(CacheGuard::new(filter(1)));
-        let store_has_a = Arc::new(Work::new());
+        let store_has_them = Arc::new(Work::new());
         let (adding, rebuilding) = (Arc::clone(&guard), Arc::clone(&guard));
         let adder = {
-            share!(store_has_a);
+            share!(store_has_them);
             move || {
-                store_has_a.do_it();
-                adding.insert("a");
-                assert!(adding.check("a").is_some());
+                store_has_them.do_it();
+                insert(&adding, keys);
+                assert!(admits(&adding, keys));
             }
         };
         beside(adder, move || {
             let mut rebuild = rebuilding.rebuild(filter(1)).unwrap();
-            rebuild.extend(store_has_a.is_visible().then_some("a"));
+            rebuild.extend(store_has_them.is_visible().then_some(keys).into_iter().flatten());
             rebuild.commit();
         });
-        assert!(guard.check("a").is_some());
+        assert!(admits(&guard, keys));
+    });
+}
+
+fn admits(guard: &CacheGuard, keys: &[&str]) -> bool {
+    let mut admitted = 0;
+    guard.check_batch(keys, |_, _| admitted += 1);
+    admitted == keys.len() && keys.iter().all(|key| guard.check(key).is_some())
+}
+
+#[test]
+fn an_insert_that_races_with_a_rebuild_is_not_lost() {
+    added_beside_a_rebuild(&["a"], |guard, keys| {
+        guard.insert(keys[0]);
+    });
+}
+
+#[test]
+fn of_a_batch_that_races_with_a_rebuild_no_key_is_lost() {
+    added_beside_a_rebuild(&["a", "b"], |guard, keys| {
+        guard.insert_batch(keys);
     });
 }
 
