@@ -571,7 +571,7 @@ fn batch_lengths(args: &Args, bytes: usize) -> String {
     let keys: Vec<u64> = (0..args.keys.min(1 << 18) as u64)
         .map(|i| {
             let random = number(i + (1 << 60));
-            number(if random % 2 == 0 {
+            number(if random.is_multiple_of(2) {
                 (random >> 8) % n
             } else {
                 STRANGERS + i

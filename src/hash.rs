@@ -218,7 +218,7 @@ impl KeyHasher for Murmur3 {
 /// are copied, 4 KiB where they are only pointed to.
 const WINDOW: usize = 256;
 
-/// In vectors, at most [`WINDOW`] keys. Both answer whether they could.
+/// In vectors, at most `WINDOW` keys. Both answer whether they could.
 impl Murmur3 {
     /// Keys of `width` bytes, at most 16.
     #[inline]

@@ -607,24 +607,37 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     }
 
     /// Looks hashes up; calls `each` with where a stretch of them begins and the bitmap of its answers.
-    fn contains_stretches(&self, hashes: &[u64], mut each: impl FnMut(usize, &[u64])) {
-        for (i, hashes) in hashes.chunks(STRETCH).enumerate() {
-            let mut found = [0; STRETCH / 64];
-            let found = &mut found[..hashes.len().div_ceil(64)];
-            self.kernels.contains_hashes(&self.bits, hashes, found);
-            bits::acquire();
-            each(i * STRETCH, found);
-        }
+    fn contains_stretches(&self, hashes: &[u64], each: impl FnMut(usize, &[u64])) {
+        self.stretches(hashes, Kernels::contains_hashes, each);
     }
 
     /// Inserts hashes; calls `each` with where a stretch of them begins and the bitmap of those that changed the filter.
-    fn insert_stretches(&self, hashes: &[u64], mut each: impl FnMut(usize, &[u64])) {
-        for (i, hashes) in hashes.chunks(STRETCH).enumerate() {
-            let mut changed = [0; STRETCH / 64];
-            let changed = &mut changed[..hashes.len().div_ceil(64)];
-            self.kernels.insert_hashes(&self.bits, hashes, changed);
+    fn insert_stretches(&self, hashes: &[u64], each: impl FnMut(usize, &[u64])) {
+        self.stretches(hashes, Kernels::insert_hashes, each);
+    }
+
+    #[inline(always)]
+    fn stretches(
+        &self,
+        hashes: &[u64],
+        kernel: impl Fn(&Kernels, &Bits, &[u64], &mut [u64]),
+        mut each: impl FnMut(usize, &[u64]),
+    ) {
+        // To clear the space for a whole stretch takes longer than to work on a few keys.
+        if hashes.len() <= 64 {
+            let mut bitmap = [0];
+            let bitmap = &mut bitmap[..hashes.len().min(1)];
+            kernel(self.kernels, &self.bits, hashes, bitmap);
             bits::acquire();
-            each(i * STRETCH, changed);
+            each(0, bitmap);
+            return;
+        }
+        let mut bitmap = [0; STRETCH / 64];
+        for (i, hashes) in hashes.chunks(STRETCH).enumerate() {
+            let bitmap = &mut bitmap[..hashes.len().div_ceil(64)];
+            kernel(self.kernels, &self.bits, hashes, bitmap);
+            bits::acquire();
+            each(i * STRETCH, bitmap);
         }
     }
 

@@ -51,6 +51,7 @@ pub(super) fn contains_hashes<const W: usize, const S: usize>(bits: &Bits, hashe
             |group| blocks(group, count),
             |group| words::<W, S>(group, count),
             |group, words| hold::<W, S>(group, words),
+            |hash| contains::<W, S>(bits, hash),
         );
     }
 }
@@ -65,6 +66,7 @@ pub(super) fn insert_hashes<const W: usize, const S: usize>(bits: &Bits, hashes:
         |group| blocks(group, count),
         |group| words::<W, S>(group, count),
         |group| masks::<W, S>(group),
+        |hash| insert::<W, S>(bits, hash),
     );
 }
 

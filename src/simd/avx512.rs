@@ -9,6 +9,7 @@ use crate::bits::Bits;
 use crate::funnel::Sink;
 use crate::hash::{C1, C2, Murmur3Sink};
 use crate::pattern::{Cut, MULTIPLIER};
+use crate::simd::avx2;
 use crate::simd::groups::{self, GROUP, Group};
 use core::arch::x86_64::*;
 
@@ -41,6 +42,7 @@ pub(super) fn contains_hashes<const W: usize, const S: usize>(bits: &Bits, hashe
             |group| blocks(group, count),
             |group| words::<W, S>(group, count),
             |group, words| hold::<W, S>(group, words),
+            |hash| avx2::contains::<W, S>(bits, hash),
         );
     }
 }
@@ -55,6 +57,7 @@ pub(super) fn insert_hashes<const W: usize, const S: usize>(bits: &Bits, hashes:
         |group| blocks(group, count),
         |group| words::<W, S>(group, count),
         |group| masks::<W, S>(group),
+        |hash| avx2::insert::<W, S>(bits, hash),
     );
 }
 

@@ -4,6 +4,7 @@
 
 use crate::batch::is_cached;
 use crate::bits::{Bits, Purpose};
+use crate::pattern::block;
 
 /// Hashes that are taken together: as many as the widest vectors hold.
 pub(super) const GROUP: usize = 8;
@@ -16,7 +17,8 @@ const AHEAD: usize = 16;
 const NEAR: usize = 4;
 
 /// Lookups by groups, with what an instruction set can do for a group: the `blocks` of its hashes, the `words` of the whole
-/// filter that each touches, and whether these words, loaded, `hold` the patterns: one bit a hash.
+/// filter that each touches, and whether these words, loaded, `hold` the patterns: one bit a hash. What does not fill a group,
+/// and batches of few groups, for which the pipeline would take longer to fill than to work, go `one` by one.
 ///
 /// # Safety
 ///
@@ -29,9 +31,13 @@ pub(super) unsafe fn contains<const W: usize>(
     blocks: impl Fn(&Group) -> Group,
     words: impl Fn(&Group) -> [Group; W],
     hold: impl Fn(&Group, &[Group; W]) -> u8,
+    one: impl Fn(u64) -> bool,
 ) {
     debug_assert_eq!(hashes.len().div_ceil(64), found.len());
-    let (groups, rest) = hashes.as_chunks::<GROUP>();
+    let (mut groups, mut rest) = hashes.as_chunks::<GROUP>();
+    if groups.len() < NEAR {
+        (groups, rest) = (&[], hashes);
+    }
     let cached = is_cached(bits);
     let ask = |group: &Group| {
         if !cached {
@@ -43,50 +49,44 @@ pub(super) unsafe fn contains<const W: usize>(
     for group in groups.iter().take(AHEAD) {
         ask(group);
     }
-    // Two rings: the words of the groups to come, and what was loaded from them. That what is stored in them is read several groups
-    // later is the point: the loads of many keys are under way together, and nothing waits for a store that is still in flight.
-    let mut places = [[[0; GROUP]; W]; 2 * NEAR];
-    let mut loaded = [[[0; GROUP]; W]; NEAR];
-    for (group, places) in groups.iter().zip(&mut places) {
-        *places = words(group);
-    }
-    for (places, loaded) in places.iter().zip(&mut loaded) {
-        // SAFETY: `places` are what `words` gave for some group, by the caller's promise words of the filter, or the zeros
-        // that they began as, the first word.
-        unsafe { bits.load(places, loaded) };
-    }
+    ask_rest(bits, rest, Purpose::Read);
     let mut answers = 0;
-    for (i, group) in groups.iter().enumerate() {
-        if let Some(group) = groups.get(i + AHEAD) {
-            ask(group);
+    if !groups.is_empty() {
+        // Two rings: the words of the groups to come, and what was loaded from them. That what is stored in them is read
+        // several groups later is the point: the loads of many keys are under way together, and nothing waits for a store
+        // that is still in flight.
+        let mut places = [[[0; GROUP]; W]; 2 * NEAR];
+        let mut loaded = [[[0; GROUP]; W]; NEAR];
+        for (group, places) in groups.iter().zip(&mut places) {
+            *places = words(group);
         }
-        let slot = &mut loaded[i % NEAR];
-        answers |= u64::from(hold(group, slot)) << (i % 8 * 8);
-        // SAFETY: as above.
-        unsafe { bits.load(&places[(i + NEAR) % (2 * NEAR)], slot) };
-        if let Some(group) = groups.get(i + 2 * NEAR) {
-            places[i % (2 * NEAR)] = words(group);
+        for (places, loaded) in places.iter().zip(&mut loaded) {
+            // SAFETY: `places` are what `words` gave for some group, by the caller's promise words of the filter, or the
+            // zeros that they began as, the first word.
+            unsafe { bits.load(places, loaded) };
         }
-        if i % 8 == 7 {
-            found[i / 8] = answers;
-            answers = 0;
+        for (i, group) in groups.iter().enumerate() {
+            if let Some(group) = groups.get(i + AHEAD) {
+                ask(group);
+            }
+            let slot = &mut loaded[i % NEAR];
+            answers |= u64::from(hold(group, slot)) << (i % 8 * 8);
+            // SAFETY: as above.
+            unsafe { bits.load(&places[(i + NEAR) % (2 * NEAR)], slot) };
+            if let Some(group) = groups.get(i + 2 * NEAR) {
+                places[i % (2 * NEAR)] = words(group);
+            }
+            if i % 8 == 7 {
+                found[i / 8] = answers;
+                answers = 0;
+            }
         }
     }
-    if !rest.is_empty() {
-        // Made up to a group, the answers for what is not there thrown away.
-        let group = made_up(rest);
-        // SAFETY: as above.
-        unsafe { bits.load(&words(&group), &mut loaded[0]) };
-        let held = u64::from(hold(&group, &loaded[0])) & ((1 << rest.len()) - 1);
-        answers |= held << (groups.len() % 8 * 8);
-    }
-    if !hashes.len().is_multiple_of(64) {
-        found[hashes.len() / 64] = answers;
-    }
+    each_rest(hashes.len(), rest, answers, found, one);
 }
 
 /// Inserts by groups, in order, with what an instruction set can do for a group: the `blocks` of its hashes, the `words` of
-/// the whole filter that each touches, and their `masks`.
+/// the whole filter that each touches, and their `masks`. What does not fill a group goes `one` by one.
 #[inline(always)]
 pub(super) fn insert<const W: usize>(
     bits: &Bits,
@@ -95,66 +95,63 @@ pub(super) fn insert<const W: usize>(
     blocks: impl Fn(&Group) -> Group,
     words: impl Fn(&Group) -> [Group; W],
     masks: impl Fn(&Group) -> [Group; W],
+    one: impl Fn(u64) -> bool,
 ) {
     debug_assert_eq!(hashes.len().div_ceil(64), changed.len());
     let (groups, rest) = hashes.as_chunks::<GROUP>();
     let cached = is_cached(bits);
-    let ask_far = |group: &Group| {
+    let ask = |group: &Group, purpose| {
         if !cached {
             for block in blocks(group) {
-                bits.prefetch(block as usize, Purpose::Later);
-            }
-        }
-    };
-    let ask_near = |group: &Group| {
-        if !cached {
-            for block in blocks(group) {
-                bits.prefetch(block as usize, Purpose::Write);
+                bits.prefetch(block as usize, purpose);
             }
         }
     };
     for group in groups.iter().take(AHEAD) {
-        ask_far(group);
+        ask(group, Purpose::Later);
     }
     for group in groups.iter().take(NEAR) {
-        ask_near(group);
+        ask(group, Purpose::Write);
     }
-    let set = |group: &Group, len: usize| {
-        let (words, masks) = (words(group), masks(group));
-        let mut changed = 0;
-        for hash in 0..len {
-            changed |= u64::from(bits.set_in_group(&words, &masks, hash)) << hash;
-        }
-        changed
-    };
+    ask_rest(bits, rest, Purpose::Write);
     let mut answers = 0;
     for (i, group) in groups.iter().enumerate() {
         if let Some(group) = groups.get(i + AHEAD) {
-            ask_far(group);
+            ask(group, Purpose::Later);
         }
         if let Some(group) = groups.get(i + NEAR) {
-            ask_near(group);
+            ask(group, Purpose::Write);
         }
-        answers |= set(group, GROUP) << (i % 8 * 8);
+        let (words, masks) = (words(group), masks(group));
+        for hash in 0..GROUP {
+            answers |= u64::from(bits.set_in_group(&words, &masks, hash)) << (i % 8 * 8 + hash);
+        }
         if i % 8 == 7 {
             changed[i / 8] = answers;
             answers = 0;
         }
     }
-    if !rest.is_empty() {
-        answers |= set(&made_up(rest), rest.len()) << (groups.len() % 8 * 8);
-    }
-    if !hashes.len().is_multiple_of(64) {
-        changed[hashes.len() / 64] = answers;
+    each_rest(hashes.len(), rest, answers, changed, one);
+}
+
+/// Asks for the lines of the last hashes.
+#[inline(always)]
+fn ask_rest(bits: &Bits, rest: &[u64], purpose: Purpose) {
+    if !is_cached(bits) {
+        for &hash in rest {
+            bits.prefetch(block(hash, bits.blocks()), purpose);
+        }
     }
 }
 
-/// The hashes that do not fill a group, with zeros after them.
+/// Calls `one` for each of the last hashes of `len`, and writes the last word of the bitmap, of which `answers` has the bits before
+/// theirs.
 #[inline(always)]
-fn made_up(rest: &[u64]) -> Group {
-    let mut group = [0; GROUP];
-    for (place, hash) in group.iter_mut().zip(rest) {
-        *place = *hash;
+fn each_rest(len: usize, rest: &[u64], mut answers: u64, bitmap: &mut [u64], one: impl Fn(u64) -> bool) {
+    for (i, &hash) in (len - rest.len()..).zip(rest) {
+        answers |= u64::from(one(hash)) << (i % 64);
     }
-    group
+    if !len.is_multiple_of(64) {
+        bitmap[len / 64] = answers;
+    }
 }

@@ -58,7 +58,7 @@ impl Isa {
         .map(Self)
     }
 
-    /// The best that this CPU has (that [`limit`] allows).
+    /// The best that this CPU has (that [`limit_instruction_set`] allows).
     pub(crate) fn detect() -> Self {
         // Nothing else is published by it.
         let best = BEST.load(Ordering::Relaxed);
@@ -66,7 +66,7 @@ impl Isa {
         Self::all().take(best).last().expect("the plain one is there")
     }
 
-    /// Its name, as in [`limit`].
+    /// Its name, as in [`limit_instruction_set`].
     fn name(self) -> &'static str {
         match self.0 {
             Level::Plain => "plain",

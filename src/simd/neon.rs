@@ -6,6 +6,7 @@
     reason = "loops over W and S unroll, which those over iterators do not always"
 )]
 
+use crate::batch;
 use crate::bits::Bits;
 use crate::pattern::{self, Cut, MULTIPLIER};
 use crate::simd::groups::{self, GROUP, Group};
@@ -23,6 +24,7 @@ pub(super) fn contains_hashes<const W: usize, const S: usize>(bits: &Bits, hashe
             |group| blocks(group, count),
             |group| words::<W, S>(group, count),
             |group, words| hold::<W, S>(group, words),
+            |hash| batch::contains::<W, S, false>(bits, hash),
         );
     }
 }
@@ -37,6 +39,7 @@ pub(super) fn insert_hashes<const W: usize, const S: usize>(bits: &Bits, hashes:
         |group| blocks(group, count),
         |group| words::<W, S>(group, count),
         |group| masks::<W, S>(group),
+        |hash| batch::insert::<W, S>(bits, hash),
     );
 }
 
