@@ -1,5 +1,5 @@
-//! Bytes to one `u64`: Murmur3 in plain Rust, which is the specification and the fallback of every other kernel,
-//! and the choice of hasher ([`KeyHasher`]): Murmur3, keyed SipHash-1-3, or any `BuildHasher`.
+//! A key's bytes to one `u64`: the choice of hasher ([`KeyHasher`]), which is Murmur3, keyed SipHash-1-3, or any
+//! `BuildHasher`; one key or many at a time.
 //!
 //! # Which hasher
 //!
@@ -16,6 +16,8 @@
 //! leaves integers as they are does not, and would send all small keys to one line.
 
 use crate::funnel::{Funnel, Sink};
+pub use crate::murmur3::Murmur3Sink;
+use crate::murmur3::load_le;
 use crate::simd::{HashKernels, Isa};
 use core::fmt;
 use core::hash::{BuildHasher, Hasher};
@@ -181,13 +183,7 @@ impl Murmur3 {
     #[inline]
     #[must_use]
     pub fn sink(&self) -> Murmur3Sink {
-        let seed = u64::from(self.seed);
-        Murmur3Sink {
-            h1: seed,
-            h2: seed,
-            tail: 0,
-            len: 0,
-        }
+        Murmur3Sink::new(self.seed)
     }
 }
 
@@ -281,129 +277,6 @@ impl Sink for Packed {
             self.bytes |= load_le(bytes) << (8 * self.len);
         }
         self.len += bytes.len();
-    }
-}
-
-/// Murmur3 x64_128 in progress, without an allocation; made by [`Murmur3::sink`].
-///
-/// # Examples
-///
-/// ```
-/// use lanebloom::{Murmur3, Sink};
-///
-/// let mut sink = Murmur3::default().sink();
-/// assert_eq!(sink.finish128(), (0, 0));
-/// sink.put(b"hello");
-/// assert_eq!(sink.finish128().0, 0xcbd8_a7b3_41bd_9b02);
-/// ```
-#[derive(Clone, Debug)]
-pub struct Murmur3Sink {
-    h1: u64,
-    h2: u64,
-    /// The `len % 16` bytes that do not fill a 16-byte chunk yet, little-endian, zero above.
-    tail: u128,
-    len: u64,
-}
-
-// Constants and shifts of MurmurHash3_x64_128.
-pub(crate) const C1: u64 = 0x87c3_7b91_1142_53d5;
-pub(crate) const C2: u64 = 0x4cf5_ad43_2745_937f;
-
-#[inline(always)]
-fn mix_k1(k1: u64) -> u64 {
-    k1.wrapping_mul(C1).rotate_left(31).wrapping_mul(C2)
-}
-
-#[inline(always)]
-fn mix_k2(k2: u64) -> u64 {
-    k2.wrapping_mul(C2).rotate_left(33).wrapping_mul(C1)
-}
-
-#[inline(always)]
-fn fmix(mut k: u64) -> u64 {
-    k ^= k >> 33;
-    k = k.wrapping_mul(0xff51_afd7_ed55_8ccd);
-    k ^= k >> 33;
-    k = k.wrapping_mul(0xc4ce_b9fe_1a85_ec53);
-    k ^ (k >> 33)
-}
-
-impl Murmur3Sink {
-    /// Goes on where a kernel has hashed `len` bytes, a multiple of 16, to this state.
-    #[cfg_attr(
-        not(target_arch = "x86_64"),
-        expect(dead_code, reason = "no kernel leaves off there")
-    )]
-    pub(crate) fn resume(h1: u64, h2: u64, len: u64) -> Self {
-        debug_assert_eq!(len % 16, 0);
-        Self { h1, h2, tail: 0, len }
-    }
-
-    #[inline(always)]
-    fn mix(&mut self, chunk: u128) {
-        self.h1 ^= mix_k1(chunk as u64);
-        self.h1 = self.h1.rotate_left(27).wrapping_add(self.h2);
-        self.h1 = self.h1.wrapping_mul(5).wrapping_add(0x52dc_e729);
-        self.h2 ^= mix_k2((chunk >> 64) as u64);
-        self.h2 = self.h2.rotate_left(31).wrapping_add(self.h1);
-        self.h2 = self.h2.wrapping_mul(5).wrapping_add(0x3849_5ab5);
-    }
-
-    /// Both halves, `(h1, h2)`, of the hash of all bytes so far; more may be put after it.
-    #[inline]
-    #[must_use]
-    pub fn finish128(&self) -> (u64, u64) {
-        // A tail of zero bytes leaves both halves as they are, so there is no case for it.
-        let mut h1 = self.h1 ^ mix_k1(self.tail as u64) ^ self.len;
-        let mut h2 = self.h2 ^ mix_k2((self.tail >> 64) as u64) ^ self.len;
-        h1 = h1.wrapping_add(h2);
-        h2 = h2.wrapping_add(h1);
-        h1 = fmix(h1);
-        h2 = fmix(h2);
-        h1 = h1.wrapping_add(h2);
-        (h1, h2.wrapping_add(h1))
-    }
-}
-
-impl Sink for Murmur3Sink {
-    // Always inlined: for a key of fixed width everything here but the arithmetic is then known at compile time, which
-    // halves the time of a u64's hash. Left to itself, the compiler calls it.
-    #[inline(always)]
-    fn put(&mut self, mut bytes: &[u8]) {
-        let filled = (self.len % 16) as usize;
-        self.len = self.len.wrapping_add(bytes.len() as u64);
-        if filled != 0 {
-            let (head, rest) = bytes.split_at(bytes.len().min(16 - filled));
-            self.tail |= load_le(head) << (8 * filled);
-            if filled + head.len() < 16 {
-                return;
-            }
-            self.mix(self.tail);
-            bytes = rest;
-        }
-        let (chunks, rest) = bytes.as_chunks::<16>();
-        for chunk in chunks {
-            self.mix(u128::from_le_bytes(*chunk));
-        }
-        self.tail = load_le(rest);
-    }
-}
-
-/// Up to 15 bytes as a little-endian number. Two overlapping loads instead of a loop or a `memcpy` of unknown
-/// length: where they overlap they agree, so they can be OR-ed.
-#[inline(always)]
-fn load_le(bytes: &[u8]) -> u128 {
-    let n = bytes.len();
-    debug_assert!(n < 16);
-    if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
-        u128::from(u64::from_le_bytes(*first)) | u128::from(u64::from_le_bytes(*last)) << (8 * (n - 8))
-    } else if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
-        u128::from(u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << (8 * (n - 4)))
-    } else if let (Some(first), Some(last)) = (bytes.first(), bytes.last()) {
-        let middle = u32::from(bytes[n / 2]) << (8 * (n / 2));
-        u128::from(u32::from(*first) | middle | u32::from(*last) << (8 * (n - 1)))
-    } else {
-        0
     }
 }
 

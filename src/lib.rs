@@ -34,7 +34,7 @@
 //! assert!(seen.contains("/b"));
 //! assert!(!seen.contains("/c"));
 //!
-//! // In batches it is faster: the lines of many keys are fetched at once.
+//! // In batches it is faster: many keys are hashed and probed at once, in vectors, and their lines are fetched together.
 //! let mut found = [false; 3];
 //! seen.contains_batch(&["/a", "/b", "/c"], &mut found);
 //! assert_eq!(found, [true, true, false]);
@@ -74,8 +74,8 @@
 //!
 //! Features only add; none changes a result.
 //!
-//! - `std` (default): random keys for [`SipHash13`], and the choice of AVX2 when the program runs. Without it the
-//!   crate is `no_std` + `alloc`, and AVX2 is used where the target has it.
+//! - `std` (default): random keys for [`SipHash13`], and the choice of AVX-512 or AVX2 when the program runs. Without it the
+//!   crate is `no_std` + `alloc`, and they are used where the target has them.
 //! - `guard` (default, needs `std`): [`CacheGuard`], with the `arc-swap` crate.
 //!
 //! # Cost
@@ -87,6 +87,9 @@
 //! | textbook | 4.8 | 7.3 | 9.6 | 14.4 | 19.2 | 24.0 | 28.8 |
 //! | here | 5.0 | 7.7 | 10.3 | 15.8 | 22.6 | 31.1 | 41.1 |
 //! | words per key | 1 | 2 | 2 | 4 | 4 | 4 | 4 |
+//!
+//! Batches are what the filter is fastest at: from 8 keys on they are no slower than call by call, from 64 on several times
+//! faster. With AVX-512 a lookup in a batch takes one to two nanoseconds from a filter in the caches.
 //!
 //! A fresh insert costs one atomic operation per word, of 2.5 ns (Zen 3) to 5 (Zen 5) each; an insert of a present key, like
 //! a lookup, costs loads only, and leaves the line shared among the cores. In a filter beyond the caches all of this is
@@ -116,6 +119,7 @@ pub mod funnel;
 #[cfg(feature = "guard")]
 mod guard;
 pub mod hash;
+mod murmur3;
 mod pattern;
 mod simd;
 mod sizing;

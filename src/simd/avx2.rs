@@ -10,7 +10,7 @@
 
 use crate::batch;
 use crate::bits::Bits;
-use crate::hash::{C1, C2};
+use crate::murmur3::{C1, C2};
 use crate::pattern::{Cut, MULTIPLIER};
 use crate::simd::groups::{self, GROUP, Group};
 use core::arch::x86_64::*;
@@ -231,7 +231,7 @@ fn store(vectors: Vectors) -> Group {
     group
 }
 
-// ---- Murmur3 x64_128 of short keys, four at a time; hash.rs is the specification ----
+// ---- Murmur3 x64_128 of short keys, four at a time; murmur3.rs is the specification ----
 //
 // Of a u64 it takes 1.9 ns, one key after another 2.8 (Zen 4). Longer keys are left to the scalar code: without loads that
 // stop at the end of a key there is little to be won.

@@ -7,7 +7,7 @@
 
 use crate::bits::Bits;
 use crate::funnel::Sink;
-use crate::hash::{C1, C2, Murmur3Sink};
+use crate::murmur3::{C1, C2, Murmur3Sink};
 use crate::pattern::{Cut, MULTIPLIER};
 use crate::simd::avx2;
 use crate::simd::groups::{self, GROUP, Group};
@@ -174,7 +174,7 @@ fn store(vector: __m512i) -> Group {
     group
 }
 
-// ---- Murmur3 x64_128, eight keys at a time; hash.rs is the specification ----
+// ---- Murmur3 x64_128, eight keys at a time; murmur3.rs is the specification ----
 
 /// The state of eight hashes.
 #[derive(Clone, Copy)]

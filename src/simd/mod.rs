@@ -1,11 +1,19 @@
-//! Which machine code answers: the pipelines of `batch.rs`, compiled for every shape of the pattern and for every
-//! instruction set that makes them faster, chosen when a filter is built.
+//! Which machine code answers: for every shape of the pattern and every instruction set, functions that are chosen when a filter is
+//! built, or a batch of keys is hashed.
 //!
 //! A filter looks its [`Kernels`] up once, so that words and bits are constants in every loop, and a call costs one
 //! well-predicted indirect call to get there. (A `match` on the shape in each call would put a jump table in its
-//! place.) The code is the same Rust for all; an instruction set's file only says what the compiler may assume, so
-//! nothing can drift apart.
+//! place.) The files of the instruction sets are twins: the same names, the same signatures. They take values and slices that
+//! this thread owns, never the shared words: those are loaded as atomics by `groups.rs` and put together to vectors, which is
+//! sound, and as fast as a hardware gather. There is no file for the plain instruction set: `batch.rs`, `pattern.rs` and
+//! `murmur3.rs` are what the others are compared with.
 //!
+//! | | single calls | batches of hashes | Murmur3 of many keys |
+//! |---|---|---|---|
+//! | plain | `batch.rs` | `batch.rs` | `murmur3.rs` |
+//! | AVX2 | `batch.rs`, compiled for it | `avx2.rs` | `avx2.rs` up to 16 bytes, else `murmur3.rs` |
+//! | AVX-512 | as AVX2 | `avx512.rs` | `avx512.rs` |
+//! | NEON | `batch.rs` | `neon.rs` | `murmur3.rs` |
 
 #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
 mod avx2;
