@@ -10,8 +10,8 @@ use crate::pattern::block;
 pub(super) const GROUP: usize = 8;
 pub(super) type Group = [u64; GROUP];
 
-/// How far ahead lines are asked for from memory into L2, in groups: 128 keys. `batch.rs` has the reason.
-const AHEAD: usize = 16;
+/// How far ahead lines are asked for from memory into L2, in groups: 192 keys. `batch.rs` has the reason.
+const AHEAD: usize = 24;
 /// How far ahead words are loaded before they are tested, and lines brought into L1 before they are written, in groups: far
 /// enough for L2 and the nearer part of L3.
 const NEAR: usize = 4;

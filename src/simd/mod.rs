@@ -29,12 +29,11 @@ use crate::bits::Bits;
 use crate::sizing::{Layout, Shape};
 use core::sync::atomic::{AtomicU8, Ordering};
 
-/// An instruction set that this CPU has; made by [`Isa::all`] alone, so that to have one proves it.
+/// An instruction set that this CPU has; made only after [`Level::is_there`], so that to have one proves it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Isa(Level);
 
-/// In the order of preference, the best last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Level {
     /// What the target has that the crate is compiled for.
     Plain,
@@ -46,32 +45,63 @@ enum Level {
     Neon,
 }
 
-/// The last of [`Isa::all`] to be used, counted from 1. 0: not known yet.
-static BEST: AtomicU8 = AtomicU8::new(0);
+impl Level {
+    /// The best last.
+    const ALL: &[Self] = &[
+        Self::Plain,
+        #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+        Self::Avx2,
+        #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+        Self::Avx512,
+        #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
+        Self::Neon,
+    ];
+
+    /// Whether this CPU has it; without `std`, whether the target has.
+    fn is_there(self) -> bool {
+        match self {
+            Self::Plain => true,
+            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+            Self::Avx2 => avx2::detect(),
+            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+            Self::Avx512 => avx512::detect(),
+            #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
+            Self::Neon => cfg!(target_feature = "neon"),
+        }
+    }
+}
+
+/// The place in [`Level::ALL`] of the instruction set to use, counted from 1; 0 before it is known. What is not there never gets
+/// in here.
+static CHOSEN: AtomicU8 = AtomicU8::new(0);
 
 impl Isa {
-    /// All that this CPU has, the best last. Without `std`, what the target has.
+    /// All that this CPU has, the best last.
     fn all() -> impl Iterator<Item = Self> {
-        [
-            Some(Level::Plain),
-            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-            avx2::detect().then_some(Level::Avx2),
-            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-            avx512::detect().then_some(Level::Avx512),
-            #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
-            Some(Level::Neon),
-        ]
-        .into_iter()
-        .flatten()
-        .map(Self)
+        Level::ALL.iter().copied().filter(|level| level.is_there()).map(Self)
     }
 
     /// The best that this CPU has (that [`limit_instruction_set`] allows).
+    #[inline]
     pub(crate) fn detect() -> Self {
-        // Nothing else is published by it.
-        let best = BEST.load(Ordering::Relaxed);
-        let best = if best == 0 { usize::MAX } else { best.into() };
-        Self::all().take(best).last().expect("the plain one is there")
+        // Relaxed: nothing else is published by it.
+        match CHOSEN.load(Ordering::Relaxed) {
+            0 => Self::detect_first(),
+            number => Self(Level::ALL[usize::from(number) - 1]),
+        }
+    }
+
+    #[cold]
+    fn detect_first() -> Self {
+        let best = Self::all().last().expect("the plain one is there");
+        // Unless somebody has just chosen another.
+        let _ = CHOSEN.compare_exchange(0, best.number(), Ordering::Relaxed, Ordering::Relaxed);
+        best
+    }
+
+    fn number(self) -> u8 {
+        let place = Level::ALL.iter().position(|&level| level == self.0);
+        place.expect("all are in it") as u8 + 1
     }
 
     /// Its name, as in [`limit_instruction_set`].
@@ -102,9 +132,9 @@ pub fn instruction_sets() -> impl Iterator<Item = &'static str> {
 /// If it is none of [`instruction_sets`].
 #[doc(hidden)]
 pub fn limit_instruction_set(name: &str) {
-    let number = instruction_sets().position(|known| known == name);
-    let number = number.unwrap_or_else(|| panic!("{name:?} is no instruction set that is to be had here"));
-    BEST.store(number as u8 + 1, Ordering::Relaxed);
+    let isa = Isa::all().find(|isa| isa.name() == name);
+    let isa = isa.unwrap_or_else(|| panic!("{name:?} is no instruction set that is to be had here"));
+    CHOSEN.store(isa.number(), Ordering::Relaxed);
 }
 
 /// The operations on hashes for one shape and one instruction set.
