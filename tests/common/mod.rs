@@ -2,6 +2,9 @@
 
 #![allow(dead_code, reason = "each test binary uses its part")]
 
+use lanebloom::{instruction_sets, limit_instruction_set};
+use std::sync::{Mutex, PoisonError};
+
 /// The i-th of a sequence of distinct, random-looking numbers (SplitMix64's output function).
 pub(crate) fn number(i: u64) -> u64 {
     let mut z = i.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -15,3 +18,34 @@ pub(crate) const STRESS_KEYS: usize = if cfg!(debug_assertions) { 20_000 } else 
 
 pub(crate) const RATES: [f64; 7] = [0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5, 1e-6];
 pub(crate) const WORDS: [usize; 4] = [1, 2, 4, 8];
+
+/// Runs `test` once for every instruction set of this machine, which filters built meanwhile use; the best one stays.
+///
+/// The choice is the whole process's, so one test of a program at a time has it.
+pub(crate) fn for_each_instruction_set(mut test: impl FnMut(&str)) {
+    static TURN: Mutex<()> = Mutex::new(());
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    for name in instruction_sets() {
+        limit_instruction_set(name);
+        test(name);
+    }
+}
+
+/// What `write` makes of `len` places that begin `offset` into a larger buffer of `garbage`, and its result; what lies
+/// around them must stay as it is.
+pub(crate) fn within<T: Copy + PartialEq, R>(
+    offset: usize,
+    len: usize,
+    garbage: T,
+    write: impl FnOnce(&mut [T]) -> R,
+) -> (Vec<T>, R) {
+    let mut buffer = vec![garbage; offset + len + 64];
+    let result = write(&mut buffer[offset..offset + len]);
+    let after = buffer.split_off(offset + len);
+    let written = buffer.split_off(offset);
+    assert!(
+        buffer.iter().chain(&after).all(|place| *place == garbage),
+        "{len} places, {offset} into a buffer: others were written"
+    );
+    (written, result)
+}
