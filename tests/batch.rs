@@ -233,37 +233,36 @@ fn batches_on_a_prefetched_filter_equal_single_calls() {
     });
 }
 
+fn empty(words: usize) -> ConcurrentBloom {
+    let filter = ConcurrentBloom::builder().expected_keys(1000).words_per_key(words);
+    filter.build().unwrap()
+}
+
 /// One key many times, and pairs that take turns: only the first of each is new, wherever in the batch it is.
 #[test]
 fn only_the_first_of_equal_keys_is_new() {
     for_each_instruction_set(|set| {
         for words in WORDS {
-            let build = || {
-                ConcurrentBloom::builder()
-                    .expected_keys(1000)
-                    .words_per_key(words)
-                    .build()
-                    .unwrap()
-            };
+            let empty = empty(words);
             for len in (1..=18).chain([63, 64, 65, 129, 1025]) {
                 let same = vec![number(len as u64); len];
                 let mut changed = vec![true; len];
-                let filter = build();
+                let filter = empty.clone();
                 assert_eq!(filter.insert_hashes_flagged(&same, &mut changed), 1);
                 assert!(
                     changed[0] && changed[1..].iter().all(|&changed| !changed),
                     "{set}: {len}"
                 );
-                assert_eq!(build().insert_hashes(&same), 1);
-                assert_eq!(build().insert_batch(&same), 1);
-                assert_eq!(build().insert_batch_flagged(&same, &mut changed), 1);
+                assert_eq!(empty.clone().insert_hashes(&same), 1);
+                assert_eq!(empty.clone().insert_batch(&same), 1);
+                assert_eq!(empty.clone().insert_batch_flagged(&same, &mut changed), 1);
                 assert!(
                     changed[0] && changed[1..].iter().all(|&changed| !changed),
                     "{set}: {len}"
                 );
 
                 let turns = Vec::from_iter((0..len).map(|i| number((i % 2) as u64)));
-                assert_eq!(build().insert_hashes_flagged(&turns, &mut changed), len.min(2));
+                assert_eq!(empty.clone().insert_hashes_flagged(&turns, &mut changed), len.min(2));
                 assert!((0..len).all(|i| changed[i] == (i < 2)), "{set}: {len}");
             }
         }
@@ -275,14 +274,9 @@ fn only_the_first_of_equal_keys_is_new() {
 fn nothing_but_the_keys_is_inserted() {
     for_each_instruction_set(|set| {
         for words in WORDS {
+            let empty = empty(words);
             for len in 0..=18 {
-                let [batch, flagged] = [(); 2].map(|()| {
-                    ConcurrentBloom::builder()
-                        .expected_keys(1000)
-                        .words_per_key(words)
-                        .build()
-                        .unwrap()
-                });
+                let (batch, flagged) = (empty.clone(), empty.clone());
                 let hashes = Vec::from_iter((0..len).map(|i| number(i as u64)));
                 batch.insert_hashes(&hashes);
                 flagged.insert_hashes_flagged(&hashes, &mut vec![false; len]);
