@@ -51,11 +51,11 @@ impl Trio {
         limit_instruction_set(instruction_sets().next().unwrap());
         let single = builder.clone().build();
         limit_instruction_set(instruction_set);
-        let [counted, flagged] = [(); 2].map(|()| builder.clone().build().ok());
+        let counted = builder.clone().build().ok()?;
         Some(Self {
             single: single.ok()?,
-            counted: counted?,
-            flagged: flagged?,
+            flagged: counted.clone(),
+            counted,
         })
     }
 
