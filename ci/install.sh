@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 packages=(
-    build-essential                                  # the linker
+    build-essential                                  # the linker; objdump, for ci/codegen.sh
     qemu-user-static                                 # runs the tests of ci/cross.sh
     gcc-aarch64-linux-gnu libc6-dev-arm64-cross      # links for 64-bit Arm
     gcc-s390x-linux-gnu libc6-dev-s390x-cross        # links for a big-endian machine
