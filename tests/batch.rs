@@ -59,17 +59,20 @@ impl Trio {
         })
     }
 
-    /// Inserts hashes that begin `offset` into a buffer in all ways, then asks for half of them and as many others.
+    /// Inserts hashes that begin `offset` into a buffer, then asks for half of them and as many others.
     fn hashes(&self, seed: u64, len: usize, offset: usize) {
         let buffer = hashes(seed, offset + len + len / 2);
-        let new = &buffer[offset..offset + len];
+        self.these(&buffer[offset..][..len], &buffer[offset + len / 2..][..len], offset);
+    }
+
+    /// Inserts and asks in all ways, with answers that are written `offset` into a buffer.
+    fn these(&self, new: &[u64], asked: &[u64], offset: usize) {
         inserts_agree(
             &Vec::from_iter(new.iter().map(|&hash| self.single.insert_hash(hash))),
             offset,
             || self.counted.insert_hashes(new),
             |changed| self.flagged.insert_hashes_flagged(new, changed),
         );
-        let asked = &buffer[offset + len / 2..][..len];
         let expected = Vec::from_iter(asked.iter().map(|&hash| self.single.contains_hash(hash)));
         assert!(
             asked
@@ -86,7 +89,8 @@ impl Trio {
         );
     }
 
-    /// The same with keys, which must be twice as many and `offset` more.
+    /// Of these keys, which begin `offset` into a buffer: inserts the first half, then asks for a half of that and as many
+    /// others.
     fn keys<K: Funnel>(&self, buffer: &[K], offset: usize) {
         let len = (buffer.len() - offset) / 2;
         let new = &buffer[offset..offset + len];
@@ -287,34 +291,27 @@ fn nothing_but_the_keys_is_inserted() {
     });
 }
 
-/// Extreme hashes alone, on filters of few and of odd numbers of blocks.
+/// Extreme hashes alone, and the first and the last of many blocks: the carry of the product that finds a block decides of
+/// these, and of few others.
 #[test]
-fn extreme_hashes_in_batches_equal_single_calls() {
+fn hashes_at_the_borders_equal_single_calls() {
     for_each_instruction_set(|set| {
         for words in WORDS {
-            for blocks in [1, 2, 3, 7, 1000, 4097] {
+            for blocks in [1, 2, 3, 7, 1000, 4097, 100_003] {
                 let filter = ConcurrentBloom::builder()
                     .memory_budget(blocks * 64)
                     .words_per_key(words);
                 let trio = Trio::new(set, &filter).unwrap();
                 let around = EXTREMES.map(|extreme| [extreme, extreme.wrapping_sub(1), extreme.wrapping_add(1)]);
-                let all = around.concat();
-                for (start, end) in [(0, 8), (8, 24), (3, 20), (0, 24)] {
-                    let new = &all[start..end];
-                    inserts_agree(
-                        &Vec::from_iter(new.iter().map(|&hash| trio.single.insert_hash(hash))),
-                        start,
-                        || trio.counted.insert_hashes(new),
-                        |changed| trio.flagged.insert_hashes_flagged(new, changed),
-                    );
-                    lookups_agree(
-                        &Vec::from_iter(all.iter().map(|&hash| trio.single.contains_hash(hash))),
-                        start,
-                        |out| trio.flagged.contains_hashes(&all, out),
-                        |out| trio.flagged.contains_hashes_bitmap(&all, out),
-                        |each| trio.flagged.absent_hashes(&all, each),
-                    );
-                }
+                let around = around.concat();
+                trio.these(&around[..7], &around, 7);
+                trio.these(&around, &around, 0);
+                let step = blocks.div_ceil(500);
+                let first = |block: usize| ((block as u128) << 64).div_ceil(blocks as u128) as u64;
+                let firsts = Vec::from_iter((1..blocks).step_by(step).map(first));
+                let lasts = Vec::from_iter(firsts.iter().map(|first| first - 1));
+                trio.these(&firsts, &lasts, 0);
+                trio.these(&lasts, &firsts, 0);
                 trio.same_bits();
             }
         }
