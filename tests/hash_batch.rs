@@ -33,7 +33,7 @@ fn hashes_agree<K: Funnel>(hasher: &impl KeyHasher, keys: &[K], offset: usize) {
 /// Batches of keys of one type, of many lengths, that begin anywhere.
 fn agrees<K: Funnel>(key: impl FnMut(u64) -> K) {
     let keys: Vec<K> = (0..1007).map(number).map(key).collect();
-    for len in (0..=18).chain([63, 64, 65, 66, 130, 1000]) {
+    for len in (0..=18).chain([63, 64, 65, 66, 130, 255, 256, 257, 999]) {
         let offset = len % 8;
         agrees_at(&keys[offset..offset + len], offset);
     }
@@ -68,12 +68,30 @@ impl Funnel for Pieces {
     }
 }
 
-/// A key of a user's own of one width, in one piece, as the kernels might recognize it.
-struct Newtype(u64);
+/// A key of a user's own that says its width, which is right for all keys, for some, or for none.
+struct Width<const WIDTH: usize>(u64);
 
-impl Funnel for Newtype {
+impl<const WIDTH: usize> Funnel for Width<WIDTH> {
+    const WIDTH: Option<usize> = Some(WIDTH);
+
     fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
-        self.0.funnel(into);
+        into.put(&self.0.to_le_bytes());
+        if self.0 % 31 == 7 {
+            into.put(&[1; 9]);
+        }
+    }
+}
+
+/// A key of a user's own whose bytes lie in memory, or do not.
+struct InMemory(u64, String);
+
+impl Funnel for InMemory {
+    fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
+        self.1.funnel(into);
+    }
+
+    fn bytes(&self) -> Option<&[u8]> {
+        (self.0 % 31 != 7).then_some(self.1.as_bytes())
     }
 }
 
@@ -116,7 +134,17 @@ fn combinations() {
         agrees(|x| vec![x as u32; x as usize % 9]);
         agrees(|x| vec![text(x); x as usize % 3]);
         agrees(Pieces);
-        agrees(Newtype);
+        agrees(Width::<0>);
+        agrees(Width::<7>);
+        agrees(Width::<8>);
+        agrees(Width::<9>);
+        agrees(Width::<16>);
+        agrees(Width::<17>);
+        agrees(Width::<{ usize::MAX }>);
+        agrees(|x| [Width::<8>(x), Width::<8>(number(x))]);
+        agrees(|x| (Width::<{ usize::MAX }>(x), x));
+        agrees(|x| InMemory(x, text(x)));
+        agrees(|x| [InMemory(x, text(x)), InMemory(x, text(x + 1))]);
     });
 }
 
@@ -211,19 +239,40 @@ fn strings_of_one_length() {
     });
 }
 
-/// Where keys are hashed side by side, one that is longer than the others keeps them waiting, or not.
+/// Where keys are hashed side by side, those that are longer than the others keep them waiting, or go on alone.
 #[test]
-fn one_string_unlike_the_others() {
+fn some_strings_unlike_the_others() {
     let soup = soup();
     for_each_instruction_set(|_| {
-        for (long, short) in [(4096, 5), (300, 16), (33, 0), (16, 15), (17, 16), (32, 31)] {
-            for place in 0..17 {
-                for (one, others) in [(long, short), (short, long)] {
-                    let length = |i| if i == place { one } else { others };
-                    let keys: Vec<&[u8]> = (0..17).map(|i| &soup[i * 11..][..length(i)]).collect();
-                    hashes_agree(&Murmur3::with_seed(1), &keys, 0);
+        let lengths = [0, 15, 16, 17, 31, 33, 255, 256, 300, 511, 512, 513, 4096];
+        for one in lengths {
+            for others in lengths {
+                for unlike in 1..8 {
+                    for place in [0, 1, 7, 8, 16] {
+                        let length = |i: usize| {
+                            if (place..place + unlike).contains(&i) {
+                                one
+                            } else {
+                                others
+                            }
+                        };
+                        let keys: Vec<&[u8]> = (0..19).map(|i| &soup[i * 11..][..length(i)]).collect();
+                        hashes_agree(&Murmur3::with_seed(1), &keys, 0);
+                    }
                 }
             }
+        }
+        // Sorted by length where one of 64 is long: that keys come back to their places.
+        for place in (0..200).step_by(9) {
+            let length = |i: usize| {
+                if i == place {
+                    600
+                } else {
+                    number(i as u64) as usize % 90
+                }
+            };
+            let keys: Vec<&[u8]> = (0..200).map(|i| &soup[i * 11..][..length(i)]).collect();
+            hashes_agree(&Murmur3::with_seed(1), &keys, 0);
         }
     });
 }
