@@ -124,6 +124,14 @@ fn combinations() {
         agrees(|x| (x as u32, number(x)));
         agrees(|x| (x, number(x)));
         agrees(|x| (x as u8, (x >> 8) as u16, (x >> 24) as u32));
+        // Pieces that end and begin anywhere in 16 bytes.
+        agrees(|x| (x as u8, x, number(x) as u32));
+        agrees(|x| (x, x as u8, number(x) as u32, number(x) as u16));
+        agrees(|x| (x, x as u32, number(x) as u32));
+        agrees(|x| [x as u32, (x >> 32) as u32, number(x) as u32, 7]);
+        agrees(|x| [x as u16, (x >> 16) as u16, 1, 2, 3, 4, number(x) as u16]);
+        agrees(|x| [(x as u8, x as u16), (1, (x >> 16) as u16), (2, 3), (x as u8, 4), (5, 6)]);
+        agrees(|x| (number(x) as u8, u128::from(x)));
         agrees(|x| (x,));
         agrees(|x| (x, (number(x), x as u8)));
         agrees(|x| (x % 3 > 0).then_some(x as u32));
