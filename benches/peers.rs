@@ -235,7 +235,11 @@ impl Peer for Locked {
 }
 
 /// No filter but the limit of one: loads a word of each key's line, prefetched where that is faster, and forgets it.
-struct Touch(Vec<[u64; 8]>);
+struct Touch(Vec<Line>);
+
+#[derive(Clone)]
+#[repr(align(64))]
+struct Line([u64; 8]);
 
 impl Touch {
     fn new(bytes: usize) -> Self {
@@ -252,7 +256,7 @@ impl Touch {
             let _ = unsafe { rustix::mm::madvise(from as *mut _, len, advice) };
         }
         // Written, so that it is memory of its own and not the one page of zeros.
-        lines.resize(bytes / 64, [1; 8]);
+        lines.resize(bytes / 64, Line([1; 8]));
         Self(lines)
     }
 }
@@ -286,7 +290,7 @@ impl Peer for Touch {
             if !cached && let Some(&hash) = keys.get(i + FAR) {
                 prefetch(hash);
             }
-            sum += self.0[line(hash)][hash as usize % 8];
+            sum += self.0[line(hash)].0[hash as usize % 8];
         }
         assert_eq!(sum as usize, keys.len());
         // As a filter would that holds half of them.
