@@ -113,7 +113,11 @@ impl Bits {
     #[inline(always)]
     pub(crate) fn set<const W: usize, const S: usize>(&self, block: usize, pattern: [Place<S>; W]) -> bool {
         let line = &self.lines[block].0;
-        set(pattern.map(|place| (&line[place.word], place.mask())))
+        let mut places = [(&line[0], 0); W];
+        for (to, place) in places.iter_mut().zip(pattern) {
+            *to = (&line[place.word], place.mask());
+        }
+        set(places)
     }
 
     /// Asks for the line to be brought near: from memory, to be used somewhat later, or into L1, to be read or to be written by
@@ -173,7 +177,8 @@ impl Bits {
 /// For vectors: by the numbers of words in the whole array, of several hashes at once.
 #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(lanebloom_loom)))]
 impl Bits {
-    /// [`set`](Self::set) of one hash of a group, by the numbers of the words in the whole array, and their masks.
+    /// [`set`](Self::set) of one hash of a group, by the numbers of the words in the whole array, and their masks. (Loops here, as
+    /// in `set`: `map` and `from_fn` are not always inlined.)
     #[inline(always)]
     pub(crate) fn set_in_group<const W: usize, const N: usize>(
         &self,
@@ -182,9 +187,11 @@ impl Bits {
         hash: usize,
     ) -> bool {
         let all = self.flat();
-        set::<W>(core::array::from_fn(|i| {
-            (&all[words[i][hash] as usize], masks[i][hash])
-        }))
+        let mut places = [(&all[0], 0); W];
+        for i in 0..W {
+            places[i] = (&all[words[i][hash] as usize], masks[i][hash]);
+        }
+        set(places)
     }
 
     /// What each of these words of the array is now.
@@ -219,7 +226,10 @@ impl Bits {
 /// present key costs what a lookup does.
 #[inline(always)]
 fn set<const W: usize>(words: [(&AtomicU64, u64); W]) -> bool {
-    let lacking = words.map(|(word, mask)| mask & !word.load(Ordering::Relaxed));
+    let mut lacking = [0; W];
+    for (lacking, (word, mask)) in lacking.iter_mut().zip(words) {
+        *lacking = mask & !word.load(Ordering::Relaxed);
+    }
     if lacking.iter().fold(0, |all, lacking| all | lacking) == 0 {
         return false;
     }

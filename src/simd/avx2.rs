@@ -266,12 +266,21 @@ pub(super) fn murmur3_short(seed: u32, width: usize, keys: &mut [u64], high: &[u
 #[target_feature(enable = "avx2")]
 #[inline]
 fn each_group(keys: &mut [u64], hash: impl Fn(usize, __m256i) -> __m256i) {
-    for (i, group) in keys.chunks_mut(4).enumerate() {
+    let whole = keys.len() / 4 * 4;
+    let (groups, rest) = keys.as_chunks_mut::<4>();
+    for (i, group) in groups.iter_mut().enumerate() {
         let hashes = hash(4 * i, load_some(group));
+        // SAFETY: writes the 32 bytes of the array, at any alignment.
+        unsafe { _mm256_storeu_si256(group.as_mut_ptr().cast(), hashes) };
+    }
+    if !rest.is_empty() {
+        let hashes = hash(whole, load_some(rest));
         let mut some = [0; 4];
         // SAFETY: writes the 32 bytes of the array, at any alignment.
         unsafe { _mm256_storeu_si256(some.as_mut_ptr().cast(), hashes) };
-        group.copy_from_slice(&some[..group.len()]);
+        for (key, hash) in rest.iter_mut().zip(some) {
+            *key = hash;
+        }
     }
 }
 
