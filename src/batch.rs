@@ -15,8 +15,8 @@ use crate::sizing::LINE_BYTES;
 /// than the hints do. (Zen 4, AVX-512, ns without and with: 1.4 and 1.75 at 1 MiB, 1.5 and 1.7 at 2 MiB, 2.0 and 1.8 at 8 MiB.)
 const CACHED_BYTES: usize = 2 << 20;
 
-/// How far ahead lines are asked for from memory, in keys. They are asked for into L2: of hints for L1 a core has fewer under way at once. Touching random lines of 64 MiB takes 8.7 ns each with hints for
-/// L1, whatever the distance, and 4.2 with hints for L2 (Zen 4, pages of 4 KiB).
+/// How far ahead lines are asked for from memory, in keys. They are asked for into L2: touching random lines of 64 MiB takes
+/// 8.7 ns each with hints for L1, whatever the distance, and 4.2 with hints for L2 (Zen 4, pages of 4 KiB).
 const AHEAD: usize = 64;
 /// How far ahead lines are asked for from L2 into L1, in keys.
 const NEAR: usize = 16;

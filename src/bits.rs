@@ -5,7 +5,7 @@
 //! |---|---|---|
 //! | `set`: look at the word first | load `Relaxed` | if the bits are there nothing is written; who relies on what their setters did before calls [`acquire`] after |
 //! | `set`: add the bits that lack | `fetch_or` `Release` | makes what the inserter did before visible to whoever sees the bits and calls [`acquire`]; later `fetch_or`s of the word continue the release sequence, so no inserter's is cut off by another's |
-//! | `holds` | load `Relaxed` | as the look in `set` |
+//! | `holds`, `load` | load `Relaxed` | as the look in `set` |
 //! | [`acquire`] after an answer that rests on bits seen | fence `Acquire` | pairs with the `fetch_or` of everyone whose bits were seen; nothing on x86-64, one barrier on Arm |
 //! | `or_from`: read the other filter's words | load `Acquire` | pairs with its inserters' `fetch_or`, and stands before our own `Release`, so that publication passes through the union |
 //! | `or_from`: add them | `fetch_or` `Release` | as in `set` |

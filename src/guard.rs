@@ -373,7 +373,8 @@ impl<S: fmt::Debug + KeyHasher> fmt::Debug for CacheGuard<S> {
     }
 }
 
-/// A key was let through; made by [`CacheGuard::check`] and [`check_batch`](CacheGuard::check_batch). Dropped without a record, it counts as admitted only.
+/// A key was let through; made by [`CacheGuard::check`] and [`check_batch`](CacheGuard::check_batch). Dropped without a
+/// record, it counts as admitted only.
 ///
 /// # Examples
 ///

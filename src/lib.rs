@@ -90,7 +90,7 @@
 //!
 //! Batches are what the filter is fastest at. A batch of a few keys is slower than single calls; from 16 to 32 keys on it is
 //! faster, and at hundreds by a factor of two to five. With AVX-512 a lookup then takes
-//! one to two nanoseconds from a filter in the caches.
+//! 1.1 to 2.4 ns from a filter of up to 8 MiB (Zen 4).
 //!
 //! A fresh insert costs one atomic operation per word, of 2.5 ns (Zen 3) to 5 (Zen 5) each; an insert of a present key, like
 //! a lookup, costs loads only, and leaves the line shared among the cores. In a filter beyond the caches all of this is

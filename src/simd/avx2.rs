@@ -42,7 +42,7 @@ pub(super) fn insert<const W: usize, const S: usize>(bits: &Bits, hash: u64) -> 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(super) fn contains_hashes<const W: usize, const S: usize>(bits: &Bits, hashes: &[u64], found: &mut [u64]) {
     let count = bits.blocks();
-    // SAFETY: `words` gives words of blocks below `count`; a block has 8.
+    // SAFETY: `words` gives words of blocks below `count`, which is below 2^32 (`Isa::for_blocks`); a block has 8.
     unsafe {
         groups::contains::<W>(
             bits,

@@ -33,7 +33,7 @@ pub(super) fn detect() -> bool {
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 pub(super) fn contains_hashes<const W: usize, const S: usize>(bits: &Bits, hashes: &[u64], found: &mut [u64]) {
     let count = bits.blocks();
-    // SAFETY: `words` gives words of blocks below `count`; a block has 8.
+    // SAFETY: `words` gives words of blocks below `count`, which is below 2^32 (`Isa::for_blocks`); a block has 8.
     unsafe {
         groups::contains::<W>(
             bits,

@@ -5,7 +5,7 @@
 //! well-predicted indirect call to get there. (A `match` on the shape in each call would put a jump table in its
 //! place.) The files of the instruction sets are twins: the same names, the same signatures. They take values and slices that
 //! this thread owns, never the shared words: those are loaded as atomics by `groups.rs` and put together to vectors, which is
-//! sound, and as fast as a hardware gather. There is no file for the plain instruction set: `batch.rs`, `pattern.rs` and
+//! sound, where a vector load or a hardware gather from memory that others write would be a data race. There is no file for the plain instruction set: `batch.rs`, `pattern.rs` and
 //! `murmur3.rs` are what the others are compared with.
 //!
 //! | | single calls | batches of hashes | Murmur3 of many keys |
@@ -99,6 +99,11 @@ impl Isa {
         best
     }
 
+    /// This, unless there are more blocks than the vectors can number with 32 bits: 256 GiB of them.
+    fn for_blocks(self, blocks: u64) -> Self {
+        if blocks >> 32 == 0 { self } else { Self(Level::Plain) }
+    }
+
     fn number(self) -> u8 {
         let place = Level::ALL.iter().position(|&level| level == self.0);
         place.expect("all are in it") as u8 + 1
@@ -151,12 +156,7 @@ pub(crate) struct Kernels {
 impl Kernels {
     /// The kernels for `layout` on this CPU: its having `isa` is what makes their calls sound.
     pub(crate) fn of(layout: Layout, isa: Isa) -> &'static Self {
-        // The vectors number the blocks with 32 bits: 256 GiB.
-        let isa = if layout.blocks as u64 >= 1 << 32 {
-            Isa(Level::Plain)
-        } else {
-            isa
-        };
+        let isa = isa.for_blocks(layout.blocks as u64);
         let Shape { words, bits } = layout.shape;
         macro_rules! table {
             ($($w:literal: $($s:literal)*;)*) => {
@@ -329,6 +329,14 @@ mod tests {
             (x ^ x >> 29).wrapping_mul(0x94d0_49bb_1331_11eb)
         });
         extremes.into_iter().chain(mixed).take(len).collect()
+    }
+
+    #[test]
+    fn blocks_beyond_32_bits_are_left_to_the_plain_code() {
+        for isa in Isa::all() {
+            assert_eq!(isa.for_blocks(u64::from(u32::MAX)), isa);
+            assert_eq!(isa.for_blocks(1 << 32), Isa(Level::Plain));
+        }
     }
 
     fn inserted(kernels: &Kernels, bits: &Bits, hashes: &[u64]) -> usize {
