@@ -7,9 +7,8 @@
 //! None of them orders memory beyond the `Release` of the bits it sets; the caller calls
 //! [`acquire`](crate::bits::acquire) where an answer rests on bits seen.
 
-use crate::bits::{Bits, Purpose};
+use crate::bits::{Bits, Purpose, Region, Target};
 use crate::pattern::{block, pattern};
-use crate::sizing::LINE_BYTES;
 
 /// Filters up to this size, in bytes, are probed without prefetching: to wait for L2 or the nearer part of L3 costs less
 /// than the hints do. (Zen 4, AVX-512, ns without and with: 1.4 and 1.75 at 1 MiB, 1.5 and 1.7 at 2 MiB, 2.0 and 1.8 at 8 MiB.)
@@ -21,10 +20,19 @@ const AHEAD: usize = 64;
 /// How far ahead lines are asked for from L2 into L1, in keys.
 const NEAR: usize = 16;
 
-/// Whether the filter is probed without prefetching.
+/// Hashes of which the answers are collected in a bitmap on the stack, 512 bytes, before they are given out. Between two
+/// stretches no line is asked for ahead, so they should be long.
+pub(crate) const STRETCH: usize = 4096;
+
+/// How many answers of a bitmap are yes.
+pub(crate) fn ones(bitmap: &[u64]) -> usize {
+    bitmap.iter().map(|word| word.count_ones() as usize).sum()
+}
+
+/// Whether so many bytes of a filter are probed without prefetching.
 #[inline(always)]
-pub(crate) fn is_cached(bits: &Bits) -> bool {
-    bits.blocks() * LINE_BYTES <= CACHED_BYTES
+pub(crate) fn is_cached(bytes: usize) -> bool {
+    bytes <= CACHED_BYTES
 }
 
 #[inline(always)]
@@ -33,56 +41,77 @@ pub(crate) fn contains<const W: usize, const S: usize, const VECTOR: bool>(bits:
 }
 
 #[inline(always)]
-pub(crate) fn insert<const W: usize, const S: usize>(bits: &Bits, hash: u64) -> bool {
-    bits.set::<W, S>(block(hash, bits.blocks()), pattern(hash))
+pub(crate) fn insert<const W: usize, const S: usize>(mut bits: &Bits, hash: u64) -> bool {
+    insert_into::<W, S>(&mut bits, hash)
+}
+
+#[inline(always)]
+pub(crate) fn insert_into<const W: usize, const S: usize>(target: &mut impl Target, hash: u64) -> bool {
+    target.set::<W, S>(block(hash, target.blocks()), pattern(hash))
 }
 
 #[inline(always)]
 pub(crate) fn contains_hashes<const W: usize, const S: usize, const VECTOR: bool>(
-    bits: &Bits,
+    mut bits: &Bits,
     hashes: &[u64],
     found: &mut [u64],
 ) {
-    one_by_one(bits, hashes, found, Purpose::Read, |hash| {
+    one_by_one(&mut bits, hashes, found, Purpose::Read, |bits, hash| {
         contains::<W, S, VECTOR>(bits, hash)
     });
 }
 
 #[inline(always)]
-pub(crate) fn insert_hashes<const W: usize, const S: usize>(bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
-    one_by_one(bits, hashes, changed, Purpose::Write, |hash| insert::<W, S>(bits, hash));
+pub(crate) fn insert_hashes<const W: usize, const S: usize>(mut bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
+    one_by_one(&mut bits, hashes, changed, Purpose::Write, |bits, hash| {
+        insert_into::<W, S>(bits, hash)
+    });
+}
+
+#[inline(always)]
+pub(crate) fn fill<const W: usize, const S: usize>(region: &mut Region<'_>, hashes: &[u64], changed: &mut [u64]) {
+    one_by_one(region, hashes, changed, Purpose::Write, |region, hash| {
+        insert_into::<W, S>(region, hash)
+    });
 }
 
 /// Calls `each` for every hash in order, the lines asked for ahead.
 #[inline(always)]
-fn one_by_one(bits: &Bits, hashes: &[u64], answers: &mut [u64], near: Purpose, mut each: impl FnMut(u64) -> bool) {
+fn one_by_one<T: Target>(
+    target: &mut T,
+    hashes: &[u64],
+    answers: &mut [u64],
+    near: Purpose,
+    mut each: impl FnMut(&mut T, u64) -> bool,
+) {
     debug_assert_eq!(hashes.len().div_ceil(64), answers.len());
-    if is_cached(bits) {
+    if is_cached(target.bytes()) {
         for (hashes, answers) in hashes.chunks(64).zip(answers) {
             let mut last = 0;
             for &hash in hashes {
-                last = last >> 1 | u64::from(each(hash)) << 63;
+                last = last >> 1 | u64::from(each(target, hash)) << 63;
             }
             *answers = last >> (64 - hashes.len());
         }
         return;
     }
-    let ask = |hash: Option<&u64>, purpose| {
+    let ask = |target: &T, hash: Option<&u64>, purpose| {
         if let Some(&hash) = hash {
-            bits.prefetch(block(hash, bits.blocks()), purpose);
+            target.prefetch(block(hash, target.blocks()), purpose);
         }
     };
-    hashes
-        .iter()
-        .take(AHEAD)
-        .for_each(|hash| ask(Some(hash), Purpose::Later));
-    hashes.iter().take(NEAR).for_each(|hash| ask(Some(hash), near));
+    for hash in hashes.iter().take(AHEAD) {
+        ask(target, Some(hash), Purpose::Later);
+    }
+    for hash in hashes.iter().take(NEAR) {
+        ask(target, Some(hash), near);
+    }
     for (i, answers) in answers.iter_mut().enumerate() {
         *answers = 0;
         for (j, hash) in hashes[64 * i..].iter().take(64).enumerate() {
-            ask(hashes.get(64 * i + j + AHEAD), Purpose::Later);
-            ask(hashes.get(64 * i + j + NEAR), near);
-            *answers |= u64::from(each(*hash)) << j;
+            ask(target, hashes.get(64 * i + j + AHEAD), Purpose::Later);
+            ask(target, hashes.get(64 * i + j + NEAR), near);
+            *answers |= u64::from(each(target, *hash)) << j;
         }
     }
 }

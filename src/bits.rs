@@ -9,6 +9,8 @@
 //! | [`acquire`] after an answer that rests on bits seen | fence `Acquire` | pairs with the `fetch_or` of everyone whose bits were seen; nothing on x86-64, one barrier on Arm |
 //! | `or_from`: read the other filter's words | load `Acquire` | pairs with its inserters' `fetch_or`, and stands before our own `Release`, so that publication passes through the union |
 //! | `or_from`: add them | `fetch_or` `Release` | as in `set` |
+//! | `copy` | load `Relaxed` | as the look in `set`; who relies on the setters of the bits copied calls [`acquire`] after |
+//! | `merge` | load `Relaxed`, `fetch_or` `Release` | as in `set`, the bits of many keys at once |
 //! | `words`, `try_clone` | load `Relaxed`, then [`acquire`] | one barrier for the whole copy |
 //!
 //! No false negative needs no more than this: a word's bits are only ever added while it is shared, so once an
@@ -16,21 +18,17 @@
 //! the insert wrote them or found them there.
 
 use crate::error::{BuildError, BuildErrorKind};
+use crate::memory::Words;
 use crate::pattern::Place;
 use crate::sizing::{LINE_BYTES, LINE_WORDS};
 use crate::sync::{AtomicU64, Ordering, fence};
-use alloc::boxed::Box;
-use alloc::vec::Vec;
+use core::ops::Range;
 
-/// One block: a cache line. The alignment is what keeps a key's words within one line.
-#[derive(Debug, Default)]
-#[repr(align(64))]
-struct Line([AtomicU64; LINE_WORDS]);
-
-/// The bit array of a blocked filter, in lines.
+/// The bit array of a blocked filter. A block is a cache line of words: as the memory begins with a whole line, a key's words
+/// lie within one.
 #[derive(Debug)]
 pub(crate) struct Bits {
-    lines: Box<[Line]>,
+    words: Words<AtomicU64>,
 }
 
 /// What a line is prefetched for.
@@ -62,21 +60,22 @@ pub(crate) fn acquire_if(seen: bool) {
 impl Bits {
     /// `blocks` lines of zeros, or an error where the memory is not to be had.
     pub(crate) fn new(blocks: usize) -> Result<Self, BuildError> {
-        let mut lines = Vec::new();
-        lines.try_reserve_exact(blocks).map_err(|_| {
+        let words = blocks.checked_mul(LINE_WORDS).and_then(Words::new);
+        let words = words.ok_or_else(|| {
             BuildError(BuildErrorKind::OutOfMemory {
                 bytes: blocks.saturating_mul(LINE_BYTES),
             })
         })?;
-        huge_pages::ask(&mut lines.spare_capacity_mut()[..blocks]);
-        lines.resize_with(blocks, Line::default);
-        Ok(Self {
-            lines: lines.into_boxed_slice(),
-        })
+        Ok(Self { words })
     }
 
     pub(crate) fn blocks(&self) -> usize {
-        self.lines.len()
+        self.words.len() / LINE_WORDS
+    }
+
+    #[inline(always)]
+    fn lines(&self) -> &[[AtomicU64; LINE_WORDS]] {
+        self.words.as_chunks().0
     }
 
     /// Whether all of the pattern's bits are set in the line.
@@ -93,7 +92,7 @@ impl Bits {
         block: usize,
         pattern: [Place<S>; W],
     ) -> bool {
-        let line = &self.lines[block].0;
+        let line = &self.lines()[block];
         if VECTOR {
             let lacks = |place: Place<S>| place.mask() & !line[place.word].load(Ordering::Relaxed);
             pattern.map(lacks).into_iter().fold(0, |all, lacks| all | lacks) == 0
@@ -109,40 +108,69 @@ impl Bits {
         }
     }
 
-    /// Sets the pattern's bits in the line; whether this call set any of them.
-    #[inline(always)]
-    pub(crate) fn set<const W: usize, const S: usize>(&self, block: usize, pattern: [Place<S>; W]) -> bool {
-        let line = &self.lines[block].0;
-        let mut places = [(&line[0], 0); W];
-        for (to, place) in places.iter_mut().zip(pattern) {
-            *to = (&line[place.word], place.mask());
-        }
-        set(places)
-    }
-
-    /// Asks for the line to be brought near: from memory, to be used somewhat later, or into L1, to be read or to be written by
-    /// this core alone. No harm if there is no such line.
+    /// [`prefetch`] of a line. No harm if there is no such line.
     #[inline(always)]
     pub(crate) fn prefetch(&self, block: usize, purpose: Purpose) {
-        let line = self.lines.as_ptr().wrapping_add(block);
-        match purpose {
-            Purpose::Later => prefetch::later(line),
-            Purpose::Read => prefetch::read(line),
-            Purpose::Write => prefetch::write(line),
-        }
+        prefetch(self.lines().as_ptr().wrapping_add(block), purpose);
     }
 
-    /// ORs all of `other` into this; whether that set any bit. Both may be in use meanwhile.
+    /// Copies the words of the blocks from `first` on, as many as `image` holds; what they add up to. Beside inserts each is some
+    /// value that it had meanwhile.
+    pub(crate) fn copy(&self, first: usize, image: &mut [u64]) -> u128 {
+        let mut sum = 0;
+        for (copy, word) in image.iter_mut().zip(&self.words[first * LINE_WORDS..]) {
+            *copy = word.load(Ordering::Relaxed);
+            sum += u128::from(*copy);
+        }
+        sum
+    }
+
+    /// Sets the bits of `image`, a [`copy`](Self::copy) of the words of the blocks from `first` on in which bits were set since; what
+    /// the image and what the bits that this call set add up to.
+    ///
+    /// Of the words that were written, `image` becomes what they were just before, so that what was inserted into the copy can be
+    /// inserted again, to see what of it this call did set.
+    pub(crate) fn merge(&self, first: usize, image: &mut [u64]) -> (u128, u128) {
+        let (mut sum, mut set) = (0, 0);
+        let lines = &self.lines()[first..];
+        for (copies, line) in image.as_chunks_mut::<LINE_WORDS>().0.iter_mut().zip(lines) {
+            // A locked operation lets no later load begin, but a hint.
+            prefetch((&raw const *line).wrapping_add(4), Purpose::Write);
+            for (copy, word) in copies.iter_mut().zip(line) {
+                sum += u128::from(*copy);
+                let lacking = *copy & !word.load(Ordering::Relaxed);
+                if lacking != 0 {
+                    *copy = word.fetch_or(lacking, Ordering::Release);
+                    set += u128::from(lacking & !*copy);
+                }
+            }
+        }
+        (sum, set)
+    }
+
+    /// The words, where nobody else has them. (None of the model checker's, which are no plain words.)
+    pub(crate) fn words_mut(&mut self) -> Option<&mut [u64]> {
+        #[cfg(not(lanebloom_loom))]
+        {
+            let words = &mut *self.words;
+            // SAFETY: `AtomicU64` has the size and the validity of `u64`, and at least its alignment. Borrowed mutably, so that
+            // nobody else accesses them meanwhile.
+            Some(unsafe { core::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), words.len()) })
+        }
+        #[cfg(lanebloom_loom)]
+        None
+    }
+
+    /// ORs the lines `range` of `other` into this; whether that set any bit. Both may be in use meanwhile.
     ///
     /// The two must have the same number of lines.
-    pub(crate) fn or_from(&self, other: &Self) -> bool {
+    pub(crate) fn or_from(&self, other: &Self, range: Range<usize>) -> bool {
         debug_assert_eq!(self.blocks(), other.blocks());
+        let (ours, theirs) = (&self.lines()[range.clone()], &other.lines()[range]);
         let mut changed = false;
-        for (ours, theirs) in self.lines.iter().zip(&other.lines) {
-            for (word, from) in ours.0.iter().zip(&theirs.0) {
-                let lacking = from.load(Ordering::Acquire) & !word.load(Ordering::Relaxed);
-                changed |= lacking != 0 && add(word, lacking);
-            }
+        for (word, from) in ours.as_flattened().iter().zip(theirs.as_flattened()) {
+            let lacking = from.load(Ordering::Acquire) & !word.load(Ordering::Relaxed);
+            changed |= lacking != 0 && add(word, lacking);
         }
         changed
     }
@@ -150,19 +178,17 @@ impl Bits {
     /// The words of every line, one after another. Beside inserts each word is some value that it had
     /// meanwhile; call [`acquire`] after the last.
     pub(crate) fn words(&self) -> impl Iterator<Item = [u64; LINE_WORDS]> {
-        self.lines
+        self.lines()
             .iter()
-            .map(|line| core::array::from_fn(|i| line.0[i].load(Ordering::Relaxed)))
+            .map(|line| core::array::from_fn(|i| line[i].load(Ordering::Relaxed)))
     }
 
     /// A copy that holds at least every bit whose setting happened before.
     pub(crate) fn try_clone(&self) -> Result<Self, BuildError> {
         let copy = Self::new(self.blocks())?;
-        for (line, words) in copy.lines.iter().zip(self.words()) {
-            for (word, value) in line.0.iter().zip(words) {
-                // No other thread knows the copy yet.
-                word.store(value, Ordering::Relaxed);
-            }
+        for (copy, word) in copy.words.iter().zip(self.words.iter()) {
+            // No other thread knows the copy yet.
+            copy.store(word.load(Ordering::Relaxed), Ordering::Relaxed);
         }
         acquire();
         Ok(copy)
@@ -170,30 +196,13 @@ impl Bits {
 
     /// Unsets all bits.
     pub(crate) fn clear(&mut self) {
-        self.lines.fill_with(Line::default);
+        self.words.fill_with(AtomicU64::default);
     }
 }
 
 /// For vectors: by the numbers of words in the whole array, of several hashes at once.
 #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(lanebloom_loom)))]
 impl Bits {
-    /// [`set`](Self::set) of one hash of a group, by the numbers of the words in the whole array, and their masks. (Loops here, as
-    /// in `set`: `map` and `from_fn` are not always inlined.)
-    #[inline(always)]
-    pub(crate) fn set_in_group<const W: usize, const N: usize>(
-        &self,
-        words: &[[u64; N]; W],
-        masks: &[[u64; N]; W],
-        hash: usize,
-    ) -> bool {
-        let all = self.flat();
-        let mut places = [(&all[0], 0); W];
-        for i in 0..W {
-            places[i] = (&all[words[i][hash] as usize], masks[i][hash]);
-        }
-        set(places)
-    }
-
     /// What each of these words of the array is now.
     ///
     /// # Safety
@@ -201,21 +210,148 @@ impl Bits {
     /// Each is one of the array's: below 8 times [`blocks`](Self::blocks). (To check it costs a tenth of a lookup in L1.)
     #[inline(always)]
     pub(crate) unsafe fn load<const W: usize, const N: usize>(&self, words: &[[u64; N]; W], into: &mut [[u64; N]; W]) {
-        let all = self.flat();
+        let all = &*self.words;
         for (&word, into) in words.as_flattened().iter().zip(into.as_flattened_mut()) {
             debug_assert!(word < all.len() as u64);
             // SAFETY: by the caller's promise the word is there.
             *into = unsafe { all.get_unchecked(word as usize) }.load(Ordering::Relaxed);
         }
     }
+}
 
-    /// The words of all lines as one slice.
+/// Words that this thread owns, of a range of a filter's blocks: a copy that is to be merged into it, or its own, borrowed mutably.
+pub(crate) struct Region<'a> {
+    pub(crate) words: &'a mut [u64],
+    /// The first of its blocks.
+    pub(crate) first: usize,
+    /// How many blocks the whole filter has.
+    pub(crate) blocks: usize,
+}
+
+/// What hashes are inserted into: the shared [`Bits`], by atomics, or a [`Region`], by plain stores.
+pub(crate) trait Target {
+    /// How many blocks the whole filter has.
+    fn blocks(&self) -> usize;
+
+    /// The first block that is here; no hash of one that is not is inserted.
+    fn first(&self) -> usize;
+
+    /// How many bytes are here.
+    fn bytes(&self) -> usize;
+
+    /// As of [`Bits`].
+    fn prefetch(&self, block: usize, purpose: Purpose);
+
+    /// Sets the pattern's bits in the line; whether this call set any of them.
+    fn set<const W: usize, const S: usize>(&mut self, block: usize, pattern: [Place<S>; W]) -> bool;
+
+    /// [`set`](Self::set) of one hash of a group, by the numbers of the words among those that are here, and their masks.
+    fn set_in_group<const W: usize, const N: usize>(
+        &mut self,
+        words: &[[u64; N]; W],
+        masks: &[[u64; N]; W],
+        hash: usize,
+    ) -> bool;
+}
+
+// (Loops below: `map` and `from_fn` are not always inlined.)
+impl Target for &Bits {
     #[inline(always)]
-    fn flat(&self) -> &[AtomicU64] {
-        const { assert!(size_of::<Line>() == LINE_WORDS * size_of::<AtomicU64>()) };
-        // SAFETY: by its size, just checked, and its representation a `Line` is its words one after another without a gap, and
-        // so are the lines of a slice. The slice borrows `self`, as `lines` does.
-        unsafe { core::slice::from_raw_parts(self.lines.as_ptr().cast(), self.lines.len() * LINE_WORDS) }
+    fn blocks(&self) -> usize {
+        Bits::blocks(self)
+    }
+
+    #[inline(always)]
+    fn first(&self) -> usize {
+        0
+    }
+
+    #[inline(always)]
+    fn bytes(&self) -> usize {
+        Bits::blocks(self) * LINE_BYTES
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, block: usize, purpose: Purpose) {
+        Bits::prefetch(self, block, purpose);
+    }
+
+    #[inline(always)]
+    fn set<const W: usize, const S: usize>(&mut self, block: usize, pattern: [Place<S>; W]) -> bool {
+        let line = &self.lines()[block];
+        let mut places = [(&line[0], 0); W];
+        for (to, place) in places.iter_mut().zip(pattern) {
+            *to = (&line[place.word], place.mask());
+        }
+        set(places)
+    }
+
+    #[inline(always)]
+    fn set_in_group<const W: usize, const N: usize>(
+        &mut self,
+        words: &[[u64; N]; W],
+        masks: &[[u64; N]; W],
+        hash: usize,
+    ) -> bool {
+        let all = &*self.words;
+        let mut places = [(&all[0], 0); W];
+        for i in 0..W {
+            places[i] = (&all[words[i][hash] as usize], masks[i][hash]);
+        }
+        set(places)
+    }
+}
+
+impl Target for Region<'_> {
+    #[inline(always)]
+    fn blocks(&self) -> usize {
+        self.blocks
+    }
+
+    #[inline(always)]
+    fn first(&self) -> usize {
+        self.first
+    }
+
+    #[inline(always)]
+    fn bytes(&self) -> usize {
+        size_of_val(self.words)
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, block: usize, purpose: Purpose) {
+        prefetch(
+            self.words.as_ptr().wrapping_add((block - self.first) * LINE_WORDS),
+            purpose,
+        );
+    }
+
+    #[inline(always)]
+    fn set<const W: usize, const S: usize>(&mut self, block: usize, pattern: [Place<S>; W]) -> bool {
+        let line = &mut self.words.as_chunks_mut::<LINE_WORDS>().0[block - self.first];
+        let mut lacking = 0;
+        for place in pattern {
+            let (word, mask) = (&mut line[place.word], place.mask());
+            lacking |= mask & !*word;
+            *word |= mask;
+        }
+        lacking != 0
+    }
+
+    #[inline(always)]
+    fn set_in_group<const W: usize, const N: usize>(
+        &mut self,
+        words: &[[u64; N]; W],
+        masks: &[[u64; N]; W],
+        hash: usize,
+    ) -> bool {
+        let mut lacking = 0;
+        for i in 0..W {
+            let (word, mask) = (&mut self.words[words[i][hash] as usize], masks[i][hash]);
+            lacking |= mask & !*word;
+            *word |= mask;
+        }
+        lacking != 0
     }
 }
 
@@ -246,40 +382,19 @@ fn add(word: &AtomicU64, mask: u64) -> bool {
     word.fetch_or(mask, Ordering::Release) & mask != mask
 }
 
-/// Large filters in pages of 2 MiB where the system has them: with pages of 4 KiB every access to a filter beyond the reach
-/// of the TLB waits for a walk through the page tables, prefetched or not. (Lookups in batches, AVX-512, Zen 4:
-/// 5.9 ns at 64 MiB and 8.5 at 512 MiB without, 4.4 and 6.1 with them.) What comes of the request is not known, and
-/// does no harm if it is nothing.
-mod huge_pages {
-    use core::mem::MaybeUninit;
-
-    #[cfg(all(target_os = "linux", not(lanebloom_loom)))]
-    pub(super) fn ask<T>(memory: &mut [MaybeUninit<T>]) {
-        use rustix::mm::{Advice, madvise};
-        /// The least that is worth asking for, in bytes: two huge pages.
-        const WORTHWHILE: usize = 4 << 20;
-        /// A multiple of the page size of every Linux, in bytes: the advice is for whole pages.
-        const PAGE: usize = 64 << 10;
-
-        let range = memory.as_mut_ptr_range();
-        let pages = range
-            .start
-            .cast::<u8>()
-            .wrapping_add(range.start.addr().next_multiple_of(PAGE) - range.start.addr());
-        let bytes = range.end.addr().saturating_sub(pages.addr()) / PAGE * PAGE;
-        if bytes >= WORTHWHILE {
-            // SAFETY: the pages lie in `memory`, which nobody else uses, and the advice changes nothing of what they hold.
-            // That it may fail is no harm: then the pages are small.
-            let _ = unsafe { madvise(pages.cast(), bytes, Advice::LinuxHugepage) };
-        }
+/// Asks for the line at `line` to be brought near: from memory, to be used somewhat later, or into L1, to be read or to be
+/// written by this core alone. No harm if there is nothing.
+#[inline(always)]
+pub(crate) fn prefetch<T>(line: *const T, purpose: Purpose) {
+    match purpose {
+        Purpose::Later => hints::later(line),
+        Purpose::Read => hints::read(line),
+        Purpose::Write => hints::write(line),
     }
-
-    #[cfg(any(not(target_os = "linux"), lanebloom_loom))]
-    pub(super) fn ask<T>(_memory: &mut [MaybeUninit<T>]) {}
 }
 
 /// Hints that change no value: neither their address nor their timing can make a program wrong.
-mod prefetch {
+mod hints {
     #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
     #[inline(always)]
     pub(super) fn later<T>(line: *const T) {

@@ -77,6 +77,7 @@
 //! - `std` (default): random keys for [`SipHash13`], and the choice of AVX-512 or AVX2 when the program runs. Without it the
 //!   crate is `no_std` + `alloc`, and they are used where the target has them.
 //! - `guard` (default, needs `std`): [`CacheGuard`], with the `arc-swap` crate.
+//! - `rayon` (needs `std`): batches, unions and collecting on the threads of rayon's pool.
 //!
 //! # Cost
 //!
@@ -114,12 +115,14 @@ compile_error!("lanebloom needs 64-bit atomics");
 
 mod batch;
 mod bits;
+mod bulk;
 mod error;
 mod filter;
 pub mod funnel;
 #[cfg(feature = "guard")]
 mod guard;
 pub mod hash;
+mod memory;
 mod murmur3;
 mod pattern;
 mod simd;

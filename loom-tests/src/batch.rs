@@ -1,11 +1,12 @@
-//! The batch calls keep what the single ones promise.
+//! The batch calls keep what the single ones promise, where the hashes are inserted one after another: in a batch of one, or
+//! with less than two hashes per line.
 
 use super::*;
 
 #[test]
 fn no_bit_is_lost() {
     loom::model(|| {
-        let raced = Arc::new(filter(1));
+        let raced = Arc::new(filter_of_lines(2, 1));
         let (one, other) = (Arc::clone(&raced), Arc::clone(&raced));
         let won = beside(move || one.insert_hashes(&[A, B]), move || other.insert_hashes(&[B, A]));
         // One word per key, so that exactly one wins each key.

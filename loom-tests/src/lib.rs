@@ -16,6 +16,7 @@ use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
 
 mod batch;
+mod bulk;
 mod guard;
 mod single;
 mod whole;
@@ -38,8 +39,12 @@ macro_rules! share {
 pub(crate) use share;
 
 fn filter(words_per_key: usize) -> ConcurrentBloom {
+    filter_of_lines(1, words_per_key)
+}
+
+fn filter_of_lines(lines: usize, words_per_key: usize) -> ConcurrentBloom {
     ConcurrentBloom::builder()
-        .memory_budget(64)
+        .memory_budget(64 * lines)
         .words_per_key(words_per_key)
         .build()
         .unwrap()

@@ -1,13 +1,16 @@
 //! `ConcurrentBloom`: keys in, answers out. Hashes by its [`KeyHasher`], hands the hashes to the kernels of its shape,
 //! and orders memory where an answer rests on what another thread did.
 
+use crate::batch::STRETCH;
 use crate::bits::{self, Bits};
+use crate::bulk::{self, Answer, Source};
 use crate::error::{BuildError, IncompatibleError, IncompatibleErrorKind};
 use crate::funnel::Funnel;
 use crate::hash::{KeyHasher, Murmur3, assert_same_length};
 use crate::simd::{Isa, Kernels};
 use crate::sizing::{LINE_BITS, LINE_BYTES, Layout, Request};
 use core::fmt;
+use core::ops::Range;
 
 /// A lock-free Bloom filter in cache-line blocks, for many threads to fill and ask at once.
 ///
@@ -36,9 +39,9 @@ use core::fmt;
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 pub struct ConcurrentBloom<S = Murmur3> {
-    bits: Bits,
-    kernels: &'static Kernels,
-    hasher: S,
+    pub(super) bits: Bits,
+    pub(super) kernels: &'static Kernels,
+    pub(super) hasher: S,
     layout: Layout,
     expected_keys: usize,
 }
@@ -70,7 +73,7 @@ pub struct ConcurrentBloom<S = Murmur3> {
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing until `build`"]
 pub struct Builder<S = Murmur3> {
-    request: Request,
+    pub(super) request: Request,
     hasher: S,
 }
 
@@ -362,9 +365,25 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn insert_hashes(&self, hashes: &[u64]) -> usize {
-        let mut sum = 0;
-        self.insert_stretches(hashes, |_, changed| sum += ones(changed));
-        sum
+        self.insert_all(&hashes, None)
+    }
+
+    /// [`insert_hashes`](Self::insert_hashes) where nobody else has the filter: without atomics, in half the time or less.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let mut filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let hashes = ["a", "b", "a"].map(|key| filter.hash(key));
+    /// assert_eq!(filter.insert_hashes_mut(&hashes), 2);
+    /// assert!(filter.contains("b"));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn insert_hashes_mut(&mut self, hashes: &[u64]) -> usize {
+        match self.bits.words_mut() {
+            Some(words) => bulk::insert_mut(words, self.kernels, &hashes),
+            None => self.insert_hashes(hashes),
+        }
     }
 
     /// [`insert_hashes`](Self::insert_hashes) that also writes for every hash whether it changed the filter to the
@@ -389,13 +408,7 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     /// ```
     pub fn insert_hashes_flagged(&self, hashes: &[u64], changed: &mut [bool]) -> usize {
         assert_same_length(hashes.len(), changed.len());
-        let mut sum = 0;
-        self.insert_stretches(hashes, |at, bitmap| {
-            self.kernels
-                .unpack(bitmap, &mut changed[at..hashes.len().min(at + STRETCH)]);
-            sum += ones(bitmap);
-        });
-        sum
+        self.insert_all(&hashes, Some(&mut self.unpack_into(changed)))
     }
 
     /// Writes for every hash whether it may be in the filter to the same place of `out`.
@@ -509,9 +522,31 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn insert_batch<K: Funnel>(&self, keys: &[K]) -> usize {
-        let mut changed = 0;
-        self.hash_stretches(keys, |_, hashes| changed += self.insert_hashes(hashes));
-        changed
+        self.insert_all(
+            &Keys {
+                hasher: &self.hasher,
+                keys,
+            },
+            None,
+        )
+    }
+
+    /// [`insert_hashes_mut`](Self::insert_hashes_mut) of the keys' hashes.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let mut filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// assert_eq!(filter.insert_batch_mut(&["a", "b", "a"]), 2);
+    /// assert!(filter.contains("a") && filter.contains("b") && !filter.contains("c"));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn insert_batch_mut<K: Funnel>(&mut self, keys: &[K]) -> usize {
+        let (bits, hasher) = (&mut self.bits, &self.hasher);
+        match bits.words_mut() {
+            Some(words) => bulk::insert_mut(words, self.kernels, &Keys { hasher, keys }),
+            None => self.insert_batch(keys),
+        }
     }
 
     /// [`insert_hashes_flagged`](Self::insert_hashes_flagged) of the keys' hashes.
@@ -533,11 +568,13 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     /// ```
     pub fn insert_batch_flagged<K: Funnel>(&self, keys: &[K], changed: &mut [bool]) -> usize {
         assert_same_length(keys.len(), changed.len());
-        let mut sum = 0;
-        self.hash_stretches(keys, |at, hashes| {
-            sum += self.insert_hashes_flagged(hashes, &mut changed[at..at + hashes.len()]);
-        });
-        sum
+        self.insert_all(
+            &Keys {
+                hasher: &self.hasher,
+                keys,
+            },
+            Some(&mut self.unpack_into(changed)),
+        )
     }
 
     /// [`contains_hashes`](Self::contains_hashes) of the keys' hashes.
@@ -606,71 +643,87 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
         self.hash_stretches(keys, |at, hashes| self.absent_hashes(hashes, |i| each(at + i)));
     }
 
+    /// Inserts hashes; how many changed the filter.
+    fn insert_all(&self, source: &impl Source, answer: Answer<'_>) -> usize {
+        let changed = bulk::insert(&self.bits, self.kernels, source, answer);
+        bits::acquire();
+        changed
+    }
+
+    /// Writes the bits of bitmaps to their places of `out`.
+    fn unpack_into(&self, out: &mut [bool]) -> impl FnMut(usize, &[u64]) {
+        move |at, bitmap| {
+            let end = out.len().min(at + 64 * bitmap.len());
+            self.kernels.unpack(bitmap, &mut out[at..end]);
+        }
+    }
+
     /// Looks hashes up; calls `each` with where a stretch of them begins and the bitmap of its answers.
-    fn contains_stretches(&self, hashes: &[u64], each: impl FnMut(usize, &[u64])) {
-        self.stretches(hashes, Kernels::contains_hashes, each);
-    }
-
-    /// Inserts hashes; calls `each` with where a stretch of them begins and the bitmap of those that changed the filter.
-    fn insert_stretches(&self, hashes: &[u64], each: impl FnMut(usize, &[u64])) {
-        self.stretches(hashes, Kernels::insert_hashes, each);
-    }
-
-    #[inline(always)]
-    fn stretches(
-        &self,
-        hashes: &[u64],
-        kernel: impl Fn(&Kernels, &Bits, &[u64], &mut [u64]),
-        mut each: impl FnMut(usize, &[u64]),
-    ) {
+    fn contains_stretches(&self, hashes: &[u64], mut each: impl FnMut(usize, &[u64])) {
+        let mut look_up = |at, hashes: &[u64], bitmap: &mut [u64]| {
+            self.kernels.contains_hashes(&self.bits, hashes, bitmap);
+            bits::acquire();
+            each(at, bitmap);
+        };
         // To clear the space for a whole stretch takes longer than to work on a few keys.
         if hashes.len() <= 64 {
-            let mut bitmap = [0];
-            let bitmap = &mut bitmap[..hashes.len().min(1)];
-            kernel(self.kernels, &self.bits, hashes, bitmap);
-            bits::acquire();
-            each(0, bitmap);
+            look_up(0, hashes, &mut [0][..hashes.len().min(1)]);
             return;
         }
         let mut bitmap = [0; STRETCH / 64];
         for (i, hashes) in hashes.chunks(STRETCH).enumerate() {
-            let bitmap = &mut bitmap[..hashes.len().div_ceil(64)];
-            kernel(self.kernels, &self.bits, hashes, bitmap);
-            bits::acquire();
-            each(i * STRETCH, bitmap);
+            look_up(i * STRETCH, hashes, &mut bitmap[..hashes.len().div_ceil(64)]);
         }
     }
 
     /// Hashes keys; calls `each` with where a stretch of them begins and its hashes.
-    fn hash_stretches<K: Funnel>(&self, keys: &[K], each: impl FnMut(usize, &[u64])) {
-        // To clear the space for a whole stretch takes longer than to work on a few keys.
-        if keys.len() <= 64 {
-            self.hash_stretches_of::<64, K>(keys, each);
-        } else {
-            self.hash_stretches_of::<HASHED_STRETCH, K>(keys, each);
+    fn hash_stretches<K: Funnel>(&self, keys: &[K], mut each: impl FnMut(usize, &[u64])) {
+        let mut at = 0;
+        Keys {
+            hasher: &self.hasher,
+            keys,
         }
+        .each(0..keys.len(), |hashes| {
+            each(at, hashes);
+            at += hashes.len();
+        });
+    }
+}
+
+/// Keys that are hashed when their hashes are asked for.
+pub(super) struct Keys<'a, K, S> {
+    pub(super) hasher: &'a S,
+    pub(super) keys: &'a [K],
+}
+
+impl<K: Funnel, S: KeyHasher> Source for Keys<'_, K, S> {
+    fn len(&self) -> usize {
+        self.keys.len()
     }
 
-    fn hash_stretches_of<const N: usize, K: Funnel>(&self, keys: &[K], mut each: impl FnMut(usize, &[u64])) {
-        let mut hashes = [0; N];
-        for (i, keys) in keys.chunks(N).enumerate() {
-            let hashes = &mut hashes[..keys.len()];
-            self.hash_batch(keys, hashes);
-            each(i * N, hashes);
+    fn each(&self, range: Range<usize>, each: impl FnMut(&[u64])) {
+        // To clear the space for a whole stretch takes longer than to work on a few keys.
+        if range.len() <= 64 {
+            self.each_stretch::<64>(range, each);
+        } else {
+            self.each_stretch::<HASHED_STRETCH>(range, each);
         }
     }
 }
 
-/// Hashes of which the answers are collected in a bitmap on the stack, 512 bytes, before they are given out. Between two
-/// stretches no line is asked for ahead, so they should be long.
-const STRETCH: usize = 4096;
+impl<K: Funnel, S: KeyHasher> Keys<'_, K, S> {
+    fn each_stretch<const N: usize>(&self, range: Range<usize>, mut each: impl FnMut(&[u64])) {
+        let mut hashes = [0; N];
+        for keys in self.keys[range].chunks(N) {
+            let hashes = &mut hashes[..keys.len()];
+            self.hasher.hash_batch(keys, hashes);
+            each(hashes);
+        }
+    }
+}
 
 /// Keys that are hashed, 8 KiB on the stack, before the filter is asked.
-const HASHED_STRETCH: usize = 1024;
-
-fn ones(bitmap: &[u64]) -> usize {
-    bitmap.iter().map(|word| word.count_ones() as usize).sum()
-}
+pub(super) const HASHED_STRETCH: usize = 1024;
 
 #[track_caller]
 fn assert_bitmap_length(keys: usize, words: usize) {
@@ -711,6 +764,14 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
+        self.check_compatible(other)?;
+        let changed = self.bits.or_from(&other.bits, 0..self.blocks());
+        bits::acquire_if(!changed);
+        Ok(changed)
+    }
+
+    /// An error if the other's bits mean something else.
+    pub(super) fn check_compatible(&self, other: &Self) -> Result<(), IncompatibleError> {
         if self.layout != other.layout {
             let kind = IncompatibleErrorKind::Layout {
                 ours: self.layout,
@@ -721,9 +782,7 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
         if self.hasher_print() != other.hasher_print() {
             return Err(IncompatibleError(IncompatibleErrorKind::Hasher));
         }
-        let changed = self.bits.or_from(&other.bits);
-        bits::acquire_if(!changed);
-        Ok(changed)
+        Ok(())
     }
 
     /// What tells hashers apart whatever their type, up to a chance of 2^-64: the hash of one fixed key.

@@ -9,7 +9,7 @@
 )]
 
 use crate::batch;
-use crate::bits::Bits;
+use crate::bits::{Bits, Region, Target};
 use crate::murmur3::{C1, C2};
 use crate::pattern::{Cut, MULTIPLIER};
 use crate::simd::groups::{self, GROUP, Group};
@@ -49,7 +49,7 @@ pub(super) fn contains_hashes<const W: usize, const S: usize>(bits: &Bits, hashe
             hashes,
             found,
             |group| blocks(group, count),
-            |group| words::<W, S>(group, count),
+            |group| words::<W, S>(group, 0, count),
             |group, words| hold::<W, S>(group, words),
             |hash| contains::<W, S>(bits, hash),
         );
@@ -57,16 +57,27 @@ pub(super) fn contains_hashes<const W: usize, const S: usize>(bits: &Bits, hashe
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(super) fn insert_hashes<const W: usize, const S: usize>(bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
-    let count = bits.blocks();
-    groups::insert::<W>(
-        bits,
+pub(super) fn insert_hashes<const W: usize, const S: usize>(mut bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
+    insert_into::<W, S>(&mut bits, hashes, changed);
+}
+
+#[target_feature(enable = "avx2,bmi1,bmi2")]
+pub(super) fn fill<const W: usize, const S: usize>(region: &mut Region<'_>, hashes: &[u64], changed: &mut [u64]) {
+    insert_into::<W, S>(region, hashes, changed);
+}
+
+#[target_feature(enable = "avx2,bmi1,bmi2")]
+#[inline]
+fn insert_into<const W: usize, const S: usize>(target: &mut impl Target, hashes: &[u64], changed: &mut [u64]) {
+    let (first, count) = (target.first(), target.blocks());
+    groups::insert::<W, _>(
+        target,
         hashes,
         changed,
         |group| blocks(group, count),
-        |group| words::<W, S>(group, count),
+        |group| words::<W, S>(group, first, count),
         |group| masks::<W, S>(group),
-        |hash| insert::<W, S>(bits, hash),
+        |target, hash| batch::insert_into::<W, S>(target, hash),
     );
 }
 
@@ -114,12 +125,16 @@ fn block(hashes: __m256i, count: usize) -> __m256i {
     _mm256_srli_epi64::<32>(_mm256_add_epi64(high, _mm256_srli_epi64::<32>(low)))
 }
 
-/// The words of the whole filter that each hash touches: below 8 times `count`, its blocks.
+/// The words that each hash touches, counted from block `first` on: for 0 below 8 times `count`, the filter's blocks.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn words<const W: usize, const S: usize>(hashes: &Group, count: usize) -> [Group; W] {
+fn words<const W: usize, const S: usize>(hashes: &Group, first: usize, count: usize) -> [Group; W] {
     let mut product = load(hashes);
-    let line = [block(product[0], count), block(product[1], count)];
+    let first = _mm256_set1_epi64x(first as i64);
+    let line = [
+        _mm256_sub_epi64(block(product[0], count), first),
+        _mm256_sub_epi64(block(product[1], count), first),
+    ];
     let mut words = [[0; GROUP]; W];
     for i in 0..W {
         let cut = const { &Cut::<S>::pattern::<W>() }[i];

@@ -5,7 +5,8 @@
     reason = "loops over W and S unroll, which those over iterators do not always"
 )]
 
-use crate::bits::Bits;
+use crate::batch;
+use crate::bits::{Bits, Region, Target};
 use crate::funnel::Sink;
 use crate::murmur3::{C1, C2, Murmur3Sink};
 use crate::pattern::{Cut, MULTIPLIER};
@@ -40,7 +41,7 @@ pub(super) fn contains_hashes<const W: usize, const S: usize>(bits: &Bits, hashe
             hashes,
             found,
             |group| blocks(group, count),
-            |group| words::<W, S>(group, count),
+            |group| words::<W, S>(group, 0, count),
             |group, words| hold::<W, S>(group, words),
             |hash| avx2::contains::<W, S>(bits, hash),
         );
@@ -48,16 +49,27 @@ pub(super) fn contains_hashes<const W: usize, const S: usize>(bits: &Bits, hashe
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
-pub(super) fn insert_hashes<const W: usize, const S: usize>(bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
-    let count = bits.blocks();
-    groups::insert::<W>(
-        bits,
+pub(super) fn insert_hashes<const W: usize, const S: usize>(mut bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
+    insert_into::<W, S>(&mut bits, hashes, changed);
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
+pub(super) fn fill<const W: usize, const S: usize>(region: &mut Region<'_>, hashes: &[u64], changed: &mut [u64]) {
+    insert_into::<W, S>(region, hashes, changed);
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
+#[inline]
+fn insert_into<const W: usize, const S: usize>(target: &mut impl Target, hashes: &[u64], changed: &mut [u64]) {
+    let (first, count) = (target.first(), target.blocks());
+    groups::insert::<W, _>(
+        target,
         hashes,
         changed,
         |group| blocks(group, count),
-        |group| words::<W, S>(group, count),
+        |group| words::<W, S>(group, first, count),
         |group| masks::<W, S>(group),
-        |hash| avx2::insert::<W, S>(bits, hash),
+        |target, hash| batch::insert_into::<W, S>(target, hash),
     );
 }
 
@@ -89,12 +101,13 @@ fn block(hashes: __m512i, count: usize) -> __m512i {
     _mm512_srli_epi64::<32>(_mm512_add_epi64(high, _mm512_srli_epi64::<32>(low)))
 }
 
-/// The words of the whole filter that each hash touches: below 8 times `count`, its blocks.
+/// The words that each hash touches, counted from block `first` on: for 0 below 8 times `count`, the filter's blocks.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
-fn words<const W: usize, const S: usize>(hashes: &Group, count: usize) -> [Group; W] {
+fn words<const W: usize, const S: usize>(hashes: &Group, first: usize, count: usize) -> [Group; W] {
     let mut product = load(hashes);
-    let line = _mm512_slli_epi64::<3>(block(product, count));
+    let block = _mm512_sub_epi64(block(product, count), _mm512_set1_epi64(first as i64));
+    let line = _mm512_slli_epi64::<3>(block);
     let mut words = [[0; GROUP]; W];
     for i in 0..W {
         let cut = const { &Cut::<S>::pattern::<W>() }[i];

@@ -3,7 +3,7 @@
 //! together in such an array. Called by an instruction set's file, which says what its vectors do with a group.
 
 use crate::batch::is_cached;
-use crate::bits::{Bits, Purpose};
+use crate::bits::{Bits, Purpose, Target};
 use crate::pattern::block;
 
 /// Hashes that are taken together: as many as the widest vectors hold.
@@ -38,7 +38,7 @@ pub(super) unsafe fn contains<const W: usize>(
     if groups.len() < NEAR {
         (groups, rest) = (&[], hashes);
     }
-    let cached = is_cached(bits);
+    let cached = is_cached((&bits).bytes());
     let ask = |group: &Group| {
         if !cached {
             for block in blocks(group) {
@@ -49,7 +49,7 @@ pub(super) unsafe fn contains<const W: usize>(
     for group in groups.iter().take(AHEAD) {
         ask(group);
     }
-    ask_rest(bits, rest, Purpose::Read);
+    ask_rest(&bits, rest, Purpose::Read);
     let mut answers = 0;
     if !groups.is_empty() {
         // Two rings: the words of the groups to come, and what was loaded from them. That what is stored in them is read
@@ -86,60 +86,70 @@ pub(super) unsafe fn contains<const W: usize>(
 }
 
 /// Inserts by groups, in order, with what an instruction set can do for a group: the `blocks` of its hashes, the `words` of
-/// the whole filter that each touches, and their `masks`. What does not fill a group goes `one` by one.
+/// the target that each touches, and their `masks`. What does not fill a group goes `one` by one.
 #[inline(always)]
-pub(super) fn insert<const W: usize>(
-    bits: &Bits,
+pub(super) fn insert<const W: usize, T: Target>(
+    target: &mut T,
     hashes: &[u64],
     changed: &mut [u64],
     blocks: impl Fn(&Group) -> Group,
     words: impl Fn(&Group) -> [Group; W],
     masks: impl Fn(&Group) -> [Group; W],
-    one: impl Fn(u64) -> bool,
+    one: impl Fn(&mut T, u64) -> bool,
 ) {
     debug_assert_eq!(hashes.len().div_ceil(64), changed.len());
     let (groups, rest) = hashes.as_chunks::<GROUP>();
-    let cached = is_cached(bits);
-    let ask = |group: &Group, purpose| {
+    let cached = is_cached(target.bytes());
+    let ask = |target: &T, group: &Group, purpose| {
         if !cached {
             for block in blocks(group) {
-                bits.prefetch(block as usize, purpose);
+                target.prefetch(block as usize, purpose);
             }
         }
     };
     for group in groups.iter().take(AHEAD) {
-        ask(group, Purpose::Later);
+        ask(target, group, Purpose::Later);
     }
     for group in groups.iter().take(NEAR) {
-        ask(group, Purpose::Write);
+        ask(target, group, Purpose::Write);
     }
-    ask_rest(bits, rest, Purpose::Write);
+    ask_rest(target, rest, Purpose::Write);
     let mut answers = 0;
-    for (i, group) in groups.iter().enumerate() {
+    // As in `contains`: stored, and read several groups later.
+    let mut places = [([[0; GROUP]; W], [[0; GROUP]; W]); NEAR];
+    for (group, places) in groups.iter().zip(&mut places) {
+        *places = (words(group), masks(group));
+    }
+    for i in 0..groups.len() {
         if let Some(group) = groups.get(i + AHEAD) {
-            ask(group, Purpose::Later);
+            ask(target, group, Purpose::Later);
         }
         if let Some(group) = groups.get(i + NEAR) {
-            ask(group, Purpose::Write);
+            ask(target, group, Purpose::Write);
         }
-        let (words, masks) = (words(group), masks(group));
+        let slot = &mut places[i % NEAR];
+        let mut changes = 0;
         for hash in 0..GROUP {
-            answers |= u64::from(bits.set_in_group(&words, &masks, hash)) << (i % 8 * 8 + hash);
+            changes |= u64::from(target.set_in_group(&slot.0, &slot.1, hash)) << hash;
+        }
+        answers |= changes << (i % 8 * 8);
+        if let Some(group) = groups.get(i + NEAR) {
+            *slot = (words(group), masks(group));
         }
         if i % 8 == 7 {
             changed[i / 8] = answers;
             answers = 0;
         }
     }
-    each_rest(hashes.len(), rest, answers, changed, one);
+    each_rest(hashes.len(), rest, answers, changed, |hash| one(target, hash));
 }
 
 /// Asks for the lines of the last hashes.
 #[inline(always)]
-fn ask_rest(bits: &Bits, rest: &[u64], purpose: Purpose) {
-    if !is_cached(bits) {
+fn ask_rest(target: &impl Target, rest: &[u64], purpose: Purpose) {
+    if !is_cached(target.bytes()) {
         for &hash in rest {
-            bits.prefetch(block(hash, bits.blocks()), purpose);
+            target.prefetch(block(hash, target.blocks()), purpose);
         }
     }
 }
@@ -147,7 +157,7 @@ fn ask_rest(bits: &Bits, rest: &[u64], purpose: Purpose) {
 /// Calls `one` for each of the last hashes of `len`, and writes the last word of the bitmap, of which `answers` has the bits before
 /// theirs.
 #[inline(always)]
-fn each_rest(len: usize, rest: &[u64], mut answers: u64, bitmap: &mut [u64], one: impl Fn(u64) -> bool) {
+fn each_rest(len: usize, rest: &[u64], mut answers: u64, bitmap: &mut [u64], mut one: impl FnMut(u64) -> bool) {
     for (i, &hash) in (len - rest.len()..).zip(rest) {
         answers |= u64::from(one(hash)) << (i % 64);
     }

@@ -25,7 +25,7 @@ mod groups;
 mod neon;
 
 use crate::batch;
-use crate::bits::Bits;
+use crate::bits::{Bits, Region};
 use crate::sizing::{Layout, Shape};
 use core::sync::atomic::{AtomicU8, Ordering};
 
@@ -150,6 +150,7 @@ pub(crate) struct Kernels {
     insert: unsafe fn(&Bits, u64) -> bool,
     contains_hashes: unsafe fn(&Bits, &[u64], &mut [u64]),
     insert_hashes: unsafe fn(&Bits, &[u64], &mut [u64]),
+    fill: unsafe fn(&mut Region<'_>, &[u64], &mut [u64]),
     unpack: unsafe fn(&[u64], &mut [bool]),
 }
 
@@ -188,6 +189,7 @@ impl Kernels {
             insert: batch::insert::<W, S>,
             contains_hashes: batch::contains_hashes::<W, S, false>,
             insert_hashes: batch::insert_hashes::<W, S>,
+            fill: batch::fill::<W, S>,
             unpack: batch::unpack,
         }
     }
@@ -199,6 +201,7 @@ impl Kernels {
             insert: avx2::insert::<W, S>,
             contains_hashes: avx2::contains_hashes::<W, S>,
             insert_hashes: avx2::insert_hashes::<W, S>,
+            fill: avx2::fill::<W, S>,
             unpack: avx2::unpack,
         }
     }
@@ -208,6 +211,7 @@ impl Kernels {
         Self {
             contains_hashes: avx512::contains_hashes::<W, S>,
             insert_hashes: avx512::insert_hashes::<W, S>,
+            fill: avx512::fill::<W, S>,
             unpack: avx512::unpack,
             // One key at a time has no use for wider vectors.
             ..Self::avx2::<W, S>()
@@ -219,6 +223,7 @@ impl Kernels {
         Self {
             contains_hashes: neon::contains_hashes::<W, S>,
             insert_hashes: neon::insert_hashes::<W, S>,
+            fill: neon::fill::<W, S>,
             ..Self::plain::<W, S>()
         }
     }
@@ -247,6 +252,13 @@ impl Kernels {
     pub(crate) fn insert_hashes(&self, bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
         // SAFETY: as in `contains`.
         unsafe { (self.insert_hashes)(bits, hashes, changed) }
+    }
+
+    /// [`insert_hashes`](Self::insert_hashes) into words that this thread owns. All hashes must be of blocks that the region has.
+    #[inline(always)]
+    pub(crate) fn fill(&self, region: &mut Region<'_>, hashes: &[u64], changed: &mut [u64]) {
+        // SAFETY: as in `contains`.
+        unsafe { (self.fill)(region, hashes, changed) }
     }
 
     /// A bit of the bitmap to each place of `out`.

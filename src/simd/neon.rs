@@ -11,7 +11,7 @@
 )]
 
 use crate::batch;
-use crate::bits::Bits;
+use crate::bits::{Bits, Region, Target};
 use crate::pattern::{self, Cut, MULTIPLIER};
 use crate::simd::groups::{self, GROUP, Group};
 use core::arch::aarch64::*;
@@ -26,7 +26,7 @@ pub(super) fn contains_hashes<const W: usize, const S: usize>(bits: &Bits, hashe
             hashes,
             found,
             |group| blocks(group, count),
-            |group| words::<W, S>(group, count),
+            |group| words::<W, S>(group, 0, count),
             |group, words| hold::<W, S>(group, words),
             |hash| batch::contains::<W, S, false>(bits, hash),
         );
@@ -34,16 +34,27 @@ pub(super) fn contains_hashes<const W: usize, const S: usize>(bits: &Bits, hashe
 }
 
 #[target_feature(enable = "neon")]
-pub(super) fn insert_hashes<const W: usize, const S: usize>(bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
-    let count = bits.blocks();
-    groups::insert::<W>(
-        bits,
+pub(super) fn insert_hashes<const W: usize, const S: usize>(mut bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
+    insert_into::<W, S>(&mut bits, hashes, changed);
+}
+
+#[target_feature(enable = "neon")]
+pub(super) fn fill<const W: usize, const S: usize>(region: &mut Region<'_>, hashes: &[u64], changed: &mut [u64]) {
+    insert_into::<W, S>(region, hashes, changed);
+}
+
+#[target_feature(enable = "neon")]
+#[inline]
+fn insert_into<const W: usize, const S: usize>(target: &mut impl Target, hashes: &[u64], changed: &mut [u64]) {
+    let (first, count) = (target.first(), target.blocks());
+    groups::insert::<W, _>(
+        target,
         hashes,
         changed,
         |group| blocks(group, count),
-        |group| words::<W, S>(group, count),
+        |group| words::<W, S>(group, first, count),
         |group| masks::<W, S>(group),
-        |hash| batch::insert::<W, S>(bits, hash),
+        |target, hash| batch::insert_into::<W, S>(target, hash),
     );
 }
 
@@ -58,16 +69,16 @@ fn blocks(hashes: &Group, count: usize) -> Group {
     blocks
 }
 
-/// The words of the whole filter that each hash touches: below 8 times `count`, its blocks.
+/// The words that each hash touches, counted from block `first` on: for 0 below 8 times `count`, the filter's blocks.
 #[target_feature(enable = "neon")]
 #[inline]
-fn words<const W: usize, const S: usize>(hashes: &Group, count: usize) -> [Group; W] {
+fn words<const W: usize, const S: usize>(hashes: &Group, first: usize, count: usize) -> [Group; W] {
     let blocks = blocks(hashes, count);
     let mut words = [[0; GROUP]; W];
     for i in 0..GROUP {
         let pattern = pattern::pattern::<W, S>(hashes[i]);
         for word in 0..W {
-            words[word][i] = 8 * blocks[i] + pattern[word].word as u64;
+            words[word][i] = 8 * (blocks[i] - first as u64) + pattern[word].word as u64;
         }
     }
     words

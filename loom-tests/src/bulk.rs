@@ -1,0 +1,86 @@
+//! Batches that are inserted in bulk, by way of an image of the line, keep what single inserts promise. Under loom two
+//! hashes per line are enough for that.
+
+use super::*;
+
+#[test]
+fn no_bit_of_two_is_lost_and_each_key_has_one_winner() {
+    loom::model(|| {
+        let raced = Arc::new(filter(1));
+        let (one, other) = (Arc::clone(&raced), Arc::clone(&raced));
+        let won = beside(move || one.insert_hashes(&[A, B]), move || other.insert_hashes(&[B, A]));
+        assert_eq!(won.0 + won.1, 2);
+        assert!(raced.contains_hash(A) && raced.contains_hash(B));
+    });
+}
+
+#[test]
+fn no_bit_is_lost_beside_a_single_insert_and_each_key_has_one_winner() {
+    loom::model(|| {
+        let raced = Arc::new(filter(1));
+        let (one, other) = (Arc::clone(&raced), Arc::clone(&raced));
+        let won = beside(
+            move || one.insert_hashes(&[A, B]),
+            move || usize::from(other.insert_hash(A)),
+        );
+        assert_eq!(won.0 + won.1, 2);
+        assert!(raced.contains_hash(A) && raced.contains_hash(B));
+    });
+}
+
+#[test]
+fn flags_tell_the_winner() {
+    loom::model(|| {
+        let raced = Arc::new(filter(1));
+        let (one, other) = (Arc::clone(&raced), Arc::clone(&raced));
+        let flagged = move || {
+            let mut first_seen = [false; 3];
+            one.insert_hashes_flagged(&[A, B, A], &mut first_seen);
+            first_seen
+        };
+        let (first_seen, won) = beside(flagged, move || other.insert_hash(A));
+        assert_eq!(first_seen, [!won, true, false]);
+    });
+}
+
+#[test]
+fn with_several_words_each_key_has_a_winner() {
+    loom::model(|| {
+        let raced = Arc::new(filter(2));
+        let (one, other) = (Arc::clone(&raced), Arc::clone(&raced));
+        let won = beside(move || one.insert_hashes(&[A, A]), move || other.insert_hash(A));
+        assert!(won.0 + usize::from(won.1) >= 1 && won.0 <= 1);
+        assert!(raced.contains_hash(A));
+    });
+}
+
+#[test]
+fn who_finds_a_key_sees_what_its_inserter_did_before() {
+    loom::model(|| {
+        let (filter, work) = (Arc::new(filter(1)), Arc::new(Work::new()));
+        let inserter = {
+            share!(filter, work);
+            move || {
+                work.do_it();
+                filter.insert_hashes(&[A, B])
+            }
+        };
+        beside(inserter, move || {
+            if filter.contains_hash(A) {
+                assert!(work.is_visible());
+            }
+        });
+    });
+}
+
+#[test]
+fn who_inserts_in_vain_sees_what_the_inserter_did_before() {
+    loom::model(|| {
+        let (filter, work) = (Arc::new(filter(1)), Arc::new(Work::new()));
+        beside(work_and_insert(&filter, &work), move || {
+            if filter.insert_hashes(&[A, A]) == 0 {
+                assert!(work.is_visible());
+            }
+        });
+    });
+}

@@ -1,0 +1,440 @@
+//! Slices of hashes, or of keys that are hashed on the way, into the bits: one after another, or, where there are so many that several
+//! fall into each line, for less than one atomic operation a key.
+//!
+//! In bulk, a region of the filter is copied into an image that this thread owns, the hashes set their bits there by plain stores,
+//! and then each word of the filter that lacks bits gets them by one `fetch_or` ([`combine`]). A filter that fits the cache is one
+//! region. Of a larger one, the hashes are first sorted into buckets, one for each region ([`Buckets`]), so that a region at a
+//! time is in the cache. Of a filter that is borrowed mutably the region's own memory is the image.
+//!
+//! The answers are those of inserts in order, as if all hashes of a region were inserted at the moment when it is merged: which
+//! of them changed the filter is told by the image. That can only be wrong where another thread has set some of the same bits
+//! since the copy was taken. It shows by a sum: of all words, as numbers, image less copy is what was to be set. If less was,
+//! the hashes are inserted again into what the words were when they were merged. So of several threads that insert
+//! a key, with one word per key, exactly one is told that it did, as by single inserts.
+//!
+//! The constants say when which way is taken. They were measured on an Emerald Rapids Xeon (AVX-512, 2 MiB L2) with fresh keys at 1%,
+//! ns per key; a locked operation takes 8 there, and a filter's first memory comes slowly from the hypervisor.
+
+use crate::batch::{STRETCH, ones};
+use crate::bits::{self, Bits, Purpose, Region};
+use crate::memory::Words;
+use crate::pattern::block;
+use crate::simd::Kernels;
+use crate::sizing::{LINE_BYTES, LINE_WORDS};
+#[cfg(feature = "rayon")]
+use alloc::vec::Vec;
+use core::ops::Range;
+
+/// The fewest hashes that are inserted in bulk.
+const LEAST: usize = if cfg!(lanebloom_loom) { 2 } else { 1024 };
+
+/// The fewest hashes per line of the filter for which it pays. (One after another 18 to 28; in bulk at 512 KiB, with 4 hashes per
+/// line 21, 8 14, 50 6; at 64 MiB, 4 29, 8 22, 50 15.)
+const DENSE: usize = if cfg!(lanebloom_loom) { 2 } else { 6 };
+
+/// As [`DENSE`], of sorting for a filter that is borrowed mutably. (With prefetching alone 12 at 8 MiB and 15 at 64 MiB; sorted, with 1
+/// hash per line 9.5 and 23, 4 8.5 and 16, 50 10 and 11.)
+const DENSE_MUT: usize = 4;
+
+/// Filters up to this size, in bytes, are one region.
+const WHOLE_BYTES: usize = 1 << 20;
+
+/// The number of blocks in a region, as a power of two: 256 KiB, which a core's own cache holds beside what passes through.
+const REGION: u32 = 12;
+
+/// The most regions that hashes are sorted into at once.
+const MOST_REGIONS: usize = 4096;
+
+/// The most hashes per line of the filter that are sorted at once: they take twice the memory of the filter itself. More of
+/// them would save more atomic operations, but fresh memory is not free either.
+const MOST_PER_LINE: usize = 16;
+
+/// So many hashes are sorted at once, if there are, however small the filter is: they take 64 MiB. (8 MiB with 16 per line 12, with all 9.)
+const LEAST_AT_ONCE: usize = 8 << 20;
+
+/// Hashes that may have to be computed, some at a time, and if need be again.
+pub(crate) trait Source {
+    fn len(&self) -> usize;
+
+    /// Calls `each` with the hashes of `range`, in order, some at a time.
+    fn each(&self, range: Range<usize>, each: impl FnMut(&[u64]));
+}
+
+impl Source for &[u64] {
+    fn len(&self) -> usize {
+        <[u64]>::len(self)
+    }
+
+    fn each(&self, range: Range<usize>, mut each: impl FnMut(&[u64])) {
+        each(&self[range]);
+    }
+}
+
+/// A part of another source.
+#[cfg(feature = "rayon")]
+pub(crate) struct Part<'a, T>(pub(crate) &'a T, pub(crate) Range<usize>);
+
+#[cfg(feature = "rayon")]
+impl<T: Source> Source for Part<'_, T> {
+    fn len(&self) -> usize {
+        self.1.len()
+    }
+
+    fn each(&self, range: Range<usize>, each: impl FnMut(&[u64])) {
+        self.0.each(self.1.start + range.start..self.1.start + range.end, each);
+    }
+}
+
+/// Called with where a stretch of hashes begins and the bitmap of those that changed the filter; perhaps once more for all
+/// of them: what is said last holds.
+pub(crate) type Answer<'a> = Option<&'a mut dyn FnMut(usize, &[u64])>;
+
+/// Inserts the hashes; how many changed the filter.
+pub(crate) fn insert(bits: &Bits, kernels: &Kernels, source: &impl Source, mut answer: Answer<'_>) -> usize {
+    let answer = &mut answer;
+    in_bulk(bits, kernels, source, answer).unwrap_or_else(|| one_by_one(bits, kernels, source, answer))
+}
+
+fn one_by_one(bits: &Bits, kernels: &Kernels, source: &impl Source, answer: &mut Answer<'_>) -> usize {
+    let (mut start, mut changed) = (0, 0);
+    source.each(0..source.len(), |hashes| {
+        let insert = |hashes: &[u64], bitmap: &mut [u64]| kernels.insert_hashes(bits, hashes, bitmap);
+        changed += stretches(hashes, start, insert, answer);
+        start += hashes.len();
+    });
+    changed
+}
+
+/// Calls `insert` with one stretch of hashes after another and a bitmap for it, of which it makes what is told; how many changed
+/// the filter. The first hash is number `start`.
+fn stretches(
+    hashes: &[u64],
+    start: usize,
+    mut insert: impl FnMut(&[u64], &mut [u64]),
+    answer: &mut Answer<'_>,
+) -> usize {
+    let mut tell = |at, bitmap: &[u64]| {
+        if let Some(answer) = answer {
+            answer(at, bitmap);
+        }
+        ones(bitmap)
+    };
+    // To clear the space for a whole stretch takes longer than to work on a few keys.
+    if hashes.len() <= 64 {
+        let mut bitmap = [0];
+        let bitmap = &mut bitmap[..hashes.len().min(1)];
+        insert(hashes, bitmap);
+        return tell(start, bitmap);
+    }
+    let mut changed = 0;
+    let mut bitmap = [0; STRETCH / 64];
+    for (at, hashes) in (start..).step_by(STRETCH).zip(hashes.chunks(STRETCH)) {
+        let bitmap = &mut bitmap[..hashes.len().div_ceil(64)];
+        insert(hashes, bitmap);
+        changed += tell(at, bitmap);
+    }
+    changed
+}
+
+/// What pays for so many hashes.
+enum Plan {
+    OneByOne,
+    Whole,
+    Sorted(Regions),
+}
+
+impl Plan {
+    fn of(blocks: usize, hashes: usize) -> Self {
+        if hashes < LEAST || hashes / blocks < DENSE {
+            Self::OneByOne
+        } else if blocks * LINE_BYTES <= WHOLE_BYTES {
+            Self::Whole
+        } else {
+            Self::Sorted(Regions::of(blocks))
+        }
+    }
+}
+
+/// Inserts the hashes if it pays to do it in bulk, and the memory for it is to be had.
+fn in_bulk(bits: &Bits, kernels: &Kernels, source: &impl Source, answer: &mut Answer<'_>) -> Option<usize> {
+    match Plan::of(bits.blocks(), source.len()) {
+        Plan::OneByOne => None,
+        Plan::Whole => {
+            let mut image = Words::new(bits.blocks() * LINE_WORDS)?;
+            let all = |each: &mut dyn FnMut(&[u64])| source.each(0..source.len(), each);
+            Some(combine(bits, kernels, 0, &mut image, all, answer))
+        }
+        // Sorted hashes have lost their places.
+        Plan::Sorted(_) if answer.is_some() => None,
+        Plan::Sorted(regions) => {
+            let mut image = Words::new(regions.words())?;
+            sorted(regions, source, |region, hashes| {
+                regions.insert(region, bits, kernels, &mut image, |each| each(hashes))
+            })
+        }
+    }
+}
+
+/// Inserts the hashes into words that this thread owns, all that a filter has; how many changed the filter.
+pub(crate) fn insert_mut(words: &mut [u64], kernels: &Kernels, source: &impl Source) -> usize {
+    let blocks = words.len() / LINE_WORDS;
+    if blocks * LINE_BYTES > WHOLE_BYTES && source.len() / blocks >= DENSE_MUT {
+        let regions = Regions::of(blocks);
+        let sorted = sorted(regions, source, |region, hashes| {
+            let Range { start, end } = regions.blocks(region);
+            let words = &mut words[start * LINE_WORDS..end * LINE_WORDS];
+            let first = start;
+            fill(kernels, &mut Region { words, first, blocks }, hashes, 0, &mut None)
+        });
+        if let Some(changed) = sorted {
+            return changed;
+        }
+    }
+    let (first, mut changed) = (0, 0);
+    let mut region = Region { words, first, blocks };
+    source.each(0..source.len(), |hashes| {
+        changed += fill(kernels, &mut region, hashes, 0, &mut None);
+    });
+    changed
+}
+
+/// Inserts the hashes that `all` gives, every time that it is called the same, into the blocks from `first` on, by way of `image`,
+/// which has a word for each of theirs; how many changed the filter.
+fn combine(
+    bits: &Bits,
+    kernels: &Kernels,
+    first: usize,
+    image: &mut [u64],
+    all: impl Fn(&mut dyn FnMut(&[u64])),
+    answer: &mut Answer<'_>,
+) -> usize {
+    let blocks = bits.blocks();
+    let mut insert = |words: &mut [u64]| {
+        let mut region = Region { words, first, blocks };
+        let (mut start, mut changed) = (0, 0);
+        all(&mut |hashes| {
+            changed += fill(kernels, &mut region, hashes, start, answer);
+            start += hashes.len();
+        });
+        changed
+    };
+    let before = bits.copy(first, image);
+    let changed = insert(image);
+    let (after, set) = bits.merge(first, image);
+    if set == after - before { changed } else { insert(image) }
+}
+
+/// Inserts hashes, of which the first is number `start`, into words that this thread owns; how many changed them.
+fn fill(kernels: &Kernels, region: &mut Region<'_>, hashes: &[u64], start: usize, answer: &mut Answer<'_>) -> usize {
+    let insert = |hashes: &[u64], bitmap: &mut [u64]| kernels.fill(region, hashes, bitmap);
+    stretches(hashes, start, insert, answer)
+}
+
+/// Sorts the hashes by region, as many at a time as there is to be room for, and calls `insert` with a region and hashes of it; how
+/// many changed the filter.
+fn sorted(regions: Regions, source: &impl Source, mut insert: impl FnMut(usize, &[u64]) -> usize) -> Option<usize> {
+    let at_once = regions.at_once(source.len());
+    let mut buckets = Buckets::new(regions, at_once)?;
+    let mut changed = 0;
+    for start in (0..source.len()).step_by(at_once) {
+        source.each(start..source.len().min(start + at_once), |hashes| {
+            buckets.sort(hashes, |region, hashes| changed += insert(region, hashes));
+        });
+        for region in 0..regions.count {
+            changed += insert(region, buckets.of(region));
+        }
+        buckets.clear();
+    }
+    Some(changed)
+}
+
+/// [`insert`] by all threads of the pool: each sorts a part of the hashes, then each takes one region after another, with
+/// all that was sorted into it, so that no two write to the same line.
+#[cfg(feature = "rayon")]
+pub(crate) fn par_insert(bits: &Bits, kernels: &Kernels, source: &(impl Source + Sync)) -> usize {
+    use rayon::prelude::*;
+
+    par_in_bulk(bits, kernels, source).unwrap_or_else(|| {
+        // Four parts a thread, so that one which is held up does not hold up the others.
+        let part = source.len().div_ceil(4 * rayon::current_num_threads()).max(STRETCH);
+        let starts = (0..source.len()).into_par_iter().step_by(part);
+        let insert = |start| {
+            let part = Part(source, start..source.len().min(start + part));
+            one_by_one(bits, kernels, &part, &mut None)
+        };
+        starts.map(insert).sum()
+    })
+}
+
+#[cfg(feature = "rayon")]
+fn par_in_bulk(bits: &Bits, kernels: &Kernels, source: &(impl Source + Sync)) -> Option<usize> {
+    use rayon::prelude::*;
+
+    let threads = rayon::current_num_threads();
+    let regions = match Plan::of(bits.blocks(), source.len()) {
+        Plan::OneByOne => return None,
+        Plan::Whole | Plan::Sorted(_) => Regions::of(bits.blocks()).at_least(4 * threads),
+    };
+    let at_once = regions.at_once(source.len());
+    let part = at_once.div_ceil(threads);
+    let mut parts = Vec::new();
+    for _ in 0..threads {
+        parts.push((Buckets::new(regions, part)?, 0));
+    }
+    let image = || Words::new(regions.words());
+    let mut changed = 0;
+    for start in (0..source.len()).step_by(at_once) {
+        let end = source.len().min(start + at_once);
+        let sort = |image: &mut _, (i, (buckets, changed)): (usize, &mut (Buckets, usize))| {
+            let range = end.min(start + i * part)..end.min(start + (i + 1) * part);
+            source.each(range, |hashes| {
+                buckets.sort(hashes, |region, hashes| {
+                    *changed += regions.insert_if(region, bits, kernels, image, |each| each(hashes));
+                });
+            });
+        };
+        parts.par_iter_mut().enumerate().for_each_init(image, sort);
+        let take = |image: &mut _, region| {
+            let all = |each: &mut dyn FnMut(&[u64])| parts.iter().for_each(|(buckets, _)| each(buckets.of(region)));
+            regions.insert_if(region, bits, kernels, image, all)
+        };
+        changed += (0..regions.count).into_par_iter().map_init(image, take).sum::<usize>();
+        for (buckets, early) in &mut parts {
+            buckets.clear();
+            changed += core::mem::take(early);
+        }
+    }
+    Some(changed)
+}
+
+/// A filter's blocks, cut into regions.
+#[derive(Clone, Copy)]
+struct Regions {
+    /// Of the whole filter.
+    blocks: usize,
+    /// The number of blocks in a region, as a power of two; the last may have fewer.
+    size: u32,
+    count: usize,
+}
+
+impl Regions {
+    fn of(blocks: usize) -> Self {
+        let mut size = REGION;
+        while blocks.div_ceil(1 << size) > MOST_REGIONS {
+            size += 1;
+        }
+        let count = blocks.div_ceil(1 << size);
+        Self { blocks, size, count }
+    }
+
+    /// So many smaller ones, if they are fewer, as far as there are blocks.
+    #[cfg(feature = "rayon")]
+    fn at_least(mut self, count: usize) -> Self {
+        while self.count < count && self.size > 0 {
+            self.size -= 1;
+            self.count = self.blocks.div_ceil(1 << self.size);
+        }
+        self
+    }
+
+    fn blocks(self, region: usize) -> Range<usize> {
+        region << self.size..self.blocks.min((region + 1) << self.size)
+    }
+
+    /// Words of a region.
+    fn words(self) -> usize {
+        LINE_WORDS << self.size
+    }
+
+    /// Inserts the hashes that `all` gives, which belong to `region`, by way of `image`.
+    fn insert(
+        self,
+        region: usize,
+        bits: &Bits,
+        kernels: &Kernels,
+        image: &mut [u64],
+        all: impl Fn(&mut dyn FnMut(&[u64])),
+    ) -> usize {
+        let Range { start, end } = self.blocks(region);
+        let image = &mut image[..(end - start) * LINE_WORDS];
+        combine(bits, kernels, start, image, all, &mut None)
+    }
+
+    /// [`insert`](Self::insert) if there is an image.
+    #[cfg(feature = "rayon")]
+    fn insert_if(
+        self,
+        region: usize,
+        bits: &Bits,
+        kernels: &Kernels,
+        image: &mut Option<Words<u64>>,
+        all: impl Fn(&mut dyn FnMut(&[u64])),
+    ) -> usize {
+        if let Some(image) = image {
+            return self.insert(region, bits, kernels, image, all);
+        }
+        let mut changed = 0;
+        all(&mut |hashes| changed += one_by_one(bits, kernels, &hashes, &mut None));
+        changed
+    }
+
+    /// How many of `hashes` are sorted at once.
+    fn at_once(self, hashes: usize) -> usize {
+        hashes.min((MOST_PER_LINE * self.blocks).max(LEAST_AT_ONCE))
+    }
+}
+
+/// Hashes sorted by region.
+struct Buckets {
+    regions: Regions,
+    /// One bucket after another.
+    hashes: Words<u64>,
+    /// How many hashes a bucket has room for.
+    capacity: usize,
+    /// How many are in each.
+    lens: Words<u64>,
+}
+
+impl Buckets {
+    /// Room for so many evenly distributed hashes, if the memory is to be had.
+    fn new(regions: Regions, hashes: usize) -> Option<Self> {
+        let mean = hashes.div_ceil(regions.count);
+        // Six standard deviations more. An odd number of lines, so that buckets filled to the same height do not
+        // compete for the same places in the cache.
+        let lines = ((mean + 6 * mean.isqrt()) / LINE_WORDS) | 1;
+        let capacity = LINE_WORDS * lines;
+        Some(Self {
+            regions,
+            hashes: Words::new(capacity.checked_mul(regions.count)?)?,
+            capacity,
+            lens: Words::new(regions.count)?,
+        })
+    }
+
+    /// Adds hashes. When a bucket is full, `full` gets its hashes and it is empty again.
+    fn sort(&mut self, hashes: &[u64], mut full: impl FnMut(usize, &[u64])) {
+        for &hash in hashes {
+            let region = block(hash, self.regions.blocks) >> self.regions.size;
+            let start = region * self.capacity;
+            let len = &mut self.lens[region];
+            let place = &mut self.hashes[start + *len as usize];
+            *place = hash;
+            // The bucket's next line: there are too many buckets for the processor to see it coming. (64 regions 5.7 without, 3.0 with
+            // it; 2048 8.2 and 4.2; lines collected apart and written past the cache 3.8 and 4.2.)
+            bits::prefetch((&raw const *place).wrapping_add(LINE_WORDS), Purpose::Write);
+            *len += 1;
+            if *len as usize == self.capacity {
+                *len = 0;
+                full(region, &self.hashes[start..][..self.capacity]);
+            }
+        }
+    }
+
+    fn of(&self, region: usize) -> &[u64] {
+        &self.hashes[region * self.capacity..][..self.lens[region] as usize]
+    }
+
+    fn clear(&mut self) {
+        self.lens.fill(0);
+    }
+}
