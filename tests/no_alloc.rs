@@ -1,13 +1,19 @@
-//! Hashing, inserts and lookups never allocate: counted by the allocator itself.
+//! Hashing, single inserts, lookups and batches that are not dense never allocate, and what others allocate is bounded and can be
+//! refused: counted by the allocator itself.
 
 use lanebloom::{ConcurrentBloom, Murmur3, Sink};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::hint::black_box;
+use std::ptr::null_mut;
 
 thread_local! {
     /// Allocations of this thread, so that the test harness's own do not count.
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+    /// Bytes of them.
+    static BYTES: Cell<usize> = const { Cell::new(0) };
+    /// What takes more bytes than this is refused.
+    static LIMIT: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
 struct Counting;
@@ -17,6 +23,10 @@ struct Counting;
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        BYTES.set(BYTES.get() + layout.size());
+        if layout.size() > LIMIT.get() {
+            return null_mut();
+        }
         // SAFETY: the caller's promise about `layout` is passed on.
         unsafe { System.alloc(layout) }
     }
@@ -76,4 +86,29 @@ fn a_guard_never_allocates_for_a_request() {
     });
     assert_eq!(count, 0);
     assert!((2000..2100).contains(&admitted));
+}
+
+/// A batch of at least six keys per line is inserted by way of memory that is allocated for it: in a filter beyond 1 MiB for
+/// the hashes, sorted, and a region of the filter.
+#[test]
+fn a_dense_batch_allocates_as_much_as_documented_and_does_without() {
+    for (lines, most) in [(500, 64 * 500), (40_000, 8 * 300_000 * 5 / 4 + (256 << 10))] {
+        let filter = ConcurrentBloom::builder().memory_budget(64 * lines).build().unwrap();
+        let mut own = filter.clone();
+        let without = filter.clone();
+        let hashes: Vec<u64> = (0..300_000u64).map(|i| filter.hash(&i)).collect();
+        let hashes = &hashes[..hashes.len().min(50 * lines)];
+
+        let (count, bytes) = (ALLOCATIONS.get(), BYTES.get());
+        let changed = filter.insert_hashes(hashes);
+        assert!((1..=3).contains(&(ALLOCATIONS.get() - count)));
+        let bytes = BYTES.get() - bytes;
+        assert!((most / 2..=most + 4096).contains(&bytes), "{bytes}");
+
+        LIMIT.set(1000);
+        assert_eq!(own.insert_hashes_mut(hashes), changed);
+        assert_eq!(without.insert_hashes(hashes), changed);
+        LIMIT.set(usize::MAX);
+        assert!(own == filter && without == filter);
+    }
 }
