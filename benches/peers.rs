@@ -12,13 +12,15 @@
 //! half misses, shuffled, over keys that do not repeat within a round. Each contestant's filter is brought back into the caches
 //! before its turn. Every answer is counted and checked.
 
-#[path = "../tests/common/mod.rs"]
 mod common;
+#[path = "../tests/common/mod.rs"]
+mod numbers;
 
 use clap::Parser;
-use common::number;
+use common::{best_instruction_set, machine, median, parse_size};
 use fastbloom::AtomicBloomFilter;
 use lanebloom::{ConcurrentBloom, Funnel, KeyHasher, Murmur3, instruction_sets, limit_instruction_set};
+use numbers::number;
 use std::fmt::Write as _;
 use std::hash::BuildHasher;
 use std::path::PathBuf;
@@ -49,21 +51,6 @@ struct Args {
     /// Passed by cargo.
     #[arg(long, hide = true)]
     bench: bool,
-}
-
-fn parse_size(text: &str) -> Result<usize, String> {
-    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
-    let shift = match unit {
-        "" => 0,
-        "K" => 10,
-        "M" => 20,
-        "G" => 30,
-        _ => return Err(format!("{unit:?} is not K, M or G")),
-    };
-    number
-        .parse::<usize>()
-        .map(|number| number << shift)
-        .map_err(|error| error.to_string())
 }
 
 /// A contestant: filters that take slices of `u64`, either hashes or keys.
@@ -103,10 +90,6 @@ impl Ours {
         limit_instruction_set(best_instruction_set());
         Self { filter, hashed, batch }
     }
-}
-
-fn best_instruction_set() -> &'static str {
-    instruction_sets().last().expect("there is always one")
 }
 
 impl Peer for Ours {
@@ -305,37 +288,6 @@ impl Peer for Touch {
     }
 }
 
-/// What the figures were measured on, and with.
-fn machine(args: &Args) -> String {
-    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
-    let cpuinfo = read("/proc/cpuinfo");
-    let field = |name: &str| {
-        let line = cpuinfo
-            .lines()
-            .find(|line| line.split(':').next().is_some_and(|key| key.trim() == name));
-        line.and_then(|line| line.split(':').nth(1)).map_or("?", str::trim)
-    };
-    let cache = |index| {
-        read(&format!("/sys/devices/system/cpu/cpu0/cache/index{index}/size"))
-            .trim()
-            .to_owned()
-    };
-    format!(
-        "CPU: {} (family {}, model {}), {} threads, L1d {}, L2 {}, L3 {}; instruction set: {}; \
-         {} rounds of at most {} keys\n",
-        field("model name"),
-        field("cpu family"),
-        field("model"),
-        thread::available_parallelism().map_or(0, usize::from),
-        cache(0),
-        cache(2),
-        cache(3),
-        best_instruction_set(),
-        args.rounds,
-        args.keys,
-    )
-}
-
 /// Where the numbers that are never inserted begin.
 const STRANGERS: u64 = 1 << 48;
 
@@ -373,11 +325,6 @@ fn timed(threads: usize, keys: &[u64], work: impl Fn(&[u64]) -> usize + Sync) ->
 /// so that no branch predictor remembers them.
 fn warm(peer: &dyn Peer, keys: &[u64]) {
     peer.contains(&keys[keys.len() * 7 / 8..]);
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }
 
 /// ns per key and ratio to fastbloom of one operation, by contestant; `None` where it cannot do it.
@@ -471,7 +418,7 @@ fn main() {
     if args.test {
         (args.sizes, args.rounds, args.keys) = (vec![16 << 10], 1, 4096);
     }
-    let mut report = machine(&args);
+    let mut report = format!("{}; {} rounds of at most {} keys\n", machine(), args.rounds, args.keys);
     print!("{report}");
     let mut publish = |table: String| {
         print!("{table}");

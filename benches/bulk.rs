@@ -1,0 +1,197 @@
+//! Filling a filter with all keys that it is for: lanebloom's ways beside fastbloom and a copy of the hashes.
+//!
+//!     cargo bench --bench bulk --features rayon                     # all sizes, about 10 minutes and 7 GiB of memory
+//!     cargo bench --bench bulk --features rayon -- --sizes 512K,8M --threads 1,2,4
+//!     cargo bench --bench bulk --features rayon -- --record FILE    # the tables into FILE too
+//!     cargo bench --bench bulk --features rayon -- --test           # a tiny size, to see that it runs
+//!
+//! In a round every contestant inserts the same hashes once into its cleared filter, in turn; the tables show medians of the
+//! rounds in ns per key and of the ratios to fastbloom in the same round. fastbloom inserts the first 16 million keys only: its time for
+//! a key does not depend on how many there are. How many keys were new is checked.
+
+mod common;
+#[path = "../tests/common/mod.rs"]
+mod numbers;
+
+use clap::Parser;
+use common::{machine, median, parse_size};
+use fastbloom::AtomicBloomFilter;
+use lanebloom::ConcurrentBloom;
+use numbers::number;
+use rayon::ThreadPoolBuilder;
+use rayon::prelude::*;
+use std::fmt::Write as _;
+use std::hint::black_box;
+use std::path::PathBuf;
+use std::thread;
+use std::time::Instant;
+
+#[derive(Parser)]
+struct Args {
+    /// Sizes of our filter: bytes with K, M or G.
+    #[arg(long, value_delimiter = ',', value_parser = parse_size, default_value = "512K,8M,64M,512M")]
+    sizes: Vec<usize>,
+    /// Threads that insert together.
+    #[arg(long, value_delimiter = ',', default_value = "1,2")]
+    threads: Vec<usize>,
+    /// Rounds of which the median is taken.
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// The false-positive rate that every contestant is sized for.
+    #[arg(long, default_value_t = 0.01)]
+    rate: f64,
+    /// Also write the tables to this file.
+    #[arg(long)]
+    record: Option<PathBuf>,
+    /// Run once with a tiny size, to see that everything works.
+    #[arg(long)]
+    test: bool,
+    /// Passed by cargo.
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+/// Hashes that fastbloom inserts, at most.
+const FASTBLOOM_KEYS: usize = 16 << 20;
+
+/// Hashes of an ordinary batch.
+const BATCH: usize = 1024;
+
+struct Filters {
+    ours: ConcurrentBloom,
+    fast: AtomicBloomFilter,
+    copy: Vec<u64>,
+}
+
+/// A way to insert hashes with so many threads, if it can: how many were new, and of how many.
+type Way = fn(&mut Filters, &[u64], usize) -> Option<(usize, usize)>;
+
+const WAYS: [(&str, Way); 6] = [
+    ("fastbloom, `insert_hash`", |filters, hashes, threads| {
+        let hashes = &hashes[..hashes.len().min(FASTBLOOM_KEYS)];
+        let insert = |hashes: &[u64]| hashes.iter().filter(|&&hash| !filters.fast.insert_hash(hash)).count();
+        Some((by_threads(hashes, threads, insert), hashes.len()))
+    }),
+    ("`insert_hash`", |filters, hashes, threads| {
+        let insert = |hashes: &[u64]| hashes.iter().filter(|&&hash| filters.ours.insert_hash(hash)).count();
+        Some((by_threads(hashes, threads, insert), hashes.len()))
+    }),
+    ("`insert_hashes`, 1024 at a time", |filters, hashes, threads| {
+        let insert = |hashes: &[u64]| {
+            hashes
+                .chunks(BATCH)
+                .map(|hashes| filters.ours.insert_hashes(hashes))
+                .sum()
+        };
+        Some((by_threads(hashes, threads, insert), hashes.len()))
+    }),
+    ("`insert_hashes`, all at once", |filters, hashes, threads| {
+        let new = if threads == 1 {
+            filters.ours.insert_hashes(hashes)
+        } else {
+            filters.ours.par_insert_hashes(hashes)
+        };
+        Some((new, hashes.len()))
+    }),
+    ("`insert_hashes_mut`", |filters, hashes, threads| {
+        (threads == 1).then(|| (filters.ours.insert_hashes_mut(hashes), hashes.len()))
+    }),
+    ("(copying the hashes)", |filters, hashes, threads| {
+        let part = hashes.len().div_ceil(threads);
+        let parts = filters.copy.par_chunks_mut(part).zip(hashes.par_chunks(part));
+        parts.for_each(|(to, from)| black_box(to).copy_from_slice(from));
+        Some((hashes.len(), hashes.len()))
+    }),
+];
+
+fn by_threads(hashes: &[u64], threads: usize, insert: impl Fn(&[u64]) -> usize + Sync) -> usize {
+    if threads == 1 {
+        return insert(hashes);
+    }
+    thread::scope(|scope| {
+        let part = |hashes| scope.spawn(|| insert(hashes));
+        let threads: Vec<_> = hashes.chunks(hashes.len().div_ceil(threads)).map(part).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+    })
+}
+
+fn main() {
+    let mut args = Args::parse();
+    if args.test {
+        (args.sizes, args.rounds) = (vec![16 << 10], 1);
+    }
+    let mut report = format!("{}; {} rounds\n", machine(), args.rounds);
+    print!("{report}");
+    for &bytes in &args.sizes {
+        let table = fill(&args, bytes);
+        print!("{table}");
+        report.push_str(&table);
+        if let Some(path) = &args.record {
+            std::fs::write(path, &report).unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
+        }
+    }
+}
+
+fn fill(args: &Args, bytes: usize) -> String {
+    let ours = ConcurrentBloom::builder()
+        .memory_budget(bytes)
+        .false_positive_rate(args.rate);
+    let ours = ours.build().unwrap();
+    let n = ours.expected_keys();
+    let hashes: Vec<u64> = (0..n as u64).into_par_iter().map(number).collect();
+    let mut filters = Filters {
+        ours,
+        fast: AtomicBloomFilter::with_false_pos(args.rate).seed(&1).expected_items(n),
+        copy: vec![1; n],
+    };
+    // Small filters several times, so that a round is not over before the clock has moved.
+    let times = (1 << 20) / n + 1;
+    let mut table = format!(
+        "\n## {} KiB, {n} pre-hashed keys at {}: ns per key (times faster than fastbloom with as many threads)\n\n|",
+        bytes >> 10,
+        args.rate
+    );
+    args.threads
+        .iter()
+        .for_each(|threads| write!(table, " | {threads}T").unwrap());
+    table += &format!(" |\n|---|{}\n", "--:|".repeat(args.threads.len()));
+    let mut cells = vec![String::new(); WAYS.len()];
+    for &threads in &args.threads {
+        let pool = ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let mut rounds = vec![Vec::new(); WAYS.len()];
+        for _ in 0..args.rounds {
+            for ((name, way), rounds) in WAYS.iter().zip(&mut rounds) {
+                let (mut nanos, mut of) = (0.0, 0);
+                for _ in 0..times {
+                    filters.ours.clear();
+                    filters.fast.clear();
+                    let start = Instant::now();
+                    let Some((new, inserted)) = pool.install(|| way(&mut filters, &hashes, threads)) else {
+                        break;
+                    };
+                    nanos += start.elapsed().as_nanos() as f64;
+                    assert!(
+                        new <= inserted && new * 100 > inserted * 98,
+                        "{name}: {new} of {inserted} were new"
+                    );
+                    of += inserted;
+                }
+                if of > 0 {
+                    rounds.push(nanos / of as f64);
+                }
+            }
+        }
+        for (rounds_of, cell) in rounds.iter().zip(&mut cells) {
+            if rounds_of.is_empty() {
+                cell.push_str(" | ");
+                continue;
+            }
+            let ratios = rounds[0].iter().zip(rounds_of).map(|(fast, own)| fast / own).collect();
+            write!(cell, " | {:.2} ({:.1}x)", median(rounds_of.clone()), median(ratios)).unwrap();
+        }
+    }
+    for ((name, _), cells) in WAYS.iter().zip(cells) {
+        writeln!(table, "| {name:31}{cells} |").unwrap();
+    }
+    table
+}
