@@ -109,7 +109,8 @@ fn by_threads(hashes: &[u64], threads: usize, insert: impl Fn(&[u64]) -> usize +
         return insert(hashes);
     }
     thread::scope(|scope| {
-        let part = |hashes| scope.spawn(|| insert(hashes));
+        let insert = &insert;
+        let part = |hashes| scope.spawn(move || insert(hashes));
         let threads: Vec<_> = hashes.chunks(hashes.len().div_ceil(threads)).map(part).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).sum()
     })

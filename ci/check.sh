@@ -14,6 +14,7 @@ rustfmt --edition 2024 --check ci/no_std.rs
 
 echo "== lints"
 cargo clippy --workspace --all-targets -- -D warnings
+cargo clippy --all-targets --all-features -- -D warnings
 cargo clippy --lib --no-default-features -- -D warnings
 cargo clippy --lib --no-default-features --features std -- -D warnings
 # The loom tests, and the side of src/sync.rs that only they see.
@@ -21,8 +22,8 @@ RUSTFLAGS="--cfg lanebloom_loom" cargo clippy -p lanebloom-loom-tests --all-targ
 
 echo "== documentation"
 # As it is published, where a link to a private item is an error; then with what only developers read.
-RUSTDOCFLAGS="-D warnings" cargo doc --no-deps
-RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --document-private-items
+RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --all-features
+RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --all-features --document-private-items
 
 echo "== without std"
 cargo build --lib --no-default-features --target-dir "$target/no-std"

@@ -19,10 +19,12 @@ fi
 kernels='
     simd::avx512::contains_hashes | 28 | zmm vpmullq vprolvq     | vptestn?mq
     simd::avx512::insert_hashes   | 28 | zmm vprolvq lock        | vprolvq
+    simd::avx512::fill            | 28 | zmm vprolvq          | vprolvq
     simd::avx512::murmur3_short   |  1 | zmm vpmullq vprolq      | vpmullq
     simd::avx512::murmur3_group   |  1 | zmm vpmullq vprolq      | vpmullq
     simd::avx2::contains_hashes   | 28 | ymm vpmuludq vps[lr]lvq | vmovmskp
     simd::avx2::insert_hashes     | 28 | ymm vpmuludq lock       | vpmuludq
+    simd::avx2::fill              | 28 | ymm vpmuludq         | vpmuludq
     simd::avx2::murmur3_short     |  1 | ymm vpmuludq            | vpmuludq
 '
 

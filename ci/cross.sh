@@ -12,7 +12,7 @@ target=${CARGO_TARGET_DIR:-target}
 toolchain=${LANEBLOOM_TOOLCHAIN:-${XDG_CACHE_HOME:-$HOME/.cache}/lanebloom}/rust-web
 
 # The crate itself optimized, because debug code is slow to emulate; its assertions and overflow checks stay.
-tests=(--lib --tests --config 'profile.dev.package.lanebloom.opt-level=2')
+tests=(--lib --tests --all-features --config 'profile.dev.package.lanebloom.opt-level=2')
 
 nehalem() {
     CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="qemu-x86_64-static -cpu Nehalem" cargo test "${tests[@]}"

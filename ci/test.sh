@@ -8,12 +8,18 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 echo "== tests"
 cargo test
 
+echo "== tests of the feature rayon, and what is slow without optimization"
+cargo test --all-features --doc parallel
+cargo test --release --all-features --test bulk --test parallel
+
 echo "== measured rates, full size"
 cargo test --release --test rates -- --ignored
 
 echo "== benches, without measuring"
 cargo bench --bench filter -- --test
 cargo bench --bench peers -- --test
+cargo bench --bench bulk --features rayon -- --test
 
-echo "== example"
+echo "== examples"
 cargo run --release --example cache_guard -- --rows 20000 --seconds 1
+cargo run --release --example scoped_threads -- --keys 1000000

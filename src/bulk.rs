@@ -398,10 +398,11 @@ struct Buckets {
 impl Buckets {
     /// Room for so many evenly distributed hashes, if the memory is to be had.
     fn new(regions: Regions, hashes: usize) -> Option<Self> {
-        let mean = hashes.div_ceil(regions.count);
+        let mean = (hashes as u128 * (1 << regions.size)).div_ceil(regions.blocks as u128);
+        let mean = hashes.min(mean as usize);
         // Six standard deviations more. An odd number of lines, so that buckets filled to the same height do not
         // compete for the same places in the cache.
-        let lines = ((mean + 6 * mean.isqrt()) / LINE_WORDS) | 1;
+        let lines = ((mean + 6 * mean.isqrt()) / LINE_WORDS + 1) | 1;
         let capacity = LINE_WORDS * lines;
         Some(Self {
             regions,

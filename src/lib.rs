@@ -57,9 +57,9 @@
 //! 3. **Publication.** If a lookup answers true, or an insert false, everything is visible that the threads which set the
 //!    bits in question had done before they set them. It costs nothing on x86-64 and a barrier on Arm, on hits only.
 //!    (Of a false positive the bits are other keys'.)
-//! 4. **Lock-freedom.** Inserts and lookups never block and never allocate, whatever other threads do, and no
-//!    counter is written. Where an atomic OR is a compare-exchange loop, a retry means that another thread set a bit
-//!    of that word: at most 64 times in the word's life.
+//! 4. **Lock-freedom.** Inserts and lookups never block, whatever other threads do, and no counter is written. Where an atomic OR
+//!    is a compare-exchange loop, a retry means that another thread set a bit of that word: at most 64 times in the
+//!    word's life. They never allocate, but for [dense batches](#inserting-in-bulk), which do without if they cannot.
 //! 5. **The whole filter beside inserts.** [`union_from`](ConcurrentBloom::union_from), `clone`, comparison and the
 //!    figures read or write a live filter safely. Union and clone hold at least every insert that happened
 //!    before them, and pass its publication on. What cannot be made safe, [`clear`](ConcurrentBloom::clear), takes
@@ -93,10 +93,34 @@
 //! faster, and at hundreds by a factor of two to five. With AVX-512 a lookup then takes
 //! 1.1 to 2.4 ns from a filter of up to 8 MiB (Zen 4).
 //!
-//! A fresh insert costs one atomic operation per word, of 2.5 ns (Zen 3) to 5 (Zen 5) each; an insert of a present key, like
+//! Alone, a fresh insert costs one atomic operation per word, of 2.5 ns (Zen 3) to 5 (Zen 5) each; an insert of a present key, like
 //! a lookup, costs loads only, and leaves the line shared among the cores. In a filter beyond the caches all of this is
 //! hidden behind one cache miss, which batches overlap. Figures, with the machine and the cases that we lose, are in
 //! the [README](https://docs.rs/crate/lanebloom/latest/source/README.md).
+
+//! # Inserting in bulk
+//!
+//! A batch of at least 1024 keys and 6 keys per line (an eighth of the keys that a filter for 1% is for) is inserted for less than
+//! one atomic operation a key, whether it comes as hashes or as keys: into a private copy of the filter by plain stores, from where each word that
+//! changed is added by one atomic OR. A filter beyond 1 MiB is passed through a region at a time, after the hashes were sorted
+//! by region. So the more keys a call gets at once the better, and the keys of a batch become visible to other threads towards
+//! its end.
+//!
+//! The memory for that is freed at the end of the call, and without it the keys are inserted one after another: up to 1 MiB for the copy, and for
+//! sorted hashes 8 bytes each, of at most 8 million of them or 16 per line (twice the filter's size), whichever is more.
+//!
+//! | ns per key (Emerald Rapids Xeon, AVX-512, 1%) | 512 KiB | 8 MiB | 64 MiB | 512 MiB |
+//! |---|--:|--:|--:|--:|
+//! BULK
+//!
+//! A filter that is still being built, which nobody else has, needs no atomics at all:
+//! [`insert_hashes_mut`](ConcurrentBloom::insert_hashes_mut), [`insert_batch_mut`](ConcurrentBloom::insert_batch_mut). With the feature `rayon`
+//! all cores fill it, each a region that no other works on: `par_insert_hashes`, `par_insert_batch`, `build_from_par_iter`. How to
+//! do it with plain threads is in `examples/scoped_threads.rs`.
+//!
+//! A new filter's memory is zeros that nobody has touched yet, so that it is there at once, however large; its pages come into
+//! being where keys are inserted, by the thread that inserts them. It begins at a cache line, and from 4 MiB on at a huge page
+//! of 2 MiB, for which Linux is asked.
 
 #![no_std]
 // Here and not in Cargo.toml, since they are not for the tests.

@@ -46,12 +46,13 @@ fn agree(empty: &ConcurrentBloom, hashes: &[u64], chunk: usize) {
     #[cfg(feature = "rayon")]
     {
         let parallel = empty.clone();
-        // (Of which keys are how many new depends on their order, where bits of some hide others.)
+        // (How many are new depends on their order, where bits of some hide others'; and of threads with the same hash several may be told
+        // that it is.)
         let changed: usize = hashes
             .chunks(chunk)
             .map(|hashes| parallel.par_insert_hashes(hashes))
             .sum();
-        assert!(changed.abs_diff(count) <= count / 20, "{changed}, {count}");
+        assert!(changed.abs_diff(count) <= count / 20 + 16, "{changed}, {count}");
         assert!(parallel == expected);
     }
 }
@@ -121,16 +122,17 @@ fn many_hashes_for_one_region() {
 
 #[test]
 fn keys_as_their_hashes() {
-    for lines in [50, 4 * 4096 + 9] {
+    for lines in [500, 4 * 4096 + 9] {
         let keys: Vec<u64> = (0..8 * lines as u64).collect();
         let mut expected = filter(lines, 2, 0.01);
         let (shared, mut own, flagged) = (expected.clone(), expected.clone(), expected.clone());
-        let count = keys.iter().filter(|key| expected.insert(*key)).count();
+        let answers: Vec<bool> = keys.iter().map(|key| expected.insert(key)).collect();
+        let count = answers.iter().filter(|&&changed| changed).count();
         assert_eq!(shared.insert_batch(&keys), count);
         assert_eq!(own.insert_batch_mut(&keys), count);
         let mut flags = vec![false; keys.len()];
         assert_eq!(flagged.insert_batch_flagged(&keys, &mut flags), count);
-        assert_eq!(flags.iter().filter(|&&flag| flag).count(), count);
+        assert!(flags == answers);
         assert!(shared == expected && own == expected && flagged == expected);
         #[cfg(feature = "rayon")]
         {

@@ -28,6 +28,16 @@ fn lookups_answer_in_place() {
     assert!(found == expected);
 }
 
+/// Too few for the filter to be inserted in bulk.
+#[test]
+fn sparse_inserts_are_all_there() {
+    let keys: Vec<u64> = (0..100_003).map(number).collect();
+    let (expected, parallel) = (filter(10_000_000), filter(10_000_000));
+    let count = expected.insert_batch(&keys);
+    assert_eq!(parallel.par_insert_batch(&keys), count);
+    assert!(parallel == expected);
+}
+
 /// Of any number of threads, more than there are lines, too.
 #[test]
 fn inserts_by_any_number_of_threads_are_the_same() {
