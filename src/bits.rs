@@ -174,6 +174,40 @@ impl Bits {
     }
 }
 
+/// A flat array, for a filter whose keys have their bits anywhere: words by their numbers in the whole array. What orders the
+/// memory is said at the top of this file: `word` is `load`, and `add_to_word` the second half of `set`.
+impl Bits {
+    /// The word, as it is now.
+    #[inline(always)]
+    pub(crate) fn word(&self, number: usize) -> u64 {
+        self.atomic_word(number).load(Ordering::Relaxed)
+    }
+
+    /// Adds the bits of `mask` to the word; whether this call added any.
+    #[inline(always)]
+    pub(crate) fn add_to_word(&self, number: usize, mask: u64) -> bool {
+        add(self.atomic_word(number), mask)
+    }
+
+    /// Asks for the word's line, as [`prefetch`](Self::prefetch) does.
+    #[inline(always)]
+    pub(crate) fn prefetch_word(&self, number: usize, purpose: Purpose) {
+        self.prefetch(number / LINE_WORDS, purpose);
+    }
+
+    /// Sets words from `first` on, while no other thread knows of the array.
+    pub(crate) fn store_words(&mut self, first: usize, values: impl IntoIterator<Item = u64>) {
+        for (number, value) in (first..).zip(values) {
+            self.atomic_word(number).store(value, Ordering::Relaxed);
+        }
+    }
+
+    #[inline(always)]
+    fn atomic_word(&self, number: usize) -> &AtomicU64 {
+        &self.lines[number / LINE_WORDS].0[number % LINE_WORDS]
+    }
+}
+
 /// For vectors: by the numbers of words in the whole array, of several hashes at once.
 #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(lanebloom_loom)))]
 impl Bits {

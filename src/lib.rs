@@ -120,6 +120,7 @@ pub mod funnel;
 #[cfg(feature = "guard")]
 mod guard;
 pub mod hash;
+mod logarithm;
 mod murmur3;
 mod pattern;
 mod simd;
@@ -128,11 +129,12 @@ mod sync;
 
 #[cfg(feature = "guard")]
 pub use error::RebuildInProgress;
-pub use error::{BuildError, IncompatibleError};
+pub use error::{BuildError, GuavaReadError, IncompatibleError};
 pub use filter::concurrent::{Builder, ConcurrentBloom};
-pub use funnel::{ByHash, Funnel, Sink};
+pub use filter::guava::{self, GuavaBloom};
+pub use funnel::{ByHash, Funnel, Sink, UnencodedChars, Utf16};
 #[cfg(feature = "guard")]
-pub use guard::{Admission, CacheGuard, GuardStats, Rebuild};
+pub use guard::{Admission, CacheGuard, GuardFilter, GuardStats, Rebuild};
 pub use hash::{KeyHasher, Murmur3, Murmur3Sink, SipHash13};
 
 #[doc(hidden)]

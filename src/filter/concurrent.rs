@@ -673,7 +673,7 @@ fn ones(bitmap: &[u64]) -> usize {
 }
 
 #[track_caller]
-fn assert_bitmap_length(keys: usize, words: usize) {
+pub(super) fn assert_bitmap_length(keys: usize, words: usize) {
     assert!(
         keys.div_ceil(64) == words,
         "{keys} keys and {words} words for a bit each: it must be {} words",

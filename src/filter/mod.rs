@@ -1,3 +1,4 @@
 //! The filter types, one file each.
 
 pub(crate) mod concurrent;
+pub mod guava;
