@@ -17,6 +17,7 @@ use loom::thread;
 
 mod batch;
 mod guard;
+mod guava;
 mod single;
 mod whole;
 
