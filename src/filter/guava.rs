@@ -422,8 +422,8 @@ impl GuavaBloom {
     pub fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
         let hash = hash(key);
         let found = match self.layout.strategy {
-            Strategy::Mitz64 => self.holds::<true>(hash, 0, self.functions()),
-            Strategy::Mitz32 => self.holds::<false>(hash, 0, self.functions()),
+            Strategy::Mitz64 => self.holds::<true>(hash),
+            Strategy::Mitz32 => self.holds::<false>(hash),
         };
         bits::acquire_if(found);
         found
@@ -570,13 +570,18 @@ impl GuavaBloom {
     }
 
     fn contains_cached<const WIDE: bool, K: Funnel>(&self, keys: &[K], mut each: impl FnMut(usize, usize, u64)) {
+        let mut hashes = [(0, 0); WINDOW];
         for (i, keys) in keys.chunks(WINDOW).enumerate() {
+            // One loop for the hashes, one for the bits: a branch mispredicted in the second throws no hash away.
+            for (kept, key) in hashes.iter_mut().zip(keys) {
+                *kept = hash(key);
+            }
             let mut found = 0;
-            for (j, key) in keys.iter().enumerate() {
-                found |= u64::from(self.holds::<WIDE>(hash(key), 0, self.functions())) << j;
+            for hash in &hashes[..keys.len()] {
+                found = found >> 1 | u64::from(self.holds::<WIDE>(*hash)) << 63;
             }
             bits::acquire();
-            each(WINDOW * i, keys.len(), found);
+            each(WINDOW * i, keys.len(), found >> (WINDOW - keys.len()));
         }
     }
 
@@ -584,38 +589,41 @@ impl GuavaBloom {
     /// the one before it these bits are looked at, and only for keys that have them the other lines asked for; of the one before
     /// that the other bits are looked at. Half of the bits are set, so that of absent keys 3 lines in 4 need not be fetched.
     fn contains_ahead<const WIDE: bool, K: Funnel>(&self, keys: &[K], mut each: impl FnMut(usize, usize, u64)) {
-        let (window, functions) = (self.window(), self.functions());
+        let (window, functions) = (self.window(), self.functions() as usize);
+        let first = FIRST.min(functions);
         let windows = keys.len().div_ceil(window);
-        let mut hashes = [[(0, 0); WINDOW]; 3];
-        let mut candidates = [0; 3];
+        let mut rings = [const { Window::new() }; 3];
+        let mut followers = [[Places::<WIDE>::new((0, 0)); WINDOW]; 2];
         for turn in 0..windows + 2 {
             if let Some(keys) = keys.get(window * turn..) {
-                for (key, kept) in keys.iter().take(window).zip(&mut hashes[turn % 3]) {
-                    *kept = hash(key);
-                    self.prefetch::<WIDE>(*kept, 0, FIRST.min(functions), Purpose::Read);
+                let Window { places, .. } = &mut rings[turn % 3];
+                let places = places.chunks_exact_mut(functions);
+                for ((key, places), follower) in keys.iter().take(window).zip(places).zip(&mut followers[turn % 2]) {
+                    *follower = Places::new(hash(key));
+                    self.place(follower, &mut places[..first], Some(Purpose::Later));
                 }
             }
             if (1..=windows).contains(&turn) {
-                let (hashes, at) = (&hashes[(turn - 1) % 3], window * (turn - 1));
-                let mut found = 0;
-                for (i, hash) in hashes.iter().enumerate().take(window.min(keys.len() - at)) {
-                    found |= u64::from(self.holds::<WIDE>(*hash, 0, FIRST.min(functions))) << i;
+                let len = window.min(keys.len() - window * (turn - 1));
+                let Window { places, candidates } = &mut rings[(turn - 1) % 3];
+                *candidates = 0;
+                for (i, places) in places.chunks_exact(functions).enumerate().take(len) {
+                    *candidates |= u64::from(self.all_set(&places[..first])) << i;
                 }
-                candidates[(turn - 1) % 3] = found;
-                if functions > FIRST {
-                    each_one(found, |i| {
-                        self.prefetch::<WIDE>(hashes[i], FIRST, functions, Purpose::Read)
-                    });
-                }
+                let followers = &mut followers[(turn - 1) % 2];
+                each_one(*candidates, |i| {
+                    let places = &mut places[functions * i + first..functions * (i + 1)];
+                    self.place(&mut followers[i], places, Some(Purpose::Later));
+                });
             }
             if turn >= 2 {
-                let (hashes, at) = (&hashes[(turn - 2) % 3], window * (turn - 2));
-                let mut found = candidates[(turn - 2) % 3];
-                if functions > FIRST {
-                    each_one(found, |i| {
-                        found &= !(u64::from(!self.holds::<WIDE>(hashes[i], FIRST, functions)) << i);
-                    });
-                }
+                let at = window * (turn - 2);
+                let Window { places, candidates } = &rings[(turn - 2) % 3];
+                let mut found = *candidates;
+                each_one(*candidates, |i| {
+                    let set = self.all_set(&places[functions * i + first..functions * (i + 1)]);
+                    found ^= u64::from(!set) << i;
+                });
                 bits::acquire();
                 each(at, window.min(keys.len() - at), found);
             }
@@ -639,24 +647,23 @@ impl GuavaBloom {
         mut hash: impl FnMut(usize) -> Hash,
         mut each: impl FnMut(usize, usize, u64),
     ) {
-        let window = self.window();
+        let (window, functions) = (self.window(), self.functions() as usize);
         let windows = len.div_ceil(window);
-        let cached = is_cached(&self.bits);
-        let mut hashes = [[(0, 0); WINDOW]; 2];
+        let purpose = (!is_cached(&self.bits)).then_some(Purpose::Later);
+        let mut rings = [const { Window::new() }; 2];
         for turn in 0..windows + 1 {
             let at = window * turn;
-            for (i, kept) in (at..len).zip(&mut hashes[turn % 2][..window]) {
-                *kept = hash(i);
-                if !cached {
-                    self.prefetch::<WIDE>(*kept, 0, self.functions(), Purpose::Write);
-                }
+            let places = rings[turn % 2].places.chunks_exact_mut(functions).take(window);
+            for (i, places) in (at..len).zip(places) {
+                self.place(&mut Places::<WIDE>::new(hash(i)), places, purpose);
             }
             if turn >= 1 {
                 let at = at - window;
                 let len = window.min(len - at);
                 let mut changed = 0;
-                for (i, hash) in hashes[(turn - 1) % 2][..len].iter().enumerate() {
-                    changed |= u64::from(self.set::<WIDE>(*hash)) << i;
+                let places = rings[(turn - 1) % 2].places.chunks_exact(functions);
+                for (i, places) in places.enumerate().take(len) {
+                    changed |= u64::from(self.set_all(places)) << i;
                 }
                 bits::acquire();
                 each(at, len, changed);
@@ -666,39 +673,66 @@ impl GuavaBloom {
 
     /// Keys of a window: a power of two, so that it never straddles two words of a bitmap.
     fn window(&self) -> usize {
-        let most = (LINES / self.functions() as usize).clamp(1, WINDOW);
+        let most = (LINES / self.functions() as usize).min(WINDOW);
         1 << most.ilog2()
     }
 }
 
 /// Keys of a window at most: as many as a word of a bitmap has bits.
 const WINDOW: usize = 64;
-/// Lines that are asked for in a window at most: 32 KiB of them, about what L1 holds.
+/// Lines that are asked for in a window at most; not below 255, so that a key has room.
 const LINES: usize = 512;
 /// Bits of a key that are looked at before the lines of its others are asked for.
-const FIRST: u32 = 2;
+const FIRST: usize = 2;
+
+/// Some keys of a batch, under way.
+struct Window {
+    /// Of each key those of all its bits.
+    places: [u64; LINES],
+    /// The keys that have their first bits.
+    candidates: u64,
+}
+
+impl Window {
+    const fn new() -> Self {
+        Self {
+            places: [0; LINES],
+            candidates: 0,
+        }
+    }
+}
 
 /// Places that are looked at without a branch between them: one on each would be mispredicted as often as the answer varies.
-const GROUP: u32 = 16;
+const GROUP: usize = 8;
 
-/// On the hash of one key.
+/// On the hash of one key, or on its places.
 impl GuavaBloom {
     #[inline(always)]
     fn functions(&self) -> u32 {
         self.layout.hash_functions.into()
     }
 
-    /// Whether the bits number `from..to` of a key are set.
+    /// The next places of a key, and what they are asked for.
     #[inline(always)]
-    fn holds<const WIDE: bool>(&self, hash: Hash, from: u32, to: u32) -> bool {
-        let mut places = Places::<WIDE>::new(hash, from.into());
-        let mut left = to - from;
+    fn place<const WIDE: bool>(&self, next: &mut Places<WIDE>, places: &mut [u64], purpose: Option<Purpose>) {
+        for place in places {
+            *place = next.next(&self.modulo);
+            if let Some(purpose) = purpose {
+                self.bits.prefetch_bit(*place, purpose);
+            }
+        }
+    }
+
+    /// Whether all bits of a key are set.
+    #[inline(always)]
+    fn holds<const WIDE: bool>(&self, hash: Hash) -> bool {
+        let mut places = Places::<WIDE>::new(hash);
+        let mut left = self.functions();
         while left > 0 {
-            let group = left.min(GROUP);
+            let group = left.min(GROUP as u32);
             let mut all = 1;
             for _ in 0..group {
-                let (word, bit) = places.next(&self.modulo);
-                all &= self.bits.word(word) >> bit;
+                all &= self.bits.bit(places.next(&self.modulo));
             }
             if all & 1 == 0 {
                 return false;
@@ -708,38 +742,47 @@ impl GuavaBloom {
         true
     }
 
+    /// Whether the bits at these places are set.
+    #[inline(always)]
+    fn all_set(&self, places: &[u64]) -> bool {
+        places.chunks(GROUP).all(|places| {
+            let all = places.iter().fold(1, |all, place| all & self.bits.bit(*place));
+            all & 1 == 1
+        })
+    }
+
     /// Sets the bits of a key; whether this call set any of them.
-    ///
-    /// Looks at them first and writes those that lack, as the filter in lines does and for its reasons (`bits.rs`).
     #[inline(always)]
     fn set<const WIDE: bool>(&self, hash: Hash) -> bool {
-        let mut places = Places::<WIDE>::new(hash, 0);
-        let mut left = self.functions();
+        let mut next = Places::<WIDE>::new(hash);
+        let mut places = [0; GROUP];
+        let mut left = self.functions() as usize;
         let mut changed = false;
         while left > 0 {
             let group = left.min(GROUP);
-            let mut looked = [(0, 0); GROUP as usize];
-            let mut lacking = 0;
-            for i in 0..group as usize {
-                looked[i] = places.next(&self.modulo);
-                let (word, bit) = looked[i];
-                lacking |= (!(self.bits.word(word) >> bit) & 1) << i;
-            }
-            each_one(lacking, |i| {
-                let (word, bit) = looked[i % GROUP as usize];
-                changed |= self.bits.add_to_word(word, 1 << bit);
-            });
+            self.place(&mut next, &mut places[..group], None);
+            changed |= self.set_all(&places[..group]);
             left -= group;
         }
         changed
     }
 
+    /// Sets the bits at these places; whether this call set any of them.
+    ///
+    /// Looks at them first and writes those that lack, as the filter in lines does and for its reasons (`bits.rs`).
     #[inline(always)]
-    fn prefetch<const WIDE: bool>(&self, hash: Hash, from: u32, to: u32, purpose: Purpose) {
-        let mut places = Places::<WIDE>::new(hash, from.into());
-        for _ in from..to {
-            self.bits.prefetch_word(places.next(&self.modulo).0, purpose);
+    fn set_all(&self, places: &[u64]) -> bool {
+        let mut changed = false;
+        for places in places.chunks(GROUP) {
+            let mut lacking = 0;
+            for place in places {
+                lacking = lacking >> 1 | !self.bits.bit(*place) << 63;
+            }
+            each_one(lacking >> (64 - places.len()), |i| {
+                changed |= self.bits.add_bit(places[i])
+            });
         }
+        changed
     }
 }
 

@@ -110,19 +110,15 @@ pub(crate) struct Places<const WIDE: bool> {
 }
 
 impl<const WIDE: bool> Places<WIDE> {
-    /// From place number `from` on.
     #[inline(always)]
-    pub(crate) fn new((h1, h2): Hash, from: u64) -> Self {
+    pub(crate) fn new((h1, h2): Hash) -> Self {
         if WIDE {
-            Self {
-                next: h1.wrapping_add(from.wrapping_mul(h2)),
-                step: h2,
-            }
+            Self { next: h1, step: h2 }
         } else {
             // Both halves of the first 64 bits; Guava begins to count at 1 here.
             let step = h1 >> 32;
             Self {
-                next: h1.wrapping_add((from + 1).wrapping_mul(step)),
+                next: h1.wrapping_add(step),
                 step,
             }
         }
@@ -142,31 +138,30 @@ impl<const WIDE: bool> Places<WIDE> {
         number
     }
 
-    /// The next place: the number of a word, and of a bit in it.
+    /// The next bit's place in the whole array.
     #[inline(always)]
-    pub(crate) fn next(&mut self, modulo: &Modulo) -> (usize, u32) {
-        let number = self.next_number();
-        (modulo.remainder(number >> 6) as usize, (number & 63) as u32)
+    pub(crate) fn next(&mut self, modulo: &Modulo) -> u64 {
+        modulo.remainder(self.next_number())
     }
 }
 
-/// Remainders by the number of words, without a division: two multiplications and a shift, 8 cycles from end to end, where `div`
-/// takes 10 to 40. (A number of bits is 64 times one of words, so the lower 6 bits of a number are those of its remainder.)
+/// Remainders by the number of bits, without a division: two multiplications and a shift, 8 cycles from end to end, where `div`
+/// takes 10 to 40.
 ///
-/// For numbers `n` below 2^57 and `d` words, `d` in 1..2^31: let `s` be the least with `d <= 2^s`, and
+/// For numbers `n` below 2^63 and `64 * d` bits, `d` words in 1..2^31: let `s` be the least with `d <= 2^s`, and
 /// `m = ceil(2^(63 + s) / d)`, which is in 2^63..2^64. Then `m * d = 2^(63 + s) + e` with `e < d <= 2^s`, hence
 ///
 /// ```text
-/// n * m / 2^(63 + s) = n / d + n * e / (d * 2^(63 + s)),
+/// n * m / 2^(69 + s) = n / (64 * d) + n * e / (64 * d * 2^(63 + s)),
 /// ```
 ///
-/// and the last term is below `1 / d`, since `n * e < 2^57 * 2^s`. The fraction of `n / d` is at most `1 - 1 / d`, so the floor of
-/// both sides is the quotient. `2n * m >> 64 >> s` is that floor.
+/// and the last term is below `1 / (64 * d)`, since `n * e < 2^63 * 2^s`. The fraction of `n / (64 * d)` is at most
+/// `1 - 1 / (64 * d)`, so that the floor of both sides is the quotient. `n * m >> 64 >> (5 + s)` is that floor.
 ///
 /// Source: Granlund and Montgomery, "Division by invariant integers using multiplication" (1994).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Modulo {
-    words: u64,
+    bits: u64,
     multiplier: u64,
     shift: u32,
 }
@@ -176,20 +171,20 @@ impl Modulo {
     pub(crate) fn new(words: usize) -> Self {
         let words = words as u64;
         debug_assert!((1..=MAX_WORDS).contains(&words));
-        let shift = words.next_power_of_two().trailing_zeros();
+        let log = words.next_power_of_two().trailing_zeros();
         Self {
-            words,
-            multiplier: (1u128 << (63 + shift)).div_ceil(words.into()) as u64,
-            shift,
+            bits: 64 * words,
+            multiplier: (1u128 << (63 + log)).div_ceil(words.into()) as u64,
+            shift: 5 + log,
         }
     }
 
-    /// `number % words`, for numbers below 2^57.
+    /// `number % bits`, for numbers below 2^63.
     #[inline(always)]
     pub(crate) fn remainder(&self, number: u64) -> u64 {
-        debug_assert!(number < 1 << 57);
-        let high = (u128::from(2 * number) * u128::from(self.multiplier)) >> 64;
-        number - (high as u64 >> self.shift) * self.words
+        debug_assert!(number < 1 << 63);
+        let high = (u128::from(number) * u128::from(self.multiplier)) >> 64;
+        number - (high as u64 >> self.shift) * self.bits
     }
 }
 
@@ -208,7 +203,7 @@ mod tests {
     fn assert_remainders(words: u64, numbers: impl IntoIterator<Item = u64>) {
         let modulo = Modulo::new(words as usize);
         for n in numbers {
-            assert_eq!(modulo.remainder(n), n % words, "{n} % {words}");
+            assert_eq!(modulo.remainder(n), n % (64 * words), "{n} % {}", 64 * words);
         }
     }
 
@@ -216,7 +211,7 @@ mod tests {
     /// where a quotient that is one off shows, from the least to the greatest.
     #[test]
     fn remainders_at_the_extremes() {
-        const END: u64 = 1 << 57;
+        const END: u64 = 1 << 63;
         let near = |x: u64| x.saturating_sub(2)..=x.saturating_add(2);
         let all_words = (0..=31)
             .flat_map(|i| near(1 << i))
@@ -224,10 +219,11 @@ mod tests {
             .chain(near(MAX_WORDS))
             .filter(|words| (1..=MAX_WORDS).contains(words));
         for words in all_words {
-            let last = END / words * words;
-            let quotients = (0..57).flat_map(|i| near(1 << i)).filter(|q| *q <= END / words);
+            let bits = 64 * words;
+            let last = END / bits * bits;
+            let quotients = (0..57).flat_map(|i| near(1 << i)).filter(|q| *q <= END / bits);
             let numbers = quotients
-                .flat_map(|q| near(q * words))
+                .flat_map(|q| near(q * bits))
                 .chain(near(last))
                 .chain(near(END - 1));
             assert_remainders(words, numbers.filter(|n| *n < END));
@@ -239,8 +235,8 @@ mod tests {
         for i in 0..2000 {
             // Words of all sizes, not only large ones.
             let words = (number(i) >> (33 + number(i) % 31)).max(1);
-            let multiple = |n: u64| n / words * words;
-            let numbers = (0..100).map(|j| number(1000 * i + j) >> 7);
+            let multiple = |n: u64| n / (64 * words) * (64 * words);
+            let numbers = (0..100).map(|j| number(1000 * i + j) >> 1);
             assert_remainders(
                 words,
                 numbers.flat_map(|n| [n, multiple(n), multiple(n).saturating_sub(1)]),
@@ -255,21 +251,17 @@ mod tests {
             let (h1, h2) = (number(2 * i), number(2 * i + 1));
             let words = (number(i) >> 40) as usize + 1;
             let (modulo, bits) = (Modulo::new(words), 64 * words as u64);
-            let (mut wide, mut narrow) = (Places::<true>::new((h1, h2), 0), Places::<false>::new((h1, h2), 0));
+            let (mut wide, mut narrow) = (Places::<true>::new((h1, h2)), Places::<false>::new((h1, h2)));
             let mut combined = h1;
             for j in 0..255u64 {
                 let expected = (combined & 0x7fff_ffff_ffff_ffff) % bits;
-                let (word, bit) = wide.next(&modulo);
-                assert_eq!(64 * word as u64 + u64::from(bit), expected);
-                assert_eq!(Places::<true>::new((h1, h2), j).next(&modulo), (word, bit));
+                assert_eq!(wide.next(&modulo), expected);
                 combined = combined.wrapping_add(h2);
 
                 let (hash1, hash2) = (h1 as i32, (h1 >> 32) as i32);
                 let int = hash1.wrapping_add((j as i32 + 1).wrapping_mul(hash2));
                 let expected = (if int < 0 { !int } else { int }) as u64 % bits;
-                let (word, bit) = narrow.next(&modulo);
-                assert_eq!(64 * word as u64 + u64::from(bit), expected);
-                assert_eq!(Places::<false>::new((h1, h2), j).next(&modulo), (word, bit));
+                assert_eq!(narrow.next(&modulo), expected);
             }
         }
     }
