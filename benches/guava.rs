@@ -94,11 +94,18 @@ static ALLOCATOR: Counting = Counting;
 /// A type of keys, each made of a number.
 trait Key: Funnel + Send + Sync {
     const NAME: &'static str;
+    /// The same key without an allocation.
+    type Raw: Funnel;
+    fn raw(number: u64) -> Self::Raw;
     fn new(number: u64) -> Self;
 }
 
 impl Key for u64 {
     const NAME: &'static str = "long";
+    type Raw = u64;
+    fn raw(number: u64) -> u64 {
+        number
+    }
     fn new(number: u64) -> Self {
         number
     }
@@ -106,8 +113,16 @@ impl Key for u64 {
 
 impl Key for String {
     const NAME: &'static str = "string";
+    type Raw = [u8; 24];
+    fn raw(number: u64) -> [u8; 24] {
+        let mut bytes = *b"user:id-0000000000000000";
+        for (i, byte) in bytes[8..].iter_mut().enumerate() {
+            *byte = b"0123456789abcdef"[(number >> (60 - 4 * i) & 15) as usize];
+        }
+        bytes
+    }
     fn new(number: u64) -> Self {
-        format!("user:id-{number:016x}")
+        String::from_utf8(Self::raw(number).into()).unwrap()
     }
 }
 
@@ -263,8 +278,10 @@ fn filled<K: Key>(n: u64, base: u64) -> GuavaBloom {
         for thread in 0..2 {
             let filter = &filter;
             scope.spawn(move || {
-                for from in (0..base).step_by(1 << 16).skip(thread).step_by(2) {
-                    let keys: Vec<K> = (from..base.min(from + (1 << 16))).map(|i| K::new(number(i))).collect();
+                let mut keys = Vec::new();
+                for from in (0..base).step_by(1 << 12).skip(thread).step_by(2) {
+                    keys.clear();
+                    keys.extend((from..base.min(from + (1 << 12))).map(|i| K::raw(number(i))));
                     filter.insert_batch(&keys);
                 }
             });
@@ -304,6 +321,8 @@ fn size<K: Key>(args: &Args, bytes: u64, table: &mut String) {
     }
 
     let mut from = [0; 2];
+    // Kept to the end, so that strings lie one after another, as a JVM lays them, and not where others were freed.
+    let mut all_keys = Vec::new();
     for (work, n) in [(Work::Contains, args.keys), (Work::Put, put)] {
         for threads in [1, 2] {
             let mut rounds = Vec::new();
@@ -317,6 +336,7 @@ fn size<K: Key>(args: &Args, bytes: u64, table: &mut String) {
                     run(filter, work, by, threads, &keys)
                 });
                 *from += n;
+                all_keys.push(keys);
                 // Inserts that race may both be told that they were first.
                 let slack = if work == Work::Put && threads > 1 {
                     n / 1000 + 2
@@ -334,10 +354,11 @@ fn size<K: Key>(args: &Args, bytes: u64, table: &mut String) {
                 let ratios = rounds
                     .iter()
                     .filter_map(|(theirs, ours)| Some(theirs.as_ref()?.nanos / ours[i].nanos));
-                guava
-                    .is_some()
-                    .then(|| format!("{:.1}x", median(ratios)))
-                    .unwrap_or_default()
+                if guava.is_some() {
+                    format!("{:.1}x", median(ratios))
+                } else {
+                    String::new()
+                }
             };
             // Of one thread: what starts and joins the other one is not ours.
             let bytes: u64 = rounds
