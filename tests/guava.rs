@@ -1,4 +1,5 @@
 //! `GuavaBloom` without a JVM: values that Guava made, what Guava's own tests ask of its filter, and streams that are none.
+#![cfg(feature = "std")]
 
 mod common;
 
@@ -340,10 +341,11 @@ fn threads_lose_no_bit() {
     }
 }
 
-/// Hash functions from 1 to 255 keys of a window from 64 down to 2, and filters within the caches and beyond.
+/// From 1 to 252 hash functions, so that there are 64 keys to a window of a batch and down to 2, in filters within the caches and
+/// beyond.
 fn shapes() -> impl Iterator<Item = Builder> {
     let rates = [0.5, 0.3, 0.1, 0.01, 1e-4, 1e-5, 1e-6, 1e-10, 1e-20, 1e-40, 1e-76];
-    let sizes = [200, 20_000_000]; // bits
+    let sizes = [200, 17_000_000]; // bits
     rates.into_iter().flat_map(move |rate: f64| {
         sizes.into_iter().flat_map(move |bits| {
             let keys = (f64::from(bits) * 0.48 / -rate.ln()) as usize + 1;
@@ -352,11 +354,74 @@ fn shapes() -> impl Iterator<Item = Builder> {
     })
 }
 
+/// The stream of a filter so full that about half of all keys are in it, each of whose bits matters.
+fn dense(builder: Builder) -> Vec<u8> {
+    let mut stream = builder.build().unwrap().to_bytes();
+    let bits = 8 * (stream.len() - 6);
+    stream[6..].fill(0xff);
+    let unset = bits as f64 * (1.0 - 0.5f64.powf(1.0 / f64::from(stream[1])));
+    for i in 0..unset as u64 {
+        let bit = (number(i) % bits as u64) as usize;
+        stream[6 + bit / 8] &= !(1 << (bit % 8));
+    }
+    stream
+}
+
+/// What Guava's code does, as one reads it, on the stream's bytes and by the hash of another crate.
+fn might_contain(stream: &[u8], key: u64) -> bool {
+    let bits = 8 * (stream.len() as u64 - 6);
+    let hash = murmur3::murmur3_x64_128(&mut &key.to_le_bytes()[..], 0).unwrap();
+    let (hash1, hash2) = (hash as u64, (hash >> 64) as u64);
+    (0..stream[1].into()).all(|i: u32| {
+        let bit = if stream[0] == 1 {
+            (hash1.wrapping_add(u64::from(i).wrapping_mul(hash2)) & i64::MAX as u64) % bits
+        } else {
+            let (low, high) = (hash1 as i32, (hash1 >> 32) as i32);
+            let combined = low.wrapping_add((i as i32 + 1).wrapping_mul(high));
+            (if combined < 0 { !combined } else { combined }) as u64 % bits
+        };
+        let long = u64::from_be_bytes(stream[6 + bit as usize / 64 * 8..][..8].try_into().unwrap());
+        long >> (bit % 64) & 1 == 1
+    })
+}
+
+#[test]
+fn every_bit_of_a_key_counts() {
+    for builder in shapes() {
+        let stream = dense(builder.clone());
+        let filter = GuavaBloom::from_bytes(&stream).unwrap().0;
+        let keys: Vec<u64> = (0..700).map(number).collect();
+        let expected: Vec<bool> = keys.iter().map(|key| might_contain(&stream, *key)).collect();
+        let present = expected.iter().filter(|&&present| present).count();
+        assert!((150..=550).contains(&present), "{builder:?}: {present} of 700");
+        assert!(
+            keys.iter().map(|key| filter.contains(key)).eq(expected.iter().copied()),
+            "{builder:?}"
+        );
+        let mut found = vec![false; keys.len()];
+        filter.contains_batch(&keys, &mut found);
+        assert_eq!(found, expected, "{builder:?}");
+
+        // An insert changes the filter where the key was not in it, and then the key is.
+        let batch = filter.clone();
+        let mut changed = vec![false; keys.len()];
+        batch.insert_batch_flagged(&keys, &mut changed);
+        assert!(keys.iter().map(|key| filter.insert(key)).eq(changed));
+        assert!(filter == batch);
+        let stream = filter.to_bytes();
+        assert!(
+            keys.iter()
+                .all(|key| might_contain(&stream, *key) && filter.contains(key))
+        );
+    }
+}
+
 #[test]
 fn batches_of_any_length_equal_single_calls() {
     for builder in shapes() {
-        let build = || builder.clone().build().unwrap();
-        let (batch, flagged, single) = (build(), build(), build());
+        let build = || GuavaBloom::from_bytes(&dense(builder.clone())).unwrap().0;
+        let single = build();
+        let (batch, flagged) = (single.clone(), single.clone());
         let lens = (0..5).chain([
             7, 8, 9, 31, 32, 33, 63, 64, 65, 127, 128, 129, 191, 192, 193, 511, 513, 700,
         ]);
@@ -386,7 +451,7 @@ fn batches_of_any_length_equal_single_calls() {
         }
         assert!(batch == single && flagged == single);
         let collected = builder.clone().collect((0..3000).map(number)).unwrap();
-        let single = build();
+        let single = builder.build().unwrap();
         (0..3000).map(number).for_each(|key| _ = single.insert(&key));
         assert!(collected == single);
     }

@@ -4,6 +4,7 @@
 //! Needs `java`, `javac` and Guava (Debian's `libguava-java`; elsewhere `LANEBLOOM_GUAVA` is its class path). Where they are not
 //! installed the tests say so and pass, unless `LANEBLOOM_REQUIRE_JVM` is set, as it is in CI. (`tests/guava.rs` has what Guava
 //! made of some keys, and needs nothing.)
+#![cfg(feature = "std")]
 
 mod common;
 
@@ -341,6 +342,8 @@ fn all_funnels_agree_with_guava() {
         (100, 0.5, 400),
         (500, 1e-9, 300),
         (900, 1e-70, 40),
+        (20, 1e-9, 60), // so many that a good part of the absent ones is found
+        (10, 1e-70, 12),
         (1000, 0.03, 1000),
         (64, 0.9, 5000), // full
     ] {

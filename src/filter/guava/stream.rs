@@ -56,11 +56,8 @@ impl Layout {
 impl GuavaBloom {
     /// The filter as Guava's `writeTo` writes it: 6 bytes, and 8 for every 64 bits.
     ///
-    /// Beside inserts, it holds at least every key whose insertion happened before.
-    ///
-    /// # Panics
-    ///
-    /// If the memory is not to be had; [`write_to`](Self::write_to) needs none.
+    /// Beside inserts, it holds at least every key whose insertion happened before. Aborts where the memory is not to be had;
+    /// [`write_to`](Self::write_to) needs none.
     ///
     /// # Examples
     ///
