@@ -604,8 +604,12 @@ impl GuavaBloom {
             if let Some(keys) = keys.get(window * turn..) {
                 let Window { places, .. } = &mut rings[turn % 3];
                 let places = places.chunks_exact_mut(functions);
-                for ((key, places), follower) in keys.iter().take(window).zip(places).zip(&mut followers[turn % 2]) {
+                // One loop for the keys, one for their lines: keys that are not in the caches do not wait behind lines.
+                let followers = &mut followers[turn % 2][..window.min(keys.len())];
+                for (follower, key) in followers.iter_mut().zip(keys) {
                     *follower = Places::new(hash(key));
+                }
+                for (follower, places) in followers.iter_mut().zip(places) {
                     self.place(follower, &mut places[..first], Some(Purpose::Later));
                 }
             }
@@ -657,11 +661,17 @@ impl GuavaBloom {
         let windows = len.div_ceil(window);
         let purpose = (!is_cached(&self.bits)).then_some(Purpose::Later);
         let mut rings = [const { Window::new() }; 2];
+        let mut followers = [Places::<WIDE>::new((0, 0)); WINDOW];
         for turn in 0..windows + 1 {
             let at = window * turn;
-            let places = rings[turn % 2].places.chunks_exact_mut(functions).take(window);
-            for (i, places) in (at..len).zip(places) {
-                self.place(&mut Places::<WIDE>::new(hash(i)), places, purpose);
+            // Two loops, as in `contains_ahead`.
+            let followers = &mut followers[..window.min(len.saturating_sub(at))];
+            for (follower, i) in followers.iter_mut().zip(at..) {
+                *follower = Places::new(hash(i));
+            }
+            let places = rings[turn % 2].places.chunks_exact_mut(functions);
+            for (follower, places) in followers.iter_mut().zip(places) {
+                self.place(follower, places, purpose);
             }
             if turn >= 1 {
                 let at = at - window;
