@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The contract under the model checker: every promise in every interleaving, with at most three preemptions in each.
-# About 40 seconds from nothing, 10 afterwards. Arguments go to the tests: ci/loom.sh guard
+# About a minute from nothing, 40 seconds afterwards. Arguments go to the tests: ci/loom.sh guard
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

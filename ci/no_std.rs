@@ -7,7 +7,7 @@
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::panic::PanicInfo;
-use lanebloom::ConcurrentBloom;
+use lanebloom::{ConcurrentBloom, GuavaBloom};
 
 #[panic_handler]
 fn panic(_: &PanicInfo<'_>) -> ! {
@@ -33,4 +33,9 @@ pub extern "C" fn insert(hash: u64) -> bool {
         .memory_budget(64)
         .build()
         .is_ok_and(|filter| filter.insert_hash(hash))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn insert_as_guava(key: u64) -> bool {
+    GuavaBloom::create(1, 0.03).is_ok_and(|filter| filter.insert(&key) && !filter.to_bytes().is_empty())
 }

@@ -31,7 +31,7 @@ use std::time::{Duration, Instant};
 // The ids come from strangers, so the filter hashes under a secret key: under Murmur3 they could make ids that collide
 // with one that exists, and these would pass the guard.
 type Filter = ConcurrentBloom<SipHash13>;
-type Guard = CacheGuard<SipHash13>;
+type Guard = CacheGuard<ConcurrentBloom<SipHash13>>;
 
 type Key = Vec<u8>;
 type Row = Vec<u8>;

@@ -73,6 +73,10 @@ impl Bits {
         self.words.len() / LINE_WORDS
     }
 
+    pub(crate) fn bytes(&self) -> usize {
+        self.blocks() * LINE_BYTES
+    }
+
     #[inline(always)]
     fn lines(&self) -> &[[AtomicU64; LINE_WORDS]] {
         self.words.as_chunks().0
@@ -200,6 +204,35 @@ impl Bits {
     }
 }
 
+/// A flat array, for a filter whose keys have their bits anywhere: bits by their places in the whole array. What orders the
+/// memory is said at the top of this file: `bit` is `load`, and `add_bit` the second half of `set`.
+impl Bits {
+    /// Whether the bit is set, in the lowest bit of the result; the others are other bits.
+    #[inline(always)]
+    pub(crate) fn bit(&self, place: u64) -> u64 {
+        self.words[(place / 64) as usize].load(Ordering::Relaxed) >> (place % 64)
+    }
+
+    /// Sets the bit; whether it was this call that did.
+    #[inline(always)]
+    pub(crate) fn add_bit(&self, place: u64) -> bool {
+        add(&self.words[(place / 64) as usize], 1 << (place % 64))
+    }
+
+    /// Asks for the bit's line, as [`prefetch`](Self::prefetch) does.
+    #[inline(always)]
+    pub(crate) fn prefetch_bit(&self, place: u64, purpose: Purpose) {
+        self.prefetch((place / 64) as usize / LINE_WORDS, purpose);
+    }
+
+    /// Sets words from `first` on, while no other thread knows of the array.
+    pub(crate) fn store_words(&mut self, first: usize, values: impl IntoIterator<Item = u64>) {
+        for (word, value) in self.words[first..].iter().zip(values) {
+            word.store(value, Ordering::Relaxed);
+        }
+    }
+}
+
 /// For vectors: by the numbers of words in the whole array, of several hashes at once.
 #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(lanebloom_loom)))]
 impl Bits {
@@ -268,7 +301,7 @@ impl Target for &Bits {
 
     #[inline(always)]
     fn bytes(&self) -> usize {
-        Bits::blocks(self) * LINE_BYTES
+        Bits::bytes(self)
     }
 
     #[inline(always)]

@@ -27,6 +27,9 @@ pub(crate) enum BuildErrorKind {
     OverBudget { needed: usize, budget: usize },
     TooLarge { keys: usize, rate: f64 },
     OutOfMemory { bytes: usize },
+    GuavaNoBits { keys: u64, rate: f64 },
+    GuavaTooLarge { bits: u64 },
+    GuavaHashFunctions { needed: u64, limit: u32, rate: f64 },
 }
 
 impl BuildError {
@@ -83,6 +86,26 @@ impl fmt::Display for BuildError {
                 )
             }
             BuildErrorKind::OutOfMemory { bytes } => write!(f, "the allocation of {bytes} bytes failed"),
+            BuildErrorKind::GuavaNoBits { keys, rate } => {
+                write!(
+                    f,
+                    "Guava's formula gives a filter for {keys} keys at a rate of {rate} no bit at all"
+                )
+            }
+            BuildErrorKind::GuavaTooLarge { bits } => {
+                use crate::filter::guava::layout::MAX_WORDS;
+                write!(
+                    f,
+                    "a filter of {bits} bits is beyond Guava's limit of {} bits",
+                    64 * MAX_WORDS
+                )
+            }
+            BuildErrorKind::GuavaHashFunctions { needed, limit, rate } => {
+                write!(
+                    f,
+                    "a rate of {rate:e} takes {needed} hash functions, more than Guava's limit of {limit}"
+                )
+            }
         }
     }
 }
@@ -112,6 +135,11 @@ pub(crate) enum IncompatibleErrorKind {
         theirs: crate::sizing::Layout,
     },
     Hasher,
+    Guava {
+        ours: crate::filter::guava::layout::Layout,
+        theirs: crate::filter::guava::layout::Layout,
+    },
+    Itself,
 }
 
 impl fmt::Display for IncompatibleError {
@@ -123,11 +151,107 @@ impl fmt::Display for IncompatibleError {
             IncompatibleErrorKind::Hasher => {
                 f.write_str("the other filter's hasher differs: another algorithm, seed or key")
             }
+            IncompatibleErrorKind::Guava { ours, theirs } => {
+                write!(
+                    f,
+                    "the other Guava filter's layout differs: {theirs} there, {ours} here"
+                )
+            }
+            IncompatibleErrorKind::Itself => f.write_str("a filter cannot be united with itself"),
         }
     }
 }
 
 impl Error for IncompatibleError {}
+
+/// Why a stream is not one of Guava's Bloom filters, or could not be read.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::guava::GuavaBloom;
+///
+/// let error = GuavaBloom::from_bytes(&[1, 5, 0, 0, 0, 2, 0, 0]).unwrap_err();
+/// assert_eq!(error.to_string(), "the stream ends after 8 bytes of 22");
+/// assert!(error.is_truncated());
+/// ```
+#[derive(Debug)]
+pub struct GuavaReadError(pub(crate) GuavaReadErrorKind);
+
+#[derive(Debug)]
+pub(crate) enum GuavaReadErrorKind {
+    Truncated {
+        bytes: u64,
+        needed: u64,
+    },
+    Strategy(i8),
+    NoHashFunctions,
+    Length(i32),
+    #[cfg(feature = "std")]
+    OverLimit {
+        needed: u64,
+        limit: u64,
+    },
+    OutOfMemory(BuildError),
+    #[cfg(feature = "std")]
+    Io(std::io::Error),
+}
+
+impl GuavaReadError {
+    /// Whether the stream ended before the filter did: what was there is the beginning of one.
+    ///
+    /// ```
+    /// use lanebloom::guava::GuavaBloom;
+    ///
+    /// assert!(GuavaBloom::from_bytes(&[1, 5, 0]).unwrap_err().is_truncated());
+    /// assert!(!GuavaBloom::from_bytes(&[9, 5, 0, 0, 0, 0]).unwrap_err().is_truncated());
+    /// ```
+    #[must_use]
+    pub fn is_truncated(&self) -> bool {
+        matches!(self.0, GuavaReadErrorKind::Truncated { .. })
+    }
+}
+
+impl fmt::Display for GuavaReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            GuavaReadErrorKind::Truncated { bytes, needed } => {
+                write!(f, "the stream ends after {bytes} bytes of {needed}")
+            }
+            GuavaReadErrorKind::Strategy(ordinal) => {
+                write!(
+                    f,
+                    "strategy {ordinal} is neither 0 (MURMUR128_MITZ_32) nor 1 (MURMUR128_MITZ_64)"
+                )
+            }
+            GuavaReadErrorKind::NoHashFunctions => f.write_str("0 hash functions is not in 1 to 255"),
+            GuavaReadErrorKind::Length(longs) => {
+                write!(f, "a length of {longs} longs is not in 1 to {}", i32::MAX)
+            }
+            #[cfg(feature = "std")]
+            GuavaReadErrorKind::OverLimit { needed, limit } => {
+                write!(
+                    f,
+                    "the filter takes {needed} bytes, more than the limit of {limit} bytes"
+                )
+            }
+            GuavaReadErrorKind::OutOfMemory(error) => write!(f, "the filter was not read: {error}"),
+            #[cfg(feature = "std")]
+            GuavaReadErrorKind::Io(error) => write!(f, "the stream could not be read: {error}"),
+        }
+    }
+}
+
+impl Error for GuavaReadError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &self.0 {
+            #[cfg(feature = "std")]
+            GuavaReadErrorKind::Io(error) => Some(error),
+            GuavaReadErrorKind::OutOfMemory(error) => Some(error),
+            _ => None,
+        }
+    }
+}
 
 /// Why a rebuild could not begin: another one of the same guard is under way.
 ///

@@ -1,5 +1,5 @@
 //! The cache-penetration guard: a filter of all valid keys that is asked before a store is, so that made-up keys
-//! never reach it. Called by request paths; calls a `ConcurrentBloom`, or two while it is being rebuilt.
+//! never reach it. Called by request paths; calls a [`GuardFilter`], or two while it is being rebuilt.
 //!
 //! # A rebuild loses nothing
 //!
@@ -12,8 +12,9 @@
 
 use crate::error::RebuildInProgress;
 use crate::filter::concurrent::ConcurrentBloom;
+use crate::filter::guava::GuavaBloom;
 use crate::funnel::Funnel;
-use crate::hash::{KeyHasher, Murmur3};
+use crate::hash::KeyHasher;
 use crate::sync::{AtomicBool, Ordering, Swap, fence};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -30,6 +31,8 @@ use core::sync::atomic::{AtomicU64, AtomicUsize};
 ///
 /// Where strangers choose the keys, give the filter a [`SipHash13`](crate::SipHash13): under Murmur3 they can make
 /// keys that collide with one that they know to exist.
+///
+/// `F` is the filter's type, any [`GuardFilter`]: a [`ConcurrentBloom`], or the [`GuavaBloom`] that a Java program left.
 ///
 /// # Examples
 ///
@@ -50,8 +53,8 @@ use core::sync::atomic::{AtomicU64, AtomicUsize};
 /// assert_eq!((stats.admitted, stats.found, stats.turned_away), (1, 1, 1));
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
-pub struct CacheGuard<S = Murmur3> {
-    state: Swap<State<S>>,
+pub struct CacheGuard<F = ConcurrentBloom> {
+    state: Swap<State<F>>,
     /// Whether a [`Rebuild`] exists; only its owner replaces the state.
     rebuilding: AtomicBool,
     counts: Counts,
@@ -62,12 +65,92 @@ pub struct CacheGuard<S = Murmur3> {
 const STRETCH: usize = 1024;
 
 /// What readers see at once.
-struct State<S> {
-    serving: Arc<ConcurrentBloom<S>>,
-    next: Option<Arc<ConcurrentBloom<S>>>,
+struct State<F> {
+    serving: Arc<F>,
+    next: Option<Arc<F>>,
 }
 
-impl<S: KeyHasher> CacheGuard<S> {
+/// A filter that a [`CacheGuard`] can serve from: [`ConcurrentBloom`] under any hasher, and [`GuavaBloom`].
+///
+/// It cannot be implemented further.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::{CacheGuard, ConcurrentBloom, GuardFilter, GuavaBloom};
+///
+/// fn row<F: GuardFilter>(guard: &CacheGuard<F>, key: &str) -> Option<usize> {
+///     guard.get_with(key, || Some(key.len()))
+/// }
+///
+/// let (ours, javas) = (ConcurrentBloom::builder().expected_keys(1000).build()?, GuavaBloom::create(1000, 0.01)?);
+/// ours.insert("ann");
+/// javas.insert("ann");
+/// let (ours, javas) = (CacheGuard::new(ours), CacheGuard::new(javas));
+/// assert_eq!((row(&ours, "ann"), row(&javas, "ann")), (Some(3), Some(3)));
+/// assert_eq!((row(&ours, "eve"), row(&javas, "eve")), (None, None));
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+pub trait GuardFilter: sealed::Filter {}
+
+impl<S: KeyHasher> GuardFilter for ConcurrentBloom<S> {}
+impl GuardFilter for GuavaBloom {}
+
+mod sealed {
+    use super::{ConcurrentBloom, Funnel, GuavaBloom, KeyHasher};
+
+    /// What a guard needs of a filter: the calls of these names. Keeps [`GuardFilter`](super::GuardFilter) ours, so that more can
+    /// be added.
+    pub trait Filter {
+        fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool;
+        fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool;
+        fn insert_batch<K: Funnel>(&self, keys: &[K]) -> usize;
+        fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]);
+        fn insert_all<K: Funnel>(&self, keys: impl IntoIterator<Item = K>);
+    }
+
+    impl<S: KeyHasher> Filter for ConcurrentBloom<S> {
+        #[inline]
+        fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+            self.insert(key)
+        }
+        #[inline]
+        fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+            self.contains(key)
+        }
+        fn insert_batch<K: Funnel>(&self, keys: &[K]) -> usize {
+            self.insert_batch(keys)
+        }
+        fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
+            self.contains_batch_bitmap(keys, out);
+        }
+        fn insert_all<K: Funnel>(&self, keys: impl IntoIterator<Item = K>) {
+            { self }.extend(keys);
+        }
+    }
+
+    impl Filter for GuavaBloom {
+        #[inline]
+        fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+            self.insert(key)
+        }
+        #[inline]
+        fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+            self.contains(key)
+        }
+        fn insert_batch<K: Funnel>(&self, keys: &[K]) -> usize {
+            self.insert_batch(keys)
+        }
+        fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
+            self.contains_batch_bitmap(keys, out);
+        }
+        fn insert_all<K: Funnel>(&self, keys: impl IntoIterator<Item = K>) {
+            { self }.extend(keys);
+        }
+    }
+}
+
+impl<F: GuardFilter> CacheGuard<F> {
     /// A guard that serves from `filter`, which should hold every valid key.
     ///
     /// ```
@@ -79,7 +162,7 @@ impl<S: KeyHasher> CacheGuard<S> {
     /// assert!(guard.check("ann").is_some() && guard.check("eve").is_none());
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    pub fn new(filter: ConcurrentBloom<S>) -> Self {
+    pub fn new(filter: F) -> Self {
         Self {
             state: Swap::new(State {
                 serving: Arc::new(filter),
@@ -262,7 +345,7 @@ impl<S: KeyHasher> CacheGuard<S> {
     }
 
     /// Calls `insert` with every filter that is to have the keys; returns the greatest change to one that served.
-    fn insert_by<R: Ord>(&self, mut insert: impl FnMut(&ConcurrentBloom<S>) -> R) -> R {
+    fn insert_by<R: Ord>(&self, mut insert: impl FnMut(&F) -> R) -> R {
         let mut state = self.state.load();
         let mut changed = insert(&state.serving);
         loop {
@@ -312,7 +395,7 @@ impl<S: KeyHasher> CacheGuard<S> {
     /// assert!(guard.check("removed").is_none());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn rebuild(&self, filter: ConcurrentBloom<S>) -> Result<Rebuild<'_, S>, RebuildInProgress> {
+    pub fn rebuild(&self, filter: F) -> Result<Rebuild<'_, F>, RebuildInProgress> {
         // Partner: the store in `Rebuild::drop`, so that its last state is the one that we load.
         if self.rebuilding.swap(true, Ordering::Acquire) {
             return Err(RebuildInProgress(()));
@@ -343,7 +426,7 @@ impl<S: KeyHasher> CacheGuard<S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]
-    pub fn filter(&self) -> Arc<ConcurrentBloom<S>> {
+    pub fn filter(&self) -> Arc<F> {
         Arc::clone(&self.state.load().serving)
     }
 
@@ -364,7 +447,7 @@ impl<S: KeyHasher> CacheGuard<S> {
     }
 }
 
-impl<S: fmt::Debug + KeyHasher> fmt::Debug for CacheGuard<S> {
+impl<F: fmt::Debug + GuardFilter> fmt::Debug for CacheGuard<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CacheGuard")
             .field("filter", &self.filter())
@@ -430,14 +513,14 @@ impl Admission<'_> {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use = "the guard keeps its old filter until `commit`"]
-pub struct Rebuild<'a, S: KeyHasher = Murmur3> {
-    guard: &'a CacheGuard<S>,
+pub struct Rebuild<'a, F: GuardFilter = ConcurrentBloom> {
+    guard: &'a CacheGuard<F>,
     /// What the guard is left with: the old filter, or after `commit` the new one.
-    serving: Arc<ConcurrentBloom<S>>,
-    next: Arc<ConcurrentBloom<S>>,
+    serving: Arc<F>,
+    next: Arc<F>,
 }
 
-impl<S: KeyHasher> Rebuild<'_, S> {
+impl<F: GuardFilter> Rebuild<'_, F> {
     /// The new filter, to be filled through any of its calls, by any number of threads.
     ///
     /// ```
@@ -452,7 +535,7 @@ impl<S: KeyHasher> Rebuild<'_, S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn filter(&self) -> &ConcurrentBloom<S> {
+    pub fn filter(&self) -> &F {
         &self.next
     }
 
@@ -473,7 +556,7 @@ impl<S: KeyHasher> Rebuild<'_, S> {
     }
 }
 
-impl<S: KeyHasher> Drop for Rebuild<'_, S> {
+impl<F: GuardFilter> Drop for Rebuild<'_, F> {
     fn drop(&mut self) {
         self.guard.state.store(State {
             serving: Arc::clone(&self.serving),
@@ -497,13 +580,13 @@ impl<S: KeyHasher> Drop for Rebuild<'_, S> {
 /// assert!(guard.check("bob").is_some());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-impl<K: Funnel, S: KeyHasher> Extend<K> for Rebuild<'_, S> {
+impl<K: Funnel, F: GuardFilter> Extend<K> for Rebuild<'_, F> {
     fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
-        (&*self.next).extend(keys);
+        self.next.insert_all(keys);
     }
 }
 
-impl<S: fmt::Debug + KeyHasher> fmt::Debug for Rebuild<'_, S> {
+impl<F: fmt::Debug + GuardFilter> fmt::Debug for Rebuild<'_, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Rebuild")
             .field("filter", &self.next)

@@ -41,6 +41,13 @@
 //! # Ok::<(), lanebloom::BuildError>(())
 //! ```
 //!
+//! # The filters
+//!
+//! | | for | bits of a key |
+//! |---|---|---|
+//! | [`ConcurrentBloom`] | everything, unless there is a reason for another | in one line of the cache |
+//! | [`GuavaBloom`] | filters that Java programs wrote with Guava, or are to read | anywhere, as Guava has them |
+//!
 //! # Consistency
 //!
 //! What threads may rely on. Each promise is tried by the model checker loom in every interleaving (`loom-tests/`).
@@ -74,8 +81,8 @@
 //!
 //! Features only add; none changes a result.
 //!
-//! - `std` (default): random keys for [`SipHash13`], and the choice of AVX-512 or AVX2 when the program runs. Without it the
-//!   crate is `no_std` + `alloc`, and they are used where the target has them.
+//! - `std` (default): random keys for [`SipHash13`], Guava's streams by `std::io`, and the choice of AVX-512 or AVX2 when the
+//!   program runs. Without it the crate is `no_std` + `alloc`, and they are used where the target has them.
 //! - `guard` (default, needs `std`): [`CacheGuard`], with the `arc-swap` crate.
 //! - `rayon` (needs `std`): batches, unions and collecting on the threads of rayon's pool.
 //!
@@ -146,6 +153,7 @@ pub mod funnel;
 #[cfg(feature = "guard")]
 mod guard;
 pub mod hash;
+mod logarithm;
 mod memory;
 mod murmur3;
 mod pattern;
@@ -155,11 +163,12 @@ mod sync;
 
 #[cfg(feature = "guard")]
 pub use error::RebuildInProgress;
-pub use error::{BuildError, IncompatibleError};
+pub use error::{BuildError, GuavaReadError, IncompatibleError};
 pub use filter::concurrent::{Builder, ConcurrentBloom};
-pub use funnel::{ByHash, Funnel, Sink};
+pub use filter::guava::{self, GuavaBloom};
+pub use funnel::{ByHash, Funnel, Sink, UnencodedChars, Utf16};
 #[cfg(feature = "guard")]
-pub use guard::{Admission, CacheGuard, GuardStats, Rebuild};
+pub use guard::{Admission, CacheGuard, GuardFilter, GuardStats, Rebuild};
 pub use hash::{KeyHasher, Murmur3, Murmur3Sink, SipHash13};
 
 #[doc(hidden)]

@@ -158,7 +158,7 @@ proptest! {
         seed in any::<u64>(),
     ) {
         let empty = filter(lines, words, 0.02);
-        let hashes: Vec<u64> = (0..(lines * per_line) as u64).map(|i| number(seed ^ number(i ^ seed) % distinct)).collect();
+        let hashes: Vec<u64> = (0..(lines * per_line) as u64).map(|i| number(seed ^ (number(i ^ seed) % distinct))).collect();
         agree(&empty, &hashes, chunk);
     }
 }

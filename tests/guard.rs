@@ -1,7 +1,7 @@
 //! The guard's batch calls are its single calls, many keys at a time.
 #![cfg(feature = "guard")]
 
-use lanebloom::{CacheGuard, ConcurrentBloom};
+use lanebloom::{CacheGuard, ConcurrentBloom, GuardFilter, GuavaBloom};
 
 /// Has every third number below 3000, and so high a rate that others are often admitted as well.
 fn guard() -> CacheGuard {
@@ -69,4 +69,37 @@ fn a_batch_is_inserted_as_its_keys_are_one_by_one() {
         assert!(rebuilds.0.filter() == rebuilds.1.filter());
         assert!(rebuilds.0.filter() == &*one_by_one.filter());
     }
+}
+
+/// One after the other, by one function: what a guard does is the same whichever filter it has.
+#[test]
+fn any_filter_is_guarded_alike() {
+    fn serves_and_is_rebuilt<F: GuardFilter>(filter: impl Fn() -> F) {
+        let guard = CacheGuard::new(filter());
+        assert!(guard.insert("ann") && !guard.insert("ann"));
+        assert_eq!(guard.insert_batch(&["ann", "bob", "bob"]), 1);
+        assert_eq!(guard.get_with("bob", || Some(1)), Some(1));
+        assert_eq!(
+            guard.get_with("eve", || -> Option<u32> { unreachable!("turned away") }),
+            None
+        );
+        let mut admitted = Vec::new();
+        guard.check_batch(&["eve", "ann", "mallory", "bob"], |i, admission| {
+            admitted.push(i);
+            admission.record(true);
+        });
+        assert_eq!(admitted, [1, 3]);
+
+        let mut rebuild = guard.rebuild(filter()).unwrap();
+        assert!(guard.rebuild(filter()).is_err());
+        assert!(guard.insert("added meanwhile"));
+        rebuild.extend(["ann"]);
+        rebuild.commit();
+        assert!(guard.check("ann").is_some() && guard.check("added meanwhile").is_some());
+        assert!(guard.check("bob").is_none());
+        let stats = guard.stats();
+        assert_eq!((stats.admitted, stats.turned_away, stats.found), (5, 4, 3));
+    }
+    serves_and_is_rebuilt(|| ConcurrentBloom::builder().expected_keys(1000).build().unwrap());
+    serves_and_is_rebuilt(|| GuavaBloom::create(1000, 1e-6).unwrap());
 }

@@ -1,7 +1,7 @@
 //! Hashing, single inserts, lookups and batches that are not dense never allocate, and what others allocate is bounded and can be
 //! refused: counted by the allocator itself.
 
-use lanebloom::{ConcurrentBloom, Murmur3, Sink};
+use lanebloom::{ConcurrentBloom, GuavaBloom, Murmur3, Sink, UnencodedChars};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::hint::black_box;
@@ -66,6 +66,54 @@ fn hashing_inserts_and_lookups_never_allocate() {
     // The counter counts. (Unseen by the optimizer, which may leave out an allocation that nobody uses.)
     assert_eq!(allocations(|| drop(black_box(Box::new(1)))), 1);
     assert!(found.iter().all(|&found| found));
+}
+
+#[test]
+fn a_guava_filter_never_allocates_for_a_key() {
+    // Within the caches and beyond.
+    for size in [1000, 3_000_000] {
+        let filter = GuavaBloom::create(size, 0.01).unwrap();
+        let keys: Vec<String> = (0..1000).map(|i| format!("key {i}")).collect();
+        let mut found = vec![false; keys.len()];
+        let count = allocations(|| {
+            for key in &keys {
+                assert!(filter.insert(key) || filter.contains(key));
+                assert!(filter.insert(&UnencodedChars(key)) || filter.contains(&UnencodedChars(key)));
+            }
+            assert_eq!(filter.insert_batch(&keys), 0);
+            assert_eq!(filter.insert_batch_flagged(&keys, &mut found), 0);
+            filter.contains_batch(&keys, &mut found);
+            (&filter).extend(&keys);
+            assert!(filter.approximate_element_count() > 0);
+        });
+        assert_eq!(count, 0);
+        assert!(found.iter().all(|&found| found));
+    }
+}
+
+/// A stream that says it is large, and is not, takes little memory; one that is takes three times as much at most.
+#[cfg(feature = "std")]
+#[test]
+fn a_stream_takes_memory_as_its_bytes_arrive() {
+    let mut stream = vec![1, 7, 0x7f, 0xff, 0xff, 0xff];
+    for (arrived, most) in [
+        (0, 65 << 10),
+        (1000, 65 << 10),
+        (100_000, 400_000),
+        (1_000_000, 4_000_000),
+    ] {
+        stream.resize(6 + arrived, 0xa5);
+        let before = BYTES.get();
+        assert!(
+            GuavaBloom::read_from(&stream[..], usize::MAX)
+                .unwrap_err()
+                .is_truncated()
+        );
+        assert!(GuavaBloom::from_bytes(&stream).unwrap_err().is_truncated());
+        let bytes = BYTES.get() - before;
+        // All that was allocated, also what was freed meanwhile.
+        assert!(bytes <= most, "{bytes} bytes for {arrived}");
+    }
 }
 
 #[cfg(feature = "guard")]

@@ -18,6 +18,7 @@ use loom::thread;
 mod batch;
 mod bulk;
 mod guard;
+mod guava;
 mod single;
 mod whole;
 

@@ -732,7 +732,7 @@ impl<K: Funnel, S: KeyHasher> Keys<'_, K, S> {
 pub(super) const HASHED_STRETCH: usize = 1024;
 
 #[track_caller]
-fn assert_bitmap_length(keys: usize, words: usize) {
+pub(super) fn assert_bitmap_length(keys: usize, words: usize) {
     assert!(
         keys.div_ceil(64) == words,
         "{keys} keys and {words} words for a bit each: it must be {} words",

@@ -1,5 +1,6 @@
 //! The filter types, one file each.
 
 pub(crate) mod concurrent;
+pub mod guava;
 #[cfg(feature = "rayon")]
 mod parallel;

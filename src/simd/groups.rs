@@ -38,7 +38,7 @@ pub(super) unsafe fn contains<const W: usize>(
     if groups.len() < NEAR {
         (groups, rest) = (&[], hashes);
     }
-    let cached = is_cached((&bits).bytes());
+    let cached = is_cached(bits.bytes());
     let ask = |group: &Group| {
         if !cached {
             for block in blocks(group) {

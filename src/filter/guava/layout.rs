@@ -1,0 +1,323 @@
+//! Guava's formulas: expected keys and a rate to a layout, a hash to the places of its bits, and a count of bits back to keys and
+//! a rate. No memory is touched here; `guava.rs` calls it.
+
+use super::{HashFunctions, Strategy};
+use crate::error::BuildErrorKind;
+use crate::logarithm::{Twofold, ln, pow};
+use core::f64::consts::LN_2;
+use core::fmt;
+
+/// The most longs that Guava's array of bits can have: the greatest index of a Java array, plus one, is an `int`.
+pub(crate) const MAX_WORDS: u64 = i32::MAX as u64;
+/// The most bits of a key: Guava's stream has one byte for their number.
+const MAX_HASH_FUNCTIONS: u32 = 255;
+
+/// What fixes where a key's bits are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Layout {
+    pub(crate) strategy: Strategy,
+    /// At least 1.
+    pub(crate) hash_functions: u8,
+    /// In 1..=[`MAX_WORDS`].
+    pub(crate) words: usize,
+}
+
+impl fmt::Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bits = 64 * self.words as u64;
+        write!(
+            f,
+            "{}, {bits} bits, {} hash functions",
+            self.strategy, self.hash_functions
+        )
+    }
+}
+
+impl Layout {
+    /// The layout that Guava's `create` chooses.
+    pub(crate) fn solve(
+        keys: u64,
+        rate: f64,
+        strategy: Strategy,
+        hash_functions: HashFunctions,
+    ) -> Result<Self, BuildErrorKind> {
+        if !(rate > 0.0 && rate < 1.0) {
+            return Err(BuildErrorKind::Rate(rate));
+        }
+        let keys = keys.max(1);
+        let bits = optimal_bits(keys, rate);
+        if bits == 0 {
+            return Err(BuildErrorKind::GuavaNoBits { keys, rate });
+        }
+        if bits > 64 * MAX_WORDS {
+            return Err(BuildErrorKind::GuavaTooLarge { bits });
+        }
+        let number = match hash_functions {
+            HashFunctions::ByBits => bits as f64 / keys as f64 * LN_2,
+            HashFunctions::ByRate => -ln(Twofold::new(rate)) / LN_2,
+        };
+        let number = round(number).max(1);
+        Ok(Self {
+            strategy,
+            hash_functions: u8::try_from(number).map_err(|_| BuildErrorKind::GuavaHashFunctions {
+                needed: number,
+                limit: MAX_HASH_FUNCTIONS,
+                rate,
+            })?,
+            words: bits.div_ceil(64) as usize,
+        })
+    }
+
+    /// Guava's `expectedFpp`: the chance that all the bits of a key are set by others, where `ones` are set.
+    pub(crate) fn rate_of(&self, ones: u64) -> f64 {
+        pow(self.fill(ones), self.hash_functions.into())
+    }
+
+    /// Guava's `approximateElementCount`: the number of keys that leave `ones` bits set in the mean.
+    pub(crate) fn keys_for(&self, ones: u64) -> u64 {
+        let bits = 64 * self.words as u64;
+        if ones >= bits {
+            return u64::MAX;
+        }
+        let unset = ln(Twofold::sum(1.0, -self.fill(ones)));
+        round(-unset * bits as f64 / f64::from(self.hash_functions))
+    }
+
+    fn fill(&self, ones: u64) -> f64 {
+        ones as f64 / (64 * self.words as u64) as f64
+    }
+}
+
+/// Guava's `optimalNumOfBits`, in the order of its operations: `(long) (-n * log(p) / (log(2) * log(2)))`.
+fn optimal_bits(keys: u64, rate: f64) -> u64 {
+    (-(keys as f64) * ln(Twofold::new(rate)) / (LN_2 * LN_2)) as u64
+}
+
+/// Java's `Math.round` of a number that is not negative: to the nearest, halves up.
+fn round(x: f64) -> u64 {
+    let whole = x as u64;
+    if x - whole as f64 >= 0.5 { whole + 1 } else { whole }
+}
+
+/// The two halves of a key's Murmur3 x64_128 with seed 0, from which all its places follow.
+pub(crate) type Hash = (u64, u64);
+
+/// The places of one key's bits, one after another. `WIDE` says which strategy: `MURMUR128_MITZ_64`, or `MURMUR128_MITZ_32`.
+#[derive(Clone, Copy)]
+pub(crate) struct Places<const WIDE: bool> {
+    next: u64,
+    step: u64,
+}
+
+impl<const WIDE: bool> Places<WIDE> {
+    #[inline(always)]
+    pub(crate) fn new((h1, h2): Hash) -> Self {
+        if WIDE {
+            Self { next: h1, step: h2 }
+        } else {
+            // Both halves of the first 64 bits; Guava begins to count at 1 here.
+            let step = h1 >> 32;
+            Self {
+                next: h1.wrapping_add(step),
+                step,
+            }
+        }
+    }
+
+    /// The number of the next bit, before it is taken modulo the number of bits: below 2^63.
+    #[inline(always)]
+    fn next_number(&mut self) -> u64 {
+        let number = if WIDE {
+            self.next & u64::MAX >> 1
+        } else {
+            // An int of Java: where it is negative, all its bits are flipped.
+            let number = self.next as i32;
+            u64::from((number ^ number >> 31) as u32)
+        };
+        self.next = self.next.wrapping_add(self.step);
+        number
+    }
+
+    /// The next bit's place in the whole array.
+    #[inline(always)]
+    pub(crate) fn next(&mut self, modulo: &Modulo) -> u64 {
+        modulo.remainder(self.next_number())
+    }
+}
+
+/// Remainders by the number of bits, without a division: two multiplications and a shift, 8 cycles from end to end, where `div`
+/// takes 10 to 40.
+///
+/// For numbers `n` below 2^63 and `64 * d` bits, `d` words in 1..2^31: let `s` be the least with `d <= 2^s`, and
+/// `m = ceil(2^(63 + s) / d)`, which is in 2^63..2^64. Then `m * d = 2^(63 + s) + e` with `e < d <= 2^s`, hence
+///
+/// ```text
+/// n * m / 2^(69 + s) = n / (64 * d) + n * e / (64 * d * 2^(63 + s)),
+/// ```
+///
+/// and the last term is below `1 / (64 * d)`, since `n * e < 2^63 * 2^s`. The fraction of `n / (64 * d)` is at most
+/// `1 - 1 / (64 * d)`, so that the floor of both sides is the quotient. `n * m >> 64 >> (5 + s)` is that floor.
+///
+/// Source: Granlund and Montgomery, "Division by invariant integers using multiplication" (1994).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Modulo {
+    bits: u64,
+    multiplier: u64,
+    shift: u32,
+}
+
+impl Modulo {
+    /// `words` in 1..=[`MAX_WORDS`].
+    pub(crate) fn new(words: usize) -> Self {
+        let words = words as u64;
+        debug_assert!((1..=MAX_WORDS).contains(&words));
+        let log = words.next_power_of_two().trailing_zeros();
+        Self {
+            bits: 64 * words,
+            multiplier: (1u128 << (63 + log)).div_ceil(words.into()) as u64,
+            shift: 5 + log,
+        }
+    }
+
+    /// `number % bits`, for numbers below 2^63.
+    #[inline(always)]
+    pub(crate) fn remainder(&self, number: u64) -> u64 {
+        debug_assert!(number < 1 << 63);
+        let high = (u128::from(number) * u128::from(self.multiplier)) >> 64;
+        number - (high as u64 >> self.shift) * self.bits
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Distinct numbers without a pattern (SplitMix64's output function).
+    fn number(i: u64) -> u64 {
+        let mut z = i.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn assert_remainders(words: u64, numbers: impl IntoIterator<Item = u64>) {
+        let modulo = Modulo::new(words as usize);
+        for n in numbers {
+            assert_eq!(modulo.remainder(n), n % (64 * words), "{n} % {}", 64 * words);
+        }
+    }
+
+    /// Every number of words about every power of two and the least and the greatest; of each, the numbers about multiples of it,
+    /// where a quotient that is one off shows, from the least to the greatest.
+    #[test]
+    fn remainders_at_the_extremes() {
+        const END: u64 = 1 << 63;
+        let near = |x: u64| x.saturating_sub(2)..=x.saturating_add(2);
+        let all_words = (0..=31)
+            .flat_map(|i| near(1 << i))
+            .chain(1..200)
+            .chain(near(MAX_WORDS))
+            .filter(|words| (1..=MAX_WORDS).contains(words));
+        for words in all_words {
+            let bits = 64 * words;
+            let last = END / bits * bits;
+            let quotients = (0..57).flat_map(|i| near(1 << i)).filter(|q| *q <= END / bits);
+            let numbers = quotients
+                .flat_map(|q| near(q * bits))
+                .chain(near(last))
+                .chain(near(END - 1));
+            assert_remainders(words, numbers.filter(|n| *n < END));
+        }
+    }
+
+    #[test]
+    fn remainders_at_random() {
+        for i in 0..2000 {
+            // Words of all sizes, not only large ones.
+            let words = (number(i) >> (33 + number(i) % 31)).max(1);
+            let multiple = |n: u64| n / (64 * words) * (64 * words);
+            let numbers = (0..100).map(|j| number(1000 * i + j) >> 1);
+            assert_remainders(
+                words,
+                numbers.flat_map(|n| [n, multiple(n), multiple(n).saturating_sub(1)]),
+            );
+        }
+    }
+
+    /// Guava's own arithmetic, step by step, beside ours.
+    #[test]
+    fn places_are_those_of_guavas_strategies() {
+        for i in 0..300 {
+            let (h1, h2) = (number(2 * i), number(2 * i + 1));
+            let words = (number(i) >> 40) as usize + 1;
+            let (modulo, bits) = (Modulo::new(words), 64 * words as u64);
+            let (mut wide, mut narrow) = (Places::<true>::new((h1, h2)), Places::<false>::new((h1, h2)));
+            let mut combined = h1;
+            for j in 0..255u64 {
+                let expected = (combined & 0x7fff_ffff_ffff_ffff) % bits;
+                assert_eq!(wide.next(&modulo), expected);
+                combined = combined.wrapping_add(h2);
+
+                let (hash1, hash2) = (h1 as i32, (h1 >> 32) as i32);
+                let int = hash1.wrapping_add((j as i32 + 1).wrapping_mul(hash2));
+                let expected = (if int < 0 { !int } else { int }) as u64 % bits;
+                assert_eq!(narrow.next(&modulo), expected);
+            }
+        }
+    }
+
+    fn solve(keys: u64, rate: f64, hash_functions: HashFunctions) -> Result<(u8, usize), BuildErrorKind> {
+        let layout = Layout::solve(keys, rate, Strategy::Mitz64, hash_functions)?;
+        Ok((layout.hash_functions, layout.words))
+    }
+
+    /// Of Guava's tests: what its limits are, and what is still within them.
+    #[test]
+    fn limits_are_guavas() {
+        assert_eq!(optimal_bits(2_147_483_647, 4.9e-324), 3_327_428_144_502);
+        for formula in [HashFunctions::ByBits, HashFunctions::ByRate] {
+            assert_eq!(
+                solve(2_147_483_647, 4.9e-324, formula),
+                Err(BuildErrorKind::GuavaTooLarge {
+                    bits: 3_327_428_144_502
+                })
+            );
+            assert!(matches!(
+                solve(1000, 1e-77, formula),
+                Err(BuildErrorKind::GuavaHashFunctions { needed: 256, .. })
+            ));
+            assert_eq!(solve(1000, 1e-76, formula).unwrap().0, 252);
+            assert!(matches!(
+                solve(1, 0.99, formula),
+                Err(BuildErrorKind::GuavaNoBits { .. })
+            ));
+            // A billion keys, and more keys than bits.
+            assert_eq!(solve(i32::MAX as u64 / 2, 0.28, formula), Ok((2, 44_451_423)));
+            assert_eq!(solve(45 * i32::MAX as u64, 0.99, formula), Ok((1, 31_585_813)));
+            for rate in [0.0, 1.0, -0.5, 1.5, f64::NAN, f64::INFINITY] {
+                assert!(
+                    matches!(solve(1, rate, formula), Err(BuildErrorKind::Rate(_))),
+                    "{rate}"
+                );
+            }
+        }
+        assert!(solve(u64::MAX, 0.5, HashFunctions::ByRate).is_err());
+    }
+
+    #[test]
+    fn round_is_javas() {
+        let halves = [
+            0.0,
+            0.5,
+            0.499_999_999_999_999_94,
+            1.5,
+            2.5,
+            4_503_599_627_370_497.5,
+            1e19,
+        ];
+        assert_eq!(
+            halves.map(round),
+            [0, 1, 0, 2, 3, 4_503_599_627_370_498, 10_000_000_000_000_000_000]
+        );
+    }
+}
