@@ -278,11 +278,12 @@ const MANY: usize = 16;
 #[inline]
 fn murmur3_group(seed: u32, keys: [&[u8]; GROUP]) -> Group {
     let mut state = begin(seed);
-    let (mut all, mut any) = (usize::MAX, 0);
+    let (mut all, mut any, mut rests) = (usize::MAX, 0, 0);
     let mut lens = [0; GROUP];
     for i in 0..GROUP {
         all = all.min(keys[i].len() / 16);
         any = any.max(keys[i].len() / 16);
+        rests |= keys[i].len() % 16;
         lens[i] = keys[i].len() as u64;
     }
     let len = load(&lens);
@@ -316,15 +317,18 @@ fn murmur3_group(seed: u32, keys: [&[u8]; GROUP]) -> Group {
         state.h1 = _mm512_mask_mov_epi64(state.h1, on, next.h1);
         state.h2 = _mm512_mask_mov_epi64(state.h2, on, next.h2);
     }
-    let (k1, k2) = transpose(|i| {
-        let len = keys[i].len() % 16;
-        let rest = keys[i].as_ptr().wrapping_add(keys[i].len() - len);
-        let rest = if len == 0 { ZEROS.as_ptr() } else { rest };
-        // SAFETY: reads the `len` bytes with which the key ends, fewer than 16.
-        unsafe { _mm_maskz_loadu_epi8((1 << len) - 1, rest.cast()) }
-    });
-    let mut hashes = store(finish(tail(state, k1, k2), len));
     let (h1, h2) = (store(state.h1), store(state.h2));
+    if rests != 0 {
+        let (k1, k2) = transpose(|i| {
+            let len = keys[i].len() % 16;
+            let rest = keys[i].as_ptr().wrapping_add(keys[i].len() - len);
+            let rest = if len == 0 { ZEROS.as_ptr() } else { rest };
+            // SAFETY: reads the `len` bytes with which the key ends, fewer than 16.
+            unsafe { _mm_maskz_loadu_epi8((1 << len) - 1, rest.cast()) }
+        });
+        state = tail(state, k1, k2);
+    }
+    let mut hashes = store(finish(state, len));
     while alone != 0 {
         let i = alone.trailing_zeros() as usize;
         let mut sink = Murmur3Sink::resume(h1[i], h2[i], alone_at as u64);
