@@ -262,6 +262,10 @@ pub(crate) struct Region<'a> {
 }
 
 /// What hashes are inserted into: the shared [`Bits`], by atomics, or a [`Region`], by plain stores.
+#[cfg_attr(
+    any(lanebloom_loom, not(any(target_arch = "x86_64", target_arch = "aarch64"))),
+    allow(dead_code, reason = "half of it is for vectors")
+)]
 pub(crate) trait Target {
     /// How many blocks the whole filter has.
     fn blocks(&self) -> usize;

@@ -5,7 +5,6 @@
 //! most allocators write the zeros themselves. A filter of any size is built in microseconds, and its pages come into
 //! being on the core that first writes to them.
 
-use crate::sizing::LINE_BYTES;
 use core::ops::{Deref, DerefMut};
 
 /// What a [`Words`] is made of: 8 bytes, all zero when new.
@@ -24,7 +23,8 @@ pub(crate) use zeroed::Words;
 
 #[cfg(not(lanebloom_loom))]
 mod zeroed {
-    use super::{LINE_BYTES, Word, huge_pages};
+    use super::{Word, huge_pages};
+    use crate::sizing::LINE_BYTES;
     use alloc::alloc::{alloc_zeroed, dealloc};
     use core::alloc::Layout;
     use core::marker::PhantomData;
