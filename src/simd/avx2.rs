@@ -58,17 +58,17 @@ pub(super) fn contains_hashes<const W: usize, const S: usize>(bits: &Bits, hashe
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(super) fn insert_hashes<const W: usize, const S: usize>(mut bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
-    insert_into::<W, S>(&mut bits, hashes, changed);
+    insert_into::<W, S, _>(&mut bits, hashes, changed);
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(super) fn fill<const W: usize, const S: usize>(region: &mut Region<'_>, hashes: &[u64], changed: &mut [u64]) {
-    insert_into::<W, S>(region, hashes, changed);
+    insert_into::<W, S, _>(region, hashes, changed);
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 #[inline]
-fn insert_into<const W: usize, const S: usize>(target: &mut impl Target, hashes: &[u64], changed: &mut [u64]) {
+fn insert_into<const W: usize, const S: usize, T: Target>(target: &mut T, hashes: &[u64], changed: &mut [u64]) {
     let (first, count) = (target.first(), target.blocks());
     groups::insert::<W, _>(
         target,
@@ -76,7 +76,7 @@ fn insert_into<const W: usize, const S: usize>(target: &mut impl Target, hashes:
         changed,
         |group| blocks(group, count),
         |group| words::<W, S>(group, first, count),
-        |group| masks::<W, S>(group),
+        |group, into| masks::<W, S, T>(group, into),
         |target, hash| batch::insert_into::<W, S>(target, hash),
     );
 }
@@ -153,17 +153,15 @@ fn words<const W: usize, const S: usize>(hashes: &Group, first: usize, count: us
     words
 }
 
-/// The mask of each hash in each of its words.
+/// The mask of each hash in each of its words. For each target `T` a function of its own, which has one caller, and so is inlined.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn masks<const W: usize, const S: usize>(hashes: &Group) -> [Group; W] {
+fn masks<const W: usize, const S: usize, T>(hashes: &Group, into: &mut [Group; W]) {
     let [low, high] = load(hashes);
     let (low, high) = (vector_masks::<W, S>(low), vector_masks::<W, S>(high));
-    let mut masks = [[0; GROUP]; W];
     for i in 0..W {
-        masks[i] = store([low[i], high[i]]);
+        into[i] = store([low[i], high[i]]);
     }
-    masks
 }
 
 /// Whether the words hold all bits of their hash's pattern.

@@ -94,7 +94,7 @@ pub(super) fn insert<const W: usize, T: Target>(
     changed: &mut [u64],
     blocks: impl Fn(&Group) -> Group,
     words: impl Fn(&Group) -> [Group; W],
-    masks: impl Fn(&Group) -> [Group; W],
+    masks: impl Fn(&Group, &mut [Group; W]),
     one: impl Fn(&mut T, u64) -> bool,
 ) {
     debug_assert_eq!(hashes.len().div_ceil(64), changed.len());
@@ -107,38 +107,33 @@ pub(super) fn insert<const W: usize, T: Target>(
             }
         }
     };
-    for group in groups.iter().take(AHEAD) {
+    for group in groups.iter().take(AHEAD - NEAR) {
         ask(target, group, Purpose::Later);
-    }
-    for group in groups.iter().take(NEAR) {
-        ask(target, group, Purpose::Write);
     }
     ask_rest(target, rest, Purpose::Write);
     let mut answers = 0;
     // As in `contains`: stored, and read several groups later.
     let mut places = [([[0; GROUP]; W], [[0; GROUP]; W]); NEAR];
-    for (group, places) in groups.iter().zip(&mut places) {
-        *places = (words(group), masks(group));
-    }
-    for i in 0..groups.len() {
-        if let Some(group) = groups.get(i + AHEAD) {
-            ask(target, group, Purpose::Later);
+    for turn in 0..groups.len() + NEAR {
+        let slot = &mut places[turn % NEAR];
+        if let Some(i) = turn.checked_sub(NEAR) {
+            let mut changes = 0;
+            for hash in 0..GROUP {
+                changes |= u64::from(target.set_in_group(&slot.0, &slot.1, hash)) << hash;
+            }
+            answers |= changes << (i % 8 * 8);
+            if i % 8 == 7 {
+                changed[i / 8] = answers;
+                answers = 0;
+            }
         }
-        if let Some(group) = groups.get(i + NEAR) {
+        if let Some(group) = groups.get(turn) {
             ask(target, group, Purpose::Write);
+            slot.0 = words(group);
+            masks(group, &mut slot.1);
         }
-        let slot = &mut places[i % NEAR];
-        let mut changes = 0;
-        for hash in 0..GROUP {
-            changes |= u64::from(target.set_in_group(&slot.0, &slot.1, hash)) << hash;
-        }
-        answers |= changes << (i % 8 * 8);
-        if let Some(group) = groups.get(i + NEAR) {
-            *slot = (words(group), masks(group));
-        }
-        if i % 8 == 7 {
-            changed[i / 8] = answers;
-            answers = 0;
+        if let Some(group) = groups.get(turn + AHEAD - NEAR) {
+            ask(target, group, Purpose::Later);
         }
     }
     each_rest(hashes.len(), rest, answers, changed, |hash| one(target, hash));

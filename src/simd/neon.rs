@@ -35,17 +35,17 @@ pub(super) fn contains_hashes<const W: usize, const S: usize>(bits: &Bits, hashe
 
 #[target_feature(enable = "neon")]
 pub(super) fn insert_hashes<const W: usize, const S: usize>(mut bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
-    insert_into::<W, S>(&mut bits, hashes, changed);
+    insert_into::<W, S, _>(&mut bits, hashes, changed);
 }
 
 #[target_feature(enable = "neon")]
 pub(super) fn fill<const W: usize, const S: usize>(region: &mut Region<'_>, hashes: &[u64], changed: &mut [u64]) {
-    insert_into::<W, S>(region, hashes, changed);
+    insert_into::<W, S, _>(region, hashes, changed);
 }
 
 #[target_feature(enable = "neon")]
 #[inline]
-fn insert_into<const W: usize, const S: usize>(target: &mut impl Target, hashes: &[u64], changed: &mut [u64]) {
+fn insert_into<const W: usize, const S: usize, T: Target>(target: &mut T, hashes: &[u64], changed: &mut [u64]) {
     let (first, count) = (target.first(), target.blocks());
     groups::insert::<W, _>(
         target,
@@ -53,7 +53,7 @@ fn insert_into<const W: usize, const S: usize>(target: &mut impl Target, hashes:
         changed,
         |group| blocks(group, count),
         |group| words::<W, S>(group, first, count),
-        |group| masks::<W, S>(group),
+        |group, into| masks::<W, S, T>(group, into),
         |target, hash| batch::insert_into::<W, S>(target, hash),
     );
 }
@@ -84,19 +84,17 @@ fn words<const W: usize, const S: usize>(hashes: &Group, first: usize, count: us
     words
 }
 
-/// The mask of each hash in each of its words.
+/// The mask of each hash in each of its words. For each target `T` a function of its own, which has one caller, and so is inlined.
 #[target_feature(enable = "neon")]
 #[inline]
-fn masks<const W: usize, const S: usize>(hashes: &Group) -> [Group; W] {
-    let mut masks = [[0; GROUP]; W];
+fn masks<const W: usize, const S: usize, T>(hashes: &Group, into: &mut [Group; W]) {
     for pair in (0..GROUP).step_by(2) {
         let vectors = vector_masks::<W, S>([hashes[pair], hashes[pair + 1]]);
         for word in 0..W {
-            masks[word][pair] = vgetq_lane_u64::<0>(vectors[word]);
-            masks[word][pair + 1] = vgetq_lane_u64::<1>(vectors[word]);
+            into[word][pair] = vgetq_lane_u64::<0>(vectors[word]);
+            into[word][pair + 1] = vgetq_lane_u64::<1>(vectors[word]);
         }
     }
-    masks
 }
 
 /// Whether the words hold all bits of their hash's pattern.
