@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The tests on processors that this machine is not: an x86-64 without AVX2, 64-bit Arm (NEON) and the big-endian s390x.
 # qemu emulates them, which says nothing about speed, nor about weak memory ordering (that is ci/loom.sh's part).
-# About 5 minutes from nothing, 20 seconds afterwards. Needs what ci/install.sh installs.
+# About 8 minutes from nothing. Needs what ci/install.sh installs.
 #
 #   ci/cross.sh                        all three
 #   ci/cross.sh aarch64                some of nehalem, aarch64, s390x

@@ -118,10 +118,10 @@
 //!
 //! | all keys that the filter is for, at 1%, ns per key | 512 KiB | 8 MiB | 64 MiB | 512 MiB |
 //! |---|--:|--:|--:|--:|
-//! | in batches of 1024, one after another | 18 | 21 | 25 | 34 |
-//! | in one batch, in bulk | 5.6 | 11 | 23 | 27 |
-//! | in one batch, by `insert_hashes_mut` | 5.2 | 8.6 | 9.8 | 12 |
-//! | in one batch, in bulk by two threads | 9.4 | 5.9 | 13 | 13 |
+//! | in batches of 1024, one after another | 20 | 24 | 28 | 34 |
+//! | in one batch, in bulk | 6.8 | 11 | 23 | 27 |
+//! | in one batch, by `insert_hashes_mut` | 4.9 | 11 | 12 | 12 |
+//! | in one batch, in bulk by two threads | 8.7 | 6.7 | 13 | 13 |
 //!
 //! (Pre-hashed keys, an Emerald Rapids Xeon with AVX-512 and 2 MiB of L2. On this virtual machine fresh memory is dear, which the
 //! larger filters' bulk inserts pay for: where it had been touched a moment before, 13 at 64 MiB.)

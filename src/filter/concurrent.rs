@@ -372,9 +372,9 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
         self.insert_all(&hashes, None)
     }
 
-    /// [`insert_hashes`](Self::insert_hashes) where nobody else has the filter: without atomics, which takes a fifth to two thirds of the
-    /// time. In a filter beyond 1 MiB hashes are sorted from 4 per line of the filter on, in memory as of
-    /// [bulk inserts](crate#inserting-in-bulk).
+    /// [`insert_hashes`](Self::insert_hashes) where nobody else has the filter: without atomics, so that a key takes 4.9 ns, not 20
+    /// (512 KiB, Emerald Rapids; a dense batch of `insert_hashes` takes 6.8). In a filter beyond 1 MiB hashes are sorted from 4 per line of the
+    /// filter on, in memory of 8 bytes for each of at most 8 per line: the filter's size.
     ///
     /// ```
     /// use lanebloom::ConcurrentBloom;
