@@ -1010,6 +1010,10 @@ impl<S> ConcurrentBloom<S> {
         &self.hasher
     }
 
+    pub(super) fn layout(&self) -> Layout {
+        self.layout
+    }
+
     fn ones(&self) -> u64 {
         let count = |words: [u64; 8]| words.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
         let ones = self.bits.words().map(count).sum();

@@ -1,6 +1,7 @@
 //! The filter types, one file each.
 
 pub(crate) mod concurrent;
+mod gauge;
 pub mod guava;
 #[cfg(feature = "rayon")]
 mod parallel;
