@@ -22,14 +22,40 @@ pub(crate) enum BuildErrorKind {
     NothingToSizeFor,
     Rate(f64),
     WordsPerKey(usize),
-    Budget { bytes: usize },
-    Unreachable { rate: f64, words: Option<usize> },
-    OverBudget { needed: usize, budget: usize },
-    TooLarge { keys: usize, rate: f64 },
-    OutOfMemory { bytes: usize },
-    GuavaNoBits { keys: u64, rate: f64 },
-    GuavaTooLarge { bits: u64 },
-    GuavaHashFunctions { needed: u64, limit: u32, rate: f64 },
+    Budget {
+        bytes: usize,
+    },
+    Unreachable {
+        rate: f64,
+        words: Option<usize>,
+    },
+    OverBudget {
+        needed: usize,
+        budget: usize,
+    },
+    TooLarge {
+        keys: usize,
+        rate: f64,
+    },
+    OutOfMemory {
+        bytes: usize,
+    },
+    #[cfg(feature = "window")]
+    Generations(usize),
+    #[cfg(feature = "window")]
+    Window(core::time::Duration),
+    GuavaNoBits {
+        keys: u64,
+        rate: f64,
+    },
+    GuavaTooLarge {
+        bits: u64,
+    },
+    GuavaHashFunctions {
+        needed: u64,
+        limit: u32,
+        rate: f64,
+    },
 }
 
 impl BuildError {
@@ -86,6 +112,16 @@ impl fmt::Display for BuildError {
                 )
             }
             BuildErrorKind::OutOfMemory { bytes } => write!(f, "the allocation of {bytes} bytes failed"),
+            #[cfg(feature = "window")]
+            BuildErrorKind::Generations(generations) => {
+                use crate::filter::windowed::MAX_GENERATIONS;
+                write!(f, "{generations} generations is not in 2 to {MAX_GENERATIONS}")
+            }
+            #[cfg(feature = "window")]
+            BuildErrorKind::Window(window) => {
+                use crate::filter::windowed::MAX_WINDOW;
+                write!(f, "a window of {window:?} is not in 1ns to {MAX_WINDOW:?}")
+            }
             BuildErrorKind::GuavaNoBits { keys, rate } => {
                 write!(
                     f,
@@ -135,6 +171,11 @@ pub(crate) enum IncompatibleErrorKind {
         theirs: crate::sizing::Layout,
     },
     Hasher,
+    #[cfg(feature = "window")]
+    Window {
+        ours: crate::filter::windowed::Shape,
+        theirs: crate::filter::windowed::Shape,
+    },
     Guava {
         ours: crate::filter::guava::layout::Layout,
         theirs: crate::filter::guava::layout::Layout,
@@ -150,6 +191,10 @@ impl fmt::Display for IncompatibleError {
             }
             IncompatibleErrorKind::Hasher => {
                 f.write_str("the other filter's hasher differs: another algorithm, seed or key")
+            }
+            #[cfg(feature = "window")]
+            IncompatibleErrorKind::Window { ours, theirs } => {
+                write!(f, "the other filter's window differs: {theirs} there, {ours} here")
             }
             IncompatibleErrorKind::Guava { ours, theirs } => {
                 write!(

@@ -650,7 +650,7 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     }
 
     /// Inserts hashes; how many changed the filter.
-    fn insert_all(&self, source: &impl Source, answer: Answer<'_>) -> usize {
+    pub(super) fn insert_all(&self, source: &impl Source, answer: Answer<'_>) -> usize {
         let changed = bulk::insert(&self.bits, self.kernels, source, answer);
         bits::acquire();
         changed
@@ -1012,6 +1012,20 @@ impl<S> ConcurrentBloom<S> {
 
     pub(super) fn layout(&self) -> Layout {
         self.layout
+    }
+
+    /// An empty filter that is otherwise the same.
+    #[cfg(feature = "window")]
+    pub(super) fn blank(&self) -> Result<Self, BuildError>
+    where
+        S: Clone,
+    {
+        let bits = Bits::new(self.layout.blocks)?;
+        Ok(Self {
+            bits,
+            hasher: self.hasher.clone(),
+            ..*self
+        })
     }
 
     fn ones(&self) -> u64 {

@@ -5,3 +5,5 @@ mod gauge;
 pub mod guava;
 #[cfg(feature = "rayon")]
 mod parallel;
+#[cfg(feature = "window")]
+pub mod windowed;
