@@ -21,6 +21,7 @@ mod guard;
 mod guava;
 mod single;
 mod whole;
+mod windowed;
 
 /// Runs the two beside each other; what they returned.
 ///

@@ -501,7 +501,7 @@ impl<S: KeyHasher + Clone> Builder<S> {
     /// ```
     /// use lanebloom::{SipHash13, WindowedBloom};
     ///
-    /// let filter = WindowedBloom::builder().expected_keys(1000).hasher(SipHash13::new()).build()?;
+    /// let filter = WindowedBloom::builder().expected_keys(1000).hasher(SipHash13::random()).build()?;
     /// filter.insert("a");
     /// filter.rotate();
     /// assert!(filter.contains("a") && !filter.contains("b"));
