@@ -30,3 +30,5 @@ cargo bench --bench guava -- --test
 echo "== examples"
 cargo run --release --example cache_guard -- --rows 20000 --seconds 1
 cargo run --release --example scoped_threads -- --keys 1000000
+cargo run --release --example rate_window -- --requests 400000 --users 20000
+cargo run --release --example rate_window -- --seconds 1 --window 0.2 --users 20000

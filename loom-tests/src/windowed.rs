@@ -221,3 +221,21 @@ fn an_insert_does_not_wait_for_a_rotation_that_another_makes() {
         assert!(filter.contains_hash(A) && filter.contains_hash(B));
     });
 }
+
+/// Another thread was faster, with a rotation that is not the one that is due.
+#[test]
+fn an_insert_that_loses_against_another_rotation_makes_its_own() {
+    loom::model(|| {
+        let (filter, time) = aged();
+        time.store(5, std::sync::atomic::Ordering::Relaxed);
+        let (rotating, inserting) = (Arc::clone(&filter), Arc::clone(&filter));
+        beside(
+            move || rotating.rotate(),
+            move || {
+                inserting.insert_hash(A);
+                assert!(inserting.contains_hash(A));
+            },
+        );
+        assert!(filter.contains_hash(A));
+    });
+}

@@ -315,8 +315,11 @@ impl Builder {
 }
 
 impl<S: KeyHasher + Clone> Builder<S> {
-    /// The number of distinct keys inserted within a window, at which the false-positive rate is to hold: `G - 1` generations' worth. 0
-    /// means 1. For [`rotate_when_full`](Self::rotate_when_full) it is the window.
+    /// The number of distinct keys inserted within a window, at which the false-positive rate is to hold. 0 means 1. For
+    /// [`rotate_when_full`](Self::rotate_when_full) it is the window.
+    ///
+    /// Each generation is sized for its share, one part in `generations - 1`. If keys come in bursts, then expect so many times the most that
+    /// come within one generation.
     ///
     /// ```
     /// use lanebloom::WindowedBloom;
@@ -324,7 +327,7 @@ impl<S: KeyHasher + Clone> Builder<S> {
     /// let filter = WindowedBloom::builder().expected_keys(30_000).generations(4).build()?;
     /// for generation in 0..4u32 {
     ///     filter.rotate();
-    ///     (0..10_000u32).for_each(|i| drop(filter.insert(&(generation, i))));
+    ///     (0..10_000u32).for_each(|i| _ = filter.insert(&(generation, i)));
     /// }
     /// assert!((0.008..0.0105).contains(&filter.current_false_positive_rate()));
     /// # Ok::<(), lanebloom::BuildError>(())
@@ -461,7 +464,7 @@ impl<S: KeyHasher + Clone> Builder<S> {
     /// use lanebloom::WindowedBloom;
     ///
     /// let filter = WindowedBloom::builder().expected_keys(3000).rotate_when_full().build()?;
-    /// (0..20_000u32).for_each(|key| drop(filter.insert(&key)));
+    /// (0..20_000u32).for_each(|key| _ = filter.insert(&key));
     /// assert!((17_000..20_000u32).all(|key| filter.contains(&key)));
     /// assert!((0..15_000u32).filter(|key| filter.contains(key)).count() < 300);
     /// # Ok::<(), lanebloom::BuildError>(())
@@ -1747,11 +1750,8 @@ impl<S> WindowedBloom<S> {
         let Some(newest) = live.first() else { return 0.0 };
         let layout = newest.layout();
         let rates = lines(&live).map(|line| {
-            let none = line
-                .iter()
-                .map(|words| 1.0 - layout.rate_of_line(*words))
-                .product::<f64>();
-            1.0 - none
+            let rates = line.iter().map(|words| layout.rate_of_line(*words));
+            rates.fold(0.0, |any, rate| any + (1.0 - any) * rate)
         });
         let sum: f64 = rates.sum();
         bits::acquire();
