@@ -239,3 +239,14 @@ fn an_insert_that_loses_against_another_rotation_makes_its_own() {
         assert!(filter.contains_hash(A));
     });
 }
+
+/// A dense batch is inserted by way of a copy, and tells its answers again where another thread was in between.
+#[test]
+fn of_racing_batches_each_new_key_is_won_once_with_one_word_per_key() {
+    loom::model(|| {
+        let filter = windowed(2);
+        let (one, other) = (Arc::clone(&filter), Arc::clone(&filter));
+        let (one, other) = beside(move || one.insert_hashes(&[A, B]), move || other.insert_hashes(&[A]));
+        assert_eq!(one + other, 2);
+    });
+}
