@@ -685,10 +685,8 @@ fn a_union_by_age_keeps_keys_as_long_as_there() {
                 history.push((gone(&theirs), gone(&ours)));
             }
             for key in 0..40 {
-                let when = |of: fn(&(Vec<bool>, Vec<bool>)) -> &Vec<bool>| {
-                    history.iter().position(|moment| of(moment)[key]).unwrap() as u64
-                };
-                let (there, here) = (when(|moment| &moment.0), when(|moment| &moment.1));
+                let there = history.iter().position(|(there, _)| there[key]).unwrap() as u64;
+                let here = history.iter().position(|(_, here)| here[key]).unwrap() as u64;
                 assert!(
                     there == 0 && here == 0 || here >= there && here <= there + period,
                     "{key}: {there}, {here}"
