@@ -414,7 +414,6 @@ impl<S: KeyHasher + Clone> Builder<S> {
     ///
     /// let filter = WindowedBloom::builder().expected_keys(1000).window(Duration::from_millis(60)).build()?;
     /// filter.insert("a");
-    /// assert!(filter.contains("a"));
     /// std::thread::sleep(Duration::from_millis(100));
     /// assert!(!filter.contains("a"));
     /// # Ok::<(), lanebloom::BuildError>(())
