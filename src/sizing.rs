@@ -113,6 +113,13 @@ impl Request {
         }
     }
 
+    /// The lowest rate that is in reach: that of [`MAX_BITS_PER_KEY`].
+    pub(crate) fn least_rate(&self) -> f64 {
+        let densest = LINE_BITS as f64 / MAX_BITS_PER_KEY as f64;
+        let rates = self.candidates().flatten().map(|model| model.rate_at(densest));
+        rates.fold(1.0, f64::min)
+    }
+
     fn check(&self) -> Result<(), BuildErrorKind> {
         if let Some(rate) = self.rate
             && !(rate > 0.0 && rate < 1.0)

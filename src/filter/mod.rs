@@ -5,3 +5,4 @@ mod gauge;
 pub mod guava;
 #[cfg(feature = "rayon")]
 mod parallel;
+pub mod scalable;
