@@ -32,7 +32,7 @@
 //! one takes over by one store. If it is not made yet then, whoever sees the full layer makes one too, so that growth waits for nobody.
 //!
 //! So a layer ends up with a little more or less than its capacity: 1.5% more in the mean, 1.5% standard deviation, and up to a stretch of
-//! 1/64 of it more for each thread that is inserting a batch at that moment. Every layer is sized for a sixteenth more keys
+//! 1/64 of it more for each thread that is inserting a batch at that moment. Every layer is sized for 1/32 more keys
 //! than its capacity, which is why the compound rate holds; it is measured in `tests/scalable.rs`.
 //!
 //! # What it costs
@@ -153,7 +153,7 @@ impl State {
 const AHEAD: f64 = 0.75;
 
 /// The part of its capacity that a layer is sized for more, as a divisor: it is noticed late that it is full.
-const HEADROOM: usize = 16;
+const HEADROOM: usize = 32;
 
 /// The most layers: a lookup asks all of them.
 const MAX_LAYERS: usize = 64;
