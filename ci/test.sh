@@ -17,6 +17,7 @@ cargo test --release --all-features --test bulk --test parallel
 
 echo "== measured rates, full size"
 cargo test --release --test rates -- --ignored
+cargo test --release --test scalable -- --include-ignored
 
 echo "== beside Guava, full size"
 cargo test --release --test guava_jvm
@@ -30,3 +31,4 @@ cargo bench --bench guava -- --test
 echo "== examples"
 cargo run --release --example cache_guard -- --rows 20000 --seconds 1
 cargo run --release --example scoped_threads -- --keys 1000000
+cargo run --release --example crawler_dedup -- --pages 100000

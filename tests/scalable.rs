@@ -17,9 +17,9 @@ fn unlimited(capacity: usize, rate: f64) -> Builder {
         .false_positive_rate(rate)
 }
 
-/// Of at most ten layers: without optimization, to solve for the layout of one takes ten milliseconds.
+/// Of at most six layers: without optimization, to solve for the layout of one takes ten milliseconds.
 fn builder(capacity: usize, rate: f64) -> Builder {
-    unlimited(capacity, rate).max_layers(10)
+    unlimited(capacity, rate).max_layers(6)
 }
 
 /// Whether everything takes twenty times as long.
@@ -119,20 +119,9 @@ fn growth_ends_where_rates_are_out_of_reach() {
         format!("the filter is full: its limit of layers is {most}")
     );
     // A ratio near 1 takes longer than anyone would ask so many layers.
-    assert_eq!(
-        builder(1, 0.01).tightening_ratio(0.99).build().unwrap().max_layers(),
-        64
-    );
-    assert_eq!(
-        unlimited(1, 0.01)
-            .max_layers(1000)
-            .tightening_ratio(0.99)
-            .expansion(4)
-            .build()
-            .unwrap()
-            .max_layers(),
-        64
-    );
+    let endless = unlimited(1, 0.01).tightening_ratio(0.99).expansion(8);
+    assert_eq!(endless.clone().build().unwrap().max_layers(), 64);
+    assert_eq!(endless.max_layers(1000).build().unwrap().max_layers(), 64);
 }
 
 /// Layers beyond a million keys, whose layouts are not computed beforehand.
@@ -302,7 +291,7 @@ fn bad_parameters_are_named() {
         refused(builder(10, 0.01).words_per_key(3)),
         "3 words per key is not 1, 2, 4 or 8"
     );
-    assert!(refused(builder(10, 1e-30)).starts_with("a false-positive rate of 5e-31 takes more than"));
+    assert!(refused(unlimited(10, 1e-30)).starts_with("a false-positive rate of 5e-31 takes more than"));
     assert!(refused(builder(1000, 0.01).max_bytes(64)).ends_with("more than the memory budget of 64 bytes"));
     assert!(refused(builder(usize::MAX, 0.01)).contains("beyond addressable memory"));
     assert!(builder(1 << 58, 0.01).build().unwrap_err().is_out_of_memory());
@@ -350,7 +339,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 24 } else { 200 }))]
+    #![proptest_config(ProptestConfig::with_cases(if SLOW { 8 } else { 200 }))]
 
     /// At so low a rate that nothing is taken for present that is not, the filter is a set.
     #[test]
@@ -359,12 +348,12 @@ proptest! {
         expansion in 1..5usize,
         steps in prop::collection::vec(step(), 1..30),
     ) {
-        let make = || builder(capacity, 1e-7).expansion(expansion).tightening_ratio(0.9).max_layers(12).build().unwrap();
+        let make = || builder(capacity, 1e-7).expansion(expansion).tightening_ratio(0.9).max_layers(10).build().unwrap();
         let (mut filter, mut set) = (make(), HashSet::new());
         for step in steps {
             match step {
                 // A few layers of a few keys would be full.
-                _ if filter.layers().len() > 8 => filter = { set.clear(); make() },
+                _ if filter.layers().len() > 6 => filter = { set.clear(); make() },
                 Step::Insert(key) => prop_assert_eq!(filter.insert(&key), Ok(set.insert(key))),
                 Step::InsertBatch(keys, hashed) if keys.len() < 2 * capacity => {
                     let new: Vec<bool> = keys.iter().map(|&key| set.insert(key)).collect();
@@ -564,7 +553,7 @@ fn figures_are_those_of_the_layers() {
     assert_eq!(
         format!("{filter:?}"),
         format!(
-            "ScalableBloom {{ layers: 4, max_layers: 10, capacity: 3000, memory_bytes: {}, false_positive_rate: 0.01, \
+            "ScalableBloom {{ layers: 4, max_layers: 6, capacity: 3000, memory_bytes: {}, false_positive_rate: 0.01, \
              hasher: Murmur3 {{ seed: 0 }}, fill_ratio: {:?}, .. }}",
             filter.memory_bytes(),
             filter.fill_ratio()
@@ -736,8 +725,8 @@ fn measure(filter: &ScalableBloom, rate: f64, queries: u64) -> f64 {
 
 #[test]
 fn the_compound_rate_holds() {
-    let rates = [0.1, 1e-3, 0.01, 1e-4];
-    for rate in rates.into_iter().take(if SLOW { 2 } else { 4 }) {
+    let rates = [1e-3, 0.1, 0.01, 1e-4];
+    for rate in rates.into_iter().take(if SLOW { 1 } else { 4 }) {
         for (capacity, expansion, ratio) in [(1, 2, 0.5), (100, 2, 0.5), (1000, 1, 0.8), (300, 4, 0.3)] {
             let filter = unlimited(capacity, rate)
                 .max_layers(20)
