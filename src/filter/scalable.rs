@@ -55,7 +55,7 @@ use crate::error::{BuildError, BuildErrorKind, FullError, FullErrorKind, Incompa
 use crate::funnel::Funnel;
 use crate::hash::{KeyHasher, Murmur3, assert_same_length};
 use crate::once::OnceBox;
-use crate::sizing::{LINE_BYTES, Layout, Request};
+use crate::sizing::{LATE, LINE_BYTES, Layout, Request};
 use crate::sync::{AtomicU64, Ordering};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -97,7 +97,6 @@ pub struct ScalableBloom<S = Murmur3> {
     steps: Steps,
     /// The compound rate that was asked for.
     rate: f64,
-    growth: Growth,
     /// Why there are no more slots.
     limit: FullErrorKind,
 }
@@ -152,9 +151,6 @@ impl State {
 /// How full the newest layer is, by its [`Gauge`], when the next one is made.
 const AHEAD: f64 = 0.75;
 
-/// The part of its capacity that a layer is sized for more, as a divisor: it is noticed late that it is full.
-const HEADROOM: usize = 32;
-
 /// The most layers: a lookup asks all of them.
 const MAX_LAYERS: usize = 64;
 
@@ -171,6 +167,7 @@ pub(crate) struct Steps {
     rate: f64,
     ratio: f64,
     words: Option<usize>,
+    growth: Growth,
 }
 
 // Rates and ratios are checked when the filter is built: they are never NaN.
@@ -190,12 +187,22 @@ impl Steps {
     fn layout(&self, layer: usize) -> Result<Layout, BuildError> {
         let capacity = self.capacity(layer);
         let request = Request {
-            keys: Some(capacity.saturating_add(capacity.div_ceil(HEADROOM))),
+            keys: Some(match self.growth {
+                Growth::ByKeys => capacity.saturating_add(capacity.div_ceil(LATE)),
+                Growth::AtHalfFull => capacity,
+            }),
             rate: Some(self.rate(layer)),
-            budget: None,
-            words: self.words,
+            ..self.request()
         };
         Ok(request.solve()?.0)
+    }
+
+    fn request(&self) -> Request {
+        Request {
+            words: self.words,
+            half_full: self.growth == Growth::AtHalfFull,
+            ..Request::default()
+        }
     }
 }
 
@@ -206,9 +213,12 @@ impl fmt::Display for Steps {
             "layers from {} keys at a rate of {:e}, each for {} times the keys at {} times the rate",
             self.capacity, self.rate, self.expansion, self.ratio
         )?;
-        match self.words {
-            Some(words) => write!(f, ", {words} words per key"),
-            None => Ok(()),
+        if let Some(words) = self.words {
+            write!(f, ", {words} words per key")?;
+        }
+        match self.growth {
+            Growth::ByKeys => Ok(()),
+            Growth::AtHalfFull => f.write_str(", full when half of the bits are set"),
         }
     }
 }
@@ -229,11 +239,12 @@ impl fmt::Display for Steps {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Growth {
-    /// When the layer has the number of keys that it is for. The compound rate is promised for this.
+    /// When the layer has the number of keys that it is for.
     #[default]
     ByKeys,
-    /// When half of the layer's bits are set, however many keys that takes: about a tenth more than the layer is for. The compound
-    /// rate can then be up to twice the one that was asked for.
+    /// When half of the layer's bits are set, whose number of bits per key is chosen for that: as filters on Redis bitmaps grow, by
+    /// `BITCOUNT`. It takes more memory the lower the rate is, since [`ByKeys`](Self::ByKeys) has fewer bits set then; and rates
+    /// below about 2e-6 are out of reach, so that there can be fewer layers: 12 from a rate of 1%.
     AtHalfFull,
 }
 
@@ -441,8 +452,10 @@ impl<S: KeyHasher + Clone> Builder<S> {
     /// use lanebloom::scalable::{Growth, ScalableBloom};
     ///
     /// let filter = ScalableBloom::builder().growth(Growth::AtHalfFull).build()?;
-    /// (0..1010u32).try_for_each(|key| filter.insert(&key).map(drop))?;
-    /// assert_eq!(filter.layers().len(), 1); // half of the bits are not set yet
+    /// (0..930u32).try_for_each(|key| filter.insert(&key).map(drop))?;
+    /// assert!(filter.fill_ratio() < 0.5 && filter.layers().len() == 1);
+    /// (930..1100u32).try_for_each(|key| filter.insert(&key).map(drop))?;
+    /// assert_eq!(filter.layers().len(), 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn growth(mut self, growth: Growth) -> Self {
@@ -519,7 +532,6 @@ impl<S: KeyHasher + Clone> Builder<S> {
             hasher: self.hasher,
             steps,
             rate: self.rate,
-            growth: self.growth,
             limit,
         };
         filter.put(0, filter.empty_layer(0, layouts[0])?)?;
@@ -528,11 +540,7 @@ impl<S: KeyHasher + Clone> Builder<S> {
 
     /// The layouts of the first layers, how many there can be in all, and why no more.
     fn plan(&self, steps: &Steps) -> Result<(Vec<Layout>, usize, FullErrorKind), BuildError> {
-        let least_rate = Request {
-            words: steps.words,
-            ..Request::default()
-        }
-        .least_rate();
+        let least_rate = steps.request().least_rate();
         let most = self.max_layers.unwrap_or(MAX_LAYERS).min(MAX_LAYERS);
         // The first one has an error of its own.
         let most = 1 + (1..most).take_while(|&layer| steps.rate(layer) >= least_rate).count();
@@ -586,6 +594,7 @@ impl<S: KeyHasher + Clone> Builder<S> {
             rate: rate * (1.0 - ratio) / all,
             ratio,
             words: self.words,
+            growth: self.growth,
         })
     }
 }
@@ -1229,7 +1238,7 @@ impl<S: KeyHasher + Clone> ScalableBloom<S> {
     fn empty_layer(&self, number: usize, layout: Layout) -> Result<Layer<S>, BuildError> {
         let capacity = self.steps.capacity(number);
         let filter = ConcurrentBloom::with_layout(layout, capacity, self.hasher.clone())?;
-        let gauge = match self.growth {
+        let gauge = match self.steps.growth {
             Growth::ByKeys => Gauge::new(&filter, capacity),
             Growth::AtHalfFull => Gauge::at_half(&filter),
         };
