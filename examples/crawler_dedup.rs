@@ -10,17 +10,16 @@
 
 use clap::{Parser, value_parser};
 use crossbeam_channel::{Receiver, Sender, unbounded};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 use lanebloom::ScalableBloom;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use std::collections::{HashMap, HashSet};
 use std::error::Error;
-use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -76,7 +75,17 @@ fn run(args: &Args) -> Result<bool> {
         thousands(seen.capacity()),
         percent(args.rate)
     );
-    let crawl = Crawl::new(&web, seen);
+    let crawl = Crawl {
+        web: &web,
+        seen,
+        queue: unbounded(),
+        pending: AtomicUsize::new(0),
+        failed: AtomicBool::new(false),
+        urls: AtomicUsize::new(0),
+        dropped: AtomicUsize::new(0),
+        layers: AtomicUsize::new(0), // so that the first one is shown too
+        growth: Mutex::default(),
+    };
     let (visited, took) = crawl.run(args.threads)?;
     crawl.report(&visited, took, args.rate)
 }
@@ -101,7 +110,7 @@ impl Web {
         let Some(path) = &args.urls else {
             println!(
                 "web: {} made-up pages, {} links on each",
-                thousands(args.pages),
+                thousands(args.pages as usize),
                 args.links
             );
             return Ok(Self::MadeUp {
@@ -168,34 +177,16 @@ struct Crawl<'a> {
     queue: (Sender<String>, Receiver<String>),
     /// URLs that are in the queue or at a worker: when there are none the crawl is over.
     pending: AtomicUsize,
+    /// Whether a worker has given up, and the others are to.
+    failed: AtomicBool,
     urls: AtomicUsize,
     dropped: AtomicUsize,
     layers: AtomicUsize,
-    growth: Mutex<Vec<Step>>,
+    /// The table's row for each layer, from when it was first seen.
+    growth: Mutex<Vec<String>>,
 }
 
-/// When the filter was seen to have one layer more.
-struct Step {
-    layers: usize,
-    capacity: usize,
-    bytes: usize,
-    after: Duration,
-}
-
-impl<'a> Crawl<'a> {
-    fn new(web: &'a Web, seen: ScalableBloom) -> Self {
-        Self {
-            web,
-            seen,
-            queue: unbounded(),
-            pending: AtomicUsize::new(0),
-            urls: AtomicUsize::new(0),
-            dropped: AtomicUsize::new(0),
-            layers: AtomicUsize::new(1),
-            growth: Mutex::default(),
-        }
-    }
-
+impl Crawl<'_> {
     /// Follows all links; the pages that were visited, and how long it took.
     fn run(&self, threads: u16) -> Result<(Vec<String>, Duration)> {
         let began = Instant::now();
@@ -216,11 +207,12 @@ impl<'a> Crawl<'a> {
 
     fn work(&self, began: Instant, progress: &ProgressBar) -> Result<Vec<String>> {
         let mut visited = Vec::new();
-        while self.pending.load(Ordering::Acquire) > 0 {
+        while self.pending.load(Ordering::Acquire) > 0 && !self.failed.load(Ordering::Relaxed) {
             let Ok(page) = self.queue.1.recv_timeout(Duration::from_millis(1)) else {
                 continue;
             };
-            self.enqueue_new(self.web.fetch(&page), began)?;
+            self.enqueue_new(self.web.fetch(&page), began)
+                .inspect_err(|_| self.failed.store(true, Ordering::Relaxed))?;
             self.pending.fetch_sub(1, Ordering::Release);
             visited.push(page);
             if visited.len().is_multiple_of(256) {
@@ -242,12 +234,15 @@ impl<'a> Crawl<'a> {
         }
         let layers = self.seen.layers().len();
         if self.layers.load(Ordering::Relaxed) < layers && self.layers.fetch_max(layers, Ordering::Relaxed) < layers {
-            self.growth.lock().map_err(|_| "a worker panicked")?.push(Step {
-                layers,
-                capacity: self.seen.capacity(),
-                bytes: self.seen.memory_bytes(),
-                after: began.elapsed(),
-            });
+            let (capacity, kib) = (
+                thousands(self.seen.capacity()),
+                thousands(self.seen.memory_bytes() >> 10),
+            );
+            let row = format!(
+                "{layers:>8}{capacity:>16}{kib:>14}{:>10.3}",
+                began.elapsed().as_secs_f64()
+            );
+            self.growth.lock().map_err(|_| "a worker panicked")?.push(row);
         }
         Ok(())
     }
@@ -255,16 +250,9 @@ impl<'a> Crawl<'a> {
     /// Prints what came of it; whether the promises were kept.
     fn report(&self, visited: &[String], took: Duration, rate: f64) -> Result<bool> {
         let (urls, dropped) = (self.urls.load(Ordering::Relaxed), self.dropped.load(Ordering::Relaxed));
-        println!("\nthe filter grew:");
-        println!("{:>8}{:>16}{:>14}{:>10}", "layers", "for pages", "KiB", "after s");
-        for step in self.growth.lock().map_err(|_| "a worker panicked")?.iter() {
-            println!(
-                "{:>8}{:>16}{:>14}{:>10.3}",
-                step.layers,
-                thousands(step.capacity),
-                thousands(step.bytes >> 10),
-                step.after.as_secs_f64()
-            );
+        println!("\n{:>8}{:>16}{:>14}{:>10}", "layers", "for pages", "KiB", "after s");
+        for row in self.growth.lock().map_err(|_| "a worker panicked")?.iter() {
+            println!("{row}");
         }
         // Exactly: what was visited, and all URLs that there were on these pages.
         let exact: HashSet<&str> = visited.iter().map(String::as_str).collect();
@@ -277,7 +265,7 @@ impl<'a> Crawl<'a> {
         println!();
         let row = |name: &str, value: String| println!("{name:<34}{value:>14}");
         row("pages visited", thousands(visited.len()));
-        row("  per second", thousands(per_second));
+        row("  per second", thousands(per_second as usize));
         row("URLs seen on them", thousands(urls));
         row("duplicates dropped", thousands(dropped - lost.min(dropped)));
         row("visited twice (racing workers)", thousands(twice));
@@ -316,15 +304,7 @@ fn percent(fraction: f64) -> String {
     format!("{:.3}%", fraction * 100.0)
 }
 
-/// The digits of a number in groups of three.
-fn thousands(number: impl Display) -> String {
-    let digits = format!("{number:.0}");
-    let mut grouped = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
+/// With its digits in groups of three.
+fn thousands(number: usize) -> String {
+    HumanCount(number as u64).to_string()
 }
