@@ -7,7 +7,7 @@
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::panic::PanicInfo;
-use lanebloom::{ConcurrentBloom, GuavaBloom};
+use lanebloom::{ConcurrentBloom, GuavaBloom, ScalableBloom};
 
 #[panic_handler]
 fn panic(_: &PanicInfo<'_>) -> ! {
@@ -38,4 +38,10 @@ pub extern "C" fn insert(hash: u64) -> bool {
 #[unsafe(no_mangle)]
 pub extern "C" fn insert_as_guava(key: u64) -> bool {
     GuavaBloom::create(1, 0.03).is_ok_and(|filter| filter.insert(&key) && !filter.to_bytes().is_empty())
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn insert_growing(hash: u64) -> bool {
+    let filter = ScalableBloom::builder().initial_capacity(1).build();
+    filter.is_ok_and(|filter| filter.insert_hash(hash) == Ok(true))
 }

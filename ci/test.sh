@@ -17,6 +17,7 @@ cargo test --release --all-features --test bulk --test parallel
 
 echo "== measured rates, full size"
 cargo test --release --test rates -- --ignored
+cargo test --release --test scalable -- --include-ignored
 
 echo "== beside Guava, full size"
 cargo test --release --test guava_jvm
@@ -33,3 +34,4 @@ cargo run --release --example cache_guard -- --rows 20000 --seconds 1
 cargo run --release --example scoped_threads -- --keys 1000000
 cargo run --release --example rate_window -- --requests 400000 --users 20000
 cargo run --release --example rate_window -- --seconds 1 --window 0.2 --users 20000
+cargo run --release --example crawler_dedup -- --pages 100000

@@ -1,7 +1,7 @@
 //! `ConcurrentBloom`: keys in, answers out. Hashes by its [`KeyHasher`], hands the hashes to the kernels of its shape,
 //! and orders memory where an answer rests on what another thread did.
 
-use crate::batch::STRETCH;
+use crate::batch::{STRETCH, for_each_absent};
 use crate::bits::{self, Bits};
 use crate::bulk::{self, Answer, Source};
 use crate::error::{BuildError, IncompatibleError, IncompatibleErrorKind};
@@ -218,11 +218,16 @@ impl<S: KeyHasher> Builder<S> {
     /// ```
     pub fn build(self) -> Result<ConcurrentBloom<S>, BuildError> {
         let (layout, expected_keys) = self.request.solve()?;
-        let kernels = Kernels::of(layout, Isa::detect());
-        Ok(ConcurrentBloom {
+        ConcurrentBloom::with_layout(layout, expected_keys, self.hasher)
+    }
+}
+
+impl<S> ConcurrentBloom<S> {
+    pub(super) fn with_layout(layout: Layout, expected_keys: usize, hasher: S) -> Result<Self, BuildError> {
+        Ok(Self {
             bits: Bits::new(layout.blocks)?,
-            kernels,
-            hasher: self.hasher,
+            kernels: Kernels::of(layout, Isa::detect()),
+            hasher,
             layout,
             expected_keys,
         })
@@ -485,13 +490,7 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     /// ```
     pub fn absent_hashes(&self, hashes: &[u64], mut each: impl FnMut(usize)) {
         self.contains_stretches(hashes, |at, found| {
-            for (at, found) in (at..hashes.len()).step_by(64).zip(found) {
-                let mut absent = !found & u64::MAX >> (64 - (hashes.len() - at).min(64));
-                while absent != 0 {
-                    each(at + absent.trailing_zeros() as usize);
-                    absent &= absent - 1;
-                }
-            }
+            for_each_absent(found, STRETCH.min(hashes.len() - at), |i| each(at + i));
         });
     }
 

@@ -32,10 +32,6 @@ pub(super) struct Gauge {
     full: f64,
 }
 
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the filters that are made of several come next")
-)]
 impl Gauge {
     /// For filters like `filter`, full at this many distinct keys.
     pub(super) fn new<S>(filter: &ConcurrentBloom<S>, keys: usize) -> Self {

@@ -5,5 +5,6 @@ mod gauge;
 pub mod guava;
 #[cfg(feature = "rayon")]
 mod parallel;
+pub mod scalable;
 #[cfg(feature = "window")]
 pub mod windowed;

@@ -84,7 +84,7 @@
 
 use super::concurrent::{self, ConcurrentBloom, HASHED_STRETCH, Keys, assert_bitmap_length};
 use super::gauge::Gauge;
-use crate::batch::{STRETCH, ones, unpack};
+use crate::batch::{STRETCH, for_each_absent, ones, unpack};
 use crate::bits;
 use crate::bulk::Source;
 use crate::error::{BuildError, BuildErrorKind, IncompatibleError, IncompatibleErrorKind};
@@ -565,7 +565,7 @@ impl<S: KeyHasher + Clone> Builder<S> {
             // The chance that one of several is wrong is a little less than the sum, 1% of it at a rate of 2%.
             rate: (!best_that_fits).then(|| asked.rate.unwrap_or(0.01) / generations as f64),
             budget: asked.budget.map(|bytes| bytes / (generations + 1)),
-            words: asked.words,
+            ..asked
         };
         let filter = filter.build()?;
         let expected_keys = asked.keys.map_or_else(
@@ -1446,13 +1446,7 @@ impl<S: KeyHasher, L: core::ops::Deref<Target = Arc<State<S>>>> Lookup<L> {
     /// Calls `each` with the position of every hash that is not found.
     fn absent(&self, hashes: &[u64], mut each: impl FnMut(usize)) {
         self.each_stretch(hashes, |start, found| {
-            for (at, found) in (start..hashes.len()).step_by(64).zip(found) {
-                let mut absent = !found & u64::MAX >> (64 - (hashes.len() - at).min(64));
-                while absent != 0 {
-                    each(at + absent.trailing_zeros() as usize);
-                    absent &= absent - 1;
-                }
-            }
+            for_each_absent(found, STRETCH.min(hashes.len() - start), |i| each(start + i));
         });
     }
 }
