@@ -595,6 +595,20 @@ fn figures_are_those_of_the_layers() {
     );
 }
 
+/// Also what an old layer has is not inserted again, by single calls and by batches.
+#[test]
+fn a_key_is_new_once_whatever_layer_it_is_in() {
+    let filter = builder(200, 1e-6).build().unwrap();
+    let hashes: Vec<u64> = (0..3000).map(number).collect();
+    assert_eq!(filter.insert_hashes(&hashes), Ok(3000));
+    let before = filter.clone();
+    assert_eq!(filter.layers().len(), 5);
+    assert!(hashes.iter().all(|&hash| filter.insert_hash(hash) == Ok(false)));
+    assert_eq!(filter.insert_hashes(&hashes), Ok(0));
+    assert_eq!(filter.insert_hashes_flagged(&hashes, &mut [true; 3000]), Ok(0));
+    assert!(before == filter);
+}
+
 /// Layers know keys by the same hash.
 #[test]
 fn one_hasher_serves_all_layers() {
