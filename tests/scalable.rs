@@ -557,6 +557,11 @@ fn unions_grow_and_refuse_what_grows_otherwise() {
     );
     assert!(error.ends_with("more than its limit of 1000 bytes"), "{error}");
     assert_eq!((small.estimated_len(), small.is_full()), (0, false));
+    // Another hasher is noticed before layers are added.
+    let other = builder(100, 0.01).seed(1).build().unwrap();
+    assert!(other.union_from(&part).is_err() && other.layers().len() == 1);
+    // What grows otherwise is not the same, be it as empty.
+    assert!(builder(100, 0.01).expansion(3).build().unwrap() != builder(100, 0.01).build().unwrap());
 }
 
 #[test]
@@ -606,6 +611,10 @@ fn a_key_is_new_once_whatever_layer_it_is_in() {
     assert!(hashes.iter().all(|&hash| filter.insert_hash(hash) == Ok(false)));
     assert_eq!(filter.insert_hashes(&hashes), Ok(0));
     assert_eq!(filter.insert_hashes_flagged(&hashes, &mut [true; 3000]), Ok(0));
+    // Neighbours are in the same layer, so that one layer has all of some words of the bitmap, and nothing of others.
+    let mut found = [false; 3000];
+    filter.contains_hashes(&hashes, &mut found);
+    assert!(found.iter().all(|&found| found));
     assert!(before == filter);
 }
 
@@ -631,6 +640,11 @@ fn a_cleared_filter_grows_again() {
         assert!((670..760).contains(&refused), "{round}: {refused}");
         filter.clear();
         assert!(!filter.is_full());
+        // Layers that come again are empty.
+        fill(&filter, 5000..5200);
+        assert_eq!(filter.layers().len(), 2);
+        assert!((0..650).filter(|&key| filter.contains_hash(number(key))).count() < 30);
+        filter.clear();
         assert_eq!((filter.layers().len(), filter.fill_ratio()), (1, 0.0));
     }
 }
