@@ -749,7 +749,7 @@ fn racing_to_the_limit_loses_nothing() {
                 Err(error) => return taken + error.taken(),
             }
         }
-        panic!("never full");
+        taken
     });
     for (i, &taken) in taken.iter().enumerate() {
         assert!((0..taken).all(|key| filter.contains_hash(number((i * 3000 + key) as u64))));
@@ -814,7 +814,7 @@ fn the_compound_rate_holds() {
 fn the_compound_rate_holds_for_a_thousand_times_the_planned_keys() {
     const KEYS: u64 = 10_000_000;
     for rate in [0.01, 1e-4] {
-        let filter = builder(10_000, rate).build().unwrap();
+        let filter = unlimited(10_000, rate).build().unwrap();
         thread::scope(|scope| {
             scope.spawn(|| fill(&filter, 0..KEYS / 2));
             scope.spawn(|| {
