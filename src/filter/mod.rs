@@ -2,5 +2,6 @@
 
 pub(crate) mod concurrent;
 pub mod guava;
+mod lookup;
 #[cfg(feature = "rayon")]
 mod parallel;
