@@ -5,3 +5,4 @@ pub mod guava;
 mod lookup;
 #[cfg(feature = "rayon")]
 mod parallel;
+pub(crate) mod view;
