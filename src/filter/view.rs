@@ -128,9 +128,7 @@ impl<'a, S: KeyHasher> BloomView<'a, S> {
 
 #[cfg(feature = "mmap")]
 mod map {
-    use super::{
-        BloomView, Hashing, Header, KeyHasher, Snapshot, SnapshotError, SnapshotErrorKind, murmur3, split,
-    };
+    use super::{BloomView, Hashing, Header, KeyHasher, Snapshot, SnapshotError, SnapshotErrorKind, murmur3, split};
     use memmap2::Mmap;
     use std::fs::File;
 
