@@ -62,10 +62,11 @@ fn replace<T>(path: &Path, write: impl FnOnce(&mut File) -> io::Result<T>) -> io
     };
     remove_leftovers(directory, name);
     let mut new = NewFile::create(directory, name)?;
-    let result = write(&mut new.file)?;
+    // Before there is anything in it that others may not see.
     if let Ok(old) = fs::metadata(path) {
         new.file.set_permissions(old.permissions())?;
     }
+    let result = write(&mut new.file)?;
     new.file.sync_all()?;
     fs::rename(&new.path, path)?;
     new.is_there = false;
