@@ -30,5 +30,5 @@ for target in "${targets[@]}"; do
     found=$CARGO_TARGET_DIR/found/$target
     mkdir -p "$found"
     cargo +nightly fuzz run "$target" "$found" "fuzz/corpus/$target" -- \
-        -max_total_time="$seconds" -max_len=4096 -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 -verbosity=0
+        -max_total_time="$seconds" -max_len=4096 -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 -print_funcs=0 -verbosity=0
 done

@@ -114,7 +114,7 @@ fn a_delta_of_version_1_is_read_and_written() {
     let more = base.clone();
     for i in 0..12_000 {
         let hash = more.hash(&format!("key {i}"));
-        if (u128::from(hash) * more.blocks() as u128 >> 64) % 140 < 2 {
+        if ((u128::from(hash) * more.blocks() as u128) >> 64) % 140 < 2 {
             more.insert_hash(hash);
         }
     }
@@ -1102,7 +1102,7 @@ mod through_serde {
                 max_bytes: filter.memory_bytes(),
                 hasher: Murmur3::default(),
             };
-            let binary = NotText(SeqDeserializer::<_, Error>::new(bytes.to_vec().into_iter()));
+            let binary = NotText(SeqDeserializer::<_, Error>::new(bytes.iter().copied()));
             limited.deserialize(binary)
         };
         assert!(read(&bytes).unwrap() == filter);

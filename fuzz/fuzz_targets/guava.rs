@@ -24,7 +24,10 @@ fuzz_target!(|bytes: &[u8]| {
         }
         (Err(one), Err(other)) => {
             let (one, other) = (one.to_string(), other.to_string());
-            assert!(one == other || other.contains("more than the limit of"), "{one}\n{other}");
+            assert!(
+                one == other || other.contains("more than the limit of"),
+                "{one}\n{other}"
+            );
         }
         (Ok(_), Err(error)) => assert!(error.to_string().contains("more than the limit of"), "{error}"),
         (Err(error), Ok(_)) => panic!("{error}"),

@@ -79,12 +79,12 @@ fuzz_target!(|input: Input| {
         .memory_budget(64 * (usize::from(input.blocks) + 1))
         .words_per_key(1 << (input.words % 4))
         .seed(input.seed);
+    let empty = builder.build().unwrap();
     let new = || Pair {
-        filter: builder.clone().build().unwrap(),
+        filter: empty.clone(),
         keys: HashSet::new(),
     };
     let (mut one, mut other) = (new(), new());
-    let empty = new().filter;
     let guava = GuavaBloom::create(100, 0.01).unwrap();
     let mut guava_keys = HashSet::new();
     for operation in input.operations {
