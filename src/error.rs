@@ -326,7 +326,6 @@ pub(crate) enum SnapshotErrorKind {
         bytes: u64,
         needed: u64,
     },
-    #[cfg(any(feature = "std", feature = "serde"))]
     OverLimit {
         needed: u64,
         limit: u64,
@@ -463,7 +462,6 @@ impl fmt::Display for SnapshotError {
             SnapshotErrorKind::TooLong { bytes, needed } => {
                 write!(f, "there are {bytes} bytes, and the filter ends after {needed}")
             }
-            #[cfg(any(feature = "std", feature = "serde"))]
             SnapshotErrorKind::OverLimit { needed, limit } => {
                 write!(
                     f,

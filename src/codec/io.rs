@@ -1,13 +1,13 @@
 //! Snapshots by `std::io`, 64 KiB at a time; and reading as many bytes as are needed, which Guava's streams share.
 
-use super::{CHUNK, Checksum, Hashing, Header, Out, SNAPSHOT_HEADER, TRAILER, murmur3, store};
-use crate::bits::Bits;
+use super::{Input, Out, Progress, given, murmur3};
 use crate::error::{SnapshotError, SnapshotErrorKind};
 use crate::filter::concurrent::ConcurrentBloom;
 use crate::hash::KeyHasher;
+use alloc::vec::Vec;
 use std::io::{self, ErrorKind, Read, Write};
 
-struct Writer<W>(W);
+pub(crate) struct Writer<W>(pub(crate) W);
 
 impl<W: Write> Out for Writer<W> {
     type Error = io::Error;
@@ -15,6 +15,45 @@ impl<W: Write> Out for Writer<W> {
     fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.0.write_all(bytes)
     }
+}
+
+pub(crate) struct Reader<R> {
+    reader: R,
+    progress: Progress,
+}
+
+impl<R: Read> Input for Reader<R> {
+    fn take<'a>(&'a mut self, len: usize, buffer: &'a mut Vec<u8>) -> Result<&'a [u8], SnapshotErrorKind> {
+        self.progress.announce(len as u64);
+        if buffer.len() < len {
+            buffer.resize(len, 0);
+        }
+        let bytes = &mut buffer[..len];
+        match fill(&mut self.reader, bytes) {
+            Ok(()) => {
+                self.progress.taken += len as u64;
+                Ok(bytes)
+            }
+            Err(Short::Ended(len)) => Err(self.progress.truncated(&bytes[..len])),
+            Err(Short::Io(error)) => Err(SnapshotErrorKind::Io(error)),
+        }
+    }
+
+    fn announce(&mut self, len: u64) -> Result<(), SnapshotErrorKind> {
+        self.progress.announce(len);
+        Ok(())
+    }
+}
+
+/// What `decode` makes of what the reader gives.
+pub(crate) fn from_reader<T, R: Read>(
+    reader: R,
+    decode: impl FnOnce(&mut Reader<R>) -> Result<T, SnapshotErrorKind>,
+) -> Result<T, SnapshotErrorKind> {
+    decode(&mut Reader {
+        reader,
+        progress: Progress::default(),
+    })
 }
 
 /// By `std::io` (feature `std`).
@@ -68,55 +107,7 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn read_from_with(reader: impl Read, max_bytes: usize, hasher: S) -> Result<Self, SnapshotError> {
-        let given = |hashing: Hashing| hashing.check(Hashing::of(&hasher)).map(|()| hasher);
-        Self::read(reader, max_bytes, given).map_err(SnapshotError)
-    }
-
-    fn read(
-        mut reader: impl Read,
-        limit: usize,
-        hasher: impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind>,
-    ) -> Result<Self, SnapshotErrorKind> {
-        let mut head = [0; SNAPSHOT_HEADER];
-        match fill(&mut reader, &mut head) {
-            Ok(()) => {}
-            // What there is may be no beginning of a snapshot at all.
-            Err(Short::Ended(len)) => return Err(Header::parse(&head[..len]).expect_err("it is too short")),
-            Err(Short::Io(error)) => return Err(SnapshotErrorKind::Io(error)),
-        }
-        let header = Header::parse(&head)?;
-        let hasher = hasher(header.hashing)?;
-        let bytes = header.layout.blocks * crate::sizing::LINE_BYTES;
-        if bytes > limit {
-            return Err(SnapshotErrorKind::OverLimit {
-                needed: bytes as u64,
-                limit: limit as u64,
-            });
-        }
-        let mut sum = Checksum::default();
-        sum.add(&head);
-        let mut fill = |buffer: &mut [u8], before: usize| {
-            fill(&mut reader, buffer).map_err(|short| match short {
-                Short::Ended(len) => SnapshotErrorKind::Truncated {
-                    bytes: (SNAPSHOT_HEADER + before + len) as u64,
-                    needed: header.len() as u64,
-                },
-                Short::Io(error) => SnapshotErrorKind::Io(error),
-            })
-        };
-        // All at once: as much as was allowed at most, of pages that come into being when they are written to.
-        let mut bits = Bits::new(header.layout.blocks).map_err(SnapshotErrorKind::OutOfMemory)?;
-        let mut buffer = alloc::vec![0; CHUNK.min(bytes)];
-        for at in (0..bytes).step_by(CHUNK) {
-            let chunk = &mut buffer[..CHUNK.min(bytes - at)];
-            fill(chunk, at)?;
-            sum.add(chunk);
-            store(&mut bits, at, chunk);
-        }
-        let mut trailer = [0; TRAILER];
-        fill(&mut trailer, bytes)?;
-        sum.check(&trailer, (SNAPSHOT_HEADER + bytes) as u64)?;
-        Ok(Self::with_bits(header.layout, bits, hasher, header.expected_keys))
+        from_reader(reader, |input| Self::decode(input, max_bytes, given(hasher))).map_err(SnapshotError)
     }
 }
 
@@ -151,7 +142,7 @@ impl ConcurrentBloom {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn read_from(reader: impl Read, max_bytes: usize) -> Result<Self, SnapshotError> {
-        Self::read(reader, max_bytes, murmur3).map_err(SnapshotError)
+        from_reader(reader, |input| Self::decode(input, max_bytes, murmur3)).map_err(SnapshotError)
     }
 }
 

@@ -172,7 +172,7 @@ impl Checksum {
     }
 
     /// An error if `trailer`, which begins `before` bytes into the record, is not the one after what was added.
-    pub(crate) fn check(&self, trailer: &[u8; TRAILER], before: u64) -> Result<(), SnapshotErrorKind> {
+    pub(crate) fn check(&self, trailer: &[u8], before: u64) -> Result<(), SnapshotErrorKind> {
         let (stored, _) = trailer.split_first_chunk().expect("it is longer");
         let (stored, computed) = (u64::from_le_bytes(*stored), self.get());
         if stored != computed {
@@ -189,7 +189,7 @@ impl Checksum {
 }
 
 /// Where the bytes of a snapshot go.
-trait Out {
+pub(crate) trait Out {
     type Error;
     fn put(&mut self, bytes: &[u8]) -> Result<(), Self::Error>;
 }
@@ -214,6 +214,81 @@ impl Out for &mut [u8] {
         *self = rest;
         Ok(())
     }
+}
+
+/// Where the bytes of a snapshot come from.
+pub(crate) trait Input {
+    /// The next `len` bytes, which may be in `buffer`. An error if there are not as many.
+    fn take<'a>(&'a mut self, len: usize, buffer: &'a mut Vec<u8>) -> Result<&'a [u8], SnapshotErrorKind>;
+
+    /// Says that there are to be `len` bytes more. An error if it is known that there are not as many.
+    fn announce(&mut self, len: u64) -> Result<(), SnapshotErrorKind>;
+}
+
+/// How far a source of bytes has been read, and how far it should go.
+#[derive(Default)]
+pub(crate) struct Progress {
+    taken: u64,
+    announced: u64,
+}
+
+impl Progress {
+    /// Says that there are to be `len` bytes more.
+    fn announce(&mut self, len: u64) {
+        self.announced = self.announced.max(self.taken.saturating_add(len));
+    }
+
+    /// That only these are left.
+    fn truncated(&self, rest: &[u8]) -> SnapshotErrorKind {
+        // Of a header that is not all there: it may be no beginning of one at all.
+        if self.taken == 0
+            && let Err(error) = Header::parse(rest)
+        {
+            return error;
+        }
+        SnapshotErrorKind::Truncated {
+            bytes: self.taken + rest.len() as u64,
+            needed: self.announced,
+        }
+    }
+}
+
+/// Bytes that are all there.
+pub(crate) struct Slice<'a> {
+    rest: &'a [u8],
+    progress: Progress,
+}
+
+impl Input for Slice<'_> {
+    fn take<'a>(&'a mut self, len: usize, _: &'a mut Vec<u8>) -> Result<&'a [u8], SnapshotErrorKind> {
+        self.announce(len as u64)?;
+        let (taken, rest) = self.rest.split_at(len);
+        self.rest = rest;
+        self.progress.taken += len as u64;
+        Ok(taken)
+    }
+
+    fn announce(&mut self, len: u64) -> Result<(), SnapshotErrorKind> {
+        self.progress.announce(len);
+        if (self.rest.len() as u64) < len {
+            Err(self.progress.truncated(self.rest))
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// What `decode` makes of the bytes, and the rest of them.
+pub(crate) fn from_slice<T>(
+    bytes: &[u8],
+    decode: impl FnOnce(&mut Slice<'_>) -> Result<T, SnapshotErrorKind>,
+) -> Result<(T, &[u8]), SnapshotErrorKind> {
+    let mut input = Slice {
+        rest: bytes,
+        progress: Progress::default(),
+    };
+    let decoded = decode(&mut input)?;
+    Ok((decoded, input.rest))
 }
 
 /// By slices.
@@ -307,30 +382,42 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn from_bytes_with(bytes: &[u8], hasher: S) -> Result<(Self, &[u8]), SnapshotError> {
-        Self::decode(bytes, |hashing| hashing.check(Hashing::of(&hasher)).map(|()| hasher)).map_err(SnapshotError)
+        from_slice(bytes, |input| Self::decode(input, usize::MAX, given(hasher))).map_err(SnapshotError)
     }
 
-    fn decode(
-        bytes: &[u8],
+    /// Reads a filter whose bits take `limit` bytes at most.
+    pub(crate) fn decode<I: Input>(
+        input: &mut I,
+        limit: usize,
         hasher: impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind>,
-    ) -> Result<(Self, &[u8]), SnapshotErrorKind> {
-        let header = Header::parse(bytes)?;
-        let hasher = hasher(header.hashing)?;
-        let (snapshot, rest) = split(bytes, header.len())?;
+    ) -> Result<Self, SnapshotErrorKind> {
+        let mut buffer = Vec::new();
+        let head = input.take(SNAPSHOT_HEADER, &mut buffer)?;
+        let header = Header::parse(head)?;
         let mut sum = Checksum::default();
-        let (head, body) = snapshot.split_at(SNAPSHOT_HEADER);
-        let (body, trailer) = body.split_last_chunk().expect("it is longer");
         sum.add(head);
-        let mut bits = Bits::new(header.layout.blocks).map_err(SnapshotErrorKind::OutOfMemory)?;
-        for (i, chunk) in body.chunks(CHUNK).enumerate() {
-            sum.add(chunk);
-            store(&mut bits, i * CHUNK, chunk);
+        let hasher = hasher(header.hashing)?;
+        let bytes = header.layout.blocks * LINE_BYTES;
+        if bytes > limit {
+            return Err(SnapshotErrorKind::OverLimit {
+                needed: bytes as u64,
+                limit: limit as u64,
+            });
         }
-        sum.check(trailer, (SNAPSHOT_HEADER + body.len()) as u64)?;
-        Ok((Self::with_bits(header.layout, bits, hasher, header.expected_keys), rest))
+        input.announce((header.len() - SNAPSHOT_HEADER) as u64)?;
+        // All at once: as much as was allowed, or is there. Its pages come into being when they are written to.
+        let mut bits = Bits::new(header.layout.blocks).map_err(SnapshotErrorKind::OutOfMemory)?;
+        for at in (0..bytes).step_by(CHUNK) {
+            let chunk = input.take(CHUNK.min(bytes - at), &mut buffer)?;
+            sum.add(chunk);
+            bits.store_words(at / 8, chunk.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)));
+        }
+        let trailer = input.take(TRAILER, &mut buffer)?;
+        sum.check(trailer, (SNAPSHOT_HEADER + bytes) as u64)?;
+        Ok(Self::with_bits(header.layout, bits, hasher, header.expected_keys))
     }
 
-    fn encode<O: Out>(&self, out: &mut O) -> Result<(), O::Error> {
+    pub(crate) fn encode<O: Out>(&self, out: &mut O) -> Result<(), O::Error> {
         let mut sum = Checksum::default();
         let mut put = |bytes: &[u8], sum: &mut Checksum| {
             sum.add(bytes);
@@ -388,8 +475,13 @@ impl ConcurrentBloom {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn from_bytes(bytes: &[u8]) -> Result<(Self, &[u8]), SnapshotError> {
-        Self::decode(bytes, murmur3).map_err(SnapshotError)
+        from_slice(bytes, |input| Self::decode(input, usize::MAX, murmur3)).map_err(SnapshotError)
     }
+}
+
+/// `hasher`, if it is the record's.
+pub(crate) fn given<S: KeyHasher>(hasher: S) -> impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind> {
+    move |hashing| hashing.check(Hashing::of(&hasher)).map(|()| hasher)
 }
 
 /// The hasher of a record whose hasher is [`Murmur3`].
@@ -409,10 +501,4 @@ pub(crate) fn split(bytes: &[u8], len: usize) -> Result<(&[u8], &[u8]), Snapshot
         bytes: bytes.len() as u64,
         needed: len as u64,
     })
-}
-
-/// Sets the words that begin `at` bytes into the body.
-fn store(bits: &mut Bits, at: usize, chunk: &[u8]) {
-    const { assert!(CHUNK.is_multiple_of(LINE_BYTES)) };
-    bits.store_words(at / 8, chunk.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)));
 }

@@ -1,7 +1,7 @@
 //! `Serialize` and `Deserialize` (feature `serde`): the bytes of the snapshot, or of Guava's stream, as one value; in formats for
 //! people as a string in Base64. Reading goes through the same checks as everywhere.
 
-use crate::codec::Hashing;
+use crate::codec::{from_slice, given};
 use crate::error::{GuavaReadError, SnapshotError, SnapshotErrorKind};
 use crate::filter::concurrent::ConcurrentBloom;
 use crate::filter::guava::GuavaBloom;
@@ -117,16 +117,8 @@ impl<'de, S: KeyHasher> DeserializeSeed<'de> for Limited<S> {
         // And one more, which shows that there are more.
         let limit = max_bytes.saturating_add(super::SNAPSHOT_HEADER + super::TRAILER + 1);
         deserialize(deserializer, limit, |bytes| {
-            let header = super::Header::parse(bytes).map_err(SnapshotError)?;
-            header.hashing.check(Hashing::of(&hasher)).map_err(SnapshotError)?;
-            let needed = header.layout.blocks * crate::sizing::LINE_BYTES;
-            if needed > max_bytes {
-                return Err(SnapshotError(SnapshotErrorKind::OverLimit {
-                    needed: needed as u64,
-                    limit: max_bytes as u64,
-                }));
-            }
-            let (filter, rest) = ConcurrentBloom::from_bytes_with(bytes, hasher)?;
+            let decoded = from_slice(bytes, |input| ConcurrentBloom::decode(input, max_bytes, given(hasher)));
+            let (filter, rest) = decoded.map_err(SnapshotError)?;
             whole(bytes, rest).map(|()| filter)
         })
     }

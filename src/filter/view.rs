@@ -2,7 +2,7 @@
 //! [`ConcurrentBloom`]; nothing is copied, and nothing can be inserted.
 
 use crate::bits::Lines;
-use crate::codec::{Checksum, Hashing, Header, SNAPSHOT_HEADER, TRAILER, murmur3, split};
+use crate::codec::{Checksum, Hashing, Header, SNAPSHOT_HEADER, TRAILER, given, murmur3, split};
 use crate::error::{SnapshotError, SnapshotErrorKind};
 use crate::filter::concurrent::ConcurrentBloom;
 use crate::filter::lookup::Lookup;
@@ -102,8 +102,7 @@ impl<'a, S: KeyHasher> BloomView<'a, S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn from_bytes_with(bytes: &'a [u8], hasher: S) -> Result<(Self, &'a [u8]), SnapshotError> {
-        let given = |hashing: Hashing| hashing.check(Hashing::of(&hasher)).map(|()| hasher);
-        Self::borrow(bytes, given).map_err(SnapshotError)
+        Self::borrow(bytes, given(hasher)).map_err(SnapshotError)
     }
 
     fn borrow(
@@ -128,7 +127,8 @@ impl<'a, S: KeyHasher> BloomView<'a, S> {
 
 #[cfg(feature = "mmap")]
 mod map {
-    use super::{BloomView, Hashing, Header, KeyHasher, Snapshot, SnapshotError, SnapshotErrorKind, murmur3, split};
+    use super::{BloomView, Hashing, Header, KeyHasher, Snapshot, SnapshotError, SnapshotErrorKind};
+    use crate::codec::{given, murmur3, split};
     use memmap2::Mmap;
     use std::fs::File;
 
@@ -198,9 +198,8 @@ mod map {
         /// # Ok::<(), Box<dyn std::error::Error>>(())
         /// ```
         pub unsafe fn map_with(file: &File, hasher: S) -> Result<Self, SnapshotError> {
-            let given = |hashing: Hashing| hashing.check(Hashing::of(&hasher)).map(|()| hasher);
             // SAFETY: the caller's promise.
-            unsafe { Self::map_file(file, given) }.map_err(SnapshotError)
+            unsafe { Self::map_file(file, given(hasher)) }.map_err(SnapshotError)
         }
 
         /// # Safety
