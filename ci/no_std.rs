@@ -7,7 +7,7 @@
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::panic::PanicInfo;
-use lanebloom::{BloomView, ConcurrentBloom, GuavaBloom};
+use lanebloom::{BloomView, ConcurrentBloom, GuavaBloom, ScalableBloom};
 
 #[panic_handler]
 fn panic(_: &PanicInfo<'_>) -> ! {
@@ -60,4 +60,10 @@ pub extern "C" fn follow(hash: u64) -> bool {
     writer.insert_hash(hash);
     let delta = writer.delta_since(&replica);
     delta.is_ok_and(|delta| replica.apply_deltas(&delta).is_ok()) && writer.to_bytes() == replica.to_bytes()
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn insert_growing(hash: u64) -> bool {
+    let filter = ScalableBloom::builder().initial_capacity(1).build();
+    filter.is_ok_and(|filter| filter.insert_hash(hash) == Ok(true))
 }

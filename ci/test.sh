@@ -24,6 +24,7 @@ cargo test --release --test replace
 
 echo "== measured rates, full size"
 cargo test --release --test rates -- --ignored
+cargo test --release --test scalable -- --include-ignored
 
 echo "== beside Guava, full size"
 cargo test --release --test guava_jvm
@@ -38,3 +39,4 @@ cargo bench --bench snapshot --features mmap,serde -- --test
 echo "== examples"
 cargo run --release --example cache_guard -- --rows 20000 --seconds 1
 cargo run --release --example scoped_threads -- --keys 1000000
+cargo run --release --example crawler_dedup -- --pages 100000

@@ -29,6 +29,18 @@ pub(crate) fn ones(bitmap: &[u64]) -> usize {
     bitmap.iter().map(|word| word.count_ones() as usize).sum()
 }
 
+/// Calls `each` with the position of every no, in order, among the answers for `len` hashes.
+#[inline(always)]
+pub(crate) fn for_each_absent(found: &[u64], len: usize, mut each: impl FnMut(usize)) {
+    for (at, found) in (0..len).step_by(64).zip(found) {
+        let mut absent = !found & u64::MAX >> (64 - (len - at).min(64));
+        while absent != 0 {
+            each(at + absent.trailing_zeros() as usize);
+            absent &= absent - 1;
+        }
+    }
+}
+
 /// Whether so many bytes of a filter are probed without prefetching.
 #[inline(always)]
 pub(crate) fn is_cached(bytes: usize) -> bool {

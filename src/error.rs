@@ -27,6 +27,9 @@ pub(crate) enum BuildErrorKind {
     OverBudget { needed: usize, budget: usize },
     TooLarge { keys: usize, rate: f64 },
     OutOfMemory { bytes: usize },
+    TighteningRatio(f64),
+    NoExpansion,
+    NoLayers,
     GuavaNoBits { keys: u64, rate: f64 },
     GuavaTooLarge { bits: u64 },
     GuavaHashFunctions { needed: u64, limit: u32, rate: f64 },
@@ -86,6 +89,13 @@ impl fmt::Display for BuildError {
                 )
             }
             BuildErrorKind::OutOfMemory { bytes } => write!(f, "the allocation of {bytes} bytes failed"),
+            BuildErrorKind::TighteningRatio(ratio) => {
+                write!(f, "tightening ratio {ratio} is not between 0 and 1, both excluded")
+            }
+            BuildErrorKind::NoExpansion => {
+                f.write_str("an expansion of 0 leaves no room in the second layer; 1 is the least")
+            }
+            BuildErrorKind::NoLayers => f.write_str("a filter of 0 layers holds nothing; 1 is the least"),
             BuildErrorKind::GuavaNoBits { keys, rate } => {
                 write!(
                     f,
@@ -140,6 +150,14 @@ pub(crate) enum IncompatibleErrorKind {
         theirs: crate::filter::guava::layout::Layout,
     },
     Itself,
+    Steps {
+        ours: crate::filter::scalable::Steps,
+        theirs: crate::filter::scalable::Steps,
+    },
+    NoRoom {
+        layers: usize,
+        kind: FullErrorKind,
+    },
 }
 
 impl fmt::Display for IncompatibleError {
@@ -158,11 +176,121 @@ impl fmt::Display for IncompatibleError {
                 )
             }
             IncompatibleErrorKind::Itself => f.write_str("a filter cannot be united with itself"),
+            IncompatibleErrorKind::Steps { ours, theirs } => {
+                write!(f, "the other filter grows otherwise: {theirs} there, {ours} here")
+            }
+            IncompatibleErrorKind::NoRoom { layers, kind } => {
+                write!(
+                    f,
+                    "there is no room for the other filter's {layers} layers here: {kind}"
+                )
+            }
         }
     }
 }
 
 impl Error for IncompatibleError {}
+
+/// Why a growing filter did not take a key: it is full, and can have no more layers.
+///
+/// Nothing is lost silently. Of a single insert the key was not inserted; of a batch the first [`taken`](Self::taken) keys are in the
+/// filter, and none after them was inserted. Keys that are in the filter already are never refused.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::ScalableBloom;
+///
+/// let filter = ScalableBloom::builder().initial_capacity(100).non_scaling().build()?;
+/// let keys: Vec<u32> = (0..200).collect();
+/// let error = filter.insert_batch(&keys).unwrap_err();
+/// assert!((95..=110).contains(&error.taken()));
+/// let taken = error.taken();
+/// assert_eq!(
+///     error.to_string(),
+///     format!("the filter is full: its limit of layers is 1; the first {taken} keys of the batch were taken")
+/// );
+/// assert!(keys[..error.taken()].iter().all(|key| filter.contains(key)));
+/// assert!(filter.insert(&1000u32).is_err() && filter.insert(&1u32) == Ok(false));
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FullError {
+    pub(crate) kind: FullErrorKind,
+    pub(crate) taken: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum FullErrorKind {
+    Layers { limit: usize },
+    Bytes { needed: usize, limit: usize },
+    OutOfMemory,
+}
+
+impl FullError {
+    /// How many keys from the beginning of the batch are in the filter. 0 of a single insert.
+    ///
+    /// ```
+    /// use lanebloom::ScalableBloom;
+    ///
+    /// let filter = ScalableBloom::builder().initial_capacity(1000).non_scaling().build()?;
+    /// let mut keys: Vec<u32> = (0..3000).collect();
+    /// // Go on with those that are left, in another filter.
+    /// let taken = filter.insert_batch(&keys).unwrap_err().taken();
+    /// let next = ScalableBloom::builder().initial_capacity(1000).build()?;
+    /// let rest = keys.split_off(taken);
+    /// assert!(next.insert_batch(&rest).is_ok());
+    /// assert!(keys.iter().all(|key| filter.contains(key)) && rest.iter().all(|key| next.contains(key)));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn taken(&self) -> usize {
+        self.taken
+    }
+
+    /// Whether the allocator refused the memory of the next layer, so that the same key may be taken later: every insert tries again.
+    ///
+    /// ```
+    /// use lanebloom::ScalableBloom;
+    ///
+    /// let filter = ScalableBloom::builder().initial_capacity(1).non_scaling().build()?;
+    /// let error = (0..10u32).find_map(|key| filter.insert(&key).err()).unwrap();
+    /// assert!(!error.is_out_of_memory());
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn is_out_of_memory(&self) -> bool {
+        self.kind == FullErrorKind::OutOfMemory
+    }
+}
+
+impl fmt::Display for FullErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Layers { limit } => write!(f, "its limit of layers is {limit}"),
+            Self::Bytes { needed, limit } => {
+                write!(
+                    f,
+                    "with the next layer it would take {needed} bytes, more than its limit of {limit} bytes"
+                )
+            }
+            Self::OutOfMemory => f.write_str("the allocation of the next layer failed"),
+        }
+    }
+}
+
+impl fmt::Display for FullError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the filter is full: {}", self.kind)?;
+        match self.taken {
+            0 => Ok(()),
+            1 => f.write_str("; the first key of the batch was taken"),
+            taken => write!(f, "; the first {taken} keys of the batch were taken"),
+        }
+    }
+}
+
+impl Error for FullError {}
 
 /// Why a stream is not one of Guava's Bloom filters, or could not be read.
 ///

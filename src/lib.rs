@@ -11,6 +11,7 @@
 //! - Keys must be removed one by one. This filter can only be cleared, or replaced while it serves
 //!   ([`CacheGuard::rebuild`]).
 //! - The number of keys cannot be guessed. Beyond the expected keys the rate rises quickly: elevenfold at twice the keys, from 1%.
+//!   Take [`ScalableBloom`], which grows.
 //! - Only one thread uses it, and a key more or less in a thousand of memory matters: one line per key costs 7% more
 //!   memory than a textbook Bloom filter at a rate of 1%, 18% at 1e-4 and 43% at 1e-6. A filter without atomics inserts
 //!   faster, too.
@@ -46,6 +47,7 @@
 //! | | for | bits of a key |
 //! |---|---|---|
 //! | [`ConcurrentBloom`] | everything, unless there is a reason for another | in one line of the cache |
+//! | [`ScalableBloom`] | a number of keys that cannot be guessed | in a line of each layer |
 //! | [`GuavaBloom`] | filters that Java programs wrote with Guava, or are to read | anywhere, as Guava has them |
 //!
 //! # Consistency
@@ -165,6 +167,7 @@ pub mod hash;
 mod logarithm;
 mod memory;
 mod murmur3;
+mod once;
 mod pattern;
 mod simd;
 mod sizing;
@@ -172,9 +175,10 @@ mod sync;
 
 #[cfg(feature = "guard")]
 pub use error::RebuildInProgress;
-pub use error::{BuildError, GuavaReadError, IncompatibleError, SnapshotError};
+pub use error::{BuildError, FullError, GuavaReadError, IncompatibleError, SnapshotError};
 pub use filter::concurrent::{Builder, ConcurrentBloom};
 pub use filter::guava::{self, GuavaBloom};
+pub use filter::scalable::{self, ScalableBloom};
 pub use filter::view::BloomView;
 pub use funnel::{ByHash, Funnel, Sink, UnencodedChars, Utf16};
 #[cfg(feature = "guard")]

@@ -71,7 +71,13 @@ pub(crate) struct Request {
     pub(crate) rate: Option<f64>,
     pub(crate) budget: Option<usize>,
     pub(crate) words: Option<usize>,
+    /// Half of the bits are to be set when the keys are in, whatever the rate. (With all else equal the fewest bits per key have
+    /// half or less of them set.) The rate is to hold until then, and for one key in [`LATE`] beyond.
+    pub(crate) half_full: bool,
 }
+
+/// It is noticed late that a layer of a growing filter is full: when it has up to one key in so many too much.
+pub(crate) const LATE: usize = 32;
 
 /// The words per key that a line can be divided for, with the most bits per word that are of use for each: down
 /// to a rate of 1e-9 or to [`MAX_BITS_PER_KEY`], more would need more memory.
@@ -113,6 +119,19 @@ impl Request {
         }
     }
 
+    const BEYOND: f64 = 1.0 + 1.0 / LATE as f64;
+
+    /// The lowest rate that is in reach: that of [`MAX_BITS_PER_KEY`].
+    pub(crate) fn least_rate(&self) -> f64 {
+        let densest = LINE_BITS as f64 / MAX_BITS_PER_KEY as f64;
+        let rate = |model: Model| match self.half_full {
+            true if model.half_load() < densest => 1.0,
+            true => model.rate_at(model.half_load() * Self::BEYOND),
+            false => model.rate_at(densest),
+        };
+        self.candidates().flatten().map(rate).fold(1.0, f64::min)
+    }
+
     fn check(&self) -> Result<(), BuildErrorKind> {
         if let Some(rate) = self.rate
             && !(rate > 0.0 && rate < 1.0)
@@ -144,7 +163,17 @@ impl Request {
     fn best_shape_for(&self, rate: f64) -> Result<(Shape, f64), BuildErrorKind> {
         let mut found = [None; WORDS.len()];
         let mut best_load = 0.0;
-        for (slot, models) in found.iter_mut().zip(self.candidates()) {
+        for (slot, mut models) in found.iter_mut().zip(self.candidates()) {
+            if self.half_full {
+                let reaches = |model: Model| {
+                    let load = model.half_load();
+                    (model.rate_at(load * Self::BEYOND) <= rate).then_some((model.shape, load))
+                };
+                // The fewest bits per word need the least memory.
+                *slot = models.find_map(reaches);
+                best_load = slot.map_or(best_load, |(_, load)| f64::max(best_load, load));
+                continue;
+            }
             // The load rises with the bits per word to one maximum and falls again.
             for model in models {
                 let load = model.max_load(rate);
@@ -259,6 +288,11 @@ impl Model {
             }
         }
         f64::min(sum / total, 1.0)
+    }
+
+    /// The keys per line that leave half of the bits unset: each of the keys leaves a bit alone with the chance `x[1]`.
+    fn half_load(&self) -> f64 {
+        core::f64::consts::LN_2 / (1.0 - self.x[1])
     }
 
     /// The most keys per line at which the rate is at most `rate`.

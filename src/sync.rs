@@ -5,9 +5,9 @@
 //! feature because features only add, and not plain `cfg(loom)` because that one reaches every dependency.
 
 #[cfg(not(lanebloom_loom))]
-pub(crate) use core::sync::atomic::{AtomicU64, Ordering, fence};
+pub(crate) use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering, fence};
 #[cfg(lanebloom_loom)]
-pub(crate) use loom::sync::atomic::{AtomicU64, Ordering, fence};
+pub(crate) use loom::sync::atomic::{AtomicPtr, AtomicU64, Ordering, fence};
 
 #[cfg(feature = "guard")]
 pub(crate) use swap::{AtomicBool, Swap};

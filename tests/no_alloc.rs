@@ -1,7 +1,7 @@
 //! Hashing, single inserts, lookups and batches that are not dense never allocate, and what others allocate is bounded and can be
 //! refused: counted by the allocator itself.
 
-use lanebloom::{BloomView, ConcurrentBloom, GuavaBloom, Murmur3, Sink, UnencodedChars};
+use lanebloom::{BloomView, ConcurrentBloom, GuavaBloom, Murmur3, ScalableBloom, Sink, UnencodedChars};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::hint::black_box;
@@ -88,6 +88,83 @@ fn a_guava_filter_never_allocates_for_a_key() {
         });
         assert_eq!(count, 0);
         assert!(found.iter().all(|&found| found));
+    }
+}
+
+/// Two allocations for each layer, its lines and itself; lookups none, whatever the number of layers.
+#[test]
+fn a_growing_filter_allocates_nothing_but_layers() {
+    let filter = ScalableBloom::builder()
+        .initial_capacity(500)
+        .max_layers(6)
+        .build()
+        .unwrap();
+    let keys: Vec<u64> = (0..20_000).collect();
+    let mut found = vec![false; keys.len()];
+    let count = allocations(|| {
+        for keys in keys[..10_000].chunks(100) {
+            assert!(filter.insert(&keys[0]).is_ok());
+            assert!(filter.insert_batch(keys).is_ok());
+        }
+    });
+    assert_eq!((filter.layers().len(), count), (5, 2 * 4));
+    let count = allocations(|| {
+        assert!(keys[..10_000].iter().all(|key| filter.contains(key)));
+        filter.contains_batch(&keys, &mut found);
+        filter.absent_batch(&keys, |i| assert!(!found[i]));
+        assert_eq!(
+            filter.insert_batch_flagged(&keys[..10_000], &mut found[..10_000]),
+            Ok(0)
+        );
+        assert!(filter.current_false_positive_rate() < 0.01 && filter.estimated_len() > 9000);
+    });
+    assert_eq!(count, 0);
+}
+
+/// Where the next layer's memory is refused, the filter fills the layer that it has, says so when that is full, and goes on when there is
+/// memory again.
+#[test]
+fn a_growing_filter_does_without_memory_until_it_is_full() {
+    let filter = ScalableBloom::builder()
+        .initial_capacity(1000)
+        .max_layers(3)
+        .build()
+        .unwrap();
+    let hashes: Vec<u64> = (0..2000u64).map(|i| filter.hash(&i)).collect();
+    // Its lines, or the box of the layer.
+    for limit in [1000, 64] {
+        LIMIT.set(limit);
+        let before = ALLOCATIONS.get();
+        let error = filter.insert_hashes(&hashes);
+        let (tried, single) = (ALLOCATIONS.get() - before, filter.insert_hash(hashes[1999]));
+        LIMIT.set(usize::MAX);
+        let error = error.unwrap_err();
+        assert!(error.is_out_of_memory() && filter.is_full());
+        assert_eq!(single.unwrap_err().taken(), 0);
+        // Ahead of need, again and again, and when it is full; afterwards once for a batch.
+        assert!(
+            if limit == 1000 {
+                (5..100).contains(&tried)
+            } else {
+                tried == 1
+            },
+            "{tried}"
+        );
+        assert!((980..1080).contains(&error.taken()), "{}", error.taken());
+        assert!(hashes[..error.taken()].iter().all(|&hash| filter.contains_hash(hash)));
+        assert!(!filter.contains_hash(hashes[error.taken()]));
+        assert_eq!(filter.layers().len(), 1);
+    }
+    let copy = filter.clone();
+    for filter in [filter, copy] {
+        assert!(filter.is_full());
+        assert!(filter.insert_hashes(&hashes).is_ok());
+        assert!(!filter.is_full() && filter.layers().len() == 2);
+        assert!(hashes.iter().all(|&hash| filter.contains_hash(hash)));
+        LIMIT.set(1000);
+        let refused = filter.try_clone();
+        LIMIT.set(usize::MAX);
+        assert!(refused.unwrap_err().is_out_of_memory());
     }
 }
 

@@ -19,6 +19,7 @@ mod batch;
 mod bulk;
 mod guard;
 mod guava;
+mod scalable;
 mod single;
 mod whole;
 

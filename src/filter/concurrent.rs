@@ -219,12 +219,20 @@ impl<S: KeyHasher> Builder<S> {
     /// ```
     pub fn build(self) -> Result<ConcurrentBloom<S>, BuildError> {
         let (layout, expected_keys) = self.request.solve()?;
-        let bits = Bits::new(layout.blocks)?;
-        Ok(ConcurrentBloom::with_bits(layout, bits, self.hasher, expected_keys))
+        ConcurrentBloom::with_layout(layout, expected_keys, self.hasher)
     }
 }
 
 impl<S> ConcurrentBloom<S> {
+    pub(super) fn with_layout(layout: Layout, expected_keys: usize, hasher: S) -> Result<Self, BuildError> {
+        Ok(Self::with_bits(
+            layout,
+            Bits::new(layout.blocks)?,
+            hasher,
+            expected_keys,
+        ))
+    }
+
     /// `bits` as a filter of this layout, whose blocks they have.
     pub(crate) fn with_bits(layout: Layout, bits: Bits, hasher: S, expected_keys: usize) -> Self {
         debug_assert_eq!(bits.blocks(), layout.blocks);

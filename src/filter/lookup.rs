@@ -2,7 +2,7 @@
 //! [`ConcurrentBloom`](super::concurrent::ConcurrentBloom), whose words others set meanwhile, and
 //! [`BloomView`](crate::BloomView), whose words are a snapshot's bytes, have in common.
 
-use crate::batch::STRETCH;
+use crate::batch::{STRETCH, for_each_absent};
 use crate::bits::{self, Lines, Load};
 use crate::bulk::Source;
 use crate::filter::concurrent::{Keys, assert_bitmap_length};
@@ -34,13 +34,7 @@ impl<T: Load, S: KeyHasher> Lookup<'_, T, S> {
 
     pub(super) fn absent_hashes(&self, hashes: &[u64], mut each: impl FnMut(usize)) {
         self.contains_stretches(hashes, |at, found| {
-            for (at, found) in (at..hashes.len()).step_by(64).zip(found) {
-                let mut absent = !found & u64::MAX >> (64 - (hashes.len() - at).min(64));
-                while absent != 0 {
-                    each(at + absent.trailing_zeros() as usize);
-                    absent &= absent - 1;
-                }
-            }
+            for_each_absent(found, STRETCH.min(hashes.len() - at), |i| each(at + i));
         });
     }
 

@@ -1,0 +1,219 @@
+//! A chain of layers that grows: the contract with a growth in the middle. Layers are one line each and full at one key (or at two), so that
+//! every insert looks.
+
+use super::*;
+use lanebloom::ScalableBloom;
+
+/// Of layers for `capacity` keys each.
+fn growing(capacity: usize, layers: usize) -> Arc<ScalableBloom> {
+    let builder = ScalableBloom::builder()
+        .initial_capacity(capacity)
+        .expansion(1)
+        .false_positive_rate(0.1)
+        .words_per_key(1)
+        .max_layers(layers);
+    Arc::new(builder.build().unwrap())
+}
+
+/// A third key, in a word of its own: loom has fewer interleavings to try than if it met the others.
+const C: u64 = hash_of_product(0x2123_4501_2345_0000);
+
+fn insert(filter: &Arc<ScalableBloom>, hash: u64) -> impl FnOnce() -> bool + 'static {
+    share!(filter);
+    move || filter.insert_hash(hash).unwrap()
+}
+
+/// The layers are as small as the tests need them to be.
+#[test]
+fn a_layer_is_one_line_and_full_at_its_keys() {
+    loom::model(|| {
+        let filter = growing(1, 3);
+        assert_eq!(filter.memory_bytes(), 64);
+        assert!(insert(&filter, A)());
+        assert_eq!(filter.layers().len(), 2);
+        assert!(insert(&filter, B)());
+        assert_eq!(filter.layers().len(), 3);
+        let filter = growing(2, 2);
+        insert(&filter, A)();
+        assert_eq!((filter.layers().len(), filter.memory_bytes()), (1, 64));
+        insert(&filter, B)();
+        assert_eq!((filter.layers().len(), filter.memory_bytes()), (2, 128));
+    });
+}
+
+/// Both see the layer full, each with a key of its own: there is one more layer, and no key is lost.
+#[test]
+fn two_that_see_the_layer_full_add_one() {
+    loom::model(|| {
+        let filter = growing(1, 4);
+        assert_eq!(beside(insert(&filter, A), insert(&filter, B)), (true, true));
+        assert!((2..=3).contains(&filter.layers().len()));
+        assert!(filter.contains_hash(A) && filter.contains_hash(B) && !filter.contains_hash(C));
+    });
+}
+
+/// One fills the layer, and goes on; the other one's key lands in the old layer, or in the new one.
+#[test]
+fn an_insert_beside_a_growth_is_not_lost() {
+    loom::model(|| {
+        let filter = growing(1, 4);
+        let growing = {
+            share!(filter);
+            move || {
+                assert_eq!(filter.insert_hash(A), Ok(true));
+                assert_eq!(filter.insert_hash(C), Ok(true));
+                assert!(filter.contains_hash(A) && filter.contains_hash(C));
+            }
+        };
+        let inserting = {
+            share!(filter);
+            move || {
+                assert_eq!(filter.insert_hash(B), Ok(true));
+                assert!(filter.contains_hash(B));
+                assert_eq!(filter.insert_hash(B), Ok(false));
+            }
+        };
+        beside(growing, inserting);
+        assert!([A, B, C].iter().all(|&hash| filter.contains_hash(hash)));
+    });
+}
+
+#[test]
+fn of_racing_inserters_at_least_one_wins_across_a_growth() {
+    loom::model(|| {
+        let filter = growing(2, 3);
+        filter.insert_hash(C).unwrap();
+        // The one's key fills the layer, so that the other one may find it in the old layer or look into the new one only.
+        let won = beside(insert(&filter, A), insert(&filter, A));
+        assert!(won.0 || won.1);
+        assert!(filter.contains_hash(A));
+    });
+}
+
+#[test]
+fn no_false_negative_after_an_insert_that_happened_before_a_growth() {
+    loom::model(|| {
+        let (filter, inserted) = (growing(1, 4), Arc::new(AtomicBool::new(false)));
+        let first = {
+            share!(filter, inserted);
+            move || {
+                filter.insert_hash(A).unwrap();
+                inserted.store(true, Ordering::Release);
+                filter.insert_hash(B).unwrap();
+            }
+        };
+        beside(first, move || {
+            // Before the filter is looked at, which could tell by itself.
+            let inserted = inserted.load(Ordering::Acquire);
+            let found = filter.contains_hash(A);
+            assert!(found || !inserted);
+            assert!(!filter.contains_hash(C));
+            if inserted {
+                assert_eq!(filter.insert_hash(A), Ok(false));
+            }
+        });
+    });
+}
+
+/// A key in the new layer is published as one in the old layer is, also to who finds the layer only with the key.
+#[test]
+fn who_finds_a_key_in_a_new_layer_sees_what_its_inserter_did_before() {
+    for batch in [false, true] {
+        loom::model(move || {
+            let (filter, work) = (growing(1, 3), Arc::new(Work::new()));
+            let inserter = {
+                share!(filter, work);
+                move || {
+                    filter.insert_hash(B).unwrap();
+                    work.do_it();
+                    filter.insert_hash(A).unwrap();
+                }
+            };
+            beside(inserter, move || {
+                let found = if batch {
+                    let mut found = [false; 2];
+                    filter.contains_hashes(&[A, C], &mut found);
+                    found[0]
+                } else {
+                    filter.contains_hash(A)
+                };
+                assert!(!found || work.is_visible());
+            });
+        });
+    }
+}
+
+#[test]
+fn who_inserts_in_vain_across_a_growth_sees_what_the_inserter_did_before() {
+    loom::model(|| {
+        let (filter, work) = (growing(1, 3), Arc::new(Work::new()));
+        let inserter = {
+            share!(filter, work);
+            move || {
+                work.do_it();
+                filter.insert_hashes(&[A, B])
+            }
+        };
+        let (inserted, ()) = beside(inserter, move || {
+            if filter.insert_hashes(&[A]) == Ok(0) {
+                assert!(work.is_visible());
+            }
+        });
+        assert!(inserted.unwrap() >= 1);
+    });
+}
+
+/// The one who makes the next layer ahead of need may be interrupted for long: who sees the full layer does not wait for it.
+#[test]
+fn growth_waits_for_nobody() {
+    loom::model(|| {
+        // The second of four keys is ahead of need at 3/4, the third in fact.
+        let filter = growing(4, 3);
+        filter.insert_hashes(&[C, C.wrapping_add(1 << 32)]).unwrap();
+        let (ahead, full) = (Arc::clone(&filter), Arc::clone(&filter));
+        beside(
+            move || ahead.insert_hash(A).unwrap(),
+            move || {
+                full.insert_hash(B).unwrap();
+                // It has seen 4 keys, its own and A among them, only if it came last; then it has gone on by itself.
+                full.layers().len()
+            },
+        );
+        assert!([A, B, C].iter().all(|&hash| filter.contains_hash(hash)));
+        assert!(filter.layers().len() <= 2);
+    });
+}
+
+/// At the limit, what was taken is there, and the answers say what was not.
+#[test]
+fn a_key_is_taken_or_refused() {
+    loom::model(|| {
+        let filter = growing(1, 1);
+        let insert = |hash: u64| {
+            share!(filter);
+            move || filter.insert_hash(hash).is_ok()
+        };
+        let taken = beside(insert(A), insert(B));
+        assert!(taken.0 || taken.1);
+        assert_eq!((filter.contains_hash(A), filter.contains_hash(B)), taken);
+        assert!(filter.is_full() && filter.insert_hash(C).is_err() && !filter.contains_hash(C));
+    });
+}
+
+#[test]
+fn a_union_beside_a_growth_loses_nothing() {
+    loom::model(|| {
+        let (all, part) = (growing(1, 3), growing(1, 3));
+        part.insert_hash(A).unwrap();
+        let uniter = {
+            share!(all);
+            move || {
+                assert_eq!(all.union_from(&part), Ok(true));
+                assert!(all.contains_hash(A));
+            }
+        };
+        beside(uniter, insert(&all, B));
+        assert!(all.contains_hash(A) && all.contains_hash(B));
+        assert!((2..=3).contains(&all.layers().len()));
+    });
+}
