@@ -424,6 +424,14 @@ pub(crate) enum SnapshotErrorKind {
     },
     ExpectedKeys(u64),
     Rate(f64),
+    Field {
+        name: &'static str,
+        value: u64,
+        least: u64,
+        most: u64,
+    },
+    Fraction(f64),
+    Words(u8),
     NotZero {
         offset: u64,
         found: u8,
@@ -522,6 +530,7 @@ impl fmt::Display for SnapshotError {
             SnapshotErrorKind::Kind { found, wanted } => {
                 let name = |kind: &u8| match kind {
                     1 => " (a ConcurrentBloom)",
+                    2 => " (a ScalableBloom)",
                     129 => " (a delta)",
                     _ => "",
                 };
@@ -556,6 +565,14 @@ impl fmt::Display for SnapshotError {
                 )
             }
             SnapshotErrorKind::Rate(rate) => write!(f, "a rate of {rate} is not in 0 to 1"),
+            SnapshotErrorKind::Field {
+                name,
+                value,
+                least,
+                most,
+            } => write!(f, "{name}, {value}, is not in {least} to {most}"),
+            SnapshotErrorKind::Fraction(value) => write!(f, "a rate or ratio of {value} is not between 0 and 1"),
+            SnapshotErrorKind::Words(words) => write!(f, "{words} words per key is not 0, 1, 2, 4 or 8"),
             SnapshotErrorKind::NotZero { offset, found } => {
                 write!(f, "byte {offset} is {found}, where version 1 of the format has 0")
             }

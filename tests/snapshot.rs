@@ -967,6 +967,326 @@ proptest! {
     }
 }
 
+mod growing {
+    use super::*;
+    use lanebloom::ScalableBloom;
+    use lanebloom::scalable::{Builder, Growth};
+
+    fn builder() -> Builder {
+        ScalableBloom::builder().initial_capacity(20).false_positive_rate(0.05)
+    }
+
+    fn of(builder: Builder, keys: u32) -> ScalableBloom {
+        let filter = builder.build().unwrap();
+        (0..keys).for_each(|key| _ = filter.insert(&key));
+        filter
+    }
+
+    fn read_whole(bytes: &[u8]) -> [Result<ScalableBloom, SnapshotError>; 2] {
+        [
+            ScalableBloom::from_bytes(bytes).map(|(filter, _)| filter),
+            ScalableBloom::read_from(bytes, usize::MAX),
+        ]
+    }
+
+    #[test]
+    fn version_1_is_read_and_written() {
+        let golden = include_bytes!("data/snapshot_v1_scalable.bin");
+        for filter in read_whole(golden) {
+            let filter = filter.unwrap();
+            assert!(filter.to_bytes() == golden);
+            assert!((0..150).all(|i| filter.contains(&format!("key {i}"))));
+            let layers: Vec<_> = filter
+                .layers()
+                .map(|layer| (layer.expected_keys(), layer.blocks()))
+                .collect();
+            assert_eq!(layers, [(50, 2), (100, 3)]);
+            assert_eq!((filter.max_layers(), filter.is_full()), (30, false));
+            assert_eq!(filter.false_positive_rate(), 0.02);
+            assert_eq!(filter.hasher().seed(), 3);
+            // A filter that is built the same way is compatible: what was asked for is all there.
+            let builder = ScalableBloom::builder()
+                .initial_capacity(50)
+                .false_positive_rate(0.02)
+                .seed(3);
+            let built = builder.expansion(2).tightening_ratio(0.5).build().unwrap();
+            assert!(built.union_from(&filter).is_ok());
+            assert!((0..150).all(|i| built.contains(&format!("key {i}"))));
+        }
+    }
+
+    #[test]
+    fn a_filter_grows_on_after_it_was_read() {
+        let builders = [
+            builder(),
+            builder().words_per_key(1).expansion(1).tightening_ratio(0.9),
+            builder().growth(Growth::AtHalfFull).expansion(3),
+            builder().max_layers(3),
+            builder().max_bytes(2000),
+            builder().non_scaling().seed(9),
+        ];
+        for (builder, keys) in builders
+            .into_iter()
+            .flat_map(|builder| [0, 1, 25, 300, 3000].map(|keys| (builder.clone(), keys)))
+        {
+            let filter = of(builder, keys);
+            let bytes = filter.to_bytes();
+            let mut stream = Vec::new();
+            filter.write_to(&mut stream).unwrap();
+            assert!(stream == bytes);
+            for same in read_whole(&bytes).map(Result::unwrap) {
+                assert!(same == filter && same.to_bytes() == bytes);
+                assert_eq!(
+                    (same.is_full(), same.max_layers()),
+                    (filter.is_full(), filter.max_layers())
+                );
+                assert_eq!(
+                    (same.capacity(), same.memory_bytes()),
+                    (filter.capacity(), filter.memory_bytes())
+                );
+                assert_eq!(same.false_positive_rate(), filter.false_positive_rate());
+                // From here on they do the same, errors included.
+                let original = filter.clone();
+                for key in keys..2 * keys + 50 {
+                    let text = |result: Result<bool, lanebloom::FullError>| result.map_err(|error| error.to_string());
+                    assert_eq!(text(same.insert(&key)), text(original.insert(&key)));
+                }
+                assert!(same == original && same.layers().len() == original.layers().len());
+                assert!((0..keys).all(|key| same.contains(&key) == original.contains(&key)));
+            }
+        }
+    }
+
+    #[test]
+    fn every_truncation_and_every_corrupted_byte_is_an_error() {
+        let filter = of(builder(), 70);
+        assert!(filter.layers().len() >= 3);
+        let bytes = [filter.to_bytes(), b"more".to_vec()].concat();
+        let len = bytes.len() - 4;
+        let (same, rest) = ScalableBloom::from_bytes(&bytes).unwrap();
+        assert!(same == filter && rest == b"more");
+        for end in 0..len {
+            let needed = if end < HEADER { HEADER } else { len };
+            for result in read_whole(&bytes[..end]) {
+                let error = result.unwrap_err();
+                assert_eq!(error.to_string(), format!("the bytes end after {end} of {needed}"));
+                assert!(error.is_truncated());
+            }
+        }
+        for at in 0..len {
+            for flip in [1, 16, 128, 255] {
+                let mut corrupt = bytes[..len].to_vec();
+                corrupt[at] ^= flip;
+                let texts = read_whole(&corrupt).map(|result| result.unwrap_err().to_string());
+                assert_eq!(texts[0], texts[1]);
+                let known = [
+                    "begin with \"",
+                    "format version ",
+                    "corrupt: ",
+                    ", where version 1 of the format has 0",
+                ];
+                assert!(
+                    known.iter().any(|known| texts[0].contains(known)),
+                    "byte {at}: {}",
+                    texts[0]
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn every_absurd_field_is_an_error() {
+        let filter = of(builder(), 70);
+        let (bytes, layers) = (filter.to_bytes(), filter.layers().len() as u64);
+        let body = bytes.len() as u64 - 128 - 192 * layers;
+        let number = |n: u64| n.to_le_bytes().to_vec();
+        let double = |x: f64| number(x.to_bits());
+        let (most, there_can_be) = (usize::MAX, filter.max_layers());
+        let mut cases = vec![
+            (
+                10,
+                vec![1],
+                "the bytes are of kind 1 (a ConcurrentBloom), not 2 (a ScalableBloom)".into(),
+            ),
+            (32, vec![2], "the way to grow, 2, is not in 0 to 1".into()),
+            (33, vec![3], "3 words per key is not 0, 1, 2, 4 or 8".into()),
+            (34, vec![2], "whether it is full, 2, is not in 0 to 1".into()),
+            (35, vec![3], "the reason for the limit, 3, is not in 0 to 2".into()),
+            (40, number(0), format!("the initial capacity, 0, is not in 1 to {most}")),
+            (48, number(0), format!("the expansion, 0, is not in 1 to {most}")),
+            (
+                80,
+                number(0),
+                "the number of layers that there can be, 0, is not in 1 to 64".into(),
+            ),
+            (
+                80,
+                number(65),
+                "the number of layers that there can be, 65, is not in 1 to 64".into(),
+            ),
+            (
+                80,
+                number(1),
+                format!("the number of layers, {layers}, is not in 1 to 1"),
+            ),
+            (
+                104,
+                number(0),
+                format!("the number of layers, 0, is not in 1 to {there_can_be}"),
+            ),
+            (
+                104,
+                number(u64::MAX),
+                format!("the number of layers, {}, is not in 1 to {there_can_be}", u64::MAX),
+            ),
+            (
+                104,
+                number(layers - 1),
+                format!(
+                    "a length of {} bytes is declared, where the rest says {}",
+                    bytes.len(),
+                    {
+                        let parts = filter.layers().take(layers as usize - 1);
+                        parts.map(|layer| layer.snapshot_bytes()).sum::<usize>() + 128
+                    }
+                ),
+            ),
+            (
+                104,
+                number(layers + 1),
+                format!(
+                    "a length of {} bytes is declared, where the rest says {}",
+                    bytes.len(),
+                    128 + 256 * (layers + 1)
+                ),
+            ),
+            (
+                24,
+                number(0),
+                "a length of 0 bytes is declared, where the rest says ".into(),
+            ),
+            (
+                24,
+                number(129),
+                "a length of 129 bytes is declared, where the rest says ".into(),
+            ),
+            (
+                24,
+                number(u64::MAX),
+                format!("a length of {} bytes is declared", u64::MAX),
+            ),
+            (
+                24,
+                number(1 << 40),
+                format!("the bytes end after {} of {}", bytes.len(), 1u64 << 40),
+            ),
+            (24, number(bytes.len() as u64 - 64), "the filter takes ".into()),
+            (12, vec![1], "the hasher differs: ".into()),
+        ];
+        for at in [56, 64, 72] {
+            for wrong in [0.0, 1.0, -0.5, f64::NAN, f64::INFINITY] {
+                cases.push((
+                    at,
+                    double(wrong),
+                    format!("a rate or ratio of {wrong} is not between 0 and 1"),
+                ));
+            }
+        }
+        for at in (36..40).chain(112..120) {
+            cases.push((
+                at,
+                vec![5],
+                format!("byte {at} is 5, where version 1 of the format has 0"),
+            ));
+        }
+        for (at, field, expected) in cases {
+            let mut hostile = bytes.clone();
+            hostile[at..at + field.len()].copy_from_slice(&field);
+            let sum = XxHash3_64::oneshot(&hostile[..120]);
+            hostile[120..128].copy_from_slice(&sum.to_le_bytes());
+            let [by_slice, by_reader] = read_whole(&hostile).map(|result| result.unwrap_err().to_string());
+            assert!(by_slice.starts_with(&expected), "byte {at}: {by_slice}");
+            // Only the slice is known to be too short before its parts are looked at.
+            assert!(
+                by_reader == by_slice || by_slice.starts_with("the bytes end") && by_reader.starts_with("a length of "),
+                "byte {at}: {by_reader}"
+            );
+        }
+        for limit in [0, body as usize - 1] {
+            assert_eq!(
+                ScalableBloom::read_from(&bytes[..], limit).unwrap_err().to_string(),
+                format!("the filter takes {body} bytes, more than the limit of {limit} bytes")
+            );
+        }
+        assert!(ScalableBloom::read_from(&bytes[..], body as usize).unwrap() == filter);
+        // A layer with another hasher than the filter's.
+        let mut mixed = bytes[..128].to_vec();
+        for (i, layer) in filter.layers().enumerate() {
+            let bytes = layer.to_bytes();
+            mixed.extend(if i == 1 { with_field(&bytes, 12, &[7]) } else { bytes });
+        }
+        for result in read_whole(&mixed) {
+            assert_eq!(
+                result.unwrap_err().to_string(),
+                "the hasher differs: Murmur3 with seed 7 there, Murmur3 with seed 0 here"
+            );
+        }
+    }
+
+    #[test]
+    fn hashers_are_told_apart() {
+        let hasher = SipHash13::with_key([1; 16]);
+        let filter = builder().hasher(hasher).build().unwrap();
+        (0..100u32).for_each(|key| _ = filter.insert(&key));
+        let bytes = filter.to_bytes();
+        assert!(ScalableBloom::from_bytes_with(&bytes, hasher).unwrap().0 == filter);
+        assert!(ScalableBloom::read_from_with(&bytes[..], 1 << 20, hasher).unwrap() == filter);
+        assert!(ScalableBloom::from_bytes(&bytes).unwrap_err().is_incompatible());
+        let other = SipHash13::with_key([2; 16]);
+        assert!(
+            ScalableBloom::from_bytes_with(&bytes, other)
+                .unwrap_err()
+                .is_incompatible()
+        );
+    }
+
+    #[test]
+    fn a_live_filter_is_written_with_all_keys_of_before() {
+        let keys = STRESS_KEYS as u64 / 2;
+        let filter = ScalableBloom::builder().initial_capacity(100).build().unwrap();
+        let inserted = AtomicU64::new(0);
+        thread::scope(|scope| {
+            let (filter, inserted) = (&filter, &inserted);
+            let writer = scope.spawn(move || {
+                for key in 0..keys {
+                    filter.insert(&key).unwrap();
+                    // Pairs with the load below: who reads the number has these inserts before.
+                    inserted.store(key + 1, Ordering::Release);
+                }
+            });
+            let mut done = false;
+            while !done {
+                done = writer.is_finished();
+                let before = inserted.load(Ordering::Acquire);
+                let (copy, _) = ScalableBloom::from_bytes(&filter.to_bytes()).unwrap();
+                assert!((0..before).all(|key| copy.contains(&key)));
+            }
+        });
+    }
+
+    #[cfg(feature = "serde")]
+    #[test]
+    fn through_serde() {
+        let filter = of(builder(), 100);
+        let json = serde_json::to_string(&filter).unwrap();
+        assert!(serde_json::from_str::<ScalableBloom>(&json).unwrap() == filter);
+        let binary = postcard::to_allocvec(&filter).unwrap();
+        assert!(postcard::from_bytes::<ScalableBloom>(&binary).unwrap() == filter);
+        assert!(serde_json::from_str::<ScalableBloom>(&json[..100]).is_err());
+        assert!(serde_json::from_str::<ConcurrentBloom>(&json).is_err());
+    }
+}
+
 #[cfg(feature = "mmap")]
 mod mapped {
     use super::*;

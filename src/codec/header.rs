@@ -26,6 +26,7 @@ pub(super) const DELTA_HEADER: usize = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Bloom = 1,
+    Scalable = 2,
     Delta = 129,
 }
 
@@ -81,18 +82,14 @@ impl Header {
         put_layout(&mut bytes, self.layout);
         put(&mut bytes, 48, (self.expected_keys as u64).to_le_bytes());
         put(&mut bytes, 56, self.rate.to_bits().to_le_bytes());
-        let sum = XxHash3_64::oneshot(&bytes[..120]);
-        put(&mut bytes, 120, sum.to_le_bytes());
+        put_sum(&mut bytes);
         bytes
     }
 
     /// The header with which `bytes` begin.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, SnapshotErrorKind> {
         let bytes: &[u8; SNAPSHOT_HEADER] = first(bytes)?;
-        let (stored, computed) = (get(bytes, 120), XxHash3_64::oneshot(&bytes[..120]));
-        if stored != computed {
-            return Err(SnapshotErrorKind::HeaderChecksum { stored, computed });
-        }
+        check_sum(bytes)?;
         check_kind(bytes, Kind::Bloom)?;
         let hashing = parse_hashing(bytes)?;
         let layout = parse_layout(bytes)?;
@@ -116,6 +113,115 @@ impl Header {
             });
         }
         Ok(header)
+    }
+}
+
+/// The header of a snapshot that consists of others: its own fields are `FIELDS` bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Outer {
+    pub(crate) kind: Kind,
+    pub(crate) hashing: Hashing,
+    /// Bytes of the whole snapshot.
+    pub(crate) len: u64,
+    /// From byte 32 on.
+    pub(crate) fields: [u8; FIELDS],
+}
+
+/// Bytes of a header that are its kind's own.
+pub(crate) const FIELDS: usize = 88;
+
+impl Outer {
+    pub(crate) fn to_bytes(self) -> [u8; SNAPSHOT_HEADER] {
+        let mut bytes = [0; SNAPSHOT_HEADER];
+        put_common(&mut bytes, self.kind, self.hashing, self.len);
+        put(&mut bytes, 32, self.fields);
+        put_sum(&mut bytes);
+        bytes
+    }
+
+    /// The header with which `bytes` begin, if it is of this kind.
+    pub(crate) fn parse(bytes: &[u8], kind: Kind) -> Result<Self, SnapshotErrorKind> {
+        let bytes: &[u8; SNAPSHOT_HEADER] = first(bytes)?;
+        check_sum(bytes)?;
+        check_kind(bytes, kind)?;
+        Ok(Self {
+            kind,
+            hashing: parse_hashing(bytes)?,
+            len: get(bytes, 24),
+            fields: *bytes[32..].first_chunk().expect("the fields lie within the header"),
+        })
+    }
+
+    /// Writes a field `at` so many bytes into the header.
+    pub(crate) fn put(&mut self, at: usize, field: u64) {
+        put(&mut self.fields, at - 32, field.to_le_bytes());
+    }
+
+    /// Reads the field that begins `at` so many bytes into the header.
+    pub(crate) fn get(&self, at: usize) -> u64 {
+        get(&self.fields, at - 32)
+    }
+
+    /// As of [`get`](Self::get): a number in this range.
+    pub(crate) fn number(
+        &self,
+        name: &'static str,
+        at: usize,
+        range: core::ops::RangeInclusive<u64>,
+    ) -> Result<usize, SnapshotErrorKind> {
+        let value = self.get(at);
+        match usize::try_from(value) {
+            Ok(number) if range.contains(&value) => Ok(number),
+            _ => Err(SnapshotErrorKind::Field {
+                name,
+                value,
+                least: *range.start(),
+                most: (*range.end()).min(usize::MAX as u64),
+            }),
+        }
+    }
+
+    /// As of [`get`](Self::get): a fraction between 0 and 1, both excluded.
+    pub(crate) fn fraction(&self, at: usize) -> Result<f64, SnapshotErrorKind> {
+        let value = f64::from_bits(self.get(at));
+        if value > 0.0 && value < 1.0 {
+            Ok(value)
+        } else {
+            Err(SnapshotErrorKind::Fraction(value))
+        }
+    }
+
+    /// An error if a byte from `range` of the header is not 0.
+    pub(crate) fn zeros(&self, range: core::ops::Range<usize>) -> Result<(), SnapshotErrorKind> {
+        check_zeros(&self.to_bytes(), range)
+    }
+
+    /// The bytes that the bits of its `parts` snapshots take, of which each has at least one block.
+    pub(crate) fn body_bytes(&self, parts: usize) -> Result<u64, SnapshotErrorKind> {
+        let overhead = (SNAPSHOT_HEADER + parts * (SNAPSHOT_HEADER + TRAILER)) as u64;
+        let least = overhead + (parts * LINE_BYTES) as u64;
+        if self.len >= least && self.len.is_multiple_of(LINE_BYTES as u64) && self.len <= isize::MAX as u64 {
+            Ok(self.len - overhead)
+        } else {
+            Err(SnapshotErrorKind::Length {
+                declared: self.len,
+                needed: least,
+            })
+        }
+    }
+}
+
+fn put_sum(bytes: &mut [u8; SNAPSHOT_HEADER]) {
+    let sum = XxHash3_64::oneshot(&bytes[..120]);
+    put(bytes, 120, sum.to_le_bytes());
+}
+
+fn check_sum(bytes: &[u8; SNAPSHOT_HEADER]) -> Result<(), SnapshotErrorKind> {
+    let (stored, computed) = (get(bytes, 120), XxHash3_64::oneshot(&bytes[..120]));
+    if stored == computed {
+        Ok(())
+    } else {
+        Err(SnapshotErrorKind::HeaderChecksum { stored, computed })
     }
 }
 

@@ -88,6 +88,34 @@
 //!   none), which say which word of the group, then 6 for each bit, which say which bit. Where what is left of the 64 bits does not
 //!   suffice for one more word, *p* is multiplied by the same number again, and its highest bits are taken.
 //!
+//! ## Filters of several
+//!
+//! The snapshot of a [`ScalableBloom`](crate::ScalableBloom) is a header like the one above and, one after another, the snapshots of
+//! its layers as `ConcurrentBloom`s, all with its own hasher. It has no trailer: each of its parts has its checksum.
+//!
+//! | offset | bytes | header |
+//! |---|---|---|
+//! | 0 | 10 | as above |
+//! | 10 | 1 | kind: 2, a `ScalableBloom` |
+//! | 11 | 13 | as above |
+//! | 24 | 8 | bytes of the whole snapshot |
+//! | 32 | 1 | when it grows: 0 by keys, 1 when half of the bits are set |
+//! | 33 | 1 | words per key that were asked for: 1, 2, 4, 8, or 0 for none |
+//! | 34 | 1 | 1 if it is full and cannot grow, otherwise 0 |
+//! | 35 | 1 | why there cannot be more layers than below: 0 their number, 1 their bytes, 2 memory |
+//! | 36 | 4 | 0 |
+//! | 40 | 8 | keys that the first layer is for |
+//! | 48 | 8 | how many times as many the next one is for |
+//! | 56 | 8 | false-positive rate of the first layer, a double, as the next two |
+//! | 64 | 8 | how many times this the next one's is |
+//! | 72 | 8 | compound rate that was asked for |
+//! | 80 | 8 | layers that there can be: 1 to 64 |
+//! | 88 | 8 | bytes that one more would take, where bytes are the reason |
+//! | 96 | 8 | and the limit |
+//! | 104 | 8 | layers that there are |
+//! | 112 | 8 | 0 |
+//! | 120 | 8 | as above |
+//!
 //! ## Deltas
 //!
 //! | offset | bytes | header |
@@ -127,9 +155,9 @@ mod serde;
 
 #[cfg(feature = "serde")]
 pub use self::serde::Limited;
-pub(crate) use header::{Hashing, Header, SNAPSHOT_HEADER, TRAILER};
+pub(crate) use header::{FIELDS, Hashing, Header, Kind, Outer, SNAPSHOT_HEADER, TRAILER};
 #[cfg(feature = "std")]
-pub(crate) use io::{Short, fill};
+pub(crate) use io::{Short, Writer, fill, from_reader};
 #[cfg(feature = "std")]
 pub use replace::replace_file;
 
@@ -438,7 +466,7 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
         out.put(&sum.trailer())
     }
 
-    fn header(&self) -> Header {
+    pub(crate) fn header(&self) -> Header {
         Header {
             hashing: Hashing::of(self.hasher()),
             layout: self.layout(),

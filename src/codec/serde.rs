@@ -5,6 +5,7 @@ use crate::codec::{from_slice, given};
 use crate::error::{GuavaReadError, SnapshotError, SnapshotErrorKind};
 use crate::filter::concurrent::ConcurrentBloom;
 use crate::filter::guava::GuavaBloom;
+use crate::filter::scalable::ScalableBloom;
 use crate::hash::KeyHasher;
 use alloc::vec::Vec;
 use base64::Engine;
@@ -73,6 +74,23 @@ impl<'de> Deserialize<'de> for GuavaBloom {
         deserialize(deserializer, usize::MAX, |bytes| {
             let (filter, rest) = Self::from_bytes(bytes).map_err(Problem::Guava)?;
             whole(bytes, rest).map(|()| filter).map_err(Problem::Snapshot)
+        })
+    }
+}
+
+/// As [`ConcurrentBloom`].
+impl<S: KeyHasher> Serialize for ScalableBloom<S> {
+    fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
+        serialize(&self.to_bytes(), serializer)
+    }
+}
+
+/// Of a filter by [`Murmur3`](crate::Murmur3). The memory that it takes is that of the bytes that are there.
+impl<'de> Deserialize<'de> for ScalableBloom {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserialize(deserializer, usize::MAX, |bytes| {
+            let (filter, rest) = Self::from_bytes(bytes)?;
+            whole(bytes, rest).map(|()| filter)
         })
     }
 }

@@ -155,6 +155,9 @@ FILTERS = {
     "other": lambda: Bloom(2, 3, 21, 1000, 0.0083326938749276, 0, 0, fnv1a),
 }
 
+# The same of the layers.
+LAYERS = [(2, 3, 2, 50, 0.0005720370175714206), (2, 3, 3, 100, 0.0019341461335882681)]
+
 if __name__ == "__main__":
     folder = pathlib.Path(__file__).parent
     for name, make in FILTERS.items():
@@ -172,3 +175,12 @@ if __name__ == "__main__":
                 if block % 140 > 1:
                     more.lines[block] = list(bloom.lines[block])
             (folder / "delta_v1_four.bin").write_bytes(more.delta(bloom))
+    # A filter that grew once: 50 keys, then 100, at half the rate.
+    layers = [Bloom(*shape, 1, 3, lambda key: murmur3(key, 3)) for shape in LAYERS]
+    for i in range(150):
+        layers[i >= 50].insert(b"key %d" % i)
+    parts = b"".join(layer.snapshot() for layer in layers)
+    header = layers[0].header(2, 128 + len(parts))[:32] + struct.pack("<BBBB4xQQ", 0, 0, 0, 0, 50, 2)
+    header += struct.pack("<dddQQQQ8x", 0.01, 0.5, 0.02, 30, 0, 0, 2)
+    header += struct.pack("<Q", xxhash.xxh3_64_intdigest(header))
+    (folder / "snapshot_v1_scalable.bin").write_bytes(header + parts)
