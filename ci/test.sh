@@ -35,8 +35,11 @@ cargo bench --bench peers -- --test
 cargo bench --bench bulk --features rayon -- --test
 cargo bench --bench guava -- --test
 cargo bench --bench snapshot --features mmap,serde -- --test
+cargo bench --bench windowed -- --test
 
 echo "== examples"
 cargo run --release --example cache_guard -- --rows 20000 --seconds 1
 cargo run --release --example scoped_threads -- --keys 1000000
 cargo run --release --example crawler_dedup -- --pages 100000
+cargo run --release --example rate_window -- --requests 400000 --users 20000
+cargo run --release --example rate_window -- --seconds 1 --window 0.2 --users 20000

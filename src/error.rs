@@ -22,17 +22,43 @@ pub(crate) enum BuildErrorKind {
     NothingToSizeFor,
     Rate(f64),
     WordsPerKey(usize),
-    Budget { bytes: usize },
-    Unreachable { rate: f64, words: Option<usize> },
-    OverBudget { needed: usize, budget: usize },
-    TooLarge { keys: usize, rate: f64 },
-    OutOfMemory { bytes: usize },
+    Budget {
+        bytes: usize,
+    },
+    Unreachable {
+        rate: f64,
+        words: Option<usize>,
+    },
+    OverBudget {
+        needed: usize,
+        budget: usize,
+    },
+    TooLarge {
+        keys: usize,
+        rate: f64,
+    },
+    OutOfMemory {
+        bytes: usize,
+    },
+    #[cfg(feature = "window")]
+    Generations(usize),
+    #[cfg(feature = "window")]
+    Window(core::time::Duration),
     TighteningRatio(f64),
     NoExpansion,
     NoLayers,
-    GuavaNoBits { keys: u64, rate: f64 },
-    GuavaTooLarge { bits: u64 },
-    GuavaHashFunctions { needed: u64, limit: u32, rate: f64 },
+    GuavaNoBits {
+        keys: u64,
+        rate: f64,
+    },
+    GuavaTooLarge {
+        bits: u64,
+    },
+    GuavaHashFunctions {
+        needed: u64,
+        limit: u32,
+        rate: f64,
+    },
 }
 
 impl BuildError {
@@ -96,6 +122,16 @@ impl fmt::Display for BuildError {
                 f.write_str("an expansion of 0 leaves no room in the second layer; 1 is the least")
             }
             BuildErrorKind::NoLayers => f.write_str("a filter of 0 layers holds nothing; 1 is the least"),
+            #[cfg(feature = "window")]
+            BuildErrorKind::Generations(generations) => {
+                use crate::filter::windowed::MAX_GENERATIONS;
+                write!(f, "{generations} generations is not in 2 to {MAX_GENERATIONS}")
+            }
+            #[cfg(feature = "window")]
+            BuildErrorKind::Window(window) => {
+                use crate::filter::windowed::MAX_WINDOW;
+                write!(f, "a window of {window:?} is not in 1ns to {MAX_WINDOW:?}")
+            }
             BuildErrorKind::GuavaNoBits { keys, rate } => {
                 write!(
                     f,
@@ -145,6 +181,11 @@ pub(crate) enum IncompatibleErrorKind {
         theirs: crate::sizing::Layout,
     },
     Hasher,
+    #[cfg(feature = "window")]
+    Window {
+        ours: crate::filter::windowed::Shape,
+        theirs: crate::filter::windowed::Shape,
+    },
     Guava {
         ours: crate::filter::guava::layout::Layout,
         theirs: crate::filter::guava::layout::Layout,
@@ -168,6 +209,10 @@ impl fmt::Display for IncompatibleError {
             }
             IncompatibleErrorKind::Hasher => {
                 f.write_str("the other filter's hasher differs: another algorithm, seed or key")
+            }
+            #[cfg(feature = "window")]
+            IncompatibleErrorKind::Window { ours, theirs } => {
+                write!(f, "the other filter's window differs: {theirs} there, {ours} here")
             }
             IncompatibleErrorKind::Guava { ours, theirs } => {
                 write!(
@@ -432,6 +477,11 @@ pub(crate) enum SnapshotErrorKind {
     },
     Fraction(f64),
     Words(u8),
+    #[cfg(feature = "window")]
+    Ages {
+        ages: u64,
+        generations: usize,
+    },
     NotZero {
         offset: u64,
         found: u8,
@@ -531,6 +581,7 @@ impl fmt::Display for SnapshotError {
                 let name = |kind: &u8| match kind {
                     1 => " (a ConcurrentBloom)",
                     2 => " (a ScalableBloom)",
+                    3 => " (a WindowedBloom)",
                     129 => " (a delta)",
                     _ => "",
                 };
@@ -573,6 +624,11 @@ impl fmt::Display for SnapshotError {
             } => write!(f, "{name}, {value}, is not in {least} to {most}"),
             SnapshotErrorKind::Fraction(value) => write!(f, "a rate or ratio of {value} is not between 0 and 1"),
             SnapshotErrorKind::Words(words) => write!(f, "{words} words per key is not 0, 1, 2, 4 or 8"),
+            #[cfg(feature = "window")]
+            SnapshotErrorKind::Ages { ages, generations } => write!(
+                f,
+                "ages of {ages:#x} are none of {generations} generations, the newest of which is there"
+            ),
             SnapshotErrorKind::NotZero { offset, found } => {
                 write!(f, "byte {offset} is {found}, where version 1 of the format has 0")
             }

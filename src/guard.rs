@@ -13,6 +13,8 @@
 use crate::error::RebuildInProgress;
 use crate::filter::concurrent::ConcurrentBloom;
 use crate::filter::guava::GuavaBloom;
+#[cfg(feature = "window")]
+use crate::filter::windowed::WindowedBloom;
 use crate::funnel::Funnel;
 use crate::hash::KeyHasher;
 use crate::sync::{AtomicBool, Ordering, Swap, fence};
@@ -70,7 +72,7 @@ struct State<F> {
     next: Option<Arc<F>>,
 }
 
-/// A filter that a [`CacheGuard`] can serve from: [`ConcurrentBloom`] under any hasher, and [`GuavaBloom`].
+/// A filter that a [`CacheGuard`] can serve from: [`ConcurrentBloom`] and `WindowedBloom` under any hasher, and [`GuavaBloom`].
 ///
 /// It cannot be implemented further.
 ///
@@ -95,8 +97,12 @@ pub trait GuardFilter: sealed::Filter {}
 
 impl<S: KeyHasher> GuardFilter for ConcurrentBloom<S> {}
 impl GuardFilter for GuavaBloom {}
+#[cfg(feature = "window")]
+impl<S: KeyHasher + Clone> GuardFilter for WindowedBloom<S> {}
 
 mod sealed {
+    #[cfg(feature = "window")]
+    use super::WindowedBloom;
     use super::{ConcurrentBloom, Funnel, GuavaBloom, KeyHasher};
 
     /// What a guard needs of a filter: the calls of these names. Keeps [`GuardFilter`](super::GuardFilter) ours, so that more can
@@ -130,6 +136,27 @@ mod sealed {
     }
 
     impl Filter for GuavaBloom {
+        #[inline]
+        fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+            self.insert(key)
+        }
+        #[inline]
+        fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+            self.contains(key)
+        }
+        fn insert_batch<K: Funnel>(&self, keys: &[K]) -> usize {
+            self.insert_batch(keys)
+        }
+        fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
+            self.contains_batch_bitmap(keys, out);
+        }
+        fn insert_all<K: Funnel>(&self, keys: impl IntoIterator<Item = K>) {
+            { self }.extend(keys);
+        }
+    }
+
+    #[cfg(feature = "window")]
+    impl<S: KeyHasher + Clone> Filter for WindowedBloom<S> {
         #[inline]
         fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
             self.insert(key)
@@ -345,23 +372,17 @@ impl<F: GuardFilter> CacheGuard<F> {
     }
 
     /// Calls `insert` with every filter that is to have the keys; returns the greatest change to one that served.
-    fn insert_by<R: Ord>(&self, mut insert: impl FnMut(&F) -> R) -> R {
-        let mut state = self.state.load();
-        let mut changed = insert(&state.serving);
-        loop {
+    fn insert_by<R: Ord>(&self, insert: impl Fn(&F) -> R) -> R {
+        let insert = |state: &State<F>| {
+            let changed = insert(&state.serving);
             if let Some(next) = &state.next {
                 insert(next);
             }
-            // Partner: the fence in `rebuild`. Either it comes first there, and the load sees the pair; or here, and
-            // what the rebuild reads of the store after it has the keys.
-            fence(Ordering::SeqCst);
-            let now = self.state.load();
-            if Arc::ptr_eq(&state, &now) {
-                return changed;
-            }
-            state = now;
-            changed = changed.max(insert(&state.serving));
-        }
+            changed
+        };
+        // Partner: the fence in `rebuild`. Either it comes first there, and the pair is seen here; or here, and what
+        // the rebuild reads of the store after it has the keys.
+        self.state.settle(self.state.load(), insert, Ord::max)
     }
 
     /// Begins to replace the filter with `filter`, which the caller has built for the keys to come, empty.
@@ -406,7 +427,7 @@ impl<F: GuardFilter> CacheGuard<F> {
             serving: Arc::clone(&serving),
             next: Some(Arc::clone(&next)),
         });
-        // Partner: the fence in `insert_by`.
+        // Partner: the fence of `insert_by`, in `Swap::settle`.
         fence(Ordering::SeqCst);
         Ok(Rebuild {
             guard: self,

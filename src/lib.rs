@@ -48,6 +48,7 @@
 //! |---|---|---|
 //! | [`ConcurrentBloom`] | everything, unless there is a reason for another | in one line of the cache |
 //! | [`ScalableBloom`] | a number of keys that cannot be guessed | in a line of each layer |
+//! | [`WindowedBloom`] | "seen in the last minutes", or among the last million keys: it forgets | in one line of each of a few such filters |
 //! | [`GuavaBloom`] | filters that Java programs wrote with Guava, or are to read | anywhere, as Guava has them |
 //!
 //! # Consistency
@@ -86,6 +87,7 @@
 //! - `std` (default): random keys for [`SipHash13`], Guava's streams by `std::io`, and the choice of AVX-512 or AVX2 when the
 //!   program runs. Without it the crate is `no_std` + `alloc`, and they are used where the target has them.
 //! - `guard` (default, needs `std`): [`CacheGuard`], with the `arc-swap` crate.
+//! - `window` (default, needs `std`): [`WindowedBloom`], with the `arc-swap` crate.
 //! - `rayon` (needs `std`): batches, unions and collecting on the threads of rayon's pool.
 //! - `mmap` (needs `std`): [`BloomView::map`], lookups in a file that is mapped into memory, with the `memmap2` crate.
 //! - `serde`: `Serialize` and `Deserialize` of the filters, as [snapshots](codec).
@@ -180,6 +182,8 @@ pub use filter::concurrent::{Builder, ConcurrentBloom};
 pub use filter::guava::{self, GuavaBloom};
 pub use filter::scalable::{self, ScalableBloom};
 pub use filter::view::BloomView;
+#[cfg(feature = "window")]
+pub use filter::windowed::{self, WindowedBloom};
 pub use funnel::{ByHash, Funnel, Sink, UnencodedChars, Utf16};
 #[cfg(feature = "guard")]
 pub use guard::{Admission, CacheGuard, GuardFilter, GuardStats, Rebuild};

@@ -328,7 +328,7 @@ impl Layout {
 
     /// The rate of one line whose words have these bits set: the chance that a key that picks this line finds
     /// all its throws on set bits.
-    fn rate_of_line(&self, words: [u64; LINE_WORDS]) -> f64 {
+    pub(crate) fn rate_of_line(&self, words: [u64; LINE_WORDS]) -> f64 {
         let Shape { words: w, bits: s } = self.shape;
         let group = LINE_WORDS / w;
         let mean = |group_words: &[u64]| {

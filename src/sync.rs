@@ -10,16 +10,21 @@ pub(crate) use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering, fence};
 pub(crate) use loom::sync::atomic::{AtomicPtr, AtomicU64, Ordering, fence};
 
 #[cfg(feature = "guard")]
-pub(crate) use swap::{AtomicBool, Swap};
+pub(crate) use swap::AtomicBool;
+#[cfg(feature = "window")]
+pub(crate) use swap::Guard;
+#[cfg(any(feature = "guard", feature = "window"))]
+pub(crate) use swap::Swap;
 
 /// A shared pointer that can be replaced while others read through it.
-#[cfg(feature = "guard")]
+#[cfg(any(feature = "guard", feature = "window"))]
 mod swap {
+    use super::{Ordering, fence};
     use alloc::sync::Arc;
 
-    #[cfg(not(lanebloom_loom))]
+    #[cfg(all(feature = "guard", not(lanebloom_loom)))]
     pub(crate) use core::sync::atomic::AtomicBool;
-    #[cfg(lanebloom_loom)]
+    #[cfg(all(feature = "guard", lanebloom_loom))]
     pub(crate) use loom::sync::atomic::AtomicBool;
 
     #[cfg(not(lanebloom_loom))]
@@ -33,6 +38,40 @@ mod swap {
         present: loom::sync::atomic::AtomicUsize,
     }
 
+    /// A value that was present, kept while it is read.
+    #[cfg(not(lanebloom_loom))]
+    pub(crate) type Guard<T> = arc_swap::Guard<Arc<T>>;
+    #[cfg(lanebloom_loom)]
+    pub(crate) type Guard<T> = alloc::boxed::Box<Arc<T>>;
+
+    impl<T> Swap<T> {
+        /// Writes into what the value points to so that no replacement is missed: calls `write` with `value`, which
+        /// was loaded before, and after it with each that has taken its place meanwhile, until there is none. What the
+        /// calls returned is combined.
+        ///
+        /// Its partner is a thread that replaces the value, calls `fence(SeqCst)` and then looks at what others wrote.
+        /// One of the two fences comes first: either that thread sees what was written here, or this one sees the
+        /// new value, and writes there too.
+        #[inline]
+        pub(crate) fn settle<R>(
+            &self,
+            mut value: Guard<T>,
+            mut write: impl FnMut(&T) -> R,
+            combine: impl Fn(R, R) -> R,
+        ) -> R {
+            let mut result = write(&value);
+            loop {
+                fence(Ordering::SeqCst);
+                let now = self.load();
+                if Arc::ptr_eq(&value, &now) {
+                    return result;
+                }
+                value = now;
+                result = combine(result, write(&value));
+            }
+        }
+    }
+
     #[cfg(not(lanebloom_loom))]
     impl<T> Swap<T> {
         pub(crate) fn new(value: T) -> Self {
@@ -40,12 +79,20 @@ mod swap {
         }
 
         /// Lock-free; a load of arc-swap never waits for another thread.
-        pub(crate) fn load(&self) -> impl core::ops::Deref<Target = Arc<T>> {
+        #[inline]
+        pub(crate) fn load(&self) -> Guard<T> {
             self.0.load()
         }
 
+        #[cfg(feature = "guard")]
         pub(crate) fn store(&self, value: T) {
             self.0.store(Arc::new(value));
+        }
+
+        /// Makes `new` the value if `current` still is; whether it did.
+        #[cfg(feature = "window")]
+        pub(crate) fn compare_and_swap(&self, current: &Arc<T>, new: Arc<T>) -> bool {
+            Arc::ptr_eq(&self.0.compare_and_swap(current, new), current)
         }
     }
 
@@ -58,17 +105,33 @@ mod swap {
             }
         }
 
-        pub(crate) fn load(&self) -> impl core::ops::Deref<Target = Arc<T>> {
-            let present = self.present.load(super::Ordering::Acquire);
+        pub(crate) fn load(&self) -> Guard<T> {
+            let present = self.present.load(Ordering::Acquire);
             alloc::boxed::Box::new(Arc::clone(&self.values.lock().unwrap()[present]))
         }
 
+        #[cfg(feature = "guard")]
         pub(crate) fn store(&self, value: T) {
+            let last = self.keep(Arc::new(value));
+            self.present.store(last, Ordering::Release);
+        }
+
+        #[cfg(feature = "window")]
+        pub(crate) fn compare_and_swap(&self, current: &Arc<T>, new: Arc<T>) -> bool {
+            let is_current = |value| Arc::ptr_eq(value, current);
+            let place = self.values.lock().unwrap().iter().position(is_current).unwrap();
+            let last = self.keep(new);
+            let swapped = self
+                .present
+                .compare_exchange(place, last, Ordering::AcqRel, Ordering::Acquire);
+            swapped.is_ok()
+        }
+
+        /// The place of a new value.
+        fn keep(&self, value: Arc<T>) -> usize {
             let mut values = self.values.lock().unwrap();
-            values.push(Arc::new(value));
-            let last = values.len() - 1;
-            drop(values);
-            self.present.store(last, super::Ordering::Release);
+            values.push(value);
+            values.len() - 1
         }
     }
 }

@@ -102,4 +102,6 @@ fn any_filter_is_guarded_alike() {
     }
     serves_and_is_rebuilt(|| ConcurrentBloom::builder().expected_keys(1000).build().unwrap());
     serves_and_is_rebuilt(|| GuavaBloom::create(1000, 1e-6).unwrap());
+    #[cfg(feature = "window")]
+    serves_and_is_rebuilt(|| lanebloom::WindowedBloom::builder().expected_keys(1000).build().unwrap());
 }

@@ -280,3 +280,89 @@ fn a_dense_batch_allocates_as_much_as_documented_and_does_without() {
         assert!(own == filter && without == filter);
     }
 }
+
+/// Neither do rotations, once all generations are in use: by call, by age and by the number of keys.
+#[cfg(feature = "window")]
+#[test]
+fn a_filter_that_forgets_never_allocates() {
+    use lanebloom::WindowedBloom;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::time::Duration;
+
+    let time = Arc::new(AtomicU64::new(0));
+    let clock = {
+        let time = Arc::clone(&time);
+        move || Duration::from_nanos(time.load(Ordering::Relaxed))
+    };
+    let called = WindowedBloom::builder().expected_keys(3000);
+    let aged = called.clone().window(Duration::from_nanos(300)).clock(clock);
+    let full = called.clone().rotate_when_full();
+    let not_renewed = called.clone().renew(false);
+    for builder in [called, aged, full, not_renewed] {
+        let filter = builder.build().unwrap();
+        // arc-swap makes its note of a thread when the thread first comes.
+        assert!(!filter.contains("a key"));
+        let mut found = vec![false; 300];
+        let mut bitmap = [0; 5];
+        for round in 0..30u64 {
+            let keys: Vec<u64> = (1000 * round..1000 * round + 300).collect();
+            let count = allocations(|| {
+                filter.rotate();
+                time.fetch_add(100, Ordering::Relaxed);
+                filter.rotate_if_due();
+                assert!(filter.insert_batch(&keys[..100]) >= 98);
+                filter.insert_batch_flagged(&keys, &mut found);
+                filter.contains_batch(&keys, &mut found);
+                filter.contains_batch_bitmap(&keys, &mut bitmap);
+                filter.absent_batch(&keys, |_| unreachable!());
+                for key in &keys {
+                    filter.insert(&(key + 300));
+                    assert!(filter.contains(&(key + 300)));
+                }
+                (&filter).extend(keys.iter().map(|key| key + 600));
+                // All have expired at once, now and then.
+                time.fetch_add(if round % 7 == 0 { 5000 } else { 0 }, Ordering::Relaxed);
+            });
+            assert_eq!(count, 0, "round {round} of {filter:?}");
+            assert!(found.iter().all(|&found| found));
+        }
+        assert!(filter.estimated_len() < 4500);
+    }
+}
+
+/// Where the memory for another generation is refused, keys are forgotten late, and none early.
+#[cfg(feature = "window")]
+#[test]
+fn a_filter_that_forgets_does_without_the_memory_for_another_generation() {
+    use lanebloom::WindowedBloom;
+
+    let filter = WindowedBloom::builder()
+        .expected_keys(3000)
+        .generations(3)
+        .build()
+        .unwrap();
+    // Nothing can be used again while it is held.
+    let mut held = vec![];
+    for key in 0..10u64 {
+        filter.insert(&key);
+        held.extend(filter.live_generations());
+        LIMIT.set(if key < 5 { usize::MAX } else { 1000 });
+        filter.rotate();
+        LIMIT.set(usize::MAX);
+        for inserted in 0..=key {
+            let rotations = key - inserted + 1;
+            let found = filter.contains(&inserted);
+            assert!(found || rotations >= 3, "{inserted} after {rotations}");
+            assert!(!found || rotations < 3 || key >= 5);
+        }
+    }
+    // The newest has gone on all the time.
+    assert!((6..10u64).all(|key| filter.contains(&key)));
+    assert!(!filter.contains(&3u64));
+    drop(held);
+    for _ in 0..3 {
+        filter.rotate();
+    }
+    assert!((0..10u64).all(|key| !filter.contains(&key)));
+}

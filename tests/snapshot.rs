@@ -1287,6 +1287,423 @@ mod growing {
     }
 }
 
+#[cfg(feature = "window")]
+mod forgetting {
+    use super::*;
+    use lanebloom::WindowedBloom;
+    use lanebloom::windowed::Builder;
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    /// A clock that is set.
+    #[derive(Clone, Default)]
+    struct Clock(Arc<AtomicU64>);
+
+    impl Clock {
+        fn at(seconds: u64) -> Self {
+            let clock = Self::default();
+            clock.set(seconds);
+            clock
+        }
+        fn set(&self, seconds: u64) {
+            self.0.store(seconds * SECOND, Ordering::Relaxed);
+        }
+        fn now(&self) -> impl Fn() -> Duration + Send + Sync + 'static {
+            let clock = self.clone();
+            move || Duration::from_nanos(clock.0.load(Ordering::Relaxed))
+        }
+    }
+
+    fn builder() -> Builder {
+        WindowedBloom::builder().expected_keys(200).false_positive_rate(0.05)
+    }
+
+    fn read_whole(bytes: &[u8]) -> [Result<WindowedBloom, SnapshotError>; 2] {
+        [
+            WindowedBloom::from_bytes(bytes).map(|(filter, _)| filter),
+            WindowedBloom::read_from(bytes, usize::MAX),
+        ]
+    }
+
+    /// With a clock.
+    fn read_at(bytes: &[u8], clock: &Clock) -> WindowedBloom {
+        let hasher = Murmur3::default();
+        let (one, rest) = WindowedBloom::from_bytes_with_clock(bytes, hasher, clock.now()).unwrap();
+        assert!(rest.is_empty());
+        let other = WindowedBloom::read_from_with_clock(bytes, usize::MAX, hasher, clock.now()).unwrap();
+        assert!(one.to_bytes() == other.to_bytes());
+        one
+    }
+
+    #[test]
+    fn version_1_is_read_and_written() {
+        let golden = include_bytes!("data/snapshot_v1_windowed.bin");
+        let clock = Clock::at(65);
+        let filter = read_at(golden, &clock);
+        assert!(filter.to_bytes() == golden);
+        assert_eq!((filter.generations(), filter.expected_keys()), (4, 300));
+        assert_eq!(filter.window(), Some(Duration::from_secs(30)));
+        let found = |remainder: usize| {
+            (remainder..90)
+                .step_by(3)
+                .filter(|i| filter.contains(&format!("key {i}")))
+                .count()
+        };
+        assert_eq!([0, 1, 2].map(found), [30; 3]);
+        // The generation of 30 to 40 s is forgotten at 70, that of 50 to 60 at 90, the newest at 100.
+        for (seconds, expected) in [
+            (69, [30; 3]),
+            (70, [30, 30, 0]),
+            (89, [30, 30, 0]),
+            (90, [30, 0, 0]),
+            (99, [30, 0, 0]),
+            (100, [0; 3]),
+        ] {
+            clock.set(seconds);
+            let counts = [0, 1, 2].map(found);
+            assert!(
+                counts
+                    .iter()
+                    .zip(expected)
+                    .all(|(count, expected)| *count >= expected && *count <= expected + 1),
+                "{seconds} s: {counts:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn generations_are_as_old_as_before() {
+        for (rotations, generations) in [0, 1, 2, 5]
+            .into_iter()
+            .flat_map(|rotations| [2, 3, 64].map(|generations| (rotations, generations)))
+        {
+            let filter = builder()
+                .generations(generations)
+                .renew(rotations % 2 == 0)
+                .build()
+                .unwrap();
+            for rotation in 0..=rotations {
+                filter.insert(&rotation);
+                if rotation < rotations {
+                    filter.rotate();
+                }
+            }
+            let bytes = filter.to_bytes();
+            for same in read_whole(&bytes).map(Result::unwrap) {
+                assert!(same.to_bytes() == bytes);
+                assert_eq!((same.generations(), same.window()), (generations, None));
+                assert_eq!(
+                    (same.expected_keys(), same.memory_bytes()),
+                    (filter.expected_keys(), filter.memory_bytes())
+                );
+                let original = filter.clone();
+                for _ in 0..=generations {
+                    for key in 0..=rotations {
+                        assert_eq!(same.contains(&key), original.contains(&key));
+                    }
+                    // Where keys are not renewed, this one stays where it is.
+                    assert_eq!(same.insert(&rotations), original.insert(&rotations));
+                    assert!(same.to_bytes() == original.to_bytes());
+                    same.rotate();
+                    original.rotate();
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_generation_is_as_full_as_before() {
+        let filter = builder().rotate_when_full().build().unwrap();
+        (0..500u32).for_each(|key| _ = filter.insert(&key));
+        let (same, _) = WindowedBloom::from_bytes(&filter.to_bytes()).unwrap();
+        for key in 500..3000u32 {
+            assert_eq!(same.insert(&key), filter.insert(&key));
+        }
+        assert!(same.to_bytes() == filter.to_bytes());
+        assert!(!same.contains(&3u32) || !same.contains(&4u32) || !same.contains(&5u32));
+    }
+
+    #[test]
+    fn time_goes_on_by_a_clock_of_ones_own() {
+        let clock = Clock::at(1000);
+        let window = Duration::from_secs(30);
+        let filter = builder().window(window).clock(clock.now()).build().unwrap();
+        filter.insert("a");
+        clock.set(1015);
+        filter.insert("b");
+        let bytes = filter.to_bytes();
+        // `a` is seen for 30 s at least, and for 40 at most.
+        for (seconds, a, b) in [
+            (1015, true, true),
+            (1030, true, true),
+            (1040, false, true),
+            (1045, false, true),
+            (1055, false, false),
+            (9999, false, false),
+            (0, true, true),
+        ] {
+            let later = Clock::at(seconds);
+            let same = read_at(&bytes, &later);
+            assert_eq!((same.contains("a"), same.contains("b")), (a, b), "{seconds} s");
+            assert!(same.insert("c") && same.contains("c"));
+        }
+    }
+
+    /// By the monotonic clock, which starts anew: not before the window has passed, and a generation later at most.
+    #[test]
+    fn time_stands_still_between_writing_and_reading() {
+        let clock = Clock::at(5_000_000_000);
+        let filter = builder()
+            .window(Duration::from_secs(3 * 3600))
+            .clock(clock.now())
+            .build()
+            .unwrap();
+        filter.insert("a");
+        clock.set(5_000_000_000 + 2 * 3600);
+        filter.insert("b");
+        let bytes = filter.to_bytes();
+        for same in read_whole(&bytes).map(Result::unwrap) {
+            assert!(same.contains("a") && same.contains("b") && !same.contains("c"));
+            // What it writes says how much is left, by its own clock.
+            let again = same.to_bytes();
+            let field = |at: usize| u64::from_le_bytes(again[at..at + 8].try_into().unwrap());
+            let (period, newest, now) = (field(48), field(64), field(72));
+            assert_eq!(period, 3600 * SECOND);
+            assert_eq!(field(56), 0b101);
+            assert!(
+                newest * period <= now + period && now < (newest + 1) * period,
+                "{newest} at {now}"
+            );
+            let clock = Clock::default();
+            let (then, a_expires) = (now / SECOND, (newest - 2 + 4) * 3600);
+            // 4000 s were left: of four hours, two have passed, and 3200 s of the first before it was inserted.
+            assert!(
+                (then + 3999..=then + 4000 + 3601).contains(&a_expires),
+                "{a_expires} at {then}"
+            );
+            clock.set(a_expires - 1);
+            assert!(read_at(&again, &clock).contains("a"));
+            clock.set(a_expires);
+            assert!(!read_at(&again, &clock).contains("a"));
+        }
+    }
+
+    #[test]
+    fn every_truncation_and_every_corrupted_byte_is_an_error() {
+        let filter = builder().build().unwrap();
+        for key in 0..3u32 {
+            filter.insert(&key);
+            filter.rotate();
+        }
+        let bytes = [filter.to_bytes(), b"more".to_vec()].concat();
+        let len = bytes.len() - 4;
+        assert_eq!(WindowedBloom::from_bytes(&bytes).unwrap().1, b"more");
+        for end in 0..len {
+            let needed = if end < HEADER { HEADER } else { len };
+            for result in read_whole(&bytes[..end]) {
+                let error = result.unwrap_err();
+                assert_eq!(error.to_string(), format!("the bytes end after {end} of {needed}"));
+                assert!(error.is_truncated());
+            }
+        }
+        for at in 0..len {
+            for flip in [1, 16, 128, 255] {
+                let mut corrupt = bytes[..len].to_vec();
+                corrupt[at] ^= flip;
+                let texts = read_whole(&corrupt).map(|result| result.unwrap_err().to_string());
+                assert_eq!(texts[0], texts[1]);
+                let known = [
+                    "begin with \"",
+                    "format version ",
+                    "corrupt: ",
+                    ", where version 1 of the format has 0",
+                ];
+                assert!(
+                    known.iter().any(|known| texts[0].contains(known)),
+                    "byte {at}: {}",
+                    texts[0]
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn every_absurd_field_is_an_error() {
+        let filter = builder().build().unwrap();
+        for key in 0..2u32 {
+            filter.insert(&key);
+            filter.rotate();
+        }
+        let bytes = filter.to_bytes();
+        let part = (bytes.len() - 128) / 3;
+        let number = |n: u64| n.to_le_bytes().to_vec();
+        let most = u64::MAX;
+        let ages = |ages: u64| format!("ages of {ages:#x} are none of 4 generations, the newest of which is there");
+        let mut cases = vec![
+            (
+                10,
+                vec![2],
+                "the bytes are of kind 2 (a ScalableBloom), not 3 (a WindowedBloom)".into(),
+            ),
+            (32, vec![3], "the way to rotate, 3, is not in 0 to 2".into()),
+            (
+                32,
+                vec![1],
+                format!("the nanoseconds of a generation, 0, is not in 1 to {}", 1u64 << 62),
+            ),
+            (33, vec![2], "whether a key is renewed, 2, is not in 0 to 1".into()),
+            (34, vec![1], "the number of generations, 1, is not in 2 to 64".into()),
+            (34, vec![65], "the number of generations, 65, is not in 2 to 64".into()),
+            (
+                34,
+                vec![2],
+                "ages of 0x7 are none of 2 generations, the newest of which is there".into(),
+            ),
+            (
+                40,
+                number(0),
+                format!("the expected keys, 0, is not in 1 to {}", usize::MAX),
+            ),
+            (
+                48,
+                number(1),
+                "the nanoseconds of a generation, 1, is not in 0 to 0".into(),
+            ),
+            (56, number(0), ages(0)),
+            (56, number(0b110), ages(6)),
+            (56, number(0b1_0001), ages(17)),
+            (56, number(1 << 63 | 1), ages(1 << 63 | 1)),
+            (
+                56,
+                number(0b11),
+                format!(
+                    "a length of {} bytes is declared, where the rest says {}",
+                    bytes.len(),
+                    bytes.len() - part
+                ),
+            ),
+            (
+                64,
+                number(1),
+                format!("the number of the newest generation, 1, is not in 2 to {most}"),
+            ),
+            (
+                24,
+                number(0),
+                "a length of 0 bytes is declared, where the rest says ".into(),
+            ),
+            (24, number(most), format!("a length of {most} bytes is declared")),
+        ];
+        for at in (35..40).chain(80..120) {
+            cases.push((
+                at,
+                vec![5],
+                format!("byte {at} is 5, where version 1 of the format has 0"),
+            ));
+        }
+        for (at, field, expected) in cases {
+            let mut hostile = bytes.clone();
+            hostile[at..at + field.len()].copy_from_slice(&field);
+            let sum = XxHash3_64::oneshot(&hostile[..120]);
+            hostile[120..128].copy_from_slice(&sum.to_le_bytes());
+            for text in read_whole(&hostile).map(|result| result.unwrap_err().to_string()) {
+                assert!(text.starts_with(&expected), "byte {at}: {text}");
+            }
+        }
+        // Of all five: four generations and one to spare.
+        let needed = 5 * (part - 192);
+        for limit in [0, needed - 1] {
+            assert_eq!(
+                WindowedBloom::read_from(&bytes[..], limit).unwrap_err().to_string(),
+                format!("the filter takes {needed} bytes, more than the limit of {limit} bytes")
+            );
+        }
+        assert!(WindowedBloom::read_from(&bytes[..], needed).is_ok());
+        // Generations of different layouts; and of another hasher than the filter's.
+        let mut mixed = bytes.clone();
+        let second = 128 + part..128 + 2 * part;
+        let other = with_field(&mixed[second.clone()], 33, &[8, 1]);
+        mixed[second.clone()].copy_from_slice(&other);
+        for result in read_whole(&mixed) {
+            let error = result.unwrap_err();
+            assert!(
+                error.is_incompatible() && error.to_string().starts_with("the layout differs: "),
+                "{error}"
+            );
+        }
+        let other = with_field(&bytes[second.clone()], 12, &[9]);
+        mixed[second].copy_from_slice(&other);
+        for result in read_whole(&mixed) {
+            assert_eq!(
+                result.unwrap_err().to_string(),
+                "the hasher differs: Murmur3 with seed 9 there, Murmur3 with seed 0 here"
+            );
+        }
+        // Any time at all is some time.
+        let aged = builder()
+            .window(Duration::from_secs(1))
+            .clock(Clock::at(100).now())
+            .build()
+            .unwrap();
+        let bytes = aged.to_bytes();
+        for (at, values) in [(48, [1, 1 << 61, 1 << 62]), (64, [0, 1, most]), (72, [0, 1, most])] {
+            for value in values {
+                let mut hostile = bytes.clone();
+                hostile[at..at + 8].copy_from_slice(&number(value));
+                let sum = XxHash3_64::oneshot(&hostile[..120]);
+                hostile[120..128].copy_from_slice(&sum.to_le_bytes());
+                let filters = read_whole(&hostile).map(Result::unwrap);
+                for filter in filters
+                    .into_iter()
+                    .chain([0, 1 << 33].map(|seconds| read_at(&hostile, &Clock::at(seconds))))
+                {
+                    filter.insert("a");
+                    let _ = filter.contains("a");
+                    filter.rotate_if_due();
+                    filter.rotate();
+                    assert!(WindowedBloom::from_bytes(&filter.to_bytes()).is_ok());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn hashers_are_told_apart() {
+        let hasher = SipHash13::with_key([1; 16]);
+        let filter = builder().hasher(hasher).build().unwrap();
+        filter.insert("a");
+        let bytes = filter.to_bytes();
+        assert!(WindowedBloom::from_bytes_with(&bytes, hasher).unwrap().0.contains("a"));
+        assert!(
+            WindowedBloom::read_from_with(&bytes[..], 1 << 20, hasher)
+                .unwrap()
+                .contains("a")
+        );
+        assert!(WindowedBloom::from_bytes(&bytes).unwrap_err().is_incompatible());
+        let other = SipHash13::with_key([2; 16]);
+        assert!(
+            WindowedBloom::from_bytes_with(&bytes, other)
+                .unwrap_err()
+                .is_incompatible()
+        );
+    }
+
+    #[cfg(feature = "serde")]
+    #[test]
+    fn through_serde() {
+        let filter = builder().build().unwrap();
+        filter.insert("a");
+        filter.rotate();
+        let json = serde_json::to_string(&filter).unwrap();
+        assert!(serde_json::from_str::<WindowedBloom>(&json).unwrap().to_bytes() == filter.to_bytes());
+        let binary = postcard::to_allocvec(&filter).unwrap();
+        assert!(postcard::from_bytes::<WindowedBloom>(&binary).unwrap().to_bytes() == filter.to_bytes());
+        assert!(serde_json::from_str::<WindowedBloom>(&json[..100]).is_err());
+    }
+}
+
 #[cfg(feature = "mmap")]
 mod mapped {
     use super::*;

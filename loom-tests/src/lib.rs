@@ -22,6 +22,7 @@ mod guava;
 mod scalable;
 mod single;
 mod whole;
+mod windowed;
 
 /// Runs the two beside each other; what they returned.
 ///

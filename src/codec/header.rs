@@ -27,6 +27,8 @@ pub(super) const DELTA_HEADER: usize = 64;
 pub(crate) enum Kind {
     Bloom = 1,
     Scalable = 2,
+    #[cfg(feature = "window")]
+    Windowed = 3,
     Delta = 129,
 }
 
@@ -162,23 +164,52 @@ impl Outer {
         get(&self.fields, at - 32)
     }
 
-    /// As of [`get`](Self::get): a number in this range.
+    /// As of [`get`](Self::get): a value in this range.
+    pub(crate) fn value(
+        &self,
+        name: &'static str,
+        at: usize,
+        range: core::ops::RangeInclusive<u64>,
+    ) -> Result<u64, SnapshotErrorKind> {
+        let value = self.get(at);
+        if range.contains(&value) {
+            return Ok(value);
+        }
+        Err(SnapshotErrorKind::Field {
+            name,
+            value,
+            least: *range.start(),
+            most: *range.end(),
+        })
+    }
+
+    /// As of [`value`](Self::value): a number that this machine can count to.
     pub(crate) fn number(
         &self,
         name: &'static str,
         at: usize,
         range: core::ops::RangeInclusive<u64>,
     ) -> Result<usize, SnapshotErrorKind> {
-        let value = self.get(at);
-        match usize::try_from(value) {
-            Ok(number) if range.contains(&value) => Ok(number),
-            _ => Err(SnapshotErrorKind::Field {
-                name,
-                value,
-                least: *range.start(),
-                most: (*range.end()).min(usize::MAX as u64),
-            }),
+        let most = (*range.end()).min(usize::MAX as u64);
+        Ok(self.value(name, at, *range.start()..=most)? as usize)
+    }
+
+    /// A byte of a field: a number in this range.
+    pub(crate) fn byte(
+        &self,
+        name: &'static str,
+        value: u8,
+        range: core::ops::RangeInclusive<u8>,
+    ) -> Result<u8, SnapshotErrorKind> {
+        if range.contains(&value) {
+            return Ok(value);
         }
+        Err(SnapshotErrorKind::Field {
+            name,
+            value: value.into(),
+            least: (*range.start()).into(),
+            most: (*range.end()).into(),
+        })
     }
 
     /// As of [`get`](Self::get): a fraction between 0 and 1, both excluded.

@@ -116,6 +116,26 @@
 //! | 112 | 8 | 0 |
 //! | 120 | 8 | as above |
 //!
+//! That of a [`WindowedBloom`](crate::WindowedBloom) is a header and the snapshots of its generations, the newest first, in the same way:
+//!
+//! | offset | bytes | header |
+//! |---|---|---|
+//! | 0 | 10 | as above |
+//! | 10 | 1 | kind: 3, a `WindowedBloom` |
+//! | 11 | 13 | as above |
+//! | 24 | 8 | bytes of the whole snapshot |
+//! | 32 | 1 | when it rotates: 0 when it is told to, 1 by age, 2 when a generation is full |
+//! | 33 | 1 | 1 if a key that is inserted again begins its window anew, otherwise 0 |
+//! | 34 | 1 | generations: 2 to 64 |
+//! | 35 | 5 | 0 |
+//! | 40 | 8 | expected keys of the window |
+//! | 48 | 8 | by age: nanoseconds of a generation; otherwise 0 |
+//! | 56 | 8 | which generations there are: bit *i* says that the one is whose number is *i* below the newest's |
+//! | 64 | 8 | number of the newest generation. By age: it is for the time from so many times the nanoseconds on, as the clock has it |
+//! | 72 | 8 | by age: what the clock says, in nanoseconds; otherwise 0 |
+//! | 80 | 40 | 0 |
+//! | 120 | 8 | as above |
+//!
 //! ## Deltas
 //!
 //! | offset | bytes | header |

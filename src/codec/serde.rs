@@ -6,6 +6,8 @@ use crate::error::{GuavaReadError, SnapshotError, SnapshotErrorKind};
 use crate::filter::concurrent::ConcurrentBloom;
 use crate::filter::guava::GuavaBloom;
 use crate::filter::scalable::ScalableBloom;
+#[cfg(feature = "window")]
+use crate::filter::windowed::WindowedBloom;
 use crate::hash::KeyHasher;
 use alloc::vec::Vec;
 use base64::Engine;
@@ -87,6 +89,25 @@ impl<S: KeyHasher> Serialize for ScalableBloom<S> {
 
 /// Of a filter by [`Murmur3`](crate::Murmur3). The memory that it takes is that of the bytes that are there.
 impl<'de> Deserialize<'de> for ScalableBloom {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserialize(deserializer, usize::MAX, |bytes| {
+            let (filter, rest) = Self::from_bytes(bytes)?;
+            whole(bytes, rest).map(|()| filter)
+        })
+    }
+}
+
+/// As [`ConcurrentBloom`].
+#[cfg(feature = "window")]
+impl<S: KeyHasher + Clone> Serialize for WindowedBloom<S> {
+    fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
+        serialize(&self.to_bytes(), serializer)
+    }
+}
+
+/// Of a filter by [`Murmur3`](crate::Murmur3), with the monotonic clock. The memory that it takes is that of all generations.
+#[cfg(feature = "window")]
+impl<'de> Deserialize<'de> for WindowedBloom {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserialize(deserializer, usize::MAX, |bytes| {
             let (filter, rest) = Self::from_bytes(bytes)?;

@@ -652,7 +652,7 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     }
 
     /// Inserts hashes; how many changed the filter.
-    fn insert_all(&self, source: &impl Source, answer: Answer<'_>) -> usize {
+    pub(super) fn insert_all(&self, source: &impl Source, answer: Answer<'_>) -> usize {
         let changed = bulk::insert(&self.bits, self.kernels, source, answer);
         bits::acquire();
         changed
@@ -987,6 +987,20 @@ impl<S> ConcurrentBloom<S> {
     #[must_use]
     pub fn hasher(&self) -> &S {
         &self.hasher
+    }
+
+    /// An empty filter that is otherwise the same.
+    #[cfg(feature = "window")]
+    pub(super) fn blank(&self) -> Result<Self, BuildError>
+    where
+        S: Clone,
+    {
+        let bits = Bits::new(self.layout.blocks)?;
+        Ok(Self {
+            bits,
+            hasher: self.hasher.clone(),
+            ..*self
+        })
     }
 
     fn ones(&self) -> u64 {

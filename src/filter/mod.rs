@@ -8,3 +8,5 @@ mod lookup;
 mod parallel;
 pub mod scalable;
 pub(crate) mod view;
+#[cfg(feature = "window")]
+pub mod windowed;

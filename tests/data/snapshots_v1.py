@@ -184,3 +184,12 @@ if __name__ == "__main__":
     header += struct.pack("<dddQQQQ8x", 0.01, 0.5, 0.02, 30, 0, 0, 2)
     header += struct.pack("<Q", xxhash.xxh3_64_intdigest(header))
     (folder / "snapshot_v1_scalable.bin").write_bytes(header + parts)
+    # One that forgets, by age: generations of 10 seconds, number 6 at 65 s, and 5 and 3; none was begun at 40 s.
+    generations = [Bloom(*LAYERS[1], 1, 0, lambda key: murmur3(key, 0)) for _ in range(3)]
+    for i in range(90):
+        generations[i % 3].insert(b"key %d" % i)
+    parts = b"".join(one.snapshot() for one in generations)
+    header = generations[0].header(3, 128 + len(parts))[:32] + struct.pack("<BBB5xQQ", 1, 1, 4, 300, 10 * 10**9)
+    header += struct.pack("<QQQ40x", 0b1011, 6, 65 * 10**9)
+    header += struct.pack("<Q", xxhash.xxh3_64_intdigest(header))
+    (folder / "snapshot_v1_windowed.bin").write_bytes(header + parts)

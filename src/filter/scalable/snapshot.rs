@@ -158,19 +158,6 @@ impl<S: KeyHasher + Clone> ScalableBloom<S> {
     ) -> Result<Self, SnapshotErrorKind> {
         let header = Outer::parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?, Kind::Scalable)?;
         let hasher = hasher(header.hashing)?;
-        let byte = |name, value: u8, most: u8| {
-            let (value, most) = (u64::from(value), u64::from(most));
-            if value <= most {
-                Ok(value)
-            } else {
-                Err(SnapshotErrorKind::Field {
-                    name,
-                    value,
-                    least: 0,
-                    most,
-                })
-            }
-        };
         let [growth, words, full, limited, ..] = header.get(32).to_le_bytes();
         header.zeros(36..40)?;
         header.zeros(112..120)?;
@@ -184,7 +171,7 @@ impl<S: KeyHasher + Clone> ScalableBloom<S> {
                 1 | 2 | 4 | 8 => Some(words.into()),
                 _ => return Err(SnapshotErrorKind::Words(words)),
             },
-            growth: match byte("the way to grow", growth, 1)? {
+            growth: match header.byte("the way to grow", growth, 0..=1)? {
                 0 => Growth::ByKeys,
                 _ => Growth::AtHalfFull,
             },
@@ -192,12 +179,12 @@ impl<S: KeyHasher + Clone> ScalableBloom<S> {
         let rate = header.fraction(72)?;
         let most = header.number("the number of layers that there can be", 80, 1..=MAX_LAYERS as u64)?;
         let (needed, max) = (header.get(88) as usize, header.get(96) as usize);
-        let reason = match byte("the reason for the limit", limited, BY_MEMORY)? as u8 {
+        let reason = match header.byte("the reason for the limit", limited, 0..=BY_MEMORY)? {
             BY_LAYERS => FullErrorKind::Layers { limit: most },
             BY_BYTES => FullErrorKind::Bytes { needed, limit: max },
             _ => FullErrorKind::OutOfMemory,
         };
-        let phase = match byte("whether it is full", full, 1)? {
+        let phase = match header.byte("whether it is full", full, 0..=1)? {
             0 => OPEN,
             _ => FULL,
         };

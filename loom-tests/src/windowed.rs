@@ -1,0 +1,252 @@
+//! A filter that forgets: rotations beside inserts and lookups. Two generations of one line each, unless it takes more to fail.
+
+use super::*;
+use lanebloom::WindowedBloom;
+use std::time::Duration;
+
+fn window(generations: usize) -> lanebloom::windowed::Builder {
+    WindowedBloom::builder()
+        .expected_keys(1)
+        .generations(generations)
+        .words_per_key(1)
+}
+
+fn windowed(generations: usize) -> Arc<WindowedBloom> {
+    Arc::new(window(generations).build().unwrap())
+}
+
+/// Generations of one second; the clock is told the time before there are threads. (A second of window with two
+/// generations, so the number of a generation is the time.)
+fn aged() -> (Arc<WindowedBloom>, std::sync::Arc<std::sync::atomic::AtomicU64>) {
+    let time = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(0));
+    let clock = std::sync::Arc::clone(&time);
+    let clock = move || Duration::from_secs(clock.load(std::sync::atomic::Ordering::Relaxed));
+    let filter = window(2).window(Duration::from_secs(1)).clock(clock).build().unwrap();
+    (Arc::new(filter), time)
+}
+
+/// Who rotates and then misses a key, which cannot have been forgotten yet, knows that its insert comes after these rotations: it has
+/// its whole window before it.
+fn outlives_rotations(rotations: usize, insert: fn(&WindowedBloom)) {
+    loom::model(move || {
+        let filter = windowed(rotations + 1);
+        let (inserting, rotating) = (Arc::clone(&filter), Arc::clone(&filter));
+        let (_, comes_after) = beside(
+            move || insert(&inserting),
+            move || {
+                (0..rotations).for_each(|_| rotating.rotate());
+                !rotating.contains_hash(A)
+            },
+        );
+        assert!(filter.contains_hash(A));
+        if comes_after {
+            (0..rotations).for_each(|_| filter.rotate());
+            assert!(filter.contains_hash(A));
+            filter.rotate();
+            assert!(!filter.contains_hash(A));
+        }
+    });
+}
+
+#[test]
+fn an_insert_that_races_with_a_rotation_lives_its_window() {
+    outlives_rotations(1, |filter| {
+        filter.insert_hash(A);
+    });
+}
+
+#[test]
+fn an_insert_that_is_held_up_for_two_rotations_lives_its_window() {
+    outlives_rotations(2, |filter| {
+        filter.insert_hash(A);
+    });
+}
+
+#[test]
+fn a_batch_that_races_with_a_rotation_lives_its_window() {
+    outlives_rotations(1, |filter| {
+        filter.insert_hashes(&[B, A]);
+    });
+}
+
+#[test]
+fn an_insert_that_does_not_renew_lives_its_window() {
+    loom::model(|| {
+        let filter = Arc::new(window(2).renew(false).build().unwrap());
+        let (inserting, rotating) = (Arc::clone(&filter), Arc::clone(&filter));
+        let (_, comes_after) = beside(
+            move || inserting.insert_hashes(&[A]),
+            move || {
+                rotating.rotate();
+                !rotating.contains_hash(A)
+            },
+        );
+        if comes_after {
+            filter.rotate();
+        }
+        assert!(filter.contains_hash(A));
+    });
+}
+
+/// The first insert is held up, the second finds the bits that it set. Whoever returned, the key lives its window.
+#[test]
+fn a_key_that_is_there_already_is_renewed_beside_a_rotation() {
+    loom::model(|| {
+        let filter = windowed(2);
+        let first = {
+            share!(filter);
+            thread::spawn(move || filter.insert_hash(A))
+        };
+        let second = {
+            share!(filter);
+            thread::spawn(move || filter.insert_hash(A))
+        };
+        filter.rotate();
+        let comes_after = !filter.contains_hash(A);
+        second.join().unwrap();
+        if comes_after {
+            filter.rotate();
+        }
+        assert!(filter.contains_hash(A));
+        first.join().unwrap();
+    });
+}
+
+#[test]
+fn a_key_of_the_window_is_found_throughout_a_rotation() {
+    loom::model(|| {
+        let filter = windowed(2);
+        filter.insert_hash(A);
+        let (reading, rotating) = (Arc::clone(&filter), Arc::clone(&filter));
+        beside(
+            move || {
+                assert!(reading.contains_hash(A));
+                let mut found = [false];
+                reading.contains_hashes(&[A], &mut found);
+                assert!(found[0]);
+            },
+            move || rotating.rotate(),
+        );
+        filter.rotate();
+        assert!(!filter.contains_hash(A));
+    });
+}
+
+#[test]
+fn a_key_that_is_found_publishes_beside_a_rotation() {
+    loom::model(|| {
+        let (filter, work) = (windowed(2), Arc::new(Work::new()));
+        let inserting = Arc::clone(&filter);
+        let inserter = {
+            share!(work);
+            move || {
+                work.do_it();
+                inserting.insert_hash(A);
+            }
+        };
+        beside(inserter, move || {
+            filter.rotate();
+            if filter.contains_hash(A) {
+                assert!(work.is_visible());
+            }
+            if !filter.insert_hash(A) {
+                assert!(work.is_visible());
+            }
+        });
+    });
+}
+
+#[test]
+fn of_racing_inserters_one_gets_true_beside_a_rotation() {
+    loom::model(|| {
+        let filter = windowed(2);
+        let (one, other) = (Arc::clone(&filter), Arc::clone(&filter));
+        let (one, other) = beside(
+            move || one.insert_hash(A),
+            move || {
+                other.rotate();
+                other.insert_hash(A)
+            },
+        );
+        assert!(one || other);
+    });
+}
+
+#[test]
+fn two_calls_of_rotate_are_two_rotations() {
+    loom::model(|| {
+        let filter = windowed(3);
+        filter.insert_hash(A);
+        let (one, other) = (Arc::clone(&filter), Arc::clone(&filter));
+        beside(move || one.rotate(), move || other.rotate());
+        assert!(filter.contains_hash(A));
+        filter.rotate();
+        assert!(!filter.contains_hash(A));
+    });
+}
+
+/// A key that is as old as it may be without being too old, and two inserts that both find a rotation due.
+#[test]
+fn two_that_find_the_same_rotation_due_make_one() {
+    loom::model(|| {
+        let (filter, time) = aged();
+        filter.insert_hash(A);
+        time.store(1, std::sync::atomic::Ordering::Relaxed);
+        let (one, other) = (Arc::clone(&filter), Arc::clone(&filter));
+        let both = beside(move || one.rotate_if_due(), move || other.insert_hash(B));
+        assert!(both.1);
+        assert!(filter.contains_hash(A) && filter.contains_hash(B));
+        assert_eq!(filter.live_generations().len(), 2);
+    });
+}
+
+/// Both find that all has expired; whoever rotates, neither's key goes into what has.
+#[test]
+fn an_insert_does_not_wait_for_a_rotation_that_another_makes() {
+    loom::model(|| {
+        let (filter, time) = aged();
+        time.store(5, std::sync::atomic::Ordering::Relaxed);
+        let (one, other) = (Arc::clone(&filter), Arc::clone(&filter));
+        beside(
+            move || {
+                one.insert_hash(A);
+                assert!(one.contains_hash(A));
+            },
+            move || {
+                other.insert_hash(B);
+                assert!(other.contains_hash(B));
+            },
+        );
+        assert_eq!(filter.live_generations().len(), 1);
+        assert!(filter.contains_hash(A) && filter.contains_hash(B));
+    });
+}
+
+/// Another thread was faster, with a rotation that is not the one that is due.
+#[test]
+fn an_insert_that_loses_against_another_rotation_makes_its_own() {
+    loom::model(|| {
+        let (filter, time) = aged();
+        time.store(5, std::sync::atomic::Ordering::Relaxed);
+        let (rotating, inserting) = (Arc::clone(&filter), Arc::clone(&filter));
+        beside(
+            move || rotating.rotate(),
+            move || {
+                inserting.insert_hash(A);
+                assert!(inserting.contains_hash(A));
+            },
+        );
+        assert!(filter.contains_hash(A));
+    });
+}
+
+/// A dense batch is inserted by way of a copy, and tells its answers again where another thread was in between.
+#[test]
+fn of_racing_batches_each_new_key_is_won_once_with_one_word_per_key() {
+    loom::model(|| {
+        let filter = windowed(2);
+        let (one, other) = (Arc::clone(&filter), Arc::clone(&filter));
+        let (one, other) = beside(move || one.insert_hashes(&[A, B]), move || other.insert_hashes(&[A]));
+        assert_eq!(one + other, 2);
+    });
+}
