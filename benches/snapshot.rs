@@ -355,19 +355,9 @@ fn look_up(args: &Args, filters: &Filters) -> String {
     }
     for (i, (name, _)) in ways.iter().enumerate() {
         write!(table, "| {name:25} |").unwrap();
-        for form in 0..2 {
-            let ratios = nanos[0][form]
-                .iter()
-                .zip(&nanos[i][form])
-                .map(|(first, own)| own / first)
-                .collect();
-            write!(
-                table,
-                " {:.2} ({:.2}x) |",
-                median(nanos[i][form].clone()),
-                median(ratios)
-            )
-            .unwrap();
+        for (first, own) in nanos[0].iter().zip(&nanos[i]) {
+            let ratios = first.iter().zip(own).map(|(first, own)| own / first).collect();
+            write!(table, " {:.2} ({:.2}x) |", median(own.clone()), median(ratios)).unwrap();
         }
         table.push('\n');
     }

@@ -6,9 +6,9 @@
 #![no_main]
 
 use arbitrary::Arbitrary;
-use lanebloom::{BloomView, ConcurrentBloom, GuavaBloom};
+use lanebloom::{BloomView, ConcurrentBloom, GuavaBloom, ScalableBloom, WindowedBloom};
 use libfuzzer_sys::fuzz_target;
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 
 #[derive(Arbitrary, Debug)]
 struct Input {
@@ -34,6 +34,9 @@ enum Operation {
     Snapshot,
     Delta,
     Guava(Vec<u16>),
+    Growing(Vec<u16>),
+    Forgetting(Vec<u16>),
+    Rotate,
 }
 
 /// A filter and the keys that it holds.
@@ -85,6 +88,15 @@ fuzz_target!(|input: Input| {
         keys: HashSet::new(),
     };
     let (mut one, mut other) = (new(), new());
+    let mut growing = ScalableBloom::builder().initial_capacity(10).build().unwrap();
+    let mut growing_keys = HashSet::new();
+    // Keys of each of the last generations.
+    let mut forgetting = WindowedBloom::builder()
+        .expected_keys(100)
+        .generations(3)
+        .build()
+        .unwrap();
+    let mut windows = VecDeque::from([HashSet::new()]);
     let guava = GuavaBloom::create(100, 0.01).unwrap();
     let mut guava_keys = HashSet::new();
     for operation in input.operations {
@@ -130,6 +142,34 @@ fuzz_target!(|input: Input| {
                 guava_keys.extend(keys);
                 let (copy, _) = GuavaBloom::from_bytes(&guava.to_bytes()).unwrap();
                 assert!(copy == guava && guava_keys.iter().all(|key| copy.contains(key)));
+            }
+            Operation::Growing(keys) => {
+                for key in &keys {
+                    let before = growing.contains(key);
+                    assert_eq!(growing.insert(key), Ok(!before));
+                    assert!(before || growing_keys.insert(*key));
+                }
+                growing_keys.extend(keys);
+                let (copy, _) = ScalableBloom::from_bytes(&growing.to_bytes()).unwrap();
+                assert!(copy == growing && growing_keys.iter().all(|key| copy.contains(key)));
+                growing = copy;
+            }
+            Operation::Forgetting(keys) => {
+                for key in &keys {
+                    let before = forgetting.contains(key);
+                    assert!(before || !windows.iter().any(|window| window.contains(key)));
+                    assert_eq!(forgetting.insert(key), !before);
+                }
+                windows[0].extend(keys);
+                let (copy, _) = WindowedBloom::from_bytes(&forgetting.to_bytes()).unwrap();
+                assert!(windows.iter().flatten().all(|key| copy.contains(key)));
+                forgetting = copy;
+            }
+            Operation::Rotate => {
+                forgetting.rotate();
+                windows.push_front(HashSet::new());
+                windows.truncate(3);
+                assert!(windows.iter().flatten().all(|key| forgetting.contains(key)));
             }
         }
     }

@@ -3,7 +3,7 @@
 #![no_main]
 
 use lanebloom::codec::Limited;
-use lanebloom::{ConcurrentBloom, GuavaBloom, Murmur3};
+use lanebloom::{ConcurrentBloom, GuavaBloom, Murmur3, ScalableBloom, WindowedBloom};
 use libfuzzer_sys::fuzz_target;
 use serde_json::Deserializer;
 
@@ -11,6 +11,14 @@ fuzz_target!(|text: &str| {
     if let Ok(filter) = serde_json::from_str::<GuavaBloom>(text) {
         let written = serde_json::to_string(&filter).unwrap();
         assert!(serde_json::from_str::<GuavaBloom>(&written).unwrap() == filter);
+    }
+    if let Ok(filter) = serde_json::from_str::<ScalableBloom>(text) {
+        let written = serde_json::to_string(&filter).unwrap();
+        assert!(serde_json::from_str::<ScalableBloom>(&written).unwrap() == filter);
+    }
+    if let Ok(filter) = serde_json::from_str::<WindowedBloom>(text) {
+        let written = serde_json::to_string(&filter).unwrap();
+        assert!(serde_json::from_str::<WindowedBloom>(&written).is_ok());
     }
     let filter = serde_json::from_str::<ConcurrentBloom>(text);
     if let Ok(filter) = &filter {

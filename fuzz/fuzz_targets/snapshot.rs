@@ -4,8 +4,9 @@
 
 #![no_main]
 
-use lanebloom::{BloomView, ConcurrentBloom, SipHash13};
+use lanebloom::{BloomView, ConcurrentBloom, Murmur3, ScalableBloom, SipHash13, WindowedBloom};
 use libfuzzer_sys::fuzz_target;
+use std::time::Duration;
 use twox_hash::XxHash3_64;
 
 const LIMIT: usize = 1 << 20;
@@ -23,6 +24,9 @@ fuzz_target!(|input: &[u8]| {
         assert!(with(0).is_err() || with(1).is_err());
         return;
     }
+
+    growing(&bytes);
+    forgetting(&bytes);
 
     let by_slice = ConcurrentBloom::from_bytes(&bytes);
     let by_reader = ConcurrentBloom::read_from(&bytes[..], LIMIT);
@@ -61,9 +65,72 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
+/// What is read is written again, grows on, and is the same by a reader.
+fn growing(bytes: &[u8]) {
+    let Ok((filter, rest)) = ScalableBloom::from_bytes(bytes) else {
+        return;
+    };
+    let read = &bytes[..bytes.len() - rest.len()];
+    let written = filter.to_bytes();
+    assert_eq!(written.len(), read.len());
+    assert!(ScalableBloom::from_bytes(&written).unwrap().0 == filter);
+    if let Ok(same) = ScalableBloom::read_from(bytes, LIMIT) {
+        assert!(same == filter);
+    }
+    for key in 0..50u64 {
+        let before = filter.contains(&key);
+        match filter.insert(&key) {
+            Ok(new) => assert!(new != before && filter.contains(&key)),
+            Err(_) => assert!(!before),
+        }
+    }
+}
+
+/// As [`growing`], at some time.
+fn forgetting(bytes: &[u8]) {
+    let clock = || Duration::from_secs(1 << 20);
+    let read = || WindowedBloom::from_bytes_with_clock(bytes, Murmur3::default(), clock);
+    let Ok((filter, rest)) = read() else {
+        return;
+    };
+    assert_eq!(filter.to_bytes().len(), bytes.len() - rest.len());
+    let monotonic = WindowedBloom::from_bytes(bytes).unwrap().0;
+    for filter in [filter, monotonic] {
+        for key in 0..20u64 {
+            filter.insert(&key);
+        }
+        filter.rotate();
+        // Where it rotates only when it is told to.
+        assert!(bytes[32] != 0 || filter.contains(&19u64));
+        let bytes = filter.to_bytes();
+        assert!(WindowedBloom::from_bytes(&bytes).is_ok());
+    }
+}
+
 /// Puts the checksums where they belong, if there is room.
 fn sum(bytes: &mut [u8]) {
     if bytes.len() < 128 {
+        return;
+    }
+    // Those of the parts, if there are some.
+    if bytes[10] > 1 {
+        let mut at = 128;
+        while let Some(part) = bytes.get(at..).filter(|part| part.len() >= 256) {
+            let len = u64::from_le_bytes(part[24..32].try_into().unwrap());
+            let Some(part) = usize::try_from(len)
+                .ok()
+                .and_then(|len| bytes.get_mut(at..at.checked_add(len)?))
+            else {
+                break;
+            };
+            if part.len() < 256 || part[10] != 1 {
+                break;
+            }
+            sum(part);
+            at += part.len();
+        }
+        let header = XxHash3_64::oneshot(&bytes[..120]);
+        bytes[120..128].copy_from_slice(&header.to_le_bytes());
         return;
     }
     let header = XxHash3_64::oneshot(&bytes[..120]);
