@@ -121,6 +121,25 @@ fn a_growing_filter_allocates_nothing_but_layers() {
     assert_eq!(count, 0);
 }
 
+/// The next layer is there at nine tenths of the newest one's keys, also after a `clear`.
+#[test]
+fn a_growing_filter_makes_its_next_layer_ahead_of_need() {
+    let mut filter = ScalableBloom::builder()
+        .initial_capacity(1000)
+        .max_layers(3)
+        .build()
+        .unwrap();
+    for _ in 0..2 {
+        let count = allocations(|| assert!((0..700u32).all(|key| filter.insert(&key).is_ok())));
+        assert_eq!(count, 0);
+        let count = allocations(|| assert!((700..900u32).all(|key| filter.insert(&key).is_ok())));
+        assert_eq!((count, filter.layers().len()), (2, 1));
+        let count = allocations(|| assert!((900..1200u32).all(|key| filter.insert(&key).is_ok())));
+        assert_eq!((count, filter.layers().len()), (0, 2));
+        filter.clear();
+    }
+}
+
 /// Where the next layer's memory is refused, the filter fills the layer that it has, says so when that is full, and goes on when there is
 /// memory again.
 #[test]

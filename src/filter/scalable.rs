@@ -1678,3 +1678,20 @@ impl<K: Funnel, S: KeyHasher + Clone> Extend<K> for &ScalableBloom<S> {
         insert(&hashes[..len]);
     }
 }
+
+#[cfg(all(test, not(lanebloom_loom)))]
+mod tests {
+    use super::*;
+
+    /// Who has seen a layer full that others have left since changes nothing.
+    #[test]
+    fn a_late_look_takes_no_layer_back() {
+        let filter = ScalableBloom::builder().max_layers(4).build().unwrap();
+        (1..3).try_for_each(|layer| filter.grow(layer)).unwrap();
+        assert_eq!(filter.layers().len(), 3);
+        filter.change(1, State::new(2, OPEN));
+        filter.change(2, State::new(2, FULL));
+        assert_eq!(filter.grow(1), Ok(()));
+        assert!(filter.layers().len() == 3 && !filter.is_full());
+    }
+}
