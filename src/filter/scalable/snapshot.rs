@@ -1,7 +1,7 @@
 //! Snapshots of a filter that grows: what it was built with, and the snapshots of its layers. `codec` describes the bytes.
 
 use super::{FULL, Growth, Layer, MAX_LAYERS, OPEN, ScalableBloom, State, Steps, slots};
-use crate::codec::{self, FIELDS, Hashing, Input, Kind, Out, Outer, SNAPSHOT_HEADER, from_slice, given, murmur3};
+use crate::codec::{FIELDS, Hashing, Input, Kind, Out, Outer, SNAPSHOT_HEADER, from_slice, given, murmur3};
 use crate::error::{FullErrorKind, SnapshotError, SnapshotErrorKind};
 use crate::filter::concurrent::ConcurrentBloom;
 use crate::filter::gauge::Gauge;
@@ -64,7 +64,7 @@ impl<S: KeyHasher> ScalableBloom<S> {
     /// ```
     #[cfg(feature = "std")]
     pub fn write_to(&self, writer: impl std::io::Write) -> std::io::Result<()> {
-        self.encode(&mut codec::Writer(writer))
+        self.encode(&mut crate::codec::Writer(writer))
     }
 
     fn encode<O: Out>(&self, out: &mut O) -> Result<(), O::Error> {
@@ -148,7 +148,7 @@ impl<S: KeyHasher + Clone> ScalableBloom<S> {
     /// ```
     #[cfg(feature = "std")]
     pub fn read_from_with(reader: impl std::io::Read, max_bytes: usize, hasher: S) -> Result<Self, SnapshotError> {
-        codec::from_reader(reader, |input| Self::decode(input, max_bytes, given(hasher))).map_err(SnapshotError)
+        crate::codec::from_reader(reader, |input| Self::decode(input, max_bytes, given(hasher))).map_err(SnapshotError)
     }
 
     fn decode<I: Input>(
@@ -291,6 +291,6 @@ impl ScalableBloom {
     /// ```
     #[cfg(feature = "std")]
     pub fn read_from(reader: impl std::io::Read, max_bytes: usize) -> Result<Self, SnapshotError> {
-        codec::from_reader(reader, |input| Self::decode(input, max_bytes, murmur3)).map_err(SnapshotError)
+        crate::codec::from_reader(reader, |input| Self::decode(input, max_bytes, murmur3)).map_err(SnapshotError)
     }
 }
