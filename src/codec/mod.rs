@@ -440,10 +440,7 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
         hasher: impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind>,
     ) -> Result<Self, SnapshotErrorKind> {
         let mut buffer = Vec::new();
-        let head = input.take(SNAPSHOT_HEADER, &mut buffer)?;
-        let header = Header::parse(head)?;
-        let mut sum = Checksum::default();
-        sum.add(head);
+        let header = Header::parse(input.take(SNAPSHOT_HEADER, &mut buffer)?)?;
         let hasher = hasher(header.hashing)?;
         let bytes = header.layout.blocks * LINE_BYTES;
         if bytes > limit {
@@ -453,6 +450,9 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
             });
         }
         input.announce((header.len() - SNAPSHOT_HEADER) as u64)?;
+        let mut sum = Checksum::default();
+        // What was read, since each byte of a header that was accepted is one that its fields make.
+        sum.add(&header.to_bytes());
         // All at once: as much as was allowed, or is there. Its pages come into being when they are written to.
         let mut bits = Bits::new(header.layout.blocks).map_err(SnapshotErrorKind::OutOfMemory)?;
         for at in (0..bytes).step_by(CHUNK) {
