@@ -10,6 +10,7 @@ cargo metadata --locked --format-version 1 >/dev/null
 
 echo "== formatting"
 cargo fmt --all --check
+rustfmt --edition 2024 --check fuzz/fuzz_targets/*.rs
 rustfmt --edition 2024 --check ci/no_std.rs
 
 echo "== lints"
@@ -17,6 +18,8 @@ cargo clippy --workspace --all-targets -- -D warnings
 cargo clippy --all-targets --all-features -- -D warnings
 cargo clippy --lib --no-default-features -- -D warnings
 cargo clippy --lib --no-default-features --features std -- -D warnings
+cargo clippy --lib --no-default-features --features serde -- -D warnings
+cargo clippy --lib --no-default-features --features mmap -- -D warnings
 cargo clippy --lib --no-default-features --features guard -- -D warnings
 cargo clippy --lib --no-default-features --features window -- -D warnings
 # The loom tests, and the side of src/sync.rs that only they see.

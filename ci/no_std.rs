@@ -7,7 +7,7 @@
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::panic::PanicInfo;
-use lanebloom::{ConcurrentBloom, GuavaBloom, ScalableBloom};
+use lanebloom::{BloomView, ConcurrentBloom, GuavaBloom, ScalableBloom};
 
 #[panic_handler]
 fn panic(_: &PanicInfo<'_>) -> ! {
@@ -38,6 +38,28 @@ pub extern "C" fn insert(hash: u64) -> bool {
 #[unsafe(no_mangle)]
 pub extern "C" fn insert_as_guava(key: u64) -> bool {
     GuavaBloom::create(1, 0.03).is_ok_and(|filter| filter.insert(&key) && !filter.to_bytes().is_empty())
+}
+
+/// # Safety
+///
+/// There are `len` bytes at `bytes`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contains(bytes: *const u8, len: usize, hash: u64) -> bool {
+    // SAFETY: the caller's promise.
+    let bytes = unsafe { core::slice::from_raw_parts(bytes, len) };
+    let copied = ConcurrentBloom::from_bytes(bytes).is_ok_and(|(filter, _)| filter.contains_hash(hash));
+    BloomView::from_bytes(bytes).is_ok_and(|(view, _)| view.verify().is_ok() && view.contains_hash(hash) == copied)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn follow(hash: u64) -> bool {
+    let build = || ConcurrentBloom::builder().memory_budget(64).build();
+    let (Ok(writer), Ok(replica)) = (build(), build()) else {
+        return false;
+    };
+    writer.insert_hash(hash);
+    let delta = writer.delta_since(&replica);
+    delta.is_ok_and(|delta| replica.apply_deltas(&delta).is_ok()) && writer.to_bytes() == replica.to_bytes()
 }
 
 #[unsafe(no_mangle)]

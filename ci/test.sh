@@ -15,6 +15,13 @@ echo "== tests of the feature rayon, and what is slow without optimization"
 cargo test --all-features --doc parallel
 cargo test --release --all-features --test bulk --test parallel
 
+echo "== tests of the features mmap and serde"
+cargo test --all-features --test snapshot
+cargo test --all-features --doc -- codec view
+
+echo "== killed writers, more of them"
+cargo test --release --test replace
+
 echo "== measured rates, full size"
 cargo test --release --test rates -- --ignored
 cargo test --release --test scalable -- --include-ignored
@@ -27,6 +34,7 @@ cargo bench --bench filter -- --test
 cargo bench --bench peers -- --test
 cargo bench --bench bulk --features rayon -- --test
 cargo bench --bench guava -- --test
+cargo bench --bench snapshot --features mmap,serde -- --test
 cargo bench --bench windowed -- --test
 
 echo "== examples"

@@ -90,6 +90,8 @@
 //! - `guard` (default, needs `std`): [`CacheGuard`], with the `arc-swap` crate.
 //! - `window` (default, needs `std`): [`WindowedBloom`], with the `arc-swap` crate.
 //! - `rayon` (needs `std`): batches, unions and collecting on the threads of rayon's pool.
+//! - `mmap` (needs `std`): [`BloomView::map`], lookups in a file that is mapped into memory, with the `memmap2` crate.
+//! - `serde`: `Serialize` and `Deserialize` of the filters, as [snapshots](codec).
 //!
 //! # Cost
 //!
@@ -158,6 +160,7 @@ compile_error!("lanebloom needs 64-bit atomics");
 mod batch;
 mod bits;
 mod bulk;
+pub mod codec;
 mod error;
 mod filter;
 pub mod funnel;
@@ -175,10 +178,11 @@ mod sync;
 
 #[cfg(feature = "guard")]
 pub use error::RebuildInProgress;
-pub use error::{BuildError, FullError, GuavaReadError, IncompatibleError};
+pub use error::{BuildError, FullError, GuavaReadError, IncompatibleError, SnapshotError};
 pub use filter::concurrent::{Builder, ConcurrentBloom};
 pub use filter::guava::{self, GuavaBloom};
 pub use filter::scalable::{self, ScalableBloom};
+pub use filter::view::BloomView;
 #[cfg(feature = "window")]
 pub use filter::windowed::{self, WindowedBloom};
 pub use funnel::{ByHash, Funnel, Sink, UnencodedChars, Utf16};

@@ -3,14 +3,14 @@
 
 mod common;
 
-use common::{STRESS_KEYS, number};
+use common::{Full, Pieces, STRESS_KEYS, number};
 use lanebloom::guava::{Builder, GuavaBloom, HashFunctions, Strategy};
 use lanebloom::{GuavaReadError, UnencodedChars};
 use proptest::prelude::*;
 use serde_json::Value;
 use std::collections::HashSet;
 use std::error::Error;
-use std::io::{self, Read, Write};
+use std::io;
 use std::sync::Barrier;
 use std::thread;
 
@@ -473,31 +473,6 @@ fn contains_batch_bitmap_panics_where_lengths_differ() {
     filter.contains_batch_bitmap(&[0; 65], &mut [0]);
 }
 
-/// Gives what it has in pieces of any size, with interruptions, and fails at the end.
-struct Pieces<'a> {
-    bytes: &'a [u8],
-    turn: usize,
-    end: Option<io::Error>,
-}
-
-impl Read for Pieces<'_> {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        self.turn += 1;
-        if self.turn.is_multiple_of(3) {
-            return Err(io::ErrorKind::Interrupted.into());
-        }
-        let most = into.len().min(self.bytes.len()).min(self.turn * 37 % 1000 + 1);
-        if most == 0
-            && let Some(error) = self.end.take()
-        {
-            return Err(error);
-        }
-        into[..most].copy_from_slice(&self.bytes[..most]);
-        self.bytes = &self.bytes[most..];
-        Ok(most)
-    }
-}
-
 /// Filters of one long to 100 KiB, about the places where a line, a buffer and what is allocated at first end.
 fn written() -> impl Iterator<Item = (GuavaBloom, Vec<u8>)> {
     let words = [
@@ -537,11 +512,7 @@ fn a_stream_is_read_as_it_was_written() {
         );
         assert_eq!(error.to_string(), expected);
 
-        let mut pieces = Pieces {
-            bytes: &bytes,
-            turn: 0,
-            end: None,
-        };
+        let mut pieces = Pieces::new(&bytes, None);
         assert!(GuavaBloom::read_from(&mut pieces, limit).unwrap() == filter);
         assert!(same.union_from(&filter).is_ok());
     }
@@ -568,11 +539,7 @@ fn a_stream_that_ends_early_is_an_error_wherever_it_ends() {
         }
         // The reader's own error, unchanged, from wherever it comes.
         for end in [0, 3, 6, 7, bytes.len() - 1] {
-            let mut pieces = Pieces {
-                bytes: &bytes[..end],
-                turn: 0,
-                end: Some(io::Error::other("unplugged")),
-            };
+            let mut pieces = Pieces::new(&bytes[..end], Some(io::Error::other("unplugged")));
             let error = GuavaBloom::read_from(&mut pieces, usize::MAX).unwrap_err();
             assert_eq!(error.to_string(), "the stream could not be read: unplugged");
             assert!(!error.is_truncated());
@@ -620,24 +587,6 @@ fn a_stream_that_is_none_is_an_error() {
         GuavaBloom::read_from(&absurd[..], usize::MAX).unwrap_err().to_string(),
         ends
     );
-}
-
-/// Takes some bytes and no more.
-struct Full(usize);
-
-impl Write for Full {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let most = bytes.len().min(self.0);
-        self.0 -= most;
-        if most == 0 {
-            Err(io::Error::other("full"))
-        } else {
-            Ok(most)
-        }
-    }
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 #[test]

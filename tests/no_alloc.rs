@@ -1,7 +1,7 @@
 //! Hashing, single inserts, lookups and batches that are not dense never allocate, and what others allocate is bounded and can be
 //! refused: counted by the allocator itself.
 
-use lanebloom::{ConcurrentBloom, GuavaBloom, Murmur3, ScalableBloom, Sink, UnencodedChars};
+use lanebloom::{BloomView, ConcurrentBloom, GuavaBloom, Murmur3, ScalableBloom, Sink, UnencodedChars};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::hint::black_box;
@@ -210,6 +210,47 @@ fn a_stream_takes_memory_as_its_bytes_arrive() {
         // All that was allocated, also what was freed meanwhile.
         assert!(bytes <= most, "{bytes} bytes for {arrived}");
     }
+}
+
+/// A snapshot that is not there takes no memory; one that says it is large as much as was allowed at most.
+#[cfg(feature = "std")]
+#[test]
+fn a_snapshot_takes_the_memory_that_was_allowed() {
+    let filter = ConcurrentBloom::builder().memory_budget(1 << 20).build().unwrap();
+    let bytes = filter.to_bytes();
+    let taken = |work: &dyn Fn()| {
+        let before = BYTES.get();
+        work();
+        BYTES.get() - before
+    };
+    let (buffers, filter_bytes) = (68 << 10, (1 << 20) + (4 << 10));
+    for end in [0, 100, 128, 1000, 1 << 20] {
+        let part = &bytes[..end];
+        assert_eq!(
+            taken(&|| assert!(ConcurrentBloom::from_bytes(part).unwrap_err().is_truncated())),
+            0
+        );
+        assert_eq!(
+            taken(&|| assert!(BloomView::from_bytes(part).unwrap_err().is_truncated())),
+            0
+        );
+        let read = taken(&|| assert!(ConcurrentBloom::read_from(part, 1 << 20).is_err()));
+        assert!(read <= buffers + filter_bytes, "{read} for {end}");
+        // Not allowed: no more than the header.
+        let refused = taken(&|| assert!(ConcurrentBloom::read_from(part, (1 << 20) - 1).is_err()));
+        assert!(refused <= 128, "{refused}");
+    }
+    let read = taken(&|| assert!(ConcurrentBloom::read_from(&bytes[..], 1 << 20).is_ok()));
+    assert!(read <= buffers + filter_bytes, "{read}");
+    let written = taken(&|| filter.write_to(std::io::sink()).unwrap());
+    assert!(written <= buffers, "{written}");
+    // To open a view takes none, to ask it neither.
+    let opened = taken(&|| {
+        let (view, _) = BloomView::from_bytes(&bytes).unwrap();
+        assert!(!view.contains("a"));
+        view.contains_batch(&[1u64, 2, 3], &mut [false; 3]);
+    });
+    assert_eq!(opened, 0);
 }
 
 #[cfg(feature = "guard")]

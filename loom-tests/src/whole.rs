@@ -72,3 +72,64 @@ fn a_snapshot_holds_what_was_inserted_before_and_publishes_it() {
         });
     });
 }
+
+/// The same of the bytes, and of a delta. A view of bytes orders no memory.
+#[test]
+fn bytes_hold_what_was_inserted_before_and_publish_it() {
+    loom::model(|| {
+        let (live, work) = (Arc::new(filter(1)), Arc::new(Work::new()));
+        live.insert_hash(B);
+        let inserter = work_and_insert(&live, &work);
+        beside(inserter, move || {
+            let bytes = live.to_bytes();
+            let (view, _) = BloomView::from_bytes(&bytes).unwrap();
+            assert!(view.contains_hash(B));
+            assert!(!view.contains_hash(A) || work.is_visible());
+        });
+    });
+}
+
+#[test]
+fn a_delta_holds_what_was_inserted_before_and_publishes_it() {
+    loom::model(|| {
+        let (live, sent, work) = (Arc::new(filter(1)), filter(1), Arc::new(Work::new()));
+        live.insert_hash(B);
+        let inserter = work_and_insert(&live, &work);
+        beside(inserter, move || {
+            let delta = live.delta_since(&sent).unwrap();
+            let visible = work.is_visible();
+            let replica = filter(1);
+            replica.apply_deltas(&delta).unwrap();
+            assert!(replica.contains_hash(B));
+            assert!(!replica.contains_hash(A) || visible);
+        });
+    });
+}
+
+/// Who applies a delta publishes what it had done, whether another inserts the same key or not.
+#[test]
+fn a_delta_is_added_as_an_insert_is() {
+    loom::model(|| {
+        let (replica, work, sent) = (Arc::new(filter(1)), Arc::new(Work::new()), filter(1));
+        let writer = filter(1);
+        writer.insert_hash(A);
+        let delta = writer.delta_since(&sent).unwrap();
+        let applier = {
+            share!(replica, work);
+            move || {
+                work.do_it();
+                replica.apply_deltas(&delta).unwrap()
+            }
+        };
+        let (changed, ()) = beside(applier, {
+            share!(replica);
+            move || {
+                replica.insert_hash(B);
+                if replica.contains_hash(A) {
+                    assert!(work.is_visible());
+                }
+            }
+        });
+        assert!(changed && replica.contains_hash(A) && replica.contains_hash(B));
+    });
+}

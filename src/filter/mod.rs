@@ -3,8 +3,10 @@
 pub(crate) mod concurrent;
 mod gauge;
 pub mod guava;
+mod lookup;
 #[cfg(feature = "rayon")]
 mod parallel;
 pub mod scalable;
+pub(crate) mod view;
 #[cfg(feature = "window")]
 pub mod windowed;

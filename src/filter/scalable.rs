@@ -50,6 +50,8 @@
 //! another one begins the new. So an insert is never a claim. (4) Lookups never allocate. Inserts allocate
 //! nothing but layers, and where the memory is refused they go on, until the layer is full and they say [so](crate::FullError).
 
+mod snapshot;
+
 use super::concurrent::{ConcurrentBloom, HASHED_STRETCH, assert_bitmap_length};
 use super::gauge::Gauge;
 use crate::batch::{STRETCH, for_each_absent};

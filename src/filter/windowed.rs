@@ -82,6 +82,8 @@
 //! Where lookups still do, or several threads are about to rotate at once, one more is allocated. If that is refused, the newest
 //! generation goes on for another: then keys are forgotten late, and none early.
 
+mod snapshot;
+
 use super::concurrent::{self, ConcurrentBloom, HASHED_STRETCH, Keys, assert_bitmap_length};
 use super::gauge::Gauge;
 use crate::batch::{STRETCH, for_each_absent, ones, unpack};
@@ -554,8 +556,8 @@ impl<S: KeyHasher + Clone> Builder<S> {
             return Err(BuildError(BuildErrorKind::Rate(rate)));
         }
         let share = |keys: usize| keys.max(1).div_ceil(generations - 1);
-        let margin = |keys: usize, margin: f64| match self.rotation {
-            Rotation::Full => (keys as f64 * margin) as usize + 1,
+        let margin = |keys: usize, times: f64| match self.rotation {
+            Rotation::Full => margin(keys, times),
             _ => keys,
         };
         let best_that_fits = asked.rate.is_none() && asked.keys.is_some() && asked.budget.is_some();
@@ -600,6 +602,11 @@ impl<S: KeyHasher + Clone> Builder<S> {
             renew: self.renew,
         })
     }
+}
+
+/// So many times the keys that a generation is for.
+fn margin(keys: usize, times: f64) -> usize {
+    (keys as f64 * times) as usize + 1
 }
 
 impl<S: fmt::Debug> fmt::Debug for Builder<S> {

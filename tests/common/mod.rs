@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test binary uses its part")]
 
 use lanebloom::{instruction_sets, limit_instruction_set};
+use std::io::{self, Read, Write};
 use std::sync::{Mutex, PoisonError};
 
 /// The i-th of a sequence of distinct, random-looking numbers (SplitMix64's output function).
@@ -48,4 +49,53 @@ pub(crate) fn within<T: Copy + PartialEq, R>(
         "{len} places, {offset} into a buffer: others were written"
     );
     (written, result)
+}
+
+/// Gives what it has in pieces of any size, with interruptions, and fails at the end.
+pub(crate) struct Pieces<'a> {
+    bytes: &'a [u8],
+    turn: usize,
+    end: Option<io::Error>,
+}
+
+impl<'a> Pieces<'a> {
+    pub(crate) fn new(bytes: &'a [u8], end: Option<io::Error>) -> Self {
+        Self { bytes, turn: 0, end }
+    }
+}
+
+impl Read for Pieces<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.turn += 1;
+        if self.turn.is_multiple_of(3) {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        let most = into.len().min(self.bytes.len()).min(self.turn * 37 % 1000 + 1);
+        if most == 0
+            && let Some(error) = self.end.take()
+        {
+            return Err(error);
+        }
+        into[..most].copy_from_slice(&self.bytes[..most]);
+        self.bytes = &self.bytes[most..];
+        Ok(most)
+    }
+}
+
+/// Takes some bytes and no more.
+pub(crate) struct Full(pub(crate) usize);
+
+impl Write for Full {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let most = bytes.len().min(self.0);
+        self.0 -= most;
+        if most == 0 {
+            Err(io::Error::other("full"))
+        } else {
+            Ok(most)
+        }
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }

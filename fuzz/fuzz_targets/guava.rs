@@ -1,0 +1,35 @@
+//! Guava's streams of any bytes: both ways to read them give the same filter, which is written as it was, or the same error.
+
+#![no_main]
+
+use lanebloom::GuavaBloom;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    const LIMIT: usize = 1 << 20;
+    match (GuavaBloom::from_bytes(bytes), GuavaBloom::read_from(bytes, LIMIT)) {
+        (Ok((filter, rest)), Ok(same)) => {
+            assert!(filter == same);
+            assert_eq!(filter.to_bytes(), bytes[..bytes.len() - rest.len()]);
+            let copy = filter.clone();
+            for key in 0..20u64 {
+                let before = filter.contains(&key);
+                assert_eq!(filter.insert(&key), !before);
+                assert!(filter.contains(&key));
+            }
+            copy.insert_batch(&Vec::from_iter(0..20u64));
+            assert!(copy == filter);
+            assert!((0.0..=1.0).contains(&filter.expected_fpp()));
+            filter.approximate_element_count();
+        }
+        (Err(one), Err(other)) => {
+            let (one, other) = (one.to_string(), other.to_string());
+            assert!(
+                one == other || other.contains("more than the limit of"),
+                "{one}\n{other}"
+            );
+        }
+        (Ok(_), Err(error)) => assert!(error.to_string().contains("more than the limit of"), "{error}"),
+        (Err(error), Ok(_)) => panic!("{error}"),
+    }
+});

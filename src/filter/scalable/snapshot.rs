@@ -1,0 +1,296 @@
+//! Snapshots of a filter that grows: what it was built with, and the snapshots of its layers. `codec` describes the bytes.
+
+use super::{FULL, Growth, Layer, MAX_LAYERS, OPEN, ScalableBloom, State, Steps, slots};
+use crate::codec::{FIELDS, Hashing, Input, Kind, Out, Outer, SNAPSHOT_HEADER, from_slice, given, murmur3};
+use crate::error::{FullErrorKind, SnapshotError, SnapshotErrorKind};
+use crate::filter::concurrent::ConcurrentBloom;
+use crate::filter::gauge::Gauge;
+use crate::hash::KeyHasher;
+use crate::sizing::Layout;
+use crate::sync::AtomicU64;
+use alloc::vec::Vec;
+
+/// Why there can be no more layers, in the header.
+const BY_LAYERS: u8 = 0;
+const BY_BYTES: u8 = 1;
+const BY_MEMORY: u8 = 2;
+
+/// Snapshots, in the [format](crate::codec#the-format) of this crate.
+impl<S: KeyHasher> ScalableBloom<S> {
+    /// The filter as bytes that [`from_bytes`](ScalableBloom::from_bytes) reads.
+    ///
+    /// Beside inserts, they hold at least every key whose insertion happened before. Aborts where the memory is not to be had;
+    /// [`write_to`](Self::write_to) needs 64 KiB.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::ScalableBloom;
+    ///
+    /// let filter = ScalableBloom::builder().initial_capacity(100).build()?;
+    /// (&filter).extend(0..1000u32);
+    /// let bytes = filter.to_bytes();
+    /// let (same, _) = ScalableBloom::from_bytes(&bytes)?;
+    /// assert!(same == filter && same.layers().len() == 4);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let Ok(()) = self.encode(&mut bytes);
+        bytes
+    }
+
+    /// Writes the filter as bytes that [`read_from`](ScalableBloom::read_from) reads, 64 KiB at a time, so that the writer need not be
+    /// buffered. It does not flush.
+    ///
+    /// Beside inserts, it writes at least every key whose insertion happened before.
+    ///
+    /// # Errors
+    ///
+    /// Those of the writer.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::ScalableBloom;
+    ///
+    /// let filter = ScalableBloom::builder().build()?;
+    /// filter.insert("a")?;
+    /// let mut stream = Vec::new();
+    /// filter.write_to(&mut stream)?;
+    /// assert_eq!(stream, filter.to_bytes());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(feature = "std")]
+    pub fn write_to(&self, writer: impl std::io::Write) -> std::io::Result<()> {
+        self.encode(&mut crate::codec::Writer(writer))
+    }
+
+    fn encode<O: Out>(&self, out: &mut O) -> Result<(), O::Error> {
+        let layers = self.layers_now();
+        let parts: usize = layers.iter().map(|layer| layer.filter.snapshot_bytes()).sum();
+        let mut header = Outer {
+            kind: Kind::Scalable,
+            hashing: Hashing::of(&self.hasher),
+            len: (SNAPSHOT_HEADER + parts) as u64,
+            fields: [0; FIELDS],
+        };
+        let (limited, needed, limit) = match self.limit {
+            FullErrorKind::Layers { .. } => (BY_LAYERS, 0, 0),
+            FullErrorKind::Bytes { needed, limit } => (BY_BYTES, needed, limit),
+            FullErrorKind::OutOfMemory => (BY_MEMORY, 0, 0),
+        };
+        let steps = &self.steps;
+        let growth = match steps.growth {
+            Growth::ByKeys => 0,
+            Growth::AtHalfFull => 1,
+        };
+        let words = steps.words.unwrap_or(0) as u8;
+        // That memory was refused may be otherwise where the snapshot is read.
+        let full = u8::from(layers.phase == FULL);
+        header.put(32, u64::from_le_bytes([growth, words, full, limited, 0, 0, 0, 0]));
+        header.put(40, steps.capacity as u64);
+        header.put(48, steps.expansion as u64);
+        header.put(56, steps.rate.to_bits());
+        header.put(64, steps.ratio.to_bits());
+        header.put(72, self.rate.to_bits());
+        header.put(80, self.slots.len() as u64);
+        header.put(88, needed as u64);
+        header.put(96, limit as u64);
+        header.put(104, layers.len() as u64);
+        out.put(&header.to_bytes())?;
+        layers.iter().try_for_each(|layer| layer.filter.encode(out))
+    }
+}
+
+impl<S: KeyHasher + Clone> ScalableBloom<S> {
+    /// [`from_bytes`](ScalableBloom::from_bytes) of a filter with any hasher: `hasher` must be the one that it was filled by.
+    ///
+    /// # Errors
+    ///
+    /// As of [`from_bytes`](ScalableBloom::from_bytes), and if the filter's hasher has another algorithm, seed or key.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::{ScalableBloom, SipHash13};
+    ///
+    /// let hasher = SipHash13::random();
+    /// let filter = ScalableBloom::builder().hasher(hasher).build()?;
+    /// filter.insert("a")?;
+    /// let (same, _) = ScalableBloom::from_bytes_with(&filter.to_bytes(), hasher)?;
+    /// assert!(same.contains("a") && !same.contains("b"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn from_bytes_with(bytes: &[u8], hasher: S) -> Result<(Self, &[u8]), SnapshotError> {
+        from_slice(bytes, |input| Self::decode(input, usize::MAX, given(hasher))).map_err(SnapshotError)
+    }
+
+    /// [`read_from`](ScalableBloom::read_from) of a filter with any hasher: `hasher` must be the one that it was filled by.
+    ///
+    /// # Errors
+    ///
+    /// As of [`read_from`](ScalableBloom::read_from), and if the filter's hasher has another algorithm, seed or key.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::{ScalableBloom, SipHash13};
+    ///
+    /// let hasher = SipHash13::random();
+    /// let filter = ScalableBloom::builder().hasher(hasher).build()?;
+    /// filter.insert("a")?;
+    /// let stream = filter.to_bytes();
+    /// assert!(ScalableBloom::read_from_with(&stream[..], 1 << 20, hasher)?.contains("a"));
+    /// assert!(ScalableBloom::read_from(&stream[..], 1 << 20).unwrap_err().is_incompatible());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(feature = "std")]
+    pub fn read_from_with(reader: impl std::io::Read, max_bytes: usize, hasher: S) -> Result<Self, SnapshotError> {
+        crate::codec::from_reader(reader, |input| Self::decode(input, max_bytes, given(hasher))).map_err(SnapshotError)
+    }
+
+    fn decode<I: Input>(
+        input: &mut I,
+        limit: usize,
+        hasher: impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind>,
+    ) -> Result<Self, SnapshotErrorKind> {
+        let header = Outer::parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?, Kind::Scalable)?;
+        let hasher = hasher(header.hashing)?;
+        let [growth, words, full, limited, ..] = header.get(32).to_le_bytes();
+        header.zeros(36..40)?;
+        header.zeros(112..120)?;
+        let steps = Steps {
+            capacity: header.number("the initial capacity", 40, 1..=u64::MAX)?,
+            expansion: header.number("the expansion", 48, 1..=u64::MAX)?,
+            rate: header.fraction(56)?,
+            ratio: header.fraction(64)?,
+            words: match words {
+                0 => None,
+                1 | 2 | 4 | 8 => Some(words.into()),
+                _ => return Err(SnapshotErrorKind::Words(words)),
+            },
+            growth: match header.byte("the way to grow", growth, 0..=1)? {
+                0 => Growth::ByKeys,
+                _ => Growth::AtHalfFull,
+            },
+        };
+        let rate = header.fraction(72)?;
+        let most = header.number("the number of layers that there can be", 80, 1..=MAX_LAYERS as u64)?;
+        let (needed, max) = (header.get(88) as usize, header.get(96) as usize);
+        let reason = match header.byte("the reason for the limit", limited, 0..=BY_MEMORY)? {
+            BY_LAYERS => FullErrorKind::Layers { limit: most },
+            BY_BYTES => FullErrorKind::Bytes { needed, limit: max },
+            _ => FullErrorKind::OutOfMemory,
+        };
+        let phase = match header.byte("whether it is full", full, 0..=1)? {
+            0 => OPEN,
+            _ => FULL,
+        };
+        let count = header.number("the number of layers", 104, 1..=most as u64)?;
+
+        let mut left = header.body_bytes(count)?;
+        if left > limit as u64 {
+            return Err(SnapshotErrorKind::OverLimit {
+                needed: left,
+                limit: limit as u64,
+            });
+        }
+        input.announce(header.len - SNAPSHOT_HEADER as u64)?;
+        let mut layers = Vec::new();
+        for number in 0..count {
+            let filter = ConcurrentBloom::decode(input, left as usize, given(hasher.clone()))?;
+            left -= filter.memory_bytes() as u64;
+            let gauge = match steps.growth {
+                Growth::ByKeys => Gauge::new(&filter, steps.capacity(number)),
+                Growth::AtHalfFull => Gauge::at_half(&filter),
+            };
+            layers.push(Layer { filter, gauge });
+        }
+        if left > 0 {
+            return Err(SnapshotErrorKind::Length {
+                declared: header.len,
+                needed: header.len - left,
+            });
+        }
+        // Those of layers to come are computed when they are made: who wrote the bytes says how long that takes.
+        let layouts: Vec<Layout> = layers.iter().map(|layer| layer.filter.layout()).collect();
+        let filter = Self {
+            slots: slots(&layouts, most).map_err(SnapshotErrorKind::OutOfMemory)?,
+            state: AtomicU64::new(State::new(count, phase).0),
+            claimed: AtomicU64::new(0),
+            hasher,
+            steps,
+            rate,
+            limit: reason,
+        };
+        for (number, layer) in layers.into_iter().enumerate() {
+            filter.put(number, layer).map_err(SnapshotErrorKind::OutOfMemory)?;
+        }
+        Ok(filter)
+    }
+}
+
+impl ScalableBloom {
+    /// The filter with which `bytes` begin, and the bytes after it. It grows on as the one did of which the snapshot is.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes end before the filter does, are corrupt, are no snapshot of a `ScalableBloom`, or one by another version of the
+    /// format or with another hasher than [`Murmur3`](crate::Murmur3) ([`from_bytes_with`](Self::from_bytes_with) reads those), or the
+    /// memory is not to be had. Nothing is allocated unless all of the filter is there.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::ScalableBloom;
+    ///
+    /// let filter = ScalableBloom::builder().initial_capacity(100).build()?;
+    /// (&filter).extend(0..500u32);
+    /// let mut bytes = filter.to_bytes();
+    /// bytes.extend(b"more");
+    /// let (same, rest) = ScalableBloom::from_bytes(&bytes)?;
+    /// assert!(same == filter);
+    /// assert_eq!(rest, b"more");
+    /// (&same).extend(500..5000u32);
+    /// assert!(same.layers().len() > filter.layers().len());
+    ///
+    /// let error = ScalableBloom::from_bytes(&bytes[..500]).unwrap_err();
+    /// assert!(error.is_truncated());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn from_bytes(bytes: &[u8]) -> Result<(Self, &[u8]), SnapshotError> {
+        from_slice(bytes, |input| Self::decode(input, usize::MAX, murmur3)).map_err(SnapshotError)
+    }
+
+    /// Reads a filter that [`write_to`](Self::write_to) or [`to_bytes`](Self::to_bytes) wrote, whose bits take `max_bytes` bytes at
+    /// most. What comes after it is left unread.
+    ///
+    /// The length that the stream declares is checked before memory is allocated, which then is for one layer after another, as they
+    /// arrive.
+    ///
+    /// # Errors
+    ///
+    /// If the reader fails (its error is the [source](std::error::Error::source)), the filter takes more than `max_bytes`, and as of
+    /// [`from_bytes`](Self::from_bytes).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::ScalableBloom;
+    ///
+    /// let filter = ScalableBloom::builder().initial_capacity(1000).build()?;
+    /// filter.insert("a")?;
+    /// let stream = filter.to_bytes();
+    /// assert!(ScalableBloom::read_from(&stream[..], 1 << 20)? == filter);
+    ///
+    /// let error = ScalableBloom::read_from(&stream[..], 512).unwrap_err();
+    /// assert!(error.to_string().ends_with("bytes, more than the limit of 512 bytes"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(feature = "std")]
+    pub fn read_from(reader: impl std::io::Read, max_bytes: usize) -> Result<Self, SnapshotError> {
+        crate::codec::from_reader(reader, |input| Self::decode(input, max_bytes, murmur3)).map_err(SnapshotError)
+    }
+}
