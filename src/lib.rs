@@ -157,6 +157,7 @@ mod bits;
 mod bulk;
 mod error;
 mod filter;
+mod flat;
 pub mod funnel;
 #[cfg(feature = "guard")]
 mod guard;
