@@ -30,6 +30,8 @@ pub(crate) enum BuildErrorKind {
     GuavaNoBits { keys: u64, rate: f64 },
     GuavaTooLarge { bits: u64 },
     GuavaHashFunctions { needed: u64, limit: u32, rate: f64 },
+    NoCapacity,
+    NoExpansion,
 }
 
 impl BuildError {
@@ -106,9 +108,13 @@ impl fmt::Display for BuildError {
                     "a rate of {rate:e} takes {needed} hash functions, more than Guava's limit of {limit}"
                 )
             }
+            BuildErrorKind::NoCapacity => f.write_str("a capacity of 0 keys is not at least 1"),
+            BuildErrorKind::NoExpansion => f.write_str(NO_EXPANSION),
         }
     }
 }
+
+const NO_EXPANSION: &str = "an expansion of 0 is not at least 1";
 
 impl Error for BuildError {}
 
@@ -248,6 +254,229 @@ impl Error for GuavaReadError {
             #[cfg(feature = "std")]
             GuavaReadErrorKind::Io(error) => Some(error),
             GuavaReadErrorKind::OutOfMemory(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// Why a key could not be inserted into a [`RedisBloom`](crate::RedisBloom).
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::RedisBloom;
+///
+/// let mut filter = RedisBloom::builder().expected_keys(2).non_scaling().build()?;
+/// let error = filter.insert_batch(&["a", "b", "a", "c"]).unwrap_err();
+/// assert_eq!(
+///     error.to_string(),
+///     "key 3 was not inserted: the filter does not scale, and has as many keys as its capacity of 2"
+/// );
+/// assert!(error.is_full());
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct RedisBloomInsertError {
+    pub(crate) kind: RedisBloomInsertErrorKind,
+    pub(crate) position: usize,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum RedisBloomInsertErrorKind {
+    Full { capacity: u64 },
+    Growth(BuildError),
+}
+
+impl RedisBloomInsertError {
+    /// Whether the filter is full and does not scale: RedisBloom's "non scaling filter is full".
+    ///
+    /// ```
+    /// use lanebloom::RedisBloom;
+    ///
+    /// let mut filter = RedisBloom::builder().expected_keys(1).non_scaling().build()?;
+    /// filter.insert("a")?;
+    /// assert!(filter.insert("b").unwrap_err().is_full());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        matches!(self.kind, RedisBloomInsertErrorKind::Full { .. })
+    }
+
+    /// The position of the key in its batch. The keys before it are in the filter.
+    ///
+    /// ```
+    /// use lanebloom::RedisBloom;
+    ///
+    /// let mut filter = RedisBloom::builder().expected_keys(1).non_scaling().build()?;
+    /// assert_eq!(filter.insert_batch(&["a", "b"]).unwrap_err().position(), 1);
+    /// assert!(filter.contains("a") && !filter.contains("b"));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn position(&self) -> usize {
+        self.position
+    }
+}
+
+impl fmt::Display for RedisBloomInsertError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "key {} was not inserted: ", self.position)?;
+        match &self.kind {
+            RedisBloomInsertErrorKind::Full { capacity } => write!(
+                f,
+                "the filter does not scale, and has as many keys as its capacity of {capacity}"
+            ),
+            RedisBloomInsertErrorKind::Growth(error) => write!(f, "the filter could not grow: {error}"),
+        }
+    }
+}
+
+impl Error for RedisBloomInsertError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &self.kind {
+            RedisBloomInsertErrorKind::Growth(error) => Some(error),
+            RedisBloomInsertErrorKind::Full { .. } => None,
+        }
+    }
+}
+
+/// Why chunks are not the dump of a RedisBloom filter.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::redisbloom::RedisBloom;
+///
+/// let error = RedisBloom::from_scandump([(1, b"no header")], 1 << 20).unwrap_err();
+/// assert_eq!(error.to_string(), "the header has 9 bytes, not 20");
+/// assert!(!error.is_truncated());
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct RedisBloomLoadError(pub(crate) RedisBloomLoadErrorKind);
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum RedisBloomLoadErrorKind {
+    Header { bytes: u64, needed: u64 },
+    NoLinks,
+    Options(u32),
+    NoExpansion,
+    Link { link: u32, fault: RedisBloomLinkFault },
+    Items { items: u64, counted: u64 },
+    OverLimit { needed: u64, limit: u64 },
+    Cursor { cursor: i64, expected: i64 },
+    Chunk { bytes: usize },
+    Beyond { bytes: u64, link: usize, left: u64 },
+    AfterTheEnd { cursor: i64, bytes: usize },
+    Empty,
+    Incomplete { bytes: u64, needed: u64 },
+    OutOfMemory(BuildError),
+}
+
+/// What is wrong with what a header says of a filter of the chain.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum RedisBloomLinkFault {
+    Size { bytes: u64, bits: u64 },
+    Rounded { log: u8, bits: u64 },
+    Rate(f64),
+    BitsPerKey { per_key: f64, expected: f64, rate: f64 },
+    HashFunctions { functions: u32, expected: u64, rate: f64 },
+    NoCapacity,
+    Items { items: u64, capacity: u64 },
+}
+
+impl RedisBloomLoadError {
+    /// Whether the chunks ended before the filter did: what was there is the beginning of one.
+    ///
+    /// ```
+    /// use lanebloom::RedisBloom;
+    ///
+    /// let filter = RedisBloom::reserve(0.01, 10)?;
+    /// let header = filter.to_loadchunks().take(1);
+    /// assert!(RedisBloom::from_scandump(header, 1 << 20).unwrap_err().is_truncated());
+    /// assert!(!RedisBloom::from_scandump(filter.to_loadchunks(), 1).unwrap_err().is_truncated());
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn is_truncated(&self) -> bool {
+        use RedisBloomLoadErrorKind::{Empty, Incomplete};
+        matches!(self.0, Empty | Incomplete { .. })
+    }
+}
+
+impl fmt::Display for RedisBloomLoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use RedisBloomLoadErrorKind as Kind;
+        match &self.0 {
+            Kind::Header { bytes, needed } => write!(f, "the header has {bytes} bytes, not {needed}"),
+            Kind::NoLinks => f.write_str("0 filters in the chain are not at least 1"),
+            Kind::Options(options) => write!(
+                f,
+                "options {options:#x} have others than 1 (NOROUND), 4 (FORCE64) and 8 (NO_SCALING)"
+            ),
+            Kind::NoExpansion => f.write_str(NO_EXPANSION),
+            Kind::Link { link, fault } => write!(f, "filter {link} of the chain: {fault}"),
+            Kind::Items { items, counted } => {
+                write!(f, "{items} items are not the {counted} that the filters have together")
+            }
+            Kind::OverLimit { needed, limit } => {
+                write!(
+                    f,
+                    "the filter takes {needed} bytes, more than the limit of {limit} bytes"
+                )
+            }
+            Kind::Cursor { cursor, expected } => {
+                write!(f, "cursor {cursor} came with a chunk whose cursor is {expected}")
+            }
+            Kind::Chunk { bytes } => write!(f, "a chunk of {bytes} bytes is not of 8 bytes or a multiple of it"),
+            Kind::Beyond { bytes, link, left } => {
+                write!(
+                    f,
+                    "a chunk of {bytes} bytes is more than the {left} that filter {link} of the chain has left"
+                )
+            }
+            Kind::AfterTheEnd { cursor, bytes } => {
+                write!(f, "cursor {cursor} with {bytes} bytes came after the end")
+            }
+            Kind::Empty => f.write_str("the dump ends before its header"),
+            Kind::Incomplete { bytes, needed } => write!(f, "the dump ends after {bytes} bytes of bits of {needed}"),
+            Kind::OutOfMemory(error) => write!(f, "the filter was not loaded: {error}"),
+        }
+    }
+}
+
+impl fmt::Display for RedisBloomLinkFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Size { bytes, bits } => write!(
+                f,
+                "{bytes} bytes and {bits} bits are not of the same 64-bit words, at least one"
+            ),
+            Self::Rounded { log, bits } => write!(f, "2^{log} bits are more than its {bits}"),
+            Self::Rate(rate) => write!(f, "false-positive rate {rate} is not between 0 and 1, both excluded"),
+            Self::BitsPerKey {
+                per_key,
+                expected,
+                rate,
+            } => write!(f, "{per_key} bits per key are not the {expected} of a rate of {rate:e}"),
+            Self::HashFunctions {
+                functions,
+                expected,
+                rate,
+            } => write!(
+                f,
+                "{functions} hash functions are not the {expected} of a rate of {rate:e}"
+            ),
+            Self::NoCapacity => f.write_str("a capacity of 0 keys is not at least 1"),
+            Self::Items { items, capacity } => write!(f, "{items} items are more than its capacity of {capacity}"),
+        }
+    }
+}
+
+impl Error for RedisBloomLoadError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &self.0 {
+            RedisBloomLoadErrorKind::OutOfMemory(error) => Some(error),
             _ => None,
         }
     }

@@ -47,6 +47,7 @@
 //! |---|---|---|
 //! | [`ConcurrentBloom`] | everything, unless there is a reason for another | in one line of the cache |
 //! | [`GuavaBloom`] | filters that Java programs wrote with Guava, or are to read | anywhere, as Guava has them |
+//! | [`RedisBloom`] | filters that are in Redis as RedisBloom's `BF` keys, to be asked in process or put there | anywhere in each filter of a chain |
 //!
 //! # Consistency
 //!
@@ -164,6 +165,7 @@ mod guard;
 pub mod hash;
 mod logarithm;
 mod memory;
+mod murmur2;
 mod murmur3;
 mod pattern;
 #[cfg(feature = "redis")]
@@ -174,9 +176,10 @@ mod sync;
 
 #[cfg(feature = "guard")]
 pub use error::RebuildInProgress;
-pub use error::{BuildError, GuavaReadError, IncompatibleError};
+pub use error::{BuildError, GuavaReadError, IncompatibleError, RedisBloomInsertError, RedisBloomLoadError};
 pub use filter::concurrent::{Builder, ConcurrentBloom};
 pub use filter::guava::{self, GuavaBloom};
+pub use filter::redisbloom::{self, RedisBloom};
 pub use funnel::{ByHash, Funnel, Sink, UnencodedChars, Utf16};
 #[cfg(feature = "guard")]
 pub use guard::{Admission, CacheGuard, GuardFilter, GuardStats, Rebuild};

@@ -4,3 +4,4 @@ pub(crate) mod concurrent;
 pub mod guava;
 #[cfg(feature = "rayon")]
 mod parallel;
+pub mod redisbloom;
