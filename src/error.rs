@@ -1,5 +1,7 @@
 //! What can go wrong: opaque types whose messages name the value and the limit.
 
+#[cfg(feature = "redis")]
+use alloc::string::String;
 use core::error::Error;
 use core::fmt;
 
@@ -382,6 +384,7 @@ pub(crate) enum RedisBloomLinkFault {
     BitsPerKey { per_key: f64, expected: f64, rate: f64 },
     HashFunctions { functions: u32, expected: u64, rate: f64 },
     NoCapacity,
+    Capacity { capacity: u64, bits: u64 },
     Items { items: u64, capacity: u64 },
 }
 
@@ -468,6 +471,9 @@ impl fmt::Display for RedisBloomLinkFault {
                 "{functions} hash functions are not the {expected} of a rate of {rate:e}"
             ),
             Self::NoCapacity => f.write_str("a capacity of 0 keys is not at least 1"),
+            Self::Capacity { capacity, bits } => {
+                write!(f, "a capacity of {capacity} keys takes more than its {bits} bits")
+            }
             Self::Items { items, capacity } => write!(f, "{items} items are more than its capacity of {capacity}"),
         }
     }
@@ -478,6 +484,131 @@ impl Error for RedisBloomLoadError {
         match &self.0 {
             RedisBloomLoadErrorKind::OutOfMemory(error) => Some(error),
             _ => None,
+        }
+    }
+}
+
+/// Why a RedisBloom filter was not taken out of Redis, or not put there.
+///
+/// [`source`](Error::source) is the `redis` crate's error, or what is wrong with the dump.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::RedisBloom;
+///
+/// // There is no server at port 1.
+/// let mut client = redis::Client::open("redis://127.0.0.1:1/")?;
+/// let error = RedisBloom::fetch(&mut client, "seen", 1 << 30).unwrap_err();
+/// assert!(error.is_unreachable() && !error.is_missing());
+/// assert!(error.to_string().starts_with("\"seen\": the server was not reached: "));
+/// # Ok::<(), redis::RedisError>(())
+/// ```
+#[cfg(feature = "redis")]
+#[derive(Debug)]
+pub struct RedisBloomTransferError {
+    pub(crate) kind: RedisBloomTransferErrorKind,
+    pub(crate) key: String,
+}
+
+#[cfg(feature = "redis")]
+#[derive(Debug)]
+pub(crate) enum RedisBloomTransferErrorKind {
+    Unreachable(redis::RedisError),
+    NoModule(redis::RedisError),
+    Missing,
+    WrongType(redis::RedisError),
+    ReadOnly(redis::RedisError),
+    Refused(redis::RedisError),
+    Taken,
+    Changed,
+    Load(RedisBloomLoadError),
+}
+
+#[cfg(feature = "redis")]
+impl RedisBloomTransferError {
+    /// Whether the server was not reached, or the connection to it broke: another connection may succeed.
+    ///
+    /// ```
+    /// let mut client = redis::Client::open("redis://127.0.0.1:1/")?; // nobody is there
+    /// let error = lanebloom::RedisBloom::fetch(&mut client, "seen", 1 << 30).unwrap_err();
+    /// assert!(error.is_unreachable());
+    /// # Ok::<(), redis::RedisError>(())
+    /// ```
+    #[must_use]
+    pub fn is_unreachable(&self) -> bool {
+        matches!(self.kind, RedisBloomTransferErrorKind::Unreachable(_))
+    }
+
+    /// Whether there is nothing at the key.
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/module.rs"));
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let Some(server) = bloom_server("the example of is_missing") else { return Ok(()) };
+    /// # let mut connection = server.connection();
+    /// let error = lanebloom::RedisBloom::fetch(&mut connection, "nothing", 1 << 30).unwrap_err();
+    /// assert!(error.is_missing());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn is_missing(&self) -> bool {
+        matches!(self.kind, RedisBloomTransferErrorKind::Missing)
+    }
+
+    /// Whether there is something at the key already, where a filter was to be [stored](crate::RedisBloom::store).
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/module.rs"));
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let Some(server) = bloom_server("the example of is_taken") else { return Ok(()) };
+    /// # let mut connection = server.connection();
+    /// let filter = lanebloom::RedisBloom::reserve(0.01, 1000)?;
+    /// filter.store(&mut connection, "seen")?;
+    /// assert!(filter.store(&mut connection, "seen").unwrap_err().is_taken());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn is_taken(&self) -> bool {
+        matches!(self.kind, RedisBloomTransferErrorKind::Taken)
+    }
+}
+
+#[cfg(feature = "redis")]
+impl fmt::Display for RedisBloomTransferError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use RedisBloomTransferErrorKind as Kind;
+        write!(f, "{:?}: ", self.key)?;
+        match &self.kind {
+            Kind::Unreachable(error) => write!(f, "the server was not reached: {error}"),
+            Kind::NoModule(error) => write!(f, "the server has not loaded RedisBloom: {error}"),
+            Kind::Missing => f.write_str("there is nothing at this key"),
+            Kind::WrongType(error) => write!(f, "what is at this key is no RedisBloom filter: {error}"),
+            Kind::ReadOnly(error) => write!(f, "the server is a replica that takes no writes: {error}"),
+            Kind::Refused(error) => write!(f, "the server refused: {error}"),
+            Kind::Taken => f.write_str("there is something at this key already"),
+            Kind::Changed => f.write_str("another filter took the place of this one while it was read"),
+            Kind::Load(error) => write!(f, "what the server sent is not loaded: {error}"),
+        }
+    }
+}
+
+#[cfg(feature = "redis")]
+impl Error for RedisBloomTransferError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        use RedisBloomTransferErrorKind as Kind;
+        match &self.kind {
+            Kind::Unreachable(error)
+            | Kind::NoModule(error)
+            | Kind::WrongType(error)
+            | Kind::ReadOnly(error)
+            | Kind::Refused(error) => Some(error),
+            Kind::Load(error) => Some(error),
+            Kind::Missing | Kind::Taken | Kind::Changed => None,
         }
     }
 }

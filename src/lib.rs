@@ -176,6 +176,8 @@ mod sync;
 
 #[cfg(feature = "guard")]
 pub use error::RebuildInProgress;
+#[cfg(feature = "redis")]
+pub use error::RedisBloomTransferError;
 pub use error::{BuildError, GuavaReadError, IncompatibleError, RedisBloomInsertError, RedisBloomLoadError};
 pub use filter::concurrent::{Builder, ConcurrentBloom};
 pub use filter::guava::{self, GuavaBloom};

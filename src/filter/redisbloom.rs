@@ -343,8 +343,17 @@ impl Link {
         self.flat.holds(self.places(hash))
     }
 
+    /// How many of the bits that keys can have are set.
+    fn ones(&self) -> u64 {
+        let used = self.layout.used_bits();
+        // They are whole words, or a part of the first.
+        let mask = u64::MAX >> (used.wrapping_neg() % 64);
+        let words = self.flat.words().take(used.div_ceil(64) as usize);
+        words.map(|word| u64::from((word & mask).count_ones())).sum()
+    }
+
     fn fill_ratio(&self) -> f64 {
-        self.flat.ones() as f64 / self.layout.used_bits() as f64
+        self.ones() as f64 / self.layout.used_bits() as f64
     }
 }
 
@@ -753,7 +762,7 @@ impl RedisBloom {
     /// ```
     #[must_use]
     pub fn fill_ratio(&self) -> f64 {
-        let ones: u64 = self.links.iter().map(|link| link.flat.ones()).sum();
+        let ones: u64 = self.links.iter().map(Link::ones).sum();
         let bits: u64 = self.links.iter().map(|link| link.layout.used_bits()).sum();
         ones as f64 / bits as f64
     }

@@ -149,6 +149,11 @@ fn parse_link(numbers: &mut Numbers) -> Result<(Layout, u64), Fault> {
     if capacity == 0 {
         return Err(Fault::NoCapacity);
     }
+    // The last word's rest, and of a size that was rounded up the sum's last bit. (What an insert allocates that lets the chain grow follows
+    // from the capacity.)
+    if capacity as f64 * per_key > bits as f64 * (1.0 + TOLERANCE) + 1.0 {
+        return Err(Fault::Capacity { capacity, bits });
+    }
     if items > capacity {
         return Err(Fault::Items { items, capacity });
     }
@@ -387,7 +392,8 @@ impl RedisBloom {
     /// The filter of which these are the replies of `BF.SCANDUMP`, in order, and whose bits take `max_bytes` bytes at most. What
     /// [`to_loadchunks`](Self::to_loadchunks) gives is the same. The last reply, cursor 0 with nothing, may be left out.
     ///
-    /// Everything is checked, as by [`Loader::load`], which takes one reply after another.
+    /// Everything is checked, as by [`Loader::load`], which takes one reply after another. (What is not known is whether the bits are those of
+    /// the keys that you expect. And an insert that lets the chain grow allocates as many times more as the dump's expansion says.)
     ///
     /// # Errors
     ///
@@ -446,6 +452,17 @@ impl RedisBloom {
             link: 0,
             offset: 0,
         }
+    }
+
+    /// Whether the filter of which this is the header can be what this one has become by inserts: the same chain, which may be longer now,
+    /// with no fewer keys.
+    #[cfg(feature = "redis")]
+    pub(crate) fn has_become(&self, header: &[u8]) -> Result<bool, RedisBloomLoadError> {
+        let header = Header::parse(header, u64::MAX).map_err(RedisBloomLoadError)?;
+        let mut links = self.links.iter().zip(&header.links);
+        let grown = links.all(|(link, (layout, items))| link.layout == *layout && link.items <= *items);
+        let chain = (self.options, self.expansion) == (header.options, header.expansion);
+        Ok(grown && chain && self.links.len() <= header.links.len())
     }
 
     fn empty(header: Header) -> Result<Self, BuildError> {

@@ -20,7 +20,10 @@ pub(super) mod options {
 }
 
 /// RedisBloom's constants, with the digits that it gives them: ln 2, and its square.
-#[expect(clippy::approx_constant, reason = "the bits that follow from it must be RedisBloom's")]
+#[expect(
+    clippy::approx_constant,
+    reason = "the bits that follow from it must be RedisBloom's"
+)]
 const LN_2: f64 = 0.693147180559945;
 const LN_2_SQUARED: f64 = 0.480453013918201;
 
