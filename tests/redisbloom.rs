@@ -102,9 +102,13 @@ struct ModelLink {
     size: u64,
 }
 
+#[expect(clippy::approx_constant, reason = "RedisBloom's digits")]
+const LN_2: f64 = 0.693147180559945;
+const LN_2_SQUARED: f64 = 0.480453013918201;
+
 impl ModelLink {
     fn new(entries: u64, rate: f64, options: u32) -> Self {
-        let bpe = -(rate.ln() / 0.480453013918201);
+        let bpe = -(rate.ln() / LN_2_SQUARED);
         let (mut n2, mut room) = (0, entries);
         let bits = if options & 1 != 0 {
             ((entries as f64 * bpe) as u64).max(1)
@@ -116,7 +120,7 @@ impl ModelLink {
         Self {
             bits: vec![0; bits.div_ceil(64) as usize * 8],
             n2,
-            functions: (0.69314718055994500 * bpe).ceil() as u64,
+            functions: (LN_2 * bpe).ceil() as u64,
             rate,
             bpe,
             entries: room,
@@ -270,7 +274,7 @@ fn key(i: u64) -> Vec<u8> {
 fn a_chain_grows_and_answers_as_the_module_does() {
     for (rate, capacity, expansion) in [
         (0.01, 10, 2),
-        (0.01, 1, 1),
+        (0.05, 60, 1),
         (0.3, 7, 3),
         (1e-6, 50, 2),
         (0.001, 100, 10),
@@ -320,7 +324,7 @@ fn beside_the_model(filter: &mut RedisBloom, model: &mut Model) {
     }
     let scaling = model.options & 8 == 0;
     assert!(full == 0 || !scaling);
-    for i in 1_000_000..1_004_000u64 {
+    for i in 1_000_000..1_001_500u64 {
         let key = i.to_le_bytes();
         assert_eq!(filter.contains(&key), model.contains(&key), "{i}");
     }
@@ -365,10 +369,10 @@ fn beside_the_model(filter: &mut RedisBloom, model: &mut Model) {
 fn large_chains() -> impl Iterator<Item = RedisBloom> {
     let chains: [&[(u64, f64)]; 5] = [
         &[(1000, 0.3)],
-        &[(9 << 20, 0.3)],
-        &[(1000, 0.25), (9 << 20, 0.5), (1000, 0.3), (11 << 20, 0.7)],
-        &[(9 << 20, 0.01), (1 << 20, 1e-5)],
-        &[(20_000, 1e-200), (20_000, 1e-300)],
+        &[(7 << 20, 0.3)],
+        &[(1000, 0.25), (12 << 20, 0.5), (1000, 0.3), (23 << 20, 0.7)],
+        &[(2 << 20, 0.01), (1 << 17, 1e-5)],
+        &[(18_000, 1e-200), (100, 1e-300)],
     ];
     chains.into_iter().map(|chain| {
         let links = chain.iter().map(|(capacity, rate)| {
@@ -385,6 +389,8 @@ fn large_chains() -> impl Iterator<Item = RedisBloom> {
             expansion: 2,
             links: links.collect(),
         };
+        // Beyond the caches is beyond 2 MiB.
+        assert!(chain.len() == 1 && chain[0].0 == 1000 || model.links.iter().any(|link| link.bits.len() > 2 * MIB));
         model.loaded()
     })
 }
@@ -396,11 +402,14 @@ fn batches_of_any_length_equal_single_calls() {
         let single: Vec<bool> = keys.iter().map(|key| filter.contains(key)).collect();
         let found = single.iter().filter(|found| **found).count();
         assert!(found > 0, "{filter:?}");
-        for len in (0..=130).chain([1023, 1024, 1025, 1100, 2047, 2048, 2049, 2200]) {
+        for len in (0..4)
+            .chain(31..34)
+            .chain(63..66)
+            .chain(127..130)
+            .chain([1023, 1024, 1025, 2047, 2048, 2049])
+        {
             for from in [0, 57] {
-                let Some(asked) = keys.get(from..from + len) else {
-                    continue;
-                };
+                let asked = &keys[from..from + len];
                 let expected = &single[from..from + len];
                 let mut flags = vec![false; len];
                 filter.contains_batch(asked, &mut flags);
@@ -512,21 +521,19 @@ fn a_chain_that_cannot_grow_says_why() {
         growth_error(model).to_string(),
         "key 0 was not inserted: the filter could not grow: false-positive rate 0 is not between 0 and 1, both excluded"
     );
-    // 2^61 keys, by 30 expansions of 1 to 2^31.
-    let mut model = Model::new(0.1, 1 << 30, 5, u32::MAX);
-    model.links[0] = ModelLink::new(1000, 0.999_999, 5);
-    for (bytes, beyond) in [(u64::MAX >> 8, false), (1 << 40, true)] {
-        let _ = (bytes, beyond);
-    }
-    let message = growth_error(Model {
-        links: vec![ModelLink::new(1 << 20, 0.9, 5)],
-        ..model
-    })
-    .to_string();
-    assert!(
-        message.starts_with("key 0 was not inserted: the filter could not grow: "),
-        "{message}"
-    );
+    // 2^20 keys times 2^32, which takes 2^50 bytes.
+    let mut model = Model::new(0.1, 1 << 20, 5, u32::MAX);
+    model.links[0] = ModelLink::new(1 << 20, 0.9, 5);
+    let message = growth_error(model).to_string();
+    let expected = "key 0 was not inserted: the filter could not grow: the allocation of ";
+    assert!(message.starts_with(expected), "{message}");
+    // And more than there are addresses.
+    let mut model = Model::new(0.1, 1, 5, u32::MAX);
+    model.links[0] = ModelLink::new(1 << 30, 1.0 - 1e-9, 5);
+    let message = growth_error(model).to_string();
+    let expected =
+        "key 0 was not inserted: the filter could not grow: a filter for 4611686017353646080 keys at a rate of 4.99";
+    assert!(message.starts_with(expected), "{message}");
 }
 
 #[test]
@@ -569,7 +576,7 @@ fn what_cannot_be_built_is_an_error() {
 fn chunks_have_16_mib_at_most_and_bits_of_one_filter() {
     let mut model = Model::new(0.01, 10, 5, 2);
     let link = |bytes: usize| {
-        let bpe = -(0.005f64.ln() / 0.480453013918201);
+        let bpe = -(0.005f64.ln() / LN_2_SQUARED);
         let mut link = ModelLink::new((8 * bytes) as u64 / 12, 0.005, 5);
         assert_eq!((link.bpe, link.bits.len() <= bytes), (bpe, true));
         link.bits.resize(bytes, 0);
@@ -927,7 +934,7 @@ fn threads_ask_one_filter_at_once() {
     assert!(answers.windows(2).all(|two| two[0] == two[1]));
     assert!(answers[0][..inserted.len()].iter().all(|found| *found));
     let false_positives = answers[0][inserted.len()..].iter().filter(|found| **found).count();
-    assert!(false_positives * 100 < inserted.len(), "{false_positives}");
+    assert!(false_positives * 50 < inserted.len(), "{false_positives}");
 }
 
 #[test]

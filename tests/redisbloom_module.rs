@@ -191,7 +191,7 @@ fn filters_grow_and_answer_as_the_modules_do() {
             if arguments.2 == ["NONSCALING"] {
                 filters == 1
             } else {
-                filters >= 3
+                filters >= 2
             },
             "{ours:?}"
         );
@@ -269,7 +269,8 @@ fn older_chains_go_on_as_in_the_module() {
             }
             if options & 8 == 0 {
                 theirs.insert_beside(&mut ours, &inserted);
-                assert!(ours.info().filters > 5);
+                // (8 bits are soon all set, and then every key is found.)
+                assert!(ours.info().filters > 5 || *log == 3);
             } else {
                 theirs.insert_beside(&mut ours, &inserted[..5]);
             }
@@ -651,7 +652,8 @@ fn a_filter_that_is_not_stored_leaves_nothing() {
         filter.store(&mut connection, "a").unwrap();
         connection.commands
     };
-    assert_eq!(commands, 1 + 2 * (1 + filter.info().filters) + 1);
+    // EXISTS and BF.EXISTS, two for the header and each chunk, and the last.
+    assert_eq!(commands, 2 + 2 * (1 + filter.info().filters) + 1);
     cmd("DEL").arg("a").exec(&mut other).unwrap();
     for at in 1..=commands {
         // Back for what is left to be done, and not.
@@ -664,7 +666,7 @@ fn a_filter_that_is_not_stored_leaves_nothing() {
                 "{error}"
             );
             let names = names(&mut other);
-            if once || at < 3 {
+            if once || at < 4 {
                 assert!(names.is_empty(), "{at}: {names:?}");
             } else {
                 assert_eq!(names.len(), 1);
@@ -672,7 +674,7 @@ fn a_filter_that_is_not_stored_leaves_nothing() {
                 // Until the first command after the header.
                 let left = ttl(&mut other, &names[0]);
                 assert!(
-                    if at == 3 { left == -1 } else { (1..=600).contains(&left) },
+                    if at == 4 { left == -1 } else { (1..=600).contains(&left) },
                     "{at}: {left}"
                 );
                 cmd("DEL").arg(&names[0]).exec(&mut other).unwrap();
@@ -681,7 +683,7 @@ fn a_filter_that_is_not_stored_leaves_nothing() {
     }
     // Somebody was faster.
     let mut connection = Meanwhile::new(&server, |i| {
-        if i == 4 {
+        if i == 5 {
             cmd("SET").arg("a").arg("b").exec(&mut server.connection())?;
         }
         Ok(())

@@ -200,6 +200,8 @@ impl Talk<'_> {
     }
 
     fn load_as(&mut self, name: &[u8], filter: &RedisBloom, rename: &str) -> Result<(), Kind> {
+        // A server without the module would repeat the bytes of a chunk in its error, which the client takes for broken text.
+        self.query::<()>(cmd("BF.EXISTS").arg(name).arg(""))?;
         for (cursor, chunk) in filter.to_loadchunks() {
             let mut command = cmd("BF.LOADCHUNK");
             self.query::<()>(command.arg(name).arg(cursor).arg(chunk))?;
