@@ -21,6 +21,10 @@ cargo test --release --test rates -- --ignored
 echo "== beside Guava, full size"
 cargo test --release --test guava_jvm
 
+echo "== beside RedisBloom: the examples, and full size"
+cargo test --features redis --doc redis
+cargo test --release --features redis --test redisbloom_module
+
 echo "== benches, without measuring"
 cargo bench --bench filter -- --test
 cargo bench --bench peers -- --test

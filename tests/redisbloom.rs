@@ -434,7 +434,7 @@ fn batches_of_any_length_equal_single_calls() {
 #[test]
 fn batches_insert_as_single_calls_do() {
     let small = RedisBloom::builder().expected_keys(3).false_positive_rate(0.5);
-    let large = RedisBloom::builder().expected_keys(3 << 20);
+    let large = RedisBloom::builder().expected_keys(1_800_000);
     for builder in [small.clone(), small.expansion(1), large] {
         let mut single = builder.clone().build().unwrap();
         let keys: Vec<Vec<u8>> = (0..900).map(key).collect();
