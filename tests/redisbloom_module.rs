@@ -7,7 +7,7 @@ mod redis_server;
 
 include!("redis_server/module.rs");
 
-use common::number;
+use common::{STRESS_KEYS, number};
 use lanebloom::RedisBloom;
 use lanebloom::redisbloom::Builder;
 use redis::{Connection, ConnectionLike, RedisError, RedisResult, Value, cmd};
@@ -16,7 +16,7 @@ use std::error::Error;
 use std::path::PathBuf;
 
 /// Keys that are inserted into a filter, and as many others that are asked for. In most of the filters they are several growth steps.
-const KEYS: u64 = if cfg!(debug_assertions) { 3000 } else { 100_000 };
+const KEYS: u64 = STRESS_KEYS as u64 / 8;
 
 /// Distinct but for some duplicates, of 0 to 40 bytes of any value.
 fn key(i: u64) -> Vec<u8> {
