@@ -871,6 +871,20 @@ fn a_dump_beyond_the_limit_is_an_error() {
             let message = message.replace("1152921504606847136", &needed.to_string());
             assert_error(&replies, &message);
         }
+        // Eight times 2^61 are 2^64, which is 0 to who does not look.
+        let mut model = model.clone();
+        let first = model.links[0].clone();
+        model.links = vec![first; 9];
+        let mut header = model.header();
+        for link in 0..8 {
+            let numbers = [(1u64 << 61) - 8, 0u64.wrapping_sub(64)].map(u64::to_le_bytes).concat();
+            header[20 + 53 * link..][..16].copy_from_slice(&numbers);
+        }
+        header[20 + 53 * 8..][..16].copy_from_slice(&[64u64, 512].map(u64::to_le_bytes).concat());
+        assert_error(
+            &[(1, header)],
+            "the filter takes 18446744073709551615 bytes, more than the limit of 1048576 bytes",
+        );
         // No limit, and no memory.
         let mut replies = replies.clone();
         let numbers = [(1u64 << 60).to_le_bytes(), (8u64 << 60).to_le_bytes()].concat();
@@ -903,10 +917,39 @@ fn copies_are_equal_and_other_filters() {
     assert!(builder.clone().build().unwrap() == reserved(0.01, 10));
     assert!(builder.clone().expansion(3).build().unwrap() != reserved(0.01, 10));
     assert!(builder.non_scaling().build().unwrap() != reserved(0.01, 10));
+    // The same bits, but for another number of keys.
+    let mut model = Model::new(0.01, 10, 5, 2);
+    let none = model.loaded();
+    model.links[0].size = 1;
+    assert!(none != model.loaded());
     assert_eq!(
         format!("{:?}", reserved(0.01, 10)),
         "RedisBloom { capacity: 10, filters: 1, items: 0, expansion: Some(2), .. }"
     );
+}
+
+/// What cannot be from the module: bits that no key can have.
+#[test]
+fn bits_beyond_a_rounded_size_are_not_counted() {
+    for (log, used) in [(3, 8), (6, 64), (7, 128)] {
+        let mut model = Model::new(0.01, 10, 4, 2);
+        let link = &mut model.links[0];
+        assert_eq!(link.bits.len(), 16);
+        link.n2 = log;
+        for (set, fill) in [(0u64, 0.0), (1, 1.0 / used as f64), (255, 8.0 / used as f64)] {
+            link.bits.fill(0xff);
+            link.bits[..used / 8].fill(0);
+            link.bits[0] = set as u8;
+            let filter = Model {
+                options: 4,
+                expansion: 2,
+                links: vec![link.clone()],
+            }
+            .loaded();
+            assert_eq!(filter.fill_ratio(), fill);
+            assert!((filter.current_false_positive_rate() - fill.powi(8)).abs() < 1e-12);
+        }
+    }
 }
 
 #[test]
