@@ -22,6 +22,7 @@ cargo clippy --lib --no-default-features --features serde -- -D warnings
 cargo clippy --lib --no-default-features --features mmap -- -D warnings
 cargo clippy --lib --no-default-features --features guard -- -D warnings
 cargo clippy --lib --no-default-features --features window -- -D warnings
+cargo clippy --lib --no-default-features --features redis -- -D warnings
 # The loom tests, and the side of src/sync.rs that only they see.
 RUSTFLAGS="--cfg lanebloom_loom" cargo clippy -p lanebloom-loom-tests --all-targets --target-dir "$target/loom" -- -D warnings
 

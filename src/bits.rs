@@ -11,6 +11,7 @@
 //! | `or_from`: add them | `fetch_or` `Release` | as in `set` |
 //! | `copy` | load `Relaxed` | as the look in `set`; who relies on the setters of the bits copied calls [`acquire`] after |
 //! | `merge` | load `Relaxed`, `fetch_or` `Release` | as in `set`, the bits of many keys at once |
+//! | `store_words`, `set_bit` | load, store `Relaxed` | borrowed mutably: no other thread has the array, and what hands it on orders them |
 //! | `words`, `try_clone` | load `Relaxed`, then [`acquire`] | one barrier for the whole copy |
 //!
 //! No false negative needs no more than this: a word's bits are only ever added while it is shared, so once an
@@ -195,6 +196,13 @@ impl Bits {
     #[inline(always)]
     pub(crate) fn add_bit(&self, place: u64) -> bool {
         add(&self.words[(place / 64) as usize], 1 << (place % 64))
+    }
+
+    /// Sets the bit, while no other thread has the array.
+    #[inline(always)]
+    pub(crate) fn set_bit(&mut self, place: u64) {
+        let word = &self.words[(place / 64) as usize];
+        word.store(word.load(Ordering::Relaxed) | 1 << (place % 64), Ordering::Relaxed);
     }
 
     /// Asks for the bit's line, as [`prefetch`](Self::prefetch) does.

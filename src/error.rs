@@ -1,5 +1,7 @@
 //! What can go wrong: opaque types whose messages name the value and the limit.
 
+#[cfg(feature = "redis")]
+use alloc::string::String;
 use core::error::Error;
 use core::fmt;
 
@@ -43,6 +45,7 @@ pub(crate) enum BuildErrorKind {
     TighteningRatio(f64),
     NoExpansion,
     NoLayers,
+    NoCapacity,
     #[cfg(feature = "window")]
     Generations(usize),
     #[cfg(feature = "window")]
@@ -118,9 +121,8 @@ impl fmt::Display for BuildError {
             BuildErrorKind::TighteningRatio(ratio) => {
                 write!(f, "tightening ratio {ratio} is not between 0 and 1, both excluded")
             }
-            BuildErrorKind::NoExpansion => {
-                f.write_str("an expansion of 0 leaves no room in the second layer; 1 is the least")
-            }
+            BuildErrorKind::NoExpansion => f.write_str(NO_EXPANSION),
+            BuildErrorKind::NoCapacity => f.write_str("a capacity of 0 keys is not at least 1"),
             BuildErrorKind::NoLayers => f.write_str("a filter of 0 layers holds nothing; 1 is the least"),
             #[cfg(feature = "window")]
             BuildErrorKind::Generations(generations) => {
@@ -155,6 +157,9 @@ impl fmt::Display for BuildError {
         }
     }
 }
+
+/// Of the filters that grow.
+const NO_EXPANSION: &str = "an expansion of 0 is not at least 1";
 
 impl Error for BuildError {}
 
@@ -715,3 +720,355 @@ impl fmt::Display for RebuildInProgress {
 
 #[cfg(feature = "guard")]
 impl Error for RebuildInProgress {}
+
+/// Why a key could not be inserted into a [`RedisBloom`](crate::RedisBloom).
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::RedisBloom;
+///
+/// let mut filter = RedisBloom::builder().expected_keys(2).non_scaling().build()?;
+/// let error = filter.insert_batch(&["a", "b", "a", "c"]).unwrap_err();
+/// assert_eq!(
+///     error.to_string(),
+///     "key 3 was not inserted: the filter does not scale, and has as many keys as its capacity of 2"
+/// );
+/// assert!(error.is_full());
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct RedisBloomInsertError {
+    pub(crate) kind: RedisBloomInsertErrorKind,
+    pub(crate) position: usize,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum RedisBloomInsertErrorKind {
+    Full { capacity: u64 },
+    Growth(BuildError),
+}
+
+impl RedisBloomInsertError {
+    /// Whether the filter is full and does not scale: RedisBloom's "non scaling filter is full".
+    ///
+    /// ```
+    /// use lanebloom::RedisBloom;
+    ///
+    /// let mut filter = RedisBloom::builder().expected_keys(1).non_scaling().build()?;
+    /// filter.insert("a")?;
+    /// assert!(filter.insert("b").unwrap_err().is_full());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        matches!(self.kind, RedisBloomInsertErrorKind::Full { .. })
+    }
+
+    /// The position of the key in its batch. The keys before it are in the filter.
+    ///
+    /// ```
+    /// use lanebloom::RedisBloom;
+    ///
+    /// let mut filter = RedisBloom::builder().expected_keys(1).non_scaling().build()?;
+    /// assert_eq!(filter.insert_batch(&["a", "b"]).unwrap_err().position(), 1);
+    /// assert!(filter.contains("a") && !filter.contains("b"));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn position(&self) -> usize {
+        self.position
+    }
+}
+
+impl fmt::Display for RedisBloomInsertError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "key {} was not inserted: ", self.position)?;
+        match &self.kind {
+            RedisBloomInsertErrorKind::Full { capacity } => write!(
+                f,
+                "the filter does not scale, and has as many keys as its capacity of {capacity}"
+            ),
+            RedisBloomInsertErrorKind::Growth(error) => write!(f, "the filter could not grow: {error}"),
+        }
+    }
+}
+
+impl Error for RedisBloomInsertError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &self.kind {
+            RedisBloomInsertErrorKind::Growth(error) => Some(error),
+            RedisBloomInsertErrorKind::Full { .. } => None,
+        }
+    }
+}
+
+/// Why chunks are not the dump of a RedisBloom filter.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::redisbloom::RedisBloom;
+///
+/// let error = RedisBloom::from_scandump([(1, b"no header")], 1 << 20).unwrap_err();
+/// assert_eq!(error.to_string(), "the header has 9 bytes, not 20");
+/// assert!(!error.is_truncated());
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct RedisBloomLoadError(pub(crate) RedisBloomLoadErrorKind);
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum RedisBloomLoadErrorKind {
+    Header { bytes: u64, needed: u64 },
+    NoLinks,
+    Options(u32),
+    NoExpansion,
+    Link { link: u32, fault: RedisBloomLinkFault },
+    Items { items: u64, counted: u64 },
+    OverLimit { needed: u64, limit: u64 },
+    Cursor { cursor: i64, expected: i64 },
+    Chunk { bytes: usize },
+    Beyond { bytes: u64, link: usize, left: u64 },
+    AfterTheEnd { cursor: i64, bytes: usize },
+    Empty,
+    Incomplete { bytes: u64, needed: u64 },
+    OutOfMemory(BuildError),
+}
+
+/// What is wrong with what a header says of a filter of the chain.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum RedisBloomLinkFault {
+    Size { bytes: u64, bits: u64 },
+    Rounded { log: u8, bits: u64 },
+    Rate(f64),
+    BitsPerKey { per_key: f64, expected: f64, rate: f64 },
+    HashFunctions { functions: u32, expected: u64, rate: f64 },
+    NoCapacity,
+    Capacity { capacity: u64, bits: u64 },
+    Items { items: u64, capacity: u64 },
+}
+
+impl RedisBloomLoadError {
+    /// Whether the chunks ended before the filter did: what was there is the beginning of one.
+    ///
+    /// ```
+    /// use lanebloom::RedisBloom;
+    ///
+    /// let filter = RedisBloom::reserve(0.01, 10)?;
+    /// let header = filter.to_loadchunks().take(1);
+    /// assert!(RedisBloom::from_scandump(header, 1 << 20).unwrap_err().is_truncated());
+    /// assert!(!RedisBloom::from_scandump(filter.to_loadchunks(), 1).unwrap_err().is_truncated());
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn is_truncated(&self) -> bool {
+        use RedisBloomLoadErrorKind::{Empty, Incomplete};
+        matches!(self.0, Empty | Incomplete { .. })
+    }
+}
+
+impl fmt::Display for RedisBloomLoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use RedisBloomLoadErrorKind as Kind;
+        match &self.0 {
+            Kind::Header { bytes, needed } => write!(f, "the header has {bytes} bytes, not {needed}"),
+            Kind::NoLinks => f.write_str("0 filters in the chain are not at least 1"),
+            Kind::Options(options) => write!(
+                f,
+                "options {options:#x} have others than 1 (NOROUND), 4 (FORCE64) and 8 (NO_SCALING)"
+            ),
+            Kind::NoExpansion => f.write_str(NO_EXPANSION),
+            Kind::Link { link, fault } => write!(f, "filter {link} of the chain: {fault}"),
+            Kind::Items { items, counted } => {
+                write!(f, "{items} items are not the {counted} that the filters have together")
+            }
+            Kind::OverLimit { needed, limit } => {
+                write!(
+                    f,
+                    "the filter takes {needed} bytes, more than the limit of {limit} bytes"
+                )
+            }
+            Kind::Cursor { cursor, expected } => {
+                write!(f, "cursor {cursor} came with a chunk whose cursor is {expected}")
+            }
+            Kind::Chunk { bytes } => write!(f, "a chunk of {bytes} bytes is not of 8 bytes or a multiple of it"),
+            Kind::Beyond { bytes, link, left } => {
+                write!(
+                    f,
+                    "a chunk of {bytes} bytes is more than the {left} that filter {link} of the chain has left"
+                )
+            }
+            Kind::AfterTheEnd { cursor, bytes } => {
+                write!(f, "cursor {cursor} with {bytes} bytes came after the end")
+            }
+            Kind::Empty => f.write_str("the dump ends before its header"),
+            Kind::Incomplete { bytes, needed } => write!(f, "the dump ends after {bytes} bytes of bits of {needed}"),
+            Kind::OutOfMemory(error) => write!(f, "the filter was not loaded: {error}"),
+        }
+    }
+}
+
+impl fmt::Display for RedisBloomLinkFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Size { bytes, bits } => write!(
+                f,
+                "{bytes} bytes and {bits} bits are not of the same 64-bit words, at least one"
+            ),
+            Self::Rounded { log, bits } => write!(f, "2^{log} bits are more than its {bits}"),
+            Self::Rate(rate) => write!(f, "false-positive rate {rate} is not between 0 and 1, both excluded"),
+            Self::BitsPerKey {
+                per_key,
+                expected,
+                rate,
+            } => write!(f, "{per_key} bits per key are not the {expected} of a rate of {rate:e}"),
+            Self::HashFunctions {
+                functions,
+                expected,
+                rate,
+            } => write!(
+                f,
+                "{functions} hash functions are not the {expected} of a rate of {rate:e}"
+            ),
+            Self::NoCapacity => f.write_str("a capacity of 0 keys is not at least 1"),
+            Self::Capacity { capacity, bits } => {
+                write!(f, "a capacity of {capacity} keys takes more than its {bits} bits")
+            }
+            Self::Items { items, capacity } => write!(f, "{items} items are more than its capacity of {capacity}"),
+        }
+    }
+}
+
+impl Error for RedisBloomLoadError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &self.0 {
+            RedisBloomLoadErrorKind::OutOfMemory(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// Why a RedisBloom filter was not taken out of Redis, or not put there.
+///
+/// [`source`](Error::source) is the `redis` crate's error, or what is wrong with the dump.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::RedisBloom;
+///
+/// // There is no server at port 1.
+/// let mut client = redis::Client::open("redis://127.0.0.1:1/")?;
+/// let error = RedisBloom::fetch(&mut client, "seen", 1 << 30).unwrap_err();
+/// assert!(error.is_unreachable() && !error.is_missing());
+/// assert!(error.to_string().starts_with("\"seen\": the server was not reached: "));
+/// # Ok::<(), redis::RedisError>(())
+/// ```
+#[cfg(feature = "redis")]
+#[derive(Debug)]
+pub struct RedisBloomTransferError {
+    pub(crate) kind: RedisBloomTransferErrorKind,
+    pub(crate) key: String,
+}
+
+#[cfg(feature = "redis")]
+#[derive(Debug)]
+pub(crate) enum RedisBloomTransferErrorKind {
+    Unreachable(redis::RedisError),
+    NoModule(redis::RedisError),
+    Missing,
+    WrongType(redis::RedisError),
+    ReadOnly(redis::RedisError),
+    Refused(redis::RedisError),
+    Taken,
+    Changed,
+    Load(RedisBloomLoadError),
+}
+
+#[cfg(feature = "redis")]
+impl RedisBloomTransferError {
+    /// Whether the server was not reached, or the connection to it broke: another connection may succeed.
+    ///
+    /// ```
+    /// let mut client = redis::Client::open("redis://127.0.0.1:1/")?; // nobody is there
+    /// let error = lanebloom::RedisBloom::fetch(&mut client, "seen", 1 << 30).unwrap_err();
+    /// assert!(error.is_unreachable());
+    /// # Ok::<(), redis::RedisError>(())
+    /// ```
+    #[must_use]
+    pub fn is_unreachable(&self) -> bool {
+        matches!(self.kind, RedisBloomTransferErrorKind::Unreachable(_))
+    }
+
+    /// Whether there is nothing at the key.
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/module.rs"));
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let Some(server) = bloom_server("the example of is_missing") else { return Ok(()) };
+    /// # let mut connection = server.connection();
+    /// let error = lanebloom::RedisBloom::fetch(&mut connection, "nothing", 1 << 30).unwrap_err();
+    /// assert!(error.is_missing());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn is_missing(&self) -> bool {
+        matches!(self.kind, RedisBloomTransferErrorKind::Missing)
+    }
+
+    /// Whether there is something at the key already, where a filter was to be [stored](crate::RedisBloom::store).
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/module.rs"));
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let Some(server) = bloom_server("the example of is_taken") else { return Ok(()) };
+    /// # let mut connection = server.connection();
+    /// let filter = lanebloom::RedisBloom::reserve(0.01, 1000)?;
+    /// filter.store(&mut connection, "seen")?;
+    /// assert!(filter.store(&mut connection, "seen").unwrap_err().is_taken());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn is_taken(&self) -> bool {
+        matches!(self.kind, RedisBloomTransferErrorKind::Taken)
+    }
+}
+
+#[cfg(feature = "redis")]
+impl fmt::Display for RedisBloomTransferError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use RedisBloomTransferErrorKind as Kind;
+        write!(f, "{:?}: ", self.key)?;
+        match &self.kind {
+            Kind::Unreachable(error) => write!(f, "the server was not reached: {error}"),
+            Kind::NoModule(error) => write!(f, "the server has not loaded RedisBloom: {error}"),
+            Kind::Missing => f.write_str("there is nothing at this key"),
+            Kind::WrongType(error) => write!(f, "what is at this key is no RedisBloom filter: {error}"),
+            Kind::ReadOnly(error) => write!(f, "the server is a replica that takes no writes: {error}"),
+            Kind::Refused(error) => write!(f, "the server refused: {error}"),
+            Kind::Taken => f.write_str("there is something at this key already"),
+            Kind::Changed => f.write_str("another filter took the place of this one while it was read"),
+            Kind::Load(error) => write!(f, "what the server sent is not loaded: {error}"),
+        }
+    }
+}
+
+#[cfg(feature = "redis")]
+impl Error for RedisBloomTransferError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        use RedisBloomTransferErrorKind as Kind;
+        match &self.kind {
+            Kind::Unreachable(error)
+            | Kind::NoModule(error)
+            | Kind::WrongType(error)
+            | Kind::ReadOnly(error)
+            | Kind::Refused(error) => Some(error),
+            Kind::Load(error) => Some(error),
+            Kind::Missing | Kind::Taken | Kind::Changed => None,
+        }
+    }
+}

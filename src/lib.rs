@@ -48,6 +48,7 @@
 //! | are nobody knows how many | [`ScalableBloom`] | a line of each layer: 7 of them from 10 thousand keys to a million | 20 to 30; 68 from a thousand to ten million | the number is known within a factor of two |
 //! | count for some minutes, or while they are among the last million | [`WindowedBloom`] | a line of each generation, 4 unless chosen otherwise | 22 | nothing needs to be forgotten |
 //! | are in a filter that a Java program wrote with Guava, or reads | [`GuavaBloom`] | 7 lines for a present key, 2 to 3 for an absent one | 9.6 | no Java program is there |
+//! | are in Redis under RedisBloom's `BF` commands | [`RedisBloom`] | about 8 lines of each filter in the chain | 12 to 20 | Redis need not have them |
 //!
 //! Behind a [`CacheGuard`], which keeps requests for made-up keys from a store, any of them can stand but the one that grows: a guard is rebuilt
 //! to grow.
@@ -92,6 +93,8 @@
 //! - `rayon` (needs `std`): batches, unions and collecting on the threads of rayon's pool.
 //! - `mmap` (needs `std`): [`BloomView::map`], lookups in a file that is mapped into memory, with the `memmap2` crate.
 //! - `serde`: `Serialize` and `Deserialize` of the filters, as [snapshots](codec).
+//! - `redis` (needs `std`): filters that are kept in Redis, by blocking connections of the `redis` crate.
+//! - `redis-tokio`: the same through tokio, on a multiplexed connection.
 //!
 //! # Cost
 //!
@@ -163,24 +166,33 @@ mod bulk;
 pub mod codec;
 mod error;
 mod filter;
+mod flat;
 pub mod funnel;
 #[cfg(feature = "guard")]
 mod guard;
 pub mod hash;
 mod logarithm;
 mod memory;
+mod murmur2;
 mod murmur3;
 mod once;
 mod pattern;
+#[cfg(feature = "redis")]
+pub mod redis;
 mod simd;
 mod sizing;
 mod sync;
 
 #[cfg(feature = "guard")]
 pub use error::RebuildInProgress;
-pub use error::{BuildError, FullError, GuavaReadError, IncompatibleError, SnapshotError};
+#[cfg(feature = "redis")]
+pub use error::RedisBloomTransferError;
+pub use error::{
+    BuildError, FullError, GuavaReadError, IncompatibleError, RedisBloomInsertError, RedisBloomLoadError, SnapshotError,
+};
 pub use filter::concurrent::{Builder, ConcurrentBloom};
 pub use filter::guava::{self, GuavaBloom};
+pub use filter::redisbloom::{self, RedisBloom};
 pub use filter::scalable::{self, ScalableBloom};
 pub use filter::view::BloomView;
 #[cfg(feature = "window")]

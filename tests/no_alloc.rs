@@ -1,7 +1,7 @@
 //! Hashing, single inserts, lookups and batches that are not dense never allocate, and what others allocate is bounded and can be
 //! refused: counted by the allocator itself.
 
-use lanebloom::{BloomView, ConcurrentBloom, GuavaBloom, Murmur3, ScalableBloom, Sink, UnencodedChars};
+use lanebloom::{BloomView, ConcurrentBloom, GuavaBloom, Murmur3, RedisBloom, ScalableBloom, Sink, UnencodedChars};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::hint::black_box;
@@ -251,6 +251,72 @@ fn a_snapshot_takes_the_memory_that_was_allowed() {
         view.contains_batch(&[1u64, 2, 3], &mut [false; 3]);
     });
     assert_eq!(opened, 0);
+}
+
+#[test]
+fn a_redisbloom_filter_allocates_only_to_grow() {
+    // Within the caches and beyond.
+    for size in [1000, 3_000_000] {
+        let mut filter = RedisBloom::reserve(0.01, size).unwrap();
+        let keys: Vec<String> = (0..1000).map(|i| format!("key {i}")).collect();
+        let mut found = vec![false; keys.len()];
+        let count = allocations(|| {
+            for key in &keys[..500] {
+                assert!(filter.insert(key).unwrap() || filter.contains(key));
+            }
+            assert!(filter.insert_batch(&keys).unwrap() > 490);
+            assert_eq!(filter.insert_batch_flagged(&keys, &mut found), Ok(0));
+            filter.contains_batch(&keys, &mut found);
+            assert!(filter.current_false_positive_rate() < 0.01);
+            assert!(filter.info().items > 990);
+        });
+        assert_eq!(count, 0);
+        assert!(found.iter().all(|&found| found));
+    }
+    // Without the memory for that nothing changes.
+    let mut filter = RedisBloom::reserve(0.01, 1000).unwrap();
+    let keys: Vec<String> = (0..2000).map(|i| i.to_string()).collect();
+    LIMIT.set(1500);
+    let error = filter.insert_batch(&keys).unwrap_err();
+    LIMIT.set(usize::MAX);
+    assert!((1000..1100).contains(&error.position()) && !error.is_full());
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "key {} was not inserted: the filter could not grow: the allocation of 3136 bytes failed",
+            error.position()
+        )
+    );
+    assert_eq!((filter.info().items, filter.info().filters), (1000, 1));
+    assert!(filter.insert_batch(&keys).is_ok() && filter.info().filters == 2);
+}
+
+/// Before the header was checked nothing is allocated for what it says, and then the bits that it says.
+#[test]
+fn a_dump_takes_memory_within_the_limit() {
+    let filter = RedisBloom::reserve(0.01, 1_000_000).unwrap();
+    let replies: Vec<_> = filter.to_loadchunks().collect();
+    let bits = replies[1].1.len();
+    for (limit, most) in [(0, 200), (bits - 1, 200), (bits, bits + 1000)] {
+        let before = BYTES.get();
+        let header = replies.iter().take(1).map(|(cursor, header)| (*cursor, header));
+        let error = RedisBloom::from_scandump(header, limit).unwrap_err();
+        let bytes = BYTES.get() - before;
+        assert_eq!(error.is_truncated(), limit == bits);
+        assert!(bytes <= most, "{bytes} bytes for a limit of {limit}");
+    }
+    LIMIT.set(1000);
+    let error = RedisBloom::from_scandump(replies.iter().map(|(cursor, chunk)| (*cursor, chunk)), usize::MAX);
+    let copy = filter.try_clone();
+    LIMIT.set(usize::MAX);
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        format!(
+            "the filter was not loaded: the allocation of {} bytes failed",
+            bits.next_multiple_of(64)
+        )
+    );
+    assert!(copy.unwrap_err().is_out_of_memory());
 }
 
 #[cfg(feature = "guard")]

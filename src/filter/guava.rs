@@ -93,14 +93,15 @@
 pub(crate) mod layout;
 mod stream;
 
-use crate::batch::{is_cached, unpack};
-use crate::bits::{self, Bits, Purpose};
+use crate::batch::unpack;
+use crate::bits;
 use crate::error::{BuildError, IncompatibleError, IncompatibleErrorKind};
+use crate::flat::{Flat, each_one, first};
 use crate::funnel::Funnel;
 use crate::hash::{Murmur3, assert_same_length};
 use crate::sizing::{LINE_BYTES, LINE_WORDS};
 use core::fmt;
-use layout::{Hash, Layout, Modulo, Places};
+use layout::{Hash, Layout, Places};
 
 /// Guava's `BloomFilter`, bit for bit, for many threads to fill and ask at once.
 ///
@@ -122,8 +123,7 @@ use layout::{Hash, Layout, Modulo, Places};
 /// ```
 #[doc(alias = "BloomFilter")]
 pub struct GuavaBloom {
-    bits: Bits,
-    modulo: Modulo,
+    flat: Flat,
     layout: Layout,
 }
 
@@ -346,15 +346,16 @@ impl GuavaBloom {
     }
 
     fn with_layout(layout: Layout) -> Result<Self, BuildError> {
-        // Whole lines; the words after the last one of the layout stay 0.
-        let bits = Bits::new(layout.words.div_ceil(LINE_WORDS))?;
-        Ok(Self::of(layout, bits))
+        Ok(Self {
+            flat: Flat::new(layout.words, layout.hash_functions.into())?,
+            layout,
+        })
     }
 
-    fn of(layout: Layout, bits: Bits) -> Self {
+    #[cfg(feature = "std")]
+    fn of(layout: Layout, bits: bits::Bits) -> Self {
         Self {
-            bits,
-            modulo: Modulo::new(layout.words),
+            flat: Flat::of(bits, layout.words, layout.hash_functions.into()),
             layout,
         }
     }
@@ -390,8 +391,8 @@ impl GuavaBloom {
     pub fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
         let hash = hash(key);
         let changed = match self.layout.strategy {
-            Strategy::Mitz64 => self.set::<true>(hash),
-            Strategy::Mitz32 => self.set::<false>(hash),
+            Strategy::Mitz64 => self.flat.set(Places::<true>::new(hash)),
+            Strategy::Mitz32 => self.flat.set(Places::<false>::new(hash)),
         };
         bits::acquire_if(!changed);
         changed
@@ -422,8 +423,8 @@ impl GuavaBloom {
     pub fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
         let hash = hash(key);
         let found = match self.layout.strategy {
-            Strategy::Mitz64 => self.holds::<true>(hash),
-            Strategy::Mitz32 => self.holds::<false>(hash),
+            Strategy::Mitz64 => self.flat.holds(Places::<true>::new(hash)),
+            Strategy::Mitz32 => self.flat.holds(Places::<false>::new(hash)),
         };
         bits::acquire_if(found);
         found
@@ -561,248 +562,24 @@ impl GuavaBloom {
 
     /// Looks keys up; calls `each` with where a window of them begins, its length, and the bitmap of its answers.
     fn contains_each<K: Funnel>(&self, keys: &[K], each: impl FnMut(usize, usize, u64)) {
-        // So small a filter as the model checker's would never go the second way.
-        let cached = if cfg!(lanebloom_loom) {
-            self.layout.words == 1
-        } else {
-            is_cached(self.bits.bytes())
-        };
-        match (self.layout.strategy, cached) {
-            (Strategy::Mitz64, true) => self.contains_cached::<true, K>(keys, each),
-            (Strategy::Mitz32, true) => self.contains_cached::<false, K>(keys, each),
-            (Strategy::Mitz64, false) => self.contains_ahead::<true, K>(keys, each),
-            (Strategy::Mitz32, false) => self.contains_ahead::<false, K>(keys, each),
-        }
-    }
-
-    fn contains_cached<const WIDE: bool, K: Funnel>(&self, keys: &[K], mut each: impl FnMut(usize, usize, u64)) {
-        let mut hashes = [(0, 0); WINDOW];
-        for (i, keys) in keys.chunks(WINDOW).enumerate() {
-            // One loop for the hashes, one for the bits: a branch mispredicted in the second throws no hash away.
-            for (kept, key) in hashes.iter_mut().zip(keys) {
-                *kept = hash(key);
-            }
-            let mut found = 0;
-            for hash in &hashes[..keys.len()] {
-                found = found >> 1 | u64::from(self.holds::<WIDE>(*hash)) << 63;
-            }
-            bits::acquire();
-            each(WINDOW * i, keys.len(), found >> (WINDOW - keys.len()));
-        }
-    }
-
-    /// Three windows are under way at once: of the last one the keys are hashed and the lines of their [`FIRST`] bits asked for; of
-    /// the one before it these bits are looked at, and only for keys that have them the other lines asked for; of the one before
-    /// that the other bits are looked at. Half of the bits are set, so that of absent keys 3 lines in 4 need not be fetched.
-    fn contains_ahead<const WIDE: bool, K: Funnel>(&self, keys: &[K], mut each: impl FnMut(usize, usize, u64)) {
-        let (window, functions) = (self.window(), self.functions() as usize);
-        let first = FIRST.min(functions);
-        let windows = keys.len().div_ceil(window);
-        let mut rings = [const { Window::new() }; 3];
-        let mut followers = [[Places::<WIDE>::new((0, 0)); WINDOW]; 2];
-        for turn in 0..windows + 2 {
-            if let Some(keys) = keys.get(window * turn..) {
-                let Window { places, .. } = &mut rings[turn % 3];
-                let places = places.chunks_exact_mut(functions);
-                // One loop for the keys, one for their lines: keys that are not in the caches do not wait behind lines.
-                let followers = &mut followers[turn % 2][..window.min(keys.len())];
-                for (follower, key) in followers.iter_mut().zip(keys) {
-                    *follower = Places::new(hash(key));
-                }
-                for (follower, places) in followers.iter_mut().zip(places) {
-                    self.place(follower, &mut places[..first], Some(Purpose::Later));
-                }
-            }
-            if (1..=windows).contains(&turn) {
-                let len = window.min(keys.len() - window * (turn - 1));
-                let Window { places, candidates } = &mut rings[(turn - 1) % 3];
-                *candidates = 0;
-                for (i, places) in places.chunks_exact(functions).enumerate().take(len) {
-                    *candidates |= u64::from(self.all_set(&places[..first])) << i;
-                }
-                let followers = &mut followers[(turn - 1) % 2];
-                each_one(*candidates, |i| {
-                    let places = &mut places[functions * i + first..functions * (i + 1)];
-                    self.place(&mut followers[i], places, Some(Purpose::Later));
-                });
-            }
-            if turn >= 2 {
-                let at = window * (turn - 2);
-                let Window { places, candidates } = &rings[(turn - 2) % 3];
-                let mut found = *candidates;
-                each_one(*candidates, |i| {
-                    let set = self.all_set(&places[functions * i + first..functions * (i + 1)]);
-                    found ^= u64::from(!set) << i;
-                });
-                bits::acquire();
-                each(at, window.min(keys.len() - at), found);
-            }
+        let hash = |i: usize| hash(&keys[i]);
+        match self.layout.strategy {
+            Strategy::Mitz64 => self
+                .flat
+                .contains_each(keys.len(), |i| Places::<true>::new(hash(i)), each),
+            Strategy::Mitz32 => self
+                .flat
+                .contains_each(keys.len(), |i| Places::<false>::new(hash(i)), each),
         }
     }
 
     /// Inserts `len` keys by their hashes; calls `each` with where a window of them begins, its length, and the bitmap of those
     /// that changed the filter.
-    fn insert_each(&self, len: usize, hash: impl FnMut(usize) -> Hash, each: impl FnMut(usize, usize, u64)) {
+    fn insert_each(&self, len: usize, mut hash: impl FnMut(usize) -> Hash, each: impl FnMut(usize, usize, u64)) {
         match self.layout.strategy {
-            Strategy::Mitz64 => self.insert_ahead::<true>(len, hash, each),
-            Strategy::Mitz32 => self.insert_ahead::<false>(len, hash, each),
+            Strategy::Mitz64 => self.flat.insert_each(len, |i| Places::<true>::new(hash(i)), each),
+            Strategy::Mitz32 => self.flat.insert_each(len, |i| Places::<false>::new(hash(i)), each),
         }
-    }
-
-    /// Two windows are under way at once: of the last one the keys are hashed and all their lines asked for, the one before it is
-    /// inserted.
-    fn insert_ahead<const WIDE: bool>(
-        &self,
-        len: usize,
-        mut hash: impl FnMut(usize) -> Hash,
-        mut each: impl FnMut(usize, usize, u64),
-    ) {
-        let (window, functions) = (self.window(), self.functions() as usize);
-        let windows = len.div_ceil(window);
-        let purpose = (!is_cached(self.bits.bytes())).then_some(Purpose::Later);
-        let mut rings = [const { Window::new() }; 2];
-        let mut followers = [Places::<WIDE>::new((0, 0)); WINDOW];
-        for turn in 0..windows + 1 {
-            let at = window * turn;
-            // Two loops, as in `contains_ahead`.
-            let followers = &mut followers[..window.min(len.saturating_sub(at))];
-            for (follower, i) in followers.iter_mut().zip(at..) {
-                *follower = Places::new(hash(i));
-            }
-            let places = rings[turn % 2].places.chunks_exact_mut(functions);
-            for (follower, places) in followers.iter_mut().zip(places) {
-                self.place(follower, places, purpose);
-            }
-            if turn >= 1 {
-                let at = at - window;
-                let len = window.min(len - at);
-                let mut changed = 0;
-                let places = rings[(turn - 1) % 2].places.chunks_exact(functions);
-                for (i, places) in places.enumerate().take(len) {
-                    changed |= u64::from(self.set_all(places)) << i;
-                }
-                bits::acquire();
-                each(at, len, changed);
-            }
-        }
-    }
-
-    /// Keys of a window: a power of two, so that it never straddles two words of a bitmap.
-    fn window(&self) -> usize {
-        let most = (LINES / self.functions() as usize).min(WINDOW);
-        1 << most.ilog2()
-    }
-}
-
-/// Keys of a window at most: as many as a word of a bitmap has bits.
-const WINDOW: usize = 64;
-/// Lines that are asked for in a window at most; not below 255, so that a key has room.
-const LINES: usize = 512;
-/// Bits of a key that are looked at before the lines of its others are asked for.
-const FIRST: usize = 2;
-
-/// Some keys of a batch, under way.
-struct Window {
-    /// Of each key those of all its bits.
-    places: [u64; LINES],
-    /// The keys that have their first bits.
-    candidates: u64,
-}
-
-impl Window {
-    const fn new() -> Self {
-        Self {
-            places: [0; LINES],
-            candidates: 0,
-        }
-    }
-}
-
-/// Places that are looked at without a branch between them: one on each would be mispredicted as often as the answer varies. (16
-/// are those of a rate of 1e-5.)
-const GROUP: usize = 16;
-
-/// On the hash of one key, or on its places.
-impl GuavaBloom {
-    #[inline(always)]
-    fn functions(&self) -> u32 {
-        self.layout.hash_functions.into()
-    }
-
-    /// The next places of a key, and what they are asked for.
-    #[inline(always)]
-    fn place<const WIDE: bool>(&self, next: &mut Places<WIDE>, places: &mut [u64], purpose: Option<Purpose>) {
-        for place in places {
-            *place = next.next(&self.modulo);
-            if let Some(purpose) = purpose {
-                self.bits.prefetch_bit(*place, purpose);
-            }
-        }
-    }
-
-    /// Whether all bits of a key are set.
-    #[inline(always)]
-    fn holds<const WIDE: bool>(&self, hash: Hash) -> bool {
-        let mut places = Places::<WIDE>::new(hash);
-        let mut left = self.functions();
-        loop {
-            let group = left.min(GROUP as u32);
-            let mut all = 1;
-            for _ in 0..group {
-                all &= self.bits.bit(places.next(&self.modulo));
-            }
-            left -= group;
-            // In this order, so that there is no branch on the answer where there is one group.
-            if left == 0 {
-                return all & 1 == 1;
-            }
-            if all & 1 == 0 {
-                return false;
-            }
-        }
-    }
-
-    /// Whether the bits at these places are set.
-    #[inline(always)]
-    fn all_set(&self, places: &[u64]) -> bool {
-        let all = |places: &[u64]| places.iter().fold(1, |all, place| all & self.bits.bit(*place)) & 1 == 1;
-        // As in `holds`: no branch on the answer of the last group.
-        let (groups, last) = places.split_at(places.len().saturating_sub(1) / GROUP * GROUP);
-        groups.chunks(GROUP).all(all) && all(last)
-    }
-
-    /// Sets the bits of a key; whether this call set any of them.
-    #[inline(always)]
-    fn set<const WIDE: bool>(&self, hash: Hash) -> bool {
-        let mut next = Places::<WIDE>::new(hash);
-        let mut places = [0; GROUP];
-        let mut left = self.functions() as usize;
-        let mut changed = false;
-        while left > 0 {
-            let group = left.min(GROUP);
-            self.place(&mut next, &mut places[..group], None);
-            changed |= self.set_all(&places[..group]);
-            left -= group;
-        }
-        changed
-    }
-
-    /// Sets the bits at these places; whether this call set any of them.
-    ///
-    /// Looks at them first and writes those that lack, as the filter in lines does and for its reasons (`bits.rs`).
-    #[inline(always)]
-    fn set_all(&self, places: &[u64]) -> bool {
-        let mut changed = false;
-        for places in places.chunks(GROUP) {
-            let mut lacking = 0;
-            for place in places {
-                lacking = lacking >> 1 | !self.bits.bit(*place) << 63;
-            }
-            each_one(lacking >> (64 - places.len()), |i| {
-                changed |= self.bits.add_bit(places[i])
-            });
-        }
-        changed
     }
 }
 
@@ -811,22 +588,8 @@ fn hash<K: Funnel + ?Sized>(key: &K) -> Hash {
     Murmur3::with_seed(0).hash128(key)
 }
 
-/// Calls `each` with the number of every bit that is set, in order.
-#[inline(always)]
-fn each_one(mut bitmap: u64, mut each: impl FnMut(usize)) {
-    while bitmap != 0 {
-        each(bitmap.trailing_zeros() as usize);
-        bitmap &= bitmap - 1;
-    }
-}
-
 fn ones(bitmap: u64) -> usize {
     bitmap.count_ones() as usize
-}
-
-/// A bitmap of the first `len` bits, 1 to 64.
-fn first(len: usize) -> u64 {
-    u64::MAX >> (64 - len)
 }
 
 /// The whole filter.
@@ -876,7 +639,7 @@ impl GuavaBloom {
                 theirs: other.layout,
             }));
         }
-        let changed = self.bits.or_from(&other.bits, 0..self.bits.blocks());
+        let changed = self.flat.bits.or_from(&other.flat.bits, 0..self.flat.bits.blocks());
         bits::acquire_if(!changed);
         Ok(changed)
     }
@@ -917,7 +680,10 @@ impl GuavaBloom {
     /// ```
     #[doc(alias = "copy")]
     pub fn try_clone(&self) -> Result<Self, BuildError> {
-        Ok(Self::of(self.layout, self.bits.try_clone()?))
+        Ok(Self {
+            flat: self.flat.try_clone()?,
+            layout: self.layout,
+        })
     }
 }
 
@@ -974,7 +740,7 @@ impl GuavaBloom {
     /// ```
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        self.bits.blocks() * LINE_BYTES
+        self.flat.bits.blocks() * LINE_BYTES
     }
 
     /// The false-positive rate of the filter as it is: Guava's `expectedFpp`, the fraction of the bits that are set to the power
@@ -1014,7 +780,7 @@ impl GuavaBloom {
     }
 
     fn ones(&self) -> u64 {
-        let ones = self.bits.shared().ones();
+        let ones = self.flat.ones();
         bits::acquire();
         ones
     }
@@ -1025,7 +791,7 @@ impl GuavaBloom {
 impl Clone for GuavaBloom {
     fn clone(&self) -> Self {
         self.try_clone().unwrap_or_else(|_| {
-            let layout = core::alloc::Layout::array::<[u64; LINE_WORDS]>(self.bits.blocks());
+            let layout = core::alloc::Layout::array::<[u64; LINE_WORDS]>(self.flat.bits.blocks());
             alloc::alloc::handle_alloc_error(layout.expect("a filter of this size exists"))
         })
     }
@@ -1035,7 +801,7 @@ impl Clone for GuavaBloom {
 /// each word is compared as it was at some moment meanwhile.
 impl PartialEq for GuavaBloom {
     fn eq(&self, other: &Self) -> bool {
-        let same = self.layout == other.layout && self.bits.words().eq(other.bits.words());
+        let same = self.layout == other.layout && self.flat.bits.words().eq(other.flat.bits.words());
         bits::acquire();
         same
     }

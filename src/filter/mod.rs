@@ -6,6 +6,7 @@ pub mod guava;
 mod lookup;
 #[cfg(feature = "rayon")]
 mod parallel;
+pub mod redisbloom;
 pub mod scalable;
 pub(crate) mod view;
 #[cfg(feature = "window")]

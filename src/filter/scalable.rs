@@ -523,7 +523,7 @@ impl<S: KeyHasher + Clone> Builder<S> {
     ///
     /// assert!(ScalableBloom::builder().build().is_ok());
     /// let error = ScalableBloom::builder().expansion(0).build().unwrap_err();
-    /// assert_eq!(error.to_string(), "an expansion of 0 leaves no room in the second layer; 1 is the least");
+    /// assert_eq!(error.to_string(), "an expansion of 0 is not at least 1");
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn build(self) -> Result<ScalableBloom<S>, BuildError> {

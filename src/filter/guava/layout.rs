@@ -3,6 +3,7 @@
 
 use super::{HashFunctions, Strategy};
 use crate::error::BuildErrorKind;
+use crate::flat::{Modulo, NextPlace};
 use crate::logarithm::{Twofold, ln, pow};
 use core::f64::consts::LN_2;
 use core::fmt;
@@ -103,7 +104,7 @@ fn round(x: f64) -> u64 {
 pub(crate) type Hash = (u64, u64);
 
 /// The places of one key's bits, one after another. `WIDE` says which strategy: `MURMUR128_MITZ_64`, or `MURMUR128_MITZ_32`.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(crate) struct Places<const WIDE: bool> {
     next: u64,
     step: u64,
@@ -137,54 +138,12 @@ impl<const WIDE: bool> Places<WIDE> {
         self.next = self.next.wrapping_add(self.step);
         number
     }
+}
 
-    /// The next bit's place in the whole array.
+impl<const WIDE: bool> NextPlace for Places<WIDE> {
     #[inline(always)]
-    pub(crate) fn next(&mut self, modulo: &Modulo) -> u64 {
+    fn next_place(&mut self, modulo: &Modulo) -> u64 {
         modulo.remainder(self.next_number())
-    }
-}
-
-/// Remainders by the number of bits, without a division: two multiplications and a shift, 8 cycles from end to end, where `div`
-/// takes 10 to 40.
-///
-/// For numbers `n` below 2^63 and `64 * d` bits, `d` words in 1..2^31: let `s` be the least with `d <= 2^s`, and
-/// `m = ceil(2^(63 + s) / d)`, which is in 2^63..2^64. Then `m * d = 2^(63 + s) + e` with `e < d <= 2^s`, hence
-///
-/// ```text
-/// n * m / 2^(69 + s) = n / (64 * d) + n * e / (64 * d * 2^(63 + s)),
-/// ```
-///
-/// and the last term is below `1 / (64 * d)`, since `n * e < 2^63 * 2^s`. The fraction of `n / (64 * d)` is at most
-/// `1 - 1 / (64 * d)`, so that the floor of both sides is the quotient. `n * m >> 64 >> (5 + s)` is that floor.
-///
-/// Source: Granlund and Montgomery, "Division by invariant integers using multiplication" (1994).
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Modulo {
-    bits: u64,
-    multiplier: u64,
-    shift: u32,
-}
-
-impl Modulo {
-    /// `words` in 1..=[`MAX_WORDS`].
-    pub(crate) fn new(words: usize) -> Self {
-        let words = words as u64;
-        debug_assert!((1..=MAX_WORDS).contains(&words));
-        let log = words.next_power_of_two().trailing_zeros();
-        Self {
-            bits: 64 * words,
-            multiplier: (1u128 << (63 + log)).div_ceil(words.into()) as u64,
-            shift: 5 + log,
-        }
-    }
-
-    /// `number % bits`, for numbers below 2^63.
-    #[inline(always)]
-    pub(crate) fn remainder(&self, number: u64) -> u64 {
-        debug_assert!(number < 1 << 63);
-        let high = (u128::from(number) * u128::from(self.multiplier)) >> 64;
-        number - (high as u64 >> self.shift) * self.bits
     }
 }
 
@@ -200,50 +159,6 @@ mod tests {
         z ^ (z >> 31)
     }
 
-    fn assert_remainders(words: u64, numbers: impl IntoIterator<Item = u64>) {
-        let modulo = Modulo::new(words as usize);
-        for n in numbers {
-            assert_eq!(modulo.remainder(n), n % (64 * words), "{n} % {}", 64 * words);
-        }
-    }
-
-    /// Every number of words about every power of two and the least and the greatest; of each, the numbers about multiples of it,
-    /// where a quotient that is one off shows, from the least to the greatest.
-    #[test]
-    fn remainders_at_the_extremes() {
-        const END: u64 = 1 << 63;
-        let near = |x: u64| x.saturating_sub(2)..=x.saturating_add(2);
-        let all_words = (0..=31)
-            .flat_map(|i| near(1 << i))
-            .chain(1..200)
-            .chain(near(MAX_WORDS))
-            .filter(|words| (1..=MAX_WORDS).contains(words));
-        for words in all_words {
-            let bits = 64 * words;
-            let last = END / bits * bits;
-            let quotients = (0..57).flat_map(|i| near(1 << i)).filter(|q| *q <= END / bits);
-            let numbers = quotients
-                .flat_map(|q| near(q * bits))
-                .chain(near(last))
-                .chain(near(END - 1));
-            assert_remainders(words, numbers.filter(|n| *n < END));
-        }
-    }
-
-    #[test]
-    fn remainders_at_random() {
-        for i in 0..2000 {
-            // Words of all sizes, not only large ones.
-            let words = (number(i) >> (33 + number(i) % 31)).max(1);
-            let multiple = |n: u64| n / (64 * words) * (64 * words);
-            let numbers = (0..100).map(|j| number(1000 * i + j) >> 1);
-            assert_remainders(
-                words,
-                numbers.flat_map(|n| [n, multiple(n), multiple(n).saturating_sub(1)]),
-            );
-        }
-    }
-
     /// Guava's own arithmetic, step by step, beside ours.
     #[test]
     fn places_are_those_of_guavas_strategies() {
@@ -255,13 +170,13 @@ mod tests {
             let mut combined = h1;
             for j in 0..255u64 {
                 let expected = (combined & 0x7fff_ffff_ffff_ffff) % bits;
-                assert_eq!(wide.next(&modulo), expected);
+                assert_eq!(wide.next_place(&modulo), expected);
                 combined = combined.wrapping_add(h2);
 
                 let (hash1, hash2) = (h1 as i32, (h1 >> 32) as i32);
                 let int = hash1.wrapping_add((j as i32 + 1).wrapping_mul(hash2));
                 let expected = (if int < 0 { !int } else { int }) as u64 % bits;
-                assert_eq!(narrow.next(&modulo), expected);
+                assert_eq!(narrow.next_place(&modulo), expected);
             }
         }
     }

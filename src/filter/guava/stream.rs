@@ -118,16 +118,16 @@ impl GuavaBloom {
         let Some(longs) = longs.get(..layout.words) else {
             return Err(truncated(layout.stream_bytes()));
         };
-        let filter =
+        let mut filter =
             Self::with_layout(layout).map_err(|error| GuavaReadError(GuavaReadErrorKind::OutOfMemory(error)))?;
-        let Self { mut bits, .. } = filter;
-        bits.store_words(0, longs.iter().map(|long| u64::from_be_bytes(*long)));
-        Ok((Self::of(layout, bits), &rest[8 * layout.words..]))
+        let longs = longs.iter().map(|long| u64::from_be_bytes(*long));
+        filter.flat.bits.store_words(0, longs);
+        Ok((filter, &rest[8 * layout.words..]))
     }
 
     /// The longs of Guava's array. Call [`acquire`](bits::acquire) after the last.
     fn longs(&self) -> impl Iterator<Item = u64> {
-        self.bits.words().flatten().take(self.layout.words)
+        self.flat.words()
     }
 }
 

@@ -1,0 +1,560 @@
+//! RedisBloom's dump, both ways: what `BF.SCANDUMP` gives and `BF.LOADCHUNK` takes. A header, and then the bits of the filters of the
+//! chain, the oldest first, in chunks of up to 16 MiB none of which has bits of two filters.
+//!
+//! A chunk comes with a cursor. The header's is 1; that of bits is 1 and the number of all bytes of bits up to the chunk's end. All numbers
+//! are little-endian, and nothing lies between them:
+//!
+//! | header | | for each filter | |
+//! |---|---|---|---|
+//! | `u64` | items | `u64` | bytes |
+//! | `u32` | filters | `u64` | bits |
+//! | `u32` | options | `u64` | items |
+//! | `u32` | expansion | `f64` | rate |
+//! | | | `f64` | bits per key |
+//! | | | `u32` | hash functions |
+//! | | | `u64` | capacity |
+//! | | | `u8` | `log2` of the size, of one that was rounded up |
+
+use super::layout::{Layout, bits_per_key, hash_functions, options};
+use super::{Link, RedisBloom};
+use crate::error::{BuildError, RedisBloomLinkFault as Fault, RedisBloomLoadError, RedisBloomLoadErrorKind as Kind};
+use crate::sizing::LINE_BYTES;
+use alloc::vec::Vec;
+
+/// Bytes of the header before the filters, and for each of them.
+const HEADER: usize = 20;
+const LINK: usize = 53;
+/// The header's cursor.
+const FIRST: i64 = 1;
+/// The most bytes of bits in a chunk that the module makes.
+const CHUNK: usize = 16 << 20;
+
+/// What the header says, checked.
+struct Header {
+    options: u32,
+    expansion: u32,
+    /// Of each filter its layout and its items.
+    links: Vec<(Layout, u64)>,
+    /// Bytes of all bits.
+    bytes: u64,
+}
+
+/// Takes numbers from the front of bytes that are long enough.
+struct Numbers<'a>(&'a [u8]);
+
+impl Numbers<'_> {
+    fn take<const N: usize>(&mut self) -> [u8; N] {
+        let (first, rest) = self.0.split_first_chunk().expect("the length was checked");
+        self.0 = rest;
+        *first
+    }
+
+    fn u32(&mut self) -> u32 {
+        u32::from_le_bytes(self.take())
+    }
+
+    fn u64(&mut self) -> u64 {
+        u64::from_le_bytes(self.take())
+    }
+
+    fn f64(&mut self) -> f64 {
+        f64::from_bits(self.u64())
+    }
+}
+
+impl Header {
+    fn parse(bytes: &[u8], limit: u64) -> Result<Self, Kind> {
+        let truncated = |needed| Kind::Header {
+            bytes: bytes.len() as u64,
+            needed,
+        };
+        if bytes.len() < HEADER {
+            return Err(truncated(HEADER as u64));
+        }
+        let mut numbers = Numbers(bytes);
+        let items = numbers.u64();
+        let count = numbers.u32();
+        let (options, expansion) = (numbers.u32(), numbers.u32());
+        if count == 0 {
+            return Err(Kind::NoLinks);
+        }
+        let needed = HEADER as u64 + LINK as u64 * u64::from(count);
+        if bytes.len() as u64 != needed {
+            return Err(truncated(needed));
+        }
+        if options & !options::ALL != 0 {
+            return Err(Kind::Options(options));
+        }
+        if expansion == 0 && options & options::NO_SCALING == 0 {
+            return Err(Kind::NoExpansion);
+        }
+        let mut header = Self {
+            options,
+            expansion,
+            links: Vec::with_capacity(count as usize), // as many as have come
+            bytes: 0,
+        };
+        let mut counted = 0u64;
+        for link in 0..count {
+            let (layout, items) = parse_link(&mut numbers).map_err(|fault| Kind::Link { link, fault })?;
+            header.bytes = header.bytes.saturating_add(layout.bytes());
+            counted = counted.saturating_add(items);
+            header.links.push((layout, items));
+        }
+        if counted != items {
+            return Err(Kind::Items { items, counted });
+        }
+        if header.bytes > limit {
+            return Err(Kind::OverLimit {
+                needed: header.bytes,
+                limit,
+            });
+        }
+        Ok(header)
+    }
+}
+
+fn parse_link(numbers: &mut Numbers) -> Result<(Layout, u64), Fault> {
+    let (bytes, bits, items) = (numbers.u64(), numbers.u64(), numbers.u64());
+    let (rate, per_key) = (numbers.f64(), numbers.f64());
+    let (functions, capacity, [log]) = (numbers.u32(), numbers.u64(), numbers.take());
+    if bytes == 0 || bytes % 8 != 0 || bytes.checked_mul(8) != Some(bits) {
+        return Err(Fault::Size { bytes, bits });
+    }
+    if log > 63 || log > 0 && 1 << log > bits {
+        return Err(Fault::Rounded { log, bits });
+    }
+    if !(rate > 0.0 && rate < 1.0) {
+        return Err(Fault::Rate(rate));
+    }
+    // The rest of a logarithm's last bit, and far more.
+    const TOLERANCE: f64 = 1e-9;
+    let expected = bits_per_key(rate);
+    let off = per_key / expected - 1.0;
+    if !(-TOLERANCE..=TOLERANCE).contains(&off) {
+        return Err(Fault::BitsPerKey {
+            per_key,
+            expected,
+            rate,
+        });
+    }
+    let expected = hash_functions(per_key);
+    if u64::from(functions) != expected {
+        return Err(Fault::HashFunctions {
+            functions,
+            expected,
+            rate,
+        });
+    }
+    if capacity == 0 {
+        return Err(Fault::NoCapacity);
+    }
+    // The last word's rest, and of a size that was rounded up the sum's last bit. (What an insert allocates that lets the chain grow follows
+    // from the capacity.)
+    if capacity as f64 * per_key > bits as f64 * (1.0 + TOLERANCE) + 1.0 {
+        return Err(Fault::Capacity { capacity, bits });
+    }
+    if items > capacity {
+        return Err(Fault::Items { items, capacity });
+    }
+    let words = usize::try_from(bytes / 8).map_err(|_| Fault::Size { bytes, bits })?;
+    let layout = Layout {
+        capacity,
+        rate,
+        bits_per_key: per_key,
+        words,
+        hash_functions: functions,
+        log,
+    };
+    Ok((layout, items))
+}
+
+/// Takes a filter out of Redis chunk by chunk, for a client of your own.
+///
+/// [`cursor`](Self::cursor) is what to ask `BF.SCANDUMP` for, until the filter [is complete](Self::is_complete). Chunks must come in
+/// the order in which the module gives them.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::RedisBloom;
+/// use lanebloom::redisbloom::Loader;
+/// # let mut filter = RedisBloom::reserve(0.01, 1000)?;
+/// # filter.insert("a")?;
+/// # let mut dump = filter.to_loadchunks();
+/// # let mut scandump = |key: &str, cursor: i64| dump.next().unwrap();
+///
+/// let mut loader = Loader::new(1 << 30);
+/// while !loader.is_complete() {
+///     let (cursor, chunk) = scandump("seen", loader.cursor()); // await it, where the client is asynchronous
+///     loader.load(cursor, &chunk)?;
+/// }
+/// let filter = loader.finish()?;
+/// assert!(filter.contains("a"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Loader {
+    limit: u64,
+    /// Once there is a header.
+    filter: Option<RedisBloom>,
+    /// The cursor that came with the last chunk, 0 before the first.
+    cursor: i64,
+    /// Bytes of all bits, as the header says.
+    bytes: u64,
+    /// The filter of the chain of which the next chunk is, and where its bits begin there, in bytes.
+    link: usize,
+    offset: u64,
+    /// Whether the end was said: cursor 0.
+    ended: bool,
+}
+
+impl Loader {
+    /// A loader of a filter whose bits take `max_bytes` bytes at most.
+    ///
+    /// ```
+    /// use lanebloom::redisbloom::Loader;
+    ///
+    /// assert_eq!(Loader::new(1 << 20).cursor(), 0);
+    /// ```
+    #[must_use]
+    pub fn new(max_bytes: usize) -> Self {
+        Self {
+            limit: max_bytes as u64,
+            filter: None,
+            cursor: 0,
+            bytes: 0,
+            link: 0,
+            offset: 0,
+            ended: false,
+        }
+    }
+
+    /// The cursor to ask `BF.SCANDUMP` for next: 0 at first, and then what came with the last chunk.
+    ///
+    /// ```
+    /// use lanebloom::RedisBloom;
+    /// use lanebloom::redisbloom::Loader;
+    ///
+    /// let mut loader = Loader::new(1 << 20);
+    /// let (cursor, header) = RedisBloom::reserve(0.01, 10)?.to_loadchunks().next().unwrap();
+    /// loader.load(cursor, &header)?;
+    /// assert_eq!(loader.cursor(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn cursor(&self) -> i64 {
+        self.cursor
+    }
+
+    /// Whether all bits are there. The reply that says the end, cursor 0 with nothing, may be loaded or left out.
+    ///
+    /// ```
+    /// use lanebloom::RedisBloom;
+    /// use lanebloom::redisbloom::Loader;
+    ///
+    /// let mut loader = Loader::new(1 << 20);
+    /// for (cursor, chunk) in RedisBloom::reserve(0.01, 10)?.to_loadchunks() {
+    ///     assert!(!loader.is_complete());
+    ///     loader.load(cursor, &chunk)?;
+    /// }
+    /// assert!(loader.is_complete());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.filter
+            .as_ref()
+            .is_some_and(|filter| self.link == filter.links.len())
+    }
+
+    /// Takes a reply of `BF.SCANDUMP`: a cursor and a chunk.
+    ///
+    /// Nothing is allocated before the header was checked, and then what it says that the bits take.
+    ///
+    /// # Errors
+    ///
+    /// If the cursor is not the one that follows, the header is not what RedisBloom writes, declares more bytes than the limit, the memory
+    /// is not to be had, or the chunk is not of whole words, of more bits than its filter has left, or beyond the end. Nothing
+    /// is changed then.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::RedisBloom;
+    /// use lanebloom::redisbloom::Loader;
+    ///
+    /// let mut loader = Loader::new(100);
+    /// let (cursor, header) = RedisBloom::reserve(0.01, 1000)?.to_loadchunks().next().unwrap();
+    /// let error = loader.load(cursor, &header).unwrap_err();
+    /// assert_eq!(error.to_string(), "the filter takes 1384 bytes, more than the limit of 100 bytes");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn load(&mut self, cursor: i64, chunk: &[u8]) -> Result<(), RedisBloomLoadError> {
+        self.take(cursor, chunk).map_err(RedisBloomLoadError)
+    }
+
+    fn take(&mut self, cursor: i64, chunk: &[u8]) -> Result<(), Kind> {
+        let complete = self.is_complete();
+        let Some(filter) = &mut self.filter else {
+            if cursor != FIRST {
+                return Err(Kind::Cursor {
+                    cursor,
+                    expected: FIRST,
+                });
+            }
+            let header = Header::parse(chunk, self.limit)?;
+            self.bytes = header.bytes;
+            self.filter = Some(RedisBloom::empty(header).map_err(Kind::OutOfMemory)?);
+            self.cursor = cursor;
+            return Ok(());
+        };
+        if cursor == 0 && chunk.is_empty() && !self.ended {
+            self.ended = complete;
+            return if complete { Ok(()) } else { Err(self.incomplete()) };
+        }
+        let Some(link) = filter.links.get_mut(self.link) else {
+            return Err(Kind::AfterTheEnd {
+                cursor,
+                bytes: chunk.len(),
+            });
+        };
+        let len = chunk.len() as u64;
+        // The limit is on the sum of all that came before, so that nothing overflows.
+        let expected = self.cursor.saturating_add_unsigned(len);
+        if cursor != expected {
+            return Err(Kind::Cursor { cursor, expected });
+        }
+        let (words, []) = chunk.as_chunks() else {
+            return Err(Kind::Chunk { bytes: chunk.len() });
+        };
+        if words.is_empty() {
+            return Err(Kind::Chunk { bytes: 0 });
+        }
+        let left = link.layout.bytes() - self.offset;
+        if len > left {
+            return Err(Kind::Beyond {
+                bytes: len,
+                link: self.link,
+                left,
+            });
+        }
+        let values = words.iter().map(|word| u64::from_le_bytes(*word));
+        link.flat.bits.store_words((self.offset / 8) as usize, values);
+        self.cursor = cursor;
+        self.offset += len;
+        if len == left {
+            self.link += 1;
+            self.offset = 0;
+        }
+        Ok(())
+    }
+
+    /// The filter, when all of it is there.
+    ///
+    /// # Errors
+    ///
+    /// If chunks are missing.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::RedisBloom;
+    /// use lanebloom::redisbloom::Loader;
+    ///
+    /// let mut loader = Loader::new(1 << 20);
+    /// let (cursor, header) = RedisBloom::reserve(0.01, 10)?.to_loadchunks().next().unwrap();
+    /// loader.load(cursor, &header)?;
+    /// let error = loader.finish().unwrap_err();
+    /// assert_eq!(error.to_string(), "the dump ends after 0 bytes of bits of 16");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn finish(self) -> Result<RedisBloom, RedisBloomLoadError> {
+        if !self.is_complete() {
+            return Err(RedisBloomLoadError(self.incomplete()));
+        }
+        self.filter.ok_or(RedisBloomLoadError(Kind::Empty))
+    }
+
+    fn incomplete(&self) -> Kind {
+        match self.filter {
+            None => Kind::Empty,
+            Some(_) => Kind::Incomplete {
+                bytes: (self.cursor - FIRST) as u64,
+                needed: self.bytes,
+            },
+        }
+    }
+}
+
+/// RedisBloom's dump.
+impl RedisBloom {
+    /// The filter of which these are the replies of `BF.SCANDUMP`, in order, and whose bits take `max_bytes` bytes at most. What
+    /// [`to_loadchunks`](Self::to_loadchunks) gives is the same. The last reply, cursor 0 with nothing, may be left out.
+    ///
+    /// Everything is checked, as by [`Loader::load`], which takes one reply after another. (What is not known is whether the bits are those of
+    /// the keys that you expect. And an insert that lets the chain grow allocates as many times more as the dump's expansion says.)
+    ///
+    /// # Errors
+    ///
+    /// As of [`Loader::load`], and if chunks are missing.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::RedisBloom;
+    ///
+    /// // BF.RESERVE f 0.01 2, BF.ADD f ann, BF.SCANDUMP f 0, BF.SCANDUMP f 1, BF.SCANDUMP f 9
+    /// let header = b"\x01\0\0\0\0\0\0\0\x01\0\0\0\x05\0\0\0\x02\0\0\0\
+    ///     \x08\0\0\0\0\0\0\0\x40\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\
+    ///     \x7b\x14\xae\x47\xe1\x7a\x74\x3f\xe9\x86\x2f\xb2\x35\x0e\x26\x40\x08\0\0\0\x02\0\0\0\0\0\0\0\0";
+    /// let bits = b"8\0\0\x07\0\xc0\0\0";
+    /// let replies = [(1, &header[..]), (9, &bits[..]), (0, &[])];
+    /// let filter = RedisBloom::from_scandump(replies, 1 << 20)?;
+    /// assert!(filter.contains("ann") && !filter.contains("eve"));
+    ///
+    /// let error = RedisBloom::from_scandump(replies.into_iter().take(1), 1 << 20).unwrap_err();
+    /// assert_eq!(error.to_string(), "the dump ends after 0 bytes of bits of 8");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "BF.SCANDUMP")]
+    pub fn from_scandump<C: AsRef<[u8]>>(
+        replies: impl IntoIterator<Item = (i64, C)>,
+        max_bytes: usize,
+    ) -> Result<Self, RedisBloomLoadError> {
+        let mut loader = Loader::new(max_bytes);
+        for (cursor, chunk) in replies {
+            loader.load(cursor, chunk.as_ref())?;
+        }
+        loader.finish()
+    }
+
+    /// The filter's dump, to be loaded by `BF.LOADCHUNK`: a cursor with each chunk, in order. The same as `BF.SCANDUMP` gives, but for the
+    /// reply that says the end.
+    ///
+    /// A chunk takes up to 16 MiB. Aborts where the memory for it is not to be had.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::RedisBloom;
+    ///
+    /// let filter = RedisBloom::reserve(0.01, 1000)?;
+    /// let chunks: Vec<_> = filter.to_loadchunks().map(|(cursor, chunk)| (cursor, chunk.len())).collect();
+    /// assert_eq!(chunks, [(1, 73), (1385, 1384)]);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[doc(alias = "BF.LOADCHUNK")]
+    pub fn to_loadchunks(&self) -> LoadChunks<'_> {
+        LoadChunks {
+            filter: self,
+            cursor: 0,
+            link: 0,
+            offset: 0,
+        }
+    }
+
+    /// Whether the filter of which this is the header can be what this one has become by inserts: the same chain, which may be longer now,
+    /// with no fewer keys.
+    #[cfg(feature = "redis")]
+    pub(crate) fn has_become(&self, header: &[u8]) -> Result<bool, RedisBloomLoadError> {
+        let header = Header::parse(header, u64::MAX).map_err(RedisBloomLoadError)?;
+        let mut links = self.links.iter().zip(&header.links);
+        let grown = links.all(|(link, (layout, items))| link.layout == *layout && link.items <= *items);
+        let chain = (self.options, self.expansion) == (header.options, header.expansion);
+        Ok(grown && chain && self.links.len() <= header.links.len())
+    }
+
+    fn empty(header: Header) -> Result<Self, BuildError> {
+        let mut filter = Self {
+            links: Vec::new(),
+            options: header.options,
+            expansion: header.expansion,
+        };
+        for (layout, items) in header.links {
+            filter.add_link(layout, items)?;
+        }
+        Ok(filter)
+    }
+
+    fn header(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(HEADER + LINK * self.links.len());
+        bytes.extend(self.info().items.to_le_bytes());
+        // Below 2^32: of what was inserted each filter has a lower rate than the one before, of what was loaded the number was a u32.
+        for number in [self.links.len() as u32, self.options, self.expansion] {
+            bytes.extend(number.to_le_bytes());
+        }
+        for Link { layout, items, .. } in &self.links {
+            let rates = [layout.rate, layout.bits_per_key].map(f64::to_bits);
+            for number in [layout.bytes(), layout.bits(), *items].into_iter().chain(rates) {
+                bytes.extend(number.to_le_bytes());
+            }
+            bytes.extend(layout.hash_functions.to_le_bytes());
+            bytes.extend(layout.capacity.to_le_bytes());
+            bytes.push(layout.log);
+        }
+        bytes
+    }
+}
+
+/// The chunks of a filter's dump, each with its cursor; made by [`RedisBloom::to_loadchunks`].
+///
+/// # Examples
+///
+/// ```
+/// let filter = lanebloom::RedisBloom::reserve(0.01, 10)?;
+/// let mut chunks = filter.to_loadchunks();
+/// assert_eq!(chunks.next().unwrap().0, 1);
+/// assert_eq!(chunks.next(), Some((17, vec![0; 16])));
+/// assert_eq!(chunks.next(), None);
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "an iterator does nothing until it is asked"]
+pub struct LoadChunks<'a> {
+    filter: &'a RedisBloom,
+    /// That of the last chunk, 0 before the first.
+    cursor: i64,
+    /// The filter of the chain of which the next chunk is, and where its bits begin there, in bytes.
+    link: usize,
+    offset: usize,
+}
+
+impl Iterator for LoadChunks<'_> {
+    type Item = (i64, Vec<u8>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.cursor == 0 {
+            self.cursor = FIRST;
+            return Some((FIRST, self.filter.header()));
+        }
+        let link = self.filter.links.get(self.link)?;
+        let left = 8 * link.layout.words - self.offset;
+        let chunk = link.bytes(self.offset, left.min(CHUNK));
+        self.cursor += chunk.len() as i64;
+        self.offset += chunk.len();
+        if chunk.len() == left {
+            self.link += 1;
+            self.offset = 0;
+        }
+        Some((self.cursor, chunk))
+    }
+}
+
+impl Link {
+    /// `len` bytes of the bits from `offset` on, which begins a line; whole words.
+    fn bytes(&self, offset: usize, len: usize) -> Vec<u8> {
+        let mut bytes = alloc::vec![0; len];
+        let mut words = [0; 1024];
+        let mut line = offset / LINE_BYTES;
+        for bytes in bytes.chunks_mut(size_of_val(&words)) {
+            let words = &mut words[..bytes.len() / 8];
+            self.flat.bits.copy(line, words);
+            for (bytes, word) in bytes.as_chunks_mut().0.iter_mut().zip(words) {
+                *bytes = word.to_le_bytes();
+            }
+            line += bytes.len() / LINE_BYTES;
+        }
+        bytes
+    }
+}

@@ -1,0 +1,270 @@
+//! [`RedisBloom`] out of Redis and into it: the commands by which its dump travels, over a blocking connection of the `redis` crate. What
+//! the chunks are, `filter/redisbloom/dump.rs` knows.
+
+use crate::error::{RedisBloomTransferError, RedisBloomTransferErrorKind as Kind};
+use crate::redisbloom::{Loader, RedisBloom};
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::hash::BuildHasher;
+use redis::{Cmd, ConnectionLike, ErrorKind, FromRedisValue, RedisError, ServerErrorKind, cmd};
+use std::hash::RandomState;
+
+/// Seconds after which Redis drops a filter that a client began to put there and left. Counted from its last chunk.
+const ABANDONED: u32 = 600;
+
+/// Out of Redis, and into it (feature `redis`). An asynchronous client takes a filter out with a [`Loader`], and puts the chunks of
+/// [`to_loadchunks`](RedisBloom::to_loadchunks) back by `BF.LOADCHUNK`.
+///
+/// The connection is any blocking one of the `redis` crate, also of its pools.
+impl RedisBloom {
+    /// Takes a filter out of Redis whose bits take `max_bytes` bytes at most: `BF.SCANDUMP` until all of it is there.
+    ///
+    /// The filter may be in use meanwhile: the copy has at least every key that was inserted before. The keys that it
+    /// [counts](RedisBloom::info) are those of the beginning.
+    ///
+    /// # Errors
+    ///
+    /// If the server is not reached, has not loaded RedisBloom, or holds no filter at `key`; if what it sends is not a filter's dump, or is
+    /// larger than the limit, as of [`Loader::load`]; if another filter took the place of this one meanwhile.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/module.rs"));
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let Some(server) = bloom_server("the example of RedisBloom::fetch") else { return Ok(()) };
+    /// # let url = server.url();
+    /// use lanebloom::RedisBloom;
+    ///
+    /// let mut connection = redis::Client::open(url)?.get_connection()?;
+    /// redis::cmd("BF.ADD").arg("seen").arg("ann").exec(&mut connection)?;
+    ///
+    /// let seen = RedisBloom::fetch(&mut connection, "seen", 1 << 30)?;
+    /// assert!(seen.contains("ann") && !seen.contains("eve"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[doc(alias = "BF.SCANDUMP")]
+    pub fn fetch(
+        connection: &mut dyn ConnectionLike,
+        key: impl AsRef<[u8]>,
+        max_bytes: usize,
+    ) -> Result<Self, RedisBloomTransferError> {
+        let mut talk = Talk {
+            connection,
+            key: key.as_ref(),
+        };
+        talk.fetch(max_bytes).map_err(|kind| talk.error(kind))
+    }
+
+    /// Puts the filter into Redis where there is nothing at `key` yet: `BF.LOADCHUNK` of all of it.
+    ///
+    /// It is loaded under another name first, and gets its own when all is there: nobody sees half of it. (The name has the same hash tag, so
+    /// that it is on the same node of a cluster. A filter that was begun and left, because this process died, expires after ten minutes.)
+    ///
+    /// # Errors
+    ///
+    /// If there is something at `key`, the server is not reached, has not loaded RedisBloom, is a replica that takes no writes, or
+    /// refuses a chunk, for want of memory for example. Nothing is at `key` then that was not there.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/module.rs"));
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let Some(server) = bloom_server("the example of RedisBloom::store") else { return Ok(()) };
+    /// # let url = server.url();
+    /// use lanebloom::RedisBloom;
+    ///
+    /// let mut seen = RedisBloom::reserve(0.01, 1000)?;
+    /// seen.insert("ann")?;
+    ///
+    /// let mut connection = redis::Client::open(url)?.get_connection()?;
+    /// seen.store(&mut connection, "seen")?;
+    /// let exists: bool = redis::cmd("BF.EXISTS").arg("seen").arg("ann").query(&mut connection)?;
+    /// assert!(exists);
+    /// assert!(seen.store(&mut connection, "seen").unwrap_err().is_taken());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[doc(alias = "BF.LOADCHUNK")]
+    pub fn store(
+        &self,
+        connection: &mut dyn ConnectionLike,
+        key: impl AsRef<[u8]>,
+    ) -> Result<(), RedisBloomTransferError> {
+        let mut talk = Talk {
+            connection,
+            key: key.as_ref(),
+        };
+        let stored = talk.ensure_free().and_then(|()| talk.put(self, "RENAMENX"));
+        stored.map_err(|kind| talk.error(kind))
+    }
+
+    /// [`store`](Self::store) in the place of whatever is at `key`, which is gone at that moment, with its time to live.
+    ///
+    /// # Errors
+    ///
+    /// As of [`store`](Self::store), but for what is at `key`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/module.rs"));
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let Some(server) = bloom_server("the example of RedisBloom::replace") else { return Ok(()) };
+    /// # let url = server.url();
+    /// use lanebloom::RedisBloom;
+    ///
+    /// let mut connection = redis::Client::open(url)?.get_connection()?;
+    /// redis::cmd("BF.ADD").arg("seen").arg("eve").exec(&mut connection)?;
+    ///
+    /// let mut seen = RedisBloom::reserve(0.01, 1000)?;
+    /// seen.insert("ann")?;
+    /// seen.replace(&mut connection, "seen")?;
+    /// assert!(RedisBloom::fetch(&mut connection, "seen", 1 << 30)? == seen);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn replace(
+        &self,
+        connection: &mut dyn ConnectionLike,
+        key: impl AsRef<[u8]>,
+    ) -> Result<(), RedisBloomTransferError> {
+        let mut talk = Talk {
+            connection,
+            key: key.as_ref(),
+        };
+        talk.put(self, "RENAME").map_err(|kind| talk.error(kind))
+    }
+}
+
+/// Commands about the filter at a key.
+struct Talk<'a> {
+    connection: &'a mut dyn ConnectionLike,
+    key: &'a [u8],
+}
+
+impl Talk<'_> {
+    fn error(&self, kind: Kind) -> RedisBloomTransferError {
+        RedisBloomTransferError {
+            kind,
+            key: String::from_utf8_lossy(self.key).into_owned(),
+        }
+    }
+
+    fn query<T: FromRedisValue>(&mut self, command: &Cmd) -> Result<T, Kind> {
+        command.query(self.connection).map_err(classify)
+    }
+
+    fn scandump(&mut self, cursor: i64) -> Result<(i64, Vec<u8>), Kind> {
+        let mut command = cmd("BF.SCANDUMP");
+        self.query(command.arg(self.key).arg(cursor))
+    }
+
+    fn fetch(&mut self, max_bytes: usize) -> Result<RedisBloom, Kind> {
+        let mut loader = Loader::new(max_bytes);
+        while !loader.is_complete() {
+            let (cursor, chunk) = self.scandump(loader.cursor())?;
+            loader.load(cursor, &chunk).map_err(Kind::Load)?;
+        }
+        let filter = loader.finish().map_err(Kind::Load)?;
+        // A cursor says nothing of the filter that it is of. If it was another one's in the middle, the header has changed.
+        let (_, header) = self.scandump(0)?;
+        if filter.has_become(&header).map_err(Kind::Load)? {
+            Ok(filter)
+        } else {
+            Err(Kind::Changed)
+        }
+    }
+
+    fn ensure_free(&mut self) -> Result<(), Kind> {
+        if self.query(cmd("EXISTS").arg(self.key))? {
+            return Err(Kind::Taken);
+        }
+        Ok(())
+    }
+
+    /// `rename` is `RENAME` or `RENAMENX`.
+    fn put(&mut self, filter: &RedisBloom, rename: &str) -> Result<(), Kind> {
+        let name = temporary(self.key);
+        let result = self.load_as(&name, filter, rename);
+        if result.is_err() {
+            // If that fails too, it expires.
+            let _ = self.query::<()>(cmd("UNLINK").arg(&name));
+        }
+        result
+    }
+
+    fn load_as(&mut self, name: &[u8], filter: &RedisBloom, rename: &str) -> Result<(), Kind> {
+        // A server without the module would repeat the bytes of a chunk in its error, which the client takes for broken text.
+        self.query::<()>(cmd("BF.EXISTS").arg(name).arg(""))?;
+        for (cursor, chunk) in filter.to_loadchunks() {
+            let mut command = cmd("BF.LOADCHUNK");
+            self.query::<()>(command.arg(name).arg(cursor).arg(chunk))?;
+            self.query::<()>(cmd("EXPIRE").arg(name).arg(ABANDONED))?;
+        }
+        let mut pipeline = redis::pipe();
+        pipeline.atomic();
+        pipeline.cmd("PERSIST").arg(name).ignore();
+        pipeline.cmd(rename).arg(name).arg(self.key);
+        let (renamed,): (redis::Value,) = pipeline.query(self.connection).map_err(classify)?;
+        if renamed == redis::Value::Int(0) {
+            return Err(Kind::Taken);
+        }
+        Ok(())
+    }
+}
+
+/// A name that nobody else has, with the hash tag of `key`: by which a cluster chooses the node.
+fn temporary(key: &[u8]) -> Vec<u8> {
+    let find = |bytes: &[u8], brace| bytes.iter().position(|byte| *byte == brace);
+    let tag = find(key, b'{').and_then(|open| find(&key[open + 1..], b'}'));
+    // A key without a tag is one as a whole. (An empty tag is none; with one, or a brace that does not fit, there is no such name.)
+    let wrap = tag.is_none() && find(key, b'}').is_none();
+    let (open, close): (&[u8], &[u8]) = if wrap { (b"{", b"}") } else { (b"", b"") };
+    let random = RandomState::new().hash_one(0u8);
+    let suffix = alloc::format!(":lanebloom:{random:016x}");
+    [open, key, close, suffix.as_bytes()].concat()
+}
+
+fn classify(error: RedisError) -> Kind {
+    let detail = error.detail().unwrap_or_default();
+    match error.kind() {
+        ErrorKind::Io => Kind::Unreachable(error),
+        ErrorKind::Server(ServerErrorKind::ReadOnly) => Kind::ReadOnly(error),
+        _ if error.code() == Some("WRONGTYPE") => Kind::WrongType(error),
+        _ if detail.starts_with("unknown command") => Kind::NoModule(error),
+        _ if detail == "not found" => Kind::Missing,
+        _ => Kind::Refused(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_temporary_name_has_the_keys_hash_tag() {
+        for (key, begins) in [
+            ("seen", "{seen}:lanebloom:"),
+            ("", "{}:lanebloom:"),
+            ("seen:{7}:a", "seen:{7}:a:lanebloom:"),
+            ("{7}{8}", "{7}{8}:lanebloom:"),
+            ("a{b", "{a{b}:lanebloom:"),
+            ("a}b", "a}b:lanebloom:"),
+        ] {
+            let name = temporary(key.as_bytes());
+            assert!(
+                name.starts_with(begins.as_bytes()),
+                "{}",
+                String::from_utf8_lossy(&name)
+            );
+            assert_eq!(name.len(), begins.len() + 16);
+            assert_ne!(name, temporary(key.as_bytes()));
+        }
+    }
+}
