@@ -11,6 +11,7 @@
 //! | `or_from`: add them | `fetch_or` `Release` | as in `set` |
 //! | `copy` | load `Relaxed` | as the look in `set`; who relies on the setters of the bits copied calls [`acquire`] after |
 //! | `merge` | load `Relaxed`, `fetch_or` `Release` | as in `set`, the bits of many keys at once |
+//! | `or_words` | load `Relaxed`, `fetch_or` `Release` | as in `set`, of words that come from elsewhere |
 //! | `words`, `try_clone` | load `Relaxed`, then [`acquire`] | one barrier for the whole copy |
 //!
 //! No false negative needs no more than this: a word's bits are only ever added while it is shared, so once an
@@ -223,6 +224,20 @@ impl Bits {
     #[inline(always)]
     pub(crate) fn prefetch_bit(&self, place: u64, purpose: Purpose) {
         self.prefetch((place / 64) as usize / LINE_WORDS, purpose);
+    }
+
+    /// ORs values to the words from `first` on; whether that set any bit, and whether the words had bits that the values lack. Lookups, and
+    /// other calls of this, may go on meanwhile.
+    #[cfg(feature = "redis")]
+    pub(crate) fn or_words(&self, first: usize, values: impl IntoIterator<Item = u64>) -> (bool, bool) {
+        let (mut changed, mut others) = (false, false);
+        for (word, value) in self.words[first..].iter().zip(values) {
+            let present = word.load(Ordering::Relaxed);
+            let lacking = value & !present;
+            changed |= lacking != 0 && add(word, lacking);
+            others |= present & !value != 0;
+        }
+        (changed, others)
     }
 
     /// Sets words from `first` on, while no other thread knows of the array.
