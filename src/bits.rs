@@ -226,18 +226,15 @@ impl Bits {
         self.prefetch((place / 64) as usize / LINE_WORDS, purpose);
     }
 
-    /// ORs values to the words from `first` on; whether that set any bit, and whether the words had bits that the values lack. Lookups, and
-    /// other calls of this, may go on meanwhile.
+    /// ORs values to the words from `first` on; whether that set any bit. Lookups, and other calls of this, may go on meanwhile.
     #[cfg(feature = "redis")]
-    pub(crate) fn or_words(&self, first: usize, values: impl IntoIterator<Item = u64>) -> (bool, bool) {
-        let (mut changed, mut others) = (false, false);
+    pub(crate) fn or_words(&self, first: usize, values: impl IntoIterator<Item = u64>) -> bool {
+        let mut changed = false;
         for (word, value) in self.words[first..].iter().zip(values) {
-            let present = word.load(Ordering::Relaxed);
-            let lacking = value & !present;
+            let lacking = value & !word.load(Ordering::Relaxed);
             changed |= lacking != 0 && add(word, lacking);
-            others |= present & !value != 0;
         }
-        (changed, others)
+        changed
     }
 
     /// Sets words from `first` on, while no other thread knows of the array.

@@ -955,7 +955,7 @@ impl RedisBitmap {
                 let talk = self.talk(link);
                 answers.iter().map(|answer| talk.bit(script.name, answer)).collect()
             }
-            other => Err(self.talk(link).unexpected(script.name, &format!("{other:?}"))),
+            other => Err(self.talk(link).unexpected(script.name, other)),
         }
     }
 
@@ -1026,7 +1026,7 @@ impl RedisBitmap {
                     _ => Err(bad_cursor(cursor, &value)),
                 }
             }
-            other => Err(talk.unexpected("GET", &format!("{other:?}"))),
+            other => Err(talk.unexpected("GET", other)),
         }
     }
 

@@ -4,7 +4,7 @@
 use crate::error::{BitmapError, BitmapErrorKind};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use alloc::{borrow::ToOwned, format};
+use core::fmt::{self, Write};
 use core::future::Future;
 use core::pin::pin;
 use core::task::{Context, Poll, Waker};
@@ -140,7 +140,7 @@ impl<L: Link> Talk<'_, L> {
         }
         Err(self.unexpected(
             "pipeline",
-            &format!("{} replies to {} commands", replies.len(), pipeline.len()),
+            format_args!("{} replies to {} commands", replies.len(), pipeline.len()),
         ))
     }
 
@@ -173,7 +173,7 @@ impl<L: Link> Talk<'_, L> {
     }
 
     /// A reply that `command` does not give.
-    pub(super) fn unexpected(&self, command: &'static str, reply: &str) -> BitmapError {
+    pub(super) fn unexpected(&self, command: &'static str, reply: impl fmt::Debug) -> BitmapError {
         BitmapError(BitmapErrorKind::Reply {
             command,
             key: lossy(self.key),
@@ -185,7 +185,7 @@ impl<L: Link> Talk<'_, L> {
     pub(super) fn integer(&self, command: &'static str, reply: &Value) -> Result<i64, BitmapError> {
         match reply {
             Value::Int(integer) => Ok(*integer),
-            other => Err(self.unexpected(command, &format!("{other:?}"))),
+            other => Err(self.unexpected(command, other)),
         }
     }
 
@@ -194,7 +194,7 @@ impl<L: Link> Talk<'_, L> {
         match self.integer(command, reply)? {
             0 => Ok(false),
             1 => Ok(true),
-            other => Err(self.unexpected(command, &other.to_string())),
+            other => Err(self.unexpected(command, other)),
         }
     }
 
@@ -204,9 +204,9 @@ impl<L: Link> Talk<'_, L> {
             Value::BulkString(bytes) if bytes.len() as u64 <= limit => Ok(bytes),
             Value::BulkString(bytes) => Err(self.unexpected(
                 command,
-                &format!("{} bytes, more than the {limit} asked for", bytes.len()),
+                format_args!("{} bytes, more than the {limit} asked for", bytes.len()),
             )),
-            other => Err(self.unexpected(command, &format!("{other:?}"))),
+            other => Err(self.unexpected(command, other)),
         }
     }
 }
@@ -215,11 +215,26 @@ pub(super) fn lossy(key: &[u8]) -> String {
     String::from_utf8_lossy(key).into_owned()
 }
 
-/// As much of a reply as a message should have.
-fn shortened(reply: &str) -> String {
-    const MOST: usize = 80;
-    match reply.char_indices().nth(MOST) {
-        Some((end, _)) => format!("{}...", &reply[..end]),
-        None => reply.to_owned(),
+/// As much of a reply as a message should have. (Of the rest, which can be long, nothing is written.)
+fn shortened(reply: impl fmt::Debug) -> String {
+    struct Beginning(String);
+
+    impl fmt::Write for Beginning {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            for character in text.chars() {
+                if self.0.len() >= MOST {
+                    self.0.push_str("...");
+                    return Err(fmt::Error);
+                }
+                self.0.push(character);
+            }
+            Ok(())
+        }
     }
+
+    const MOST: usize = 80;
+    let mut beginning = Beginning(String::new());
+    // An error says that there is no more room.
+    let _ = write!(beginning, "{reply:?}");
+    beginning.0
 }

@@ -12,9 +12,8 @@ use crate::funnel::Funnel;
 use crate::hash::assert_same_length;
 use crate::sizing::{LINE_BYTES, LINE_WORDS};
 use alloc::boxed::Box;
-use alloc::format;
 use alloc::vec::Vec;
-use core::fmt;
+use core::{fmt, iter};
 use redis::{ConnectionLike, Value};
 use std::sync::OnceLock;
 
@@ -339,7 +338,7 @@ impl<L: Link> Bitmap<'_, L> {
             let mut replies = self.talk.send(pipeline).await?.into_iter();
             let length = self.length(&replies.next().unwrap_or_default())?;
             let piece = self.talk.bytes("GETRANGE", replies.next().unwrap_or_default(), PIECE)?;
-            self.add(bits, at, &piece, PIECE);
+            self.add(bits, at, &piece);
             at += PIECE;
             if at >= length {
                 return Ok(());
@@ -352,8 +351,11 @@ impl<L: Link> Bitmap<'_, L> {
         let mut at = 0;
         loop {
             let chunks = (self.bytes - at).div_ceil(CHUNK).min(COMPARED);
+            // As it is before the server is asked: meanwhile another refresh may add what it was told later than this one.
+            let mut image = alloc::vec![0; chunks as usize * CHUNK_WORDS];
+            bits.copy(at as usize / LINE_BYTES, &mut image);
             let mut arguments = Vec::from([at, CHUNK]);
-            arguments.extend((0..chunks).map(|i| digest(bits, at + i * CHUNK)));
+            arguments.extend(image.chunks_exact(CHUNK_WORDS).map(digest));
             let reply = self
                 .talk
                 .run(&link::CHANGED, &[self.talk.key], &arguments, None)
@@ -370,7 +372,12 @@ impl<L: Link> Bitmap<'_, L> {
                 };
                 let chunk = reply.next().unwrap_or_default();
                 let chunk = self.talk.bytes(link::CHANGED.name, chunk, CHUNK)?;
-                self.add(bits, at + number * CHUNK, &chunk, CHUNK);
+                let before = &image[number as usize * CHUNK_WORDS..][..CHUNK_WORDS];
+                self.refreshed.vanished |= before
+                    .iter()
+                    .zip(words(&chunk))
+                    .any(|(before, there)| before & !there != 0);
+                self.add(bits, at + number * CHUNK, &chunk);
             }
             at += chunks * CHUNK;
             if at >= length || at >= self.bytes {
@@ -381,17 +388,9 @@ impl<L: Link> Bitmap<'_, L> {
         }
     }
 
-    /// ORs what the server has of the `size` bytes from `at` on, the rest of which are zeros.
-    fn add(&mut self, bits: &Bits, at: u64, there: &[u8], size: u64) {
-        let words = (size / 8).min(bits.bytes() as u64 / 8 - at / 8) as usize;
-        let (whole, rest) = there.as_chunks::<8>();
-        let mut last = [0; 8];
-        last[..rest.len()].copy_from_slice(rest);
-        let values = whole.iter().copied().chain([last]).chain(core::iter::repeat([0; 8]));
-        let values = values.take(words).map(word_of_bytes);
-        let (changed, others) = bits.or_words(at as usize / 8, values);
-        self.refreshed.changed |= changed;
-        self.refreshed.vanished |= others;
+    /// ORs what the server has from the byte `at` on.
+    fn add(&mut self, bits: &Bits, at: u64, there: &[u8]) {
+        self.refreshed.changed |= bits.or_words(at as usize / 8, words(there).take(there.len().div_ceil(8)));
         self.refreshed.bytes += there.len() as u64;
     }
 
@@ -404,32 +403,31 @@ impl<L: Link> Bitmap<'_, L> {
                 bytes,
                 layout: self.bytes,
             })),
-            Err(_) => Err(self.talk.unexpected("STRLEN", &format!("{length}"))),
+            Err(_) => Err(self.talk.unexpected("STRLEN", length)),
         }
     }
 
     fn unexpected(&self, reply: &Value) -> BitmapError {
-        self.talk.unexpected(link::CHANGED.name, &format!("{reply:?}"))
+        self.talk.unexpected(link::CHANGED.name, reply)
     }
 }
 
-/// Offset 0 of a Redis bitmap is the highest bit of its first byte; of our words it is the lowest bit.
-fn word_of_bytes(bytes: [u8; 8]) -> u64 {
-    u64::from_be_bytes(bytes).reverse_bits()
-}
-
-fn bytes_of_word(word: u64) -> [u8; 8] {
-    word.reverse_bits().to_be_bytes()
+/// The words of a piece of a Redis bitmap, whose offset 0 is the highest bit of its first byte; of our words it is the lowest bit. Zeros
+/// without end after them.
+fn words(piece: &[u8]) -> impl Iterator<Item = u64> {
+    let (whole, rest) = piece.as_chunks::<8>();
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    let bytes = whole.iter().copied().chain([last]).chain(iter::repeat([0; 8]));
+    bytes.map(|bytes| u64::from_be_bytes(bytes).reverse_bits())
 }
 
 /// What `changed.lua` compares: the first 13 hexadecimal digits of the SHA-1 of a chunk as Redis has it, beyond the end filled up with zeros. (A
 /// number of Lua holds 53 bits exactly. That a chunk changed and its digest did not happens once in 2^52 times.)
-fn digest(bits: &Bits, at: u64) -> u64 {
-    let mut words = [0; CHUNK_WORDS];
-    bits.copy(at as usize / LINE_BYTES, &mut words);
+fn digest(chunk: &[u64]) -> u64 {
     let mut sha1 = sha1_smol::Sha1::new();
-    for word in words {
-        sha1.update(&bytes_of_word(word));
+    for word in chunk {
+        sha1.update(&word.reverse_bits().to_be_bytes());
     }
     let [first @ .., _, _, _, _, _, _, _, _, _, _, _, _] = sha1.digest().bytes();
     u64::from_be_bytes(first) >> 12
