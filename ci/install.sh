@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs from Debian what the other scripts need beside a Rust toolchain: a linker, emulators, cross compilers, Guava, Redis.
-# About 30 seconds the first time, nothing afterwards. Needs root, or sudo.
+# Installs from Debian what the other scripts need beside a Rust toolchain: a linker, emulators, cross compilers, Guava, Redis; and from PyPI
+# the Python packages that tests compare with, for the user who runs it. About 40 seconds the first time, nothing afterwards. Needs root, or sudo.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -18,14 +18,17 @@ missing=()
 for package in "${packages[@]}"; do
     [[ $(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) == installed ]] || missing+=("$package")
 done
+# By which ci/python_peers.sh fetches packages; a Python that has it need not be Debian's.
+python3 -m pip --version >/dev/null 2>&1 || missing+=(python3-pip)
 if ((${#missing[@]} == 0)); then
     echo "nothing to install"
-    exit
+else
+    echo "installing ${missing[*]}"
+    as_root=()
+    ((EUID == 0)) || as_root=(sudo)
+    apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0)
+    "${apt[@]}" update
+    "${apt[@]}" install --yes --no-install-recommends "${missing[@]}" >/dev/null
 fi
 
-echo "installing ${missing[*]}"
-as_root=()
-((EUID == 0)) || as_root=(sudo)
-apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0)
-"${apt[@]}" update
-"${apt[@]}" install --yes --no-install-recommends "${missing[@]}" >/dev/null
+ci/python_peers.sh

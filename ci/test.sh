@@ -5,8 +5,8 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# Where Guava and Redis are to be had, not to find them is a failure.
-export LANEBLOOM_REQUIRE_JVM=1 LANEBLOOM_REQUIRE_REDIS=1
+# Where Guava, Redis and the Python packages are to be had, not to find them is a failure.
+export LANEBLOOM_REQUIRE_JVM=1 LANEBLOOM_REQUIRE_REDIS=1 LANEBLOOM_REQUIRE_SCRAPY=1
 
 echo "== tests"
 cargo test
@@ -20,6 +20,10 @@ cargo test --release --test rates -- --ignored
 
 echo "== beside Guava, full size"
 cargo test --release --test guava_jvm
+
+echo "== Redis bitmaps: the examples, on a server, and beside Java and Python"
+cargo test --features redis-tokio --doc redis
+cargo test --release --features redis-tokio --test redis_bitmaps --test redis_peers
 
 echo "== benches, without measuring"
 cargo bench --bench filter -- --test

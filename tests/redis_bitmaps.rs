@@ -1176,7 +1176,7 @@ fn scrapys_hash_is_bad() {
     assert!((0.0100..0.0107).contains(&good));
     assert!((1.02..1.3).contains(&(measured / good)), "{measured}");
     let (measured, good) = rates("fingerprints", 40_000, &fingerprint);
-    assert!((1.4..3.0).contains(&(measured / good)), "{measured}");
+    assert!((1.4..5.0).contains(&(measured / good)), "{measured}");
     let (measured, _) = rates("words", 110_000, &word);
     assert!(measured > if small > 0 { 0.09 } else { 0.9 }, "{measured}");
 }
