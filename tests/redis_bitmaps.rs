@@ -524,6 +524,34 @@ fn growth_is_that_of_the_model() {
     }
 }
 
+/// What is there already, from before a cursor was lost say, is counted, and a bitmap that is full is passed by.
+#[test]
+fn growth_counts_what_is_there() {
+    let server = server!(growth_counts_what_is_there);
+    let mut connection = server.connection();
+    let filter = RedisBitmap::guava("base", "cursor", 100, 0.01).unwrap();
+    for full in ["base-0", "base-1"] {
+        redis::cmd("SET")
+            .arg(full)
+            .arg(vec![0xff_u8; 120])
+            .exec(&mut connection)
+            .unwrap();
+        get::<()>(&mut connection, &["SETBIT", full, "959", "0"]);
+    }
+    // All but one bit is set in them, which one of these keys has.
+    let keys = keys(0..200);
+    let open = keys.iter().position(|key| mitz_64(key, 960, 7).contains(&959)).unwrap();
+    filter.insert(&mut connection, &keys[open]).unwrap();
+    assert_eq!(get::<u64>(&mut connection, &["GET", "cursor"]), 1);
+    filter.insert(&mut connection, "any").unwrap();
+    assert_eq!(get::<u64>(&mut connection, &["GET", "cursor"]), 2);
+    assert_eq!(get::<u64>(&mut connection, &["BITCOUNT", "base-2"]), 0);
+    // In one batch as one by one.
+    get::<()>(&mut connection, &["SET", "cursor", "0"]);
+    filter.insert_batch(&mut connection, &["any", "other"]).unwrap();
+    assert_eq!(get::<u64>(&mut connection, &["GET", "cursor"]), 2);
+}
+
 /// Clients on threads and on an asynchronous runtime insert beside each other, some of it the same: the cursor never skips and never doubles,
 /// which shows in every bitmap but the last being just over half full; nothing is missing; and of those who race for a key one gets true.
 #[test]
@@ -1113,8 +1141,14 @@ fn filters_expire() {
         assert!(!filter.contains(&mut connection, "b").unwrap());
         // Longer than Redis takes.
         filter.insert(&mut connection, "c").unwrap();
-        let error = filter.expire(&mut connection, Duration::MAX).unwrap_err();
-        assert!(error.to_string().contains("refused"), "{error}");
+        let expiring = filter.clone().expire_on_insert(Duration::MAX);
+        let (one, other) = (
+            filter.expire(&mut connection, Duration::MAX),
+            expiring.insert(&mut connection, "d"),
+        );
+        for error in [one.unwrap_err(), other.unwrap_err()] {
+            assert!(error.to_string().contains("refused"), "{error}");
+        }
     }
 }
 
