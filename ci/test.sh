@@ -30,6 +30,7 @@ cargo bench --bench filter -- --test
 cargo bench --bench peers -- --test
 cargo bench --bench bulk --features rayon -- --test
 cargo bench --bench guava -- --test
+cargo bench --bench redis_bitmaps --features redis -- --test
 
 echo "== examples"
 cargo run --release --example cache_guard -- --rows 20000 --seconds 1
