@@ -876,6 +876,11 @@ fn copies_stay_within_their_limit() {
             "the bitmap \"filter\" has 2502 bytes, more than the 2501 of this layout: it is another's"
         );
     }
+    let filter = RedisBitmap::go_zero("whole bytes", 20_000).unwrap();
+    get::<()>(&mut connection, &["SETBIT", "whole bytes", "19999", "1"]);
+    assert!(filter.fetch_local(&mut connection, 1 << 20).is_ok());
+    get::<()>(&mut connection, &["SETBIT", "whole bytes", "20000", "0"]);
+    assert!(filter.fetch_local(&mut connection, 1 << 20).is_err());
 }
 
 /// What every call says of a filter and a connection: the names of those that did not fail, and the errors of those that did.

@@ -269,17 +269,19 @@ impl LocalBitmap {
             bitmaps: (0..slots).map(|_| OnceLock::new()).collect(),
             limit,
         };
-        copy.pull_first(link, needed).await?;
+        copy.pull_first(link, needed, 0).await?;
         Ok(copy)
     }
 
     async fn pull(&self, link: &mut impl Link) -> Result<Refreshed, BitmapError> {
+        // Before the server is asked: another refresh may hear later than this one that the filter has grown, and add the bitmap.
+        let here = self.bitmaps();
         let needed = self.source.bitmaps(link).await?;
-        self.pull_first(link, needed).await
+        self.pull_first(link, needed, here).await
     }
 
-    /// Of the first `count` bitmaps, what is not here.
-    async fn pull_first(&self, link: &mut impl Link, count: u64) -> Result<Refreshed, BitmapError> {
+    /// Of the first `count` bitmaps, what is not here, where `here` were before the server told their number.
+    async fn pull_first(&self, link: &mut impl Link, count: u64, here: usize) -> Result<Refreshed, BitmapError> {
         if count > self.bitmaps.len() as u64 {
             return Err(BitmapError(BitmapErrorKind::OverLimit {
                 key: lossy(self.source.name()),
@@ -287,13 +289,14 @@ impl LocalBitmap {
                 limit: self.limit,
             }));
         }
-        let (current, former) = self.bitmaps.split_at(count as usize);
+        let count = count as usize;
+        let former = self.bitmaps.get(count..here).unwrap_or_default();
         let mut refreshed = Refreshed {
             // Of bitmaps beyond the cursor nothing is there any more.
-            vanished: former.iter().map_while(OnceLock::get).any(|bits| !is_empty(bits, 0)),
+            vanished: former.iter().filter_map(OnceLock::get).any(|bits| end_of(bits) > 0),
             ..Refreshed::default()
         };
-        for (number, slot) in current.iter().enumerate() {
+        for (number, slot) in self.bitmaps.iter().take(count).enumerate() {
             let key = self.source.bitmap_key(number);
             let mut bitmap = Bitmap {
                 talk: Talk { link, key: &key },
@@ -348,6 +351,8 @@ impl<L: Link> Bitmap<'_, L> {
 
     /// The chunks that are not here, of those that are compared at once.
     async fn pull_changed(&mut self, bits: &Bits) -> Result<(), BitmapError> {
+        // This too before the server is asked.
+        let end = end_of(bits);
         let mut at = 0;
         loop {
             let chunks = (self.bytes - at).div_ceil(CHUNK).min(COMPARED);
@@ -382,7 +387,7 @@ impl<L: Link> Bitmap<'_, L> {
             at += chunks * CHUNK;
             if at >= length || at >= self.bytes {
                 // What is beyond the end of the bitmap there need not be compared there.
-                self.refreshed.vanished |= !is_empty(bits, at);
+                self.refreshed.vanished |= end > at;
                 return Ok(());
             }
         }
@@ -433,11 +438,15 @@ fn digest(chunk: &[u64]) -> u64 {
     u64::from_be_bytes(first) >> 12
 }
 
-/// Whether no bit is set from the byte `at` on, which begins a line or is beyond the end.
-fn is_empty(bits: &Bits, at: u64) -> bool {
-    bits.words()
-        .skip(at as usize / LINE_BYTES)
-        .all(|line| line == [0; LINE_WORDS])
+/// Where the last line ends in which a bit is set, in bytes.
+fn end_of(bits: &Bits) -> u64 {
+    let mut end = 0;
+    for (i, line) in bits.words().enumerate() {
+        if line != [0; LINE_WORDS] {
+            end = (i + 1) * LINE_BYTES;
+        }
+    }
+    end as u64
 }
 
 /// What the copy is.
