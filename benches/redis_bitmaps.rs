@@ -11,7 +11,6 @@
 //! the rounds; in a round every thread, with a connection of its own, asks for keys that no round asked for before, in calls of so many keys.
 //! Every answer is compared with that of a copy. The last columns are the copy itself, which all threads share.
 
-#[allow(dead_code, reason = "the tests use more of it")]
 #[path = "../tests/redis_server/mod.rs"]
 mod redis_server;
 

@@ -47,6 +47,7 @@
 //! |---|---|---|
 //! | [`ConcurrentBloom`] | everything, unless there is a reason for another | in one line of the cache |
 //! | [`GuavaBloom`] | filters that Java programs wrote with Guava, or are to read | anywhere, as Guava has them |
+//! | `redis::RedisBitmap` (feature `redis`) | filters that other programs keep in Redis, in place or copied | anywhere, as theirs |
 //!
 //! # Consistency
 //!

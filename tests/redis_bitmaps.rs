@@ -656,7 +656,7 @@ fn copies_answer_as_the_server() {
     let mut connection = server.connection();
     let mut filters = one_of_each();
     // More than one piece and several comparisons, each with a rest; the longest only grows by being fetched in pieces.
-    filters.push(RedisBitmap::go_zero("two pieces", 8 * 2_500_003).unwrap());
+    filters.push(RedisBitmap::go_zero("two pieces", 8 * 1_500_003).unwrap());
     filters.push(RedisBitmap::jedis("rest", 1_000_003, 0.01).unwrap());
     filters.push(RedisBitmap::go_zero("one bit", 1).unwrap());
     filters.push(RedisBitmap::guava("grows", "grows:cursor", 20_000, 0.01).unwrap());

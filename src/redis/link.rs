@@ -9,7 +9,7 @@ use core::future::Future;
 use core::pin::pin;
 use core::task::{Context, Poll, Waker};
 use redis::{Cmd, ErrorKind, Pipeline, RedisResult, ServerErrorKind, Value};
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
 /// Sends a pipeline, and receives one reply to each of its commands: errors of the server as values, everything else as an error.
 pub(super) trait Link {
@@ -48,44 +48,55 @@ pub(super) fn now<T>(future: impl Future<Output = T>) -> T {
 pub(super) struct Script {
     pub(super) name: &'static str,
     code: &'static str,
-    digest: LazyLock<String>,
+    digest: OnceLock<String>,
 }
 
+/// Which keys have all their bits in a bitmap.
+pub(super) static TEST: Script = Script::new("test.lua", include_str!("test.lua"));
+
+/// Sets the bits of keys in a bitmap.
+pub(super) static SET: Script = Script::new("set.lua", include_str!("set.lua"));
+
+/// Which keys have all their bits in one of the bitmaps of a growing filter.
+pub(super) static TEST_GROWING: Script = Script::new(
+    "test_growing.lua",
+    concat!(include_str!("cursor.lua"), include_str!("test_growing.lua")),
+);
+
+/// Sets the bits of keys in the last bitmap of a growing filter, and lets it grow.
+pub(super) static SET_GROWING: Script = Script::new(
+    "set_growing.lua",
+    concat!(include_str!("cursor.lua"), include_str!("set_growing.lua")),
+);
+
+/// Empties a growing filter.
+pub(super) static CLEAR_GROWING: Script = Script::new(
+    "clear_growing.lua",
+    concat!(include_str!("cursor.lua"), include_str!("clear_growing.lua")),
+);
+
+/// Lets a growing filter expire.
+pub(super) static EXPIRE_GROWING: Script = Script::new(
+    "expire_growing.lua",
+    concat!(include_str!("cursor.lua"), include_str!("expire_growing.lua")),
+);
+
+/// The chunks of a bitmap that are not what the caller has.
+pub(super) static CHANGED: Script = Script::new("changed.lua", include_str!("changed.lua"));
+
 impl Script {
-    const fn new(name: &'static str, code: &'static str, digest: fn() -> String) -> Self {
+    const fn new(name: &'static str, code: &'static str) -> Self {
         Self {
             name,
             code,
-            digest: LazyLock::new(digest),
+            digest: OnceLock::new(),
         }
     }
-}
 
-/// The scripts of this folder, each of one file or of several, one after another.
-macro_rules! scripts {
-    ($($(#[$doc:meta])* $name:ident = $($file:literal)+;)*) => {$(
-        $(#[$doc])*
-        pub(super) static $name: Script = {
-            const CODE: &str = concat!($(include_str!($file)),+);
-            Script::new(concat!($($file, " "),+), CODE, || sha1_smol::Sha1::from(CODE).digest().to_string())
-        };
-    )*};
-}
-scripts! {
-    /// Which keys have all their bits in a bitmap.
-    TEST = "test.lua";
-    /// Sets the bits of keys in a bitmap.
-    SET = "set.lua";
-    /// Which keys have all their bits in one of the bitmaps of a growing filter.
-    TEST_GROWING = "cursor.lua" "test_growing.lua";
-    /// Sets the bits of keys in the last bitmap of a growing filter, and lets it grow.
-    SET_GROWING = "cursor.lua" "set_growing.lua";
-    /// Empties a growing filter.
-    CLEAR_GROWING = "cursor.lua" "clear_growing.lua";
-    /// Lets a growing filter expire.
-    EXPIRE_GROWING = "cursor.lua" "expire_growing.lua";
-    /// The chunks of a bitmap that are not what the caller has.
-    CHANGED = "changed.lua";
+    fn digest(&self) -> &str {
+        self.digest
+            .get_or_init(|| sha1_smol::Sha1::from(self.code).digest().to_string())
+    }
 }
 
 /// What is said in one round trip, about the Redis key of which errors tell.
@@ -119,7 +130,7 @@ impl<L: Link> Talk<'_, L> {
             }
             pipeline
         };
-        let mut replies = self.try_send(&mut call("EVALSHA", &script.digest)).await?;
+        let mut replies = self.try_send(&mut call("EVALSHA", script.digest())).await?;
         let unknown = |reply: &Value| matches!(reply, Value::ServerError(error) if error.kind() == Some(ServerErrorKind::NoScript));
         if replies.first().is_some_and(unknown) {
             replies = self.try_send(&mut call("EVAL", script.code)).await?;
