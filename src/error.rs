@@ -409,7 +409,7 @@ pub(crate) enum BitmapErrorKind {
 
 #[cfg(feature = "redis")]
 impl BitmapError {
-    /// Whether the server was not reached, or the connection to it broke: another connection may succeed. Of an insert it is not known
+    /// Whether the server was not reached, did not answer in time, or the connection to it broke: another connection may succeed. Of an insert it is not known
     /// then whether it was done; to do it again does no harm.
     #[must_use]
     pub fn is_unreachable(&self) -> bool {

@@ -589,7 +589,7 @@ fn growth_beside_other_clients() {
             .build()
             .unwrap();
         let mut flags = runtime.block_on(async {
-            let connection = server.client().get_multiplexed_async_connection().await.unwrap();
+            let connection = multiplexed(server).await;
             let tasks: Vec<_> = (CLIENTS..2 * CLIENTS)
                 .map(|client| {
                     // One connection, cloned; and the future can be sent to another thread.
@@ -786,6 +786,15 @@ fn what_vanished_is_told() {
     assert!(copy.refresh(&mut connection).unwrap().vanished);
 }
 
+/// Lets the threads end.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Threads look keys up while others refresh and one inserts: no key that was inserted before a refresh began is missing after it.
 #[test]
 fn lookups_and_refreshes_beside_inserts() {
@@ -794,6 +803,8 @@ fn lookups_and_refreshes_beside_inserts() {
     let copy = filter.fetch_local(&mut server.connection(), 1 << 20).unwrap();
     let (filter, copy, server, done) = (&filter, &copy, &server, &AtomicBool::new(false));
     thread::scope(|scope| {
+        // In the end, and where something fails.
+        let stop = Stop(done);
         for _ in 0..2 {
             scope.spawn(move || {
                 let mut connection = server.connection();
@@ -820,7 +831,7 @@ fn lookups_and_refreshes_beside_inserts() {
                 assert!((0..=i).all(|i| copy.contains(&key(i))), "{i}");
             }
         }
-        done.store(true, Ordering::Relaxed);
+        drop(stop);
     });
     assert!(copy.bitmaps() > 5);
 }
@@ -1365,7 +1376,7 @@ fn asynchronous_calls_answer_as_blocking_ones() {
         .build()
         .unwrap();
     runtime.block_on(async {
-        let mut connection = server.client().get_multiplexed_async_connection().await.unwrap();
+        let mut connection = multiplexed(&server).await;
         for filter in one_of_each() {
             let many = keys(0..500);
             let mut changed = vec![false; many.len()];
@@ -1404,10 +1415,12 @@ fn asynchronous_calls_answer_as_blocking_ones() {
                 assert_eq!(found, expected);
             }
 
-            let copy = filter.fetch_local_async(&mut connection, 1 << 20).await.unwrap();
+            let copy = sendable(filter.fetch_local_async(&mut connection, 1 << 20))
+                .await
+                .unwrap();
             assert!(many.iter().all(|key| copy.contains(key)));
             filter.insert_async(&mut connection, "one more").await.unwrap();
-            copy.refresh_async(&mut connection).await.unwrap();
+            sendable(copy.refresh_async(&mut connection)).await.unwrap();
             assert!(copy.contains("one more"));
             assert!(
                 filter
@@ -1431,6 +1444,21 @@ fn asynchronous_calls_answer_as_blocking_ones() {
         let error = one_of_each()[2].contains_async(&mut connection, "a").await.unwrap_err();
         assert!(error.is_unreachable(), "{error:?}");
     });
+}
+
+/// What a task can await that goes from thread to thread.
+fn sendable<F: Future + Send>(future: F) -> F {
+    future
+}
+
+/// An asynchronous connection that waits longer than the half second of its default, which an emulated machine may take.
+async fn multiplexed(server: &Redis) -> redis::aio::MultiplexedConnection {
+    let config = redis::AsyncConnectionConfig::new().set_response_timeout(Some(Duration::from_secs(30)));
+    let connection = server
+        .client()
+        .get_multiplexed_async_connection_with_config(&config)
+        .await;
+    connection.unwrap()
 }
 
 /// A key is what its funnel says, in every layout.
