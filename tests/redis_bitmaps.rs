@@ -784,6 +784,28 @@ fn what_vanished_is_told() {
     assert_eq!(copy.refresh(&mut connection).unwrap(), Default::default());
     get::<()>(&mut connection, &["SET", "filter", ""]);
     assert!(copy.refresh(&mut connection).unwrap().vanished);
+    // All that is compared at once is as it was, and what came after it is gone.
+    let filter = RedisBitmap::go_zero("shorter", 3_000_000).unwrap();
+    filter.insert_batch(&mut connection, &keys(0..200)).unwrap();
+    let copy = filter.fetch_local(&mut connection, 1 << 20).unwrap();
+    let beginning: Vec<u8> = get(&mut connection, &["GETRANGE", "shorter", "0", "262143"]);
+    redis::cmd("SET")
+        .arg("shorter")
+        .arg(beginning)
+        .exec(&mut connection)
+        .unwrap();
+    let refreshed = copy.refresh(&mut connection).unwrap();
+    assert!(refreshed.vanished && refreshed.bytes == 0);
+    // Of two bitmaps the second is gone.
+    let filter = RedisBitmap::guava("two", "two:cursor", 100, 0.01).unwrap();
+    filter.insert_batch(&mut connection, &keys(0..150)).unwrap();
+    assert_eq!(get::<u64>(&mut connection, &["GET", "two:cursor"]), 1);
+    let copy = filter.fetch_local(&mut connection, 1 << 20).unwrap();
+    get::<()>(&mut connection, &["SET", "two:cursor", "0"]);
+    let refreshed = copy.refresh(&mut connection).unwrap();
+    assert!(refreshed.vanished && refreshed.bytes == 0);
+    get::<()>(&mut connection, &["SET", "two:cursor", "1"]);
+    assert_eq!(copy.refresh(&mut connection).unwrap(), Default::default());
 }
 
 /// Lets the threads end.
