@@ -1171,6 +1171,14 @@ fn filters_expire() {
         let left = remaining(&mut connection);
         assert!(left.iter().all(|left| (800_000..=900_000).contains(left)), "{left:?}");
         assert_eq!(expiring.insert_batch(&mut connection, &keys(0..300)).unwrap(), 0);
+        let mut changed = [true; 300];
+        assert_eq!(
+            expiring
+                .insert_batch_flagged(&mut connection, &keys(0..300), &mut changed)
+                .unwrap(),
+            0
+        );
+        assert_eq!(changed, [false; 300]);
         // No time at all is the shortest that there is.
         filter.expire(&mut connection, Duration::ZERO).unwrap();
         while get::<u64>(&mut connection, &["DBSIZE"]) > 0 {
