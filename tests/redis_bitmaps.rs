@@ -546,6 +546,14 @@ fn growth_counts_what_is_there() {
     filter.insert(&mut connection, "any").unwrap();
     assert_eq!(get::<u64>(&mut connection, &["GET", "cursor"]), 2);
     assert_eq!(get::<u64>(&mut connection, &["BITCOUNT", "base-2"]), 0);
+    // It has its whole length, as the first one has from the first key on.
+    assert_eq!(get::<u64>(&mut connection, &["STRLEN", "base-2"]), 120);
+    let large = RedisBitmap::guava("large", "large:cursor", 10_000, 0.01).unwrap();
+    large.insert(&mut connection, "any").unwrap();
+    assert_eq!(
+        get::<u64>(&mut connection, &["STRLEN", "large-0"]) * 8,
+        large.bit_size()
+    );
     // In one batch as one by one.
     get::<()>(&mut connection, &["SET", "cursor", "0"]);
     filter.insert_batch(&mut connection, &["any", "other"]).unwrap();
