@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::error::Error;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Starts a server, or ends the test.
 macro_rules! server {
@@ -886,6 +886,7 @@ fn copies_stay_within_their_limit() {
     while get::<Option<u64>>(&mut connection, &["GET", "cursor"]) != Some(1) {
         filter.insert(&mut connection, &key(next)).unwrap();
         next += 1;
+        assert!(next < 3000, "it does not grow");
     }
     copy.refresh(&mut connection).unwrap();
     assert_eq!((copy.memory_bytes(), copy.bitmaps()), (2 * bytes, 2));
@@ -1061,7 +1062,9 @@ fn replicas_are_read_only() {
     let mut at_replica = replica.connection();
     for filter in one_of_each() {
         filter.insert(&mut connection, "a").unwrap();
+        let began = Instant::now();
         while !filter.contains(&mut at_replica, "a").unwrap() {
+            assert!(began.elapsed() < Duration::from_secs(30), "the replica does not follow");
             thread::sleep(Duration::from_millis(10));
         }
         let copy = filter.fetch_local(&mut at_replica, 1 << 20).unwrap();
