@@ -295,6 +295,8 @@ fn sizes_and_their_limits() {
         assert_eq!(jedis.bit_size().next_multiple_of(64), own.bit_size());
         assert_eq!(jedis.hash_functions(), own.hash_functions());
     }
+    // Of so few bits a key has one all the same.
+    assert_eq!(RedisBitmap::jedis("a", 1000, 0.9).unwrap().hash_functions(), 1);
     // An int of Java ends: 300,000,000 keys at 3% take 2,189,532,240 bits. (5, too, where it does not.)
     let jedis = RedisBitmap::jedis("a", 300_000_000, 0.03).unwrap();
     assert_eq!((jedis.bit_size(), jedis.hash_functions()), (2_147_483_647, 5));
