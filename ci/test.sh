@@ -5,8 +5,8 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# Where Guava and Redis are to be had, not to find them is a failure.
-export LANEBLOOM_REQUIRE_JVM=1 LANEBLOOM_REQUIRE_REDIS=1
+# Where Guava, Redis and the Python packages are to be had, not to find them is a failure.
+export LANEBLOOM_REQUIRE_JVM=1 LANEBLOOM_REQUIRE_REDIS=1 LANEBLOOM_REQUIRE_SCRAPY=1
 
 echo "== tests"
 cargo test
@@ -30,8 +30,10 @@ echo "== beside Guava, full size"
 cargo test --release --test guava_jvm
 
 echo "== beside RedisBloom: the examples, and full size"
-cargo test --features redis --doc redis
 cargo test --release --features redis --test redisbloom_module
+echo "== Redis bitmaps: the examples, on a server, and beside Java and Python"
+cargo test --features redis-tokio --doc redis
+cargo test --release --features redis-tokio --test redis_bitmaps --test redis_peers
 
 echo "== benches, without measuring"
 cargo bench --bench filter -- --test
@@ -40,6 +42,7 @@ cargo bench --bench bulk --features rayon -- --test
 cargo bench --bench guava -- --test
 cargo bench --bench snapshot --features mmap,serde -- --test
 cargo bench --bench windowed -- --test
+cargo bench --bench redis_bitmaps --features redis -- --test
 
 echo "== examples"
 cargo run --release --example cache_guard -- --rows 20000 --seconds 1

@@ -12,6 +12,7 @@
 //! | `copy` | load `Relaxed` | as the look in `set`; who relies on the setters of the bits copied calls [`acquire`] after |
 //! | `merge` | load `Relaxed`, `fetch_or` `Release` | as in `set`, the bits of many keys at once |
 //! | `store_words`, `set_bit` | load, store `Relaxed` | borrowed mutably: no other thread has the array, and what hands it on orders them |
+//! | `or_words` | load `Relaxed`, `fetch_or` `Release` | as in `set`, of words that come from elsewhere |
 //! | `words`, `try_clone` | load `Relaxed`, then [`acquire`] | one barrier for the whole copy |
 //!
 //! No false negative needs no more than this: a word's bits are only ever added while it is shared, so once an
@@ -209,6 +210,17 @@ impl Bits {
     #[inline(always)]
     pub(crate) fn prefetch_bit(&self, place: u64, purpose: Purpose) {
         self.prefetch((place / 64) as usize / LINE_WORDS, purpose);
+    }
+
+    /// ORs values to the words from `first` on; whether that set any bit. Lookups, and other calls of this, may go on meanwhile.
+    #[cfg(feature = "redis")]
+    pub(crate) fn or_words(&self, first: usize, values: impl IntoIterator<Item = u64>) -> bool {
+        let mut changed = false;
+        for (word, value) in self.words[first..].iter().zip(values) {
+            let lacking = value & !word.load(Ordering::Relaxed);
+            changed |= lacking != 0 && add(word, lacking);
+        }
+        changed
     }
 
     /// Sets words from `first` on, while no other thread knows of the array.

@@ -62,6 +62,19 @@ pub(crate) enum BuildErrorKind {
         limit: u32,
         rate: f64,
     },
+    #[cfg(feature = "redis")]
+    RedisNothing {
+        bits: u64,
+        functions: u8,
+    },
+    #[cfg(feature = "redis")]
+    RedisTooLarge {
+        bits: u64,
+    },
+    #[cfg(feature = "redis")]
+    RedisPower {
+        bit: u32,
+    },
 }
 
 impl BuildError {
@@ -152,6 +165,29 @@ impl fmt::Display for BuildError {
                 write!(
                     f,
                     "a rate of {rate:e} takes {needed} hash functions, more than Guava's limit of {limit}"
+                )
+            }
+            #[cfg(feature = "redis")]
+            BuildErrorKind::RedisNothing { bits, functions } => {
+                write!(
+                    f,
+                    "a bitmap of {bits} bits, {functions} of each key, is none: both must be at least 1"
+                )
+            }
+            #[cfg(feature = "redis")]
+            BuildErrorKind::RedisTooLarge { bits } => {
+                use crate::redis::MAX_BITS;
+                write!(
+                    f,
+                    "a bitmap of {bits} bits is beyond Redis's limit of {MAX_BITS} bits (512 MiB)"
+                )
+            }
+            #[cfg(feature = "redis")]
+            BuildErrorKind::RedisPower { bit } => {
+                use crate::redis::MAX_BITS;
+                write!(
+                    f,
+                    "a bitmap of 2^{bit} bits is beyond Redis's limit of {MAX_BITS} bits (512 MiB)"
                 )
             }
         }
@@ -1069,6 +1105,152 @@ impl Error for RedisBloomTransferError {
             | Kind::Refused(error) => Some(error),
             Kind::Load(error) => Some(error),
             Kind::Missing | Kind::Taken | Kind::Changed => None,
+        }
+    }
+}
+
+/// Why a bitmap in Redis could not be read or written.
+///
+/// [`source`](Error::source) is the `redis` crate's error where there is one.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::redis::RedisBitmap;
+///
+/// // There is no server at port 1.
+/// let client = redis::Client::open("redis://127.0.0.1:1/")?;
+/// let mut connection = client;
+/// let error = RedisBitmap::go_zero("seen", 20_000)?.contains(&mut connection, "ann").unwrap_err();
+/// assert!(error.is_unreachable() && !error.is_wrong_type());
+/// assert!(error.to_string().starts_with("the server was not reached: "));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[cfg(feature = "redis")]
+#[derive(Debug)]
+pub struct BitmapError(pub(crate) BitmapErrorKind);
+
+#[cfg(feature = "redis")]
+#[derive(Debug)]
+pub(crate) enum BitmapErrorKind {
+    Unreachable {
+        error: redis::RedisError,
+    },
+    ReadOnly {
+        key: String,
+        error: redis::RedisError,
+    },
+    WrongType {
+        key: String,
+        error: redis::RedisError,
+    },
+    Server {
+        key: String,
+        error: redis::RedisError,
+    },
+    Reply {
+        command: &'static str,
+        key: String,
+        reply: String,
+    },
+    Cursor {
+        key: String,
+        cursor: String,
+        greatest: u64,
+    },
+    Longer {
+        key: String,
+        bytes: u64,
+        layout: u64,
+    },
+    OverLimit {
+        key: String,
+        needed: u64,
+        limit: usize,
+    },
+    NoText {
+        key: String,
+    },
+    OutOfMemory(BuildError),
+}
+
+#[cfg(feature = "redis")]
+impl BitmapError {
+    /// Whether the server was not reached, did not answer in time, or the connection to it broke: another connection may succeed. Of an insert it is not known
+    /// then whether it was done; to do it again does no harm.
+    #[must_use]
+    pub fn is_unreachable(&self) -> bool {
+        matches!(self.0, BitmapErrorKind::Unreachable { .. })
+    }
+
+    /// Whether the server is a replica that takes no writes.
+    #[must_use]
+    pub fn is_read_only(&self) -> bool {
+        matches!(self.0, BitmapErrorKind::ReadOnly { .. })
+    }
+
+    /// Whether a key of the filter holds something else: a list, say.
+    #[must_use]
+    pub fn is_wrong_type(&self) -> bool {
+        matches!(self.0, BitmapErrorKind::WrongType { .. })
+    }
+
+    /// Whether a copy would take more memory than the caller's limit.
+    #[must_use]
+    pub fn is_over_limit(&self) -> bool {
+        matches!(self.0, BitmapErrorKind::OverLimit { .. })
+    }
+}
+
+#[cfg(feature = "redis")]
+impl fmt::Display for BitmapError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            BitmapErrorKind::Unreachable { error } => write!(f, "the server was not reached: {error}"),
+            BitmapErrorKind::ReadOnly { key, error } => {
+                write!(f, "{key:?} was not written, the server is a read-only replica: {error}")
+            }
+            BitmapErrorKind::WrongType { key, error } => write!(f, "{key:?} is no bitmap: {error}"),
+            BitmapErrorKind::Server { key, error } => write!(f, "the server refused an operation on {key:?}: {error}"),
+            BitmapErrorKind::Reply { command, key, reply } => {
+                write!(f, "the reply to {command} on {key:?} is none of that command: {reply}")
+            }
+            BitmapErrorKind::Cursor { key, cursor, greatest } => {
+                write!(
+                    f,
+                    "the cursor {key:?} is {cursor:?}, which is no number in 0 to {greatest}"
+                )
+            }
+            BitmapErrorKind::Longer { key, bytes, layout } => {
+                write!(
+                    f,
+                    "the bitmap {key:?} has {bytes} bytes, more than the {layout} of this layout: it is another's"
+                )
+            }
+            BitmapErrorKind::OverLimit { key, needed, limit } => {
+                write!(
+                    f,
+                    "a copy of {key:?} takes {needed} bytes, more than the limit of {limit} bytes"
+                )
+            }
+            BitmapErrorKind::NoText { key } => {
+                write!(f, "a key for {key:?} is no UTF-8, and its layout is of characters")
+            }
+            BitmapErrorKind::OutOfMemory(error) => write!(f, "the bitmap was not copied: {error}"),
+        }
+    }
+}
+
+#[cfg(feature = "redis")]
+impl Error for BitmapError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &self.0 {
+            BitmapErrorKind::Unreachable { error }
+            | BitmapErrorKind::ReadOnly { error, .. }
+            | BitmapErrorKind::WrongType { error, .. }
+            | BitmapErrorKind::Server { error, .. } => Some(error),
+            BitmapErrorKind::OutOfMemory(error) => Some(error),
+            _ => None,
         }
     }
 }

@@ -42,29 +42,10 @@ impl Layout {
         strategy: Strategy,
         hash_functions: HashFunctions,
     ) -> Result<Self, BuildErrorKind> {
-        if !(rate > 0.0 && rate < 1.0) {
-            return Err(BuildErrorKind::Rate(rate));
-        }
-        let keys = keys.max(1);
-        let bits = optimal_bits(keys, rate);
-        if bits == 0 {
-            return Err(BuildErrorKind::GuavaNoBits { keys, rate });
-        }
-        if bits > 64 * MAX_WORDS {
-            return Err(BuildErrorKind::GuavaTooLarge { bits });
-        }
-        let number = match hash_functions {
-            HashFunctions::ByBits => bits as f64 / keys as f64 * LN_2,
-            HashFunctions::ByRate => -ln(Twofold::new(rate)) / LN_2,
-        };
-        let number = round(number).max(1);
+        let (bits, hash_functions) = size(keys, rate, hash_functions)?;
         Ok(Self {
             strategy,
-            hash_functions: u8::try_from(number).map_err(|_| BuildErrorKind::GuavaHashFunctions {
-                needed: number,
-                limit: MAX_HASH_FUNCTIONS,
-                rate,
-            })?,
+            hash_functions,
             words: bits.div_ceil(64) as usize,
         })
     }
@@ -87,6 +68,36 @@ impl Layout {
     fn fill(&self, ones: u64) -> f64 {
         ones as f64 / (64 * self.words as u64) as f64
     }
+}
+
+/// The number of bits, before it is rounded up to whole longs, and the number of hash functions, by Guava's formulas.
+pub(crate) fn size(keys: u64, rate: f64, hash_functions: HashFunctions) -> Result<(u64, u8), BuildErrorKind> {
+    if !(rate > 0.0 && rate < 1.0) {
+        return Err(BuildErrorKind::Rate(rate));
+    }
+    let keys = keys.max(1);
+    let bits = optimal_bits(keys, rate);
+    if bits == 0 {
+        return Err(BuildErrorKind::GuavaNoBits { keys, rate });
+    }
+    if bits > 64 * MAX_WORDS {
+        return Err(BuildErrorKind::GuavaTooLarge { bits });
+    }
+    let number = match hash_functions {
+        HashFunctions::ByBits => functions_by_bits(bits, keys),
+        HashFunctions::ByRate => round(-ln(Twofold::new(rate)) / LN_2).max(1),
+    };
+    let hash_functions = u8::try_from(number).map_err(|_| BuildErrorKind::GuavaHashFunctions {
+        needed: number,
+        limit: MAX_HASH_FUNCTIONS,
+        rate,
+    })?;
+    Ok((bits, hash_functions))
+}
+
+/// Guava's `optimalNumOfHashFunctions` up to 2024.
+pub(crate) fn functions_by_bits(bits: u64, keys: u64) -> u64 {
+    round(bits as f64 / keys as f64 * LN_2).max(1)
 }
 
 /// Guava's `optimalNumOfBits`, in the order of its operations: `(long) (-n * log(p) / (log(2) * log(2)))`.
@@ -127,7 +138,7 @@ impl<const WIDE: bool> Places<WIDE> {
 
     /// The number of the next bit, before it is taken modulo the number of bits: below 2^63.
     #[inline(always)]
-    fn next_number(&mut self) -> u64 {
+    pub(crate) fn next_number(&mut self) -> u64 {
         let number = if WIDE {
             self.next & u64::MAX >> 1
         } else {

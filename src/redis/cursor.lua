@@ -1,0 +1,33 @@
+-- What the scripts of a growing filter begin with. KEYS: the cursor, the beginning of the bitmaps' names. ARGV[1]: the greatest cursor.
+-- The cursor itself is the answer where it is none.
+local value = redis.call('GET', KEYS[1]) or '0'
+local greatest = tonumber(ARGV[1])
+local cursor = string.find(value, '^%d+$') and tonumber(value)
+if not cursor or cursor > greatest then
+    return value
+end
+
+local function name(bitmap)
+    return KEYS[2] .. '-' .. bitmap
+end
+
+-- Whether the key whose offsets are in ARGV from `first` on has all its bits in this bitmap.
+local function holds(bitmap, first, functions)
+    for i = first, first + functions - 1 do
+        if redis.call('GETBIT', name(bitmap), ARGV[i]) == 0 then
+            return false
+        end
+    end
+    return true
+end
+
+-- Whether it has in one of these.
+local function holds_one_of(last, first, functions)
+    for bitmap = last, 0, -1 do
+        if holds(bitmap, first, functions) then
+            return true
+        end
+    end
+    return false
+end
+

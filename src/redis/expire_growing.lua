@@ -1,0 +1,7 @@
+-- After cursor.lua. ARGV[2]: after how many milliseconds all expires. Answers the number of bitmaps that do.
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+local expiring = 0
+for bitmap = 0, cursor do
+    expiring = expiring + redis.call('PEXPIRE', name(bitmap), ARGV[2])
+end
+return expiring

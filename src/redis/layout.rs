@@ -1,0 +1,142 @@
+//! The layouts of others' Redis bitmaps: a key to the offsets of its bits. Pure; `bitmap.rs` sends the offsets to a server, `local.rs` looks
+//! at them in a copy.
+
+use crate::error::BuildErrorKind;
+use crate::filter::guava::HashFunctions;
+use crate::filter::guava::layout::{self as guava, Places};
+use crate::funnel::{Funnel, Sink};
+use crate::hash::Murmur3;
+use alloc::vec::Vec;
+
+/// The most bits of a Redis bitmap: a string has at most 512 MiB, and `SETBIT` takes offsets below 2^32.
+/// Source: the documentation of `SETBIT`; a server's `proto-max-bulk-len` can make it less.
+pub(crate) const MAX_BITS: u64 = 1 << 32;
+/// go-zero's `maps`: bits of a key.
+const GO_ZERO_FUNCTIONS: u8 = 14;
+
+/// What fixes where a key's bits are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Layout {
+    scheme: Scheme,
+    /// In 1..=[`MAX_BITS`].
+    pub(crate) bits: u64,
+    /// Bits of a key, at least 1. Two may be the same.
+    pub(crate) functions: u8,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scheme {
+    /// Guava's `MURMUR128_MITZ_64`.
+    Mitz64,
+    /// The i-th offset is that of the key followed by the byte i.
+    GoZero,
+    /// Sums of the characters, each weighed by a power of the function's number.
+    Scrapy,
+}
+
+impl Layout {
+    /// Guava's bits, rounded up to whole longs as in its own filter. The number of hash functions is by the formula that Guava had up to
+    /// 2024, which those who copied it have.
+    pub(crate) fn guava(keys: u64, rate: f64) -> Result<Self, BuildErrorKind> {
+        let (bits, functions) = guava::size(keys, rate, HashFunctions::ByBits)?;
+        Self::new(Scheme::Mitz64, bits.next_multiple_of(64), functions)
+    }
+
+    /// Guava's bits, not rounded, as an `int` of Java: where they are more, it stays at the greatest.
+    pub(crate) fn jedis(keys: u64, rate: f64) -> Result<Self, BuildErrorKind> {
+        const MAX: u64 = i32::MAX as u64;
+        let (bits, functions) = guava::size(keys, rate, HashFunctions::ByBits)?;
+        if bits <= MAX {
+            return Self::new(Scheme::Mitz64, bits, functions);
+        }
+        // Fewer bits than asked for, and their number is what the formula for the functions is given.
+        let functions = guava::functions_by_bits(MAX, keys);
+        Self::new(Scheme::Mitz64, MAX, functions.min(u8::MAX.into()) as u8)
+    }
+
+    pub(crate) fn go_zero(bits: u64) -> Result<Self, BuildErrorKind> {
+        Self::new(Scheme::GoZero, bits, GO_ZERO_FUNCTIONS)
+    }
+
+    /// `2^bit` bits.
+    pub(crate) fn scrapy(bit: u32, functions: u8) -> Result<Self, BuildErrorKind> {
+        match 1u64.checked_shl(bit) {
+            Some(bits) => Self::new(Scheme::Scrapy, bits, functions),
+            None => Err(BuildErrorKind::RedisPower { bit }),
+        }
+    }
+
+    fn new(scheme: Scheme, bits: u64, functions: u8) -> Result<Self, BuildErrorKind> {
+        if bits == 0 || functions == 0 {
+            return Err(BuildErrorKind::RedisNothing { bits, functions });
+        }
+        if bits > MAX_BITS {
+            return Err(BuildErrorKind::RedisTooLarge { bits });
+        }
+        Ok(Self {
+            scheme,
+            bits,
+            functions,
+        })
+    }
+
+    /// Bytes of a bitmap in which the last bit is set.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bits.div_ceil(8)
+    }
+
+    /// Calls `each` with the offsets of the key's bits, one after another, until it answers false; whether it answered true to all.
+    ///
+    /// False, too, where the layout has no place for the key: one that is no text, in a layout that sums characters.
+    #[inline]
+    pub(crate) fn all<K: Funnel + ?Sized>(&self, key: &K, mut each: impl FnMut(u64) -> bool) -> bool {
+        match self.scheme {
+            Scheme::Mitz64 => {
+                let mut places = Places::<true>::new(Murmur3::with_seed(0).hash128(key));
+                (0..self.functions).all(|_| each(places.next_number() % self.bits))
+            }
+            Scheme::GoZero => {
+                let mut sink = Murmur3::with_seed(0).sink();
+                key.funnel(&mut sink);
+                (0..self.functions).all(|i| {
+                    let mut sink = sink.clone();
+                    sink.put(&[i]);
+                    each(sink.finish128().0 % self.bits)
+                })
+            }
+            Scheme::Scrapy => with_text(key, |text| {
+                (0..self.functions).all(|seed| each(weighed_sum(text, seed) & (self.bits - 1)))
+            }),
+        }
+    }
+
+    /// Appends the offsets of the key's bits; whether the layout has a place for the key.
+    pub(crate) fn offsets<K: Funnel + ?Sized>(&self, key: &K, into: &mut Vec<u64>) -> bool {
+        self.all(key, |offset| {
+            into.push(offset);
+            true
+        })
+    }
+}
+
+/// What `then` says of the key as a text; false where its bytes are no UTF-8.
+fn with_text<K: Funnel + ?Sized>(key: &K, then: impl FnOnce(&str) -> bool) -> bool {
+    let then = |bytes: &[u8]| core::str::from_utf8(bytes).is_ok_and(then);
+    match key.bytes() {
+        Some(bytes) => then(bytes),
+        None => {
+            let mut bytes = Vec::new();
+            key.funnel(&mut bytes);
+            then(&bytes)
+        }
+    }
+}
+
+/// `ret += seed * ret + ord(character)` for each character, from 0. Python's integers grow without end; of them only the lowest bits are
+/// taken, which are those of wrapping arithmetic.
+fn weighed_sum(text: &str, seed: u8) -> u64 {
+    let weight = u64::from(seed) + 1;
+    text.chars().fold(0u64, |sum, character| {
+        sum.wrapping_mul(weight).wrapping_add(u64::from(u32::from(character)))
+    })
+}

@@ -1,0 +1,251 @@
+//! What lies between the commands and a connection: a [`Link`] sends a pipeline and waits for its replies. What is said over it is written
+//! once, as `async` code; over a [`Blocking`] link that code never waits, so that [`now`] has its result at once.
+
+use crate::error::{BitmapError, BitmapErrorKind};
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt::{self, Write};
+use core::future::Future;
+use core::pin::pin;
+use core::task::{Context, Poll, Waker};
+use redis::{Cmd, ErrorKind, Pipeline, RedisResult, ServerErrorKind, Value};
+use std::sync::OnceLock;
+
+/// Sends a pipeline, and receives one reply to each of its commands: errors of the server as values, everything else as an error.
+pub(super) trait Link {
+    fn send(&mut self, pipeline: &Pipeline) -> impl Future<Output = RedisResult<Vec<Value>>> + Send;
+}
+
+/// Over a blocking connection.
+pub(super) struct Blocking<'a>(pub(super) &'a mut dyn redis::ConnectionLike);
+
+impl Link for Blocking<'_> {
+    fn send(&mut self, pipeline: &Pipeline) -> impl Future<Output = RedisResult<Vec<Value>>> + Send {
+        core::future::ready(pipeline.query(self.0))
+    }
+}
+
+/// Over an asynchronous connection.
+#[cfg(feature = "redis-tokio")]
+pub(super) struct Async<'a, C>(pub(super) &'a mut C);
+
+#[cfg(feature = "redis-tokio")]
+impl<C: redis::aio::ConnectionLike + Send> Link for Async<'_, C> {
+    async fn send(&mut self, pipeline: &Pipeline) -> RedisResult<Vec<Value>> {
+        pipeline.query_async(self.0).await
+    }
+}
+
+/// The result of what is said over a [`Blocking`] link, which waits in the link and not by the future.
+pub(super) fn now<T>(future: impl Future<Output = T>) -> T {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(result) => result,
+        Poll::Pending => unreachable!("nothing but the link is waited for, and a blocking one is always ready"),
+    }
+}
+
+/// A script that the server keeps after its first use, and is then asked for by its digest.
+pub(super) struct Script {
+    pub(super) name: &'static str,
+    code: &'static str,
+    digest: OnceLock<String>,
+}
+
+/// Which keys have all their bits in a bitmap.
+pub(super) static TEST: Script = Script::new("test.lua", include_str!("test.lua"));
+
+/// Sets the bits of keys in a bitmap.
+pub(super) static SET: Script = Script::new("set.lua", include_str!("set.lua"));
+
+/// Which keys have all their bits in one of the bitmaps of a growing filter.
+pub(super) static TEST_GROWING: Script = Script::new(
+    "test_growing.lua",
+    concat!(include_str!("cursor.lua"), include_str!("test_growing.lua")),
+);
+
+/// Sets the bits of keys in the last bitmap of a growing filter, and lets it grow.
+pub(super) static SET_GROWING: Script = Script::new(
+    "set_growing.lua",
+    concat!(include_str!("cursor.lua"), include_str!("set_growing.lua")),
+);
+
+/// Empties a growing filter.
+pub(super) static CLEAR_GROWING: Script = Script::new(
+    "clear_growing.lua",
+    concat!(include_str!("cursor.lua"), include_str!("clear_growing.lua")),
+);
+
+/// Lets a growing filter expire.
+pub(super) static EXPIRE_GROWING: Script = Script::new(
+    "expire_growing.lua",
+    concat!(include_str!("cursor.lua"), include_str!("expire_growing.lua")),
+);
+
+/// The chunks of a bitmap that are not what the caller has.
+pub(super) static CHANGED: Script = Script::new("changed.lua", include_str!("changed.lua"));
+
+impl Script {
+    const fn new(name: &'static str, code: &'static str) -> Self {
+        Self {
+            name,
+            code,
+            digest: OnceLock::new(),
+        }
+    }
+
+    fn digest(&self) -> &str {
+        self.digest
+            .get_or_init(|| sha1_smol::Sha1::from(self.code).digest().to_string())
+    }
+}
+
+/// What is said in one round trip, about the Redis key of which errors tell.
+pub(super) struct Talk<'a, L> {
+    pub(super) link: &'a mut L,
+    pub(super) key: &'a [u8],
+}
+
+impl<L: Link> Talk<'_, L> {
+    /// The replies to commands that are known to be understood.
+    pub(super) async fn send(&mut self, mut pipeline: Pipeline) -> Result<Vec<Value>, BitmapError> {
+        let replies = self.try_send(&mut pipeline).await?;
+        replies.into_iter().map(|reply| self.checked(reply)).collect()
+    }
+
+    /// The reply to a script, which is sent whole where the server does not know it. `then` is done after it.
+    pub(super) async fn run(
+        &mut self,
+        script: &Script,
+        keys: &[&[u8]],
+        arguments: &[u64],
+        then: Option<Cmd>,
+    ) -> Result<Value, BitmapError> {
+        let call = |command: &str, script: &str| {
+            let mut call = redis::cmd(command);
+            call.arg(script).arg(keys.len()).arg(keys).arg(arguments);
+            let mut pipeline = redis::pipe();
+            pipeline.add_command(call);
+            if let Some(then) = &then {
+                pipeline.add_command(then.clone());
+            }
+            pipeline
+        };
+        let mut replies = self.try_send(&mut call("EVALSHA", script.digest())).await?;
+        let unknown = |reply: &Value| matches!(reply, Value::ServerError(error) if error.kind() == Some(ServerErrorKind::NoScript));
+        if replies.first().is_some_and(unknown) {
+            replies = self.try_send(&mut call("EVAL", script.code)).await?;
+        }
+        let mut replies = replies.into_iter();
+        let reply = self.checked(replies.next().unwrap_or_default())?;
+        for then in replies {
+            self.checked(then)?;
+        }
+        Ok(reply)
+    }
+
+    async fn try_send(&mut self, pipeline: &mut Pipeline) -> Result<Vec<Value>, BitmapError> {
+        pipeline.ignore_errors();
+        let replies = self.link.send(pipeline).await.map_err(|error| self.error(error))?;
+        if replies.len() == pipeline.len() {
+            return Ok(replies);
+        }
+        Err(self.unexpected(
+            "pipeline",
+            format_args!("{} replies to {} commands", replies.len(), pipeline.len()),
+        ))
+    }
+
+    fn checked(&self, reply: Value) -> Result<Value, BitmapError> {
+        match reply {
+            Value::ServerError(error) => Err(self.error(error.into())),
+            reply => Ok(reply),
+        }
+    }
+
+    fn error(&self, error: redis::RedisError) -> BitmapError {
+        let key = lossy(self.key);
+        // Before Redis 7 an error in a script is an ERR that quotes the command's.
+        let is = |code: &str| error.code() == Some(code) || error.detail().is_some_and(|detail| detail.contains(code));
+        BitmapError(if is("WRONGTYPE") {
+            BitmapErrorKind::WrongType { key, error }
+        } else if is("READONLY") {
+            BitmapErrorKind::ReadOnly { key, error }
+        } else if error.is_io_error() || error.is_connection_dropped() || error.is_timeout() {
+            BitmapErrorKind::Unreachable { error }
+        } else if matches!(error.kind(), ErrorKind::UnexpectedReturnType | ErrorKind::Parse) {
+            BitmapErrorKind::Reply {
+                command: "pipeline",
+                key,
+                reply: error.to_string(),
+            }
+        } else {
+            BitmapErrorKind::Server { key, error }
+        })
+    }
+
+    /// A reply that `command` does not give.
+    pub(super) fn unexpected(&self, command: &'static str, reply: impl fmt::Debug) -> BitmapError {
+        BitmapError(BitmapErrorKind::Reply {
+            command,
+            key: lossy(self.key),
+            reply: shortened(reply),
+        })
+    }
+
+    /// The integer that `command` replied.
+    pub(super) fn integer(&self, command: &'static str, reply: &Value) -> Result<i64, BitmapError> {
+        match reply {
+            Value::Int(integer) => Ok(*integer),
+            other => Err(self.unexpected(command, other)),
+        }
+    }
+
+    /// The bit that `command` replied.
+    pub(super) fn bit(&self, command: &'static str, reply: &Value) -> Result<bool, BitmapError> {
+        match self.integer(command, reply)? {
+            0 => Ok(false),
+            1 => Ok(true),
+            other => Err(self.unexpected(command, other)),
+        }
+    }
+
+    /// The bytes that `command` replied, at most `limit`.
+    pub(super) fn bytes(&self, command: &'static str, reply: Value, limit: u64) -> Result<Vec<u8>, BitmapError> {
+        match reply {
+            Value::BulkString(bytes) if bytes.len() as u64 <= limit => Ok(bytes),
+            Value::BulkString(bytes) => Err(self.unexpected(
+                command,
+                format_args!("{} bytes, more than the {limit} asked for", bytes.len()),
+            )),
+            other => Err(self.unexpected(command, other)),
+        }
+    }
+}
+
+pub(super) fn lossy(key: &[u8]) -> String {
+    String::from_utf8_lossy(key).into_owned()
+}
+
+/// As much of a reply as a message should have. (Of the rest, which can be long, nothing is written.)
+fn shortened(reply: impl fmt::Debug) -> String {
+    struct Beginning(String);
+
+    impl fmt::Write for Beginning {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            for character in text.chars() {
+                if self.0.len() >= MOST {
+                    self.0.push_str("...");
+                    return Err(fmt::Error);
+                }
+                self.0.push(character);
+            }
+            Ok(())
+        }
+    }
+
+    const MOST: usize = 80;
+    let mut beginning = Beginning(String::new());
+    // An error says that there is no more room.
+    let _ = write!(beginning, "{reply:?}");
+    beginning.0
+}

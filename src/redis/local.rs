@@ -1,0 +1,528 @@
+//! [`LocalBitmap`]: what a `RedisBitmap` has on the server, copied into words that many threads look at. Bytes come in from the server in
+//! bounded pieces; digests of what is here go out, so that only what changed comes in later.
+
+#[cfg(feature = "redis-tokio")]
+use super::link::Async;
+use super::link::{self, Blocking, Link, Talk, lossy, now};
+use super::{RedisBitmap, layout::MAX_BITS};
+use crate::batch::is_cached;
+use crate::bits::{self, Bits, Purpose};
+use crate::error::{BitmapError, BitmapErrorKind};
+use crate::funnel::Funnel;
+use crate::hash::assert_same_length;
+use crate::sizing::{LINE_BYTES, LINE_WORDS};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::{fmt, iter};
+use redis::{ConnectionLike, Value};
+use std::sync::OnceLock;
+
+/// Bytes of a bitmap that are asked for at once when all of it is.
+const PIECE: u64 = 1 << 20;
+/// Bytes that one digest is of. A key that was inserted changes as many chunks as it has bits, at most; 4 KiB is near what is best for some
+/// thousand new bits in 16 MiB.
+const CHUNK: u64 = 4 << 10;
+/// Chunks that are compared at once: 256 KiB, for which the server takes a millisecond (SHA-1 in Redis 7.0: 200 MiB/s).
+const COMPARED: u64 = 64;
+/// Words of a chunk.
+const CHUNK_WORDS: usize = CHUNK as usize / 8;
+
+/// A copy of a [`RedisBitmap`] in this process, for many threads to ask at once: made by
+/// [`fetch_local`](RedisBitmap::fetch_local).
+///
+/// It answers as the filter did when it was fetched or last [refreshed](Self::refresh): a key that was in the filter then is in the copy.
+/// What is inserted into the filter afterwards is not. Lookups never wait, neither for the server nor for a refresh, which may go on beside them.
+///
+/// # Examples
+///
+/// ```
+#[doc = include_str!("example.md")]
+/// use lanebloom::redis::RedisBitmap;
+///
+/// let mut connection = redis::Client::open(url)?.get_connection()?;
+/// let filter = RedisBitmap::go_zero("filter", 20_000)?;
+/// filter.insert(&mut connection, "ann")?;
+/// let copy = filter.fetch_local(&mut connection, 1 << 20)?;
+/// assert!(copy.contains("ann"));
+///
+/// filter.insert(&mut connection, "bob")?;
+/// assert!(!copy.contains("bob"));
+/// copy.refresh(&mut connection)?;
+/// assert!(copy.contains("bob"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct LocalBitmap {
+    source: RedisBitmap,
+    /// As many as the limit allows, and those that the server has are there: from the first one on, without a gap.
+    bitmaps: Box<[OnceLock<Bits>]>,
+    limit: usize,
+}
+
+/// What a [refresh](LocalBitmap::refresh) found.
+///
+/// # Examples
+///
+/// ```
+#[doc = include_str!("example.md")]
+/// use lanebloom::redis::RedisBitmap;
+///
+/// let mut connection = redis::Client::open(url)?.get_connection()?;
+/// let filter = RedisBitmap::go_zero("filter", 1 << 20)?;
+/// filter.insert_batch(&mut connection, &(0..1000).collect::<Vec<u32>>())?;
+/// let copy = filter.fetch_local(&mut connection, 1 << 20)?;
+///
+/// let refreshed = copy.refresh(&mut connection)?;
+/// assert_eq!((refreshed.changed, refreshed.vanished, refreshed.bytes), (false, false, 0));
+/// filter.insert(&mut connection, "ann")?;
+/// let refreshed = copy.refresh(&mut connection)?;
+/// assert!(refreshed.changed && !refreshed.vanished);
+/// assert!((1..=14 * 4096).contains(&refreshed.bytes)); // of 131,072
+/// filter.clear(&mut connection)?;
+/// assert!(copy.refresh(&mut connection)?.vanished);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Refreshed {
+    /// Whether the copy has keys now that it did not have.
+    pub changed: bool,
+    /// Whether the copy has bits that the filter has not: the filter was cleared, or has expired, since it was fetched. The copy still answers
+    /// for the keys of before; [`fetch_local`](RedisBitmap::fetch_local) makes one without them.
+    pub vanished: bool,
+    /// Bytes of bitmaps that were sent here.
+    pub bytes: u64,
+}
+
+/// Looking keys up.
+impl LocalBitmap {
+    /// Whether `key` may have been in the filter when it was fetched or last refreshed: `false` is certain, `true` may be a false positive.
+    ///
+    /// # Memory ordering
+    ///
+    /// `true` ends in an `Acquire`: everything that the thread which refreshed the copy had done before is visible.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    #[doc = include_str!("example.md")]
+    /// use lanebloom::redis::RedisBitmap;
+    ///
+    /// let mut connection = redis::Client::open(url)?.get_connection()?;
+    /// let filter = RedisBitmap::jedis("filter", 1000, 0.01)?;
+    /// filter.insert(&mut connection, &17i64)?;
+    /// let copy = filter.fetch_local(&mut connection, 1 << 20)?;
+    /// assert!(copy.contains(&17i64) && !copy.contains(&18i64));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+        let found = self
+            .all_bits()
+            .any(|bits| self.source.layout.all(key, |offset| bits.bit(offset) & 1 == 1));
+        bits::acquire_if(found);
+        found
+    }
+
+    /// Writes for every key whether it may have been in the filter to the same place of `out`. In a copy beyond the caches the lines of many
+    /// keys are fetched ahead, all at once.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
+    ///
+    /// # Memory ordering
+    ///
+    /// As of [`contains`](Self::contains).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    #[doc = include_str!("example.md")]
+    /// use lanebloom::redis::RedisBitmap;
+    ///
+    /// let mut connection = redis::Client::open(url)?.get_connection()?;
+    /// let filter = RedisBitmap::guava("filter", "filter:cursor", 1000, 0.01)?;
+    /// filter.insert(&mut connection, "a")?;
+    /// let copy = filter.fetch_local(&mut connection, 1 << 20)?;
+    /// let mut found = [false; 2];
+    /// copy.contains_batch(&["b", "a"], &mut found);
+    /// assert_eq!(found, [false, true]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn contains_batch<K: Funnel>(&self, keys: &[K], out: &mut [bool]) {
+        assert_same_length(keys.len(), out.len());
+        let functions = usize::from(self.source.layout.functions);
+        let window = PLACES / functions;
+        let mut places = [0; PLACES];
+        for (keys, out) in keys.chunks(window).zip(out.chunks_mut(window)) {
+            let mut placed = [false; PLACES];
+            for ((key, places), placed) in keys.iter().zip(places.chunks_exact_mut(functions)).zip(&mut placed) {
+                let mut places = places.iter_mut();
+                *placed = self.source.layout.all(key, |offset| {
+                    if let Some(place) = places.next() {
+                        *place = offset;
+                    }
+                    true
+                });
+            }
+            out.fill(false);
+            for bits in self.all_bits() {
+                let open = |(i, found): (usize, &mut bool)| placed[i] && !*found;
+                if !is_cached(bits.bytes()) {
+                    for (i, found) in out.iter_mut().enumerate() {
+                        if open((i, found)) {
+                            for place in &places[functions * i..functions * (i + 1)] {
+                                bits.prefetch_bit(*place, Purpose::Later);
+                            }
+                        }
+                    }
+                }
+                for (i, found) in out.iter_mut().enumerate() {
+                    if open((i, found)) {
+                        let places = &places[functions * i..functions * (i + 1)];
+                        *found = places.iter().all(|place| bits.bit(*place) & 1 == 1);
+                    }
+                }
+            }
+            bits::acquire();
+        }
+    }
+
+    fn all_bits(&self) -> impl Iterator<Item = &Bits> {
+        self.bitmaps.iter().map_while(OnceLock::get)
+    }
+}
+
+/// Places of a window's keys; not below 255, so that a key has room.
+const PLACES: usize = 512;
+
+/// Keeping the copy up to date.
+impl LocalBitmap {
+    /// Adds what is in the filter now and was not when it was fetched or last refreshed.
+    ///
+    /// Only the chunks of 4 KiB that changed are sent here. To find them, digests of what is here are sent there, 0.6% of the copy's size, and
+    /// compared with the server's. That costs the server more than to send everything would: about 5 ms for each MiB of the filter, a
+    /// millisecond at a time. It is worth it for a few new keys now and then: a key changes as many chunks as it has bits, so that from a
+    /// new key for every 30 KiB of filter on nearly all is sent, and [`fetch_local`](RedisBitmap::fetch_local) anew is better.
+    ///
+    /// Bits are only added. Where the filter lost some, the result says so. Several threads may refresh at once.
+    ///
+    /// # Errors
+    ///
+    /// As of [`fetch_local`](RedisBitmap::fetch_local). What came before the error is in the copy.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    #[doc = include_str!("example.md")]
+    /// use lanebloom::redis::RedisBitmap;
+    ///
+    /// let mut connection = redis::Client::open(url)?.get_connection()?;
+    /// let filter = RedisBitmap::scrapy("filter", 20, 6)?;
+    /// let copy = filter.fetch_local(&mut connection, 1 << 20)?;
+    /// filter.insert(&mut connection, "hello")?;
+    /// assert!(copy.refresh(&mut connection)?.changed);
+    /// assert!(copy.contains("hello"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn refresh(&self, connection: &mut dyn ConnectionLike) -> Result<Refreshed, BitmapError> {
+        now(self.pull(&mut Blocking(connection)))
+    }
+
+    /// [`refresh`](Self::refresh) by an asynchronous connection.
+    ///
+    /// # Errors
+    ///
+    /// As of that.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    #[doc = include_str!("example.md")]
+    /// use lanebloom::redis::RedisBitmap;
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+    /// let mut connection = redis::Client::open(url)?.get_multiplexed_async_connection().await?;
+    /// let filter = RedisBitmap::go_zero("filter", 20_000)?;
+    /// let copy = filter.fetch_local_async(&mut connection, 1 << 20).await?;
+    /// filter.insert_async(&mut connection, "ann").await?;
+    /// assert!(copy.refresh_async(&mut connection).await?.changed);
+    /// assert!(copy.contains("ann"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(feature = "redis-tokio")]
+    pub async fn refresh_async<C>(&self, connection: &mut C) -> Result<Refreshed, BitmapError>
+    where
+        C: redis::aio::ConnectionLike + Send,
+    {
+        self.pull(&mut Async(connection)).await
+    }
+
+    pub(super) async fn fetch(link: &mut impl Link, source: RedisBitmap, limit: usize) -> Result<Self, BitmapError> {
+        let needed = source.bitmaps(link).await?;
+        let slots = (limit as u64 / bytes(&source)).min(source.most_bitmaps());
+        let copy = Self {
+            source,
+            bitmaps: (0..slots).map(|_| OnceLock::new()).collect(),
+            limit,
+        };
+        copy.pull_bitmaps(link, needed, 0).await?;
+        Ok(copy)
+    }
+
+    async fn pull(&self, link: &mut impl Link) -> Result<Refreshed, BitmapError> {
+        // Before the server is asked: another refresh may hear later than this one that the filter has grown, and add the bitmap.
+        let here = self.bitmaps();
+        let needed = self.source.bitmaps(link).await?;
+        self.pull_bitmaps(link, needed, here).await
+    }
+
+    /// Of the first `count` bitmaps, what is not here, where `here` were before the server told their number.
+    async fn pull_bitmaps(&self, link: &mut impl Link, count: u64, here: usize) -> Result<Refreshed, BitmapError> {
+        if count > self.bitmaps.len() as u64 {
+            return Err(BitmapError(BitmapErrorKind::OverLimit {
+                key: lossy(self.source.name()),
+                needed: count * bytes(&self.source),
+                limit: self.limit,
+            }));
+        }
+        let count = count as usize;
+        let former = self.bitmaps.get(count..here).unwrap_or_default();
+        let mut refreshed = Refreshed {
+            // Of bitmaps beyond the cursor nothing is there any more.
+            vanished: former.iter().filter_map(OnceLock::get).any(|bits| end_of(bits) > 0),
+            ..Refreshed::default()
+        };
+        for (number, slot) in self.bitmaps.iter().take(count).enumerate() {
+            let key = self.source.bitmap_key(number);
+            let mut bitmap = Bitmap {
+                talk: Talk { link, key: &key },
+                bytes: self.source.layout.bytes(),
+                refreshed: &mut refreshed,
+            };
+            if let Some(bits) = slot.get() {
+                bitmap.pull_changed(bits).await?;
+            } else {
+                let blocks = bytes(&self.source) as usize / LINE_BYTES;
+                let bits = Bits::new(blocks).map_err(|error| BitmapError(BitmapErrorKind::OutOfMemory(error)))?;
+                // Where another thread was first its words are there already, and what is pulled here is added to them.
+                bitmap.pull_all(slot.get_or_init(|| bits)).await?;
+            }
+        }
+        Ok(refreshed)
+    }
+}
+
+/// Bytes of memory that a bitmap takes, in whole lines.
+fn bytes(source: &RedisBitmap) -> u64 {
+    debug_assert!(source.layout.bits <= MAX_BITS);
+    source.layout.bytes().next_multiple_of(LINE_BYTES as u64)
+}
+
+/// One bitmap on its way from the server.
+struct Bitmap<'a, L> {
+    talk: Talk<'a, L>,
+    /// The most bytes that it can have.
+    bytes: u64,
+    refreshed: &'a mut Refreshed,
+}
+
+impl<L: Link> Bitmap<'_, L> {
+    /// Everything, a piece at a time.
+    async fn pull_all(&mut self, bits: &Bits) -> Result<(), BitmapError> {
+        let mut at = 0;
+        loop {
+            let mut pipeline = redis::pipe();
+            pipeline.cmd("STRLEN").arg(self.talk.key);
+            pipeline.cmd("GETRANGE").arg(self.talk.key).arg(at).arg(at + PIECE - 1);
+            let mut replies = self.talk.send(pipeline).await?.into_iter();
+            let length = self.length(&replies.next().unwrap_or_default())?;
+            let piece = self.talk.bytes("GETRANGE", replies.next().unwrap_or_default(), PIECE)?;
+            self.add(bits, at, &piece);
+            at += PIECE;
+            if at >= length {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The chunks that are not here, of those that are compared at once.
+    async fn pull_changed(&mut self, bits: &Bits) -> Result<(), BitmapError> {
+        // This too before the server is asked.
+        let end = end_of(bits);
+        let mut at = 0;
+        loop {
+            let chunks = (self.bytes - at).div_ceil(CHUNK).min(COMPARED);
+            // As it is before the server is asked: meanwhile another refresh may add what it was told later than this one.
+            let mut image = alloc::vec![0; chunks as usize * CHUNK_WORDS];
+            bits.copy(at as usize / LINE_BYTES, &mut image);
+            let mut arguments = Vec::from([at, CHUNK]);
+            arguments.extend(image.chunks_exact(CHUNK_WORDS).map(digest));
+            let reply = self
+                .talk
+                .run(&link::CHANGED, &[self.talk.key], &arguments, None)
+                .await?;
+            let Value::Array(reply) = reply else {
+                return Err(self.unexpected(&reply));
+            };
+            let mut reply = reply.into_iter();
+            let length = self.length(&reply.next().unwrap_or_default())?;
+            while let Some(number) = reply.next() {
+                let number = match number {
+                    Value::Int(number) if (0..chunks as i64).contains(&number) => number as u64,
+                    other => return Err(self.unexpected(&other)),
+                };
+                let chunk = reply.next().unwrap_or_default();
+                let chunk = self.talk.bytes(link::CHANGED.name, chunk, CHUNK)?;
+                let before = &image[number as usize * CHUNK_WORDS..][..CHUNK_WORDS];
+                self.refreshed.vanished |= before
+                    .iter()
+                    .zip(words(&chunk))
+                    .any(|(before, there)| before & !there != 0);
+                self.add(bits, at + number * CHUNK, &chunk);
+            }
+            at += chunks * CHUNK;
+            if at >= length || at >= self.bytes {
+                // What is beyond the end of the bitmap there need not be compared there.
+                self.refreshed.vanished |= end > at;
+                return Ok(());
+            }
+        }
+    }
+
+    /// ORs what the server has from the byte `at` on.
+    fn add(&mut self, bits: &Bits, at: u64, there: &[u8]) {
+        self.refreshed.changed |= bits.or_words(at as usize / 8, words(there).take(there.len().div_ceil(8)));
+        self.refreshed.bytes += there.len() as u64;
+    }
+
+    fn length(&self, reply: &Value) -> Result<u64, BitmapError> {
+        let length = self.talk.integer("STRLEN", reply)?;
+        match u64::try_from(length) {
+            Ok(length) if length <= self.bytes => Ok(length),
+            Ok(bytes) => Err(BitmapError(BitmapErrorKind::Longer {
+                key: lossy(self.talk.key),
+                bytes,
+                layout: self.bytes,
+            })),
+            Err(_) => Err(self.talk.unexpected("STRLEN", length)),
+        }
+    }
+
+    fn unexpected(&self, reply: &Value) -> BitmapError {
+        self.talk.unexpected(link::CHANGED.name, reply)
+    }
+}
+
+/// The words of a piece of a Redis bitmap, whose offset 0 is the highest bit of its first byte; of our words it is the lowest bit. Zeros
+/// without end after them.
+fn words(piece: &[u8]) -> impl Iterator<Item = u64> {
+    let (whole, rest) = piece.as_chunks::<8>();
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    let bytes = whole.iter().copied().chain([last]).chain(iter::repeat([0; 8]));
+    bytes.map(|bytes| u64::from_be_bytes(bytes).reverse_bits())
+}
+
+/// What `changed.lua` compares: the first 13 hexadecimal digits of the SHA-1 of a chunk as Redis has it, beyond the end filled up with zeros. (A
+/// number of Lua holds 53 bits exactly. That a chunk changed and its digest did not happens once in 2^52 times.)
+fn digest(chunk: &[u64]) -> u64 {
+    let mut sha1 = sha1_smol::Sha1::new();
+    for word in chunk {
+        sha1.update(&word.reverse_bits().to_be_bytes());
+    }
+    let [first @ .., _, _, _, _, _, _, _, _, _, _, _, _] = sha1.digest().bytes();
+    u64::from_be_bytes(first) >> 12
+}
+
+/// Where the last line ends in which a bit is set, in bytes.
+fn end_of(bits: &Bits) -> u64 {
+    let mut end = 0;
+    for (i, line) in bits.words().enumerate() {
+        if line != [0; LINE_WORDS] {
+            end = (i + 1) * LINE_BYTES;
+        }
+    }
+    end as u64
+}
+
+/// What the copy is.
+impl LocalBitmap {
+    /// The number of bitmaps: one, and one more for each time that a growing filter grew.
+    ///
+    /// ```
+    #[doc = include_str!("example.md")]
+    /// use lanebloom::redis::RedisBitmap;
+    ///
+    /// let mut connection = redis::Client::open(url)?.get_connection()?;
+    /// let filter = RedisBitmap::guava("filter", "filter:cursor", 100, 0.01)?;
+    /// let copy = filter.fetch_local(&mut connection, 1 << 20)?;
+    /// assert_eq!(copy.bitmaps(), 1);
+    /// filter.insert_batch(&mut connection, &(0..300).collect::<Vec<u32>>())?;
+    /// copy.refresh(&mut connection)?;
+    /// assert_eq!(copy.bitmaps(), 4);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn bitmaps(&self) -> usize {
+        self.all_bits().count()
+    }
+
+    /// Bytes of memory that the bits take, in whole lines of 64.
+    ///
+    /// ```
+    #[doc = include_str!("example.md")]
+    /// use lanebloom::redis::RedisBitmap;
+    ///
+    /// let mut connection = redis::Client::open(url)?.get_connection()?;
+    /// let copy = RedisBitmap::go_zero("filter", 20_000)?.fetch_local(&mut connection, 1 << 20)?;
+    /// assert_eq!(copy.memory_bytes(), 2560); // 20,000 bits are 2500 bytes
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.all_bits().map(Bits::bytes).sum()
+    }
+
+    /// The false-positive rate of the copy as it is, from the fraction of the bits that are set: for hash functions that are good.
+    /// (scrapy's are not.)
+    ///
+    /// ```
+    #[doc = include_str!("example.md")]
+    /// use lanebloom::redis::RedisBitmap;
+    ///
+    /// let mut connection = redis::Client::open(url)?.get_connection()?;
+    /// let filter = RedisBitmap::jedis("filter", 1000, 0.01)?;
+    /// let copy = filter.fetch_local(&mut connection, 1 << 20)?;
+    /// assert_eq!(copy.current_false_positive_rate(), 0.0);
+    /// filter.insert_batch(&mut connection, &(0..1000).collect::<Vec<u32>>())?;
+    /// copy.refresh(&mut connection)?;
+    /// assert!((0.008..0.012).contains(&copy.current_false_positive_rate()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn current_false_positive_rate(&self) -> f64 {
+        let layout = &self.source.layout;
+        let absent = self.all_bits().map(|bits| {
+            let ones: u32 = bits.words().flatten().map(u64::count_ones).sum();
+            1.0 - (f64::from(ones) / layout.bits as f64).powi(layout.functions.into())
+        });
+        let absent = absent.product::<f64>();
+        bits::acquire();
+        1.0 - absent
+    }
+}
+
+/// A summary; it reads the whole copy for the rate.
+impl fmt::Debug for LocalBitmap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LocalBitmap")
+            .field("source", &self.source)
+            .field("bitmaps", &self.bitmaps())
+            .field("current_false_positive_rate", &self.current_false_positive_rate())
+            .finish_non_exhaustive()
+    }
+}
