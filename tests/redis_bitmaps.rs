@@ -1398,6 +1398,9 @@ fn replies_of_another_kind_are_told() {
             Value::Array(vec![Value::Int(1); 3]),
             Value::Array(vec![]),
             Value::BulkString(vec![0xff; 3]),
+            // Messages quote the beginning only.
+            Value::SimpleString("x".repeat(5000)),
+            Value::BulkString(vec![b'x'; 5000]),
         ] {
             for (name, error) in reply(filter, value.clone()) {
                 let message = error.to_string();

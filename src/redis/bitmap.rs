@@ -1050,7 +1050,8 @@ impl RedisBitmap {
 fn bad_cursor(key: &[u8], value: &[u8]) -> BitmapError {
     BitmapError(BitmapErrorKind::Cursor {
         key: lossy(key),
-        cursor: lossy(value),
+        // As long as any number; the rest of something else is not quoted.
+        cursor: lossy(&value[..value.len().min(40)]),
         greatest: GREATEST_CURSOR,
     })
 }
