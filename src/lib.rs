@@ -54,6 +54,9 @@
 //! Behind a [`CacheGuard`], which keeps requests for made-up keys from a store, any of them can stand but the one that grows: a guard is rebuilt
 //! to grow.
 //!
+//! All of them are [saved and loaded](codec), as bytes, streams, files that a crash cannot halve, and through `serde`. A
+//! [`BloomView`] answers from such bytes as they lie, in a mapped file too; deltas keep replicas up to date.
+//!
 //! # Consistency
 //!
 //! What threads may rely on. Each promise is tried by the model checker loom in every interleaving (`loom-tests/`).
@@ -73,9 +76,9 @@
 //! 4. **Lock-freedom.** Inserts and lookups never block, whatever other threads do, and no counter is written. Where an atomic OR
 //!    is a compare-exchange loop, a retry means that another thread set a bit of that word: at most 64 times in the
 //!    word's life. They never allocate, but for [dense batches](#inserting-in-bulk), which do without if they cannot.
-//! 5. **The whole filter beside inserts.** [`union_from`](ConcurrentBloom::union_from), `clone`, comparison and the
-//!    figures read or write a live filter safely. Union and clone hold at least every insert that happened
-//!    before them, and pass its publication on. What cannot be made safe, [`clear`](ConcurrentBloom::clear), takes
+//! 5. **The whole filter beside inserts.** [`union_from`](ConcurrentBloom::union_from), `clone`, comparison,
+//!    [snapshots and deltas](codec) and the figures read or write a live filter safely. Union, clone, snapshot and delta hold at least
+//!    every insert that happened before them, and pass its publication on. What cannot be made safe, [`clear`](ConcurrentBloom::clear), takes
 //!    `&mut self`.
 //! 6. **The rate.** At the expected number of keys the false-positive rate is at most the chosen one, within sampling
 //!    noise, from 10% down to 1e-6. The builder solves a model of the blocked filter for it; `tests/rates.rs`

@@ -638,7 +638,7 @@ mod deltas {
 
     #[test]
     fn a_delta_is_what_the_other_lacks() {
-        for (words, blocks) in [(1, 1), (2, 200), (4, 1000), (8, 70_000)] {
+        for (words, blocks) in [(1, 1), (2, 200), (4, 1000), (8, 9_000)] {
             let base = filled(words, blocks);
             let none = base.delta_since(&base.clone()).unwrap();
             assert_eq!(none.len(), DELTA_HEADER);
@@ -887,6 +887,8 @@ mod deltas {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
         /// Any deltas, in any order, some several times: the union.
         #[test]
         fn deltas_commute(
@@ -1027,33 +1029,31 @@ mod growing {
         ];
         for (builder, keys) in builders
             .into_iter()
-            .flat_map(|builder| [0, 1, 25, 300, 3000].map(|keys| (builder.clone(), keys)))
+            .flat_map(|builder| [0, 25, 300].map(|keys| (builder.clone(), keys)))
         {
             let filter = of(builder, keys);
             let bytes = filter.to_bytes();
             let mut stream = Vec::new();
             filter.write_to(&mut stream).unwrap();
             assert!(stream == bytes);
-            for same in read_whole(&bytes).map(Result::unwrap) {
-                assert!(same == filter && same.to_bytes() == bytes);
-                assert_eq!(
-                    (same.is_full(), same.max_layers()),
-                    (filter.is_full(), filter.max_layers())
-                );
-                assert_eq!(
-                    (same.capacity(), same.memory_bytes()),
-                    (filter.capacity(), filter.memory_bytes())
-                );
-                assert_eq!(same.false_positive_rate(), filter.false_positive_rate());
-                // From here on they do the same, errors included.
-                let original = filter.clone();
-                for key in keys..2 * keys + 50 {
-                    let text = |result: Result<bool, lanebloom::FullError>| result.map_err(|error| error.to_string());
-                    assert_eq!(text(same.insert(&key)), text(original.insert(&key)));
-                }
-                assert!(same == original && same.layers().len() == original.layers().len());
-                assert!((0..keys).all(|key| same.contains(&key) == original.contains(&key)));
+            let [same, other] = read_whole(&bytes).map(Result::unwrap);
+            assert!(same == filter && same.to_bytes() == bytes && other == filter && other.to_bytes() == bytes);
+            assert_eq!(
+                (same.is_full(), same.max_layers()),
+                (filter.is_full(), filter.max_layers())
+            );
+            assert_eq!(
+                (same.capacity(), same.memory_bytes()),
+                (filter.capacity(), filter.memory_bytes())
+            );
+            assert_eq!(same.false_positive_rate(), filter.false_positive_rate());
+            // From here on they do the same, errors included.
+            for key in keys..2 * keys + 50 {
+                let text = |result: Result<bool, lanebloom::FullError>| result.map_err(|error| error.to_string());
+                assert_eq!(text(same.insert(&key)), text(filter.insert(&key)));
             }
+            assert!(same == filter && same.layers().len() == filter.layers().len());
+            assert!((0..2 * keys).all(|key| same.contains(&key) == filter.contains(&key)));
         }
     }
 
@@ -1377,7 +1377,7 @@ mod forgetting {
     fn generations_are_as_old_as_before() {
         for (rotations, generations) in [0, 1, 2, 5]
             .into_iter()
-            .flat_map(|rotations| [2, 3, 64].map(|generations| (rotations, generations)))
+            .flat_map(|rotations| [2, 3, 9].map(|generations| (rotations, generations)))
         {
             let filter = builder()
                 .generations(generations)
