@@ -17,6 +17,7 @@ cargo clippy --workspace --all-targets -- -D warnings
 cargo clippy --all-targets --all-features -- -D warnings
 cargo clippy --lib --no-default-features -- -D warnings
 cargo clippy --lib --no-default-features --features std -- -D warnings
+cargo clippy --lib --no-default-features --features redis -- -D warnings
 # The loom tests, and the side of src/sync.rs that only they see.
 RUSTFLAGS="--cfg lanebloom_loom" cargo clippy -p lanebloom-loom-tests --all-targets --target-dir "$target/loom" -- -D warnings
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs from Debian what the other scripts need beside a Rust toolchain: a linker, emulators, cross compilers, Guava.
+# Installs from Debian what the other scripts need beside a Rust toolchain: a linker, emulators, cross compilers, Guava, Redis.
 # About 30 seconds the first time, nothing afterwards. Needs root, or sudo.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -10,6 +10,7 @@ packages=(
     gcc-aarch64-linux-gnu libc6-dev-arm64-cross      # links for 64-bit Arm
     gcc-s390x-linux-gnu libc6-dev-s390x-cross        # links for a big-endian machine
     libguava-java default-jdk-headless               # the peer of tests/guava_jvm.rs and benches/guava.rs
+    redis-server redis-tools                         # the server of the tests of the feature redis, which they start
     libedit2 libffi8 libxml2 libz3-4                 # what the compiler that ci/cross.sh unpacks is linked to
 )
 

@@ -5,8 +5,8 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# Where Guava is to be had, not to find it is a failure.
-export LANEBLOOM_REQUIRE_JVM=1
+# Where Guava and Redis are to be had, not to find them is a failure.
+export LANEBLOOM_REQUIRE_JVM=1 LANEBLOOM_REQUIRE_REDIS=1
 
 echo "== tests"
 cargo test

@@ -85,6 +85,8 @@
 //!   program runs. Without it the crate is `no_std` + `alloc`, and they are used where the target has them.
 //! - `guard` (default, needs `std`): [`CacheGuard`], with the `arc-swap` crate.
 //! - `rayon` (needs `std`): batches, unions and collecting on the threads of rayon's pool.
+//! - `redis` (needs `std`): filters that are kept in Redis, by blocking connections of the `redis` crate.
+//! - `redis-tokio`: the same through tokio, on a multiplexed connection.
 //!
 //! # Cost
 //!
@@ -163,6 +165,8 @@ mod logarithm;
 mod memory;
 mod murmur3;
 mod pattern;
+#[cfg(feature = "redis")]
+pub mod redis;
 mod simd;
 mod sizing;
 mod sync;

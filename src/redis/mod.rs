@@ -1,0 +1,1 @@
+//! Filters that are kept in Redis: read and written in place, copied out to answer in process, and put back.
