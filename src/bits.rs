@@ -10,7 +10,7 @@
 //! | `or_from`: read the other filter's words | load `Acquire` | pairs with its inserters' `fetch_or`, and stands before our own `Release`, so that publication passes through the union |
 //! | `or_from`: add them | `fetch_or` `Release` | as in `set` |
 //! | `copy` | load `Relaxed` | as the look in `set`; who relies on the setters of the bits copied calls [`acquire`] after |
-//! | `merge` | load `Relaxed`, `fetch_or` `Release` | as in `set`, the bits of many keys at once |
+//! | `merge`, `or_word` | load `Relaxed`, `fetch_or` `Release` | as in `set`, the bits of many keys at once |
 //! | `words`, `try_clone` | load `Relaxed`, then [`acquire`] | one barrier for the whole copy |
 //!
 //! No false negative needs no more than this: a word's bits are only ever added while it is shared, so once an
@@ -196,6 +196,16 @@ impl Bits {
         }
         acquire();
         Ok(copy)
+    }
+
+    /// Sets bits of one word, which are numbered through the whole array.
+    #[cfg(feature = "redis")]
+    pub(crate) fn or_word(&self, word: usize, bits: u64) {
+        let word = &self.words[word];
+        let lacking = bits & !word.load(Ordering::Relaxed);
+        if lacking != 0 {
+            add(word, lacking);
+        }
     }
 
     /// Unsets all bits.

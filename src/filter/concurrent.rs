@@ -39,7 +39,7 @@ use core::ops::Range;
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 pub struct ConcurrentBloom<S = Murmur3> {
-    pub(super) bits: Bits,
+    pub(crate) bits: Bits,
     pub(super) kernels: &'static Kernels,
     pub(super) hasher: S,
     layout: Layout,
@@ -792,7 +792,7 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     }
 
     /// What tells hashers apart whatever their type, up to a chance of 2^-64: the hash of one fixed key.
-    fn hasher_print(&self) -> u64 {
+    pub(crate) fn hasher_print(&self) -> u64 {
         self.hash("lanebloom hasher print")
     }
 
@@ -1010,7 +1010,7 @@ impl<S> ConcurrentBloom<S> {
         &self.hasher
     }
 
-    pub(super) fn layout(&self) -> Layout {
+    pub(crate) fn layout(&self) -> Layout {
         self.layout
     }
 

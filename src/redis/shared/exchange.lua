@@ -1,0 +1,100 @@
+-- One exchange of a node with the set: what others pushed since it was here last, then what it pushes. Nothing is in between.
+--
+-- KEYS: 1 meta, 2 log, 3 versions, 4 scratch, then the chunks in the order of the delta
+-- ARGV: 1 description, 2 node, 3 the last exchange that the node knows, 4 token, 5 the log's limit in bytes, 6 the delta
+--
+-- Answers { what, id, id of an exchange, its delta, ... }:
+--   'other'   the set has another description, which is in the place of the id
+--   'lost'    the log does not go back to what the node knows: it is to read the chunks
+--   'more'    there is more to pull than is answered at once; nothing was pushed
+--   'done'    all was pulled, and the delta is in; the id is that of the node's exchange, or of the last of all
+local meta = redis.call('HMGET', KEYS[1], 'description', 'head', 'bytes')
+if not meta[1] then
+    redis.call('HSET', KEYS[1], 'description', ARGV[1])
+    -- Where somebody deleted only the meta key: a log does not take up from a lesser id again.
+    redis.call('DEL', KEYS[2], KEYS[3])
+elseif meta[1] ~= ARGV[1] then
+    return { 'other', meta[1] }
+end
+
+local head = meta[2] or '0-0'
+local answer = { 'done', head }
+
+-- Pull. Whoever knows the last exchange has nothing to pull, and the most part of calls ends here.
+local at = ARGV[3]
+local pulled = 0
+while at ~= head do
+    local page = redis.call('XRANGE', KEYS[2], at, '+', 'COUNT', 64)
+    -- The log holds what the node knows, and the head after it; otherwise it was cut off, or the server lost a part of it.
+    if #page < 2 or page[1][1] ~= at then
+        return { 'lost', head }
+    end
+    for i = 2, #page do
+        at = page[i][1]
+        local field = page[i][2]
+        if field[1] ~= ARGV[2] then
+            answer[#answer + 1] = at
+            answer[#answer + 1] = field[2]
+            pulled = pulled + #field[2]
+            if pulled >= 1048576 and at ~= head then
+                answer[1] = 'more'
+                answer[2] = at
+                return answer
+            end
+        end
+    end
+end
+
+-- Push.
+local delta = ARGV[6]
+if #delta == 0 then
+    return answer
+end
+local id = string.format('%.0f-%s', tonumber(string.match(head, '^%d+')) + 1, ARGV[4])
+local versions = {}
+local from, key = 1, 5
+while from <= #delta do
+    local chunk, n, next = struct.unpack('<I4I2', delta, from)
+    if n >= 32768 then
+        local len = n - 32768
+        local words = string.sub(delta, next, next + len - 1)
+        if redis.call('EXISTS', KEYS[key]) == 0 then
+            redis.call('SET', KEYS[key], words)
+        else
+            redis.call('SET', KEYS[4], words)
+            redis.call('BITOP', 'OR', KEYS[key], KEYS[key], KEYS[4])
+            redis.call('DEL', KEYS[4])
+        end
+        from = next + len
+    else
+        for place = next, next + 2 * n - 2, 2 do
+            local low, high = string.byte(delta, place, place + 1)
+            redis.call('SETBIT', KEYS[key], low + 256 * high, '1')
+        end
+        from = next + 2 * n
+    end
+    versions[#versions + 1] = chunk
+    versions[#versions + 1] = id
+    key = key + 1
+end
+redis.call('HSET', KEYS[3], unpack(versions))
+
+-- Log: an entry counts as its delta and 64 bytes, and the oldest go where the limit is reached.
+redis.call('XADD', KEYS[2], id, ARGV[2], delta)
+local bytes = tonumber(meta[3] or '0') + #delta + 64
+local limit = tonumber(ARGV[5])
+while bytes > limit do
+    local page = redis.call('XRANGE', KEYS[2], '-', '(' .. id, 'COUNT', 16)
+    if #page == 0 then
+        break
+    end
+    for i = 1, #page do
+        if bytes > limit then
+            bytes = bytes - #page[i][2][2] - 64
+            redis.call('XDEL', KEYS[2], page[i][1])
+        end
+    end
+end
+redis.call('HSET', KEYS[1], 'head', id, 'bytes', bytes)
+answer[2] = id
+return answer
