@@ -418,7 +418,8 @@ pub struct SharedStats {
     pub passes: u64,
     /// Attempts that failed.
     pub failures: u64,
-    /// How often chunks were compared and fetched, because the log did not reach back far enough, or the server had lost something.
+    /// How often chunks were compared and fetched: once to begin with, then where the server's log did not reach back far enough, or the server
+    /// had lost something.
     pub resyncs: u64,
     /// Bytes of what was added here, as sent; without what Redis's protocol adds.
     pub pushed_bytes: u64,

@@ -8,7 +8,11 @@
 --   'lost'    the log does not go back to what the node knows: it is to read the chunks
 --   'more'    there is more to pull than is answered at once; nothing was pushed
 --   'done'    all was pulled, and the delta is in; the id is that of the node's exchange, or of the last of all
-local meta = redis.call('HMGET', KEYS[1], 'description', 'head', 'bytes')
+local function number(id)
+    return tonumber(string.match(id, '^%d+'))
+end
+
+local meta = redis.call('HMGET', KEYS[1], 'description', 'head', 'bytes', 'base')
 if not meta[1] then
     redis.call('HSET', KEYS[1], 'description', ARGV[1])
     -- Where somebody deleted only the meta key: a log does not take up from a lesser id again.
@@ -20,28 +24,39 @@ end
 local head = meta[2] or '0-0'
 local answer = { 'done', head }
 
--- Pull. Whoever knows the last exchange has nothing to pull, and the most part of calls ends here.
+-- Pull. Whoever knows the last exchange has nothing to pull, and most calls end here.
 local at = ARGV[3]
 local pulled = 0
-while at ~= head do
+if at ~= head then
+    -- What the node knows is in the log, or is what went before all that is there. Otherwise the log was cut off, or the server has
+    -- lost what the node knows.
     local page = redis.call('XRANGE', KEYS[2], at, '+', 'COUNT', 64)
-    -- The log holds what the node knows, and the head after it; otherwise it was cut off, or the server lost a part of it.
-    if #page < 2 or page[1][1] ~= at then
+    local first = 2
+    if #page > 0 and page[1][1] ~= at and at == (meta[4] or '0-0') and number(page[1][1]) == number(at) + 1 then
+        first = 1
+    elseif #page == 0 or page[1][1] ~= at then
         return { 'lost', head }
     end
-    for i = 2, #page do
-        at = page[i][1]
-        local field = page[i][2]
-        if field[1] ~= ARGV[2] then
-            answer[#answer + 1] = at
-            answer[#answer + 1] = field[2]
-            pulled = pulled + #field[2]
-            if pulled >= 1048576 and at ~= head then
-                answer[1] = 'more'
-                answer[2] = at
-                return answer
+    while at ~= head do
+        if #page < first then
+            return { 'lost', head }
+        end
+        for i = first, #page do
+            at = page[i][1]
+            local field = page[i][2]
+            if field[1] ~= ARGV[2] then
+                answer[#answer + 1] = at
+                answer[#answer + 1] = field[2]
+                pulled = pulled + #field[2]
+                if pulled >= 1048576 and at ~= head then
+                    answer[1] = 'more'
+                    answer[2] = at
+                    return answer
+                end
             end
         end
+        page = redis.call('XRANGE', KEYS[2], at, '+', 'COUNT', 64)
+        first = 2
     end
 end
 
@@ -50,7 +65,7 @@ local delta = ARGV[6]
 if #delta == 0 then
     return answer
 end
-local id = string.format('%.0f-%s', tonumber(string.match(head, '^%d+')) + 1, ARGV[4])
+local id = string.format('%.0f-%s', number(head) + 1, ARGV[4])
 local versions = {}
 local from, key = 1, 5
 while from <= #delta do
@@ -92,6 +107,7 @@ while bytes > limit do
         if bytes > limit then
             bytes = bytes - #page[i][2][2] - 64
             redis.call('XDEL', KEYS[2], page[i][1])
+            redis.call('HSET', KEYS[1], 'base', page[i][1])
         end
     end
 end

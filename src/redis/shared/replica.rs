@@ -93,7 +93,8 @@ pub(super) struct Replica<S> {
     /// See the top of this file.
     pushed: Words<u64>,
     versions: Vec<Id>,
-    at: Id,
+    /// The last exchange that is known here; none before the first look at the chunks.
+    at: Option<Id>,
     calls: u64,
     pub(super) counts: Counts,
 }
@@ -132,7 +133,7 @@ impl<S: KeyHasher> Replica<S> {
             random,
             pushed,
             versions: alloc::vec![Id::default(); chunks],
-            at: Id::default(),
+            at: None,
             calls: 0,
             counts: Counts::default(),
             filter,
@@ -207,6 +208,9 @@ impl<S: KeyHasher> Replica<S> {
 
     /// One call of the script: pulls, and pushes `delta` where everything was pulled.
     fn exchange(&mut self, server: &mut dyn ConnectionLike, delta: &Delta) -> Result<Exchanged, SharedError> {
+        let Some(at) = self.at else {
+            return Ok(Exchanged::Lost);
+        };
         self.calls += 1;
         let log_bytes = (self.filter.memory_bytes() / 4).clamp(LOG_BYTES.0, LOG_BYTES.1);
         let mut call = self.exchange.prepare_invoke();
@@ -216,7 +220,7 @@ impl<S: KeyHasher> Replica<S> {
         for chunk in &delta.chunks {
             call.key(key(&self.name, chunk));
         }
-        call.arg(&self.description).arg(&self.node).arg(self.at.to_string());
+        call.arg(&self.description).arg(&self.node).arg(at.to_string());
         call.arg(self.random.hash_one(self.calls)).arg(log_bytes).arg(&delta.bytes);
         let answer: Vec<Vec<u8>> = call.invoke(server).map_err(SharedErrorKind::Redis)?;
         let [what, id, pulled @ ..] = &answer[..] else {
@@ -236,7 +240,7 @@ impl<S: KeyHasher> Replica<S> {
             if done && !delta.chunks.is_empty() {
                 self.take(id, &delta.bytes, false)?;
             }
-            self.at = Id::parse(id).ok_or("is no id")?;
+            self.at = Some(Id::parse(id).ok_or("is no id")?);
             Ok(())
         };
         if let Err(what) = take() {
@@ -270,11 +274,17 @@ impl<S: KeyHasher> Replica<S> {
     /// meanwhile is pulled from the log afterwards.
     fn resync(&mut self, server: &mut dyn ConnectionLike, ended: &dyn Fn() -> bool) -> Result<(), SharedError> {
         self.counts.resyncs += 1;
-        let (head, theirs): (Option<Vec<u8>>, BTreeMap<usize, Vec<u8>>) = redis::pipe()
-            .hget(key(&self.name, "meta"), "head")
+        type Meta = (Option<Vec<u8>>, Option<Vec<u8>>);
+        let ((description, head), theirs): (Meta, BTreeMap<usize, Vec<u8>>) = redis::pipe()
+            .hmget(key(&self.name, "meta"), &["description", "head"])
             .hgetall(key(&self.name, "versions"))
             .query(server)
             .map_err(SharedErrorKind::Redis)?;
+        if let Some(theirs) = description
+            && theirs != self.description.as_bytes()
+        {
+            return Err(self.incompatible(&theirs));
+        }
         let head = match head {
             None => Id::default(),
             Some(head) => Id::parse(&head).ok_or_else(|| self.foreign("meta", "the head is no id"))?,
@@ -302,7 +312,7 @@ impl<S: KeyHasher> Replica<S> {
                 self.versions[chunk] = versions[chunk];
             }
         }
-        self.at = head;
+        self.at = Some(head);
         Ok(())
     }
 
@@ -327,11 +337,11 @@ impl<S: KeyHasher> Replica<S> {
         Ok(())
     }
 
-    /// Begins anew, as a node that has never seen the server.
+    /// Forgets what is known of the server, so that all of it is fetched: of what was read it is not known what is in it.
     fn forget(&mut self) {
         self.pushed.fill(0);
         self.versions.fill(Id::default());
-        self.at = Id::default();
+        self.at = None;
     }
 
     fn foreign(&self, role: impl fmt::Display, what: &'static str) -> SharedError {
