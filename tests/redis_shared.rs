@@ -60,12 +60,17 @@ fn sync(node: &SharedBloom) {
 
 fn info(redis: &Redis, field: &str) -> u64 {
     let info: String = redis::cmd("INFO").query(&mut redis.connection()).unwrap();
-    let line = info.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
+    let line = info
+        .lines()
+        .find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
     line.unwrap().parse().unwrap()
 }
 
 fn command(redis: &Redis, words: &[&str]) {
-    redis::cmd(words[0]).arg(&words[1..]).exec(&mut redis.connection()).unwrap();
+    redis::cmd(words[0])
+        .arg(&words[1..])
+        .exec(&mut redis.connection())
+        .unwrap();
 }
 
 /// The 99th percentile of the time that an insert with a lookup takes while `fault` is under way, in ns. What waited for the network would
@@ -128,7 +133,10 @@ fn what_one_pushes_another_pulls() {
     // From the log, not from the chunks: these were there from the beginning.
     assert_eq!((one.stats().resyncs, other.stats().resyncs), (1, 1));
     let (there, here) = (one.stats(), other.stats());
-    assert_eq!((there.pushed_bytes, there.pulled_bytes), (here.pulled_bytes, here.pushed_bytes));
+    assert_eq!(
+        (there.pushed_bytes, there.pulled_bytes),
+        (here.pulled_bytes, here.pushed_bytes)
+    );
     assert_eq!((there.failures, here.failures), (0, 0));
     // Nothing new, nothing sent.
     sync(&one);
@@ -170,7 +178,12 @@ fn every_shape_and_size_is_shared() {
                 builder.hasher(SipHash13::with_key([7; 16])).build().unwrap()
             };
             let name = format!("{bytes} {words}");
-            let connect = || SharedBloom::builder(&name).interval(NEVER).connect(redis.client(), build()).unwrap();
+            let connect = || {
+                SharedBloom::builder(&name)
+                    .interval(NEVER)
+                    .connect(redis.client(), build())
+                    .unwrap()
+            };
             let (one, other) = (connect(), connect());
             for keys in [0..2u64, 2..1000] {
                 one.insert_batch(&keys.collect::<Vec<_>>());
@@ -178,7 +191,10 @@ fn every_shape_and_size_is_shared() {
                 other.sync(PATIENCE).unwrap();
                 let new = connect();
                 assert!(one.fill_ratio() > 0.0);
-                assert!(**one.filter() == **other.filter() && **one.filter() == **new.filter(), "{name}");
+                assert!(
+                    **one.filter() == **other.filter() && **one.filter() == **new.filter(),
+                    "{name}"
+                );
             }
         }
     }
@@ -253,17 +269,33 @@ fn who_does_not_fit_is_refused() {
     let refused = |error: SharedError, says: &str| {
         assert!(error.is_incompatible());
         let text = error.to_string();
-        assert!(text.starts_with("the set \"ids\" on the server is another filter's: ") && text.contains(says), "{text}");
+        assert!(
+            text.starts_with("the set \"ids\" on the server is another filter's: ") && text.contains(says),
+            "{text}"
+        );
     };
-    refused(node_of(redis.client(), filter(KEYS + 1000)).unwrap_err(), "layout differs: 2006 blocks");
+    refused(
+        node_of(redis.client(), filter(KEYS + 1000)).unwrap_err(),
+        "layout differs: 2006 blocks",
+    );
     let seeded = ConcurrentBloom::builder().expected_keys(KEYS).seed(1).build().unwrap();
     refused(node_of(redis.client(), seeded).unwrap_err(), "hasher differs");
-    let keyed = |key| ConcurrentBloom::builder().expected_keys(KEYS).hasher(SipHash13::with_key(key)).build().unwrap();
+    let keyed = |key| {
+        ConcurrentBloom::builder()
+            .expected_keys(KEYS)
+            .hasher(SipHash13::with_key(key))
+            .build()
+            .unwrap()
+    };
     refused(node_of(redis.client(), keyed([1; 16])).unwrap_err(), "hasher differs");
     // Under a name of their own they are welcome.
-    let other = SharedBloom::builder("others").interval(NEVER).connect(redis.client(), keyed([1; 16]));
+    let other = SharedBloom::builder("others")
+        .interval(NEVER)
+        .connect(redis.client(), keyed([1; 16]));
     other.unwrap().insert("a");
-    let other = SharedBloom::builder("others").interval(NEVER).connect(redis.client(), keyed([2; 16]));
+    let other = SharedBloom::builder("others")
+        .interval(NEVER)
+        .connect(redis.client(), keyed([2; 16]));
     assert!(other.unwrap_err().is_incompatible());
     // The set is replaced while a node has it: its next exchange says so, at once.
     insert(&one, 0..100);
@@ -303,7 +335,12 @@ fn inserts_while_the_server_is_away_are_kept() {
         insert(&one, 100..200);
         insert(&other, 1000..1100);
         let error = one.sync(Duration::from_millis(60)).unwrap_err();
-        assert!(error.to_string().starts_with("not done within 60ms; the last attempt: Redis: "), "{error}");
+        assert!(
+            error
+                .to_string()
+                .starts_with("not done within 60ms; the last attempt: Redis: "),
+            "{error}"
+        );
         assert!(one.stats().failures > 0 && one.stats().last_error.is_some());
         // It comes back with nothing: all that it had is pushed again.
         redis.restart();
@@ -365,7 +402,10 @@ fn who_was_away_for_long_fetches_what_changed() {
     };
     // 4 MiB: the log takes one.
     let build = || ConcurrentBloom::builder().memory_budget(4 << 20).build().unwrap();
-    let (one, other) = (node_of(redis.client(), build()).unwrap(), node_of(redis.client(), build()).unwrap());
+    let (one, other) = (
+        node_of(redis.client(), build()).unwrap(),
+        node_of(redis.client(), build()).unwrap(),
+    );
     let hashes: Vec<u64> = (0..400_000).map(number).collect();
     // All over the filter: more than the log takes.
     one.insert_hashes(&hashes);
@@ -381,7 +421,10 @@ fn who_was_away_for_long_fetches_what_changed() {
         .arg(&["USAGE", "{ids}:log", "SAMPLES", "0"])
         .query(&mut redis.connection())
         .unwrap();
-    assert!(bytes <= 1 << 20 && log < 2 << 20, "the log: {bytes} bytes, {log} of memory");
+    assert!(
+        bytes <= 1 << 20 && log < 2 << 20,
+        "the log: {bytes} bytes, {log} of memory"
+    );
     // Away again while the log is cut off: of 512 chunks only the one that changed travels.
     let pulled = other.stats().pulled_bytes;
     one.insert_hash(number(1 << 32));
@@ -436,7 +479,10 @@ fn a_replica_gives_and_takes_nothing() {
     command(&redis, &["REPLICAOF", "127.0.0.1", "1"]);
     insert(&other, 100..200);
     let error = other.sync(Duration::from_millis(60)).unwrap_err();
-    assert!(error.to_string().contains("READONLY") || error.to_string().contains("read only"), "{error}");
+    assert!(
+        error.to_string().contains("READONLY") || error.to_string().contains("read only"),
+        "{error}"
+    );
     assert_eq!(missing(&other, 0..100), 0);
     command(&redis, &["REPLICAOF", "NO", "ONE"]);
     sync(&other);
@@ -452,9 +498,18 @@ fn it_runs_on_a_cluster() {
         return;
     };
     let slots: Vec<String> = (0..16384).map(|slot| slot.to_string()).collect();
-    redis::cmd("CLUSTER").arg("ADDSLOTS").arg(slots).exec(&mut redis.connection()).unwrap();
+    redis::cmd("CLUSTER")
+        .arg("ADDSLOTS")
+        .arg(slots)
+        .exec(&mut redis.connection())
+        .unwrap();
     let began = Instant::now();
-    let up = || -> String { redis::cmd("CLUSTER").arg("INFO").query(&mut redis.connection()).unwrap() };
+    let up = || -> String {
+        redis::cmd("CLUSTER")
+            .arg("INFO")
+            .query(&mut redis.connection())
+            .unwrap()
+    };
     while !up().contains("cluster_state:ok") {
         assert!(began.elapsed() < PATIENCE);
         thread::sleep(Duration::from_millis(5));
@@ -515,7 +570,9 @@ fn a_server_that_falls_silent_holds_nobody_up() {
         return;
     };
     let proxy = Proxy::to(redis.port());
-    let builder = SharedBloom::builder("ids").interval(NEVER).timeout(Duration::from_millis(100));
+    let builder = SharedBloom::builder("ids")
+        .interval(NEVER)
+        .timeout(Duration::from_millis(100));
     let one = builder.connect(proxy.client(), filter(KEYS)).unwrap();
     let without = p99_during(&one, || sync(&one));
     let during = p99_during(&one, || {
@@ -610,10 +667,19 @@ fn what_is_no_shared_filter_is_an_error() {
     }
     // Versions and chunks, which a new node reads.
     let connect = || node_of(redis.client(), filter(KEYS)).unwrap_err().to_string();
-    for (chunk, version) in [("99", "1-1"), ("18446744073709551615", "1-1"), ("x", "1-1"), ("0", "1"), ("0", "-")] {
+    for (chunk, version) in [
+        ("99", "1-1"),
+        ("18446744073709551615", "1-1"),
+        ("x", "1-1"),
+        ("0", "1"),
+        ("0", "-"),
+    ] {
         command(&redis, &["HSET", "{ids}:versions", chunk, version]);
         let error = connect();
-        assert!(error.contains("versions") || error.contains("integer") || error.contains("onver"), "{error}");
+        assert!(
+            error.contains("versions") || error.contains("integer") || error.contains("onver"),
+            "{error}"
+        );
         command(&redis, &["HDEL", "{ids}:versions", chunk]);
     }
     command(&redis, &["HSET", "{ids}:versions", "15", "9-9"]);
@@ -641,14 +707,23 @@ fn few_bytes_travel() {
     sync(&one);
     sync(&other);
     let counted = |work: &mut dyn FnMut()| {
-        let before = (info(&redis, "total_net_input_bytes"), info(&redis, "total_net_output_bytes"));
+        let before = (
+            info(&redis, "total_net_input_bytes"),
+            info(&redis, "total_net_output_bytes"),
+        );
         work();
-        let after = (info(&redis, "total_net_input_bytes"), info(&redis, "total_net_output_bytes"));
+        let after = (
+            info(&redis, "total_net_input_bytes"),
+            info(&redis, "total_net_output_bytes"),
+        );
         (after.0 - before.0, after.1 - before.1)
     };
     let asking = counted(&mut || ());
     let empty = counted(&mut || sync(&one));
-    assert!(empty.0 - asking.0 < 350 && empty.1 - asking.1 < 150, "{empty:?} {asking:?}");
+    assert!(
+        empty.0 - asking.0 < 350 && empty.1 - asking.1 < 150,
+        "{empty:?} {asking:?}"
+    );
     let mut key = 100;
     let mut keys = |n: u64| {
         let pushed = counted(&mut || {
@@ -662,10 +737,52 @@ fn few_bytes_travel() {
     };
     // 12 bytes of bits; the chunk's record and key, and the log's id.
     let (pushed, pulled) = keys(1);
-    assert!((12.0..50.0).contains(&pushed) && (12.0..80.0).contains(&pulled), "{pushed} {pulled}");
+    assert!(
+        (12.0..50.0).contains(&pushed) && (12.0..80.0).contains(&pulled),
+        "{pushed} {pulled}"
+    );
     let (pushed, pulled) = keys(1000);
-    assert!((10.0..14.0).contains(&pushed) && (10.0..14.0).contains(&pulled), "{pushed} {pulled}");
+    assert!(
+        (10.0..14.0).contains(&pushed) && (10.0..14.0).contains(&pulled),
+        "{pushed} {pulled}"
+    );
     // Whole chunks: 126 KiB for 30000 keys.
     let (pushed, pulled) = keys(30_000);
-    assert!((4.0..4.6).contains(&pushed) && (4.0..4.6).contains(&pulled), "{pushed} {pulled}");
+    assert!(
+        (4.0..4.6).contains(&pushed) && (4.0..4.6).contains(&pulled),
+        "{pushed} {pulled}"
+    );
+}
+
+#[cfg(feature = "guard")]
+#[test]
+fn a_guard_serves_from_it() {
+    let Some(redis) = Server::of("a_guard_serves_from_it").start() else {
+        return;
+    };
+    let guards = [(); 2].map(|()| lanebloom::CacheGuard::new(node(&redis)));
+    guards[0].insert("ann");
+    guards[0].insert_batch(&["bob", "carl"]);
+    assert!(guards[1].check("ann").is_none());
+    for guard in &guards {
+        sync(&guard.filter());
+    }
+    let mut admitted = Vec::new();
+    guards[1].check_batch(&["ann", "eve", "bob", "carl"], |i, _| admitted.push(i));
+    assert_eq!(admitted, [0, 2, 3]);
+    // The next set, under another name.
+    let next = |name| {
+        SharedBloom::builder(name)
+            .interval(NEVER)
+            .connect(redis.client(), filter(KEYS))
+            .unwrap()
+    };
+    let mut rebuild = guards[1].rebuild(next("ids 2")).unwrap();
+    rebuild.extend(["ann"]);
+    guards[1].insert("dave");
+    rebuild.commit();
+    assert!(guards[1].check("bob").is_none());
+    sync(&guards[1].filter());
+    let other = next("ids 2");
+    assert!(other.contains("ann") && other.contains("dave") && !other.contains("bob"));
 }

@@ -599,6 +599,8 @@ impl<S: KeyHasher> Worker<S> {
         }
         let doubled = FIRST_PAUSE.saturating_mul(1 << (failures - 1).min(16));
         let jitter = self.random.hash_one(Instant::now()) as u32;
-        doubled.min(LAST_PAUSE).mul_f64(0.5 + 0.5 * f64::from(jitter) / f64::from(u32::MAX))
+        doubled
+            .min(LAST_PAUSE)
+            .mul_f64(0.5 + 0.5 * f64::from(jitter) / f64::from(u32::MAX))
     }
 }

@@ -26,7 +26,13 @@ impl Process {
     /// Starts a node; nothing where this program cannot be started by itself, because it is emulated.
     fn start(test: &str, redis: &Redis) -> Option<Self> {
         let spawned = Command::new(std::env::current_exe().unwrap())
-            .args(["processes::node_process", "--exact", "--nocapture", "--test-threads", "1"])
+            .args([
+                "processes::node_process",
+                "--exact",
+                "--nocapture",
+                "--test-threads",
+                "1",
+            ])
             .env(NODE_OF, redis.url())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -34,7 +40,11 @@ impl Process {
         let mut child = match spawned {
             Ok(child) => child,
             Err(error) => {
-                skip(test, "LANEBLOOM_REQUIRE_REDIS", &format!("no process could be started: {error}"));
+                skip(
+                    test,
+                    "LANEBLOOM_REQUIRE_REDIS",
+                    &format!("no process could be started: {error}"),
+                );
                 return None;
             }
         };
@@ -65,7 +75,9 @@ impl Process {
     }
 
     fn missing(&mut self, keys: Range<u64>) -> u64 {
-        self.tell(&format!("missing {} {}", keys.start, keys.end)).parse().unwrap()
+        self.tell(&format!("missing {} {}", keys.start, keys.end))
+            .parse()
+            .unwrap()
     }
 
     fn sync(&mut self) {
@@ -173,7 +185,10 @@ fn a_killed_server_loses_nothing_that_was_acknowledged() {
     for (i, node) in (0..).zip(&mut nodes) {
         node.insert(keys(i, 1000, 2000));
         let answer = node.tell("sync 60");
-        assert!(answer.starts_with("failed: not done within 60ms; the last attempt: Redis: "), "{answer}");
+        assert!(
+            answer.starts_with("failed: not done within 60ms; the last attempt: Redis: "),
+            "{answer}"
+        );
     }
     redis.restart();
     for node in &mut nodes {

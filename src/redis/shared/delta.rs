@@ -87,7 +87,9 @@ pub(super) fn decode(
             }
             bytes = rest;
         } else {
-            let (bits, rest) = bytes.split_at_checked(2 * usize::from(n)).ok_or("ends within a record")?;
+            let (bits, rest) = bytes
+                .split_at_checked(2 * usize::from(n))
+                .ok_or("ends within a record")?;
             for bit in bits.as_chunks().0 {
                 let bit = usize::from(u16::from_le_bytes(*bit) ^ 7);
                 if bit >= 64 * words {
@@ -105,4 +107,113 @@ pub(super) fn decode(
 pub(super) fn chunk_words(chunk: usize, filter_words: usize) -> Option<usize> {
     let rest = filter_words.checked_sub(chunk.checked_mul(CHUNK_WORDS)?)?;
     (rest > 0).then_some(rest.min(CHUNK_WORDS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+    use proptest::prelude::*;
+
+    /// The words that a delta says, of a filter of so many.
+    fn decoded(bytes: &[u8], words: usize) -> Result<Vec<u64>, &'static str> {
+        let mut all = vec![0; words];
+        decode(bytes, words, |chunk, word, bits| {
+            all[chunk * CHUNK_WORDS + word] |= bits
+        })?;
+        Ok(all)
+    }
+
+    fn delta_of(words: &[u64]) -> Delta {
+        let mut delta = Delta::default();
+        for (chunk, words) in (0..).zip(words.chunks(CHUNK_WORDS)) {
+            delta.push(chunk, words);
+        }
+        delta
+    }
+
+    /// Words of which one in `sparseness` has bits.
+    fn words(len: usize, seed: u64, sparseness: u64) -> Vec<u64> {
+        let mix = |i: u64| {
+            (i ^ seed)
+                .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+                .rotate_left(29)
+                .wrapping_mul(0xbf58_476d_1ce4_e5b9)
+        };
+        (0..len as u64)
+            .map(|i| {
+                if mix(i).is_multiple_of(sparseness) {
+                    mix(!i) & mix(i << 1)
+                } else {
+                    0
+                }
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_bytes_are_these() {
+        let mut chunk = vec![0; CHUNK_WORDS];
+        assert!(delta_of(&chunk).bytes.is_empty() && delta_of(&chunk).chunks.is_empty());
+        // Bits 0, 9 and 65535, which Redis counts as 7, 14 and 65528.
+        (chunk[0], chunk[CHUNK_WORDS - 1]) = (1 | 1 << 9, 1 << 63);
+        let mut delta = Delta::default();
+        delta.push(0x0102_0304, &chunk);
+        assert_eq!(delta.bytes, [4, 3, 2, 1, 3, 0, 7, 0, 14, 0, 0xf8, 0xff]);
+        assert_eq!(delta.chunks, [0x0102_0304]);
+        // Whole from 1024 bits on.
+        chunk.fill(1);
+        chunk[7] = 0;
+        assert_eq!(delta_of(&chunk).bytes.len(), 6 + 2 * 1023);
+        chunk[7] = 1 << 63;
+        let bytes = delta_of(&chunk).bytes;
+        assert_eq!(bytes.len(), 6 + CHUNK_BYTES);
+        assert_eq!(bytes[..14], [0, 0, 0, 0, 0, 0x80 + 0x20, 1, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(bytes[6 + 8 * 7 + 7], 0x80);
+    }
+
+    #[test]
+    fn a_chunk_is_within_the_filter() {
+        assert_eq!(chunk_words(0, 8), Some(8));
+        assert_eq!(chunk_words(0, CHUNK_WORDS), Some(CHUNK_WORDS));
+        assert_eq!(chunk_words(1, CHUNK_WORDS), None);
+        assert_eq!(chunk_words(1, CHUNK_WORDS + 8), Some(8));
+        assert_eq!(chunk_words(usize::MAX, usize::MAX), None);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 64 } else { 1024 }))]
+
+        #[test]
+        fn what_is_pushed_is_what_is_read(lines in 1..300usize, seed: u64, sparseness in 1..2000u64) {
+            let words = words(8 * lines, seed, sparseness);
+            let delta = delta_of(&words);
+            prop_assert_eq!(decoded(&delta.bytes, words.len()), Ok(words));
+        }
+
+        /// Cut off anywhere but between records, or of a larger filter, it is an error.
+        #[test]
+        fn what_is_cut_off_is_an_error(lines in 1..300usize, seed: u64, sparseness in 1..2000u64, cut: prop::sample::Index) {
+            let words = words(8 * lines, seed, sparseness);
+            let delta = delta_of(&words);
+            prop_assume!(!delta.bytes.is_empty());
+            let mut ends = vec![0];
+            for (chunk, words) in (0..).zip(words.chunks(CHUNK_WORDS)) {
+                let mut one = Delta::default();
+                one.push(chunk, words);
+                ends.push(ends.last().unwrap() + one.bytes.len());
+            }
+            let cut = cut.index(delta.bytes.len());
+            prop_assert_eq!(decoded(&delta.bytes[..cut], words.len()).is_ok(), ends.contains(&cut));
+            let last = words.iter().rposition(|&word| word != 0).unwrap();
+            prop_assert!(decoded(&delta.bytes, last).is_err());
+        }
+
+        #[test]
+        fn no_bytes_make_it_panic(bytes: Vec<u8>, chunk in 0..3u32, n: u16, lines in 1..300usize) {
+            let head = [&chunk.to_le_bytes()[..], &n.to_le_bytes()].concat();
+            let _ = decoded(&bytes, 8 * lines);
+            let _ = decoded(&[&head[..], &bytes].concat(), 8 * lines);
+        }
+    }
 }

@@ -17,7 +17,9 @@
 
 use super::delta::{self, CHUNK_BLOCKS, CHUNK_WORDS, Delta};
 use crate::bits;
-use crate::error::{BuildError, BuildErrorKind, IncompatibleError, IncompatibleErrorKind, SharedError, SharedErrorKind};
+use crate::error::{
+    BuildError, BuildErrorKind, IncompatibleError, IncompatibleErrorKind, SharedError, SharedErrorKind,
+};
 use crate::filter::concurrent::ConcurrentBloom;
 use crate::hash::KeyHasher;
 use crate::memory::Words;
@@ -221,7 +223,9 @@ impl<S: KeyHasher> Replica<S> {
             call.key(key(&self.name, chunk));
         }
         call.arg(&self.description).arg(&self.node).arg(at.to_string());
-        call.arg(self.random.hash_one(self.calls)).arg(log_bytes).arg(&delta.bytes);
+        call.arg(self.random.hash_one(self.calls))
+            .arg(log_bytes)
+            .arg(&delta.bytes);
         let answer: Vec<Vec<u8>> = call.invoke(server).map_err(SharedErrorKind::Redis)?;
         let [what, id, pulled @ ..] = &answer[..] else {
             return Err(self.foreign("meta", "the script answers too little"));
