@@ -1,0 +1,185 @@
+// Included by `mod.rs`, whose first lines say what this is.
+
+use redis::{Client, Connection};
+use std::io::{ErrorKind, Write};
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// A server, to be told what it is before it starts: `Server::of("my_test").module(path).start()`.
+pub(crate) struct Server {
+    test: String,
+    arguments: Vec<String>,
+}
+
+/// A server that runs. It is killed on drop, also by a panic.
+pub(crate) struct Redis {
+    process: Child,
+    port: u16,
+    folder: tempfile::TempDir,
+    arguments: Vec<String>,
+}
+
+/// How long a server may take until it answers. It takes some milliseconds, more where everything is emulated.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Ports that are tried: between asking for a free one and starting the server, another process may take it.
+const PORTS: usize = 5;
+
+impl Server {
+    /// For the test of this name, by which it says that it was skipped.
+    pub(crate) fn of(test: &str) -> Self {
+        Self {
+            test: test.into(),
+            arguments: Vec::new(),
+        }
+    }
+
+    /// With a module loaded: `--loadmodule`.
+    pub(crate) fn module(self, path: &Path) -> Self {
+        self.argument("--loadmodule").argument(&path.display().to_string())
+    }
+
+    /// With a further argument of the command line. It is given after those by which nothing is kept on disk, which it can override.
+    pub(crate) fn argument(mut self, argument: &str) -> Self {
+        self.arguments.push(argument.into());
+        self
+    }
+
+    /// Starts it, and waits until it answers; nothing where there is no `redis-server`.
+    ///
+    /// # Panics
+    ///
+    /// If it does not start, or is not there and `LANEBLOOM_REQUIRE_REDIS` is set.
+    pub(crate) fn start(self) -> Option<Redis> {
+        let program = program();
+        match Command::new(&program).arg("--version").stdout(Stdio::null()).status() {
+            Ok(status) => assert!(status.success(), "{program} --version: {status}"),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                skip(&self.test, "LANEBLOOM_REQUIRE_REDIS", &format!("there is no {program}"));
+                return None;
+            }
+            Err(error) => panic!("{program}: {error}"),
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let mut last = String::new();
+        for _ in 0..PORTS {
+            match Redis::launch(free_port(), folder.path(), &self.arguments) {
+                Ok((process, port)) => {
+                    return Some(Redis {
+                        process,
+                        port,
+                        folder,
+                        arguments: self.arguments,
+                    });
+                }
+                Err(log) => last = log,
+            }
+        }
+        panic!("{program} did not start:\n{last}");
+    }
+}
+
+/// Says that `test` was skipped, and fails it where the environment variable `required` says that it must not be.
+pub(crate) fn skip(test: &str, required: &str, why: &str) {
+    assert!(std::env::var_os(required).is_none(), "{required} is set, but {why}");
+    // Past the harness, which keeps what a test that passes prints.
+    let _ = writeln!(std::io::stderr(), "{test} was skipped: {why}");
+}
+
+fn program() -> String {
+    std::env::var("LANEBLOOM_REDIS_SERVER").unwrap_or_else(|_| "redis-server".into())
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+impl Redis {
+    /// The process and its port, or what it wrote where it ended at once.
+    fn launch(port: u16, folder: &Path, arguments: &[String]) -> Result<(Child, u16), String> {
+        let log = folder.join("log");
+        let mut command = Command::new(program());
+        command.args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--daemonize", "no"]);
+        command.args(["--save", "", "--appendonly", "no", "--dir"]).arg(folder);
+        command.arg("--logfile").arg(&log).args(arguments);
+        let mut process = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let began = Instant::now();
+        loop {
+            if let Some(status) = process.try_wait().unwrap() {
+                let log = std::fs::read_to_string(&log).unwrap_or_default();
+                return Err(format!("{status}\n{log}"));
+            }
+            if answers_as(port, process.id()) {
+                return Ok((process, port));
+            }
+            if began.elapsed() > PATIENCE {
+                let _ = process.kill();
+                let _ = process.wait();
+                let log = std::fs::read_to_string(&log).unwrap_or_default();
+                panic!("no answer within {PATIENCE:?} at port {port}\n{log}");
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}/", self.port)
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        Client::open(self.url()).unwrap()
+    }
+
+    /// A new connection.
+    pub(crate) fn connection(&self) -> Connection {
+        self.client().get_connection().unwrap()
+    }
+
+    /// Where the server writes, `log` among it.
+    pub(crate) fn folder(&self) -> PathBuf {
+        self.folder.path().into()
+    }
+
+    /// Ends the server as `kill -9` does. Connections break; [`restart`](Self::restart) starts it again.
+    pub(crate) fn kill(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+
+    /// Starts the server again, at the same port and in the same folder. What it had is lost, unless its arguments say otherwise.
+    pub(crate) fn restart(&mut self) {
+        self.kill();
+        let (process, _) = Self::launch(self.port, self.folder.path(), &self.arguments)
+            .unwrap_or_else(|log| panic!("the server did not start again:\n{log}"));
+        self.process = process;
+    }
+}
+
+/// Whether the server at this port is this process: on a machine with many tests it may be another's.
+fn answers_as(port: u16, process: u32) -> bool {
+    let answer = || -> redis::RedisResult<String> {
+        let mut connection = Client::open(("127.0.0.1", port))?.get_connection_with_timeout(PATIENCE)?;
+        redis::cmd("INFO").arg("server").query(&mut connection)
+    };
+    answer().is_ok_and(|info| info.lines().any(|line| line == format!("process_id:{process}")))
+}
+
+impl Drop for Redis {
+    fn drop(&mut self) {
+        // Harmless where it has ended.
+        self.kill();
+    }
+}
