@@ -336,14 +336,18 @@ impl From<SharedErrorKind> for SharedError {
 impl SharedError {
     /// Whether the set on the server is of another layout, hasher or seed, so that no later attempt will succeed either.
     ///
-    /// ```no_run
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let Some(redis) = Server::of("an example of SharedBloom").start() else { return Ok(()) };
     /// # use lanebloom::{ConcurrentBloom, redis::SharedBloom};
-    /// # let server = redis::Client::open("redis://127.0.0.1:6379/")?;
+    /// # let server = redis.client();
     /// let one = ConcurrentBloom::builder().expected_keys(1000).build()?;
     /// let other = ConcurrentBloom::builder().expected_keys(1000).seed(1).build()?;
     /// let _one = SharedBloom::builder("ids").connect(server.clone(), one)?;
     /// assert!(SharedBloom::builder("ids").connect(server, other).unwrap_err().is_incompatible());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # Ok(())
+    /// # }
     /// ```
     #[must_use]
     pub fn is_incompatible(&self) -> bool {

@@ -84,12 +84,16 @@
 //!
 //! `examples/shared_guard.rs` is three processes with a guard each.
 //!
-//! ```no_run
+//! ```
+//! # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let Some(redis) = Server::of("an example of SharedBloom").start() else { return Ok(()) };
 //! use lanebloom::{CacheGuard, ConcurrentBloom, redis::SharedBloom};
 //! use std::time::Duration;
 //!
 //! let filter = ConcurrentBloom::builder().expected_keys(1_000_000).build()?;
 //! let server = redis::Client::open("redis://127.0.0.1:6379/")?;
+//! # let server = redis.client();
 //! let ids = SharedBloom::builder("ids").interval(Duration::from_millis(50)).connect(server, filter)?;
 //! ids.insert("new");
 //! assert!(ids.contains("new"));
@@ -97,7 +101,8 @@
 //!
 //! let guard = CacheGuard::new(ids);
 //! assert!(guard.check("new").is_some());
-//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # Ok(())
+//! # }
 //! ```
 
 mod delta;
@@ -135,11 +140,15 @@ const REST: u32 = 4;
 ///
 /// # Examples
 ///
-/// ```no_run
+/// ```
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let Some(redis) = Server::of("an example of SharedBloom").start() else { return Ok(()) };
 /// use lanebloom::{ConcurrentBloom, redis::SharedBloom};
 /// use std::time::Duration;
 ///
 /// let server = redis::Client::open("redis://127.0.0.1:6379/")?;
+/// # let server = redis.client();
 /// let node = || {
 ///     let filter = ConcurrentBloom::builder().expected_keys(1000).build().expect("a small filter");
 ///     SharedBloom::builder("ids").connect(server.clone(), filter)
@@ -149,7 +158,8 @@ const REST: u32 = 4;
 /// one.sync(Duration::from_secs(1))?;
 /// other.sync(Duration::from_secs(1))?;
 /// assert!(other.contains("a"));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # Ok(())
+/// # }
 /// ```
 pub struct SharedBloom<S = Murmur3> {
     filter: Arc<ConcurrentBloom<S>>,
@@ -161,17 +171,22 @@ pub struct SharedBloom<S = Murmur3> {
 ///
 /// # Examples
 ///
-/// ```no_run
+/// ```
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let Some(redis) = Server::of("an example of SharedBloom").start() else { return Ok(()) };
 /// use lanebloom::{ConcurrentBloom, redis::SharedBloom};
 /// use std::time::Duration;
 ///
 /// let server = redis::Client::open("redis://127.0.0.1:6379/")?;
+/// # let server = redis.client();
 /// let shared = SharedBloom::builder("ids")
 ///     .interval(Duration::from_millis(20))
 ///     .timeout(Duration::from_secs(1))
 ///     .connect(server, ConcurrentBloom::builder().expected_keys(1000).build()?)?;
 /// assert_eq!(shared.expected_keys(), 1000);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # Ok(())
+/// # }
 /// ```
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing until `connect`"]
@@ -206,17 +221,21 @@ impl SharedBloom {
 impl SharedBuilder {
     /// The pause between exchanges with the server; 100 milliseconds by default.
     ///
-    /// ```no_run
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let Some(redis) = Server::of("an example of SharedBloom").start() else { return Ok(()) };
     /// use lanebloom::{ConcurrentBloom, redis::SharedBloom};
     /// use std::time::Duration;
     ///
-    /// # let server = redis::Client::open("redis://127.0.0.1:6379/")?;
+    /// # let server = redis.client();
     /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
     /// let rarely = SharedBloom::builder("ids").interval(Duration::from_secs(60)).connect(server, filter)?;
     /// rarely.insert("a");
     /// std::thread::sleep(Duration::from_secs(1));
     /// assert_eq!(rarely.stats().pushed_bytes, 0);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # Ok(())
+    /// # }
     /// ```
     pub fn interval(mut self, interval: Duration) -> Self {
         self.interval = interval;
@@ -255,17 +274,22 @@ impl SharedBuilder {
     ///
     /// # Examples
     ///
-    /// ```no_run
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let Some(redis) = Server::of("an example of SharedBloom").start() else { return Ok(()) };
     /// use lanebloom::{ConcurrentBloom, redis::SharedBloom};
     /// use std::sync::Arc;
     ///
     /// let server = redis::Client::open("redis://127.0.0.1:6379/")?;
+    /// # let server = redis.client();
     /// let filter = Arc::new(ConcurrentBloom::builder().expected_keys(1000).build()?);
     /// filter.insert("was there before");
     /// let shared = SharedBloom::builder("ids").connect(server, Arc::clone(&filter))?;
     /// filter.insert("came later");
     /// assert!(shared.contains("came later"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # Ok(())
+    /// # }
     /// ```
     pub fn connect<S: KeyHasher + Send + Sync + 'static>(
         self,
@@ -313,16 +337,23 @@ impl<S> SharedBloom<S> {
     ///
     /// # Examples
     ///
-    /// ```no_run
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let Some(redis) = Server::of("an example of SharedBloom").start() else { return Ok(()) };
     /// use lanebloom::{ConcurrentBloom, redis::SharedBloom};
     /// use std::time::Duration;
     ///
-    /// # let server = redis::Client::open("redis://127.0.0.1:6379/")?;
+    /// # let server = redis.client();
     /// let shared = SharedBloom::builder("ids").connect(server, ConcurrentBloom::builder().expected_keys(1000).build()?)?;
     /// shared.insert("order 17");
     /// shared.sync(Duration::from_secs(1))?;
-    /// println!("order 17 is accepted");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// // From here on it is at every node that starts.
+    /// # let server = redis.client();
+    /// let new = SharedBloom::builder("ids").connect(server, ConcurrentBloom::builder().expected_keys(1000).build()?)?;
+    /// assert!(new.contains("order 17"));
+    /// # Ok(())
+    /// # }
     /// ```
     pub fn sync(&self, timeout: Duration) -> Result<(), SharedError> {
         self.control.sync(timeout)
@@ -330,14 +361,18 @@ impl<S> SharedBloom<S> {
 
     /// What was done so far, and how the last attempt went.
     ///
-    /// ```no_run
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let Some(redis) = Server::of("an example of SharedBloom").start() else { return Ok(()) };
     /// use lanebloom::{ConcurrentBloom, redis::SharedBloom};
     ///
-    /// # let server = redis::Client::open("redis://127.0.0.1:6379/")?;
+    /// # let server = redis.client();
     /// let shared = SharedBloom::builder("ids").connect(server, ConcurrentBloom::builder().expected_keys(1000).build()?)?;
     /// let stats = shared.stats();
     /// assert!(stats.passes >= 1 && stats.last_error.is_none());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # Ok(())
+    /// # }
     /// ```
     #[must_use]
     pub fn stats(&self) -> SharedStats {
@@ -355,16 +390,20 @@ impl<S> SharedBloom<S> {
 
     /// The local filter.
     ///
-    /// ```no_run
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let Some(redis) = Server::of("an example of SharedBloom").start() else { return Ok(()) };
     /// use lanebloom::{ConcurrentBloom, redis::SharedBloom};
     /// use std::sync::Arc;
     ///
-    /// # let server = redis::Client::open("redis://127.0.0.1:6379/")?;
+    /// # let server = redis.client();
     /// let shared = SharedBloom::builder("ids").connect(server, ConcurrentBloom::builder().expected_keys(1000).build()?)?;
     /// let for_a_thread = Arc::clone(shared.filter());
     /// for_a_thread.insert("a");
     /// assert!(shared.contains("a"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # Ok(())
+    /// # }
     /// ```
     #[must_use]
     pub fn filter(&self) -> &Arc<ConcurrentBloom<S>> {
@@ -403,13 +442,26 @@ impl<S> Drop for SharedBloom<S> {
 ///
 /// # Examples
 ///
-/// ```no_run
-/// use lanebloom::redis::shared::SharedStats;
+/// ```
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let Some(redis) = Server::of("an example of SharedStats").start() else { return Ok(()) };
+/// # let server = redis.client();
+/// use lanebloom::{ConcurrentBloom, redis::SharedBloom};
 /// use std::time::Duration;
 ///
-/// fn may_turn_away(stats: &SharedStats) -> bool {
-///     stats.lag < Duration::from_secs(5)
-/// }
+/// let shared = SharedBloom::builder("ids").connect(server, ConcurrentBloom::builder().expected_keys(1000).build()?)?;
+/// shared.sync(Duration::from_secs(1))?;
+/// // Whether what this node has not heard of yet can be told from what does not exist.
+/// assert!(shared.stats().lag < Duration::from_secs(5));
+///
+/// shared.insert("a");
+/// let before = shared.stats().pushed_bytes;
+/// shared.sync(Duration::from_secs(1))?;
+/// let sent = shared.stats().pushed_bytes - before;
+/// assert!((8..=18).contains(&sent)); // a chunk's number, how many bits, up to 6 bits of 2 bytes
+/// # Ok(())
+/// # }
 /// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
