@@ -21,12 +21,18 @@ cargo test --release --test rates -- --ignored
 echo "== beside Guava, full size"
 cargo test --release --test guava_jvm
 
+echo "== one set on many nodes: the examples, on a server, and the tests"
+cargo test --features redis --doc shared
+cargo test --release --features redis --test redis_shared
+
 echo "== benches, without measuring"
 cargo bench --bench filter -- --test
 cargo bench --bench peers -- --test
 cargo bench --bench bulk --features rayon -- --test
 cargo bench --bench guava -- --test
+cargo bench --bench redis --features redis -- --test
 
 echo "== examples"
 cargo run --release --example cache_guard -- --rows 20000 --seconds 1
 cargo run --release --example scoped_threads -- --keys 1000000
+cargo run --release --example shared_guard --features redis -- --rate 500 --seconds 1 --interval 20

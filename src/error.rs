@@ -313,6 +313,12 @@ pub(crate) enum SharedErrorKind {
     Thread(alloc::sync::Arc<std::io::Error>),
     Redis(redis::RedisError),
     Incompatible(alloc::string::String, IncompatibleError),
+    Expiry {
+        name: alloc::string::String,
+        ours: u64,
+        theirs: u64,
+    },
+    Expired,
     Foreign {
         key: alloc::string::String,
         what: &'static str,
@@ -334,7 +340,7 @@ impl From<SharedErrorKind> for SharedError {
 
 #[cfg(feature = "redis")]
 impl SharedError {
-    /// Whether the set on the server is of another layout, hasher or seed, so that no later attempt will succeed either.
+    /// Whether the set on the server is of another layout, hasher or seed, or expires at another time, so that no later attempt will succeed either.
     ///
     /// ```
     /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
@@ -352,10 +358,42 @@ impl SharedError {
     #[must_use]
     pub fn is_incompatible(&self) -> bool {
         match &*self.0 {
-            SharedErrorKind::Incompatible(..) => true,
+            SharedErrorKind::Incompatible(..) | SharedErrorKind::Expiry { .. } => true,
             SharedErrorKind::Timeout { last: Some(last), .. } => last.is_incompatible(),
             _ => false,
         }
+    }
+
+    /// Whether the set's time is over.
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let Some(redis) = Server::of("an example of SharedError").start() else { return Ok(()) };
+    /// use lanebloom::{ConcurrentBloom, redis::SharedBloom};
+    /// use std::time::{Duration, SystemTime};
+    ///
+    /// # let server = redis.client();
+    /// let end = SystemTime::now() + Duration::from_secs(1);
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let shared = SharedBloom::builder("ids").expires_at(end).connect(server, filter)?;
+    /// std::thread::sleep(Duration::from_millis(1001));
+    /// assert!(shared.sync(Duration::from_secs(1)).unwrap_err().is_expired());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn is_expired(&self) -> bool {
+        match &*self.0 {
+            SharedErrorKind::Expired => true,
+            SharedErrorKind::Timeout { last: Some(last), .. } => last.is_expired(),
+            _ => false,
+        }
+    }
+
+    /// Whether no later attempt will succeed.
+    pub(crate) fn is_final(&self) -> bool {
+        self.is_incompatible() || self.is_expired()
     }
 
     pub(crate) fn is_ended(&self) -> bool {
@@ -391,6 +429,18 @@ impl fmt::Display for SharedError {
             SharedErrorKind::Incompatible(name, error) => {
                 write!(f, "the set {name:?} on the server is another filter's: {error}")
             }
+            SharedErrorKind::Expiry { name, ours, theirs } => {
+                let time = |ms: &u64| match ms {
+                    0 => alloc::string::String::from("never"),
+                    ms => alloc::format!("at {ms} ms"),
+                };
+                let (ours, theirs) = (time(ours), time(theirs));
+                write!(
+                    f,
+                    "the set {name:?} on the server expires {theirs}, here {ours} (since 1970)"
+                )
+            }
+            SharedErrorKind::Expired => f.write_str("the set has expired"),
             SharedErrorKind::Foreign { key, what } => write!(f, "{key} was not written by a shared filter: {what}"),
             SharedErrorKind::Behind => f.write_str("the server's log was cut off faster than it could be followed"),
             SharedErrorKind::Timeout { after, last: None } => write!(f, "not done within {after:?}"),

@@ -18,7 +18,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// What a test waits for at most, on a machine that is busy or emulated.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -56,6 +56,19 @@ fn missing(node: &SharedBloom, keys: Range<u64>) -> usize {
 
 fn sync(node: &SharedBloom) {
     node.sync(PATIENCE).unwrap();
+}
+
+/// Syncs that fail until one says `says`: on a busy machine the first may end before anything was attempted.
+fn fails(node: &SharedBloom, says: &str) {
+    let began = Instant::now();
+    loop {
+        let error = node.sync(Duration::from_millis(30)).unwrap_err().to_string();
+        if error.contains(says) {
+            assert!(error.starts_with("not done within 30ms; the last attempt: "), "{error}");
+            return;
+        }
+        assert!(began.elapsed() < PATIENCE, "{error}");
+    }
 }
 
 fn info(redis: &Redis, field: &str) -> u64 {
@@ -334,13 +347,7 @@ fn inserts_while_the_server_is_away_are_kept() {
         redis.kill();
         insert(&one, 100..200);
         insert(&other, 1000..1100);
-        let error = one.sync(Duration::from_millis(60)).unwrap_err();
-        assert!(
-            error
-                .to_string()
-                .starts_with("not done within 60ms; the last attempt: Redis: "),
-            "{error}"
-        );
+        fails(&one, "Redis: ");
         assert!(one.stats().failures > 0 && one.stats().last_error.is_some());
         // It comes back with nothing: all that it had is pushed again.
         redis.restart();
@@ -455,8 +462,7 @@ fn a_full_server_still_gives() {
         command(&redis, &["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
         command(&redis, &["CONFIG", "SET", "maxmemory", "1"]);
         insert(&other, 100..200);
-        let error = other.sync(Duration::from_millis(60)).unwrap_err();
-        assert!(error.to_string().contains("OOM"), "{error}");
+        fails(&other, "OOM");
         // Refused, and yet it has what the other had pushed. It did so on one connection.
         assert_eq!(missing(&other, 0..100), 0);
         command(&redis, &["CONFIG", "SET", "maxmemory", "0"]);
@@ -478,11 +484,7 @@ fn a_replica_gives_and_takes_nothing() {
     // Of a server that is not there: it keeps what it has, and is read-only.
     command(&redis, &["REPLICAOF", "127.0.0.1", "1"]);
     insert(&other, 100..200);
-    let error = other.sync(Duration::from_millis(60)).unwrap_err();
-    assert!(
-        error.to_string().contains("READONLY") || error.to_string().contains("read only"),
-        "{error}"
-    );
+    fails(&other, "read only replica");
     assert_eq!(missing(&other, 0..100), 0);
     command(&redis, &["REPLICAOF", "NO", "ONE"]);
     sync(&other);
@@ -616,10 +618,6 @@ fn a_drop_pushes_what_is_left_and_ends_the_thread() {
 fn what_is_no_shared_filter_is_an_error() {
     let Some(redis) = Server::of("what_is_no_shared_filter_is_an_error").start() else {
         return;
-    };
-    let fails = |node: &SharedBloom, says: &str| {
-        let error = node.sync(Duration::from_millis(30)).unwrap_err().to_string();
-        assert!(error.contains(says), "{error}");
     };
     let one = node(&redis);
     insert(&one, 0..100);
@@ -785,4 +783,66 @@ fn a_guard_serves_from_it() {
     sync(&guards[1].filter());
     let other = next("ids 2");
     assert!(other.contains("ann") && other.contains("dave") && !other.contains("bob"));
+}
+
+/// All of a set goes at once, when it was told to.
+#[test]
+fn a_set_expires_as_a_whole() {
+    let Some(redis) = Server::of("a_set_expires_as_a_whole").start() else {
+        return;
+    };
+    let connect = |expires: SystemTime, keys| {
+        let builder = SharedBloom::builder("ids").interval(NEVER).expires_at(expires);
+        builder.connect(redis.client(), filter(keys))
+    };
+    // Far away: every key has the time, however it was written.
+    let later = SystemTime::now() + Duration::from_secs(1000);
+    let one = connect(later, KEYS).unwrap();
+    for keys in [0..3, 3..50_000, 50_000..99_000] {
+        insert(&one, keys);
+        sync(&one);
+    }
+    let times = || -> Vec<u64> {
+        let mut connection = redis.connection();
+        let keys: Vec<String> = redis::cmd("KEYS").arg("*").query(&mut connection).unwrap();
+        let mut time = |key| redis::cmd("PEXPIRETIME").arg(key).query(&mut connection).unwrap();
+        keys.iter().map(|key| time(key)).collect()
+    };
+    let millis = later.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis() as u64;
+    // Meta, log, versions, and 16 chunks.
+    assert_eq!(times(), [millis; 19]);
+    // Another time, or none, is another set.
+    for error in [
+        connect(later + Duration::from_millis(1), KEYS),
+        node_of(redis.client(), filter(KEYS)),
+    ] {
+        let error = error.unwrap_err();
+        assert!(error.is_incompatible());
+        let says = format!("the set \"ids\" on the server expires at {millis} ms, here ");
+        assert!(error.to_string().starts_with(&says), "{error}");
+    }
+    // The same one is welcome.
+    assert_eq!(missing(&connect(later, KEYS).unwrap(), 0..99_000), 0);
+    command(&redis, &["FLUSHALL"]);
+
+    let soon = SystemTime::now() + Duration::from_millis(1500);
+    let one = connect(soon, 1000).unwrap();
+    insert(&one, 0..100);
+    sync(&one);
+    assert!(!times().is_empty());
+    while SystemTime::now() < soon {
+        thread::sleep(Duration::from_millis(5));
+    }
+    // The node keeps what it has, and leaves the server alone.
+    insert(&one, 100..200);
+    let began = Instant::now();
+    let error = one.sync(2 * PATIENCE).unwrap_err();
+    assert!(began.elapsed() < PATIENCE && error.is_expired() && !error.is_incompatible());
+    assert_eq!(error.to_string(), "the set has expired");
+    assert_eq!(missing(&one, 0..200), 0);
+    drop(one);
+    assert_eq!(times(), []);
+    assert!(connect(soon, 1000).unwrap_err().is_expired());
+    // Its name is free again.
+    assert_eq!(missing(&node(&redis), 0..100), 100);
 }

@@ -77,8 +77,11 @@
 //!
 //! # Rotation
 //!
-//! A set that is to forget is several, one after another: one per day under `ids:2026-11-21`, say. Begin the next with
-//! [`CacheGuard::rebuild`](crate::CacheGuard::rebuild).
+//! A set that is to forget is several, one after another, each of which [expires](SharedBuilder::expires_at). Let a generation be the time since
+//! 1970 divided by its length: then all nodes whose clocks are right name it alike (`ids:20778` for a day) without asking anybody. Connect the
+//! next before it begins, insert into the newest and look up in all that are not over. A clock that is wrong by a second makes a
+//! key of that second go to the neighbouring generation, where it is found as well. For a guard that starts anew,
+//! [`CacheGuard::rebuild`](crate::CacheGuard::rebuild) takes the next set.
 //!
 //! # Examples
 //!
@@ -118,11 +121,11 @@ use core::hash::BuildHasher;
 use core::ops::Deref;
 use core::time::Duration;
 use redis::{Client, Connection};
-use replica::{Counts, Replica};
+use replica::{Counts, Replica, since_1970};
 use std::hash::RandomState;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 /// The first pause after a failure; every further one is twice as long, up to the last.
 const FIRST_PAUSE: Duration = Duration::from_millis(25);
@@ -194,6 +197,8 @@ pub struct SharedBuilder {
     name: String,
     interval: Duration,
     timeout: Duration,
+    /// In ms since 1970; 0 if never.
+    expires: u64,
 }
 
 impl SharedBloom {
@@ -214,6 +219,7 @@ impl SharedBloom {
             name: name.into(),
             interval: Duration::from_millis(100),
             timeout: Duration::from_secs(2),
+            expires: 0,
         }
     }
 }
@@ -263,6 +269,31 @@ impl SharedBuilder {
         self
     }
 
+    /// When the server deletes the set, all of it at once; never by default. To the millisecond, and the same for all nodes: one that has
+    /// another time is refused.
+    ///
+    /// From then on a node keeps what it has, but no longer exchanges: [`sync`](SharedBloom::sync) fails at once.
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let Some(redis) = Server::of("an example of SharedBloom").start() else { return Ok(()) };
+    /// use lanebloom::{ConcurrentBloom, redis::SharedBloom};
+    /// use std::time::{Duration, SystemTime};
+    ///
+    /// # let server = redis.client();
+    /// let past = SystemTime::now() - Duration::from_secs(1);
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// assert!(SharedBloom::builder("ids").expires_at(past).connect(server, filter).unwrap_err().is_expired());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn expires_at(mut self, time: SystemTime) -> Self {
+        // Redis takes no more than it can count in 63 bits, and 0 stands for never.
+        self.expires = since_1970(time).clamp(1, i64::MAX as u64 >> 1);
+        self
+    }
+
     /// Connects, brings `filter` and the set together, and starts the thread that keeps them so.
     ///
     /// The filter may have keys, and the caller may keep an `Arc` of it: what is inserted there is shared as well.
@@ -298,7 +329,7 @@ impl SharedBuilder {
     ) -> Result<SharedBloom<S>, SharedError> {
         let filter = filter.into();
         let mut worker = Worker {
-            replica: Replica::new(&self.name, Arc::clone(&filter))?,
+            replica: Replica::new(&self.name, self.expires, Arc::clone(&filter))?,
             server,
             connection: None,
             interval: self.interval,
@@ -333,7 +364,7 @@ impl<S> SharedBloom<S> {
     /// # Errors
     ///
     /// If that did not succeed within `timeout`; the error says why the last attempt failed. Earlier if no attempt can succeed, because the
-    /// set on the server is now another filter's. The keys stay here in any case, and will be pushed.
+    /// set on the server is now another filter's, or has expired. The keys stay here in any case, and will be pushed.
     ///
     /// # Examples
     ///
@@ -539,7 +570,7 @@ impl Control {
         let (state, _) = self
             .reported
             .wait_timeout_while(state, timeout, |state| {
-                let hopeless = state.error.as_ref().is_some_and(SharedError::is_incompatible);
+                let hopeless = state.error.as_ref().is_some_and(SharedError::is_final);
                 state.succeeded < mine && !(state.attempted >= mine && hopeless)
             })
             .unwrap_or_else(PoisonError::into_inner);
@@ -547,7 +578,7 @@ impl Control {
             return Ok(());
         }
         Err(match &state.error {
-            Some(error) if error.is_incompatible() => error.clone(),
+            Some(error) if error.is_final() => error.clone(),
             last => SharedErrorKind::Timeout {
                 after: timeout,
                 last: last.clone(),

@@ -1,7 +1,8 @@
 -- One exchange of a node with the set: what others pushed since it was here last, then what it pushes. Nothing is in between.
 --
 -- KEYS: 1 meta, 2 log, 3 versions, 4 scratch, then the chunks in the order of the delta
--- ARGV: 1 description, 2 node, 3 the last exchange that the node knows, 4 token, 5 the log's limit in bytes, 6 the delta
+-- ARGV: 1 description, 2 node, 3 the last exchange that the node knows, 4 token, 5 the log's limit in bytes, 6 the delta,
+--       7 when the set expires in ms since 1970, 0 if never
 --
 -- Answers { what, id, id of an exchange, its delta, ... }:
 --   'other'   the set has another description, which is in the place of the id
@@ -12,9 +13,17 @@ local function number(id)
     return tonumber(string.match(id, '^%d+'))
 end
 
+-- All keys of a set go at one moment. (To be called after every write: some of them take the time away.)
+local function expire(key)
+    if ARGV[7] ~= '0' then
+        redis.call('PEXPIREAT', key, ARGV[7])
+    end
+end
+
 local meta = redis.call('HMGET', KEYS[1], 'description', 'head', 'bytes', 'base')
 if not meta[1] then
     redis.call('HSET', KEYS[1], 'description', ARGV[1])
+    expire(KEYS[1])
     -- Where somebody deleted only the meta key: a log does not take up from a lesser id again.
     redis.call('DEL', KEYS[2], KEYS[3])
 elseif meta[1] ~= ARGV[1] then
@@ -88,14 +97,17 @@ while from <= #delta do
         end
         from = next + 2 * n
     end
+    expire(KEYS[key])
     versions[#versions + 1] = chunk
     versions[#versions + 1] = id
     key = key + 1
 end
 redis.call('HSET', KEYS[3], unpack(versions))
+expire(KEYS[3])
 
 -- Log: an entry counts as its delta and 64 bytes, and the oldest go where the limit is reached.
 redis.call('XADD', KEYS[2], id, ARGV[2], delta)
+expire(KEYS[2])
 local bytes = tonumber(meta[3] or '0') + #delta + 64
 local limit = tonumber(ARGV[5])
 while bytes > limit do

@@ -35,7 +35,7 @@ use core::hash::BuildHasher;
 use core::time::Duration;
 use redis::{ConnectionLike, Script};
 use std::hash::RandomState;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 /// Of this form of the keys and deltas. Nodes of another one are refused, as those of another layout are.
 const FORMAT: u32 = 1;
@@ -88,6 +88,8 @@ pub(super) struct Replica<S> {
     name: String,
     /// What all nodes of the set have in common.
     description: String,
+    /// When the set expires, in ms since 1970; 0 if never.
+    expires: u64,
     /// What tells this node from others: random.
     node: String,
     exchange: Script,
@@ -109,7 +111,7 @@ enum Exchanged {
 }
 
 impl<S: KeyHasher> Replica<S> {
-    pub(super) fn new(name: &str, filter: Arc<ConcurrentBloom<S>>) -> Result<Self, SharedError> {
+    pub(super) fn new(name: &str, expires: u64, filter: Arc<ConcurrentBloom<S>>) -> Result<Self, SharedError> {
         if name.is_empty() || name.contains(['{', '}']) {
             return Err(SharedErrorKind::Name(name.to_owned()).into());
         }
@@ -129,7 +131,8 @@ impl<S: KeyHasher> Replica<S> {
         let random = RandomState::new();
         Ok(Self {
             name: name.to_owned(),
-            description: describe(filter.layout(), filter.hasher_print()),
+            description: describe(filter.layout(), filter.hasher_print(), expires),
+            expires,
             node: format!("{:x}", random.hash_one("node")),
             exchange: Script::new(include_str!("exchange.lua")),
             random,
@@ -151,6 +154,9 @@ impl<S: KeyHasher> Replica<S> {
         server: &mut dyn ConnectionLike,
         ended: &dyn Fn() -> bool,
     ) -> Result<(), SharedError> {
+        if self.expires != 0 && since_1970(SystemTime::now()) >= self.expires {
+            return Err(SharedErrorKind::Expired.into());
+        }
         let chunks = self.versions.len();
         let (mut resyncs, mut refused) = (0, None);
         self.counts.comparing = Duration::ZERO;
@@ -195,11 +201,9 @@ impl<S: KeyHasher> Replica<S> {
             && let Some(pushed) = pushed.next()
         {
             let added = &mut added[..pushed.len()];
-            self.filter.bits.copy(next * CHUNK_BLOCKS, added);
-            for (added, pushed) in added.iter_mut().zip(pushed) {
-                *added &= !pushed;
+            if self.filter.bits.beyond(next * CHUNK_BLOCKS, pushed, added) {
+                delta.push(next as u32, added);
             }
-            delta.push(next as u32, added);
             next += 1;
         }
         // What the inserters of these bits had done before is to be seen before the bits are sent.
@@ -225,7 +229,8 @@ impl<S: KeyHasher> Replica<S> {
         call.arg(&self.description).arg(&self.node).arg(at.to_string());
         call.arg(self.random.hash_one(self.calls))
             .arg(log_bytes)
-            .arg(&delta.bytes);
+            .arg(&delta.bytes)
+            .arg(self.expires);
         let answer: Vec<Vec<u8>> = call.invoke(server).map_err(SharedErrorKind::Redis)?;
         let [what, id, pulled @ ..] = &answer[..] else {
             return Err(self.foreign("meta", "the script answers too little"));
@@ -355,20 +360,23 @@ impl<S: KeyHasher> Replica<S> {
 
     /// What differs between our description and another.
     fn incompatible(&self, theirs: &[u8]) -> SharedError {
-        let Some((format, layout, print)) = core::str::from_utf8(theirs).ok().and_then(parse_description) else {
+        let Some((format, layout, print, expires)) = core::str::from_utf8(theirs).ok().and_then(parse_description)
+        else {
             return self.foreign("meta", "it describes no shared filter");
         };
         if format != FORMAT {
             return self.foreign("meta", "the set is of another version of this format");
         }
-        let error = if layout == self.filter.layout() && print != self.filter.hasher_print() {
-            IncompatibleErrorKind::Hasher
+        let (name, ours) = (self.name.clone(), self.filter.layout());
+        if layout != ours {
+            let error = IncompatibleErrorKind::Layout { ours, theirs: layout };
+            SharedErrorKind::Incompatible(name, IncompatibleError(error)).into()
+        } else if print != self.filter.hasher_print() {
+            SharedErrorKind::Incompatible(name, IncompatibleError(IncompatibleErrorKind::Hasher)).into()
         } else {
-            let ours = self.filter.layout();
-            IncompatibleErrorKind::Layout { ours, theirs: layout }
-        };
-        let name = self.name.clone();
-        SharedErrorKind::Incompatible(name, IncompatibleError(error)).into()
+            let (ours, theirs) = (self.expires, expires);
+            SharedErrorKind::Expiry { name, ours, theirs }.into()
+        }
     }
 }
 
@@ -377,12 +385,21 @@ fn key(name: &str, role: impl fmt::Display) -> String {
     format!("{{{name}}}:{role}")
 }
 
-fn describe(layout: Layout, hasher_print: u64) -> String {
-    let Layout { shape, blocks } = layout;
-    format!("{FORMAT} {blocks} {} {} {hasher_print:016x}", shape.words, shape.bits)
+/// Milliseconds since 1970, 0 before.
+pub(super) fn since_1970(time: SystemTime) -> u64 {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn parse_description(text: &str) -> Option<(u32, Layout, u64)> {
+fn describe(layout: Layout, hasher_print: u64, expires: u64) -> String {
+    let Layout {
+        shape: Shape { words, bits },
+        blocks,
+    } = layout;
+    format!("{FORMAT} {blocks} {words} {bits} {hasher_print:016x} {expires}")
+}
+
+fn parse_description(text: &str) -> Option<(u32, Layout, u64, u64)> {
     let mut fields = text.split(' ');
     let format = fields.next()?.parse().ok()?;
     let blocks = fields.next()?.parse().ok()?;
@@ -390,5 +407,6 @@ fn parse_description(text: &str) -> Option<(u32, Layout, u64)> {
     let bits = fields.next()?.parse().ok()?;
     let shape = Shape { words, bits };
     let print = u64::from_str_radix(fields.next()?, 16).ok()?;
-    Some((format, Layout { shape, blocks }, print))
+    let expires = fields.next()?.parse().ok()?;
+    Some((format, Layout { shape, blocks }, print, expires))
 }
