@@ -449,6 +449,54 @@ fn who_was_away_for_long_fetches_what_changed() {
     assert_eq!((one.stats().resyncs, other.stats().resyncs), (1, 3));
 }
 
+/// More than one answer takes: it comes in several, and what is to be pushed meanwhile is pushed after the last.
+#[test]
+fn much_is_pulled_piece_by_piece() {
+    let Some(redis) = Server::of("much_is_pulled_piece_by_piece").start() else {
+        return;
+    };
+    // The log takes 4 MiB.
+    let build = || ConcurrentBloom::builder().memory_budget(16 << 20).build().unwrap();
+    let (one, other) = (
+        node_of(redis.client(), build()).unwrap(),
+        node_of(redis.client(), build()).unwrap(),
+    );
+    // In the first eighth of the filter, which travels as whole chunks: 2 MiB.
+    let hashes: Vec<u64> = (0..100_000).map(|i| number(i) >> 3).collect();
+    one.insert_hashes(&hashes);
+    one.sync(PATIENCE).unwrap();
+    assert!(one.stats().pushed_bytes >= 2 << 20);
+    other.insert_hash(u64::MAX);
+    other.sync(PATIENCE).unwrap();
+    assert_eq!((other.stats().passes, other.stats().resyncs), (2, 1));
+    one.sync(PATIENCE).unwrap();
+    assert!(one.contains_hash(u64::MAX));
+    assert!(**one.filter() == **other.filter());
+}
+
+#[test]
+fn it_comes_back_by_itself_and_does_not_press() {
+    let Some(mut redis) = Server::of("it_comes_back_by_itself_and_does_not_press").start() else {
+        return;
+    };
+    let one = node(&redis);
+    redis.kill();
+    insert(&one, 0..100);
+    fails(&one, "Redis: ");
+    // The pauses double, from 12 ms at least: in the 400 ms there is room for 6.
+    let failures = one.stats().failures;
+    thread::sleep(Duration::from_millis(400));
+    let more = one.stats().failures - failures;
+    assert!(more <= 7, "{more} attempts");
+    redis.restart();
+    let began = Instant::now();
+    while one.stats().last_error.is_some() {
+        assert!(began.elapsed() < PATIENCE);
+        thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(missing(&node(&redis), 0..100), 0);
+}
+
 #[test]
 fn a_full_server_still_gives() {
     let Some(redis) = Server::of("a_full_server_still_gives").start() else {
@@ -663,6 +711,24 @@ fn what_is_no_shared_filter_is_an_error() {
         assert_eq!((missing(&new, 0..100), new.stats().resyncs), (0, 2));
         sync(&one);
     }
+    // One that is half right, of which the chunk has more: it is fetched.
+    let new = node(&redis);
+    let head: String = redis::Commands::hget(&mut redis.connection(), "{ids}:meta", "head").unwrap();
+    let id = format!("{}-8", head.split_once('-').unwrap().0.parse::<u64>().unwrap() + 1);
+    redis::pipe()
+        .cmd("XADD")
+        .arg(&["{ids}:log", &id, "somebody"])
+        .arg(&[15u8, 0, 0, 0, 2, 0, 7, 0, 255, 255][..])
+        .hset("{ids}:meta", "head", &id)
+        .hset("{ids}:versions", "15", &id)
+        .cmd("SETBIT")
+        .arg(&["{ids}:15", "1000", "1"])
+        .exec(&mut redis.connection())
+        .unwrap();
+    sync(&new);
+    sync(&new);
+    assert!(**new.filter() == **node(&redis).filter() && **new.filter() != **one.filter());
+    sync(&one);
     // Versions and chunks, which a new node reads.
     let connect = || node_of(redis.client(), filter(KEYS)).unwrap_err().to_string();
     for (chunk, version) in [
@@ -805,8 +871,8 @@ fn a_set_expires_as_a_whole() {
     let times = || -> Vec<u64> {
         let mut connection = redis.connection();
         let keys: Vec<String> = redis::cmd("KEYS").arg("*").query(&mut connection).unwrap();
-        let mut time = |key| redis::cmd("PEXPIRETIME").arg(key).query(&mut connection).unwrap();
-        keys.iter().map(|key| time(key)).collect()
+        let time = |key: &String| redis::cmd("PEXPIRETIME").arg(key).query(&mut connection).unwrap();
+        keys.iter().map(time).collect()
     };
     let millis = later.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis() as u64;
     // Meta, log, versions, and 16 chunks.
