@@ -588,11 +588,11 @@ fn connections_that_are_cut_lose_nothing() {
     let without = p99_during(&one, || sync(&one));
     let mut keys = 0;
     let during = p99_during(&one, || {
-        let mut cut_at = |to_server: Option<usize>, to_client: Option<usize>| {
-            insert(&one, keys..keys + 300);
+        let mut cut_at = |n: u64, to_server: Option<usize>, to_client: Option<usize>| {
+            insert(&one, keys..keys + n);
             insert(&other, 1_000_000 + keys..1_000_000 + keys + 10);
             sync(&other);
-            keys += 300;
+            keys += n;
             let cuts = proxy.cuts();
             proxy.cut(to_server, to_client);
             sync(&one);
@@ -602,14 +602,16 @@ fn connections_that_are_cut_lose_nothing() {
         };
         // A push of 300 keys takes some 4500 bytes, the answer with 10 keys of the other some 300.
         for bytes in [0, 1, 100, 500, 1000, 3000] {
-            cut_at(Some(bytes), None);
+            cut_at(300, Some(bytes), None);
         }
         for bytes in [0, 1, 10, 100] {
-            cut_at(None, Some(bytes));
+            cut_at(300, None, Some(bytes));
         }
+        // Four pushes of four whole chunks each: in the third.
+        cut_at(30_000, Some(80_000), None);
     });
     assert_as_without(during, without);
-    assert!(one.stats().failures >= 10);
+    assert!(one.stats().failures >= 11);
     sync(&one);
     assert!(**one.filter() == **other.filter() && **one.filter() == **node(&redis).filter());
 }
