@@ -467,7 +467,20 @@ fn much_is_pulled_piece_by_piece() {
     one.sync(PATIENCE).unwrap();
     assert!(one.stats().pushed_bytes >= 2 << 20);
     other.insert_hash(u64::MAX);
+    let calls = || -> u64 {
+        let info: String = redis::cmd("INFO")
+            .arg("commandstats")
+            .query(&mut redis.connection())
+            .unwrap();
+        let calls = info
+            .lines()
+            .find_map(|line| line.strip_prefix("cmdstat_evalsha:calls="));
+        calls.unwrap().split(',').next().unwrap().parse().unwrap()
+    };
+    let before = calls();
     other.sync(PATIENCE).unwrap();
+    // A MiB in the first answer, the rest in that to the push.
+    assert_eq!(calls() - before, 2);
     assert_eq!((other.stats().passes, other.stats().resyncs), (2, 1));
     one.sync(PATIENCE).unwrap();
     assert!(one.contains_hash(u64::MAX));
@@ -538,6 +551,28 @@ fn a_replica_gives_and_takes_nothing() {
     sync(&other);
     sync(&one);
     assert_eq!(missing(&one, 0..200), 0);
+}
+
+/// The other protocol, and another database.
+#[test]
+fn it_speaks_resp3() {
+    let Some(redis) = Server::of("it_speaks_resp3").start() else {
+        return;
+    };
+    let connect = |url: String| node_of(redis::Client::open(url).unwrap(), filter(KEYS)).unwrap();
+    let one = connect(format!("{}?protocol=resp3", redis.url()));
+    insert(&one, 0..40_000);
+    sync(&one);
+    let (new, elsewhere) = (
+        connect(format!("{}?protocol=resp3", redis.url())),
+        connect(format!("{}1", redis.url())),
+    );
+    assert!(**one.filter() == **new.filter() && **one.filter() == **node(&redis).filter());
+    assert_eq!(elsewhere.fill_ratio(), 0.0);
+    insert(&one, 40_000..40_010);
+    sync(&one);
+    sync(&new);
+    assert_eq!(missing(&new, 0..40_010), 0);
 }
 
 /// One server with all slots: it checks that the keys of a call are in one.

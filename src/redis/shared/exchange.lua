@@ -1,8 +1,8 @@
 -- One exchange of a node with the set: what others pushed since it was here last, then what it pushes. Nothing is in between.
 --
 -- KEYS: 1 meta, 2 log, 3 versions, 4 scratch, then the chunks in the order of the delta
--- ARGV: 1 description, 2 node, 3 the last exchange that the node knows, 4 token, 5 the log's limit in bytes, 6 the delta,
---       7 when the set expires in ms since 1970, 0 if never
+-- ARGV: 1 description, 2 the last exchange that the node knows, 3 token, 4 the log's limit in bytes, 5 the delta,
+--       6 when the set expires in ms since 1970, 0 if never
 --
 -- Answers { what, id, id of an exchange, its delta, ... }:
 --   'other'   the set has another description, which is in the place of the id
@@ -15,8 +15,8 @@ end
 
 -- All keys of a set go at one moment. (To be called after every write: some of them take the time away.)
 local function expire(key)
-    if ARGV[7] ~= '0' then
-        redis.call('PEXPIREAT', key, ARGV[7])
+    if ARGV[6] ~= '0' then
+        redis.call('PEXPIREAT', key, ARGV[6])
     end
 end
 
@@ -34,7 +34,7 @@ local head = meta[2] or '0-0'
 local answer = { 'done', head }
 
 -- Pull. Whoever knows the last exchange has nothing to pull, and most calls end here.
-local at = ARGV[3]
+local at = ARGV[2]
 local pulled = 0
 if at ~= head then
     -- What the node knows is in the log, or is what went before all that is there. Otherwise the log was cut off, or the server has
@@ -52,16 +52,14 @@ if at ~= head then
         end
         for i = first, #page do
             at = page[i][1]
-            local field = page[i][2]
-            if field[1] ~= ARGV[2] then
-                answer[#answer + 1] = at
-                answer[#answer + 1] = field[2]
-                pulled = pulled + #field[2]
-                if pulled >= 1048576 and at ~= head then
-                    answer[1] = 'more'
-                    answer[2] = at
-                    return answer
-                end
+            local delta = page[i][2][2]
+            answer[#answer + 1] = at
+            answer[#answer + 1] = delta
+            pulled = pulled + #delta
+            if pulled >= 1048576 and at ~= head then
+                answer[1] = 'more'
+                answer[2] = at
+                return answer
             end
         end
         page = redis.call('XRANGE', KEYS[2], at, '+', 'COUNT', 64)
@@ -70,11 +68,11 @@ if at ~= head then
 end
 
 -- Push.
-local delta = ARGV[6]
+local delta = ARGV[5]
 if #delta == 0 then
     return answer
 end
-local id = string.format('%.0f-%s', number(head) + 1, ARGV[4])
+local id = string.format('%.0f-%s', number(head) + 1, ARGV[3])
 local versions = {}
 local from, key = 1, 5
 while from <= #delta do
@@ -106,10 +104,10 @@ redis.call('HSET', KEYS[3], unpack(versions))
 expire(KEYS[3])
 
 -- Log: an entry counts as its delta and 64 bytes, and the oldest go where the limit is reached.
-redis.call('XADD', KEYS[2], id, ARGV[2], delta)
+redis.call('XADD', KEYS[2], id, 'delta', delta)
 expire(KEYS[2])
 local bytes = tonumber(meta[3] or '0') + #delta + 64
-local limit = tonumber(ARGV[5])
+local limit = tonumber(ARGV[4])
 while bytes > limit do
     local page = redis.call('XRANGE', KEYS[2], '-', '(' .. id, 'COUNT', 16)
     if #page == 0 then

@@ -90,8 +90,6 @@ pub(super) struct Replica<S> {
     description: String,
     /// When the set expires, in ms since 1970; 0 if never.
     expires: u64,
-    /// What tells this node from others: random.
-    node: String,
     exchange: Script,
     random: RandomState,
     /// See the top of this file.
@@ -133,7 +131,6 @@ impl<S: KeyHasher> Replica<S> {
             name: name.to_owned(),
             description: describe(filter.layout(), filter.hasher_print(), expires),
             expires,
-            node: format!("{:x}", random.hash_one("node")),
             exchange: Script::new(include_str!("exchange.lua")),
             random,
             pushed,
@@ -226,11 +223,9 @@ impl<S: KeyHasher> Replica<S> {
         for chunk in &delta.chunks {
             call.key(key(&self.name, chunk));
         }
-        call.arg(&self.description).arg(&self.node).arg(at.to_string());
-        call.arg(self.random.hash_one(self.calls))
-            .arg(log_bytes)
-            .arg(&delta.bytes)
-            .arg(self.expires);
+        let token = self.random.hash_one(self.calls);
+        call.arg(&self.description).arg(at.to_string()).arg(token);
+        call.arg(log_bytes).arg(&delta.bytes).arg(self.expires);
         let answer: Vec<Vec<u8>> = call.invoke(server).map_err(SharedErrorKind::Redis)?;
         let [what, id, pulled @ ..] = &answer[..] else {
             return Err(self.foreign("meta", "the script answers too little"));
