@@ -449,6 +449,34 @@ fn who_was_away_for_long_fetches_what_changed() {
     assert_eq!((one.stats().resyncs, other.stats().resyncs), (1, 3));
 }
 
+/// A bit in each of many chunks: no push has more of them than a script can take.
+#[test]
+#[cfg_attr(debug_assertions, ignore = "a filter of 40 MiB: slow without optimization")]
+fn many_chunks_are_pushed() {
+    let Some(redis) = Server::of("many_chunks_are_pushed").start() else {
+        return;
+    };
+    let build = || {
+        let builder = ConcurrentBloom::builder()
+            .memory_budget(40 << 20)
+            .false_positive_rate(0.5);
+        builder.words_per_key(1).build().unwrap()
+    };
+    let (one, other) = (
+        node_of(redis.client(), build()).unwrap(),
+        node_of(redis.client(), build()).unwrap(),
+    );
+    assert_eq!(one.bits_per_word(), 1);
+    let hashes: Vec<u64> = (0..5120).map(|chunk| (chunk << 51) / 5 * 8 + (1 << 30)).collect();
+    one.insert_hashes(&hashes);
+    one.sync(PATIENCE).unwrap();
+    other.sync(PATIENCE).unwrap();
+    assert_eq!(one.stats().pushed_bytes, 8 * 5120);
+    let mut found = vec![false; hashes.len()];
+    other.contains_hashes(&hashes, &mut found);
+    assert!(!found.contains(&false));
+}
+
 /// More than one answer takes: it comes in several, and what is to be pushed meanwhile is pushed after the last.
 #[test]
 fn much_is_pulled_piece_by_piece() {

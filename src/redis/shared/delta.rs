@@ -24,8 +24,10 @@ const WHOLE: usize = CHUNK_BYTES / 2 / 4;
 /// In the record of a whole chunk, added to its number of bytes.
 const WHOLE_FLAG: u16 = 1 << 15;
 
-/// Bytes of a delta, in its records, beyond which the next one is begun: so the server works on one for some milliseconds at most.
-pub(super) const FULL: usize = 32 << 10;
+/// Bytes of a delta, in its records, from which on the next one is begun: so the server works on one for some milliseconds.
+const FULL_BYTES: usize = 32 << 10;
+/// Chunks, too: a script's call takes less than 8000 arguments, and two for each chunk are among them.
+const FULL_CHUNKS: usize = 1024;
 
 /// Bits to be pushed.
 #[derive(Debug, Default)]
@@ -36,6 +38,10 @@ pub(super) struct Delta {
 }
 
 impl Delta {
+    pub(super) fn is_full(&self) -> bool {
+        self.bytes.len() >= FULL_BYTES || self.chunks.len() >= FULL_CHUNKS
+    }
+
     /// Adds a record of the bits that `added`, the words of a chunk, has.
     pub(super) fn push(&mut self, chunk: u32, added: &[u64]) {
         let ones: usize = added.iter().map(|word| word.count_ones() as usize).sum();

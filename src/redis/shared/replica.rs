@@ -194,7 +194,7 @@ impl<S: KeyHasher> Replica<S> {
         let mut delta = Delta::default();
         let mut added = [0; CHUNK_WORDS];
         let mut pushed = self.pushed.chunks(CHUNK_WORDS).skip(next);
-        while delta.bytes.len() < delta::FULL
+        while !delta.is_full()
             && let Some(pushed) = pushed.next()
         {
             let added = &mut added[..pushed.len()];
