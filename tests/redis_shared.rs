@@ -529,12 +529,14 @@ fn it_comes_back_by_itself_and_does_not_press() {
     thread::sleep(Duration::from_millis(400));
     let more = one.stats().failures - failures;
     assert!(more <= 7, "{more} attempts");
-    redis.restart();
+    assert!(one.stats().lag >= Duration::from_millis(400));
     let began = Instant::now();
+    redis.restart();
     while one.stats().last_error.is_some() {
         assert!(began.elapsed() < PATIENCE);
         thread::sleep(Duration::from_millis(5));
     }
+    assert!(one.stats().lag < began.elapsed());
     assert_eq!(missing(&node(&redis), 0..100), 0);
 }
 
