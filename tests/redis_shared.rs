@@ -689,16 +689,15 @@ fn a_server_that_falls_silent_holds_nobody_up() {
     let proxy = Proxy::to(redis.port());
     let builder = SharedBloom::builder("ids")
         .interval(NEVER)
-        .timeout(Duration::from_millis(100));
+        .timeout(Duration::from_millis(500));
     let one = builder.connect(proxy.client(), filter(KEYS)).unwrap();
     let without = p99_during(&one, || sync(&one));
     let during = p99_during(&one, || {
         proxy.stall(true);
         insert(&one, 0..100);
         let began = Instant::now();
-        let error = one.sync(Duration::from_millis(250)).unwrap_err();
-        assert!(began.elapsed() < PATIENCE / 10);
-        assert!(error.to_string().contains("the last attempt: Redis: "), "{error}");
+        fails(&one, "Redis: ");
+        assert!(began.elapsed() < PATIENCE / 3);
     });
     assert_as_without(during, without);
     proxy.stall(false);
@@ -711,7 +710,7 @@ fn a_server_that_falls_silent_holds_nobody_up() {
     });
     let began = Instant::now();
     drop(one);
-    assert!(began.elapsed() < PATIENCE / 10, "{:?}", began.elapsed());
+    assert!(began.elapsed() < PATIENCE / 3, "{:?}", began.elapsed());
 }
 
 #[test]

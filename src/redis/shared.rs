@@ -271,7 +271,7 @@ impl SharedBuilder {
     /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
     /// let began = Instant::now();
     /// assert!(SharedBloom::builder("ids").timeout(Duration::from_millis(50)).connect(client, filter).is_err());
-    /// assert!(began.elapsed() < Duration::from_millis(1500));
+    /// assert!(began.elapsed() < Duration::from_secs(2));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn timeout(mut self, timeout: Duration) -> Self {
