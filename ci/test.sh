@@ -22,7 +22,7 @@ echo "== beside Guava, full size"
 cargo test --release --test guava_jvm
 
 echo "== one set on many nodes: the examples, on a server, and the tests"
-cargo test --features redis --doc shared
+cargo test --features redis --doc -- shared SharedError
 cargo test --release --features redis --test redis_shared
 
 echo "== benches, without measuring"
