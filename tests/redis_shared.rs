@@ -92,10 +92,20 @@ fn p99_during(node: &SharedBloom, fault: impl FnOnce()) -> u64 {
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         let measured = scope.spawn(|| measure(node.filter(), &done));
+        let end = AtTheEnd(&done);
         fault();
-        done.store(true, Ordering::Relaxed);
+        drop(end);
         measured.join().unwrap()
     })
+}
+
+/// Says so, also where a test panics: a scope waits for its threads.
+struct AtTheEnd<'a>(&'a AtomicBool);
+
+impl Drop for AtTheEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 fn measure(filter: &ConcurrentBloom, done: &AtomicBool) -> u64 {
@@ -262,13 +272,13 @@ fn the_background_needs_no_sync() {
                 std::hint::black_box(one.contains(&number(0)));
             }
         });
+        let _end = AtTheEnd(&stop);
         insert(&one, 0..2000);
         let began = Instant::now();
         while missing(&other, 0..2000) > 0 || missing(&one, 1_000_000..1_002_000) > 0 {
             assert!(began.elapsed() < PATIENCE);
             thread::sleep(Duration::from_millis(1));
         }
-        stop.store(true, Ordering::Relaxed);
     });
     assert!(one.stats().lag < PATIENCE && one.stats().last_error.is_none());
 }
