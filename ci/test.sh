@@ -34,6 +34,9 @@ cargo test --release --features redis --test redisbloom_module
 echo "== Redis bitmaps: the examples, on a server, and beside Java and Python"
 cargo test --features redis-tokio --doc redis
 cargo test --release --features redis-tokio --test redis_bitmaps --test redis_peers
+echo "== one set on many nodes: the examples, on a server, and the tests"
+cargo test --features redis --doc -- shared SharedError
+cargo test --release --features redis --test redis_shared
 
 echo "== benches, without measuring"
 cargo bench --bench filter -- --test
@@ -43,6 +46,7 @@ cargo bench --bench guava -- --test
 cargo bench --bench snapshot --features mmap,serde -- --test
 cargo bench --bench windowed -- --test
 cargo bench --bench redis_bitmaps --features redis -- --test
+cargo bench --bench redis --features redis -- --test
 
 echo "== examples"
 cargo run --release --example cache_guard -- --rows 20000 --seconds 1
@@ -50,3 +54,4 @@ cargo run --release --example scoped_threads -- --keys 1000000
 cargo run --release --example rate_window -- --requests 400000 --users 20000
 cargo run --release --example rate_window -- --seconds 1 --window 0.2 --users 20000
 cargo run --release --example crawler_dedup -- --pages 100000
+cargo run --release --example shared_guard --features redis -- --rate 500 --seconds 1 --interval 20

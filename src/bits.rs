@@ -9,10 +9,10 @@
 //! | [`acquire`] after an answer that rests on bits seen | fence `Acquire` | pairs with the `fetch_or` of everyone whose bits were seen; nothing on x86-64, one barrier on Arm |
 //! | `or_from`: read the other filter's words | load `Acquire` | pairs with its inserters' `fetch_or`, and stands before our own `Release`, so that publication passes through the union |
 //! | `or_from`: add them | `fetch_or` `Release` | as in `set` |
-//! | `copy` | load `Relaxed` | as the look in `set`; who relies on the setters of the bits copied calls [`acquire`] after |
+//! | `copy`, `beyond` | load `Relaxed` | as the look in `set`; who relies on the setters of the bits copied calls [`acquire`] after |
 //! | `merge` | load `Relaxed`, `fetch_or` `Release` | as in `set`, the bits of many keys at once |
 //! | `store_words`, `set_bit` | load, store `Relaxed` | borrowed mutably: no other thread has the array, and what hands it on orders them |
-//! | `or_words` | load `Relaxed`, `fetch_or` `Release` | as in `set`, of words that come from elsewhere |
+//! | `or_words`, `set_word` | load `Relaxed`, `fetch_or` `Release` | as in `set`, of words that come from elsewhere |
 //! | `words`, `try_clone` | load `Relaxed`, then [`acquire`] | one barrier for the whole copy |
 //!
 //! No false negative needs no more than this: a word's bits are only ever added while it is shared, so once an
@@ -171,6 +171,19 @@ impl Bits {
         }
         acquire();
         Ok(copy)
+    }
+
+    /// Writes to `lacking` the bits of the words of the blocks from `first` on that `known` lacks; whether there are any. Beside inserts each
+    /// word is some value that it had meanwhile.
+    #[cfg(feature = "redis")]
+    pub(crate) fn beyond(&self, first: usize, known: &[u64], lacking: &mut [u64]) -> bool {
+        let mut any = 0;
+        let words = &self.words[first * LINE_WORDS..];
+        for ((lacking, known), word) in lacking.iter_mut().zip(known).zip(words) {
+            *lacking = word.load(Ordering::Relaxed) & !known;
+            any |= *lacking;
+        }
+        any != 0
     }
 
     /// Adds bits to a word, by its number in the whole array, as `set` does; whether this call set any.

@@ -1254,3 +1254,188 @@ impl Error for BitmapError {
         }
     }
 }
+
+/// Why a [`SharedBloom`](crate::redis::SharedBloom) and the set on the server were not brought together.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::ConcurrentBloom;
+/// use lanebloom::redis::SharedBloom;
+///
+/// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+/// let server = redis::Client::open("redis://127.0.0.1:6379/")?;
+/// let error = SharedBloom::builder("{ids}").connect(server, filter).unwrap_err();
+/// assert_eq!(error.to_string(), "the name \"{ids}\" is empty or has a brace, which keys of Redis Cluster are divided by");
+/// assert!(!error.is_incompatible());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[cfg(feature = "redis")]
+#[derive(Clone, Debug)]
+pub struct SharedError(alloc::boxed::Box<SharedErrorKind>);
+
+#[cfg(feature = "redis")]
+#[derive(Clone, Debug)]
+pub(crate) enum SharedErrorKind {
+    Name(alloc::string::String),
+    TooLarge {
+        bytes: usize,
+        limit: u64,
+    },
+    Build(BuildError),
+    Thread(alloc::sync::Arc<std::io::Error>),
+    Redis(redis::RedisError),
+    Incompatible(alloc::string::String, IncompatibleError),
+    Expiry {
+        name: alloc::string::String,
+        ours: u64,
+        theirs: u64,
+    },
+    Expired,
+    Foreign {
+        key: alloc::string::String,
+        what: &'static str,
+    },
+    Behind,
+    Timeout {
+        after: core::time::Duration,
+        last: Option<SharedError>,
+    },
+    Ended,
+}
+
+#[cfg(feature = "redis")]
+impl From<SharedErrorKind> for SharedError {
+    fn from(kind: SharedErrorKind) -> Self {
+        Self(alloc::boxed::Box::new(kind))
+    }
+}
+
+#[cfg(feature = "redis")]
+impl SharedError {
+    /// Whether the set on the server is of another layout, hasher or seed, or expires at another time, so that no later attempt will succeed either.
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let Some(redis) = Server::of("an example of SharedBloom").start() else { return Ok(()) };
+    /// # use lanebloom::{ConcurrentBloom, redis::SharedBloom};
+    /// # let server = redis.client();
+    /// let one = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let other = ConcurrentBloom::builder().expected_keys(1000).seed(1).build()?;
+    /// let _one = SharedBloom::builder("ids").connect(server.clone(), one)?;
+    /// assert!(SharedBloom::builder("ids").connect(server, other).unwrap_err().is_incompatible());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn is_incompatible(&self) -> bool {
+        match &*self.0 {
+            SharedErrorKind::Incompatible(..) | SharedErrorKind::Expiry { .. } => true,
+            SharedErrorKind::Timeout { last: Some(last), .. } => last.is_incompatible(),
+            _ => false,
+        }
+    }
+
+    /// Whether the set's time is over.
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let Some(redis) = Server::of("an example of SharedError").start() else { return Ok(()) };
+    /// use lanebloom::{ConcurrentBloom, redis::SharedBloom};
+    /// use std::time::{Duration, SystemTime};
+    ///
+    /// # let server = redis.client();
+    /// let end = SystemTime::now() + Duration::from_secs(1);
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let shared = SharedBloom::builder("ids").expires_at(end).connect(server, filter)?;
+    /// std::thread::sleep(Duration::from_millis(1001));
+    /// assert!(shared.sync(Duration::from_secs(1)).unwrap_err().is_expired());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn is_expired(&self) -> bool {
+        match &*self.0 {
+            SharedErrorKind::Expired => true,
+            SharedErrorKind::Timeout { last: Some(last), .. } => last.is_expired(),
+            _ => false,
+        }
+    }
+
+    /// Whether no later attempt will succeed.
+    pub(crate) fn is_final(&self) -> bool {
+        self.is_incompatible() || self.is_expired()
+    }
+
+    pub(crate) fn is_ended(&self) -> bool {
+        matches!(*self.0, SharedErrorKind::Ended)
+    }
+
+    /// Whether the server answered that it does not do this, over a connection that is as good as before.
+    pub(crate) fn is_refusal(&self) -> bool {
+        use redis::ErrorKind;
+        let SharedErrorKind::Redis(error) = &*self.0 else {
+            return false;
+        };
+        matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension)
+    }
+}
+
+#[cfg(feature = "redis")]
+impl fmt::Display for SharedError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.0 {
+            SharedErrorKind::Name(name) => {
+                write!(
+                    f,
+                    "the name {name:?} is empty or has a brace, which keys of Redis Cluster are divided by"
+                )
+            }
+            SharedErrorKind::TooLarge { bytes, limit } => {
+                write!(f, "a filter of {bytes} bytes is beyond the limit of {limit} bytes")
+            }
+            SharedErrorKind::Build(error) => write!(f, "there is no memory to keep what was pushed: {error}"),
+            SharedErrorKind::Thread(error) => write!(f, "no thread could be started: {error}"),
+            SharedErrorKind::Redis(error) => write!(f, "Redis: {error}"),
+            SharedErrorKind::Incompatible(name, error) => {
+                write!(f, "the set {name:?} on the server is another filter's: {error}")
+            }
+            SharedErrorKind::Expiry { name, ours, theirs } => {
+                let time = |ms: &u64| match ms {
+                    0 => alloc::string::String::from("never"),
+                    ms => alloc::format!("at {ms} ms"),
+                };
+                let (ours, theirs) = (time(ours), time(theirs));
+                write!(
+                    f,
+                    "the set {name:?} on the server expires {theirs}, here {ours} (since 1970)"
+                )
+            }
+            SharedErrorKind::Expired => f.write_str("the set has expired"),
+            SharedErrorKind::Foreign { key, what } => write!(f, "{key} was not written by a shared filter: {what}"),
+            SharedErrorKind::Behind => f.write_str("the server's log was cut off faster than it could be followed"),
+            SharedErrorKind::Timeout { after, last: None } => write!(f, "not done within {after:?}"),
+            SharedErrorKind::Timeout {
+                after,
+                last: Some(last),
+            } => write!(f, "not done within {after:?}; the last attempt: {last}"),
+            SharedErrorKind::Ended => f.write_str("it was ended meanwhile"),
+        }
+    }
+}
+
+#[cfg(feature = "redis")]
+impl Error for SharedError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &*self.0 {
+            SharedErrorKind::Build(error) => Some(error),
+            SharedErrorKind::Thread(error) => Some(error),
+            SharedErrorKind::Redis(error) => Some(error),
+            SharedErrorKind::Incompatible(_, error) => Some(error),
+            SharedErrorKind::Timeout { last: Some(last), .. } => Some(last),
+            _ => None,
+        }
+    }
+}

@@ -72,7 +72,8 @@ struct State<F> {
     next: Option<Arc<F>>,
 }
 
-/// A filter that a [`CacheGuard`] can serve from: [`ConcurrentBloom`] and `WindowedBloom` under any hasher, and [`GuavaBloom`].
+/// A filter that a [`CacheGuard`] can serve from: [`ConcurrentBloom`] and `WindowedBloom` under any hasher, [`GuavaBloom`], and with the feature
+/// `redis` a `SharedBloom`.
 ///
 /// It cannot be implemented further.
 ///
@@ -99,6 +100,8 @@ impl<S: KeyHasher> GuardFilter for ConcurrentBloom<S> {}
 impl GuardFilter for GuavaBloom {}
 #[cfg(feature = "window")]
 impl<S: KeyHasher + Clone> GuardFilter for WindowedBloom<S> {}
+#[cfg(feature = "redis")]
+impl<S: KeyHasher> GuardFilter for crate::redis::SharedBloom<S> {}
 
 mod sealed {
     #[cfg(feature = "window")]
@@ -173,6 +176,27 @@ mod sealed {
         }
         fn insert_all<K: Funnel>(&self, keys: impl IntoIterator<Item = K>) {
             { self }.extend(keys);
+        }
+    }
+
+    #[cfg(feature = "redis")]
+    impl<S: KeyHasher> Filter for crate::redis::SharedBloom<S> {
+        #[inline]
+        fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+            (**self).insert(key)
+        }
+        #[inline]
+        fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+            (**self).contains(key)
+        }
+        fn insert_batch<K: Funnel>(&self, keys: &[K]) -> usize {
+            (**self).insert_batch(keys)
+        }
+        fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
+            (**self).contains_batch_bitmap(keys, out);
+        }
+        fn insert_all<K: Funnel>(&self, keys: impl IntoIterator<Item = K>) {
+            (&**self).extend(keys);
         }
     }
 }

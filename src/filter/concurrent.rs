@@ -771,7 +771,7 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
         Ok(())
     }
 
-    fn hasher_print(&self) -> u64 {
+    pub(crate) fn hasher_print(&self) -> u64 {
         hash::print(&self.hasher)
     }
 

@@ -1,5 +1,8 @@
 //! Filters that are kept in Redis, in the layouts that other programs have: read and written in place, or copied into this process.
 //!
+//! One set on many nodes, each of which answers from memory of its own, is [`SharedBloom`]. What RedisBloom's `BF` commands keep is taken out and put
+//! back by [`RedisBloom::fetch`](crate::RedisBloom::fetch) and [`store`](crate::RedisBloom::store). The rest of this page is about the third kind.
+//!
 //! Many programs keep a Bloom filter in a plain Redis bitmap, a string of which they set and get single bits. [`RedisBitmap`] is one type for
 //! their layouts, chosen by the constructor; [`LocalBitmap`] is a copy of one, which answers in process.
 //!
@@ -8,8 +11,7 @@
 //! - **Where a copy will do.** A lookup on a server takes a round trip: some ten microseconds on the same machine, a third of a millisecond or
 //!   more to another. A lookup in a [`LocalBitmap`] takes some ten nanoseconds, thousands of times less, and works while the server does
 //!   not. Take the bitmap in place where a key that somebody has just inserted must be seen at once.
-//! - For a new filter that only this crate uses: a [`ConcurrentBloom`](crate::ConcurrentBloom) in each process is better in everything but being
-//!   one.
+//! - For a new filter that only this crate uses: take a [`SharedBloom`].
 //! - Where strangers choose the keys. All of these layouts hash without a secret; [the module `hash`](crate::hash) says what follows.
 //!
 //! # Whose layout
@@ -76,8 +78,10 @@ mod bloom;
 mod layout;
 mod link;
 mod local;
+pub mod shared;
 
-pub use crate::error::BitmapError;
+pub use crate::error::{BitmapError, SharedError};
 pub use bitmap::RedisBitmap;
 pub(crate) use layout::MAX_BITS;
 pub use local::{LocalBitmap, Refreshed};
+pub use shared::SharedBloom;

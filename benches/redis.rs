@@ -1,0 +1,422 @@
+//! Lookups of a filter that is kept in Redis, of RedisBloom, of a local filter and of `SharedBloom`, side by side; and what `SharedBloom` sends.
+//!
+//!     cargo bench --bench redis --features redis                       # everything, about 2 minutes
+//!     cargo bench --bench redis --features redis -- --record FILE      # the tables into FILE too
+//!     cargo bench --bench redis --features redis -- --test             # tiny, to see that it runs
+//!
+//! Needs `redis-server`, which it starts, on the loopback; clients and server share the machine's cores. The module RedisBloom is measured
+//! where it is: at the path that `LANEBLOOM_REDIS_BLOOM` names, or in ~/.cache/lanebloom/redisbloom.so.
+//!
+//! How it measures: all filters hold the same keys at a rate of 1%, half of the lookups are hits, and every answer is counted: all members
+//! must be found, and of others no more than the rate allows. In a round every way of asking has its turn; the table shows the median of
+//! the rounds. Bytes are what the server counts in `INFO`, the protocol's own included.
+
+#[path = "common/mod.rs"]
+mod bench;
+#[path = "../tests/common/mod.rs"]
+mod common;
+#[path = "../tests/redis_server/mod.rs"]
+mod redis_server;
+
+use bench::{machine, median, parse_size};
+use clap::Parser;
+use common::number;
+use lanebloom::redis::SharedBloom;
+use lanebloom::{ConcurrentBloom, Murmur3};
+use redis::{Connection, Script};
+use redis_server::{Redis, Server};
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+#[derive(Parser)]
+struct Args {
+    /// Keys in the filters.
+    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1000..=100_000_000))]
+    keys: u64,
+    /// Rounds of which the median is taken.
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// Milliseconds for which each way of asking is measured in a round.
+    #[arg(long, default_value_t = 300)]
+    milliseconds: u64,
+    /// Sizes of filters whose comparison is timed: bytes with K, M or G.
+    #[arg(long, value_delimiter = ',', value_parser = parse_size, default_value = "1M,8M,64M")]
+    sizes: Vec<usize>,
+    /// Also write the tables to this file.
+    #[arg(long)]
+    record: Option<PathBuf>,
+    /// Run once with a tiny size, to see that everything works.
+    #[arg(long)]
+    test: bool,
+    /// Passed by cargo.
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+/// Bits of a plain bitmap per key, and how many of them a key sets: the textbook's for a rate of 1%.
+const BITS_PER_KEY: u64 = 10;
+const BITS_OF_A_KEY: u64 = 7;
+/// Keys of a batch.
+const BATCH: u64 = 64;
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Members are the numbers of 0.., the others are from here on.
+const OTHERS: u64 = 1 << 40;
+
+fn offsets(key: u64, bits: u64) -> impl Iterator<Item = u64> {
+    let (one, other) = Murmur3::default().hash128(&key);
+    (0..BITS_OF_A_KEY).map(move |i| one.wrapping_add(i.wrapping_mul(other)) % bits)
+}
+
+/// A way to ask: answers how many of these keys are there.
+type Ask<'a> = Box<dyn FnMut(&[u64]) -> usize + 'a>;
+
+/// A name, the keys of one call, and how a client is made.
+struct Way<'a> {
+    name: &'static str,
+    batch: u64,
+    client: Box<dyn Fn() -> Ask<'a> + Sync + 'a>,
+}
+
+fn main() {
+    let mut args = Args::parse();
+    if args.test {
+        (args.keys, args.rounds, args.milliseconds, args.sizes) = (2000, 1, 2, vec![1 << 16]);
+    }
+    let module = std::env::var_os("LANEBLOOM_REDIS_BLOOM").map_or_else(
+        || PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(".cache/lanebloom/redisbloom.so"),
+        PathBuf::from,
+    );
+    let module = module.exists().then_some(module);
+    let mut server = Server::of("the bench of Redis");
+    if let Some(module) = &module {
+        server = server.module(module);
+    }
+    let Some(redis) = server.start() else {
+        return;
+    };
+    let mut out = format!("{}\n", machine());
+    if module.is_none() {
+        out += "(RedisBloom is not there, and is not measured.)\n";
+    }
+    out += &lookups(&args, &redis, module.is_some());
+    out += &wire(&args, &redis);
+    out += &comparisons(&args, &redis);
+    print!("{out}");
+    if let Some(path) = &args.record {
+        std::fs::write(path, out).unwrap();
+    }
+}
+
+fn fill(args: &Args, redis: &Redis, module: bool) -> ConcurrentBloom {
+    let filter = ConcurrentBloom::builder()
+        .expected_keys(args.keys as usize)
+        .build()
+        .unwrap();
+    let bits = BITS_PER_KEY * args.keys;
+    let mut bitmap = vec![0u8; bits.div_ceil(8) as usize];
+    let mut connection = redis.connection();
+    if module {
+        redis::cmd("BF.RESERVE")
+            .arg("bf")
+            .arg(0.01)
+            .arg(args.keys)
+            .exec(&mut connection)
+            .unwrap();
+    }
+    let keys: Vec<u64> = (0..args.keys).map(number).collect();
+    for keys in keys.chunks(1000) {
+        filter.insert_batch(keys);
+        for offset in keys.iter().flat_map(|&key| offsets(key, bits)) {
+            bitmap[(offset / 8) as usize] |= 0x80 >> (offset % 8);
+        }
+        if module {
+            redis::cmd("BF.MADD").arg("bf").arg(keys).exec(&mut connection).unwrap();
+        }
+    }
+    redis::cmd("SET")
+        .arg("bitmap")
+        .arg(bitmap)
+        .exec(&mut connection)
+        .unwrap();
+    filter
+}
+
+fn lookups(args: &Args, redis: &Redis, module: bool) -> String {
+    let filter = fill(args, redis, module);
+    let bits = BITS_PER_KEY * args.keys;
+    let script = Script::new(
+        "local n, found = tonumber(ARGV[1]), 0
+        for i = 2, #ARGV, n do
+            local all = 1
+            for j = i, i + n - 1 do
+                if redis.call('GETBIT', KEYS[1], ARGV[j]) == 0 then all = 0 break end
+            end
+            found = found + all
+        end
+        return found",
+    );
+    let (script, filter) = (&script, &filter);
+    let shared = SharedBloom::builder("shared")
+        .connect(redis.client(), filter.clone())
+        .unwrap();
+    let shared = &shared;
+    let bitmap = move || -> Ask<'_> {
+        let mut connection = redis.connection();
+        Box::new(move |keys| {
+            let mut pipe = redis::pipe();
+            for offset in keys.iter().flat_map(|&key| offsets(key, bits)) {
+                pipe.cmd("GETBIT").arg("bitmap").arg(offset);
+            }
+            let bits: Vec<u8> = pipe.query(&mut connection).unwrap();
+            bits.chunks(BITS_OF_A_KEY as usize)
+                .filter(|bits| !bits.contains(&0))
+                .count()
+        })
+    };
+    let lua = move || -> Ask<'_> {
+        let mut connection = redis.connection();
+        Box::new(move |keys| {
+            let mut call = script.key("bitmap");
+            call.arg(BITS_OF_A_KEY);
+            call.arg(keys.iter().flat_map(|&key| offsets(key, bits)).collect::<Vec<_>>());
+            call.invoke(&mut connection).unwrap()
+        })
+    };
+    let exists = move || -> Ask<'_> {
+        let mut connection = redis.connection();
+        Box::new(move |keys| {
+            let mut pipe = redis::pipe();
+            for key in keys {
+                pipe.cmd("BF.EXISTS").arg("bf").arg(key);
+            }
+            let found: Vec<bool> = pipe.query(&mut connection).unwrap();
+            found.into_iter().filter(|&found| found).count()
+        })
+    };
+    let mexists = move || -> Ask<'_> {
+        let mut connection = redis.connection();
+        Box::new(move |keys| {
+            let mut call = redis::cmd("BF.MEXISTS");
+            let found: Vec<bool> = call.arg("bf").arg(keys).query(&mut connection).unwrap();
+            found.into_iter().filter(|&found| found).count()
+        })
+    };
+    fn single(filter: &ConcurrentBloom) -> Ask<'_> {
+        Box::new(|keys| keys.iter().filter(|key| filter.contains(*key)).count())
+    }
+    fn batched(filter: &ConcurrentBloom) -> Ask<'_> {
+        Box::new(|keys| {
+            let mut found = [false; BATCH as usize];
+            let found = &mut found[..keys.len()];
+            filter.contains_batch(keys, found);
+            found.iter().filter(|&&found| found).count()
+        })
+    }
+    let way = |name, batch, client| Way { name, batch, client };
+    let mut ways: Vec<Way<'_>> = vec![
+        way("Redis bitmap, one key", 1, Box::new(bitmap)),
+        way("Redis bitmap, pipelined 64", BATCH, Box::new(bitmap)),
+        way("Redis bitmap, Lua, one key", 1, Box::new(lua)),
+        way("Redis bitmap, Lua, 64", BATCH, Box::new(lua)),
+    ];
+    if module {
+        ways.push(way("BF.EXISTS", 1, Box::new(exists)));
+        ways.push(way("BF.EXISTS, pipelined 64", BATCH, Box::new(exists)));
+        ways.push(way("BF.MEXISTS, 64", BATCH, Box::new(mexists)));
+    }
+    ways.push(way("local filter, one key", 1, Box::new(|| single(filter))));
+    ways.push(way("local filter, batches of 64", BATCH, Box::new(|| batched(filter))));
+    ways.push(way("SharedBloom, one key", 1, Box::new(|| single(shared))));
+    ways.push(way("SharedBloom, batches of 64", BATCH, Box::new(|| batched(shared))));
+
+    // Meanwhile another node pushes 10000 keys a second, which this one pulls, so that its background thread is at work too.
+    let other = SharedBloom::builder("shared")
+        .connect(redis.client(), filter.clone())
+        .unwrap();
+    let done = AtomicBool::new(false);
+    let mut times = vec![[Vec::new(), Vec::new()]; ways.len()];
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let began = Instant::now();
+            // Keys of their own, that fill the filter no further than these do: rounds are short.
+            for i in 0..args.keys / 100 {
+                let due = Duration::from_micros(100 * i);
+                thread::sleep(due.saturating_sub(began.elapsed()));
+                other.insert(&number(2 * OTHERS + i));
+                if done.load(Ordering::Relaxed) {
+                    break;
+                }
+            }
+        });
+        for _ in 0..args.rounds {
+            for (way, times) in ways.iter().zip(&mut times) {
+                for (threads, times) in (1..).zip(times) {
+                    times.push(measure(args, way, threads));
+                }
+            }
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+    let mut out = format!(
+        "\nLookups a second, {} keys at a rate of 1%, half of them hits:\n\n| | one thread | two threads |\n|---|--:|--:|\n",
+        args.keys
+    );
+    for (way, [one, two]) in ways.iter().zip(times) {
+        writeln!(out, "| {} | {:.0} | {:.0} |", way.name, median(one), median(two)).unwrap();
+    }
+    out
+}
+
+/// Lookups a second of so many threads.
+fn measure(args: &Args, way: &Way<'_>, threads: u64) -> f64 {
+    let barrier = Barrier::new(threads as usize);
+    let counts = thread::scope(|scope| {
+        let clients: Vec<_> = (0..threads)
+            .map(|thread| {
+                let barrier = &barrier;
+                scope.spawn(move || {
+                    let mut ask = (way.client)();
+                    let mut keys = Vec::new();
+                    let (mut asked, mut found, mut members) = (0, 0, 0);
+                    barrier.wait();
+                    let began = Instant::now();
+                    let time = Duration::from_millis(args.milliseconds);
+                    while began.elapsed() < time || asked < 2 * BATCH {
+                        // Many calls between looks at the clock would be too many over a network; keys are made here in any case.
+                        for _ in 0..if way.name.contains("Redis") || way.name.contains("BF.") {
+                            1
+                        } else {
+                            64
+                        } {
+                            keys.clear();
+                            for _ in 0..way.batch {
+                                let i = number(asked ^ thread << 32);
+                                let member = i & 1 == 0;
+                                let key = number((i >> 1) % args.keys + if member { 0 } else { OTHERS });
+                                members += u64::from(member);
+                                keys.push(key);
+                                asked += 1;
+                            }
+                            found += ask(&keys) as u64;
+                        }
+                    }
+                    (asked as f64 / began.elapsed().as_secs_f64(), asked, found, members)
+                })
+            })
+            .collect();
+        clients
+            .into_iter()
+            .map(|client| client.join().unwrap())
+            .collect::<Vec<_>>()
+    });
+    let asked: u64 = counts.iter().map(|count| count.1).sum();
+    let (found, members) = (
+        counts.iter().map(|count| count.2).sum::<u64>(),
+        counts.iter().map(|count| count.3).sum::<u64>(),
+    );
+    let allowed = members as f64 + 0.02 * (asked - members) as f64 + 10.0;
+    assert!(
+        found >= members && found as f64 <= allowed,
+        "{}: {found} of {asked} keys found, of which {members} are members",
+        way.name
+    );
+    counts.iter().map(|count| count.0).sum()
+}
+
+/// A node that exchanges only by `sync`.
+fn node(redis: &Redis, name: &str, filter: ConcurrentBloom) -> SharedBloom {
+    let builder = SharedBloom::builder(name).interval(Duration::from_secs(100_000));
+    builder.connect(redis.client(), filter).unwrap()
+}
+
+/// What the server has received and sent so far, in bytes.
+fn traffic(connection: &mut Connection) -> [u64; 2] {
+    let info: String = redis::cmd("INFO").arg("stats").query(connection).unwrap();
+    ["total_net_input_bytes:", "total_net_output_bytes:"].map(|field| {
+        let value = info.lines().find_map(|line| line.strip_prefix(field));
+        value.unwrap().parse().unwrap()
+    })
+}
+
+fn wire(args: &Args, redis: &Redis) -> String {
+    let mut out = format!(
+        "\nBytes on the wire per inserted key, a filter for {} keys at 1%, exchanged 10 times a second:\n\n\
+        | keys a second | keys of a push | pushed, per key | pulled by another, per key | of the pushed, bits |\n|--:|--:|--:|--:|--:|\n",
+        args.keys
+    );
+    let mut connection = redis.connection();
+    for each in [1, 10, 100, 1000, 10_000, 100_000u64]
+        .into_iter()
+        .filter(|&each| each <= args.keys / 4)
+    {
+        let filter = || {
+            ConcurrentBloom::builder()
+                .expected_keys(args.keys as usize)
+                .build()
+                .unwrap()
+        };
+        let name = format!("wire {each}");
+        let (one, other) = (node(redis, &name, filter()), node(redis, &name, filter()));
+        let pushes = (args.keys / 2 / each).min(20);
+        let (mut pushed, mut pulled) = (0, 0);
+        // What it costs to ask.
+        let asking = traffic(&mut connection);
+        let asked = traffic(&mut connection);
+        let before = one.stats().pushed_bytes;
+        for push in 0..pushes {
+            let keys: Vec<u64> = (push * each..(push + 1) * each).map(number).collect();
+            let start = traffic(&mut connection);
+            one.insert_batch(&keys);
+            one.sync(PATIENCE).unwrap();
+            let middle = traffic(&mut connection);
+            other.sync(PATIENCE).unwrap();
+            let end = traffic(&mut connection);
+            let both = |from: [u64; 2], to: [u64; 2]| to[0] - from[0] + to[1] - from[1];
+            pushed += both(start, middle) - both(asking, asked);
+            pulled += both(middle, end) - both(asking, asked);
+        }
+        assert!(
+            **one.filter() == **other.filter(),
+            "what was pulled is not what was pushed"
+        );
+        let per_key = |bytes: u64| bytes as f64 / (pushes * each) as f64;
+        let payload = per_key(one.stats().pushed_bytes - before);
+        // At most 6 bits of 2 bytes, and a record's 6 bytes; never a chunk for less than a quarter of its bytes.
+        assert!(payload <= 4.0 * 18.0, "{payload} bytes a key");
+        writeln!(
+            out,
+            "| {} | {each} | {:.1} | {:.1} | {payload:.1} |",
+            10 * each,
+            per_key(pushed),
+            per_key(pulled)
+        )
+        .unwrap();
+    }
+    out
+}
+
+/// What an exchange takes that has nothing to say: a comparison of the filter with what was pushed, and a call.
+fn comparisons(args: &Args, redis: &Redis) -> String {
+    let mut out = "\nAn exchange with nothing new, by the size of the filter:\n\n| | ms |\n|---|--:|\n".to_owned();
+    for &size in &args.sizes {
+        let filter = ConcurrentBloom::builder().memory_budget(size).build().unwrap();
+        let keys: Vec<u64> = (0..filter.expected_keys() as u64).map(number).collect();
+        filter.insert_batch(&keys);
+        let one = node(redis, &format!("size {size}"), filter);
+        let pushed = one.stats().pushed_bytes;
+        let times = (0..args.rounds.max(3)).map(|_| {
+            let began = Instant::now();
+            one.sync(PATIENCE).unwrap();
+            began.elapsed().as_secs_f64() * 1e3
+        });
+        let times = median(times.collect());
+        assert_eq!(one.stats().pushed_bytes, pushed);
+        writeln!(out, "| {} KiB | {times:.3} |", size >> 10).unwrap();
+    }
+    out
+}

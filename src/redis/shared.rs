@@ -1,0 +1,698 @@
+//! One set on many nodes: [`SharedBloom`], a filter in every process, which a thread in the background keeps equal to the others' through
+//! Redis.
+//!
+//! ```text
+//! process A                                     Redis                                     process B
+//! ConcurrentBloom --what was added--> script: OR into chunks, a log of what was added --> ConcurrentBloom
+//!                  <-- what others added --                       (and the other way round)
+//! ```
+//!
+//! # What it promises
+//!
+//! 1. **Lookups and inserts are the local filter's.** [`SharedBloom`] derefs to its [`ConcurrentBloom`], in which nothing is marked or counted
+//!    for this: no call ever waits for the network, whatever has become of the server. All that the crate promises of the filter
+//!    ([Consistency](crate#consistency)) holds within the process.
+//! 2. **What was pushed arrives.** A key that was inserted here before [`sync`](SharedBloom::sync) was called, is on the server when that
+//!    answers `Ok`, and is found by every node that calls `sync` from then on, or connects. Without `sync` the same happens in the background,
+//!    every [interval](SharedBuilder::interval).
+//! 3. **No push is lost by a race.** The server ORs, in a script, which is alone on the server while it runs.
+//! 4. **Inserts while the server is away are kept**, and pushed once it is back. The thread reconnects by itself, after pauses that double up to
+//!    3 seconds, and that are random by half, so that not all nodes come at once. A server that is full is pulled from all the same.
+//! 5. **A new node starts from the server's state**, which [`connect`](SharedBuilder::connect) takes before it returns; what was in the new
+//!    node's filter before is pushed.
+//! 6. **What the server loses is pushed again**, by every node that has it: after a crash with an append-only file that lacks the end, a
+//!    failover to a replica that was behind, a restored backup, `FLUSHALL`. The nodes notice by ids that the server gives every
+//!    push, at their next exchange with it.
+//! 7. **Who does not fit is refused**: a filter of another layout, seed or hasher, by an error that says what differs.
+//!
+//! Pushed is what the server has answered. How far it keeps that is the server's part:
+//!
+//! | `appendonly`, `appendfsync` | of what it has answered, a server that crashes keeps | and if its machine does |
+//! |---|---|---|
+//! | `yes`, `always` | everything | everything |
+//! | `yes`, `everysec` | everything, unless its disk is so slow that writes wait (2 seconds at most) | all but the last 2 seconds |
+//! | `no` | what its last snapshot has | what its last snapshot has |
+//!
+//! What is lost there is missing only where no node that has it is left (6).
+//!
+//! # What it does not promise
+//!
+//! - **A key that another node inserted is not here yet**, for up to an interval at each end and what the network takes. During that time a
+//!   lookup here answers "certainly not" for a key that is in the set. See below for what a guard does about it.
+//! - An insert that answers true says that the key is new *here*: several nodes may each get true for one key. To claim a
+//!   key among nodes takes a call to a server.
+//! - Keys are never removed, and the set cannot grow. Both take a new set under another name, see [Rotation](#rotation).
+//! - Whoever can write to the server can set every bit. What a broken server or another program writes there is an error, and nothing worse.
+//! - The server must not evict: with `maxmemory`, a policy of `noeviction`, or one of `volatile-*` where the set does not expire. A chunk that
+//!   is gone while the rest is there is missed by nobody until it is next compared. Delete a set by deleting all its keys, while no node
+//!   has it.
+//! - The expected keys are those of all nodes together.
+//!
+//! # Before a store
+//!
+//! A [`CacheGuard`](crate::CacheGuard) over a `SharedBloom` turns away keys that others have just added to the store, until they have
+//! arrived. What to do about it depends on who asks for a new key first:
+//!
+//! - Insert, `sync`, and hand the id out after: who learns of the id later than that finds it on nodes that have synced meanwhile, which is
+//!   within their interval. To the client that made it, it is known at once where it made it.
+//! - Where a new id may be asked for at another node within milliseconds, send it along with what proves that it is new (a time in the
+//!   id, say), and let such requests pass the guard: ids that are younger than [`lag`](SharedStats::lag) plus the others' interval.
+//! - A node whose `lag` grows does not hear of new keys: above some seconds, admit everything and rely on the store alone.
+//!
+//! # What it costs
+//!
+//! - Memory: twice the filter's, since beside it there is a copy of what is known to be on the server. On the server the filter, and a log of a
+//!   quarter of it, between 1 and 16 MiB.
+//! - A comparison of the two per interval, 0.2 to 0.5 ms per MiB of filter, in the background thread, which pauses at least four times as long
+//!   as it takes: at 512 MiB an exchange begins every second or so, whatever the interval. Nothing is marked by inserts, so that
+//!   nothing is paid there. (A map of the regions that changed, kept by the inserts, would spare most of the comparison; but a batch would
+//!   have to find out which of its keys changed the filter, and those that are inserted in bulk do not tell.)
+//! - On the wire 2 bytes for every bit that is new on the server, some 35 for every chunk (8 KiB) that is pushed, and some 350 for every
+//!   interval. From 1024 new bits in a chunk on, all of it travels. So a key costs, pushed and then pulled by one other node, in a
+//!   filter for a million keys at 1%, exchanged 10 times a second (`cargo bench --bench redis --features redis`):
+//!
+//!   | keys a second | 10 | 100 | 1000 | 10,000 | 100,000 | 1,000,000 |
+//!   |---|--:|--:|--:|--:|--:|--:|
+//!   | bytes pushed, per key | 356 | 69 | 34 | 16 | 12 | 13 |
+//!   | bytes pulled, per key | 372 | 54 | 20 | 13 | 11 | 13 |
+//! - The server's time: about a microsecond for every bit, 20 for every whole chunk. All of a set is at one server, in Redis Cluster at one
+//!   shard, by the hash tag `{name}`: connect to that one.
+//!
+//! # When not to use it
+//!
+//! - One machine has all the processes: they could share memory, or one of them the filter.
+//! - A key must be found everywhere as soon as it is inserted anywhere: ask a server, with a filter of [`redis`](crate::redis) in place.
+//! - The set is of some thousand keys: `SADD`, and a copy of the set in each process.
+//! - Hundreds of nodes: everything pushed is pulled by each of them from the one server.
+//!
+//! # Rotation
+//!
+//! A set that is to forget is several, one after another, each of which [expires](SharedBuilder::expires_at). Let a generation be the time since
+//! 1970 divided by its length: then all nodes whose clocks are right name it alike (`ids:20778` for a day) without asking anybody. Connect the
+//! next before it begins, insert into the newest and look up in all that are not over. A clock that is wrong by a second makes a
+//! key of that second go to the neighbouring generation, where it is found as well. For a guard that starts anew,
+//! [`CacheGuard::rebuild`](crate::CacheGuard::rebuild) takes the next set.
+//!
+//! # Examples
+//!
+//! `examples/shared_guard.rs` is three processes with a guard each.
+//!
+//! ```
+//! # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let Some(redis) = Server::of("an example of SharedBloom").start() else { return Ok(()) };
+//! use lanebloom::{CacheGuard, ConcurrentBloom, redis::SharedBloom};
+//! use std::time::Duration;
+//!
+//! let filter = ConcurrentBloom::builder().expected_keys(1_000_000).build()?;
+//! let server = redis::Client::open("redis://127.0.0.1:6379/")?;
+//! # let server = redis.client();
+//! let ids = SharedBloom::builder("ids").interval(Duration::from_millis(50)).connect(server, filter)?;
+//! ids.insert("new");
+//! assert!(ids.contains("new"));
+//! ids.sync(Duration::from_secs(1))?; // from here on it is on the server
+//!
+//! let guard = CacheGuard::new(ids);
+//! assert!(guard.check("new").is_some());
+//! # Ok(())
+//! # }
+//! ```
+
+mod delta;
+mod replica;
+
+use crate::error::{SharedError, SharedErrorKind};
+use crate::filter::concurrent::ConcurrentBloom;
+use crate::hash::{KeyHasher, Murmur3};
+use alloc::string::String;
+use alloc::sync::Arc;
+use core::fmt;
+use core::hash::BuildHasher;
+use core::ops::Deref;
+use core::time::Duration;
+use redis::{Client, Connection};
+use replica::{Counts, Replica, since_1970};
+use std::hash::RandomState;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Instant, SystemTime};
+
+/// The first pause after a failure; every further one is twice as long, up to the last.
+const FIRST_PAUSE: Duration = Duration::from_millis(25);
+const LAST_PAUSE: Duration = Duration::from_secs(3);
+/// The thread rests so many times as long as it has compared.
+const REST: u32 = 4;
+
+/// A [`ConcurrentBloom`] that is one set with those of other processes, through Redis.
+///
+/// It derefs to the filter: look up and insert by the filter's own calls. [The module](self) says what is promised, what it costs, and how a
+/// guard treats keys that have not arrived yet.
+///
+/// Dropped, it pushes what is left, once and only if the last attempt succeeded, and ends its thread; that takes as long as the server takes
+/// to answer, and a few times the [timeout](SharedBuilder::timeout) at most.
+///
+/// # Examples
+///
+/// ```
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let Some(redis) = Server::of("an example of SharedBloom").start() else { return Ok(()) };
+/// use lanebloom::{ConcurrentBloom, redis::SharedBloom};
+/// use std::time::Duration;
+///
+/// let server = redis::Client::open("redis://127.0.0.1:6379/")?;
+/// # let server = redis.client();
+/// let node = || {
+///     let filter = ConcurrentBloom::builder().expected_keys(1000).build().expect("a small filter");
+///     SharedBloom::builder("ids").connect(server.clone(), filter)
+/// };
+/// let (one, other) = (node()?, node()?);
+/// one.insert("a");
+/// one.sync(Duration::from_secs(1))?;
+/// other.sync(Duration::from_secs(1))?;
+/// assert!(other.contains("a"));
+/// # Ok(())
+/// # }
+/// ```
+pub struct SharedBloom<S = Murmur3> {
+    filter: Arc<ConcurrentBloom<S>>,
+    control: Arc<Control>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Connects a [`SharedBloom`]; made by [`SharedBloom::builder`].
+///
+/// # Examples
+///
+/// ```
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let Some(redis) = Server::of("an example of SharedBloom").start() else { return Ok(()) };
+/// use lanebloom::{ConcurrentBloom, redis::SharedBloom};
+/// use std::time::Duration;
+///
+/// let server = redis::Client::open("redis://127.0.0.1:6379/")?;
+/// # let server = redis.client();
+/// let shared = SharedBloom::builder("ids")
+///     .interval(Duration::from_millis(20))
+///     .timeout(Duration::from_secs(1))
+///     .connect(server, ConcurrentBloom::builder().expected_keys(1000).build()?)?;
+/// assert_eq!(shared.expected_keys(), 1000);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a builder does nothing until `connect`"]
+pub struct SharedBuilder {
+    name: String,
+    interval: Duration,
+    timeout: Duration,
+    /// In ms since 1970; 0 if never.
+    expires: u64,
+}
+
+impl SharedBloom {
+    /// A builder for a node of the set of this name. The set's keys in Redis are `{name}:meta`, `{name}:log`, `{name}:versions`,
+    /// `{name}:scratch` and `{name}:0` and on; a short name makes short messages.
+    ///
+    /// ```
+    /// use lanebloom::{ConcurrentBloom, redis::SharedBloom};
+    ///
+    /// // Nobody listens at port 1.
+    /// let nobody = redis::Client::open("redis://127.0.0.1:1/")?;
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// assert!(SharedBloom::builder("ids").connect(nobody, filter).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn builder(name: impl Into<String>) -> SharedBuilder {
+        SharedBuilder {
+            name: name.into(),
+            interval: Duration::from_millis(100),
+            timeout: Duration::from_secs(2),
+            expires: 0,
+        }
+    }
+}
+
+impl SharedBuilder {
+    /// The pause between exchanges with the server; 100 milliseconds by default.
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let Some(redis) = Server::of("an example of SharedBloom").start() else { return Ok(()) };
+    /// use lanebloom::{ConcurrentBloom, redis::SharedBloom};
+    /// use std::time::Duration;
+    ///
+    /// # let server = redis.client();
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let rarely = SharedBloom::builder("ids").interval(Duration::from_secs(60)).connect(server, filter)?;
+    /// rarely.insert("a");
+    /// std::thread::sleep(Duration::from_secs(1));
+    /// assert_eq!(rarely.stats().pushed_bytes, 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn interval(mut self, interval: Duration) -> Self {
+        self.interval = interval;
+        self
+    }
+
+    /// How long the server may take to accept a connection, to take a part of a message, and to send a part of an answer; 2 seconds by default.
+    /// After that the connection counts as broken. (To look the server's name up takes what the system takes.)
+    ///
+    /// ```
+    /// use lanebloom::{ConcurrentBloom, redis::SharedBloom};
+    /// use std::time::{Duration, Instant};
+    ///
+    /// // A port where nobody answers.
+    /// let silent = std::net::TcpListener::bind("127.0.0.1:0")?;
+    /// let client = redis::Client::open(("127.0.0.1", silent.local_addr()?.port()))?;
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let began = Instant::now();
+    /// assert!(SharedBloom::builder("ids").timeout(Duration::from_millis(50)).connect(client, filter).is_err());
+    /// assert!(began.elapsed() < Duration::from_secs(2));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// When the server deletes the set, all of it at once; never by default. To the millisecond, and the same for all nodes: one that has
+    /// another time is refused.
+    ///
+    /// From then on a node keeps what it has, but no longer exchanges: [`sync`](SharedBloom::sync) fails at once.
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let Some(redis) = Server::of("an example of SharedBloom").start() else { return Ok(()) };
+    /// use lanebloom::{ConcurrentBloom, redis::SharedBloom};
+    /// use std::time::{Duration, SystemTime};
+    ///
+    /// # let server = redis.client();
+    /// let past = SystemTime::now() - Duration::from_secs(1);
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// assert!(SharedBloom::builder("ids").expires_at(past).connect(server, filter).unwrap_err().is_expired());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn expires_at(mut self, time: SystemTime) -> Self {
+        // Redis takes no more than it can count in 63 bits, and 0 stands for never.
+        self.expires = since_1970(time).clamp(1, i64::MAX as u64 >> 1);
+        self
+    }
+
+    /// Connects, brings `filter` and the set together, and starts the thread that keeps them so.
+    ///
+    /// The filter may have keys, and the caller may keep an `Arc` of it: what is inserted there is shared as well.
+    ///
+    /// # Errors
+    ///
+    /// If the name is empty or has a brace, if there is no memory for a second copy of the bits, if the server does not answer or refuses,
+    /// or if the set on it is of another layout, seed or hasher. A set that is not there yet is begun.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let Some(redis) = Server::of("an example of SharedBloom").start() else { return Ok(()) };
+    /// use lanebloom::{ConcurrentBloom, redis::SharedBloom};
+    /// use std::sync::Arc;
+    ///
+    /// let server = redis::Client::open("redis://127.0.0.1:6379/")?;
+    /// # let server = redis.client();
+    /// let filter = Arc::new(ConcurrentBloom::builder().expected_keys(1000).build()?);
+    /// filter.insert("was there before");
+    /// let shared = SharedBloom::builder("ids").connect(server, Arc::clone(&filter))?;
+    /// filter.insert("came later");
+    /// assert!(shared.contains("came later"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn connect<S: KeyHasher + Send + Sync + 'static>(
+        self,
+        server: Client,
+        filter: impl Into<Arc<ConcurrentBloom<S>>>,
+    ) -> Result<SharedBloom<S>, SharedError> {
+        let filter = filter.into();
+        let mut worker = Worker {
+            replica: Replica::new(&self.name, self.expires, Arc::clone(&filter))?,
+            server,
+            connection: None,
+            interval: self.interval,
+            // A timeout of zero is none, for sockets; and instants do not reach to the end of all durations.
+            timeout: self.timeout.clamp(Duration::from_millis(1), Duration::from_secs(3600)),
+            random: RandomState::new(),
+        };
+        let control = Arc::new(Control::new());
+        let began = Instant::now();
+        worker.pass(&|| false)?;
+        control.report(0, began, worker.replica.counts, None);
+        let its_control = Arc::clone(&control);
+        let thread = thread::Builder::new()
+            .name("lanebloom-shared".into())
+            .spawn(move || worker.run(&its_control))
+            .map_err(|error| SharedErrorKind::Thread(Arc::new(error)))?;
+        Ok(SharedBloom {
+            filter,
+            control,
+            thread: Some(thread),
+        })
+    }
+}
+
+impl<S> SharedBloom<S> {
+    /// Pushes and pulls now, and waits for it: once this is `Ok`, every key that was inserted here before the call is on the server, and every
+    /// key that was on the server before the call is here.
+    ///
+    /// Attempts that fail are repeated, after growing pauses, until `timeout` is over. Not for request paths: inserts and lookups
+    /// need no `sync`.
+    ///
+    /// # Errors
+    ///
+    /// If that did not succeed within `timeout`; the error says why the last attempt failed. Earlier if no attempt can succeed, because the
+    /// set on the server is now another filter's, or has expired. The keys stay here in any case, and will be pushed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let Some(redis) = Server::of("an example of SharedBloom").start() else { return Ok(()) };
+    /// use lanebloom::{ConcurrentBloom, redis::SharedBloom};
+    /// use std::time::Duration;
+    ///
+    /// # let server = redis.client();
+    /// let shared = SharedBloom::builder("ids").connect(server, ConcurrentBloom::builder().expected_keys(1000).build()?)?;
+    /// shared.insert("order 17");
+    /// shared.sync(Duration::from_secs(1))?;
+    /// // From here on it is at every node that starts.
+    /// # let server = redis.client();
+    /// let new = SharedBloom::builder("ids").connect(server, ConcurrentBloom::builder().expected_keys(1000).build()?)?;
+    /// assert!(new.contains("order 17"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn sync(&self, timeout: Duration) -> Result<(), SharedError> {
+        self.control.sync(timeout)
+    }
+
+    /// What was done so far, and how the last attempt went.
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let Some(redis) = Server::of("an example of SharedBloom").start() else { return Ok(()) };
+    /// use lanebloom::{ConcurrentBloom, redis::SharedBloom};
+    ///
+    /// # let server = redis.client();
+    /// let shared = SharedBloom::builder("ids").connect(server, ConcurrentBloom::builder().expected_keys(1000).build()?)?;
+    /// let stats = shared.stats();
+    /// assert!(stats.passes >= 1 && stats.last_error.is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn stats(&self) -> SharedStats {
+        let state = self.control.lock();
+        SharedStats {
+            passes: state.passes,
+            failures: state.failures,
+            resyncs: state.counts.resyncs,
+            pushed_bytes: state.counts.pushed_bytes,
+            pulled_bytes: state.counts.pulled_bytes,
+            lag: state.current.elapsed(),
+            last_error: state.error.clone(),
+        }
+    }
+
+    /// The local filter.
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let Some(redis) = Server::of("an example of SharedBloom").start() else { return Ok(()) };
+    /// use lanebloom::{ConcurrentBloom, redis::SharedBloom};
+    /// use std::sync::Arc;
+    ///
+    /// # let server = redis.client();
+    /// let shared = SharedBloom::builder("ids").connect(server, ConcurrentBloom::builder().expected_keys(1000).build()?)?;
+    /// let for_a_thread = Arc::clone(shared.filter());
+    /// for_a_thread.insert("a");
+    /// assert!(shared.contains("a"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn filter(&self) -> &Arc<ConcurrentBloom<S>> {
+        &self.filter
+    }
+}
+
+impl<S> Deref for SharedBloom<S> {
+    type Target = ConcurrentBloom<S>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.filter
+    }
+}
+
+impl<S: fmt::Debug> fmt::Debug for SharedBloom<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedBloom")
+            .field("filter", &self.filter)
+            .field("stats", &self.stats())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<S> Drop for SharedBloom<S> {
+    fn drop(&mut self) {
+        self.control.end();
+        if let Some(thread) = self.thread.take() {
+            // It does not panic; if it did, this is no place to say so.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What a [`SharedBloom`] has done, and how the last attempt went.
+///
+/// # Examples
+///
+/// ```
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let Some(redis) = Server::of("an example of SharedStats").start() else { return Ok(()) };
+/// # let server = redis.client();
+/// use lanebloom::{ConcurrentBloom, redis::SharedBloom};
+/// use std::time::Duration;
+///
+/// let shared = SharedBloom::builder("ids").connect(server, ConcurrentBloom::builder().expected_keys(1000).build()?)?;
+/// shared.sync(Duration::from_secs(1))?;
+/// // Whether what this node has not heard of yet can be told from what does not exist.
+/// assert!(shared.stats().lag < Duration::from_secs(5));
+///
+/// shared.insert("a");
+/// let before = shared.stats().pushed_bytes;
+/// shared.sync(Duration::from_secs(1))?;
+/// let sent = shared.stats().pushed_bytes - before;
+/// assert!((8..=18).contains(&sent)); // a chunk's number, how many bits, up to 6 bits of 2 bytes
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct SharedStats {
+    /// Exchanges with the server that succeeded, the first by `connect`.
+    pub passes: u64,
+    /// Attempts that failed.
+    pub failures: u64,
+    /// How often chunks were compared and fetched: once to begin with, then where the server's log did not reach back far enough, or the server
+    /// had lost something.
+    pub resyncs: u64,
+    /// Bytes of what was added here, as sent; without what Redis's protocol adds.
+    pub pushed_bytes: u64,
+    /// Bytes of what others added, as received.
+    pub pulled_bytes: u64,
+    /// How long ago the last exchange that succeeded began: what was here before that is on the server, and what was there is here.
+    pub lag: Duration,
+    /// Why the last attempt failed, if it did.
+    pub last_error: Option<SharedError>,
+}
+
+/// What the thread and its owners tell each other. The lock is held to read and to write the state, and while nothing else is done.
+struct Control {
+    state: Mutex<State>,
+    /// For the thread: somebody asked for a pass, or for the end.
+    asked: Condvar,
+    /// For those who wait in `sync`.
+    reported: Condvar,
+}
+
+struct State {
+    /// Calls of `sync` so far.
+    asked: u64,
+    /// The calls before the last pass that ended; that succeeded.
+    attempted: u64,
+    succeeded: u64,
+    ended: bool,
+    passes: u64,
+    failures: u64,
+    counts: Counts,
+    /// When the last pass that succeeded began.
+    current: Instant,
+    error: Option<SharedError>,
+}
+
+impl Control {
+    fn new() -> Self {
+        Self {
+            state: Mutex::new(State {
+                asked: 0,
+                attempted: 0,
+                succeeded: 0,
+                ended: false,
+                passes: 0,
+                failures: 0,
+                counts: Counts::default(),
+                current: Instant::now(),
+                error: None,
+            }),
+            asked: Condvar::new(),
+            reported: Condvar::new(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn sync(&self, timeout: Duration) -> Result<(), SharedError> {
+        let mut state = self.lock();
+        state.asked += 1;
+        let mine = state.asked;
+        self.asked.notify_one();
+        let (state, _) = self
+            .reported
+            .wait_timeout_while(state, timeout, |state| {
+                let hopeless = state.error.as_ref().is_some_and(SharedError::is_final);
+                state.succeeded < mine && !(state.attempted >= mine && hopeless)
+            })
+            .unwrap_or_else(PoisonError::into_inner);
+        if state.succeeded >= mine {
+            return Ok(());
+        }
+        Err(match &state.error {
+            Some(error) if error.is_final() => error.clone(),
+            last => SharedErrorKind::Timeout {
+                after: timeout,
+                last: last.clone(),
+            }
+            .into(),
+        })
+    }
+
+    /// Waits until the pause is over or somebody asks; how often `sync` has been called by then, or nothing if this is the end.
+    fn wait(&self, pause: Duration) -> Option<u64> {
+        let state = self.lock();
+        let (state, _) = self
+            .asked
+            .wait_timeout_while(state, pause, |state| !state.ended && state.asked == state.attempted)
+            .unwrap_or_else(PoisonError::into_inner);
+        (!state.ended).then_some(state.asked)
+    }
+
+    fn report(&self, asked: u64, began: Instant, counts: Counts, error: Option<SharedError>) {
+        let mut state = self.lock();
+        state.counts = counts;
+        state.attempted = asked;
+        if error.is_none() {
+            state.succeeded = asked;
+            state.current = began;
+            state.passes += 1;
+        } else {
+            state.failures += 1;
+        }
+        state.error = error;
+        drop(state);
+        self.reported.notify_all();
+    }
+
+    fn ended(&self) -> bool {
+        self.lock().ended
+    }
+
+    fn end(&self) {
+        self.lock().ended = true;
+        self.asked.notify_one();
+    }
+}
+
+/// The thread's own.
+struct Worker<S> {
+    replica: Replica<S>,
+    server: Client,
+    connection: Option<Connection>,
+    interval: Duration,
+    timeout: Duration,
+    random: RandomState,
+}
+
+impl<S: KeyHasher> Worker<S> {
+    fn run(mut self, control: &Control) {
+        let mut pause = self.interval;
+        let mut failures = 0;
+        while let Some(asked) = control.wait(pause) {
+            let began = Instant::now();
+            let result = self.pass(&|| control.ended());
+            match &result {
+                Ok(()) => failures = 0,
+                Err(error) if error.is_ended() => break,
+                Err(_) => failures += 1,
+            }
+            pause = self.pause(failures);
+            control.report(asked, began, self.replica.counts, result.err());
+        }
+        if failures == 0 {
+            let end = Instant::now() + self.timeout;
+            let _ = self.pass(&|| Instant::now() > end);
+        }
+    }
+
+    /// One pass, on the connection that there is or on a new one.
+    fn pass(&mut self, ended: &dyn Fn() -> bool) -> Result<(), SharedError> {
+        let mut connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => self.connect().map_err(SharedErrorKind::Redis)?,
+        };
+        let result = self.replica.pass(&mut connection, ended);
+        // After anything but a refusal it is not known what the next answer on it would belong to.
+        if result.as_ref().err().is_none_or(SharedError::is_refusal) {
+            self.connection = Some(connection);
+        }
+        result
+    }
+
+    fn connect(&self) -> redis::RedisResult<Connection> {
+        let connection = self.server.get_connection_with_timeout(self.timeout)?;
+        connection.set_read_timeout(Some(self.timeout))?;
+        connection.set_write_timeout(Some(self.timeout))?;
+        Ok(connection)
+    }
+
+    /// How long to wait after so many failures in a row.
+    fn pause(&self, failures: u32) -> Duration {
+        if failures == 0 {
+            return self.interval.max(self.replica.counts.comparing * REST);
+        }
+        let doubled = FIRST_PAUSE.saturating_mul(1 << (failures - 1).min(16));
+        let jitter = self.random.hash_one(Instant::now()) as u32;
+        doubled
+            .min(LAST_PAUSE)
+            .mul_f64(0.5 + 0.5 * f64::from(jitter) / f64::from(u32::MAX))
+    }
+}

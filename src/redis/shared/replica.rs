@@ -1,0 +1,407 @@
+//! What a node knows of the set on the server, and how the two are brought together. Called by the thread of a
+//! [`SharedBloom`](super::SharedBloom) with a connection; calls the script `exchange.lua`.
+//!
+//! # Nothing is lost
+//!
+//! `pushed` is the node's picture of the server: bits that the server was seen to have. What the filter has beyond it is to be pushed. So
+//! a push is forgotten only once the server has answered it, and whatever fails before is found again by the next comparison; that bits
+//! are pushed twice does no harm.
+//!
+//! The picture may be ahead of a server that lost something: restarted with an append-only file that lacks its end, restored from
+//! a backup, replaced by a replica that was behind, flushed. Every exchange has an id, its number and 64 random bits, which the
+//! server keeps as `head`, and in `versions` for every chunk that it changed. A node names in each call the last exchange that it knows.
+//! If that is neither the head nor in the log, the node compares versions, and where they differ takes the chunk from the server and
+//! the server's word for what is in `pushed`: what the server lost is then missing there, and is pushed again. An id is never given
+//! twice, so a version that is the same stands for the same bits, whatever happened to the server: `pushed` holds of a chunk no bits
+//! beyond those that were there at `versions`.
+
+use super::delta::{self, CHUNK_BLOCKS, CHUNK_WORDS, Delta};
+use crate::bits;
+use crate::error::{
+    BuildError, BuildErrorKind, IncompatibleError, IncompatibleErrorKind, SharedError, SharedErrorKind,
+};
+use crate::filter::concurrent::ConcurrentBloom;
+use crate::hash::KeyHasher;
+use crate::memory::Words;
+use crate::sizing::{LINE_WORDS, Layout, Shape};
+use alloc::borrow::ToOwned;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+use core::hash::BuildHasher;
+use core::time::Duration;
+use redis::{ConnectionLike, Script};
+use std::hash::RandomState;
+use std::time::{Instant, SystemTime};
+
+/// Of this form of the keys and deltas. Nodes of another one are refused, as those of another layout are.
+const FORMAT: u32 = 1;
+
+/// The log takes a quarter of the filter's bytes, but no less and no more than this. A node that was away while more was pushed reads the
+/// chunks that changed.
+const LOG_BYTES: (usize, usize) = (1 << 20, 16 << 20);
+
+/// Chunks that are asked for at once: half a MiB.
+const CHUNKS_AT_ONCE: usize = 64;
+
+/// How often within one pass a node may find that the log has been cut off meanwhile, before it gives up until the next.
+const RESYNCS: usize = 8;
+
+/// An exchange: its number, and 64 random bits, since a server that lost its last exchanges gives their numbers again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Id {
+    number: u64,
+    token: u64,
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.number, self.token)
+    }
+}
+
+impl Id {
+    fn parse(text: &[u8]) -> Option<Self> {
+        let (number, token) = core::str::from_utf8(text).ok()?.split_once('-')?;
+        Some(Self {
+            number: number.parse().ok()?,
+            token: token.parse().ok()?,
+        })
+    }
+}
+
+/// What a replica has done.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
+    pub(super) resyncs: u64,
+    pub(super) pushed_bytes: u64,
+    pub(super) pulled_bytes: u64,
+    /// How long the last comparison of the filter with what was pushed took.
+    pub(super) comparing: Duration,
+}
+
+pub(super) struct Replica<S> {
+    filter: Arc<ConcurrentBloom<S>>,
+    name: String,
+    /// What all nodes of the set have in common.
+    description: String,
+    /// When the set expires, in ms since 1970; 0 if never.
+    expires: u64,
+    exchange: Script,
+    random: RandomState,
+    /// See the top of this file.
+    pushed: Words<u64>,
+    versions: Vec<Id>,
+    /// The last exchange that is known here; none before the first look at the chunks.
+    at: Option<Id>,
+    calls: u64,
+    pub(super) counts: Counts,
+}
+
+/// What came of a call of the script.
+enum Exchanged {
+    Done,
+    More,
+    Lost,
+}
+
+impl<S: KeyHasher> Replica<S> {
+    pub(super) fn new(name: &str, expires: u64, filter: Arc<ConcurrentBloom<S>>) -> Result<Self, SharedError> {
+        if name.is_empty() || name.contains(['{', '}']) {
+            return Err(SharedErrorKind::Name(name.to_owned()).into());
+        }
+        let chunks = filter.blocks().div_ceil(CHUNK_BLOCKS);
+        if u32::try_from(chunks).is_err() {
+            return Err(SharedErrorKind::TooLarge {
+                bytes: filter.memory_bytes(),
+                limit: u64::from(u32::MAX) * delta::CHUNK_BYTES as u64,
+            }
+            .into());
+        }
+        let pushed = Words::new(filter.blocks() * LINE_WORDS).ok_or_else(|| {
+            SharedErrorKind::Build(BuildError(BuildErrorKind::OutOfMemory {
+                bytes: filter.memory_bytes(),
+            }))
+        })?;
+        let random = RandomState::new();
+        Ok(Self {
+            name: name.to_owned(),
+            description: describe(filter.layout(), filter.hasher_print(), expires),
+            expires,
+            exchange: Script::new(include_str!("exchange.lua")),
+            random,
+            pushed,
+            versions: alloc::vec![Id::default(); chunks],
+            at: None,
+            calls: 0,
+            counts: Counts::default(),
+            filter,
+        })
+    }
+
+    /// Pushes what the filter has and the server lacks, and pulls what it has more. Once this is `Ok`, what was in the filter before is on
+    /// the server, and what was on the server before is in the filter.
+    ///
+    /// Ends early, with an error, once `ended` says so.
+    pub(super) fn pass(
+        &mut self,
+        server: &mut dyn ConnectionLike,
+        ended: &dyn Fn() -> bool,
+    ) -> Result<(), SharedError> {
+        if self.expires != 0 && since_1970(SystemTime::now()) >= self.expires {
+            return Err(SharedErrorKind::Expired.into());
+        }
+        let chunks = self.versions.len();
+        let (mut resyncs, mut refused) = (0, None);
+        self.counts.comparing = Duration::ZERO;
+        let (mut delta, mut next) = self.changes_from(0);
+        loop {
+            if ended() {
+                return Err(SharedErrorKind::Ended.into());
+            }
+            match self.exchange(server, &delta) {
+                Ok(Exchanged::Done) => {
+                    (delta, next) = self.changes_from(next);
+                    if delta.chunks.is_empty() {
+                        return refused.map_or(Ok(()), Err);
+                    }
+                }
+                Ok(Exchanged::More) => {}
+                Ok(Exchanged::Lost) => {
+                    if resyncs == RESYNCS {
+                        return Err(SharedErrorKind::Behind.into());
+                    }
+                    resyncs += 1;
+                    self.resync(server, ended)?;
+                    (delta, next) = self.changes_from(0);
+                }
+                // A server that is full, or must not be written to, still gives what others have pushed.
+                Err(error) if error.is_refusal() && !delta.chunks.is_empty() => {
+                    refused = Some(error);
+                    (delta, next) = (Delta::default(), chunks);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// What is to be pushed of the chunks from `next` on, as much as one delta takes, and the chunk after.
+    fn changes_from(&mut self, mut next: usize) -> (Delta, usize) {
+        let began = Instant::now();
+        let mut delta = Delta::default();
+        let mut added = [0; CHUNK_WORDS];
+        let mut pushed = self.pushed.chunks(CHUNK_WORDS).skip(next);
+        while !delta.is_full()
+            && let Some(pushed) = pushed.next()
+        {
+            let added = &mut added[..pushed.len()];
+            if self.filter.bits.beyond(next * CHUNK_BLOCKS, pushed, added) {
+                delta.push(next as u32, added);
+            }
+            next += 1;
+        }
+        // What the inserters of these bits had done before is to be seen before the bits are sent.
+        bits::acquire();
+        self.counts.comparing += began.elapsed();
+        (delta, next)
+    }
+
+    /// One call of the script: pulls, and pushes `delta` where everything was pulled.
+    fn exchange(&mut self, server: &mut dyn ConnectionLike, delta: &Delta) -> Result<Exchanged, SharedError> {
+        let Some(at) = self.at else {
+            return Ok(Exchanged::Lost);
+        };
+        self.calls += 1;
+        let log_bytes = (self.filter.memory_bytes() / 4).clamp(LOG_BYTES.0, LOG_BYTES.1);
+        let mut call = self.exchange.prepare_invoke();
+        for role in ["meta", "log", "versions", "scratch"] {
+            call.key(key(&self.name, role));
+        }
+        for chunk in &delta.chunks {
+            call.key(key(&self.name, chunk));
+        }
+        let token = self.random.hash_one(self.calls);
+        call.arg(&self.description).arg(at.to_string()).arg(token);
+        call.arg(log_bytes).arg(&delta.bytes).arg(self.expires);
+        let answer: Vec<Vec<u8>> = call.invoke(server).map_err(SharedErrorKind::Redis)?;
+        let [what, id, pulled @ ..] = &answer[..] else {
+            return Err(self.foreign("meta", "the script answers too little"));
+        };
+        let done = match &what[..] {
+            b"done" => true,
+            b"more" => false,
+            b"lost" => return Ok(Exchanged::Lost),
+            b"other" => return Err(self.incompatible(id)),
+            _ => return Err(self.foreign("meta", "the script answers something unknown")),
+        };
+        let mut take = || {
+            for (id, delta) in pulled.as_chunks().0.iter().map(|[id, delta]| (id, delta)) {
+                self.take(id, delta, true)?;
+            }
+            if done && !delta.chunks.is_empty() {
+                self.take(id, &delta.bytes, false)?;
+            }
+            self.at = Some(Id::parse(id).ok_or("is no id")?);
+            Ok(())
+        };
+        if let Err(what) = take() {
+            self.forget();
+            return Err(self.foreign("log", what));
+        }
+        self.counts.pushed_bytes += delta.bytes.len() as u64;
+        Ok(if done { Exchanged::Done } else { Exchanged::More })
+    }
+
+    /// Takes note of a delta that is on the server, and if it was `pulled` takes its bits.
+    fn take(&mut self, id: &[u8], delta: &[u8], pulled: bool) -> Result<(), &'static str> {
+        let id = Id::parse(id).ok_or("is no id")?;
+        delta::decode(delta, self.pushed.len(), |chunk, word, bits| {
+            let word = chunk * CHUNK_WORDS + word;
+            if pulled {
+                self.filter.bits.set_word(word, bits);
+            }
+            self.pushed[word] |= bits;
+            self.versions[chunk] = id;
+        })?;
+        if pulled {
+            self.counts.pulled_bytes += delta.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// Takes every chunk of which the server has another version than is known here.
+    ///
+    /// The head is read first, then versions, then chunks: so what is noted is never newer than what was read, and what was pushed
+    /// meanwhile is pulled from the log afterwards.
+    fn resync(&mut self, server: &mut dyn ConnectionLike, ended: &dyn Fn() -> bool) -> Result<(), SharedError> {
+        self.counts.resyncs += 1;
+        type Meta = (Option<Vec<u8>>, Option<Vec<u8>>);
+        let ((description, head), theirs): (Meta, BTreeMap<usize, Vec<u8>>) = redis::pipe()
+            .hmget(key(&self.name, "meta"), &["description", "head"])
+            .hgetall(key(&self.name, "versions"))
+            .query(server)
+            .map_err(SharedErrorKind::Redis)?;
+        if let Some(theirs) = description
+            && theirs != self.description.as_bytes()
+        {
+            return Err(self.incompatible(&theirs));
+        }
+        let head = match head {
+            None => Id::default(),
+            Some(head) => Id::parse(&head).ok_or_else(|| self.foreign("meta", "the head is no id"))?,
+        };
+        let mut versions = alloc::vec![Id::default(); self.versions.len()];
+        for (chunk, id) in theirs {
+            let id = Id::parse(&id).ok_or_else(|| self.foreign("versions", "a version is no id"))?;
+            *versions
+                .get_mut(chunk)
+                .ok_or_else(|| self.foreign("versions", "a chunk is beyond the filter's last"))? = id;
+        }
+        let differ = |&chunk: &usize| versions[chunk] != self.versions[chunk];
+        let changed: Vec<usize> = (0..versions.len()).filter(differ).collect();
+        for some in changed.chunks(CHUNKS_AT_ONCE) {
+            if ended() {
+                return Err(SharedErrorKind::Ended.into());
+            }
+            let mut pipe = redis::pipe();
+            for chunk in some {
+                pipe.get(key(&self.name, chunk));
+            }
+            let contents: Vec<Option<Vec<u8>>> = pipe.query(server).map_err(SharedErrorKind::Redis)?;
+            for (&chunk, content) in some.iter().zip(contents) {
+                self.take_chunk(chunk, &content.unwrap_or_default())?;
+                self.versions[chunk] = versions[chunk];
+            }
+        }
+        self.at = Some(head);
+        Ok(())
+    }
+
+    /// Takes the bits of a chunk, which are what the server has; what is not among them it does not.
+    fn take_chunk(&mut self, chunk: usize, content: &[u8]) -> Result<(), SharedError> {
+        let first = chunk * CHUNK_WORDS;
+        let words = delta::chunk_words(chunk, self.pushed.len()).unwrap_or(0);
+        if content.len() > 8 * words {
+            return Err(self.foreign(chunk, "the chunk is longer than its part of the filter"));
+        }
+        for i in 0..words {
+            let mut bytes = [0; 8];
+            // The server keeps no zeros behind the last bit that was set.
+            let there = content.get(8 * i..).unwrap_or_default();
+            let there = &there[..there.len().min(8)];
+            bytes[..there.len()].copy_from_slice(there);
+            let bits = u64::from_le_bytes(bytes);
+            self.pushed[first + i] = bits;
+            self.filter.bits.set_word(first + i, bits);
+        }
+        self.counts.pulled_bytes += content.len() as u64;
+        Ok(())
+    }
+
+    /// Forgets what is known of the server, so that all of it is fetched: of what was read it is not known what is in it.
+    fn forget(&mut self) {
+        self.pushed.fill(0);
+        self.versions.fill(Id::default());
+        self.at = None;
+    }
+
+    fn foreign(&self, role: impl fmt::Display, what: &'static str) -> SharedError {
+        let key = key(&self.name, role);
+        SharedErrorKind::Foreign { key, what }.into()
+    }
+
+    /// What differs between our description and another.
+    fn incompatible(&self, theirs: &[u8]) -> SharedError {
+        let Some((format, layout, print, expires)) = core::str::from_utf8(theirs).ok().and_then(parse_description)
+        else {
+            return self.foreign("meta", "it describes no shared filter");
+        };
+        if format != FORMAT {
+            return self.foreign("meta", "the set is of another version of this format");
+        }
+        let (name, ours) = (self.name.clone(), self.filter.layout());
+        if layout != ours {
+            let error = IncompatibleErrorKind::Layout { ours, theirs: layout };
+            SharedErrorKind::Incompatible(name, IncompatibleError(error)).into()
+        } else if print != self.filter.hasher_print() {
+            SharedErrorKind::Incompatible(name, IncompatibleError(IncompatibleErrorKind::Hasher)).into()
+        } else {
+            let (ours, theirs) = (self.expires, expires);
+            SharedErrorKind::Expiry { name, ours, theirs }.into()
+        }
+    }
+}
+
+/// The key of a part of a set. The name in braces is what Redis Cluster places keys by, so that all of a set are at one server.
+fn key(name: &str, role: impl fmt::Display) -> String {
+    format!("{{{name}}}:{role}")
+}
+
+/// Milliseconds since 1970, 0 before.
+pub(super) fn since_1970(time: SystemTime) -> u64 {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn describe(layout: Layout, hasher_print: u64, expires: u64) -> String {
+    let Layout {
+        shape: Shape { words, bits },
+        blocks,
+    } = layout;
+    format!("{FORMAT} {blocks} {words} {bits} {hasher_print:016x} {expires}")
+}
+
+fn parse_description(text: &str) -> Option<(u32, Layout, u64, u64)> {
+    let mut fields = text.split(' ');
+    let format = fields.next()?.parse().ok()?;
+    let blocks = fields.next()?.parse().ok()?;
+    let words = fields.next()?.parse().ok()?;
+    let bits = fields.next()?.parse().ok()?;
+    let shape = Shape { words, bits };
+    let print = u64::from_str_radix(fields.next()?, 16).ok()?;
+    let expires = fields.next()?.parse().ok()?;
+    Some((format, Layout { shape, blocks }, print, expires))
+}
