@@ -7,7 +7,7 @@
 //! None of them orders memory beyond the `Release` of the bits it sets; the caller calls
 //! [`acquire`](crate::bits::acquire) where an answer rests on bits seen.
 
-use crate::bits::{Bits, Purpose, Region, Target};
+use crate::bits::{Bits, Lines, Load, Probed, Purpose, Region, Target};
 use crate::pattern::{block, pattern};
 
 /// Filters up to this size, in bytes, are probed without prefetching: to wait for L2 or the nearer part of L3 costs less
@@ -36,8 +36,11 @@ pub(crate) fn is_cached(bytes: usize) -> bool {
 }
 
 #[inline(always)]
-pub(crate) fn contains<const W: usize, const S: usize, const VECTOR: bool>(bits: &Bits, hash: u64) -> bool {
-    bits.holds::<W, S, VECTOR>(block(hash, bits.blocks()), pattern(hash))
+pub(crate) fn contains<const W: usize, const S: usize, const VECTOR: bool, T: Load>(
+    lines: Lines<'_, T>,
+    hash: u64,
+) -> bool {
+    lines.holds::<W, S, VECTOR>(block(hash, lines.blocks()), pattern(hash))
 }
 
 #[inline(always)]
@@ -51,13 +54,13 @@ pub(crate) fn insert_into<const W: usize, const S: usize>(target: &mut impl Targ
 }
 
 #[inline(always)]
-pub(crate) fn contains_hashes<const W: usize, const S: usize, const VECTOR: bool>(
-    mut bits: &Bits,
+pub(crate) fn contains_hashes<const W: usize, const S: usize, const VECTOR: bool, T: Load>(
+    mut lines: Lines<'_, T>,
     hashes: &[u64],
     found: &mut [u64],
 ) {
-    one_by_one(&mut bits, hashes, found, Purpose::Read, |bits, hash| {
-        contains::<W, S, VECTOR>(bits, hash)
+    one_by_one(&mut lines, hashes, found, Purpose::Read, |lines, hash| {
+        contains::<W, S, VECTOR, T>(*lines, hash)
     });
 }
 
@@ -77,7 +80,7 @@ pub(crate) fn fill<const W: usize, const S: usize>(region: &mut Region<'_>, hash
 
 /// Calls `each` for every hash in order, the lines asked for ahead.
 #[inline(always)]
-fn one_by_one<T: Target>(
+fn one_by_one<T: Probed>(
     target: &mut T,
     hashes: &[u64],
     answers: &mut [u64],

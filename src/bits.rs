@@ -82,40 +82,16 @@ impl Bits {
         self.words.as_chunks().0
     }
 
-    /// Whether all of the pattern's bits are set in the line.
-    ///
-    /// All words are tested, whatever the first says: they are in one line, and a branch on one would be mispredicted
-    /// as often as the answer varies.
-    ///
-    /// `VECTOR` says that this is compiled for a CPU with vectors: masks are then made by vector shifts, 2.9 ns for a lookup
-    /// in L1 (Zen 3, AVX2). Without, x86-64 has only `bts` for it, two operations a bit, and 4.7 ns; to shift each bit
-    /// down out of its word takes 3.6.
+    /// What lookups read.
     #[inline(always)]
-    pub(crate) fn holds<const W: usize, const S: usize, const VECTOR: bool>(
-        &self,
-        block: usize,
-        pattern: [Place<S>; W],
-    ) -> bool {
-        let line = &self.lines()[block];
-        if VECTOR {
-            let lacks = |place: Place<S>| place.mask() & !line[place.word].load(Ordering::Relaxed);
-            pattern.map(lacks).into_iter().fold(0, |all, lacks| all | lacks) == 0
-        } else {
-            let mut all = 1;
-            for place in pattern {
-                let word = line[place.word].load(Ordering::Relaxed);
-                for bit in place.bits {
-                    all &= word >> bit;
-                }
-            }
-            all & 1 == 1
-        }
+    pub(crate) fn shared(&self) -> Lines<'_, AtomicU64> {
+        Lines(self.lines())
     }
 
     /// [`prefetch`] of a line. No harm if there is no such line.
     #[inline(always)]
     pub(crate) fn prefetch(&self, block: usize, purpose: Purpose) {
-        prefetch(self.lines().as_ptr().wrapping_add(block), purpose);
+        self.shared().prefetch(block, purpose);
     }
 
     /// Copies the words of the blocks from `first` on, as many as `image` holds; what they add up to. Beside inserts each is some
@@ -179,12 +155,9 @@ impl Bits {
         changed
     }
 
-    /// The words of every line, one after another. Beside inserts each word is some value that it had
-    /// meanwhile; call [`acquire`] after the last.
+    /// As of [`Lines`].
     pub(crate) fn words(&self) -> impl Iterator<Item = [u64; LINE_WORDS]> {
-        self.lines()
-            .iter()
-            .map(|line| core::array::from_fn(|i| line[i].load(Ordering::Relaxed)))
+        self.shared().words()
     }
 
     /// A copy that holds at least every bit whose setting happened before.
@@ -233,21 +206,99 @@ impl Bits {
     }
 }
 
+/// A word that a lookup can read.
+pub(crate) trait Load {
+    /// Its value now. Where others may set bits of it meanwhile, that is the `load` of the table above.
+    fn load(&self) -> u64;
+}
+
+impl Load for AtomicU64 {
+    #[inline(always)]
+    fn load(&self) -> u64 {
+        AtomicU64::load(self, Ordering::Relaxed)
+    }
+}
+
+/// A word of a snapshot: little-endian bytes, wherever they begin, that nobody writes while they are borrowed. It is read by one
+/// instruction on every machine that can read words wherever they begin, whatever its own byte order.
+impl Load for [u8; 8] {
+    #[inline(always)]
+    fn load(&self) -> u64 {
+        u64::from_le_bytes(*self)
+    }
+}
+
+/// The lines that lookups read: those of [`Bits`], which others may write meanwhile, or of a snapshot, which nobody does.
+pub(crate) struct Lines<'a, T>(pub(crate) &'a [[T; LINE_WORDS]]);
+
+impl<T> Clone for Lines<'_, T> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Lines<'_, T> {}
+
+impl<'a, T: Load> Lines<'a, T> {
+    /// Whether all of the pattern's bits are set in the line.
+    ///
+    /// All words are tested, whatever the first says: they are in one line, and a branch on one would be mispredicted
+    /// as often as the answer varies.
+    ///
+    /// `VECTOR` says that this is compiled for a CPU with vectors: masks are then made by vector shifts, 2.9 ns for a lookup
+    /// in L1 (Zen 3, AVX2). Without, x86-64 has only `bts` for it, two operations a bit, and 4.7 ns; to shift each bit
+    /// down out of its word takes 3.6.
+    #[inline(always)]
+    pub(crate) fn holds<const W: usize, const S: usize, const VECTOR: bool>(
+        self,
+        block: usize,
+        pattern: [Place<S>; W],
+    ) -> bool {
+        let line = &self.0[block];
+        if VECTOR {
+            let lacks = |place: Place<S>| place.mask() & !line[place.word].load();
+            pattern.map(lacks).into_iter().fold(0, |all, lacks| all | lacks) == 0
+        } else {
+            let mut all = 1;
+            for place in pattern {
+                let word = line[place.word].load();
+                for bit in place.bits {
+                    all &= word >> bit;
+                }
+            }
+            all & 1 == 1
+        }
+    }
+
+    /// The words of every line, one after another. Beside inserts each word is some value that it had
+    /// meanwhile; call [`acquire`] after the last.
+    pub(crate) fn words(self) -> impl Iterator<Item = [u64; LINE_WORDS]> + 'a {
+        self.0.iter().map(|line| core::array::from_fn(|i| line[i].load()))
+    }
+
+    /// How many bits are set, as [`words`](Self::words) has them.
+    pub(crate) fn ones(self) -> u64 {
+        let count = |words: [u64; LINE_WORDS]| words.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
+        self.words().map(count).sum()
+    }
+}
+
 /// For vectors: by the numbers of words in the whole array, of several hashes at once.
 #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(lanebloom_loom)))]
-impl Bits {
+impl<T: Load> Lines<'_, T> {
     /// What each of these words of the array is now.
     ///
     /// # Safety
     ///
-    /// Each is one of the array's: below 8 times [`blocks`](Self::blocks). (To check it costs a tenth of a lookup in L1.)
+    /// Each is one of the array's: below 8 times the number of lines. (To check it costs a tenth of a lookup in L1.)
     #[inline(always)]
-    pub(crate) unsafe fn load<const W: usize, const N: usize>(&self, words: &[[u64; N]; W], into: &mut [[u64; N]; W]) {
-        let all = &*self.words;
+    pub(crate) unsafe fn load<const W: usize, const N: usize>(self, words: &[[u64; N]; W], into: &mut [[u64; N]; W]) {
+        let all = self.0.as_flattened();
         for (&word, into) in words.as_flattened().iter().zip(into.as_flattened_mut()) {
             debug_assert!(word < all.len() as u64);
             // SAFETY: by the caller's promise the word is there.
-            *into = unsafe { all.get_unchecked(word as usize) }.load(Ordering::Relaxed);
+            *into = unsafe { all.get_unchecked(word as usize) }.load();
         }
     }
 }
@@ -261,23 +312,43 @@ pub(crate) struct Region<'a> {
     pub(crate) blocks: usize,
 }
 
+/// What a batch goes to: lines that are there to be asked for.
+pub(crate) trait Probed {
+    /// How many blocks the whole filter has.
+    fn blocks(&self) -> usize;
+
+    /// How many bytes are here.
+    fn bytes(&self) -> usize;
+
+    /// [`prefetch`] of a line. No harm if there is no such line.
+    fn prefetch(&self, block: usize, purpose: Purpose);
+}
+
+impl<T> Probed for Lines<'_, T> {
+    #[inline(always)]
+    fn blocks(&self) -> usize {
+        self.0.len()
+    }
+
+    #[inline(always)]
+    fn bytes(&self) -> usize {
+        size_of_val(self.0)
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, block: usize, purpose: Purpose) {
+        prefetch(self.0.as_ptr().wrapping_add(block), purpose);
+    }
+}
+
 /// What hashes are inserted into: the shared [`Bits`], by atomics, or a [`Region`], by plain stores.
 #[cfg_attr(
     any(lanebloom_loom, not(any(target_arch = "x86_64", target_arch = "aarch64"))),
     allow(dead_code, reason = "half of it is for vectors")
 )]
-pub(crate) trait Target {
-    /// How many blocks the whole filter has.
-    fn blocks(&self) -> usize;
-
+pub(crate) trait Target: Probed {
     /// The first block that is here; no hash of one that is not is inserted.
     fn first(&self) -> usize;
-
-    /// How many bytes are here.
-    fn bytes(&self) -> usize;
-
-    /// As of [`Bits`].
-    fn prefetch(&self, block: usize, purpose: Purpose);
 
     /// Sets the pattern's bits in the line; whether this call set any of them.
     fn set<const W: usize, const S: usize>(&mut self, block: usize, pattern: [Place<S>; W]) -> bool;
@@ -292,15 +363,10 @@ pub(crate) trait Target {
 }
 
 // (Loops below: `map` and `from_fn` are not always inlined.)
-impl Target for &Bits {
+impl Probed for &Bits {
     #[inline(always)]
     fn blocks(&self) -> usize {
         Bits::blocks(self)
-    }
-
-    #[inline(always)]
-    fn first(&self) -> usize {
-        0
     }
 
     #[inline(always)]
@@ -311,6 +377,13 @@ impl Target for &Bits {
     #[inline(always)]
     fn prefetch(&self, block: usize, purpose: Purpose) {
         Bits::prefetch(self, block, purpose);
+    }
+}
+
+impl Target for &Bits {
+    #[inline(always)]
+    fn first(&self) -> usize {
+        0
     }
 
     #[inline(always)]
@@ -339,15 +412,10 @@ impl Target for &Bits {
     }
 }
 
-impl Target for Region<'_> {
+impl Probed for Region<'_> {
     #[inline(always)]
     fn blocks(&self) -> usize {
         self.blocks
-    }
-
-    #[inline(always)]
-    fn first(&self) -> usize {
-        self.first
     }
 
     #[inline(always)]
@@ -361,6 +429,13 @@ impl Target for Region<'_> {
             self.words.as_ptr().wrapping_add((block - self.first) * LINE_WORDS),
             purpose,
         );
+    }
+}
+
+impl Target for Region<'_> {
+    #[inline(always)]
+    fn first(&self) -> usize {
+        self.first
     }
 
     #[inline(always)]

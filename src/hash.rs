@@ -79,12 +79,58 @@ pub(crate) fn assert_same_length(keys: usize, out: usize) {
     );
 }
 
-mod sealed {
+pub(crate) mod sealed {
     /// Keeps [`KeyHasher`](super::KeyHasher) ours, so that batch kernels can be added to it.
-    pub trait Sealed {}
-    impl Sealed for super::Murmur3 {}
-    impl Sealed for super::SipHash13 {}
+    pub trait Sealed {
+        /// What a snapshot says of the hasher.
+        fn identity(&self) -> Identity {
+            Identity::Other
+        }
+    }
+
+    impl Sealed for super::Murmur3 {
+        fn identity(&self) -> Identity {
+            Identity::Murmur3 { seed: self.seed }
+        }
+    }
+
+    impl Sealed for super::SipHash13 {
+        fn identity(&self) -> Identity {
+            Identity::SipHash13
+        }
+    }
+
     impl<B: super::BuildHasher> Sealed for B {}
+
+    /// A hash function as far as a snapshot names it. Which of its keys it has shows in the hash of a fixed key.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Identity {
+        /// Some `BuildHasher`.
+        Other,
+        /// [`Murmur3`](super::Murmur3) with this seed.
+        Murmur3 {
+            /// The seed.
+            seed: u32,
+        },
+        /// [`SipHash13`](super::SipHash13) under some key.
+        SipHash13,
+    }
+
+    impl core::fmt::Display for Identity {
+        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+            match self {
+                Self::Other => f.write_str("a BuildHasher"),
+                Self::Murmur3 { seed } => write!(f, "Murmur3 with seed {seed}"),
+                Self::SipHash13 => f.write_str("SipHash-1-3"),
+            }
+        }
+    }
+}
+
+/// What tells hashers apart whatever their type, up to a chance of 2^-64: the hash of one fixed key. (Of a secret key it tells no
+/// more than any other hash does.)
+pub(crate) fn print(hasher: &impl KeyHasher) -> u64 {
+    hasher.hash_key("lanebloom hasher print")
 }
 
 impl<B: BuildHasher> KeyHasher for B {
@@ -315,6 +361,20 @@ impl SipHash13 {
     #[must_use]
     pub const fn with_key(key: [u8; 16]) -> Self {
         Self { key }
+    }
+
+    /// The key, for who must find the filter's keys again after a restart. Snapshots do not hold it: keep it where
+    /// secrets are kept.
+    ///
+    /// ```
+    /// use lanebloom::SipHash13;
+    ///
+    /// let hasher = SipHash13::random();
+    /// assert_eq!(SipHash13::with_key(hasher.key()), hasher);
+    /// ```
+    #[must_use]
+    pub const fn key(&self) -> [u8; 16] {
+        self.key
     }
 
     /// SipHash-1-3 under a key that is new on every call, derived from the operating system's randomness

@@ -1,14 +1,15 @@
 //! `ConcurrentBloom`: keys in, answers out. Hashes by its [`KeyHasher`], hands the hashes to the kernels of its shape,
 //! and orders memory where an answer rests on what another thread did.
 
-use crate::batch::STRETCH;
 use crate::bits::{self, Bits};
 use crate::bulk::{self, Answer, Source};
 use crate::error::{BuildError, IncompatibleError, IncompatibleErrorKind};
+use crate::filter::lookup::Lookup;
 use crate::funnel::Funnel;
-use crate::hash::{KeyHasher, Murmur3, assert_same_length};
+use crate::hash::{self, KeyHasher, Murmur3, assert_same_length};
 use crate::simd::{Isa, Kernels};
 use crate::sizing::{LINE_BITS, LINE_BYTES, Layout, Request};
+use crate::sync::AtomicU64;
 use core::fmt;
 use core::ops::Range;
 
@@ -440,10 +441,7 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn contains_hashes(&self, hashes: &[u64], out: &mut [bool]) {
-        assert_same_length(hashes.len(), out.len());
-        self.contains_stretches(hashes, |at, found| {
-            self.kernels.unpack(found, &mut out[at..hashes.len().min(at + STRETCH)]);
-        });
+        self.lookup().contains_hashes(hashes, out);
     }
 
     /// [`contains_hashes`](Self::contains_hashes) into a bitmap: bit `i % 64` of `out[i / 64]` is the answer for hash `i`.
@@ -466,9 +464,7 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn contains_hashes_bitmap(&self, hashes: &[u64], out: &mut [u64]) {
-        assert_bitmap_length(hashes.len(), out.len());
-        self.kernels.contains_hashes(&self.bits, hashes, out);
-        bits::acquire();
+        self.lookup().contains_hashes_bitmap(hashes, out);
     }
 
     /// Calls `each` with the position of every hash that is certainly not in the filter, in order.
@@ -483,16 +479,8 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     /// assert_eq!(absent, [0, 2]);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    pub fn absent_hashes(&self, hashes: &[u64], mut each: impl FnMut(usize)) {
-        self.contains_stretches(hashes, |at, found| {
-            for (at, found) in (at..hashes.len()).step_by(64).zip(found) {
-                let mut absent = !found & u64::MAX >> (64 - (hashes.len() - at).min(64));
-                while absent != 0 {
-                    each(at + absent.trailing_zeros() as usize);
-                    absent &= absent - 1;
-                }
-            }
-        });
+    pub fn absent_hashes(&self, hashes: &[u64], each: impl FnMut(usize)) {
+        self.lookup().absent_hashes(hashes, each);
     }
 
     /// Writes the hash by which this filter knows each key to the same place of `out`.
@@ -602,10 +590,7 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn contains_batch<K: Funnel>(&self, keys: &[K], out: &mut [bool]) {
-        assert_same_length(keys.len(), out.len());
-        self.hash_stretches(keys, |at, hashes| {
-            self.contains_hashes(hashes, &mut out[at..at + hashes.len()]);
-        });
+        self.lookup().contains_batch(keys, out);
     }
 
     /// [`contains_hashes_bitmap`](Self::contains_hashes_bitmap) of the keys' hashes.
@@ -627,10 +612,7 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
-        assert_bitmap_length(keys.len(), out.len());
-        self.hash_stretches(keys, |at, hashes| {
-            self.contains_hashes_bitmap(hashes, &mut out[at / 64..][..hashes.len().div_ceil(64)]);
-        });
+        self.lookup().contains_batch_bitmap(keys, out);
     }
 
     /// [`absent_hashes`](Self::absent_hashes) of the keys' hashes.
@@ -645,8 +627,8 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     /// assert_eq!(absent, [0, 2]);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    pub fn absent_batch<K: Funnel>(&self, keys: &[K], mut each: impl FnMut(usize)) {
-        self.hash_stretches(keys, |at, hashes| self.absent_hashes(hashes, |i| each(at + i)));
+    pub fn absent_batch<K: Funnel>(&self, keys: &[K], each: impl FnMut(usize)) {
+        self.lookup().absent_batch(keys, each);
     }
 
     /// Inserts hashes; how many changed the filter.
@@ -664,35 +646,13 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
         }
     }
 
-    /// Looks hashes up; calls `each` with where a stretch of them begins and the bitmap of its answers.
-    fn contains_stretches(&self, hashes: &[u64], mut each: impl FnMut(usize, &[u64])) {
-        let mut look_up = |at, hashes: &[u64], bitmap: &mut [u64]| {
-            self.kernels.contains_hashes(&self.bits, hashes, bitmap);
-            bits::acquire();
-            each(at, bitmap);
-        };
-        // To clear the space for a whole stretch takes longer than to work on a few keys.
-        if hashes.len() <= 64 {
-            look_up(0, hashes, &mut [0][..hashes.len().min(1)]);
-            return;
-        }
-        let mut bitmap = [0; STRETCH / 64];
-        for (i, hashes) in hashes.chunks(STRETCH).enumerate() {
-            look_up(i * STRETCH, hashes, &mut bitmap[..hashes.len().div_ceil(64)]);
-        }
-    }
-
-    /// Hashes keys; calls `each` with where a stretch of them begins and its hashes.
-    fn hash_stretches<K: Funnel>(&self, keys: &[K], mut each: impl FnMut(usize, &[u64])) {
-        let mut at = 0;
-        Keys {
+    /// What answers a batch of lookups.
+    fn lookup(&self) -> Lookup<'_, AtomicU64, S> {
+        Lookup {
+            lines: self.bits.shared(),
+            lookups: self.kernels.lookups(),
             hasher: &self.hasher,
-            keys,
         }
-        .each(0..keys.len(), |hashes| {
-            each(at, hashes);
-            at += hashes.len();
-        });
     }
 }
 
@@ -791,9 +751,8 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
         Ok(())
     }
 
-    /// What tells hashers apart whatever their type, up to a chance of 2^-64: the hash of one fixed key.
     fn hasher_print(&self) -> u64 {
-        self.hash("lanebloom hasher print")
+        hash::print(&self.hasher)
     }
 
     /// Removes all keys. It takes `&mut self` because beside inserts nobody could say which of them survived.
@@ -1015,8 +974,7 @@ impl<S> ConcurrentBloom<S> {
     }
 
     fn ones(&self) -> u64 {
-        let count = |words: [u64; 8]| words.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
-        let ones = self.bits.words().map(count).sum();
+        let ones = self.bits.shared().ones();
         bits::acquire();
         ones
     }

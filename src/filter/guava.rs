@@ -1014,8 +1014,7 @@ impl GuavaBloom {
     }
 
     fn ones(&self) -> u64 {
-        let count = |words: [u64; 8]| words.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
-        let ones = self.bits.words().map(count).sum();
+        let ones = self.bits.shared().ones();
         bits::acquire();
         ones
     }

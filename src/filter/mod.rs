@@ -3,5 +3,6 @@
 pub(crate) mod concurrent;
 mod gauge;
 pub mod guava;
+mod lookup;
 #[cfg(feature = "rayon")]
 mod parallel;

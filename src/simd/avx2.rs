@@ -9,7 +9,7 @@
 )]
 
 use crate::batch;
-use crate::bits::{Bits, Region, Target};
+use crate::bits::{Bits, Lines, Load, Probed, Region, Target};
 use crate::murmur3::{C1, C2};
 use crate::pattern::{Cut, MULTIPLIER};
 use crate::simd::groups::{self, GROUP, Group};
@@ -30,8 +30,8 @@ pub(super) fn detect() -> bool {
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(super) fn contains<const W: usize, const S: usize>(bits: &Bits, hash: u64) -> bool {
-    batch::contains::<W, S, true>(bits, hash)
+pub(super) fn contains<const W: usize, const S: usize, T: Load>(lines: Lines<'_, T>, hash: u64) -> bool {
+    batch::contains::<W, S, true, T>(lines, hash)
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
@@ -40,18 +40,22 @@ pub(super) fn insert<const W: usize, const S: usize>(bits: &Bits, hash: u64) -> 
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(super) fn contains_hashes<const W: usize, const S: usize>(bits: &Bits, hashes: &[u64], found: &mut [u64]) {
-    let count = bits.blocks();
+pub(super) fn contains_hashes<const W: usize, const S: usize, T: Load>(
+    lines: Lines<'_, T>,
+    hashes: &[u64],
+    found: &mut [u64],
+) {
+    let count = lines.blocks();
     // SAFETY: `words` gives words of blocks below `count`, which is below 2^32 (`Isa::for_blocks`); a block has 8.
     unsafe {
-        groups::contains::<W>(
-            bits,
+        groups::contains(
+            lines,
             hashes,
             found,
             |group| blocks(group, count),
             |group| words::<W, S>(group, 0, count),
             |group, words| hold::<W, S>(group, words),
-            |hash| contains::<W, S>(bits, hash),
+            |hash| contains::<W, S, T>(lines, hash),
         );
     }
 }

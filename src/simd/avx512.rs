@@ -6,7 +6,7 @@
 )]
 
 use crate::batch;
-use crate::bits::{Bits, Region, Target};
+use crate::bits::{Bits, Lines, Load, Probed, Region, Target};
 use crate::funnel::Sink;
 use crate::murmur3::{C1, C2, Murmur3Sink};
 use crate::pattern::{Cut, MULTIPLIER};
@@ -32,18 +32,22 @@ pub(super) fn detect() -> bool {
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
-pub(super) fn contains_hashes<const W: usize, const S: usize>(bits: &Bits, hashes: &[u64], found: &mut [u64]) {
-    let count = bits.blocks();
+pub(super) fn contains_hashes<const W: usize, const S: usize, T: Load>(
+    lines: Lines<'_, T>,
+    hashes: &[u64],
+    found: &mut [u64],
+) {
+    let count = lines.blocks();
     // SAFETY: `words` gives words of blocks below `count`, which is below 2^32 (`Isa::for_blocks`); a block has 8.
     unsafe {
-        groups::contains::<W>(
-            bits,
+        groups::contains(
+            lines,
             hashes,
             found,
             |group| blocks(group, count),
             |group| words::<W, S>(group, 0, count),
             |group, words| hold::<W, S>(group, words),
-            |hash| avx2::contains::<W, S>(bits, hash),
+            |hash| avx2::contains::<W, S, T>(lines, hash),
         );
     }
 }

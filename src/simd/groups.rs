@@ -3,7 +3,7 @@
 //! together in such an array. Called by an instruction set's file, which says what its vectors do with a group.
 
 use crate::batch::is_cached;
-use crate::bits::{Bits, Purpose, Target};
+use crate::bits::{Lines, Load, Probed, Purpose, Target};
 use crate::pattern::block;
 
 /// Hashes that are taken together: as many as the widest vectors hold.
@@ -22,10 +22,10 @@ const NEAR: usize = 4;
 ///
 /// # Safety
 ///
-/// What `words` gives for any group is below 8 times the blocks of `bits`.
+/// What `words` gives for any group is below 8 times the number of `lines`.
 #[inline(always)]
-pub(super) unsafe fn contains<const W: usize>(
-    bits: &Bits,
+pub(super) unsafe fn contains<const W: usize, T: Load>(
+    lines: Lines<'_, T>,
     hashes: &[u64],
     found: &mut [u64],
     blocks: impl Fn(&Group) -> Group,
@@ -38,18 +38,18 @@ pub(super) unsafe fn contains<const W: usize>(
     if groups.len() < NEAR {
         (groups, rest) = (&[], hashes);
     }
-    let cached = is_cached(bits.bytes());
+    let cached = is_cached(lines.bytes());
     let ask = |group: &Group| {
         if !cached {
             for block in blocks(group) {
-                bits.prefetch(block as usize, Purpose::Later);
+                lines.prefetch(block as usize, Purpose::Later);
             }
         }
     };
     for group in groups.iter().take(AHEAD) {
         ask(group);
     }
-    ask_rest(&bits, rest, Purpose::Read);
+    ask_rest(&lines, rest, Purpose::Read);
     let mut answers = 0;
     if !groups.is_empty() {
         // Two rings: the words of the groups to come, and what was loaded from them. That what is stored in them is read
@@ -63,7 +63,7 @@ pub(super) unsafe fn contains<const W: usize>(
         for (places, loaded) in places.iter().zip(&mut loaded) {
             // SAFETY: `places` are what `words` gave for some group, by the caller's promise words of the filter, or the
             // zeros that they began as, the first word.
-            unsafe { bits.load(places, loaded) };
+            unsafe { lines.load(places, loaded) };
         }
         for (i, group) in groups.iter().enumerate() {
             if let Some(group) = groups.get(i + AHEAD) {
@@ -72,7 +72,7 @@ pub(super) unsafe fn contains<const W: usize>(
             let slot = &mut loaded[i % NEAR];
             answers |= u64::from(hold(group, slot)) << (i % 8 * 8);
             // SAFETY: as above.
-            unsafe { bits.load(&places[(i + NEAR) % (2 * NEAR)], slot) };
+            unsafe { lines.load(&places[(i + NEAR) % (2 * NEAR)], slot) };
             if let Some(group) = groups.get(i + 2 * NEAR) {
                 places[i % (2 * NEAR)] = words(group);
             }
@@ -141,7 +141,7 @@ pub(super) fn insert<const W: usize, T: Target>(
 
 /// Asks for the lines of the last hashes.
 #[inline(always)]
-fn ask_rest(target: &impl Target, rest: &[u64], purpose: Purpose) {
+fn ask_rest(target: &impl Probed, rest: &[u64], purpose: Purpose) {
     if !is_cached(target.bytes()) {
         for &hash in rest {
             target.prefetch(block(hash, target.blocks()), purpose);

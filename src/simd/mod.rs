@@ -25,8 +25,9 @@ mod groups;
 mod neon;
 
 use crate::batch;
-use crate::bits::{Bits, Region};
+use crate::bits::{Bits, Lines, Load, Region};
 use crate::sizing::{Layout, Shape};
+use crate::sync::AtomicU64;
 use core::sync::atomic::{AtomicU8, Ordering};
 
 /// An instruction set that this CPU has; made only after [`Level::is_there`], so that to have one proves it.
@@ -142,54 +143,65 @@ pub fn limit_instruction_set(name: &str) {
     CHOSEN.store(isa.number(), Ordering::Relaxed);
 }
 
-/// The operations on hashes for one shape and one instruction set.
-#[derive(Debug)]
-pub(crate) struct Kernels {
-    // SAFETY, for all: callable where the instruction set is there which they are compiled for.
-    contains: unsafe fn(&Bits, u64) -> bool,
-    insert: unsafe fn(&Bits, u64) -> bool,
-    contains_hashes: unsafe fn(&Bits, &[u64], &mut [u64]),
-    insert_hashes: unsafe fn(&Bits, &[u64], &mut [u64]),
-    fill: unsafe fn(&mut Region<'_>, &[u64], &mut [u64]),
-    unpack: unsafe fn(&[u64], &mut [bool]),
-}
-
-impl Kernels {
-    /// The kernels for `layout` on this CPU: its having `isa` is what makes their calls sound.
-    pub(crate) fn of(layout: Layout, isa: Isa) -> &'static Self {
-        let isa = isa.for_blocks(layout.blocks as u64);
-        let Shape { words, bits } = layout.shape;
-        macro_rules! table {
-            ($($w:literal: $($s:literal)*;)*) => {
-                match (words, bits, isa.0) {
-                    $($(
-                        ($w, $s, Level::Plain) => const { &Self::plain::<$w, $s>() },
-                        #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-                        ($w, $s, Level::Avx2) => const { &Self::avx2::<$w, $s>() },
-                        #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-                        ($w, $s, Level::Avx512) => const { &Self::avx512::<$w, $s>() },
-                        #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
-                        ($w, $s, Level::Neon) => const { &Self::neon::<$w, $s>() },
-                    )*)*
-                    _ => unreachable!("{words} words with {bits} bits is not a shape of sizing.rs"),
-                }
-            };
-        }
-        table! {
+/// The table's entry for a shape and an instruction set: `$table::plain::<W, S>()`, `$table::avx2::<W, S>()`, and so on.
+macro_rules! entry {
+    ($table:ty, $layout:expr, $isa:expr) => {
+        entry! { $table, $layout, $isa;
             1: 1 2 3 4 5 6 7 8 9 10;
             2: 1 2 3 4 5 6 7 8;
             4: 1 2 3 4 5 6;
             8: 1 2 3 4;
         }
-    }
+    };
+    ($table:ty, $layout:expr, $isa:expr; $($w:literal: $($s:literal)*;)*) => {{
+        let Layout { shape: Shape { words, bits }, blocks } = $layout;
+        match (words, bits, $isa.for_blocks(blocks as u64).0) {
+            $($(
+                ($w, $s, Level::Plain) => const { &<$table>::plain::<$w, $s>() },
+                #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+                ($w, $s, Level::Avx2) => const { &<$table>::avx2::<$w, $s>() },
+                #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+                ($w, $s, Level::Avx512) => const { &<$table>::avx512::<$w, $s>() },
+                #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
+                ($w, $s, Level::Neon) => const { &<$table>::neon::<$w, $s>() },
+            )*)*
+            _ => unreachable!("{words} words with {bits} bits is not a shape of sizing.rs"),
+        }
+    }};
+}
 
+/// The operations on hashes that only read, for one shape, one instruction set and one kind of words: `AtomicU64` of a filter, or
+/// the bytes of a snapshot.
+#[derive(Debug)]
+pub(crate) struct Lookups<T: 'static> {
+    // SAFETY, for all: callable where the instruction set is there which they are compiled for.
+    contains: unsafe fn(Lines<'_, T>, u64) -> bool,
+    contains_hashes: unsafe fn(Lines<'_, T>, &[u64], &mut [u64]),
+    unpack: unsafe fn(&[u64], &mut [bool]),
+}
+
+/// The operations on hashes for one shape and one instruction set.
+#[derive(Debug)]
+pub(crate) struct Kernels {
+    lookups: Lookups<AtomicU64>,
+    // SAFETY, for all: callable where the instruction set is there which they are compiled for.
+    insert: unsafe fn(&Bits, u64) -> bool,
+    insert_hashes: unsafe fn(&Bits, &[u64], &mut [u64]),
+    fill: unsafe fn(&mut Region<'_>, &[u64], &mut [u64]),
+}
+
+impl Lookups<[u8; 8]> {
+    /// The lookups in a snapshot of this layout on this CPU: its having `isa` is what makes their calls sound.
+    pub(crate) fn of(layout: Layout, isa: Isa) -> &'static Self {
+        entry!(Self, layout, isa)
+    }
+}
+
+impl<T: Load> Lookups<T> {
     const fn plain<const W: usize, const S: usize>() -> Self {
         Self {
-            contains: batch::contains::<W, S, false>,
-            insert: batch::insert::<W, S>,
-            contains_hashes: batch::contains_hashes::<W, S, false>,
-            insert_hashes: batch::insert_hashes::<W, S>,
-            fill: batch::fill::<W, S>,
+            contains: batch::contains::<W, S, false, T>,
+            contains_hashes: batch::contains_hashes::<W, S, false, T>,
             unpack: batch::unpack,
         }
     }
@@ -197,11 +209,8 @@ impl Kernels {
     #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
     const fn avx2<const W: usize, const S: usize>() -> Self {
         Self {
-            contains: avx2::contains::<W, S>,
-            insert: avx2::insert::<W, S>,
-            contains_hashes: avx2::contains_hashes::<W, S>,
-            insert_hashes: avx2::insert_hashes::<W, S>,
-            fill: avx2::fill::<W, S>,
+            contains: avx2::contains::<W, S, T>,
+            contains_hashes: avx2::contains_hashes::<W, S, T>,
             unpack: avx2::unpack,
         }
     }
@@ -209,56 +218,32 @@ impl Kernels {
     #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
     const fn avx512<const W: usize, const S: usize>() -> Self {
         Self {
-            contains_hashes: avx512::contains_hashes::<W, S>,
-            insert_hashes: avx512::insert_hashes::<W, S>,
-            fill: avx512::fill::<W, S>,
-            unpack: avx512::unpack,
             // One key at a time has no use for wider vectors.
-            ..Self::avx2::<W, S>()
+            contains: avx2::contains::<W, S, T>,
+            contains_hashes: avx512::contains_hashes::<W, S, T>,
+            unpack: avx512::unpack,
         }
     }
 
     #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
     const fn neon<const W: usize, const S: usize>() -> Self {
         Self {
-            contains_hashes: neon::contains_hashes::<W, S>,
-            insert_hashes: neon::insert_hashes::<W, S>,
-            fill: neon::fill::<W, S>,
+            contains_hashes: neon::contains_hashes::<W, S, T>,
             ..Self::plain::<W, S>()
         }
     }
 
     #[inline(always)]
-    pub(crate) fn contains(&self, bits: &Bits, hash: u64) -> bool {
+    pub(crate) fn contains(&self, lines: Lines<'_, T>, hash: u64) -> bool {
         // SAFETY: `of` gave this out against an `Isa`, which proves that the CPU has what the function needs.
-        unsafe { (self.contains)(bits, hash) }
-    }
-
-    #[inline(always)]
-    pub(crate) fn insert(&self, bits: &Bits, hash: u64) -> bool {
-        // SAFETY: as in `contains`.
-        unsafe { (self.insert)(bits, hash) }
+        unsafe { (self.contains)(lines, hash) }
     }
 
     /// Whether each hash is found, as a bitmap.
     #[inline(always)]
-    pub(crate) fn contains_hashes(&self, bits: &Bits, hashes: &[u64], found: &mut [u64]) {
+    pub(crate) fn contains_hashes(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
         // SAFETY: as in `contains`.
-        unsafe { (self.contains_hashes)(bits, hashes, found) }
-    }
-
-    /// Whether each hash's insert changed the filter, as a bitmap.
-    #[inline(always)]
-    pub(crate) fn insert_hashes(&self, bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
-        // SAFETY: as in `contains`.
-        unsafe { (self.insert_hashes)(bits, hashes, changed) }
-    }
-
-    /// [`insert_hashes`](Self::insert_hashes) into words that this thread owns. All hashes must be of blocks that the region has.
-    #[inline(always)]
-    pub(crate) fn fill(&self, region: &mut Region<'_>, hashes: &[u64], changed: &mut [u64]) {
-        // SAFETY: as in `contains`.
-        unsafe { (self.fill)(region, hashes, changed) }
+        unsafe { (self.contains_hashes)(lines, hashes, found) }
     }
 
     /// A bit of the bitmap to each place of `out`.
@@ -266,6 +251,90 @@ impl Kernels {
     pub(crate) fn unpack(&self, bitmap: &[u64], out: &mut [bool]) {
         // SAFETY: as in `contains`.
         unsafe { (self.unpack)(bitmap, out) }
+    }
+}
+
+impl Kernels {
+    /// The kernels for `layout` on this CPU: its having `isa` is what makes their calls sound.
+    pub(crate) fn of(layout: Layout, isa: Isa) -> &'static Self {
+        entry!(Self, layout, isa)
+    }
+
+    const fn plain<const W: usize, const S: usize>() -> Self {
+        Self {
+            lookups: Lookups::plain::<W, S>(),
+            insert: batch::insert::<W, S>,
+            insert_hashes: batch::insert_hashes::<W, S>,
+            fill: batch::fill::<W, S>,
+        }
+    }
+
+    #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+    const fn avx2<const W: usize, const S: usize>() -> Self {
+        Self {
+            lookups: Lookups::avx2::<W, S>(),
+            insert: avx2::insert::<W, S>,
+            insert_hashes: avx2::insert_hashes::<W, S>,
+            fill: avx2::fill::<W, S>,
+        }
+    }
+
+    #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+    const fn avx512<const W: usize, const S: usize>() -> Self {
+        Self {
+            lookups: Lookups::avx512::<W, S>(),
+            // One key at a time has no use for wider vectors.
+            insert: avx2::insert::<W, S>,
+            insert_hashes: avx512::insert_hashes::<W, S>,
+            fill: avx512::fill::<W, S>,
+        }
+    }
+
+    #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
+    const fn neon<const W: usize, const S: usize>() -> Self {
+        Self {
+            lookups: Lookups::neon::<W, S>(),
+            insert_hashes: neon::insert_hashes::<W, S>,
+            fill: neon::fill::<W, S>,
+            ..Self::plain::<W, S>()
+        }
+    }
+
+    /// What only reads.
+    #[inline(always)]
+    pub(crate) fn lookups(&self) -> &Lookups<AtomicU64> {
+        &self.lookups
+    }
+
+    #[inline(always)]
+    pub(crate) fn contains(&self, bits: &Bits, hash: u64) -> bool {
+        self.lookups.contains(bits.shared(), hash)
+    }
+
+    #[inline(always)]
+    pub(crate) fn insert(&self, bits: &Bits, hash: u64) -> bool {
+        // SAFETY: `of` gave this out against an `Isa`, which proves that the CPU has what the function needs.
+        unsafe { (self.insert)(bits, hash) }
+    }
+
+    /// Whether each hash's insert changed the filter, as a bitmap.
+    #[inline(always)]
+    pub(crate) fn insert_hashes(&self, bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
+        // SAFETY: as in `insert`.
+        unsafe { (self.insert_hashes)(bits, hashes, changed) }
+    }
+
+    /// [`insert_hashes`](Self::insert_hashes) into words that this thread owns. All hashes must be of blocks that the region has.
+    #[inline(always)]
+    pub(crate) fn fill(&self, region: &mut Region<'_>, hashes: &[u64], changed: &mut [u64]) {
+        // SAFETY: as in `insert`.
+        unsafe { (self.fill)(region, hashes, changed) }
+    }
+
+    /// A bit of the bitmap to each place of `out`.
+    #[inline(always)]
+    pub(crate) fn unpack(&self, bitmap: &[u64], out: &mut [bool]) {
+        self.lookups.unpack(bitmap, out);
     }
 }
 
@@ -386,9 +455,28 @@ mod tests {
                                     .all(|(&hash, &e)| kernels.contains(&single, hash) == e)
                             );
                             let mut found = vec![u64::MAX; len.div_ceil(64)];
-                            kernels.contains_hashes(&batch, &asked, &mut found);
-                            let found: Vec<bool> = (0..len).map(|i| found[i / 64] >> (i % 64) & 1 == 1).collect();
-                            assert_eq!(found, expected, "{shape:?}, {isa:?}, {blocks} blocks, {len} hashes");
+                            kernels
+                                .lookups()
+                                .contains_hashes(batch.shared(), &asked, &mut found);
+                            let flags: Vec<bool> = (0..len).map(|i| found[i / 64] >> (i % 64) & 1 == 1).collect();
+                            assert_eq!(flags, expected, "{shape:?}, {isa:?}, {blocks} blocks, {len} hashes");
+
+                            // In a snapshot's bytes, wherever they begin.
+                            let offset = len % 3;
+                            let bytes: Vec<u8> = core::iter::repeat_n(0, offset)
+                                .chain(batch.words().flatten().flat_map(u64::to_le_bytes))
+                                .collect();
+                            let lines = Lines(bytes[offset..].as_chunks().0.as_chunks().0);
+                            let lookups = Lookups::<[u8; 8]>::of(Layout { shape, blocks }, isa);
+                            let mut in_bytes = vec![u64::MAX; len.div_ceil(64)];
+                            lookups.contains_hashes(lines, &asked, &mut in_bytes);
+                            assert_eq!(in_bytes, found, "{shape:?}, {isa:?}, {blocks} blocks, {len} hashes");
+                            assert!(
+                                asked
+                                    .iter()
+                                    .zip(&expected)
+                                    .all(|(&hash, &e)| lookups.contains(lines, hash) == e)
+                            );
                         }
                         assert!(by_one.words().eq(single.words()) && by_one.words().eq(batch.words()));
                     }

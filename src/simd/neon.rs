@@ -11,24 +11,28 @@
 )]
 
 use crate::batch;
-use crate::bits::{Bits, Region, Target};
+use crate::bits::{Bits, Lines, Load, Probed, Region, Target};
 use crate::pattern::{self, Cut, MULTIPLIER};
 use crate::simd::groups::{self, GROUP, Group};
 use core::arch::aarch64::*;
 
 #[target_feature(enable = "neon")]
-pub(super) fn contains_hashes<const W: usize, const S: usize>(bits: &Bits, hashes: &[u64], found: &mut [u64]) {
-    let count = bits.blocks();
+pub(super) fn contains_hashes<const W: usize, const S: usize, T: Load>(
+    lines: Lines<'_, T>,
+    hashes: &[u64],
+    found: &mut [u64],
+) {
+    let count = lines.blocks();
     // SAFETY: `words` gives words of blocks below `count`; a block has 8.
     unsafe {
-        groups::contains::<W>(
-            bits,
+        groups::contains(
+            lines,
             hashes,
             found,
             |group| blocks(group, count),
             |group| words::<W, S>(group, 0, count),
             |group, words| hold::<W, S>(group, words),
-            |hash| batch::contains::<W, S, false>(bits, hash),
+            |hash| batch::contains::<W, S, false, T>(lines, hash),
         );
     }
 }
