@@ -96,14 +96,22 @@ pub(crate) type Answer<'a> = Option<&'a mut dyn FnMut(usize, &[u64])>;
 /// Inserts the hashes; how many changed the filter.
 pub(crate) fn insert(bits: &Bits, kernels: &Kernels, source: &impl Source, mut answer: Answer<'_>) -> usize {
     let answer = &mut answer;
-    in_bulk(bits, kernels, source, answer).unwrap_or_else(|| one_by_one(bits, kernels, source, answer))
+    in_bulk(bits, kernels, source, answer).unwrap_or_else(|| {
+        one_by_one(source, answer, |hashes, bitmap| {
+            kernels.insert_hashes(bits, hashes, bitmap)
+        })
+    })
 }
 
-fn one_by_one(bits: &Bits, kernels: &Kernels, source: &impl Source, answer: &mut Answer<'_>) -> usize {
+/// Calls `insert` with some hashes after another and a bitmap for them, of which it makes which changed the filter; how many did.
+pub(crate) fn one_by_one(
+    source: &impl Source,
+    answer: &mut Answer<'_>,
+    mut insert: impl FnMut(&[u64], &mut [u64]),
+) -> usize {
     let (mut start, mut changed) = (0, 0);
     source.each(0..source.len(), |hashes| {
-        let insert = |hashes: &[u64], bitmap: &mut [u64]| kernels.insert_hashes(bits, hashes, bitmap);
-        changed += stretches(hashes, start, insert, answer);
+        changed += stretches(hashes, start, &mut insert, answer);
         start += hashes.len();
     });
     changed

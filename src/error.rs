@@ -22,14 +22,37 @@ pub(crate) enum BuildErrorKind {
     NothingToSizeFor,
     Rate(f64),
     WordsPerKey(usize),
-    Budget { bytes: usize },
-    Unreachable { rate: f64, words: Option<usize> },
-    OverBudget { needed: usize, budget: usize },
-    TooLarge { keys: usize, rate: f64 },
-    OutOfMemory { bytes: usize },
-    GuavaNoBits { keys: u64, rate: f64 },
-    GuavaTooLarge { bits: u64 },
-    GuavaHashFunctions { needed: u64, limit: u32, rate: f64 },
+    Budget {
+        bytes: usize,
+    },
+    Unreachable {
+        rate: f64,
+        words: Option<usize>,
+        limit: usize,
+    },
+    OverBudget {
+        needed: usize,
+        budget: usize,
+    },
+    TooLarge {
+        keys: usize,
+        rate: f64,
+    },
+    OutOfMemory {
+        bytes: usize,
+    },
+    GuavaNoBits {
+        keys: u64,
+        rate: f64,
+    },
+    GuavaTooLarge {
+        bits: u64,
+    },
+    GuavaHashFunctions {
+        needed: u64,
+        limit: u32,
+        rate: f64,
+    },
 }
 
 impl BuildError {
@@ -50,7 +73,7 @@ impl BuildError {
 
 impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use crate::sizing::{LINE_BYTES, MAX_BITS_PER_KEY};
+        use crate::sizing::LINE_BYTES;
         match self.0 {
             BuildErrorKind::NothingToSizeFor => f.write_str(
                 "neither expected keys nor a memory budget was given; the filter's size follows from one of them",
@@ -65,12 +88,12 @@ impl fmt::Display for BuildError {
                     "a memory budget of {bytes} bytes does not hold one line of {LINE_BYTES} bytes"
                 )
             }
-            BuildErrorKind::Unreachable { rate, words } => {
+            BuildErrorKind::Unreachable { rate, words, limit } => {
                 write!(f, "a false-positive rate of {rate:e}")?;
                 if let Some(words) = words {
                     write!(f, " with {words} words per key")?;
                 }
-                write!(f, " takes more than the limit of {MAX_BITS_PER_KEY} bits per key")
+                write!(f, " takes more than the limit of {limit} bits per key")
             }
             BuildErrorKind::OverBudget { needed, budget } => {
                 write!(

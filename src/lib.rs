@@ -153,6 +153,7 @@ compile_error!("lanebloom needs 64-bit atomics");
 mod batch;
 mod bits;
 mod bulk;
+mod counters;
 mod error;
 mod filter;
 pub mod funnel;
@@ -171,6 +172,7 @@ mod sync;
 pub use error::RebuildInProgress;
 pub use error::{BuildError, GuavaReadError, IncompatibleError};
 pub use filter::concurrent::{Builder, ConcurrentBloom};
+pub use filter::counting::{self, CountingBloom};
 pub use filter::guava::{self, GuavaBloom};
 pub use funnel::{ByHash, Funnel, Sink, UnencodedChars, Utf16};
 #[cfg(feature = "guard")]

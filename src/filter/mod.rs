@@ -1,6 +1,7 @@
 //! The filter types, one file each.
 
 pub(crate) mod concurrent;
+pub mod counting;
 mod gauge;
 pub mod guava;
 mod lookup;
