@@ -174,6 +174,7 @@ pub use error::{BuildError, GuavaReadError, IncompatibleError};
 pub use filter::concurrent::{Builder, ConcurrentBloom};
 pub use filter::counting::{self, CountingBloom};
 pub use filter::guava::{self, GuavaBloom};
+pub use filter::tombstone::{self, TombstoneBloom};
 pub use funnel::{ByHash, Funnel, Sink, UnencodedChars, Utf16};
 #[cfg(feature = "guard")]
 pub use guard::{Admission, CacheGuard, GuardFilter, GuardStats, Rebuild};

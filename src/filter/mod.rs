@@ -7,3 +7,4 @@ pub mod guava;
 mod lookup;
 #[cfg(feature = "rayon")]
 mod parallel;
+pub mod tombstone;
