@@ -171,6 +171,11 @@ impl Bits {
         Ok(copy)
     }
 
+    /// Adds bits to a word, by its number in the whole array, as `set` does; whether this call set any.
+    pub(crate) fn set_word(&self, word: usize, mask: u64) -> bool {
+        set([(&self.words[word], mask)])
+    }
+
     /// Unsets all bits.
     pub(crate) fn clear(&mut self) {
         self.words.fill_with(AtomicU64::default);
@@ -269,6 +274,11 @@ impl<'a, T: Load> Lines<'a, T> {
             }
             all & 1 == 1
         }
+    }
+
+    /// Those of some blocks.
+    pub(crate) fn range(self, blocks: Range<usize>) -> Self {
+        Self(&self.0[blocks])
     }
 
     /// The words of every line, one after another. Beside inserts each word is some value that it had

@@ -276,6 +276,241 @@ impl Error for GuavaReadError {
     }
 }
 
+/// Why bytes are not a snapshot or a delta of a filter, could not be read, or do not belong to this filter.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::ConcurrentBloom;
+///
+/// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+/// let mut bytes = filter.to_bytes();
+/// bytes[200] ^= 1;
+/// let error = ConcurrentBloom::from_bytes(&bytes).unwrap_err();
+/// assert!(error.to_string().starts_with("the bytes are corrupt: their checksum is "));
+/// assert!(!error.is_truncated() && !error.is_incompatible());
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+#[derive(Debug)]
+pub struct SnapshotError(pub(crate) SnapshotErrorKind);
+
+#[derive(Debug)]
+pub(crate) enum SnapshotErrorKind {
+    Truncated {
+        bytes: u64,
+        needed: u64,
+    },
+    Magic([u8; 8]),
+    Version(u16),
+    HeaderChecksum {
+        stored: u64,
+        computed: u64,
+    },
+    Kind {
+        found: u8,
+        wanted: u8,
+    },
+    UnknownHasher(u8),
+    LayoutVersion(u8),
+    Shape(crate::sizing::Shape),
+    Blocks {
+        blocks: u64,
+        limit: u64,
+    },
+    ExpectedKeys(u64),
+    Rate(f64),
+    NotZero {
+        offset: u64,
+        found: u8,
+    },
+    Length {
+        declared: u64,
+        needed: u64,
+    },
+    Checksum {
+        stored: u64,
+        computed: u64,
+    },
+    Hasher {
+        theirs: crate::hash::sealed::Identity,
+        ours: crate::hash::sealed::Identity,
+    },
+    HasherKey(crate::hash::sealed::Identity),
+    Layout {
+        theirs: crate::sizing::Layout,
+        ours: crate::sizing::Layout,
+    },
+    Delta {
+        offset: u64,
+        problem: &'static str,
+    },
+    #[cfg(any(feature = "serde", feature = "mmap"))]
+    TooLong {
+        bytes: u64,
+        needed: u64,
+    },
+    #[cfg(any(feature = "std", feature = "serde"))]
+    OverLimit {
+        needed: u64,
+        limit: u64,
+    },
+    OutOfMemory(BuildError),
+    #[cfg(feature = "std")]
+    Io(std::io::Error),
+}
+
+impl SnapshotError {
+    /// Whether the bytes ended before the snapshot or delta did: what was there is the beginning of one.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let bytes = ConcurrentBloom::builder().expected_keys(1000).build()?.to_bytes();
+    /// let error = ConcurrentBloom::from_bytes(&bytes[..1000]).unwrap_err();
+    /// assert_eq!(error.to_string(), "the bytes end after 1000 of 1536");
+    /// assert!(error.is_truncated());
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn is_truncated(&self) -> bool {
+        matches!(self.0, SnapshotErrorKind::Truncated { .. })
+    }
+
+    /// Whether the bytes are whole, and their bits mean something else to this filter or hasher.
+    ///
+    /// ```
+    /// use lanebloom::{ConcurrentBloom, SipHash13};
+    ///
+    /// let builder = ConcurrentBloom::builder().expected_keys(1000);
+    /// let bytes = builder.clone().seed(1).build()?.to_bytes();
+    /// let error = ConcurrentBloom::from_bytes_with(&bytes, SipHash13::random()).unwrap_err();
+    /// assert_eq!(error.to_string(), "the hasher differs: Murmur3 with seed 1 there, SipHash-1-3 here");
+    /// assert!(error.is_incompatible());
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn is_incompatible(&self) -> bool {
+        use SnapshotErrorKind::{Hasher, HasherKey, Layout};
+        matches!(self.0, Hasher { .. } | HasherKey(_) | Layout { .. })
+    }
+}
+
+impl fmt::Display for SnapshotError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            SnapshotErrorKind::Truncated { bytes, needed } => write!(f, "the bytes end after {bytes} of {needed}"),
+            SnapshotErrorKind::Magic(found) => {
+                write!(
+                    f,
+                    "the bytes begin with \"{}\": no snapshot or delta of a filter does",
+                    found.escape_ascii()
+                )
+            }
+            SnapshotErrorKind::Version(version) => {
+                write!(f, "format version {version} is none that this version reads: 1")
+            }
+            SnapshotErrorKind::HeaderChecksum { stored, computed } => {
+                write!(
+                    f,
+                    "the header is corrupt: its checksum is {computed:016x}, and {stored:016x} is stored"
+                )
+            }
+            SnapshotErrorKind::Kind { found, wanted } => {
+                let name = |kind: &u8| match kind {
+                    1 => " (a ConcurrentBloom)",
+                    129 => " (a delta)",
+                    _ => "",
+                };
+                write!(
+                    f,
+                    "the bytes are of kind {found}{}, not {wanted}{}",
+                    name(found),
+                    name(wanted)
+                )
+            }
+            SnapshotErrorKind::UnknownHasher(hasher) => {
+                write!(
+                    f,
+                    "hasher {hasher} is none of 0 (a BuildHasher), 1 (Murmur3), 2 (SipHash-1-3)"
+                )
+            }
+            SnapshotErrorKind::LayoutVersion(version) => {
+                write!(
+                    f,
+                    "layout version {version} sets other bits than version 1, which this version knows"
+                )
+            }
+            SnapshotErrorKind::Shape(crate::sizing::Shape { words, bits }) => {
+                write!(f, "{words} words per key with {bits} bits each is no layout")
+            }
+            SnapshotErrorKind::Blocks { blocks, limit } => write!(f, "{blocks} blocks is not in 1 to {limit}"),
+            SnapshotErrorKind::ExpectedKeys(keys) => {
+                write!(
+                    f,
+                    "{keys} expected keys is beyond this machine's limit of {}",
+                    usize::MAX
+                )
+            }
+            SnapshotErrorKind::Rate(rate) => write!(f, "a rate of {rate} is not in 0 to 1"),
+            SnapshotErrorKind::NotZero { offset, found } => {
+                write!(f, "byte {offset} is {found}, where version 1 of the format has 0")
+            }
+            SnapshotErrorKind::Length { declared, needed } => {
+                write!(
+                    f,
+                    "a length of {declared} bytes is declared, where the rest says {needed}"
+                )
+            }
+            SnapshotErrorKind::Checksum { stored, computed } => {
+                write!(
+                    f,
+                    "the bytes are corrupt: their checksum is {computed:016x}, and {stored:016x} is stored"
+                )
+            }
+            SnapshotErrorKind::Hasher { theirs, ours } => {
+                write!(f, "the hasher differs: {theirs} there, {ours} here")
+            }
+            SnapshotErrorKind::HasherKey(identity) => {
+                write!(
+                    f,
+                    "the hasher differs: {identity} there and here, but under another key"
+                )
+            }
+            SnapshotErrorKind::Layout { theirs, ours } => {
+                write!(f, "the layout differs: {theirs} there, {ours} here")
+            }
+            SnapshotErrorKind::Delta { offset, problem } => {
+                write!(f, "the delta is none at byte {offset}: {problem}")
+            }
+            #[cfg(any(feature = "serde", feature = "mmap"))]
+            SnapshotErrorKind::TooLong { bytes, needed } => {
+                write!(f, "there are {bytes} bytes, and the filter ends after {needed}")
+            }
+            #[cfg(any(feature = "std", feature = "serde"))]
+            SnapshotErrorKind::OverLimit { needed, limit } => {
+                write!(
+                    f,
+                    "the filter takes {needed} bytes, more than the limit of {limit} bytes"
+                )
+            }
+            SnapshotErrorKind::OutOfMemory(error) => write!(f, "the filter was not read: {error}"),
+            #[cfg(feature = "std")]
+            SnapshotErrorKind::Io(error) => write!(f, "the bytes could not be read: {error}"),
+        }
+    }
+}
+
+impl Error for SnapshotError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &self.0 {
+            #[cfg(feature = "std")]
+            SnapshotErrorKind::Io(error) => Some(error),
+            SnapshotErrorKind::OutOfMemory(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
 /// Why a rebuild could not begin: another one of the same guard is under way.
 ///
 /// # Examples

@@ -85,6 +85,8 @@
 //!   program runs. Without it the crate is `no_std` + `alloc`, and they are used where the target has them.
 //! - `guard` (default, needs `std`): [`CacheGuard`], with the `arc-swap` crate.
 //! - `rayon` (needs `std`): batches, unions and collecting on the threads of rayon's pool.
+//! - `mmap` (needs `std`): [`BloomView::map`], lookups in a file that is mapped into memory, with the `memmap2` crate.
+//! - `serde`: `Serialize` and `Deserialize` of the filters, as [snapshots](codec).
 //!
 //! # Cost
 //!
@@ -153,6 +155,7 @@ compile_error!("lanebloom needs 64-bit atomics");
 mod batch;
 mod bits;
 mod bulk;
+pub mod codec;
 mod counters;
 mod error;
 mod filter;
@@ -170,11 +173,12 @@ mod sync;
 
 #[cfg(feature = "guard")]
 pub use error::RebuildInProgress;
-pub use error::{BuildError, GuavaReadError, IncompatibleError};
+pub use error::{BuildError, GuavaReadError, IncompatibleError, SnapshotError};
 pub use filter::concurrent::{Builder, ConcurrentBloom};
 pub use filter::counting::{self, CountingBloom};
 pub use filter::guava::{self, GuavaBloom};
 pub use filter::tombstone::{self, TombstoneBloom};
+pub use filter::view::BloomView;
 pub use funnel::{ByHash, Funnel, Sink, UnencodedChars, Utf16};
 #[cfg(feature = "guard")]
 pub use guard::{Admission, CacheGuard, GuardFilter, GuardStats, Rebuild};

@@ -324,9 +324,14 @@ impl Layout {
         words as f64 * 16.0 * (1.0 - pow(15.0 / 16.0, bits as u64))
     }
 
+    /// The rate of a filter of these lines: the mean of theirs.
+    pub(crate) fn mean_rate(&self, lines: impl Iterator<Item = [u64; LINE_WORDS]>) -> f64 {
+        lines.map(|words| self.rate_of_line(words)).sum::<f64>() / self.blocks as f64
+    }
+
     /// The rate of one line whose words have these bits set: the chance that a key that picks this line finds
     /// all its throws on set bits.
-    pub(crate) fn rate_of_line(&self, words: [u64; LINE_WORDS]) -> f64 {
+    fn rate_of_line(&self, words: [u64; LINE_WORDS]) -> f64 {
         let Shape { words: w, bits: s } = self.shape;
         let group = LINE_WORDS / w;
         let mean = |group_words: &[u64]| {

@@ -40,7 +40,7 @@ use core::ops::Range;
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 pub struct ConcurrentBloom<S = Murmur3> {
-    pub(super) bits: Bits,
+    pub(crate) bits: Bits,
     pub(super) kernels: &'static Kernels,
     pub(super) hasher: S,
     layout: Layout,
@@ -219,14 +219,26 @@ impl<S: KeyHasher> Builder<S> {
     /// ```
     pub fn build(self) -> Result<ConcurrentBloom<S>, BuildError> {
         let (layout, expected_keys) = self.request.solve()?;
-        let kernels = Kernels::of(layout, Isa::detect());
-        Ok(ConcurrentBloom {
-            bits: Bits::new(layout.blocks)?,
-            kernels,
-            hasher: self.hasher,
+        let bits = Bits::new(layout.blocks)?;
+        Ok(ConcurrentBloom::with_bits(layout, bits, self.hasher, expected_keys))
+    }
+}
+
+impl<S> ConcurrentBloom<S> {
+    /// `bits` as a filter of this layout, whose blocks they have.
+    pub(crate) fn with_bits(layout: Layout, bits: Bits, hasher: S, expected_keys: usize) -> Self {
+        debug_assert_eq!(bits.blocks(), layout.blocks);
+        Self {
+            bits,
+            kernels: Kernels::of(layout, Isa::detect()),
+            hasher,
             layout,
             expected_keys,
-        })
+        }
+    }
+
+    pub(crate) fn layout(&self) -> Layout {
+        self.layout
     }
 }
 
@@ -737,7 +749,7 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     }
 
     /// An error if the other's bits mean something else.
-    pub(super) fn check_compatible(&self, other: &Self) -> Result<(), IncompatibleError> {
+    pub(crate) fn check_compatible(&self, other: &Self) -> Result<(), IncompatibleError> {
         if self.layout != other.layout {
             let kind = IncompatibleErrorKind::Layout {
                 ours: self.layout,
@@ -950,9 +962,9 @@ impl<S> ConcurrentBloom<S> {
     /// ```
     #[must_use]
     pub fn current_false_positive_rate(&self) -> f64 {
-        let sum: f64 = self.bits.words().map(|words| self.layout.rate_of_line(words)).sum();
+        let rate = self.layout.mean_rate(self.bits.words());
         bits::acquire();
-        sum / self.layout.blocks as f64
+        rate
     }
 
     /// The hasher.
@@ -967,10 +979,6 @@ impl<S> ConcurrentBloom<S> {
     #[must_use]
     pub fn hasher(&self) -> &S {
         &self.hasher
-    }
-
-    pub(super) fn layout(&self) -> Layout {
-        self.layout
     }
 
     fn ones(&self) -> u64 {

@@ -1062,10 +1062,9 @@ impl<S> CountingBloom<S> {
     #[must_use]
     pub fn current_false_positive_rate(&self) -> f64 {
         // Of a word whose counters above 0 have all their bits, the fraction of the bits is that of the counters.
-        let lines = self.counters.shared().words();
-        let sum: f64 = lines.map(|words| self.layout.rate_of_line(words)).sum();
+        let rate = self.layout.mean_rate(self.counters.shared().words());
         bits::acquire();
-        sum / self.layout.blocks as f64
+        rate
     }
 
     /// The hasher.

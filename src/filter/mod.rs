@@ -8,3 +8,4 @@ mod lookup;
 #[cfg(feature = "rayon")]
 mod parallel;
 pub mod tombstone;
+pub(crate) mod view;

@@ -510,25 +510,25 @@ mod tests {
                             kernels.lookups().contains_hashes(batch.shared(), &asked, &mut found);
                             let flags: Vec<bool> = (0..len).map(|i| found[i / 64] >> (i % 64) & 1 == 1).collect();
                             assert_eq!(flags, expected, "{shape:?}, {isa:?}, {blocks} blocks, {len} hashes");
-
-                            // In a snapshot's bytes, wherever they begin.
-                            let offset = len % 3;
-                            let bytes: Vec<u8> = core::iter::repeat_n(0, offset)
-                                .chain(batch.words().flatten().flat_map(u64::to_le_bytes))
-                                .collect();
-                            let lines = Lines(bytes[offset..].as_chunks().0.as_chunks().0);
-                            let lookups = Lookups::<[u8; 8]>::of(Layout { shape, blocks }, isa);
-                            let mut in_bytes = vec![u64::MAX; len.div_ceil(64)];
-                            lookups.contains_hashes(lines, &asked, &mut in_bytes);
-                            assert_eq!(in_bytes, found, "{shape:?}, {isa:?}, {blocks} blocks, {len} hashes");
-                            assert!(
-                                asked
-                                    .iter()
-                                    .zip(&expected)
-                                    .all(|(&hash, &e)| lookups.contains(lines, hash) == e)
-                            );
                         }
                         assert!(by_one.words().eq(single.words()) && by_one.words().eq(batch.words()));
+
+                        // In a snapshot's bytes, wherever they begin.
+                        let mut bytes = vec![0; blocks % 3];
+                        for word in batch.words().flatten() {
+                            bytes.extend_from_slice(&word.to_le_bytes());
+                        }
+                        let lines = Lines(bytes[blocks % 3..].as_chunks().0.as_chunks().0);
+                        let lookups = Lookups::<[u8; 8]>::of(Layout { shape, blocks }, isa);
+                        for len in (0..2 * 8 + 2).chain([63, 64, 65, 300]) {
+                            let asked = hashes(1000 * len as u64 + len as u64 / 2, len);
+                            let [mut found, mut in_bytes] = [(); 2].map(|()| vec![u64::MAX; len.div_ceil(64)]);
+                            kernels.lookups().contains_hashes(batch.shared(), &asked, &mut found);
+                            lookups.contains_hashes(lines, &asked, &mut in_bytes);
+                            assert_eq!(in_bytes, found, "{shape:?}, {isa:?}, {blocks} blocks, {len} hashes");
+                            let single = |hash| lookups.contains(lines, hash) == plain.contains(&batch, hash);
+                            assert!(asked.iter().all(|&hash| single(hash)));
+                        }
                     }
                 }
             }

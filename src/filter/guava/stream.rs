@@ -135,8 +135,9 @@ impl GuavaBloom {
 mod io {
     use super::{GuavaBloom, GuavaReadError, GuavaReadErrorKind, HEADER, Layout};
     use crate::bits::{self, Bits};
+    use crate::codec::{self, Short};
     use crate::sizing::LINE_WORDS;
-    use std::io::{self, ErrorKind, Read, Write};
+    use std::io::{self, Read, Write};
 
     /// Bytes that are read or written at once, on the stack.
     const BUFFER: usize = 8 << 10;
@@ -253,22 +254,14 @@ mod io {
         }
     }
 
-    /// `Read::read_exact` that knows how many bytes there were: `before` came before these, of `needed` in all.
+    /// Fills `bytes`; `before` came before these, of `needed` in all.
     fn fill(reader: &mut impl Read, bytes: &mut [u8], before: u64, needed: u64) -> Result<(), GuavaReadErrorKind> {
-        let mut len = 0;
-        while len < bytes.len() {
-            match reader.read(&mut bytes[len..]) {
-                Ok(0) => {
-                    return Err(GuavaReadErrorKind::Truncated {
-                        bytes: before + len as u64,
-                        needed,
-                    });
-                }
-                Ok(more) => len += more,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(GuavaReadErrorKind::Io(error)),
-            }
-        }
-        Ok(())
+        codec::fill(reader, bytes).map_err(|short| match short {
+            Short::Ended(len) => GuavaReadErrorKind::Truncated {
+                bytes: before + len as u64,
+                needed,
+            },
+            Short::Io(error) => GuavaReadErrorKind::Io(error),
+        })
     }
 }

@@ -1,0 +1,297 @@
+//! The first bytes of a snapshot and of a delta: what they are of, by which hasher, and how long. Checked here before anything that
+//! they declare is believed; `mod.rs` describes them byte by byte.
+
+use crate::error::SnapshotErrorKind;
+use crate::hash::sealed::Identity;
+use crate::hash::{self, KeyHasher};
+use crate::sizing::{LINE_BYTES, Layout, Shape, WORDS};
+use twox_hash::XxHash3_64;
+
+/// What every record begins with. The first byte is no text, and the line ends and the end of file of DOS do not survive a transfer
+/// that takes the rest for text (as in PNG).
+pub(super) const MAGIC: [u8; 8] = *b"\x89LBF\r\n\x1a\n";
+/// Of the format, which this crate writes, and the only one so far.
+const VERSION: u16 = 1;
+/// Of `pattern.rs`: which bits a hash sets.
+const LAYOUT_VERSION: u8 = 1;
+
+/// Bytes before a snapshot's body: two lines, so that the body's lines are aligned wherever the snapshot is.
+pub(crate) const SNAPSHOT_HEADER: usize = 128;
+/// Bytes after a snapshot's body: a line, so that what follows is aligned too.
+pub(crate) const TRAILER: usize = 64;
+/// Bytes before a delta's body.
+pub(super) const DELTA_HEADER: usize = 64;
+
+/// The kind of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Bloom = 1,
+    Delta = 129,
+}
+
+/// What identifies the hasher of a record: its name and seed, and the hash of a fixed key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Hashing {
+    pub(crate) identity: Identity,
+    pub(crate) print: u64,
+}
+
+impl Hashing {
+    pub(crate) fn of(hasher: &impl KeyHasher) -> Self {
+        Self {
+            identity: hash::sealed::Sealed::identity(hasher),
+            print: hash::print(hasher),
+        }
+    }
+
+    /// An error if the record's hasher, `self`, is not `given`.
+    pub(crate) fn check(self, given: Self) -> Result<(), SnapshotErrorKind> {
+        if self.identity != given.identity {
+            return Err(SnapshotErrorKind::Hasher {
+                theirs: self.identity,
+                ours: given.identity,
+            });
+        }
+        if self.print != given.print {
+            return Err(SnapshotErrorKind::HasherKey(given.identity));
+        }
+        Ok(())
+    }
+}
+
+/// The header of a [`ConcurrentBloom`](crate::ConcurrentBloom)'s snapshot.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Header {
+    pub(crate) hashing: Hashing,
+    pub(crate) layout: Layout,
+    pub(crate) expected_keys: usize,
+    /// The false-positive rate at the expected keys.
+    pub(crate) rate: f64,
+}
+
+impl Header {
+    /// Bytes of the whole snapshot.
+    pub(crate) fn len(&self) -> usize {
+        SNAPSHOT_HEADER + self.layout.blocks * LINE_BYTES + TRAILER
+    }
+
+    pub(crate) fn to_bytes(self) -> [u8; SNAPSHOT_HEADER] {
+        let mut bytes = [0; SNAPSHOT_HEADER];
+        put_common(&mut bytes, Kind::Bloom, self.hashing, self.len() as u64);
+        put_layout(&mut bytes, self.layout);
+        put(&mut bytes, 48, (self.expected_keys as u64).to_le_bytes());
+        put(&mut bytes, 56, self.rate.to_bits().to_le_bytes());
+        let sum = XxHash3_64::oneshot(&bytes[..120]);
+        put(&mut bytes, 120, sum.to_le_bytes());
+        bytes
+    }
+
+    /// The header with which `bytes` begin.
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, SnapshotErrorKind> {
+        let bytes: &[u8; SNAPSHOT_HEADER] = first(bytes)?;
+        let (stored, computed) = (get(bytes, 120), XxHash3_64::oneshot(&bytes[..120]));
+        if stored != computed {
+            return Err(SnapshotErrorKind::HeaderChecksum { stored, computed });
+        }
+        check_kind(bytes, Kind::Bloom)?;
+        let hashing = parse_hashing(bytes)?;
+        let layout = parse_layout(bytes)?;
+        let keys = get(bytes, 48);
+        let rate = f64::from_bits(get(bytes, 56));
+        if !(0.0..=1.0).contains(&rate) {
+            return Err(SnapshotErrorKind::Rate(rate));
+        }
+        check_zeros(bytes, 64..120)?;
+        let header = Self {
+            hashing,
+            layout,
+            expected_keys: usize::try_from(keys).map_err(|_| SnapshotErrorKind::ExpectedKeys(keys))?,
+            rate,
+        };
+        let declared = get(bytes, 24);
+        if declared != header.len() as u64 {
+            return Err(SnapshotErrorKind::Length {
+                declared,
+                needed: header.len() as u64,
+            });
+        }
+        Ok(header)
+    }
+}
+
+/// The header of a delta.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct DeltaHeader {
+    pub(super) hashing: Hashing,
+    pub(super) layout: Layout,
+    /// Lines that the body has bits of.
+    pub(super) lines: u64,
+    /// Bytes of the whole delta.
+    pub(super) len: u64,
+}
+
+impl DeltaHeader {
+    pub(super) fn to_bytes(self, body: &[u8]) -> [u8; DELTA_HEADER] {
+        let mut bytes = [0; DELTA_HEADER];
+        put_common(&mut bytes, Kind::Delta, self.hashing, self.len);
+        put_layout(&mut bytes, self.layout);
+        put(&mut bytes, 48, self.lines.to_le_bytes());
+        let sum = delta_checksum(&bytes, body);
+        put(&mut bytes, 56, sum.to_le_bytes());
+        bytes
+    }
+
+    /// The header with which `bytes` begin, the delta's body, and what comes after it. The checksum of both has been checked.
+    pub(super) fn parse(bytes: &[u8]) -> Result<(Self, &[u8], &[u8]), SnapshotErrorKind> {
+        let header: &[u8; DELTA_HEADER] = first(bytes)?;
+        check_kind(header, Kind::Delta)?;
+        let len = get(header, 24);
+        if len < DELTA_HEADER as u64 {
+            return Err(SnapshotErrorKind::Length {
+                declared: len,
+                needed: DELTA_HEADER as u64,
+            });
+        }
+        let Some((delta, rest)) = usize::try_from(len).ok().and_then(|len| bytes.split_at_checked(len)) else {
+            return Err(SnapshotErrorKind::Truncated {
+                bytes: bytes.len() as u64,
+                needed: len,
+            });
+        };
+        let body = &delta[DELTA_HEADER..];
+        let (stored, computed) = (get(header, 56), delta_checksum(header, body));
+        if stored != computed {
+            return Err(SnapshotErrorKind::Checksum { stored, computed });
+        }
+        let parsed = Self {
+            hashing: parse_hashing(header)?,
+            layout: parse_layout(header)?,
+            lines: get(header, 48),
+            len,
+        };
+        Ok((parsed, body, rest))
+    }
+}
+
+fn delta_checksum(header: &[u8; DELTA_HEADER], body: &[u8]) -> u64 {
+    let mut sum = super::Checksum::default();
+    sum.add(&header[..56]);
+    sum.add(body);
+    sum.get()
+}
+
+fn put<const N: usize>(bytes: &mut [u8], at: usize, field: [u8; N]) {
+    bytes[at..at + N].copy_from_slice(&field);
+}
+
+/// The 64-bit field at `at`, which the record has.
+fn get(bytes: &[u8], at: usize) -> u64 {
+    let field = bytes[at..].first_chunk().expect("a field lies within its header");
+    u64::from_le_bytes(*field)
+}
+
+fn put_common(bytes: &mut [u8], kind: Kind, hashing: Hashing, len: u64) {
+    let (hasher, seed) = match hashing.identity {
+        Identity::Other => (0, 0),
+        Identity::Murmur3 { seed } => (1, seed),
+        Identity::SipHash13 => (2, 0),
+    };
+    put(bytes, 0, MAGIC);
+    put(bytes, 8, VERSION.to_le_bytes());
+    put(bytes, 10, [kind as u8, hasher]);
+    put(bytes, 12, seed.to_le_bytes());
+    put(bytes, 16, hashing.print.to_le_bytes());
+    put(bytes, 24, len.to_le_bytes());
+}
+
+fn put_layout(bytes: &mut [u8], layout: Layout) {
+    let Shape { words, bits } = layout.shape;
+    put(bytes, 32, [LAYOUT_VERSION, words as u8, bits as u8]);
+    put(bytes, 40, (layout.blocks as u64).to_le_bytes());
+}
+
+/// The first `N` bytes of what claims to be a record of this version. Fewer bytes that could be the beginning of one are called so.
+fn first<const N: usize>(bytes: &[u8]) -> Result<&[u8; N], SnapshotErrorKind> {
+    let magic = &bytes[..bytes.len().min(MAGIC.len())];
+    if !MAGIC.starts_with(magic) {
+        let mut found = [0; 8];
+        found[..magic.len()].copy_from_slice(magic);
+        return Err(SnapshotErrorKind::Magic(found));
+    }
+    // Before the rest is asked for: another version may have another length.
+    if let Some(&[low, high]) = bytes.get(8..10).and_then(|version| version.first_chunk()) {
+        match u16::from_le_bytes([low, high]) {
+            VERSION => {}
+            other => return Err(SnapshotErrorKind::Version(other)),
+        }
+    }
+    bytes.first_chunk().ok_or(SnapshotErrorKind::Truncated {
+        bytes: bytes.len() as u64,
+        needed: N as u64,
+    })
+}
+
+fn check_kind(bytes: &[u8], wanted: Kind) -> Result<(), SnapshotErrorKind> {
+    if bytes[10] == wanted as u8 {
+        Ok(())
+    } else {
+        Err(SnapshotErrorKind::Kind {
+            found: bytes[10],
+            wanted: wanted as u8,
+        })
+    }
+}
+
+fn parse_hashing(bytes: &[u8]) -> Result<Hashing, SnapshotErrorKind> {
+    let seed = u32::from_le_bytes(*bytes[12..].first_chunk().expect("a field lies within its header"));
+    let identity = match bytes[11] {
+        0 => Identity::Other,
+        1 => Identity::Murmur3 { seed },
+        2 => Identity::SipHash13,
+        other => return Err(SnapshotErrorKind::UnknownHasher(other)),
+    };
+    if !matches!(identity, Identity::Murmur3 { .. }) {
+        check_zeros(bytes, 12..16)?;
+    }
+    Ok(Hashing {
+        identity,
+        print: get(bytes, 16),
+    })
+}
+
+fn parse_layout(bytes: &[u8]) -> Result<Layout, SnapshotErrorKind> {
+    if bytes[32] != LAYOUT_VERSION {
+        return Err(SnapshotErrorKind::LayoutVersion(bytes[32]));
+    }
+    let shape = Shape {
+        words: bytes[33].into(),
+        bits: bytes[34].into(),
+    };
+    if !WORDS
+        .iter()
+        .any(|&(words, most)| words == shape.words && (1..=most).contains(&shape.bits))
+    {
+        return Err(SnapshotErrorKind::Shape(shape));
+    }
+    check_zeros(bytes, 35..40)?;
+    /// What is addressable less the header and the trailer, in lines.
+    const MOST: u64 = (isize::MAX as u64 - (SNAPSHOT_HEADER + TRAILER) as u64) / LINE_BYTES as u64;
+    match get(bytes, 40) {
+        blocks @ 1..=MOST => Ok(Layout {
+            shape,
+            blocks: blocks as usize,
+        }),
+        blocks => Err(SnapshotErrorKind::Blocks { blocks, limit: MOST }),
+    }
+}
+
+/// An error if a byte that version 1 gives no meaning is not 0.
+pub(super) fn check_zeros(bytes: &[u8], range: core::ops::Range<usize>) -> Result<(), SnapshotErrorKind> {
+    match range.clone().find(|&at| bytes[at] != 0) {
+        None => Ok(()),
+        Some(offset) => Err(SnapshotErrorKind::NotZero {
+            offset: offset as u64,
+            found: bytes[offset],
+        }),
+    }
+}

@@ -1,0 +1,418 @@
+//! Snapshots: filters to bytes and back, for a restart, for another machine, for a view of a file.
+//!
+//! | | |
+//! |---|---|
+//! | [`to_bytes`](ConcurrentBloom::to_bytes), [`from_bytes`](ConcurrentBloom::from_bytes) | by slices, without `std` |
+//! | [`write_to`](ConcurrentBloom::write_to), [`read_from`](ConcurrentBloom::read_from) | by `std::io`, 64 KiB at a time |
+//! | [`replace_file`] | the file holds the old bytes or the new ones, never half, whenever the program dies |
+//! | [`BloomView`](crate::BloomView) | lookups in the bytes as they lie, borrowed or mapped (feature `mmap`): nothing is copied |
+//! | [`delta_since`](ConcurrentBloom::delta_since), [`apply_deltas`](ConcurrentBloom::apply_deltas) | what another filter lacks, for replicas |
+//! | feature `serde` | `Serialize` and `Deserialize`: the same bytes, in Base64 where the format is text |
+//!
+//! A filter may be in use meanwhile: a snapshot holds at least every key whose insertion happened before. [`GuavaBloom`](crate::GuavaBloom)
+//! has [Guava's own stream](crate::GuavaBloom::write_to), which [`replace_file`] and `serde` take as well.
+//!
+//! # Example
+//!
+//! ```
+//! use lanebloom::ConcurrentBloom;
+//! use lanebloom::codec::replace_file;
+//! use std::fs::File;
+//!
+//! # let directory = tempfile::tempdir()?;
+//! # let path = directory.path().join("seen.bloom");
+//! let seen = ConcurrentBloom::builder().expected_keys(100_000).build()?;
+//! seen.insert("a");
+//! replace_file(&path, |file| seen.write_to(file))?;
+//!
+//! let seen = ConcurrentBloom::read_from(File::open(&path)?, 64 << 20)?; // of 64 MiB at most
+//! assert!(seen.contains("a") && !seen.contains("b"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Which hasher
+//!
+//! A snapshot names its hasher, and holds the seed of [`Murmur3`]: such a filter is read as it is. **It never holds a secret**, neither
+//! the key of [`SipHash13`](crate::SipHash13) nor whatever a `BuildHasher` has. Who reads it gives the hasher
+//! ([`from_bytes_with`](ConcurrentBloom::from_bytes_with), [`read_from_with`](ConcurrentBloom::read_from_with)); one with another key is
+//! told by its print, the hash of a fixed key, and refused. Keep [`SipHash13::key`](crate::SipHash13::key) where secrets are
+//! kept. A hasher whose key cannot be had again, like std's `RandomState`, makes a snapshot that only this process reads.
+//!
+//! # Hostile bytes
+//!
+//! Whatever the bytes are, reading ends in a filter or in an error that says what is wrong: no panic, no hang, and no allocation of
+//! more than the limit that was given, or than the bytes that are there. Lengths are checked before memory is asked for. The checksums
+//! are against accidents: who can write the bytes can write the sums, and has decided what is in the filter.
+//! (And a hasher's print is one hash: who knows the algorithm and guesses few keys can try them. Under a random 128-bit key it
+//! says nothing.)
+//!
+//! # The format
+//!
+//! Version 1. All numbers are little-endian and unsigned unless said otherwise. Every snapshot consists of lines of 64 bytes: two of
+//! header, one for each block of the filter, one of trailer. So its blocks are aligned to lines of the cache where the
+//! snapshot is, as in a mapped file, and where several follow one another.
+//!
+//! | offset | bytes | header |
+//! |---|---|---|
+//! | 0 | 8 | `89 4c 42 46 0d 0a 1a 0a`, "\x89LBF\r\n\x1a\n" |
+//! | 8 | 2 | version of the format: 1 |
+//! | 10 | 1 | kind: 1, a `ConcurrentBloom` |
+//! | 11 | 1 | hasher: 0 a `BuildHasher`, 1 Murmur3 x64_128 of which the first half is taken, 2 SipHash-1-3 |
+//! | 12 | 4 | seed of Murmur3, otherwise 0 |
+//! | 16 | 8 | print of the hasher: its hash of the key `lanebloom hasher print` (22 bytes of ASCII) |
+//! | 24 | 8 | bytes of the whole snapshot: 192 + 64 × blocks |
+//! | 32 | 1 | version of the layout, which bits a hash sets: 1 |
+//! | 33 | 1 | words per key: 1, 2, 4 or 8 |
+//! | 34 | 1 | bits per word: from 1 to at most 10, 8, 6 or 4 |
+//! | 35 | 5 | 0 |
+//! | 40 | 8 | blocks, at least 1 |
+//! | 48 | 8 | expected keys |
+//! | 56 | 8 | false-positive rate at the expected keys, an IEEE 754 double in 0 to 1, by the model that the filter was sized by |
+//! | 64 | 56 | 0 |
+//! | 120 | 8 | XXH3-64 (seed 0) of the 120 bytes before |
+//!
+//! | offset | bytes | body |
+//! |---|---|---|
+//! | 128 + 64 *b* + 8 *w* | 8 | word *w* of block *b*, of which bit *i* has the value 2^*i* |
+//!
+//! | offset | bytes | trailer |
+//! |---|---|---|
+//! | 128 + 64 × blocks | 8 | XXH3-64 (seed 0) of all bytes before: header and body |
+//! | 136 + 64 × blocks | 56 | 0 |
+//!
+//! Which block, which words and which bits a hash *h* of 64 bits has (all arithmetic modulo 2^64 but for the first line):
+//!
+//! - The block is ⌊*h* × blocks / 2^64⌋.
+//! - The 8 words of a block are in as many groups of neighbours as there are words per key, each of which gives one. From *p* = *h* ×
+//!   `9e3779b97f4a7c15` are taken, from the highest bits down: for each word first as many bits as number the words of a group (3, 2, 1 or
+//!   none), which say which word of the group, then 6 for each bit, which say which bit. Where what is left of the 64 bits does not
+//!   suffice for one more word, *p* is multiplied by the same number again, and its highest bits are taken.
+//!
+//! ## Deltas
+//!
+//! | offset | bytes | header |
+//! |---|---|---|
+//! | 0 | 10 | as above |
+//! | 10 | 1 | kind: 129, a delta of a `ConcurrentBloom` |
+//! | 11 | 13 | as above |
+//! | 24 | 8 | bytes of the whole delta |
+//! | 32 | 16 | as above: of the filter |
+//! | 48 | 8 | lines in the body |
+//! | 56 | 8 | XXH3-64 (seed 0) of the 56 bytes before and the body |
+//!
+//! The body has, for each block that has bits to add, in order:
+//!
+//! - How many blocks lie between it and the one before it in the body, or the beginning: LEB128, that is 7 bits a byte, the lowest first,
+//!   and 128 added to each byte but the last, of which there are as few as suffice.
+//! - A byte whose bit *w* says that word *w* has bits to add. It is not 0.
+//! - For each of these words, its bits. Up to 8 bits: a byte for each, their numbers ascending, 128 added to the last. More than 8: the byte
+//!   64, and the word of bits, 8 bytes.
+//!
+//! So a fresh key costs 8 to 10 bytes where two words of three bits are set for it.
+//!
+//! # Compatibility
+//!
+//! What version 1 wrote stays readable: `tests/data` has files of every released version, which the tests read. Another version of the
+//! format, a layout version that sets other bits, an unknown hasher, and what is not 0 where version 1 has 0, are refused by an
+//! error that names them, rather than taken for something else.
+
+mod delta;
+mod header;
+#[cfg(feature = "std")]
+mod io;
+#[cfg(feature = "std")]
+mod replace;
+#[cfg(feature = "serde")]
+mod serde;
+
+#[cfg(feature = "serde")]
+pub use self::serde::Limited;
+pub(crate) use header::{Hashing, Header, SNAPSHOT_HEADER, TRAILER};
+#[cfg(feature = "std")]
+pub(crate) use io::{Short, fill};
+#[cfg(feature = "std")]
+pub use replace::replace_file;
+
+use crate::bits;
+use crate::bits::Bits;
+use crate::error::{SnapshotError, SnapshotErrorKind};
+use crate::filter::concurrent::ConcurrentBloom;
+use crate::hash::sealed::Identity;
+use crate::hash::{KeyHasher, Murmur3};
+use crate::sizing::LINE_BYTES;
+use alloc::vec::Vec;
+use core::convert::Infallible;
+use core::hash::Hasher;
+use header::check_zeros;
+
+/// Bytes that are copied, summed and handed on at once: as few calls of the system as matter, and in L2.
+const CHUNK: usize = 64 << 10;
+
+/// XXH3-64, seed 0, of bytes that come in pieces.
+///
+/// Of the checksums tried (64 MiB, 64 KiB at a time, Emerald Rapids) twox-hash's took 6.6 GB/s, xxhash-rust's, whose vectors are
+/// chosen when it is compiled, 5.6, and crc32c, of half the width, 8.5.
+#[derive(Default)]
+pub(crate) struct Checksum(twox_hash::XxHash3_64);
+
+impl Checksum {
+    pub(crate) fn add(&mut self, bytes: &[u8]) {
+        self.0.write(bytes);
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        self.0.finish()
+    }
+
+    /// The trailer after what was added.
+    fn trailer(&self) -> [u8; TRAILER] {
+        let mut trailer = [0; TRAILER];
+        trailer[..8].copy_from_slice(&self.get().to_le_bytes());
+        trailer
+    }
+
+    /// An error if `trailer`, which begins `before` bytes into the record, is not the one after what was added.
+    pub(crate) fn check(&self, trailer: &[u8; TRAILER], before: u64) -> Result<(), SnapshotErrorKind> {
+        let (stored, _) = trailer.split_first_chunk().expect("it is longer");
+        let (stored, computed) = (u64::from_le_bytes(*stored), self.get());
+        if stored != computed {
+            return Err(SnapshotErrorKind::Checksum { stored, computed });
+        }
+        check_zeros(trailer, 8..TRAILER).map_err(|error| match error {
+            SnapshotErrorKind::NotZero { offset, found } => SnapshotErrorKind::NotZero {
+                offset: before + offset,
+                found,
+            },
+            other => other,
+        })
+    }
+}
+
+/// Where the bytes of a snapshot go.
+trait Out {
+    type Error;
+    fn put(&mut self, bytes: &[u8]) -> Result<(), Self::Error>;
+}
+
+/// Never more than its capacity, which the caller chose.
+impl Out for Vec<u8> {
+    type Error = Infallible;
+
+    fn put(&mut self, bytes: &[u8]) -> Result<(), Infallible> {
+        self.extend_from_slice(bytes);
+        Ok(())
+    }
+}
+
+/// From its front on, which must be long enough.
+impl Out for &mut [u8] {
+    type Error = Infallible;
+
+    fn put(&mut self, bytes: &[u8]) -> Result<(), Infallible> {
+        let (front, rest) = core::mem::take(self).split_at_mut(bytes.len());
+        front.copy_from_slice(bytes);
+        *self = rest;
+        Ok(())
+    }
+}
+
+/// By slices.
+impl<S: KeyHasher> ConcurrentBloom<S> {
+    /// The filter as bytes that [`from_bytes`](ConcurrentBloom::from_bytes) reads, in the [format](crate::codec#the-format) of this
+    /// crate.
+    ///
+    /// Beside inserts, they hold at least every key whose insertion happened before. Aborts where the memory is not to be had;
+    /// [`write_to`](Self::write_to) needs 64 KiB, and [`write_to_slice`](Self::write_to_slice) takes yours.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// filter.insert("a");
+    /// let bytes = filter.to_bytes();
+    /// assert_eq!(bytes.len(), 192 + filter.memory_bytes());
+    /// assert!(ConcurrentBloom::from_bytes(&bytes)?.0 == filter);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.snapshot_bytes());
+        let Ok(()) = self.encode(&mut bytes);
+        bytes
+    }
+
+    /// How many bytes a snapshot takes: 192, and 64 for each block.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::builder().memory_budget(1 << 20).build()?;
+    /// assert_eq!(filter.snapshot_bytes(), (1 << 20) + 192);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn snapshot_bytes(&self) -> usize {
+        self.header().len()
+    }
+
+    /// [`to_bytes`](Self::to_bytes) into memory of one's own.
+    ///
+    /// # Panics
+    ///
+    /// If `out` does not have [`snapshot_bytes`](Self::snapshot_bytes) bytes.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::builder().memory_budget(64).build()?;
+    /// let mut bytes = [0; 256];
+    /// filter.write_to_slice(&mut bytes);
+    /// assert_eq!(bytes[..], filter.to_bytes());
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn write_to_slice(&self, mut out: &mut [u8]) {
+        assert!(
+            out.len() == self.snapshot_bytes(),
+            "{} bytes for a snapshot of {}: the lengths must be the same",
+            out.len(),
+            self.snapshot_bytes()
+        );
+        let Ok(()) = self.encode(&mut out);
+    }
+
+    /// [`from_bytes`](ConcurrentBloom::from_bytes) of a filter with any hasher: `hasher` must be the one that it was filled by.
+    ///
+    /// # Errors
+    ///
+    /// As of [`from_bytes`](ConcurrentBloom::from_bytes), and if the filter's hasher has another algorithm, seed or key.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::{ConcurrentBloom, SipHash13};
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).hasher(SipHash13::random()).build()?;
+    /// filter.insert("a");
+    /// let (bytes, secret) = (filter.to_bytes(), filter.hasher().key());
+    ///
+    /// let (same, _) = ConcurrentBloom::from_bytes_with(&bytes, SipHash13::with_key(secret))?;
+    /// assert!(same.contains("a") && !same.contains("b"));
+    ///
+    /// let error = ConcurrentBloom::from_bytes_with(&bytes, SipHash13::random()).unwrap_err();
+    /// assert_eq!(error.to_string(), "the hasher differs: SipHash-1-3 there and here, but under another key");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn from_bytes_with(bytes: &[u8], hasher: S) -> Result<(Self, &[u8]), SnapshotError> {
+        Self::decode(bytes, |hashing| hashing.check(Hashing::of(&hasher)).map(|()| hasher)).map_err(SnapshotError)
+    }
+
+    fn decode(
+        bytes: &[u8],
+        hasher: impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind>,
+    ) -> Result<(Self, &[u8]), SnapshotErrorKind> {
+        let header = Header::parse(bytes)?;
+        let hasher = hasher(header.hashing)?;
+        let (snapshot, rest) = split(bytes, header.len())?;
+        let mut sum = Checksum::default();
+        let (head, body) = snapshot.split_at(SNAPSHOT_HEADER);
+        let (body, trailer) = body.split_last_chunk().expect("it is longer");
+        sum.add(head);
+        let mut bits = Bits::new(header.layout.blocks).map_err(SnapshotErrorKind::OutOfMemory)?;
+        for (i, chunk) in body.chunks(CHUNK).enumerate() {
+            sum.add(chunk);
+            store(&mut bits, i * CHUNK, chunk);
+        }
+        sum.check(trailer, (SNAPSHOT_HEADER + body.len()) as u64)?;
+        Ok((Self::with_bits(header.layout, bits, hasher, header.expected_keys), rest))
+    }
+
+    fn encode<O: Out>(&self, out: &mut O) -> Result<(), O::Error> {
+        let mut sum = Checksum::default();
+        let mut put = |bytes: &[u8], sum: &mut Checksum| {
+            sum.add(bytes);
+            out.put(bytes)
+        };
+        put(&self.header().to_bytes(), &mut sum)?;
+        let mut buffer = alloc::vec![0; CHUNK.min(self.memory_bytes())];
+        let mut words = self.bits.words().flatten();
+        for start in (0..self.memory_bytes()).step_by(CHUNK) {
+            let chunk = &mut buffer[..CHUNK.min(self.memory_bytes() - start)];
+            for (bytes, word) in chunk.as_chunks_mut().0.iter_mut().zip(&mut words) {
+                *bytes = word.to_le_bytes();
+            }
+            // Who reads these bytes may rely on what the inserters had done.
+            bits::acquire();
+            put(chunk, &mut sum)?;
+        }
+        out.put(&sum.trailer())
+    }
+
+    fn header(&self) -> Header {
+        Header {
+            hashing: Hashing::of(self.hasher()),
+            layout: self.layout(),
+            expected_keys: self.expected_keys(),
+            rate: self.false_positive_rate_at(self.expected_keys()),
+        }
+    }
+}
+
+impl ConcurrentBloom {
+    /// The filter with which `bytes` begin, and the bytes after it.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes end before the filter does, are corrupt, are no snapshot of a `ConcurrentBloom`, or one by another version of the
+    /// format or with another hasher than [`Murmur3`] ([`from_bytes_with`](Self::from_bytes_with) reads those), or the memory is not
+    /// to be had. Nothing is allocated unless all of the filter is there.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).seed(7).build()?;
+    /// filter.insert("a");
+    /// let mut bytes = filter.to_bytes();
+    /// bytes.extend(b"more");
+    /// let (same, rest) = ConcurrentBloom::from_bytes(&bytes)?;
+    /// assert!(same == filter && same.hasher().seed() == 7);
+    /// assert_eq!(rest, b"more");
+    ///
+    /// let error = ConcurrentBloom::from_bytes(&bytes[..500]).unwrap_err();
+    /// assert_eq!(error.to_string(), "the bytes end after 500 of 1536");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn from_bytes(bytes: &[u8]) -> Result<(Self, &[u8]), SnapshotError> {
+        Self::decode(bytes, murmur3).map_err(SnapshotError)
+    }
+}
+
+/// The hasher of a record whose hasher is [`Murmur3`].
+pub(crate) fn murmur3(hashing: Hashing) -> Result<Murmur3, SnapshotErrorKind> {
+    let seed = match hashing.identity {
+        Identity::Murmur3 { seed } => seed,
+        // What a caller who names no hasher has.
+        _ => 0,
+    };
+    let hasher = Murmur3::with_seed(seed);
+    hashing.check(Hashing::of(&hasher)).map(|()| hasher)
+}
+
+/// The first `len` of the bytes, and the rest.
+pub(crate) fn split(bytes: &[u8], len: usize) -> Result<(&[u8], &[u8]), SnapshotErrorKind> {
+    bytes.split_at_checked(len).ok_or(SnapshotErrorKind::Truncated {
+        bytes: bytes.len() as u64,
+        needed: len as u64,
+    })
+}
+
+/// Sets the words that begin `at` bytes into the body.
+fn store(bits: &mut Bits, at: usize, chunk: &[u8]) {
+    const { assert!(CHUNK.is_multiple_of(LINE_BYTES)) };
+    bits.store_words(at / 8, chunk.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)));
+}
