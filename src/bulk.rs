@@ -96,15 +96,18 @@ pub(crate) type Answer<'a> = Option<&'a mut dyn FnMut(usize, &[u64])>;
 /// Inserts the hashes; how many changed the filter.
 pub(crate) fn insert(bits: &Bits, kernels: &Kernels, source: &impl Source, mut answer: Answer<'_>) -> usize {
     let answer = &mut answer;
-    in_bulk(bits, kernels, source, answer).unwrap_or_else(|| {
-        one_by_one(source, answer, |hashes, bitmap| {
-            kernels.insert_hashes(bits, hashes, bitmap)
-        })
+    in_bulk(bits, kernels, source, answer).unwrap_or_else(|| one_by_one(bits, kernels, source, answer))
+}
+
+fn one_by_one(bits: &Bits, kernels: &Kernels, source: &impl Source, answer: &mut Answer<'_>) -> usize {
+    in_stretches(source, answer, |hashes, bitmap| {
+        kernels.insert_hashes(bits, hashes, bitmap)
     })
 }
 
-/// Calls `insert` with some hashes after another and a bitmap for them, of which it makes which changed the filter; how many did.
-pub(crate) fn one_by_one(
+/// Calls `insert` with some hashes of the source after another and a bitmap for them, of which it makes what is told; how many changed
+/// the filter.
+pub(crate) fn in_stretches(
     source: &impl Source,
     answer: &mut Answer<'_>,
     mut insert: impl FnMut(&[u64], &mut [u64]),

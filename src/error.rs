@@ -21,6 +21,10 @@ pub struct BuildError(pub(crate) BuildErrorKind);
 pub(crate) enum BuildErrorKind {
     NothingToSizeFor,
     Rate(f64),
+    FalseNegativeRate {
+        rate: f64,
+        limit: Option<usize>,
+    },
     WordsPerKey(usize),
     Budget {
         bytes: usize,
@@ -80,6 +84,18 @@ impl fmt::Display for BuildError {
             ),
             BuildErrorKind::Rate(rate) => {
                 write!(f, "false-positive rate {rate} is not between 0 and 1, both excluded")
+            }
+            BuildErrorKind::FalseNegativeRate { rate, limit: None } => {
+                write!(f, "false-negative rate {rate} is not between 0 and 1, both excluded")
+            }
+            BuildErrorKind::FalseNegativeRate {
+                rate,
+                limit: Some(limit),
+            } => {
+                write!(
+                    f,
+                    "a false-negative rate of {rate:e} takes more than the limit of {limit} bits per removed key"
+                )
             }
             BuildErrorKind::WordsPerKey(words) => write!(f, "{words} words per key is not 1, 2, 4 or 8"),
             BuildErrorKind::Budget { bytes } => {

@@ -773,7 +773,7 @@ impl<S: KeyHasher> CountingBloom<S> {
 
     /// Inserts hashes, or removes them; of how many the answer was yes.
     fn change(&self, kernel: CounterBatch, source: &impl Source, mut answer: Answer<'_>) -> usize {
-        bulk::one_by_one(source, &mut answer, |hashes, bitmap| {
+        bulk::in_stretches(source, &mut answer, |hashes, bitmap| {
             kernel(self.counters.shared(), hashes, bitmap);
         })
     }

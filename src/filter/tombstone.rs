@@ -56,7 +56,7 @@
 use crate::batch::ones;
 use crate::bits;
 use crate::bulk::Source;
-use crate::error::{BuildError, IncompatibleError};
+use crate::error::{BuildError, BuildErrorKind, IncompatibleError};
 use crate::filter::concurrent::{self, ConcurrentBloom, HASHED_STRETCH, Keys, assert_bitmap_length};
 use crate::funnel::Funnel;
 use crate::hash::{KeyHasher, Murmur3, assert_same_length};
@@ -282,13 +282,23 @@ impl<S: KeyHasher> Builder<S> {
     /// assert_eq!(filter.memory_bytes(), 1344 + 1984);
     ///
     /// let error = TombstoneBloom::builder().expected_keys(1000).false_negative_rate(0.0).build().unwrap_err();
-    /// assert_eq!(error.to_string(), "false-positive rate 0 is not between 0 and 1, both excluded");
+    /// assert_eq!(error.to_string(), "false-negative rate 0 is not between 0 and 1, both excluded");
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn build(self) -> Result<TombstoneBloom<S>, BuildError> {
+        let removed = self.removed.expected_keys(self.removals.unwrap_or(self.keys)).build();
         Ok(TombstoneBloom {
             added: self.added.expected_keys(self.keys).build()?,
-            removed: self.removed.expected_keys(self.removals.unwrap_or(self.keys)).build()?,
+            removed: removed.map_err(|BuildError(kind)| {
+                BuildError(match kind {
+                    BuildErrorKind::Rate(rate) => BuildErrorKind::FalseNegativeRate { rate, limit: None },
+                    BuildErrorKind::Unreachable { rate, limit, .. } => BuildErrorKind::FalseNegativeRate {
+                        rate,
+                        limit: Some(limit),
+                    },
+                    other => other,
+                })
+            })?,
         })
     }
 }
