@@ -17,9 +17,11 @@ use loom::thread;
 
 mod batch;
 mod bulk;
+mod counting;
 mod guard;
 mod guava;
 mod single;
+mod tombstone;
 mod whole;
 
 /// Runs the two beside each other; what they returned.
