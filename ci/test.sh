@@ -16,7 +16,7 @@ cargo test --all-features --doc parallel
 cargo test --release --all-features --test bulk --test parallel
 
 echo "== measured rates, full size"
-cargo test --release --test rates -- --ignored
+cargo test --release --test rates --test counting --test tombstone -- --ignored
 
 echo "== beside Guava, full size"
 cargo test --release --test guava_jvm
@@ -28,5 +28,6 @@ cargo bench --bench bulk --features rayon -- --test
 cargo bench --bench guava -- --test
 
 echo "== examples"
+cargo run --release --example coupons -- --coupons 100000
 cargo run --release --example cache_guard -- --rows 20000 --seconds 1
 cargo run --release --example scoped_threads -- --keys 1000000
