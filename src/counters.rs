@@ -68,12 +68,13 @@ impl Counters {
         }
     }
 
-    /// Takes 1 from the counters, but from stuck ones, if all of them are above 0; from which it took, or nothing if it could not.
+    /// Takes 1 from the counters, but from stuck ones, if all of them are above 0; whether they were.
     #[inline(always)]
-    fn lower(&self, counters: u64) -> Option<u64> {
+    fn lower(&self, counters: u64) -> bool {
         let lowered = |word| lacks_none(word, counters).then(|| word - (counters & !stuck(word)));
-        let before = self.0.fetch_update(Ordering::AcqRel, Ordering::Relaxed, lowered);
-        before.ok().map(|before| counters & !stuck(before))
+        self.0
+            .fetch_update(Ordering::AcqRel, Ordering::Relaxed, lowered)
+            .is_ok()
     }
 
     /// Adds the counters of another word, up to 15 each; whether that changed any.
@@ -163,23 +164,20 @@ pub(crate) fn lower<const W: usize, const S: usize>(
     if W > 1 && !looks_held() {
         return false;
     }
-    let mut taken = [0; W];
     for (i, (word, counters)) in chosen.into_iter().enumerate() {
-        match word.lower(counters) {
-            Some(from) => taken[i] = from,
-            None => {
-                give_back(&chosen[..i], &taken[..i]);
-                return false;
-            }
+        if !word.lower(counters) {
+            give_back(&chosen[..i]);
+            return false;
         }
     }
     true
 }
 
+/// (From stuck ones nothing was taken, and they are not raised either.)
 #[cold]
-fn give_back(words: &[(&Counters, u64)], taken: &[u64]) {
-    for ((word, _), &taken) in words.iter().zip(taken) {
-        word.raise(taken);
+fn give_back(words: &[(&Counters, u64)]) {
+    for (word, counters) in words {
+        word.raise(*counters);
     }
 }
 
@@ -310,18 +308,15 @@ mod tests {
             assert_eq!(each(raised.value()), expected);
 
             let lowered = counter();
-            let taken = lowered.lower(counters);
             let held = (0..16).all(|i| !chosen(i) || each(before)[i] > 0);
-            assert_eq!(taken.is_some(), held);
-            let taken = taken.unwrap_or(0);
-            for i in 0..16 {
-                let takes = held && chosen(i) && each(before)[i] < 15;
-                assert_eq!(taken >> (4 * i) & 15, u64::from(takes));
-                assert_eq!(each(lowered.value())[i], each(before)[i] - u64::from(takes));
+            assert_eq!(lowered.lower(counters), held);
+            let takes = |i| u64::from(held && chosen(i) && each(before)[i] < 15);
+            let expected = core::array::from_fn(|i| each(before)[i] - takes(i));
+            assert_eq!(each(lowered.value()), expected);
+            if held {
+                give_back(&[(&lowered, counters)]);
+                assert_eq!(lowered.value(), before);
             }
-            // What was taken is what is given back, of stuck counters nothing.
-            give_back(&[(&lowered, counters)], &[taken]);
-            assert_eq!(lowered.value(), before);
         }
     }
 }

@@ -182,6 +182,21 @@ fn of_three_removes_exactly_one_succeeds() {
     });
 }
 
+/// Not even for a moment does a remove of what is not there take from others, while nobody else changes that key.
+#[test]
+fn a_remove_in_vain_hides_no_key() {
+    const KEYS: Keys = keys(2);
+    loom::model(|| {
+        let filter = Arc::new(KEYS.filter(&[KEYS.first_of_a]));
+        let (removing, asking) = (Arc::clone(&filter), Arc::clone(&filter));
+        let (removed, ()) = beside(
+            move || removing.remove_hash(KEYS.a),
+            move || assert!(asking.contains_hash(KEYS.first_of_a) && asking.contains_hash(KEYS.first_of_a)),
+        );
+        assert!(!removed && *filter == KEYS.filter(&[KEYS.first_of_a]));
+    });
+}
+
 /// One word is one step: not even for a moment does a remove of what is not there take from others.
 #[test]
 fn with_one_word_per_key_removes_in_vain_hide_no_key() {
