@@ -9,7 +9,7 @@
 //! - The set must be exact, or listed, or counted exactly: use a hash set. Up to some ten thousand keys it is small
 //!   enough anyway.
 //! - Keys must be removed one by one. This filter can only be cleared, or replaced while it serves
-//!   ([`CacheGuard::rebuild`]).
+//!   ([`CacheGuard::rebuild`]); take a [`CountingBloom`].
 //! - The number of keys cannot be guessed. Beyond the expected keys the rate rises quickly: elevenfold at twice the keys, from 1%.
 //! - Only one thread uses it, and a key more or less in a thousand of memory matters: one line per key costs 7% more
 //!   memory than a textbook Bloom filter at a rate of 1%, 18% at 1e-4 and 43% at 1e-6. A filter without atomics inserts
@@ -46,6 +46,8 @@
 //! | | for | bits of a key |
 //! |---|---|---|
 //! | [`ConcurrentBloom`] | everything, unless there is a reason for another | in one line of the cache |
+//! | [`CountingBloom`] | keys that are removed again, for four times the memory and more | as above, 4 for each |
+//! | [`TombstoneBloom`] | keys that are removed once and never come back, where some may be missing | in one line of two filters each |
 //! | [`GuavaBloom`] | filters that Java programs wrote with Guava, or are to read | anywhere, as Guava has them |
 //!
 //! # Consistency
