@@ -8,6 +8,7 @@ use lanebloom::counting::{Builder, CountingBloom};
 use lanebloom::{SipHash13, instruction_sets, limit_instruction_set};
 use proptest::prelude::*;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Barrier;
 use std::thread;
 
@@ -533,7 +534,7 @@ fn nothing_of_ones_own_is_ever_missing_while_all_counters_are_shared() {
                     filter.insert_hash(key(i));
                     there.push(key(i));
                 }
-                if number(i) % 2 == 0 {
+                if number(i) & 1 == 0 {
                     let gone = there.swap_remove(number(i ^ 77) as usize % there.len());
                     assert!(
                         filter.remove_hash(gone),
@@ -631,6 +632,19 @@ fn unions_and_copies_beside_changes_hold_what_stays() {
 /// The standard deviation of the rate of one line, as a multiple of the rate, for each of `RATES`: rounded up over the words per key.
 const SPREADS: [f64; 7] = [0.7, 1.1, 1.6, 3.5, 8.0, 18.0, 30.0];
 
+/// The hashes of these keys, some thousands at a time.
+fn slices(keys: Range<u64>) -> impl Iterator<Item = Vec<u64>> {
+    let end = keys.end;
+    keys.step_by(1 << 14)
+        .map(move |start| Vec::from_iter((start..end.min(start + (1 << 14))).map(number)))
+}
+
+fn insert(filter: &CountingBloom, keys: Range<u64>) {
+    for hashes in slices(keys) {
+        filter.insert_hashes(&hashes);
+    }
+}
+
 /// Fills a filter for `n` keys, with as many more coming and going, and asks it for absent ones: what is measured, what the counters say
 /// exactly, what the model says, and what was asked for must agree within 4 standard deviations, as in `rates.rs`.
 fn measure(rate: f64, words: usize, n: u64, queries: u64) {
@@ -646,32 +660,18 @@ fn measure(rate: f64, words: usize, n: u64, queries: u64) {
         );
         return;
     };
-    let mut hashes = Vec::new();
-    let mut each = |range: std::ops::Range<u64>, mut work: Box<dyn FnMut(&[u64]) + '_>| {
-        for start in range.clone().step_by(1 << 14) {
-            hashes.clear();
-            hashes.extend((start..range.end.min(start + (1 << 14))).map(number));
-            work(&hashes);
-        }
-    };
-    each(0..n / 2, Box::new(|hashes| _ = filter.insert_hashes(hashes)));
-    each(n / 2..n, Box::new(|hashes| _ = filter.insert_hashes(hashes)));
-    each(
-        0..n / 2,
-        Box::new(|hashes| assert_eq!(filter.remove_hashes(hashes), hashes.len())),
-    );
-    each(n..n + n / 2, Box::new(|hashes| _ = filter.insert_hashes(hashes)));
+    insert(&filter, 0..n);
+    for hashes in slices(0..n / 2) {
+        assert_eq!(filter.remove_hashes(&hashes), hashes.len());
+    }
+    insert(&filter, n..n + n / 2);
     assert!(filter.estimated_len().abs_diff(n as usize) <= 1 + (0.8 * (n as f64).sqrt()) as usize);
     let mut hits = 0;
-    let strangers = 1 << 40;
-    each(
-        strangers..strangers + queries,
-        Box::new(|hashes| {
-            let mut found = vec![false; hashes.len()];
-            filter.contains_hashes(hashes, &mut found);
-            hits += found.iter().filter(|&&found| found).count();
-        }),
-    );
+    for hashes in slices(1 << 40..(1 << 40) + queries) {
+        let mut found = vec![false; hashes.len()];
+        filter.contains_hashes(&hashes, &mut found);
+        hits += found.iter().filter(|&&found| found).count();
+    }
     let queries = queries as f64;
     let (measured, exact) = (hits as f64 / queries, filter.current_false_positive_rate());
     let model = filter.false_positive_rate_at(n as usize);
