@@ -406,6 +406,10 @@ fn what_does_not_fit_is_an_error() {
     let error = filter.union_from(&other).unwrap_err();
     assert!(error.to_string().starts_with("the other filter's hasher differs"));
     assert!(!filter.contains_hash(other.hash("a")) && filter != other);
+    // Empty, and of the same size.
+    let of_words = |words| builder().memory_budget(640).words_per_key(words).build().unwrap();
+    assert!(of_words(1) != of_words(2) && of_words(2) == of_words(2));
+    assert!(filter != builder().expected_keys(1000).seed(1).build().unwrap());
 }
 
 /// What the documentation says of the memory: (rate, words, bits per key), 0 for the words that the builder chooses.
