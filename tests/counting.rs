@@ -178,6 +178,7 @@ proptest! {
                 }
                 Step::Clear => {
                     filter.clear();
+                    prop_assert!(filter == build());
                     set = Multiset::default();
                 }
             }

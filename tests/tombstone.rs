@@ -115,6 +115,7 @@ proptest! {
                 Step::Clear => {
                     filter.clear();
                     single.clear();
+                    prop_assert!(filter == build());
                     (added, removed) = Default::default();
                 }
             }

@@ -364,7 +364,10 @@ fn who_inserts_a_removed_key_sees_what_its_remover_did_before() {
 
 #[test]
 fn no_false_negative_after_an_insert_that_happened_before() {
-    for_each_words(|keys| {
+    // With two preemptions; three take a minute.
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    let test = |keys: Keys| {
         let (filter, inserted) = (Arc::new(keys.filter(&[keys.a])), Arc::new(AtomicBool::new(false)));
         let remover = Arc::clone(&filter);
         let remover = thread::spawn(move || remover.remove_hash(keys.a));
@@ -381,7 +384,10 @@ fn no_false_negative_after_an_insert_that_happened_before() {
             }
         });
         assert!(remover.join().unwrap());
-    });
+    };
+    for words in [1, 2] {
+        model.check(move || test(keys(words)));
+    }
 }
 
 #[test]
