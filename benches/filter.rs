@@ -9,7 +9,7 @@ mod common;
 
 use common::number;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use lanebloom::{ConcurrentBloom, KeyHasher, Murmur3, SipHash13};
+use lanebloom::{ConcurrentBloom, CountingBloom, KeyHasher, Murmur3, SipHash13, TombstoneBloom};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -158,9 +158,112 @@ fn filled(c: &mut Criterion) {
     }
 }
 
+/// What `each` says of how many of a pass's hashes, in the order of the pool over and over; it must be `expected` of them, or nearly.
+fn passes(
+    c: &mut Criterion,
+    name: &str,
+    kib: usize,
+    pool: &[u64],
+    expected: f64,
+    mut each: impl FnMut(&[u64]) -> usize,
+) {
+    let (group, call) = name.split_once('/').expect("group/call");
+    let mut group = c.benchmark_group(group);
+    group.throughput(Throughput::Elements(KEYS as u64));
+    let mut passes = pool.chunks_exact(KEYS).cycle();
+    group.bench_function(BenchmarkId::new(call, format!("{kib} KiB")), |b| {
+        b.iter(|| {
+            let count = each(passes.next().expect("it cycles"));
+            assert!(
+                (count as f64 / KEYS as f64 - expected).abs() < 0.03,
+                "{count} of {KEYS}: {name}"
+            );
+        });
+    });
+    group.finish();
+}
+
+/// Filters that can delete, full. What is inserted in a pass is removed again, so that they stay so.
+fn deletable(c: &mut Criterion) {
+    let mut found = vec![false; KEYS];
+    let count = |found: &[bool]| found.iter().filter(|&&found| found).count();
+    for &kib in sizes() {
+        let filter = CountingBloom::builder().memory_budget(kib << 10).build().unwrap();
+        let n = filter.expected_keys() as u64;
+        for start in (0..n).step_by(1 << 16) {
+            filter.insert_hashes(&Vec::from_iter((start..n.min(start + (1 << 16))).map(number)));
+        }
+        let present = Vec::from_iter((0..POOL as u64).map(|i| number(number(i) % n)));
+        let absent = Vec::from_iter((0..POOL as u64).map(|i| number(i | 1 << 63)));
+        for (name, pool, expected) in [("hit", &present, 1.0), ("miss", &absent, 0.01)] {
+            passes(
+                c,
+                &format!("counting contains {name}/single"),
+                kib,
+                pool,
+                expected,
+                |hashes| hashes.iter().filter(|&&hash| filter.contains_hash(hash)).count(),
+            );
+            passes(
+                c,
+                &format!("counting contains {name}/batch"),
+                kib,
+                pool,
+                expected,
+                |hashes| {
+                    filter.contains_hashes(hashes, &mut found);
+                    count(&found)
+                },
+            );
+        }
+        passes(c, "counting insert and remove/single", kib, &absent, 1.0, |hashes| {
+            hashes.iter().for_each(|&hash| _ = filter.insert_hash(hash));
+            hashes.iter().filter(|&&hash| filter.remove_hash(hash)).count()
+        });
+        passes(c, "counting insert and remove/batch", kib, &absent, 1.0, |hashes| {
+            filter.insert_hashes(hashes);
+            filter.remove_hashes(hashes)
+        });
+        assert_eq!(filter.estimated_len().abs_diff(n as usize) * 100 / n as usize, 0);
+
+        // Half of the keys removed, at 26 bits a key.
+        let n = (kib as u64 * 8192) / 26;
+        let filter = TombstoneBloom::builder().expected_keys(n as usize).build().unwrap();
+        filter.insert_hashes(&Vec::from_iter((0..n).map(number)));
+        filter.remove_hashes(&Vec::from_iter((0..n / 2).map(number)));
+        let present = Vec::from_iter((0..POOL as u64).map(|i| number(n / 2 + number(i) % (n - n / 2))));
+        let removed = Vec::from_iter((0..POOL as u64).map(|i| number(number(i) % (n / 2))));
+        for (name, pool, expected) in [
+            ("hit", &present, 1.0),
+            ("miss", &absent, 0.01),
+            ("removed", &removed, 0.0),
+        ] {
+            passes(
+                c,
+                &format!("tombstone contains {name}/single"),
+                kib,
+                pool,
+                expected,
+                |hashes| hashes.iter().filter(|&&hash| filter.contains_hash(hash)).count(),
+            );
+            passes(
+                c,
+                &format!("tombstone contains {name}/batch"),
+                kib,
+                pool,
+                expected,
+                |hashes| {
+                    filter.contains_hashes(hashes, &mut found);
+                    count(&found)
+                },
+            );
+        }
+    }
+}
+
 criterion_group! {
     name = benches;
     config = Criterion::default().warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(2));
-    targets = hash, insert_fresh, filled
+    targets = hash, insert_fresh, filled, deletable
 }
 criterion_main!(benches);

@@ -23,7 +23,7 @@ echo "== killed writers, more of them"
 cargo test --release --test replace
 
 echo "== measured rates, full size"
-cargo test --release --test rates -- --ignored
+cargo test --release --test rates --test counting --test tombstone -- --ignored
 cargo test --release --test scalable -- --include-ignored
 
 echo "== beside Guava, full size"
@@ -49,6 +49,7 @@ cargo bench --bench redis_bitmaps --features redis -- --test
 cargo bench --bench redis --features redis -- --test
 
 echo "== examples"
+cargo run --release --example coupons -- --coupons 100000
 cargo run --release --example cache_guard -- --rows 20000 --seconds 1
 cargo run --release --example scoped_threads -- --keys 1000000
 cargo run --release --example rate_window -- --requests 400000 --users 20000

@@ -8,6 +8,7 @@
 //! [`acquire`](crate::bits::acquire) where an answer rests on bits seen.
 
 use crate::bits::{Bits, Lines, Load, Probed, Purpose, Region, Target};
+use crate::counters::{self, Counters};
 use crate::pattern::{block, pattern};
 
 /// Filters up to this size, in bytes, are probed without prefetching: to wait for L2 or the nearer part of L3 costs less
@@ -87,6 +88,36 @@ pub(crate) fn insert_hashes<const W: usize, const S: usize>(mut bits: &Bits, has
 pub(crate) fn fill<const W: usize, const S: usize>(region: &mut Region<'_>, hashes: &[u64], changed: &mut [u64]) {
     one_by_one(region, hashes, changed, Purpose::Write, |region, hash| {
         insert_into::<W, S>(region, hash)
+    });
+}
+
+#[inline(always)]
+pub(crate) fn raise<const W: usize, const S: usize>(lines: Lines<'_, Counters>, hash: u64) -> bool {
+    counters::raise::<W, S>(lines, block(hash, lines.blocks()), pattern(hash))
+}
+
+#[inline(always)]
+pub(crate) fn lower<const W: usize, const S: usize>(lines: Lines<'_, Counters>, hash: u64) -> bool {
+    counters::lower::<W, S>(lines, block(hash, lines.blocks()), pattern(hash))
+}
+
+pub(crate) fn raise_hashes<const W: usize, const S: usize>(
+    mut lines: Lines<'_, Counters>,
+    hashes: &[u64],
+    new: &mut [u64],
+) {
+    one_by_one(&mut lines, hashes, new, Purpose::Write, |lines, hash| {
+        raise::<W, S>(*lines, hash)
+    });
+}
+
+pub(crate) fn lower_hashes<const W: usize, const S: usize>(
+    mut lines: Lines<'_, Counters>,
+    hashes: &[u64],
+    removed: &mut [u64],
+) {
+    one_by_one(&mut lines, hashes, removed, Purpose::Write, |lines, hash| {
+        lower::<W, S>(*lines, hash)
     });
 }
 

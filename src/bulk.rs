@@ -100,10 +100,21 @@ pub(crate) fn insert(bits: &Bits, kernels: &Kernels, source: &impl Source, mut a
 }
 
 fn one_by_one(bits: &Bits, kernels: &Kernels, source: &impl Source, answer: &mut Answer<'_>) -> usize {
+    in_stretches(source, answer, |hashes, bitmap| {
+        kernels.insert_hashes(bits, hashes, bitmap)
+    })
+}
+
+/// Calls `insert` with some hashes of the source after another and a bitmap for them, of which it makes what is told; how many changed
+/// the filter.
+pub(crate) fn in_stretches(
+    source: &impl Source,
+    answer: &mut Answer<'_>,
+    mut insert: impl FnMut(&[u64], &mut [u64]),
+) -> usize {
     let (mut start, mut changed) = (0, 0);
     source.each(0..source.len(), |hashes| {
-        let insert = |hashes: &[u64], bitmap: &mut [u64]| kernels.insert_hashes(bits, hashes, bitmap);
-        changed += stretches(hashes, start, insert, answer);
+        changed += stretches(hashes, start, &mut insert, answer);
         start += hashes.len();
     });
     changed

@@ -23,6 +23,10 @@ pub struct BuildError(pub(crate) BuildErrorKind);
 pub(crate) enum BuildErrorKind {
     NothingToSizeFor,
     Rate(f64),
+    FalseNegativeRate {
+        rate: f64,
+        limit: Option<usize>,
+    },
     WordsPerKey(usize),
     Budget {
         bytes: usize,
@@ -30,6 +34,7 @@ pub(crate) enum BuildErrorKind {
     Unreachable {
         rate: f64,
         words: Option<usize>,
+        limit: usize,
     },
     OverBudget {
         needed: usize,
@@ -95,13 +100,25 @@ impl BuildError {
 
 impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use crate::sizing::{LINE_BYTES, MAX_BITS_PER_KEY};
+        use crate::sizing::LINE_BYTES;
         match self.0 {
             BuildErrorKind::NothingToSizeFor => f.write_str(
                 "neither expected keys nor a memory budget was given; the filter's size follows from one of them",
             ),
             BuildErrorKind::Rate(rate) => {
                 write!(f, "false-positive rate {rate} is not between 0 and 1, both excluded")
+            }
+            BuildErrorKind::FalseNegativeRate { rate, limit: None } => {
+                write!(f, "false-negative rate {rate} is not between 0 and 1, both excluded")
+            }
+            BuildErrorKind::FalseNegativeRate {
+                rate,
+                limit: Some(limit),
+            } => {
+                write!(
+                    f,
+                    "a false-negative rate of {rate:e} takes more than the limit of {limit} bits per removed key"
+                )
             }
             BuildErrorKind::WordsPerKey(words) => write!(f, "{words} words per key is not 1, 2, 4 or 8"),
             BuildErrorKind::Budget { bytes } => {
@@ -110,12 +127,12 @@ impl fmt::Display for BuildError {
                     "a memory budget of {bytes} bytes does not hold one line of {LINE_BYTES} bytes"
                 )
             }
-            BuildErrorKind::Unreachable { rate, words } => {
+            BuildErrorKind::Unreachable { rate, words, limit } => {
                 write!(f, "a false-positive rate of {rate:e}")?;
                 if let Some(words) = words {
                     write!(f, " with {words} words per key")?;
                 }
-                write!(f, " takes more than the limit of {MAX_BITS_PER_KEY} bits per key")
+                write!(f, " takes more than the limit of {limit} bits per key")
             }
             BuildErrorKind::OverBudget { needed, budget } => {
                 write!(

@@ -8,8 +8,8 @@
 //!
 //! - The set must be exact, or listed, or counted exactly: use a hash set. Up to some ten thousand keys it is small
 //!   enough anyway.
-//! - Keys must be removed one by one. These filters forget a whole generation at a time ([`WindowedBloom`]), are cleared, or are replaced while
-//!   they serve ([`CacheGuard::rebuild`]).
+//! - Keys must be removed one by one, and you take any filter but [`CountingBloom`]: the others forget a whole generation at a time
+//!   ([`WindowedBloom`]), are cleared, or are replaced while they serve ([`CacheGuard::rebuild`]).
 //! - Only one thread uses it, and a key more or less in a thousand of memory matters: one line per key costs 7% more
 //!   memory than a textbook Bloom filter at a rate of 1%, 18% at 1e-4 and 43% at 1e-6. A filter without atomics inserts
 //!   faster, too.
@@ -47,6 +47,8 @@
 //! | are about as many as you say | [`ConcurrentBloom`] | one line of the cache | 10.3 | there may be twice as many: 1% becomes 11% |
 //! | are nobody knows how many | [`ScalableBloom`] | a line of each layer: 7 of them from 10 thousand keys to a million | 20 to 30; 68 from a thousand to ten million | the number is known within a factor of two |
 //! | count for some minutes, or while they are among the last million | [`WindowedBloom`] | a line of each generation, 4 unless chosen otherwise | 22 | nothing needs to be forgotten |
+//! | are removed again | [`CountingBloom`] | one line | 46 | few are ever removed: rebuild then |
+//! | are removed once and never come back, and some may be missing | [`TombstoneBloom`] | a line in each of two filters | 21 and more | a present key must never be missed |
 //! | are in a filter that a Java program wrote with Guava, or reads | [`GuavaBloom`] | 7 lines for a present key, 2 to 3 for an absent one | 9.6 | no Java program is there |
 //! | are in Redis under RedisBloom's `BF` commands | [`RedisBloom`] | about 8 lines of each filter in the chain | 12 to 20 | Redis need not have them |
 //! | are in a plain Redis bitmap that other programs fill | `redis::RedisBitmap` (feature `redis`) | the server, or a copy: a line for each of its bits | theirs | a filter in each process will do |
@@ -168,6 +170,7 @@ mod batch;
 mod bits;
 mod bulk;
 pub mod codec;
+mod counters;
 mod error;
 mod filter;
 mod flat;
@@ -195,9 +198,11 @@ pub use error::{
     BuildError, FullError, GuavaReadError, IncompatibleError, RedisBloomInsertError, RedisBloomLoadError, SnapshotError,
 };
 pub use filter::concurrent::{Builder, ConcurrentBloom};
+pub use filter::counting::{self, CountingBloom};
 pub use filter::guava::{self, GuavaBloom};
 pub use filter::redisbloom::{self, RedisBloom};
 pub use filter::scalable::{self, ScalableBloom};
+pub use filter::tombstone::{self, TombstoneBloom};
 pub use filter::view::BloomView;
 #[cfg(feature = "window")]
 pub use filter::windowed::{self, WindowedBloom};

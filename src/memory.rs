@@ -17,6 +17,8 @@ pub(crate) unsafe trait Word: Default {}
 unsafe impl Word for u64 {}
 // SAFETY: documented to have the representation of `u64`. (The model checker's is not treated as bytes.)
 unsafe impl Word for crate::sync::AtomicU64 {}
+// SAFETY: `AtomicU64` in a transparent wrapper.
+unsafe impl Word for crate::counters::Counters {}
 
 #[cfg(not(lanebloom_loom))]
 pub(crate) use zeroed::Words;

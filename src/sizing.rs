@@ -16,6 +16,9 @@
 //! since `x_i` is the chance that one key of the line leaves `i` given bits of the word alone; `a_i` sums
 //! `(-1)^i * C(d, i)` over the chances that the throws make `d` distinct bits. Nothing here is fitted.
 //!
+//! A word of [counters](Cell::Counter) is the same with 16 in the place of 64: a key finds its counters above 0 when it would
+//! find bits set.
+//!
 //! Only `+ - * /` on `f64` are used, in one order, so that every platform finds the same layout. (`exp`, `ln` and
 //! `powi` may differ in the last bit between platforms, and `core` has none of them.)
 
@@ -30,8 +33,27 @@ pub(crate) const LINE_BITS: usize = LINE_BYTES * 8;
 pub(crate) const LINE_WORDS: usize = 8;
 
 /// Bits of memory per key beyond which a rate counts as out of reach. At this price the 64-bit hashes
-/// themselves, in a hash set, would be wrong less often.
+/// themselves, in a hash set, would be wrong less often. (Of counters as many: 512 bits.)
 pub(crate) const MAX_BITS_PER_KEY: usize = 128;
+
+/// What a word is made of, and a key's throw lands on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Cell {
+    #[default]
+    Bit,
+    /// 4 bits that count.
+    Counter,
+}
+
+impl Cell {
+    /// Bits of one.
+    pub(crate) const fn bits(self) -> usize {
+        match self {
+            Self::Bit => 1,
+            Self::Counter => 4,
+        }
+    }
+}
 
 /// A layout of fewer words per key is taken while it needs at most this many times the memory of the best: each
 /// word less is an atomic operation less per insert. At 1.06 it is 1 word at 10%, 2 at 1%, 4 from 0.1% to 1e-6.
@@ -74,13 +96,14 @@ pub(crate) struct Request {
     /// Half of the bits are to be set when the keys are in, whatever the rate. (With all else equal the fewest bits per key have
     /// half or less of them set.) The rate is to hold until then, and for one key in [`LATE`] beyond.
     pub(crate) half_full: bool,
+    pub(crate) cell: Cell,
 }
 
 /// It is noticed late that a layer of a growing filter is full: when it has up to one key in so many too much.
 pub(crate) const LATE: usize = 32;
 
 /// The words per key that a line can be divided for, with the most bits per word that are of use for each: down
-/// to a rate of 1e-9 or to [`MAX_BITS_PER_KEY`], more would need more memory.
+/// to a rate of 1e-9 or to [`MAX_BITS_PER_KEY`], more would need more memory. (Of counters fewer are: down to 1e-6, 9, 5, 3 and 2.)
 pub(crate) const WORDS: [(usize, usize); 4] = [(1, 10), (2, 8), (4, 6), (8, 4)];
 
 impl Request {
@@ -152,11 +175,11 @@ impl Request {
 
     /// The words per key to choose from, fewest first, each with its shapes.
     fn candidates(&self) -> impl Iterator<Item = impl Iterator<Item = Model>> {
-        let wanted = self.words;
+        let (wanted, cell) = (self.words, self.cell);
         WORDS
             .into_iter()
             .filter(move |&(words, _)| wanted.is_none_or(|wanted| wanted == words))
-            .map(|(words, most)| (1..=most).map(move |bits| Model::new(Shape { words, bits })))
+            .map(move |(words, most)| (1..=most).map(move |bits| Model::new(Shape { words, bits }, cell)))
     }
 
     /// The shape for `rate`, and the most keys per line at which it holds.
@@ -184,10 +207,12 @@ impl Request {
                 best_load = f64::max(best_load, load);
             }
         }
-        if best_load * (MAX_BITS_PER_KEY as f64) < LINE_BITS as f64 {
+        let limit = MAX_BITS_PER_KEY * self.cell.bits();
+        if best_load * (limit as f64) < LINE_BITS as f64 {
             return Err(BuildErrorKind::Unreachable {
                 rate,
                 words: self.words,
+                limit,
             });
         }
         let good_enough = |&(_, load): &(Shape, f64)| load * FEWER_WORDS_PRICE >= best_load;
@@ -227,9 +252,10 @@ impl Model {
     /// One more than the most bits per word.
     const TERMS: usize = 11;
 
-    fn new(shape: Shape) -> Self {
+    fn new(shape: Shape, cell: Cell) -> Self {
         let Shape { words, bits: s } = shape;
-        // distinct[d]: the chance that s throws into 64 bits make d distinct ones.
+        let cells = 64.0 / cell.bits() as f64;
+        // distinct[d]: the chance that s throws into the cells of a word make d distinct ones.
         let mut distinct = [0.0; Self::TERMS];
         distinct[0] = 1.0;
         for _ in 0..s {
@@ -237,9 +263,9 @@ impl Model {
                 let missed = if d == 0 {
                     0.0
                 } else {
-                    distinct[d - 1] * (65 - d) as f64 / 64.0
+                    distinct[d - 1] * (cells - (d - 1) as f64) / cells
                 };
-                distinct[d] = distinct[d] * d as f64 / 64.0 + missed;
+                distinct[d] = distinct[d] * d as f64 / cells + missed;
             }
         }
         let mut model = Self {
@@ -256,7 +282,7 @@ impl Model {
             if i % 2 == 1 {
                 model.a[i] = -model.a[i];
             }
-            let left_alone = pow(1.0 - i as f64 / 64.0, s as u64);
+            let left_alone = pow(1.0 - i as f64 / cells, s as u64);
             model.x[i] = 1.0 - words as f64 / LINE_WORDS as f64 * (1.0 - left_alone);
         }
         model
@@ -318,7 +344,18 @@ impl Model {
 impl Layout {
     /// The false-positive rate once `keys` keys are in.
     pub(crate) fn rate_at(&self, keys: usize) -> f64 {
-        Model::new(self.shape).rate_at(keys as f64 / self.blocks as f64)
+        self.rate_of(Cell::Bit, keys)
+    }
+
+    /// The false-positive rate once `keys` distinct keys are in, where words are made of such cells.
+    pub(crate) fn rate_of(&self, cell: Cell, keys: usize) -> f64 {
+        Model::new(self.shape, cell).rate_at(keys as f64 / self.blocks as f64)
+    }
+
+    /// The number of counters that one key raises in the mean: throws that hit the same one count once.
+    pub(crate) fn counters_per_key(&self) -> f64 {
+        let Shape { words, bits } = self.shape;
+        words as f64 * 16.0 * (1.0 - pow(15.0 / 16.0, bits as u64))
     }
 
     /// The rate of a filter of these lines: the mean of theirs.
@@ -446,7 +483,7 @@ mod tests {
     fn load_and_rate_invert_each_other() {
         for (words, most) in WORDS {
             for bits in 1..=most {
-                let model = Model::new(Shape { words, bits });
+                let model = Model::new(Shape { words, bits }, Cell::Bit);
                 for rate in [0.9, 0.5, 0.1, 1e-3, 1e-6] {
                     let back = model.rate_at(model.max_load(rate));
                     assert!(

@@ -1,7 +1,10 @@
 //! Hashing, single inserts, lookups and batches that are not dense never allocate, and what others allocate is bounded and can be
 //! refused: counted by the allocator itself.
 
-use lanebloom::{BloomView, ConcurrentBloom, GuavaBloom, Murmur3, RedisBloom, ScalableBloom, Sink, UnencodedChars};
+use lanebloom::{
+    BloomView, ConcurrentBloom, CountingBloom, GuavaBloom, Murmur3, RedisBloom, ScalableBloom, Sink, TombstoneBloom,
+    UnencodedChars,
+};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::hint::black_box;
@@ -185,6 +188,31 @@ fn a_growing_filter_does_without_memory_until_it_is_full() {
         LIMIT.set(usize::MAX);
         assert!(refused.unwrap_err().is_out_of_memory());
     }
+}
+
+#[test]
+fn filters_that_delete_never_allocate_for_a_key() {
+    let counting = CountingBloom::builder().expected_keys(1_000_000).build().unwrap();
+    let tombstone = TombstoneBloom::builder().expected_keys(1_000_000).build().unwrap();
+    let keys: Vec<String> = (0..3000).map(|i| format!("key {i}")).collect();
+    let mut flags = vec![false; keys.len()];
+    let count = allocations(|| {
+        for key in &keys {
+            assert!(counting.insert(key) && counting.contains(key) && counting.remove(key));
+            assert!(tombstone.insert(key) && tombstone.contains(key));
+        }
+        counting.insert_batch(&keys);
+        (&counting).extend(&keys);
+        counting.contains_batch(&keys, &mut flags);
+        assert_eq!(counting.remove_batch_flagged(&keys, &mut flags), keys.len());
+        assert_eq!(counting.union_from(&counting), Ok(true));
+        assert_eq!(tombstone.insert_batch(&keys), 0);
+        assert_eq!(tombstone.remove_batch_flagged(&keys[..1000], &mut flags[..1000]), 1000);
+        tombstone.absent_batch(&keys, |i| assert!(i < 1000));
+    });
+    assert_eq!(count, 0);
+    assert!(flags.iter().all(|&flag| flag));
+    assert!(counting.contains(&keys[0]) && !tombstone.contains(&keys[0]) && tombstone.contains(&keys[1000]));
 }
 
 /// A stream that says it is large, and is not, takes little memory; one that is takes three times as much at most.

@@ -17,10 +17,12 @@ use loom::thread;
 
 mod batch;
 mod bulk;
+mod counting;
 mod guard;
 mod guava;
 mod scalable;
 mod single;
+mod tombstone;
 mod whole;
 mod windowed;
 

@@ -26,6 +26,7 @@ mod neon;
 
 use crate::batch;
 use crate::bits::{Bits, Lines, Load, Region};
+use crate::counters::Counters;
 use crate::sizing::{Layout, Shape};
 use crate::sync::AtomicU64;
 use core::sync::atomic::{AtomicU8, Ordering};
@@ -188,6 +189,57 @@ pub(crate) struct Kernels {
     insert: unsafe fn(&Bits, u64) -> bool,
     insert_hashes: unsafe fn(&Bits, &[u64], &mut [u64]),
     fill: unsafe fn(&mut Region<'_>, &[u64], &mut [u64]),
+}
+
+/// The operations on hashes of a filter of counters, for one shape and one instruction set.
+///
+/// Inserts and removes are the same for all: a compare-exchange per word takes longer than vectors could save, and cannot be done by them.
+#[derive(Debug)]
+pub(crate) struct CounterKernels {
+    pub(crate) lookups: Lookups<Counters>,
+    pub(crate) insert: fn(Lines<'_, Counters>, u64) -> bool,
+    pub(crate) remove: fn(Lines<'_, Counters>, u64) -> bool,
+    pub(crate) insert_hashes: CounterBatch,
+    pub(crate) remove_hashes: CounterBatch,
+}
+
+/// Changes the counters of every hash, and makes a bitmap of the answers.
+pub(crate) type CounterBatch = fn(Lines<'_, Counters>, &[u64], &mut [u64]);
+
+impl CounterKernels {
+    /// The kernels for `layout` on this CPU: its having `isa` is what makes their calls sound.
+    pub(crate) fn of(layout: Layout, isa: Isa) -> &'static Self {
+        entry!(Self, layout, isa)
+    }
+
+    const fn with<const W: usize, const S: usize>(lookups: Lookups<Counters>) -> Self {
+        Self {
+            lookups,
+            insert: batch::raise::<W, S>,
+            remove: batch::lower::<W, S>,
+            insert_hashes: batch::raise_hashes::<W, S>,
+            remove_hashes: batch::lower_hashes::<W, S>,
+        }
+    }
+
+    const fn plain<const W: usize, const S: usize>() -> Self {
+        Self::with::<W, S>(Lookups::plain::<W, S>())
+    }
+
+    #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+    const fn avx2<const W: usize, const S: usize>() -> Self {
+        Self::with::<W, S>(Lookups::avx2::<W, S>())
+    }
+
+    #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+    const fn avx512<const W: usize, const S: usize>() -> Self {
+        Self::with::<W, S>(Lookups::avx512::<W, S>())
+    }
+
+    #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
+    const fn neon<const W: usize, const S: usize>() -> Self {
+        Self::with::<W, S>(Lookups::neon::<W, S>())
+    }
 }
 
 impl Lookups<[u8; 8]> {

@@ -1,0 +1,447 @@
+//! Counters that several keys share are raised and lowered: no key that is there goes missing, and nothing is left of those that went.
+
+use super::*;
+use lanebloom::CountingBloom;
+
+fn filter(words_per_key: usize) -> CountingBloom {
+    CountingBloom::builder()
+        .memory_budget(64)
+        .words_per_key(words_per_key)
+        .build()
+        .unwrap()
+}
+
+/// A key that has these counters in word 0, and where it has two words these in word 4; as in `hash_of_product`, after the bits that select
+/// a word 6 for each counter, of which the upper 4 are its number.
+const fn key(words_per_key: usize, first: [u64; 4], second: [u64; 3]) -> u64 {
+    let mut product = 0;
+    let (mut at, mut i) = (64, 0);
+    at -= if words_per_key == 1 { 3 } else { 2 };
+    while i < 5 - words_per_key {
+        at -= 6;
+        product |= first[i] << 2 << at;
+        i += 1;
+    }
+    if words_per_key == 2 {
+        at -= 2;
+        i = 0;
+        while i < 3 {
+            at -= 6;
+            product |= second[i] << 2 << at;
+            i += 1;
+        }
+    }
+    hash_of_product(product)
+}
+
+/// Keys for a number of words per key.
+#[derive(Clone, Copy)]
+struct Keys {
+    words: usize,
+    a: u64,
+    /// Shares a counter with `a` in every word.
+    b: u64,
+    /// Has all counters of `a` in word 0, and none in word 4.
+    first_of_a: u64,
+    /// The other way round.
+    second_of_a: u64,
+}
+
+const fn keys(words: usize) -> Keys {
+    Keys {
+        words,
+        a: key(words, [1, 2, 3, 3], [4, 5, 6]),
+        b: key(words, [3, 7, 8, 9], [6, 10, 11]),
+        first_of_a: key(words, [1, 2, 3, 12], [13, 14, 15]),
+        second_of_a: key(words, [13, 14, 15, 0], [4, 5, 6]),
+    }
+}
+
+impl Keys {
+    fn filter(&self, present: &[u64]) -> CountingBloom {
+        let filter = filter(self.words);
+        for &key in present {
+            filter.insert_hash(key);
+        }
+        filter
+    }
+}
+
+/// Runs `test` in every interleaving, for keys of one word and of two.
+fn for_each_words(test: impl Fn(Keys) + Copy + Send + Sync + 'static) {
+    for words in [1, 2] {
+        loom::model(move || test(keys(words)));
+    }
+}
+
+/// The keys meet as they should, for otherwise the tests of this file would try less than they say.
+#[test]
+fn the_keys_share_counters() {
+    for_each_words(|keys| {
+        let Keys {
+            a,
+            b,
+            first_of_a,
+            second_of_a,
+            ..
+        } = keys;
+        let counters = |present: &[u64]| (keys.filter(present).fill_ratio() * 128.0).round() as usize;
+        assert_eq!(counters(&[a]), 3 * keys.words);
+        let shared = |with: u64| counters(&[a]) + counters(&[with]) - counters(&[a, with]);
+        assert_eq!((shared(b), shared(first_of_a)), (keys.words, 3));
+        assert_eq!(shared(second_of_a), if keys.words == 1 { 0 } else { 3 });
+        // Neither makes a false positive of it.
+        assert!(!keys.filter(&[b]).contains_hash(a));
+        if keys.words == 2 {
+            assert!(!keys.filter(&[first_of_a]).contains_hash(a) && !keys.filter(&[second_of_a]).contains_hash(a));
+        }
+    });
+}
+
+#[test]
+fn a_key_is_found_whatever_happens_to_those_that_share_its_counters() {
+    for_each_words(|keys| {
+        let Keys { a, b, .. } = keys;
+        let filter = Arc::new(keys.filter(&[b]));
+        let changing = Arc::clone(&filter);
+        let changer = move || {
+            changing.insert_hash(a);
+            assert!(changing.remove_hash(a));
+        };
+        let asking = Arc::clone(&filter);
+        beside(changer, move || {
+            assert!(asking.contains_hash(b));
+            assert!(asking.contains_hash(b));
+        });
+        assert!(*filter == keys.filter(&[b]));
+    });
+}
+
+#[test]
+fn a_remove_beside_an_insert_of_another_key_changes_its_own_counters_alone() {
+    for_each_words(|keys| {
+        let Keys { a, b, .. } = keys;
+        let filter = Arc::new(keys.filter(&[a]));
+        let (removing, inserting) = (Arc::clone(&filter), Arc::clone(&filter));
+        let answers = beside(
+            move || removing.remove_hash(a),
+            move || {
+                let new = inserting.insert_hash(b);
+                assert!(inserting.contains_hash(b));
+                new
+            },
+        );
+        assert_eq!(answers, (true, true));
+        assert!(*filter == keys.filter(&[b]));
+    });
+}
+
+#[test]
+fn of_two_removes_of_a_key_that_is_there_once_exactly_one_succeeds() {
+    for_each_words(|keys| {
+        let filter = Arc::new(keys.filter(&[keys.a]));
+        let (one, other) = (Arc::clone(&filter), Arc::clone(&filter));
+        let removed = beside(move || one.remove_hash(keys.a), move || other.remove_hash(keys.a));
+        assert!(removed.0 != removed.1);
+        assert!(*filter == keys.filter(&[]));
+    });
+}
+
+/// What the one that fails has taken from the other key's counters, it gives back.
+#[test]
+fn of_two_removes_of_a_key_that_is_covered_in_one_word_exactly_one_succeeds_and_the_other_changes_nothing() {
+    const KEYS: Keys = keys(2);
+    for other_key in [KEYS.first_of_a, KEYS.second_of_a] {
+        loom::model(move || {
+            let filter = Arc::new(KEYS.filter(&[KEYS.a, other_key]));
+            let (one, other) = (Arc::clone(&filter), Arc::clone(&filter));
+            let removed = beside(move || one.remove_hash(KEYS.a), move || other.remove_hash(KEYS.a));
+            assert!(removed.0 != removed.1);
+            assert!(*filter == KEYS.filter(&[other_key]));
+            assert!(filter.contains_hash(other_key));
+        });
+    }
+}
+
+/// The same with three, of which two can get through the first word. (With two preemptions; three take two minutes.)
+#[test]
+fn of_three_removes_exactly_one_succeeds() {
+    const KEYS: Keys = keys(2);
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.check(|| {
+        let filter = Arc::new(KEYS.filter(&[KEYS.a, KEYS.first_of_a]));
+        let remove = |filter: &Arc<CountingBloom>| {
+            share!(filter);
+            move || usize::from(filter.remove_hash(KEYS.a))
+        };
+        let third = thread::spawn(remove(&filter));
+        let removed = beside(remove(&filter), remove(&filter));
+        assert_eq!(removed.0 + removed.1 + third.join().unwrap(), 1);
+        assert!(*filter == KEYS.filter(&[KEYS.first_of_a]));
+    });
+}
+
+/// Not even for a moment does a remove of what is not there take from others, while nobody else changes that key.
+#[test]
+fn a_remove_in_vain_hides_no_key() {
+    const KEYS: Keys = keys(2);
+    loom::model(|| {
+        let filter = Arc::new(KEYS.filter(&[KEYS.first_of_a]));
+        let (removing, asking) = (Arc::clone(&filter), Arc::clone(&filter));
+        let (removed, ()) = beside(
+            move || removing.remove_hash(KEYS.a),
+            move || assert!(asking.contains_hash(KEYS.first_of_a) && asking.contains_hash(KEYS.first_of_a)),
+        );
+        assert!(!removed && *filter == KEYS.filter(&[KEYS.first_of_a]));
+    });
+}
+
+/// One word is one step: not even for a moment does a remove of what is not there take from others.
+#[test]
+fn with_one_word_per_key_removes_in_vain_hide_no_key() {
+    loom::model(|| {
+        let keys = keys(1);
+        let filter = Arc::new(keys.filter(&[keys.a, keys.b]));
+        let remove = |filter: &Arc<CountingBloom>| {
+            share!(filter);
+            move || filter.remove_hash(keys.a)
+        };
+        let second = thread::spawn(remove(&filter));
+        let asking = Arc::clone(&filter);
+        let (removed, ()) = beside(remove(&filter), move || {
+            assert!(asking.contains_hash(keys.b));
+        });
+        assert!(removed != second.join().unwrap());
+        assert!(*filter == keys.filter(&[keys.b]));
+    });
+}
+
+#[test]
+fn of_two_inserts_one_is_told_that_the_key_is_new_and_both_count() {
+    for_each_words(|keys| {
+        let filter = Arc::new(keys.filter(&[]));
+        let (one, other) = (Arc::clone(&filter), Arc::clone(&filter));
+        let new = beside(move || one.insert_hash(keys.a), move || other.insert_hash(keys.a));
+        assert!(new.0 || new.1);
+        assert!(keys.words > 1 || new.0 != new.1);
+        assert_eq!([(); 3].map(|()| filter.remove_hash(keys.a)), [true, true, false]);
+        assert!(*filter == keys.filter(&[]));
+    });
+}
+
+#[test]
+fn a_key_that_was_inserted_twice_is_found_while_it_is_removed_once() {
+    for_each_words(|keys| {
+        let filter = Arc::new(keys.filter(&[keys.a, keys.a]));
+        let (removing, asking) = (Arc::clone(&filter), Arc::clone(&filter));
+        let removed = beside(
+            move || removing.remove_hash(keys.a),
+            move || assert!(asking.contains_hash(keys.a) && asking.contains_hash(keys.a)),
+        );
+        assert!(removed.0);
+    });
+}
+
+/// Two keys raise what is at 14: it stays at 15, and runs into no neighbour.
+#[test]
+fn racing_inserts_stick_at_15() {
+    for_each_words(|keys| {
+        let Keys { a, b, .. } = keys;
+        let filter = Arc::new(keys.filter(&[a; 14]));
+        let (one, other) = (Arc::clone(&filter), Arc::clone(&filter));
+        beside(move || one.insert_hash(a), move || other.insert_hash(b));
+        let mut alone = keys.filter(&[a; 15]);
+        alone.insert_hash(b);
+        assert!(*filter == alone);
+        assert_eq!(filter.stuck_counters(), 3 * keys.words);
+        // Removed again, all but what is stuck goes.
+        let (one, other) = (Arc::clone(&filter), Arc::clone(&filter));
+        let removed = beside(move || one.remove_hash(a), move || other.remove_hash(b));
+        assert_eq!(removed, (true, true));
+        assert!(filter.contains_hash(a) && !filter.contains_hash(b));
+        alone.clear();
+        (0..15).for_each(|_| _ = alone.insert_hash(a));
+        assert!(*filter == alone);
+    });
+}
+
+/// Inserts A after some work.
+fn work_and_insert(filter: &Arc<CountingBloom>, work: &Arc<Work>, key: u64) -> impl FnOnce() -> bool + 'static {
+    share!(filter, work);
+    move || {
+        work.do_it();
+        filter.insert_hash(key)
+    }
+}
+
+#[test]
+fn who_finds_inserts_or_removes_a_key_sees_what_its_inserter_did_before() {
+    for finds in [
+        |filter: &CountingBloom, key| filter.contains_hash(key),
+        |filter: &CountingBloom, key| !filter.insert_hash(key),
+        |filter: &CountingBloom, key| filter.remove_hash(key),
+        |filter: &CountingBloom, key| {
+            let mut found = [false];
+            filter.contains_hashes(&[key], &mut found);
+            found[0]
+        },
+        |filter: &CountingBloom, key| filter.insert_hashes(&[key]) == 0,
+        |filter: &CountingBloom, key| filter.remove_hashes(&[key]) == 1,
+    ] {
+        for_each_words(move |keys| {
+            let (filter, work) = (Arc::new(keys.filter(&[])), Arc::new(Work::new()));
+            beside(work_and_insert(&filter, &work, keys.a), move || {
+                if finds(&filter, keys.a) {
+                    assert!(work.is_visible());
+                }
+            });
+        });
+    }
+}
+
+/// Of a stuck key too, whose counters do not change.
+#[test]
+fn an_insert_publishes_where_all_counters_are_stuck() {
+    loom::model(|| {
+        let keys = keys(1);
+        let (filter, work) = (Arc::new(keys.filter(&[keys.a; 15])), Arc::new(Work::new()));
+        let inserted = Arc::new(AtomicBool::new(false));
+        let inserter = {
+            let insert = work_and_insert(&filter, &work, keys.a);
+            share!(inserted);
+            move || {
+                insert();
+                inserted.store(true, Ordering::Relaxed);
+            }
+        };
+        beside(inserter, move || {
+            // That the insert has been is known, by what orders nothing; the lookup itself makes its work visible.
+            if inserted.load(Ordering::Relaxed) {
+                filter.insert_hash(keys.a);
+                assert!(work.is_visible());
+            }
+        });
+    });
+}
+
+/// Another key's insert and remove in the same words do not cut the inserter off.
+#[test]
+fn publication_survives_other_keys_in_the_same_word() {
+    loom::model(|| {
+        let keys = keys(1);
+        let (filter, work) = (Arc::new(keys.filter(&[keys.b])), Arc::new(Work::new()));
+        let other = Arc::clone(&filter);
+        let other = thread::spawn(move || other.remove_hash(keys.b));
+        beside(work_and_insert(&filter, &work, keys.a), move || {
+            if filter.contains_hash(keys.a) {
+                assert!(work.is_visible());
+            }
+        });
+        other.join().unwrap();
+    });
+}
+
+/// A place that is freed and taken again: who inserts a key anew sees what its remover did before.
+#[test]
+fn who_inserts_a_removed_key_sees_what_its_remover_did_before() {
+    for_each_words(|keys| {
+        let (filter, work) = (Arc::new(keys.filter(&[keys.a])), Arc::new(Work::new()));
+        let remover = {
+            share!(filter, work);
+            move || {
+                work.do_it();
+                assert!(filter.remove_hash(keys.a));
+            }
+        };
+        beside(remover, move || {
+            if filter.insert_hash(keys.a) {
+                assert!(work.is_visible());
+            }
+        });
+    });
+}
+
+#[test]
+fn no_false_negative_after_an_insert_that_happened_before() {
+    // With two preemptions; three take a minute.
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    let test = |keys: Keys| {
+        let (filter, inserted) = (Arc::new(keys.filter(&[keys.a])), Arc::new(AtomicBool::new(false)));
+        let remover = Arc::clone(&filter);
+        let remover = thread::spawn(move || remover.remove_hash(keys.a));
+        let inserter = {
+            share!(filter, inserted);
+            move || {
+                filter.insert_hash(keys.a);
+                inserted.store(true, Ordering::Release);
+            }
+        };
+        beside(inserter, move || {
+            if inserted.load(Ordering::Acquire) {
+                assert!(filter.contains_hash(keys.a));
+            }
+        });
+        assert!(remover.join().unwrap());
+    };
+    for words in [1, 2] {
+        model.check(move || test(keys(words)));
+    }
+}
+
+#[test]
+fn a_union_beside_inserts_and_removes_loses_nothing() {
+    for_each_words(|keys| {
+        let Keys { a, b, .. } = keys;
+        let (all, part) = (Arc::new(keys.filter(&[b])), keys.filter(&[a]));
+        let (changing, uniting) = (Arc::clone(&all), Arc::clone(&all));
+        let changed = beside(
+            move || changing.remove_hash(b),
+            move || {
+                let changed = uniting.union_from(&part).unwrap();
+                assert!(uniting.contains_hash(a));
+                changed
+            },
+        );
+        assert_eq!(changed, (true, true));
+        assert!(*all == keys.filter(&[a]));
+    });
+}
+
+#[test]
+fn a_union_takes_what_was_inserted_before_and_publishes_it() {
+    loom::model(|| {
+        let keys = keys(1);
+        // In this order, for the reason that `whole.rs` gives.
+        let (part, all) = (Arc::new(keys.filter(&[])), Arc::new(keys.filter(&[])));
+        let work = Arc::new(Work::new());
+        let inserter = thread::spawn(work_and_insert(&part, &work, keys.a));
+        let uniter = {
+            share!(all);
+            move || {
+                all.union_from(&part).unwrap();
+            }
+        };
+        beside(uniter, move || {
+            if all.contains_hash(keys.a) {
+                assert!(work.is_visible());
+            }
+        });
+        inserter.join().unwrap();
+    });
+}
+
+#[test]
+fn a_snapshot_holds_what_was_inserted_before_and_publishes_it() {
+    for_each_words(|keys| {
+        let (live, work) = (Arc::new(keys.filter(&[keys.b])), Arc::new(Work::new()));
+        beside(work_and_insert(&live, &work, keys.a), move || {
+            // Made by a thread of its own, and asked only after the work was looked at: to ask is to order memory too.
+            let snapshot = thread::spawn(move || live.try_clone().unwrap()).join().unwrap();
+            let visible = work.is_visible();
+            assert!(snapshot.contains_hash(keys.b));
+            assert!(visible || !snapshot.contains_hash(keys.a));
+        });
+    });
+}

@@ -1,0 +1,322 @@
+//! The lines of counters: 16 of 4 bits in a word, allocated, looked at, raised, lowered. Takes places from `pattern.rs`, knows no hashes;
+//! called by `batch.rs` and by `filter/counting.rs`, whose memory orderings are all argued here.
+//!
+//! A key's pattern is that of the filters of bits, and its counters are those that its bits lie in: bit `p` of a word is in counter
+//! `p / 4`. So a word [read](Load) with all four bits set of every counter above 0 answers lookups as a word of bits does, and all kernels of
+//! the lookups serve here as they are. (Two bits of a key in one counter count once.)
+//!
+//! | operation | ordering | partner, and why |
+//! |---|---|---|
+//! | `Load`, `looks_held` | load `Relaxed` | nothing rests on it but the answer; who relies on what the inserters did before calls [`acquire`](bits::acquire) after |
+//! | `raise`, `lower`, `give_back` | compare-exchange `AcqRel`; its look `Relaxed`, as what was looked at is checked by the exchange | `Release` makes what the caller did before visible to whoever sees the counters, by [`acquire`](bits::acquire) after a lookup or by an `Acquire` of its own; as words are changed by nothing else, every change continues the release sequences of those before it, and cuts nobody's off. `Acquire` pairs with them: who inserts or removes sees what those did before whose changes it found |
+//! | `add_from`: read the other filter's words | load `Acquire` | pairs with the `Release` of its changes, and stands before our own, so that publication passes through the union |
+//! | `add_from`: add them | compare-exchange `AcqRel` | as in `raise` |
+//! | `words`, `try_clone` | load `Relaxed`, then [`acquire`](bits::acquire) | one barrier for the whole copy |
+//!
+//! # Why no key is ever missing
+//!
+//! Let every remove have an insert of its key of its own that happened before it. The changes of one word have one order, and in it, by
+//! coherence, every remove comes after its insert: so a counter that never reached 15 is at every moment the number of the inserts
+//! that have raised it and whose removes have not yet lowered it, and one that did stays 15. Neither goes below 0, and while a
+//! key's insert is done and its remove is not begun, each of its counters is at least 1, in every word, whatever others do. A lookup
+//! that the insert happened before reads each word at or after the insert's change: it finds all of them.
+//!
+//! Hence a remove never lacks a counter then, and need not be one atomic step: word after word is as good. What comes
+//! after "lacks" in `lower` is for removes of keys that are not there.
+
+use crate::bits::{self, Lines, Load};
+use crate::error::{BuildError, BuildErrorKind};
+use crate::memory::Words;
+use crate::pattern::Place;
+use crate::sizing::{LINE_BYTES, LINE_WORDS};
+use crate::sync::{AtomicU64, Ordering};
+
+/// A counter that has reached this stays, since nobody knows any more how much it should be.
+pub(crate) const STUCK: u64 = 15;
+
+/// The lowest bit of every counter.
+const LOWEST: u64 = 0x1111_1111_1111_1111;
+/// Every other counter, each with room for a carry.
+const EVERY_OTHER: u64 = 0x0f0f_0f0f_0f0f_0f0f;
+
+/// A word of 16 counters.
+#[derive(Debug, Default)]
+#[repr(transparent)]
+pub(crate) struct Counters(AtomicU64);
+
+/// For lookups: all bits of the counters above 0.
+impl Load for Counters {
+    #[inline(always)]
+    fn load(&self) -> u64 {
+        above_zero(self.value()) * STUCK
+    }
+}
+
+impl Counters {
+    #[inline(always)]
+    fn value(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Adds 1 to the counters whose lowest bits are given, but to stuck ones; the word as it was. It is written even if all are stuck, so that
+    /// whoever finds the key sees what this inserter did before.
+    #[inline(always)]
+    fn raise(&self, counters: u64) -> u64 {
+        let raised = |word| Some(word + (counters & !stuck(word)));
+        match self.0.fetch_update(Ordering::AcqRel, Ordering::Relaxed, raised) {
+            Ok(before) | Err(before) => before,
+        }
+    }
+
+    /// Takes 1 from the counters, but from stuck ones, if all of them are above 0; whether they were.
+    #[inline(always)]
+    fn lower(&self, counters: u64) -> bool {
+        let lowered = |word| lacks_none(word, counters).then(|| word - (counters & !stuck(word)));
+        self.0
+            .fetch_update(Ordering::AcqRel, Ordering::Relaxed, lowered)
+            .is_ok()
+    }
+
+    /// Adds the counters of another word, up to 15 each; whether that changed any.
+    fn add(&self, other: u64) -> bool {
+        let summed = |word| Some(sum(word, other)).filter(|&sum| sum != word);
+        self.0.fetch_update(Ordering::AcqRel, Ordering::Relaxed, summed).is_ok()
+    }
+}
+
+/// The lowest bit of every counter that any of these bits is in; of a word's value, of every counter above 0.
+#[inline(always)]
+fn above_zero(bits: u64) -> u64 {
+    let pairs = bits | bits >> 1;
+    (pairs | pairs >> 2) & LOWEST
+}
+
+/// The lowest bit of every counter that is stuck.
+#[inline(always)]
+fn stuck(word: u64) -> u64 {
+    let pairs = word & word >> 1;
+    pairs & pairs >> 2 & LOWEST
+}
+
+#[inline(always)]
+fn lacks_none(word: u64, counters: u64) -> bool {
+    counters & !above_zero(word) == 0
+}
+
+/// The counters' sums, up to 15 each.
+fn sum(a: u64, b: u64) -> u64 {
+    let half = |a: u64, b: u64| {
+        let sums = (a & EVERY_OTHER) + (b & EVERY_OTHER);
+        let beyond = sums >> 4 & (LOWEST & EVERY_OTHER);
+        (sums | (beyond * STUCK)) & EVERY_OTHER
+    };
+    half(a, b) | half(a >> 4, b >> 4) << 4
+}
+
+/// What the counters of a word add up to.
+pub(crate) fn total(word: u64) -> u64 {
+    let pairs = (word & EVERY_OTHER) + (word >> 4 & EVERY_OTHER);
+    // At most 240, so that the sum of the bytes fits the highest one.
+    pairs.wrapping_mul(0x0101_0101_0101_0101) >> 56
+}
+
+/// How many counters of a word are stuck.
+pub(crate) fn stuck_in(word: u64) -> u64 {
+    u64::from(stuck(word).count_ones())
+}
+
+/// Raises the counters of the pattern in the line; whether any of them was 0.
+#[inline(always)]
+pub(crate) fn raise<const W: usize, const S: usize>(
+    lines: Lines<'_, Counters>,
+    block: usize,
+    pattern: [Place<S>; W],
+) -> bool {
+    let line = &lines.0[block];
+    let mut new = 0;
+    for place in pattern {
+        let counters = above_zero(place.mask());
+        new |= counters & !above_zero(line[place.word].raise(counters));
+    }
+    new != 0
+}
+
+/// Lowers the counters of the pattern in the line, if all of them are above 0; whether they were.
+///
+/// In one word that is one atomic step. Several words are looked at before any is changed, and what was taken is given back if one lacks
+/// after all: another remove of the same key was there first in the first word that no other keys cover, or this one removes what was never
+/// inserted. Between the two the words before that one are too low by 1, so that other keys may be missing meanwhile. This is
+/// what `filter/counting.rs` warns of. (To lower first where the counters are lowest would make it rarer, not impossible; a lock would make
+/// it impossible, and let a stopped thread stop others.)
+#[inline(always)]
+pub(crate) fn lower<const W: usize, const S: usize>(
+    lines: Lines<'_, Counters>,
+    block: usize,
+    pattern: [Place<S>; W],
+) -> bool {
+    let line = &lines.0[block];
+    let chosen = pattern.map(|place| (&line[place.word], above_zero(place.mask())));
+    let looks_held = || {
+        chosen
+            .iter()
+            .all(|(word, counters)| lacks_none(word.value(), *counters))
+    };
+    if W > 1 && !looks_held() {
+        return false;
+    }
+    for (i, (word, counters)) in chosen.into_iter().enumerate() {
+        if !word.lower(counters) {
+            give_back(&chosen[..i]);
+            return false;
+        }
+    }
+    true
+}
+
+/// (From stuck ones nothing was taken, and they are not raised either.)
+#[cold]
+fn give_back(words: &[(&Counters, u64)]) {
+    for (word, counters) in words {
+        word.raise(*counters);
+    }
+}
+
+/// The counters of a filter, in blocks of a cache line.
+#[derive(Debug)]
+pub(crate) struct CounterLines {
+    words: Words<Counters>,
+}
+
+impl CounterLines {
+    /// `blocks` lines of zeros, or an error where the memory is not to be had.
+    pub(crate) fn new(blocks: usize) -> Result<Self, BuildError> {
+        let words = blocks.checked_mul(LINE_WORDS).and_then(Words::new);
+        let words = words.ok_or_else(|| {
+            BuildError(BuildErrorKind::OutOfMemory {
+                bytes: blocks.saturating_mul(LINE_BYTES),
+            })
+        })?;
+        Ok(Self { words })
+    }
+
+    /// What lookups read, and inserts and removes change.
+    #[inline(always)]
+    pub(crate) fn shared(&self) -> Lines<'_, Counters> {
+        Lines(self.words.as_chunks().0)
+    }
+
+    /// The words as they are, 16 counters in each. Beside changes each is some value that it had meanwhile; call
+    /// [`acquire`](bits::acquire) after the last.
+    pub(crate) fn words(&self) -> impl Iterator<Item = u64> {
+        self.words.iter().map(Counters::value)
+    }
+
+    /// Adds the counters of `other`, up to 15 each; whether that changed any. Both may be in use meanwhile.
+    ///
+    /// The two must have the same number of lines.
+    pub(crate) fn add_from(&self, other: &Self) -> bool {
+        debug_assert_eq!(self.words.len(), other.words.len());
+        let mut changed = false;
+        for (word, from) in self.words.iter().zip(other.words.iter()) {
+            let from = from.0.load(Ordering::Acquire);
+            changed |= from != 0 && word.add(from);
+        }
+        changed
+    }
+
+    /// A copy of the words, as [`words`](Self::words) has them.
+    pub(crate) fn try_clone(&self) -> Result<Self, BuildError> {
+        let copy = Self::new(self.words.len() / LINE_WORDS)?;
+        for (copy, word) in copy.words.iter().zip(self.words()) {
+            // No other thread knows the copy yet.
+            copy.0.store(word, Ordering::Relaxed);
+        }
+        bits::acquire();
+        Ok(copy)
+    }
+
+    /// Sets all counters to 0.
+    pub(crate) fn clear(&mut self) {
+        self.words.fill_with(Counters::default);
+    }
+}
+
+#[cfg(all(test, not(lanebloom_loom)))]
+mod tests {
+    use super::*;
+
+    /// The counters of a word, one by one: what the arithmetic on all of them is compared with.
+    fn each(word: u64) -> [u64; 16] {
+        core::array::from_fn(|i| word >> (4 * i) & 15)
+    }
+
+    fn word(counters: [u64; 16]) -> u64 {
+        counters.iter().rev().fold(0, |word, counter| word << 4 | counter)
+    }
+
+    /// Words in which every value of a counter stands beside every other, and words without a pattern.
+    fn words() -> impl Iterator<Item = u64> {
+        let pairs = (0..256u64).map(|pair| pair * 0x0101_0101_0101_0101);
+        let mixed = (1..2000u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(i as u32));
+        // Rich in zeros and in stuck counters.
+        let extreme = (1..2000u64).map(|i| {
+            let random = i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            word(core::array::from_fn(|j| {
+                [0, 0, 1, 7, 14, 15, 15, 15][(random >> (3 * j) & 7) as usize]
+            }))
+        });
+        pairs.chain(mixed).chain(extreme)
+    }
+
+    #[test]
+    fn counters_above_zero_and_stuck_ones_are_told() {
+        for word in words() {
+            for (i, counter) in each(word).into_iter().enumerate() {
+                assert_eq!(above_zero(word) >> (4 * i) & 15, u64::from(counter > 0));
+                assert_eq!(stuck(word) >> (4 * i) & 15, u64::from(counter == 15));
+            }
+            assert_eq!(total(word), each(word).iter().sum::<u64>());
+            assert_eq!(
+                stuck_in(word) as usize,
+                each(word).iter().filter(|&&counter| counter == 15).count()
+            );
+            let seen = each(Counters(AtomicU64::new(word)).load());
+            assert_eq!(seen, each(word).map(|counter| if counter > 0 { 15 } else { 0 }));
+        }
+    }
+
+    #[test]
+    fn sums_stop_at_15() {
+        for (a, b) in words().zip(words().skip(1)).chain(words().zip(words())) {
+            let expected = core::array::from_fn(|i| (each(a)[i] + each(b)[i]).min(15));
+            assert_eq!(each(sum(a, b)), expected, "{a:x} and {b:x}");
+            let into = Counters(AtomicU64::new(a));
+            assert_eq!(into.add(b), word(expected) != a);
+            assert_eq!(each(into.value()), expected);
+        }
+    }
+
+    #[test]
+    fn stuck_counters_stay_and_none_goes_below_zero() {
+        for (before, counters) in words().zip(words().skip(7).map(above_zero)) {
+            let chosen = |i| counters >> (4 * i) & 1 == 1;
+            let counter = || Counters(AtomicU64::new(before));
+
+            let raised = counter();
+            assert_eq!(raised.raise(counters), before);
+            let expected = core::array::from_fn(|i| (each(before)[i] + u64::from(chosen(i))).min(15));
+            assert_eq!(each(raised.value()), expected);
+
+            let lowered = counter();
+            let held = (0..16).all(|i| !chosen(i) || each(before)[i] > 0);
+            assert_eq!(lowered.lower(counters), held);
+            let takes = |i| u64::from(held && chosen(i) && each(before)[i] < 15);
+            let expected = core::array::from_fn(|i| each(before)[i] - takes(i));
+            assert_eq!(each(lowered.value()), expected);
+            if held {
+                give_back(&[(&lowered, counters)]);
+                assert_eq!(lowered.value(), before);
+            }
+        }
+    }
+}
