@@ -73,16 +73,17 @@ fn start(path: &Path) -> io::Result<Child> {
 /// A hundred times: somewhere in a write, between two, or while the file gets its name.
 #[test]
 fn a_killed_writer_leaves_the_old_file_or_the_new_one() {
+    // An emulator that runs this program cannot always start another.
+    let itself = Command::new(std::env::current_exe().unwrap()).arg("--list").output();
+    if !cfg!(target_arch = "x86_64") && !itself.is_ok_and(|output| output.status.success()) {
+        return;
+    }
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("filter");
     let kills = if cfg!(debug_assertions) { 30 } else { 100 };
     let (mut last, mut left_beside) = (0, 0);
     for kill in 0..kills {
-        let mut child = match start(&path) {
-            // An emulator that runs this program, and cannot start another.
-            Err(error) if error.raw_os_error() == Some(8) && !cfg!(target_arch = "x86_64") => return,
-            child => child.unwrap(),
-        };
+        let mut child = start(&path).unwrap();
         // Not before it has written something, so that each one gets on.
         let mut turn = last;
         while turn <= last {

@@ -20,7 +20,7 @@ fuzz_target!(|bytes: &[u8]| {
             copy.insert_batch(&Vec::from_iter(0..20u64));
             assert!(copy == filter);
             assert!((0.0..=1.0).contains(&filter.expected_fpp()));
-            filter.approximate_element_count();
+            let _ = filter.approximate_element_count();
         }
         (Err(one), Err(other)) => {
             let (one, other) = (one.to_string(), other.to_string());
