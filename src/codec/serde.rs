@@ -117,7 +117,7 @@ impl<'de> Deserialize<'de> for WindowedBloom {
 }
 
 /// Deserializes a [`ConcurrentBloom`] with any hasher, whose bits take no more bytes than allowed: a
-/// [`DeserializeSeed`](serde::de::DeserializeSeed).
+/// [`DeserializeSeed`].
 ///
 /// # Examples
 ///
