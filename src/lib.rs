@@ -46,6 +46,7 @@
 //! | | for | bits of a key |
 //! |---|---|---|
 //! | [`ConcurrentBloom`] | everything, unless there is a reason for another | in one line of the cache |
+//! | [`CuckooFilter`] | keys that are removed again | a tag in one of two words |
 //! | [`GuavaBloom`] | filters that Java programs wrote with Guava, or are to read | anywhere, as Guava has them |
 //!
 //! # Consistency
@@ -169,8 +170,9 @@ mod sync;
 
 #[cfg(feature = "guard")]
 pub use error::RebuildInProgress;
-pub use error::{BuildError, GuavaReadError, IncompatibleError};
+pub use error::{BuildError, GuavaReadError, IncompatibleError, InsertError};
 pub use filter::concurrent::{Builder, ConcurrentBloom};
+pub use filter::cuckoo::{self, CompactCuckoo, CuckooFilter};
 pub use filter::guava::{self, GuavaBloom};
 pub use funnel::{ByHash, Funnel, Sink, UnencodedChars, Utf16};
 #[cfg(feature = "guard")]

@@ -1,7 +1,10 @@
 //! The filter types, one file each.
 
 pub(crate) mod concurrent;
+pub mod cuckoo;
 mod gauge;
 pub mod guava;
 #[cfg(feature = "rayon")]
 mod parallel;
+mod probe;
+mod stripes;
