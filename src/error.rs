@@ -22,16 +22,43 @@ pub(crate) enum BuildErrorKind {
     NothingToSizeFor,
     Rate(f64),
     WordsPerKey(usize),
-    Budget { bytes: usize },
-    Unreachable { rate: f64, words: Option<usize> },
-    OverBudget { needed: usize, budget: usize },
-    TooLarge { keys: usize, rate: f64 },
-    OutOfMemory { bytes: usize },
+    Budget {
+        bytes: usize,
+    },
+    Unreachable {
+        rate: f64,
+        words: Option<usize>,
+    },
+    OverBudget {
+        needed: usize,
+        budget: usize,
+    },
+    TooLarge {
+        keys: usize,
+        rate: f64,
+    },
+    OutOfMemory {
+        bytes: usize,
+    },
     TagBits(usize),
-    TagsTooShort { rate: f64, tag_bits: u32 },
-    GuavaNoBits { keys: u64, rate: f64 },
-    GuavaTooLarge { bits: u64 },
-    GuavaHashFunctions { needed: u64, limit: u32, rate: f64 },
+    /// `tags` says what they are called.
+    TagsTooShort {
+        rate: f64,
+        tags: &'static str,
+        bits: u32,
+    },
+    GuavaNoBits {
+        keys: u64,
+        rate: f64,
+    },
+    GuavaTooLarge {
+        bits: u64,
+    },
+    GuavaHashFunctions {
+        needed: u64,
+        limit: u32,
+        rate: f64,
+    },
 }
 
 impl BuildError {
@@ -89,10 +116,10 @@ impl fmt::Display for BuildError {
             }
             BuildErrorKind::OutOfMemory { bytes } => write!(f, "the allocation of {bytes} bytes failed"),
             BuildErrorKind::TagBits(bits) => write!(f, "tags of {bits} bits are not of 10, 12 or 16"),
-            BuildErrorKind::TagsTooShort { rate, tag_bits } => {
+            BuildErrorKind::TagsTooShort { rate, tags, bits } => {
                 write!(
                     f,
-                    "a false-positive rate of {rate:e} with tags of {tag_bits} bits takes more than the limit of \
+                    "a false-positive rate of {rate:e} with {tags} of {bits} bits takes more than the limit of \
                      {MAX_BITS_PER_KEY} bits per key"
                 )
             }
@@ -149,6 +176,8 @@ pub struct InsertError {
 pub(crate) enum InsertErrorKind {
     /// A cuckoo filter's search found no empty slot.
     CuckooFull { searched: usize, expected_keys: usize },
+    /// All buckets of the key in a d-left filter are full.
+    DLeftFull { expected_keys: usize },
     /// One key was inserted too often.
     Copies { limit: usize },
 }
@@ -194,6 +223,12 @@ impl fmt::Display for InsertError {
                 write!(
                     f,
                     "no room was found in {searched} buckets: the filter, sized for {expected_keys} keys, is full"
+                )
+            }
+            InsertErrorKind::DLeftFull { expected_keys } => {
+                write!(
+                    f,
+                    "the key's 4 buckets are full: the filter, sized for {expected_keys} keys, has no room for it"
                 )
             }
             InsertErrorKind::Copies { limit } => {

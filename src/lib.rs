@@ -47,6 +47,7 @@
 //! |---|---|---|
 //! | [`ConcurrentBloom`] | everything, unless there is a reason for another | in one line of the cache |
 //! | [`CuckooFilter`] | keys that are removed again | a tag in one of two words |
+//! | [`DLeftFilter`] | the same, where inserts are to cost the same however full it is | a cell in one of four buckets |
 //! | [`GuavaBloom`] | filters that Java programs wrote with Guava, or are to read | anywhere, as Guava has them |
 //!
 //! # Consistency
@@ -173,6 +174,7 @@ pub use error::RebuildInProgress;
 pub use error::{BuildError, GuavaReadError, IncompatibleError, InsertError};
 pub use filter::concurrent::{Builder, ConcurrentBloom};
 pub use filter::cuckoo::{self, CompactCuckoo, CuckooFilter};
+pub use filter::dleft::{self, DLeftFilter};
 pub use filter::guava::{self, GuavaBloom};
 pub use funnel::{ByHash, Funnel, Sink, UnencodedChars, Utf16};
 #[cfg(feature = "guard")]

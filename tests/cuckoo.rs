@@ -456,7 +456,7 @@ fn a_tag_that_is_moved_all_the_time_is_never_unseen() {
             }
             for round in 0..STRESS_KEYS as u64 / 200 {
                 // Until it is full, which moves whatever can be moved.
-                let keys = (0..).map(|i| number(1 << 40 | (thread as u64) << 32 | (round + i) % 1000));
+                let keys = (0..).map(|i| number(1 << 40 | (thread as u64) << 32 | ((round + i) % 1000)));
                 let inserted: Vec<u64> = keys
                     .take(40)
                     .take_while(|&hash| filter.insert_hash(hash).is_ok())

@@ -17,6 +17,8 @@ use loom::thread;
 
 mod batch;
 mod bulk;
+mod cuckoo;
+mod dleft;
 mod guard;
 mod guava;
 mod single;

@@ -2,6 +2,7 @@
 
 pub(crate) mod concurrent;
 pub mod cuckoo;
+pub mod dleft;
 mod gauge;
 pub mod guava;
 #[cfg(feature = "rayon")]

@@ -208,7 +208,8 @@ impl Request {
             let rate = rate.expect("without one the load is the planned one");
             return Err(BuildErrorKind::TagsTooShort {
                 rate,
-                tag_bits: best.0.tag_bits,
+                tags: "tags",
+                bits: best.0.tag_bits,
             });
         }
         match (self.keys, budget) {
