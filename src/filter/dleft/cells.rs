@@ -344,9 +344,11 @@ const fn mix(remainder: u64) -> u64 {
     z ^ z >> 31
 }
 
-/// The part of the cells that a filter is planned to fill. The first insert that finds its four buckets full comes at 88% in filters
-/// of 32 and of 256 million cells (the worst of 400 small ones: 90%).
-const PLANNED_LOAD: f64 = 0.85;
+/// The part of the cells that a filter is planned to fill. If keys only come, the first that finds its four buckets full does so at 88%,
+/// in filters of 32 and of 256 million cells (the worst of 400 small ones: 90%). But where keys come and go the buckets get less
+/// even: of 3.4 million that came for others which went, in a filter of half a million cells, 550 found no room at a load of
+/// 85%, one at 82%, and none at 80%.
+const PLANNED_LOAD: f64 = 0.8;
 
 /// The false-positive rate with this part of the cells occupied: a stranger's bucket and remainder are some key's with
 /// `32 * load` keys to `2^14` remainders.
@@ -525,13 +527,13 @@ mod tests {
 
     #[test]
     fn a_plan_for_keys_is_the_least_that_holds_them() {
-        for keys in [1, 27, 28, 100, 999, 1_000_000, 123_456_789] {
+        for keys in [1, 25, 26, 100, 999, 1_000_000, 123_456_789] {
             let request = Request {
                 keys: Some(keys),
                 ..Request::default()
             };
             let buckets = request.solve().unwrap().buckets;
-            let fits = |buckets: usize| (buckets as f64 * 27.2) as usize >= keys;
+            let fits = |buckets: usize| (buckets as f64 * 25.6) as usize >= keys;
             assert!(
                 fits(buckets) && (buckets == 1 || !fits(buckets - 1)),
                 "{keys}: {buckets}"
