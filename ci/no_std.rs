@@ -7,7 +7,7 @@
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::panic::PanicInfo;
-use lanebloom::{ConcurrentBloom, GuavaBloom};
+use lanebloom::{ConcurrentBloom, CuckooFilter, DLeftFilter, GuavaBloom};
 
 #[panic_handler]
 fn panic(_: &PanicInfo<'_>) -> ! {
@@ -38,4 +38,12 @@ pub extern "C" fn insert(hash: u64) -> bool {
 #[unsafe(no_mangle)]
 pub extern "C" fn insert_as_guava(key: u64) -> bool {
     GuavaBloom::create(1, 0.03).is_ok_and(|filter| filter.insert(&key) && !filter.to_bytes().is_empty())
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn insert_and_remove(hash: u64) -> bool {
+    let cuckoo = CuckooFilter::builder().memory_budget(64).build();
+    let d_left = DLeftFilter::builder().memory_budget(72).build();
+    cuckoo.is_ok_and(|filter| filter.insert_hash(hash).is_ok() && filter.remove_hash(hash))
+        && d_left.is_ok_and(|filter| filter.insert_hash(hash).is_ok() && filter.remove_hash(hash))
 }

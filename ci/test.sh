@@ -17,6 +17,8 @@ cargo test --release --all-features --test bulk --test parallel
 
 echo "== measured rates, full size"
 cargo test --release --test rates -- --ignored
+# With its own stress tests, at their full size.
+cargo test --release --test cuckoo --test dleft -- --include-ignored
 
 echo "== beside Guava, full size"
 cargo test --release --test guava_jvm
@@ -24,6 +26,7 @@ cargo test --release --test guava_jvm
 echo "== benches, without measuring"
 cargo bench --bench filter -- --test
 cargo bench --bench peers -- --test
+cargo bench --bench deletable -- --test
 cargo bench --bench bulk --features rayon -- --test
 cargo bench --bench guava -- --test
 

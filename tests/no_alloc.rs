@@ -1,7 +1,7 @@
 //! Hashing, single inserts, lookups and batches that are not dense never allocate, and what others allocate is bounded and can be
 //! refused: counted by the allocator itself.
 
-use lanebloom::{ConcurrentBloom, GuavaBloom, Murmur3, Sink, UnencodedChars};
+use lanebloom::{ConcurrentBloom, CuckooFilter, DLeftFilter, GuavaBloom, Murmur3, Sink, UnencodedChars};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::hint::black_box;
@@ -85,6 +85,36 @@ fn a_guava_filter_never_allocates_for_a_key() {
             filter.contains_batch(&keys, &mut found);
             (&filter).extend(&keys);
             assert!(filter.approximate_element_count() > 0);
+        });
+        assert_eq!(count, 0);
+        assert!(found.iter().all(|&found| found));
+    }
+}
+
+/// Also where tags have to be moved, and where there is no room at last.
+#[test]
+fn filters_that_can_delete_never_allocate_for_a_key() {
+    for size in [1000, 500_000] {
+        let cuckoo = CuckooFilter::builder().expected_keys(size).build().unwrap();
+        let d_left = DLeftFilter::builder().expected_keys(size).build().unwrap();
+        let keys: Vec<u64> = (0..1000).collect();
+        let mut found = vec![false; keys.len()];
+        let count = allocations(|| {
+            assert!(size > 1000 || cuckoo.try_extend(0..1_000_000u64).is_err());
+            assert!(size > 1000 || d_left.try_extend(0..1_000_000u64).is_err());
+            if size > 1000 {
+                cuckoo.insert_batch(&keys).unwrap();
+                d_left.insert_batch(&keys).unwrap();
+            }
+            cuckoo.contains_batch(&keys, &mut found);
+            assert!(found.iter().all(|&found| found));
+            d_left.contains_batch(&keys, &mut found);
+            assert!(keys.iter().all(|key| cuckoo.contains(key) && d_left.contains(key)));
+            assert_eq!(
+                (cuckoo.remove_batch(&keys[1..]), d_left.remove_batch(&keys[1..])),
+                (999, 999)
+            );
+            assert!(cuckoo.remove(&keys[0]) && d_left.remove(&keys[0]));
         });
         assert_eq!(count, 0);
         assert!(found.iter().all(|&found| found));
