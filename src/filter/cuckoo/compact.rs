@@ -73,15 +73,15 @@ impl Shape {
     }
 }
 
-/// `CHOICES[n][k]`: how many ways there are to choose k out of n.
-const CHOICES: [[u32; 7]; 22] = {
-    let mut choices = [[0; 7]; 22];
+/// `CHOICES[k][n]`: how many ways there are to choose k out of n.
+const CHOICES: [[u32; 22]; 7] = {
+    let mut choices = [[0; 22]; 7];
     let mut n = 0;
     while n < 22 {
-        choices[n][0] = 1;
+        choices[0][n] = 1;
         let mut k = 1;
         while n > 0 && k < 7 {
-            choices[n][k] = choices[n - 1][k - 1] + choices[n - 1][k];
+            choices[k][n] = choices[k - 1][n - 1] + choices[k][n - 1];
             k += 1;
         }
         n += 1;
@@ -92,23 +92,22 @@ const CHOICES: [[u32; 7]; 22] = {
 /// The number of a sequence: `highs` never descend, so that each plus its place ascends, and those are a choice of places
 /// out of 15 + their number (the combinatorial number system).
 fn rank(highs: &[u8]) -> u64 {
-    let ranks = highs
-        .iter()
-        .enumerate()
-        .map(|(i, high)| CHOICES[usize::from(*high) + i][i + 1]);
-    u64::from(ranks.sum::<u32>())
+    let ranks = highs.iter().enumerate();
+    u64::from(
+        ranks
+            .map(|(i, high)| CHOICES[i + 1][usize::from(*high) + i])
+            .sum::<u32>(),
+    )
 }
 
 /// The sequence of a number, as many of it as there is room for.
 fn unrank(rank: u64, highs: &mut [u8]) {
     let mut rank = rank as u32;
-    let mut choice = 15 + highs.len();
     for (i, high) in highs.iter_mut().enumerate().rev() {
-        choice -= 1;
-        while CHOICES[choice][i + 1] > rank {
-            choice -= 1;
-        }
-        rank -= CHOICES[choice][i + 1];
+        // The last choice that is not beyond. All are compared: a search would end in a branch that is mispredicted.
+        let choices = &CHOICES[i + 1];
+        let choice = choices.iter().map(|&choices| u32::from(choices <= rank)).sum::<u32>() as usize - 1;
+        rank -= choices[choice];
         *high = (choice - i) as u8;
     }
 }
