@@ -35,6 +35,25 @@ fn two_inserts_of_a_key_share_a_cell() {
     });
 }
 
+/// Each finds another bucket the emptiest, since a key goes from one of them between their looks.
+#[test]
+fn two_inserts_of_a_key_that_prefer_different_buckets_share_a_cell() {
+    loom::model(|| {
+        let filter = filter();
+        // Four in each bucket, which fill its first word, one bucket after another.
+        (100..116).for_each(|i| filter.insert_hash(i).unwrap());
+        let other = {
+            share!(filter);
+            move || {
+                assert!(filter.remove_hash(101));
+                filter.insert_hash(ONE).unwrap();
+            }
+        };
+        beside(inserter(&filter, ONE), other);
+        assert_eq!((filter.count_hash(ONE), cells_in_use(&filter)), (2, 16));
+    });
+}
+
 #[test]
 fn two_inserts_that_want_the_same_cell_both_get_one() {
     loom::model(|| {
