@@ -184,5 +184,12 @@ mod tests {
         drop(stripes.hold(4));
         drop(stripes.hold_all());
         assert!(!stripes.moved_since(4, before));
+        // And all are free again.
+        assert!(
+            stripes
+                .words
+                .iter()
+                .all(|stripe| stripe.load(Ordering::Relaxed) & HELD == 0)
+        );
     }
 }
