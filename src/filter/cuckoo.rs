@@ -27,7 +27,7 @@
 //! | 16 | 4 | 0.012% | 95% | 16.8 |
 //!
 //! The rate is in proportion to how full the filter is. A builder that is asked for a rate takes the tags with which it takes the
-//! least memory, and where the full filter's rate would be higher, a filter that is not filled so far: 12.4 bits at 1%.
+//! least memory, and where the full filter's rate would be higher, a filter that is not filled so far: 12.5 bits at 1%.
 //!
 //! # When it is full
 //!

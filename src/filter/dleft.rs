@@ -27,7 +27,7 @@
 //!
 //! An insert answers an [`InsertError`], and nothing has changed: if all 32 cells of the key's buckets are other keys', which begins to
 //! happen at a load of 88% where keys only come, and of 82% where they come and go, or if the key is there 3 times. (Keys that the filter takes for one share the count. That four
-//! of them meet happens once in some hundred million keys.)
+//! of them meet happens once in six billion keys, by the model.)
 //!
 //! # Consistency
 //!
