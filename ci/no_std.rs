@@ -7,7 +7,7 @@
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::panic::PanicInfo;
-use lanebloom::{BloomView, ConcurrentBloom, GuavaBloom, ScalableBloom};
+use lanebloom::{BloomView, ConcurrentBloom, CuckooFilter, DLeftFilter, GuavaBloom, ScalableBloom};
 
 #[panic_handler]
 fn panic(_: &PanicInfo<'_>) -> ! {
@@ -66,4 +66,12 @@ pub extern "C" fn follow(hash: u64) -> bool {
 pub extern "C" fn insert_growing(hash: u64) -> bool {
     let filter = ScalableBloom::builder().initial_capacity(1).build();
     filter.is_ok_and(|filter| filter.insert_hash(hash) == Ok(true))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn insert_and_remove(hash: u64) -> bool {
+    let cuckoo = CuckooFilter::builder().memory_budget(64).build();
+    let d_left = DLeftFilter::builder().memory_budget(72).build();
+    cuckoo.is_ok_and(|filter| filter.insert_hash(hash).is_ok() && filter.remove_hash(hash))
+        && d_left.is_ok_and(|filter| filter.insert_hash(hash).is_ok() && filter.remove_hash(hash))
 }

@@ -11,48 +11,30 @@ export LANEBLOOM_REQUIRE_JVM=1 LANEBLOOM_REQUIRE_REDIS=1 LANEBLOOM_REQUIRE_SCRAP
 echo "== tests"
 cargo test
 
-echo "== tests of the feature rayon, and what is slow without optimization"
-cargo test --all-features --doc parallel
-cargo test --release --all-features --test bulk --test parallel
-
-echo "== tests of the features mmap and serde"
+# From here on with all features, so that each profile is built once.
+echo "== tests and examples of what the other features add"
 cargo test --all-features --test snapshot
-cargo test --all-features --doc -- codec view
+cargo test --all-features --doc -- parallel codec view redis shared SharedError
 
-echo "== killed writers, more of them"
-cargo test --release --test replace
+echo "== what is slow without optimization, and at full size: measured rates, killed writers, filters under stress"
+cargo test --release --all-features --test bulk --test parallel --test replace
+cargo test --release --all-features --test rates --test counting --test tombstone -- --ignored
+cargo test --release --all-features --test scalable --test cuckoo --test dleft -- --include-ignored
 
-echo "== measured rates, full size"
-cargo test --release --test rates --test counting --test tombstone -- --ignored
-cargo test --release --test scalable -- --include-ignored
-
-echo "== beside Guava, full size"
-cargo test --release --test guava_jvm
-
-echo "== beside RedisBloom: the examples, and full size"
-cargo test --release --features redis --test redisbloom_module
-echo "== Redis bitmaps: the examples, on a server, and beside Java and Python"
-cargo test --features redis-tokio --doc redis
-cargo test --release --features redis-tokio --test redis_bitmaps --test redis_peers
-echo "== one set on many nodes: the examples, on a server, and the tests"
-cargo test --features redis --doc -- shared SharedError
-cargo test --release --features redis --test redis_shared
+echo "== beside Guava, RedisBloom, other programs' bitmaps, and on a Redis server"
+cargo test --release --all-features --test guava_jvm --test redisbloom_module --test redis_bitmaps --test redis_peers --test redis_shared
 
 echo "== benches, without measuring"
-cargo bench --bench filter -- --test
-cargo bench --bench peers -- --test
-cargo bench --bench bulk --features rayon -- --test
-cargo bench --bench guava -- --test
-cargo bench --bench snapshot --features mmap,serde -- --test
-cargo bench --bench windowed -- --test
-cargo bench --bench redis_bitmaps --features redis -- --test
-cargo bench --bench redis --features redis -- --test
+for bench in filter peers deletable bulk guava snapshot windowed redis_bitmaps redis; do
+    cargo bench --all-features --bench "$bench" -- --test
+done
 
 echo "== examples"
-cargo run --release --example coupons -- --coupons 100000
-cargo run --release --example cache_guard -- --rows 20000 --seconds 1
-cargo run --release --example scoped_threads -- --keys 1000000
-cargo run --release --example rate_window -- --requests 400000 --users 20000
-cargo run --release --example rate_window -- --seconds 1 --window 0.2 --users 20000
-cargo run --release --example crawler_dedup -- --pages 100000
-cargo run --release --example shared_guard --features redis -- --rate 500 --seconds 1 --interval 20
+run() { cargo run --release --all-features --example "$@"; }
+run cache_guard -- --rows 20000 --seconds 1
+run scoped_threads -- --keys 1000000
+run crawler_dedup -- --pages 100000
+run rate_window -- --requests 400000 --users 20000
+run rate_window -- --seconds 1 --window 0.2 --users 20000
+run coupons -- --coupons 100000
+run shared_guard -- --rate 500 --seconds 1 --interval 20

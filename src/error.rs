@@ -1,5 +1,6 @@
 //! What can go wrong: opaque types whose messages name the value and the limit.
 
+use crate::sizing::MAX_BITS_PER_KEY;
 #[cfg(feature = "redis")]
 use alloc::string::String;
 use core::error::Error;
@@ -55,6 +56,13 @@ pub(crate) enum BuildErrorKind {
     Generations(usize),
     #[cfg(feature = "window")]
     Window(core::time::Duration),
+    TagBits(usize),
+    /// `tags` says what they are called.
+    TagsTooShort {
+        rate: f64,
+        tags: &'static str,
+        bits: u32,
+    },
     GuavaNoBits {
         keys: u64,
         rate: f64,
@@ -163,6 +171,14 @@ impl fmt::Display for BuildError {
             BuildErrorKind::Window(window) => {
                 use crate::filter::windowed::MAX_WINDOW;
                 write!(f, "a window of {window:?} is not in 1ns to {MAX_WINDOW:?}")
+            }
+            BuildErrorKind::TagBits(bits) => write!(f, "tags of {bits} bits are not of 10, 12 or 16"),
+            BuildErrorKind::TagsTooShort { rate, tags, bits } => {
+                write!(
+                    f,
+                    "a false-positive rate of {rate:e} with {tags} of {bits} bits takes more than the limit of \
+                     {MAX_BITS_PER_KEY} bits per key"
+                )
             }
             BuildErrorKind::GuavaNoBits { keys, rate } => {
                 write!(
@@ -1456,3 +1472,97 @@ impl Error for SharedError {
         }
     }
 }
+
+/// Why a key could not be inserted into a filter that can delete. What was in the filter is still in it.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::CuckooFilter;
+///
+/// let filter = CuckooFilter::builder().expected_keys(1).build()?;
+/// let error = filter.try_extend(0..1000u32).unwrap_err();
+/// assert!(error.is_full());
+/// assert_eq!(
+///     error.to_string(),
+///     "no room was found in 4096 buckets: the filter, sized for 1 keys, is full"
+/// );
+/// assert!((0..error.inserted() as u32).all(|key| filter.contains(&key)));
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InsertError {
+    pub(crate) kind: InsertErrorKind,
+    pub(crate) inserted: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum InsertErrorKind {
+    /// A cuckoo filter's search found no empty slot.
+    CuckooFull { searched: usize, expected_keys: usize },
+    /// All buckets of the key in a d-left filter are full.
+    DLeftFull { expected_keys: usize },
+    /// One key was inserted too often.
+    Copies { limit: usize },
+}
+
+impl InsertError {
+    /// How many keys of the batch were inserted, those before the one that was not; 0 of a single insert.
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(100).tag_bits(16).build()?;
+    /// let error = filter.insert_batch(&["a"; 20]).unwrap_err();
+    /// assert_eq!((error.inserted(), filter.count("a")), (8, 8));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn inserted(&self) -> usize {
+        self.inserted
+    }
+
+    /// Whether the filter is full; otherwise this one key is in it as often as it can be.
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(100).build()?;
+    /// assert!(filter.try_extend(0..1000u32).unwrap_err().is_full());
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        !matches!(self.kind, InsertErrorKind::Copies { .. })
+    }
+}
+
+impl fmt::Display for InsertError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kind {
+            InsertErrorKind::CuckooFull {
+                searched,
+                expected_keys,
+            } => {
+                write!(
+                    f,
+                    "no room was found in {searched} buckets: the filter, sized for {expected_keys} keys, is full"
+                )
+            }
+            InsertErrorKind::DLeftFull { expected_keys } => {
+                write!(
+                    f,
+                    "the key's 4 buckets are full: the filter, sized for {expected_keys} keys, has no room for it"
+                )
+            }
+            InsertErrorKind::Copies { limit } => {
+                write!(
+                    f,
+                    "the key is in the filter {limit} times, which is as often as it can be"
+                )
+            }
+        }
+    }
+}
+
+impl Error for InsertError {}

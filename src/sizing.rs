@@ -422,7 +422,7 @@ fn pow(mut x: f64, mut n: u64) -> f64 {
 }
 
 /// Rounds a non-negative number up; `f64::ceil` is not in `core` at this crate's MSRV.
-fn ceil(x: f64) -> f64 {
+pub(crate) fn ceil(x: f64) -> f64 {
     // From 2^53 on every f64 is a whole number.
     if x >= 9_007_199_254_740_992.0 {
         return x;

@@ -9,6 +9,25 @@ pub(crate) use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering, fence};
 #[cfg(lanebloom_loom)]
 pub(crate) use loom::sync::atomic::{AtomicPtr, AtomicU64, Ordering, fence};
 
+/// Lets time pass while another thread holds what this one waits for; `turn` counts the times.
+#[inline]
+pub(crate) fn wait(turn: u32) {
+    /// After so many turns the holder is taken for one that does not run.
+    #[cfg(all(feature = "std", not(lanebloom_loom)))]
+    const SHORT: u32 = 64;
+
+    #[cfg(all(feature = "std", not(lanebloom_loom)))]
+    if turn > SHORT {
+        return std::thread::yield_now();
+    }
+    let _ = turn;
+    #[cfg(not(lanebloom_loom))]
+    core::hint::spin_loop();
+    // The model checker runs another thread then.
+    #[cfg(lanebloom_loom)]
+    loom::hint::spin_loop();
+}
+
 #[cfg(feature = "guard")]
 pub(crate) use swap::AtomicBool;
 #[cfg(feature = "window")]

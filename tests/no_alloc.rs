@@ -2,8 +2,8 @@
 //! refused: counted by the allocator itself.
 
 use lanebloom::{
-    BloomView, ConcurrentBloom, CountingBloom, GuavaBloom, Murmur3, RedisBloom, ScalableBloom, Sink, TombstoneBloom,
-    UnencodedChars,
+    BloomView, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, GuavaBloom, Murmur3, RedisBloom,
+    ScalableBloom, Sink, TombstoneBloom, UnencodedChars,
 };
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -213,6 +213,36 @@ fn filters_that_delete_never_allocate_for_a_key() {
     assert_eq!(count, 0);
     assert!(flags.iter().all(|&flag| flag));
     assert!(counting.contains(&keys[0]) && !tombstone.contains(&keys[0]) && tombstone.contains(&keys[1000]));
+}
+
+/// Also where tags have to be moved, and where there is no room at last.
+#[test]
+fn filters_that_can_delete_never_allocate_for_a_key() {
+    for size in [1000, 500_000] {
+        let cuckoo = CuckooFilter::builder().expected_keys(size).build().unwrap();
+        let d_left = DLeftFilter::builder().expected_keys(size).build().unwrap();
+        let keys: Vec<u64> = (0..1000).collect();
+        let mut found = vec![false; keys.len()];
+        let count = allocations(|| {
+            assert!(size > 1000 || cuckoo.try_extend(0..1_000_000u64).is_err());
+            assert!(size > 1000 || d_left.try_extend(0..1_000_000u64).is_err());
+            if size > 1000 {
+                cuckoo.insert_batch(&keys).unwrap();
+                d_left.insert_batch(&keys).unwrap();
+            }
+            cuckoo.contains_batch(&keys, &mut found);
+            assert!(found.iter().all(|&found| found));
+            d_left.contains_batch(&keys, &mut found);
+            assert!(keys.iter().all(|key| cuckoo.contains(key) && d_left.contains(key)));
+            assert_eq!(
+                (cuckoo.remove_batch(&keys[1..]), d_left.remove_batch(&keys[1..])),
+                (999, 999)
+            );
+            assert!(cuckoo.remove(&keys[0]) && d_left.remove(&keys[0]));
+        });
+        assert_eq!(count, 0);
+        assert!(found.iter().all(|&found| found));
+    }
 }
 
 /// A stream that says it is large, and is not, takes little memory; one that is takes three times as much at most.

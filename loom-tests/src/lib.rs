@@ -18,6 +18,8 @@ use loom::thread;
 mod batch;
 mod bulk;
 mod counting;
+mod cuckoo;
+mod dleft;
 mod guard;
 mod guava;
 mod scalable;

@@ -1,0 +1,628 @@
+//! Filters that can delete beside their peers: the same number of keys, the same keys, each through its fastest public call.
+//!
+//!     cargo bench --bench deletable                          # everything
+//!     cargo bench --bench deletable -- --sizes 512K,8M       # filters of these sizes (of our cuckoo filter)
+//!     cargo bench --bench deletable -- --rates 0.01          # for this rate alone
+//!     cargo bench --bench deletable -- --record FILE         # the tables into FILE too
+//!     cargo bench --bench deletable -- --test                # a tiny size, to see that it runs
+//!
+//! How it measures: as the bench `peers` does. All contestants hold the same keys, sized for the same number and rate, and do the same
+//! work in turn, once per round; the tables show the median of the rounds in ns per key, and the median of the per-round ratios to the
+//! fastest peer of that column. Half of the keys stay; of the others those of a round are inserted into the half-full filter, looked up,
+//! and removed again. Keys are hashes already; peers that hash by themselves are given a hasher of one multiplication. "Highest load" is
+//! how many keys there were when an insert failed, as a part of the slots. Every answer is counted and checked.
+//!
+//! A peer that is not concurrent is behind a `RwLock`, taken for every key, as a service would have it.
+
+mod common;
+#[path = "../tests/common/mod.rs"]
+mod numbers;
+
+use clap::Parser;
+use common::{machine, median, parse_size};
+use lanebloom::{CompactCuckoo, CuckooFilter, DLeftFilter};
+use numbers::number;
+use rand_09::SeedableRng;
+use rand_09::rngs::SmallRng;
+use scalable_cuckoo_filter::{ScalableCuckooFilter, ScalableCuckooFilterBuilder};
+use std::fmt::Write as _;
+use std::hash::Hasher;
+use std::path::PathBuf;
+use std::sync::{Barrier, RwLock};
+use std::thread;
+use std::time::Instant;
+
+#[derive(Parser)]
+struct Args {
+    /// Sizes of our cuckoo filter: bytes with K, M or G.
+    #[arg(long, value_delimiter = ',', value_parser = parse_size, default_value = "512K,8M,64M,512M")]
+    sizes: Vec<usize>,
+    /// False-positive rates that every contestant is sized for.
+    #[arg(long, value_delimiter = ',', default_value = "0.01,0.001")]
+    rates: Vec<f64>,
+    /// Rounds of which the median is taken.
+    #[arg(long, default_value_t = 9)]
+    rounds: usize,
+    /// Keys of one round, at most.
+    #[arg(long, default_value_t = 1 << 21)]
+    keys: usize,
+    /// Also write the tables to this file.
+    #[arg(long)]
+    record: Option<PathBuf>,
+    /// Run once with tiny sizes, to see that everything works.
+    #[arg(long)]
+    test: bool,
+    /// Passed by cargo.
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+/// A contestant. Another filter enters by this trait and a line in `contestants`.
+trait Contestant: Send + Sync {
+    fn name(&self) -> &'static str;
+    /// Inserts keys until one finds no room; how many there were.
+    fn insert(&self, keys: &[u64]) -> usize;
+    /// How many are found.
+    fn contains(&self, keys: &[u64]) -> usize;
+    /// How many were there.
+    fn remove(&self, keys: &[u64]) -> usize;
+    fn bytes(&self) -> usize;
+    /// Keys that there are places for, where that is fixed.
+    fn slots(&self) -> Option<usize>;
+    fn is_ours(&self) -> bool {
+        false
+    }
+    /// Called when the filter is filled: makes what is made of a filled one.
+    fn filled(&mut self) {}
+    /// Whether it can be changed; otherwise it is only asked.
+    fn can_change(&self) -> bool {
+        true
+    }
+}
+
+fn count(keys: &[u64], test: impl Fn(u64) -> bool) -> usize {
+    keys.iter().filter(|&&key| test(key)).count()
+}
+
+fn until_full(keys: &[u64], insert: impl Fn(u64) -> bool) -> usize {
+    keys.iter().take_while(|&&key| insert(key)).count()
+}
+
+/// Keys per batch call.
+const BATCH: usize = 1024;
+
+fn in_batches(keys: &[u64], contains: impl Fn(&[u64], &mut [bool])) -> usize {
+    let mut found = [false; BATCH];
+    let batch = |keys: &[u64]| {
+        let found = &mut found[..keys.len()];
+        contains(keys, found);
+        found.iter().filter(|&&found| found).count()
+    };
+    keys.chunks(BATCH).map(batch).sum()
+}
+
+struct Cuckoo {
+    filter: CuckooFilter,
+    batch: bool,
+}
+
+impl Contestant for Cuckoo {
+    fn name(&self) -> &'static str {
+        if self.batch {
+            "CuckooFilter, batch"
+        } else {
+            "CuckooFilter"
+        }
+    }
+    fn insert(&self, keys: &[u64]) -> usize {
+        if self.batch {
+            self.filter
+                .insert_hashes(keys)
+                .map_or_else(|error| error.inserted(), |()| keys.len())
+        } else {
+            until_full(keys, |hash| self.filter.insert_hash(hash).is_ok())
+        }
+    }
+    fn contains(&self, keys: &[u64]) -> usize {
+        if self.batch {
+            in_batches(keys, |keys, found| self.filter.contains_hashes(keys, found))
+        } else {
+            count(keys, |hash| self.filter.contains_hash(hash))
+        }
+    }
+    fn remove(&self, keys: &[u64]) -> usize {
+        if self.batch {
+            self.filter.remove_hashes(keys)
+        } else {
+            count(keys, |hash| self.filter.remove_hash(hash))
+        }
+    }
+    fn bytes(&self) -> usize {
+        self.filter.memory_bytes()
+    }
+    fn slots(&self) -> Option<usize> {
+        Some(self.filter.slots())
+    }
+    fn is_ours(&self) -> bool {
+        true
+    }
+}
+
+/// What a filled cuckoo filter is made to.
+struct Compact {
+    filling: Option<CuckooFilter>,
+    filter: CompactCuckoo,
+}
+
+impl Contestant for Compact {
+    fn name(&self) -> &'static str {
+        "CompactCuckoo, batch"
+    }
+    fn insert(&self, keys: &[u64]) -> usize {
+        let filter = self.filling.as_ref().expect("it is filled once");
+        filter
+            .insert_hashes(keys)
+            .map_or_else(|error| error.inserted(), |()| keys.len())
+    }
+    fn contains(&self, keys: &[u64]) -> usize {
+        in_batches(keys, |keys, found| self.filter.contains_hashes(keys, found))
+    }
+    fn remove(&self, _: &[u64]) -> usize {
+        unreachable!("it is only asked")
+    }
+    fn bytes(&self) -> usize {
+        self.filter.memory_bytes()
+    }
+    fn slots(&self) -> Option<usize> {
+        None
+    }
+    fn is_ours(&self) -> bool {
+        true
+    }
+    fn filled(&mut self) {
+        self.filter = self.filling.take().expect("it is filled once").to_compact().unwrap();
+    }
+    fn can_change(&self) -> bool {
+        false
+    }
+}
+
+struct DLeft {
+    filter: DLeftFilter,
+    batch: bool,
+}
+
+impl Contestant for DLeft {
+    fn name(&self) -> &'static str {
+        if self.batch {
+            "DLeftFilter, batch"
+        } else {
+            "DLeftFilter"
+        }
+    }
+    fn insert(&self, keys: &[u64]) -> usize {
+        if self.batch {
+            self.filter
+                .insert_hashes(keys)
+                .map_or_else(|error| error.inserted(), |()| keys.len())
+        } else {
+            until_full(keys, |hash| self.filter.insert_hash(hash).is_ok())
+        }
+    }
+    fn contains(&self, keys: &[u64]) -> usize {
+        if self.batch {
+            in_batches(keys, |keys, found| self.filter.contains_hashes(keys, found))
+        } else {
+            count(keys, |hash| self.filter.contains_hash(hash))
+        }
+    }
+    fn remove(&self, keys: &[u64]) -> usize {
+        if self.batch {
+            self.filter.remove_hashes(keys)
+        } else {
+            count(keys, |hash| self.filter.remove_hash(hash))
+        }
+    }
+    fn bytes(&self) -> usize {
+        self.filter.memory_bytes()
+    }
+    fn slots(&self) -> Option<usize> {
+        Some(self.filter.cells())
+    }
+    fn is_ours(&self) -> bool {
+        true
+    }
+}
+
+/// For peers that hash what are hashes already: one multiplication.
+#[derive(Clone, Copy, Default)]
+struct Multiply(u64);
+
+impl Hasher for Multiply {
+    fn write(&mut self, bytes: &[u8]) {
+        for bytes in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..bytes.len()].copy_from_slice(bytes);
+            self.write_u64(u64::from_le_bytes(word));
+        }
+    }
+    fn write_u64(&mut self, word: u64) {
+        let product = u128::from(self.0 ^ word ^ 0x2545_f491_4f6c_dd1d) * 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835;
+        self.0 = product as u64 ^ (product >> 64) as u64;
+    }
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+struct AtomicCuckoo(atomic_cuckoo_filter::CuckooFilter<Multiply>);
+
+impl Contestant for AtomicCuckoo {
+    fn name(&self) -> &'static str {
+        "atomic-cuckoo-filter"
+    }
+    fn insert(&self, keys: &[u64]) -> usize {
+        until_full(keys, |key| self.0.insert(&key).is_ok())
+    }
+    fn contains(&self, keys: &[u64]) -> usize {
+        count(keys, |key| self.0.contains(&key))
+    }
+    fn remove(&self, keys: &[u64]) -> usize {
+        count(keys, |key| self.0.remove(&key))
+    }
+    fn bytes(&self) -> usize {
+        2 * self.0.capacity() // tags of 16 bits
+    }
+    fn slots(&self) -> Option<usize> {
+        Some(self.0.capacity())
+    }
+}
+
+struct LockedCuckoo(RwLock<cuckoofilter::CuckooFilter<Multiply>>);
+
+impl Contestant for LockedCuckoo {
+    fn name(&self) -> &'static str {
+        "RwLock<cuckoofilter>"
+    }
+    fn insert(&self, keys: &[u64]) -> usize {
+        until_full(keys, |key| self.0.write().unwrap().add(&key).is_ok())
+    }
+    fn contains(&self, keys: &[u64]) -> usize {
+        count(keys, |key| self.0.read().unwrap().contains(&key))
+    }
+    fn remove(&self, keys: &[u64]) -> usize {
+        count(keys, |key| self.0.write().unwrap().delete(&key))
+    }
+    fn bytes(&self) -> usize {
+        self.0.read().unwrap().memory_usage()
+    }
+    fn slots(&self) -> Option<usize> {
+        Some(self.bytes()) // tags of 8 bits
+    }
+}
+
+struct LockedScalable(RwLock<ScalableCuckooFilter<u64, Multiply, SmallRng>>);
+
+impl Contestant for LockedScalable {
+    fn name(&self) -> &'static str {
+        "RwLock<scalable_cuckoo_filter>"
+    }
+    fn insert(&self, keys: &[u64]) -> usize {
+        until_full(keys, |key| {
+            self.0.write().unwrap().insert(&key);
+            true
+        })
+    }
+    fn contains(&self, keys: &[u64]) -> usize {
+        count(keys, |key| self.0.read().unwrap().contains(&key))
+    }
+    fn remove(&self, keys: &[u64]) -> usize {
+        count(keys, |key| self.0.write().unwrap().remove(&key))
+    }
+    fn bytes(&self) -> usize {
+        self.0.read().unwrap().bits() as usize / 8
+    }
+    fn slots(&self) -> Option<usize> {
+        None // it grows
+    }
+}
+
+struct LockedQuotient(RwLock<qfilter::Filter>);
+
+impl Contestant for LockedQuotient {
+    fn name(&self) -> &'static str {
+        "RwLock<qfilter>"
+    }
+    fn insert(&self, keys: &[u64]) -> usize {
+        until_full(keys, |key| {
+            self.0.write().unwrap().insert_fingerprint(true, key).is_ok()
+        })
+    }
+    fn contains(&self, keys: &[u64]) -> usize {
+        count(keys, |key| self.0.read().unwrap().contains_fingerprint(key))
+    }
+    fn remove(&self, keys: &[u64]) -> usize {
+        count(keys, |key| self.0.write().unwrap().remove_fingerprint(key))
+    }
+    fn bytes(&self) -> usize {
+        self.0.read().unwrap().memory_usage()
+    }
+    fn slots(&self) -> Option<usize> {
+        Some(self.0.read().unwrap().max_capacity() as usize)
+    }
+}
+
+/// All contestants for `n` keys at `rate`, empty.
+fn contestants(n: usize, rate: f64) -> Vec<Box<dyn Contestant>> {
+    let cuckoo = || {
+        CuckooFilter::builder()
+            .expected_keys(n)
+            .false_positive_rate(rate)
+            .build()
+            .unwrap()
+    };
+    let d_left = || {
+        DLeftFilter::builder()
+            .expected_keys(n)
+            .false_positive_rate(rate)
+            .build()
+            .unwrap()
+    };
+    let scalable = ScalableCuckooFilterBuilder::new()
+        .initial_capacity(n)
+        .false_positive_probability(rate)
+        .hasher(Multiply::default())
+        .rng(SmallRng::seed_from_u64(1));
+    vec![
+        Box::new(Cuckoo {
+            filter: cuckoo(),
+            batch: false,
+        }),
+        Box::new(Cuckoo {
+            filter: cuckoo(),
+            batch: true,
+        }),
+        Box::new(Compact {
+            filling: Some(cuckoo()),
+            filter: CuckooFilter::builder()
+                .expected_keys(1)
+                .build()
+                .unwrap()
+                .to_compact()
+                .unwrap(),
+        }),
+        Box::new(DLeft {
+            filter: d_left(),
+            batch: false,
+        }),
+        Box::new(DLeft {
+            filter: d_left(),
+            batch: true,
+        }),
+        // It says that it can be filled to 95%. Its tags are of 8 bits, which is 3%, or of 16.
+        Box::new(AtomicCuckoo(
+            atomic_cuckoo_filter::CuckooFilterBuilder::default()
+                .capacity(n + n / 19)
+                .fingerprint_size(16)
+                .build()
+                .unwrap(),
+        )),
+        // Its tags are of 8 bits: 3%, whatever is asked for.
+        Box::new(LockedCuckoo(RwLock::new(cuckoofilter::CuckooFilter::with_capacity(
+            n + n / 19,
+        )))),
+        Box::new(LockedScalable(RwLock::new(scalable.finish()))),
+        Box::new(LockedQuotient(RwLock::new(
+            qfilter::Filter::new(n as u64, rate).unwrap(),
+        ))),
+    ]
+}
+
+/// Where the numbers that are never inserted begin.
+const STRANGERS: u64 = 1 << 48;
+
+/// Runs `work` on equal parts of `keys` in `threads` threads; ns per key from the first start to the last end, and
+/// the sum of the results.
+fn timed(threads: usize, keys: &[u64], work: impl Fn(&[u64]) -> usize + Sync) -> (f64, usize) {
+    let barrier = Barrier::new(threads);
+    let spans: Vec<_> = thread::scope(|scope| {
+        let part = |keys| {
+            let (barrier, work) = (&barrier, &work);
+            scope.spawn(move || {
+                barrier.wait();
+                let start = Instant::now();
+                let sum = work(keys);
+                (start, Instant::now(), sum)
+            })
+        };
+        let threads: Vec<_> = keys.chunks(keys.len().div_ceil(threads)).map(part).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let start = spans.iter().map(|span| span.0).min().unwrap();
+    let end = spans.iter().map(|span| span.1).max().unwrap();
+    (
+        (end - start).as_nanos() as f64 / keys.len() as f64,
+        spans.iter().map(|span| span.2).sum(),
+    )
+}
+
+/// What is measured, in the order of a round: what is inserted is looked up and removed again.
+const OPERATIONS: [&str; 4] = ["insert", "hit", "miss", "remove"];
+const THREADS: [usize; 2] = [1, 2];
+
+/// ns per key of each operation, by threads, or `None` where it cannot do it.
+type Round = [[Option<f64>; OPERATIONS.len()]; THREADS.len()];
+
+fn round(contestant: &dyn Contestant, keys: &[u64], present: &[u64], strangers: &[u64], rate: f64) -> Round {
+    THREADS.map(|threads| {
+        let name = contestant.name();
+        let change = contestant.can_change();
+        // Into the caches, from which the other contestants have driven it.
+        contestant.contains(&present[present.len() / 2..]);
+        let insert = change.then(|| {
+            let (time, inserted) = timed(threads, keys, |keys| contestant.insert(keys));
+            assert_eq!(inserted, keys.len(), "{name} found no room");
+            time
+        });
+        let (hit, found) = timed(threads, present, |keys| contestant.contains(keys));
+        assert_eq!(found, present.len(), "{name} has lost a key");
+        let (miss, wrong) = timed(threads, strangers, |keys| contestant.contains(keys));
+        let limit = f64::max(rate * 1.5, 0.04) * strangers.len() as f64 + 20.0;
+        assert!(
+            (wrong as f64) < limit,
+            "{name}: {wrong} of {} false positives",
+            strangers.len()
+        );
+        let remove = change.then(|| {
+            let (time, removed) = timed(threads, keys, |keys| contestant.remove(keys));
+            assert_eq!(removed, keys.len(), "{name} has lost a key");
+            time
+        });
+        [insert, Some(hit), Some(miss), remove]
+    })
+}
+
+fn shuffled(mut keys: Vec<u64>) -> Vec<u64> {
+    for i in (1..keys.len()).rev() {
+        keys.swap(i, (number(i as u64 + (1 << 60)) % (i as u64 + 1)) as usize);
+    }
+    keys
+}
+
+fn table(args: &Args, bytes: usize, rate: f64) -> String {
+    let builder = CuckooFilter::builder().memory_budget(bytes).false_positive_rate(rate);
+    let n = builder.build().unwrap().expected_keys();
+    // The last tenth comes and goes: where a cuckoo filter has to move tags.
+    let coming = (n / 10).min(args.keys);
+    let stay = n - coming;
+    let keys: Vec<u64> = (stay..n).map(|i| number(i as u64)).collect();
+    let lookups = stay.min(args.keys);
+    let present = shuffled((0..lookups).map(|i| number((i * (stay / lookups)) as u64)).collect());
+    let strangers: Vec<u64> = (0..lookups as u64).map(|i| number(STRANGERS + i)).collect();
+
+    let mut all = contestants(n, rate);
+    thread::scope(|scope| {
+        for contestant in &mut all {
+            scope.spawn(move || {
+                for start in (0..stay).step_by(1 << 16) {
+                    let keys: Vec<u64> = (start..stay.min(start + (1 << 16))).map(|i| number(i as u64)).collect();
+                    assert_eq!(
+                        contestant.insert(&keys),
+                        keys.len(),
+                        "{} found no room",
+                        contestant.name()
+                    );
+                }
+                contestant.filled();
+            });
+        }
+    });
+    let rounds: Vec<Vec<Round>> = (0..args.rounds)
+        .map(|_| {
+            all.iter()
+                .map(|one| round(&**one, &keys, &present, &strangers, rate))
+                .collect()
+        })
+        .collect();
+    let mut table = format!(
+        "\n## {} KiB, {n} keys at {}%\n\nns per key (times faster than the fastest peer in the same rounds)\n\n",
+        bytes >> 10,
+        rate * 100.0
+    );
+    write!(
+        table,
+        "| {:30} | {:>7} | {:>8} | {:>12}",
+        "", "rate", "bits/key", "highest load"
+    )
+    .unwrap();
+    for threads in THREADS {
+        for operation in OPERATIONS {
+            write!(table, " | {:>16}", format!("{operation}, {threads}T")).unwrap();
+        }
+    }
+    write!(
+        table,
+        " |\n|---{} |\n",
+        "|--:".repeat(3 + THREADS.len() * OPERATIONS.len())
+    )
+    .unwrap();
+    for (i, one) in all.iter().enumerate() {
+        // As full as it is meant to be.
+        if one.can_change() {
+            assert_eq!(one.insert(&keys), keys.len());
+        }
+        let wrong = one.contains(&strangers) as f64 / strangers.len() as f64;
+        let load = highest_load(&**one, n);
+        write!(
+            table,
+            "| {:30} | {:>6.3}% | {:>8.2} | {:>12}",
+            one.name(),
+            wrong * 100.0,
+            one.bytes() as f64 * 8.0 / n as f64,
+            load.map_or(String::new(), |load| format!("{:.1}%", load * 100.0)),
+        )
+        .unwrap();
+        for threads in 0..THREADS.len() {
+            for operation in 0..OPERATIONS.len() {
+                let own: Option<Vec<f64>> = rounds.iter().map(|round| round[i][threads][operation]).collect();
+                let Some(own) = own else {
+                    write!(table, " | {:>16}", "").unwrap();
+                    continue;
+                };
+                let fastest = |round: &Vec<Round>| {
+                    let peers = round.iter().zip(&all).filter(|(_, one)| !one.is_ours());
+                    let times = peers.map(|(round, _)| round[threads][operation].expect("peers can do all"));
+                    times.fold(f64::INFINITY, f64::min)
+                };
+                let ratios = rounds
+                    .iter()
+                    .zip(&own)
+                    .map(|(round, own)| fastest(round) / own)
+                    .collect();
+                write!(
+                    table,
+                    " | {:>16}",
+                    format!("{:.1} ({:.2}x)", median(own), median(ratios))
+                )
+                .unwrap();
+            }
+        }
+        table.push_str(" |\n");
+    }
+    table
+}
+
+/// Inserts until there is no room, from `n` keys on.
+fn highest_load(one: &dyn Contestant, n: usize) -> Option<f64> {
+    let slots = one.slots()?;
+    let mut keys = n;
+    loop {
+        let more: Vec<u64> = (0..1 << 10).map(|i| number((1 << 50) + keys as u64 + i)).collect();
+        let inserted = one.insert(&more);
+        keys += inserted;
+        if inserted < more.len() || keys > 2 * slots {
+            return Some(keys as f64 / slots as f64);
+        }
+    }
+}
+
+fn main() {
+    let mut args = Args::parse();
+    if args.test {
+        (args.sizes, args.rounds, args.keys) = (vec![16 << 10], 2, 4096);
+    }
+    let mut report = format!("{}; {} rounds of at most {} keys\n", machine(), args.rounds, args.keys);
+    print!("{report}");
+    for &bytes in &args.sizes {
+        for &rate in &args.rates {
+            let table = table(&args, bytes, rate);
+            print!("{table}");
+            report.push_str(&table);
+            // After every table, so that a run that is cut short leaves what it has.
+            if let Some(path) = &args.record {
+                std::fs::write(path, &report)
+                    .unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
+            }
+        }
+    }
+}

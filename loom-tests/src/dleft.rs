@@ -1,0 +1,211 @@
+//! The d-left filter: one bucket in each subtable, the smallest, so that all keys meet in it.
+
+use super::*;
+use lanebloom::DLeftFilter;
+
+fn filter() -> Arc<DLeftFilter> {
+    Arc::new(DLeftFilter::builder().memory_budget(72).build().unwrap())
+}
+
+/// The remainder is the 14 lowest bits.
+const ONE: u64 = 17;
+const OTHER: u64 = 4711;
+
+fn inserter(filter: &Arc<DLeftFilter>, hash: u64) -> impl FnOnce() + 'static {
+    share!(filter);
+    move || filter.insert_hash(hash).unwrap()
+}
+
+fn remover(filter: &Arc<DLeftFilter>, hash: u64) -> impl FnOnce() -> bool + 'static {
+    share!(filter);
+    move || filter.remove_hash(hash)
+}
+
+fn cells_in_use(filter: &DLeftFilter) -> usize {
+    (filter.load() * filter.cells() as f64).round() as usize
+}
+
+#[test]
+fn two_inserts_of_a_key_share_a_cell() {
+    loom::model(|| {
+        let filter = filter();
+        beside(inserter(&filter, ONE), inserter(&filter, ONE));
+        assert_eq!((filter.count_hash(ONE), cells_in_use(&filter)), (2, 1));
+        assert!(filter.remove_hash(ONE) && filter.remove_hash(ONE) && !filter.remove_hash(ONE));
+    });
+}
+
+/// Each finds another bucket the emptiest, since a key goes from one of them between their looks.
+#[test]
+fn two_inserts_of_a_key_that_prefer_different_buckets_share_a_cell() {
+    loom::model(|| {
+        let filter = filter();
+        // Four in each bucket, which fill its first word, one bucket after another.
+        (100..116).for_each(|i| filter.insert_hash(i).unwrap());
+        let other = {
+            share!(filter);
+            move || {
+                assert!(filter.remove_hash(101));
+                filter.insert_hash(ONE).unwrap();
+            }
+        };
+        beside(inserter(&filter, ONE), other);
+        assert_eq!((filter.count_hash(ONE), cells_in_use(&filter)), (2, 16));
+    });
+}
+
+#[test]
+fn two_inserts_that_want_the_same_cell_both_get_one() {
+    loom::model(|| {
+        let filter = filter();
+        beside(inserter(&filter, ONE), inserter(&filter, OTHER));
+        assert_eq!(
+            (filter.count_hash(ONE), filter.count_hash(OTHER), cells_in_use(&filter)),
+            (1, 1, 2)
+        );
+    });
+}
+
+#[test]
+fn of_racing_removers_exactly_one_wins() {
+    loom::model(|| {
+        let filter = filter();
+        filter.insert_hash(ONE).unwrap();
+        filter.insert_hash(OTHER).unwrap();
+        let removed = beside(remover(&filter, ONE), remover(&filter, ONE));
+        assert!(removed.0 != removed.1);
+        assert_eq!((filter.count_hash(ONE), filter.count_hash(OTHER)), (0, 1));
+    });
+}
+
+#[test]
+fn removers_of_two_copies_both_win() {
+    loom::model(|| {
+        let filter = filter();
+        filter.insert_hash(ONE).unwrap();
+        filter.insert_hash(ONE).unwrap();
+        assert_eq!(beside(remover(&filter, ONE), remover(&filter, ONE)), (true, true));
+        assert!(filter.is_empty());
+    });
+}
+
+/// Two keys in one word, one of which goes, or comes again, while the other does.
+#[test]
+fn changes_of_a_word_by_two_keys_lose_neither() {
+    loom::model(|| {
+        let filter = filter();
+        filter.insert_hash(ONE).unwrap();
+        // In the first subtable again, once the others are as full.
+        (1..4).for_each(|i| filter.insert_hash(ONE + i).unwrap());
+        let (removed, _) = beside(remover(&filter, ONE), inserter(&filter, OTHER));
+        assert!(removed);
+        assert_eq!((filter.count_hash(ONE), filter.count_hash(OTHER)), (0, 1));
+        assert_eq!(cells_in_use(&filter), 4);
+    });
+}
+
+#[test]
+fn an_insert_beside_a_removal_of_the_key_leaves_it_once() {
+    loom::model(|| {
+        let filter = filter();
+        filter.insert_hash(ONE).unwrap();
+        let (_, removed) = beside(inserter(&filter, ONE), remover(&filter, ONE));
+        assert!(removed);
+        assert_eq!((filter.count_hash(ONE), cells_in_use(&filter)), (1, 1));
+    });
+}
+
+/// The counts never pass three, whoever is first.
+#[test]
+fn of_inserts_that_race_for_the_last_count_exactly_one_gets_it() {
+    loom::model(|| {
+        let filter = filter();
+        filter.insert_hash(ONE).unwrap();
+        filter.insert_hash(ONE).unwrap();
+        let insert = |filter: &Arc<DLeftFilter>| {
+            share!(filter);
+            move || filter.insert_hash(ONE).is_ok()
+        };
+        let inserted = beside(insert(&filter), insert(&filter));
+        assert!(inserted.0 != inserted.1);
+        assert_eq!(filter.count_hash(ONE), 3);
+    });
+}
+
+/// A second copy comes and goes while the first is there: by a thread that may have begun before the first was.
+#[test]
+fn a_key_is_never_unseen_while_a_copy_of_it_comes_and_goes() {
+    loom::model(|| {
+        let (filter, inserted) = (filter(), Arc::new(AtomicBool::new(false)));
+        // So that the emptiest bucket changes, and a second cell would be made elsewhere.
+        filter.insert_hash(OTHER).unwrap();
+        let first = {
+            share!(filter, inserted);
+            move || {
+                filter.insert_hash(ONE).unwrap();
+                inserted.store(true, Ordering::Release);
+            }
+        };
+        let other = Arc::clone(&filter);
+        let second = move || {
+            other.insert_hash(ONE).unwrap();
+            assert!(other.remove_hash(ONE));
+        };
+        let second = thread::spawn(second);
+        beside(first, {
+            share!(filter);
+            move || {
+                if inserted.load(Ordering::Acquire) {
+                    assert!(filter.contains_hash(ONE));
+                }
+            }
+        });
+        second.join().unwrap();
+        assert_eq!((filter.count_hash(ONE), cells_in_use(&filter)), (1, 2));
+    });
+}
+
+#[test]
+fn who_finds_a_key_sees_what_its_inserter_did_before() {
+    for batch in [false, true] {
+        loom::model(move || {
+            let (filter, work) = (filter(), Arc::new(Work::new()));
+            // Another key changes the word after.
+            let third = thread::spawn(inserter(&filter, OTHER));
+            let inserter = {
+                share!(filter, work);
+                move || {
+                    work.do_it();
+                    filter.insert_hash(ONE).unwrap();
+                }
+            };
+            beside(inserter, move || {
+                let mut found = [false];
+                if batch {
+                    filter.contains_hashes(&[ONE], &mut found);
+                } else {
+                    found[0] = filter.contains_hash(ONE);
+                }
+                if found[0] {
+                    assert!(work.is_visible());
+                }
+            });
+            third.join().unwrap();
+        });
+    }
+}
+
+#[test]
+fn a_copy_holds_what_was_inserted_before() {
+    loom::model(|| {
+        let filter = filter();
+        filter.insert_hash(ONE).unwrap();
+        let copier = {
+            share!(filter);
+            move || filter.try_clone().unwrap()
+        };
+        let (_, copy) = beside(inserter(&filter, OTHER), copier);
+        assert_eq!(copy.count_hash(ONE), 1);
+        assert!(copy.count_hash(OTHER) <= 1 && copy.len() == 1 + copy.count_hash(OTHER));
+    });
+}

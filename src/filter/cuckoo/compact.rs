@@ -1,0 +1,558 @@
+//! [`CompactCuckoo`]: the buckets of a [`CuckooFilter`], semi-sorted, to be asked only. Buckets in, answers or buckets out.
+//!
+//! The order of the tags in a bucket says nothing, and it is bits of information: sorted, the highest four bits of the tags are one of
+//! so few sequences that their number takes less room than they do. The lower bits follow as they are. (Fan et al. do so for buckets
+//! of four, with a table of the 3876 sequences; without a table it is as easy for five and six.)
+//!
+//! | tags | sequences | bits of their number | bits of a bucket |
+//! |---|---|---|---|
+//! | 4 of 16 bits | 3876 | 12 instead of 16 | 60 of 64 |
+//! | 5 of 12 bits | 15504 | 14 instead of 20 | 54 of 64 |
+//! | 6 of 10 bits | 54264 | 16 instead of 24 | 52 of 64 |
+//!
+//! A lookup compares the lower bits first, and works the sequence out only where these agree: for an absent key in one bucket
+//! of 1000, 50 or 11.
+
+use super::shape::Shape;
+use super::table::{Place, Table, place};
+use super::{BuildError, CuckooFilter};
+use crate::batch::unpack;
+use crate::bits::{Purpose, prefetch};
+use crate::error::BuildErrorKind;
+use crate::filter::concurrent::assert_bitmap_length;
+use crate::filter::probe::{self, Probe};
+use crate::funnel::Funnel;
+use crate::hash::{KeyHasher, Murmur3, assert_same_length};
+use crate::memory::Words;
+use core::fmt;
+
+/// A cuckoo filter that can only be asked, in less memory: made by [`CuckooFilter::to_compact`].
+///
+/// It gives the answers of the filter it was made of, false positives included, from 60, 54 or 52 bits per bucket (tags of 16,
+/// 12 or 10 bits) instead of 64. [`to_filter`](Self::to_filter) leads back.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::CuckooFilter;
+///
+/// let filter = CuckooFilter::builder().expected_keys(1_000_000).tag_bits(10).build()?;
+/// filter.insert("a")?;
+/// let compact = filter.to_compact()?;
+/// assert!(compact.contains("a") && !compact.contains("b"));
+/// assert!(compact.bits_per_key() < 8.8);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct CompactCuckoo<S = Murmur3> {
+    buckets: Packed,
+    hasher: S,
+    expected_keys: usize,
+}
+
+/// Buckets, one directly after another.
+#[derive(Debug)]
+struct Packed {
+    words: Words<u64>,
+    buckets: usize,
+    shape: Shape,
+}
+
+/// Bits of a tag that are sorted.
+const SORTED: u32 = 4;
+
+impl Shape {
+    /// The bits of a tag that stay as they are.
+    const fn low_bits(self) -> u32 {
+        self.tag_bits - SORTED
+    }
+
+    /// Bits of a packed bucket.
+    const fn packed_bits(self) -> u32 {
+        // 12, 14 or 16 for the sequence.
+        self.slots * self.low_bits() + 2 * self.slots + SORTED
+    }
+}
+
+/// `CHOICES[k][n]`: how many ways there are to choose k out of n.
+const CHOICES: [[u32; 22]; 7] = {
+    let mut choices = [[0; 22]; 7];
+    let mut n = 0;
+    while n < 22 {
+        choices[0][n] = 1;
+        let mut k = 1;
+        while n > 0 && k < 7 {
+            choices[k][n] = choices[k - 1][n - 1] + choices[k][n - 1];
+            k += 1;
+        }
+        n += 1;
+    }
+    choices
+};
+
+/// The number of a sequence: `highs` never descend, so that each plus its place ascends, and those are a choice of places
+/// out of 15 + their number (the combinatorial number system).
+fn rank(highs: &[u8]) -> u64 {
+    let ranks = highs.iter().enumerate();
+    u64::from(
+        ranks
+            .map(|(i, high)| CHOICES[i + 1][usize::from(*high) + i])
+            .sum::<u32>(),
+    )
+}
+
+/// The sequence of a number, as many of it as there is room for.
+fn unrank(rank: u64, highs: &mut [u8]) {
+    let mut rank = rank as u32;
+    for (i, high) in highs.iter_mut().enumerate().rev() {
+        // The last choice that is not beyond. All are compared: a search would end in a branch that is mispredicted.
+        let choices = &CHOICES[i + 1];
+        let choice = choices.iter().map(|&choices| u32::from(choices <= rank)).sum::<u32>() as usize - 1;
+        rank -= choices[choice];
+        *high = (choice - i) as u8;
+    }
+}
+
+/// A bucket to its packed bits.
+fn pack(shape: Shape, bucket: u64) -> u64 {
+    let mut tags = [0; 6];
+    let tags = &mut tags[..shape.slots as usize];
+    for (tag, shift) in tags.iter_mut().zip(shape.shifts()) {
+        *tag = shape.tag_at(bucket, shift);
+    }
+    tags.sort_unstable();
+    let low = shape.low_bits();
+    let mut highs = [0; 6];
+    let mut packed = 0;
+    for (i, (tag, high)) in tags.iter().zip(&mut highs).enumerate() {
+        *high = (tag >> low) as u8;
+        packed |= (tag & ((1 << low) - 1)) << (i as u32 * low);
+    }
+    packed | rank(&highs[..tags.len()]) << (shape.slots * low)
+}
+
+/// And back, the tags in order.
+fn unpack_bucket(shape: Shape, packed: u64) -> u64 {
+    let low = shape.low_bits();
+    let mut highs = [0; 6];
+    unrank(packed >> (shape.slots * low), &mut highs[..shape.slots as usize]);
+    let mut bucket = 0;
+    for (i, (high, shift)) in highs.iter().zip(shape.shifts()).enumerate() {
+        let tag = u64::from(*high) << low | packed >> (i as u32 * low) & ((1 << low) - 1);
+        bucket |= tag << shift;
+    }
+    bucket
+}
+
+impl Packed {
+    fn new(shape: Shape, buckets: impl ExactSizeIterator<Item = u64>) -> Result<Self, BuildError> {
+        let (len, bits) = (buckets.len(), shape.packed_bits() as usize);
+        // Two more than can be needed, so that the word after the last one is there. (In 128 bits: `len * bits` may be beyond `usize`.)
+        let size = (len as u128 * bits as u128 / 64) as usize + 2;
+        let mut words = Words::new(size).ok_or(BuildError(BuildErrorKind::OutOfMemory {
+            bytes: size.saturating_mul(8),
+        }))?;
+        let (mut at, mut filled) = (0, 0);
+        for bucket in buckets {
+            let packed = pack(shape, bucket);
+            words[at] |= packed << filled;
+            filled += shape.packed_bits();
+            if filled >= 64 {
+                filled -= 64;
+                at += 1;
+                // Shifted by all its bits it is nothing.
+                words[at] |= packed.checked_shr(shape.packed_bits() - filled).unwrap_or(0);
+            }
+        }
+        Ok(Self {
+            words,
+            buckets: len,
+            shape,
+        })
+    }
+
+    #[inline(always)]
+    fn bit(&self, bucket: usize) -> (usize, u32) {
+        let bit = bucket as u128 * u128::from(self.shape.packed_bits());
+        ((bit / 64) as usize, (bit % 64) as u32)
+    }
+
+    /// The packed bits of a bucket.
+    #[inline(always)]
+    fn get(&self, bucket: usize) -> u64 {
+        let (word, shift) = self.bit(bucket);
+        // In two steps, since a shift by 64 is none.
+        let both = self.words[word] >> shift | self.words[word + 1] << 1 << (63 - shift);
+        both & ((1 << self.shape.packed_bits()) - 1)
+    }
+
+    #[inline(always)]
+    fn bucket_holds(&self, bucket: usize, tag: u64) -> bool {
+        let (shape, packed) = (self.shape, self.get(bucket));
+        let (low, mask) = (shape.low_bits(), (1 << shape.low_bits()) - 1);
+        let mut candidates = 0;
+        for slot in 0..shape.slots {
+            candidates |= u64::from(packed >> (slot * low) & mask == tag & mask) << slot;
+        }
+        candidates != 0 && {
+            let bucket = unpack_bucket(shape, packed);
+            shape.matches(bucket, shape.spread(tag)) != 0
+        }
+    }
+}
+
+impl Probe for Packed {
+    type Place = Place;
+
+    #[inline(always)]
+    fn place(&self, hash: u64) -> Place {
+        place(self.shape, self.buckets, hash)
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, place: &Place, purpose: Purpose) {
+        for bucket in place.buckets() {
+            // One bucket in eight straddles two lines; the second one is waited for.
+            prefetch(self.words.as_ptr().wrapping_add(self.bit(bucket).0), purpose);
+        }
+    }
+
+    #[inline(always)]
+    fn holds(&self, place: &Place) -> bool {
+        place
+            .buckets()
+            .into_iter()
+            .any(|bucket| self.bucket_holds(bucket, place.tag))
+    }
+
+    fn bytes(&self) -> usize {
+        8 * self.words.len()
+    }
+}
+
+impl<S> CompactCuckoo<S> {
+    pub(super) fn new(
+        shape: Shape,
+        buckets: impl ExactSizeIterator<Item = u64>,
+        hasher: S,
+        expected_keys: usize,
+    ) -> Result<Self, BuildError> {
+        Ok(Self {
+            buckets: Packed::new(shape, buckets)?,
+            hasher,
+            expected_keys,
+        })
+    }
+
+    fn unpacked(&self) -> impl Iterator<Item = u64> {
+        (0..self.buckets.buckets).map(|bucket| unpack_bucket(self.buckets.shape, self.buckets.get(bucket)))
+    }
+
+    /// A filter with the same keys that can be changed.
+    ///
+    /// # Errors
+    ///
+    /// If the allocation fails.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// filter.try_extend(["a", "b"])?;
+    /// let back = filter.to_compact()?.to_filter()?;
+    /// assert!(back.remove("a") && back.contains("b") && back.len() == 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn to_filter(&self) -> Result<CuckooFilter<S>, BuildError>
+    where
+        S: Clone,
+    {
+        let mut table = Table::new(self.buckets.shape, self.buckets.buckets)?;
+        table.store(self.unpacked());
+        Ok(CuckooFilter {
+            table,
+            hasher: self.hasher.clone(),
+            expected_keys: self.expected_keys,
+        })
+    }
+
+    /// The number of keys that the filter was sized for.
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// assert_eq!(filter.to_compact()?.expected_keys(), 1000);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn expected_keys(&self) -> usize {
+        self.expected_keys
+    }
+
+    /// Bits of memory per expected key.
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(1_000_000).tag_bits(12).build()?;
+    /// assert!((11.1..11.2).contains(&filter.to_compact()?.bits_per_key()));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn bits_per_key(&self) -> f64 {
+        8.0 * self.memory_bytes() as f64 / self.expected_keys as f64
+    }
+
+    /// Bytes of memory that the buckets take.
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().memory_budget(1 << 20).tag_bits(16).build()?;
+    /// assert!(filter.to_compact()?.memory_bytes() < (1 << 20) * 60 / 64);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.buckets.bytes()
+    }
+
+    /// The number of keys in the filter, each as often as it was inserted. Reads the whole filter.
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// filter.try_extend(["a", "b", "a"])?;
+    /// assert_eq!(filter.to_compact()?.len(), 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.unpacked()
+            .map(|bucket| self.buckets.shape.occupied(bucket) as usize)
+            .sum()
+    }
+
+    /// Whether there is no key in the filter.
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// assert!(filter.to_compact()?.is_empty());
+    /// filter.insert("a")?;
+    /// assert!(!filter.to_compact()?.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        // The empty sequence is number 0.
+        self.buckets.words.iter().all(|&word| word == 0)
+    }
+
+    /// The hasher.
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(1000).seed(7).build()?;
+    /// assert_eq!(filter.to_compact()?.hasher().seed(), 7);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn hasher(&self) -> &S {
+        &self.hasher
+    }
+}
+
+impl<S: KeyHasher> CompactCuckoo<S> {
+    /// Whether `key` may be in the filter, as of [`CuckooFilter::contains`].
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// filter.insert(&17u64)?;
+    /// let compact = filter.to_compact()?;
+    /// assert!(compact.contains(&17u64) && !compact.contains(&18u64));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+        self.contains_hash(self.hasher.hash_key(key))
+    }
+
+    /// [`contains`](Self::contains) by hash.
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// filter.insert("a")?;
+    /// let compact = filter.to_compact()?;
+    /// assert!(compact.contains_hash(filter.hash("a")) && !compact.contains_hash(filter.hash("b")));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn contains_hash(&self, hash: u64) -> bool {
+        self.buckets.holds(&self.buckets.place(hash))
+    }
+
+    /// Writes for every hash whether it may be in the filter to the same place of `out`.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// filter.insert("a")?;
+    /// let mut found = [false; 2];
+    /// filter.to_compact()?.contains_hashes(&["a", "b"].map(|key| filter.hash(key)), &mut found);
+    /// assert_eq!(found, [true, false]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn contains_hashes(&self, hashes: &[u64], out: &mut [bool]) {
+        assert_same_length(hashes.len(), out.len());
+        probe::contains(&self.buckets, hashes, |at, len, found| {
+            unpack(&[found], &mut out[at..at + len]);
+        });
+    }
+
+    /// [`contains_hashes`](Self::contains_hashes) into a bitmap: bit `i % 64` of `out[i / 64]` is the answer for hash `i`.
+    /// The bits after the last hash are 0.
+    ///
+    /// # Panics
+    ///
+    /// If `out` has not one word for every 64 hashes, the last ones rounded up.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// filter.insert("a")?;
+    /// let mut found = [0];
+    /// filter.to_compact()?.contains_hashes_bitmap(&["b", "a"].map(|key| filter.hash(key)), &mut found);
+    /// assert_eq!(found, [0b10]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn contains_hashes_bitmap(&self, hashes: &[u64], out: &mut [u64]) {
+        assert_bitmap_length(hashes.len(), out.len());
+        probe::contains(&self.buckets, hashes, |at, _, found| out[at / 64] = found);
+    }
+
+    /// [`contains_hashes`](Self::contains_hashes) of the keys' hashes.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// filter.insert("a")?;
+    /// let mut found = [false; 2];
+    /// filter.to_compact()?.contains_batch(&["a", "b"], &mut found);
+    /// assert_eq!(found, [true, false]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn contains_batch<K: Funnel>(&self, keys: &[K], out: &mut [bool]) {
+        assert_same_length(keys.len(), out.len());
+        probe::each_hashed(&self.hasher, keys, |at, hashes| {
+            self.contains_hashes(hashes, &mut out[at..at + hashes.len()]);
+        });
+    }
+}
+
+/// A summary; it reads the whole filter for the number of keys.
+impl<S: fmt::Debug> fmt::Debug for CompactCuckoo<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CompactCuckoo")
+            .field("expected_keys", &self.expected_keys)
+            .field("memory_bytes", &self.memory_bytes())
+            .field("tag_bits", &self.buckets.shape.tag_bits)
+            .field("hasher", &self.hasher)
+            .field("len", &self.len())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every sequence has a number of its own, without gaps, and comes back from it.
+    #[test]
+    fn sequences_are_numbered() {
+        fn each(highs: &mut [u8], from: usize, least: u8, seen: &mut [bool]) {
+            if from == highs.len() {
+                let number = rank(highs);
+                assert!(!core::mem::replace(&mut seen[number as usize], true), "{highs:?}");
+                let mut back = [0; 6];
+                unrank(number, &mut back[..highs.len()]);
+                assert_eq!(back[..highs.len()], *highs);
+                return;
+            }
+            for high in least..16 {
+                highs[from] = high;
+                each(highs, from + 1, high, seen);
+            }
+        }
+        for (slots, sequences) in [(4, 3876), (5, 15_504), (6, 54_264)] {
+            let mut seen = alloc::vec![false; sequences];
+            each(&mut [0; 6][..slots], 0, 0, &mut seen);
+            assert!(seen.iter().all(|&seen| seen));
+            assert!(sequences <= 1 << (2 * slots + 4));
+        }
+    }
+
+    /// The same tags come back, for buckets of every fill.
+    #[test]
+    fn buckets_are_packed_and_unpacked() {
+        for shape in Shape::ALL {
+            let mut state = 7u64;
+            let buckets: alloc::vec::Vec<u64> = (0..2000)
+                .map(|i| {
+                    shape.shifts().zip(0..).fold(0, |bucket, (shift, slot)| {
+                        state = state
+                            .wrapping_mul(6_364_136_223_846_793_005)
+                            .wrapping_add(1_442_695_040_888_963_407);
+                        let tag = if i % 7 <= slot { 0 } else { shape.tag(state >> 32) };
+                        bucket | tag << shift
+                    })
+                })
+                .chain([0, shape.spread(shape.tags()), shape.spread(1)])
+                .collect();
+            let packed = Packed::new(shape, buckets.iter().copied()).unwrap();
+            for (i, bucket) in buckets.iter().enumerate() {
+                let sorted = |bucket| {
+                    let mut tags: alloc::vec::Vec<u64> =
+                        shape.shifts().map(|shift| shape.tag_at(bucket, shift)).collect();
+                    tags.sort_unstable();
+                    tags
+                };
+                let back = unpack_bucket(shape, packed.get(i));
+                assert_eq!(sorted(back), sorted(*bucket), "bucket {i}");
+                for tag in sorted(*bucket).into_iter().filter(|&tag| tag != 0) {
+                    assert!(packed.bucket_holds(i, tag));
+                    let near = tag ^ 1 << (tag % u64::from(shape.tag_bits));
+                    assert_eq!(packed.bucket_holds(i, near), sorted(*bucket).contains(&near));
+                }
+            }
+        }
+    }
+}

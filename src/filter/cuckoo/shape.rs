@@ -1,0 +1,363 @@
+//! The arithmetic of one bucket, a `u64` of several tags: find one, find room, count; and keys and a rate to a number of
+//! buckets. Pure values; `table.rs` applies them to memory.
+//!
+//! | tag bits | slots | rate when full | load planned | bits per key at it |
+//! |---|---|---|---|---|
+//! | 10 | 6 | 1.17% | 98.8% | 10.8 |
+//! | 12 | 5 | 0.244% | 97% | 13.2 |
+//! | 16 | 4 | 0.0122% | 95% | 16.8 |
+//!
+//! Slot `i` is the bits from `i * tag_bits` on; 0 is an empty one; the 4 highest bits of a word of 5 or 6 slots are 0.
+//!
+//! # The rate
+//!
+//! A lookup compares the key's tag with the `2 * slots * load` others of its two buckets, each of which is the same with a chance
+//! of `1 / (2^tag_bits - 1)`; so they all miss with `exp(-2 * slots * load / (2^tag_bits - 1))`.
+
+use crate::error::BuildErrorKind;
+use crate::filter::stripes::Stripes;
+use crate::sizing::{LINE_BYTES, MAX_BITS_PER_KEY, ceil};
+
+/// How a bucket is divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shape {
+    pub(crate) tag_bits: u32,
+    pub(crate) slots: u32,
+    /// The lowest bit of every slot.
+    ones: u64,
+    /// The highest.
+    tops: u64,
+}
+
+impl Shape {
+    pub(crate) const ALL: [Self; 3] = [Self::new(10), Self::new(12), Self::new(16)];
+
+    const fn new(tag_bits: u32) -> Self {
+        let slots = 64 / tag_bits;
+        let (mut ones, mut i) = (0, 0);
+        while i < slots {
+            ones |= 1 << (i * tag_bits);
+            i += 1;
+        }
+        Self {
+            tag_bits,
+            slots,
+            ones,
+            tops: ones << (tag_bits - 1),
+        }
+    }
+
+    pub(crate) fn of(tag_bits: usize) -> Option<Self> {
+        Self::ALL.into_iter().find(|shape| shape.tag_bits as usize == tag_bits)
+    }
+
+    /// The largest tag, which is also how many there are: 0 is none.
+    #[inline(always)]
+    pub(crate) const fn tags(self) -> u64 {
+        (1 << self.tag_bits) - 1
+    }
+
+    /// The tag of a hash, from its 32 lower bits, which do not choose the bucket of any filter that fits in memory.
+    #[inline(always)]
+    pub(crate) const fn tag(self, hash: u64) -> u64 {
+        (((hash & 0xffff_ffff) * self.tags()) >> 32) + 1
+    }
+
+    /// The tag in every slot.
+    #[inline(always)]
+    pub(crate) const fn spread(self, tag: u64) -> u64 {
+        tag * self.ones
+    }
+
+    /// 0 if no slot holds the tag that was spread; otherwise the top bit of the first that does is the lowest bit set. (Bits above
+    /// it may be wrong, by the borrow.)
+    #[inline(always)]
+    pub(crate) const fn matches(self, word: u64, spread: u64) -> u64 {
+        let differences = word ^ spread;
+        differences.wrapping_sub(self.ones) & !differences & self.tops
+    }
+
+    /// How far up the first slot is that `matches` found, in bits.
+    #[inline(always)]
+    pub(crate) const fn shift(self, matches: u64) -> u32 {
+        matches.trailing_zeros() - (self.tag_bits - 1)
+    }
+
+    /// How many slots hold the tag that was spread.
+    #[inline(always)]
+    pub(crate) const fn count(self, word: u64, spread: u64) -> u32 {
+        let differences = word ^ spread;
+        let lows = self.tops - self.ones;
+        (!(((differences & lows) + lows) | differences) & self.tops).count_ones()
+    }
+
+    /// How many slots hold a tag.
+    pub(crate) const fn occupied(self, word: u64) -> u32 {
+        self.slots - self.count(word, 0)
+    }
+
+    #[inline(always)]
+    pub(crate) const fn tag_at(self, word: u64, shift: u32) -> u64 {
+        word >> shift & self.tags()
+    }
+
+    /// How far up each slot is.
+    #[inline(always)]
+    pub(crate) fn shifts(self) -> impl Iterator<Item = u32> {
+        (0..self.slots).map(move |slot| slot * self.tag_bits)
+    }
+
+    /// The part of the slots that a filter is planned to fill. Searches reach 0.2% to 2% more (`SEARCHED` of `table.rs`).
+    pub(crate) const fn planned_load(self) -> f64 {
+        match self.slots {
+            4 => 0.95,
+            5 => 0.97,
+            _ => 0.988,
+        }
+    }
+
+    pub(crate) fn rate_at(self, load: f64) -> f64 {
+        let x = f64::from(2 * self.slots) * load / self.tags() as f64;
+        // 1 - exp(-x): x is at most 0.012, and the next term below 1e-9.
+        x - x * x / 2.0 + x * x * x / 6.0
+    }
+
+    /// The most of the planned load at which the rate holds.
+    fn load_for(self, rate: f64) -> f64 {
+        if self.rate_at(self.planned_load()) <= rate {
+            return self.planned_load();
+        }
+        // Linear but for a percent, which a few corrections find.
+        let mut load = 0.0;
+        for _ in 0..8 {
+            load += (rate - self.rate_at(load)) / self.rate_at(1.0);
+        }
+        load
+    }
+
+    /// The number of keys that so many buckets are planned for.
+    fn keys(self, buckets: usize, load: f64) -> usize {
+        (buckets.saturating_sub(SPARE) as f64 * f64::from(self.slots) * load) as usize
+    }
+
+    /// The number of buckets for so many keys.
+    fn buckets(self, keys: usize, load: f64) -> f64 {
+        let pairs = (keys as f64 / (f64::from(self.slots) * load) + SPARE as f64) / 2.0;
+        // Up, and one more where rounding left `keys` short.
+        let pairs = ceil(pairs);
+        if pairs < 1e15 && self.keys(2 * pairs as usize, load) < keys {
+            2.0 * pairs + 2.0
+        } else {
+            2.0 * pairs
+        }
+    }
+}
+
+/// Buckets beyond what the planned load needs. In a small filter chance fills a few buckets long before the others: of 400 filters of
+/// 20 buckets of 4 slots one was full at 82%.
+const SPARE: usize = 4;
+
+/// What a builder was asked for; every field is optional.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Request {
+    pub(crate) keys: Option<usize>,
+    pub(crate) rate: Option<f64>,
+    pub(crate) budget: Option<usize>,
+    pub(crate) tag_bits: Option<usize>,
+}
+
+/// A shape, a number of buckets, and the number of keys that they are planned for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Plan {
+    pub(crate) shape: Shape,
+    pub(crate) buckets: usize,
+    pub(crate) keys: usize,
+}
+
+impl Request {
+    pub(crate) fn solve(self) -> Result<Plan, BuildErrorKind> {
+        if let Some(rate) = self.rate
+            && !(rate > 0.0 && rate < 1.0)
+        {
+            return Err(BuildErrorKind::Rate(rate));
+        }
+        let shape = match self.tag_bits {
+            Some(bits) => Some(Shape::of(bits).ok_or(BuildErrorKind::TagBits(bits))?),
+            None => None,
+        };
+        let budget = match self.budget {
+            Some(bytes) if bytes < LINE_BYTES => return Err(BuildErrorKind::Budget { bytes }),
+            Some(bytes) if bytes > isize::MAX as usize => return Err(BuildErrorKind::OutOfMemory { bytes }),
+            Some(bytes) => Some(buckets_in(bytes)),
+            None => None,
+        };
+        // Without a rate, whatever the tags give; where nothing else chooses the tags, 1%.
+        let rate = match (self.rate, self.keys.is_some() && budget.is_some() || shape.is_some()) {
+            (None, false) => Some(0.01),
+            (rate, _) => rate,
+        };
+        let candidates = Shape::ALL
+            .into_iter()
+            .filter(|one| shape.is_none_or(|shape| shape == *one));
+        let loads = candidates.map(|shape| (shape, rate.map_or(shape.planned_load(), |rate| shape.load_for(rate))));
+        // By slots that are filled per bucket, the most last.
+        let per_bucket = |&(shape, load): &(Shape, f64)| f64::from(shape.slots) * load;
+        let best = loads.clone().max_by(|a, b| per_bucket(a).total_cmp(&per_bucket(b)));
+        let best = best.expect("there are shapes");
+        if 64.0 > MAX_BITS_PER_KEY as f64 * per_bucket(&best) {
+            let rate = rate.expect("without one the load is the planned one");
+            return Err(BuildErrorKind::TagsTooShort {
+                rate,
+                tags: "tags",
+                bits: best.0.tag_bits,
+            });
+        }
+        match (self.keys, budget) {
+            (None, None) => Err(BuildErrorKind::NothingToSizeFor),
+            (None, Some(buckets)) => {
+                let (shape, load) = best;
+                let keys = shape.keys(buckets, load);
+                Ok(Plan { shape, buckets, keys })
+            }
+            (Some(keys), Some(buckets)) if self.rate.is_none() => {
+                let keys = keys.max(1);
+                // The longest tags that fit.
+                let fits = loads.rev().find(|&(shape, load)| shape.keys(buckets, load) >= keys);
+                match fits {
+                    Some((shape, _)) => Ok(Plan { shape, buckets, keys }),
+                    None => Err(self.over_budget(best, keys)),
+                }
+            }
+            (Some(keys), limit) => {
+                let keys = keys.max(1);
+                let (shape, load) = best;
+                let buckets = shape.buckets(keys, load);
+                if buckets >= (isize::MAX as usize / 16) as f64 {
+                    let rate = shape.rate_at(load);
+                    return Err(BuildErrorKind::TooLarge { keys, rate });
+                }
+                if limit.is_some_and(|limit| buckets > limit as f64) {
+                    return Err(self.over_budget(best, keys));
+                }
+                let buckets = buckets as usize;
+                Ok(Plan { shape, buckets, keys })
+            }
+        }
+    }
+
+    fn over_budget(self, (shape, load): (Shape, f64), keys: usize) -> BuildErrorKind {
+        let buckets = shape.buckets(keys, load) as usize;
+        BuildErrorKind::OverBudget {
+            needed: buckets.saturating_add(Stripes::number(buckets)).saturating_mul(8),
+            budget: self.budget.unwrap_or(0),
+        }
+    }
+}
+
+/// The most buckets that fit into so many bytes with their stripes.
+fn buckets_in(bytes: usize) -> usize {
+    let words = bytes / 8;
+    // The stripes that as many buckets would have are enough for fewer.
+    (words - Stripes::number(words)) / 2 * 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Against one slot after another, for words of every kind.
+    #[test]
+    fn slots_are_found_and_counted() {
+        for shape in Shape::ALL {
+            let mut state = 1u64;
+            for _ in 0..20_000 {
+                let mut word = 0;
+                for shift in shape.shifts() {
+                    state = state
+                        .wrapping_mul(6_364_136_223_846_793_005)
+                        .wrapping_add(1_442_695_040_888_963_407);
+                    // Few tags, and the ends of their range, so that neighbours borrow.
+                    let tag = [0, 1, 2, shape.tags(), shape.tags() - 1, 1 << (shape.tag_bits - 1)]
+                        [(state >> 33) as usize % 6];
+                    word |= tag << shift;
+                }
+                for tag in [0, 1, 2, 3, shape.tags(), shape.tags() - 1, 1 << (shape.tag_bits - 1)] {
+                    let places: alloc::vec::Vec<u32> = shape
+                        .shifts()
+                        .filter(|&shift| word >> shift & shape.tags() == tag)
+                        .collect();
+                    let matches = shape.matches(word, shape.spread(tag));
+                    assert_eq!(matches != 0, !places.is_empty());
+                    if let Some(first) = places.first() {
+                        assert_eq!(shape.shift(matches), *first);
+                    }
+                    assert_eq!(shape.count(word, shape.spread(tag)) as usize, places.len());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn tags_are_never_zero_and_use_their_range() {
+        for shape in Shape::ALL {
+            assert_eq!(shape.tag(0), 1);
+            assert_eq!(shape.tag(u64::MAX), shape.tags());
+            assert_eq!(shape.tag(0xffff_ffff_0000_0000), 1);
+        }
+    }
+
+    #[test]
+    fn a_plan_for_keys_is_the_least_that_holds_them() {
+        for tag_bits in [10, 12, 16] {
+            for keys in [1, 2, 10, 100, 999, 1_000_000, 123_456_789] {
+                let request = Request {
+                    keys: Some(keys),
+                    tag_bits: Some(tag_bits),
+                    ..Request::default()
+                };
+                let Plan { shape, buckets, .. } = request.solve().unwrap();
+                assert!(shape.keys(buckets, shape.planned_load()) >= keys);
+                assert!(
+                    shape.keys(buckets - 2, shape.planned_load()) < keys,
+                    "{keys}: {buckets}"
+                );
+                let bytes = 8 * (buckets + Stripes::number(buckets));
+                let same = Request {
+                    budget: Some(bytes.max(64)),
+                    ..request
+                };
+                assert!(same.solve().unwrap().buckets.abs_diff(buckets) <= 2);
+                let rated = Request {
+                    rate: Some(0.5),
+                    ..same
+                };
+                assert_eq!(rated.solve().unwrap().buckets, buckets);
+                if bytes > 80 {
+                    let less = Request {
+                        budget: Some(bytes - 16),
+                        ..rated
+                    };
+                    let error = BuildErrorKind::OverBudget {
+                        needed: bytes,
+                        budget: bytes - 16,
+                    };
+                    assert_eq!(less.solve(), Err(error));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_load_for_a_rate_has_it() {
+        for shape in Shape::ALL {
+            for part in [0.9, 0.5, 0.1, 0.01] {
+                let rate = shape.rate_at(part * shape.planned_load());
+                assert!((shape.load_for(rate) / (part * shape.planned_load()) - 1.0).abs() < 1e-12);
+            }
+            assert_eq!(shape.load_for(0.02), shape.planned_load());
+            // Against the chance itself, to the last key.
+            let misses = |load: f64| (1.0 - 1.0 / shape.tags() as f64).powf(f64::from(2 * shape.slots) * load);
+            assert!((shape.rate_at(0.9) / (1.0 - misses(0.9)) - 1.0).abs() < 1e-3);
+        }
+    }
+}

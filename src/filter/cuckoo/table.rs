@@ -1,0 +1,386 @@
+//! The buckets, shared: put a tag in, find it, move it, take it out. Takes hashes from `cuckoo.rs`; what happens when threads meet is
+//! argued here.
+//!
+//! # Places
+//!
+//! A hash has a tag and a bucket, and the tag in a bucket says what its other bucket is: `second = (step(tag) - first) mod buckets`,
+//! and the same from `second` leads back. (The exclusive or that others take needs a power of two of buckets: up to twice the
+//! memory.) The number of buckets is even and every step odd, so a key's buckets are never one.
+//!
+//! # What a lookup sees while a tag moves
+//!
+//! A move copies the tag to its other bucket, counts the move in the tag's [stripe](super::super::stripes), and only then clears the
+//! original. So the tag is at every moment in one bucket at least, and yet a lookup could read bucket `D` before the copy and
+//! bucket `S` after the clearing. It reads the count, `first`, `second`, and after a miss the count again:
+//!
+//! - It saw `S` cleared by an `Acquire` load, which pairs with the clearing's `Release`; the count went up before that, so the second
+//!   reading sees it.
+//! - It saw `D` without the copy. Had the first reading of the count (`Acquire`) seen this move counted (`Release`), then the
+//!   copy too, being earlier. So it did not.
+//!
+//! The two readings differ, and the lookup looks again. It never waits: each time it does, another thread's insert has got
+//! on. With several copies of one tag in the two buckets it is the same, since at most one of them moves at a time.
+//!
+//! # What writers do beside each other
+//!
+//! - A tag is put into an empty slot by compare-exchange of the bucket. Nobody is waited for.
+//! - Who moves a tag or takes one out holds its stripe. For while a tag moves, it is there twice, and a remover must not
+//!   take the copy that is about to be the only one, or two removers both. A bucket of four tags of 16 bits has no bit
+//!   left to say so. Under the stripe there is neither, and a single atomic AND empties the slot.
+//! - The way to an empty slot is searched before anything is moved, and moves are made from its end: each into a slot that is
+//!   empty. What other threads changed meanwhile makes a move not happen, and the search begins anew. So nothing is ever
+//!   out of the filter.
+//!
+//! | operation | ordering | partner, and why |
+//! |---|---|---|
+//! | `holds`: both buckets | load `Acquire` | the clearing of a move, as above; and whoever put the tag: what he had done before is visible |
+//! | `put` | compare-exchange `Release` | `holds` |
+//! | `shift`: read the original | load `Acquire` | whoever put it, whose publication the copy's `Release` passes on |
+//! | `shift`: clear it | `fetch_and` `Release` | `holds`: the count comes before |
+//! | `take`: find it | load `Relaxed` | nothing is read that it guards; that it is still there is the stripe's |
+//! | `take`: clear it | `fetch_and` `Release` | keeps what was put into the other slots published, as an operation on the same word does in any case; nobody relies on seeing a removal |
+//! | `search`, `put`: look first | load `Relaxed` | a hint, checked by the compare-exchange or under the stripe |
+//! | `words` | load `Relaxed`, then a fence | one barrier for the whole copy |
+
+use super::shape::Shape;
+use crate::bits::{Purpose, prefetch};
+use crate::error::{BuildError, BuildErrorKind};
+use crate::filter::probe::Probe;
+use crate::filter::stripes::{AllHeld, Stripes};
+use crate::memory::Words;
+use crate::pattern::block;
+use crate::sync::{AtomicU64, Ordering};
+
+/// Buckets that a search looks at, at most, before it says that there is no room: 32 KiB of the stack. What load is reached by then,
+/// from the first key on, in filters of 10 million buckets of 4, 5 and 6 slots:
+///
+/// | 512 | 95.5% | 96.8% | 97.7% |
+/// |---|---|---|---|
+/// | 2048 | 96.9% | 98.2% | 98.7% |
+/// | 4096 | 97.4% | 98.5% | 99.0% |
+///
+/// (From where there is no way at all any more: 98.0%, 99.0%, 99.4%, by the theory of random graphs.)
+/// (The model checker's threads have smaller stacks, and its filters six buckets.)
+pub(super) const SEARCHED: usize = if cfg!(lanebloom_loom) { 64 } else { 4096 };
+/// Buckets that it looks at in a first, short search. To clear the list of the long one takes longer than most searches.
+const SEARCHED_FIRST: usize = if cfg!(lanebloom_loom) { 8 } else { 256 };
+
+#[derive(Debug)]
+pub(super) struct Table {
+    words: Words<AtomicU64>,
+    stripes: Stripes,
+    shape: Shape,
+}
+
+/// Where a key's tag may be.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Place {
+    pub(super) tag: u64,
+    first: usize,
+    second: usize,
+}
+
+/// What became of an attempt to make room.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Room {
+    Made,
+    /// Other threads changed something on the way.
+    Disturbed,
+    None,
+}
+
+/// A bucket that a search has come to: from which node, and which slot of that one's bucket holds the tag that would move here.
+/// In one word, that the list may be short: 3 bits of the slot, 12 of the node, the bucket.
+#[derive(Clone, Copy, Default)]
+struct Node(u64);
+
+impl Node {
+    #[inline(always)]
+    fn new(bucket: usize, from: usize, slot: usize) -> Self {
+        const { assert!(SEARCHED <= 1 << 12) };
+        Self((bucket as u64) << 15 | (from as u64) << 3 | slot as u64)
+    }
+
+    #[inline(always)]
+    fn bucket(self) -> usize {
+        (self.0 >> 15) as usize
+    }
+
+    fn from(self) -> usize {
+        (self.0 >> 3 & 0xfff) as usize
+    }
+
+    fn slot(self) -> u32 {
+        (self.0 & 7) as u32
+    }
+}
+
+impl Table {
+    /// `buckets` is even and not 0.
+    pub(super) fn new(shape: Shape, buckets: usize) -> Result<Self, BuildError> {
+        debug_assert!(buckets >= 2 && buckets.is_multiple_of(2));
+        let words = Words::new(buckets).ok_or(BuildError(BuildErrorKind::OutOfMemory {
+            bytes: buckets.saturating_mul(8),
+        }))?;
+        let stripes = Stripes::new(buckets)?;
+        Ok(Self { words, stripes, shape })
+    }
+
+    pub(super) fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    pub(super) fn buckets(&self) -> usize {
+        self.words.len()
+    }
+
+    /// Of the buckets and what is beside them.
+    pub(super) fn memory_bytes(&self) -> usize {
+        8 * self.words.len() + self.stripes.bytes()
+    }
+
+    #[inline(always)]
+    fn other(&self, bucket: usize, tag: u64) -> usize {
+        other(bucket, tag, self.words.len())
+    }
+
+    /// Whether the tag is there; with what its putters did before visible, if so.
+    #[inline(always)]
+    pub(super) fn holds(&self, place: Place) -> bool {
+        loop {
+            let moves = self.stripes.moves(place.tag);
+            let spread = self.shape.spread(place.tag);
+            // Both are read, whatever the first says: a branch on it would be mispredicted as often as the answer varies.
+            let first = self.words[place.first].load(Ordering::Acquire);
+            let second = self.words[place.second].load(Ordering::Acquire);
+            let found = self.shape.matches(first, spread) | self.shape.matches(second, spread) != 0;
+            if found || !self.stripes.moved_since(place.tag, moves) {
+                return found;
+            }
+        }
+    }
+
+    /// How often the tag is there.
+    pub(super) fn count(&self, place: Place) -> u32 {
+        loop {
+            let moves = self.stripes.moves(place.tag);
+            let spread = self.shape.spread(place.tag);
+            let copies = [place.first, place.second]
+                .map(|bucket| self.shape.count(self.words[bucket].load(Ordering::Acquire), spread));
+            if !self.stripes.moved_since(place.tag, moves) {
+                return copies.iter().sum();
+            }
+        }
+    }
+
+    /// Puts the tag into one of its buckets, moving others where it must; whether there was room.
+    #[inline]
+    pub(super) fn insert(&self, place: Place) -> bool {
+        self.put(place.first, place.tag) || self.put(place.second, place.tag) || self.insert_moving(place)
+    }
+
+    #[cold]
+    fn insert_moving(&self, place: Place) -> bool {
+        loop {
+            let mut room = self.make_room::<SEARCHED_FIRST>(place);
+            if room == Room::None {
+                room = self.make_room::<SEARCHED>(place);
+            }
+            // Room that was made another thread may have taken: each turn some insert gets on.
+            if room == Room::None {
+                return false;
+            }
+            if self.put(place.first, place.tag) || self.put(place.second, place.tag) {
+                return true;
+            }
+        }
+    }
+
+    /// Takes the tag out of one of its buckets; whether it was there.
+    #[inline]
+    pub(super) fn remove(&self, place: Place) -> bool {
+        // What is not there needs no stripe.
+        self.holds(place) && self.take(place)
+    }
+
+    fn take(&self, place: Place) -> bool {
+        let spread = self.shape.spread(place.tag);
+        let _held = self.stripes.hold(place.tag);
+        for bucket in [place.first, place.second] {
+            let matches = self.shape.matches(self.words[bucket].load(Ordering::Relaxed), spread);
+            if matches != 0 {
+                // Still there: who takes a tag away holds its stripe.
+                self.empty(bucket, self.shape.shift(matches));
+                return true;
+            }
+        }
+        false
+    }
+
+    #[inline(always)]
+    fn empty(&self, bucket: usize, shift: u32) {
+        self.words[bucket].fetch_and(!(self.shape.tags() << shift), Ordering::Release);
+    }
+
+    /// Puts the tag into an empty slot of the bucket, if there is one.
+    #[inline(always)]
+    fn put(&self, bucket: usize, tag: u64) -> bool {
+        let word = &self.words[bucket];
+        let mut seen = word.load(Ordering::Relaxed);
+        loop {
+            let empty = self.shape.matches(seen, 0);
+            if empty == 0 {
+                return false;
+            }
+            let with = seen | tag << self.shape.shift(empty);
+            match word.compare_exchange_weak(seen, with, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => return true,
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// Moves the tag in a slot to another bucket, if that is still the tag's and there is room.
+    fn shift(&self, from: usize, shift: u32, to: usize) -> bool {
+        // Which stripe to hold the tag itself says.
+        let tag = self.shape.tag_at(self.words[from].load(Ordering::Relaxed), shift);
+        if tag == 0 || self.other(from, tag) != to {
+            return false;
+        }
+        let mut held = self.stripes.hold(tag);
+        if self.shape.tag_at(self.words[from].load(Ordering::Acquire), shift) != tag || !self.put(to, tag) {
+            return false;
+        }
+        held.count_move();
+        self.empty(from, shift);
+        true
+    }
+
+    /// Searches for the shortest way to an empty slot, breadth first, and moves every tag on it one bucket on.
+    ///
+    /// No way leads through a bucket twice, since from the first time on there would be a shorter one. (Changes by others
+    /// meanwhile can make it seem so; then a move does not happen.)
+    fn make_room<const N: usize>(&self, place: Place) -> Room {
+        let mut nodes = [Node::default(); N];
+        nodes[0] = Node::new(place.first, 0, 0);
+        nodes[1] = Node::new(place.second, 0, 0);
+        let (mut next, mut len) = (0, 2);
+        while next < len {
+            let bucket = nodes[next].bucket();
+            let word = self.words[bucket].load(Ordering::Relaxed);
+            if self.shape.matches(word, 0) != 0 {
+                return self.move_along(&nodes, next);
+            }
+            let slots = nodes[len..].iter_mut().zip(self.shape.shifts());
+            for (slot, (node, shift)) in slots.enumerate() {
+                let other = self.other(bucket, self.shape.tag_at(word, shift));
+                *node = Node::new(other, next, slot);
+                self.prefetch_bucket(other, Purpose::Read);
+                len += 1;
+            }
+            next += 1;
+        }
+        Room::None
+    }
+
+    fn move_along(&self, nodes: &[Node], mut at: usize) -> Room {
+        // The first two are the key's own buckets.
+        while at >= 2 {
+            let node = nodes[at];
+            at = node.from();
+            if !self.shift(nodes[at].bucket(), node.slot() * self.shape.tag_bits, node.bucket()) {
+                return Room::Disturbed;
+            }
+        }
+        Room::Made
+    }
+
+    #[inline(always)]
+    fn prefetch_bucket(&self, bucket: usize, purpose: Purpose) {
+        prefetch(self.words.as_ptr().wrapping_add(bucket), purpose);
+    }
+
+    /// Keeps tags from being moved and taken out, until it is dropped.
+    pub(super) fn hold_all(&self) -> AllHeld<'_> {
+        self.stripes.hold_all()
+    }
+
+    /// The buckets, one after another; to be followed by [`acquire`](crate::bits::acquire).
+    pub(super) fn words(&self) -> impl ExactSizeIterator<Item = u64> {
+        self.words.iter().map(|word| word.load(Ordering::Relaxed))
+    }
+
+    /// Slots that hold a tag.
+    pub(super) fn occupied(&self) -> usize {
+        let occupied = self.words().map(|word| self.shape.occupied(word) as usize).sum();
+        crate::bits::acquire();
+        occupied
+    }
+
+    /// Makes the buckets these, while no other thread knows of the table.
+    pub(super) fn store(&mut self, words: impl IntoIterator<Item = u64>) {
+        for (word, value) in self.words.iter().zip(words) {
+            word.store(value, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Probe for Table {
+    type Place = Place;
+
+    #[inline(always)]
+    fn place(&self, hash: u64) -> Place {
+        place(self.shape, self.words.len(), hash)
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, place: &Place, purpose: Purpose) {
+        self.prefetch_bucket(place.first, purpose);
+        self.prefetch_bucket(place.second, purpose);
+    }
+
+    #[inline(always)]
+    fn holds(&self, place: &Place) -> bool {
+        Table::holds(self, *place)
+    }
+
+    fn bytes(&self) -> usize {
+        8 * self.words.len()
+    }
+}
+
+#[inline(always)]
+pub(super) fn place(shape: Shape, buckets: usize, hash: u64) -> Place {
+    let (tag, first) = (shape.tag(hash), block(hash, buckets));
+    Place {
+        tag,
+        first,
+        second: other(first, tag, buckets),
+    }
+}
+
+impl Place {
+    pub(super) fn buckets(self) -> [usize; 2] {
+        [self.first, self.second]
+    }
+}
+
+/// The tag's other bucket.
+#[inline(always)]
+fn other(bucket: usize, tag: u64, buckets: usize) -> usize {
+    let step = 2 * block(mix(tag), buckets / 2) + 1;
+    if step >= bucket {
+        step - bucket
+    } else {
+        step + buckets - bucket
+    }
+}
+
+/// Spreads tags over all 64 bits. (One multiplication would not do: the differences of its products are products, so that all
+/// that can be reached from a bucket by moves would be few buckets.)
+#[inline(always)]
+const fn mix(tag: u64) -> u64 {
+    // The multipliers of SplitMix64.
+    let z = tag.wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    (z ^ z >> 32).wrapping_mul(0x94d0_49bb_1331_11eb)
+}

@@ -1,0 +1,562 @@
+//! The buckets of the d-left filter, shared: find a key's cell, count it up and down, make one. And the arithmetic of a word of four
+//! cells, and keys to a number of buckets. Takes hashes from `dleft.rs`; what happens when threads meet is argued here.
+//!
+//! # Places
+//!
+//! The hash is a bucket `q` and a remainder `r` of 14 bits; in subtable `i` the key's bucket is `(q + step_i(r)) mod buckets`, and its
+//! remainder again `r`. Each of the four is a permutation of the pairs `(q, r)`: two keys have the same bucket and remainder in one
+//! subtable only if they have in all. So what is found under a key's remainder in any of its buckets is the key's own,
+//! and nothing of another key is ever counted down for it. (Bonomi et al. say why it takes a permutation: with four
+//! independent hashes it does not hold.)
+//!
+//! # A cell
+//!
+//! | bits | meaning |
+//! |---|---|
+//! | 0 to 13 | the remainder |
+//! | 14 and 15 | how often the key is there, 1 to 3; 0 is an empty cell, whose remainder is 0 too |
+//!
+//! # What happens beside each other
+//!
+//! A key has one cell at most, and this does not move while the key is there. So a lookup that reads the four buckets sees it,
+//! and needs no second look.
+//!
+//! - To count up, or down, perhaps to 0, is one compare-exchange of the word. Nobody is waited for.
+//! - A cell is made under the [stripe](super::super::stripes) of its remainder, after all four buckets were looked at under it: or two
+//!   inserts of one key could make two cells in two subtables, and when one of them goes while the other comes, a lookup can
+//!   read both places at the wrong moments.
+//!
+//! | operation | ordering | partner, and why |
+//! |---|---|---|
+//! | `find` | load `Acquire` | the `Release` of who inserted the key: what he had done before is visible |
+//! | `make`, `count_up` | compare-exchange `Release` | `find` |
+//! | `count_down` | compare-exchange `Release` | nobody relies on seeing a removal; that it is an operation on the same word keeps earlier ones published |
+//! | `words` | load `Relaxed`, then a fence | one barrier for the whole copy |
+
+use crate::bits::{Purpose, prefetch};
+use crate::error::{BuildError, BuildErrorKind};
+use crate::filter::probe::Probe;
+use crate::filter::stripes::Stripes;
+use crate::memory::Words;
+use crate::pattern::block;
+use crate::sizing::{LINE_BYTES, MAX_BITS_PER_KEY, ceil};
+use crate::sync::{AtomicU64, Ordering};
+
+/// Subtables: a key has a bucket in each.
+const SUBTABLES: usize = 4;
+/// Words of a bucket, and cells of a word.
+const WORDS: usize = 2;
+const CELLS: u32 = 4;
+/// Bits of a cell, and of its remainder.
+const CELL: u32 = 16;
+const REMAINDER: u32 = 14;
+/// Cells of a bucket of each subtable.
+pub(super) const CELLS_OF_BUCKETS: usize = SUBTABLES * WORDS * CELLS as usize;
+
+/// The largest count of a cell.
+pub(super) const MAX_COUNT: u64 = 3;
+
+/// The lowest bit of every cell of a word, and the 14 of its remainder.
+const ONES: u64 = 0x0001_0001_0001_0001;
+const REMAINDERS: u64 = 0x3fff * ONES;
+/// The bit after the remainder.
+const FLAGS: u64 = 0x4000 * ONES;
+/// Once a key.
+const ONE: u64 = 1 << REMAINDER;
+
+/// In every cell that is occupied the flag.
+#[inline(always)]
+const fn occupied(word: u64) -> u64 {
+    (word | word >> 1) & FLAGS
+}
+
+/// In every cell of this remainder that is occupied the flag.
+#[inline(always)]
+const fn matches(word: u64, remainder: u64) -> u64 {
+    let differences = (word ^ (remainder * ONES)) & REMAINDERS;
+    // The sum has the flag where there is a difference, and never a carry into the next cell.
+    !(differences + REMAINDERS) & occupied(word)
+}
+
+/// How far up the first cell is that has a flag.
+#[inline(always)]
+const fn shift(flags: u64) -> u32 {
+    flags.trailing_zeros() - REMAINDER
+}
+
+#[derive(Debug)]
+pub(super) struct Cells {
+    words: Words<AtomicU64>,
+    stripes: Stripes,
+    buckets: usize,
+}
+
+/// Where a key's cell may be.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Place {
+    remainder: u64,
+    /// The first word of its bucket in each subtable.
+    words: [usize; SUBTABLES],
+}
+
+/// What became of an insert.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Inserted {
+    Yes,
+    /// The key is there as often as a cell can count.
+    Saturated,
+    /// All cells of its four buckets are other keys'.
+    Full,
+}
+
+/// A cell that was found: its word, what the word was, and how far up the cell is.
+#[derive(Clone, Copy)]
+struct Found {
+    at: usize,
+    word: u64,
+    shift: u32,
+}
+
+impl Found {
+    fn count(self) -> u64 {
+        self.word >> self.shift >> REMAINDER & MAX_COUNT
+    }
+}
+
+impl Cells {
+    /// `buckets` in each subtable, not 0.
+    pub(super) fn new(buckets: usize) -> Result<Self, BuildError> {
+        let words = buckets.checked_mul(SUBTABLES * WORDS);
+        let words = words
+            .and_then(Words::new)
+            .ok_or(BuildError(BuildErrorKind::OutOfMemory {
+                bytes: buckets.saturating_mul(LINE_BYTES),
+            }))?;
+        let stripes = Stripes::new(words.len())?;
+        Ok(Self {
+            words,
+            stripes,
+            buckets,
+        })
+    }
+
+    pub(super) fn buckets(&self) -> usize {
+        self.buckets
+    }
+
+    pub(super) fn cells(&self) -> usize {
+        CELLS_OF_BUCKETS * self.buckets
+    }
+
+    pub(super) fn memory_bytes(&self) -> usize {
+        8 * self.words.len() + self.stripes.bytes()
+    }
+
+    /// All words of the key's buckets, each with where it is, in order.
+    #[inline(always)]
+    fn each_word(&self, place: &Place, mut each: impl FnMut(usize, u64)) {
+        for first in place.words {
+            for at in first..first + WORDS {
+                each(at, self.words[at].load(Ordering::Acquire));
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn find(&self, place: &Place) -> Option<Found> {
+        let mut found = None;
+        self.each_word(place, |at, word| {
+            let flags = matches(word, place.remainder);
+            if flags != 0 {
+                found = Some(Found {
+                    at,
+                    word,
+                    shift: shift(flags),
+                });
+            }
+        });
+        found
+    }
+
+    /// How often the key is there.
+    pub(super) fn count(&self, place: &Place) -> u64 {
+        self.find(place).map_or(0, Found::count)
+    }
+
+    /// Puts the word that `found` had in place of what is there, if that is still the same; whether it was.
+    #[inline(always)]
+    fn change(&self, found: Found, to: u64) -> bool {
+        let word = &self.words[found.at];
+        word.compare_exchange(found.word, to, Ordering::Release, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    pub(super) fn insert(&self, place: &Place) -> Inserted {
+        // Each turn after the first another thread has changed one of these words.
+        loop {
+            let Some(found) = self.find(place) else {
+                match self.make(place) {
+                    Some(inserted) => return inserted,
+                    None => continue,
+                }
+            };
+            if found.count() == MAX_COUNT {
+                return Inserted::Saturated;
+            }
+            if self.change(found, found.word + (ONE << found.shift)) {
+                return Inserted::Yes;
+            }
+        }
+    }
+
+    /// Makes a cell for the key in the emptiest of its buckets, the first of several. `None` where it has one.
+    fn make(&self, place: &Place) -> Option<Inserted> {
+        let _held = self.stripes.hold(place.remainder);
+        loop {
+            let mut all = [0; SUBTABLES * WORDS];
+            let (mut len, mut has_one) = (0, false);
+            self.each_word(place, |_, word| {
+                has_one |= matches(word, place.remainder) != 0;
+                all[len] = word;
+                len += 1;
+            });
+            if has_one {
+                return None;
+            }
+            let (buckets, _) = all.as_chunks::<WORDS>();
+            let keys = buckets
+                .iter()
+                .map(|words| words.iter().map(|word| occupied(*word).count_ones()).sum::<u32>());
+            // Of equal ones `min_by_key` takes the first: to the left, as the name says.
+            let (subtable, keys) = keys
+                .enumerate()
+                .min_by_key(|&(_, keys)| keys)
+                .expect("there are subtables");
+            if keys == WORDS as u32 * CELLS {
+                return Some(Inserted::Full);
+            }
+            let words = buckets[subtable];
+            let i = words
+                .iter()
+                .position(|&word| occupied(word) != FLAGS)
+                .expect("a bucket with a free cell has a word with one");
+            let shift = shift(!occupied(words[i]) & FLAGS);
+            let found = Found {
+                at: place.words[subtable] + i,
+                word: words[i],
+                shift,
+            };
+            if self.change(found, found.word | (ONE | place.remainder) << shift) {
+                return Some(Inserted::Yes);
+            }
+        }
+    }
+
+    /// Counts the key's cell down, and empties it at 0; whether there was one.
+    pub(super) fn remove(&self, place: &Place) -> bool {
+        // Each turn after the first another thread has changed one of these words.
+        while let Some(found) = self.find(place) {
+            let to = match found.count() {
+                1 => found.word & !(0xffff << found.shift),
+                _ => found.word - (ONE << found.shift),
+            };
+            if self.change(found, to) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The words, one after another; to be followed by [`acquire`](crate::bits::acquire).
+    pub(super) fn words(&self) -> impl Iterator<Item = u64> {
+        self.words.iter().map(|word| word.load(Ordering::Relaxed))
+    }
+
+    /// How many cells are occupied, and what they count.
+    pub(super) fn occupied(&self) -> (usize, usize) {
+        let mut sums = (0, 0);
+        for word in self.words() {
+            sums.0 += occupied(word).count_ones() as usize;
+            let counts = (word >> REMAINDER) & (MAX_COUNT * ONES);
+            sums.1 += (counts & ONES).count_ones() as usize + 2 * (counts & (2 * ONES)).count_ones() as usize;
+        }
+        crate::bits::acquire();
+        sums
+    }
+
+    /// Makes the words these, while no other thread knows of the cells.
+    pub(super) fn store(&mut self, words: impl IntoIterator<Item = u64>) {
+        for (word, value) in self.words.iter().zip(words) {
+            word.store(value, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Probe for Cells {
+    type Place = Place;
+
+    #[inline(always)]
+    fn place(&self, hash: u64) -> Place {
+        let remainder = hash & ((1 << REMAINDER) - 1);
+        let first = block(hash, self.buckets);
+        let mixed = mix(remainder);
+        let mut words = [0; SUBTABLES];
+        for (i, word) in words.iter_mut().enumerate() {
+            let step = match i {
+                0 => 0,
+                _ => block(mixed.rotate_left(21 * (i as u32 - 1)), self.buckets),
+            };
+            let bucket = if first + step >= self.buckets {
+                first + step - self.buckets
+            } else {
+                first + step
+            };
+            *word = WORDS * (i * self.buckets + bucket);
+        }
+        Place { remainder, words }
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, place: &Place, purpose: Purpose) {
+        for word in place.words {
+            prefetch(self.words.as_ptr().wrapping_add(word), purpose);
+        }
+    }
+
+    /// All buckets are read, whatever the first ones say: a branch on them would be mispredicted as often as the answer varies.
+    #[inline(always)]
+    fn holds(&self, place: &Place) -> bool {
+        let mut all = 0;
+        self.each_word(place, |_, word| all |= matches(word, place.remainder));
+        all != 0
+    }
+
+    fn bytes(&self) -> usize {
+        8 * self.words.len()
+    }
+}
+
+/// Spreads remainders over all 64 bits: SplitMix64's output function.
+#[inline(always)]
+const fn mix(remainder: u64) -> u64 {
+    let z = (remainder + 1).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ z >> 32).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ z >> 31
+}
+
+/// The part of the cells that a filter is planned to fill. If keys only come, the first that finds its four buckets full does so at 88%,
+/// in filters of 32 and of 256 million cells (the worst of 400 small ones: 90%). But where keys come and go the buckets get less
+/// even: of 3.4 million that came for others which went, in a filter of half a million cells, 550 found no room at a load of
+/// 85%, one at 82%, and none at 80%.
+const PLANNED_LOAD: f64 = 0.8;
+
+/// The false-positive rate with this part of the cells occupied: a stranger's bucket and remainder are some key's with
+/// `32 * load` keys to `2^14` remainders.
+pub(super) fn rate_at(load: f64) -> f64 {
+    CELLS_OF_BUCKETS as f64 * load / (1u64 << REMAINDER) as f64
+}
+
+/// What a builder was asked for; every field is optional.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Request {
+    pub(super) keys: Option<usize>,
+    pub(super) rate: Option<f64>,
+    pub(super) budget: Option<usize>,
+}
+
+/// A number of buckets in each subtable, and the number of keys that they are planned for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Plan {
+    pub(super) buckets: usize,
+    pub(super) keys: usize,
+}
+
+/// Bytes of a bucket in each subtable.
+const BYTES: usize = 8 * SUBTABLES * WORDS;
+
+impl Request {
+    pub(super) fn solve(self) -> Result<Plan, BuildErrorKind> {
+        if let Some(rate) = self.rate
+            && !(rate > 0.0 && rate < 1.0)
+        {
+            return Err(BuildErrorKind::Rate(rate));
+        }
+        let load = self
+            .rate
+            .map_or(PLANNED_LOAD, |rate| f64::min(PLANNED_LOAD, rate / rate_at(1.0)));
+        if f64::from(CELL) > MAX_BITS_PER_KEY as f64 * load {
+            return Err(BuildErrorKind::TagsTooShort {
+                rate: self.rate.unwrap_or(0.0),
+                tags: "remainders",
+                bits: REMAINDER,
+            });
+        }
+        let budget = match self.budget {
+            Some(bytes) if bytes < LEAST_BYTES => {
+                return Err(BuildErrorKind::OverBudget {
+                    needed: LEAST_BYTES,
+                    budget: bytes,
+                });
+            }
+            Some(bytes) if bytes > isize::MAX as usize => return Err(BuildErrorKind::OutOfMemory { bytes }),
+            Some(bytes) => Some(buckets_in(bytes)),
+            None => None,
+        };
+        let keys_of = |buckets: usize, load: f64| (buckets as f64 * CELLS_OF_BUCKETS as f64 * load) as usize;
+        let over_budget = |buckets: usize| BuildErrorKind::OverBudget {
+            needed: bytes_of(buckets),
+            budget: self.budget.unwrap_or(0),
+        };
+        let buckets_for = |keys: usize| {
+            let buckets = ceil(keys as f64 / (CELLS_OF_BUCKETS as f64 * load));
+            // One more where rounding left `keys` short.
+            let short = buckets < 1e15 && keys_of(buckets as usize, load) < keys;
+            if short { buckets + 1.0 } else { buckets }
+        };
+        match (self.keys.map(|keys| keys.max(1)), budget) {
+            (None, None) => Err(BuildErrorKind::NothingToSizeFor),
+            (None, Some(buckets)) => Ok(Plan {
+                buckets,
+                keys: keys_of(buckets, load),
+            }),
+            // The whole budget, for the best rate.
+            (Some(keys), Some(buckets)) if self.rate.is_none() => {
+                if keys_of(buckets, load) < keys {
+                    return Err(over_budget(buckets_for(keys) as usize));
+                }
+                Ok(Plan { buckets, keys })
+            }
+            (Some(keys), limit) => {
+                let buckets = buckets_for(keys);
+                if buckets >= (isize::MAX as usize / (2 * BYTES)) as f64 {
+                    let rate = rate_at(load);
+                    return Err(BuildErrorKind::TooLarge { keys, rate });
+                }
+                let buckets = buckets as usize;
+                if limit.is_some_and(|limit| buckets > limit) {
+                    return Err(over_budget(buckets));
+                }
+                Ok(Plan { buckets, keys })
+            }
+        }
+    }
+}
+
+/// Of one bucket in each subtable, and a stripe.
+const LEAST_BYTES: usize = BYTES + 8;
+
+fn bytes_of(buckets: usize) -> usize {
+    let words = buckets.saturating_mul(SUBTABLES * WORDS);
+    words.saturating_add(Stripes::number(words)).saturating_mul(8)
+}
+
+/// The most buckets that fit into so many bytes with their stripes.
+fn buckets_in(bytes: usize) -> usize {
+    // The stripes that as many words would have are enough for fewer.
+    (bytes - 8 * Stripes::number(bytes / 8)) / BYTES
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Against one cell after another, for words of every kind.
+    #[test]
+    fn cells_are_found() {
+        let remainders = [0, 1, 2, 0x2000, 0x3ffe, 0x3fff];
+        let mut state = 1u64;
+        for _ in 0..50_000 {
+            let cells: [(u64, u64); 4] = core::array::from_fn(|_| {
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
+                let count = state >> 40 & 3;
+                (
+                    if count == 0 {
+                        0
+                    } else {
+                        remainders[(state >> 33) as usize % 6]
+                    },
+                    count,
+                )
+            });
+            let word = cells
+                .iter()
+                .rev()
+                .fold(0, |word, (remainder, count)| word << 16 | count << 14 | remainder);
+            for (i, cell) in cells.iter().enumerate() {
+                assert_eq!(occupied(word) >> (16 * i) & 0xffff != 0, cell.1 > 0);
+            }
+            for remainder in remainders.into_iter().chain([3, 0x1fff]) {
+                let flags = matches(word, remainder);
+                for (i, cell) in cells.iter().enumerate() {
+                    assert_eq!(flags >> (16 * i) & 0xffff != 0, cell.0 == remainder && cell.1 > 0);
+                }
+                if let Some(first) = cells.iter().position(|cell| cell.0 == remainder && cell.1 > 0) {
+                    let found = Found {
+                        at: 0,
+                        word,
+                        shift: shift(flags),
+                    };
+                    assert_eq!((found.shift as usize, found.count()), (16 * first, cells[first].1));
+                }
+            }
+        }
+    }
+
+    /// Two pairs of bucket and remainder are one in a subtable only if they are in all, and every pair is hit: permutations.
+    #[test]
+    fn each_subtable_is_a_permutation() {
+        let buckets = 7;
+        let cells = Cells::new(buckets).unwrap();
+        let mut seen = alloc::vec![false; (SUBTABLES * buckets) << REMAINDER];
+        for q in 0..buckets as u64 {
+            for r in 0..1u64 << REMAINDER {
+                let middle = (u128::from(2 * q + 1) << 63) / buckets as u128;
+                let place = cells.place(middle as u64 & !0x3fff | r);
+                assert_eq!(place.remainder, r);
+                assert_eq!(place.words[0], WORDS * q as usize);
+                for word in place.words {
+                    let pair = (word / WORDS) << REMAINDER | r as usize;
+                    assert!(!core::mem::replace(&mut seen[pair], true));
+                }
+            }
+        }
+        assert!(seen.iter().all(|&seen| seen));
+    }
+
+    #[test]
+    fn a_plan_for_keys_is_the_least_that_holds_them() {
+        for keys in [1, 25, 26, 100, 999, 1_000_000, 123_456_789] {
+            let request = Request {
+                keys: Some(keys),
+                ..Request::default()
+            };
+            let buckets = request.solve().unwrap().buckets;
+            let fits = |buckets: usize| (buckets as f64 * 25.6) as usize >= keys;
+            assert!(
+                fits(buckets) && (buckets == 1 || !fits(buckets - 1)),
+                "{keys}: {buckets}"
+            );
+            let bytes = bytes_of(buckets);
+            let rated = Request {
+                budget: Some(bytes),
+                rate: Some(0.5),
+                ..request
+            };
+            assert_eq!(rated.solve().unwrap(), Plan { buckets, keys });
+            assert_eq!(Request { rate: None, ..rated }.solve().unwrap().buckets, buckets);
+            let less = Request {
+                budget: Some(bytes - 1),
+                ..rated
+            };
+            assert_eq!(
+                less.solve(),
+                Err(BuildErrorKind::OverBudget {
+                    needed: bytes,
+                    budget: bytes - 1
+                })
+            );
+        }
+    }
+}
