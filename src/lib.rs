@@ -8,7 +8,7 @@
 //!
 //! - The set must be exact, or listed, or counted exactly: use a hash set. Up to some ten thousand keys it is small
 //!   enough anyway.
-//! - Keys must be removed one by one, and you take any filter but [`CountingBloom`]: the others forget a whole generation at a time
+//! - Keys must be removed one by one: [`CuckooFilter`], [`DLeftFilter`] and [`CountingBloom`] can. The others forget a whole generation at a time
 //!   ([`WindowedBloom`]), are cleared, or are replaced while they serve ([`CacheGuard::rebuild`]).
 //! - Only one thread uses it, and a key more or less in a thousand of memory matters: one line per key costs 7% more
 //!   memory than a textbook Bloom filter at a rate of 1%, 18% at 1e-4 and 43% at 1e-6. A filter without atomics inserts
