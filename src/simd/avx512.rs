@@ -46,7 +46,7 @@ pub(super) fn contains_hashes<const W: usize, const S: usize, T: Load>(
             found,
             |group| blocks(group, count),
             |group| words::<W, S>(group, 0, count),
-            |group, words| hold::<W, S>(group, words),
+            |group, words| hold::<W, S, T>(group, words),
             |hash| avx2::contains::<W, S, T>(lines, hash),
         );
     }
@@ -135,10 +135,11 @@ fn masks<const W: usize, const S: usize, T>(hashes: &Group, into: &mut [Group; W
     }
 }
 
-/// Whether the words hold all bits of their hash's pattern.
+/// Whether the words hold all bits of their hash's pattern. (For each kind `T` of words one of its own: the compiler makes a call of
+/// what it finds in two kernels.)
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
-fn hold<const W: usize, const S: usize>(hashes: &Group, words: &[Group; W]) -> u8 {
+fn hold<const W: usize, const S: usize, T>(hashes: &Group, words: &[Group; W]) -> u8 {
     let masks = vector_masks::<W, S>(load(hashes));
     let mut lacking = _mm512_setzero_si512();
     for i in 0..W {

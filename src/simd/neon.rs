@@ -31,7 +31,7 @@ pub(super) fn contains_hashes<const W: usize, const S: usize, T: Load>(
             found,
             |group| blocks(group, count),
             |group| words::<W, S>(group, 0, count),
-            |group, words| hold::<W, S>(group, words),
+            |group, words| hold::<W, S, T>(group, words),
             |hash| batch::contains::<W, S, false, T>(lines, hash),
         );
     }
@@ -101,10 +101,11 @@ fn masks<const W: usize, const S: usize, T>(hashes: &Group, into: &mut [Group; W
     }
 }
 
-/// Whether the words hold all bits of their hash's pattern.
+/// Whether the words hold all bits of their hash's pattern. (For each kind `T` of words one of its own: the compiler makes a call of
+/// what it finds in two kernels.)
 #[target_feature(enable = "neon")]
 #[inline]
-fn hold<const W: usize, const S: usize>(hashes: &Group, words: &[Group; W]) -> u8 {
+fn hold<const W: usize, const S: usize, T>(hashes: &Group, words: &[Group; W]) -> u8 {
     let mut answers = 0;
     for pair in (0..GROUP).step_by(2) {
         let masks = vector_masks::<W, S>([hashes[pair], hashes[pair + 1]]);
