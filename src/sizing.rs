@@ -100,7 +100,7 @@ pub(crate) struct Request {
 }
 
 /// It is noticed late that a layer of a growing filter is full: when it has up to one key in so many too much.
-pub(crate) const LATE: usize = 32;
+const LATE: usize = 32;
 
 /// The words per key that a line can be divided for, with the most bits per word that are of use for each: down
 /// to a rate of 1e-9 or to [`MAX_BITS_PER_KEY`], more would need more memory. (Of counters fewer are: down to 1e-6, 9, 5, 3 and 2.)

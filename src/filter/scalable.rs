@@ -59,7 +59,7 @@ use crate::error::{BuildError, BuildErrorKind, FullError, FullErrorKind, Incompa
 use crate::funnel::Funnel;
 use crate::hash::{KeyHasher, Murmur3, assert_same_length};
 use crate::once::OnceBox;
-use crate::sizing::{LATE, LINE_BYTES, Layout, Request};
+use crate::sizing::{LINE_BYTES, Layout, Request};
 use crate::sync::{AtomicU64, Ordering};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
