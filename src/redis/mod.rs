@@ -8,9 +8,8 @@
 //!
 //! # When not to use it
 //!
-//! - **Where a copy will do.** A lookup on a server takes a round trip: some ten microseconds on the same machine, a third of a millisecond or
-//!   more to another. A lookup in a [`LocalBitmap`] takes some ten nanoseconds, thousands of times less, and works while the server does
-//!   not. Take the bitmap in place where a key that somebody has just inserted must be seen at once.
+//! - **Where a copy will do.** A lookup on a server takes a round trip of the network, a lookup in a
+//!   [`LocalBitmap`] a few accesses to memory, thousands of times less, and it works while the server does not. Take the bitmap in place where a key that somebody has just inserted must be seen at once.
 //! - For a new filter that only this crate uses: take a [`SharedBloom`].
 //! - Where strangers choose the keys. All of these layouts hash without a secret; [the module `hash`](crate::hash) says what follows.
 //!

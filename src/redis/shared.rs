@@ -63,7 +63,7 @@
 //!
 //! - Memory: twice the filter's, since beside it there is a copy of what is known to be on the server. On the server the filter, and a log of a
 //!   quarter of it, between 1 and 16 MiB.
-//! - A comparison of the two per interval, 0.2 to 0.5 ms per MiB of filter, in the background thread, which pauses at least four times as long
+//! - A comparison of the two per interval, one pass over both, in the background thread, which pauses at least four times as long
 //!   as it takes: at 512 MiB an exchange begins every second or so, whatever the interval. Nothing is marked by inserts, so that
 //!   nothing is paid there. (A map of the regions that changed, kept by the inserts, would spare most of the comparison; but a batch would
 //!   have to find out which of its keys changed the filter, and those that are inserted in bulk do not tell.)
