@@ -45,13 +45,13 @@
 //! | the keys | take | a lookup asks | bits per key at 1% | rather not if |
 //! |---|---|---|---|---|
 //! | are about as many as you say | [`ConcurrentBloom`] | one line of the cache | 10.3 | there may be twice as many: 1% becomes 11% |
-//! | are nobody knows how many | [`ScalableBloom`] | a line of each layer: 7 of them from 10 thousand keys to a million | 20 to 30; 68 from a thousand to ten million | the number is known within a factor of two |
+//! | are nobody knows how many | [`ScalableBloom`] | a line of each layer: 7 of them from 10 thousand keys to a million | 25 to 31; 70 from a thousand to ten million | the number is known within a factor of two |
 //! | count for some minutes, or while they are among the last million | [`WindowedBloom`] | a line of each generation, 4 unless chosen otherwise | 22 | nothing needs to be forgotten |
 //! | are removed again | [`CountingBloom`] | one line | 46 | few are ever removed: rebuild then |
-//! | are removed again, and a lookup may ask two lines | [`CuckooFilter`], [`DLeftFilter`] | two, or four | 12; 20 at 0.16% | inserts must never fail: these say so when they are full |
-//! | are removed once and never come back, and some may be missing | [`TombstoneBloom`] | a line in each of two filters | 21 and more | a present key must never be missed |
+//! | are removed again, at less memory | [`CuckooFilter`], [`DLeftFilter`] | two words, or four buckets | 12.5; 20 at 0.16% | inserts must never fail: these say so when they are full |
+//! | are removed once and never come back, and some may be missing | [`TombstoneBloom`] | a line in each of two filters | 26 | a present key must never be missed |
 //! | are in a filter that a Java program wrote with Guava, or reads | [`GuavaBloom`] | 7 lines for a present key, 2 to 3 for an absent one | 9.6 | no Java program is there |
-//! | are in Redis under RedisBloom's `BF` commands | [`RedisBloom`] | about 8 lines of each filter in the chain | 12 to 20 | Redis need not have them |
+//! | are in Redis under RedisBloom's `BF` commands | [`RedisBloom`] | about 8 lines of each filter in the chain | 11, and 23 in a chain of seven | Redis need not have them |
 //! | are in a plain Redis bitmap that other programs fill | `redis::RedisBitmap` (feature `redis`) | the server, or a copy: a line for each of its bits | theirs | a filter in each process will do |
 //!
 //! Behind a [`CacheGuard`], which keeps requests for made-up keys from a store, those whose inserts cannot fail can stand: [`GuardFilter`] says which.
