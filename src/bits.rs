@@ -295,8 +295,11 @@ impl<'a, T: Load> Lines<'a, T> {
     ) -> bool {
         let line = &self.0[block];
         if VECTOR {
-            let lacks = |place: Place<S>| place.mask() & !line[place.word].load();
-            pattern.map(lacks).into_iter().fold(0, |all, lacks| all | lacks) == 0
+            let mut lacks = 0;
+            for place in pattern {
+                lacks |= place.mask() & !line[place.word].load();
+            }
+            lacks == 0
         } else {
             let mut all = 1;
             for place in pattern {

@@ -155,7 +155,10 @@ pub(crate) fn lower<const W: usize, const S: usize>(
     pattern: [Place<S>; W],
 ) -> bool {
     let line = &lines.0[block];
-    let chosen = pattern.map(|place| (&line[place.word], above_zero(place.mask())));
+    let mut chosen = [(&line[0], 0); W];
+    for (chosen, place) in chosen.iter_mut().zip(pattern) {
+        *chosen = (&line[place.word], above_zero(place.mask()));
+    }
     let looks_held = || {
         chosen
             .iter()
