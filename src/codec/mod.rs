@@ -3,7 +3,7 @@
 //! | | |
 //! |---|---|
 //! | [`to_bytes`](ConcurrentBloom::to_bytes), [`from_bytes`](ConcurrentBloom::from_bytes) | by slices, without `std` |
-//! | [`write_to`](ConcurrentBloom::write_to), [`read_from`](ConcurrentBloom::read_from) | by `std::io`, 64 KiB at a time |
+//! | [`write_to`](ConcurrentBloom::write_to), [`read_from`](ConcurrentBloom::read_from) | by `std::io`, in pieces of 2 MiB and of 64 KiB |
 //! | [`replace_file`] | the file holds the old bytes or the new ones, never half, whenever the program dies |
 //! | [`BloomView`](crate::BloomView) | lookups in the bytes as they lie, borrowed or mapped (feature `mmap`): nothing is copied |
 //! | [`delta_since`](ConcurrentBloom::delta_since), [`apply_deltas`](ConcurrentBloom::apply_deltas) | what another filter lacks, for replicas |
@@ -345,7 +345,7 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     /// crate.
     ///
     /// Beside inserts, they hold at least every key whose insertion happened before. Aborts where the memory is not to be had;
-    /// [`write_to`](Self::write_to) needs 64 KiB, and [`write_to_slice`](Self::write_to_slice) takes yours.
+    /// [`write_to`](Self::write_to) needs 2 MiB, and [`write_to_slice`](Self::write_to_slice) takes yours.
     ///
     /// # Examples
     ///

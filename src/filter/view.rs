@@ -136,6 +136,10 @@ mod map {
         /// A view of a file that holds a snapshot and nothing else, mapped into memory (feature `mmap`): pages are read from the file
         /// when a lookup first needs them, and shared with every process that maps it. `file` may be closed then.
         ///
+        /// Linux is asked for huge pages. It has them where the file system can keep a file in them, if the file is read anew, or was
+        /// written in large pieces, as [`write_to`](ConcurrentBloom::write_to) does; then lookups are as fast as in a filter. A first
+        /// lookup then reads 2 MiB.
+        ///
         /// # Errors
         ///
         /// If the file cannot be mapped (the system's error is the [source](std::error::Error::source)), has bytes after the snapshot,
@@ -211,6 +215,9 @@ mod map {
         ) -> Result<Self, SnapshotErrorKind> {
             // SAFETY: the caller's promise.
             let map = unsafe { Mmap::map(file) }.map_err(SnapshotErrorKind::Io)?;
+            // If that is refused, nothing but speed is lost.
+            #[cfg(target_os = "linux")]
+            let _ = map.advise(memmap2::Advice::HugePage);
             let header = Header::parse(&map)?;
             let hasher = hasher(header.hashing)?;
             let (_, rest) = split(&map, header.len())?;

@@ -20,7 +20,7 @@ impl<S: KeyHasher> ScalableBloom<S> {
     /// The filter as bytes that [`from_bytes`](ScalableBloom::from_bytes) reads.
     ///
     /// Beside inserts, they hold at least every key whose insertion happened before. Aborts where the memory is not to be had;
-    /// [`write_to`](Self::write_to) needs 64 KiB.
+    /// [`write_to`](Self::write_to) needs 2 MiB.
     ///
     /// # Examples
     ///
@@ -41,7 +41,7 @@ impl<S: KeyHasher> ScalableBloom<S> {
         bytes
     }
 
-    /// Writes the filter as bytes that [`read_from`](ScalableBloom::read_from) reads, 64 KiB at a time, so that the writer need not be
+    /// Writes the filter as bytes that [`read_from`](ScalableBloom::read_from) reads, up to 2 MiB at a time, so that the writer need not be
     /// buffered. It does not flush.
     ///
     /// Beside inserts, it writes at least every key whose insertion happened before.
@@ -64,7 +64,9 @@ impl<S: KeyHasher> ScalableBloom<S> {
     /// ```
     #[cfg(feature = "std")]
     pub fn write_to(&self, writer: impl std::io::Write) -> std::io::Result<()> {
-        self.encode(&mut crate::codec::Writer(writer))
+        let mut out = crate::codec::Writer::new(writer);
+        self.encode(&mut out)?;
+        out.finish()
     }
 
     fn encode<O: Out>(&self, out: &mut O) -> Result<(), O::Error> {

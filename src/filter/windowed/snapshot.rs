@@ -29,7 +29,7 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
     /// The filter as bytes that [`from_bytes`](WindowedBloom::from_bytes) reads.
     ///
     /// Beside inserts, they hold at least every key whose insertion happened before and that the filter has not forgotten. Aborts where
-    /// the memory is not to be had; [`write_to`](Self::write_to) needs 64 KiB.
+    /// the memory is not to be had; [`write_to`](Self::write_to) needs 2 MiB.
     ///
     /// # Examples
     ///
@@ -53,7 +53,7 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
         bytes
     }
 
-    /// Writes the filter as bytes that [`read_from`](WindowedBloom::read_from) reads, 64 KiB at a time, so that the writer need not be
+    /// Writes the filter as bytes that [`read_from`](WindowedBloom::read_from) reads, up to 2 MiB at a time, so that the writer need not be
     /// buffered. It does not flush.
     ///
     /// Beside inserts, it writes at least every key whose insertion happened before and that the filter has not forgotten.
@@ -75,7 +75,9 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn write_to(&self, writer: impl Write) -> std::io::Result<()> {
-        self.encode(&mut codec::Writer(writer))
+        let mut out = codec::Writer::new(writer);
+        self.encode(&mut out)?;
+        out.finish()
     }
 
     fn encode<O: Out>(&self, out: &mut O) -> Result<(), O::Error> {
