@@ -84,7 +84,7 @@
 
 mod snapshot;
 
-use super::concurrent::{self, ConcurrentBloom, HASHED_STRETCH, Keys, assert_bitmap_length};
+use super::concurrent::{self, ConcurrentBloom, HASHED_STRETCH, Keys, assert_bitmap_length, gathered};
 use super::gauge::Gauge;
 use crate::batch::{STRETCH, for_each_absent, ones, unpack};
 use crate::bits;
@@ -1827,16 +1827,8 @@ impl<K: Funnel, S: KeyHasher + Clone> Extend<K> for WindowedBloom<S> {
 
 impl<K: Funnel, S: KeyHasher + Clone> Extend<K> for &WindowedBloom<S> {
     fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
-        let mut hashes = [0; HASHED_STRETCH];
-        let mut len = 0;
-        for key in keys {
-            hashes[len] = self.hash(&key);
-            len += 1;
-            if len == HASHED_STRETCH {
-                self.insert_hashes(&hashes);
-                len = 0;
-            }
-        }
-        self.insert_hashes(&hashes[..len]);
+        gathered::<HASHED_STRETCH, _>(keys.into_iter().map(|key| self.hash(&key)), |hashes| {
+            self.insert_hashes(hashes);
+        });
     }
 }
