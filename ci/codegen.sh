@@ -52,7 +52,7 @@ objdump -d -C --no-show-raw-insn "${programs[@]}" | awk -v kernels="$kernels" '
             for (c in column) gsub(/^ +| +$/, "", column[c])
             name = (column[1] ~ /^</ ? "" : "lanebloom::") column[1]
             order[++kernel] = name
-            least[name] = column[2]
+            least[name] = column[2] + 0
             needed[name] = column[3]
             looped[name] = column[4]
         }
@@ -81,8 +81,8 @@ objdump -d -C --no-show-raw-insn "${programs[@]}" | awk -v kernels="$kernels" '
         for (k = 1; k <= kernel; k++) {
             name = order[k]
             print name ": " count[name] + 0
-            if (count[name] < least[name] || count[name] > 0 && !+least[name]) {
-                print "  " (+least[name] ? "at least " least[name] : "none") " expected"
+            if (least[name] ? count[name] < least[name] : count[name]) {
+                print "  " (least[name] ? "at least " least[name] : "none") " expected"
                 failed = 1
             }
         }
