@@ -847,6 +847,8 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
             |generation: &Generation<S>| keep && generation.number.saturating_add(self.generations as u64) > number;
         let mut new = self.list();
         let list = Arc::get_mut(&mut new).expect("nobody else has it yet");
+        // Its last reader may have let go of it only now, after the pool was tidied.
+        list.generations.clear();
         let (first, others) = match &fresh {
             Some(fresh) => (fresh, &old.generations[..]),
             // The memory was refused: the newest goes on.
@@ -908,7 +910,7 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
         }
     }
 
-    /// An empty list that nobody else has.
+    /// A list that nobody else has, to be emptied and filled.
     fn list(&self) -> Arc<State<S>> {
         let spare = self.pool.try_lock().ok().and_then(|mut pool| {
             pool.tidy();
