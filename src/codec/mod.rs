@@ -164,6 +164,7 @@
 //! format, a layout version that sets other bits, an unknown hasher, and what is not 0 where version 1 has 0, are refused by an
 //! error that names them, rather than taken for something else.
 
+mod body;
 mod delta;
 mod header;
 #[cfg(feature = "std")]
@@ -175,26 +176,25 @@ mod serde;
 
 #[cfg(feature = "serde")]
 pub use self::serde::Limited;
-pub(crate) use header::{FIELDS, Hashing, Header, Kind, Outer, SNAPSHOT_HEADER, TRAILER};
+pub(crate) use body::{admit, assert_snapshot_length, read_words, write_words};
+pub(crate) use header::{
+    Buckets, FIELDS, Hashing, Header, Kind, MOST_WORDS, OwnHeader, SNAPSHOT_HEADER, TRAILER, snapshot_bytes,
+};
 #[cfg(feature = "std")]
 pub(crate) use io::{Short, Writer, fill, from_reader};
 #[cfg(feature = "std")]
 pub use replace::replace_file;
 
-use crate::bits;
-use crate::bits::Bits;
+use crate::bits::{Bits, Load};
 use crate::error::{SnapshotError, SnapshotErrorKind};
 use crate::filter::concurrent::ConcurrentBloom;
 use crate::hash::sealed::Identity;
 use crate::hash::{KeyHasher, Murmur3};
-use crate::sizing::LINE_BYTES;
+use crate::sizing::{LINE_BYTES, LINE_WORDS};
 use alloc::vec::Vec;
 use core::convert::Infallible;
 use core::hash::Hasher;
-use header::check_zeros;
-
-/// Bytes that are copied, summed and handed on at once: as few calls of the system as matter, and in L2.
-const CHUNK: usize = 64 << 10;
+use header::{check_zeros, first};
 
 /// XXH3-64, seed 0, of bytes that come in pieces.
 ///
@@ -290,7 +290,7 @@ impl Progress {
     fn truncated(&self, rest: &[u8]) -> SnapshotErrorKind {
         // Of a header that is not all there: it may be no beginning of one at all.
         if self.taken == 0
-            && let Err(error) = Header::parse(rest)
+            && let Err(error) = first::<SNAPSHOT_HEADER>(rest)
         {
             return error;
         }
@@ -398,12 +398,7 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn write_to_slice(&self, mut out: &mut [u8]) {
-        assert!(
-            out.len() == self.snapshot_bytes(),
-            "{} bytes for a snapshot of {}: the lengths must be the same",
-            out.len(),
-            self.snapshot_bytes()
-        );
+        assert_snapshot_length(out.len(), self.snapshot_bytes());
         let Ok(()) = self.encode(&mut out);
     }
 
@@ -439,55 +434,25 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
         limit: usize,
         hasher: impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind>,
     ) -> Result<Self, SnapshotErrorKind> {
-        let mut buffer = Vec::new();
-        let header = Header::parse(input.take(SNAPSHOT_HEADER, &mut buffer)?)?;
+        let header = Header::parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?, Kind::Bloom)?;
         let hasher = hasher(header.hashing)?;
-        let bytes = header.layout.blocks * LINE_BYTES;
-        if bytes > limit {
-            return Err(SnapshotErrorKind::OverLimit {
-                needed: bytes as u64,
-                limit: limit as u64,
-            });
-        }
-        input.announce((header.len() - SNAPSHOT_HEADER) as u64)?;
-        let mut sum = Checksum::default();
-        // What was read, since each byte of a header that was accepted is one that its fields make.
-        sum.add(&header.to_bytes());
-        // All at once: as much as was allowed, or is there. Its pages come into being when they are written to.
-        let mut bits = Bits::new(header.layout.blocks).map_err(SnapshotErrorKind::OutOfMemory)?;
-        for at in (0..bytes).step_by(CHUNK) {
-            let chunk = input.take(CHUNK.min(bytes - at), &mut buffer)?;
-            sum.add(chunk);
-            bits.store_words(at / 8, chunk.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)));
-        }
-        let trailer = input.take(TRAILER, &mut buffer)?;
-        sum.check(trailer, (SNAPSHOT_HEADER + bytes) as u64)?;
+        let blocks = header.layout.blocks;
+        admit(input, header.len(), (blocks * LINE_BYTES) as u64, limit)?;
+        let mut bits = Bits::new(blocks).map_err(SnapshotErrorKind::OutOfMemory)?;
+        read_words(input, &header.to_bytes(), blocks * LINE_WORDS, |first, words| {
+            bits.store_words(first, words.iter().map(Load::load));
+        })?;
         Ok(Self::with_bits(header.layout, bits, hasher, header.expected_keys))
     }
 
     pub(crate) fn encode<O: Out>(&self, out: &mut O) -> Result<(), O::Error> {
-        let mut sum = Checksum::default();
-        let mut put = |bytes: &[u8], sum: &mut Checksum| {
-            sum.add(bytes);
-            out.put(bytes)
-        };
-        put(&self.header().to_bytes(), &mut sum)?;
-        let mut buffer = alloc::vec![0; CHUNK.min(self.memory_bytes())];
-        let mut words = self.bits.words().flatten();
-        for start in (0..self.memory_bytes()).step_by(CHUNK) {
-            let chunk = &mut buffer[..CHUNK.min(self.memory_bytes() - start)];
-            for (bytes, word) in chunk.as_chunks_mut().0.iter_mut().zip(&mut words) {
-                *bytes = word.to_le_bytes();
-            }
-            // Who reads these bytes may rely on what the inserters had done.
-            bits::acquire();
-            put(chunk, &mut sum)?;
-        }
-        out.put(&sum.trailer())
+        let words = self.blocks() * LINE_WORDS;
+        write_words(out, &self.header().to_bytes(), words, self.bits.words().flatten())
     }
 
     pub(crate) fn header(&self) -> Header {
         Header {
+            kind: Kind::Bloom,
             hashing: Hashing::of(self.hasher()),
             layout: self.layout(),
             expected_keys: self.expected_keys(),

@@ -53,6 +53,8 @@
 //!    [word per key](Builder::words_per_key) exactly one, which makes it a claim: who gets it has the coupon.
 //! 3. **Publication.** Who finds a key sees what its inserter had done before, who misses it because it was removed what its remover had.
 
+mod snapshot;
+
 use crate::batch::ones;
 use crate::bits;
 use crate::bulk::Source;
