@@ -9,8 +9,12 @@
 //! | [`delta_since`](ConcurrentBloom::delta_since), [`apply_deltas`](ConcurrentBloom::apply_deltas) | what another filter lacks, for replicas |
 //! | feature `serde` | `Serialize` and `Deserialize`: the same bytes, in Base64 where the format is text |
 //!
-//! A filter may be in use meanwhile: a snapshot holds at least every key whose insertion happened before. [`GuavaBloom`](crate::GuavaBloom)
-//! has [Guava's own stream](crate::GuavaBloom::write_to), which [`replace_file`] and `serde` take as well.
+//! [`ScalableBloom`](crate::ScalableBloom), [`WindowedBloom`](crate::WindowedBloom) and the filters that can delete have the first
+//! three rows and the last, in the same format.
+//!
+//! A filter may be in use meanwhile: a snapshot holds at least every key whose insertion happened before, and that is not removed
+//! meanwhile. [`GuavaBloom`](crate::GuavaBloom) has [Guava's own stream](crate::GuavaBloom::write_to), which [`replace_file`] and
+//! `serde` take as well.
 //!
 //! # Example
 //!
@@ -42,7 +46,8 @@
 //!
 //! Whatever the bytes are, reading ends in a filter or in an error that says what is wrong: no panic, no hang, and no allocation of
 //! more than the limit that was given, or than the bytes that are there. Lengths are checked before memory is asked for. The checksums
-//! are against accidents: who can write the bytes can write the sums, and has decided what is in the filter.
+//! are against accidents: who can write the bytes can write the sums, and has decided what is in the filter. But what that is, is such
+//! a filter: counters, tags and cells that no sequence of operations leads to, and that later ones would go wrong with, are refused too.
 //! (And a hasher's print is one hash: who knows the algorithm and guesses few keys can try them. Under a random 128-bit key it
 //! says nothing.)
 //!
@@ -135,6 +140,66 @@
 //! | 72 | 8 | by age: what the clock says, in nanoseconds; otherwise 0 |
 //! | 80 | 40 | 0 |
 //! | 120 | 8 | as above |
+//!
+//! That of a [`TombstoneBloom`](crate::TombstoneBloom) is a header and two snapshots of `ConcurrentBloom`s, of the keys that were added, with
+//! its own hasher, and of those that were removed, which says that its hasher is Murmur3 with seed 0:
+//!
+//! | offset | bytes | header |
+//! |---|---|---|
+//! | 0 | 10 | as above |
+//! | 10 | 1 | kind: 5, a `TombstoneBloom` |
+//! | 11 | 13 | as above |
+//! | 24 | 8 | bytes of the whole snapshot |
+//! | 32 | 88 | 0 |
+//! | 120 | 8 | as above |
+//!
+//! The second one knows a key of hash *h* by another: *h* is xored with *h* / 2^30, multiplied by `bf58476d1ce4e5b9`, xored with itself
+//! / 2^27, multiplied by `94d049bb133111eb`, and xored with itself / 2^31.
+//!
+//! ## Counters
+//!
+//! The snapshot of a [`CountingBloom`](crate::CountingBloom) is that of a `ConcurrentBloom` but for its kind, 4, and what words and bits are:
+//! a word has 16 counters of 4 bits, the first one lowest, and bit *p* of a hash's pattern says that counter ⌊*p* / 4⌋ of the word counts
+//! it (once, if several bits do). The header has at 34 how many bits a pattern has in each of its words. A counter at 15 has lost count
+//! and stays.
+//!
+//! ## Buckets
+//!
+//! The snapshots of a [`CuckooFilter`](crate::CuckooFilter), of its [compact form](crate::CompactCuckoo) and of a
+//! [`DLeftFilter`](crate::DLeftFilter) are a header, words as in the body of a `ConcurrentBloom`, the last line filled up with zeros, and the
+//! same trailer.
+//!
+//! | offset | bytes | header |
+//! |---|---|---|
+//! | 0 | 10 | as above |
+//! | 10 | 1 | kind: 6, a `CuckooFilter`; 7, a `CompactCuckoo`; 8, a `DLeftFilter` |
+//! | 11 | 13 | as above |
+//! | 24 | 8 | bytes of the whole snapshot: 192 + the words, rounded up to lines of 64 |
+//! | 32 | 1 | version of the layout, where a hash has its place: 1 |
+//! | 33 | 1 | bits of a tag: 10, 12 or 16. `DLeftFilter`: of a remainder, 14 |
+//! | 34 | 6 | 0 |
+//! | 40 | 8 | buckets. `CuckooFilter`, `CompactCuckoo`: an even number, at least 2. `DLeftFilter`: those of each subtable, at least 1 |
+//! | 48 | 8 | expected keys |
+//! | 56 | 64 | 0 |
+//! | 120 | 8 | as above |
+//!
+//! All arithmetic is modulo 2^64 but where 2^32 or 2^64 is divided by. ⌊*x* × *n* / 2^64⌋ is written *x* of *n*.
+//!
+//! **Cuckoo filter.** Word *b* is bucket *b*: 6, 5 or 4 tags of 10, 12 or 16 bits, the first one lowest, of which 0 is none; the highest 4
+//! bits beside 6 or 5 tags are 0. A hash *h* has the tag *t* = ⌊(*h* mod 2^32) × (2^bits − 1) / 2^32⌋ + 1, in bucket *b* = *h* of buckets, or in
+//! (*s* − *b*) modulo buckets. For *s*, *t* is multiplied by `bf58476d1ce4e5b9`, xored with itself / 2^32 and multiplied by
+//! `94d049bb133111eb`; of this, *s* = 2 × (it of buckets / 2) + 1. A key is there as often as its tag is in the two.
+//!
+//! **Compact form.** Buckets of 52, 54 or 60 bits (tags of 10, 12 or 16), one directly after another, each from the lowest free bit on;
+//! after the last one zeros. The tags *t*₀, *t*₁ … of a bucket, those that are 0 too, ascend. First come the lower bits of each, all but
+//! the highest 4. Then, in 16, 14 or 12 bits, the number of the sequence *u*₀, *u*₁ … of their highest 4: the sum of the binomial
+//! coefficients (*uᵢ* + *i* over *i* + 1).
+//!
+//! **d-left filter.** Four words are two buckets of 8 cells, after one another all buckets of subtable 0, then those of 1, 2 and 3. A cell
+//! has 16 bits, four to a word, the first one lowest: 14 of a remainder, and above them 2 of a count, 1 to 3, or 0 in an empty cell, which is 0 as
+//! a whole. A hash *h* has the remainder *r* = *h* mod 2^14, and in subtable *i* the bucket (*h* of buckets + *sᵢ*) modulo buckets; *s*₀ = 0. For
+//! the others, *r* + 1 is multiplied by `bf58476d1ce4e5b9`, xored with itself / 2^32, multiplied by `94d049bb133111eb` and xored with itself / 2^31;
+//! of this, rotated up by 21 × (*i* − 1) bits, *sᵢ* = it of buckets. A key has one cell, in one of its four buckets.
 //!
 //! ## Deltas
 //!
