@@ -17,7 +17,7 @@ mod numbers;
 use clap::Parser;
 use common::{machine, median, parse_size};
 use fastbloom::AtomicBloomFilter;
-use lanebloom::{BloomView, ConcurrentBloom};
+use lanebloom::{BloomView, CompactCuckoo, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter};
 use numbers::number;
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -114,6 +114,8 @@ fn main() {
     add(load(&args, &filters));
     add(open(&args, &filters));
     add(look_up(&args, &filters));
+    drop(filters);
+    add(deletable(&args));
 }
 
 /// A table of GB/s of several ways; of the first the others are multiples.
@@ -369,4 +371,89 @@ fn look_up(args: &Args, filters: &Filters) -> String {
     )
     .unwrap();
     table
+}
+
+/// The filters that can delete, a quarter of the size each, with as many keys as they are for: what is read of them is looked through.
+fn deletable(args: &Args) -> String {
+    let bytes = args.size / 4;
+    let hashes = |keys: usize| (0..keys as u64).map(number).collect::<Vec<_>>();
+    let bloom = ConcurrentBloom::builder().memory_budget(bytes).build().unwrap();
+    bloom.insert_hashes(&hashes(bloom.expected_keys()));
+    let counting = CountingBloom::builder().memory_budget(bytes).build().unwrap();
+    counting.insert_hashes(&hashes(counting.expected_keys()));
+    let cuckoo = CuckooFilter::builder()
+        .memory_budget(bytes)
+        .tag_bits(12)
+        .build()
+        .unwrap();
+    cuckoo.insert_hashes(&hashes(cuckoo.expected_keys())).unwrap();
+    let compact = cuckoo.to_compact().unwrap();
+    let d_left = DLeftFilter::builder().memory_budget(bytes).build().unwrap();
+    d_left.insert_hashes(&hashes(d_left.expected_keys())).unwrap();
+    let written = [
+        bloom.to_bytes(),
+        counting.to_bytes(),
+        cuckoo.to_bytes(),
+        compact.to_bytes(),
+        d_left.to_bytes(),
+    ];
+    let saved = table(
+        args,
+        "Filters that can delete, full: `to_bytes`",
+        &[
+            ("`ConcurrentBloom`", Box::new(|| black_box(bloom.to_bytes()).len())),
+            ("`CountingBloom`", Box::new(|| black_box(counting.to_bytes()).len())),
+            (
+                "`CuckooFilter`, tags of 12 bits",
+                Box::new(|| black_box(cuckoo.to_bytes()).len()),
+            ),
+            (
+                "`CompactCuckoo` of it",
+                Box::new(|| black_box(compact.to_bytes()).len()),
+            ),
+            ("`DLeftFilter`", Box::new(|| black_box(d_left.to_bytes()).len())),
+        ],
+    );
+    let loaded = table(
+        args,
+        "And `from_bytes`",
+        &[
+            (
+                "`ConcurrentBloom`",
+                Box::new(|| {
+                    assert!(ConcurrentBloom::from_bytes(&written[0]).is_ok());
+                    written[0].len()
+                }),
+            ),
+            (
+                "`CountingBloom`",
+                Box::new(|| {
+                    assert!(CountingBloom::from_bytes(&written[1]).is_ok());
+                    written[1].len()
+                }),
+            ),
+            (
+                "`CuckooFilter`, tags of 12 bits",
+                Box::new(|| {
+                    assert!(CuckooFilter::from_bytes(&written[2]).is_ok());
+                    written[2].len()
+                }),
+            ),
+            (
+                "`CompactCuckoo` of it",
+                Box::new(|| {
+                    assert!(CompactCuckoo::from_bytes(&written[3]).is_ok());
+                    written[3].len()
+                }),
+            ),
+            (
+                "`DLeftFilter`",
+                Box::new(|| {
+                    assert!(DLeftFilter::from_bytes(&written[4]).is_ok());
+                    written[4].len()
+                }),
+            ),
+        ],
+    );
+    saved + &loaded
 }

@@ -72,6 +72,9 @@ pub extern "C" fn insert_growing(hash: u64) -> bool {
 pub extern "C" fn insert_and_remove(hash: u64) -> bool {
     let cuckoo = CuckooFilter::builder().memory_budget(64).build();
     let d_left = DLeftFilter::builder().memory_budget(72).build();
-    cuckoo.is_ok_and(|filter| filter.insert_hash(hash).is_ok() && filter.remove_hash(hash))
+    let again = |filter: CuckooFilter| {
+        CuckooFilter::from_bytes(&filter.to_bytes()).is_ok_and(|(filter, _)| filter.remove_hash(hash))
+    };
+    cuckoo.is_ok_and(|filter| filter.insert_hash(hash).is_ok() && again(filter))
         && d_left.is_ok_and(|filter| filter.insert_hash(hash).is_ok() && filter.remove_hash(hash))
 }

@@ -13,11 +13,11 @@ cargo test
 
 # From here on with all features, so that each profile is built once.
 echo "== tests and examples of what the other features add"
-cargo test --all-features --test snapshot
+cargo test --all-features --test snapshot --test snapshot_deletable
 cargo test --all-features --doc -- parallel codec view redis shared SharedError
 
 echo "== what is slow without optimization, and at full size: measured rates, killed writers, filters under stress"
-cargo test --release --all-features --test bulk --test parallel --test replace
+cargo test --release --all-features --test bulk --test parallel --test replace --test snapshot_deletable
 cargo test --release --all-features --test rates --test counting --test tombstone -- --ignored
 cargo test --release --all-features --test scalable --test cuckoo --test dleft -- --include-ignored
 

@@ -12,6 +12,7 @@
 //! | `add_from`: read the other filter's words | load `Acquire` | pairs with the `Release` of its changes, and stands before our own, so that publication passes through the union |
 //! | `add_from`: add them | compare-exchange `AcqRel` | as in `raise` |
 //! | `words`, `try_clone` | load `Relaxed`, then [`acquire`](bits::acquire) | one barrier for the whole copy |
+//! | `store_words` | store `Relaxed` | borrowed mutably: no other thread has the lines, and what hands them on orders them |
 //!
 //! # Why no key is ever missing
 //!
@@ -236,6 +237,13 @@ impl CounterLines {
         }
         bits::acquire();
         Ok(copy)
+    }
+
+    /// Sets words from `first` on, while no other thread knows of the lines.
+    pub(crate) fn store_words(&mut self, first: usize, values: impl IntoIterator<Item = u64>) {
+        for (word, value) in self.words[first..].iter().zip(values) {
+            word.0.store(value, Ordering::Relaxed);
+        }
     }
 
     /// Sets all counters to 0.

@@ -551,6 +551,25 @@ pub(crate) enum SnapshotErrorKind {
     },
     Fraction(f64),
     Words(u8),
+    TagBits(u8),
+    OddBuckets(usize),
+    /// Of a word of the body.
+    UnusedBits {
+        word: u64,
+        bits: u64,
+    },
+    /// A compact bucket's number.
+    Sequence {
+        bucket: u64,
+        sequence: u64,
+        limit: u64,
+    },
+    /// Of one key of a d-left filter, by its bucket in the first subtable.
+    TwoCells {
+        bucket: u64,
+        remainder: u64,
+        cells: u32,
+    },
     #[cfg(feature = "window")]
     Ages {
         ages: u64,
@@ -656,6 +675,11 @@ impl fmt::Display for SnapshotError {
                     1 => " (a ConcurrentBloom)",
                     2 => " (a ScalableBloom)",
                     3 => " (a WindowedBloom)",
+                    4 => " (a CountingBloom)",
+                    5 => " (a TombstoneBloom)",
+                    6 => " (a CuckooFilter)",
+                    7 => " (a CompactCuckoo)",
+                    8 => " (a DLeftFilter)",
                     129 => " (a delta)",
                     _ => "",
                 };
@@ -698,6 +722,27 @@ impl fmt::Display for SnapshotError {
             } => write!(f, "{name}, {value}, is not in {least} to {most}"),
             SnapshotErrorKind::Fraction(value) => write!(f, "a rate or ratio of {value} is not between 0 and 1"),
             SnapshotErrorKind::Words(words) => write!(f, "{words} words per key is not 0, 1, 2, 4 or 8"),
+            SnapshotErrorKind::TagBits(bits) => write!(f, "tags of {bits} bits are not of 10, 12 or 16"),
+            SnapshotErrorKind::OddBuckets(buckets) => write!(f, "{buckets} buckets is not an even number"),
+            SnapshotErrorKind::UnusedBits { word, bits } => {
+                write!(
+                    f,
+                    "word {word} of the body has bits {bits:#x} that belong to nothing there"
+                )
+            }
+            SnapshotErrorKind::Sequence {
+                bucket,
+                sequence,
+                limit,
+            } => write!(f, "bucket {bucket} has sequence {sequence}, which is not below {limit}"),
+            SnapshotErrorKind::TwoCells {
+                bucket,
+                remainder,
+                cells,
+            } => write!(
+                f,
+                "the key of bucket {bucket} with remainder {remainder:#x} has {cells} cells, more than the limit of 1"
+            ),
             #[cfg(feature = "window")]
             SnapshotErrorKind::Ages { ages, generations } => write!(
                 f,

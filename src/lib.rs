@@ -57,8 +57,9 @@
 //! Behind a [`CacheGuard`], which keeps requests for made-up keys from a store, those whose inserts cannot fail can stand: [`GuardFilter`] says which.
 //! One set that many processes ask, each from memory of its own, is `redis::SharedBloom` (feature `redis`).
 //!
-//! The first three are [saved and loaded](codec), as bytes, streams, files that a crash cannot halve, and through `serde`. A
-//! [`BloomView`] answers from such bytes as they lie, in a mapped file too; deltas keep replicas up to date.
+//! The first three and those that can delete are [saved and loaded](codec), as bytes, streams, files that a crash cannot halve, and through
+//! `serde`. Of a [`ConcurrentBloom`] a [`BloomView`] answers from such bytes as they lie, in a mapped file too, and deltas keep replicas
+//! up to date.
 //!
 //! # Consistency
 //!

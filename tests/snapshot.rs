@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Full, Pieces, STRESS_KEYS, WORDS, for_each_instruction_set, number};
+use common::{Full, Pieces, STRESS_KEYS, WORDS, for_each_instruction_set, number, with_field};
 use lanebloom::{BloomView, ConcurrentBloom, KeyHasher, Murmur3, SipHash13, SnapshotError};
 use proptest::prelude::*;
 use std::error::Error;
@@ -309,19 +309,6 @@ fn every_corrupted_byte_is_an_error() {
             }
         }
     }
-}
-
-/// The header with another field, and a checksum that is right.
-fn with_field(bytes: &[u8], at: usize, field: &[u8]) -> Vec<u8> {
-    let mut bytes = bytes.to_vec();
-    bytes[at..at + field.len()].copy_from_slice(field);
-    let sum = XxHash3_64::oneshot(&bytes[..120]);
-    bytes[120..128].copy_from_slice(&sum.to_le_bytes());
-    if let Some(end) = bytes.len().checked_sub(TRAILER).filter(|end| *end >= HEADER) {
-        let sum = XxHash3_64::oneshot(&bytes[..end]);
-        bytes[end..end + 8].copy_from_slice(&sum.to_le_bytes());
-    }
-    bytes
 }
 
 /// Who can write the checksum too gets no further.

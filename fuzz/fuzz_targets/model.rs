@@ -1,4 +1,4 @@
-//! Any sequence of operations on filters, beside the sets of the keys that they hold.
+//! Any sequence of operations on filters, beside the sets and multisets of the keys that they hold.
 //!
 //! A key of the set is always found, and an insert of it changes nothing. What the set does not have may be found, for
 //! these filters are small; but then every call must say so, one by one and in batches, of the filter and of its copies.
@@ -6,9 +6,12 @@
 #![no_main]
 
 use arbitrary::Arbitrary;
-use lanebloom::{BloomView, ConcurrentBloom, GuavaBloom, ScalableBloom, WindowedBloom};
+use lanebloom::{
+    BloomView, CompactCuckoo, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, GuavaBloom, InsertError,
+    ScalableBloom, TombstoneBloom, WindowedBloom,
+};
 use libfuzzer_sys::fuzz_target;
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 #[derive(Arbitrary, Debug)]
 struct Input {
@@ -37,6 +40,14 @@ enum Operation {
     Growing(Vec<u16>),
     Forgetting(Vec<u16>),
     Rotate,
+    /// Into the filters that can delete, one by one or in one batch; and out of them, of the keys that are there those at these places.
+    Come(Vec<u16>),
+    ComeTogether(Vec<u16>),
+    Go(Vec<u16>),
+    GoTogether(Vec<u16>),
+    /// Those filters by what their snapshots are read as.
+    Reload,
+    ClearDeletable,
 }
 
 /// A filter and the keys that it holds.
@@ -77,6 +88,212 @@ impl Pair {
     }
 }
 
+/// How often each key is in a filter that can delete.
+#[derive(Clone, Default)]
+struct Multiset {
+    keys: Vec<u16>,
+    counts: HashMap<u16, usize>,
+}
+
+impl Multiset {
+    fn insert(&mut self, keys: &[u16]) {
+        for key in keys {
+            self.keys.push(*key);
+            *self.counts.entry(*key).or_default() += 1;
+        }
+    }
+
+    /// The keys at these places, taken out.
+    fn take(&mut self, places: &[u16]) -> Vec<u16> {
+        let mut taken = Vec::new();
+        for place in places {
+            if self.keys.is_empty() {
+                break;
+            }
+            let key = self.keys.swap_remove(usize::from(*place) % self.keys.len());
+            *self.counts.get_mut(&key).unwrap() -= 1;
+            taken.push(key);
+        }
+        taken
+    }
+
+    fn count(&self, key: u16) -> usize {
+        self.counts.get(&key).copied().unwrap_or(0)
+    }
+
+    fn there(&self) -> impl Iterator<Item = (u16, usize)> + '_ {
+        self.counts
+            .iter()
+            .map(|(key, count)| (*key, *count))
+            .filter(|(_, count)| *count > 0)
+    }
+}
+
+/// The filters that can delete, small, each beside what it holds.
+struct Deletable {
+    counting: (CountingBloom, Multiset),
+    cuckoo: (CuckooFilter, Multiset),
+    d_left: (DLeftFilter, Multiset),
+    /// With what was added and what was removed.
+    pair: (TombstoneBloom, HashSet<u16>, HashSet<u16>),
+}
+
+impl Deletable {
+    fn new(input: &Input) -> Self {
+        let bytes = 64 * (usize::from(input.blocks % 8) + 2);
+        let tag_bits = [10, 12, 16][usize::from(input.words) % 3];
+        let counting = CountingBloom::builder()
+            .memory_budget(bytes)
+            .words_per_key(1 << (input.words % 4));
+        let cuckoo = CuckooFilter::builder().memory_budget(bytes).tag_bits(tag_bits);
+        let d_left = DLeftFilter::builder().memory_budget(bytes);
+        let pair = TombstoneBloom::builder().expected_keys(bytes / 2);
+        Self {
+            counting: (counting.seed(input.seed).build().unwrap(), Multiset::default()),
+            cuckoo: (cuckoo.seed(input.seed).build().unwrap(), Multiset::default()),
+            d_left: (d_left.seed(input.seed).build().unwrap(), Multiset::default()),
+            pair: (pair.seed(input.seed).build().unwrap(), HashSet::new(), HashSet::new()),
+        }
+    }
+
+    fn come(&mut self, keys: &[u16]) {
+        let (filter, model) = &mut self.counting;
+        for key in keys {
+            // A key is new only where it is certainly not there.
+            assert!(!filter.insert(key) || model.count(*key) == 0);
+            model.insert(&[*key]);
+        }
+        for key in keys {
+            let insert = |inserted: Result<(), InsertError>, model: &mut Multiset| match inserted {
+                Ok(()) => model.insert(&[*key]),
+                Err(error) => assert_eq!(error.inserted(), 0),
+            };
+            insert(self.cuckoo.0.insert(key), &mut self.cuckoo.1);
+            insert(self.d_left.0.insert(key), &mut self.d_left.1);
+        }
+        let (filter, added, _) = &mut self.pair;
+        for key in keys {
+            filter.insert(key);
+            added.insert(*key);
+        }
+    }
+
+    fn come_together(&mut self, keys: &[u16]) {
+        let (filter, model) = &mut self.counting;
+        let mut new = vec![false; keys.len()];
+        assert_eq!(
+            filter.insert_batch_flagged(keys, &mut new),
+            new.iter().filter(|new| **new).count()
+        );
+        for (key, new) in keys.iter().zip(new) {
+            assert!(!new || model.count(*key) == 0);
+            model.insert(&[*key]);
+        }
+        let inserted = |result: Result<(), InsertError>| result.map_or_else(|error| error.inserted(), |()| keys.len());
+        let (filter, model) = &mut self.cuckoo;
+        model.insert(&keys[..inserted(filter.insert_batch(keys))]);
+        let (filter, model) = &mut self.d_left;
+        model.insert(&keys[..inserted(filter.insert_batch(keys))]);
+        let (filter, added, _) = &mut self.pair;
+        filter.insert_batch(keys);
+        added.extend(keys);
+    }
+
+    fn go(&mut self, places: &[u16]) {
+        assert!(
+            self.counting
+                .1
+                .take(places)
+                .iter()
+                .all(|key| self.counting.0.remove(key))
+        );
+        assert!(self.cuckoo.1.take(places).iter().all(|key| self.cuckoo.0.remove(key)));
+        assert!(self.d_left.1.take(places).iter().all(|key| self.d_left.0.remove(key)));
+        let (filter, added, removed) = &mut self.pair;
+        for key in places {
+            let found = filter.contains(key);
+            assert!(!found || !removed.contains(key));
+            assert_eq!(filter.remove(key), found);
+            if found || added.contains(key) {
+                removed.insert(*key);
+            }
+        }
+    }
+
+    fn go_together(&mut self, places: &[u16]) {
+        let keys = self.counting.1.take(places);
+        assert_eq!(self.counting.0.remove_batch(&keys), keys.len());
+        let keys = self.cuckoo.1.take(places);
+        assert_eq!(self.cuckoo.0.remove_batch(&keys), keys.len());
+        let keys = self.d_left.1.take(places);
+        let mut removed = vec![false; keys.len()];
+        self.d_left.0.remove_batch_flagged(&keys, &mut removed);
+        assert!(removed.iter().all(|removed| *removed));
+        let (filter, added, removed) = &mut self.pair;
+        filter.remove_batch(places);
+        removed.extend(places.iter().filter(|key| added.contains(key)));
+    }
+
+    fn reload(&mut self) {
+        let (filter, _) = &mut self.counting;
+        let (copy, rest) = CountingBloom::from_bytes_with(&filter.to_bytes(), *filter.hasher())
+            .map(|(a, b)| (a, b.len()))
+            .unwrap();
+        assert!(copy == *filter && rest == 0);
+        *filter = copy;
+        let (filter, _) = &mut self.cuckoo;
+        let bytes = filter.to_bytes();
+        let (copy, _) = CuckooFilter::from_bytes(&bytes).unwrap();
+        assert!(copy.to_bytes() == bytes);
+        let compact = filter.to_compact().unwrap().to_bytes();
+        let (compact, _) = CompactCuckoo::from_bytes(&compact).unwrap();
+        assert_eq!(compact.len(), copy.len());
+        // From either.
+        *filter = if bytes[HEADER] & 1 == 0 {
+            copy
+        } else {
+            compact.to_filter().unwrap()
+        };
+        let (filter, _) = &mut self.d_left;
+        let bytes = filter.to_bytes();
+        let (copy, _) = DLeftFilter::from_bytes(&bytes).unwrap();
+        assert!(copy.to_bytes() == bytes);
+        *filter = copy;
+        let (filter, ..) = &mut self.pair;
+        let bytes = filter.to_bytes();
+        let (copy, _) = TombstoneBloom::from_bytes(&bytes).unwrap();
+        assert!(copy == *filter);
+        *filter = copy;
+    }
+
+    fn clear(&mut self) {
+        self.counting.0.clear();
+        self.cuckoo.0.clear();
+        self.d_left.0.clear();
+        self.pair.0.clear();
+        (self.counting.1, self.cuckoo.1, self.d_left.1) = Default::default();
+        (self.pair.1, self.pair.2) = Default::default();
+    }
+
+    /// Nothing that came and did not go is missing, and what went is gone where that is certain.
+    fn check(&self) {
+        let (filter, model) = &self.counting;
+        assert!(model.there().all(|(key, _)| filter.contains(&key)));
+        assert!(!model.keys.is_empty() || filter.stuck_counters() > 0 || filter.fill_ratio() == 0.0);
+        let (filter, model) = &self.cuckoo;
+        assert!(model.there().all(|(key, count)| filter.count(&key) >= count));
+        assert_eq!(filter.len(), model.keys.len());
+        let (filter, model) = &self.d_left;
+        assert!(model.there().all(|(key, count)| filter.count(&key) >= count));
+        assert_eq!(filter.len(), model.keys.len());
+        let (filter, _, removed) = &self.pair;
+        assert!(removed.iter().all(|key| !filter.contains(key)));
+    }
+}
+
+/// Bytes of a snapshot's header.
+const HEADER: usize = 128;
+
 fuzz_target!(|input: Input| {
     let builder = ConcurrentBloom::builder()
         .memory_budget(64 * (usize::from(input.blocks) + 1))
@@ -97,6 +314,7 @@ fuzz_target!(|input: Input| {
         .build()
         .unwrap();
     let mut windows = VecDeque::from([HashSet::new()]);
+    let mut deletable = Deletable::new(&input);
     let guava = GuavaBloom::create(100, 0.01).unwrap();
     let mut guava_keys = HashSet::new();
     for operation in input.operations {
@@ -171,7 +389,14 @@ fuzz_target!(|input: Input| {
                 windows.truncate(3);
                 assert!(windows.iter().flatten().all(|key| forgetting.contains(key)));
             }
+            Operation::Come(keys) => deletable.come(&keys),
+            Operation::ComeTogether(keys) => deletable.come_together(&keys),
+            Operation::Go(places) => deletable.go(&places),
+            Operation::GoTogether(places) => deletable.go_together(&places),
+            Operation::Reload => deletable.reload(),
+            Operation::ClearDeletable => deletable.clear(),
         }
+        deletable.check();
     }
     let keys: Vec<u16> = one.keys.iter().copied().collect();
     one.look_up(&keys);

@@ -445,3 +445,22 @@ fn a_snapshot_holds_what_was_inserted_before_and_publishes_it() {
         });
     });
 }
+
+/// Bytes that are made while another key's counters are raised and lowered.
+#[test]
+fn bytes_hold_what_was_inserted_before() {
+    for_each_words(|keys| {
+        let Keys { a, b, .. } = keys;
+        let filter = Arc::new(keys.filter(&[b]));
+        let changer = {
+            share!(filter);
+            move || {
+                filter.insert_hash(a);
+                assert!(filter.remove_hash(a));
+            }
+        };
+        let (_, bytes) = beside(changer, move || filter.to_bytes());
+        let (copy, _) = CountingBloom::from_bytes(&bytes).unwrap();
+        assert!(copy.contains_hash(b));
+    });
+}

@@ -344,6 +344,28 @@ fn copies_made_beside_a_move_hold_the_key_once() {
         assert_eq!(copy.count_hash(MOVED[0]), 1);
         all_bystanders_are_in(&copy);
     });
+    // By memory that is there, and by a copy of its own.
+    for by_stream in [false, true] {
+        loom::model(move || {
+            let filter = about_to_move();
+            let writer = {
+                share!(filter);
+                move || {
+                    if by_stream {
+                        let mut stream = Vec::new();
+                        filter.write_to(&mut stream).unwrap();
+                        stream
+                    } else {
+                        filter.to_bytes()
+                    }
+                }
+            };
+            let (_, bytes) = beside(inserter(&filter, NEW), writer);
+            let (copy, _) = CuckooFilter::from_bytes(&bytes).unwrap();
+            assert_eq!(copy.count_hash(MOVED[0]), 1);
+            all_bystanders_are_in(&copy);
+        });
+    }
     loom::model(|| {
         let filter = about_to_move();
         let copier = {

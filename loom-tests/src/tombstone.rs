@@ -157,4 +157,14 @@ fn a_copy_holds_what_came_before_and_not_what_was_removed_before() {
         assert!(!copy.contains_hash(A));
         assert!(!filter.contains_hash(B));
     });
+    loom::model(|| {
+        let filter = holding(1, &[A, B]);
+        filter.remove_hash(A);
+        let remover = {
+            share!(filter);
+            move || filter.remove_hash(B)
+        };
+        let (_, bytes) = beside(remover, move || filter.to_bytes());
+        assert!(!TombstoneBloom::from_bytes(&bytes).unwrap().0.contains_hash(A));
+    });
 }

@@ -4,7 +4,7 @@
 use crate::error::SnapshotErrorKind;
 use crate::hash::sealed::Identity;
 use crate::hash::{self, KeyHasher};
-use crate::sizing::{LINE_BYTES, Layout, Shape, WORDS};
+use crate::sizing::{LINE_BYTES, LINE_WORDS, Layout, Shape, WORDS};
 use twox_hash::XxHash3_64;
 
 /// What every record begins with. The first byte is no text, and the line ends and the end of file of DOS do not survive a transfer
@@ -12,7 +12,7 @@ use twox_hash::XxHash3_64;
 pub(super) const MAGIC: [u8; 8] = *b"\x89LBF\r\n\x1a\n";
 /// Of the format, which this crate writes, and the only one so far.
 const VERSION: u16 = 1;
-/// Of `pattern.rs`: which bits a hash sets.
+/// Which bits, counters, tags or cells a hash has: of `pattern.rs` and of the filters that have tags or cells.
 const LAYOUT_VERSION: u8 = 1;
 
 /// Bytes before a snapshot's body: two lines, so that the body's lines are aligned wherever the snapshot is.
@@ -21,6 +21,10 @@ pub(crate) const SNAPSHOT_HEADER: usize = 128;
 pub(crate) const TRAILER: usize = 64;
 /// Bytes before a delta's body.
 pub(super) const DELTA_HEADER: usize = 64;
+/// What is addressable less the header and the trailer, in lines.
+const MOST_LINES: u64 = (isize::MAX as u64 - (SNAPSHOT_HEADER + TRAILER) as u64) / LINE_BYTES as u64;
+/// Words that a snapshot can have.
+pub(crate) const MOST_WORDS: u64 = MOST_LINES * LINE_WORDS as u64;
 
 /// The kind of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +33,11 @@ pub(crate) enum Kind {
     Scalable = 2,
     #[cfg(feature = "window")]
     Windowed = 3,
+    Counting = 4,
+    Tombstone = 5,
+    Cuckoo = 6,
+    CompactCuckoo = 7,
+    DLeft = 8,
     Delta = 129,
 }
 
@@ -62,9 +71,11 @@ impl Hashing {
     }
 }
 
-/// The header of a [`ConcurrentBloom`](crate::ConcurrentBloom)'s snapshot.
+/// The header of a snapshot whose hashes have patterns: of a [`ConcurrentBloom`](crate::ConcurrentBloom), or of a
+/// [`CountingBloom`](crate::CountingBloom).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Header {
+    pub(crate) kind: Kind,
     pub(crate) hashing: Hashing,
     pub(crate) layout: Layout,
     pub(crate) expected_keys: usize,
@@ -75,12 +86,12 @@ pub(crate) struct Header {
 impl Header {
     /// Bytes of the whole snapshot.
     pub(crate) fn len(&self) -> usize {
-        SNAPSHOT_HEADER + self.layout.blocks * LINE_BYTES + TRAILER
+        snapshot_bytes(self.layout.blocks * LINE_WORDS)
     }
 
     pub(crate) fn to_bytes(self) -> [u8; SNAPSHOT_HEADER] {
         let mut bytes = [0; SNAPSHOT_HEADER];
-        put_common(&mut bytes, Kind::Bloom, self.hashing, self.len() as u64);
+        put_common(&mut bytes, self.kind, self.hashing, self.len() as u64);
         put_layout(&mut bytes, self.layout);
         put(&mut bytes, 48, (self.expected_keys as u64).to_le_bytes());
         put(&mut bytes, 56, self.rate.to_bits().to_le_bytes());
@@ -88,39 +99,34 @@ impl Header {
         bytes
     }
 
-    /// The header with which `bytes` begin.
-    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, SnapshotErrorKind> {
+    /// The header with which `bytes` begin, if it is of this kind.
+    pub(crate) fn parse(bytes: &[u8], kind: Kind) -> Result<Self, SnapshotErrorKind> {
         let bytes: &[u8; SNAPSHOT_HEADER] = first(bytes)?;
         check_sum(bytes)?;
-        check_kind(bytes, Kind::Bloom)?;
+        check_kind(bytes, kind)?;
         let hashing = parse_hashing(bytes)?;
         let layout = parse_layout(bytes)?;
-        let keys = get(bytes, 48);
+        let expected_keys = parse_expected_keys(get(bytes, 48))?;
         let rate = f64::from_bits(get(bytes, 56));
         if !(0.0..=1.0).contains(&rate) {
             return Err(SnapshotErrorKind::Rate(rate));
         }
         check_zeros(bytes, 64..120)?;
         let header = Self {
+            kind,
             hashing,
             layout,
-            expected_keys: usize::try_from(keys).map_err(|_| SnapshotErrorKind::ExpectedKeys(keys))?,
+            expected_keys,
             rate,
         };
-        let declared = get(bytes, 24);
-        if declared != header.len() as u64 {
-            return Err(SnapshotErrorKind::Length {
-                declared,
-                needed: header.len() as u64,
-            });
-        }
+        check_len(get(bytes, 24), header.len())?;
         Ok(header)
     }
 }
 
-/// The header of a snapshot that consists of others: its own fields are `FIELDS` bytes.
+/// The header of any other snapshot: what is its kind's own is known there, and here only that it is of `FIELDS` bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Outer {
+pub(crate) struct OwnHeader {
     pub(crate) kind: Kind,
     pub(crate) hashing: Hashing,
     /// Bytes of the whole snapshot.
@@ -129,10 +135,19 @@ pub(crate) struct Outer {
     pub(crate) fields: [u8; FIELDS],
 }
 
+/// What a snapshot of buckets says of them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Buckets {
+    /// Of a tag or a remainder.
+    pub(crate) bits: u8,
+    pub(crate) number: usize,
+    pub(crate) expected_keys: usize,
+}
+
 /// Bytes of a header that are its kind's own.
 pub(crate) const FIELDS: usize = 88;
 
-impl Outer {
+impl OwnHeader {
     pub(crate) fn to_bytes(self) -> [u8; SNAPSHOT_HEADER] {
         let mut bytes = [0; SNAPSHOT_HEADER];
         put_common(&mut bytes, self.kind, self.hashing, self.len);
@@ -227,6 +242,37 @@ impl Outer {
         check_zeros(&self.to_bytes(), range)
     }
 
+    /// That of a snapshot of buckets, which are so many words in all.
+    pub(crate) fn of_buckets(kind: Kind, hashing: Hashing, words: usize, buckets: Buckets) -> Self {
+        let mut header = Self {
+            kind,
+            hashing,
+            len: snapshot_bytes(words) as u64,
+            fields: [0; FIELDS],
+        };
+        header.put(32, u64::from_le_bytes([LAYOUT_VERSION, buckets.bits, 0, 0, 0, 0, 0, 0]));
+        header.put(40, buckets.number as u64);
+        header.put(48, buckets.expected_keys as u64);
+        header
+    }
+
+    /// What the header of a snapshot of buckets says, of which there can be `limit`.
+    pub(crate) fn buckets(&self, limit: u64) -> Result<Buckets, SnapshotErrorKind> {
+        check_layout_version(self.fields[0])?;
+        self.zeros(34..40)?;
+        self.zeros(56..120)?;
+        Ok(Buckets {
+            bits: self.fields[1],
+            number: self.number("the number of buckets", 40, 1..=limit)?,
+            expected_keys: parse_expected_keys(self.get(48))?,
+        })
+    }
+
+    /// An error if another length is declared than that of a snapshot of so many words.
+    pub(crate) fn check_words(&self, words: usize) -> Result<(), SnapshotErrorKind> {
+        check_len(self.len, snapshot_bytes(words))
+    }
+
     /// The bytes that the bits of its `parts` snapshots take, of which each has at least one block.
     pub(crate) fn body_bytes(&self, parts: usize) -> Result<u64, SnapshotErrorKind> {
         let overhead = (SNAPSHOT_HEADER + parts * (SNAPSHOT_HEADER + TRAILER)) as u64;
@@ -240,6 +286,24 @@ impl Outer {
             })
         }
     }
+}
+
+/// Bytes of a snapshot whose body is so many words, at most [`MOST_WORDS`].
+pub(crate) const fn snapshot_bytes(words: usize) -> usize {
+    SNAPSHOT_HEADER + words.div_ceil(LINE_WORDS) * LINE_BYTES + TRAILER
+}
+
+fn check_len(declared: u64, needed: usize) -> Result<(), SnapshotErrorKind> {
+    let needed = needed as u64;
+    if declared == needed {
+        Ok(())
+    } else {
+        Err(SnapshotErrorKind::Length { declared, needed })
+    }
+}
+
+fn parse_expected_keys(keys: u64) -> Result<usize, SnapshotErrorKind> {
+    usize::try_from(keys).map_err(|_| SnapshotErrorKind::ExpectedKeys(keys))
 }
 
 fn put_sum(bytes: &mut [u8; SNAPSHOT_HEADER]) {
@@ -348,7 +412,7 @@ fn put_layout(bytes: &mut [u8], layout: Layout) {
 }
 
 /// The first `N` bytes of what claims to be a record of this version. Fewer bytes that could be the beginning of one are called so.
-fn first<const N: usize>(bytes: &[u8]) -> Result<&[u8; N], SnapshotErrorKind> {
+pub(super) fn first<const N: usize>(bytes: &[u8]) -> Result<&[u8; N], SnapshotErrorKind> {
     let magic = &bytes[..bytes.len().min(MAGIC.len())];
     if !MAGIC.starts_with(magic) {
         let mut found = [0; 8];
@@ -397,9 +461,7 @@ fn parse_hashing(bytes: &[u8]) -> Result<Hashing, SnapshotErrorKind> {
 }
 
 fn parse_layout(bytes: &[u8]) -> Result<Layout, SnapshotErrorKind> {
-    if bytes[32] != LAYOUT_VERSION {
-        return Err(SnapshotErrorKind::LayoutVersion(bytes[32]));
-    }
+    check_layout_version(bytes[32])?;
     let shape = Shape {
         words: bytes[33].into(),
         bits: bytes[34].into(),
@@ -411,14 +473,22 @@ fn parse_layout(bytes: &[u8]) -> Result<Layout, SnapshotErrorKind> {
         return Err(SnapshotErrorKind::Shape(shape));
     }
     check_zeros(bytes, 35..40)?;
-    /// What is addressable less the header and the trailer, in lines.
-    const MOST: u64 = (isize::MAX as u64 - (SNAPSHOT_HEADER + TRAILER) as u64) / LINE_BYTES as u64;
     match get(bytes, 40) {
-        blocks @ 1..=MOST => Ok(Layout {
+        blocks @ 1..=MOST_LINES => Ok(Layout {
             shape,
             blocks: blocks as usize,
         }),
-        blocks => Err(SnapshotErrorKind::Blocks { blocks, limit: MOST }),
+        blocks => Err(SnapshotErrorKind::Blocks {
+            blocks,
+            limit: MOST_LINES,
+        }),
+    }
+}
+
+fn check_layout_version(version: u8) -> Result<(), SnapshotErrorKind> {
+    match version {
+        LAYOUT_VERSION => Ok(()),
+        other => Err(SnapshotErrorKind::LayoutVersion(other)),
     }
 }
 

@@ -9,8 +9,12 @@
 //! | [`delta_since`](ConcurrentBloom::delta_since), [`apply_deltas`](ConcurrentBloom::apply_deltas) | what another filter lacks, for replicas |
 //! | feature `serde` | `Serialize` and `Deserialize`: the same bytes, in Base64 where the format is text |
 //!
-//! A filter may be in use meanwhile: a snapshot holds at least every key whose insertion happened before. [`GuavaBloom`](crate::GuavaBloom)
-//! has [Guava's own stream](crate::GuavaBloom::write_to), which [`replace_file`] and `serde` take as well.
+//! [`ScalableBloom`](crate::ScalableBloom), [`WindowedBloom`](crate::WindowedBloom) and the filters that can delete have the first
+//! three rows and the last, in the same format.
+//!
+//! A filter may be in use meanwhile: a snapshot holds at least every key whose insertion happened before, and that is not removed
+//! meanwhile. [`GuavaBloom`](crate::GuavaBloom) has [Guava's own stream](crate::GuavaBloom::write_to), which [`replace_file`] and
+//! `serde` take as well.
 //!
 //! # Example
 //!
@@ -42,7 +46,8 @@
 //!
 //! Whatever the bytes are, reading ends in a filter or in an error that says what is wrong: no panic, no hang, and no allocation of
 //! more than the limit that was given, or than the bytes that are there. Lengths are checked before memory is asked for. The checksums
-//! are against accidents: who can write the bytes can write the sums, and has decided what is in the filter.
+//! are against accidents: who can write the bytes can write the sums, and has decided what is in the filter. But what that is, is such
+//! a filter: counters, tags and cells that no sequence of operations leads to, and that later ones would go wrong with, are refused too.
 //! (And a hasher's print is one hash: who knows the algorithm and guesses few keys can try them. Under a random 128-bit key it
 //! says nothing.)
 //!
@@ -136,6 +141,66 @@
 //! | 80 | 40 | 0 |
 //! | 120 | 8 | as above |
 //!
+//! That of a [`TombstoneBloom`](crate::TombstoneBloom) is a header and two snapshots of `ConcurrentBloom`s, of the keys that were added, with
+//! its own hasher, and of those that were removed, which says that its hasher is Murmur3 with seed 0:
+//!
+//! | offset | bytes | header |
+//! |---|---|---|
+//! | 0 | 10 | as above |
+//! | 10 | 1 | kind: 5, a `TombstoneBloom` |
+//! | 11 | 13 | as above |
+//! | 24 | 8 | bytes of the whole snapshot |
+//! | 32 | 88 | 0 |
+//! | 120 | 8 | as above |
+//!
+//! The second one knows a key of hash *h* by another: *h* is xored with *h* / 2^30, multiplied by `bf58476d1ce4e5b9`, xored with itself
+//! / 2^27, multiplied by `94d049bb133111eb`, and xored with itself / 2^31.
+//!
+//! ## Counters
+//!
+//! The snapshot of a [`CountingBloom`](crate::CountingBloom) is that of a `ConcurrentBloom` but for its kind, 4, and what words and bits are:
+//! a word has 16 counters of 4 bits, the first one lowest, and bit *p* of a hash's pattern says that counter ⌊*p* / 4⌋ of the word counts
+//! it (once, if several bits do). The header has at 34 how many bits a pattern has in each of its words. A counter at 15 has lost count
+//! and stays.
+//!
+//! ## Buckets
+//!
+//! The snapshots of a [`CuckooFilter`](crate::CuckooFilter), of its [compact form](crate::CompactCuckoo) and of a
+//! [`DLeftFilter`](crate::DLeftFilter) are a header, words as in the body of a `ConcurrentBloom`, the last line filled up with zeros, and the
+//! same trailer.
+//!
+//! | offset | bytes | header |
+//! |---|---|---|
+//! | 0 | 10 | as above |
+//! | 10 | 1 | kind: 6, a `CuckooFilter`; 7, a `CompactCuckoo`; 8, a `DLeftFilter` |
+//! | 11 | 13 | as above |
+//! | 24 | 8 | bytes of the whole snapshot: 192 + the words, rounded up to lines of 64 |
+//! | 32 | 1 | version of the layout, where a hash has its place: 1 |
+//! | 33 | 1 | bits of a tag: 10, 12 or 16. `DLeftFilter`: of a remainder, 14 |
+//! | 34 | 6 | 0 |
+//! | 40 | 8 | buckets. `CuckooFilter`, `CompactCuckoo`: an even number, at least 2. `DLeftFilter`: those of each subtable, at least 1 |
+//! | 48 | 8 | expected keys |
+//! | 56 | 64 | 0 |
+//! | 120 | 8 | as above |
+//!
+//! All arithmetic is modulo 2^64 but where 2^32 or 2^64 is divided by. ⌊*x* × *n* / 2^64⌋ is written *x* of *n*.
+//!
+//! **Cuckoo filter.** Word *b* is bucket *b*: 6, 5 or 4 tags of 10, 12 or 16 bits, the first one lowest, of which 0 is none; the highest 4
+//! bits beside 6 or 5 tags are 0. A hash *h* has the tag *t* = ⌊(*h* mod 2^32) × (2^bits − 1) / 2^32⌋ + 1, in bucket *b* = *h* of buckets, or in
+//! (*s* − *b*) modulo buckets. For *s*, *t* is multiplied by `bf58476d1ce4e5b9`, xored with itself / 2^32 and multiplied by
+//! `94d049bb133111eb`; of this, *s* = 2 × (it of buckets / 2) + 1. A key is there as often as its tag is in the two.
+//!
+//! **Compact form.** Buckets of 52, 54 or 60 bits (tags of 10, 12 or 16), one directly after another, each from the lowest free bit on;
+//! after the last one zeros. The tags *t*₀, *t*₁ … of a bucket, those that are 0 too, ascend. First come the lower bits of each, all but
+//! the highest 4. Then, in 16, 14 or 12 bits, the number of the sequence *u*₀, *u*₁ … of their highest 4: the sum of the binomial
+//! coefficients (*uᵢ* + *i* over *i* + 1).
+//!
+//! **d-left filter.** Four words are two buckets of 8 cells, after one another all buckets of subtable 0, then those of 1, 2 and 3. A cell
+//! has 16 bits, four to a word, the first one lowest: 14 of a remainder, and above them 2 of a count, 1 to 3, or 0 in an empty cell, which is 0 as
+//! a whole. A hash *h* has the remainder *r* = *h* mod 2^14, and in subtable *i* the bucket (*h* of buckets + *sᵢ*) modulo buckets; *s*₀ = 0. For
+//! the others, *r* + 1 is multiplied by `bf58476d1ce4e5b9`, xored with itself / 2^32, multiplied by `94d049bb133111eb` and xored with itself / 2^31;
+//! of this, rotated up by 21 × (*i* − 1) bits, *sᵢ* = it of buckets. A key has one cell, in one of its four buckets.
+//!
 //! ## Deltas
 //!
 //! | offset | bytes | header |
@@ -164,6 +229,7 @@
 //! format, a layout version that sets other bits, an unknown hasher, and what is not 0 where version 1 has 0, are refused by an
 //! error that names them, rather than taken for something else.
 
+mod body;
 mod delta;
 mod header;
 #[cfg(feature = "std")]
@@ -175,26 +241,25 @@ mod serde;
 
 #[cfg(feature = "serde")]
 pub use self::serde::Limited;
-pub(crate) use header::{FIELDS, Hashing, Header, Kind, Outer, SNAPSHOT_HEADER, TRAILER};
+pub(crate) use body::{admit, assert_snapshot_length, read_words, write_words};
+pub(crate) use header::{
+    Buckets, FIELDS, Hashing, Header, Kind, MOST_WORDS, OwnHeader, SNAPSHOT_HEADER, TRAILER, snapshot_bytes,
+};
 #[cfg(feature = "std")]
 pub(crate) use io::{Short, Writer, fill, from_reader};
 #[cfg(feature = "std")]
 pub use replace::replace_file;
 
-use crate::bits;
-use crate::bits::Bits;
+use crate::bits::{Bits, Load};
 use crate::error::{SnapshotError, SnapshotErrorKind};
 use crate::filter::concurrent::ConcurrentBloom;
 use crate::hash::sealed::Identity;
 use crate::hash::{KeyHasher, Murmur3};
-use crate::sizing::LINE_BYTES;
+use crate::sizing::{LINE_BYTES, LINE_WORDS};
 use alloc::vec::Vec;
 use core::convert::Infallible;
 use core::hash::Hasher;
-use header::check_zeros;
-
-/// Bytes that are copied, summed and handed on at once: as few calls of the system as matter, and in L2.
-const CHUNK: usize = 64 << 10;
+use header::{check_zeros, first};
 
 /// XXH3-64, seed 0, of bytes that come in pieces.
 ///
@@ -290,7 +355,7 @@ impl Progress {
     fn truncated(&self, rest: &[u8]) -> SnapshotErrorKind {
         // Of a header that is not all there: it may be no beginning of one at all.
         if self.taken == 0
-            && let Err(error) = Header::parse(rest)
+            && let Err(error) = first::<SNAPSHOT_HEADER>(rest)
         {
             return error;
         }
@@ -398,12 +463,7 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn write_to_slice(&self, mut out: &mut [u8]) {
-        assert!(
-            out.len() == self.snapshot_bytes(),
-            "{} bytes for a snapshot of {}: the lengths must be the same",
-            out.len(),
-            self.snapshot_bytes()
-        );
+        assert_snapshot_length(out.len(), self.snapshot_bytes());
         let Ok(()) = self.encode(&mut out);
     }
 
@@ -439,55 +499,25 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
         limit: usize,
         hasher: impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind>,
     ) -> Result<Self, SnapshotErrorKind> {
-        let mut buffer = Vec::new();
-        let header = Header::parse(input.take(SNAPSHOT_HEADER, &mut buffer)?)?;
+        let header = Header::parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?, Kind::Bloom)?;
         let hasher = hasher(header.hashing)?;
-        let bytes = header.layout.blocks * LINE_BYTES;
-        if bytes > limit {
-            return Err(SnapshotErrorKind::OverLimit {
-                needed: bytes as u64,
-                limit: limit as u64,
-            });
-        }
-        input.announce((header.len() - SNAPSHOT_HEADER) as u64)?;
-        let mut sum = Checksum::default();
-        // What was read, since each byte of a header that was accepted is one that its fields make.
-        sum.add(&header.to_bytes());
-        // All at once: as much as was allowed, or is there. Its pages come into being when they are written to.
-        let mut bits = Bits::new(header.layout.blocks).map_err(SnapshotErrorKind::OutOfMemory)?;
-        for at in (0..bytes).step_by(CHUNK) {
-            let chunk = input.take(CHUNK.min(bytes - at), &mut buffer)?;
-            sum.add(chunk);
-            bits.store_words(at / 8, chunk.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)));
-        }
-        let trailer = input.take(TRAILER, &mut buffer)?;
-        sum.check(trailer, (SNAPSHOT_HEADER + bytes) as u64)?;
+        let blocks = header.layout.blocks;
+        admit(input, header.len(), (blocks * LINE_BYTES) as u64, limit)?;
+        let mut bits = Bits::new(blocks).map_err(SnapshotErrorKind::OutOfMemory)?;
+        read_words(input, &header.to_bytes(), blocks * LINE_WORDS, |first, words| {
+            bits.store_words(first, words.iter().map(Load::load));
+        })?;
         Ok(Self::with_bits(header.layout, bits, hasher, header.expected_keys))
     }
 
     pub(crate) fn encode<O: Out>(&self, out: &mut O) -> Result<(), O::Error> {
-        let mut sum = Checksum::default();
-        let mut put = |bytes: &[u8], sum: &mut Checksum| {
-            sum.add(bytes);
-            out.put(bytes)
-        };
-        put(&self.header().to_bytes(), &mut sum)?;
-        let mut buffer = alloc::vec![0; CHUNK.min(self.memory_bytes())];
-        let mut words = self.bits.words().flatten();
-        for start in (0..self.memory_bytes()).step_by(CHUNK) {
-            let chunk = &mut buffer[..CHUNK.min(self.memory_bytes() - start)];
-            for (bytes, word) in chunk.as_chunks_mut().0.iter_mut().zip(&mut words) {
-                *bytes = word.to_le_bytes();
-            }
-            // Who reads these bytes may rely on what the inserters had done.
-            bits::acquire();
-            put(chunk, &mut sum)?;
-        }
-        out.put(&sum.trailer())
+        let words = self.blocks() * LINE_WORDS;
+        write_words(out, &self.header().to_bytes(), words, self.bits.words().flatten())
     }
 
     pub(crate) fn header(&self) -> Header {
         Header {
+            kind: Kind::Bloom,
             hashing: Hashing::of(self.hasher()),
             layout: self.layout(),
             expected_keys: self.expected_keys(),

@@ -4,8 +4,12 @@
 use crate::codec::{from_slice, given};
 use crate::error::{GuavaReadError, SnapshotError, SnapshotErrorKind};
 use crate::filter::concurrent::ConcurrentBloom;
+use crate::filter::counting::CountingBloom;
+use crate::filter::cuckoo::{CompactCuckoo, CuckooFilter};
+use crate::filter::dleft::DLeftFilter;
 use crate::filter::guava::GuavaBloom;
 use crate::filter::scalable::ScalableBloom;
+use crate::filter::tombstone::TombstoneBloom;
 #[cfg(feature = "window")]
 use crate::filter::windowed::WindowedBloom;
 use crate::hash::KeyHasher;
@@ -45,10 +49,7 @@ impl<S: KeyHasher> Serialize for ConcurrentBloom<S> {
 /// that are there.
 impl<'de> Deserialize<'de> for ConcurrentBloom {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserialize(deserializer, usize::MAX, |bytes| {
-            let (filter, rest) = Self::from_bytes(bytes)?;
-            whole(bytes, rest).map(|()| filter)
-        })
+        snapshot(deserializer, Self::from_bytes)
     }
 }
 
@@ -90,10 +91,7 @@ impl<S: KeyHasher> Serialize for ScalableBloom<S> {
 /// Of a filter by [`Murmur3`](crate::Murmur3). The memory that it takes is that of the bytes that are there.
 impl<'de> Deserialize<'de> for ScalableBloom {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserialize(deserializer, usize::MAX, |bytes| {
-            let (filter, rest) = Self::from_bytes(bytes)?;
-            whole(bytes, rest).map(|()| filter)
-        })
+        snapshot(deserializer, Self::from_bytes)
     }
 }
 
@@ -109,10 +107,77 @@ impl<S: KeyHasher + Clone> Serialize for WindowedBloom<S> {
 #[cfg(feature = "window")]
 impl<'de> Deserialize<'de> for WindowedBloom {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserialize(deserializer, usize::MAX, |bytes| {
-            let (filter, rest) = Self::from_bytes(bytes)?;
-            whole(bytes, rest).map(|()| filter)
-        })
+        snapshot(deserializer, Self::from_bytes)
+    }
+}
+
+/// As [`ConcurrentBloom`].
+impl<S: KeyHasher> Serialize for CountingBloom<S> {
+    fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
+        serialize(&self.to_bytes(), serializer)
+    }
+}
+
+/// Of a filter by [`Murmur3`](crate::Murmur3). The memory that it takes is that of the bytes that are there.
+impl<'de> Deserialize<'de> for CountingBloom {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        snapshot(deserializer, Self::from_bytes)
+    }
+}
+
+/// As [`ConcurrentBloom`].
+impl<S: KeyHasher> Serialize for TombstoneBloom<S> {
+    fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
+        serialize(&self.to_bytes(), serializer)
+    }
+}
+
+/// Of a filter by [`Murmur3`](crate::Murmur3). The memory that it takes is that of the bytes that are there.
+impl<'de> Deserialize<'de> for TombstoneBloom {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        snapshot(deserializer, Self::from_bytes)
+    }
+}
+
+/// As [`ConcurrentBloom`].
+impl<S: KeyHasher> Serialize for CuckooFilter<S> {
+    fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
+        serialize(&self.to_bytes(), serializer)
+    }
+}
+
+/// Of a filter by [`Murmur3`](crate::Murmur3). The memory that it takes is that of the bytes that are there.
+impl<'de> Deserialize<'de> for CuckooFilter {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        snapshot(deserializer, Self::from_bytes)
+    }
+}
+
+/// As [`ConcurrentBloom`].
+impl<S: KeyHasher> Serialize for CompactCuckoo<S> {
+    fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
+        serialize(&self.to_bytes(), serializer)
+    }
+}
+
+/// Of a filter by [`Murmur3`](crate::Murmur3). The memory that it takes is that of the bytes that are there.
+impl<'de> Deserialize<'de> for CompactCuckoo {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        snapshot(deserializer, Self::from_bytes)
+    }
+}
+
+/// As [`ConcurrentBloom`].
+impl<S: KeyHasher> Serialize for DLeftFilter<S> {
+    fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
+        serialize(&self.to_bytes(), serializer)
+    }
+}
+
+/// Of a filter by [`Murmur3`](crate::Murmur3). The memory that it takes is that of the bytes that are there.
+impl<'de> Deserialize<'de> for DLeftFilter {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        snapshot(deserializer, Self::from_bytes)
     }
 }
 
@@ -188,6 +253,17 @@ fn whole(bytes: &[u8], rest: &[u8]) -> Result<(), SnapshotError> {
             needed: (bytes.len() - rest.len()) as u64,
         }))
     }
+}
+
+/// The filter that `from_bytes` makes of all of the bytes.
+fn snapshot<'de, D: Deserializer<'de>, T>(
+    deserializer: D,
+    from_bytes: impl FnOnce(&[u8]) -> Result<(T, &[u8]), SnapshotError>,
+) -> Result<T, D::Error> {
+    deserialize(deserializer, usize::MAX, |bytes| {
+        let (filter, rest) = from_bytes(bytes)?;
+        whole(bytes, rest).map(|()| filter)
+    })
 }
 
 fn serialize<Z: Serializer>(bytes: &[u8], serializer: Z) -> Result<Z::Ok, Z::Error> {

@@ -49,8 +49,8 @@
 //!    answered true also what those had done who inserted or removed keys in the same words.
 //! 4. **Lock-freedom.** An insert or remove is one compare-exchange per word; it is tried again only where another thread's has
 //!    succeeded meanwhile. Nothing allocates.
-//! 5. **The whole filter beside changes.** [`union_from`](CountingBloom::union_from), `clone` and comparison take each word as it is at some
-//!    moment. A key whose insert happened before and whose remove had not begun is in it. Of a key that comes or goes at that
+//! 5. **The whole filter beside changes.** [`union_from`](CountingBloom::union_from), `clone`, [snapshots](crate::codec) and comparison take each
+//!    word as it is at some moment. A key whose insert happened before and whose remove had not begun is in it. Of a key that comes or goes at that
 //!    moment some counters may be, which then stay too high by one: false positives, never false negatives.
 //!
 //! **With one word per key** each insert and each remove is one atomic step, so that all answers are as if they had come one after another.
@@ -71,6 +71,8 @@
 //! All counters of a key lie in one cache line, which is why it is more than the textbook's: a line of 128 counters holds 11 keys at 1%, and
 //! their number varies from line to line. (Half of them in each of two lines would take 40.2 bits at 1% and 62.3 at 0.1%, and a
 //! second miss of the cache in every operation.)
+
+mod snapshot;
 
 use crate::bits;
 use crate::bulk::{self, Answer, Source};

@@ -50,8 +50,8 @@
 //!    insert that finds an empty slot in one of its two buckets is lock-free too. *Moves and removals are not*: those of the same stripe of
 //!    tags (one of up to 256) exclude each other for the time of a few atomic operations, since a tag that is
 //!    being moved is in two places, and no bit is free in a bucket to say so.
-//! 5. **The whole filter.** [`clone`](Clone::clone) and [`to_compact`](CuckooFilter::to_compact) of a live filter hold every key
-//!    whose insertion happened before; moves and removals wait meanwhile. [`clear`](CuckooFilter::clear) takes `&mut self`.
+//! 5. **The whole filter.** [`clone`](Clone::clone), [`to_compact`](CuckooFilter::to_compact) and [snapshots](crate::codec) of a live
+//!    filter hold every key whose insertion happened before; moves and removals wait meanwhile. [`clear`](CuckooFilter::clear) takes `&mut self`.
 //!
 //! There is no union, since two full filters do not fit into one of them, and no `==`: where a tag lies depends on the order of the
 //! inserts. [`try_extend`](CuckooFilter::try_extend) stands for `Extend`, which could not say that the filter is full.
@@ -60,6 +60,7 @@
 
 mod compact;
 pub(crate) mod shape;
+mod snapshot;
 mod table;
 
 pub use crate::error::InsertError;
@@ -859,7 +860,7 @@ impl<S> CuckooFilter<S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn clear(&mut self) {
-        self.table.store(core::iter::repeat(0));
+        self.table.store(0, core::iter::repeat(0));
     }
 
     /// [`clone`](Clone::clone), with an error instead of an abort where the memory is not to be had.
@@ -884,13 +885,8 @@ impl<S> CuckooFilter<S> {
     where
         S: Clone,
     {
-        let mut table = Table::new(self.table.shape(), self.table.buckets())?;
-        {
-            let _held = self.table.hold_all();
-            table.store(self.table.words());
-        }
         Ok(Self {
-            table,
+            table: self.table.try_clone()?,
             hasher: self.hasher.clone(),
             expected_keys: self.expected_keys,
         })

@@ -41,7 +41,8 @@
 //! 4. **Progress.** Lookups never wait and look once. Removals, and inserts of a key that is there already, are lock-free. *Inserts of new keys are
 //!    not*: those of the same stripe of remainders (one of up to 256) exclude each other for the time of a few atomic operations, so
 //!    that a key never gets two cells.
-//! 5. **The whole filter.** [`clone`](Clone::clone) of a live filter holds every key whose insertion happened before.
+//! 5. **The whole filter.** [`clone`](Clone::clone) and [snapshots](crate::codec) of a live filter hold every key whose insertion happened
+//!    before; inserts of new keys wait meanwhile.
 //!    [`clear`](DLeftFilter::clear) takes `&mut self`.
 //!
 //! There is no union, since keys of two filters may not fit into the buckets of one, and no `==`: where a cell lies depends on the order of
@@ -50,6 +51,7 @@
 //! Source: Bonomi, Mitzenmacher, Panigrahy, Singh, Varghese, "An Improved Construction for Counting Bloom Filters" (2006).
 
 mod cells;
+mod snapshot;
 
 pub use crate::error::InsertError;
 
@@ -820,7 +822,7 @@ impl<S> DLeftFilter<S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn clear(&mut self) {
-        self.cells.store(core::iter::repeat(0));
+        self.cells.store(0, core::iter::repeat(0));
     }
 
     /// [`clone`](Clone::clone), with an error instead of an abort where the memory is not to be had.
@@ -845,11 +847,8 @@ impl<S> DLeftFilter<S> {
     where
         S: Clone,
     {
-        let mut cells = Cells::new(self.cells.buckets())?;
-        cells.store(self.cells.words());
-        bits::acquire();
         Ok(Self {
-            cells,
+            cells: self.cells.try_clone()?,
             hasher: self.hasher.clone(),
             expected_keys: self.expected_keys,
         })

@@ -96,10 +96,6 @@ impl Stripes {
         }
         AllHeld(self)
     }
-
-    pub(super) fn bytes(&self) -> usize {
-        size_of::<u64>() * self.words.len()
-    }
 }
 
 /// Waits for bit 0 and sets it; what the stripe was.

@@ -52,6 +52,10 @@
 //!    changed the filter of the removed: of several threads that race to remove a key that is there, at least one gets true, and with one
 //!    [word per key](Builder::words_per_key) exactly one, which makes it a claim: who gets it has the coupon.
 //! 3. **Publication.** Who finds a key sees what its inserter had done before, who misses it because it was removed what its remover had.
+//! 4. **The whole filter.** In a `clone`, a union and a [snapshot](crate::codec) of a live filter what was removed before is absent, and what was
+//!    inserted before and is not removed meanwhile is there, but for the rate of false negatives.
+
+mod snapshot;
 
 use crate::batch::ones;
 use crate::bits;

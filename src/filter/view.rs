@@ -2,7 +2,7 @@
 //! [`ConcurrentBloom`]; nothing is copied, and nothing can be inserted.
 
 use crate::bits::Lines;
-use crate::codec::{Checksum, Hashing, Header, SNAPSHOT_HEADER, TRAILER, given, murmur3, split};
+use crate::codec::{Checksum, Hashing, Header, Kind, SNAPSHOT_HEADER, TRAILER, given, murmur3, split};
 use crate::error::{SnapshotError, SnapshotErrorKind};
 use crate::filter::concurrent::ConcurrentBloom;
 use crate::filter::lookup::Lookup;
@@ -109,7 +109,7 @@ impl<'a, S: KeyHasher> BloomView<'a, S> {
         bytes: &'a [u8],
         hasher: impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind>,
     ) -> Result<(Self, &'a [u8]), SnapshotErrorKind> {
-        let header = Header::parse(bytes)?;
+        let header = Header::parse(bytes, Kind::Bloom)?;
         let hasher = hasher(header.hashing)?;
         let (snapshot, rest) = split(bytes, header.len())?;
         Ok((Self::new(Snapshot::Borrowed(snapshot), header, hasher), rest))
@@ -127,7 +127,7 @@ impl<'a, S: KeyHasher> BloomView<'a, S> {
 
 #[cfg(feature = "mmap")]
 mod map {
-    use super::{BloomView, Hashing, Header, KeyHasher, Snapshot, SnapshotError, SnapshotErrorKind};
+    use super::{BloomView, Hashing, Header, KeyHasher, Kind, Snapshot, SnapshotError, SnapshotErrorKind};
     use crate::codec::{given, murmur3, split};
     use memmap2::Mmap;
     use std::fs::File;
@@ -218,7 +218,7 @@ mod map {
             // If that is refused, nothing but speed is lost.
             #[cfg(target_os = "linux")]
             let _ = map.advise(memmap2::Advice::HugePage);
-            let header = Header::parse(&map)?;
+            let header = Header::parse(&map, Kind::Bloom)?;
             let hasher = hasher(header.hashing)?;
             let (_, rest) = split(&map, header.len())?;
             if !rest.is_empty() {

@@ -1,10 +1,11 @@
-//! What the tests share: numbers without a pattern, and how much work a test does.
+//! What the tests share: numbers without a pattern, how much work a test does, readers and writers that fail, forged snapshots.
 
 #![allow(dead_code, reason = "each test binary uses its part")]
 
 use lanebloom::{instruction_sets, limit_instruction_set};
 use std::io::{self, Read, Write};
 use std::sync::{Mutex, PoisonError};
+use twox_hash::XxHash3_64;
 
 /// The i-th of a sequence of distinct, random-looking numbers (SplitMix64's output function).
 pub(crate) fn number(i: u64) -> u64 {
@@ -98,4 +99,17 @@ impl Write for Full {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// The snapshot with other bytes from `at` on, and checksums that are right.
+pub(crate) fn with_field(bytes: &[u8], at: usize, field: &[u8]) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    bytes[at..at + field.len()].copy_from_slice(field);
+    let sum = XxHash3_64::oneshot(&bytes[..120]);
+    bytes[120..128].copy_from_slice(&sum.to_le_bytes());
+    if let Some(end) = bytes.len().checked_sub(64).filter(|end| *end >= 128) {
+        let sum = XxHash3_64::oneshot(&bytes[..end]);
+        bytes[end..end + 8].copy_from_slice(&sum.to_le_bytes());
+    }
+    bytes
 }

@@ -2,10 +2,11 @@
 
     pip install xxhash && python3 tests/data/snapshots_v1.py
 
-tests/snapshot.rs makes the same filters and compares. What is here was made when version 1 of the format was, and is never
+tests/snapshot.rs and tests/snapshot_deletable.rs make the same filters and compare. What is here was made when version 1 of the format was, and is never
 made anew: a later version must read it.
 """
 
+import math
 import pathlib
 import struct
 
@@ -108,7 +109,9 @@ class Bloom:
         self.lines = [[0] * 8 for _ in range(blocks)]
 
     def insert(self, key):
-        h = self.function(key)
+        self.insert_hash(self.function(key))
+
+    def insert_hash(self, h):
         for word, mask in pattern(h, self.words, self.bits):
             self.lines[h * self.blocks >> 64][word] |= mask
 
@@ -117,8 +120,8 @@ class Bloom:
         front += struct.pack("<QQ", self.function(b"lanebloom hasher print"), length)
         return front + struct.pack("<BBB5xQ", 1, self.words, self.bits, self.blocks)
 
-    def snapshot(self):
-        header = self.header(1, 192 + 64 * self.blocks) + struct.pack("<Qd", self.expected, self.rate) + bytes(56)
+    def snapshot(self, kind=1):
+        header = self.header(kind, 192 + 64 * self.blocks) + struct.pack("<Qd", self.expected, self.rate) + bytes(56)
         header += struct.pack("<Q", xxhash.xxh3_64_intdigest(header))
         assert len(header) == 128
         body = header + b"".join(struct.pack("<8Q", *line) for line in self.lines)
@@ -142,6 +145,150 @@ class Bloom:
                     body += bytes(numbers[:-1]) + bytes([numbers[-1] + 128])
         header = self.header(129, 64 + len(body)) + struct.pack("<Q", lines)
         return header + struct.pack("<Q", xxhash.xxh3_64_intdigest(header + body)) + body
+
+
+class Counting(Bloom):
+    """Its lines are of counters, 16 in a word: a bit of the pattern names the counter that it is in."""
+
+    def change(self, key, step):
+        h = self.function(key)
+        line = self.lines[h * self.blocks >> 64]
+        places = set()
+        for word, mask in pattern(h, self.words, self.bits):
+            places |= {(word, bit // 4 * 4) for bit in range(64) if mask >> bit & 1}
+        if step < 0 and not all(line[word] >> at & 15 for word, at in places):
+            return False
+        for word, at in places:
+            if line[word] >> at & 15 < 15:
+                line[word] += step << at
+        return True
+
+    def insert(self, key):
+        self.change(key, 1)
+
+    def remove(self, key):
+        return self.change(key, -1)
+
+
+def tombstone(h):
+    """The hash by which the filter of the removed knows a key."""
+    h = (h ^ h >> 30) * 0xBF58476D1CE4E5B9 & M
+    h = (h ^ h >> 27) * 0x94D049BB133111EB & M
+    return h ^ h >> 31
+
+
+class Buckets:
+    """A snapshot whose body is words, after a header of buckets."""
+
+    def __init__(self, bits, buckets, expected, hasher, seed, function):
+        self.bits, self.buckets, self.expected = bits, buckets, expected
+        self.hasher, self.seed, self.function = hasher, seed, function
+
+    def record(self, kind, words):
+        body = b"".join(struct.pack("<Q", word) for word in words)
+        body += bytes(-len(body) % 64)
+        header = b"\x89LBF\r\n\x1a\n" + struct.pack("<HBBI", 1, kind, self.hasher, self.seed)
+        header += struct.pack("<QQ", self.function(b"lanebloom hasher print"), 192 + len(body))
+        header += struct.pack("<BB6xQQ64x", 1, self.bits, self.buckets, self.expected)
+        header += struct.pack("<Q", xxhash.xxh3_64_intdigest(header))
+        assert len(header) == 128
+        return header + body + struct.pack("<Q56x", xxhash.xxh3_64_intdigest(header + body))
+
+
+class Cuckoo(Buckets):
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.slots = 64 // self.bits
+        self.table = [[0] * self.slots for _ in range(self.buckets)]
+
+    def places(self, key):
+        h = self.function(key)
+        tag = ((h & 0xFFFFFFFF) * (2**self.bits - 1) >> 32) + 1
+        first = h * self.buckets >> 64
+        z = tag * 0xBF58476D1CE4E5B9 & M
+        z = (z ^ z >> 32) * 0x94D049BB133111EB & M
+        step = 2 * (z * (self.buckets // 2) >> 64) + 1
+        return tag, self.table[first], self.table[(step - first) % self.buckets]
+
+    def insert(self, key):
+        tag, *buckets = self.places(key)
+        # There is always room without moving another key.
+        bucket = next(bucket for bucket in buckets if 0 in bucket)
+        bucket[bucket.index(0)] = tag
+
+    def remove(self, key):
+        tag, *buckets = self.places(key)
+        for bucket in buckets:
+            if tag in bucket:
+                bucket[bucket.index(tag)] = 0
+                return True
+        return False
+
+    def snapshot(self):
+        return self.record(6, [sum(tag << i * self.bits for i, tag in enumerate(bucket)) for bucket in self.table])
+
+    def compact_snapshot(self):
+        low = self.bits - 4
+        size = self.slots * low + 2 * self.slots + 4
+        packed = 0
+        for number, bucket in enumerate(self.table):
+            tags = sorted(bucket)
+            bits = sum((tag & 2**low - 1) << i * low for i, tag in enumerate(tags))
+            bits |= sum(math.comb((tag >> low) + i, i + 1) for i, tag in enumerate(tags)) << self.slots * low
+            packed |= bits << number * size
+        words = -(-self.buckets * size // 64)
+        return self.record(7, [packed >> 64 * i & M for i in range(words)])
+
+
+class DLeft(Buckets):
+    def __init__(self, *arguments):
+        super().__init__(14, *arguments)
+        # Subtables of buckets of cells of a remainder and a count.
+        self.table = [[[(0, 0)] * 8 for _ in range(self.buckets)] for _ in range(4)]
+
+    def places(self, key):
+        h = self.function(key)
+        remainder, first = h & 0x3FFF, h * self.buckets >> 64
+        z = (remainder + 1) * 0xBF58476D1CE4E5B9 & M
+        z = (z ^ z >> 32) * 0x94D049BB133111EB & M
+        z ^= z >> 31
+        steps = [0] + [rotl(z, 21 * i) * self.buckets >> 64 for i in range(3)]
+        return remainder, [table[(first + step) % self.buckets] for table, step in zip(self.table, steps)]
+
+    def change(self, key, step):
+        remainder, buckets = self.places(key)
+        for bucket in buckets:
+            for i, (found, count) in enumerate(bucket):
+                if count and found == remainder:
+                    bucket[i] = (remainder, count + step) if count + step else (0, 0)
+                    assert count + step < 4
+                    return True
+        if step > 0:
+            bucket = min(buckets, key=lambda bucket: sum(count > 0 for _, count in bucket))
+            bucket[bucket.index((0, 0))] = (remainder, 1)
+        return step > 0
+
+    def insert(self, key):
+        self.change(key, 1)
+
+    def remove(self, key):
+        return self.change(key, -1)
+
+    def snapshot(self):
+        cells = [count << 14 | remainder for table in self.table for bucket in table for remainder, count in bucket]
+        return self.record(8, [sum(cells[i + j] << 16 * j for j in range(4)) for i in range(0, len(cells), 4)])
+
+
+def come_and_go(make, keys, again):
+    """Every key comes, every third goes, and the first one comes some times more."""
+    filter = make()
+    for i in range(keys):
+        filter.insert(b"key %d" % i)
+    for i in range(0, keys, 3):
+        assert filter.remove(b"key %d" % i)
+    for _ in range(again):
+        filter.insert(b"key 1")
+    return filter
 
 
 # Words, bits, blocks, expected keys and rate are what the builder makes of the budget (64 * blocks) and the expected keys.
@@ -193,3 +340,33 @@ if __name__ == "__main__":
     header += struct.pack("<QQQ40x", 0b1011, 6, 65 * 10**9)
     header += struct.pack("<Q", xxhash.xxh3_64_intdigest(header))
     (folder / "snapshot_v1_windowed.bin").write_bytes(header + parts)
+    # Filters that can delete. A counter that counts the first key sticks at 15.
+    plain = lambda seed: (1, seed, lambda key: murmur3(key, seed))
+    secret = (2, 0, lambda key: siphash13(key, KEY))
+    deletable = {
+        "counting": come_and_go(lambda: Counting(4, 2, 21, 200, 0.0052122291876871745, *plain(7)), 150, 16).snapshot(4),
+        "counting_one": come_and_go(lambda: Counting(1, 4, 9, 60, 0.011641759081143668, *secret), 60, 1).snapshot(4),
+        "dleft": come_and_go(lambda: DLeft(5, 120, *plain(5)), 100, 2).snapshot(),
+        "dleft_siphash": come_and_go(lambda: DLeft(5, 120, *secret), 100, 2).snapshot(),
+    }
+    for bits, buckets, expected, keys, hasher in [
+        (10, 20, 80, 60, plain(0)),
+        (12, 26, 100, 66, plain(2**32 - 1)),
+        (16, 30, 90, 48, secret),
+    ]:
+        cuckoo = come_and_go(lambda: Cuckoo(bits, buckets, expected, *hasher), keys, 2)
+        deletable[f"cuckoo_{bits}"] = cuckoo.snapshot()
+        deletable[f"compact_{bits}"] = cuckoo.compact_snapshot()
+    # A pair: 200 keys, of which every fifth was removed.
+    added = Bloom(2, 3, 5, 200, 0.004120705646440654, *plain(3))
+    removed = Bloom(4, 2, 2, 50, 0.00023975077528271666, *plain(0))
+    for i in range(200):
+        added.insert(b"key %d" % i)
+        if i % 5 == 0:
+            removed.insert_hash(tombstone(murmur3(b"key %d" % i, 3)))
+    parts = added.snapshot() + removed.snapshot()
+    header = added.header(5, 128 + len(parts))[:32] + bytes(88)
+    header += struct.pack("<Q", xxhash.xxh3_64_intdigest(header))
+    deletable["tombstone"] = header + parts
+    for name, snapshot in deletable.items():
+        (folder / f"snapshot_v1_{name}.bin").write_bytes(snapshot)

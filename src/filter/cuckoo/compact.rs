@@ -13,12 +13,14 @@
 //! A lookup compares the lower bits first, and works the sequence out only where these agree: for an absent key in one bucket
 //! of 1000, 50 or 11.
 
+mod snapshot;
+
 use super::shape::Shape;
 use super::table::{Place, Table, place};
 use super::{BuildError, CuckooFilter};
 use crate::batch::unpack;
 use crate::bits::{Purpose, prefetch};
-use crate::error::BuildErrorKind;
+use crate::error::{BuildErrorKind, SnapshotErrorKind};
 use crate::filter::concurrent::assert_bitmap_length;
 use crate::filter::probe::{self, Probe};
 use crate::funnel::Funnel;
@@ -70,6 +72,12 @@ impl Shape {
     const fn packed_bits(self) -> u32 {
         // 12, 14 or 16 for the sequence.
         self.slots * self.low_bits() + 2 * self.slots + SORTED
+    }
+
+    /// How many sequences there are.
+    const fn sequences(self) -> u64 {
+        let slots = self.slots as usize;
+        CHOICES[slots][15 + slots] as u64
     }
 }
 
@@ -145,12 +153,8 @@ fn unpack_bucket(shape: Shape, packed: u64) -> u64 {
 
 impl Packed {
     fn new(shape: Shape, buckets: impl ExactSizeIterator<Item = u64>) -> Result<Self, BuildError> {
-        let (len, bits) = (buckets.len(), shape.packed_bits() as usize);
-        // Two more than can be needed, so that the word after the last one is there. (In 128 bits: `len * bits` may be beyond `usize`.)
-        let size = (len as u128 * bits as u128 / 64) as usize + 2;
-        let mut words = Words::new(size).ok_or(BuildError(BuildErrorKind::OutOfMemory {
-            bytes: size.saturating_mul(8),
-        }))?;
+        let mut all = Self::zeros(shape, buckets.len())?;
+        let words = &mut all.words;
         let (mut at, mut filled) = (0, 0);
         for bucket in buckets {
             let packed = pack(shape, bucket);
@@ -163,11 +167,58 @@ impl Packed {
                 words[at] |= packed.checked_shr(shape.packed_bits() - filled).unwrap_or(0);
             }
         }
-        Ok(Self {
-            words,
-            buckets: len,
-            shape,
-        })
+        Ok(all)
+    }
+
+    /// Empty ones.
+    fn zeros(shape: Shape, buckets: usize) -> Result<Self, BuildError> {
+        let bytes = Self::bytes_of(shape, buckets);
+        let words = Words::new(bytes / 8).ok_or(BuildError(BuildErrorKind::OutOfMemory { bytes }))?;
+        Ok(Self { words, buckets, shape })
+    }
+
+    /// Bytes of so many buckets, and of a word more, so that the word after one of theirs is always there.
+    fn bytes_of(shape: Shape, buckets: usize) -> usize {
+        8 * (Self::words_filled(shape, buckets) + 1)
+    }
+
+    /// Words that so many buckets fill, the last one perhaps not to its end.
+    fn words_filled(shape: Shape, buckets: usize) -> usize {
+        // In 128 bits: the product may be beyond `usize`. The quotient is no more than the buckets.
+        (buckets as u128 * u128::from(shape.packed_bits())).div_ceil(64) as usize
+    }
+
+    fn filled(&self) -> &[u64] {
+        &self.words[..Self::words_filled(self.shape, self.buckets)]
+    }
+
+    /// Makes the words from `first` on these.
+    fn store(&mut self, first: usize, values: impl IntoIterator<Item = u64>) {
+        for (word, value) in self.words[first..].iter_mut().zip(values) {
+            *word = value;
+        }
+    }
+
+    /// An error if a bucket has a number that no sequence has, or there is a bit after the last bucket. (In what order a bucket
+    /// has tags whose sorted bits are the same makes no difference to anything.)
+    fn check(&self) -> Result<(), SnapshotErrorKind> {
+        let (limit, lows) = (self.shape.sequences(), self.shape.slots * self.shape.low_bits());
+        let sequences = (0..self.buckets).map(|bucket| self.get(bucket) >> lows);
+        if let Some((bucket, sequence)) = (0..).zip(sequences).find(|(_, sequence)| *sequence >= limit) {
+            return Err(SnapshotErrorKind::Sequence {
+                bucket,
+                sequence,
+                limit,
+            });
+        }
+        let (word, shift) = self.bit(self.buckets);
+        match self.words[word] >> shift << shift {
+            0 => Ok(()),
+            bits => Err(SnapshotErrorKind::UnusedBits {
+                word: word as u64,
+                bits,
+            }),
+        }
     }
 
     #[inline(always)]
@@ -269,7 +320,7 @@ impl<S> CompactCuckoo<S> {
         S: Clone,
     {
         let mut table = Table::new(self.buckets.shape, self.buckets.buckets)?;
-        table.store(self.unpacked());
+        table.store(0, self.unpacked());
         Ok(CuckooFilter {
             table,
             hasher: self.hasher.clone(),

@@ -14,7 +14,7 @@
 //! A lookup compares the key's tag with the `2 * slots * load` others of its two buckets, each of which is the same with a chance
 //! of `1 / (2^tag_bits - 1)`; so they all miss with `exp(-2 * slots * load / (2^tag_bits - 1))`.
 
-use crate::error::BuildErrorKind;
+use crate::error::{BuildErrorKind, SnapshotErrorKind};
 use crate::filter::stripes::Stripes;
 use crate::sizing::{LINE_BYTES, MAX_BITS_PER_KEY, ceil};
 
@@ -99,6 +99,18 @@ impl Shape {
     #[inline(always)]
     pub(crate) const fn tag_at(self, word: u64, shift: u32) -> u64 {
         word >> shift & self.tags()
+    }
+
+    /// The first bit of any of these buckets that belongs to no slot is an error.
+    pub(crate) fn check(self, buckets: impl Iterator<Item = u64>) -> Result<(), SnapshotErrorKind> {
+        let slots = self.spread(self.tags());
+        match buckets.zip(0..).find(|(bucket, _)| bucket & !slots != 0) {
+            None => Ok(()),
+            Some((bucket, word)) => Err(SnapshotErrorKind::UnusedBits {
+                word,
+                bits: bucket & !slots,
+            }),
+        }
     }
 
     /// How far up each slot is.
@@ -248,10 +260,15 @@ impl Request {
     fn over_budget(self, (shape, load): (Shape, f64), keys: usize) -> BuildErrorKind {
         let buckets = shape.buckets(keys, load) as usize;
         BuildErrorKind::OverBudget {
-            needed: buckets.saturating_add(Stripes::number(buckets)).saturating_mul(8),
+            needed: bytes_of(buckets),
             budget: self.budget.unwrap_or(0),
         }
     }
+}
+
+/// Bytes of so many buckets and what is beside them.
+pub(crate) fn bytes_of(buckets: usize) -> usize {
+    buckets.saturating_add(Stripes::number(buckets)).saturating_mul(8)
 }
 
 /// The most buckets that fit into so many bytes with their stripes.

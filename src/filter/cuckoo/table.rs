@@ -41,8 +41,9 @@
 //! | `take`: clear it | `fetch_and` `Release` | keeps what was put into the other slots published, as an operation on the same word does in any case; nobody relies on seeing a removal |
 //! | `search`, `put`: look first | load `Relaxed` | a hint, checked by the compare-exchange or under the stripe |
 //! | `words` | load `Relaxed`, then a fence | one barrier for the whole copy |
+//! | `store` | store `Relaxed` | borrowed mutably: no other thread has the table, and what hands it on orders it |
 
-use super::shape::Shape;
+use super::shape::{Shape, bytes_of};
 use crate::bits::{Purpose, prefetch};
 use crate::error::{BuildError, BuildErrorKind};
 use crate::filter::probe::Probe;
@@ -136,7 +137,7 @@ impl Table {
 
     /// Of the buckets and what is beside them.
     pub(super) fn memory_bytes(&self) -> usize {
-        8 * self.words.len() + self.stripes.bytes()
+        bytes_of(self.buckets())
     }
 
     #[inline(always)]
@@ -319,9 +320,18 @@ impl Table {
         occupied
     }
 
-    /// Makes the buckets these, while no other thread knows of the table.
-    pub(super) fn store(&mut self, words: impl IntoIterator<Item = u64>) {
-        for (word, value) in self.words.iter().zip(words) {
+    /// A copy that has every tag whose insert happened before, as often as it was inserted; moves and removals wait meanwhile.
+    pub(super) fn try_clone(&self) -> Result<Self, BuildError> {
+        let mut copy = Self::new(self.shape, self.buckets())?;
+        let _held = self.hold_all();
+        copy.store(0, self.words());
+        crate::bits::acquire();
+        Ok(copy)
+    }
+
+    /// Makes the buckets from `first` on these, while no other thread knows of the table.
+    pub(super) fn store(&mut self, first: usize, words: impl IntoIterator<Item = u64>) {
+        for (word, value) in self.words[first..].iter().zip(words) {
             word.store(value, Ordering::Relaxed);
         }
     }

@@ -32,11 +32,15 @@
 //! | `make`, `count_up` | compare-exchange `Release` | `find` |
 //! | `count_down` | compare-exchange `Release` | nobody relies on seeing a removal; that it is an operation on the same word keeps earlier ones published |
 //! | `words` | load `Relaxed`, then a fence | one barrier for the whole copy |
+//! | `store` | store `Relaxed` | borrowed mutably: no other thread has the cells, and what hands them on orders them |
+//!
+//! A copy is made under all stripes. Otherwise a key that is taken out and put in again meanwhile, elsewhere, could be seen in both
+//! places; of two cells one would stay when the key is removed from the copy.
 
 use crate::bits::{Purpose, prefetch};
-use crate::error::{BuildError, BuildErrorKind};
+use crate::error::{BuildError, BuildErrorKind, SnapshotErrorKind};
 use crate::filter::probe::Probe;
-use crate::filter::stripes::Stripes;
+use crate::filter::stripes::{AllHeld, Stripes};
 use crate::memory::Words;
 use crate::pattern::block;
 use crate::sizing::{LINE_BYTES, MAX_BITS_PER_KEY, ceil};
@@ -49,9 +53,11 @@ const WORDS: usize = 2;
 const CELLS: u32 = 4;
 /// Bits of a cell, and of its remainder.
 const CELL: u32 = 16;
-const REMAINDER: u32 = 14;
+pub(super) const REMAINDER: u32 = 14;
+/// Words of a bucket of each subtable.
+pub(super) const WORDS_OF_BUCKETS: usize = SUBTABLES * WORDS;
 /// Cells of a bucket of each subtable.
-pub(super) const CELLS_OF_BUCKETS: usize = SUBTABLES * WORDS * CELLS as usize;
+pub(super) const CELLS_OF_BUCKETS: usize = WORDS_OF_BUCKETS * CELLS as usize;
 
 /// The largest count of a cell.
 pub(super) const MAX_COUNT: u64 = 3;
@@ -126,7 +132,7 @@ impl Found {
 impl Cells {
     /// `buckets` in each subtable, not 0.
     pub(super) fn new(buckets: usize) -> Result<Self, BuildError> {
-        let words = buckets.checked_mul(SUBTABLES * WORDS);
+        let words = buckets.checked_mul(WORDS_OF_BUCKETS);
         let words = words
             .and_then(Words::new)
             .ok_or(BuildError(BuildErrorKind::OutOfMemory {
@@ -149,7 +155,7 @@ impl Cells {
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
-        8 * self.words.len() + self.stripes.bytes()
+        bytes_of(self.buckets)
     }
 
     /// All words of the key's buckets, each with where it is, in order.
@@ -213,7 +219,7 @@ impl Cells {
     fn make(&self, place: &Place) -> Option<Inserted> {
         let _held = self.stripes.hold(place.remainder);
         loop {
-            let mut all = [0; SUBTABLES * WORDS];
+            let mut all = [0; WORDS_OF_BUCKETS];
             let (mut len, mut has_one) = (0, false);
             self.each_word(place, |_, word| {
                 has_one |= matches(word, place.remainder) != 0;
@@ -268,7 +274,7 @@ impl Cells {
     }
 
     /// The words, one after another; to be followed by [`acquire`](crate::bits::acquire).
-    pub(super) fn words(&self) -> impl Iterator<Item = u64> {
+    pub(super) fn words(&self) -> impl ExactSizeIterator<Item = u64> {
         self.words.iter().map(|word| word.load(Ordering::Relaxed))
     }
 
@@ -284,28 +290,87 @@ impl Cells {
         sums
     }
 
-    /// Makes the words these, while no other thread knows of the cells.
-    pub(super) fn store(&mut self, words: impl IntoIterator<Item = u64>) {
-        for (word, value) in self.words.iter().zip(words) {
+    /// Keeps cells from being made, until it is dropped.
+    pub(super) fn hold_all(&self) -> AllHeld<'_> {
+        self.stripes.hold_all()
+    }
+
+    /// A copy that has every key whose insert happened before, in one cell; no cell is made meanwhile.
+    pub(super) fn try_clone(&self) -> Result<Self, BuildError> {
+        let mut copy = Self::new(self.buckets)?;
+        let _held = self.hold_all();
+        copy.store(0, self.words());
+        crate::bits::acquire();
+        Ok(copy)
+    }
+
+    /// Makes the words from `first` on these, while no other thread knows of the cells.
+    pub(super) fn store(&mut self, first: usize, words: impl IntoIterator<Item = u64>) {
+        for (word, value) in self.words[first..].iter().zip(words) {
             word.store(value, Ordering::Relaxed);
         }
     }
-}
 
-impl Probe for Cells {
-    type Place = Place;
+    /// An error if an empty cell has a remainder, into which that of a key would be mixed, or a key has several cells, of which one would
+    /// stay when it is removed.
+    pub(super) fn check(&self) -> Result<(), SnapshotErrorKind> {
+        for (at, word) in self.words().enumerate() {
+            let occupied = occupied(word);
+            // Below each flag all bits of the remainder.
+            let bits = word & REMAINDERS & !(occupied - (occupied >> REMAINDER));
+            if bits != 0 {
+                let word = at as u64;
+                return Err(SnapshotErrorKind::UnusedBits { word, bits });
+            }
+        }
+        for (at, word) in self.words().enumerate() {
+            let mut flags = occupied(word);
+            while flags != 0 {
+                let remainder = word >> shift(flags) & ((1 << REMAINDER) - 1);
+                flags &= flags - 1;
+                let bucket = self.first_bucket(at / WORDS, remainder);
+                let mut cells = 0;
+                self.each_word(&self.place_at(bucket, remainder), |_, word| {
+                    cells += matches(word, remainder).count_ones();
+                });
+                if cells != 1 {
+                    return Err(SnapshotErrorKind::TwoCells {
+                        bucket: bucket as u64,
+                        remainder,
+                        cells,
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The bucket in the first subtable of a key with this remainder whose bucket, counted through all subtables, is this one.
+    fn first_bucket(&self, bucket: usize, remainder: u64) -> usize {
+        let (subtable, bucket) = (bucket / self.buckets, bucket % self.buckets);
+        let step = self.step(subtable, mix(remainder));
+        if bucket >= step {
+            bucket - step
+        } else {
+            bucket + self.buckets - step
+        }
+    }
+
+    /// How many buckets further a key's bucket is in this subtable than in the first one.
+    #[inline(always)]
+    fn step(&self, subtable: usize, mixed: u64) -> usize {
+        match subtable {
+            0 => 0,
+            _ => block(mixed.rotate_left(21 * (subtable as u32 - 1)), self.buckets),
+        }
+    }
 
     #[inline(always)]
-    fn place(&self, hash: u64) -> Place {
-        let remainder = hash & ((1 << REMAINDER) - 1);
-        let first = block(hash, self.buckets);
+    fn place_at(&self, first: usize, remainder: u64) -> Place {
         let mixed = mix(remainder);
         let mut words = [0; SUBTABLES];
         for (i, word) in words.iter_mut().enumerate() {
-            let step = match i {
-                0 => 0,
-                _ => block(mixed.rotate_left(21 * (i as u32 - 1)), self.buckets),
-            };
+            let step = self.step(i, mixed);
             let bucket = if first + step >= self.buckets {
                 first + step - self.buckets
             } else {
@@ -314,6 +379,15 @@ impl Probe for Cells {
             *word = WORDS * (i * self.buckets + bucket);
         }
         Place { remainder, words }
+    }
+}
+
+impl Probe for Cells {
+    type Place = Place;
+
+    #[inline(always)]
+    fn place(&self, hash: u64) -> Place {
+        self.place_at(block(hash, self.buckets), hash & ((1 << REMAINDER) - 1))
     }
 
     #[inline(always)]
@@ -372,7 +446,7 @@ pub(super) struct Plan {
 }
 
 /// Bytes of a bucket in each subtable.
-const BYTES: usize = 8 * SUBTABLES * WORDS;
+const BYTES: usize = 8 * WORDS_OF_BUCKETS;
 
 impl Request {
     pub(super) fn solve(self) -> Result<Plan, BuildErrorKind> {
@@ -445,8 +519,9 @@ impl Request {
 /// Of one bucket in each subtable, and a stripe.
 const LEAST_BYTES: usize = BYTES + 8;
 
-fn bytes_of(buckets: usize) -> usize {
-    let words = buckets.saturating_mul(SUBTABLES * WORDS);
+/// Of so many buckets in each subtable, and what is beside them.
+pub(super) fn bytes_of(buckets: usize) -> usize {
+    let words = buckets.saturating_mul(WORDS_OF_BUCKETS);
     words.saturating_add(Stripes::number(words)).saturating_mul(8)
 }
 

@@ -1,7 +1,7 @@
 //! Snapshots of a filter that grows: what it was built with, and the snapshots of its layers. `codec` describes the bytes.
 
 use super::{FULL, Growth, Layer, MAX_LAYERS, OPEN, ScalableBloom, State, Steps, slots};
-use crate::codec::{FIELDS, Hashing, Input, Kind, Out, Outer, SNAPSHOT_HEADER, from_slice, given, murmur3};
+use crate::codec::{FIELDS, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, from_slice, given, murmur3};
 use crate::error::{FullErrorKind, SnapshotError, SnapshotErrorKind};
 use crate::filter::concurrent::ConcurrentBloom;
 use crate::filter::gauge::Gauge;
@@ -72,7 +72,7 @@ impl<S: KeyHasher> ScalableBloom<S> {
     fn encode<O: Out>(&self, out: &mut O) -> Result<(), O::Error> {
         let layers = self.layers_now();
         let parts: usize = layers.iter().map(|layer| layer.filter.snapshot_bytes()).sum();
-        let mut header = Outer {
+        let mut header = OwnHeader {
             kind: Kind::Scalable,
             hashing: Hashing::of(&self.hasher),
             len: (SNAPSHOT_HEADER + parts) as u64,
@@ -158,7 +158,7 @@ impl<S: KeyHasher + Clone> ScalableBloom<S> {
         limit: usize,
         hasher: impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind>,
     ) -> Result<Self, SnapshotErrorKind> {
-        let header = Outer::parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?, Kind::Scalable)?;
+        let header = OwnHeader::parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?, Kind::Scalable)?;
         let hasher = hasher(header.hashing)?;
         let [growth, words, full, limited, ..] = header.get(32).to_le_bytes();
         header.zeros(36..40)?;
@@ -193,13 +193,7 @@ impl<S: KeyHasher + Clone> ScalableBloom<S> {
         let count = header.number("the number of layers", 104, 1..=most as u64)?;
 
         let mut left = header.body_bytes(count)?;
-        if left > limit as u64 {
-            return Err(SnapshotErrorKind::OverLimit {
-                needed: left,
-                limit: limit as u64,
-            });
-        }
-        input.announce(header.len - SNAPSHOT_HEADER as u64)?;
+        admit(input, header.len as usize, left, limit)?;
         let mut layers = Vec::new();
         for number in 0..count {
             let filter = ConcurrentBloom::decode(input, left as usize, given(hasher.clone()))?;

@@ -2,7 +2,9 @@
 //! bytes.
 
 use super::{Clock, FULL_AT, MAX_GENERATIONS, MAX_WINDOW, State, When, WindowedBloom, with_spares};
-use crate::codec::{self, FIELDS, Hashing, Input, Kind, Out, Outer, SNAPSHOT_HEADER, from_slice, given, murmur3};
+use crate::codec::{
+    self, FIELDS, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, from_slice, given, murmur3,
+};
 use crate::error::{SnapshotError, SnapshotErrorKind};
 use crate::filter::concurrent::ConcurrentBloom;
 use crate::filter::gauge::Gauge;
@@ -85,7 +87,7 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
         let now = self.when.now();
         let state = self.state.load();
         let parts: usize = state.generations.iter().map(|one| one.filter.snapshot_bytes()).sum();
-        let mut header = Outer {
+        let mut header = OwnHeader {
             kind: Kind::Windowed,
             hashing: Hashing::of(&self.hasher),
             len: (SNAPSHOT_HEADER + parts) as u64,
@@ -233,7 +235,7 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
         clock: Clock,
         hasher: impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind>,
     ) -> Result<Self, SnapshotErrorKind> {
-        let header = Outer::parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?, Kind::Windowed)?;
+        let header = OwnHeader::parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?, Kind::Windowed)?;
         let hasher = hasher(header.hashing)?;
         let [rotation, renew, generations, ..] = header.get(32).to_le_bytes();
         let renew = header.byte("whether a key is renewed", renew, 0..=1)? == 1;
@@ -259,13 +261,7 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
         let bytes = header.body_bytes(count)?;
         // All generations, and one to spare, are allocated, whether they are in the snapshot or not.
         let needed = (bytes / count as u64).saturating_mul(generations as u64 + 1);
-        if needed > limit as u64 {
-            return Err(SnapshotErrorKind::OverLimit {
-                needed,
-                limit: limit as u64,
-            });
-        }
-        input.announce(header.len - SNAPSHOT_HEADER as u64)?;
+        admit(input, header.len as usize, needed, limit)?;
         let mut left = bytes;
         let mut filters: Vec<ConcurrentBloom<S>> = Vec::new();
         for _ in 0..count {

@@ -1,0 +1,97 @@
+//! The words of a snapshot, between its header and the sum of both: whatever a filter is made of, bits, counters, tags or cells, it is
+//! an array of 64-bit words here, which fills whole lines. Words in, bytes out, and back; the filters' own decoders say what words mean.
+
+use super::{Checksum, Input, Out, SNAPSHOT_HEADER, TRAILER};
+use crate::bits;
+use crate::error::SnapshotErrorKind;
+use crate::sizing::LINE_BYTES;
+use alloc::vec::Vec;
+
+/// Bytes that are copied, summed and handed on at once: as few calls of the system as matter, and in L2.
+const CHUNK: usize = 64 << 10;
+/// Bytes of a word.
+const WORD: usize = 8;
+
+/// Writes a snapshot: its header, `len` words, and its trailer.
+pub(crate) fn write_words<O: Out>(
+    out: &mut O,
+    header: &[u8; SNAPSHOT_HEADER],
+    len: usize,
+    mut words: impl Iterator<Item = u64>,
+) -> Result<(), O::Error> {
+    let mut sum = Checksum::default();
+    let mut put = |bytes: &[u8], sum: &mut Checksum| {
+        sum.add(bytes);
+        out.put(bytes)
+    };
+    put(header, &mut sum)?;
+    let bytes = WORD * len;
+    let mut buffer = alloc::vec![0; CHUNK.min(bytes.next_multiple_of(LINE_BYTES))];
+    for start in (0..bytes).step_by(CHUNK) {
+        let filled = CHUNK.min(bytes - start);
+        let chunk = &mut buffer[..filled.next_multiple_of(LINE_BYTES)];
+        let (front, rest) = chunk.split_at_mut(filled);
+        for (bytes, word) in front.as_chunks_mut().0.iter_mut().zip(&mut words) {
+            *bytes = word.to_le_bytes();
+        }
+        rest.fill(0);
+        // Who reads these bytes may rely on what the inserters had done.
+        bits::acquire();
+        put(chunk, &mut sum)?;
+    }
+    out.put(&sum.trailer())
+}
+
+/// Reads what [`write_words`] has written after the header, and hands on the words of one chunk after another, each time with the
+/// number of the first. What they are believed for must wait until the sum is known to be right.
+pub(crate) fn read_words<I: Input>(
+    input: &mut I,
+    // As it was read, since each byte of a header that was accepted is one that its fields make.
+    header: &[u8; SNAPSHOT_HEADER],
+    len: usize,
+    mut store: impl FnMut(usize, &[[u8; WORD]]),
+) -> Result<(), SnapshotErrorKind> {
+    let mut sum = Checksum::default();
+    sum.add(header);
+    let mut buffer = Vec::new();
+    let bytes = WORD * len;
+    let mut not_zero = None;
+    for start in (0..bytes).step_by(CHUNK) {
+        let filled = CHUNK.min(bytes - start);
+        let chunk = input.take(filled.next_multiple_of(LINE_BYTES), &mut buffer)?;
+        sum.add(chunk);
+        let (front, rest) = chunk.split_at(filled);
+        store(start / WORD, front.as_chunks().0);
+        not_zero = rest
+            .iter()
+            .position(|byte| *byte != 0)
+            .map(|at| SnapshotErrorKind::NotZero {
+                offset: (SNAPSHOT_HEADER + start + filled + at) as u64,
+                found: rest[at],
+            });
+    }
+    let trailer = input.take(TRAILER, &mut buffer)?;
+    sum.check(trailer, (SNAPSHOT_HEADER + bytes.next_multiple_of(LINE_BYTES)) as u64)?;
+    not_zero.map_or(Ok(()), Err)
+}
+
+/// An error if a filter of `needed` bytes of memory is beyond the limit, or the rest of its snapshot, which is of `len` bytes and of which
+/// the header was read, is known not to be there. To be asked before memory is allocated: all of it at once then, as much as was
+/// allowed, or as there are bytes; its pages come into being when they are written to.
+pub(crate) fn admit<I: Input>(input: &mut I, len: usize, needed: u64, limit: usize) -> Result<(), SnapshotErrorKind> {
+    if needed > limit as u64 {
+        return Err(SnapshotErrorKind::OverLimit {
+            needed,
+            limit: limit as u64,
+        });
+    }
+    input.announce((len - SNAPSHOT_HEADER) as u64)
+}
+
+#[track_caller]
+pub(crate) fn assert_snapshot_length(len: usize, needed: usize) {
+    assert!(
+        len == needed,
+        "{len} bytes for a snapshot of {needed}: the lengths must be the same"
+    );
+}
