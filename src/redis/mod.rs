@@ -84,3 +84,6 @@ pub use bitmap::RedisBitmap;
 pub(crate) use layout::MAX_BITS;
 pub use local::{LocalBitmap, Refreshed};
 pub use shared::SharedBloom;
+#[cfg(feature = "window")]
+pub use shared::SharedWindow;
+pub(crate) use shared::description::Life;

@@ -119,29 +119,29 @@
 //! ```
 
 mod delta;
+pub(super) mod description;
+mod node;
 mod replica;
+#[cfg(feature = "window")]
+mod window;
 
-use crate::error::{SharedError, SharedErrorKind};
+use crate::error::SharedError;
 use crate::filter::concurrent::ConcurrentBloom;
 use crate::hash::{KeyHasher, Murmur3};
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 use core::fmt;
-use core::hash::BuildHasher;
 use core::ops::Deref;
 use core::time::Duration;
-use redis::{Client, Connection};
-use replica::{Counts, Replica, since_1970};
-use std::hash::RandomState;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
-use std::time::{Instant, SystemTime};
+use description::{Keys, Life};
+use node::Node;
+use redis::Client;
+use replica::{Replica, since_1970};
+use std::time::SystemTime;
 
-/// The first pause after a failure; every further one is twice as long, up to the last.
-const FIRST_PAUSE: Duration = Duration::from_millis(25);
-const LAST_PAUSE: Duration = Duration::from_secs(3);
-/// The thread rests so many times as long as it has compared.
-const REST: u32 = 4;
+#[cfg(feature = "window")]
+pub use window::SharedWindow;
 
 /// A [`ConcurrentBloom`] that is one set with those of other processes, through Redis.
 ///
@@ -176,8 +176,7 @@ const REST: u32 = 4;
 /// ```
 pub struct SharedBloom<S = Murmur3> {
     filter: Arc<ConcurrentBloom<S>>,
-    control: Arc<Control>,
-    thread: Option<JoinHandle<()>>,
+    node: Node,
 }
 
 /// Connects a [`SharedBloom`]; made by [`SharedBloom::builder`].
@@ -338,29 +337,13 @@ impl SharedBuilder {
         filter: impl Into<Arc<ConcurrentBloom<S>>>,
     ) -> Result<SharedBloom<S>, SharedError> {
         let filter = filter.into();
-        let mut worker = Worker {
-            replica: Replica::new(&self.name, self.expires, Arc::clone(&filter))?,
-            server,
-            connection: None,
-            interval: self.interval,
-            // A timeout of zero is none, for sockets; and instants do not reach to the end of all durations.
-            timeout: self.timeout.clamp(Duration::from_millis(1), Duration::from_secs(3600)),
-            random: RandomState::new(),
+        let life = match self.expires {
+            0 => Life::Forever,
+            time => Life::Until(time),
         };
-        let control = Arc::new(Control::new());
-        let began = Instant::now();
-        worker.pass(&|| false)?;
-        control.report(0, began, worker.replica.counts, None);
-        let its_control = Arc::clone(&control);
-        let thread = thread::Builder::new()
-            .name("lanebloom-shared".into())
-            .spawn(move || worker.run(&its_control))
-            .map_err(|error| SharedErrorKind::Thread(Arc::new(error)))?;
-        Ok(SharedBloom {
-            filter,
-            control,
-            thread: Some(thread),
-        })
+        let replica = Replica::new(Keys::of(&self.name)?, life, Arc::clone(&filter))?;
+        let node = Node::start(server, Box::new(replica), self.interval, self.timeout)?;
+        Ok(SharedBloom { filter, node })
     }
 }
 
@@ -397,7 +380,7 @@ impl<S> SharedBloom<S> {
     /// # }
     /// ```
     pub fn sync(&self, timeout: Duration) -> Result<(), SharedError> {
-        self.control.sync(timeout)
+        self.node.sync(timeout)
     }
 
     /// What was done so far, and how the last attempt went.
@@ -417,16 +400,7 @@ impl<S> SharedBloom<S> {
     /// ```
     #[must_use]
     pub fn stats(&self) -> SharedStats {
-        let state = self.control.lock();
-        SharedStats {
-            passes: state.passes,
-            failures: state.failures,
-            resyncs: state.counts.resyncs,
-            pushed_bytes: state.counts.pushed_bytes,
-            pulled_bytes: state.counts.pulled_bytes,
-            lag: state.current.elapsed(),
-            last_error: state.error.clone(),
-        }
+        self.node.stats()
     }
 
     /// The local filter.
@@ -466,16 +440,6 @@ impl<S: fmt::Debug> fmt::Debug for SharedBloom<S> {
             .field("filter", &self.filter)
             .field("stats", &self.stats())
             .finish_non_exhaustive()
-    }
-}
-
-impl<S> Drop for SharedBloom<S> {
-    fn drop(&mut self) {
-        self.control.end();
-        if let Some(thread) = self.thread.take() {
-            // It does not panic; if it did, this is no place to say so.
-            let _ = thread.join();
-        }
     }
 }
 
@@ -522,177 +486,4 @@ pub struct SharedStats {
     pub lag: Duration,
     /// Why the last attempt failed, if it did.
     pub last_error: Option<SharedError>,
-}
-
-/// What the thread and its owners tell each other. The lock is held to read and to write the state, and while nothing else is done.
-struct Control {
-    state: Mutex<State>,
-    /// For the thread: somebody asked for a pass, or for the end.
-    asked: Condvar,
-    /// For those who wait in `sync`.
-    reported: Condvar,
-}
-
-struct State {
-    /// Calls of `sync` so far.
-    asked: u64,
-    /// The calls before the last pass that ended; that succeeded.
-    attempted: u64,
-    succeeded: u64,
-    ended: bool,
-    passes: u64,
-    failures: u64,
-    counts: Counts,
-    /// When the last pass that succeeded began.
-    current: Instant,
-    error: Option<SharedError>,
-}
-
-impl Control {
-    fn new() -> Self {
-        Self {
-            state: Mutex::new(State {
-                asked: 0,
-                attempted: 0,
-                succeeded: 0,
-                ended: false,
-                passes: 0,
-                failures: 0,
-                counts: Counts::default(),
-                current: Instant::now(),
-                error: None,
-            }),
-            asked: Condvar::new(),
-            reported: Condvar::new(),
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn sync(&self, timeout: Duration) -> Result<(), SharedError> {
-        let mut state = self.lock();
-        state.asked += 1;
-        let mine = state.asked;
-        self.asked.notify_one();
-        let (state, _) = self
-            .reported
-            .wait_timeout_while(state, timeout, |state| {
-                let hopeless = state.error.as_ref().is_some_and(SharedError::is_final);
-                state.succeeded < mine && !(state.attempted >= mine && hopeless)
-            })
-            .unwrap_or_else(PoisonError::into_inner);
-        if state.succeeded >= mine {
-            return Ok(());
-        }
-        Err(match &state.error {
-            Some(error) if error.is_final() => error.clone(),
-            last => SharedErrorKind::Timeout {
-                after: timeout,
-                last: last.clone(),
-            }
-            .into(),
-        })
-    }
-
-    /// Waits until the pause is over or somebody asks; how often `sync` has been called by then, or nothing if this is the end.
-    fn wait(&self, pause: Duration) -> Option<u64> {
-        let state = self.lock();
-        let (state, _) = self
-            .asked
-            .wait_timeout_while(state, pause, |state| !state.ended && state.asked == state.attempted)
-            .unwrap_or_else(PoisonError::into_inner);
-        (!state.ended).then_some(state.asked)
-    }
-
-    fn report(&self, asked: u64, began: Instant, counts: Counts, error: Option<SharedError>) {
-        let mut state = self.lock();
-        state.counts = counts;
-        state.attempted = asked;
-        if error.is_none() {
-            state.succeeded = asked;
-            state.current = began;
-            state.passes += 1;
-        } else {
-            state.failures += 1;
-        }
-        state.error = error;
-        drop(state);
-        self.reported.notify_all();
-    }
-
-    fn ended(&self) -> bool {
-        self.lock().ended
-    }
-
-    fn end(&self) {
-        self.lock().ended = true;
-        self.asked.notify_one();
-    }
-}
-
-/// The thread's own.
-struct Worker<S> {
-    replica: Replica<S>,
-    server: Client,
-    connection: Option<Connection>,
-    interval: Duration,
-    timeout: Duration,
-    random: RandomState,
-}
-
-impl<S: KeyHasher> Worker<S> {
-    fn run(mut self, control: &Control) {
-        let mut pause = self.interval;
-        let mut failures = 0;
-        while let Some(asked) = control.wait(pause) {
-            let began = Instant::now();
-            let result = self.pass(&|| control.ended());
-            match &result {
-                Ok(()) => failures = 0,
-                Err(error) if error.is_ended() => break,
-                Err(_) => failures += 1,
-            }
-            pause = self.pause(failures);
-            control.report(asked, began, self.replica.counts, result.err());
-        }
-        if failures == 0 {
-            let end = Instant::now() + self.timeout;
-            let _ = self.pass(&|| Instant::now() > end);
-        }
-    }
-
-    /// One pass, on the connection that there is or on a new one.
-    fn pass(&mut self, ended: &dyn Fn() -> bool) -> Result<(), SharedError> {
-        let mut connection = match self.connection.take() {
-            Some(connection) => connection,
-            None => self.connect().map_err(SharedErrorKind::Redis)?,
-        };
-        let result = self.replica.pass(&mut connection, ended);
-        // After anything but a refusal it is not known what the next answer on it would belong to.
-        if result.as_ref().err().is_none_or(SharedError::is_refusal) {
-            self.connection = Some(connection);
-        }
-        result
-    }
-
-    fn connect(&self) -> redis::RedisResult<Connection> {
-        let connection = self.server.get_connection_with_timeout(self.timeout)?;
-        connection.set_read_timeout(Some(self.timeout))?;
-        connection.set_write_timeout(Some(self.timeout))?;
-        Ok(connection)
-    }
-
-    /// How long to wait after so many failures in a row.
-    fn pause(&self, failures: u32) -> Duration {
-        if failures == 0 {
-            return self.interval.max(self.replica.counts.comparing * REST);
-        }
-        let doubled = FIRST_PAUSE.saturating_mul(1 << (failures - 1).min(16));
-        let jitter = self.random.hash_one(Instant::now()) as u32;
-        doubled
-            .min(LAST_PAUSE)
-            .mul_f64(0.5 + 0.5 * f64::from(jitter) / f64::from(u32::MAX))
-    }
 }
