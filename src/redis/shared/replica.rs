@@ -307,8 +307,15 @@ impl<S: KeyHasher> Replica<S> {
                 .ok_or_else(|| self.keys.foreign("versions", "a chunk is beyond the filter's last"))? = id;
         }
         let differ = |&chunk: &usize| versions[chunk] != self.versions[chunk];
-        let changed: Vec<usize> = (0..versions.len()).filter(differ).collect();
-        for some in changed.chunks(CHUNKS_AT_ONCE) {
+        let (there, gone): (Vec<usize>, Vec<usize>) = (0..versions.len())
+            .filter(differ)
+            .partition(|&chunk| versions[chunk] != Id::default());
+        // What has no version no new node would take, be it there or not: so it is pushed again.
+        for chunk in gone {
+            self.take_chunk(chunk, &[])?;
+            self.versions[chunk] = Id::default();
+        }
+        for some in there.chunks(CHUNKS_AT_ONCE) {
             if ended() {
                 return Err(SharedErrorKind::Ended.into());
             }
