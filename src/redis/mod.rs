@@ -1,6 +1,6 @@
 //! Filters that are kept in Redis, in the layouts that other programs have: read and written in place, or copied into this process.
 //!
-//! One set on many nodes, each of which answers from memory of its own, is [`SharedBloom`]. What RedisBloom's `BF` commands keep is taken out and put
+//! One set on many nodes, each of which answers from memory of its own, is [`SharedBloom`], and one that forgets, `SharedWindow` (feature `window`). What RedisBloom's `BF` commands keep is taken out and put
 //! back by [`RedisBloom::fetch`](crate::RedisBloom::fetch) and [`store`](crate::RedisBloom::store). The rest of this page is about the third kind.
 //!
 //! Many programs keep a Bloom filter in a plain Redis bitmap, a string of which they set and get single bits. [`RedisBitmap`] is one type for

@@ -1,5 +1,5 @@
 //! One set on many nodes: [`SharedBloom`], a filter in every process, which a thread in the background keeps equal to the others' through
-//! Redis.
+//! Redis; and [`SharedWindow`], one that [forgets](#forgetting).
 //!
 //! ```text
 //! process A                                     Redis                                     process B
@@ -41,7 +41,9 @@
 //!   lookup here answers "certainly not" for a key that is in the set. See below for what a guard does about it.
 //! - An insert that answers true says that the key is new *here*: several nodes may each get true for one key. To claim a
 //!   key among nodes takes a call to a server.
-//! - Keys are never removed, and the set cannot grow. Both take a new set under another name, see [Rotation](#rotation).
+//! - Keys are never removed, and the set cannot grow. Both take a new set under another name, to which a guard goes over by
+//!   [`CacheGuard::rebuild`](crate::CacheGuard::rebuild); the old one can be told when to [expire](SharedBuilder::expires_at). Or a set that
+//!   [forgets](#forgetting) by itself.
 //! - Whoever can write to the server can set every bit. What a broken server or another program writes there is an error, and nothing worse.
 //! - The server must not evict: with `maxmemory`, a policy of `noeviction`, or one of `volatile-*` where the set does not expire. A chunk that
 //!   is gone while the rest is there is missed by nobody until it is next compared. Delete a set by deleting all its keys, while no node
@@ -85,13 +87,38 @@
 //! - The set is of some thousand keys: `SADD`, and a copy of the set in each process.
 //! - Hundreds of nodes: everything pushed is pulled by each of them from the one server.
 //!
-//! # Rotation
+//! # Forgetting
 //!
-//! A set that is to forget is several, one after another, each of which [expires](SharedBuilder::expires_at). Let a generation be the time since
-//! 1970 divided by its length: then all nodes whose clocks are right name it alike (`ids:20778` for a day) without asking anybody. Connect the
-//! next before it begins, insert into the newest and look up in all that are not over. A clock that is wrong by a second makes a
-//! key of that second go to the neighbouring generation, where it is found as well. For a guard that starts anew,
-//! [`CacheGuard::rebuild`](crate::CacheGuard::rebuild) takes the next set.
+//! A [`SharedWindow`] is the same for a [`WindowedBloom`](crate::WindowedBloom) that rotates by age: "seen by any node in the last ten minutes?" Its
+//! generations are numbered by the time of day, so that nodes agree on them without asking anybody. On the server each is a set of its own, under
+//! keys of its own, which expires; in every process, a filter of the window's list. All that is [promised](#what-it-promises) above holds of
+//! every generation as long as it lives, and besides:
+//!
+//! 1. **A key is visible for the window, wherever it has arrived**, counted from its insertion at whatever node, and at most one
+//!    generation longer, also where it arrives late. That is by clocks that agree; see below for those that do not.
+//! 2. **Inserts and lookups are the local window's**, rotations too: an insert that finds one due makes it, whatever has become of the server.
+//! 3. **Nothing is lost by a race of a push with a rotation.** A generation is compared and pushed until its last key has expired, not only
+//!    while it is the newest.
+//! 4. **Inserts while the server is away are kept** as long as they are visible, and pushed into the generations that they were made in.
+//! 5. **A new node starts from all generations that live**, each of the age that it has.
+//! 6. **The server forgets too.** A generation's keys expire there (`PEXPIREAT`) one generation later than at the nodes: after its last use, where no clock is
+//!    wrong by more than a generation. So it has no more generations than the nodes do, and two: that one, and one that begins where a clock is ahead. How long that
+//!    is from now on, nodes say; the server's own clock may be set to anything.
+//! 7. **Who does not fit is refused**: also by another period or number of generations, by an error that says both.
+//!
+//! | two clocks differ by | then a key that goes from one node to the other |
+//! |---|---|
+//! | nothing | is visible for the window, and at most a generation longer |
+//! | `d`, up to a generation | is visible as soon as it is pulled, for the window less `d` at least, and `d` longer at most: where that matters, ask for a window that is longer by `d`. A node whose clock is behind rotates with those ahead as soon as they push |
+//! | more | may be visible late or not at all: its generation has expired by one clock, or has not begun by the other. Nobody else's keys suffer |
+//!
+//! A window whose newest generation is more than one ahead of its clock, because that was set back, or because
+//! [`rotate`](crate::WindowedBloom::rotate) was called, does not exchange, and says so ([`last_error`](SharedStats::last_error)), until the clock has
+//! caught up.
+//!
+//! It costs what a `SharedBloom` of each generation costs, in memory at nodes and server. An interval in which nothing happens is one call,
+//! of some 600 bytes with four generations. The background thread holds on to the generations of its last exchange, and clears those that were
+//! dropped, so that rotations in an insert take a microsecond; only where an exchange takes longer than a generation, an insert may have to allocate one.
 //!
 //! # Examples
 //!
@@ -142,6 +169,9 @@ use std::time::SystemTime;
 
 #[cfg(feature = "window")]
 pub use window::SharedWindow;
+#[cfg(feature = "window")]
+#[doc(hidden)]
+pub use window::exchange_window_over;
 
 /// A [`ConcurrentBloom`] that is one set with those of other processes, through Redis.
 ///
@@ -179,7 +209,7 @@ pub struct SharedBloom<S = Murmur3> {
     node: Node,
 }
 
-/// Connects a [`SharedBloom`]; made by [`SharedBloom::builder`].
+/// Connects a [`SharedBloom`], or a [`SharedWindow`]; made by [`SharedBloom::builder`].
 ///
 /// # Examples
 ///
@@ -281,7 +311,8 @@ impl SharedBuilder {
     /// When the server deletes the set, all of it at once; never by default. To the millisecond, and the same for all nodes: one that has
     /// another time is refused.
     ///
-    /// From then on a node keeps what it has, but no longer exchanges: [`sync`](SharedBloom::sync) fails at once.
+    /// From then on a node keeps what it has, but no longer exchanges: [`sync`](SharedBloom::sync) fails at once. Of a
+    /// [`SharedWindow`] each generation expires by itself, and no other time can be given.
     ///
     /// ```
     /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
@@ -443,7 +474,7 @@ impl<S: fmt::Debug> fmt::Debug for SharedBloom<S> {
     }
 }
 
-/// What a [`SharedBloom`] has done, and how the last attempt went.
+/// What a [`SharedBloom`] or [`SharedWindow`] has done, and how the last attempt went.
 ///
 /// # Examples
 ///
@@ -486,4 +517,14 @@ pub struct SharedStats {
     pub lag: Duration,
     /// Why the last attempt failed, if it did.
     pub last_error: Option<SharedError>,
+}
+
+/// The exchanges of a node that has `filter` with whatever is at the other end: for the fuzzer.
+#[doc(hidden)]
+pub fn exchange_over<S: KeyHasher + Send + Sync>(
+    server: &mut dyn redis::ConnectionLike,
+    filter: Arc<ConcurrentBloom<S>>,
+    passes: usize,
+) -> Result<(), SharedError> {
+    node::passes(Replica::new(Keys::of("fuzz")?, Life::Forever, filter)?, server, passes)
 }

@@ -34,6 +34,12 @@ pub(super) trait Side: Send {
     fn counts(&self) -> Counts;
 }
 
+/// So many passes of a side, as its thread makes them, whatever becomes of each; what became of the last.
+pub(super) fn passes(mut side: impl Side, server: &mut dyn ConnectionLike, passes: usize) -> Result<(), SharedError> {
+    let pass = |_| side.prepare().and_then(|()| side.pass(server, &|| false));
+    (0..passes).map(pass).last().unwrap_or(Ok(()))
+}
+
 /// What the side of a node has done.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {

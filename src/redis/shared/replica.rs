@@ -246,7 +246,10 @@ impl<S: KeyHasher> Replica<S> {
             _ => return Err(self.keys.foreign("meta", "the script answers something unknown")),
         };
         let mut take = || {
-            for (id, delta) in pulled.as_chunks().0.iter().map(|[id, delta]| (id, delta)) {
+            let (pulled, []) = pulled.as_chunks() else {
+                return Err("an exchange without its delta");
+            };
+            for [id, delta] in pulled {
                 self.take(id, delta, true)?;
             }
             if done && !delta.chunks.is_empty() {
@@ -324,6 +327,11 @@ impl<S: KeyHasher> Replica<S> {
                 pipe.get(self.keys.key(chunk));
             }
             let contents: Vec<Option<Vec<u8>>> = pipe.query(server).map_err(SharedErrorKind::Redis)?;
+            if contents.len() != some.len() {
+                return Err(self
+                    .keys
+                    .foreign("versions", "chunks are answered that were not asked for"));
+            }
             for (&chunk, content) in some.iter().zip(contents) {
                 self.take_chunk(chunk, &content.unwrap_or_default())?;
                 self.versions[chunk] = versions[chunk];

@@ -10,7 +10,7 @@
 //! whose filter is not the list's any more is replaced, since another filter may have been put in its place.
 
 use super::description::{Description, Keys, Life};
-use super::node::{Counts, Node, Side};
+use super::node::{self, Counts, Node, Side};
 use super::replica::{Expires, Replica};
 use super::{SharedBuilder, SharedStats};
 use crate::error::{SharedError, SharedErrorKind};
@@ -393,4 +393,14 @@ impl<S: KeyHasher + Clone + Send + Sync> Side for Generations<S> {
         }
         counts
     }
+}
+
+/// [`exchange_over`](super::exchange_over) of a window.
+#[doc(hidden)]
+pub fn exchange_window_over<S: KeyHasher + Clone + Send + Sync>(
+    server: &mut dyn ConnectionLike,
+    filter: Arc<WindowedBloom<S>>,
+    passes: usize,
+) -> Result<(), SharedError> {
+    node::passes(Generations::new(Keys::of("fuzz")?, filter)?, server, passes)
 }
