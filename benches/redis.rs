@@ -499,20 +499,19 @@ fn idle(args: &Args, redis: &Redis) -> String {
 }
 
 /// How long an insert with a lookup takes while something is wrong with the server. Exchanges are every 2 ms, the window rotates five times
-/// a second, and one key in 64 is new.
+/// a second, and one key in 256 is new.
 fn faults(args: &Args) -> String {
     let Some(mut redis) = Server::of("the bench of Redis").start() else {
         return String::new();
     };
     let proxy = Proxy::to(redis.port());
     let (interval, timeout) = (Duration::from_millis(2), Duration::from_millis(500));
-    let filter = ConcurrentBloom::builder()
-        .expected_keys(args.keys as usize)
-        .build()
-        .unwrap();
+    // A filter that is full has nothing to push, and feels no fault.
+    let keys = args.keys.max(1_000_000) as usize;
+    let filter = ConcurrentBloom::builder().expected_keys(keys).build().unwrap();
     let shared = SharedBloom::builder("lasting").interval(interval).timeout(timeout);
     let lasting = shared.connect(proxy.client(), filter).unwrap();
-    let builder = WindowedBloom::builder().expected_keys(3 * args.keys as usize);
+    let builder = WindowedBloom::builder().expected_keys(3 * keys);
     let filter = builder
         .window(Duration::from_millis(600))
         .time_of_day()
@@ -531,7 +530,7 @@ fn faults(args: &Args) -> String {
             .exec(&mut redis.connection())
             .unwrap();
     };
-    let mut keys = 0..u64::MAX;
+    let mut new = 0..u64::MAX;
     for fault in ["is well", "was killed", "is silent", "is full", "is well again"] {
         match fault {
             "was killed" => redis.kill(),
@@ -540,13 +539,13 @@ fn faults(args: &Args) -> String {
             _ => {}
         }
         let faulty = !fault.starts_with("is well");
-        let one = latencies(args, &mut keys, faulty.then_some(&|| lasting.stats().failures), |key| {
+        let one = latencies(args, &mut new, faulty.then_some(&|| lasting.stats().failures), |key| {
             lasting.insert(key);
             lasting.contains(key)
         });
         let other = latencies(
             args,
-            &mut keys,
+            &mut new,
             faulty.then_some(&|| forgetting.stats().failures),
             |key| {
                 forgetting.insert(key);
@@ -571,11 +570,11 @@ fn faults(args: &Args) -> String {
     out
 }
 
-/// The times of `ask`, in ns, of which the first is of a new key, and one in 64 after it; for as long as in all rounds, and where a fault
+/// The times of `ask`, in ns, of which the first is of a new key, and one in 256 after it; for as long as in all rounds, and where a fault
 /// is to be felt, until an exchange has failed more often than before.
 fn latencies(
     args: &Args,
-    keys: &mut Range<u64>,
+    new: &mut Range<u64>,
     failures: Option<&dyn Fn() -> u64>,
     ask: impl Fn(&u64) -> bool,
 ) -> Histogram<u64> {
@@ -585,8 +584,8 @@ fn latencies(
     let time = Duration::from_millis(args.milliseconds * args.rounds as u64);
     let mut key = 0;
     for i in 0u64.. {
-        if i % 64 == 0 {
-            key = number(keys.next().unwrap());
+        if i % 256 == 0 {
+            key = number(new.next().unwrap());
             let due = felt.as_ref().is_none_or(|(failures, before)| failures() > *before);
             if due && began.elapsed() >= time && i >= 1000 {
                 break;

@@ -10,13 +10,13 @@ use lanebloom::redis::shared::{exchange_over, exchange_window_over};
 use lanebloom::{ConcurrentBloom, WindowedBloom};
 use libfuzzer_sys::fuzz_target;
 use redis::{ConnectionLike, ErrorKind, RedisResult, Value};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 #[derive(Arbitrary, Debug)]
 struct Input {
     window: bool,
-    lines: u8,
+    shape: u8,
     keys: u8,
     passes: u8,
     answers: Vec<Answer>,
@@ -152,24 +152,39 @@ impl ConnectionLike for Server {
     }
 }
 
+/// One line, some, a chunk, a chunk and a line, and more. (To solve for a layout takes ten times as long as the rest.)
+const BLOCKS: [usize; 5] = [1, 3, 128, 129, 300];
+
+static FILTERS: LazyLock<[ConcurrentBloom; 5]> = LazyLock::new(|| {
+    BLOCKS.map(|blocks| {
+        let builder = ConcurrentBloom::builder().memory_budget(64 * blocks);
+        builder.build().unwrap()
+    })
+});
+
+static WINDOWS: LazyLock<[WindowedBloom; 5]> = LazyLock::new(|| {
+    BLOCKS.map(|blocks| {
+        let builder = WindowedBloom::builder().memory_budget(4 * 64 * blocks).generations(3);
+        let builder = builder
+            .window(Duration::from_secs(2))
+            .clock(|| Duration::from_secs(1000));
+        builder.build().unwrap()
+    })
+});
+
 fuzz_target!(|input: Input| {
     let mut server = Server(input.answers.into_iter());
     let passes = usize::from(input.passes % 4) + 1;
-    // One line, some, and more than a chunk.
-    let bytes = 64 * [1, 3, 128, 129, 300][usize::from(input.lines) % 5];
+    let shape = usize::from(input.shape) % BLOCKS.len();
     let result = if input.window {
-        let builder = WindowedBloom::builder().memory_budget(4 * bytes).generations(3);
-        let window = builder
-            .window(Duration::from_secs(2))
-            .clock(|| Duration::from_secs(1000));
-        let window = Arc::new(window.build().unwrap());
+        let window = Arc::new(WINDOWS[shape].clone());
         (0..input.keys).for_each(|key| _ = window.insert(&[key]));
         let result = exchange_window_over(&mut server, Arc::clone(&window), passes);
         assert!((0..input.keys).all(|key| window.contains(&[key])));
         assert_eq!(window.live_generations().len(), 3);
         result
     } else {
-        let filter = Arc::new(ConcurrentBloom::builder().memory_budget(bytes).build().unwrap());
+        let filter = Arc::new(FILTERS[shape].clone());
         (0..input.keys).for_each(|key| _ = filter.insert(&[key]));
         let before = ConcurrentBloom::clone(&filter);
         let result = exchange_over(&mut server, Arc::clone(&filter), passes);

@@ -117,7 +117,7 @@
 //! caught up.
 //!
 //! It costs what a `SharedBloom` of each generation costs, in memory at nodes and server. An interval in which nothing happens is one call,
-//! of some 600 bytes with four generations. The background thread holds on to the generations of its last exchange, and clears those that were
+//! of some 450 bytes with four generations. The background thread holds on to the generations of its last exchange, and clears those that were
 //! dropped, so that rotations in an insert take a microsecond; only where an exchange takes longer than a generation, an insert may have to allocate one.
 //!
 //! # Examples

@@ -175,6 +175,7 @@ impl Description {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
     use proptest::prelude::*;
 
     fn description(life: Life) -> Description {
