@@ -1,11 +1,12 @@
-//! Lookups of a filter that is kept in Redis, of RedisBloom, of a local filter and of `SharedBloom`, side by side; and what `SharedBloom` sends.
+//! Lookups of a filter that is kept in Redis, of RedisBloom, of a local filter, of `SharedBloom` and of `SharedWindow`, side by side; what the shared
+//! ones send; and how long their inserts and lookups take while the server is well, and while it is not.
 //!
 //!     cargo bench --bench redis --features redis                       # everything, about 2 minutes
 //!     cargo bench --bench redis --features redis -- --record FILE      # the tables into FILE too
 //!     cargo bench --bench redis --features redis -- --test             # tiny, to see that it runs
 //!
 //! Needs `redis-server`, which it starts, on the loopback; clients and server share the machine's cores. The module RedisBloom is measured
-//! where it is: at the path that `LANEBLOOM_REDIS_BLOOM` names, or in ~/.cache/lanebloom/redisbloom.so.
+//! where the tests find it: `tests/redis_server/module.rs` says where that is.
 //!
 //! How it measures: all filters hold the same keys at a rate of 1%, half of the lookups are hits, and every answer is counted: all members
 //! must be found, and of others no more than the rate allows. In a round every way of asking has its turn; the table shows the median of
@@ -15,18 +16,35 @@
 mod bench;
 #[path = "../tests/common/mod.rs"]
 mod common;
+#[path = "../tests/redis_shared/proxy.rs"]
+mod proxy;
 #[path = "../tests/redis_server/mod.rs"]
 mod redis_server;
+#[expect(dead_code, reason = "the tests' part")]
+mod module {
+    use super::redis_server::{Redis, Server, skip};
+    use std::path::PathBuf;
+
+    include!("../tests/redis_server/module.rs");
+
+    /// The module, where there is one.
+    pub(crate) fn path() -> Option<PathBuf> {
+        bloom_module().filter(|path| path.exists())
+    }
+}
 
 use bench::{machine, median, parse_size};
 use clap::Parser;
 use common::number;
-use lanebloom::redis::SharedBloom;
-use lanebloom::{ConcurrentBloom, Murmur3, RedisBloom};
+use hdrhistogram::Histogram;
+use lanebloom::redis::{SharedBloom, SharedWindow};
+use lanebloom::{ConcurrentBloom, Murmur3, RedisBloom, WindowedBloom};
+use proxy::Proxy;
 use redis::{Connection, Script};
 use redis_server::{Redis, Server};
 use std::fmt::Write as _;
 use std::io::Write as _;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -88,11 +106,7 @@ fn main() {
     if args.test {
         (args.keys, args.rounds, args.milliseconds, args.sizes) = (2000, 1, 2, vec![1 << 16]);
     }
-    let module = std::env::var_os("LANEBLOOM_REDIS_BLOOM").map_or_else(
-        || PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(".cache/lanebloom/redisbloom.so"),
-        PathBuf::from,
-    );
-    let module = module.exists().then_some(module);
+    let module = module::path();
     let mut server = Server::of("the bench of Redis");
     if let Some(module) = &module {
         server = server.module(module);
@@ -107,6 +121,8 @@ fn main() {
     out += &lookups(&args, &redis, module.is_some());
     out += &wire(&args, &redis);
     out += &comparisons(&args, &redis);
+    out += &idle(&args, &redis);
+    out += &faults(&args);
     print!("{out}");
     if let Some(path) = &args.record {
         std::fs::write(path, out).unwrap();
@@ -166,6 +182,10 @@ fn lookups(args: &Args, redis: &Redis, module: bool) -> String {
         .connect(redis.client(), filter.clone())
         .unwrap();
     let shared = &shared;
+    let forgetting = &window(args, "window", redis.client(), Duration::from_secs(3600));
+    for keys in (0..args.keys).map(number).collect::<Vec<_>>().chunks(1000) {
+        forgetting.insert_batch(keys);
+    }
     let bitmap = move || -> Ask<'_> {
         let mut connection = redis.connection();
         Box::new(move |keys| {
@@ -250,6 +270,23 @@ fn lookups(args: &Args, redis: &Redis, module: bool) -> String {
     ways.push(way("local filter, batches of 64", BATCH, Box::new(|| batched(filter))));
     ways.push(way("SharedBloom, one key", 1, Box::new(|| single(shared))));
     ways.push(way("SharedBloom, batches of 64", BATCH, Box::new(|| batched(shared))));
+    ways.push(way(
+        "SharedWindow, one key",
+        1,
+        Box::new(|| Box::new(|keys| keys.iter().filter(|key| forgetting.contains(*key)).count())),
+    ));
+    ways.push(way(
+        "SharedWindow, batches of 64",
+        BATCH,
+        Box::new(|| {
+            Box::new(|keys| {
+                let mut found = [false; BATCH as usize];
+                let found = &mut found[..keys.len()];
+                forgetting.contains_batch(keys, found);
+                found.iter().filter(|&&found| found).count()
+            })
+        }),
+    ));
 
     // Meanwhile another node pushes 10000 keys a second, which this one pulls, so that its background thread is at work too.
     let other = SharedBloom::builder("shared")
@@ -436,4 +473,144 @@ fn comparisons(args: &Args, redis: &Redis) -> String {
         writeln!(out, "| {} KiB | {times:.3} |", size >> 10).unwrap();
     }
     out
+}
+
+/// A node of a window of four generations, each of which takes all keys.
+fn window(args: &Args, name: &str, server: redis::Client, window: Duration) -> SharedWindow {
+    let builder = WindowedBloom::builder()
+        .expected_keys(3 * args.keys as usize)
+        .window(window);
+    let shared = SharedWindow::builder(name);
+    shared
+        .connect_window(server, builder.time_of_day().build().unwrap())
+        .unwrap()
+}
+
+/// What an interval costs in which nothing happens.
+fn idle(args: &Args, redis: &Redis) -> String {
+    let mut out =
+        "\nBytes on the wire of an exchange that has nothing to say:\n\n| | to the server | back |\n|---|--:|--:|\n"
+            .to_owned();
+    let filter = ConcurrentBloom::builder()
+        .expected_keys(args.keys as usize)
+        .build()
+        .unwrap();
+    let one = node(redis, "idle", filter);
+    let builder = WindowedBloom::builder().expected_keys(3 * args.keys as usize);
+    let forgetting = builder.window(Duration::from_secs(3600)).time_of_day().build().unwrap();
+    let shared = SharedWindow::builder("idle window").interval(Duration::from_secs(100_000));
+    let forgetting = shared.connect_window(redis.client(), forgetting).unwrap();
+    let mut connection = redis.connection();
+    for (name, sync) in [
+        ("SharedBloom", &(|| one.sync(PATIENCE)) as &dyn Fn() -> _),
+        ("SharedWindow, 4 generations", &|| forgetting.sync(PATIENCE)),
+    ] {
+        let start = traffic(&mut connection);
+        let asked = traffic(&mut connection);
+        sync().unwrap();
+        let end = traffic(&mut connection);
+        let bytes = [0, 1].map(|way| (end[way] - asked[way]).saturating_sub(asked[way] - start[way]));
+        writeln!(out, "| {name} | {} | {} |", bytes[0], bytes[1]).unwrap();
+    }
+    out
+}
+
+/// How long an insert with a lookup takes while something is wrong with the server. Exchanges are every 2 ms, the window rotates five times
+/// a second, and one key in 256 is new.
+fn faults(args: &Args) -> String {
+    let Some(mut redis) = Server::of("the bench of Redis").start() else {
+        return String::new();
+    };
+    let proxy = Proxy::to(redis.port());
+    let (interval, timeout) = (Duration::from_millis(2), Duration::from_millis(500));
+    // A filter that is full has nothing to push, and feels no fault.
+    let keys = args.keys.max(1_000_000) as usize;
+    let filter = ConcurrentBloom::builder().expected_keys(keys).build().unwrap();
+    let shared = SharedBloom::builder("lasting").interval(interval).timeout(timeout);
+    let lasting = shared.connect(proxy.client(), filter).unwrap();
+    let builder = WindowedBloom::builder().expected_keys(3 * keys);
+    let filter = builder
+        .window(Duration::from_millis(600))
+        .time_of_day()
+        .build()
+        .unwrap();
+    let shared = SharedWindow::builder("forgetting").interval(interval).timeout(timeout);
+    let forgetting = shared.connect_window(proxy.client(), filter).unwrap();
+
+    let mut out = "\nAn insert and a lookup, ns, meanwhile:\n\n\
+        | the server | SharedBloom p50 | p99 | p99.9 | SharedWindow p50 | p99 | p99.9 |\n|---|--:|--:|--:|--:|--:|--:|\n"
+        .to_owned();
+    let limit = |redis: &Redis, bytes: &str| {
+        let mut command = redis::cmd("CONFIG");
+        command
+            .arg(&["SET", "maxmemory", bytes])
+            .exec(&mut redis.connection())
+            .unwrap();
+    };
+    let mut new = 0..u64::MAX;
+    for fault in ["is well", "was killed", "is silent", "is full", "is well again"] {
+        match fault {
+            "was killed" => redis.kill(),
+            "is silent" => proxy.stall(true),
+            "is full" => limit(&redis, "1"),
+            _ => {}
+        }
+        let faulty = !fault.starts_with("is well");
+        let one = latencies(args, &mut new, faulty.then_some(&|| lasting.stats().failures), |key| {
+            lasting.insert(key);
+            lasting.contains(key)
+        });
+        let other = latencies(
+            args,
+            &mut new,
+            faulty.then_some(&|| forgetting.stats().failures),
+            |key| {
+                forgetting.insert(key);
+                forgetting.contains(key)
+            },
+        );
+        match fault {
+            "was killed" => redis.restart(),
+            "is silent" => proxy.stall(false),
+            "is full" => limit(&redis, "0"),
+            _ => {}
+        }
+        lasting.sync(PATIENCE).unwrap();
+        forgetting.sync(PATIENCE).unwrap();
+        let cells = [one, other].map(|times| {
+            [0.5, 0.99, 0.999]
+                .map(|q| times.value_at_quantile(q).to_string())
+                .join(" | ")
+        });
+        writeln!(out, "| {fault} | {} |", cells.join(" | ")).unwrap();
+    }
+    out
+}
+
+/// The times of `ask`, in ns, of which the first is of a new key, and one in 256 after it; for as long as in all rounds, and where a fault
+/// is to be felt, until an exchange has failed more often than before.
+fn latencies(
+    args: &Args,
+    new: &mut Range<u64>,
+    failures: Option<&dyn Fn() -> u64>,
+    ask: impl Fn(&u64) -> bool,
+) -> Histogram<u64> {
+    let mut times = Histogram::new(3).unwrap();
+    let felt = failures.map(|failures| (failures, failures()));
+    let began = Instant::now();
+    let time = Duration::from_millis(args.milliseconds * args.rounds as u64);
+    let mut key = 0;
+    for i in 0u64.. {
+        if i % 256 == 0 {
+            key = number(new.next().unwrap());
+            let due = felt.as_ref().is_none_or(|(failures, before)| failures() > *before);
+            if due && began.elapsed() >= time && i >= 1000 {
+                break;
+            }
+        }
+        let before = Instant::now();
+        assert!(ask(&key), "a key that was just inserted is missing");
+        times.record(before.elapsed().as_nanos() as u64).unwrap();
+    }
+    times
 }

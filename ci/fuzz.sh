@@ -15,7 +15,7 @@ seconds=${1-5}
 if (($# > 1)); then
     targets=("${@:2}")
 else
-    targets=(snapshot delta guava redisbloom serde model)
+    targets=(snapshot delta guava redisbloom shared serde model)
 fi
 
 if ! cargo fuzz --version >/dev/null 2>&1; then

@@ -1364,12 +1364,28 @@ pub(crate) enum SharedErrorKind {
     Thread(alloc::sync::Arc<std::io::Error>),
     Redis(redis::RedisError),
     Incompatible(alloc::string::String, IncompatibleError),
-    Expiry {
+    Life {
         name: alloc::string::String,
-        ours: u64,
-        theirs: u64,
+        ours: crate::redis::Life,
+        theirs: crate::redis::Life,
     },
     Expired,
+    #[cfg(feature = "window")]
+    WindowExpires(u64),
+    #[cfg(feature = "window")]
+    WindowAgeless,
+    #[cfg(feature = "window")]
+    WindowClock,
+    #[cfg(feature = "window")]
+    WindowPeriod {
+        period: core::time::Duration,
+        least: core::time::Duration,
+    },
+    #[cfg(feature = "window")]
+    WindowAhead {
+        newest: u64,
+        clock: u64,
+    },
     Foreign {
         key: alloc::string::String,
         what: &'static str,
@@ -1409,7 +1425,7 @@ impl SharedError {
     #[must_use]
     pub fn is_incompatible(&self) -> bool {
         match &*self.0 {
-            SharedErrorKind::Incompatible(..) | SharedErrorKind::Expiry { .. } => true,
+            SharedErrorKind::Incompatible(..) | SharedErrorKind::Life { .. } => true,
             SharedErrorKind::Timeout { last: Some(last), .. } => last.is_incompatible(),
             _ => false,
         }
@@ -1480,18 +1496,46 @@ impl fmt::Display for SharedError {
             SharedErrorKind::Incompatible(name, error) => {
                 write!(f, "the set {name:?} on the server is another filter's: {error}")
             }
-            SharedErrorKind::Expiry { name, ours, theirs } => {
-                let time = |ms: &u64| match ms {
-                    0 => alloc::string::String::from("never"),
-                    ms => alloc::format!("at {ms} ms"),
-                };
-                let (ours, theirs) = (time(ours), time(theirs));
-                write!(
-                    f,
-                    "the set {name:?} on the server expires {theirs}, here {ours} (since 1970)"
-                )
+            SharedErrorKind::Life { name, ours, theirs } => {
+                write!(f, "the set {name:?} on the server {theirs}, here it {ours}")?;
+                if [ours, theirs]
+                    .iter()
+                    .any(|life| matches!(life, crate::redis::Life::Until(_)))
+                {
+                    f.write_str(" (since 1970)")?;
+                }
+                Ok(())
             }
             SharedErrorKind::Expired => f.write_str("the set has expired"),
+            #[cfg(feature = "window")]
+            SharedErrorKind::WindowExpires(time) => {
+                write!(
+                    f,
+                    "a window expires by its generations, and cannot be told to at {time} ms since 1970"
+                )
+            }
+            #[cfg(feature = "window")]
+            SharedErrorKind::WindowAgeless => f.write_str(
+                "the window rotates when it is told to or full, which other nodes do not know of: build it by `window`",
+            ),
+            #[cfg(feature = "window")]
+            SharedErrorKind::WindowClock => f.write_str(
+                "the window ages by this machine's monotonic clock, which no other has: build it by `time_of_day`",
+            ),
+            #[cfg(feature = "window")]
+            SharedErrorKind::WindowPeriod { period, least } => {
+                write!(
+                    f,
+                    "generations of {period:?} are shorter than {least:?}, the least that the server counts"
+                )
+            }
+            #[cfg(feature = "window")]
+            SharedErrorKind::WindowAhead { newest, clock } => {
+                write!(
+                    f,
+                    "the window's newest generation is {newest}, and its clock is at {clock}: it was set back, or the window was rotated"
+                )
+            }
             SharedErrorKind::Foreign { key, what } => write!(f, "{key} was not written by a shared filter: {what}"),
             SharedErrorKind::Behind => f.write_str("the server's log was cut off faster than it could be followed"),
             SharedErrorKind::Timeout { after, last: None } => write!(f, "not done within {after:?}"),

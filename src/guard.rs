@@ -73,7 +73,7 @@ struct State<F> {
 }
 
 /// A filter that a [`CacheGuard`] can serve from: [`ConcurrentBloom`] and `WindowedBloom` under any hasher, [`GuavaBloom`], and with the feature
-/// `redis` a `SharedBloom`.
+/// `redis` a `SharedBloom` or a `SharedWindow`.
 ///
 /// It cannot be implemented further.
 ///
@@ -102,6 +102,8 @@ impl GuardFilter for GuavaBloom {}
 impl<S: KeyHasher + Clone> GuardFilter for WindowedBloom<S> {}
 #[cfg(feature = "redis")]
 impl<S: KeyHasher> GuardFilter for crate::redis::SharedBloom<S> {}
+#[cfg(all(feature = "redis", feature = "window"))]
+impl<S: KeyHasher + Clone> GuardFilter for crate::redis::SharedWindow<S> {}
 
 mod sealed {
     #[cfg(feature = "window")]
@@ -181,6 +183,27 @@ mod sealed {
 
     #[cfg(feature = "redis")]
     impl<S: KeyHasher> Filter for crate::redis::SharedBloom<S> {
+        #[inline]
+        fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+            (**self).insert(key)
+        }
+        #[inline]
+        fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+            (**self).contains(key)
+        }
+        fn insert_batch<K: Funnel>(&self, keys: &[K]) -> usize {
+            (**self).insert_batch(keys)
+        }
+        fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
+            (**self).contains_batch_bitmap(keys, out);
+        }
+        fn insert_all<K: Funnel>(&self, keys: impl IntoIterator<Item = K>) {
+            (&**self).extend(keys);
+        }
+    }
+
+    #[cfg(all(feature = "redis", feature = "window"))]
+    impl<S: KeyHasher + Clone> Filter for crate::redis::SharedWindow<S> {
         #[inline]
         fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
             (**self).insert(key)

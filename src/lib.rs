@@ -55,7 +55,8 @@
 //! | are in a plain Redis bitmap that other programs fill | `redis::RedisBitmap` (feature `redis`) | the server, or a copy: a line for each of its bits | theirs | a filter in each process will do |
 //!
 //! Behind a [`CacheGuard`], which keeps requests for made-up keys from a store, those whose inserts cannot fail can stand: [`GuardFilter`] says which.
-//! One set that many processes ask, each from memory of its own, is `redis::SharedBloom` (feature `redis`).
+//! One set that many processes ask, each from memory of its own, is `redis::SharedBloom`, or `redis::SharedWindow` where it forgets (feature
+//! `redis`).
 //!
 //! The first three and those that can delete are [saved and loaded](codec), as bytes, streams, files that a crash cannot halve, and through
 //! `serde`. Of a [`ConcurrentBloom`] a [`BloomView`] answers from such bytes as they lie, in a mapped file too, and deltas keep replicas

@@ -7,6 +7,9 @@ mod processes;
 #[path = "redis_shared/proxy.rs"]
 mod proxy;
 mod redis_server;
+#[cfg(feature = "window")]
+#[path = "redis_shared/window.rs"]
+mod window;
 
 use common::number;
 use hdrhistogram::Histogram;
@@ -89,14 +92,27 @@ fn command(redis: &Redis, words: &[&str]) {
 /// The 99th percentile of the time that an insert with a lookup takes while `fault` is under way, in ns. What waited for the network would
 /// take milliseconds.
 fn p99_during(node: &SharedBloom, fault: impl FnOnce()) -> u64 {
+    p99_of(&asks(node.filter()), fault)
+}
+
+/// As [`p99_during`], of a call of `ask`, which is given numbers without end.
+fn p99_of(ask: &(impl Fn(u64) + Sync), fault: impl FnOnce()) -> u64 {
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
-        let measured = scope.spawn(|| measure(node.filter(), &done));
+        let measured = scope.spawn(|| measure(ask, &done));
         let end = AtTheEnd(&done);
         fault();
         drop(end);
         measured.join().unwrap()
     })
+}
+
+/// An insert and a lookup: of few keys, so that little new comes in, and of none that the tests look for.
+fn asks(filter: &ConcurrentBloom) -> impl Fn(u64) + Sync {
+    |i| {
+        filter.insert(&number((1 << 50) + i % 1000));
+        std::hint::black_box(filter.contains(&number((1 << 40) + i)));
+    }
 }
 
 /// Says so, also where a test panics: a scope waits for its threads.
@@ -108,13 +124,11 @@ impl Drop for AtTheEnd<'_> {
     }
 }
 
-fn measure(filter: &ConcurrentBloom, done: &AtomicBool) -> u64 {
+fn measure(ask: impl Fn(u64), done: &AtomicBool) -> u64 {
     let mut times = Histogram::<u64>::new(3).unwrap();
-    // Few keys, so that little new comes in, and none that the tests look for.
     for i in 0.. {
         let began = Instant::now();
-        filter.insert(&number((1 << 50) + i % 1000));
-        std::hint::black_box(filter.contains(&number((1 << 40) + i)));
+        ask(i);
         times.record(began.elapsed().as_nanos() as u64).unwrap();
         // At least so many that a hundredth is more than one.
         if times.len() >= 1000 && done.load(Ordering::Relaxed) {
@@ -616,12 +630,9 @@ fn it_speaks_resp3() {
 }
 
 /// One server with all slots: it checks that the keys of a call are in one.
-#[test]
-fn it_runs_on_a_cluster() {
-    let server = Server::of("it_runs_on_a_cluster");
-    let Some(redis) = server.argument("--cluster-enabled").argument("yes").start() else {
-        return;
-    };
+fn cluster(test: &str) -> Option<Redis> {
+    let server = Server::of(test);
+    let redis = server.argument("--cluster-enabled").argument("yes").start()?;
     let slots: Vec<String> = (0..16384).map(|slot| slot.to_string()).collect();
     redis::cmd("CLUSTER")
         .arg("ADDSLOTS")
@@ -642,6 +653,14 @@ fn it_runs_on_a_cluster() {
     // That it does check:
     let crossed = redis::cmd("MGET").arg(&["a", "b"]).exec(&mut redis.connection());
     assert_eq!(crossed.unwrap_err().code(), Some("CROSSSLOT"));
+    Some(redis)
+}
+
+#[test]
+fn it_runs_on_a_cluster() {
+    let Some(redis) = cluster("it_runs_on_a_cluster") else {
+        return;
+    };
     let (one, other) = (node(&redis), node(&redis));
     for keys in [0..10, 10..30_000] {
         insert(&one, keys.clone());

@@ -250,3 +250,86 @@ fn of_racing_batches_each_new_key_is_won_once_with_one_word_per_key() {
         assert_eq!(one + other, 2);
     });
 }
+
+/// Who copies generations from elsewhere adds those that the list lacks: a rotation of another thread beside it drops neither them nor
+/// what is in them.
+#[test]
+fn what_is_copied_into_an_older_generation_is_found_beside_a_rotation() {
+    loom::model(|| {
+        let (filter, time) = aged();
+        time.store(5, std::sync::atomic::Ordering::Relaxed);
+        filter.insert_hash(B);
+        let (copying, inserting) = (Arc::clone(&filter), Arc::clone(&filter));
+        let (copied, _) = beside(
+            move || {
+                let generations = copying.numbered_generations(0).unwrap();
+                let (number, oldest) = &generations[1];
+                oldest.insert_hash(A);
+                // By its number it has expired once the other has rotated to 7.
+                let found = copying.contains_hash(A);
+                (*number, found)
+            },
+            move || {
+                inserting.numbered_generations(6).unwrap();
+                inserting.insert_hash(B);
+            },
+        );
+        // Before or after the other's rotation: the one before the newest.
+        assert!([4, 5].contains(&copied.0));
+        // One whose number is kept by the newest is found.
+        assert!(copied.0 == 4 || copied.1 && filter.contains_hash(A));
+        assert!(filter.contains_hash(B));
+        let numbers: Vec<u64> = filter
+            .numbered_generations(0)
+            .unwrap()
+            .iter()
+            .map(|one| one.0)
+            .collect();
+        assert_eq!(numbers, [6, 5]);
+    });
+}
+
+/// Both add the same generation, and one list has it: what either writes into its own is found.
+#[test]
+fn two_that_complete_the_list_share_what_they_added() {
+    loom::model(|| {
+        let (filter, time) = aged();
+        time.store(5, std::sync::atomic::Ordering::Relaxed);
+        assert!(filter.rotate_if_due());
+        let (one, other) = (Arc::clone(&filter), Arc::clone(&filter));
+        let copy = |filter: Arc<WindowedBloom>, hash| {
+            move || {
+                let generations = filter.numbered_generations(0).unwrap();
+                assert_eq!(generations.iter().map(|one| one.0).collect::<Vec<_>>(), [5, 4]);
+                generations[1].1.insert_hash(hash);
+                assert!(filter.contains_hash(hash));
+            }
+        };
+        beside(copy(one, A), copy(other, B));
+        assert!(filter.contains_hash(A) && filter.contains_hash(B));
+    });
+}
+
+/// The list is replaced under an insert, and is no rotation: whose thread completes it and misses the key has it for its window after.
+#[test]
+fn an_insert_beside_a_list_that_is_completed_lives_its_window() {
+    loom::model(|| {
+        let (filter, time) = aged();
+        time.store(5, std::sync::atomic::Ordering::Relaxed);
+        filter.insert_hash(B);
+        let (inserting, rotating) = (Arc::clone(&filter), Arc::clone(&filter));
+        let (_, comes_after) = beside(
+            move || inserting.insert_hash(A),
+            move || {
+                rotating.numbered_generations(0).unwrap();
+                rotating.numbered_generations(6).unwrap();
+                !rotating.contains_hash(A)
+            },
+        );
+        assert!(filter.contains_hash(A));
+        if comes_after {
+            filter.numbered_generations(7).unwrap();
+            assert!(filter.contains_hash(A));
+        }
+    });
+}

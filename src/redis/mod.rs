@@ -1,6 +1,6 @@
 //! Filters that are kept in Redis, in the layouts that other programs have: read and written in place, or copied into this process.
 //!
-//! One set on many nodes, each of which answers from memory of its own, is [`SharedBloom`]. What RedisBloom's `BF` commands keep is taken out and put
+//! One set on many nodes, each of which answers from memory of its own, is [`SharedBloom`], and one that forgets, `SharedWindow` (feature `window`). What RedisBloom's `BF` commands keep is taken out and put
 //! back by [`RedisBloom::fetch`](crate::RedisBloom::fetch) and [`store`](crate::RedisBloom::store). The rest of this page is about the third kind.
 //!
 //! Many programs keep a Bloom filter in a plain Redis bitmap, a string of which they set and get single bits. [`RedisBitmap`] is one type for
@@ -84,3 +84,6 @@ pub use bitmap::RedisBitmap;
 pub(crate) use layout::MAX_BITS;
 pub use local::{LocalBitmap, Refreshed};
 pub use shared::SharedBloom;
+#[cfg(feature = "window")]
+pub use shared::SharedWindow;
+pub(crate) use shared::description::Life;

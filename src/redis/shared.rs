@@ -1,5 +1,5 @@
 //! One set on many nodes: [`SharedBloom`], a filter in every process, which a thread in the background keeps equal to the others' through
-//! Redis.
+//! Redis; and [`SharedWindow`], one that [forgets](#forgetting).
 //!
 //! ```text
 //! process A                                     Redis                                     process B
@@ -41,7 +41,9 @@
 //!   lookup here answers "certainly not" for a key that is in the set. See below for what a guard does about it.
 //! - An insert that answers true says that the key is new *here*: several nodes may each get true for one key. To claim a
 //!   key among nodes takes a call to a server.
-//! - Keys are never removed, and the set cannot grow. Both take a new set under another name, see [Rotation](#rotation).
+//! - Keys are never removed, and the set cannot grow. Both take a new set under another name, to which a guard goes over by
+//!   [`CacheGuard::rebuild`](crate::CacheGuard::rebuild); the old one can be told when to [expire](SharedBuilder::expires_at). Or a set that
+//!   [forgets](#forgetting) by itself.
 //! - Whoever can write to the server can set every bit. What a broken server or another program writes there is an error, and nothing worse.
 //! - The server must not evict: with `maxmemory`, a policy of `noeviction`, or one of `volatile-*` where the set does not expire. A chunk that
 //!   is gone while the rest is there is missed by nobody until it is next compared. Delete a set by deleting all its keys, while no node
@@ -85,13 +87,38 @@
 //! - The set is of some thousand keys: `SADD`, and a copy of the set in each process.
 //! - Hundreds of nodes: everything pushed is pulled by each of them from the one server.
 //!
-//! # Rotation
+//! # Forgetting
 //!
-//! A set that is to forget is several, one after another, each of which [expires](SharedBuilder::expires_at). Let a generation be the time since
-//! 1970 divided by its length: then all nodes whose clocks are right name it alike (`ids:20778` for a day) without asking anybody. Connect the
-//! next before it begins, insert into the newest and look up in all that are not over. A clock that is wrong by a second makes a
-//! key of that second go to the neighbouring generation, where it is found as well. For a guard that starts anew,
-//! [`CacheGuard::rebuild`](crate::CacheGuard::rebuild) takes the next set.
+//! A [`SharedWindow`] is the same for a [`WindowedBloom`](crate::WindowedBloom) that rotates by age: "seen by any node in the last ten minutes?" Its
+//! generations are numbered by the time of day, so that nodes agree on them without asking anybody. On the server each is a set of its own, under
+//! keys of its own, which expires; in every process, a filter of the window's list. All that is [promised](#what-it-promises) above holds of
+//! every generation as long as it lives, and besides:
+//!
+//! 1. **A key is visible for the window, wherever it has arrived**, counted from its insertion at whatever node, and at most one
+//!    generation longer, also where it arrives late. That is by clocks that agree; see below for those that do not.
+//! 2. **Inserts and lookups are the local window's**, rotations too: an insert that finds one due makes it, whatever has become of the server.
+//! 3. **Nothing is lost by a race of a push with a rotation.** A generation is compared and pushed until its last key has expired, not only
+//!    while it is the newest.
+//! 4. **Inserts while the server is away are kept** as long as they are visible, and pushed into the generations that they were made in.
+//! 5. **A new node starts from all generations that live**, each of the age that it has.
+//! 6. **The server forgets too.** A generation's keys expire there (`PEXPIREAT`) one generation later than at the nodes: after its last use, where no clock is
+//!    wrong by more than a generation. So it has no more generations than the nodes do, and two: that one, and one that begins where a clock is ahead. How long that
+//!    is from now on, nodes say; the server's own clock may be set to anything.
+//! 7. **Who does not fit is refused**: also by another period or number of generations, by an error that says both.
+//!
+//! | two clocks differ by | then a key that goes from one node to the other |
+//! |---|---|
+//! | nothing | is visible for the window, and at most a generation longer |
+//! | `d`, up to a generation | is visible as soon as it is pulled, for the window less `d` at least, and `d` longer at most: where that matters, ask for a window that is longer by `d`. A node whose clock is behind rotates with those ahead as soon as they push |
+//! | more | may be visible late or not at all: its generation has expired by one clock, or has not begun by the other. Nobody else's keys suffer |
+//!
+//! A window whose newest generation is more than one ahead of its clock, because that was set back, or because
+//! [`rotate`](crate::WindowedBloom::rotate) was called, does not exchange, and says so ([`last_error`](SharedStats::last_error)), until the clock has
+//! caught up.
+//!
+//! It costs what a `SharedBloom` of each generation costs, in memory at nodes and server. An interval in which nothing happens is one call,
+//! of some 450 bytes with four generations. The background thread holds on to the generations of its last exchange, and clears those that were
+//! dropped, so that rotations in an insert take a microsecond; only where an exchange takes longer than a generation, an insert may have to allocate one.
 //!
 //! # Examples
 //!
@@ -119,29 +146,32 @@
 //! ```
 
 mod delta;
+pub(super) mod description;
+mod node;
 mod replica;
+#[cfg(feature = "window")]
+mod window;
 
-use crate::error::{SharedError, SharedErrorKind};
+use crate::error::SharedError;
 use crate::filter::concurrent::ConcurrentBloom;
 use crate::hash::{KeyHasher, Murmur3};
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 use core::fmt;
-use core::hash::BuildHasher;
 use core::ops::Deref;
 use core::time::Duration;
-use redis::{Client, Connection};
-use replica::{Counts, Replica, since_1970};
-use std::hash::RandomState;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
-use std::time::{Instant, SystemTime};
+use description::{Keys, Life};
+use node::Node;
+use redis::Client;
+use replica::{Replica, since_1970};
+use std::time::SystemTime;
 
-/// The first pause after a failure; every further one is twice as long, up to the last.
-const FIRST_PAUSE: Duration = Duration::from_millis(25);
-const LAST_PAUSE: Duration = Duration::from_secs(3);
-/// The thread rests so many times as long as it has compared.
-const REST: u32 = 4;
+#[cfg(feature = "window")]
+pub use window::SharedWindow;
+#[cfg(feature = "window")]
+#[doc(hidden)]
+pub use window::exchange_window_over;
 
 /// A [`ConcurrentBloom`] that is one set with those of other processes, through Redis.
 ///
@@ -176,11 +206,10 @@ const REST: u32 = 4;
 /// ```
 pub struct SharedBloom<S = Murmur3> {
     filter: Arc<ConcurrentBloom<S>>,
-    control: Arc<Control>,
-    thread: Option<JoinHandle<()>>,
+    node: Node,
 }
 
-/// Connects a [`SharedBloom`]; made by [`SharedBloom::builder`].
+/// Connects a [`SharedBloom`], or a [`SharedWindow`]; made by [`SharedBloom::builder`].
 ///
 /// # Examples
 ///
@@ -282,7 +311,8 @@ impl SharedBuilder {
     /// When the server deletes the set, all of it at once; never by default. To the millisecond, and the same for all nodes: one that has
     /// another time is refused.
     ///
-    /// From then on a node keeps what it has, but no longer exchanges: [`sync`](SharedBloom::sync) fails at once.
+    /// From then on a node keeps what it has, but no longer exchanges: [`sync`](SharedBloom::sync) fails at once. Of a
+    /// [`SharedWindow`] each generation expires by itself, and no other time can be given.
     ///
     /// ```
     /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
@@ -338,29 +368,13 @@ impl SharedBuilder {
         filter: impl Into<Arc<ConcurrentBloom<S>>>,
     ) -> Result<SharedBloom<S>, SharedError> {
         let filter = filter.into();
-        let mut worker = Worker {
-            replica: Replica::new(&self.name, self.expires, Arc::clone(&filter))?,
-            server,
-            connection: None,
-            interval: self.interval,
-            // A timeout of zero is none, for sockets; and instants do not reach to the end of all durations.
-            timeout: self.timeout.clamp(Duration::from_millis(1), Duration::from_secs(3600)),
-            random: RandomState::new(),
+        let life = match self.expires {
+            0 => Life::Forever,
+            time => Life::Until(time),
         };
-        let control = Arc::new(Control::new());
-        let began = Instant::now();
-        worker.pass(&|| false)?;
-        control.report(0, began, worker.replica.counts, None);
-        let its_control = Arc::clone(&control);
-        let thread = thread::Builder::new()
-            .name("lanebloom-shared".into())
-            .spawn(move || worker.run(&its_control))
-            .map_err(|error| SharedErrorKind::Thread(Arc::new(error)))?;
-        Ok(SharedBloom {
-            filter,
-            control,
-            thread: Some(thread),
-        })
+        let replica = Replica::new(Keys::of(&self.name)?, life, Arc::clone(&filter))?;
+        let node = Node::start(server, Box::new(replica), self.interval, self.timeout)?;
+        Ok(SharedBloom { filter, node })
     }
 }
 
@@ -397,7 +411,7 @@ impl<S> SharedBloom<S> {
     /// # }
     /// ```
     pub fn sync(&self, timeout: Duration) -> Result<(), SharedError> {
-        self.control.sync(timeout)
+        self.node.sync(timeout)
     }
 
     /// What was done so far, and how the last attempt went.
@@ -417,16 +431,7 @@ impl<S> SharedBloom<S> {
     /// ```
     #[must_use]
     pub fn stats(&self) -> SharedStats {
-        let state = self.control.lock();
-        SharedStats {
-            passes: state.passes,
-            failures: state.failures,
-            resyncs: state.counts.resyncs,
-            pushed_bytes: state.counts.pushed_bytes,
-            pulled_bytes: state.counts.pulled_bytes,
-            lag: state.current.elapsed(),
-            last_error: state.error.clone(),
-        }
+        self.node.stats()
     }
 
     /// The local filter.
@@ -469,17 +474,7 @@ impl<S: fmt::Debug> fmt::Debug for SharedBloom<S> {
     }
 }
 
-impl<S> Drop for SharedBloom<S> {
-    fn drop(&mut self) {
-        self.control.end();
-        if let Some(thread) = self.thread.take() {
-            // It does not panic; if it did, this is no place to say so.
-            let _ = thread.join();
-        }
-    }
-}
-
-/// What a [`SharedBloom`] has done, and how the last attempt went.
+/// What a [`SharedBloom`] or [`SharedWindow`] has done, and how the last attempt went.
 ///
 /// # Examples
 ///
@@ -524,175 +519,12 @@ pub struct SharedStats {
     pub last_error: Option<SharedError>,
 }
 
-/// What the thread and its owners tell each other. The lock is held to read and to write the state, and while nothing else is done.
-struct Control {
-    state: Mutex<State>,
-    /// For the thread: somebody asked for a pass, or for the end.
-    asked: Condvar,
-    /// For those who wait in `sync`.
-    reported: Condvar,
-}
-
-struct State {
-    /// Calls of `sync` so far.
-    asked: u64,
-    /// The calls before the last pass that ended; that succeeded.
-    attempted: u64,
-    succeeded: u64,
-    ended: bool,
-    passes: u64,
-    failures: u64,
-    counts: Counts,
-    /// When the last pass that succeeded began.
-    current: Instant,
-    error: Option<SharedError>,
-}
-
-impl Control {
-    fn new() -> Self {
-        Self {
-            state: Mutex::new(State {
-                asked: 0,
-                attempted: 0,
-                succeeded: 0,
-                ended: false,
-                passes: 0,
-                failures: 0,
-                counts: Counts::default(),
-                current: Instant::now(),
-                error: None,
-            }),
-            asked: Condvar::new(),
-            reported: Condvar::new(),
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn sync(&self, timeout: Duration) -> Result<(), SharedError> {
-        let mut state = self.lock();
-        state.asked += 1;
-        let mine = state.asked;
-        self.asked.notify_one();
-        let (state, _) = self
-            .reported
-            .wait_timeout_while(state, timeout, |state| {
-                let hopeless = state.error.as_ref().is_some_and(SharedError::is_final);
-                state.succeeded < mine && !(state.attempted >= mine && hopeless)
-            })
-            .unwrap_or_else(PoisonError::into_inner);
-        if state.succeeded >= mine {
-            return Ok(());
-        }
-        Err(match &state.error {
-            Some(error) if error.is_final() => error.clone(),
-            last => SharedErrorKind::Timeout {
-                after: timeout,
-                last: last.clone(),
-            }
-            .into(),
-        })
-    }
-
-    /// Waits until the pause is over or somebody asks; how often `sync` has been called by then, or nothing if this is the end.
-    fn wait(&self, pause: Duration) -> Option<u64> {
-        let state = self.lock();
-        let (state, _) = self
-            .asked
-            .wait_timeout_while(state, pause, |state| !state.ended && state.asked == state.attempted)
-            .unwrap_or_else(PoisonError::into_inner);
-        (!state.ended).then_some(state.asked)
-    }
-
-    fn report(&self, asked: u64, began: Instant, counts: Counts, error: Option<SharedError>) {
-        let mut state = self.lock();
-        state.counts = counts;
-        state.attempted = asked;
-        if error.is_none() {
-            state.succeeded = asked;
-            state.current = began;
-            state.passes += 1;
-        } else {
-            state.failures += 1;
-        }
-        state.error = error;
-        drop(state);
-        self.reported.notify_all();
-    }
-
-    fn ended(&self) -> bool {
-        self.lock().ended
-    }
-
-    fn end(&self) {
-        self.lock().ended = true;
-        self.asked.notify_one();
-    }
-}
-
-/// The thread's own.
-struct Worker<S> {
-    replica: Replica<S>,
-    server: Client,
-    connection: Option<Connection>,
-    interval: Duration,
-    timeout: Duration,
-    random: RandomState,
-}
-
-impl<S: KeyHasher> Worker<S> {
-    fn run(mut self, control: &Control) {
-        let mut pause = self.interval;
-        let mut failures = 0;
-        while let Some(asked) = control.wait(pause) {
-            let began = Instant::now();
-            let result = self.pass(&|| control.ended());
-            match &result {
-                Ok(()) => failures = 0,
-                Err(error) if error.is_ended() => break,
-                Err(_) => failures += 1,
-            }
-            pause = self.pause(failures);
-            control.report(asked, began, self.replica.counts, result.err());
-        }
-        if failures == 0 {
-            let end = Instant::now() + self.timeout;
-            let _ = self.pass(&|| Instant::now() > end);
-        }
-    }
-
-    /// One pass, on the connection that there is or on a new one.
-    fn pass(&mut self, ended: &dyn Fn() -> bool) -> Result<(), SharedError> {
-        let mut connection = match self.connection.take() {
-            Some(connection) => connection,
-            None => self.connect().map_err(SharedErrorKind::Redis)?,
-        };
-        let result = self.replica.pass(&mut connection, ended);
-        // After anything but a refusal it is not known what the next answer on it would belong to.
-        if result.as_ref().err().is_none_or(SharedError::is_refusal) {
-            self.connection = Some(connection);
-        }
-        result
-    }
-
-    fn connect(&self) -> redis::RedisResult<Connection> {
-        let connection = self.server.get_connection_with_timeout(self.timeout)?;
-        connection.set_read_timeout(Some(self.timeout))?;
-        connection.set_write_timeout(Some(self.timeout))?;
-        Ok(connection)
-    }
-
-    /// How long to wait after so many failures in a row.
-    fn pause(&self, failures: u32) -> Duration {
-        if failures == 0 {
-            return self.interval.max(self.replica.counts.comparing * REST);
-        }
-        let doubled = FIRST_PAUSE.saturating_mul(1 << (failures - 1).min(16));
-        let jitter = self.random.hash_one(Instant::now()) as u32;
-        doubled
-            .min(LAST_PAUSE)
-            .mul_f64(0.5 + 0.5 * f64::from(jitter) / f64::from(u32::MAX))
-    }
+/// The exchanges of a node that has `filter` with whatever is at the other end: for the fuzzer.
+#[doc(hidden)]
+pub fn exchange_over<S: KeyHasher + Send + Sync>(
+    server: &mut dyn redis::ConnectionLike,
+    filter: Arc<ConcurrentBloom<S>>,
+    passes: usize,
+) -> Result<(), SharedError> {
+    node::passes(Replica::new(Keys::of("fuzz")?, Life::Forever, filter)?, server, passes)
 }

@@ -1,7 +1,7 @@
 //! Nodes that are processes: this program again, told by lines what to do.
 
 use super::redis_server::{Redis, Server, skip};
-use super::{KEYS, PATIENCE, assert_as_without, filter, insert, measure, missing, node, sync};
+use super::{KEYS, PATIENCE, asks, assert_as_without, filter, insert, measure, missing, node, sync};
 use lanebloom::redis::SharedBloom;
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::ops::Range;
@@ -139,7 +139,7 @@ fn node_process() {
             "measure" => {
                 let done = Arc::new(AtomicBool::new(false));
                 let (filter, its_done) = (Arc::clone(node.filter()), Arc::clone(&done));
-                measuring = Some((done, thread::spawn(move || measure(&filter, &its_done))));
+                measuring = Some((done, thread::spawn(move || measure(asks(&filter), &its_done))));
                 answer("done");
             }
             "measured" => {

@@ -1,5 +1,7 @@
 //! A wire that can be cut: what comes to its port goes on to a server's.
 
+#![allow(dead_code, reason = "the benches use a part")]
+
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -9,6 +9,9 @@
 //! | 2 | `n`: below 2^15 the number of bits that follow; from there on, less 2^15, the number of bytes |
 //! | 2 `n` | the bits: each by the offset that Redis gives it in the chunk, where the highest bit of a byte comes first |
 //! | or `n` - 2^15 | the words of the whole chunk: those bits set that were added |
+//!
+//! It is not the delta of the [snapshot format](crate::codec), which takes a third less (7.9 bytes a key, of 1000 in a filter for a million; these
+//! 12.8) and as long in the script, but no whole chunks that Redis could OR: of 50,000 keys 1.3 s in the script, these 9 ms.
 
 use crate::sizing::{LINE_BYTES, LINE_WORDS};
 use alloc::vec::Vec;

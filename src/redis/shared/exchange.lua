@@ -2,7 +2,7 @@
 --
 -- KEYS: 1 meta, 2 log, 3 versions, 4 scratch, then the chunks in the order of the delta
 -- ARGV: 1 description, 2 the last exchange that the node knows, 3 token, 4 the log's limit in bytes, 5 the delta,
---       6 when the set expires in ms since 1970, 0 if never
+--       6 when the set expires: in ms since 1970, or after a "+" in so many ms from now; 0 if never
 --
 -- Answers { what, id, id of an exchange, its delta, ... }:
 --   'other'   the set has another description, which is in the place of the id
@@ -13,10 +13,16 @@ local function number(id)
     return tonumber(string.match(id, '^%d+'))
 end
 
--- All keys of a set go at one moment. (To be called after every write: some of them take the time away.)
+-- All keys of a set go at one moment. (To be called after every write: some of them take the time away.) That of a set whose nodes know
+-- only how long it is until then, since the server's clock is none of theirs, is that of the last write to each key.
+local expires = ARGV[6]
 local function expire(key)
-    if ARGV[6] ~= '0' then
-        redis.call('PEXPIREAT', key, ARGV[6])
+    if string.sub(expires, 1, 1) == '+' then
+        local now = redis.call('TIME')
+        expires = string.format('%.0f', now[1] * 1000 + math.floor(now[2] / 1000) + tonumber(expires))
+    end
+    if expires ~= '0' then
+        redis.call('PEXPIREAT', key, expires)
     end
 end
 
@@ -122,5 +128,6 @@ while bytes > limit do
     end
 end
 redis.call('HSET', KEYS[1], 'head', id, 'bytes', bytes)
+expire(KEYS[1])
 answer[2] = id
 return answer

@@ -16,18 +16,16 @@
 //! beyond those that were there at `versions`.
 
 use super::delta::{self, CHUNK_BLOCKS, CHUNK_WORDS, Delta};
+use super::description::{Description, Keys, Life};
+use super::node::{Counts, Side};
 use crate::bits;
-use crate::error::{
-    BuildError, BuildErrorKind, IncompatibleError, IncompatibleErrorKind, SharedError, SharedErrorKind,
-};
+use crate::error::{BuildError, BuildErrorKind, SharedError, SharedErrorKind};
 use crate::filter::concurrent::ConcurrentBloom;
 use crate::hash::KeyHasher;
 use crate::memory::Words;
-use crate::sizing::{LINE_WORDS, Layout, Shape};
-use alloc::borrow::ToOwned;
+use crate::sizing::LINE_WORDS;
 use alloc::collections::BTreeMap;
-use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::ToString;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
@@ -36,9 +34,6 @@ use core::time::Duration;
 use redis::{ConnectionLike, Script};
 use std::hash::RandomState;
 use std::time::{Instant, SystemTime};
-
-/// Of this form of the keys and deltas. Nodes of another one are refused, as those of another layout are.
-const FORMAT: u32 = 1;
 
 /// The log takes a quarter of the filter's bytes, but no less and no more than this. A node that was away while more was pushed reads the
 /// chunks that changed.
@@ -73,23 +68,33 @@ impl Id {
     }
 }
 
-/// What a replica has done.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counts {
-    pub(super) resyncs: u64,
-    pub(super) pushed_bytes: u64,
-    pub(super) pulled_bytes: u64,
-    /// How long the last comparison of the filter with what was pushed took.
-    pub(super) comparing: Duration,
+/// When the server is to delete what is written, as the script is told.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Expires {
+    Never,
+    /// In ms since 1970, by the server's clock.
+    At(u64),
+    /// In so many ms from now.
+    #[cfg(feature = "window")]
+    In(u64),
+}
+
+impl fmt::Display for Expires {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Never => f.write_str("0"),
+            Self::At(time) => write!(f, "{time}"),
+            #[cfg(feature = "window")]
+            Self::In(time) => write!(f, "+{time}"),
+        }
+    }
 }
 
 pub(super) struct Replica<S> {
     filter: Arc<ConcurrentBloom<S>>,
-    name: String,
-    /// What all nodes of the set have in common.
-    description: String,
-    /// When the set expires, in ms since 1970; 0 if never.
-    expires: u64,
+    keys: Keys,
+    description: Description,
+    pub(super) expires: Expires,
     exchange: Script,
     random: RandomState,
     /// See the top of this file.
@@ -109,10 +114,7 @@ enum Exchanged {
 }
 
 impl<S: KeyHasher> Replica<S> {
-    pub(super) fn new(name: &str, expires: u64, filter: Arc<ConcurrentBloom<S>>) -> Result<Self, SharedError> {
-        if name.is_empty() || name.contains(['{', '}']) {
-            return Err(SharedErrorKind::Name(name.to_owned()).into());
-        }
+    pub(super) fn new(keys: Keys, life: Life, filter: Arc<ConcurrentBloom<S>>) -> Result<Self, SharedError> {
         let chunks = filter.blocks().div_ceil(CHUNK_BLOCKS);
         if u32::try_from(chunks).is_err() {
             return Err(SharedErrorKind::TooLarge {
@@ -126,13 +128,15 @@ impl<S: KeyHasher> Replica<S> {
                 bytes: filter.memory_bytes(),
             }))
         })?;
-        let random = RandomState::new();
         Ok(Self {
-            name: name.to_owned(),
-            description: describe(filter.layout(), filter.hasher_print(), expires),
-            expires,
+            keys,
+            description: Description::of(&filter, life),
+            expires: match life {
+                Life::Until(time) => Expires::At(time),
+                _ => Expires::Never,
+            },
             exchange: Script::new(include_str!("exchange.lua")),
-            random,
+            random: RandomState::new(),
             pushed,
             versions: alloc::vec![Id::default(); chunks],
             at: None,
@@ -142,22 +146,25 @@ impl<S: KeyHasher> Replica<S> {
         })
     }
 
-    /// Pushes what the filter has and the server lacks, and pulls what it has more. Once this is `Ok`, what was in the filter before is on
-    /// the server, and what was on the server before is in the filter.
-    ///
-    /// Ends early, with an error, once `ended` says so.
-    pub(super) fn pass(
+    #[cfg(feature = "window")]
+    pub(super) fn filter(&self) -> &Arc<ConcurrentBloom<S>> {
+        &self.filter
+    }
+
+    /// [`Side::pass`], where the last exchange that the server knows is `head` if that is known: to look is not to exchange.
+    pub(super) fn catch_up(
         &mut self,
         server: &mut dyn ConnectionLike,
         ended: &dyn Fn() -> bool,
+        head: Option<&[u8]>,
     ) -> Result<(), SharedError> {
-        if self.expires != 0 && since_1970(SystemTime::now()) >= self.expires {
-            return Err(SharedErrorKind::Expired.into());
-        }
         let chunks = self.versions.len();
         let (mut resyncs, mut refused) = (0, None);
         self.counts.comparing = Duration::ZERO;
         let (mut delta, mut next) = self.changes_from(0);
+        if delta.chunks.is_empty() && head.is_some_and(|head| self.at.is_some() && self.at == Id::parse(head)) {
+            return Ok(());
+        }
         loop {
             if ended() {
                 return Err(SharedErrorKind::Ended.into());
@@ -218,27 +225,31 @@ impl<S: KeyHasher> Replica<S> {
         let log_bytes = (self.filter.memory_bytes() / 4).clamp(LOG_BYTES.0, LOG_BYTES.1);
         let mut call = self.exchange.prepare_invoke();
         for role in ["meta", "log", "versions", "scratch"] {
-            call.key(key(&self.name, role));
+            call.key(self.keys.key(role));
         }
         for chunk in &delta.chunks {
-            call.key(key(&self.name, chunk));
+            call.key(self.keys.key(chunk));
         }
         let token = self.random.hash_one(self.calls);
-        call.arg(&self.description).arg(at.to_string()).arg(token);
-        call.arg(log_bytes).arg(&delta.bytes).arg(self.expires);
+        call.arg(self.description.to_string()).arg(at.to_string()).arg(token);
+        call.arg(log_bytes).arg(&delta.bytes).arg(self.expires.to_string());
         let answer: Vec<Vec<u8>> = call.invoke(server).map_err(SharedErrorKind::Redis)?;
         let [what, id, pulled @ ..] = &answer[..] else {
-            return Err(self.foreign("meta", "the script answers too little"));
+            return Err(self.keys.foreign("meta", "the script answers too little"));
         };
         let done = match &what[..] {
             b"done" => true,
-            b"more" => false,
+            // Without end, if it gave nothing.
+            b"more" if !pulled.is_empty() => false,
             b"lost" => return Ok(Exchanged::Lost),
-            b"other" => return Err(self.incompatible(id)),
-            _ => return Err(self.foreign("meta", "the script answers something unknown")),
+            b"other" => return Err(self.differs(id)),
+            _ => return Err(self.keys.foreign("meta", "the script answers something unknown")),
         };
         let mut take = || {
-            for (id, delta) in pulled.as_chunks().0.iter().map(|[id, delta]| (id, delta)) {
+            let (pulled, []) = pulled.as_chunks() else {
+                return Err("an exchange without its delta");
+            };
+            for [id, delta] in pulled {
                 self.take(id, delta, true)?;
             }
             if done && !delta.chunks.is_empty() {
@@ -249,7 +260,7 @@ impl<S: KeyHasher> Replica<S> {
         };
         if let Err(what) = take() {
             self.forget();
-            return Err(self.foreign("log", what));
+            return Err(self.keys.foreign("log", what));
         }
         self.counts.pushed_bytes += delta.bytes.len() as u64;
         Ok(if done { Exchanged::Done } else { Exchanged::More })
@@ -280,37 +291,47 @@ impl<S: KeyHasher> Replica<S> {
         self.counts.resyncs += 1;
         type Meta = (Option<Vec<u8>>, Option<Vec<u8>>);
         let ((description, head), theirs): (Meta, BTreeMap<usize, Vec<u8>>) = redis::pipe()
-            .hmget(key(&self.name, "meta"), &["description", "head"])
-            .hgetall(key(&self.name, "versions"))
+            .hmget(self.keys.key("meta"), &["description", "head"])
+            .hgetall(self.keys.key("versions"))
             .query(server)
             .map_err(SharedErrorKind::Redis)?;
-        if let Some(theirs) = description
-            && theirs != self.description.as_bytes()
-        {
-            return Err(self.incompatible(&theirs));
+        if let Some(theirs) = description {
+            self.description.check(&self.keys, &theirs)?;
         }
         let head = match head {
             None => Id::default(),
-            Some(head) => Id::parse(&head).ok_or_else(|| self.foreign("meta", "the head is no id"))?,
+            Some(head) => Id::parse(&head).ok_or_else(|| self.keys.foreign("meta", "the head is no id"))?,
         };
         let mut versions = alloc::vec![Id::default(); self.versions.len()];
         for (chunk, id) in theirs {
-            let id = Id::parse(&id).ok_or_else(|| self.foreign("versions", "a version is no id"))?;
+            let id = Id::parse(&id).ok_or_else(|| self.keys.foreign("versions", "a version is no id"))?;
             *versions
                 .get_mut(chunk)
-                .ok_or_else(|| self.foreign("versions", "a chunk is beyond the filter's last"))? = id;
+                .ok_or_else(|| self.keys.foreign("versions", "a chunk is beyond the filter's last"))? = id;
         }
         let differ = |&chunk: &usize| versions[chunk] != self.versions[chunk];
-        let changed: Vec<usize> = (0..versions.len()).filter(differ).collect();
-        for some in changed.chunks(CHUNKS_AT_ONCE) {
+        let (there, gone): (Vec<usize>, Vec<usize>) = (0..versions.len())
+            .filter(differ)
+            .partition(|&chunk| versions[chunk] != Id::default());
+        // What has no version no new node would take, be it there or not: so it is pushed again.
+        for chunk in gone {
+            self.take_chunk(chunk, &[])?;
+            self.versions[chunk] = Id::default();
+        }
+        for some in there.chunks(CHUNKS_AT_ONCE) {
             if ended() {
                 return Err(SharedErrorKind::Ended.into());
             }
             let mut pipe = redis::pipe();
             for chunk in some {
-                pipe.get(key(&self.name, chunk));
+                pipe.get(self.keys.key(chunk));
             }
             let contents: Vec<Option<Vec<u8>>> = pipe.query(server).map_err(SharedErrorKind::Redis)?;
+            if contents.len() != some.len() {
+                return Err(self
+                    .keys
+                    .foreign("versions", "chunks are answered that were not asked for"));
+            }
             for (&chunk, content) in some.iter().zip(contents) {
                 self.take_chunk(chunk, &content.unwrap_or_default())?;
                 self.versions[chunk] = versions[chunk];
@@ -325,7 +346,9 @@ impl<S: KeyHasher> Replica<S> {
         let first = chunk * CHUNK_WORDS;
         let words = delta::chunk_words(chunk, self.pushed.len()).unwrap_or(0);
         if content.len() > 8 * words {
-            return Err(self.foreign(chunk, "the chunk is longer than its part of the filter"));
+            return Err(self
+                .keys
+                .foreign(chunk, "the chunk is longer than its part of the filter"));
         }
         for i in 0..words {
             let mut bytes = [0; 8];
@@ -348,60 +371,33 @@ impl<S: KeyHasher> Replica<S> {
         self.at = None;
     }
 
-    fn foreign(&self, role: impl fmt::Display, what: &'static str) -> SharedError {
-        let key = key(&self.name, role);
-        SharedErrorKind::Foreign { key, what }.into()
-    }
-
     /// What differs between our description and another.
-    fn incompatible(&self, theirs: &[u8]) -> SharedError {
-        let Some((format, layout, print, expires)) = core::str::from_utf8(theirs).ok().and_then(parse_description)
-        else {
-            return self.foreign("meta", "it describes no shared filter");
-        };
-        if format != FORMAT {
-            return self.foreign("meta", "the set is of another version of this format");
-        }
-        let (name, ours) = (self.name.clone(), self.filter.layout());
-        if layout != ours {
-            let error = IncompatibleErrorKind::Layout { ours, theirs: layout };
-            SharedErrorKind::Incompatible(name, IncompatibleError(error)).into()
-        } else if print != self.filter.hasher_print() {
-            SharedErrorKind::Incompatible(name, IncompatibleError(IncompatibleErrorKind::Hasher)).into()
-        } else {
-            let (ours, theirs) = (self.expires, expires);
-            SharedErrorKind::Expiry { name, ours, theirs }.into()
-        }
+    fn differs(&self, theirs: &[u8]) -> SharedError {
+        let same = || self.keys.foreign("meta", "the script refuses our own description");
+        self.description.check(&self.keys, theirs).err().unwrap_or_else(same)
     }
 }
 
-/// The key of a part of a set. The name in braces is what Redis Cluster places keys by, so that all of a set are at one server.
-fn key(name: &str, role: impl fmt::Display) -> String {
-    format!("{{{name}}}:{role}")
+/// The side of a [`SharedBloom`](super::SharedBloom): one filter, one set.
+impl<S: KeyHasher + Send + Sync> Side for Replica<S> {
+    fn prepare(&mut self) -> Result<(), SharedError> {
+        match self.expires {
+            Expires::At(time) if since_1970(SystemTime::now()) >= time => Err(SharedErrorKind::Expired.into()),
+            _ => Ok(()),
+        }
+    }
+
+    fn pass(&mut self, server: &mut dyn ConnectionLike, ended: &dyn Fn() -> bool) -> Result<(), SharedError> {
+        self.catch_up(server, ended, None)
+    }
+
+    fn counts(&self) -> Counts {
+        self.counts
+    }
 }
 
 /// Milliseconds since 1970, 0 before.
 pub(super) fn since_1970(time: SystemTime) -> u64 {
     let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
-
-fn describe(layout: Layout, hasher_print: u64, expires: u64) -> String {
-    let Layout {
-        shape: Shape { words, bits },
-        blocks,
-    } = layout;
-    format!("{FORMAT} {blocks} {words} {bits} {hasher_print:016x} {expires}")
-}
-
-fn parse_description(text: &str) -> Option<(u32, Layout, u64, u64)> {
-    let mut fields = text.split(' ');
-    let format = fields.next()?.parse().ok()?;
-    let blocks = fields.next()?.parse().ok()?;
-    let words = fields.next()?.parse().ok()?;
-    let bits = fields.next()?.parse().ok()?;
-    let shape = Shape { words, bits };
-    let print = u64::from_str_radix(fields.next()?, 16).ok()?;
-    let expires = fields.next()?.parse().ok()?;
-    Some((format, Layout { shape, blocks }, print, expires))
 }

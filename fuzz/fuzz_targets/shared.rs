@@ -1,0 +1,199 @@
+//! A node of a shared set whose server answers anything: it takes bits, or says what is wrong, and forgets nothing.
+//!
+//! Answers are made of the parts that real ones have, since a fuzzer would hardly find a delta in an exchange by itself, and now and then are bytes of
+//! the protocol as they come.
+
+#![no_main]
+
+use arbitrary::Arbitrary;
+use lanebloom::redis::shared::{exchange_over, exchange_window_over};
+use lanebloom::{ConcurrentBloom, WindowedBloom};
+use libfuzzer_sys::fuzz_target;
+use redis::{ConnectionLike, ErrorKind, RedisResult, Value};
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+#[derive(Arbitrary, Debug)]
+struct Input {
+    window: bool,
+    shape: u8,
+    keys: u8,
+    passes: u8,
+    answers: Vec<Answer>,
+}
+
+#[derive(Arbitrary, Debug)]
+enum Answer {
+    /// To a call of the script: a word, an exchange, and what was pulled.
+    Exchange(u8, Id, Vec<(Id, Delta)>),
+    /// To questions in a pipeline: of the head and the versions.
+    State(Option<Id>, Vec<(u8, Id)>),
+    Parts(Vec<Part>),
+    Protocol(Vec<u8>),
+}
+
+#[derive(Arbitrary, Clone, Copy, Debug)]
+struct Id(u8, u8);
+
+#[derive(Arbitrary, Debug)]
+enum Part {
+    Nil,
+    Int(i64),
+    Id(Id),
+    Bytes(Vec<u8>),
+    /// A chunk.
+    Zeros(u16),
+    Delta(Delta),
+    List(Vec<Part>),
+}
+
+#[derive(Arbitrary, Debug)]
+struct Delta(Vec<Record>);
+
+#[derive(Arbitrary, Debug)]
+enum Record {
+    Bits(u8, Vec<u16>),
+    Whole(u8, u16),
+    Bytes(Vec<u8>),
+}
+
+impl Id {
+    fn value(self) -> Value {
+        Value::BulkString(format!("{}-{}", self.0, self.1).into_bytes())
+    }
+}
+
+impl Delta {
+    fn value(self) -> Value {
+        let mut bytes = Vec::new();
+        for record in self.0 {
+            match record {
+                Record::Bits(chunk, bits) => {
+                    bytes.extend(u32::from(chunk).to_le_bytes());
+                    bytes.extend((bits.len() as u16).to_le_bytes());
+                    bytes.extend(bits.iter().flat_map(|bit| bit.to_le_bytes()));
+                }
+                Record::Whole(chunk, len) => {
+                    bytes.extend(u32::from(chunk).to_le_bytes());
+                    bytes.extend((len | 1 << 15).to_le_bytes());
+                    bytes.extend((0..len & 0x7fff).map(|i| (i % 251) as u8));
+                }
+                Record::Bytes(more) => bytes.extend(more),
+            }
+        }
+        Value::BulkString(bytes)
+    }
+}
+
+impl Part {
+    fn value(self) -> Value {
+        match self {
+            Self::Nil => Value::Nil,
+            Self::Int(int) => Value::Int(int),
+            Self::Id(id) => id.value(),
+            Self::Bytes(bytes) => Value::BulkString(bytes),
+            Self::Zeros(len) => Value::BulkString(vec![0; len.into()]),
+            Self::Delta(delta) => delta.value(),
+            Self::List(parts) => Value::Array(parts.into_iter().map(Self::value).collect()),
+        }
+    }
+}
+
+impl Answer {
+    fn values(self) -> RedisResult<Vec<Value>> {
+        match self {
+            Self::Exchange(word, id, pulled) => {
+                let words = ["done", "more", "lost", "other", "none", ""];
+                let word = words[usize::from(word) % words.len()];
+                let mut values = vec![Value::BulkString(word.into()), id.value()];
+                values.extend(pulled.into_iter().flat_map(|(id, delta)| [id.value(), delta.value()]));
+                Ok(values)
+            }
+            Self::State(head, versions) => {
+                let head = head.map_or(Value::Nil, Id::value);
+                let version = |(chunk, id): (u8, Id)| [Value::BulkString(chunk.to_string().into()), id.value()];
+                let versions = versions.into_iter().flat_map(version).collect();
+                Ok(vec![Value::Array(vec![Value::Nil, head]), Value::Array(versions)])
+            }
+            Self::Parts(parts) => Ok(parts.into_iter().map(Part::value).collect()),
+            Self::Protocol(bytes) => match redis::parse_redis_value(&bytes)? {
+                Value::Array(values) => Ok(values),
+                value => Ok(vec![value]),
+            },
+        }
+    }
+}
+
+/// The other end, while it has answers.
+struct Server(std::vec::IntoIter<Answer>);
+
+impl ConnectionLike for Server {
+    fn req_packed_command(&mut self, _: &[u8]) -> RedisResult<Value> {
+        self.req_packed_commands(&[], 0, 1).map(Value::Array)
+    }
+
+    fn req_packed_commands(&mut self, _: &[u8], _: usize, _: usize) -> RedisResult<Vec<Value>> {
+        match self.0.next() {
+            Some(answer) => answer.values(),
+            None => Err((ErrorKind::Io, "gone").into()),
+        }
+    }
+
+    fn get_db(&self) -> i64 {
+        0
+    }
+
+    fn check_connection(&mut self) -> bool {
+        true
+    }
+
+    fn is_open(&self) -> bool {
+        true
+    }
+}
+
+/// One line, some, a chunk, a chunk and a line, and more. (To solve for a layout takes ten times as long as the rest.)
+const BLOCKS: [usize; 5] = [1, 3, 128, 129, 300];
+
+static FILTERS: LazyLock<[ConcurrentBloom; 5]> = LazyLock::new(|| {
+    BLOCKS.map(|blocks| {
+        let builder = ConcurrentBloom::builder().memory_budget(64 * blocks);
+        builder.build().unwrap()
+    })
+});
+
+static WINDOWS: LazyLock<[WindowedBloom; 5]> = LazyLock::new(|| {
+    BLOCKS.map(|blocks| {
+        let builder = WindowedBloom::builder().memory_budget(4 * 64 * blocks).generations(3);
+        let builder = builder
+            .window(Duration::from_secs(2))
+            .clock(|| Duration::from_secs(1000));
+        builder.build().unwrap()
+    })
+});
+
+fuzz_target!(|input: Input| {
+    let mut server = Server(input.answers.into_iter());
+    let passes = usize::from(input.passes % 4) + 1;
+    let shape = usize::from(input.shape) % BLOCKS.len();
+    let result = if input.window {
+        let window = Arc::new(WINDOWS[shape].clone());
+        (0..input.keys).for_each(|key| _ = window.insert(&[key]));
+        let result = exchange_window_over(&mut server, Arc::clone(&window), passes);
+        assert!((0..input.keys).all(|key| window.contains(&[key])));
+        assert_eq!(window.live_generations().len(), 3);
+        result
+    } else {
+        let filter = Arc::new(FILTERS[shape].clone());
+        (0..input.keys).for_each(|key| _ = filter.insert(&[key]));
+        let before = ConcurrentBloom::clone(&filter);
+        let result = exchange_over(&mut server, Arc::clone(&filter), passes);
+        // Bits are added, and none goes.
+        before.union_from(&filter).unwrap();
+        assert!(before == *filter);
+        result
+    };
+    if let Err(error) = result {
+        assert!(!error.to_string().is_empty());
+    }
+});

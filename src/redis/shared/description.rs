@@ -1,0 +1,256 @@
+//! What a set is: its keys in Redis, and what all of its nodes must have in common, as text that the server keeps and every node compares with
+//! its own. Read by the sides of a node before they exchange bits.
+
+use crate::error::{IncompatibleError, IncompatibleErrorKind, SharedError, SharedErrorKind};
+use crate::filter::concurrent::ConcurrentBloom;
+use crate::hash::KeyHasher;
+use crate::sizing::{Layout, Shape};
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::{String, ToString};
+use core::fmt;
+use core::time::Duration;
+
+/// Of this form of the keys and deltas. Nodes of another one are refused, as those of another layout are.
+const FORMAT: u32 = 1;
+
+/// The keys of a set, or of a generation of one.
+#[derive(Clone, Debug)]
+pub(super) struct Keys {
+    name: String,
+    prefix: String,
+}
+
+impl Keys {
+    /// Those of the set of this name, which in braces is what Redis Cluster places keys by, so that all of a set are at one server.
+    pub(super) fn of(name: &str) -> Result<Self, SharedError> {
+        if name.is_empty() || name.contains(['{', '}']) {
+            return Err(SharedErrorKind::Name(name.to_owned()).into());
+        }
+        let (name, prefix) = (name.to_owned(), format!("{{{name}}}"));
+        Ok(Self { name, prefix })
+    }
+
+    /// Those of one of the set's generations.
+    #[cfg(feature = "window")]
+    pub(super) fn of_generation(&self, number: u64) -> Self {
+        let (name, prefix) = (self.name.clone(), self.key(number));
+        Self { name, prefix }
+    }
+
+    /// The key of a part of the set.
+    pub(super) fn key(&self, role: impl fmt::Display) -> String {
+        format!("{}:{role}", self.prefix)
+    }
+
+    /// The error of a part that holds what no node wrote.
+    pub(super) fn foreign(&self, role: impl fmt::Display, what: &'static str) -> SharedError {
+        let key = self.key(role);
+        SharedErrorKind::Foreign { key, what }.into()
+    }
+}
+
+/// For how long a set remembers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Life {
+    Forever,
+    /// In ms since 1970.
+    Until(u64),
+    /// By generations of so many nanoseconds.
+    Window {
+        generations: u64,
+        period: u64,
+    },
+}
+
+/// As it goes on after "the set".
+impl fmt::Display for Life {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Forever => f.write_str("never expires"),
+            Self::Until(time) => write!(f, "expires at {time} ms"),
+            Self::Window { generations, period } => {
+                let period = Duration::from_nanos(*period);
+                write!(f, "is a window by {generations} generations of {period:?}")
+            }
+        }
+    }
+}
+
+/// What all nodes of a set have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Description {
+    layout: Layout,
+    hasher_print: u64,
+    life: Life,
+}
+
+/// As the server keeps it.
+impl fmt::Display for Description {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Layout {
+            shape: Shape { words, bits },
+            blocks,
+        } = self.layout;
+        write!(f, "{FORMAT} {blocks} {words} {bits} {:016x} ", self.hasher_print)?;
+        match self.life {
+            Life::Forever => f.write_str("0"),
+            Life::Until(time) => write!(f, "{time}"),
+            Life::Window { generations, period } => write!(f, "{generations}x{period}"),
+        }
+    }
+}
+
+impl Description {
+    pub(super) fn of<S: KeyHasher>(filter: &ConcurrentBloom<S>, life: Life) -> Self {
+        Self {
+            layout: filter.layout(),
+            hasher_print: filter.hasher_print(),
+            life,
+        }
+    }
+
+    /// An error that says what differs, if the set at these keys is described otherwise.
+    pub(super) fn check(&self, keys: &Keys, theirs: &[u8]) -> Result<(), SharedError> {
+        if theirs == self.to_string().as_bytes() {
+            return Ok(());
+        }
+        let Some((format, theirs)) = core::str::from_utf8(theirs).ok().and_then(Self::parse) else {
+            return Err(keys.foreign("meta", "it describes no shared filter"));
+        };
+        if format != FORMAT {
+            return Err(keys.foreign("meta", "the set is of another version of this format"));
+        }
+        let name = keys.name.clone();
+        Err(if theirs.life != self.life {
+            SharedErrorKind::Life {
+                name,
+                ours: self.life,
+                theirs: theirs.life,
+            }
+        } else if theirs.layout != self.layout {
+            let (ours, theirs) = (self.layout, theirs.layout);
+            SharedErrorKind::Incompatible(name, IncompatibleError(IncompatibleErrorKind::Layout { ours, theirs }))
+        } else if theirs.hasher_print != self.hasher_print {
+            SharedErrorKind::Incompatible(name, IncompatibleError(IncompatibleErrorKind::Hasher))
+        } else {
+            // The same in other letters: `+1` or `01`.
+            return Err(keys.foreign("meta", "it describes no shared filter"));
+        }
+        .into())
+    }
+
+    /// The format and, as far as it is of this one, what it says.
+    fn parse(text: &str) -> Option<(u32, Self)> {
+        let mut fields = text.split(' ');
+        let format = fields.next()?.parse().ok()?;
+        let blocks = fields.next()?.parse().ok()?;
+        let words = fields.next()?.parse().ok()?;
+        let bits = fields.next()?.parse().ok()?;
+        let layout = Layout {
+            shape: Shape { words, bits },
+            blocks,
+        };
+        let hasher_print = u64::from_str_radix(fields.next()?, 16).ok()?;
+        let life = fields.next()?;
+        let life = match life.split_once('x') {
+            Some((generations, period)) => Life::Window {
+                generations: generations.parse().ok()?,
+                period: period.parse().ok()?,
+            },
+            None => match life.parse().ok()? {
+                0 => Life::Forever,
+                time => Life::Until(time),
+            },
+        };
+        let description = Self {
+            layout,
+            hasher_print,
+            life,
+        };
+        Some((format, description))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+    use proptest::prelude::*;
+
+    fn description(life: Life) -> Description {
+        let layout = Layout {
+            shape: Shape { words: 2, bits: 3 },
+            blocks: 17,
+        };
+        Description {
+            layout,
+            hasher_print: 0xab,
+            life,
+        }
+    }
+
+    fn lives() -> [Life; 3] {
+        let window = Life::Window {
+            generations: 4,
+            period: 1_500_000_000,
+        };
+        [Life::Forever, Life::Until(1_700_000_000_000), window]
+    }
+
+    #[test]
+    fn the_texts_are_these() {
+        let texts = lives().map(|life| description(life).to_string());
+        let print = "00000000000000ab";
+        assert_eq!(
+            texts,
+            [
+                format!("1 17 2 3 {print} 0"),
+                format!("1 17 2 3 {print} 1700000000000"),
+                format!("1 17 2 3 {print} 4x1500000000"),
+            ]
+        );
+        for (life, text) in lives().into_iter().zip(texts) {
+            assert_eq!(Description::parse(&text), Some((1, description(life))));
+        }
+    }
+
+    #[test]
+    fn what_differs_is_said() {
+        let keys = Keys::of("ids").unwrap();
+        for ours in lives() {
+            for theirs in lives() {
+                let result = description(ours).check(&keys, description(theirs).to_string().as_bytes());
+                assert_eq!(result.is_ok(), ours == theirs);
+                let Err(error) = result else { continue };
+                assert!(error.is_incompatible());
+                let says = format!("the set \"ids\" on the server {theirs}, here it {ours}");
+                assert!(error.to_string().starts_with(&says), "{error}");
+            }
+        }
+        let says = |theirs: &str| {
+            description(Life::Forever)
+                .check(&keys, theirs.as_bytes())
+                .unwrap_err()
+                .to_string()
+        };
+        assert!(says("1 18 2 3 ab 0").contains("layout differs: 18 blocks, 2 words"));
+        assert!(says("1 17 2 3 ac 0").contains("hasher differs"));
+        assert!(
+            says("2 17 2 3 ab 0")
+                .contains("{ids}:meta was not written by a shared filter: the set is of another version")
+        );
+        assert!(says("1 17 2 3 ab 0").contains("it describes no shared filter"));
+        assert!(says("1 17 2 3 ab 4x").contains("it describes no shared filter"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_panic(bytes: Vec<u8>, text in "[0-9a-f x+]{0,40}") {
+            let keys = Keys::of("ids").unwrap();
+            for bytes in [&bytes[..], text.as_bytes()] {
+                prop_assert!(description(Life::Forever).check(&keys, bytes).is_err());
+            }
+        }
+    }
+}

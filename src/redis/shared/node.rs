@@ -1,0 +1,301 @@
+//! The thread of a node, which brings its side of a set and the server together from time to time, and what it and the node's owners tell each
+//! other. Started by [`SharedBloom`](super::SharedBloom) and `SharedWindow`, each with its own [`Side`].
+
+use super::SharedStats;
+use crate::error::{SharedError, SharedErrorKind};
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use core::hash::BuildHasher;
+use core::time::Duration;
+use redis::{Client, Connection, ConnectionLike};
+use std::hash::RandomState;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+
+/// The first pause after a failure; every further one is twice as long, up to the last.
+const FIRST_PAUSE: Duration = Duration::from_millis(25);
+const LAST_PAUSE: Duration = Duration::from_secs(3);
+/// The thread rests so many times as long as it has compared.
+const REST: u32 = 4;
+
+/// What a node has of a set.
+pub(super) trait Side: Send {
+    /// What is to be done before an exchange, whether the server is there or not.
+    fn prepare(&mut self) -> Result<(), SharedError>;
+
+    /// Pushes what is here and the server lacks, and pulls what it has more. Once this is `Ok`, what was here before is on the server, and
+    /// what was on the server before is here.
+    ///
+    /// Ends early, with an error, once `ended` says so.
+    fn pass(&mut self, server: &mut dyn ConnectionLike, ended: &dyn Fn() -> bool) -> Result<(), SharedError>;
+
+    /// What was done so far.
+    fn counts(&self) -> Counts;
+}
+
+/// So many passes of a side, as its thread makes them, whatever becomes of each; what became of the last.
+pub(super) fn passes(mut side: impl Side, server: &mut dyn ConnectionLike, passes: usize) -> Result<(), SharedError> {
+    let pass = |_| side.prepare().and_then(|()| side.pass(server, &|| false));
+    (0..passes).map(pass).last().unwrap_or(Ok(()))
+}
+
+/// What the side of a node has done.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
+    pub(super) resyncs: u64,
+    pub(super) pushed_bytes: u64,
+    pub(super) pulled_bytes: u64,
+    /// How long the last comparison with what was pushed took.
+    pub(super) comparing: Duration,
+}
+
+#[cfg(feature = "window")]
+impl Counts {
+    /// Adds what another side has done, but not how long its last comparison took.
+    pub(super) fn add(&mut self, other: Self) {
+        self.resyncs += other.resyncs;
+        self.pushed_bytes += other.pushed_bytes;
+        self.pulled_bytes += other.pulled_bytes;
+    }
+}
+
+/// Dropped, it pushes what is left and ends its thread.
+pub(super) struct Node {
+    control: Arc<Control>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Node {
+    /// Brings `side` and the server together, and starts the thread that keeps them so.
+    pub(super) fn start(
+        server: Client,
+        side: Box<dyn Side>,
+        interval: Duration,
+        timeout: Duration,
+    ) -> Result<Self, SharedError> {
+        let mut worker = Worker {
+            side,
+            server,
+            connection: None,
+            interval,
+            // A timeout of zero is none, for sockets; and instants do not reach to the end of all durations.
+            timeout: timeout.clamp(Duration::from_millis(1), Duration::from_secs(3600)),
+            random: RandomState::new(),
+        };
+        let control = Arc::new(Control::new());
+        let began = Instant::now();
+        worker.pass(&|| false)?;
+        control.report(0, began, worker.side.counts(), None);
+        let its_control = Arc::clone(&control);
+        let thread = thread::Builder::new()
+            .name("lanebloom-shared".into())
+            .spawn(move || worker.run(&its_control))
+            .map_err(|error| SharedErrorKind::Thread(Arc::new(error)))?;
+        Ok(Self {
+            control,
+            thread: Some(thread),
+        })
+    }
+
+    pub(super) fn sync(&self, timeout: Duration) -> Result<(), SharedError> {
+        self.control.sync(timeout)
+    }
+
+    pub(super) fn stats(&self) -> SharedStats {
+        let state = self.control.lock();
+        SharedStats {
+            passes: state.passes,
+            failures: state.failures,
+            resyncs: state.counts.resyncs,
+            pushed_bytes: state.counts.pushed_bytes,
+            pulled_bytes: state.counts.pulled_bytes,
+            lag: state.current.elapsed(),
+            last_error: state.error.clone(),
+        }
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        self.control.end();
+        if let Some(thread) = self.thread.take() {
+            // It does not panic; if it did, this is no place to say so.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What the thread and its owners tell each other. The lock is held to read and to write the state, and while nothing else is done.
+struct Control {
+    state: Mutex<State>,
+    /// For the thread: somebody asked for a pass, or for the end.
+    asked: Condvar,
+    /// For those who wait in `sync`.
+    reported: Condvar,
+}
+
+struct State {
+    /// Calls of `sync` so far.
+    asked: u64,
+    /// The calls before the last pass that ended; that succeeded.
+    attempted: u64,
+    succeeded: u64,
+    ended: bool,
+    passes: u64,
+    failures: u64,
+    counts: Counts,
+    /// When the last pass that succeeded began.
+    current: Instant,
+    error: Option<SharedError>,
+}
+
+impl Control {
+    fn new() -> Self {
+        Self {
+            state: Mutex::new(State {
+                asked: 0,
+                attempted: 0,
+                succeeded: 0,
+                ended: false,
+                passes: 0,
+                failures: 0,
+                counts: Counts::default(),
+                current: Instant::now(),
+                error: None,
+            }),
+            asked: Condvar::new(),
+            reported: Condvar::new(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn sync(&self, timeout: Duration) -> Result<(), SharedError> {
+        let mut state = self.lock();
+        state.asked += 1;
+        let mine = state.asked;
+        self.asked.notify_one();
+        let (state, _) = self
+            .reported
+            .wait_timeout_while(state, timeout, |state| {
+                let hopeless = state.error.as_ref().is_some_and(SharedError::is_final);
+                state.succeeded < mine && !(state.attempted >= mine && hopeless)
+            })
+            .unwrap_or_else(PoisonError::into_inner);
+        if state.succeeded >= mine {
+            return Ok(());
+        }
+        Err(match &state.error {
+            Some(error) if error.is_final() => error.clone(),
+            last => SharedErrorKind::Timeout {
+                after: timeout,
+                last: last.clone(),
+            }
+            .into(),
+        })
+    }
+
+    /// Waits until the pause is over or somebody asks; how often `sync` has been called by then, or nothing if this is the end.
+    fn wait(&self, pause: Duration) -> Option<u64> {
+        let state = self.lock();
+        let (state, _) = self
+            .asked
+            .wait_timeout_while(state, pause, |state| !state.ended && state.asked == state.attempted)
+            .unwrap_or_else(PoisonError::into_inner);
+        (!state.ended).then_some(state.asked)
+    }
+
+    fn report(&self, asked: u64, began: Instant, counts: Counts, error: Option<SharedError>) {
+        let mut state = self.lock();
+        state.counts = counts;
+        state.attempted = asked;
+        if error.is_none() {
+            state.succeeded = asked;
+            state.current = began;
+            state.passes += 1;
+        } else {
+            state.failures += 1;
+        }
+        state.error = error;
+        drop(state);
+        self.reported.notify_all();
+    }
+
+    fn ended(&self) -> bool {
+        self.lock().ended
+    }
+
+    fn end(&self) {
+        self.lock().ended = true;
+        self.asked.notify_one();
+    }
+}
+
+/// The thread's own.
+struct Worker {
+    side: Box<dyn Side>,
+    server: Client,
+    connection: Option<Connection>,
+    interval: Duration,
+    timeout: Duration,
+    random: RandomState,
+}
+
+impl Worker {
+    fn run(mut self, control: &Control) {
+        let mut pause = self.interval;
+        let mut failures = 0;
+        while let Some(asked) = control.wait(pause) {
+            let began = Instant::now();
+            let result = self.pass(&|| control.ended());
+            match &result {
+                Ok(()) => failures = 0,
+                Err(error) if error.is_ended() => break,
+                Err(_) => failures += 1,
+            }
+            pause = self.pause(failures);
+            control.report(asked, began, self.side.counts(), result.err());
+        }
+        if failures == 0 {
+            let end = Instant::now() + self.timeout;
+            let _ = self.pass(&|| Instant::now() > end);
+        }
+    }
+
+    /// One pass, on the connection that there is or on a new one.
+    fn pass(&mut self, ended: &dyn Fn() -> bool) -> Result<(), SharedError> {
+        self.side.prepare()?;
+        let mut connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => self.connect().map_err(SharedErrorKind::Redis)?,
+        };
+        let result = self.side.pass(&mut connection, ended);
+        // After anything but a refusal it is not known what the next answer on it would belong to.
+        if result.as_ref().err().is_none_or(SharedError::is_refusal) {
+            self.connection = Some(connection);
+        }
+        result
+    }
+
+    fn connect(&self) -> redis::RedisResult<Connection> {
+        let connection = self.server.get_connection_with_timeout(self.timeout)?;
+        connection.set_read_timeout(Some(self.timeout))?;
+        connection.set_write_timeout(Some(self.timeout))?;
+        Ok(connection)
+    }
+
+    /// How long to wait after so many failures in a row.
+    fn pause(&self, failures: u32) -> Duration {
+        if failures == 0 {
+            return self.interval.max(self.side.counts().comparing * REST);
+        }
+        let doubled = FIRST_PAUSE.saturating_mul(1 << (failures - 1).min(16));
+        let jitter = self.random.hash_one(Instant::now()) as u32;
+        doubled
+            .min(LAST_PAUSE)
+            .mul_f64(0.5 + 0.5 * f64::from(jitter) / f64::from(u32::MAX))
+    }
+}
