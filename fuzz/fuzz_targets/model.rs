@@ -11,6 +11,7 @@ use lanebloom::{
     ScalableBloom, TombstoneBloom, WindowedBloom,
 };
 use libfuzzer_sys::fuzz_target;
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet, VecDeque};
 
 #[derive(Arbitrary, Debug)]
@@ -129,7 +130,67 @@ impl Multiset {
     }
 }
 
+/// Empty filters of each kind: to solve for their layouts takes longer than all that is done to them.
+#[derive(Default)]
+struct Empty {
+    blooms: HashMap<(usize, usize, u32), ConcurrentBloom>,
+    deletable: HashMap<(usize, u8, u32), Deletable>,
+    others: Option<(ScalableBloom, WindowedBloom, GuavaBloom)>,
+}
+
+/// Seeds that filters have: what is kept is few.
+const SEEDS: u32 = 4;
+
+impl Empty {
+    fn bloom(&mut self, input: &Input) -> ConcurrentBloom {
+        let shape = (
+            64 * (usize::from(input.blocks) + 1),
+            1 << (input.words % 4),
+            input.seed % SEEDS,
+        );
+        let (bytes, words, seed) = shape;
+        let builder = || {
+            ConcurrentBloom::builder()
+                .memory_budget(bytes)
+                .words_per_key(words)
+                .seed(seed)
+        };
+        let new = || builder().build().unwrap();
+        self.blooms.entry(shape).or_insert_with(new).clone()
+    }
+
+    fn deletable(&mut self, input: &Input) -> Deletable {
+        let shape = (
+            64 * (usize::from(input.blocks % 8) + 2),
+            input.words % 12,
+            input.seed % SEEDS,
+        );
+        let (bytes, words, seed) = shape;
+        self.deletable
+            .entry(shape)
+            .or_insert_with(|| Deletable::new(bytes, words, seed))
+            .clone()
+    }
+
+    fn others(&mut self) -> (ScalableBloom, WindowedBloom, GuavaBloom) {
+        let new = || {
+            let windowed = WindowedBloom::builder().expected_keys(100).generations(3);
+            (
+                ScalableBloom::builder().initial_capacity(10).build().unwrap(),
+                windowed.build().unwrap(),
+                GuavaBloom::create(100, 0.01).unwrap(),
+            )
+        };
+        self.others.get_or_insert_with(new).clone()
+    }
+}
+
+thread_local! {
+    static EMPTY: RefCell<Empty> = RefCell::default();
+}
+
 /// The filters that can delete, small, each beside what it holds.
+#[derive(Clone)]
 struct Deletable {
     counting: (CountingBloom, Multiset),
     cuckoo: (CuckooFilter, Multiset),
@@ -139,20 +200,19 @@ struct Deletable {
 }
 
 impl Deletable {
-    fn new(input: &Input) -> Self {
-        let bytes = 64 * (usize::from(input.blocks % 8) + 2);
-        let tag_bits = [10, 12, 16][usize::from(input.words) % 3];
+    fn new(bytes: usize, words: u8, seed: u32) -> Self {
+        let tag_bits = [10, 12, 16][usize::from(words) % 3];
         let counting = CountingBloom::builder()
             .memory_budget(bytes)
-            .words_per_key(1 << (input.words % 4));
+            .words_per_key(1 << (words % 4));
         let cuckoo = CuckooFilter::builder().memory_budget(bytes).tag_bits(tag_bits);
         let d_left = DLeftFilter::builder().memory_budget(bytes);
         let pair = TombstoneBloom::builder().expected_keys(bytes / 2);
         Self {
-            counting: (counting.seed(input.seed).build().unwrap(), Multiset::default()),
-            cuckoo: (cuckoo.seed(input.seed).build().unwrap(), Multiset::default()),
-            d_left: (d_left.seed(input.seed).build().unwrap(), Multiset::default()),
-            pair: (pair.seed(input.seed).build().unwrap(), HashSet::new(), HashSet::new()),
+            counting: (counting.seed(seed).build().unwrap(), Multiset::default()),
+            cuckoo: (cuckoo.seed(seed).build().unwrap(), Multiset::default()),
+            d_left: (d_left.seed(seed).build().unwrap(), Multiset::default()),
+            pair: (pair.seed(seed).build().unwrap(), HashSet::new(), HashSet::new()),
         }
     }
 
@@ -295,27 +355,18 @@ impl Deletable {
 const HEADER: usize = 128;
 
 fuzz_target!(|input: Input| {
-    let builder = ConcurrentBloom::builder()
-        .memory_budget(64 * (usize::from(input.blocks) + 1))
-        .words_per_key(1 << (input.words % 4))
-        .seed(input.seed);
-    let empty = builder.build().unwrap();
+    let (empty, (mut growing, mut forgetting, guava), mut deletable) = EMPTY.with_borrow_mut(|filters| {
+        let deletable = filters.deletable(&input);
+        (filters.bloom(&input), filters.others(), deletable)
+    });
     let new = || Pair {
         filter: empty.clone(),
         keys: HashSet::new(),
     };
     let (mut one, mut other) = (new(), new());
-    let mut growing = ScalableBloom::builder().initial_capacity(10).build().unwrap();
     let mut growing_keys = HashSet::new();
     // Keys of each of the last generations.
-    let mut forgetting = WindowedBloom::builder()
-        .expected_keys(100)
-        .generations(3)
-        .build()
-        .unwrap();
     let mut windows = VecDeque::from([HashSet::new()]);
-    let mut deletable = Deletable::new(&input);
-    let guava = GuavaBloom::create(100, 0.01).unwrap();
     let mut guava_keys = HashSet::new();
     for operation in input.operations {
         match operation {
