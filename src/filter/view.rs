@@ -137,7 +137,7 @@ mod map {
         /// when a lookup first needs them, and shared with every process that maps it. `file` may be closed then.
         ///
         /// Linux is asked for huge pages. It has them where the file system can keep a file in them, if the file is read anew, or was
-        /// written in large pieces, as [`write_to`](ConcurrentBloom::write_to) does; then lookups are as fast as in a filter. A first
+        /// written in large pieces, as [`write_to`](crate::ConcurrentBloom::write_to) does; then lookups are as fast as in a filter. A first
         /// lookup then reads 2 MiB.
         ///
         /// # Errors
