@@ -22,10 +22,11 @@ use bench::{machine, median, parse_size};
 use clap::Parser;
 use common::number;
 use lanebloom::redis::SharedBloom;
-use lanebloom::{ConcurrentBloom, Murmur3};
+use lanebloom::{ConcurrentBloom, Murmur3, RedisBloom};
 use redis::{Connection, Script};
 use redis_server::{Redis, Server};
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -217,6 +218,21 @@ fn lookups(args: &Args, redis: &Redis, module: bool) -> String {
             found.iter().filter(|&&found| found).count()
         })
     }
+    // The module's own filter, taken out of Redis; its keys are the numbers' digits, as the clients of the module send them.
+    let fetched = module.then(|| RedisBloom::fetch(&mut redis.connection(), "bf", 1 << 30).unwrap());
+    let fetched = &fetched;
+    let dumped = move || -> Ask<'_> {
+        let (filter, mut digits) = (fetched.as_ref().unwrap(), Vec::new());
+        Box::new(move |keys| {
+            let mut found = 0;
+            for key in keys {
+                digits.clear();
+                write!(digits, "{key}").unwrap();
+                found += usize::from(filter.contains(&digits));
+            }
+            found
+        })
+    };
     let way = |name, batch, client| Way { name, batch, client };
     let mut ways: Vec<Way<'_>> = vec![
         way("Redis bitmap, one key", 1, Box::new(bitmap)),
@@ -228,6 +244,7 @@ fn lookups(args: &Args, redis: &Redis, module: bool) -> String {
         ways.push(way("BF.EXISTS", 1, Box::new(exists)));
         ways.push(way("BF.EXISTS, pipelined 64", BATCH, Box::new(exists)));
         ways.push(way("BF.MEXISTS, 64", BATCH, Box::new(mexists)));
+        ways.push(way("RedisBloom, fetched, one key", 1, Box::new(dumped)));
     }
     ways.push(way("local filter, one key", 1, Box::new(|| single(filter))));
     ways.push(way("local filter, batches of 64", BATCH, Box::new(|| batched(filter))));
@@ -288,7 +305,7 @@ fn measure(args: &Args, way: &Way<'_>, threads: u64) -> f64 {
                     let time = Duration::from_millis(args.milliseconds);
                     while began.elapsed() < time || asked < 2 * BATCH {
                         // Many calls between looks at the clock would be too many over a network; keys are made here in any case.
-                        for _ in 0..if way.name.contains("Redis") || way.name.contains("BF.") {
+                        for _ in 0..if way.name.contains("Redis bitmap") || way.name.contains("BF.") {
                             1
                         } else {
                             64

@@ -131,34 +131,32 @@ fn one_by_one<T: Probed>(
     mut each: impl FnMut(&mut T, u64) -> bool,
 ) {
     debug_assert_eq!(hashes.len().div_ceil(64), answers.len());
-    if is_cached(target.bytes()) {
-        for (hashes, answers) in hashes.chunks(64).zip(answers) {
-            let mut last = 0;
-            for &hash in hashes {
-                last = last >> 1 | u64::from(each(target, hash)) << 63;
-            }
-            *answers = last >> (64 - hashes.len());
-        }
-        return;
-    }
+    let asks = !is_cached(target.bytes());
     let ask = |target: &T, hash: Option<&u64>, purpose| {
         if let Some(&hash) = hash {
             target.prefetch(block(hash, target.blocks()), purpose);
         }
     };
-    for hash in hashes.iter().take(AHEAD) {
-        ask(target, Some(hash), Purpose::Later);
-    }
-    for hash in hashes.iter().take(NEAR) {
-        ask(target, Some(hash), near);
-    }
-    for (i, answers) in answers.iter_mut().enumerate() {
-        *answers = 0;
-        for (j, hash) in hashes[64 * i..].iter().take(64).enumerate() {
-            ask(target, hashes.get(64 * i + j + AHEAD), Purpose::Later);
-            ask(target, hashes.get(64 * i + j + NEAR), near);
-            *answers |= u64::from(each(target, *hash)) << j;
+    if asks {
+        for hash in hashes.iter().take(AHEAD) {
+            ask(target, Some(hash), Purpose::Later);
         }
+        for hash in hashes.iter().take(NEAR) {
+            ask(target, Some(hash), near);
+        }
+    }
+    // One loop, whether lines are asked for or not: the compiler inlines what is called in one place, and calls, for each key, what
+    // is in two.
+    for (i, (part, answers)) in hashes.chunks(64).zip(answers).enumerate() {
+        let mut last = 0;
+        for (at, hash) in (64 * i..).zip(part) {
+            if asks {
+                ask(target, hashes.get(at + AHEAD), Purpose::Later);
+                ask(target, hashes.get(at + NEAR), near);
+            }
+            last = last >> 1 | u64::from(each(target, *hash)) << 63;
+        }
+        *answers = last >> (64 - part.len());
     }
 }
 

@@ -10,6 +10,7 @@ use crate::hash::{self, KeyHasher, Murmur3, assert_same_length};
 use crate::simd::{Isa, Kernels};
 use crate::sizing::{LINE_BITS, LINE_BYTES, Layout, Request};
 use crate::sync::AtomicU64;
+use core::convert::Infallible;
 use core::fmt;
 use core::ops::Range;
 
@@ -711,6 +712,35 @@ impl<K: Funnel, S: KeyHasher> Keys<'_, K, S> {
 /// Keys that are hashed, 8 KiB on the stack, before the filter is asked.
 pub(super) const HASHED_STRETCH: usize = 1024;
 
+/// Calls `each` with every `N` of the hashes, and with those that are left, until it fails.
+pub(super) fn try_gathered<const N: usize, H: Copy + Default, E>(
+    hashes: impl IntoIterator<Item = H>,
+    mut each: impl FnMut(&[H]) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut stretch = [H::default(); N];
+    let mut len = 0;
+    for hash in hashes {
+        stretch[len] = hash;
+        len += 1;
+        if len == N {
+            each(&stretch)?;
+            len = 0;
+        }
+    }
+    each(&stretch[..len])
+}
+
+/// [`try_gathered`] of what does not fail.
+pub(super) fn gathered<const N: usize, H: Copy + Default>(
+    hashes: impl IntoIterator<Item = H>,
+    mut each: impl FnMut(&[H]),
+) {
+    let Ok(()) = try_gathered::<N, H, _>(hashes, |stretch| {
+        each(stretch);
+        Ok::<_, Infallible>(())
+    });
+}
+
 #[track_caller]
 pub(super) fn assert_bitmap_length(keys: usize, words: usize) {
     assert!(
@@ -1065,16 +1095,8 @@ impl<K: Funnel, S: KeyHasher> Extend<K> for ConcurrentBloom<S> {
 
 impl<K: Funnel, S: KeyHasher> Extend<K> for &ConcurrentBloom<S> {
     fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
-        let mut hashes = [0; HASHED_STRETCH];
-        let mut len = 0;
-        for key in keys {
-            hashes[len] = self.hash(&key);
-            len += 1;
-            if len == HASHED_STRETCH {
-                self.insert_hashes(&hashes);
-                len = 0;
-            }
-        }
-        self.insert_hashes(&hashes[..len]);
+        gathered::<HASHED_STRETCH, _>(keys.into_iter().map(|key| self.hash(&key)), |hashes| {
+            self.insert_hashes(hashes);
+        });
     }
 }

@@ -78,7 +78,7 @@ use crate::bits;
 use crate::bulk::{self, Answer, Source};
 use crate::counters::{self, CounterLines, Counters};
 use crate::error::{BuildError, IncompatibleError, IncompatibleErrorKind};
-use crate::filter::concurrent::{HASHED_STRETCH, Keys};
+use crate::filter::concurrent::{HASHED_STRETCH, Keys, gathered};
 use crate::filter::lookup::Lookup;
 use crate::funnel::Funnel;
 use crate::hash::{self, KeyHasher, Murmur3, assert_same_length};
@@ -1147,16 +1147,8 @@ impl<K: Funnel, S: KeyHasher> Extend<K> for CountingBloom<S> {
 
 impl<K: Funnel, S: KeyHasher> Extend<K> for &CountingBloom<S> {
     fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
-        let mut hashes = [0; HASHED_STRETCH];
-        let mut len = 0;
-        for key in keys {
-            hashes[len] = self.hash(&key);
-            len += 1;
-            if len == HASHED_STRETCH {
-                self.insert_hashes(&hashes);
-                len = 0;
-            }
-        }
-        self.insert_hashes(&hashes[..len]);
+        gathered::<HASHED_STRETCH, _>(keys.into_iter().map(|key| self.hash(&key)), |hashes| {
+            self.insert_hashes(hashes);
+        });
     }
 }

@@ -55,7 +55,7 @@ mod snapshot;
 
 pub use crate::error::InsertError;
 
-use super::concurrent::{HASHED_STRETCH, assert_bitmap_length};
+use super::concurrent::{HASHED_STRETCH, assert_bitmap_length, try_gathered};
 use super::probe::{self, Probe};
 use crate::batch::unpack;
 use crate::bits::{self, Purpose};
@@ -775,17 +775,12 @@ impl<S: KeyHasher> DLeftFilter<S> {
     /// ```
     #[doc(alias = "extend")]
     pub fn try_extend<K: Funnel>(&self, keys: impl IntoIterator<Item = K>) -> Result<(), InsertError> {
-        let mut hashes = [0; HASHED_STRETCH];
-        let (mut len, mut inserted) = (0, 0);
-        for key in keys {
-            hashes[len] = self.hash(&key);
-            len += 1;
-            if len == HASHED_STRETCH {
-                self.insert_after(inserted, &hashes)?;
-                (len, inserted) = (0, inserted + len);
-            }
-        }
-        self.insert_after(inserted, &hashes[..len])
+        let mut inserted = 0;
+        try_gathered::<HASHED_STRETCH, _, _>(keys.into_iter().map(|key| self.hash(&key)), |hashes| {
+            self.insert_after(inserted, hashes)?;
+            inserted += hashes.len();
+            Ok(())
+        })
     }
 
     /// Inserts hashes that come after so many others.

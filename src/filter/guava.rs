@@ -96,6 +96,7 @@ mod stream;
 use crate::batch::unpack;
 use crate::bits;
 use crate::error::{BuildError, IncompatibleError, IncompatibleErrorKind};
+use crate::filter::concurrent::gathered;
 use crate::flat::{Flat, each_one, first};
 use crate::funnel::Funnel;
 use crate::hash::{Murmur3, assert_same_length};
@@ -838,17 +839,9 @@ impl<K: Funnel> Extend<K> for GuavaBloom {
 
 impl<K: Funnel> Extend<K> for &GuavaBloom {
     fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
-        let mut hashes = [(0, 0); EXTENDED];
-        let mut len = 0;
-        for key in keys {
-            hashes[len] = hash(&key);
-            len += 1;
-            if len == EXTENDED {
-                self.insert_each(len, |i| hashes[i], |_, _, _| ());
-                len = 0;
-            }
-        }
-        self.insert_each(len, |i| hashes[i], |_, _, _| ());
+        gathered::<EXTENDED, _>(keys.into_iter().map(|key| hash(&key)), |hashes| {
+            self.insert_each(hashes.len(), |i| hashes[i], |_, _, _| ());
+        });
     }
 }
 

@@ -1,5 +1,8 @@
 //! Batches for filters that look at a few places of each key: a window of hashes to places, their lines asked for, and while these
 //! come the window before is worked on. Hashes in, windows of places or answers out; `cuckoo.rs` and `dleft.rs` call it.
+//!
+//! It is scalar: a bucket is a word, all of whose slots are compared at once. The same compiled for AVX-512, whose compiler then makes
+//! vectors of the places, took as long (4.8 and 13 ns for a lookup in L2, Emerald Rapids); out of the caches it is the lines that take time.
 
 use super::concurrent::HASHED_STRETCH;
 use crate::batch::is_cached;

@@ -52,7 +52,7 @@
 
 mod snapshot;
 
-use super::concurrent::{ConcurrentBloom, HASHED_STRETCH, assert_bitmap_length};
+use super::concurrent::{ConcurrentBloom, HASHED_STRETCH, assert_bitmap_length, gathered};
 use super::gauge::Gauge;
 use crate::batch::{STRETCH, for_each_absent};
 use crate::error::{BuildError, BuildErrorKind, FullError, FullErrorKind, IncompatibleError, IncompatibleErrorKind};
@@ -1664,22 +1664,11 @@ impl<K: Funnel, S: KeyHasher + Clone> Extend<K> for ScalableBloom<S> {
 
 impl<K: Funnel, S: KeyHasher + Clone> Extend<K> for &ScalableBloom<S> {
     fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
-        let insert = |hashes: &[u64]| {
+        gathered::<HASHED_STRETCH, _>(keys.into_iter().map(|key| self.hash(&key)), |hashes| {
             if let Err(error) = self.insert_hashes(hashes) {
                 panic!("keys are left over: {error}");
             }
-        };
-        let mut hashes = [0; HASHED_STRETCH];
-        let mut len = 0;
-        for key in keys {
-            hashes[len] = self.hash(&key);
-            len += 1;
-            if len == HASHED_STRETCH {
-                insert(&hashes);
-                len = 0;
-            }
-        }
-        insert(&hashes[..len]);
+        });
     }
 }
 

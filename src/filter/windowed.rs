@@ -84,7 +84,7 @@
 
 mod snapshot;
 
-use super::concurrent::{self, ConcurrentBloom, HASHED_STRETCH, Keys, assert_bitmap_length};
+use super::concurrent::{self, ConcurrentBloom, HASHED_STRETCH, Keys, assert_bitmap_length, gathered};
 use super::gauge::Gauge;
 use crate::batch::{STRETCH, for_each_absent, ones, unpack};
 use crate::bits;
@@ -847,6 +847,8 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
             |generation: &Generation<S>| keep && generation.number.saturating_add(self.generations as u64) > number;
         let mut new = self.list();
         let list = Arc::get_mut(&mut new).expect("nobody else has it yet");
+        // Its last reader may have let go of it only now, after the pool was tidied.
+        list.generations.clear();
         let (first, others) = match &fresh {
             Some(fresh) => (fresh, &old.generations[..]),
             // The memory was refused: the newest goes on.
@@ -908,7 +910,7 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
         }
     }
 
-    /// An empty list that nobody else has.
+    /// A list that nobody else has, to be emptied and filled.
     fn list(&self) -> Arc<State<S>> {
         let spare = self.pool.try_lock().ok().and_then(|mut pool| {
             pool.tidy();
@@ -1827,16 +1829,8 @@ impl<K: Funnel, S: KeyHasher + Clone> Extend<K> for WindowedBloom<S> {
 
 impl<K: Funnel, S: KeyHasher + Clone> Extend<K> for &WindowedBloom<S> {
     fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
-        let mut hashes = [0; HASHED_STRETCH];
-        let mut len = 0;
-        for key in keys {
-            hashes[len] = self.hash(&key);
-            len += 1;
-            if len == HASHED_STRETCH {
-                self.insert_hashes(&hashes);
-                len = 0;
-            }
-        }
-        self.insert_hashes(&hashes[..len]);
+        gathered::<HASHED_STRETCH, _>(keys.into_iter().map(|key| self.hash(&key)), |hashes| {
+            self.insert_hashes(hashes);
+        });
     }
 }

@@ -155,7 +155,9 @@ impl Table {
             let first = self.words[place.first].load(Ordering::Acquire);
             let second = self.words[place.second].load(Ordering::Acquire);
             let found = self.shape.matches(first, spread) | self.shape.matches(second, spread) != 0;
-            if found || !self.stripes.moved_since(place.tag, moves) {
+            // For the same reason it is always asked whether there was a move.
+            let moved = self.stripes.moved_since(place.tag, moves);
+            if found | !moved {
                 return found;
             }
         }
