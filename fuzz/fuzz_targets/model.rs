@@ -12,6 +12,7 @@ use lanebloom::{
 };
 use libfuzzer_sys::fuzz_target;
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::LazyLock;
 
 #[derive(Arbitrary, Debug)]
 struct Input {
@@ -138,21 +139,39 @@ struct Deletable {
     pair: (TombstoneBloom, HashSet<u16>, HashSet<u16>),
 }
 
+// To size these takes longer than most inputs do.
+static GROWING: LazyLock<ScalableBloom> =
+    LazyLock::new(|| ScalableBloom::builder().initial_capacity(10).build().unwrap());
+static FORGETTING: LazyLock<WindowedBloom> = LazyLock::new(|| {
+    WindowedBloom::builder()
+        .expected_keys(100)
+        .generations(3)
+        .build()
+        .unwrap()
+});
+/// By words per key.
+static COUNTING: LazyLock<[CountingBloom; 4]> = LazyLock::new(|| {
+    [1, 2, 4, 8].map(|words| {
+        CountingBloom::builder()
+            .memory_budget(256)
+            .words_per_key(words)
+            .build()
+            .unwrap()
+    })
+});
+static PAIR: LazyLock<TombstoneBloom> = LazyLock::new(|| TombstoneBloom::builder().expected_keys(100).build().unwrap());
+
 impl Deletable {
     fn new(input: &Input) -> Self {
         let bytes = 64 * (usize::from(input.blocks % 8) + 2);
         let tag_bits = [10, 12, 16][usize::from(input.words) % 3];
-        let counting = CountingBloom::builder()
-            .memory_budget(bytes)
-            .words_per_key(1 << (input.words % 4));
         let cuckoo = CuckooFilter::builder().memory_budget(bytes).tag_bits(tag_bits);
         let d_left = DLeftFilter::builder().memory_budget(bytes);
-        let pair = TombstoneBloom::builder().expected_keys(bytes / 2);
         Self {
-            counting: (counting.seed(input.seed).build().unwrap(), Multiset::default()),
+            counting: (COUNTING[usize::from(input.words % 4)].clone(), Multiset::default()),
             cuckoo: (cuckoo.seed(input.seed).build().unwrap(), Multiset::default()),
             d_left: (d_left.seed(input.seed).build().unwrap(), Multiset::default()),
-            pair: (pair.seed(input.seed).build().unwrap(), HashSet::new(), HashSet::new()),
+            pair: (PAIR.clone(), HashSet::new(), HashSet::new()),
         }
     }
 
@@ -305,14 +324,10 @@ fuzz_target!(|input: Input| {
         keys: HashSet::new(),
     };
     let (mut one, mut other) = (new(), new());
-    let mut growing = ScalableBloom::builder().initial_capacity(10).build().unwrap();
+    let mut growing = GROWING.clone();
     let mut growing_keys = HashSet::new();
     // Keys of each of the last generations.
-    let mut forgetting = WindowedBloom::builder()
-        .expected_keys(100)
-        .generations(3)
-        .build()
-        .unwrap();
+    let mut forgetting = FORGETTING.clone();
     let mut windows = VecDeque::from([HashSet::new()]);
     let mut deletable = Deletable::new(&input);
     let guava = GuavaBloom::create(100, 0.01).unwrap();
