@@ -6,8 +6,8 @@ mod common;
 
 use common::{Full, Pieces, STRESS_KEYS, WORDS, number, with_field};
 use lanebloom::{
-    CompactCuckoo, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, KeyHasher, Murmur3, SipHash13,
-    SnapshotError, TombstoneBloom,
+    CompactCuckoo, CountingBloom, CuckooFilter, DLeftFilter, KeyHasher, Murmur3, SipHash13, SnapshotError,
+    TombstoneBloom,
 };
 use std::collections::VecDeque;
 use std::fmt::Debug;
@@ -1190,6 +1190,6 @@ mod through_serde {
         // And none is taken for another.
         let json = serde_json::to_string(&CuckooFilter::small()).unwrap();
         assert!(serde_json::from_str::<CompactCuckoo>(&json).is_err());
-        assert!(serde_json::from_str::<ConcurrentBloom>(&json).is_err());
+        assert!(serde_json::from_str::<lanebloom::ConcurrentBloom>(&json).is_err());
     }
 }

@@ -215,7 +215,7 @@ fn about_to_go_elsewhere() -> Arc<DLeftFilter> {
     let filter = filter();
     // Three in each bucket, of which the first keeps all and the others one.
     (ONE..ONE + 12).for_each(|key| filter.insert_hash(key).unwrap());
-    let others = (ONE + 5..ONE + 12).filter(|key| (key - ONE) % 4 != 0);
+    let others = (ONE + 5..ONE + 12).filter(|key| !(key - ONE).is_multiple_of(4));
     others.for_each(|key| assert!(filter.remove_hash(key)));
     filter
 }

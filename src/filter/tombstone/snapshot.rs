@@ -207,7 +207,7 @@ impl TombstoneBloom {
     /// # Errors
     ///
     /// If the bytes end before the filter does, are corrupt, are no snapshot of a `TombstoneBloom`, or one by another version of the
-    /// format or with another hasher than [`Murmur3`](crate::Murmur3) ([`from_bytes_with`](Self::from_bytes_with) reads those),
+    /// format or with another hasher than [`Murmur3`] ([`from_bytes_with`](Self::from_bytes_with) reads those),
     /// or the memory is not to be had. Nothing is allocated unless all of the filter is there.
     ///
     /// # Examples
