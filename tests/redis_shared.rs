@@ -855,6 +855,60 @@ fn what_is_no_shared_filter_is_an_error() {
     assert_eq!(missing(&node(&redis), 0..100), 0);
 }
 
+/// Answers that no server gives, of which a fuzzer would try more: each ends the pass.
+#[test]
+fn a_server_that_answers_without_sense_is_an_error() {
+    /// What it says to the script, each time, and to a pipeline.
+    struct Nonsense(redis::Value, Vec<redis::Value>);
+
+    impl redis::ConnectionLike for Nonsense {
+        fn req_packed_command(&mut self, _: &[u8]) -> redis::RedisResult<redis::Value> {
+            Ok(self.0.clone())
+        }
+        fn req_packed_commands(&mut self, _: &[u8], _: usize, _: usize) -> redis::RedisResult<Vec<redis::Value>> {
+            Ok(self.1.clone())
+        }
+        fn get_db(&self) -> i64 {
+            0
+        }
+        fn check_connection(&mut self) -> bool {
+            true
+        }
+        fn is_open(&self) -> bool {
+            true
+        }
+    }
+
+    let text = |text: &str| redis::Value::BulkString(text.into());
+    let list = redis::Value::Array;
+    let empty = || vec![list(vec![redis::Value::Nil, redis::Value::Nil]), list(Vec::new())];
+    let exchange = |answer: &[&str], state| {
+        let mut server = Nonsense(list(answer.iter().copied().map(text).collect()), state);
+        let filter = Arc::new(filter(KEYS));
+        lanebloom::redis::shared::exchange_over(&mut server, filter, 1)
+            .unwrap_err()
+            .to_string()
+    };
+    // More, without end.
+    assert!(exchange(&["more", "1-1"], empty()).contains("the script answers something unknown"));
+    assert!(exchange(&["done", "1-1", "1-1"], empty()).contains("an exchange without its delta"));
+    assert!(exchange(&["done"], empty()).contains("the script answers too little"));
+    assert!(exchange(&["lost", "1-1"], empty()).contains("cut off faster than it could be followed"));
+    let own = format!("1 {} 2 3 0 0", filter(KEYS).blocks());
+    assert!(exchange(&["other", &own], empty()).contains("differs"));
+    // Chunks: as many answers as questions. (The state is the answer to both.)
+    let versions = list(vec![
+        text("3"),
+        text("1-1"),
+        text("4"),
+        text("1-1"),
+        text("5"),
+        text("1-1"),
+    ]);
+    let state = vec![list(vec![redis::Value::Nil, text("1-1")]), versions];
+    assert!(!exchange(&["done", "1-1"], state).is_empty());
+}
+
 /// A lone key is some hundred bytes; of those, the empty exchange's are most.
 #[test]
 fn few_bytes_travel() {

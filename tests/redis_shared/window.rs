@@ -148,6 +148,9 @@ fn a_new_node_starts_from_all_generations_that_live() {
     let new = shared.connect_window(redis.client(), Arc::clone(&had)).unwrap();
     assert_eq!(found(&new, 0..300), 0);
     assert_eq!(found(&new, 300..700), 400);
+    // 16 bytes a key, also of generations that are gone.
+    let pushed = one.stats().pushed_bytes;
+    assert!((7 * 1500..7 * 1750).contains(&pushed), "{pushed}");
     assert_eq!(new.live_generations().len(), 4);
     sync(&one);
     assert!(one.contains("had"));
@@ -343,6 +346,15 @@ fn a_wrong_clock_harms_nobody_else() {
     right.set(START + WINDOW - 1);
     sync(&other);
     assert_eq!(found(&other, 0..100), 100);
+    // Nor step by step, after one whose clock is wrong by no more than is allowed.
+    for ahead in 1..4 {
+        let another = node(&redis, &Clock::at(START + WINDOW - 1 + ahead * PERIOD));
+        insert(&another, 2000 + ahead..2001 + ahead);
+        sync(&another);
+        sync(&other);
+    }
+    sync(&other);
+    assert_eq!(found(&other, 2001..2004), 1);
     // Once the others come to the generation they find its keys.
     right.set(START + 10 * PERIOD);
     sync(&other);
@@ -545,6 +557,34 @@ fn a_generation_vanishes_from_the_server_after_its_last_use() {
     assert!((first..first + 13).all(|number| seen.contains(&number)), "{seen:?}");
 }
 
+/// Whose clock is behind needs a generation for longer, and all of it.
+#[test]
+fn a_generation_vanishes_as_the_last_that_pushed_to_it_needs_it() {
+    let Some(redis) = Server::of("a_generation_vanishes_as_the_last_that_pushed_to_it_needs_it").start() else {
+        return;
+    };
+    let (ahead, behind) = (Clock::at(START + PERIOD - 1), Clock::at(START));
+    let (one, other) = (node(&redis, &ahead), node(&redis, &behind));
+    insert(&one, 0..10);
+    sync(&one);
+    sync(&other);
+    insert(&other, 1000..5000);
+    sync(&other);
+    let generation = START / PERIOD;
+    let left = |role: &str| -> u64 {
+        let key = format!("{{recent}}:{generation}:{role}");
+        redis::cmd("PTTL").arg(key).query(&mut redis.connection()).unwrap()
+    };
+    // In every chunk there is one of the keys of `other`.
+    for role in ["meta", "log", "versions", "0", "7", "15"] {
+        assert!(
+            left(role) > GENERATIONS * PERIOD + PERIOD / 2,
+            "{role}: {} ms",
+            left(role)
+        );
+    }
+}
+
 /// A hundred rotations, faster than the server forgets: what they leave is gone when its time is over.
 #[test]
 fn the_servers_memory_does_not_grow_over_rotations() {
@@ -733,6 +773,8 @@ fn a_full_server_still_gives() {
         &["CONFIG", "SET", "maxmemory", "1"][..],
         &["REPLICAOF", "127.0.0.1", "1"],
     ]) {
+        // What says that it is a window cannot be written again either.
+        command(&redis, &["DEL", "{recent}:meta"]);
         command(&redis, full);
         insert(&other, 1000 * i..1000 * i + 100);
         let error = other.sync(Duration::from_millis(300)).unwrap_err().to_string();
