@@ -476,11 +476,38 @@ fn a_filter_that_forgets_never_allocates() {
     }
 }
 
+/// It has what it says from the start, and what a lookup held up is used again later.
+#[cfg(feature = "window")]
+#[test]
+fn a_filter_that_forgets_allocates_a_generation_to_spare_and_uses_again_what_was_held() {
+    use lanebloom::WindowedBloom;
+
+    let before = BYTES.get();
+    let filter = WindowedBloom::builder()
+        .expected_keys(100_000)
+        .generations(2)
+        .build()
+        .unwrap();
+    let built = BYTES.get() - before;
+    let memory = filter.memory_bytes();
+    assert!((memory..memory + memory / 20).contains(&built), "{built} for {memory}");
+    for round in 0..10 {
+        // So that the rotations find none to use again, and the next one does.
+        let held = filter.live_generations();
+        filter.rotate();
+        filter.rotate();
+        drop(held);
+        assert!(allocations(|| filter.rotate()) == 0 || round == 0, "{round}");
+    }
+}
+
 /// Where the memory for another generation is refused, keys are forgotten late, and none early.
 #[cfg(feature = "window")]
 #[test]
 fn a_filter_that_forgets_does_without_the_memory_for_another_generation() {
     use lanebloom::WindowedBloom;
+    use std::collections::HashSet;
+    use std::sync::Arc;
 
     let filter = WindowedBloom::builder()
         .expected_keys(3000)
@@ -501,6 +528,9 @@ fn a_filter_that_forgets_does_without_the_memory_for_another_generation() {
             assert!(found || rotations >= 3, "{inserted} after {rotations}");
             assert!(!found || rotations < 3 || key >= 5);
         }
+        let listed = filter.live_generations();
+        let distinct: HashSet<_> = listed.iter().map(Arc::as_ptr).collect();
+        assert_eq!(distinct.len(), listed.len(), "after {key}");
     }
     // The newest has gone on all the time.
     assert!((6..10u64).all(|key| filter.contains(&key)));

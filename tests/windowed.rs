@@ -58,7 +58,7 @@ fn finds(filter: &WindowedBloom, key: u64) -> bool {
 
 #[test]
 fn by_age_a_key_is_visible_for_the_window_and_at_most_a_generation_longer() {
-    for (generations, window) in [(2, 1000u64), (3, 1000), (4, 999), (5, 3), (7, 1), (64, 6300)] {
+    for (generations, window) in [(2, 1000u64), (3, 1000), (4, 999), (4, 1000), (5, 3), (7, 1), (64, 6300)] {
         let generation = window.div_ceil(generations as u64 - 1);
         let (mut base, time) = (0, Time::default());
         let filter = aged(generations, window, &time);
@@ -132,6 +132,29 @@ fn after_a_long_silence_all_is_forgotten_at_once() {
         assert_eq!(filter.live_generations()[0].estimated_len(), 1);
         assert!((6..400).all(|key| !finds(&filter, key)), "{silence}");
     }
+}
+
+/// The first generation is of the time at which the filter is built.
+#[test]
+fn a_filter_that_was_just_built_has_nothing_due() {
+    let time = Time::default();
+    time.set(123_456);
+    let filter = aged(4, 300, &time);
+    assert_eq!(filter.live_generations().len(), 1);
+    assert!(!filter.rotate_if_due());
+}
+
+/// Nanoseconds beyond 64 bits are the end of time: what is inserted then stays.
+#[test]
+fn a_clock_may_say_anything() {
+    let filter = exact(1000)
+        .window(Duration::from_secs(1))
+        .clock(|| Duration::MAX)
+        .build()
+        .unwrap();
+    assert!(filter.insert(&1u64) && !filter.insert(&1u64));
+    assert!(finds(&filter, 1));
+    assert_eq!(filter.live_generations().len(), 1);
 }
 
 #[test]
@@ -321,6 +344,41 @@ fn by_number_a_key_that_is_there_does_not_count() {
         filter.insert_batch(&keys);
     }
     assert_eq!(filter.live_generations().len(), 1);
+}
+
+/// Keys that an older generation has fill the newest as others do, though none of them is new.
+#[test]
+fn by_number_keys_that_come_again_count_where_they_begin_anew() {
+    for batch in [1, 50] {
+        let filter = exact(2000).generations(3).rotate_when_full().build().unwrap();
+        let newest = || Arc::as_ptr(&filter.live_generations()[0]);
+        let keys: Vec<u64> = (0..1200).collect();
+        let first = newest();
+        filter.insert_batch(&keys);
+        assert_ne!(first, newest());
+        let second = newest();
+        for keys in keys[..1000].chunks(batch) {
+            match keys {
+                [key] => _ = filter.insert(key),
+                keys => _ = filter.insert_batch(keys),
+            }
+        }
+        assert_ne!(second, newest(), "batches of {batch}");
+        assert!(keys.iter().all(|key| finds(&filter, *key)));
+    }
+}
+
+/// Also where it is the only key that changes a generation.
+#[test]
+fn a_batch_of_one_key_of_an_older_generation_has_nothing_new() {
+    let filter = exact(1000).build().unwrap();
+    for key in 0..10u64 {
+        assert_eq!(filter.insert_batch(&[key]), 1);
+        filter.rotate();
+        let mut new = [true];
+        assert_eq!(filter.insert_batch_flagged(&[key], &mut new), 0);
+        assert_eq!(new, [false]);
+    }
 }
 
 // ---- Against a map ----
@@ -571,10 +629,12 @@ fn the_rate_holds_when_all_generations_are_full() {
 fn what_cannot_be_built_is_refused_by_name() {
     let builder = WindowedBloom::builder;
     let refused = |builder: Builder| builder.build().unwrap_err().to_string();
-    assert_eq!(
-        refused(builder().expected_keys(10).generations(65)),
-        "65 generations is not in 2 to 64"
-    );
+    for generations in [0, 1, 65] {
+        assert_eq!(
+            refused(builder().expected_keys(10).generations(generations)),
+            format!("{generations} generations is not in 2 to 64")
+        );
+    }
     // A rate that only the division by the generations would make one.
     assert_eq!(
         refused(builder().expected_keys(10).false_positive_rate(2.0)),
@@ -598,6 +658,26 @@ fn what_cannot_be_built_is_refused_by_name() {
             .is_ok()
     );
     assert!(builder().memory_budget(1 << 58).build().unwrap_err().is_out_of_memory());
+}
+
+/// Of the keys, rounded up, and of the rate; of a filter that rotates when full somewhat more, as it rotates late.
+#[test]
+fn each_generation_is_sized_for_its_share() {
+    let share = |builder: Builder| {
+        let filter = builder.build().unwrap();
+        (filter.expected_keys(), filter.live_generations()[0].expected_keys())
+    };
+    let builder = |keys| WindowedBloom::builder().expected_keys(keys);
+    assert_eq!(share(builder(0)), (1, 1));
+    assert_eq!(share(builder(10)), (10, 4));
+    assert_eq!(share(builder(10).generations(3)), (10, 5));
+    assert_eq!(share(builder(10).generations(64)), (10, 1));
+    assert_eq!(share(builder(30_000).rotate_when_full()), (30_000, 10_601));
+    let memory = |builder: Builder| builder.build().unwrap().memory_bytes();
+    assert_eq!(
+        memory(builder(30_000)),
+        memory(builder(30_000).false_positive_rate(0.01))
+    );
 }
 
 #[test]
@@ -934,7 +1014,12 @@ fn a_generation_that_is_held_stays_as_it_is() {
         assert!(one.contains(&(key as u64)));
         assert_eq!(one.estimated_len(), 1);
     }
+    // The filter does not keep them all: two are in use, and a few to spare.
+    let kept: Vec<_> = held.iter().map(Arc::downgrade).collect();
     drop(held);
+    filter.rotate();
+    assert!(kept.iter().filter(|one| one.strong_count() > 0).count() <= 8);
+    drop(kept);
     for key in 0..20u64 {
         filter.rotate();
         assert!(filter.insert(&(key + 100)));

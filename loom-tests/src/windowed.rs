@@ -333,3 +333,20 @@ fn an_insert_beside_a_list_that_is_completed_lives_its_window() {
         }
     });
 }
+
+/// A batch that is inserted a second time, into the list of a rotation meanwhile, keeps the answers of the first.
+#[test]
+fn a_batch_tells_its_first_answers_beside_a_rotation() {
+    for renew in [true, false] {
+        loom::model(move || {
+            let filter = Arc::new(window(2).renew(renew).build().unwrap());
+            let (inserting, rotating) = (Arc::clone(&filter), Arc::clone(&filter));
+            let insert = move || {
+                let mut new = [false];
+                (inserting.insert_hashes_flagged(&[A], &mut new), new)
+            };
+            let (answers, ()) = beside(insert, move || rotating.rotate());
+            assert_eq!(answers, (1, [true]));
+        });
+    }
+}
