@@ -307,6 +307,10 @@ fn two_that_complete_the_list_share_what_they_added() {
         };
         beside(copy(one, A), copy(other, B));
         assert!(filter.contains_hash(A) && filter.contains_hash(B));
+        // What one of them made in vain is used again, and nothing that the list has.
+        let next = filter.numbered_generations(6).unwrap();
+        assert!(!next[0].1.contains_hash(A) && !next[0].1.contains_hash(B));
+        assert!(!std::sync::Arc::ptr_eq(&next[0].1, &next[1].1));
     });
 }
 
