@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{STRESS_KEYS, for_each_instruction_set, number};
+use common::{STRESS_KEYS, SetAtEnd, for_each_instruction_set, number};
 use lanebloom::windowed::Builder;
 use lanebloom::{ConcurrentBloom, SipHash13, WindowedBloom};
 use proptest::prelude::*;
@@ -1086,15 +1086,6 @@ fn a_generation_that_is_held_stays_as_it_is() {
         filter.rotate();
         assert!(filter.insert(&(key + 100)));
         assert!(filter.estimated_len() <= 2);
-    }
-}
-
-/// Sets the flag when it goes, also by a panic: the threads that wait for the flag end then, and the test fails instead of hanging.
-struct SetAtEnd<'a>(&'a AtomicBool);
-
-impl Drop for SetAtEnd<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::SeqCst);
     }
 }
 
