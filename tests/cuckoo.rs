@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{STRESS_KEYS, number, within};
+use common::{STRESS_KEYS, SetAtEnd, number, within};
 use lanebloom::CuckooFilter;
 use proptest::prelude::*;
 use std::collections::HashMap;
@@ -469,7 +469,10 @@ fn a_tag_that_is_moved_all_the_time_is_never_unseen() {
                 }
                 return;
             }
-            for round in 0..STRESS_KEYS as u64 / 200 {
+            let _end = SetAtEnd(&done);
+            // On, if need be, until others got to run.
+            let rounds = STRESS_KEYS as u64 / 200;
+            for round in (0..1000 * rounds).take_while(|&round| round < rounds || looked.load(Ordering::Relaxed) == 0) {
                 // Until it is full, which moves whatever can be moved.
                 let keys = (0..).map(|i| number(1 << 40 | (thread as u64) << 32 | ((round + i) % 1000)));
                 let inserted: Vec<u64> = keys
@@ -478,7 +481,6 @@ fn a_tag_that_is_moved_all_the_time_is_never_unseen() {
                     .collect();
                 assert!(inserted.iter().all(|&hash| filter.remove_hash(hash)));
             }
-            done.store(true, Ordering::Relaxed);
         });
         assert!(looked.load(Ordering::Relaxed) > 0);
         assert_eq!(filter.len(), stay.len());
@@ -529,13 +531,13 @@ fn copies_of_a_live_filter_hold_what_came_before() {
     let done = AtomicBool::new(false);
     together(|thread| {
         if thread == 0 {
+            let _end = SetAtEnd(&done);
             for _ in 0..10 {
                 let copy = filter.clone();
                 assert!((0..stay).all(|i| copy.contains_hash(number(i as u64))));
                 let compact = filter.to_compact().unwrap();
                 assert!((0..stay).all(|i| compact.contains_hash(number(i as u64))));
             }
-            done.store(true, Ordering::Relaxed);
             return;
         }
         let mut i = 0;

@@ -1399,7 +1399,7 @@ mod forgetting {
     fn generations_are_as_old_as_before() {
         for (rotations, generations) in [0, 1, 2, 5]
             .into_iter()
-            .flat_map(|rotations| [2, 3, 9].map(|generations| (rotations, generations)))
+            .flat_map(|rotations| [2, 3, 9, 64].map(|generations| (rotations, generations)))
         {
             let filter = builder()
                 .generations(generations)
@@ -1669,8 +1669,10 @@ mod forgetting {
             .clock(Clock::at(100).now())
             .build()
             .unwrap();
+        // Two generations, so that the newest has a number of 1 at least.
+        aged.rotate();
         let bytes = aged.to_bytes();
-        for (at, values) in [(48, [1, 1 << 61, 1 << 62]), (64, [0, 1, most]), (72, [0, 1, most])] {
+        for (at, values) in [(48, [1, 1 << 61, 1 << 62]), (64, [1, 2, most]), (72, [0, 1, most])] {
             for value in values {
                 let mut hostile = bytes.clone();
                 hostile[at..at + 8].copy_from_slice(&number(value));

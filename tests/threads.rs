@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{STRESS_KEYS, WORDS, number};
+use common::{STRESS_KEYS, SetAtEnd, WORDS, number};
 use lanebloom::{CacheGuard, ConcurrentBloom};
 use std::collections::HashSet;
 use std::sync::Barrier;
@@ -198,6 +198,7 @@ fn a_guard_turns_no_valid_key_away_while_it_is_rebuilt() {
         let mut rebuilds = 0;
         match i {
             0 => {
+                let _end = SetAtEnd(&done);
                 let mut added = 0;
                 // By single calls and by batches in turn.
                 for len in [1, BATCH].into_iter().cycle() {
@@ -211,7 +212,6 @@ fn a_guard_turns_no_valid_key_away_while_it_is_rebuilt() {
                     }
                     announced.store(added, Ordering::Release);
                 }
-                done.store(true, Ordering::Release);
             }
             1 => {
                 // Once at least, however late this thread gets to run.

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{STRESS_KEYS, for_each_instruction_set, number};
+use common::{STRESS_KEYS, SetAtEnd, for_each_instruction_set, number};
 use lanebloom::windowed::Builder;
 use lanebloom::{ConcurrentBloom, SipHash13, WindowedBloom};
 use proptest::prelude::*;
@@ -45,7 +45,7 @@ fn aged(generations: usize, window: u64, time: &Time) -> WindowedBloom {
 
 /// The answers of a lookup, of a batch, and of a batch of one key, which must be the same.
 fn finds(filter: &WindowedBloom, key: u64) -> bool {
-    let (mut found, mut bitmap, mut absent) = ([false], [0], true);
+    let (mut found, mut bitmap, mut absent) = ([key % 2 == 0], [u64::MAX], true);
     filter.contains_batch(&[key], &mut found);
     filter.contains_batch_bitmap(&[key], &mut bitmap);
     filter.absent_batch(&[key], |_| absent = false);
@@ -625,6 +625,28 @@ fn the_rate_holds_when_all_generations_are_full() {
     }
 }
 
+/// The chance that any of several is wrong, which is less than the sum of theirs: far less, where they are too full.
+#[test]
+fn the_rate_of_overfull_generations_is_measured_as_it_is_said() {
+    let filter = WindowedBloom::builder()
+        .expected_keys(3000)
+        .false_positive_rate(0.1)
+        .generations(3)
+        .build()
+        .unwrap();
+    for generation in 0..3 {
+        filter.rotate();
+        filter.insert_hashes(&(0..7500).map(|i| number(generation << 40 | i)).collect::<Vec<_>>());
+    }
+    let absent: Vec<u64> = (0..20_000).map(|i| number(i | 1 << 50)).collect();
+    let mut found = vec![false; absent.len()];
+    filter.contains_hashes(&absent, &mut found);
+    let measured = found.iter().filter(|&&found| found).count() as f64 / absent.len() as f64;
+    let said = filter.current_false_positive_rate();
+    assert!((0.75..0.99).contains(&measured), "{measured}");
+    assert!((said - measured).abs() < 0.02, "{said} said, {measured} measured");
+}
+
 #[test]
 fn what_cannot_be_built_is_refused_by_name() {
     let builder = WindowedBloom::builder;
@@ -750,11 +772,13 @@ fn a_union_by_age_keeps_keys_as_long_as_there() {
                 theirs_time.set(theirs_time.now() + nanos);
                 ours_time.set(ours_time.now() + nanos);
             };
-            for key in 0..40 {
+            for key in 0..40u64 {
                 theirs.insert(&key);
                 ours.insert(&(key + 1000));
                 later(13);
             }
+            // So that some of theirs have expired, and ours has a rotation due.
+            later(period);
             assert_eq!(ours.union_from(&theirs), Ok(true));
             let keys: Vec<u64> = (0..40).collect();
             let gone = |filter: &WindowedBloom| {
@@ -763,6 +787,7 @@ fn a_union_by_age_keeps_keys_as_long_as_there() {
                 found.into_iter().map(|found| !found).collect::<Vec<_>>()
             };
             let mut history = vec![(gone(&theirs), gone(&ours))];
+            assert!(history[0].0.contains(&true) && history[0].0.contains(&false));
             for _ in 0..=period * (generations as u64 + 1) {
                 later(1);
                 history.push((gone(&theirs), gone(&ours)));
@@ -779,6 +804,43 @@ fn a_union_by_age_keeps_keys_as_long_as_there() {
                 }
             }
         }
+    }
+}
+
+/// The filter had nothing to do for long: what is added does not go into what has expired.
+#[test]
+fn a_union_into_a_filter_whose_keys_have_expired_is_found() {
+    let (theirs_time, ours_time) = (Time::default(), Time::default());
+    let (theirs, ours) = (aged(4, 300, &theirs_time), aged(4, 300, &ours_time));
+    ours.insert(&1u64);
+    theirs.insert(&2u64);
+    ours_time.set(10_000);
+    assert_eq!(ours.union_from(&theirs), Ok(true));
+    assert!(finds(&ours, 2) && !finds(&ours, 1));
+    // What has expired there is not added, nor does it need room here; and what differs is refused all the same.
+    theirs_time.set(10_000);
+    assert_eq!(ours.union_from(&theirs), Ok(false));
+    let builder = exact(1000).window(Duration::from_nanos(300)).clock(ours_time.clock());
+    let other = builder.seed(9).build().unwrap();
+    assert!(other.union_from(&theirs).is_err());
+}
+
+/// Whichever generation it was that something was new to.
+#[test]
+fn a_union_says_whether_it_changed_any_generation() {
+    for key in 0..3u64 {
+        let build = || exact(1000).generations(3).build().unwrap();
+        let (ours, theirs) = (build(), build());
+        for each in 0..3u64 {
+            ours.rotate();
+            theirs.rotate();
+            theirs.insert(&each);
+            if each != key {
+                ours.insert(&each);
+            }
+        }
+        assert_eq!(ours.union_from(&theirs), Ok(true), "{key}");
+        assert_eq!(ours.union_from(&theirs), Ok(false), "{key}");
     }
 }
 
@@ -1024,15 +1086,6 @@ fn a_generation_that_is_held_stays_as_it_is() {
         filter.rotate();
         assert!(filter.insert(&(key + 100)));
         assert!(filter.estimated_len() <= 2);
-    }
-}
-
-/// Sets the flag when it goes, also by a panic: the threads that wait for the flag end then, and the test fails instead of hanging.
-struct SetAtEnd<'a>(&'a AtomicBool);
-
-impl Drop for SetAtEnd<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::SeqCst);
     }
 }
 

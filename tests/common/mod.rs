@@ -4,6 +4,7 @@
 
 use lanebloom::{instruction_sets, limit_instruction_set};
 use std::io::{self, Read, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use twox_hash::XxHash3_64;
 
@@ -50,6 +51,15 @@ pub(crate) fn within<T: Copy + PartialEq, R>(
         "{len} places, {offset} into a buffer: others were written"
     );
     (written, result)
+}
+
+/// Sets the flag when it goes, also by a panic: threads that go on until then end, and a test that fails does not hang.
+pub(crate) struct SetAtEnd<'a>(pub(crate) &'a AtomicBool);
+
+impl Drop for SetAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
 }
 
 /// Gives what it has in pieces of any size, with interruptions, and fails at the end.
