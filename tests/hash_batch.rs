@@ -105,8 +105,8 @@ fn other_hashers() {
     }
     agree(|x| number(x) as u8);
     agree(number);
-    agree(|x| (number(x) as u32, text(x)));
-    agree(Pieces);
+    agree(|x| (number(x) as u32, text(number(x))));
+    agree(|x| Pieces(number(x)));
 }
 
 #[test]
