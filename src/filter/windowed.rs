@@ -1630,9 +1630,10 @@ fn part_of(out: &mut [bool], at: usize, words: usize) -> &mut [bool] {
 impl<S: KeyHasher + Clone> WindowedBloom<S> {
     /// Adds every visible key of `other` to this filter; returns whether that changed it. Both may be in use meanwhile.
     ///
-    /// Each generation goes into the oldest one here that lives at least as long. By age that is told by each filter's own clock: a
-    /// key stays visible here as long as there at least, and at most one generation longer. Otherwise the newest goes to the newest, and so
-    /// on; where there are fewer here, into the oldest. Where the filter rotates when full, what is added counts.
+    /// Each generation goes into the oldest one here that lives at least as long, if there is one, and else into the newest. By age
+    /// that is told by each filter's own clock: a key stays visible here as long as there at least, or for the window from now on if that
+    /// is less; and at most one generation longer than there. Otherwise the newest goes to the newest, and so on; where there are fewer
+    /// here, into the oldest. Where the filter rotates when full, what is added counts.
     ///
     /// # Errors
     ///
