@@ -39,7 +39,7 @@
 
 use crate::bits::{Purpose, prefetch};
 use crate::error::{BuildError, BuildErrorKind, SnapshotErrorKind};
-use crate::filter::probe::Probe;
+use crate::filter::probe::{Probe, WINDOW};
 use crate::filter::stripes::{AllHeld, Stripes};
 use crate::memory::Words;
 use crate::pattern::block;
@@ -323,7 +323,9 @@ impl Cells {
                 return Err(SnapshotErrorKind::UnusedBits { word, bits });
             }
         }
-        // Every key is looked up, as if by single lookups: what reading a filter takes longest for.
+        // Every key is looked up, many at a time: what reading a filter takes longest for.
+        let mut window = [Place::default(); WINDOW];
+        let mut len = 0;
         let places = (0..SUBTABLES).flat_map(|subtable| (0..self.buckets).map(move |bucket| (subtable, bucket)));
         let words = places.flat_map(|place| [place; WORDS]).zip(self.words());
         for ((subtable, bucket), word) in words {
@@ -331,18 +333,31 @@ impl Cells {
             while flags != 0 {
                 let remainder = word >> shift(flags) & ((1 << REMAINDER) - 1);
                 flags &= flags - 1;
-                let bucket = self.first_bucket(subtable, bucket, remainder);
-                let mut cells = 0;
-                self.each_word(&self.place_at(bucket, remainder), |_, word| {
-                    cells += matches(word, remainder).count_ones();
-                });
-                if cells != 1 {
-                    return Err(SnapshotErrorKind::TwoCells {
-                        bucket: bucket as u64,
-                        remainder,
-                        cells,
-                    });
+                window[len] = self.place_at(self.first_bucket(subtable, bucket, remainder), remainder);
+                self.prefetch(&window[len], Purpose::Later);
+                len += 1;
+                if len == WINDOW {
+                    self.check_single(&window)?;
+                    len = 0;
                 }
+            }
+        }
+        self.check_single(&window[..len])
+    }
+
+    /// An error if one of the keys of these places has not one cell.
+    fn check_single(&self, places: &[Place]) -> Result<(), SnapshotErrorKind> {
+        for place in places {
+            let remainder = place.remainder;
+            let mut cells = 0;
+            self.each_word(place, |_, word| cells += matches(word, remainder).count_ones());
+            if cells != 1 {
+                let bucket = (place.words[0] / WORDS) as u64;
+                return Err(SnapshotErrorKind::TwoCells {
+                    bucket,
+                    remainder,
+                    cells,
+                });
             }
         }
         Ok(())
