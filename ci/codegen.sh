@@ -38,8 +38,8 @@ kernels='
 
 programs=("$@")
 if ((!$#)); then
-    # With the features of ci/test.sh, so that it is built once.
-    built=$(cargo bench --all-features --bench peers --bench deletable --bench guava --no-run \
+    # The build of ci/test.sh: as released, as far as this crate goes.
+    built=$(cargo bench --profile ci --all-features --bench peers --bench deletable --bench guava --no-run \
         --message-format=json-render-diagnostics | sed -n 's/.*"executable":"\([^"]*\)".*/\1/p')
     mapfile -t programs <<<"$built"
 fi

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The tests, then what ordinary runs leave out: false-positive rates measured at full size, millions of keys beside Guava, and one
-# quick pass through the benches and the example, so that they do not rot. Needs what ci/install.sh installs.
-# About 5 minutes from nothing, 1 afterwards.
+# The tests, with assertions; then, as it is released: what the other features add, what is slow otherwise (false-positive rates measured
+# at full size, millions of keys beside Guava, ...), and one quick pass through the benches and the examples, so that they do not rot.
+# About 12 minutes from nothing on two cores. Needs what ci/install.sh installs.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -9,28 +9,33 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export LANEBLOOM_REQUIRE_JVM=1 LANEBLOOM_REQUIRE_REDIS=1 LANEBLOOM_REQUIRE_SCRAPY=1
 
 echo "== tests"
-cargo test
+cargo test --profile checked
 
-# From here on with all features, so that each profile is built once.
-echo "== tests and examples of what the other features add"
-cargo test --all-features --test snapshot --test snapshot_deletable
-cargo test --all-features --doc -- parallel codec view redis shared SharedError
+# From here on everything is of one build.
+optimized=(--profile ci --all-features)
+sized=(bulk parallel replace rates counting tombstone scalable cuckoo dleft snapshot snapshot_deletable)
+beside=(guava_jvm redisbloom_module redis_bitmaps redis_peers redis_shared)
+benches=(filter peers deletable bulk guava snapshot windowed redis_bitmaps redis)
+
+echo "== building as it is released"
+cargo test "${optimized[@]}" --no-run --examples "${sized[@]/#/--test=}" "${beside[@]/#/--test=}" "${benches[@]/#/--bench=}"
+
+echo "== examples of what the other features add"
+cargo test "${optimized[@]}" --doc -- parallel codec view redis shared SharedError
 
 echo "== what is slow without optimization, and at full size: measured rates, killed writers, filters under stress"
-cargo test --release --all-features --test bulk --test parallel --test replace --test snapshot_deletable
-cargo test --release --all-features --test rates --test counting --test tombstone -- --ignored
-cargo test --release --all-features --test scalable --test cuckoo --test dleft -- --include-ignored
+cargo test "${optimized[@]}" --test bulk --test parallel --test replace --test snapshot --test snapshot_deletable
+cargo test "${optimized[@]}" --test rates --test counting --test tombstone -- --ignored
+cargo test "${optimized[@]}" --test scalable --test cuckoo --test dleft -- --include-ignored
 
 echo "== beside Guava, RedisBloom, other programs' bitmaps, and on a Redis server"
-cargo test --release --all-features --test guava_jvm --test redisbloom_module --test redis_bitmaps --test redis_peers --test redis_shared
+cargo test "${optimized[@]}" "${beside[@]/#/--test=}"
 
 echo "== benches, without measuring"
-for bench in filter peers deletable bulk guava snapshot windowed redis_bitmaps redis; do
-    cargo bench --all-features --bench "$bench" -- --test
-done
+cargo bench "${optimized[@]}" "${benches[@]/#/--bench=}" -- --test
 
 echo "== examples"
-run() { cargo run --release --all-features --example "$@"; }
+run() { cargo run "${optimized[@]}" --example "$@"; }
 run cache_guard -- --rows 20000 --seconds 1
 run scoped_threads -- --keys 1000000
 run crawler_dedup -- --pages 100000
