@@ -77,8 +77,8 @@ pub(super) struct Table {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Place {
     pub(super) tag: u64,
-    first: usize,
-    second: usize,
+    pub(super) first: usize,
+    pub(super) second: usize,
 }
 
 /// What became of an attempt to make room.
