@@ -18,9 +18,10 @@ beside=(guava_jvm redisbloom_module redis_bitmaps redis_peers redis_shared)
 benches=(filter peers deletable bulk guava snapshot windowed redis_bitmaps redis)
 
 echo "== building as it is released"
-cargo test "${optimized[@]}" --no-run --examples "${sized[@]/#/--test=}" "${beside[@]/#/--test=}" "${benches[@]/#/--bench=}"
+cargo test "${optimized[@]}" --no-run --lib --examples "${sized[@]/#/--test=}" "${beside[@]/#/--test=}" "${benches[@]/#/--bench=}"
 
-echo "== examples of what the other features add"
+echo "== what the other features add: parts and examples"
+cargo test "${optimized[@]}" --lib redis
 cargo test "${optimized[@]}" --doc -- parallel codec view redis shared SharedError
 
 echo "== what is slow without optimization, and at full size: measured rates, killed writers, filters under stress"

@@ -1441,11 +1441,11 @@ impl SharedError {
     /// use std::time::{Duration, SystemTime};
     ///
     /// # let server = redis.client();
-    /// let end = SystemTime::now() + Duration::from_secs(1);
+    /// let end = SystemTime::now() + Duration::from_secs(4);
     /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
     /// let shared = SharedBloom::builder("ids").expires_at(end).connect(server, filter)?;
-    /// std::thread::sleep(Duration::from_millis(1001));
-    /// assert!(shared.sync(Duration::from_secs(1)).unwrap_err().is_expired());
+    /// std::thread::sleep(Duration::from_millis(4001));
+    /// assert!(shared.sync(Duration::from_secs(30)).unwrap_err().is_expired());
     /// # Ok(())
     /// # }
     /// ```

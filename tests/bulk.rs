@@ -6,6 +6,8 @@ mod common;
 use common::{for_each_instruction_set, number};
 use lanebloom::ConcurrentBloom;
 use proptest::prelude::*;
+#[cfg(feature = "rayon")]
+use std::collections::HashSet;
 use std::sync::Barrier;
 use std::thread;
 
@@ -26,6 +28,11 @@ fn hashes(from: u64, len: usize) -> Vec<u64> {
 fn by_one(empty: &ConcurrentBloom, hashes: &[u64]) -> (Vec<bool>, ConcurrentBloom) {
     let filter = empty.clone();
     (hashes.iter().map(|&hash| filter.insert_hash(hash)).collect(), filter)
+}
+
+#[cfg(feature = "rayon")]
+fn ones(filter: &ConcurrentBloom) -> usize {
+    (filter.fill_ratio() * 8.0 * filter.memory_bytes() as f64).round() as usize
 }
 
 /// Every way to insert `hashes` into `empty`, `chunk` at a time: the same answers as by one, and the same filter.
@@ -52,7 +59,20 @@ fn agree(empty: &ConcurrentBloom, hashes: &[u64], chunk: usize) {
             .chunks(chunk)
             .map(|hashes| parallel.par_insert_hashes(hashes))
             .sum();
-        assert!(changed.abs_diff(count) <= count / 20 + 16, "{changed}, {count}");
+        let slack = count / 20 + 16;
+        let lines = hashes
+            .iter()
+            .map(|&hash| (u128::from(hash) * empty.blocks() as u128) >> 64);
+        let most = if lines.collect::<HashSet<_>>().len() > 64 {
+            count + slack
+        } else {
+            // Of the few lines for which threads race, each word may be another's; but who is told so has set a bit.
+            ones(&expected) - ones(empty)
+        };
+        assert!(
+            (count.saturating_sub(slack)..=most.max(count)).contains(&changed),
+            "{changed}, {count}"
+        );
         assert!(parallel == expected);
     }
 }

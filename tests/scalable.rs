@@ -374,7 +374,7 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if SLOW { 8 } else { 200 }))]
 
-    /// At so low a rate the filter is a set, but for a key or two that are taken for present: unions overfill layers.
+    /// At so low a rate the filter is a set, but for a few keys that are taken for present where unions overfill layers.
     #[test]
     fn answers_are_those_of_a_set(
         capacity in 1..2000usize,
@@ -383,7 +383,7 @@ proptest! {
     ) {
         let make = || builder(capacity, 1e-7).expansion(expansion).tightening_ratio(0.9).max_layers(10).build().unwrap();
         let (mut filter, mut set) = (make(), HashSet::new());
-        let mut false_positives = 0;
+        let (mut false_positives, mut expected_ones) = (0, 0.0);
         for step in steps {
             match step {
                 // A few layers of a few keys would be full.
@@ -408,6 +408,7 @@ proptest! {
                 }
                 Step::InsertBatch(..) => {}
                 Step::Ask(keys) => {
+                    expected_ones += keys.len() as f64 * filter.current_false_positive_rate();
                     let expected: Vec<bool> = keys.iter().map(|key| set.contains(key)).collect();
                     let mut found = vec![false; keys.len()];
                     filter.contains_batch(&keys, &mut found);
@@ -439,7 +440,8 @@ proptest! {
                     }
                 }
             }
-            prop_assert!(false_positives <= 5, "{} false positives", false_positives);
+            let most = 5.0 + 20.0 * expected_ones;
+            prop_assert!(f64::from(false_positives as u32) <= most, "{} false positives of {}", false_positives, most);
             prop_assert!(filter.estimated_len() + 20 + set.len() / 10 >= set.len());
             prop_assert!(set.iter().step_by(1 + set.len() / 200).all(|key| filter.contains(key)));
         }

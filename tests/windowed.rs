@@ -274,7 +274,7 @@ fn the_systems_clock_goes_on() {
         .unwrap();
     let start = Instant::now();
     filter.insert(&1u64);
-    let found = finds(&filter, 1);
+    let found = filter.contains(&1u64);
     // Where the machine let us, less a tick of the clock.
     assert!(found || start.elapsed() > Duration::from_millis(30));
     thread::sleep(Duration::from_millis(100));
@@ -957,12 +957,12 @@ fn nothing_of_the_window_is_missing_beside_racing_rotations() {
         let filter = exact(STRESS_KEYS).generations(generations).build().unwrap();
         // Rotations that are over, and that may have begun.
         let (over, begun) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let inserters = AtomicUsize::new(THREADS);
+        let done: [AtomicBool; THREADS] = Default::default();
         let checked = AtomicUsize::new(0);
         thread::scope(|scope| {
             for _ in 0..2 {
                 scope.spawn(|| {
-                    while inserters.load(Ordering::SeqCst) > 0 {
+                    while !done.iter().all(|done| done.load(Ordering::SeqCst)) {
                         begun.fetch_add(1, Ordering::SeqCst);
                         filter.rotate();
                         over.fetch_add(1, Ordering::SeqCst);
@@ -970,11 +970,15 @@ fn nothing_of_the_window_is_missing_beside_racing_rotations() {
                     }
                 });
             }
-            for thread in 0..THREADS as u64 {
-                let (filter, over, begun, inserters, checked) = (&filter, &over, &begun, &inserters, &checked);
+            for (thread, done) in (0..).zip(&done) {
+                let (filter, over, begun, checked) = (&filter, &over, &begun, &checked);
                 scope.spawn(move || {
+                    let _end = SetAtEnd(done);
+                    // On, if need be, until others got to run.
+                    let few = || over.load(Ordering::SeqCst) <= 10 || checked.load(Ordering::Relaxed) <= 100;
+                    let rounds = (STRESS_KEYS / 10) as u64;
                     let mut last = vec![];
-                    for i in 0..(STRESS_KEYS / 10) as u64 {
+                    for i in (0..100 * rounds).take_while(|&i| i < rounds || few()) {
                         let keys: Vec<u64> = (0..1 + i % 3).map(|j| (thread << 40) + 4 * i + j).collect();
                         let before = over.load(Ordering::SeqCst);
                         match keys[..] {
@@ -991,7 +995,6 @@ fn nothing_of_the_window_is_missing_beside_racing_rotations() {
                             }
                         }
                     }
-                    inserters.fetch_sub(1, Ordering::SeqCst);
                 });
             }
         });
@@ -1139,16 +1142,15 @@ fn lookups_hold_on_to_what_they_read() {
     let never: Vec<u64> = (1 << 40..(1 << 40) + 500).collect();
     let rounds: u64 = if cfg!(debug_assertions) { 200 } else { 5000 };
     let (done, held) = (AtomicBool::new(false), AtomicUsize::new(0));
+    filter.rotate();
     thread::scope(|scope| {
         for _ in 0..3 {
             scope.spawn(|| {
                 let mut found = vec![false; never.len()];
-                while !done.load(Ordering::SeqCst) {
+                while held.load(Ordering::Relaxed) == 0 || !done.load(Ordering::SeqCst) {
                     filter.contains_batch(&never, &mut found);
                     assert!(!found.contains(&true));
-                    let Some(older) = filter.live_generations().into_iter().nth(1) else {
-                        continue;
-                    };
+                    let older = filter.live_generations().swap_remove(1);
                     let before = ConcurrentBloom::clone(&older);
                     filter.contains_batch(&never, &mut found);
                     assert!(before == *older);

@@ -829,7 +829,7 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
     /// filter.insert("a");
     /// std::thread::sleep(Duration::from_millis(100));
     /// assert!(filter.rotate_if_due());
-    /// assert_eq!(filter.live_generations().len(), 1);
+    /// assert!(!filter.contains("a") && filter.live_generations().len() <= 1);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn rotate_if_due(&self) -> bool {

@@ -25,8 +25,9 @@ pub(crate) struct Redis {
 /// How long a server may take until it answers. It takes some milliseconds, more where everything is emulated.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Ports that are tried: between asking for a free one and starting the server, another process may take it.
-const PORTS: usize = 5;
+/// Ports that are tried: between asking for a free one and starting the server, another process may take it, and of a cluster one in
+/// five is too high.
+const PORTS: usize = 20;
 
 impl Server {
     /// For the test of this name, by which it says that it was skipped.

@@ -54,8 +54,8 @@ const SHORTEST: u64 = 1_000_000;
 /// };
 /// let (one, other) = (node()?, node()?);
 /// one.insert("ann");
-/// one.sync(Duration::from_secs(1))?;
-/// other.sync(Duration::from_secs(1))?;
+/// one.sync(Duration::from_secs(30))?;
+/// other.sync(Duration::from_secs(30))?;
 /// assert!(other.contains("ann")); // for ten minutes
 /// # Ok(())
 /// # }
@@ -111,7 +111,7 @@ impl SharedBuilder {
     /// assert_eq!(error.to_string(), "the window ages by this machine's monotonic clock, which no other has: build it by `time_of_day`");
     ///
     /// let logins = SharedWindow::builder("logins").connect_window(server.clone(), builder.clone().time_of_day().build()?)?;
-    /// assert_eq!(logins.live_generations().len(), 4);
+    /// assert_eq!(logins.generations(), 4);
     ///
     /// let other = builder.generations(3).time_of_day().build()?;
     /// let error = SharedWindow::builder("logins").connect_window(server, other).unwrap_err();
@@ -166,7 +166,7 @@ impl<S> SharedWindow<S> {
     /// };
     /// let one = node()?;
     /// one.insert("ann");
-    /// one.sync(Duration::from_secs(1))?;
+    /// one.sync(Duration::from_secs(30))?;
     /// // From here on it is at every node that starts.
     /// assert!(node()?.contains("ann"));
     /// # Ok(())
