@@ -309,8 +309,10 @@ impl Probe for Packed {
     #[inline(always)]
     fn prefetch(&self, place: &Place, purpose: Purpose) {
         for bucket in place.buckets() {
-            // One bucket in eight straddles two lines; the second one is waited for.
-            prefetch(self.words.as_ptr().wrapping_add(self.bit(bucket).0), purpose);
+            // One bucket in eight is in two lines.
+            let word = self.words.as_ptr().wrapping_add(self.bit(bucket).0);
+            prefetch(word, purpose);
+            prefetch(word.wrapping_add(1), purpose);
         }
     }
 
