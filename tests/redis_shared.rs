@@ -11,7 +11,7 @@ mod redis_server;
 #[path = "redis_shared/window.rs"]
 mod window;
 
-use common::number;
+use common::{SetAtEnd, number};
 use hdrhistogram::Histogram;
 use lanebloom::redis::{SharedBloom, SharedError};
 use lanebloom::{ConcurrentBloom, KeyHasher, SipHash13};
@@ -114,7 +114,7 @@ fn p99_of(ask: &(impl Fn(u64) + Sync), fault: impl FnOnce()) -> u64 {
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         let measured = scope.spawn(|| measure(ask, &done));
-        let end = AtTheEnd(&done);
+        let end = SetAtEnd(&done);
         fault();
         drop(end);
         measured.join().unwrap()
@@ -126,15 +126,6 @@ fn asks(filter: &ConcurrentBloom) -> impl Fn(u64) + Sync {
     |i| {
         filter.insert(&number((1 << 50) + i % 1000));
         std::hint::black_box(filter.contains(&number((1 << 40) + i)));
-    }
-}
-
-/// Says so, also where a test panics: a scope waits for its threads.
-struct AtTheEnd<'a>(&'a AtomicBool);
-
-impl Drop for AtTheEnd<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
     }
 }
 
@@ -302,7 +293,7 @@ fn the_background_needs_no_sync() {
                 std::hint::black_box(one.contains(&number(0)));
             }
         });
-        let _end = AtTheEnd(&stop);
+        let _end = SetAtEnd(&stop);
         insert(&one, 0..2000);
         wait_until(|| missing(&other, 0..2000) == 0 && missing(&one, 1_000_000..1_002_000) == 0);
     });

@@ -1,10 +1,8 @@
 //! `SharedWindow`: what a set that forgets does with generations, by clocks that the tests turn.
 
-use super::common::number;
+use super::common::{SetAtEnd, number};
 use super::redis_server::{Redis, Server};
-use super::{
-    AtTheEnd, KEYS, NEVER, PATIENCE, Proxy, assert_as_without, cluster, command, info, p99_of, sync_fails, wait_until,
-};
+use super::{KEYS, NEVER, PATIENCE, Proxy, assert_as_without, cluster, command, info, p99_of, sync_fails, wait_until};
 use lanebloom::redis::{SharedBloom, SharedError, SharedWindow};
 use lanebloom::windowed::Builder;
 use lanebloom::{KeyHasher, SipHash13, WindowedBloom};
@@ -217,7 +215,7 @@ fn nothing_is_lost_by_races_of_pushes_and_rotations() {
     // By node: keys and the time before they were inserted; the first and the last at times that stand still.
     const STILL: usize = 50;
     let inserted: Vec<Vec<(u64, u64)>> = thread::scope(|scope| {
-        let stop = AtTheEnd(&stop);
+        let stop = SetAtEnd(&stop);
         let threads: Vec<_> = (0..)
             .zip(nodes.iter().zip(&counts))
             .map(|(i, (node, count))| {
