@@ -1017,6 +1017,23 @@ fn two_cells_of_a_key_are_an_error() {
         }
     }
     assert_eq!(refused, [1, 2, 3]);
+    // And wherever it is among many: in a free cell of the same bucket once more.
+    let bytes = d_left(100, 1000).to_bytes();
+    let buckets = (HEADER..HEADER + 6400).step_by(16);
+    let (mut tried, cell) = (0, |at: usize| [bytes[at], bytes[at + 1]]);
+    for bucket in buckets.step_by(7) {
+        let cells = || (bucket..bucket + 16).step_by(2);
+        let (used, free) = (
+            cells().find(|&at| cell(at) != [0; 2]),
+            cells().find(|&at| cell(at) == [0; 2]),
+        );
+        if let (Some(used), Some(free)) = (used, free) {
+            let text = read::<DLeftFilter>(&with_field(&bytes, free, &cell(used))).unwrap_err();
+            assert!(text.ends_with("has 2 cells, more than the limit of 1"), "{text}");
+            tried += 1;
+        }
+    }
+    assert!(tried > 20, "{tried}");
 }
 
 /// What was inserted before is in the snapshot, whatever comes, goes and moves meanwhile; and what is not to be waited for is not.
