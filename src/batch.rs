@@ -7,9 +7,9 @@
 //! None of them orders memory beyond the `Release` of the bits it sets; the caller calls
 //! [`acquire`](crate::bits::acquire) where an answer rests on bits seen.
 
-use crate::bits::{Bits, Lines, Load, Probed, Purpose, Region, Target};
+use crate::bits::{Lines, Load, Probed, Purpose, Region, Target};
 use crate::counters::{self, Counters};
-use crate::pattern::{block, pattern};
+use crate::pattern::{Cuts, block, pattern};
 
 /// Filters up to this size, in bytes, are probed without prefetching: to wait for L2 or the nearer part of L3 costs less
 /// than the hints do. (Zen 4, AVX-512, ns without and with: 1.4 and 1.75 at 1 MiB, 1.5 and 1.7 at 2 MiB, 2.0 and 1.8 at 8 MiB.)
@@ -49,81 +49,45 @@ pub(crate) fn is_cached(bytes: usize) -> bool {
 }
 
 #[inline(always)]
-pub(crate) fn contains<const W: usize, const S: usize, const VECTOR: bool, T: Load>(
+pub(crate) fn contains<const W: usize, const VECTOR: bool, T: Load>(
     lines: Lines<'_, T>,
+    cuts: &Cuts,
     hash: u64,
 ) -> bool {
-    lines.holds::<W, S, VECTOR>(block(hash, lines.blocks()), pattern(hash))
+    lines.holds::<W, VECTOR>(block(hash, lines.blocks()), pattern(hash, cuts), cuts.bits)
 }
 
 #[inline(always)]
-pub(crate) fn insert<const W: usize, const S: usize>(mut bits: &Bits, hash: u64) -> bool {
-    insert_into::<W, S>(&mut bits, hash)
+pub(crate) fn insert<const W: usize>(target: &mut impl Target, cuts: &Cuts, hash: u64) -> bool {
+    target.set::<W>(block(hash, target.blocks()), pattern(hash, cuts), cuts.bits)
 }
 
-#[inline(always)]
-pub(crate) fn insert_into<const W: usize, const S: usize>(target: &mut impl Target, hash: u64) -> bool {
-    target.set::<W, S>(block(hash, target.blocks()), pattern(hash))
-}
-
-#[inline(always)]
-pub(crate) fn contains_hashes<const W: usize, const S: usize, const VECTOR: bool, T: Load>(
-    mut lines: Lines<'_, T>,
+/// Inserts into words that this thread owns.
+pub(crate) fn fill<const W: usize, const B: usize>(
+    region: &mut Region<'_>,
+    cuts: &Cuts,
     hashes: &[u64],
-    found: &mut [u64],
+    changed: &mut [u64],
 ) {
-    one_by_one(&mut lines, hashes, found, Purpose::Read, |lines, hash| {
-        contains::<W, S, VECTOR, T>(*lines, hash)
-    });
-}
-
-#[inline(always)]
-pub(crate) fn insert_hashes<const W: usize, const S: usize>(mut bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
-    one_by_one(&mut bits, hashes, changed, Purpose::Write, |bits, hash| {
-        insert_into::<W, S>(bits, hash)
-    });
-}
-
-#[inline(always)]
-pub(crate) fn fill<const W: usize, const S: usize>(region: &mut Region<'_>, hashes: &[u64], changed: &mut [u64]) {
+    let cuts = cuts.known::<W, B>();
     one_by_one(region, hashes, changed, Purpose::Write, |region, hash| {
-        insert_into::<W, S>(region, hash)
+        insert::<W>(region, cuts, hash)
     });
 }
 
-#[inline(always)]
 pub(crate) fn raise<const W: usize, const S: usize>(lines: Lines<'_, Counters>, hash: u64) -> bool {
-    counters::raise::<W, S>(lines, block(hash, lines.blocks()), pattern(hash))
+    let pattern = pattern(hash, const { &Cuts::new(W, S) });
+    counters::raise::<W>(lines, block(hash, lines.blocks()), pattern, S)
 }
 
-#[inline(always)]
 pub(crate) fn lower<const W: usize, const S: usize>(lines: Lines<'_, Counters>, hash: u64) -> bool {
-    counters::lower::<W, S>(lines, block(hash, lines.blocks()), pattern(hash))
-}
-
-pub(crate) fn raise_hashes<const W: usize, const S: usize>(
-    mut lines: Lines<'_, Counters>,
-    hashes: &[u64],
-    new: &mut [u64],
-) {
-    one_by_one(&mut lines, hashes, new, Purpose::Write, |lines, hash| {
-        raise::<W, S>(*lines, hash)
-    });
-}
-
-pub(crate) fn lower_hashes<const W: usize, const S: usize>(
-    mut lines: Lines<'_, Counters>,
-    hashes: &[u64],
-    removed: &mut [u64],
-) {
-    one_by_one(&mut lines, hashes, removed, Purpose::Write, |lines, hash| {
-        lower::<W, S>(*lines, hash)
-    });
+    let pattern = pattern(hash, const { &Cuts::new(W, S) });
+    counters::lower::<W>(lines, block(hash, lines.blocks()), pattern, S)
 }
 
 /// Calls `each` for every hash in order, the lines asked for ahead.
 #[inline(always)]
-fn one_by_one<T: Probed>(
+pub(crate) fn one_by_one<T: Probed>(
     target: &mut T,
     hashes: &[u64],
     answers: &mut [u64],

@@ -279,7 +279,7 @@ impl<T> Clone for Lines<'_, T> {
 impl<T> Copy for Lines<'_, T> {}
 
 impl<'a, T: Load> Lines<'a, T> {
-    /// Whether all of the pattern's bits are set in the line.
+    /// Whether all of the pattern's bits, so many in each word, are set in the line.
     ///
     /// All words are tested, whatever the first says: they are in one line, and a branch on one would be mispredicted
     /// as often as the answer varies.
@@ -288,24 +288,25 @@ impl<'a, T: Load> Lines<'a, T> {
     /// in L1 (Zen 3, AVX2). Without, x86-64 has only `bts` for it, two operations a bit, and 4.7 ns; to shift each bit
     /// down out of its word takes 3.6.
     #[inline(always)]
-    pub(crate) fn holds<const W: usize, const S: usize, const VECTOR: bool>(
+    pub(crate) fn holds<const W: usize, const VECTOR: bool>(
         self,
         block: usize,
-        pattern: [Place<S>; W],
+        pattern: [Place; W],
+        bits: usize,
     ) -> bool {
         let line = &self.0[block];
         if VECTOR {
             let mut lacks = 0;
             for place in pattern {
-                lacks |= place.mask() & !line[place.word].load();
+                lacks |= place.mask(bits) & !line[place.word].load();
             }
             lacks == 0
         } else {
             let mut all = 1;
             for place in pattern {
                 let word = line[place.word].load();
-                for bit in place.bits {
-                    all &= word >> bit;
+                for position in place.positions(bits) {
+                    all &= word >> position;
                 }
             }
             all & 1 == 1
@@ -396,8 +397,8 @@ pub(crate) trait Target: Probed {
     /// The first block that is here; no hash of one that is not is inserted.
     fn first(&self) -> usize;
 
-    /// Sets the pattern's bits in the line; whether this call set any of them.
-    fn set<const W: usize, const S: usize>(&mut self, block: usize, pattern: [Place<S>; W]) -> bool;
+    /// Sets the pattern's bits, so many in each word, in the line; whether this call set any of them.
+    fn set<const W: usize>(&mut self, block: usize, pattern: [Place; W], bits: usize) -> bool;
 
     /// [`set`](Self::set) of one hash of a group, by the numbers of the words among those that are here, and their masks.
     fn set_in_group<const W: usize, const N: usize>(
@@ -433,11 +434,11 @@ impl Target for &Bits {
     }
 
     #[inline(always)]
-    fn set<const W: usize, const S: usize>(&mut self, block: usize, pattern: [Place<S>; W]) -> bool {
+    fn set<const W: usize>(&mut self, block: usize, pattern: [Place; W], bits: usize) -> bool {
         let line = &self.lines()[block];
         let mut places = [(&line[0], 0); W];
         for (to, place) in places.iter_mut().zip(pattern) {
-            *to = (&line[place.word], place.mask());
+            *to = (&line[place.word], place.mask(bits));
         }
         set(places)
     }
@@ -485,11 +486,11 @@ impl Target for Region<'_> {
     }
 
     #[inline(always)]
-    fn set<const W: usize, const S: usize>(&mut self, block: usize, pattern: [Place<S>; W]) -> bool {
+    fn set<const W: usize>(&mut self, block: usize, pattern: [Place; W], bits: usize) -> bool {
         let line = &mut self.words.as_chunks_mut::<LINE_WORDS>().0[block - self.first];
         let mut lacking = 0;
         for place in pattern {
-            let (word, mask) = (&mut line[place.word], place.mask());
+            let (word, mask) = (&mut line[place.word], place.mask(bits));
             lacking |= mask & !*word;
             *word |= mask;
         }

@@ -128,15 +128,16 @@ pub(crate) fn stuck_in(word: u64) -> u64 {
 
 /// Raises the counters of the pattern in the line; whether any of them was 0.
 #[inline(always)]
-pub(crate) fn raise<const W: usize, const S: usize>(
+pub(crate) fn raise<const W: usize>(
     lines: Lines<'_, Counters>,
     block: usize,
-    pattern: [Place<S>; W],
+    pattern: [Place; W],
+    bits: usize,
 ) -> bool {
     let line = &lines.0[block];
     let mut new = 0;
     for place in pattern {
-        let counters = above_zero(place.mask());
+        let counters = above_zero(place.mask(bits));
         new |= counters & !above_zero(line[place.word].raise(counters));
     }
     new != 0
@@ -150,15 +151,16 @@ pub(crate) fn raise<const W: usize, const S: usize>(
 /// what `filter/counting.rs` warns of. (To lower first where the counters are lowest would make it rarer, not impossible; a lock would make
 /// it impossible, and let a stopped thread stop others.)
 #[inline(always)]
-pub(crate) fn lower<const W: usize, const S: usize>(
+pub(crate) fn lower<const W: usize>(
     lines: Lines<'_, Counters>,
     block: usize,
-    pattern: [Place<S>; W],
+    pattern: [Place; W],
+    bits: usize,
 ) -> bool {
     let line = &lines.0[block];
     let mut chosen = [(&line[0], 0); W];
     for (chosen, place) in chosen.iter_mut().zip(pattern) {
-        *chosen = (&line[place.word], above_zero(place.mask()));
+        *chosen = (&line[place.word], above_zero(place.mask(bits)));
     }
     let looks_held = || {
         chosen

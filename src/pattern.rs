@@ -18,87 +18,141 @@ pub(crate) fn block(hash: u64, blocks: usize) -> usize {
     ((u128::from(hash) * blocks as u128) >> 64) as usize
 }
 
-/// Where in the product the fields of one word of the pattern lie: the same for all keys, hence known when compiling,
-/// to the scalar code below as to the vectors of `simd/`.
-#[derive(Clone, Copy)]
-pub(crate) struct Cut<const S: usize> {
+/// The fields of one word of the pattern in the product: the same for all keys of a filter.
+#[derive(Clone, Copy, Debug)]
+#[cfg_attr(
+    any(lanebloom_loom, not(target_arch = "x86_64")),
+    allow(dead_code, reason = "a part is for BITALG")
+)]
+pub(crate) struct Cut {
     /// Whether the product is multiplied (again) before this word is cut from it.
     pub(crate) multiply: bool,
-    /// The words to choose from, the first of them, and how far to shift the number of the choice down.
-    pub(crate) group: usize,
-    pub(crate) first: usize,
+    /// How far to shift the number of the selected word down.
     pub(crate) select: u32,
-    /// How far to shift each bit's position down. The 6 lowest bits of what comes out are the position.
-    pub(crate) bits: [u32; S],
+    /// How far to shift the positions of the bits down. Each position has 6 bits; the positions lie
+    /// next to each other, so that the next one follows by a shift by 6.
+    pub(crate) positions: u32,
+    /// The same for each byte of a word of eight positions: how far to shift the first eight of them
+    /// down, and in patterns with more, the others. What is beyond the last position repeats it.
+    pub(crate) eight: u64,
+    pub(crate) others: u64,
 }
 
-impl<const S: usize> Cut<S> {
-    /// The cuts of a pattern of `W` words.
-    pub(crate) const fn pattern<const W: usize>() -> [Self; W] {
-        let group = LINE_WORDS / W;
-        let select_bits = group.ilog2();
-        let word_bits = select_bits + 6 * S as u32;
+/// The cuts of all words of a pattern. They are data, not code: the vector kernels are compiled once
+/// for a number of words, whatever the number of bits in each.
+#[derive(Debug)]
+pub(crate) struct Cuts {
+    /// Bits per word.
+    pub(crate) bits: usize,
+    /// One for each word that a key touches; the others are unused.
+    pub(crate) words: [Cut; LINE_WORDS],
+}
+
+impl Cuts {
+    /// These cuts as constants, where they are known to be of `W` words with `B` bits each; if `B` is 0,
+    /// these.
+    #[inline(always)]
+    pub(crate) fn known<const W: usize, const B: usize>(&self) -> &Self {
+        debug_assert!(B == 0 || B == self.bits);
+        if B == 0 {
+            self
+        } else {
+            const { &Self::new(W, if B == 0 { 1 } else { B }) }
+        }
+    }
+
+    /// The cuts of a pattern of `words` words with `bits` bits each.
+    pub(crate) const fn new(words: usize, bits: usize) -> Self {
+        let select_bits = (LINE_WORDS / words).ilog2();
+        let word_bits = select_bits + 6 * bits as u32;
         let words_per_product = (64 / word_bits) as usize;
-        let mut cuts = [Self {
+        let unused = Cut {
             multiply: false,
-            group,
-            first: 0,
             select: 0,
-            bits: [0; S],
-        }; W];
+            positions: 0,
+            eight: 0,
+            others: 0,
+        };
+        let mut cuts = Self {
+            bits,
+            words: [unused; LINE_WORDS],
+        };
         let mut i = 0;
-        while i < W {
-            let cut = &mut cuts[i];
-            cut.multiply = i % words_per_product == 0;
-            cut.first = i * group;
-            let mut left = 64 - (i % words_per_product) as u32 * word_bits - select_bits;
-            // (Where nothing is selected the choice is masked away; a shift by 64 would be an error.)
-            cut.select = if left == 64 { 0 } else { left };
-            let mut bit = 0;
-            while bit < S {
-                left -= 6;
-                cut.bits[bit] = left;
-                bit += 1;
-            }
+        while i < words {
+            let end = 64 - (i % words_per_product) as u32 * word_bits;
+            cuts.words[i] = Cut {
+                multiply: i % words_per_product == 0,
+                // With one word to select from, the number is masked away; a shift by 64 would be an
+                // error.
+                select: (end - select_bits) % 64,
+                positions: end - word_bits,
+                eight: shifts(end - word_bits, 0, bits),
+                others: shifts(end - word_bits, 8, bits),
+            };
             i += 1;
         }
         cuts
     }
 }
 
+/// A byte for each of eight positions from number `from` on: how far to shift it down.
+const fn shifts(positions: u32, from: usize, bits: usize) -> u64 {
+    let (mut bytes, mut i) = ([0; 8], 0);
+    while i < 8 {
+        let number = if from + i < bits { from + i } else { bits - 1 };
+        bytes[i] = positions as u8 + 6 * number as u8;
+        i += 1;
+    }
+    u64::from_le_bytes(bytes)
+}
+
 /// 2^64 divided by the golden ratio, made odd: Knuth's multiplier for multiplicative hashing.
 pub(crate) const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// One word of a key's line, and the positions in it of the key's bits (some may be the same).
+/// One word of a key's line, and the positions of the key's bits in it, 6 bits each from the lowest
+/// on. (Some may be the same.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place<const S: usize> {
+pub(crate) struct Place {
     pub(crate) word: usize,
-    pub(crate) bits: [u64; S],
+    positions: u64,
 }
 
-/// The places in its line of the `W` words with up to `S` bits each that `hash` touches.
+/// The places in its line of the `W` words that `hash` touches.
+///
+/// Loops, here and in [`Lines::holds`](crate::bits::Lines::holds): the closures of `from_fn` and `map`
+/// become calls where there are 4 words or 4 bits and more, and a called function is compiled for the
+/// oldest CPU. A lookup in L1 then took 14 to 33 ns instead of 3.2 to 6 (Emerald Rapids).
 #[inline(always)]
-pub(crate) fn pattern<const W: usize, const S: usize>(hash: u64) -> [Place<S>; W] {
+pub(crate) fn pattern<const W: usize>(hash: u64, cuts: &Cuts) -> [Place; W] {
+    let group = LINE_WORDS / W;
     let mut product = hash;
-    let mut places = [Place { word: 0, bits: [0; S] }; W];
-    // Loops, as in `Lines::holds`: the closures of `from_fn` and `map` become calls where there are 4 words or 4 bits and more, and what
-    // is called is compiled for the oldest CPU. A lookup in L1 took 14 to 33 ns instead of 3.2 to 6 (Emerald Rapids).
-    for (place, cut) in places.iter_mut().zip(const { &Cut::<S>::pattern::<W>() }) {
-        if cut.multiply {
+    let mut places = [Place { word: 0, positions: 0 }; W];
+    for (i, place) in places.iter_mut().enumerate() {
+        let cut = cuts.words[i];
+        if i == 0 || cut.multiply {
             product = product.wrapping_mul(MULTIPLIER);
         }
-        place.word = cut.first + (product >> cut.select) as usize % cut.group;
-        for (bit, shift) in place.bits.iter_mut().zip(cut.bits) {
-            *bit = (product >> shift) % 64;
-        }
+        place.word = i * group + (product >> cut.select) as usize % group;
+        place.positions = product >> cut.positions;
     }
     places
 }
 
-impl<const S: usize> Place<S> {
-    /// The word's bits as a mask.
+impl Place {
+    /// The positions of the first `bits` bits.
     #[inline(always)]
-    pub(crate) fn mask(&self) -> u64 {
-        self.bits.iter().fold(0, |mask, bit| mask | 1 << bit)
+    pub(crate) fn positions(&self, bits: usize) -> impl Iterator<Item = u64> + use<> {
+        let positions = self.positions;
+        (0..bits).map(move |bit| (positions >> (6 * bit)) % 64)
+    }
+
+    /// The first `bits` bits as a mask.
+    #[inline(always)]
+    pub(crate) fn mask(&self, bits: usize) -> u64 {
+        let mut mask = 0;
+        for position in self.positions(bits) {
+            mask |= 1 << position;
+        }
+        mask
     }
 }

@@ -423,7 +423,7 @@ impl<S: KeyHasher> CountingBloom<S> {
     /// ```
     #[inline]
     pub fn insert_hash(&self, hash: u64) -> bool {
-        (self.kernels.insert)(self.counters.shared(), hash)
+        self.kernels.insert(self.counters.shared(), hash)
     }
 
     /// [`contains`](Self::contains) by hash.
@@ -440,7 +440,7 @@ impl<S: KeyHasher> CountingBloom<S> {
     #[inline]
     #[must_use]
     pub fn contains_hash(&self, hash: u64) -> bool {
-        let found = self.kernels.lookups.contains(self.counters.shared(), hash);
+        let found = self.kernels.lookups().contains(self.counters.shared(), hash);
         bits::acquire_if(found);
         found
     }
@@ -458,7 +458,7 @@ impl<S: KeyHasher> CountingBloom<S> {
     /// ```
     #[inline]
     pub fn remove_hash(&self, hash: u64) -> bool {
-        (self.kernels.remove)(self.counters.shared(), hash)
+        self.kernels.remove(self.counters.shared(), hash)
     }
 }
 
@@ -478,7 +478,7 @@ impl<S: KeyHasher> CountingBloom<S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn insert_hashes(&self, hashes: &[u64]) -> usize {
-        self.change(self.kernels.insert_hashes, &hashes, None)
+        self.change(CounterKernels::insert_hashes, &hashes, None)
     }
 
     /// [`insert_hashes`](Self::insert_hashes) that also writes for every hash whether it was new to the same place of `new`.
@@ -501,7 +501,7 @@ impl<S: KeyHasher> CountingBloom<S> {
     /// ```
     pub fn insert_hashes_flagged(&self, hashes: &[u64], new: &mut [bool]) -> usize {
         assert_same_length(hashes.len(), new.len());
-        self.change(self.kernels.insert_hashes, &hashes, Some(&mut self.unpack_into(new)))
+        self.change(CounterKernels::insert_hashes, &hashes, Some(&mut self.unpack_into(new)))
     }
 
     /// Removes every hash, one insert of each; returns how many of them were there.
@@ -519,7 +519,7 @@ impl<S: KeyHasher> CountingBloom<S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn remove_hashes(&self, hashes: &[u64]) -> usize {
-        self.change(self.kernels.remove_hashes, &hashes, None)
+        self.change(CounterKernels::remove_hashes, &hashes, None)
     }
 
     /// [`remove_hashes`](Self::remove_hashes) that also writes for every hash whether it was there to the same place of `removed`.
@@ -544,7 +544,7 @@ impl<S: KeyHasher> CountingBloom<S> {
     pub fn remove_hashes_flagged(&self, hashes: &[u64], removed: &mut [bool]) -> usize {
         assert_same_length(hashes.len(), removed.len());
         self.change(
-            self.kernels.remove_hashes,
+            CounterKernels::remove_hashes,
             &hashes,
             Some(&mut self.unpack_into(removed)),
         )
@@ -648,7 +648,7 @@ impl<S: KeyHasher> CountingBloom<S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn insert_batch<K: Funnel>(&self, keys: &[K]) -> usize {
-        self.change(self.kernels.insert_hashes, &self.keys(keys), None)
+        self.change(CounterKernels::insert_hashes, &self.keys(keys), None)
     }
 
     /// [`insert_hashes_flagged`](Self::insert_hashes_flagged) of the keys' hashes.
@@ -671,7 +671,7 @@ impl<S: KeyHasher> CountingBloom<S> {
     pub fn insert_batch_flagged<K: Funnel>(&self, keys: &[K], new: &mut [bool]) -> usize {
         assert_same_length(keys.len(), new.len());
         let unpack = &mut self.unpack_into(new);
-        self.change(self.kernels.insert_hashes, &self.keys(keys), Some(unpack))
+        self.change(CounterKernels::insert_hashes, &self.keys(keys), Some(unpack))
     }
 
     /// [`remove_hashes`](Self::remove_hashes) of the keys' hashes; returns how many were there.
@@ -686,7 +686,7 @@ impl<S: KeyHasher> CountingBloom<S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn remove_batch<K: Funnel>(&self, keys: &[K]) -> usize {
-        self.change(self.kernels.remove_hashes, &self.keys(keys), None)
+        self.change(CounterKernels::remove_hashes, &self.keys(keys), None)
     }
 
     /// [`remove_hashes_flagged`](Self::remove_hashes_flagged) of the keys' hashes.
@@ -710,7 +710,7 @@ impl<S: KeyHasher> CountingBloom<S> {
     pub fn remove_batch_flagged<K: Funnel>(&self, keys: &[K], removed: &mut [bool]) -> usize {
         assert_same_length(keys.len(), removed.len());
         let unpack = &mut self.unpack_into(removed);
-        self.change(self.kernels.remove_hashes, &self.keys(keys), Some(unpack))
+        self.change(CounterKernels::remove_hashes, &self.keys(keys), Some(unpack))
     }
 
     /// [`contains_hashes`](Self::contains_hashes) of the keys' hashes.
@@ -776,7 +776,7 @@ impl<S: KeyHasher> CountingBloom<S> {
     /// Inserts hashes, or removes them; of how many the answer was yes.
     fn change(&self, kernel: CounterBatch, source: &impl Source, mut answer: Answer<'_>) -> usize {
         bulk::in_stretches(source, &mut answer, |hashes, bitmap| {
-            kernel(self.counters.shared(), hashes, bitmap);
+            kernel(self.kernels, self.counters.shared(), hashes, bitmap);
         })
     }
 
@@ -784,7 +784,7 @@ impl<S: KeyHasher> CountingBloom<S> {
     fn unpack_into(&self, out: &mut [bool]) -> impl FnMut(usize, &[u64]) {
         move |at, bitmap| {
             let end = out.len().min(at + 64 * bitmap.len());
-            self.kernels.lookups.unpack(bitmap, &mut out[at..end]);
+            self.kernels.lookups().unpack(bitmap, &mut out[at..end]);
         }
     }
 
@@ -799,7 +799,7 @@ impl<S: KeyHasher> CountingBloom<S> {
     fn lookup(&self) -> Lookup<'_, Counters, S> {
         Lookup {
             lines: self.counters.shared(),
-            lookups: &self.kernels.lookups,
+            lookups: self.kernels.lookups(),
             hasher: &self.hasher,
         }
     }

@@ -11,8 +11,10 @@
 use crate::batch;
 use crate::bits::{Bits, Lines, Load, Probed, Region, Target};
 use crate::murmur3::{C1, C2};
-use crate::pattern::{Cut, MULTIPLIER};
+use crate::pattern::{Cuts, MULTIPLIER};
 use crate::simd::groups::{self, GROUP, Group};
+use crate::simd::{Kernels, Lookups};
+use crate::sizing::LINE_WORDS;
 use core::arch::x86_64::*;
 
 /// Whether this CPU, or without `std` this target, has what the functions below need.
@@ -31,21 +33,22 @@ pub(super) fn detect() -> bool {
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(super) fn contains<const W: usize, const S: usize, T: Load>(lines: Lines<'_, T>, hash: u64) -> bool {
-    batch::contains::<W, S, true, T>(lines, hash)
+    batch::contains::<W, true, T>(lines, const { &Cuts::new(W, S) }, hash)
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(super) fn insert<const W: usize, const S: usize>(bits: &Bits, hash: u64) -> bool {
-    batch::insert::<W, S>(bits, hash)
+pub(super) fn insert<const W: usize, const S: usize>(mut bits: &Bits, hash: u64) -> bool {
+    batch::insert::<W>(&mut bits, const { &Cuts::new(W, S) }, hash)
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(super) fn contains_hashes<const W: usize, const S: usize, T: Load>(
+pub(super) fn contains_hashes<const W: usize, const B: usize, T: Load>(
+    lookups: &Lookups<T>,
     lines: Lines<'_, T>,
     hashes: &[u64],
     found: &mut [u64],
 ) {
-    let count = lines.blocks();
+    let (count, cuts) = (lines.blocks(), lookups.cuts.known::<W, B>());
     // SAFETY: `words` gives words of blocks below `count`, which is below 2^32 (`Isa::for_blocks`); a block has 8.
     unsafe {
         groups::contains(
@@ -53,35 +56,53 @@ pub(super) fn contains_hashes<const W: usize, const S: usize, T: Load>(
             hashes,
             found,
             |group| blocks(group, count),
-            |group| words::<W, S>(group, 0, count),
-            |group, words| hold::<W, S, T>(group, words),
-            |hash| contains::<W, S, T>(lines, hash),
+            |group| words::<W>(group, cuts, 0, count),
+            |group, words| hold::<W, T>(group, cuts, words),
+            |hash| match B {
+                0 => lookups.contains(lines, hash),
+                _ => batch::contains::<W, true, T>(lines, cuts, hash),
+            },
         );
     }
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(super) fn insert_hashes<const W: usize, const S: usize>(mut bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
-    insert_into::<W, S, _>(&mut bits, hashes, changed);
+pub(super) fn insert_hashes<const W: usize, const B: usize>(
+    kernels: &Kernels,
+    mut bits: &Bits,
+    hashes: &[u64],
+    changed: &mut [u64],
+) {
+    insert_into::<W, B, _>(&mut bits, &kernels.lookups.cuts, hashes, changed);
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(super) fn fill<const W: usize, const S: usize>(region: &mut Region<'_>, hashes: &[u64], changed: &mut [u64]) {
-    insert_into::<W, S, _>(region, hashes, changed);
+pub(super) fn fill<const W: usize, const B: usize>(
+    region: &mut Region<'_>,
+    cuts: &Cuts,
+    hashes: &[u64],
+    changed: &mut [u64],
+) {
+    insert_into::<W, B, _>(region, cuts, hashes, changed);
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 #[inline]
-fn insert_into<const W: usize, const S: usize, T: Target>(target: &mut T, hashes: &[u64], changed: &mut [u64]) {
-    let (first, count) = (target.first(), target.blocks());
+fn insert_into<const W: usize, const B: usize, T: Target>(
+    target: &mut T,
+    cuts: &Cuts,
+    hashes: &[u64],
+    changed: &mut [u64],
+) {
+    let (first, count, cuts) = (target.first(), target.blocks(), cuts.known::<W, B>());
     groups::insert::<W, _>(
         target,
         hashes,
         changed,
         |group| blocks(group, count),
-        |group| words::<W, S>(group, first, count),
-        |group, into| masks::<W, S, T>(group, into),
-        |target, hash| batch::insert_into::<W, S>(target, hash),
+        |group| words::<W>(group, cuts, first, count),
+        |group, into| masks::<W, T>(group, cuts, into),
+        |target, hash| batch::insert::<W>(target, cuts, hash),
     );
 }
 
@@ -132,7 +153,7 @@ fn block(hashes: __m256i, count: usize) -> __m256i {
 /// The words that each hash touches, counted from block `first` on: for 0 below 8 times `count`, the filter's blocks.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn words<const W: usize, const S: usize>(hashes: &Group, first: usize, count: usize) -> [Group; W] {
+fn words<const W: usize>(hashes: &Group, cuts: &Cuts, first: usize, count: usize) -> [Group; W] {
     let mut product = load(hashes);
     let first = _mm256_set1_epi64x(first as i64);
     let line = [
@@ -141,15 +162,15 @@ fn words<const W: usize, const S: usize>(hashes: &Group, first: usize, count: us
     ];
     let mut words = [[0; GROUP]; W];
     for i in 0..W {
-        let cut = const { &Cut::<S>::pattern::<W>() }[i];
+        let cut = cuts.words[i];
         let mut word = [_mm256_setzero_si256(); 2];
         for half in 0..2 {
-            if cut.multiply {
+            if i == 0 || cut.multiply {
                 product[half] = multiply(product[half], MULTIPLIER);
             }
             let select = shift(product[half], cut.select);
-            let select = _mm256_and_si256(select, _mm256_set1_epi64x(cut.group as i64 - 1));
-            let in_line = _mm256_add_epi64(select, _mm256_set1_epi64x(cut.first as i64));
+            let select = _mm256_and_si256(select, _mm256_set1_epi64x((LINE_WORDS / W) as i64 - 1));
+            let in_line = _mm256_add_epi64(select, _mm256_set1_epi64x((i * LINE_WORDS / W) as i64));
             word[half] = _mm256_add_epi64(_mm256_slli_epi64::<3>(line[half]), in_line);
         }
         words[i] = store(word);
@@ -160,11 +181,18 @@ fn words<const W: usize, const S: usize>(hashes: &Group, first: usize, count: us
 /// The mask of each hash in each of its words. For each target `T` a function of its own, which has one caller, and so is inlined.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn masks<const W: usize, const S: usize, T>(hashes: &Group, into: &mut [Group; W]) {
-    let [low, high] = load(hashes);
-    let (low, high) = (vector_masks::<W, S>(low), vector_masks::<W, S>(high));
+fn masks<const W: usize, T>(hashes: &Group, cuts: &Cuts, into: &mut [Group; W]) {
+    let hashes = load(hashes);
+    let mut masks = [[_mm256_setzero_si256(); 2]; W];
+    // A loop: what is called in two places is not inlined, and then the bits are data.
+    for half in 0..2 {
+        let vectors = vector_masks::<W>(hashes[half], cuts);
+        for i in 0..W {
+            masks[i][half] = vectors[i];
+        }
+    }
     for i in 0..W {
-        into[i] = store([low[i], high[i]]);
+        into[i] = store(masks[i]);
     }
 }
 
@@ -172,11 +200,11 @@ fn masks<const W: usize, const S: usize, T>(hashes: &Group, into: &mut [Group; W
 /// what it finds in two kernels.)
 #[target_feature(enable = "avx2")]
 #[inline]
-fn hold<const W: usize, const S: usize, T>(hashes: &Group, words: &[Group; W]) -> u8 {
+fn hold<const W: usize, T>(hashes: &Group, cuts: &Cuts, words: &[Group; W]) -> u8 {
     let hashes = load(hashes);
     let mut answers = 0;
     for half in 0..2 {
-        let masks = vector_masks::<W, S>(hashes[half]);
+        let masks = vector_masks::<W>(hashes[half], cuts);
         let mut lacking = _mm256_setzero_si256();
         for i in 0..W {
             lacking = _mm256_or_si256(lacking, _mm256_andnot_si256(load(&words[i])[half], masks[i]));
@@ -189,17 +217,22 @@ fn hold<const W: usize, const S: usize, T>(hashes: &Group, words: &[Group; W]) -
 
 #[target_feature(enable = "avx2")]
 #[inline]
-fn vector_masks<const W: usize, const S: usize>(hashes: __m256i) -> [__m256i; W] {
+fn vector_masks<const W: usize>(hashes: __m256i, cuts: &Cuts) -> [__m256i; W] {
     let mut product = hashes;
-    let mut masks = [_mm256_setzero_si256(); W];
+    let mut positions = [_mm256_setzero_si256(); W];
     for i in 0..W {
-        let cut = const { &Cut::<S>::pattern::<W>() }[i];
-        if cut.multiply {
+        let cut = &cuts.words[i];
+        if i == 0 || cut.multiply {
             product = multiply(product, MULTIPLIER);
         }
-        for bit in 0..S {
-            let position = _mm256_and_si256(shift(product, cut.bits[bit]), _mm256_set1_epi64x(63));
+        positions[i] = shift(product, cut.positions);
+    }
+    let mut masks = [_mm256_setzero_si256(); W];
+    for _ in 0..cuts.bits {
+        for i in 0..W {
+            let position = _mm256_and_si256(positions[i], _mm256_set1_epi64x(63));
             masks[i] = _mm256_or_si256(masks[i], _mm256_sllv_epi64(_mm256_set1_epi64x(1), position));
+            positions[i] = _mm256_srli_epi64::<6>(positions[i]);
         }
     }
     masks
@@ -218,7 +251,6 @@ fn multiply(vector: __m256i, by: u64) -> __m256i {
     _mm256_add_epi64(_mm256_mul_epu32(vector, low), _mm256_slli_epi64::<32>(crossed))
 }
 
-/// Shifts down by a number that is known once this is compiled.
 #[target_feature(enable = "avx2")]
 #[inline]
 fn shift(vector: __m256i, by: u32) -> __m256i {

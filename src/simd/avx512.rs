@@ -9,9 +9,10 @@ use crate::batch;
 use crate::bits::{Bits, Lines, Load, Probed, Region, Target};
 use crate::funnel::Sink;
 use crate::murmur3::{C1, C2, Murmur3Sink};
-use crate::pattern::{Cut, MULTIPLIER};
-use crate::simd::avx2;
+use crate::pattern::{Cuts, MULTIPLIER};
 use crate::simd::groups::{self, GROUP, Group};
+use crate::simd::{Kernels, Lookups};
+use crate::sizing::LINE_WORDS;
 use core::arch::x86_64::*;
 
 /// Whether this CPU, or without `std` this target, has what the functions below need.
@@ -32,12 +33,13 @@ pub(super) fn detect() -> bool {
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
-pub(super) fn contains_hashes<const W: usize, const S: usize, T: Load>(
+pub(super) fn contains_hashes<const W: usize, const B: usize, T: Load>(
+    lookups: &Lookups<T>,
     lines: Lines<'_, T>,
     hashes: &[u64],
     found: &mut [u64],
 ) {
-    let count = lines.blocks();
+    let (count, cuts) = (lines.blocks(), lookups.cuts.known::<W, B>());
     // SAFETY: `words` gives words of blocks below `count`, which is below 2^32 (`Isa::for_blocks`); a block has 8.
     unsafe {
         groups::contains(
@@ -45,35 +47,53 @@ pub(super) fn contains_hashes<const W: usize, const S: usize, T: Load>(
             hashes,
             found,
             |group| blocks(group, count),
-            |group| words::<W, S>(group, 0, count),
-            |group, words| hold::<W, S, T>(group, words),
-            |hash| avx2::contains::<W, S, T>(lines, hash),
+            |group| words::<W>(group, cuts, 0, count),
+            |group, words| hold::<W, T>(group, cuts, words),
+            |hash| match B {
+                0 => lookups.contains(lines, hash),
+                _ => batch::contains::<W, true, T>(lines, cuts, hash),
+            },
         );
     }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
-pub(super) fn insert_hashes<const W: usize, const S: usize>(mut bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
-    insert_into::<W, S, _>(&mut bits, hashes, changed);
+pub(super) fn insert_hashes<const W: usize, const B: usize>(
+    kernels: &Kernels,
+    mut bits: &Bits,
+    hashes: &[u64],
+    changed: &mut [u64],
+) {
+    insert_into::<W, B, _>(&mut bits, &kernels.lookups.cuts, hashes, changed);
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
-pub(super) fn fill<const W: usize, const S: usize>(region: &mut Region<'_>, hashes: &[u64], changed: &mut [u64]) {
-    insert_into::<W, S, _>(region, hashes, changed);
+pub(super) fn fill<const W: usize, const B: usize>(
+    region: &mut Region<'_>,
+    cuts: &Cuts,
+    hashes: &[u64],
+    changed: &mut [u64],
+) {
+    insert_into::<W, B, _>(region, cuts, hashes, changed);
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
-fn insert_into<const W: usize, const S: usize, T: Target>(target: &mut T, hashes: &[u64], changed: &mut [u64]) {
-    let (first, count) = (target.first(), target.blocks());
+fn insert_into<const W: usize, const B: usize, T: Target>(
+    target: &mut T,
+    cuts: &Cuts,
+    hashes: &[u64],
+    changed: &mut [u64],
+) {
+    let (first, count, cuts) = (target.first(), target.blocks(), cuts.known::<W, B>());
     groups::insert::<W, _>(
         target,
         hashes,
         changed,
         |group| blocks(group, count),
-        |group| words::<W, S>(group, first, count),
-        |group, into| masks::<W, S, T>(group, into),
-        |target, hash| batch::insert_into::<W, S>(target, hash),
+        |group| words::<W>(group, cuts, first, count),
+        |group, into| masks::<W, T>(group, cuts, into),
+        |target, hash| batch::insert::<W>(target, cuts, hash),
     );
 }
 
@@ -91,7 +111,7 @@ pub(super) fn unpack(bitmap: &[u64], out: &mut [bool]) {
 /// The blocks of the hashes: below `count`, which must be below 2^32.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
-fn blocks(hashes: &Group, count: usize) -> Group {
+pub(super) fn blocks(hashes: &Group, count: usize) -> Group {
     store(block(load(hashes), count))
 }
 
@@ -108,18 +128,21 @@ fn block(hashes: __m512i, count: usize) -> __m512i {
 /// The words that each hash touches, counted from block `first` on: for 0 below 8 times `count`, the filter's blocks.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
-fn words<const W: usize, const S: usize>(hashes: &Group, first: usize, count: usize) -> [Group; W] {
+pub(super) fn words<const W: usize>(hashes: &Group, cuts: &Cuts, first: usize, count: usize) -> [Group; W] {
     let mut product = load(hashes);
     let block = _mm512_sub_epi64(block(product, count), _mm512_set1_epi64(first as i64));
     let line = _mm512_slli_epi64::<3>(block);
     let mut words = [[0; GROUP]; W];
     for i in 0..W {
-        let cut = const { &Cut::<S>::pattern::<W>() }[i];
-        if cut.multiply {
+        let cut = cuts.words[i];
+        if i == 0 || cut.multiply {
             product = _mm512_mullo_epi64(product, _mm512_set1_epi64(MULTIPLIER as i64));
         }
-        let select = _mm512_and_si512(shift(product, cut.select), _mm512_set1_epi64(cut.group as i64 - 1));
-        let word = _mm512_add_epi64(select, _mm512_set1_epi64(cut.first as i64));
+        let select = _mm512_and_si512(
+            shift(product, cut.select),
+            _mm512_set1_epi64((LINE_WORDS / W) as i64 - 1),
+        );
+        let word = _mm512_add_epi64(select, _mm512_set1_epi64((i * LINE_WORDS / W) as i64));
         words[i] = store(_mm512_add_epi64(line, word));
     }
     words
@@ -128,8 +151,8 @@ fn words<const W: usize, const S: usize>(hashes: &Group, first: usize, count: us
 /// The mask of each hash in each of its words. For each target `T` a function of its own, which has one caller, and so is inlined.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
-fn masks<const W: usize, const S: usize, T>(hashes: &Group, into: &mut [Group; W]) {
-    let hashes = vector_masks::<W, S>(load(hashes));
+fn masks<const W: usize, T>(hashes: &Group, cuts: &Cuts, into: &mut [Group; W]) {
+    let hashes = vector_masks::<W>(load(hashes), cuts);
     for i in 0..W {
         into[i] = store(hashes[i]);
     }
@@ -139,8 +162,8 @@ fn masks<const W: usize, const S: usize, T>(hashes: &Group, into: &mut [Group; W
 /// what it finds in two kernels.)
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
-fn hold<const W: usize, const S: usize, T>(hashes: &Group, words: &[Group; W]) -> u8 {
-    let masks = vector_masks::<W, S>(load(hashes));
+fn hold<const W: usize, T>(hashes: &Group, cuts: &Cuts, words: &[Group; W]) -> u8 {
+    let masks = vector_masks::<W>(load(hashes), cuts);
     let mut lacking = _mm512_setzero_si512();
     for i in 0..W {
         lacking = _mm512_or_si512(lacking, _mm512_andnot_si512(load(&words[i]), masks[i]));
@@ -150,24 +173,28 @@ fn hold<const W: usize, const S: usize, T>(hashes: &Group, words: &[Group; W]) -
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
-fn vector_masks<const W: usize, const S: usize>(hashes: __m512i) -> [__m512i; W] {
+fn vector_masks<const W: usize>(hashes: __m512i, cuts: &Cuts) -> [__m512i; W] {
     let mut product = hashes;
-    let mut masks = [_mm512_setzero_si512(); W];
+    let mut positions = [_mm512_setzero_si512(); W];
     for i in 0..W {
-        let cut = const { &Cut::<S>::pattern::<W>() }[i];
-        if cut.multiply {
+        let cut = cuts.words[i];
+        if i == 0 || cut.multiply {
             product = _mm512_mullo_epi64(product, _mm512_set1_epi64(MULTIPLIER as i64));
         }
-        for bit in 0..S {
+        positions[i] = shift(product, cut.positions);
+    }
+    let mut masks = [_mm512_setzero_si512(); W];
+    for _ in 0..cuts.bits {
+        for i in 0..W {
             // A rotation takes the lowest 6 bits of its count, so that what lies above them need not be cleared.
-            let bit = _mm512_rolv_epi64(_mm512_set1_epi64(1), shift(product, cut.bits[bit]));
+            let bit = _mm512_rolv_epi64(_mm512_set1_epi64(1), positions[i]);
             masks[i] = _mm512_or_si512(masks[i], bit);
+            positions[i] = _mm512_srli_epi64::<6>(positions[i]);
         }
     }
     masks
 }
 
-/// Shifts down by a number that is known once this is compiled.
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn shift(vector: __m512i, by: u32) -> __m512i {
@@ -176,7 +203,7 @@ fn shift(vector: __m512i, by: u32) -> __m512i {
 
 #[target_feature(enable = "avx512f")]
 #[inline]
-fn load(group: &Group) -> __m512i {
+pub(super) fn load(group: &Group) -> __m512i {
     // SAFETY: reads the 64 bytes of the array, at any alignment.
     unsafe { _mm512_loadu_si512(group.as_ptr().cast()) }
 }

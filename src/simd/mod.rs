@@ -1,32 +1,44 @@
-//! Which machine code answers: for every shape of the pattern and every instruction set, functions that are chosen when a filter is
-//! built, or a batch of keys is hashed.
+//! The machine code that answers: for every shape of the pattern and every instruction set, functions
+//! that are chosen when a filter is built, or a batch of keys is hashed.
 //!
-//! A filter looks its [`Kernels`] up once, so that words and bits are constants in every loop, and a call costs one
-//! well-predicted indirect call to get there. (A `match` on the shape in each call would put a jump table in its
-//! place.) The files of the instruction sets are twins: the same names, the same signatures. They take values and slices that
-//! this thread owns, never the shared words: those are loaded as atomics by `groups.rs` and put together to vectors, which is
-//! sound, where a vector load or a hardware gather from memory that others write would be a data race. There is no file for the plain instruction set: `batch.rs`, `pattern.rs` and
-//! `murmur3.rs` are what the others are compared with.
+//! A filter looks its [`Kernels`] up once. A call of them is one well-predicted indirect call. (A
+//! `match` on the shape in each call would put a jump table in its place.) The files of the instruction
+//! sets are twins: the same names, the same signatures. They take values and slices that this thread
+//! owns, never the shared words. `groups.rs` loads those as atomics and puts them together to vectors:
+//! a vector load or a hardware gather from memory that others write would be a data race. There is no
+//! file for the plain instruction set: `batch.rs`, `pattern.rs` and `murmur3.rs` are the specification.
 //!
 //! | | single calls | batches of hashes | Murmur3 of many keys |
 //! |---|---|---|---|
 //! | plain | `batch.rs` | `batch.rs` | `murmur3.rs` |
 //! | AVX2 | `batch.rs`, compiled for it | `avx2.rs` | `avx2.rs` up to 16 bytes, else `murmur3.rs` |
 //! | AVX-512 | as AVX2 | `avx512.rs` | `avx512.rs` |
+//! | AVX-512 BITALG | as AVX2 | lookups `bitalg.rs`, inserts `avx512.rs` | `avx512.rs` |
 //! | NEON | `batch.rs` | `neon.rs` | `murmur3.rs` |
+//!
+//! # Shapes as data
+//!
+//! There are 28 shapes. Single calls are compiled for each: they are short. A batch kernel is compiled
+//! for each number of words, and takes the number of bits as data ([`Cuts`]), but for the shapes that the
+//! builder chooses by itself ([`bits_in_code`]). With bits as data in all of them the crate compiled in
+//! 14 s instead of 38, and batches in cache took 15% to 30% longer with AVX2 and without vectors (Zen 5).
+//! BITALG tests eight bits at once, so that it loses nothing by it.
 
 #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
 mod avx2;
 #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
 mod avx512;
+#[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+mod bitalg;
 #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(lanebloom_loom)))]
 mod groups;
 #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
 mod neon;
 
 use crate::batch;
-use crate::bits::{Bits, Lines, Load, Region};
+use crate::bits::{Bits, Lines, Load, Purpose, Region};
 use crate::counters::Counters;
+use crate::pattern::Cuts;
 use crate::sizing::{Layout, Shape};
 use crate::sync::AtomicU64;
 use core::sync::atomic::{AtomicU8, Ordering};
@@ -43,6 +55,8 @@ enum Level {
     Avx2,
     #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
     Avx512,
+    #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+    Bitalg,
     #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
     Neon,
 }
@@ -55,6 +69,8 @@ impl Level {
         Self::Avx2,
         #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
         Self::Avx512,
+        #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+        Self::Bitalg,
         #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
         Self::Neon,
     ];
@@ -67,6 +83,8 @@ impl Level {
             Self::Avx2 => avx2::detect(),
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
             Self::Avx512 => avx512::detect(),
+            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+            Self::Bitalg => bitalg::detect(),
             #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
             Self::Neon => cfg!(target_feature = "neon"),
         }
@@ -119,6 +137,8 @@ impl Isa {
             Level::Avx2 => "AVX2",
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
             Level::Avx512 => "AVX-512",
+            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+            Level::Bitalg => "AVX-512 BITALG",
             #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
             Level::Neon => "NEON",
         }
@@ -144,7 +164,7 @@ pub fn limit_instruction_set(name: &str) {
     CHOSEN.store(isa.number(), Ordering::Relaxed);
 }
 
-/// The table's entry for a shape and an instruction set: `$table::plain::<W, S>()`, `$table::avx2::<W, S>()`, and so on.
+/// The table's entry for a shape and an instruction set: `$table::plain::<W, S, B>()`, `$table::avx2::<W, S, B>()`, and so on.
 macro_rules! entry {
     ($table:ty, $layout:expr, $isa:expr) => {
         entry! { $table, $layout, $isa;
@@ -158,26 +178,38 @@ macro_rules! entry {
         let Layout { shape: Shape { words, bits }, blocks } = $layout;
         match (words, bits, $isa.for_blocks(blocks as u64).0) {
             $($(
-                ($w, $s, Level::Plain) => const { &<$table>::plain::<$w, $s>() },
+                ($w, $s, Level::Plain) => const { &<$table>::plain::<$w, $s, { bits_in_code($w, $s) }>() },
                 #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-                ($w, $s, Level::Avx2) => const { &<$table>::avx2::<$w, $s>() },
+                ($w, $s, Level::Avx2) => const { &<$table>::avx2::<$w, $s, { bits_in_code($w, $s) }>() },
                 #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-                ($w, $s, Level::Avx512) => const { &<$table>::avx512::<$w, $s>() },
+                ($w, $s, Level::Avx512) => const { &<$table>::avx512::<$w, $s, { bits_in_code($w, $s) }>() },
+                #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+                ($w, $s, Level::Bitalg) => const { &<$table>::bitalg::<$w, $s, { bits_in_code($w, $s) }>() },
                 #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
-                ($w, $s, Level::Neon) => const { &<$table>::neon::<$w, $s>() },
+                ($w, $s, Level::Neon) => const { &<$table>::neon::<$w, $s, { bits_in_code($w, $s) }>() },
             )*)*
             _ => unreachable!("{words} words with {bits} bits is not a shape of sizing.rs"),
         }
     }};
 }
 
+/// The number of bits per word for which the batch kernels of a shape are compiled, or 0 where the
+/// kernels take it as data. The builder chooses these shapes for rates from 10% to 1e-6.
+const fn bits_in_code(words: usize, bits: usize) -> usize {
+    match (words, bits) {
+        (1, 3) | (2, 2 | 3) | (4, 2..=4) => bits,
+        _ => 0,
+    }
+}
+
 /// The operations on hashes that only read, for one shape, one instruction set and one kind of words: `AtomicU64` of a filter, or
 /// the bytes of a snapshot.
 #[derive(Debug)]
 pub(crate) struct Lookups<T: 'static> {
+    cuts: Cuts,
     // SAFETY, for all: callable where the instruction set is there which they are compiled for.
     contains: unsafe fn(Lines<'_, T>, u64) -> bool,
-    contains_hashes: unsafe fn(Lines<'_, T>, &[u64], &mut [u64]),
+    contains_hashes: unsafe fn(&Self, Lines<'_, T>, &[u64], &mut [u64]),
     unpack: unsafe fn(&[u64], &mut [bool]),
 }
 
@@ -187,8 +219,8 @@ pub(crate) struct Kernels {
     lookups: Lookups<AtomicU64>,
     // SAFETY, for all: callable where the instruction set is there which they are compiled for.
     insert: unsafe fn(&Bits, u64) -> bool,
-    insert_hashes: unsafe fn(&Bits, &[u64], &mut [u64]),
-    fill: unsafe fn(&mut Region<'_>, &[u64], &mut [u64]),
+    insert_hashes: unsafe fn(&Self, &Bits, &[u64], &mut [u64]),
+    fill: unsafe fn(&mut Region<'_>, &Cuts, &[u64], &mut [u64]),
 }
 
 /// The operations on hashes of a filter of counters, for one shape and one instruction set.
@@ -196,15 +228,13 @@ pub(crate) struct Kernels {
 /// Inserts and removes are the same for all: a compare-exchange per word takes longer than vectors could save, and cannot be done by them.
 #[derive(Debug)]
 pub(crate) struct CounterKernels {
-    pub(crate) lookups: Lookups<Counters>,
-    pub(crate) insert: fn(Lines<'_, Counters>, u64) -> bool,
-    pub(crate) remove: fn(Lines<'_, Counters>, u64) -> bool,
-    pub(crate) insert_hashes: CounterBatch,
-    pub(crate) remove_hashes: CounterBatch,
+    lookups: Lookups<Counters>,
+    insert: fn(Lines<'_, Counters>, u64) -> bool,
+    remove: fn(Lines<'_, Counters>, u64) -> bool,
 }
 
-/// Changes the counters of every hash, and makes a bitmap of the answers.
-pub(crate) type CounterBatch = fn(Lines<'_, Counters>, &[u64], &mut [u64]);
+/// [`CounterKernels::insert_hashes`], or `remove_hashes`.
+pub(crate) type CounterBatch = fn(&CounterKernels, Lines<'_, Counters>, &[u64], &mut [u64]);
 
 impl CounterKernels {
     /// The kernels for `layout` on this CPU: its having `isa` is what makes their calls sound.
@@ -217,29 +247,74 @@ impl CounterKernels {
             lookups,
             insert: batch::raise::<W, S>,
             remove: batch::lower::<W, S>,
-            insert_hashes: batch::raise_hashes::<W, S>,
-            remove_hashes: batch::lower_hashes::<W, S>,
         }
     }
 
-    const fn plain<const W: usize, const S: usize>() -> Self {
-        Self::with::<W, S>(Lookups::plain::<W, S>())
+    const fn plain<const W: usize, const S: usize, const B: usize>() -> Self {
+        Self::with::<W, S>(Lookups::plain::<W, S, B>())
     }
 
     #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-    const fn avx2<const W: usize, const S: usize>() -> Self {
-        Self::with::<W, S>(Lookups::avx2::<W, S>())
+    const fn avx2<const W: usize, const S: usize, const B: usize>() -> Self {
+        Self::with::<W, S>(Lookups::avx2::<W, S, B>())
     }
 
     #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-    const fn avx512<const W: usize, const S: usize>() -> Self {
-        Self::with::<W, S>(Lookups::avx512::<W, S>())
+    const fn avx512<const W: usize, const S: usize, const B: usize>() -> Self {
+        Self::with::<W, S>(Lookups::avx512::<W, S, B>())
+    }
+
+    #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+    const fn bitalg<const W: usize, const S: usize, const B: usize>() -> Self {
+        Self::with::<W, S>(Lookups::bitalg::<W, S, B>())
     }
 
     #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
-    const fn neon<const W: usize, const S: usize>() -> Self {
-        Self::with::<W, S>(Lookups::neon::<W, S>())
+    const fn neon<const W: usize, const S: usize, const B: usize>() -> Self {
+        Self::with::<W, S>(Lookups::neon::<W, S, B>())
     }
+}
+
+impl CounterKernels {
+    /// What only reads.
+    #[inline(always)]
+    pub(crate) fn lookups(&self) -> &Lookups<Counters> {
+        &self.lookups
+    }
+
+    #[inline(always)]
+    pub(crate) fn insert(&self, lines: Lines<'_, Counters>, hash: u64) -> bool {
+        (self.insert)(lines, hash)
+    }
+
+    #[inline(always)]
+    pub(crate) fn remove(&self, lines: Lines<'_, Counters>, hash: u64) -> bool {
+        (self.remove)(lines, hash)
+    }
+
+    /// Whether each hash's insert found a counter at 0, as a bitmap.
+    pub(crate) fn insert_hashes(&self, mut lines: Lines<'_, Counters>, hashes: &[u64], new: &mut [u64]) {
+        batch::one_by_one(&mut lines, hashes, new, Purpose::Write, |lines, hash| {
+            (self.insert)(*lines, hash)
+        });
+    }
+
+    /// Whether each hash was removed, as a bitmap.
+    pub(crate) fn remove_hashes(&self, mut lines: Lines<'_, Counters>, hashes: &[u64], removed: &mut [u64]) {
+        batch::one_by_one(&mut lines, hashes, removed, Purpose::Write, |lines, hash| {
+            (self.remove)(*lines, hash)
+        });
+    }
+}
+
+/// A lookup of the plain instruction set.
+fn contains<const W: usize, const S: usize, T: Load>(lines: Lines<'_, T>, hash: u64) -> bool {
+    batch::contains::<W, false, T>(lines, const { &Cuts::new(W, S) }, hash)
+}
+
+/// An insert of the plain instruction set.
+fn insert<const W: usize, const S: usize>(mut bits: &Bits, hash: u64) -> bool {
+    batch::insert::<W>(&mut bits, const { &Cuts::new(W, S) }, hash)
 }
 
 impl Lookups<[u8; 8]> {
@@ -250,38 +325,49 @@ impl Lookups<[u8; 8]> {
 }
 
 impl<T: Load> Lookups<T> {
-    const fn plain<const W: usize, const S: usize>() -> Self {
+    const fn plain<const W: usize, const S: usize, const B: usize>() -> Self {
         Self {
-            contains: batch::contains::<W, S, false, T>,
-            contains_hashes: batch::contains_hashes::<W, S, false, T>,
+            cuts: Cuts::new(W, S),
+            contains: contains::<W, S, T>,
+            contains_hashes: Self::contains_each::<W, B>,
             unpack: batch::unpack,
         }
     }
 
     #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-    const fn avx2<const W: usize, const S: usize>() -> Self {
+    const fn avx2<const W: usize, const S: usize, const B: usize>() -> Self {
         Self {
+            cuts: Cuts::new(W, S),
             contains: avx2::contains::<W, S, T>,
-            contains_hashes: avx2::contains_hashes::<W, S, T>,
+            contains_hashes: avx2::contains_hashes::<W, B, T>,
             unpack: avx2::unpack,
         }
     }
 
     #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-    const fn avx512<const W: usize, const S: usize>() -> Self {
+    const fn avx512<const W: usize, const S: usize, const B: usize>() -> Self {
         Self {
             // One key at a time has no use for wider vectors.
+            cuts: Cuts::new(W, S),
             contains: avx2::contains::<W, S, T>,
-            contains_hashes: avx512::contains_hashes::<W, S, T>,
+            contains_hashes: avx512::contains_hashes::<W, B, T>,
             unpack: avx512::unpack,
         }
     }
 
-    #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
-    const fn neon<const W: usize, const S: usize>() -> Self {
+    #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+    const fn bitalg<const W: usize, const S: usize, const B: usize>() -> Self {
         Self {
-            contains_hashes: neon::contains_hashes::<W, S, T>,
-            ..Self::plain::<W, S>()
+            contains_hashes: bitalg::contains_hashes::<W, T>,
+            ..Self::avx512::<W, S, B>()
+        }
+    }
+
+    #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
+    const fn neon<const W: usize, const S: usize, const B: usize>() -> Self {
+        Self {
+            contains_hashes: neon::contains_hashes::<W, B, T>,
+            ..Self::plain::<W, S, B>()
         }
     }
 
@@ -295,7 +381,21 @@ impl<T: Load> Lookups<T> {
     #[inline(always)]
     pub(crate) fn contains_hashes(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
         // SAFETY: as in `contains`.
-        unsafe { (self.contains_hashes)(lines, hashes, found) }
+        unsafe { (self.contains_hashes)(self, lines, hashes, found) }
+    }
+
+    /// [`contains_hashes`](Self::contains_hashes) without vectors.
+    fn contains_each<const W: usize, const B: usize>(
+        &self,
+        mut lines: Lines<'_, T>,
+        hashes: &[u64],
+        found: &mut [u64],
+    ) {
+        let cuts = self.cuts.known::<W, B>();
+        batch::one_by_one(&mut lines, hashes, found, Purpose::Read, |lines, hash| match B {
+            0 => self.contains(*lines, hash),
+            _ => batch::contains::<W, false, T>(*lines, cuts, hash),
+        });
     }
 
     /// A bit of the bitmap to each place of `out`.
@@ -312,43 +412,51 @@ impl Kernels {
         entry!(Self, layout, isa)
     }
 
-    const fn plain<const W: usize, const S: usize>() -> Self {
+    const fn plain<const W: usize, const S: usize, const B: usize>() -> Self {
         Self {
-            lookups: Lookups::plain::<W, S>(),
-            insert: batch::insert::<W, S>,
-            insert_hashes: batch::insert_hashes::<W, S>,
-            fill: batch::fill::<W, S>,
+            lookups: Lookups::plain::<W, S, B>(),
+            insert: insert::<W, S>,
+            insert_hashes: Self::insert_each::<W, B>,
+            fill: batch::fill::<W, B>,
         }
     }
 
     #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-    const fn avx2<const W: usize, const S: usize>() -> Self {
+    const fn avx2<const W: usize, const S: usize, const B: usize>() -> Self {
         Self {
-            lookups: Lookups::avx2::<W, S>(),
+            lookups: Lookups::avx2::<W, S, B>(),
             insert: avx2::insert::<W, S>,
-            insert_hashes: avx2::insert_hashes::<W, S>,
-            fill: avx2::fill::<W, S>,
+            insert_hashes: avx2::insert_hashes::<W, B>,
+            fill: avx2::fill::<W, B>,
         }
     }
 
     #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-    const fn avx512<const W: usize, const S: usize>() -> Self {
+    const fn avx512<const W: usize, const S: usize, const B: usize>() -> Self {
         Self {
-            lookups: Lookups::avx512::<W, S>(),
+            lookups: Lookups::avx512::<W, S, B>(),
             // One key at a time has no use for wider vectors.
             insert: avx2::insert::<W, S>,
-            insert_hashes: avx512::insert_hashes::<W, S>,
-            fill: avx512::fill::<W, S>,
+            insert_hashes: avx512::insert_hashes::<W, B>,
+            fill: avx512::fill::<W, B>,
+        }
+    }
+
+    #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+    const fn bitalg<const W: usize, const S: usize, const B: usize>() -> Self {
+        Self {
+            lookups: Lookups::bitalg::<W, S, B>(),
+            ..Self::avx512::<W, S, B>()
         }
     }
 
     #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
-    const fn neon<const W: usize, const S: usize>() -> Self {
+    const fn neon<const W: usize, const S: usize, const B: usize>() -> Self {
         Self {
-            lookups: Lookups::neon::<W, S>(),
-            insert_hashes: neon::insert_hashes::<W, S>,
-            fill: neon::fill::<W, S>,
-            ..Self::plain::<W, S>()
+            lookups: Lookups::neon::<W, S, B>(),
+            insert_hashes: neon::insert_hashes::<W, B>,
+            fill: neon::fill::<W, B>,
+            ..Self::plain::<W, S, B>()
         }
     }
 
@@ -373,14 +481,23 @@ impl Kernels {
     #[inline(always)]
     pub(crate) fn insert_hashes(&self, bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
         // SAFETY: as in `insert`.
-        unsafe { (self.insert_hashes)(bits, hashes, changed) }
+        unsafe { (self.insert_hashes)(self, bits, hashes, changed) }
+    }
+
+    /// [`insert_hashes`](Self::insert_hashes) without vectors.
+    fn insert_each<const W: usize, const B: usize>(&self, mut bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
+        let cuts = self.lookups.cuts.known::<W, B>();
+        batch::one_by_one(&mut bits, hashes, changed, Purpose::Write, |bits, hash| match B {
+            0 => self.insert(bits, hash),
+            _ => batch::insert::<W>(bits, cuts, hash),
+        });
     }
 
     /// [`insert_hashes`](Self::insert_hashes) into words that this thread owns. All hashes must be of blocks that the region has.
     #[inline(always)]
     pub(crate) fn fill(&self, region: &mut Region<'_>, hashes: &[u64], changed: &mut [u64]) {
         // SAFETY: as in `insert`.
-        unsafe { (self.fill)(region, hashes, changed) }
+        unsafe { (self.fill)(region, &self.lookups.cuts, hashes, changed) }
     }
 
     /// A bit of the bitmap to each place of `out`.
@@ -413,7 +530,7 @@ impl HashKernels {
                 slices: None,
             }),
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-            Level::Avx512 => Some(Self {
+            Level::Avx512 | Level::Bitalg => Some(Self {
                 short: avx512::murmur3_short,
                 slices: Some(avx512::murmur3_slices),
             }),

@@ -12,17 +12,19 @@
 
 use crate::batch;
 use crate::bits::{Bits, Lines, Load, Probed, Region, Target};
-use crate::pattern::{self, Cut, MULTIPLIER};
+use crate::pattern::{self, Cuts, MULTIPLIER};
 use crate::simd::groups::{self, GROUP, Group};
+use crate::simd::{Kernels, Lookups};
 use core::arch::aarch64::*;
 
 #[target_feature(enable = "neon")]
-pub(super) fn contains_hashes<const W: usize, const S: usize, T: Load>(
+pub(super) fn contains_hashes<const W: usize, const B: usize, T: Load>(
+    lookups: &Lookups<T>,
     lines: Lines<'_, T>,
     hashes: &[u64],
     found: &mut [u64],
 ) {
-    let count = lines.blocks();
+    let (count, cuts) = (lines.blocks(), lookups.cuts.known::<W, B>());
     // SAFETY: `words` gives words of blocks below `count`; a block has 8.
     unsafe {
         groups::contains(
@@ -30,35 +32,53 @@ pub(super) fn contains_hashes<const W: usize, const S: usize, T: Load>(
             hashes,
             found,
             |group| blocks(group, count),
-            |group| words::<W, S>(group, 0, count),
-            |group, words| hold::<W, S, T>(group, words),
-            |hash| batch::contains::<W, S, false, T>(lines, hash),
+            |group| words::<W>(group, cuts, 0, count),
+            |group, words| hold::<W, T>(group, cuts, words),
+            |hash| match B {
+                0 => lookups.contains(lines, hash),
+                _ => batch::contains::<W, false, T>(lines, cuts, hash),
+            },
         );
     }
 }
 
 #[target_feature(enable = "neon")]
-pub(super) fn insert_hashes<const W: usize, const S: usize>(mut bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
-    insert_into::<W, S, _>(&mut bits, hashes, changed);
+pub(super) fn insert_hashes<const W: usize, const B: usize>(
+    kernels: &Kernels,
+    mut bits: &Bits,
+    hashes: &[u64],
+    changed: &mut [u64],
+) {
+    insert_into::<W, B, _>(&mut bits, &kernels.lookups.cuts, hashes, changed);
 }
 
 #[target_feature(enable = "neon")]
-pub(super) fn fill<const W: usize, const S: usize>(region: &mut Region<'_>, hashes: &[u64], changed: &mut [u64]) {
-    insert_into::<W, S, _>(region, hashes, changed);
+pub(super) fn fill<const W: usize, const B: usize>(
+    region: &mut Region<'_>,
+    cuts: &Cuts,
+    hashes: &[u64],
+    changed: &mut [u64],
+) {
+    insert_into::<W, B, _>(region, cuts, hashes, changed);
 }
 
 #[target_feature(enable = "neon")]
 #[inline]
-fn insert_into<const W: usize, const S: usize, T: Target>(target: &mut T, hashes: &[u64], changed: &mut [u64]) {
-    let (first, count) = (target.first(), target.blocks());
+fn insert_into<const W: usize, const B: usize, T: Target>(
+    target: &mut T,
+    cuts: &Cuts,
+    hashes: &[u64],
+    changed: &mut [u64],
+) {
+    let (first, count, cuts) = (target.first(), target.blocks(), cuts.known::<W, B>());
     groups::insert::<W, _>(
         target,
         hashes,
         changed,
         |group| blocks(group, count),
-        |group| words::<W, S>(group, first, count),
-        |group, into| masks::<W, S, T>(group, into),
-        |target, hash| batch::insert_into::<W, S>(target, hash),
+        |group| words::<W>(group, cuts, first, count),
+        |group, into| masks::<W, T>(group, cuts, into),
+        |target, hash| batch::insert::<W>(target, cuts, hash),
     );
 }
 
@@ -76,11 +96,11 @@ fn blocks(hashes: &Group, count: usize) -> Group {
 /// The words that each hash touches, counted from block `first` on: for 0 below 8 times `count`, the filter's blocks.
 #[target_feature(enable = "neon")]
 #[inline]
-fn words<const W: usize, const S: usize>(hashes: &Group, first: usize, count: usize) -> [Group; W] {
+fn words<const W: usize>(hashes: &Group, cuts: &Cuts, first: usize, count: usize) -> [Group; W] {
     let blocks = blocks(hashes, count);
     let mut words = [[0; GROUP]; W];
     for i in 0..GROUP {
-        let pattern = pattern::pattern::<W, S>(hashes[i]);
+        let pattern = pattern::pattern::<W>(hashes[i], cuts);
         for word in 0..W {
             words[word][i] = 8 * (blocks[i] - first as u64) + pattern[word].word as u64;
         }
@@ -91,9 +111,9 @@ fn words<const W: usize, const S: usize>(hashes: &Group, first: usize, count: us
 /// The mask of each hash in each of its words. For each target `T` a function of its own, which has one caller, and so is inlined.
 #[target_feature(enable = "neon")]
 #[inline]
-fn masks<const W: usize, const S: usize, T>(hashes: &Group, into: &mut [Group; W]) {
+fn masks<const W: usize, T>(hashes: &Group, cuts: &Cuts, into: &mut [Group; W]) {
     for pair in (0..GROUP).step_by(2) {
-        let vectors = vector_masks::<W, S>([hashes[pair], hashes[pair + 1]]);
+        let vectors = vector_masks::<W>([hashes[pair], hashes[pair + 1]], cuts);
         for word in 0..W {
             into[word][pair] = vgetq_lane_u64::<0>(vectors[word]);
             into[word][pair + 1] = vgetq_lane_u64::<1>(vectors[word]);
@@ -105,10 +125,10 @@ fn masks<const W: usize, const S: usize, T>(hashes: &Group, into: &mut [Group; W
 /// what it finds in two kernels.)
 #[target_feature(enable = "neon")]
 #[inline]
-fn hold<const W: usize, const S: usize, T>(hashes: &Group, words: &[Group; W]) -> u8 {
+fn hold<const W: usize, T>(hashes: &Group, cuts: &Cuts, words: &[Group; W]) -> u8 {
     let mut answers = 0;
     for pair in (0..GROUP).step_by(2) {
-        let masks = vector_masks::<W, S>([hashes[pair], hashes[pair + 1]]);
+        let masks = vector_masks::<W>([hashes[pair], hashes[pair + 1]], cuts);
         let mut lacking = vdupq_n_u64(0);
         for word in 0..W {
             let words = both(words[word][pair], words[word][pair + 1]);
@@ -122,23 +142,24 @@ fn hold<const W: usize, const S: usize, T>(hashes: &Group, words: &[Group; W]) -
 
 #[target_feature(enable = "neon")]
 #[inline]
-fn vector_masks<const W: usize, const S: usize>(mut products: [u64; 2]) -> [uint64x2_t; W] {
-    let mut masks = [vdupq_n_u64(0); W];
-    let mut vector = both(products[0], products[1]);
+fn vector_masks<const W: usize>(mut products: [u64; 2], cuts: &Cuts) -> [uint64x2_t; W] {
+    let mut positions = [vdupq_n_u64(0); W];
     for i in 0..W {
-        let cut = const { &Cut::<S>::pattern::<W>() }[i];
-        if cut.multiply {
+        let cut = cuts.words[i];
+        if i == 0 || cut.multiply {
             products = [
                 products[0].wrapping_mul(MULTIPLIER),
                 products[1].wrapping_mul(MULTIPLIER),
             ];
-            vector = both(products[0], products[1]);
         }
-        for bit in 0..S {
-            // A shift by a negative number is one down; the number is known once this is compiled.
-            let down = vshlq_u64(vector, vdupq_n_s64(-i64::from(cut.bits[bit])));
-            let position = vandq_u64(down, vdupq_n_u64(63));
-            masks[i] = vorrq_u64(masks[i], vshlq_u64(vdupq_n_u64(1), vreinterpretq_s64_u64(position)));
+        positions[i] = both(products[0] >> cut.positions, products[1] >> cut.positions);
+    }
+    let mut masks = [vdupq_n_u64(0); W];
+    for _ in 0..cuts.bits {
+        for i in 0..W {
+            let position = vreinterpretq_s64_u64(vandq_u64(positions[i], vdupq_n_u64(63)));
+            masks[i] = vorrq_u64(masks[i], vshlq_u64(vdupq_n_u64(1), position));
+            positions[i] = vshrq_n_u64::<6>(positions[i]);
         }
     }
     masks

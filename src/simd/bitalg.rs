@@ -1,0 +1,67 @@
+//! The lookups for AVX-512 with VBMI and BITALG: Ice Lake (2019), Zen 4 (2022) and later. All else is
+//! as in `avx512.rs`.
+//!
+//! VBMI cuts eight positions out of a product at once, BITALG tests eight bits of a word at once. So a
+//! lookup takes two instructions for each word, whatever the number of bits, and that number is data.
+
+use crate::bits::{Lines, Load, Probed};
+use crate::pattern::{Cuts, MULTIPLIER};
+use crate::simd::Lookups;
+use crate::simd::avx512::{blocks, load, words};
+use crate::simd::groups::{self, Group};
+use core::arch::x86_64::*;
+
+/// Whether this CPU, or without `std` this target, has what the functions below need.
+pub(super) fn detect() -> bool {
+    #[cfg(feature = "std")]
+    return std::arch::is_x86_feature_detected!("avx512vbmi")
+        && std::arch::is_x86_feature_detected!("avx512bitalg")
+        && super::avx512::detect();
+    #[cfg(not(feature = "std"))]
+    return cfg!(all(target_feature = "avx512vbmi", target_feature = "avx512bitalg")) && super::avx512::detect();
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
+pub(super) fn contains_hashes<const W: usize, T: Load>(
+    lookups: &Lookups<T>,
+    lines: Lines<'_, T>,
+    hashes: &[u64],
+    found: &mut [u64],
+) {
+    let (count, cuts) = (lines.blocks(), &lookups.cuts);
+    // SAFETY: `words` gives words of blocks below `count`, which is below 2^32 (`Isa::for_blocks`); a block has 8.
+    unsafe {
+        groups::contains(
+            lines,
+            hashes,
+            found,
+            |group| blocks(group, count),
+            |group| words::<W>(group, cuts, 0, count),
+            |group, words| hold::<W, T>(group, cuts, words),
+            |hash| lookups.contains(lines, hash),
+        );
+    }
+}
+
+/// Whether the words hold all bits of their hash's pattern. (For each kind `T` of words one of its own:
+/// the compiler makes a call of what it finds in two kernels.)
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
+#[inline]
+fn hold<const W: usize, T>(hashes: &Group, cuts: &Cuts, words: &[Group; W]) -> u8 {
+    let mut product = load(hashes);
+    let mut all = u64::MAX;
+    for (i, word) in words.iter().enumerate() {
+        let cut = &cuts.words[i];
+        if i == 0 || cut.multiply {
+            product = _mm512_mullo_epi64(product, _mm512_set1_epi64(MULTIPLIER as i64));
+        }
+        let word = load(word);
+        let eight = _mm512_multishift_epi64_epi8(_mm512_set1_epi64(cut.eight as i64), product);
+        all &= _mm512_bitshuffle_epi64_mask(word, eight);
+        if W == 1 && cuts.bits > 8 {
+            let others = _mm512_multishift_epi64_epi8(_mm512_set1_epi64(cut.others as i64), product);
+            all &= _mm512_bitshuffle_epi64_mask(word, others);
+        }
+    }
+    _mm512_cmpeq_epi64_mask(_mm512_movm_epi8(all), _mm512_set1_epi64(-1))
+}
