@@ -12,19 +12,19 @@ target=${CARGO_TARGET_DIR:-target}
 toolchain=${LANEBLOOM_TOOLCHAIN:-${XDG_CACHE_HOME:-$HOME/.cache}/lanebloom}/rust-web
 
 # Without what needs a server or a JVM: to wait for one through an emulator says nothing about a processor.
-tests=(--profile checked --lib --tests --features rayon,mmap,serde)
+tests=(-p lanebloom --profile checked --lib --tests --features rayon,mmap,serde)
 export LANEBLOOM_GUAVA=none
 
 # The default features, for which ci/test.sh has built all.
 nehalem() {
-    CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="qemu-x86_64-static -cpu Nehalem" cargo test --profile checked --lib --tests
+    CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="qemu-x86_64-static -cpu Nehalem" cargo test -p lanebloom --profile checked --lib --tests
 }
 
 aarch64() (
     use_toolchain
     export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
     export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64-static -L /usr/aarch64-linux-gnu"
-    "$toolchain/usr/bin/cargo-clippy" clippy --target aarch64-unknown-linux-gnu --target-dir "$target/cross" -- -D warnings
+    "$toolchain/usr/bin/cargo-clippy" clippy -p lanebloom --target aarch64-unknown-linux-gnu --target-dir "$target/cross" -- -D warnings
     cargo test --target aarch64-unknown-linux-gnu --target-dir "$target/cross" "${tests[@]}"
 )
 
@@ -32,10 +32,14 @@ aarch64() (
 # seven times as long as the others to emulate. Debian compiles no standard library of this version for s390x, so cargo does.
 s390x() (
     use_toolchain
-    tests=(--profile checked --lib --test={hash,hash_batch,filter,guava,redisbloom,snapshot,snapshot_deletable} --features mmap,serde)
+    tests=(-p lanebloom --profile checked --features mmap,serde)
+    looking=({hash,hash_batch,filter,guava,redisbloom,snapshot,snapshot_deletable}::)
     export CARGO_TARGET_S390X_UNKNOWN_LINUX_GNU_LINKER=s390x-linux-gnu-gcc
     export CARGO_TARGET_S390X_UNKNOWN_LINUX_GNU_RUNNER="qemu-s390x-static -L /usr/s390x-linux-gnu"
-    RUSTC_BOOTSTRAP=1 cargo test -Zbuild-std --target s390x-unknown-linux-gnu --target-dir "$target/cross" "${tests[@]}" -- --skip batches
+    export RUSTC_BOOTSTRAP=1
+    tests+=(-Zbuild-std --target s390x-unknown-linux-gnu --target-dir "$target/cross")
+    cargo test "${tests[@]}" --lib -- --skip batches
+    cargo test "${tests[@]}" --test api --test formats -- "${looking[@]}" --skip batches
 )
 
 use_toolchain() {

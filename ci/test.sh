@@ -9,34 +9,34 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export LANEBLOOM_REQUIRE_JVM=1 LANEBLOOM_REQUIRE_REDIS=1 LANEBLOOM_REQUIRE_SCRAPY=1
 
 echo "== tests"
-cargo test --profile checked
+cargo test -p lanebloom --profile checked
 
 # From here on everything is of one build.
 optimized=(--profile ci --all-features)
-sized=(bulk parallel replace rates counting tombstone scalable cuckoo dleft snapshot snapshot_deletable)
-beside=(guava_jvm redisbloom_module redis_bitmaps redis_peers redis_shared)
 benches=(filter peers deletable bulk guava snapshot windowed redis_bitmaps redis)
 
 echo "== building as it is released"
-cargo test "${optimized[@]}" --no-run --lib --examples "${sized[@]/#/--test=}" "${beside[@]/#/--test=}" "${benches[@]/#/--bench=}"
+cargo test -p lanebloom "${optimized[@]}" --no-run --lib --test={api,formats,stress,servers}
+cargo test "${optimized[@]}" --no-run --bins "${benches[@]/#/--bench=}"
 
 echo "== what the other features add: parts and examples"
-cargo test "${optimized[@]}" --lib redis
-cargo test "${optimized[@]}" --doc -- parallel codec view redis shared SharedError
+cargo test -p lanebloom "${optimized[@]}" --lib redis
+cargo test -p lanebloom "${optimized[@]}" --doc -- parallel codec view redis shared SharedError
 
 echo "== what is slow without optimization, and at full size: measured rates, killed writers, filters under stress"
-cargo test "${optimized[@]}" --test bulk --test parallel --test replace --test snapshot --test snapshot_deletable
-cargo test "${optimized[@]}" --test rates --test counting --test tombstone -- --ignored
-cargo test "${optimized[@]}" --test scalable --test cuckoo --test dleft -- --include-ignored
+cargo test -p lanebloom "${optimized[@]}" --test api -- bulk:: parallel:: scalable:: cuckoo:: dleft:: --include-ignored
+cargo test -p lanebloom "${optimized[@]}" --test api --test stress -- counting:: tombstone:: rates:: --ignored
+cargo test -p lanebloom "${optimized[@]}" --test formats -- replace:: snapshot:: snapshot_deletable::
 
 echo "== beside Guava, RedisBloom, other programs' bitmaps, and on a Redis server"
-cargo test "${optimized[@]}" "${beside[@]/#/--test=}"
+cargo test -p lanebloom "${optimized[@]}" --test formats -- guava_jvm::
+cargo test -p lanebloom "${optimized[@]}" --test servers
 
 echo "== benches, without measuring"
 cargo bench "${optimized[@]}" "${benches[@]/#/--bench=}" -- --test
 
 echo "== examples"
-run() { cargo run "${optimized[@]}" --example "$@"; }
+run() { cargo run "${optimized[@]}" --bin "$@"; }
 run cache_guard -- --rows 20000 --seconds 1
 run scoped_threads -- --keys 1000000
 run crawler_dedup -- --pages 100000
