@@ -8,11 +8,8 @@ mod bulk;
 mod counting;
 mod cuckoo;
 mod dleft;
-mod filter;
 #[cfg(feature = "guard")]
 mod guard;
-mod hash;
-mod hash_batch;
 #[cfg(feature = "rayon")]
 mod parallel;
 mod scalable;

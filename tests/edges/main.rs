@@ -255,3 +255,21 @@ fn hashes_and_answers_at_the_edges() {
         }
     }
 }
+
+/// A filter takes from the system only the pages that are written to, so that a big one is there at once.
+#[test]
+fn pages_without_keys_take_no_memory() {
+    // The program's, in which no other test takes more than some megabytes.
+    let resident = || -> usize {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        let kilobytes: usize = line.trim_end_matches("kB").trim().parse().unwrap();
+        kilobytes << 10
+    };
+    let before = resident();
+    let filter = ConcurrentBloom::builder().memory_budget(1 << 30).build().unwrap();
+    assert!(filter.insert("a"));
+    assert!(filter.contains("a") && !filter.contains("b"));
+    assert_eq!(filter.memory_bytes(), 1 << 30);
+    assert!(resident().saturating_sub(before) < 128 << 20);
+}

@@ -7,7 +7,7 @@ use lanebloom::codec::replace_file;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -59,29 +59,31 @@ fn leftovers(directory: &Path) -> Vec<PathBuf> {
     entries
 }
 
-fn start(path: &Path) -> io::Result<Child> {
-    Command::new(std::env::current_exe()?)
-        .args(["replace::writer", "--exact", "--test-threads=1"])
-        .env(WRITER, path)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .spawn()
+/// This program, to be started for one of its tests; nothing where it is emulated and cannot start itself.
+fn itself(test: &str) -> Option<Command> {
+    let program = std::env::current_exe().unwrap();
+    let listed = Command::new(&program).arg("--list").output();
+    if !cfg!(target_arch = "x86_64") && !listed.is_ok_and(|output| output.status.success()) {
+        return None;
+    }
+    let mut command = Command::new(program);
+    command.args([&format!("replace::{test}"), "--exact", "--test-threads=1"]);
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    Some(command)
 }
 
 /// A hundred times: somewhere in a write, between two, or while the file gets its name.
 #[test]
 fn a_killed_writer_leaves_the_old_file_or_the_new_one() {
-    // An emulator that runs this program cannot always start another.
-    let itself = Command::new(std::env::current_exe().unwrap()).arg("--list").output();
-    if !cfg!(target_arch = "x86_64") && !itself.is_ok_and(|output| output.status.success()) {
+    let Some(mut writer) = itself("writer") else {
         return;
-    }
+    };
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("filter");
     let kills = if cfg!(debug_assertions) { 30 } else { 100 };
     let (mut last, mut left_beside) = (0, 0);
     for kill in 0..kills {
-        let mut child = start(&path).unwrap();
+        let mut child = writer.env(WRITER, &path).spawn().unwrap();
         // Not before it has written something, so that each one gets on.
         let mut turn = last;
         while turn <= last {
@@ -193,11 +195,25 @@ fn the_path_may_be_a_bare_name_and_must_be_one() {
         replace_file(missing, |_| Ok(())).unwrap_err().kind(),
         io::ErrorKind::NotFound
     );
-    // In the directory that tests run in, which is the package's.
-    let name = format!("filter.{}.test", std::process::id());
-    replace_file(&name, |file| file.write_all(b"here")).unwrap();
-    assert_eq!(fs::read(&name).unwrap(), b"here");
-    fs::remove_file(&name).unwrap();
+    // In the directory that a program runs in: another one than this program's, which may be read-only.
+    let directory = tempfile::tempdir().unwrap();
+    let Some(mut writer) = itself("bare_name_writer") else {
+        return;
+    };
+    let status = writer.env(WRITER, BARE_NAME).current_dir(directory.path()).status();
+    assert!(status.unwrap().success());
+    assert_eq!(fs::read(directory.path().join(BARE_NAME)).unwrap(), b"here");
+}
+
+const BARE_NAME: &str = "filter";
+
+/// Not a test unless [`WRITER`] is set.
+#[test]
+fn bare_name_writer() {
+    if std::env::var_os(WRITER).is_some() {
+        replace_file(BARE_NAME, |file| file.write_all(b"here")).unwrap();
+        assert_eq!(fs::read(BARE_NAME).unwrap(), b"here");
+    }
 }
 
 #[cfg(unix)]

@@ -160,14 +160,14 @@ fn the_rate_holds_for_the_default_words() {
 
 /// Run it with optimization, it takes some minutes: `cargo test --release --test stress rates -- --ignored`.
 #[test]
-#[ignore = "takes minutes; ci/test.sh runs it in release mode"]
+#[ignore = "takes minutes; ci/release.sh runs it"]
 fn the_rate_holds_for_up_to_a_million_keys_of_any_kind() {
     sweep(&[1, 7, 100, 1000, 10_000], &ALL_KEYS, 20_000, 1_000_000);
     sweep(&[100_000, 1_000_000], &ALL_KEYS, 1, 2_000_000);
 }
 
 #[test]
-#[ignore = "takes minutes; ci/test.sh runs it in release mode"]
+#[ignore = "takes minutes; ci/release.sh runs it"]
 fn the_rate_holds_for_ten_million_keys_down_to_one_in_a_million() {
     // At 1e-6 the 20 million queries hit 20 times.
     sweep(&[10_000_000], &[Keys::Random], 1, 20_000_000);
