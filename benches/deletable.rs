@@ -3,7 +3,7 @@
 //!     cargo bench --bench deletable                          # everything
 //!     cargo bench --bench deletable -- --sizes 512K,8M       # filters of these sizes (of our cuckoo filter)
 //!     cargo bench --bench deletable -- --rates 0.01          # for this rate alone
-//!     cargo bench --bench deletable -- --record FILE         # the tables into FILE too
+//!     cargo bench --bench deletable -- --record FILE         # the tables into benches/FILE too
 //!     cargo bench --bench deletable -- --test                # a tiny size, to see that it runs
 //!
 //! How it measures: as the bench `peers` does. All contestants hold the same keys, sized for the same number and rate, and do the same
@@ -14,14 +14,9 @@
 //!
 //! A peer that is not concurrent is behind a `RwLock`, taken for every key, as a service would have it.
 
-mod common;
-#[path = "../tests/common/mod.rs"]
-mod numbers;
-
 use clap::Parser;
-use common::{machine, median, parse_size};
 use lanebloom::{CompactCuckoo, CountingBloom, CuckooFilter, DLeftFilter, InsertError, TombstoneBloom};
-use numbers::number;
+use lanebloom_benches::{machine, median, number, parse_size};
 use rand_09::SeedableRng;
 use rand_09::rngs::SmallRng;
 use scalable_cuckoo_filter::{ScalableCuckooFilter, ScalableCuckooFilterBuilder};

@@ -4,12 +4,9 @@
 //! Times are per pass over `KEYS` keys; criterion prints keys per second beside them. Filters are sized for 1% and,
 //! except for fresh inserts, hold all the keys they are sized for.
 
-#[path = "../tests/common/mod.rs"]
-mod common;
-
-use common::number;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use lanebloom::{ConcurrentBloom, CountingBloom, KeyHasher, Murmur3, SipHash13, TombstoneBloom};
+use lanebloom_benches::number;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 

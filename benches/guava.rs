@@ -2,7 +2,7 @@
 //!
 //!     cargo bench --bench guava                       # everything, about 4 minutes
 //!     cargo bench --bench guava -- --sizes 512K,8M    # filters of these sizes
-//!     cargo bench --bench guava -- --record FILE      # the table into FILE too
+//!     cargo bench --bench guava -- --record FILE      # the table into benches/FILE too
 //!     cargo bench --bench guava -- --test             # a tiny size, to see that it runs
 //!
 //! Needs `java` and Guava (Debian's `libguava-java`; elsewhere `LANEBLOOM_GUAVA` is its class path). Without them our side alone is
@@ -14,12 +14,9 @@
 //! misses, in no order; inserts are of new keys, and the filter is full after the last round. The keys of a round were never
 //! used before. Every answer is counted and compared, and at the end the bits set.
 
-#[path = "../tests/common/mod.rs"]
-mod common;
-
 use clap::Parser;
-use common::number;
 use lanebloom::{Funnel, GuavaBloom};
+use lanebloom_benches::number;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, BufWriter, Write as _};
@@ -227,7 +224,7 @@ impl Guava {
         }
         let mut jvm = Command::new("java");
         jvm.args(["-Xms3g", "-Xmx3g", "-cp", &guava])
-            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/GuavaPeer.java"))
+            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("GuavaPeer.java"))
             .arg(keys);
         let jvm = jvm.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut jvm = jvm.map_err(|error| format!("java does not start: {error}"))?;

@@ -3,7 +3,7 @@
 //!
 //!     cargo bench --bench peers                       # everything, about 20 minutes, most of them at 512 MiB
 //!     cargo bench --bench peers -- --sizes 512K,8M    # filters of these sizes (of ours, at 1%)
-//!     cargo bench --bench peers -- --record FILE      # the table into FILE too
+//!     cargo bench --bench peers -- --record FILE      # the table into benches/FILE too
 //!     cargo bench --bench peers -- --test             # a tiny size, to see that it runs
 //!
 //! How it measures: all contestants of a group hold the same keys. A round lets each of them do the same work once,
@@ -12,16 +12,11 @@
 //! half misses, shuffled, over keys that do not repeat within a round. Each contestant's filter is brought back into the caches
 //! before its turn. Every answer is counted and checked.
 
-mod common;
-#[path = "../tests/common/mod.rs"]
-mod numbers;
-
 use clap::Parser;
-use common::{best_instruction_set, machine, median, parse_size};
 use fastbloom::AtomicBloomFilter;
 use growable_bloom_filter::{GrowableBloom, GrowableBloomBuilder};
 use lanebloom::{ConcurrentBloom, Funnel, KeyHasher, Murmur3, ScalableBloom, instruction_sets, limit_instruction_set};
-use numbers::number;
+use lanebloom_benches::{best_instruction_set, machine, median, number, parse_size};
 use std::fmt::Write as _;
 use std::hash::BuildHasher;
 use std::path::PathBuf;

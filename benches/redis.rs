@@ -2,7 +2,7 @@
 //! ones send; and how long their inserts and lookups take while the server is well, and while it is not.
 //!
 //!     cargo bench --bench redis --features redis                       # everything, about 2 minutes
-//!     cargo bench --bench redis --features redis -- --record FILE      # the tables into FILE too
+//!     cargo bench --bench redis --features redis -- --record FILE      # the tables into benches/FILE too
 //!     cargo bench --bench redis --features redis -- --test             # tiny, to see that it runs
 //!
 //! Needs `redis-server`, which it starts, on the loopback; clients and server share the machine's cores. The module RedisBloom is measured
@@ -12,11 +12,7 @@
 //! must be found, and of others no more than the rate allows. In a round every way of asking has its turn; the table shows the median of
 //! the rounds. Bytes are what the server counts in `INFO`, the protocol's own included.
 
-#[path = "common/mod.rs"]
-mod bench;
-#[path = "../tests/common/mod.rs"]
-mod common;
-#[path = "../tests/redis_shared/proxy.rs"]
+#[path = "../tests/servers/redis_shared/proxy.rs"]
 mod proxy;
 #[path = "../tests/redis_server/mod.rs"]
 mod redis_server;
@@ -33,12 +29,11 @@ mod module {
     }
 }
 
-use bench::{machine, median, parse_size};
 use clap::Parser;
-use common::number;
 use hdrhistogram::Histogram;
 use lanebloom::redis::{SharedBloom, SharedWindow};
 use lanebloom::{ConcurrentBloom, Murmur3, RedisBloom, WindowedBloom};
+use lanebloom_benches::{machine, median, number, parse_size};
 use proxy::Proxy;
 use redis::{Connection, Script};
 use redis_server::{Redis, Server};

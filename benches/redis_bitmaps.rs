@@ -1,7 +1,7 @@
 //! Lookups in Redis bitmaps, in place and in a copy: how many a second.
 //!
 //!     cargo bench --bench redis_bitmaps --features redis                     # about a minute
-//!     cargo bench --bench redis_bitmaps --features redis -- --record FILE    # the table into FILE too
+//!     cargo bench --bench redis_bitmaps --features redis -- --record FILE    # the table into benches/FILE too
 //!     cargo bench --bench redis_bitmaps --features redis -- --test           # a moment, to see that it runs
 //!
 //! Needs `redis-server` (elsewhere than in the path: `LANEBLOOM_REDIS_SERVER`), which it starts on the loopback and stops; without it, it

@@ -3,22 +3,17 @@
 //!
 //!     cargo bench --bench snapshot --features mmap,serde                      # 512 MiB, about 3 minutes, 3 GiB of memory, 2 of disk
 //!     cargo bench --bench snapshot --features mmap,serde -- --size 64M --directory /somewhere/on/the/disk
-//!     cargo bench --bench snapshot --features mmap,serde -- --record FILE     # the tables into FILE too
+//!     cargo bench --bench snapshot --features mmap,serde -- --record FILE     # the tables into benches/FILE too
 //!     cargo bench --bench snapshot --features mmap,serde -- --test            # a tiny size, to see that it runs
 //!
 //! In a round every contestant does the same once, in turn; the tables show medians of the rounds, and of the ratios to the plain
 //! copy of the same round. Files are written anew each time. "To the disk" includes `fsync`; reading is from the page cache.
 //! What was read is compared with what was written.
 
-mod common;
-#[path = "../tests/common/mod.rs"]
-mod numbers;
-
 use clap::Parser;
-use common::{machine, median, parse_size};
 use fastbloom::AtomicBloomFilter;
 use lanebloom::{BloomView, CompactCuckoo, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter};
-use numbers::number;
+use lanebloom_benches::{machine, median, number, parse_size};
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::hint::black_box;

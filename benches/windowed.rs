@@ -4,12 +4,9 @@
 //! Times are per pass over `KEYS` hashes, but for rotations, which are single ones. Filters are sized for 1% and hold what they are
 //! sized for: of a filter that forgets, the memory is that of all generations and the spare one.
 
-#[path = "../tests/common/mod.rs"]
-mod common;
-
-use common::number;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use lanebloom::{ConcurrentBloom, WindowedBloom};
+use lanebloom_benches::number;
 use std::hint::black_box;
 use std::time::Duration;
 

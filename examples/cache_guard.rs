@@ -5,8 +5,8 @@
 //! not, the exit code says so.
 //!
 //! ```sh
-//! cargo run --release --example cache_guard
-//! cargo run --release --example cache_guard -- --help
+//! cargo run --release --bin cache_guard
+//! cargo run --release --bin cache_guard -- --help
 //! ```
 
 use clap::{Parser, value_parser};

@@ -2,8 +2,8 @@
 //! filter first; what it does not know never reaches the store. Who redeems a coupon removes it from the filter, while all others go on
 //! checking, and new coupons are issued meanwhile.
 //!
-//!     cargo run --release --example coupons                          # a million coupons, all cores
-//!     cargo run --release --example coupons -- --rate 0.001 --threads 2
+//!     cargo run --release --bin coupons                          # a million coupons, all cores
+//!     cargo run --release --bin coupons -- --rate 0.001 --threads 2
 //!
 //! The exit status says whether the promise was kept: no valid coupon is ever refused, every used one is removed, and what is left in the
 //! end are the coupons that nobody used.

@@ -4,8 +4,8 @@
 //! exact set. If that is more than promised, or a page was forgotten, the exit code says so.
 //!
 //! ```sh
-//! cargo run --release --example crawler_dedup
-//! cargo run --release --example crawler_dedup -- --urls links.txt
+//! cargo run --release --bin crawler_dedup
+//! cargo run --release --bin crawler_dedup -- --urls links.txt
 //! ```
 
 use clap::{Parser, value_parser};

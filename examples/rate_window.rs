@@ -3,8 +3,8 @@
 //! filter breaks a promise, the exit code says so: who did X within the window is never let through, and who did not is held
 //! back only by a false positive, or because it is up to a generation longer ago.
 //!
-//!     cargo run --release --example rate_window                                  # simulated time: 60 windows
-//!     cargo run --release --example rate_window -- --seconds 10 --window 2       # real time
+//!     cargo run --release --bin rate_window                                  # simulated time: 60 windows
+//!     cargo run --release --bin rate_window -- --seconds 10 --window 2       # real time
 
 use clap::{Parser, value_parser};
 use lanebloom::WindowedBloom;

@@ -1,8 +1,8 @@
 //! Plain threads of the standard library on one filter, without rayon: they take slices of the keys from a common counter, insert them
 //! in batches, and look them up again.
 //!
-//!     cargo run --release --example scoped_threads                      # 10 million keys, all cores
-//!     cargo run --release --example scoped_threads -- --keys 50000000 --threads 2
+//!     cargo run --release --bin scoped_threads                      # 10 million keys, all cores
+//!     cargo run --release --bin scoped_threads -- --keys 50000000 --threads 2
 
 use clap::Parser;
 use lanebloom::{BuildError, ConcurrentBloom};

@@ -1,8 +1,8 @@
 //! One set of ids on several nodes: each process has a guard over its own filter, adds ids, and sees those of the others.
 //!
 //! ```sh
-//! cargo run --release --example shared_guard --features redis
-//! cargo run --release --example shared_guard --features redis -- --nodes 5 --seconds 10 --interval 20 --redis redis://127.0.0.1/
+//! cargo run --release --bin shared_guard --features redis
+//! cargo run --release --bin shared_guard --features redis -- --nodes 5 --seconds 10 --interval 20 --redis redis://127.0.0.1/
 //! ```
 //!
 //! Without `--redis` it starts a `redis-server` of its own. It prints how long ids take from an insert in one process until the guard of another

@@ -86,7 +86,7 @@
 //!    every insert that happened before them, and pass its publication on. What cannot be made safe, [`clear`](ConcurrentBloom::clear), takes
 //!    `&mut self`.
 //! 6. **The rate.** At the expected number of keys the false-positive rate is at most the chosen one, within sampling
-//!    noise, from 10% down to 1e-6. The builder solves a model of the blocked filter for it; `tests/rates.rs`
+//!    noise, from 10% down to 1e-6. The builder solves a model of the blocked filter for it; `tests/stress/rates.rs`
 //!    measures it.
 //! 7. **Same bits everywhere.** The same keys, hasher, seed and layout set the same bits on every platform, byte order and
 //!    instruction set.

@@ -34,7 +34,7 @@
 //! So a layer ends up with a little more or less than its capacity: 1% more in the mean, with a standard deviation of 1.4% and 8% more at most (of 200
 //! filters of 5 layers from 10 thousand keys on, by single inserts); for each thread that is inserting a batch at that moment, up to 1/64
 //! more. Every layer is sized for 1/16 more keys than its capacity. Two threads that fill a thousand times the planned
-//! keys come to about 0.85 of the promised rate; `tests/scalable.rs` measures it.
+//! keys come to about 0.85 of the promised rate; `tests/api/scalable.rs` measures it.
 //!
 //! # What it costs
 //!

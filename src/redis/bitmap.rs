@@ -195,7 +195,7 @@ impl RedisBitmap {
     /// **The hash is bad.** The first function is the plain sum of the characters, which for fingerprints takes some hundred values only:
     /// soon these bits are all set, and it tells nothing any more. Of 40,000 random fingerprints in 2^20 bits the rate is 2.1e-4, where six
     /// good functions have 7.3e-5; of 110,000 it is 1.13% and not 1.04%. Short keys do far worse, since all their sums are small: after
-    /// 110,000 words of 5 random letters, 94% of the other words are false positives (`tests/redis_bitmaps.rs` measures it). And who wants to
+    /// 110,000 words of 5 random letters, 94% of the other words are false positives (`tests/servers/redis_bitmaps.rs` measures it). And who wants to
     /// can write keys of which all sums are the same. Take it to read filters that are there, and another layout for new ones.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
     pip install xxhash && python3 tests/data/snapshots_v1.py
 
-tests/snapshot.rs and tests/snapshot_deletable.rs make the same filters and compare. What is here was made when version 1 of the format was, and is never
+tests/formats/snapshot.rs and tests/formats/snapshot_deletable.rs make the same filters and compare. What is here was made when version 1 of the format was, and is never
 made anew: a later version must read it.
 """
 

@@ -1,4 +1,4 @@
-// Guava's own BloomFilter, for tests/guava_jvm.rs: requests on the standard input, answers on the standard output, both as
+// Guava's own BloomFilter, for tests/formats/guava_jvm.rs: requests on the standard input, answers on the standard output, both as
 // java.io.DataInput and DataOutput have them. A request is a byte:
 //
 //   'm' make a filter: strategy (byte), expected insertions (long), rate (double), keys

@@ -1,4 +1,4 @@
-// The other end of tests/redis_peers.rs: what Java programs do with Guava's hashing and a bitmap of Redis, one command after another and
+// The other end of tests/servers/redis_peers.rs: what Java programs do with Guava's hashing and a bitmap of Redis, one command after another and
 // without scripts. Takes the server's port, then requests on standard input, and answers on standard output, all numbers big-endian:
 //
 //   string: int length, UTF-8

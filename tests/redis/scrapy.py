@@ -1,4 +1,4 @@
-"""The other end of tests/redis_peers.rs: the package scrapy-redis-bloomfilter itself, on the server at this port.
+"""The other end of tests/servers/redis_peers.rs: the package scrapy-redis-bloomfilter itself, on the server at this port.
 
 Each line of the standard input is a JSON array: "insert" or "exists", the filter's key, BIT, the number of hash functions, the values.
 The answer is a line: an array with one number for each value, null for those of "insert".

@@ -1,7 +1,7 @@
 //! RedisBloom's formulas: a capacity and a rate to the layout of a link, and a hash to the places of its bits. No memory is touched
 //! here; `redisbloom.rs` calls it.
 //!
-//! Source: RedisBloom's documented options and formulas (`deps/bloom/bloom.c`), checked beside the module by `tests/redisbloom_module.rs`.
+//! Source: RedisBloom's documented options and formulas (`deps/bloom/bloom.c`), checked beside the module by `tests/servers/redisbloom_module.rs`.
 
 use crate::error::BuildErrorKind;
 use crate::flat::{Modulo, NextPlace};

@@ -1,0 +1,68 @@
+//! What the benches share: numbers without a pattern, the machine's name, sizes on the command line, the median.
+
+use lanebloom::instruction_sets;
+use std::thread;
+
+/// The i-th of a sequence of distinct, random-looking numbers (SplitMix64's output function).
+#[inline]
+pub fn number(i: u64) -> u64 {
+    let mut z = i.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// Bytes, with K, M or G.
+pub fn parse_size(text: &str) -> Result<usize, String> {
+    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+    let shift = match unit {
+        "" => 0,
+        "K" => 10,
+        "M" => 20,
+        "G" => 30,
+        _ => return Err(format!("{unit:?} is not K, M or G")),
+    };
+    number
+        .parse::<usize>()
+        .map(|number| number << shift)
+        .map_err(|error| error.to_string())
+}
+
+/// The name of the best instruction set that this machine has.
+pub fn best_instruction_set() -> &'static str {
+    instruction_sets().last().expect("there is always one")
+}
+
+/// What the figures were measured on.
+pub fn machine() -> String {
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let cpuinfo = read("/proc/cpuinfo");
+    let field = |name: &str| {
+        let line = cpuinfo
+            .lines()
+            .find(|line| line.split(':').next().is_some_and(|key| key.trim() == name));
+        line.and_then(|line| line.split(':').nth(1)).map_or("?", str::trim)
+    };
+    let cache = |index| {
+        read(&format!("/sys/devices/system/cpu/cpu0/cache/index{index}/size"))
+            .trim()
+            .to_owned()
+    };
+    format!(
+        "CPU: {} (family {}, model {}), {} threads, L1d {}, L2 {}, L3 {}; instruction set: {}",
+        field("model name"),
+        field("cpu family"),
+        field("model"),
+        thread::available_parallelism().map_or(0, usize::from),
+        cache(0),
+        cache(2),
+        cache(3),
+        best_instruction_set(),
+    )
+}
+
+/// The middle one of the values.
+pub fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# As it is released: what is slow otherwise (false-positive rates measured at full size, millions of keys beside Guava, killed
+# writers, ...), and one quick pass through the benches and the examples, so that they do not rot.
+# Needs what ci/install.sh installs. Most of the time goes to the optimizer; the rates at full size take a minute.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+export LANEBLOOM_REQUIRE_JVM=1 LANEBLOOM_REQUIRE_REDIS=1 LANEBLOOM_REQUIRE_SCRAPY=1
+
+# One build for all: the same packages are chosen each time, or their dependencies' features, hence all of it, would differ.
+optimized=(--profile ci --all-features)
+tests=(--test={api,formats,stress,servers})
+benches=(--bench={filter,peers,deletable,bulk,guava,snapshot,windowed,redis_bitmaps,redis})
+
+echo "== building"
+cargo test "${optimized[@]}" --no-run --bins "${benches[@]}" "${tests[@]}"
+
+echo "== tests, at full size"
+cargo test "${optimized[@]}" --no-fail-fast "${tests[@]}" -- --include-ignored
+
+echo "== benches, without measuring"
+cargo bench "${optimized[@]}" "${benches[@]}" -- --test
+
+echo "== examples"
+run() { cargo run "${optimized[@]}" --bin "$@"; }
+run cache_guard -- --rows 20000 --seconds 1
+run scoped_threads -- --keys 1000000
+run crawler_dedup -- --pages 100000
+run rate_window -- --requests 400000 --users 20000
+run rate_window -- --seconds 1 --window 0.2 --users 20000
+run coupons -- --coupons 100000
+run shared_guard -- --rate 500 --seconds 1 --interval 20

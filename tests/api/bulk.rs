@@ -1,0 +1,219 @@
+//! Batches that are dense in the filter are inserted in bulk: whichever way, the same bits and the same answers.
+
+use crate::common::{for_each_instruction_set, number};
+use lanebloom::ConcurrentBloom;
+use proptest::prelude::*;
+#[cfg(feature = "rayon")]
+use std::collections::HashSet;
+use std::sync::Barrier;
+use std::thread;
+
+fn filter(lines: usize, words_per_key: usize, rate: f64) -> ConcurrentBloom {
+    ConcurrentBloom::builder()
+        .memory_budget(64 * lines)
+        .words_per_key(words_per_key)
+        .false_positive_rate(rate)
+        .build()
+        .unwrap()
+}
+
+fn hashes(from: u64, len: usize) -> Vec<u64> {
+    (from..).map(number).take(len).collect()
+}
+
+/// What each insert answers, one after another, and the filter.
+fn by_one(empty: &ConcurrentBloom, hashes: &[u64]) -> (Vec<bool>, ConcurrentBloom) {
+    let filter = empty.clone();
+    (hashes.iter().map(|&hash| filter.insert_hash(hash)).collect(), filter)
+}
+
+#[cfg(feature = "rayon")]
+fn ones(filter: &ConcurrentBloom) -> usize {
+    (filter.fill_ratio() * 8.0 * filter.memory_bytes() as f64).round() as usize
+}
+
+/// Every way to insert `hashes` into `empty`, `chunk` at a time: the same answers as by one, and the same filter.
+fn agree(empty: &ConcurrentBloom, hashes: &[u64], chunk: usize) {
+    let (answers, expected) = by_one(empty, hashes);
+    let count = answers.iter().filter(|&&changed| changed).count();
+    let (shared, mut own, flagged) = (empty.clone(), empty.clone(), empty.clone());
+    let mut flags = vec![false; hashes.len()];
+    let mut counts = [0; 3];
+    for (hashes, flags) in hashes.chunks(chunk).zip(flags.chunks_mut(chunk)) {
+        counts[0] += shared.insert_hashes(hashes);
+        counts[1] += own.insert_hashes_mut(hashes);
+        counts[2] += flagged.insert_hashes_flagged(hashes, flags);
+    }
+    assert_eq!(counts, [count; 3], "{empty:?}, {} hashes by {chunk}", hashes.len());
+    assert!(flags == answers);
+    assert!(shared == expected && own == expected && flagged == expected);
+    #[cfg(feature = "rayon")]
+    {
+        let parallel = empty.clone();
+        // (How many are new depends on their order, where bits of some hide others'; and of threads with the same hash several may be told
+        // that it is.)
+        let changed: usize = hashes
+            .chunks(chunk)
+            .map(|hashes| parallel.par_insert_hashes(hashes))
+            .sum();
+        let slack = count / 20 + 16;
+        let lines = hashes
+            .iter()
+            .map(|&hash| (u128::from(hash) * empty.blocks() as u128) >> 64);
+        let most = if lines.collect::<HashSet<_>>().len() > 64 {
+            count + slack
+        } else {
+            // Of the few lines for which threads race, each word may be another's; but who is told so has set a bit.
+            ones(&expected) - ones(empty)
+        };
+        assert!(
+            (count.saturating_sub(slack)..=most.max(count)).contains(&changed),
+            "{changed}, {count}"
+        );
+        assert!(parallel == expected);
+    }
+}
+
+#[test]
+fn one_region() {
+    for_each_instruction_set(|_| {
+        for (words, rate) in [(1, 0.1), (2, 0.01), (4, 1e-3), (8, 1e-4)] {
+            for lines in [1, 2, 100, 500] {
+                for per_line in [5, 6, 7, 60] {
+                    agree(
+                        &filter(lines, words, rate),
+                        &hashes(0, per_line * lines + 3),
+                        usize::MAX,
+                    );
+                }
+            }
+        }
+    });
+}
+
+/// More than 1 MiB, so that they are sorted; the last region is not whole. Other hashes are in already.
+#[test]
+fn many_regions() {
+    let lines = 5 * 4096 + 1;
+    for_each_instruction_set(|_| {
+        for (words, rate) in [(1, 0.1), (2, 0.01), (8, 1e-4)] {
+            let filter = filter(lines, words, rate);
+            filter.insert_hashes(&hashes(1 << 40, 10_000));
+            agree(&filter, &hashes(0, 7 * lines), usize::MAX);
+        }
+    });
+}
+
+/// Many times the keys that it is for, so that the sort takes them in several turns.
+#[test]
+#[cfg_attr(debug_assertions, ignore = "slow without optimization")]
+fn many_regions_in_several_turns() {
+    let lines = 4 * 4096 + 77;
+    let empty = filter(lines, 1, 0.5);
+    let hashes = hashes(0, (8 << 20) + 100_000);
+    let (answers, expected) = by_one(&empty, &hashes);
+    let count = answers.into_iter().filter(|&changed| changed).count();
+    let mut own = empty.clone();
+    assert_eq!(empty.insert_hashes(&hashes), count);
+    assert_eq!(own.insert_hashes_mut(&hashes), count);
+    assert!(empty == expected && own == expected);
+    #[cfg(feature = "rayon")]
+    {
+        let parallel = filter(lines, 1, 0.5);
+        parallel.par_insert_hashes(&hashes);
+        assert!(parallel == expected);
+    }
+}
+
+/// Nothing of the sort may rest on hashes being evenly distributed.
+#[test]
+fn many_hashes_for_one_region() {
+    let lines = 5 * 4096 + 1;
+    let empty = filter(lines, 2, 0.01);
+    for high in [0, 1 << 62, u64::MAX << 44] {
+        let hashes: Vec<u64> = (0..7 * lines as u64).map(|i| high | number(i) >> 20).collect();
+        agree(&empty, &hashes, usize::MAX);
+        agree(&empty, &vec![high | 12_345; 6 * lines], usize::MAX);
+    }
+}
+
+#[test]
+fn keys_as_their_hashes() {
+    for lines in [500, 4 * 4096 + 9] {
+        let keys: Vec<u64> = (0..8 * lines as u64).collect();
+        let mut expected = filter(lines, 2, 0.01);
+        let (shared, mut own, flagged) = (expected.clone(), expected.clone(), expected.clone());
+        let answers: Vec<bool> = keys.iter().map(|key| expected.insert(key)).collect();
+        let count = answers.iter().filter(|&&changed| changed).count();
+        assert_eq!(shared.insert_batch(&keys), count);
+        assert_eq!(own.insert_batch_mut(&keys), count);
+        let mut flags = vec![false; keys.len()];
+        assert_eq!(flagged.insert_batch_flagged(&keys, &mut flags), count);
+        assert!(flags == answers);
+        assert!(shared == expected && own == expected && flagged == expected);
+        #[cfg(feature = "rayon")]
+        {
+            let parallel = filter(lines, 2, 0.01);
+            assert_eq!(parallel.par_insert_batch(&keys), count);
+            assert!(parallel == expected);
+        }
+        expected.clear();
+        expected.extend(&keys);
+        assert!(shared == expected);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+    #[test]
+    fn any_layout_any_density_any_chunks(
+        lines in 1usize..300,
+        words in prop::sample::select(&[1usize, 2, 4, 8][..]),
+        per_line in 0usize..80,
+        distinct in 1u64..20_000,
+        chunk in 1usize..30_000,
+        seed in any::<u64>(),
+    ) {
+        let empty = filter(lines, words, 0.02);
+        let hashes: Vec<u64> = (0..(lines * per_line) as u64).map(|i| number(seed ^ (number(i ^ seed) % distinct))).collect();
+        agree(&empty, &hashes, chunk);
+    }
+}
+
+/// A filter of one bit a key, so that a key changed it if and only if it set its bit: however many threads insert the same hashes, in
+/// bulk and not, the answers add up to the bits that are set.
+#[test]
+fn of_racing_inserters_exactly_one_wins() {
+    for lines in [300, 16_384 + 4096 + 5] {
+        let filter = filter(lines, 1, 0.5);
+        assert_eq!(filter.bits_per_word(), 1);
+        let all = hashes(0, 40 * lines);
+        let (_, expected) = by_one(&filter, &all);
+        let barrier = Barrier::new(4);
+        let insert = |thread: usize| {
+            let (mut won, mut flags) = (0, vec![false; all.len()]);
+            barrier.wait();
+            for hashes in all[thread * all.len() / 8..].chunks(all.len() / 5) {
+                won += match thread {
+                    0 => hashes.iter().filter(|&&hash| filter.insert_hash(hash)).count(),
+                    1 => {
+                        let flags = &mut flags[..hashes.len()];
+                        let won = filter.insert_hashes_flagged(hashes, flags);
+                        assert_eq!(flags.iter().filter(|&&flag| flag).count(), won);
+                        won
+                    }
+                    #[cfg(feature = "rayon")]
+                    2 => filter.par_insert_hashes(hashes),
+                    _ => filter.insert_hashes(hashes),
+                };
+            }
+            won
+        };
+        let won: usize = thread::scope(|scope| {
+            let threads: Vec<_> = (0..4).map(|thread| scope.spawn(move || insert(thread))).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+        });
+        assert!(filter == expected);
+        assert_eq!(won as f64, filter.fill_ratio() * (512 * lines) as f64);
+    }
+}

@@ -1,0 +1,551 @@
+//! The cuckoo filter beside a multiset, its batches beside its single calls, full and beyond, its rates beside its model, and with
+//! real threads near its highest load.
+
+use crate::common::{STRESS_KEYS, SetAtEnd, number, within};
+use lanebloom::CuckooFilter;
+use proptest::prelude::*;
+use std::collections::HashMap;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+
+const TAG_BITS: [usize; 3] = [10, 12, 16];
+
+fn filter(keys: usize, tag_bits: usize) -> CuckooFilter {
+    CuckooFilter::builder()
+        .expected_keys(keys)
+        .tag_bits(tag_bits)
+        .build()
+        .unwrap()
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Insert(u64),
+    Remove(u64),
+    InsertBatch(Vec<u64>),
+    RemoveBatch(Vec<u64>),
+    Clone,
+    Compact,
+}
+
+/// Few buckets and few tags, so that keys share both.
+fn any_hash() -> impl Strategy<Value = u64> {
+    (0..6u64, 0..4u64, 0..3u64).prop_map(|(bucket, tag, rest)| bucket << 61 | rest << 40 | tag << 30 | tag)
+}
+
+fn any_step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        8 => any_hash().prop_map(Step::Insert),
+        6 => any_hash().prop_map(Step::Remove),
+        2 => prop::collection::vec(any_hash(), 0..8).prop_map(Step::InsertBatch),
+        2 => prop::collection::vec(any_hash(), 0..8).prop_map(Step::RemoveBatch),
+        1 => Just(Step::Clone),
+        1 => Just(Step::Compact),
+    ]
+}
+
+/// Keys that the filter takes for one: its tag and its two buckets are the same.
+struct Classes(HashMap<u64, u64>);
+
+impl Classes {
+    fn new(tag_bits: usize) -> Self {
+        let mut classes = HashMap::new();
+        let mut filter = CuckooFilter::builder()
+            .memory_budget(64)
+            .tag_bits(tag_bits)
+            .build()
+            .unwrap();
+        for first in all_hashes() {
+            if !classes.contains_key(&first) {
+                filter.clear();
+                filter.insert_hash(first).unwrap();
+                for hash in all_hashes().filter(|&hash| filter.contains_hash(hash)) {
+                    classes.entry(hash).or_insert(first);
+                }
+            }
+        }
+        Self(classes)
+    }
+}
+
+fn all_hashes() -> impl Iterator<Item = u64> {
+    (0..6u64).flat_map(|bucket| {
+        (0..4u64).flat_map(move |tag| (0..3u64).map(move |rest| bucket << 61 | rest << 40 | tag << 30 | tag))
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 40 } else { 1000 }))]
+
+    /// Of keys that collide, each class is a multiset of its own: inserts, removals, counts and answers, full or not.
+    #[test]
+    fn a_cuckoo_filter_is_a_multiset_of_classes(
+        tag_bits in prop::sample::select(&TAG_BITS[..]),
+        steps in prop::collection::vec(any_step(), 0..120),
+    ) {
+        let classes = Classes::new(tag_bits);
+        prop_assert!(classes.0.values().collect::<std::collections::HashSet<_>>().len() < all_hashes().count());
+        let mut filter = CuckooFilter::builder().memory_budget(64).tag_bits(tag_bits).build().unwrap();
+        let mut model = HashMap::<u64, usize>::new();
+        for step in steps {
+            let before: usize = model.values().sum();
+            match step {
+                Step::Insert(hash) => match filter.insert_hash(hash) {
+                    Ok(()) => *model.entry(classes.0[&hash]).or_default() += 1,
+                    Err(error) => {
+                        let copies = model.get(&classes.0[&hash]).copied().unwrap_or(0);
+                        prop_assert_eq!(error.is_full(), copies < filter.max_copies());
+                        prop_assert!(before >= filter.max_copies(), "full with {} keys", before);
+                        prop_assert_eq!(error.inserted(), 0);
+                    }
+                },
+                Step::Remove(hash) => {
+                    let count = model.entry(classes.0[&hash]).or_default();
+                    prop_assert_eq!(filter.remove_hash(hash), *count > 0);
+                    *count = count.saturating_sub(1);
+                }
+                Step::InsertBatch(hashes) => {
+                    let inserted = filter.insert_hashes(&hashes).map_or_else(|error| error.inserted(), |()| hashes.len());
+                    for hash in &hashes[..inserted] {
+                        *model.entry(classes.0[hash]).or_default() += 1;
+                    }
+                }
+                Step::RemoveBatch(hashes) => {
+                    let mut removed = vec![false; hashes.len()];
+                    let sum = filter.remove_hashes_flagged(&hashes, &mut removed);
+                    for (hash, removed) in hashes.iter().zip(&removed) {
+                        let count = model.entry(classes.0[hash]).or_default();
+                        prop_assert_eq!(*removed, *count > 0);
+                        *count = count.saturating_sub(1);
+                    }
+                    prop_assert_eq!(sum, removed.iter().filter(|&&removed| removed).count());
+                }
+                Step::Clone => filter = filter.clone(),
+                Step::Compact => {
+                    let compact = filter.to_compact().unwrap();
+                    prop_assert_eq!(compact.len(), filter.len());
+                    for hash in all_hashes() {
+                        prop_assert_eq!(compact.contains_hash(hash), filter.contains_hash(hash));
+                    }
+                    filter = compact.to_filter().unwrap();
+                }
+            }
+            prop_assert_eq!(filter.len(), model.values().sum::<usize>());
+            for hash in all_hashes() {
+                let count = model.get(&classes.0[&hash]).copied().unwrap_or(0);
+                prop_assert_eq!(filter.count_hash(hash), count);
+                prop_assert_eq!(filter.contains_hash(hash), count > 0);
+            }
+        }
+    }
+}
+
+/// What the builder plans for fits, for hundreds of small filters and a large one, and nothing of it is lost on the way.
+#[test]
+fn the_expected_keys_fit() {
+    for tag_bits in TAG_BITS {
+        let large = if cfg!(debug_assertions) { 30_000 } else { 3_000_000 };
+        for (keys, filters) in [
+            (1, 50),
+            (5, 50),
+            (20, 200),
+            (38, 50),
+            (48, 50),
+            (59, 50),
+            (100, 100),
+            (1000, 10),
+            (large, 1),
+        ] {
+            for i in 0..filters {
+                let filter = filter(keys, tag_bits);
+                let hashes: Vec<u64> = (0..keys as u64).map(|key| number(i << 32 | key)).collect();
+                assert_eq!(
+                    filter.insert_hashes(&hashes),
+                    Ok(()),
+                    "{keys} keys of {tag_bits} bits, filter {i}"
+                );
+                assert_eq!(filter.len(), keys);
+                assert!(hashes.iter().all(|&hash| filter.contains_hash(hash)));
+            }
+        }
+    }
+}
+
+/// Beyond the expected keys, until there is no room: at which load, and that then nothing changes any more.
+#[test]
+fn full_is_an_error_and_nothing_is_lost() {
+    for (tag_bits, least) in [(10, 0.988), (12, 0.97), (16, 0.95)] {
+        let filter = filter(if cfg!(debug_assertions) { 20_000 } else { 1_000_000 }, tag_bits);
+        let full = (0..).find(|&key| filter.insert_hash(number(key)).is_err()).unwrap();
+        assert!(filter.load() > least, "{tag_bits} bits: {}", filter.load());
+        assert_eq!(filter.len() as u64, full);
+        // Some of the next ones find room, ever fewer.
+        let mut next = full..;
+        let refused = next
+            .by_ref()
+            .filter(|&key| filter.insert_hash(number(key)).is_err())
+            .take(20)
+            .count() as u64;
+        let more = next.start - full - refused;
+        assert_eq!(filter.len() as u64, full + more);
+        assert!(filter.load() < 1.0);
+        assert!((0..full).all(|key| filter.contains_hash(number(key))));
+        // What was moved to make room can be taken out again, all of it.
+        assert!((0..full).all(|key| filter.remove_hash(number(key))));
+        assert_eq!(filter.len() as u64, more);
+    }
+}
+
+/// A key as often as it can be, beside others that have to make room for it.
+#[test]
+fn a_key_can_be_inserted_as_often_as_two_buckets_have_slots() {
+    for tag_bits in TAG_BITS {
+        let filter = filter(20_000, tag_bits);
+        (0..15_000).for_each(|key| filter.insert_hash(number(key)).unwrap());
+        for copy in 0..filter.max_copies() {
+            assert_eq!(filter.count_hash(number(1 << 40)), copy);
+            filter.insert_hash(number(1 << 40)).unwrap();
+        }
+        let error = filter.insert_hash(number(1 << 40)).unwrap_err();
+        assert!(!error.is_full());
+        assert!((0..15_000).all(|key| filter.contains_hash(number(key))));
+        (0..filter.max_copies()).for_each(|_| assert!(filter.remove_hash(number(1 << 40))));
+        assert!(!filter.remove_hash(number(1 << 40)));
+        assert_eq!(filter.len(), 15_000);
+    }
+}
+
+/// Within the caches and beyond, at every length around the windows, at any place of a larger buffer.
+#[test]
+fn batches_answer_as_single_calls_do() {
+    for (tag_bits, bytes) in [(10, 4096), (12, 4096), (16, 4096), (10, 3 << 20), (16, 3 << 20)] {
+        let filter = CuckooFilter::builder()
+            .memory_budget(bytes)
+            .tag_bits(tag_bits)
+            .build()
+            .unwrap();
+        let keys: Vec<u64> = (0..400).map(number).collect();
+        filter.insert_batch(&keys).unwrap();
+        let compact = filter.to_compact().unwrap();
+        for len in (0..=3).chain([63, 64, 65, 127, 128, 129, 1023, 1024, 1025, 1100]) {
+            let asked: Vec<u64> = (0..len as u64).map(|i| number(i * 3 % 800)).collect();
+            let hashes: Vec<u64> = asked.iter().map(|key| filter.hash(key)).collect();
+            let expected: Vec<bool> = asked.iter().map(|key| filter.contains(key)).collect();
+            assert!((0..len).all(|i| expected[i] || i as u64 * 3 % 800 >= 400));
+            let bitmap: Vec<u64> = expected
+                .chunks(64)
+                .map(|chunk| chunk.iter().rev().fold(0, |word, &bit| word << 1 | u64::from(bit)))
+                .collect();
+            assert_eq!(
+                within(len % 5, len, true, |out| filter.contains_batch(&asked, out)).0,
+                expected
+            );
+            assert_eq!(
+                within(len % 5, len, true, |out| filter.contains_hashes(&hashes, out)).0,
+                expected
+            );
+            assert_eq!(
+                within(len % 5, len, true, |out| compact.contains_batch(&asked, out)).0,
+                expected
+            );
+            assert_eq!(
+                within(len % 5, len, true, |out| compact.contains_hashes(&hashes, out)).0,
+                expected
+            );
+            let words = len.div_ceil(64);
+            assert_eq!(
+                within(1, words, !0, |out| filter.contains_batch_bitmap(&asked, out)).0,
+                bitmap
+            );
+            assert_eq!(
+                within(1, words, !0, |out| filter.contains_hashes_bitmap(&hashes, out)).0,
+                bitmap
+            );
+            assert_eq!(
+                within(1, words, !0, |out| compact.contains_hashes_bitmap(&hashes, out)).0,
+                bitmap
+            );
+            let absent: Vec<usize> = (0..len).filter(|&i| !expected[i]).collect();
+            let mut found = Vec::new();
+            filter.absent_batch(&asked, |i| found.push(i));
+            assert_eq!(found, absent);
+            found.clear();
+            filter.absent_hashes(&hashes, |i| found.push(i));
+            assert_eq!(found, absent);
+
+            // Each key once more, by a batch, and out again. (To copy a large filter takes long.)
+            if bytes > 4096 && len != 129 {
+                continue;
+            }
+            let other = filter.clone();
+            other.insert_batch(&asked[..len.min(200)]).unwrap();
+            assert_eq!(other.len(), 400 + len.min(200));
+            let (flags, removed) = within(len % 5, len, true, |out| other.remove_batch_flagged(&asked, out));
+            let alone = filter.clone();
+            alone.insert_hashes(&hashes[..len.min(200)]).unwrap();
+            let one_by_one: Vec<bool> = hashes.iter().map(|&hash| alone.remove_hash(hash)).collect();
+            assert_eq!(flags, one_by_one);
+            assert_eq!(removed, flags.iter().filter(|&&flag| flag).count());
+            assert_eq!(other.len(), alone.len());
+            assert_eq!(other.remove_batch(&asked), alone.remove_hashes(&hashes));
+        }
+    }
+}
+
+/// At the first key that finds no room a batch ends.
+#[test]
+fn a_batch_that_fails_says_how_much_of_it_is_in() {
+    let filter = filter(3000, 12);
+    let keys: Vec<u64> = (0..10_000).map(number).collect();
+    let error = filter.insert_batch(&keys).unwrap_err();
+    assert!(error.is_full() && error.inserted() == filter.len() && filter.len() >= 3000);
+    assert!(keys[..error.inserted()].iter().all(|key| filter.contains(key)));
+    let alone = self::filter(3000, 12);
+    assert_eq!(
+        keys.iter().position(|key| alone.insert(key).is_err()),
+        Some(error.inserted())
+    );
+}
+
+/// The rate of the filter when it is as full as it is planned to be, beside the model's and beside what was asked for.
+fn measure(keys: usize, queries: usize, rate: Option<f64>, tag_bits: Option<usize>) {
+    let mut builder = CuckooFilter::builder().expected_keys(keys);
+    builder = rate.map_or(builder.clone(), |rate| builder.false_positive_rate(rate));
+    builder = tag_bits.map_or(builder.clone(), |bits| builder.tag_bits(bits));
+    let filter = builder.build().unwrap();
+    filter.try_extend(0..keys as u64).unwrap();
+    let mut found = vec![false; 1 << 12];
+    let mut hits = 0;
+    for at in (0..queries as u64).step_by(found.len()) {
+        let strangers: Vec<u64> = (at..at + found.len() as u64).map(|i| 1 << 40 | i).collect();
+        filter.contains_batch(&strangers, &mut found);
+        hits += found.iter().filter(|&&found| found).count();
+    }
+    let queries = queries.next_multiple_of(found.len()) as f64;
+    let (measured, model) = (hits as f64 / queries, filter.false_positive_rate_at(keys));
+    let sigma = (model / queries).sqrt();
+    let what = format!(
+        "{keys} keys, {} bits: measured {measured:e}, model {model:e}, sigma {sigma:e}",
+        filter.tag_bits()
+    );
+    assert!((measured - model).abs() <= 4.0 * sigma, "{what}");
+    assert!(
+        rate.is_none_or(|rate| model <= rate && (rate > 0.0123 || model > rate * 0.11)),
+        "{what}"
+    );
+    assert_eq!(filter.current_false_positive_rate(), model);
+    if std::env::var_os("SHOW_RATES").is_some() {
+        println!("{what}, {:.2} bits per key", filter.bits_per_key());
+    }
+}
+
+#[test]
+fn the_rate_is_the_models() {
+    let queries = if cfg!(debug_assertions) { 40_000 } else { 1_000_000 };
+    for tag_bits in TAG_BITS {
+        measure(20_000, queries, None, Some(tag_bits));
+    }
+    for rate in [0.03, 0.01, 3e-3, 1e-3, 1e-4] {
+        measure(10_000, queries, Some(rate), None);
+    }
+}
+
+/// Run it with optimization: `cargo test --release --test api cuckoo -- --ignored`.
+#[test]
+#[ignore = "takes a minute; ci/release.sh runs it"]
+fn rates_and_loads_at_full_size() {
+    for tag_bits in TAG_BITS {
+        measure(20_000_000, 50_000_000, None, Some(tag_bits));
+    }
+    for rate in [0.01, 1e-3] {
+        measure(5_000_000, 20_000_000, Some(rate), None);
+    }
+    // What the figures of the documentation are: bits per key at the rate, and the load from where on there is no room.
+    for (tag_bits, bits_per_key, rate, load) in [
+        (10, 10.8, 0.012, 0.989),
+        (12, 13.6, 0.00244, 0.983),
+        (16, 16.9, 0.000122, 0.972),
+    ] {
+        let filter = filter(20_000_000, tag_bits);
+        assert!(filter.bits_per_key() <= bits_per_key, "{}", filter.bits_per_key());
+        assert!(filter.false_positive_rate_at(20_000_000) <= rate);
+        let full = filter.try_extend(0..u64::MAX).unwrap_err();
+        assert!(
+            full.is_full() && filter.load() > load,
+            "{tag_bits} bits: full at {}",
+            filter.load()
+        );
+    }
+}
+
+const THREADS: usize = 4;
+
+/// Runs `work` in `THREADS` threads that start together; what they returned.
+fn together<T: Send>(work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let barrier = Barrier::new(THREADS);
+    thread::scope(|scope| {
+        let run = |i| {
+            let (barrier, work) = (&barrier, &work);
+            scope.spawn(move || {
+                barrier.wait();
+                work(i)
+            })
+        };
+        let threads: Vec<_> = (0..THREADS).map(run).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
+/// Each thread has keys of its own, in a filter so full that inserts move the tags of all. None is ever missing, and in the end there is
+/// nothing left of any.
+#[test]
+fn nothing_is_missing_while_others_move_it() {
+    for tag_bits in TAG_BITS {
+        let filter = filter(STRESS_KEYS, tag_bits);
+        // Nine tenths stay, the rest comes and goes, to the planned load.
+        let (stay, come) = (STRESS_KEYS * 9 / 10 / THREADS, STRESS_KEYS / 10 / THREADS);
+        let key = |thread: usize, i: usize| number((thread << 32 | i) as u64);
+        together(|thread| {
+            for i in 0..stay {
+                filter.insert_hash(key(thread, i)).unwrap();
+            }
+        });
+        assert_eq!(filter.len(), THREADS * stay);
+        let mut next = [stay; THREADS];
+        for _ in 0..3 {
+            let ends = together(|thread| {
+                let first = next[thread];
+                for i in first..first + come {
+                    filter.insert_hash(key(thread, i)).unwrap();
+                    assert!(filter.contains_hash(key(thread, i)));
+                    let own = number(i as u64) as usize % stay;
+                    assert!(filter.contains_hash(key(thread, own)), "a key is missing that stays");
+                    if i % 64 == 0 {
+                        let batch: Vec<u64> = (own..stay.min(own + 100)).map(|i| key(thread, i)).collect();
+                        let mut found = vec![false; batch.len()];
+                        filter.contains_hashes(&batch, &mut found);
+                        assert!(found.iter().all(|&found| found), "a batch misses a key that stays");
+                    }
+                }
+                for i in first..first + come {
+                    assert!(
+                        filter.remove_hash(key(thread, i)),
+                        "a key is missing that was to be removed"
+                    );
+                }
+                first + come
+            });
+            next.copy_from_slice(&ends);
+            assert_eq!(filter.len(), THREADS * stay);
+        }
+        assert!((0..THREADS).all(|thread| (0..stay).all(|i| filter.contains_hash(key(thread, i)))));
+        together(|thread| (0..stay).for_each(|i| assert!(filter.remove_hash(key(thread, i)))));
+        assert!(filter.is_empty());
+    }
+}
+
+/// Keys that share their tags and buckets, moved to and fro in a tiny filter, while others look: as many moves of one tag as there can be.
+#[test]
+fn a_tag_that_is_moved_all_the_time_is_never_unseen() {
+    for tag_bits in TAG_BITS {
+        let filter = CuckooFilter::builder()
+            .memory_budget(128)
+            .tag_bits(tag_bits)
+            .build()
+            .unwrap();
+        let stay: Vec<u64> = (0..filter.slots() as u64 / 2).map(number).collect();
+        filter.insert_hashes(&stay).unwrap();
+        let done = AtomicBool::new(false);
+        let looked = AtomicUsize::new(0);
+        together(|thread| {
+            if thread >= 2 {
+                while !done.load(Ordering::Relaxed) {
+                    assert!(stay.iter().all(|&hash| filter.contains_hash(hash)));
+                    assert!(stay.iter().all(|&hash| filter.count_hash(hash) > 0));
+                    looked.fetch_add(1, Ordering::Relaxed);
+                }
+                return;
+            }
+            let _end = SetAtEnd(&done);
+            // On, if need be, until others got to run.
+            let rounds = STRESS_KEYS as u64 / 200;
+            for round in (0..1000 * rounds).take_while(|&round| round < rounds || looked.load(Ordering::Relaxed) == 0) {
+                // Until it is full, which moves whatever can be moved.
+                let keys = (0..).map(|i| number(1 << 40 | (thread as u64) << 32 | ((round + i) % 1000)));
+                let inserted: Vec<u64> = keys
+                    .take(40)
+                    .take_while(|&hash| filter.insert_hash(hash).is_ok())
+                    .collect();
+                assert!(inserted.iter().all(|&hash| filter.remove_hash(hash)));
+            }
+        });
+        assert!(looked.load(Ordering::Relaxed) > 0);
+        assert_eq!(filter.len(), stay.len());
+    }
+}
+
+/// Of threads that race to remove a key that was inserted once, one has it; beside inserts that move tags.
+#[test]
+fn a_removal_is_a_claim() {
+    let filter = filter(STRESS_KEYS, 16);
+    // No two that the filter takes for one.
+    let mut numbers = (0..).map(number);
+    let keys: Vec<u64> = numbers
+        .by_ref()
+        .filter(|&hash| !filter.contains_hash(hash))
+        .take(STRESS_KEYS)
+        .inspect(|&hash| filter.insert_hash(hash).unwrap())
+        .collect();
+    // And none of them is one of those.
+    let others: Vec<u64> = numbers
+        .filter(|&hash| !filter.contains_hash(hash))
+        .take(STRESS_KEYS)
+        .collect();
+    let claims: usize = together(|thread| {
+        let mut claims = 0;
+        for (i, (&key, &other)) in keys.iter().zip(&others).enumerate() {
+            claims += usize::from(filter.remove_hash(key));
+            if i % THREADS == thread {
+                // Keeps the filter nearly full.
+                filter.insert_hash(other).unwrap();
+            }
+        }
+        claims
+    })
+    .into_iter()
+    .sum();
+    assert_eq!(claims, STRESS_KEYS);
+    assert!(others.iter().all(|&hash| filter.contains_hash(hash)));
+    assert_eq!(filter.len(), STRESS_KEYS);
+}
+
+/// A copy of a live filter has every key that was in it before, though it is made while tags move.
+#[test]
+fn copies_of_a_live_filter_hold_what_came_before() {
+    let filter = filter(STRESS_KEYS / 4, 12);
+    let stay = STRESS_KEYS / 4 * 95 / 100;
+    (0..stay).for_each(|i| filter.insert_hash(number(i as u64)).unwrap());
+    let done = AtomicBool::new(false);
+    together(|thread| {
+        if thread == 0 {
+            let _end = SetAtEnd(&done);
+            for _ in 0..10 {
+                let copy = filter.clone();
+                assert!((0..stay).all(|i| copy.contains_hash(number(i as u64))));
+                let compact = filter.to_compact().unwrap();
+                assert!((0..stay).all(|i| compact.contains_hash(number(i as u64))));
+            }
+            return;
+        }
+        let mut i = 0;
+        while !done.load(Ordering::Relaxed) {
+            let hash = number((thread << 40 | i) as u64);
+            if filter.insert_hash(hash).is_ok() {
+                assert!(filter.remove_hash(hash));
+            }
+            i += 1;
+        }
+    });
+    assert_eq!(filter.len(), stay);
+}

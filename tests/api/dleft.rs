@@ -1,0 +1,378 @@
+//! The d-left filter beside a multiset, its batches beside its single calls, full and saturated, its rates beside its model, and with
+//! real threads near its highest load.
+
+use crate::common::{STRESS_KEYS, number, within};
+use lanebloom::DLeftFilter;
+use proptest::prelude::*;
+use std::collections::HashMap;
+use std::sync::Barrier;
+use std::thread;
+
+fn filter(keys: usize) -> DLeftFilter {
+    DLeftFilter::builder().expected_keys(keys).build().unwrap()
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Insert(u64),
+    Remove(u64),
+    InsertBatch(Vec<u64>),
+    RemoveBatch(Vec<u64>),
+    Clone,
+}
+
+/// In a filter of one bucket per subtable a key is its remainder of 14 bits: a few near each other and at both ends, under
+/// different other bits.
+fn any_hash() -> impl Strategy<Value = u64> {
+    (0..4u64, 0..48u64).prop_map(|(rest, i)| rest << 50 | (if i < 24 { i } else { 0x3fff - (i - 24) }))
+}
+
+fn any_step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        8 => any_hash().prop_map(Step::Insert),
+        5 => any_hash().prop_map(Step::Remove),
+        2 => prop::collection::vec(any_hash(), 0..20).prop_map(Step::InsertBatch),
+        1 => prop::collection::vec(any_hash(), 0..20).prop_map(Step::RemoveBatch),
+        1 => Just(Step::Clone),
+    ]
+}
+
+/// What the filter is to be: a count of 1 to 3 for each of at most 32 remainders.
+#[derive(Default)]
+struct Model(HashMap<u64, usize>);
+
+impl Model {
+    fn count(&self, hash: u64) -> usize {
+        self.0.get(&(hash & 0x3fff)).copied().unwrap_or(0)
+    }
+
+    /// Whether there was room; otherwise whether the filter is full.
+    fn insert(&mut self, hash: u64) -> Result<(), bool> {
+        match self.count(hash) {
+            0 if self.0.len() == 32 => Err(true),
+            3 => Err(false),
+            count => {
+                self.0.insert(hash & 0x3fff, count + 1);
+                Ok(())
+            }
+        }
+    }
+
+    fn remove(&mut self, hash: u64) -> bool {
+        match self.count(hash) {
+            0 => return false,
+            1 => self.0.remove(&(hash & 0x3fff)),
+            count => self.0.insert(hash & 0x3fff, count - 1),
+        };
+        true
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 60 } else { 2000 }))]
+
+    /// Inserts, removals, counts, answers and errors, full or not.
+    #[test]
+    fn a_d_left_filter_is_a_multiset_of_up_to_three_of_each(steps in prop::collection::vec(any_step(), 0..150)) {
+        let mut filter = DLeftFilter::builder().memory_budget(72).build().unwrap();
+        prop_assert_eq!(filter.cells(), 32);
+        let mut model = Model::default();
+        for step in steps {
+            match step {
+                Step::Insert(hash) => {
+                    let result = filter.insert_hash(hash).map_err(|error| error.is_full());
+                    prop_assert_eq!(result, model.insert(hash));
+                }
+                Step::Remove(hash) => prop_assert_eq!(filter.remove_hash(hash), model.remove(hash)),
+                Step::InsertBatch(hashes) => {
+                    let expected = hashes.iter().map(|&hash| model.insert(hash)).take_while(Result::is_ok).count();
+                    let inserted = filter.insert_hashes(&hashes).map_or_else(|error| error.inserted(), |()| hashes.len());
+                    prop_assert_eq!(inserted, expected);
+                }
+                Step::RemoveBatch(hashes) => {
+                    let mut removed = vec![false; hashes.len()];
+                    let sum = filter.remove_hashes_flagged(&hashes, &mut removed);
+                    let expected: Vec<bool> = hashes.iter().map(|&hash| model.remove(hash)).collect();
+                    prop_assert_eq!(sum, expected.iter().filter(|&&removed| removed).count());
+                    prop_assert_eq!(removed, expected);
+                }
+                Step::Clone => filter = filter.clone(),
+            }
+            prop_assert_eq!(filter.len(), model.0.values().sum::<usize>());
+            prop_assert_eq!(filter.load(), model.0.len() as f64 / 32.0);
+            prop_assert_eq!(filter.is_empty(), model.0.is_empty());
+            for hash in (0..25).chain(0x3fff - 25..0x4000) {
+                prop_assert_eq!(filter.count_hash(hash), model.count(hash));
+                prop_assert_eq!(filter.contains_hash(hash), model.count(hash) > 0);
+            }
+        }
+    }
+}
+
+/// Keys of two filters meet in the same cells only if bucket and remainder are the same: what is taken out of a full filter leaves
+/// nothing behind, and nothing of others is taken.
+#[test]
+fn removals_leave_nothing_behind() {
+    let keys = if cfg!(debug_assertions) { 20_000 } else { 500_000 };
+    let filter = filter(keys as usize);
+    (0..keys).for_each(|key| filter.insert_hash(number(key)).unwrap());
+    assert_eq!(filter.len() as u64, keys);
+    for key in (0..keys).step_by(2) {
+        assert!(filter.remove_hash(number(key)));
+    }
+    assert!((1..keys).step_by(2).all(|key| filter.contains_hash(number(key))));
+    for key in (1..keys).step_by(2) {
+        assert!(filter.remove_hash(number(key)));
+    }
+    assert!(filter.is_empty());
+}
+
+/// What the builder plans for fits, and goes on fitting when keys come and go.
+#[test]
+fn the_expected_keys_fit() {
+    let large = if cfg!(debug_assertions) { 30_000 } else { 3_000_000 };
+    for (keys, filters) in [(1, 50), (5, 50), (25, 100), (51, 100), (1000, 10), (large, 1)] {
+        for i in 0..filters {
+            let filter = filter(keys);
+            let key = |key: usize| number(i << 40 | key as u64);
+            for at in 0..keys {
+                filter.insert_hash(key(at)).unwrap();
+            }
+            // Eight times as many have come and gone.
+            for at in keys..9 * keys {
+                assert!(filter.remove_hash(key(at - keys)));
+                assert_eq!(
+                    filter.insert_hash(key(at)),
+                    Ok(()),
+                    "{keys} keys, filter {i}, the {at}th"
+                );
+            }
+            assert_eq!(filter.len(), keys);
+            assert!((8 * keys..9 * keys).all(|at| filter.contains_hash(key(at))));
+        }
+    }
+}
+
+#[test]
+fn full_is_an_error_and_nothing_is_lost() {
+    let filter = filter(if cfg!(debug_assertions) { 20_000 } else { 1_000_000 });
+    let full = (0..).find(|&key| filter.insert_hash(number(key)).is_err()).unwrap();
+    assert!(filter.load() > 0.88, "{}", filter.load());
+    assert!(filter.insert_hash(number(full)).unwrap_err().is_full());
+    assert!((0..full).all(|key| filter.contains_hash(number(key))));
+    assert_eq!(filter.len() as u64, full);
+    assert!((0..full).all(|key| filter.remove_hash(number(key))));
+    assert!(filter.is_empty());
+    filter.insert_hash(number(full)).unwrap();
+}
+
+/// Within the caches and beyond, at every length around the windows, at any place of a larger buffer.
+#[test]
+fn batches_answer_as_single_calls_do() {
+    for bytes in [4096, 3 << 20] {
+        let filter = DLeftFilter::builder().memory_budget(bytes).build().unwrap();
+        let keys: Vec<u64> = (0..400).map(number).collect();
+        filter.insert_batch(&keys).unwrap();
+        for len in (0..=3).chain([63, 64, 65, 127, 128, 129, 1023, 1024, 1025, 1100]) {
+            let asked: Vec<u64> = (0..len as u64).map(|i| number(i * 3 % 800)).collect();
+            let hashes: Vec<u64> = asked.iter().map(|key| filter.hash(key)).collect();
+            let expected: Vec<bool> = asked.iter().map(|key| filter.contains(key)).collect();
+            assert!((0..len).all(|i| expected[i] || i as u64 * 3 % 800 >= 400));
+            let bitmap: Vec<u64> = expected
+                .chunks(64)
+                .map(|chunk| chunk.iter().rev().fold(0, |word, &bit| word << 1 | u64::from(bit)))
+                .collect();
+            assert_eq!(
+                within(len % 5, len, true, |out| filter.contains_batch(&asked, out)).0,
+                expected
+            );
+            assert_eq!(
+                within(len % 5, len, true, |out| filter.contains_hashes(&hashes, out)).0,
+                expected
+            );
+            let words = len.div_ceil(64);
+            assert_eq!(
+                within(1, words, !0, |out| filter.contains_batch_bitmap(&asked, out)).0,
+                bitmap
+            );
+            assert_eq!(
+                within(1, words, !0, |out| filter.contains_hashes_bitmap(&hashes, out)).0,
+                bitmap
+            );
+            let absent: Vec<usize> = (0..len).filter(|&i| !expected[i]).collect();
+            let mut found = Vec::new();
+            filter.absent_batch(&asked, |i| found.push(i));
+            assert_eq!(found, absent);
+            found.clear();
+            filter.absent_hashes(&hashes, |i| found.push(i));
+            assert_eq!(found, absent);
+
+            // Each key once more, by a batch, and out again. (To copy a large filter takes long.)
+            if bytes > 4096 && len != 129 {
+                continue;
+            }
+            let other = filter.clone();
+            other.insert_batch(&asked[..len.min(200)]).unwrap();
+            assert_eq!(other.len(), 400 + len.min(200));
+            let (flags, removed) = within(len % 5, len, true, |out| other.remove_batch_flagged(&asked, out));
+            let alone = filter.clone();
+            alone.insert_hashes(&hashes[..len.min(200)]).unwrap();
+            let one_by_one: Vec<bool> = hashes.iter().map(|&hash| alone.remove_hash(hash)).collect();
+            assert_eq!(flags, one_by_one);
+            assert_eq!(removed, flags.iter().filter(|&&flag| flag).count());
+            assert_eq!(other.len(), alone.len());
+            assert_eq!(other.remove_batch(&asked), alone.remove_hashes(&hashes));
+        }
+    }
+}
+
+#[test]
+fn a_batch_that_fails_says_how_much_of_it_is_in() {
+    let filter = filter(3000);
+    let keys: Vec<u64> = (0..10_000).map(number).collect();
+    let error = filter.insert_batch(&keys).unwrap_err();
+    assert!(error.is_full() && error.inserted() == filter.len() && filter.len() >= 3000);
+    assert!(keys[..error.inserted()].iter().all(|key| filter.contains(key)));
+    let alone = self::filter(3000);
+    assert_eq!(
+        keys.iter().position(|key| alone.insert(key).is_err()),
+        Some(error.inserted())
+    );
+}
+
+/// The rate at the planned load, beside the filter's own and what was asked for.
+fn measure(keys: usize, queries: usize, rate: Option<f64>) {
+    let builder = DLeftFilter::builder().expected_keys(keys);
+    let builder = rate.map_or(builder.clone(), |rate| builder.false_positive_rate(rate));
+    let filter = builder.build().unwrap();
+    filter.try_extend(0..keys as u64).unwrap();
+    let mut found = vec![false; 1 << 12];
+    let mut hits = 0;
+    for at in (0..queries as u64).step_by(found.len()) {
+        let strangers: Vec<u64> = (at..at + found.len() as u64).map(|i| 1 << 40 | i).collect();
+        filter.contains_batch(&strangers, &mut found);
+        hits += found.iter().filter(|&&found| found).count();
+    }
+    let queries = queries.next_multiple_of(found.len()) as f64;
+    let (measured, exact) = (hits as f64 / queries, filter.current_false_positive_rate());
+    let sigma = (exact / queries).sqrt();
+    let what = format!("{keys} keys: measured {measured:e}, exact {exact:e}, sigma {sigma:e}");
+    assert!((measured - exact).abs() <= 4.0 * sigma, "{what}");
+    // The model counts keys that the filter takes for one as two.
+    let model = filter.false_positive_rate_at(keys);
+    assert!(exact <= model && exact > 0.995 * model, "{what}, model {model:e}");
+    assert!(rate.is_none_or(|rate| model <= rate), "{what}, model {model:e}");
+    if std::env::var_os("SHOW_RATES").is_some() {
+        println!("{what}, {:.2} bits per key", filter.bits_per_key());
+    }
+}
+
+#[test]
+fn the_rate_is_the_models() {
+    let queries = if cfg!(debug_assertions) { 50_000 } else { 1_000_000 };
+    for rate in [None, Some(0.01), Some(1e-3), Some(3e-4)] {
+        measure(20_000, queries, rate);
+    }
+}
+
+/// Run it with optimization: `cargo test --release --test api dleft -- --ignored`.
+#[test]
+#[ignore = "takes a minute; ci/release.sh runs it"]
+fn rates_and_loads_at_full_size() {
+    measure(20_000_000, 50_000_000, None);
+    let filter = filter(20_000_000);
+    assert!(filter.bits_per_key() < 20.1);
+    let full = filter.try_extend(0..u64::MAX).unwrap_err();
+    assert!(full.is_full() && filter.load() > 0.87, "full at {}", filter.load());
+}
+
+const THREADS: usize = 4;
+
+/// Runs `work` in `THREADS` threads that start together; what they returned.
+fn together<T: Send>(work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let barrier = Barrier::new(THREADS);
+    thread::scope(|scope| {
+        let run = |i| {
+            let (barrier, work) = (&barrier, &work);
+            scope.spawn(move || {
+                barrier.wait();
+                work(i)
+            })
+        };
+        let threads: Vec<_> = (0..THREADS).map(run).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
+/// Each thread has keys of its own. None is ever missing, and in the end there is nothing left of any.
+#[test]
+fn nothing_is_missing_while_others_come_and_go() {
+    let filter = filter(STRESS_KEYS);
+    let (stay, come) = (STRESS_KEYS * 9 / 10 / THREADS, STRESS_KEYS / 10 / THREADS);
+    let key = |thread: usize, i: usize| number((thread << 32 | i) as u64);
+    together(|thread| {
+        for i in 0..stay {
+            filter.insert_hash(key(thread, i)).unwrap();
+        }
+        for round in 1..4 {
+            let range = stay + round * come..stay + (round + 1) * come;
+            for i in range.clone() {
+                filter.insert_hash(key(thread, i)).unwrap();
+                assert!(filter.contains_hash(key(thread, i)));
+                let own = number(i as u64) as usize % stay;
+                assert!(filter.contains_hash(key(thread, own)), "a key is missing that stays");
+                if i % 64 == 0 {
+                    let batch: Vec<u64> = (own..stay.min(own + 100)).map(|i| key(thread, i)).collect();
+                    let mut found = vec![false; batch.len()];
+                    filter.contains_hashes(&batch, &mut found);
+                    assert!(found.iter().all(|&found| found), "a batch misses a key that stays");
+                }
+            }
+            range.for_each(|i| {
+                assert!(
+                    filter.remove_hash(key(thread, i)),
+                    "a key is missing that was to be removed"
+                )
+            });
+        }
+    });
+    assert_eq!(filter.len(), THREADS * stay);
+    assert!((0..THREADS).all(|thread| (0..stay).all(|i| filter.contains_hash(key(thread, i)))));
+    together(|thread| (0..stay).for_each(|i| assert!(filter.remove_hash(key(thread, i)))));
+    assert!(filter.is_empty());
+}
+
+/// All threads insert the same keys and take them out again: one cell for each, and counts that are right in the end.
+#[test]
+fn threads_that_insert_the_same_keys_share_their_cells() {
+    let filter = filter(STRESS_KEYS);
+    // A thread less than a cell counts, so that there is always room, and no two keys that the filter takes for one.
+    let scratch = self::filter(STRESS_KEYS);
+    let numbers = (0..).map(number);
+    let keys: Vec<u64> = numbers
+        .filter(|&hash| !scratch.contains_hash(hash))
+        .take(STRESS_KEYS)
+        .inspect(|&hash| scratch.insert_hash(hash).unwrap())
+        .collect();
+    let sums: Vec<usize> = together(|thread| {
+        if thread < 3 {
+            keys.iter().for_each(|&hash| filter.insert_hash(hash).unwrap());
+            return 0;
+        }
+        // What is there of the newest, while they come.
+        keys.iter().filter(|&&hash| filter.contains_hash(hash)).count()
+    });
+    assert_eq!(sums.iter().take(3).sum::<usize>(), 0);
+    assert_eq!(filter.len(), 3 * STRESS_KEYS);
+    assert_eq!(
+        filter.load(),
+        STRESS_KEYS as f64 / filter.cells() as f64,
+        "a key has two cells"
+    );
+    // Four threads race for three copies of each.
+    let claims: usize = together(|_| keys.iter().filter(|&&hash| filter.remove_hash(hash)).count())
+        .into_iter()
+        .sum();
+    assert_eq!(claims, 3 * STRESS_KEYS);
+    assert!(filter.is_empty());
+}

@@ -1,0 +1,857 @@
+//! `ScalableBloom`: its answers against an exact set, its growth step by step, its limits, its compound rate, and threads.
+
+use crate::common::{STRESS_KEYS, for_each_instruction_set, number, within};
+use lanebloom::scalable::{Builder, Growth, ScalableBloom};
+use lanebloom::{FullError, SipHash13};
+use proptest::prelude::*;
+use std::collections::HashSet;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+fn unlimited(capacity: usize, rate: f64) -> Builder {
+    ScalableBloom::builder()
+        .initial_capacity(capacity)
+        .false_positive_rate(rate)
+}
+
+/// Of at most six layers: without optimization, to solve for the layout of one takes ten milliseconds.
+fn builder(capacity: usize, rate: f64) -> Builder {
+    unlimited(capacity, rate).max_layers(6)
+}
+
+/// Whether everything takes twenty times as long.
+const SLOW: bool = cfg!(debug_assertions);
+
+fn fill(filter: &ScalableBloom, keys: std::ops::Range<u64>) {
+    for key in keys {
+        filter.insert_hash(number(key)).unwrap();
+    }
+}
+
+// ---- Growth ----
+
+/// Keys by single calls and by batches: each layer is left when it has its keys, not before and not much later.
+#[test]
+fn a_layer_is_left_when_it_is_full() {
+    for (capacity, least, most) in [
+        (1, 1, 3),
+        (10, 9, 13),
+        (100, 94, 112),
+        (1000, 960, 1090),
+        (10_000, 9700, 10_900),
+    ] {
+        if SLOW && capacity > 1000 {
+            break;
+        }
+        for batch in [1, 7, 500].map(|batch: u64| batch.min(capacity as u64)) {
+            let filter = builder(capacity, 0.01).expansion(1).build().unwrap();
+            let mut at = 0;
+            while filter.layers().len() < 4 {
+                let hashes: Vec<u64> = (at..at + batch).map(number).collect();
+                filter.insert_hashes(&hashes).unwrap();
+                at += batch;
+            }
+            for layer in filter.layers().take(3) {
+                assert_eq!(layer.expected_keys(), capacity);
+                let keys = layer.estimated_len();
+                assert!(
+                    (least..=most).contains(&keys),
+                    "{capacity} keys, batches of {batch}: {keys}"
+                );
+            }
+        }
+    }
+}
+
+/// The steps as documented: capacities, and rates that add up to the one that was asked for and waste little of it.
+#[test]
+fn layers_have_the_capacities_and_rates_that_were_asked_for() {
+    for (expansion, ratio, rate, limit) in [
+        (1, 0.5, 0.01, None),
+        (2, 0.5, 0.01, None),
+        (2, 0.8, 0.1, None),
+        (4, 0.9, 1e-3, Some(4)),
+        (3, 0.3, 0.01, Some(2)),
+        (2, 0.5, 0.03, Some(1)),
+    ] {
+        let mut builder = unlimited(500, rate).expansion(expansion).tightening_ratio(ratio);
+        if let Some(limit) = limit {
+            builder = builder.max_layers(limit);
+        }
+        let filter = builder.build().unwrap();
+        let mut key = 0;
+        while filter.layers().len() < filter.max_layers().min(4) {
+            filter.insert_hash(number(key)).unwrap();
+            key += 1;
+        }
+        let all = limit.map_or(1.0, |limit| 1.0 - ratio.powi(limit as i32));
+        for (i, layer) in filter.layers().enumerate() {
+            assert_eq!(layer.expected_keys(), 500 * expansion.pow(i as u32));
+            let own = rate * (1.0 - ratio) * ratio.powi(i as i32) / all;
+            let sized_for = layer.expected_keys() + layer.expected_keys() / 16;
+            let model = layer.false_positive_rate_at(sized_for);
+            assert!(
+                model <= own * 1.001 && model > own * 0.7,
+                "layer {i}: {model}, not {own}"
+            );
+        }
+        assert_eq!(
+            filter.capacity(),
+            filter.layers().map(|layer| layer.expected_keys()).sum::<usize>()
+        );
+    }
+}
+
+#[test]
+fn growth_ends_where_rates_are_out_of_reach() {
+    let filter = unlimited(1, 1e-6).expansion(1).build().unwrap();
+    let most = filter.max_layers();
+    assert!((10..25).contains(&most), "{most}");
+    let inserted = (0..1000).take_while(|&i| filter.insert_hash(number(i)).is_ok()).count();
+    assert!(inserted >= most, "{inserted} keys");
+    assert_eq!(filter.layers().len(), most);
+    let error = filter.insert_hash(number(5000)).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!("the filter is full: its limit of layers is {most}")
+    );
+    // A ratio near 1 takes longer than anyone would ask so many layers.
+    let endless = unlimited(1, 0.01).tightening_ratio(0.99).expansion(8);
+    assert_eq!(endless.clone().build().unwrap().max_layers(), 64);
+    assert_eq!(endless.max_layers(1000).build().unwrap().max_layers(), 64);
+}
+
+/// Layers beyond a million keys, whose layouts are not computed beforehand.
+#[test]
+fn large_layers_follow_small_ones() {
+    let filter = builder(1 << 10, 0.1).expansion(1 << 12).build().unwrap();
+    fill(&filter, 0..2000);
+    let layers: Vec<_> = filter.layers().map(|layer| layer.expected_keys()).collect();
+    assert_eq!(layers, [1 << 10, 1 << 22]);
+    assert!((0..2000).all(|key| filter.contains_hash(number(key))));
+    assert!(filter.try_clone().unwrap() == filter);
+}
+
+/// Half of the bits are the capacity's keys, and the compound rate holds, at rates for which a filter of the least memory has a quarter
+/// of its bits set when it is full, and more than half.
+#[test]
+fn half_of_the_bits_is_the_other_policy() {
+    for rate in [0.3, 0.1, 0.01, 1e-3, 1e-4] {
+        let filter = builder(2000, rate)
+            .growth(Growth::AtHalfFull)
+            .max_layers(4)
+            .build()
+            .unwrap();
+        let mut key = 0;
+        while filter.layers().len() < 4 {
+            filter.insert_hash(number(key)).unwrap();
+            key += 1;
+        }
+        for layer in filter.layers().take(3) {
+            assert!(
+                (0.48..0.53).contains(&layer.fill_ratio()),
+                "{rate}: {}",
+                layer.fill_ratio()
+            );
+            let part = layer.estimated_len() as f64 / layer.expected_keys() as f64;
+            assert!((0.96..1.1).contains(&part), "{rate}: {part}");
+        }
+        assert!(filter.current_false_positive_rate() <= rate);
+    }
+    // 32 bits at most, so that there are fewer rates below.
+    let most = |growth| {
+        unlimited(1, 0.01)
+            .expansion(64)
+            .growth(growth)
+            .build()
+            .unwrap()
+            .max_layers()
+    };
+    let (half, keys) = (most(Growth::AtHalfFull), most(Growth::ByKeys));
+    assert!((10..20).contains(&half) && half < keys, "{half} layers, {keys} by keys");
+    let error = unlimited(1, 1e-12).growth(Growth::AtHalfFull).build().unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("a false-positive rate of 5e-13 takes more than"),
+        "{error}"
+    );
+}
+
+// ---- Limits ----
+
+fn first_refusal(filter: &ScalableBloom) -> (u64, FullError) {
+    (0..)
+        .find_map(|key| filter.insert_hash(number(key)).err().map(|error| (key, error)))
+        .unwrap()
+}
+
+#[test]
+fn a_full_filter_refuses_what_it_lacks_and_only_that() {
+    let refuses = |builder: Builder, keys: std::ops::RangeInclusive<u64>, layers, message: &str| {
+        let filter = builder.build().unwrap();
+        assert!(!filter.is_full());
+        let (refused, error) = first_refusal(&filter);
+        assert!(keys.contains(&refused), "{refused}");
+        assert_eq!((error.to_string().as_str(), error.taken()), (message, 0));
+        assert!(!error.is_out_of_memory() && filter.is_full());
+        assert_eq!(filter.layers().len(), layers);
+        let before = filter.clone();
+        assert!((0..refused).all(|key| filter.insert_hash(number(key)) == Ok(false)));
+        let strangers = (refused..refused + 100).filter(|&key| filter.insert_hash(number(key)) == Ok(false));
+        assert!(strangers.count() < 10);
+        assert!(!filter.contains_hash(number(refused)));
+        assert!(before == filter && before.is_full());
+    };
+    let limit = |limit| format!("the filter is full: its limit of layers is {limit}");
+    refuses(builder(1000, 0.01).non_scaling(), 960..=1070, 1, &limit(1));
+    refuses(builder(100, 0.01).max_layers(3), 670..=760, 3, &limit(3));
+    refuses(builder(100, 0.01).expansion(1).max_layers(2), 190..=225, 2, &limit(2));
+    let first = builder(100, 0.01).build().unwrap().memory_bytes();
+    let two = builder(100, 0.01).build().unwrap();
+    fill(&two, 0..250);
+    assert_eq!(two.layers().len(), 2);
+    let bytes = two.memory_bytes();
+    let message = |limit| {
+        format!(
+            "the filter is full: with the next layer it would take {bytes} bytes, more than its limit of {limit} bytes"
+        )
+    };
+    refuses(
+        builder(100, 0.01).max_bytes(bytes - 1),
+        95..=112,
+        1,
+        &message(bytes - 1),
+    );
+    refuses(builder(100, 0.01).max_bytes(first), 95..=112, 1, &message(first));
+    assert_eq!(builder(100, 0.01).max_bytes(bytes).build().unwrap().max_layers(), 2);
+}
+
+#[test]
+fn a_batch_that_is_refused_says_how_much_was_taken() {
+    for batch in [1, 50, 64, 65, 1000, 3000] {
+        for flagged in [false, true] {
+            for keys in [false, true] {
+                let filter = builder(1000, 0.01).max_layers(2).build().unwrap();
+                let key = |at: u64| number(at | 1 << 40);
+                let mut at = 0u64;
+                let (taken, changed) = loop {
+                    let new: Vec<u64> = (at..at + batch).map(key).collect();
+                    let mut changed = vec![true; new.len()];
+                    let inserted = match (keys, flagged) {
+                        (false, false) => filter.insert_hashes(&new),
+                        (false, true) => filter.insert_hashes_flagged(&new, &mut changed),
+                        (true, false) => filter.insert_batch(&new),
+                        (true, true) => filter.insert_batch_flagged(&new, &mut changed),
+                    };
+                    match inserted {
+                        Ok(_) => at += batch,
+                        Err(error) => break (error.taken() as u64, changed),
+                    }
+                    assert!(at < 10_000, "never full");
+                };
+                let holds = |key| {
+                    if keys {
+                        filter.contains(&key)
+                    } else {
+                        filter.contains_hash(key)
+                    }
+                };
+                assert!((0..at + taken).all(|at| holds(key(at))));
+                assert!(!holds(key(at + taken)));
+                assert!((at + taken..at + batch).filter(|&at| holds(key(at))).count() < 1 + batch as usize / 20);
+                assert!((2950..3200).contains(&(at + taken)), "{}", at + taken);
+                if flagged {
+                    let (taken, rest) = changed.split_at(taken as usize);
+                    assert!(rest.iter().all(|&changed| !changed));
+                    assert!(taken.iter().filter(|&&changed| changed).count() >= taken.len() * 9 / 10);
+                }
+                // Nothing changed by what is refused again, and what is there is taken.
+                let before = filter.clone();
+                let again: Vec<u64> = (0..3000).map(key).collect();
+                let insert = |new: &[u64]| {
+                    if keys {
+                        filter.insert_batch(new)
+                    } else {
+                        filter.insert_hashes(new)
+                    }
+                };
+                assert_eq!(insert(&again[..2900]), Ok(0));
+                let message = insert(&[again.as_slice(), &[key(at + taken)]].concat());
+                if at + taken >= 3000 {
+                    let message = message.unwrap_err().to_string();
+                    assert_eq!(
+                        message,
+                        "the filter is full: its limit of layers is 2; the first 3000 keys of the batch were taken"
+                    );
+                }
+                assert!(before == filter);
+            }
+        }
+    }
+}
+
+#[test]
+#[should_panic = "keys are left over: the filter is full: its limit of layers is 1; the first"]
+fn extend_does_not_lose_keys_silently() {
+    (&builder(100, 0.01).non_scaling().build().unwrap()).extend(0..1000u32);
+}
+
+#[test]
+fn bad_parameters_are_named() {
+    let refused = |builder: Builder| builder.build().unwrap_err().to_string();
+    for rate in [0.0, 1.0, 1.5, -1.0, f64::NAN, f64::INFINITY] {
+        let message = refused(builder(10, rate));
+        assert_eq!(
+            message,
+            format!("false-positive rate {rate} is not between 0 and 1, both excluded")
+        );
+        let message = refused(builder(10, 0.01).tightening_ratio(rate));
+        assert_eq!(
+            message,
+            format!("tightening ratio {rate} is not between 0 and 1, both excluded")
+        );
+    }
+    assert_eq!(
+        refused(builder(10, 0.01).max_layers(0)),
+        "a filter of 0 layers holds nothing; 1 is the least"
+    );
+    assert!(refused(builder(10, 0.01).expansion(0)).starts_with("an expansion of 0 "));
+    assert_eq!(
+        refused(builder(10, 0.01).words_per_key(3)),
+        "3 words per key is not 1, 2, 4 or 8"
+    );
+    assert!(refused(unlimited(10, 1e-30)).starts_with("a false-positive rate of 5e-31 takes more than"));
+    assert!(refused(builder(1000, 0.01).max_bytes(64)).ends_with("more than the memory budget of 64 bytes"));
+    assert!(refused(builder(usize::MAX, 0.01)).contains("beyond addressable memory"));
+    assert!(builder(1 << 58, 0.01).build().unwrap_err().is_out_of_memory());
+    // What is beyond memory only later is no error now.
+    let filter = builder(1, 0.01).expansion(usize::MAX).build().unwrap();
+    assert_eq!(filter.insert_hash(1), Ok(true));
+    let error = filter.insert_hash(number(1)).unwrap_err();
+    assert!(error.is_out_of_memory() && filter.is_full());
+    assert_eq!(
+        error.to_string(),
+        "the filter is full: the allocation of the next layer failed"
+    );
+    assert_eq!(filter.insert_hash(1), Ok(false));
+}
+
+// ---- Answers ----
+
+#[derive(Clone, Debug)]
+enum Step {
+    Insert(u64),
+    InsertBatch(Vec<u64>, bool),
+    Ask(Vec<u64>),
+    Clone,
+    Clear,
+    Unite(Vec<u64>),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let keys = || {
+        (0..6000u64, 1..1500usize, any::<bool>()).prop_map(|(from, len, twice)| {
+            // Runs, among them keys that come twice.
+            (0..len as u64)
+                .map(|i| from + if twice { i / 2 } else { i })
+                .collect::<Vec<_>>()
+        })
+    };
+    prop_oneof![
+        4 => (0..6000u64).prop_map(Step::Insert),
+        4 => (keys(), any::<bool>()).prop_map(|(keys, hashed)| Step::InsertBatch(keys, hashed)),
+        4 => keys().prop_map(Step::Ask),
+        1 => Just(Step::Clone),
+        1 => Just(Step::Clear),
+        1 => keys().prop_map(Step::Unite),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if SLOW { 8 } else { 200 }))]
+
+    /// At so low a rate the filter is a set, but for a few keys that are taken for present where unions overfill layers.
+    #[test]
+    fn answers_are_those_of_a_set(
+        capacity in 1..2000usize,
+        expansion in 1..5usize,
+        steps in prop::collection::vec(step(), 1..30),
+    ) {
+        let make = || builder(capacity, 1e-7).expansion(expansion).tightening_ratio(0.9).max_layers(10).build().unwrap();
+        let (mut filter, mut set) = (make(), HashSet::new());
+        let (mut false_positives, mut expected_ones) = (0, 0.0);
+        for step in steps {
+            match step {
+                // A few layers of a few keys would be full.
+                _ if filter.layers().len() > 6 => filter = { set.clear(); make() },
+                Step::Insert(key) => {
+                    let (changed, new) = (filter.insert(&key).unwrap(), set.insert(key));
+                    prop_assert!(new || !changed);
+                    false_positives += usize::from(changed != new);
+                }
+                Step::InsertBatch(keys, hashed) if keys.len() < 2 * capacity => {
+                    let new: Vec<bool> = keys.iter().map(|&key| set.insert(key)).collect();
+                    let mut changed = vec![true; keys.len()];
+                    let sum = if hashed {
+                        let hashes: Vec<u64> = keys.iter().map(|key| filter.hash(key)).collect();
+                        filter.insert_hashes_flagged(&hashes, &mut changed)
+                    } else {
+                        filter.insert_batch_flagged(&keys, &mut changed)
+                    };
+                    prop_assert_eq!(sum, Ok(changed.iter().filter(|&&changed| changed).count()));
+                    prop_assert!(changed.iter().zip(&new).all(|(changed, new)| *new || !changed));
+                    false_positives += changed.iter().zip(&new).filter(|(changed, new)| changed != new).count();
+                }
+                Step::InsertBatch(..) => {}
+                Step::Ask(keys) => {
+                    expected_ones += keys.len() as f64 * filter.current_false_positive_rate();
+                    let expected: Vec<bool> = keys.iter().map(|key| set.contains(key)).collect();
+                    let mut found = vec![false; keys.len()];
+                    filter.contains_batch(&keys, &mut found);
+                    prop_assert!(found.iter().zip(&expected).all(|(found, expected)| *found || !expected));
+                    false_positives += found.iter().zip(&expected).filter(|(found, expected)| found != expected).count();
+                    for (key, &found) in keys.iter().zip(&found).step_by(17) {
+                        prop_assert_eq!(filter.contains(key), found);
+                    }
+                }
+                Step::Clone => {
+                    let copy = filter.clone();
+                    prop_assert!(copy == filter);
+                    prop_assert_eq!(copy.layers().len(), filter.layers().len());
+                    filter = copy;
+                }
+                Step::Clear => {
+                    filter.clear();
+                    set.clear();
+                    prop_assert!(filter == make());
+                }
+                Step::Unite(keys) => {
+                    let other = make();
+                    if keys.len() < 2 * capacity {
+                        other.insert_batch(&keys).unwrap();
+                        let news = keys.iter().filter(|&&key| set.insert(key)).count();
+                        // Keys that are here already may be in another layer there.
+                        let changed = filter.union_from(&other).unwrap();
+                        prop_assert!(changed || news == 0);
+                    }
+                }
+            }
+            let most = 5.0 + 20.0 * expected_ones;
+            prop_assert!(f64::from(false_positives as u32) <= most, "{} false positives of {}", false_positives, most);
+            prop_assert!(filter.estimated_len() + 20 + set.len() / 10 >= set.len());
+            prop_assert!(set.iter().step_by(1 + set.len() / 200).all(|key| filter.contains(key)));
+        }
+    }
+}
+
+/// Every form of lookup at lengths around its stretches, over several layers, under every instruction set.
+#[test]
+fn batches_equal_single_calls() {
+    for_each_instruction_set(|_| {
+        let filter = builder(300, 0.1).build().unwrap();
+        let hashes: Vec<u64> = (0..10_000).map(number).collect();
+        assert!(filter.insert_hashes(&hashes[..5000]).unwrap() > 4000);
+        assert!((4..=5).contains(&filter.layers().len()));
+        for (offset, len) in (0..=18)
+            .chain([63, 64, 65, 127, 128, 129, 1023, 1024, 1025, 4095, 4096, 4097, 5001])
+            .enumerate()
+        {
+            // Half of them were inserted.
+            let asked: Vec<u64> = (0..len).map(|i| hashes[i * 7919 % 10_000]).collect();
+            let expected: Vec<bool> = asked.iter().map(|&hash| filter.contains_hash(hash)).collect();
+            let offset = offset % 8;
+            let (found, ()) = within(offset, len, true, |out| filter.contains_hashes(&asked, out));
+            assert_eq!(found, expected);
+            let (found, ()) = within(offset, len.div_ceil(64), !0 / 3, |out| {
+                filter.contains_hashes_bitmap(&asked, out)
+            });
+            let bit = |i: usize| found[i / 64] >> (i % 64) & 1 == 1;
+            assert!((0..64 * found.len()).all(|i| bit(i) == expected.get(i).copied().unwrap_or(false)));
+            let mut absent = Vec::new();
+            filter.absent_hashes(&asked, |i| absent.push(i));
+            assert!(absent.into_iter().eq((0..len).filter(|&i| !expected[i])));
+
+            let expected: Vec<bool> = asked.iter().map(|hash| filter.contains(hash)).collect();
+            let (found, ()) = within(offset, len, true, |out| filter.contains_batch(&asked, out));
+            assert_eq!(found, expected);
+            let (found, ()) = within(offset, len.div_ceil(64), !0 / 3, |out| {
+                filter.contains_batch_bitmap(&asked, out)
+            });
+            assert!(
+                (0..64 * found.len())
+                    .all(|i| { (found[i / 64] >> (i % 64) & 1 == 1) == expected.get(i).copied().unwrap_or(false) })
+            );
+            let mut absent = Vec::new();
+            filter.absent_batch(&asked, |i| absent.push(i));
+            assert!(absent.into_iter().eq((0..len).filter(|&i| !expected[i])));
+            let (own, ()) = within(offset, len, 0, |out| filter.hash_batch(&asked, out));
+            assert!(own.iter().zip(&asked).all(|(own, key)| *own == filter.hash(key)));
+        }
+    });
+}
+
+#[test]
+#[should_panic = "3 keys and 2 places for their answers"]
+fn places_for_flags_must_be_as_many() {
+    let _ = builder(10, 0.1)
+        .build()
+        .unwrap()
+        .insert_hashes_flagged(&[1, 2, 3], &mut [false; 2]);
+}
+
+#[test]
+#[should_panic = "65 keys and 1 words for a bit each: it must be 2 words"]
+fn words_for_bits_must_be_as_many() {
+    builder(10, 0.1)
+        .build()
+        .unwrap()
+        .contains_batch_bitmap(&[0u64; 65], &mut [0]);
+}
+
+// ---- The whole filter ----
+
+#[test]
+fn unions_grow_and_refuse_what_grows_otherwise() {
+    let (all, part) = (builder(100, 0.01).build().unwrap(), builder(100, 0.01).build().unwrap());
+    fill(&all, 0..50);
+    fill(&part, 1000..2000);
+    assert_eq!(all.union_from(&part), Ok(true));
+    assert_eq!(all.union_from(&part), Ok(false));
+    assert!((0..50).chain(1000..2000).all(|key| all.contains_hash(number(key))));
+    assert_eq!(all.layers().len(), part.layers().len());
+    // Of fewer layers.
+    assert_eq!(all.union_from(&builder(100, 0.01).build().unwrap()), Ok(false));
+    assert_eq!(all.layers().len(), 4);
+
+    let message = |other: Builder| {
+        let before = all.clone();
+        let other = other.build().unwrap();
+        fill(&other, 9000..9050);
+        let message = all.union_from(&other).unwrap_err().to_string();
+        assert!(before == all && before != other);
+        message
+    };
+    for other in [
+        builder(101, 0.01),
+        builder(100, 0.02),
+        builder(100, 0.01).expansion(3),
+        builder(100, 0.01).tightening_ratio(0.6),
+        builder(100, 0.01).max_layers(2),
+        builder(100, 0.01).words_per_key(4),
+        builder(100, 0.01).growth(Growth::AtHalfFull),
+    ] {
+        let message = message(other);
+        assert!(
+            message.starts_with("the other filter grows otherwise: layers from 10"),
+            "{message}"
+        );
+    }
+    let otherwise = message(builder(100, 0.01).expansion(3));
+    let parts = [
+        "each for 3 times the keys at 0.5 times the rate there, layers",
+        "each for 2 times the keys at 0.5 times the rate here",
+    ];
+    assert!(parts.iter().all(|part| otherwise.contains(part)), "{otherwise}");
+    assert!(message(builder(100, 0.01).seed(1)).contains("hasher differs"));
+
+    // No room: nothing is united.
+    let small = builder(100, 0.01).max_bytes(1000).build().unwrap();
+    let error = small.union_from(&part).unwrap_err().to_string();
+    assert!(
+        error.starts_with("there is no room for the other filter's 4 layers here: with the next layer it would take"),
+        "{error}"
+    );
+    assert!(error.ends_with("more than its limit of 1000 bytes"), "{error}");
+    assert_eq!((small.estimated_len(), small.is_full()), (0, false));
+    // Another hasher is noticed before layers are added.
+    let other = builder(100, 0.01).seed(1).build().unwrap();
+    assert!(other.union_from(&part).is_err() && other.layers().len() == 1);
+    // What grows otherwise is not the same, be it as empty.
+    assert!(builder(100, 0.01).expansion(3).build().unwrap() != builder(100, 0.01).build().unwrap());
+}
+
+#[test]
+fn figures_are_those_of_the_layers() {
+    let filter = builder(200, 0.01).build().unwrap();
+    fill(&filter, 0..3000);
+    let layers: Vec<_> = filter.layers().collect();
+    assert_eq!(layers.len(), 4);
+    assert_eq!(
+        filter.memory_bytes(),
+        layers.iter().map(|layer| layer.memory_bytes()).sum::<usize>()
+    );
+    assert_eq!(
+        filter.estimated_len(),
+        layers.iter().map(|layer| layer.estimated_len()).sum::<usize>()
+    );
+    assert!(filter.estimated_len().abs_diff(3000) < 60);
+    let rate = 1.0
+        - layers.iter().fold(1.0, |missed, layer| {
+            missed * (1.0 - layer.current_false_positive_rate())
+        });
+    assert!((filter.current_false_positive_rate() - rate).abs() < 1e-12);
+    let ones: f64 = layers
+        .iter()
+        .map(|layer| layer.fill_ratio() * layer.memory_bytes() as f64)
+        .sum();
+    assert!((filter.fill_ratio() - ones / filter.memory_bytes() as f64).abs() < 1e-12);
+    assert_eq!(
+        format!("{filter:?}"),
+        format!(
+            "ScalableBloom {{ layers: 4, max_layers: 6, capacity: 3000, memory_bytes: {}, false_positive_rate: 0.01, \
+             hasher: Murmur3 {{ seed: 0 }}, fill_ratio: {:?}, .. }}",
+            filter.memory_bytes(),
+            filter.fill_ratio()
+        )
+    );
+}
+
+/// Also what an old layer has is not inserted again, by single calls and by batches.
+#[test]
+fn a_key_is_new_once_whatever_layer_it_is_in() {
+    let filter = builder(200, 1e-6).build().unwrap();
+    let hashes: Vec<u64> = (0..3000).map(number).collect();
+    assert_eq!(filter.insert_hashes(&hashes), Ok(3000));
+    let before = filter.clone();
+    assert!((4..=5).contains(&filter.layers().len()));
+    assert!(hashes.iter().all(|&hash| filter.insert_hash(hash) == Ok(false)));
+    assert_eq!(filter.insert_hashes(&hashes), Ok(0));
+    assert_eq!(filter.insert_hashes_flagged(&hashes, &mut [true; 3000]), Ok(0));
+    // Neighbours are in the same layer, so that one layer has all of some words of the bitmap, and nothing of others.
+    let mut found = [false; 3000];
+    filter.contains_hashes(&hashes, &mut found);
+    assert!(found.iter().all(|&found| found));
+    assert!(before == filter);
+}
+
+/// Layers know keys by the same hash.
+#[test]
+fn one_hasher_serves_all_layers() {
+    let filter = builder(50, 1e-4).hasher(SipHash13::with_key([3; 16])).build().unwrap();
+    (&filter).extend(0..2000u32);
+    assert!(filter.layers().len() > 4);
+    assert!((0..2000u32).all(|key| filter.contains(&key) && filter.layers().any(|layer| layer.contains(&key))));
+    let twin = filter.clone();
+    assert_eq!(twin.hash("a"), filter.hash("a"));
+    assert_eq!(filter.union_from(&twin), Ok(false));
+    let stranger = builder(50, 1e-4).hasher(SipHash13::with_key([4; 16])).build().unwrap();
+    assert!(filter.union_from(&stranger).is_err());
+}
+
+#[test]
+fn a_cleared_filter_grows_again() {
+    let mut filter = builder(100, 0.01).max_layers(3).build().unwrap();
+    for round in 0..3 {
+        let (refused, _) = first_refusal(&filter);
+        assert!((670..760).contains(&refused), "{round}: {refused}");
+        filter.clear();
+        assert!(!filter.is_full());
+        // Layers that come again are empty.
+        fill(&filter, 5000..5200);
+        assert_eq!(filter.layers().len(), 2);
+        assert!((0..650).filter(|&key| filter.contains_hash(number(key))).count() < 30);
+        filter.clear();
+        assert_eq!((filter.layers().len(), filter.fill_ratio()), (1, 0.0));
+    }
+}
+
+// ---- Threads ----
+
+const THREADS: usize = 4;
+
+fn together<T: Send>(work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let barrier = Barrier::new(THREADS);
+    thread::scope(|scope| {
+        let run = |i| {
+            let (barrier, work) = (&barrier, &work);
+            scope.spawn(move || {
+                barrier.wait();
+                work(i)
+            })
+        };
+        let threads: Vec<_> = (0..THREADS).map(run).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
+/// All threads insert all keys, each from another end, by single calls and batches, through many growths: nothing is lost, and each
+/// key that is not a false positive has a winner.
+#[test]
+fn racing_inserters_lose_nothing_and_one_wins_each_key() {
+    const KEYS: usize = if SLOW { STRESS_KEYS / 4 } else { STRESS_KEYS };
+    for (capacity, expansion) in [(1, 2), (KEYS / 8, 1), (10, 3)] {
+        let filter = unlimited(capacity, 1e-6)
+            .max_layers(22)
+            .expansion(expansion)
+            .tightening_ratio(0.9)
+            .build()
+            .unwrap();
+        let won = together(|i| {
+            let start = KEYS / THREADS * i;
+            let order: Vec<u64> = (start..KEYS).chain(0..start).map(|key| number(key as u64)).collect();
+            let mut won = HashSet::<u64>::new();
+            for hashes in order.chunks(700) {
+                if i % 2 == 0 {
+                    won.extend(hashes.iter().filter(|&&hash| filter.insert_hash(hash).unwrap()));
+                } else {
+                    let mut changed = vec![false; hashes.len()];
+                    let sum = filter.insert_hashes_flagged(hashes, &mut changed).unwrap();
+                    assert_eq!(sum, changed.iter().filter(|&&changed| changed).count());
+                    won.extend(
+                        hashes
+                            .iter()
+                            .zip(&changed)
+                            .filter(|(_, changed)| **changed)
+                            .map(|(hash, _)| hash),
+                    );
+                }
+            }
+            won
+        });
+        assert!((0..KEYS).all(|key| filter.contains_hash(number(key as u64))));
+        let winners = won.iter().flatten().collect::<HashSet<_>>().len();
+        assert!(winners <= KEYS && winners + 2 + KEYS / 10_000 >= KEYS, "{winners}");
+        assert!(filter.layers().len() > 5);
+    }
+}
+
+/// While others insert and the filter grows, what has been inserted is found.
+#[test]
+fn lookups_beside_growth_find_all_that_was_inserted_before() {
+    let filter = unlimited(8, 1e-3).max_layers(20).build().unwrap();
+    let inserted: [AtomicUsize; THREADS] = Default::default();
+    let key = |thread: usize, i: usize| number((thread * STRESS_KEYS + i) as u64);
+    together(|i| {
+        for j in 0..STRESS_KEYS / THREADS {
+            filter.insert_hash(key(i, j)).unwrap();
+            inserted[i].store(j + 1, Ordering::Release);
+            let other = (i + j) % THREADS;
+            let newest = inserted[other].load(Ordering::Acquire);
+            if newest > 0 {
+                assert!(filter.contains_hash(key(other, newest - 1)));
+                if j % 16 == 0 {
+                    let batch: Vec<u64> = (newest.saturating_sub(40)..newest).map(|j| key(other, j)).collect();
+                    let mut found = vec![false; batch.len()];
+                    filter.contains_hashes(&batch, &mut found);
+                    assert!(found.iter().all(|&found| found));
+                }
+            }
+        }
+    });
+    assert!(filter.layers().len() > 9);
+    assert!(filter.current_false_positive_rate() < 1e-3);
+}
+
+/// Several threads fill a filter to its limit: what was taken is there, and nobody waits for room that will not come.
+#[test]
+fn racing_to_the_limit_loses_nothing() {
+    let filter = builder(500, 0.01).max_layers(3).build().unwrap();
+    let taken = together(|i| {
+        let hashes: Vec<u64> = (0..3000).map(|key| number((i * 3000 + key) as u64)).collect();
+        let mut taken = 0;
+        for hashes in hashes.chunks(32) {
+            match filter.insert_hashes(hashes) {
+                Ok(_) => taken += hashes.len(),
+                Err(error) => return taken + error.taken(),
+            }
+        }
+        taken
+    });
+    for (i, &taken) in taken.iter().enumerate() {
+        assert!((0..taken).all(|key| filter.contains_hash(number((i * 3000 + key) as u64))));
+    }
+    let sum: usize = taken.iter().sum();
+    assert!((3400..4200).contains(&sum), "{sum}");
+    assert!(filter.is_full());
+}
+
+// ---- The compound rate ----
+
+/// The bound: at most the promised rate, and four standard deviations of what is measured by so many queries.
+fn measure(filter: &ScalableBloom, rate: f64, queries: u64) -> f64 {
+    let mut found = vec![false; 1 << 12];
+    let mut hits = 0;
+    for from in (0..queries).step_by(found.len()) {
+        let hashes: Vec<u64> = (0..found.len() as u64).map(|i| number(1 << 50 | from | i)).collect();
+        filter.contains_hashes(&hashes, &mut found);
+        hits += found.iter().filter(|&&found| found).count();
+    }
+    let queries = queries.next_multiple_of(found.len() as u64) as f64;
+    let (measured, exact) = (hits as f64 / queries, filter.current_false_positive_rate());
+    let noise = 4.0 * (rate / queries).sqrt() + 1.0 / queries;
+    assert!(
+        measured <= rate + noise,
+        "measured {measured:e}, promised {rate:e}: {filter:?}"
+    );
+    assert!(exact <= rate, "exact {exact:e}, promised {rate:e}: {filter:?}");
+    assert!(
+        (measured - exact).abs() <= noise,
+        "measured {measured:e}, exact {exact:e}"
+    );
+    measured
+}
+
+#[test]
+fn the_compound_rate_holds() {
+    let rates = [1e-3, 0.1, 0.01, 1e-4];
+    for rate in rates.into_iter().take(if SLOW { 1 } else { 4 }) {
+        for (capacity, expansion, ratio) in [(1, 2, 0.5), (100, 2, 0.5), (1000, 1, 0.8), (300, 4, 0.3)] {
+            let filter = unlimited(capacity, rate)
+                .max_layers(20)
+                .expansion(expansion)
+                .tightening_ratio(ratio)
+                .build()
+                .unwrap();
+            let keys = if SLOW { 4000 } else { 100_000 };
+            fill(&filter, 0..(keys.min(15 * capacity.max(1000) as u64)));
+            measure(&filter, rate, keys);
+        }
+        // Limited: the whole rate for the layers that there are, and all of them full.
+        let limited = builder(1000, rate).max_layers(2).build().unwrap();
+        first_refusal(&limited);
+        let exact = limited.current_false_positive_rate();
+        assert!(exact <= rate && exact > rate * 0.5, "{exact:e} of {rate:e}");
+    }
+}
+
+/// Planned for 10 thousand keys, filled with 10 million by two threads, one of which inserts batches.
+#[test]
+#[ignore = "takes long without optimization; ci/release.sh runs it"]
+fn the_compound_rate_holds_for_a_thousand_times_the_planned_keys() {
+    const KEYS: u64 = 10_000_000;
+    for rate in [0.01, 1e-4] {
+        let filter = unlimited(10_000, rate).build().unwrap();
+        thread::scope(|scope| {
+            scope.spawn(|| fill(&filter, 0..KEYS / 2));
+            scope.spawn(|| {
+                for from in (KEYS / 2..KEYS).step_by(1000) {
+                    filter
+                        .insert_hashes(&(from..from + 1000).map(number).collect::<Vec<_>>())
+                        .unwrap();
+                }
+            });
+        });
+        assert!((0..KEYS).step_by(97).all(|key| filter.contains_hash(number(key))));
+        let measured = measure(&filter, rate, 4_000_000);
+        let fixed = lanebloom::ConcurrentBloom::builder()
+            .expected_keys(KEYS as usize)
+            .false_positive_rate(rate);
+        let memory = filter.memory_bytes() as f64 / fixed.build().unwrap().memory_bytes() as f64;
+        let levels: Vec<f64> = filter
+            .layers()
+            .map(|layer| layer.estimated_len() as f64 / layer.expected_keys() as f64)
+            .collect();
+        println!(
+            "promised {rate:e}, measured {measured:e}; {} layers, {memory:.2} times the memory of a right-sized filter, filled to {levels:.3?}",
+            levels.len()
+        );
+        assert_eq!(levels.len(), 10);
+        assert!(
+            levels[..9].iter().all(|level| (0.95..1.15).contains(level)),
+            "{levels:.3?}"
+        );
+        assert!(memory < 3.2, "{memory}");
+    }
+}

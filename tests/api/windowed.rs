@@ -1,0 +1,1169 @@
+//! A filter that forgets: how long a key is visible, at least and at most, by age, by the number of keys and by calls; what the calls
+//! answer, against a plain map; and both beside threads that rotate.
+#![cfg(feature = "window")]
+
+use crate::common::{STRESS_KEYS, SetAtEnd, for_each_instruction_set, number};
+use lanebloom::windowed::Builder;
+use lanebloom::{ConcurrentBloom, SipHash13, WindowedBloom};
+use proptest::prelude::*;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// A clock that is set by hand, in nanoseconds.
+#[derive(Clone, Default)]
+struct Time(Arc<AtomicU64>);
+
+impl Time {
+    fn now(&self) -> u64 {
+        self.0.load(Ordering::SeqCst)
+    }
+    fn set(&self, nanos: u64) {
+        self.0.store(nanos, Ordering::SeqCst);
+    }
+    fn clock(&self) -> impl Fn() -> Duration + Send + Sync + 'static {
+        let time = self.clone();
+        move || Duration::from_nanos(time.now())
+    }
+}
+
+/// So low a rate that what is found was inserted.
+fn exact(keys: usize) -> Builder {
+    WindowedBloom::builder().expected_keys(keys).false_positive_rate(1e-8)
+}
+
+fn aged(generations: usize, window: u64, time: &Time) -> WindowedBloom {
+    let builder = exact(1000)
+        .generations(generations)
+        .window(Duration::from_nanos(window));
+    builder.clock(time.clock()).build().unwrap()
+}
+
+/// The answers of a lookup, of a batch, and of a batch of one key, which must be the same.
+fn finds(filter: &WindowedBloom, key: u64) -> bool {
+    let (mut found, mut bitmap, mut absent) = ([key.is_multiple_of(2)], [u64::MAX], true);
+    filter.contains_batch(&[key], &mut found);
+    filter.contains_batch_bitmap(&[key], &mut bitmap);
+    filter.absent_batch(&[key], |_| absent = false);
+    let single = filter.contains(&key);
+    assert_eq!((found[0], bitmap[0], absent), (single, u64::from(single), single));
+    single
+}
+
+// ---- By age ----
+
+#[test]
+fn by_age_a_key_is_visible_for_the_window_and_at_most_a_generation_longer() {
+    for (generations, window) in [(2, 1000u64), (3, 1000), (4, 999), (4, 1000), (5, 3), (7, 1), (64, 6300)] {
+        let generation = window.div_ceil(generations as u64 - 1);
+        let (mut base, time) = (0, Time::default());
+        let filter = aged(generations, window, &time);
+        assert_eq!(
+            filter.window().unwrap().as_nanos() as u64,
+            generation * (generations as u64 - 1)
+        );
+        for busy in [false, true] {
+            for start in (0..2 * generation).step_by((generation / 5).max(1) as usize) {
+                // Long after the one before.
+                base += 3 * generation * generations as u64;
+                let start = base + start;
+                time.set(start);
+                assert!(filter.insert(&0u64));
+                let step = (generation / 7).max(1);
+                for now in (start..=start + window).step_by(step as usize).chain([start + window]) {
+                    time.set(now);
+                    assert!(finds(&filter, 0), "{generations} for {window}: {start} to {now}");
+                    if busy {
+                        filter.insert(&now.wrapping_add(1));
+                    }
+                }
+                time.set(start + generation * generations as u64);
+                assert!(
+                    !finds(&filter, 0),
+                    "{generations} for {window}: {start} to {}",
+                    time.now()
+                );
+                assert!(filter.insert(&0u64) && finds(&filter, 0));
+            }
+        }
+    }
+}
+
+#[test]
+fn by_age_generations_are_at_most_as_many_as_asked_for_and_expired_ones_are_not_listed() {
+    let time = Time::default();
+    let filter = aged(4, 300, &time);
+    for now in 0..1000 {
+        time.set(now);
+        filter.insert(&now);
+        assert_eq!(filter.live_generations().len() as u64, (now / 100 + 1).min(4));
+        // What a period's keys came to.
+        let len = now % 100 + 1;
+        assert!(filter.live_generations()[0].estimated_len().abs_diff(len as usize) as u64 <= 1 + len / 20);
+    }
+    for (now, left) in [(1050, 3), (1150, 2), (1299, 1), (1300, 0), (5000, 0)] {
+        time.set(now);
+        assert_eq!(filter.live_generations().len(), left, "{now}");
+        let visible = 100 * left;
+        assert!(filter.estimated_len().abs_diff(visible) <= visible / 20, "{now}");
+        assert_eq!(filter.current_false_positive_rate() > 0.0, left > 0);
+    }
+}
+
+/// All generations have expired at once: one step, and nothing of before is left.
+#[test]
+fn after_a_long_silence_all_is_forgotten_at_once() {
+    for silence in [400, 401, 1000, 1 << 40, u64::MAX - 1, u64::MAX] {
+        let time = Time::default();
+        let filter = aged(4, 300, &time);
+        for now in 0..400u64 {
+            time.set(now);
+            filter.insert(&now);
+        }
+        time.set(399u64.saturating_add(silence));
+        assert!((0..400).all(|key| !finds(&filter, key)), "{silence}");
+        assert!(filter.insert(&5u64), "{silence}");
+        assert!(finds(&filter, 5) && !filter.insert(&5u64));
+        assert_eq!(filter.live_generations().len(), 1);
+        assert_eq!(filter.live_generations()[0].estimated_len(), 1);
+        assert!((6..400).all(|key| !finds(&filter, key)), "{silence}");
+    }
+}
+
+/// The first generation is of the time at which the filter is built.
+#[test]
+fn a_filter_that_was_just_built_has_nothing_due() {
+    let time = Time::default();
+    time.set(123_456);
+    let filter = aged(4, 300, &time);
+    assert_eq!(filter.live_generations().len(), 1);
+    assert!(!filter.rotate_if_due());
+}
+
+/// Nanoseconds beyond 64 bits are the end of time: what is inserted then stays.
+#[test]
+fn a_clock_may_say_anything() {
+    let filter = exact(1000)
+        .window(Duration::from_secs(1))
+        .clock(|| Duration::MAX)
+        .build()
+        .unwrap();
+    assert!(filter.insert(&1u64) && !filter.insert(&1u64));
+    assert!(finds(&filter, 1));
+    assert_eq!(filter.live_generations().len(), 1);
+}
+
+#[test]
+fn a_clock_that_steps_back_forgets_nothing() {
+    let time = Time::default();
+    let filter = aged(4, 300, &time);
+    time.set(1000);
+    filter.insert(&1u64);
+    for now in [900, 500, 0] {
+        time.set(now);
+        assert!(finds(&filter, 1));
+        filter.insert(&now);
+        assert!(!filter.rotate_if_due());
+        assert!(finds(&filter, now));
+    }
+    assert_eq!(filter.live_generations().len(), 1);
+    time.set(1300);
+    assert!([1, 900, 500, 0].into_iter().all(|key| finds(&filter, key)));
+    time.set(1400);
+    assert!([1, 900, 500, 0].into_iter().all(|key| !finds(&filter, key)));
+}
+
+/// A batch of keys is of one moment, also where the clock goes on meanwhile.
+#[test]
+fn a_batch_reads_the_clock_once() {
+    let reads = Arc::new(AtomicU64::new(0));
+    let clock = {
+        let reads = Arc::clone(&reads);
+        move || Duration::from_nanos(reads.fetch_add(1, Ordering::Relaxed))
+    };
+    let builder = exact(10_000).window(Duration::from_nanos(1_000_000)).clock(clock);
+    let keys: Vec<u64> = (0..5000).collect();
+    let mut flags = vec![false; keys.len()];
+    let mut bitmap = vec![0; keys.len().div_ceil(64)];
+    for renew in [true, false] {
+        let filter = builder.clone().renew(renew).build().unwrap();
+        let mut hashes = vec![0; keys.len()];
+        filter.hash_batch(&keys, &mut hashes);
+        let count = |work: &mut dyn FnMut()| {
+            let before = reads.load(Ordering::Relaxed);
+            work();
+            assert_eq!(reads.load(Ordering::Relaxed) - before, 1);
+        };
+        count(&mut || assert_eq!(filter.insert_batch(&keys), 5000));
+        count(&mut || assert_eq!(filter.insert_hashes(&hashes), 0));
+        count(&mut || assert_eq!(filter.insert_batch_flagged(&keys, &mut flags), 0));
+        count(&mut || assert_eq!(filter.insert_hashes_flagged(&hashes, &mut flags), 0));
+        count(&mut || filter.contains_batch(&keys, &mut flags));
+        count(&mut || filter.contains_hashes(&hashes, &mut flags));
+        count(&mut || filter.contains_batch_bitmap(&keys, &mut bitmap));
+        count(&mut || filter.contains_hashes_bitmap(&hashes, &mut bitmap));
+        count(&mut || filter.absent_batch(&keys, |_| unreachable!()));
+        count(&mut || filter.absent_hashes(&hashes, |_| unreachable!()));
+        // Who looks in vain needs no clock.
+        let before = reads.load(Ordering::Relaxed);
+        assert!(!filter.contains(&u64::MAX));
+        assert_eq!(reads.load(Ordering::Relaxed), before);
+    }
+}
+
+#[test]
+fn only_what_is_due_is_rotated() {
+    let time = Time::default();
+    let filter = aged(3, 200, &time);
+    filter.insert(&0u64);
+    for (now, due) in [
+        (99, false),
+        (100, true),
+        (100, false),
+        (199, false),
+        (1000, true),
+        (1099, false),
+    ] {
+        time.set(now);
+        assert_eq!(filter.rotate_if_due(), due, "{now}");
+    }
+    let called = exact(1000).build().unwrap();
+    called.insert(&0u64);
+    assert!(!called.rotate_if_due());
+
+    let full = exact(1000).generations(2).rotate_when_full().build().unwrap();
+    // Into the generation itself, past the inserts that would rotate.
+    (0..1000u64).for_each(|key| _ = full.live_generations()[0].insert(&key));
+    assert!(!full.rotate_if_due());
+    (1000..1100u64).for_each(|key| _ = full.live_generations()[0].insert(&key));
+    assert!(full.rotate_if_due() && !full.rotate_if_due());
+    assert!((0..1100).all(|key| finds(&full, key)));
+}
+
+/// Told to rotate before its time, the filter forgets early, and goes on by age.
+#[test]
+fn rotations_by_age_and_by_call_go_together() {
+    let time = Time::default();
+    let filter = aged(3, 200, &time);
+    filter.insert(&0u64);
+    filter.rotate();
+    filter.insert(&1u64);
+    filter.rotate();
+    assert!(finds(&filter, 0) && finds(&filter, 1));
+    filter.rotate();
+    assert!(!finds(&filter, 0) && finds(&filter, 1));
+    filter.insert(&2u64);
+    // It is in the generation of 300 to 400.
+    time.set(599);
+    filter.insert(&3u64);
+    assert!(finds(&filter, 2));
+    time.set(600);
+    assert!(!finds(&filter, 2) && finds(&filter, 3));
+}
+
+#[test]
+fn the_systems_clock_goes_on() {
+    let filter = exact(1000)
+        .generations(2)
+        .window(Duration::from_millis(40))
+        .build()
+        .unwrap();
+    let start = Instant::now();
+    filter.insert(&1u64);
+    let found = filter.contains(&1u64);
+    // Where the machine let us, less a tick of the clock.
+    assert!(found || start.elapsed() > Duration::from_millis(30));
+    thread::sleep(Duration::from_millis(100));
+    assert!(!finds(&filter, 1));
+    assert!(filter.insert(&1u64));
+}
+
+// ---- By the number of keys ----
+
+/// The keys `0..`, one by one or in batches; generations come out as promised, and so does what is visible.
+#[test]
+fn by_number_the_last_keys_are_visible_and_at_most_a_generation_more() {
+    for (keys, generations, batch) in [
+        (1000, 2, 1),
+        (1000, 2, 300),
+        (3000, 4, 7),
+        (4000, 4, 1),
+        (8000, 4, 5000),
+        (8000, 11, 64),
+    ] {
+        let filter = exact(keys).generations(generations).rotate_when_full().build().unwrap();
+        let share = keys.div_ceil(generations - 1);
+        let total = 4 * keys as u64;
+        // The first key of each generation.
+        let mut starts = vec![0];
+        let mut newest = Arc::as_ptr(&filter.live_generations()[0]);
+        for start in (0..total).step_by(batch) {
+            let batch: Vec<u64> = (start..total.min(start + batch as u64)).collect();
+            match batch[..] {
+                [key] => assert!(filter.insert(&key)),
+                _ => assert_eq!(filter.insert_batch(&batch), batch.len()),
+            }
+            let now = Arc::as_ptr(&filter.live_generations()[0]);
+            if now != newest {
+                newest = now;
+                starts.push(start + batch.len() as u64);
+            }
+        }
+        if batch <= 64 {
+            let lens: Vec<f64> = starts
+                .windows(2)
+                .map(|pair| (pair[1] - pair[0]) as f64 / share as f64)
+                .collect();
+            let mean = lens.iter().sum::<f64>() / lens.len() as f64;
+            assert!((1.03..1.09).contains(&mean), "{keys} by {batch}: {lens:?}");
+            assert!(
+                lens.iter()
+                    .all(|len| (1.0..1.12 + batch as f64 / share as f64).contains(len)),
+                "{keys} by {batch}: {lens:?}"
+            );
+        }
+        let mut visible = vec![false; total as usize];
+        filter.contains_batch(&(0..total).collect::<Vec<_>>(), &mut visible);
+        let (last, most) = (total as usize - keys, generations * (share as f64 * 1.15) as usize);
+        assert!(visible[last..].iter().all(|&visible| visible), "{keys} by {batch}");
+        assert!(!visible[..total as usize - most].contains(&true), "{keys} by {batch}");
+    }
+}
+
+/// A key that comes again and again in a generation counts once.
+#[test]
+fn by_number_a_key_that_is_there_does_not_count() {
+    let filter = exact(1000).generations(2).rotate_when_full().build().unwrap();
+    let keys: Vec<u64> = (0..900).collect();
+    for _ in 0..20 {
+        keys.iter().for_each(|key| _ = filter.insert(key));
+        filter.insert_batch(&keys);
+    }
+    assert_eq!(filter.live_generations().len(), 1);
+}
+
+/// Keys that an older generation has fill the newest as others do, though none of them is new.
+#[test]
+fn by_number_keys_that_come_again_count_where_they_begin_anew() {
+    for batch in [1, 50] {
+        let filter = exact(2000).generations(3).rotate_when_full().build().unwrap();
+        let newest = || Arc::as_ptr(&filter.live_generations()[0]);
+        let keys: Vec<u64> = (0..1200).collect();
+        let first = newest();
+        filter.insert_batch(&keys);
+        assert_ne!(first, newest());
+        let second = newest();
+        for keys in keys[..1000].chunks(batch) {
+            match keys {
+                [key] => _ = filter.insert(key),
+                keys => _ = filter.insert_batch(keys),
+            }
+        }
+        assert_ne!(second, newest(), "batches of {batch}");
+        assert!(keys.iter().all(|key| finds(&filter, *key)));
+    }
+}
+
+/// Also where it is the only key that changes a generation.
+#[test]
+fn a_batch_of_one_key_of_an_older_generation_has_nothing_new() {
+    let filter = exact(1000).build().unwrap();
+    for key in 0..10u64 {
+        assert_eq!(filter.insert_batch(&[key]), 1);
+        filter.rotate();
+        let mut new = [true];
+        assert_eq!(filter.insert_batch_flagged(&[key], &mut new), 0);
+        assert_eq!(new, [false]);
+    }
+}
+
+// ---- Against a map ----
+
+#[derive(Clone, Debug)]
+enum Step {
+    Insert(u64),
+    InsertBatch(Vec<u64>),
+    Rotate,
+    /// The clock goes on.
+    Later(u64),
+    /// All generations at once.
+    Clear,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        6 => (0..24u64).prop_map(Step::Insert),
+        3 => prop::collection::vec(0..24u64, 0..200).prop_map(Step::InsertBatch),
+        2 => Just(Step::Rotate),
+        6 => (0..130u64).prop_map(Step::Later),
+        1 => (300..2000u64).prop_map(Step::Later),
+        1 => Just(Step::Clear),
+    ];
+    prop::collection::vec(step, 1..60)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 32 } else { 1000 }))]
+
+    /// By age, by call, or both: a key has the number of the generation that it was inserted into.
+    #[test]
+    fn answers_are_those_of_a_map(steps in steps(), generations in 2..5usize, by_age: bool, renew: bool) {
+        let (time, period) = (Time::default(), 100);
+        let mut builder = exact(1000).generations(generations).renew(renew);
+        if by_age {
+            let window = Duration::from_nanos(period * (generations as u64 - 1));
+            builder = builder.window(window).clock(time.clock());
+        }
+        let mut filter = builder.build().unwrap();
+        let mut model = HashMap::new();
+        let mut newest = 0;
+        for step in steps {
+            let index = if by_age { time.now() / period } else { 0 };
+            let insert = |model: &mut HashMap<u64, u64>, newest: &mut u64, key| {
+                *newest = index.max(*newest);
+                let is_visible = model.get(&key).is_some_and(|number| number + generations as u64 > index);
+                if renew || !is_visible {
+                    model.insert(key, *newest);
+                }
+                !is_visible
+            };
+            match step {
+                Step::Insert(key) => prop_assert_eq!(filter.insert(&key), insert(&mut model, &mut newest, key)),
+                Step::InsertBatch(keys) => {
+                    let expected: Vec<bool> = keys.iter().map(|&key| insert(&mut model, &mut newest, key)).collect();
+                    let mut new = vec![false; keys.len()];
+                    let count = filter.insert_batch_flagged(&keys, &mut new);
+                    prop_assert_eq!(&new, &expected);
+                    prop_assert_eq!(count, expected.iter().filter(|&&new| new).count());
+                }
+                Step::Rotate => {
+                    newest += 1;
+                    filter.rotate();
+                    // What a rotation drops is gone, whatever the clock says.
+                    model.retain(|_, number| *number + generations as u64 > newest);
+                }
+                Step::Later(nanos) => time.set(time.now() + nanos),
+                Step::Clear => {
+                    model.clear();
+                    filter.clear();
+                }
+            }
+            let index = if by_age { time.now() / period } else { 0 };
+            for key in 0..24 {
+                let expected = model.get(&key).is_some_and(|number| number + generations as u64 > index);
+                prop_assert_eq!(finds(&filter, key), expected, "key {}", key);
+            }
+        }
+    }
+}
+
+/// About a word of the bitmap, a stretch of keys and one of hashes.
+const LENGTHS: [usize; 7] = [0, 1, 63, 64, 65, 1025, 4100];
+
+/// Keys of which every third is in an older generation, some in the newest, and some come twice; at so high a rate that others
+/// are false positives.
+#[test]
+fn batches_are_single_calls_in_order() {
+    for_each_instruction_set(|isa| {
+        for renew in [true, false] {
+            for full in [false, true] {
+                let builder = WindowedBloom::builder().expected_keys(if full { 3000 } else { 15_000 });
+                let builder = builder.false_positive_rate(0.1).renew(renew);
+                let builder = if full { builder.rotate_when_full() } else { builder };
+                let before = builder.build().unwrap();
+                (&before).extend((0..4100u64).step_by(3));
+                before.rotate();
+                (&before).extend((0..4100u64).step_by(7));
+                before.rotate();
+                (&before).extend((0..4100u64).step_by(11));
+                for len in LENGTHS {
+                    let keys: Vec<u64> = (0..len as u64).map(|i| if i % 5 == 0 { i / 2 } else { i }).collect();
+                    let hashes: Vec<u64> = keys.iter().map(|key| before.hash(key)).collect();
+                    let singly: Vec<bool> = keys.iter().map(|key| before.contains(key)).collect();
+                    let mut found = vec![!singly.first().unwrap_or(&false); len];
+                    before.contains_batch(&keys, &mut found);
+                    assert_eq!(found, singly, "{isa}");
+                    found.fill(true);
+                    before.contains_hashes(&hashes, &mut found);
+                    assert_eq!(found, singly);
+                    let mut bitmap = vec![u64::MAX; len.div_ceil(64)];
+                    before.contains_batch_bitmap(&keys, &mut bitmap);
+                    let bits = |bitmap: &[u64]| {
+                        (0..64 * bitmap.len())
+                            .map(|i| bitmap[i / 64] >> (i % 64) & 1 == 1)
+                            .collect::<Vec<_>>()
+                    };
+                    assert_eq!(bits(&bitmap)[..len], singly);
+                    assert!(!bits(&bitmap)[len..].contains(&true));
+                    bitmap.fill(u64::MAX);
+                    before.contains_hashes_bitmap(&hashes, &mut bitmap);
+                    assert_eq!(bits(&bitmap)[..len], singly);
+                    let mut absent = vec![];
+                    before.absent_batch(&keys, |i| absent.push(i));
+                    assert_eq!(absent, (0..len).filter(|&i| !singly[i]).collect::<Vec<_>>());
+                    absent.clear();
+                    before.absent_hashes(&hashes, |i| absent.push(i));
+                    assert_eq!(absent, (0..len).filter(|&i| !singly[i]).collect::<Vec<_>>());
+                    if full {
+                        // Where the filter rotates by itself, batches look at how full it is at other keys.
+                        continue;
+                    }
+
+                    let one_by_one = before.clone();
+                    let new: Vec<bool> = keys.iter().map(|key| one_by_one.insert(key)).collect();
+                    let count = new.iter().filter(|&&new| new).count();
+                    let is_same = |filter: &WindowedBloom, what| {
+                        let pairs = filter.live_generations().into_iter().zip(one_by_one.live_generations());
+                        assert!(
+                            pairs.into_iter().all(|(one, other)| *one == *other),
+                            "{isa} {len} {what}"
+                        );
+                    };
+                    let mut flags = vec![!new.first().unwrap_or(&false); len];
+                    let filter = before.clone();
+                    assert_eq!(filter.insert_batch_flagged(&keys, &mut flags), count);
+                    assert_eq!(flags, new, "{isa} {len} renew {renew}");
+                    is_same(&filter, "batch flagged");
+                    let filter = before.clone();
+                    flags.fill(true);
+                    assert_eq!(filter.insert_hashes_flagged(&hashes, &mut flags), count);
+                    assert_eq!(flags, new);
+                    is_same(&filter, "hashes flagged");
+                    let filter = before.clone();
+                    assert_eq!(filter.insert_batch(&keys), count);
+                    is_same(&filter, "batch");
+                    let filter = before.clone();
+                    assert_eq!(filter.insert_hashes(&hashes), count);
+                    is_same(&filter, "hashes");
+                    let filter = before.clone();
+                    (&filter).extend(&keys);
+                    is_same(&filter, "extend");
+                }
+            }
+        }
+    });
+}
+
+/// Dense batches go into a generation in bulk, which tells the answers in its own way.
+#[test]
+fn a_dense_batch_is_single_calls_in_order() {
+    let before = WindowedBloom::builder()
+        .expected_keys(6000)
+        .generations(3)
+        .build()
+        .unwrap();
+    (&before).extend((0..6000u64).step_by(2));
+    before.rotate();
+    let hashes: Vec<u64> = (0..20_000u64).map(|i| before.hash(&(i % 9000))).collect();
+    let (one_by_one, batch) = (before.clone(), before.clone());
+    let new: Vec<bool> = hashes.iter().map(|&hash| one_by_one.insert_hash(hash)).collect();
+    let mut flags = vec![false; hashes.len()];
+    let count = new.iter().filter(|&&new| new).count();
+    assert!((3500..6000).contains(&count));
+    assert_eq!(batch.insert_hashes_flagged(&hashes, &mut flags), count);
+    assert!(flags == new);
+    assert_eq!(before.insert_hashes(&hashes), count);
+    assert!(*before.live_generations()[0] == *batch.live_generations()[0]);
+}
+
+#[test]
+fn lengths_that_differ_are_refused() {
+    let filter = exact(1000).build().unwrap();
+    let panics = |work: &dyn Fn()| std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).is_err();
+    assert!(panics(&|| _ = filter.insert_batch_flagged(&[1u64, 2], &mut [false])));
+    assert!(panics(&|| _ = filter.insert_hashes_flagged(&[1, 2], &mut [false; 3])));
+    assert!(panics(&|| filter.contains_batch(&[1u64, 2], &mut [false])));
+    assert!(panics(&|| filter.contains_hashes(&[1, 2], &mut [false; 3])));
+    assert!(panics(&|| filter.contains_batch_bitmap(&[1u64, 2], &mut [])));
+    assert!(panics(&|| filter.contains_hashes_bitmap(&[1, 2], &mut [0; 2])));
+    assert!(panics(&|| filter.hash_batch(&[1u64, 2], &mut [0])));
+    assert_eq!(filter.estimated_len(), 0);
+}
+
+// ---- Rates, memory ----
+
+#[test]
+fn the_rate_holds_when_all_generations_are_full() {
+    for (rate, generations) in [(0.1, 2), (0.01, 4), (0.01, 12), (1e-3, 4)] {
+        for full in [false, true] {
+            let keys = if cfg!(debug_assertions) { 5000 } else { 20_000 };
+            let builder = WindowedBloom::builder()
+                .expected_keys(keys)
+                .false_positive_rate(rate)
+                .generations(generations);
+            let builder = if full { builder.rotate_when_full() } else { builder };
+            let filter = builder.build().unwrap();
+            let share = keys.div_ceil(generations - 1) as u64;
+            let hashes: Vec<u64> = (0..share * generations as u64).map(number).collect();
+            for hashes in hashes.chunks(share as usize) {
+                if full {
+                    filter.insert_hashes(hashes);
+                } else {
+                    filter.rotate();
+                    filter.insert_hashes(hashes);
+                }
+            }
+            let current = filter.current_false_positive_rate();
+            let absent: Vec<u64> = (0..if cfg!(debug_assertions) { 40_000 } else { 400_000 })
+                .map(|i| number(i + (1 << 40)))
+                .collect();
+            let mut found = vec![false; absent.len()];
+            filter.contains_hashes(&absent, &mut found);
+            let measured = found.iter().filter(|&&found| found).count() as f64 / absent.len() as f64;
+            let noise = (rate / absent.len() as f64).sqrt();
+            assert!(measured <= rate + 4.0 * noise, "{rate} of {generations}: {measured}");
+            assert!(
+                (current - measured).abs() < 4.0 * noise + 0.02 * rate,
+                "{current} and {measured}"
+            );
+            assert!(measured > rate / 2.5, "{rate} of {generations}: {measured}");
+        }
+    }
+}
+
+/// The chance that any of several is wrong, which is less than the sum of theirs: far less, where they are too full.
+#[test]
+fn the_rate_of_overfull_generations_is_measured_as_it_is_said() {
+    let filter = WindowedBloom::builder()
+        .expected_keys(3000)
+        .false_positive_rate(0.1)
+        .generations(3)
+        .build()
+        .unwrap();
+    for generation in 0..3 {
+        filter.rotate();
+        filter.insert_hashes(&(0..7500).map(|i| number(generation << 40 | i)).collect::<Vec<_>>());
+    }
+    let absent: Vec<u64> = (0..20_000).map(|i| number(i | 1 << 50)).collect();
+    let mut found = vec![false; absent.len()];
+    filter.contains_hashes(&absent, &mut found);
+    let measured = found.iter().filter(|&&found| found).count() as f64 / absent.len() as f64;
+    let said = filter.current_false_positive_rate();
+    assert!((0.75..0.99).contains(&measured), "{measured}");
+    assert!((said - measured).abs() < 0.02, "{said} said, {measured} measured");
+}
+
+#[test]
+fn what_cannot_be_built_is_refused_by_name() {
+    let builder = WindowedBloom::builder;
+    let refused = |builder: Builder| builder.build().unwrap_err().to_string();
+    for generations in [0, 1, 65] {
+        assert_eq!(
+            refused(builder().expected_keys(10).generations(generations)),
+            format!("{generations} generations is not in 2 to 64")
+        );
+    }
+    // A rate that only the division by the generations would make one.
+    assert_eq!(
+        refused(builder().expected_keys(10).false_positive_rate(2.0)),
+        "false-positive rate 2 is not between 0 and 1, both excluded"
+    );
+    assert!(refused(builder().expected_keys(10).false_positive_rate(f64::NAN)).contains("NaN"));
+    assert!(refused(builder()).starts_with("neither expected keys nor a memory budget"));
+    let window = |window| refused(builder().expected_keys(10).window(window));
+    assert_eq!(
+        window(Duration::ZERO),
+        "a window of 0ns is not in 1ns to 4611686018.427387904s"
+    );
+    assert!(window(Duration::MAX).starts_with("a window of 18446744073709551615.999999999s is not in"));
+    assert!(refused(builder().memory_budget(64 * 4)).contains("51 bytes does not hold one line"));
+    assert!(builder().memory_budget(64 * 5).build().is_ok());
+    assert!(
+        builder()
+            .expected_keys(0)
+            .window(Duration::from_nanos(1 << 62))
+            .build()
+            .is_ok()
+    );
+    assert!(builder().memory_budget(1 << 58).build().unwrap_err().is_out_of_memory());
+}
+
+/// Of the keys, rounded up, and of the rate; of a filter that rotates when full somewhat more, as it rotates late.
+#[test]
+fn each_generation_is_sized_for_its_share() {
+    let share = |builder: Builder| {
+        let filter = builder.build().unwrap();
+        (filter.expected_keys(), filter.live_generations()[0].expected_keys())
+    };
+    let builder = |keys| WindowedBloom::builder().expected_keys(keys);
+    assert_eq!(share(builder(0)), (1, 1));
+    assert_eq!(share(builder(10)), (10, 4));
+    assert_eq!(share(builder(10).generations(3)), (10, 5));
+    assert_eq!(share(builder(10).generations(64)), (10, 1));
+    assert_eq!(share(builder(30_000).rotate_when_full()), (30_000, 10_601));
+    let memory = |builder: Builder| builder.build().unwrap().memory_bytes();
+    assert_eq!(
+        memory(builder(30_000)),
+        memory(builder(30_000).false_positive_rate(0.01))
+    );
+}
+
+#[test]
+fn a_budget_is_kept_and_used() {
+    for generations in [2, 4, 9] {
+        let budget = WindowedBloom::builder().memory_budget(1 << 20).generations(generations);
+        let filter = budget.clone().build().unwrap();
+        assert!(((1 << 20) - 64 * (generations + 1)..=1 << 20).contains(&filter.memory_bytes()));
+        // The same, asked for by what it is for.
+        let same = WindowedBloom::builder()
+            .expected_keys(filter.expected_keys())
+            .generations(generations);
+        assert!(same.build().unwrap().memory_bytes().abs_diff(filter.memory_bytes()) <= 64 * (generations + 1));
+        // Both given: the best rate that fits.
+        let better = budget.expected_keys(filter.expected_keys() / 2).build().unwrap();
+        assert_eq!(better.memory_bytes(), filter.memory_bytes());
+        assert_ne!(
+            better.live_generations()[0].bits_per_key(),
+            filter.live_generations()[0].bits_per_key()
+        );
+    }
+    let full = WindowedBloom::builder()
+        .memory_budget(1 << 20)
+        .rotate_when_full()
+        .build()
+        .unwrap();
+    let same = WindowedBloom::builder()
+        .expected_keys(full.expected_keys())
+        .rotate_when_full();
+    assert!(same.build().unwrap().memory_bytes().abs_diff(full.memory_bytes()) < 2000);
+}
+
+// ---- Whole filters ----
+
+#[test]
+fn a_union_by_call_goes_from_generation_to_generation() {
+    let build = || exact(1000).generations(3).build().unwrap();
+    let (ours, theirs) = (build(), build());
+    for key in 0..3u64 {
+        theirs.rotate();
+        theirs.insert(&key);
+    }
+    ours.rotate();
+    assert_eq!(ours.union_from(&theirs), Ok(true));
+    assert_eq!(ours.union_from(&theirs), Ok(false));
+    assert_eq!(ours.union_from(&ours), Ok(false));
+    // 2 is in the newest; 1 and 0 in the oldest of the two that there were.
+    ours.rotate();
+    assert!((0..3).all(|key| finds(&ours, key)));
+    ours.rotate();
+    assert!(!finds(&ours, 0) && !finds(&ours, 1) && finds(&ours, 2));
+    ours.rotate();
+    assert!(!finds(&ours, 2));
+}
+
+/// Whatever the two clocks say: as long as there, or for the window if that is less, and at most a generation longer than there.
+#[test]
+fn a_union_by_age_keeps_keys_as_long_as_there() {
+    for generations in [2, 4] {
+        let (window, period) = (100 * (generations as u64 - 1), 100);
+        let starts = [
+            (0, 0),
+            (0, 250),
+            (30, 1000),
+            (70, 1000),
+            (99, 5),
+            (5, 99),
+            (7, 6),
+            (6, 7),
+        ];
+        // Idle, so that some of theirs have expired and ours has a rotation due; and not.
+        for ((their_start, our_start), idle) in starts.into_iter().flat_map(|starts| [(starts, 0), (starts, period)]) {
+            let (theirs_time, ours_time) = (Time::default(), Time::default());
+            theirs_time.set(their_start);
+            ours_time.set(our_start);
+            let (theirs, ours) = (
+                aged(generations, window, &theirs_time),
+                aged(generations, window, &ours_time),
+            );
+            let later = |nanos| {
+                theirs_time.set(theirs_time.now() + nanos);
+                ours_time.set(ours_time.now() + nanos);
+            };
+            for key in 0..40u64 {
+                theirs.insert(&key);
+                ours.insert(&(key + 1000));
+                later(13);
+            }
+            later(idle);
+            assert_eq!(ours.union_from(&theirs), Ok(true));
+            let keys: Vec<u64> = (0..40).collect();
+            let gone = |filter: &WindowedBloom| {
+                let mut found = vec![false; keys.len()];
+                filter.contains_batch(&keys, &mut found);
+                found.into_iter().map(|found| !found).collect::<Vec<_>>()
+            };
+            let mut history = vec![(gone(&theirs), gone(&ours))];
+            assert!(history[0].0.contains(&true) && history[0].0.contains(&false));
+            for _ in 0..=period * (generations as u64 + 1) {
+                later(1);
+                history.push((gone(&theirs), gone(&ours)));
+            }
+            for key in 0..40 {
+                let there = history.iter().position(|(there, _)| there[key]).unwrap() as u64;
+                let here = history.iter().position(|(_, here)| here[key]).unwrap() as u64;
+                assert!(
+                    there == 0 && here == 0 || here >= there.min(window + 1) && here <= there + period,
+                    "{key}: {there}, {here}"
+                );
+                if their_start == our_start {
+                    assert_eq!(there, here);
+                }
+            }
+        }
+    }
+}
+
+/// The filter had nothing to do for long: what is added does not go into what has expired.
+#[test]
+fn a_union_into_a_filter_whose_keys_have_expired_is_found() {
+    let (theirs_time, ours_time) = (Time::default(), Time::default());
+    let (theirs, ours) = (aged(4, 300, &theirs_time), aged(4, 300, &ours_time));
+    ours.insert(&1u64);
+    theirs.insert(&2u64);
+    ours_time.set(10_000);
+    assert_eq!(ours.union_from(&theirs), Ok(true));
+    assert!(finds(&ours, 2) && !finds(&ours, 1));
+    // What has expired there is not added, nor does it need room here; and what differs is refused all the same.
+    theirs_time.set(10_000);
+    assert_eq!(ours.union_from(&theirs), Ok(false));
+    let builder = exact(1000).window(Duration::from_nanos(300)).clock(ours_time.clock());
+    let other = builder.seed(9).build().unwrap();
+    assert!(other.union_from(&theirs).is_err());
+}
+
+/// Whichever generation it was that something was new to.
+#[test]
+fn a_union_says_whether_it_changed_any_generation() {
+    for key in 0..3u64 {
+        let build = || exact(1000).generations(3).build().unwrap();
+        let (ours, theirs) = (build(), build());
+        for each in 0..3u64 {
+            ours.rotate();
+            theirs.rotate();
+            theirs.insert(&each);
+            if each != key {
+                ours.insert(&each);
+            }
+        }
+        assert_eq!(ours.union_from(&theirs), Ok(true), "{key}");
+        assert_eq!(ours.union_from(&theirs), Ok(false), "{key}");
+    }
+}
+
+#[test]
+fn a_union_counts_where_the_number_of_keys_does() {
+    let build = || exact(1000).generations(2).rotate_when_full().build().unwrap();
+    let (ours, theirs) = (build(), build());
+    (&ours).extend(0..600u64);
+    (&theirs).extend(600..1200u64);
+    assert_eq!(ours.union_from(&theirs), Ok(true));
+    assert_eq!(ours.live_generations().len(), 2);
+    assert!((0..1200).all(|key| finds(&ours, key)));
+}
+
+#[test]
+fn filters_that_differ_are_not_united() {
+    let base = || WindowedBloom::builder().expected_keys(1000);
+    let filter = base().build().unwrap();
+    filter.insert("a");
+    let refused = |builder: Builder| builder.build().unwrap().union_from(&filter).unwrap_err().to_string();
+    assert_eq!(
+        refused(base().generations(3).window(Duration::from_secs(2))),
+        "the other filter's window differs: 4 generations of any age there, 3 generations for 2s here"
+    );
+    assert!(refused(base().expected_keys(2000)).starts_with("the other filter's layout differs"));
+    assert!(refused(base().seed(3)).contains("hasher differs"));
+    let keyed = || base().hasher(SipHash13::with_key([7; 16])).build().unwrap();
+    keyed().insert("b");
+    assert_eq!(keyed().union_from(&keyed()), Ok(false));
+}
+
+#[test]
+fn a_clone_is_another_filter_with_the_same_keys() {
+    let time = Time::default();
+    let filter = aged(3, 200, &time);
+    for key in 0..5 {
+        time.set(100 * key);
+        filter.insert(&key);
+    }
+    let mut copy = filter.clone();
+    assert!((0..2).all(|key| !finds(&copy, key)) && (2..5).all(|key| finds(&copy, key)));
+    filter.insert(&9u64);
+    assert!(!finds(&copy, 9));
+    time.set(500);
+    copy.insert(&5u64);
+    assert!(!finds(&copy, 2) && finds(&copy, 3));
+    copy.clear();
+    assert!((0..6).all(|key| !finds(&copy, key)));
+    assert!(finds(&filter, 9));
+    assert!(copy.insert(&9u64) && finds(&copy, 9));
+    assert_eq!(copy.live_generations().len(), 1);
+    // As many rotations as use all its memory, and again.
+    for now in 6..20 {
+        time.set(100 * now);
+        copy.insert(&now);
+        assert_eq!(copy.estimated_len() as u64, (now - 4).min(3));
+    }
+}
+
+#[test]
+fn figures_say_what_the_filter_is() {
+    let filter = WindowedBloom::builder().expected_keys(30_000).seed(5).build().unwrap();
+    (0..4u64).for_each(|generation| {
+        filter.rotate();
+        // Half of each generation's keys are the next one's too.
+        filter.insert_batch(&(5000 * generation..5000 * generation + 10_000).collect::<Vec<_>>());
+    });
+    assert!(filter.estimated_len().abs_diff(25_000) < 500);
+    assert!(
+        filter
+            .live_generations()
+            .iter()
+            .all(|one| one.estimated_len().abs_diff(10_000) < 300)
+    );
+    assert_eq!(
+        (filter.generations(), filter.window(), filter.expected_keys()),
+        (4, None, 30_000)
+    );
+    let debug = format!(
+        "{filter:?} {:?}",
+        WindowedBloom::builder().window(Duration::from_secs(9))
+    );
+    for part in [
+        "expected_keys: 30000",
+        "generations: 4",
+        "window: None",
+        "seed: 5",
+        "Aged(9s)",
+        "renew: true",
+    ] {
+        assert!(debug.contains(part), "{part} in {debug}");
+    }
+}
+
+// ---- Threads ----
+
+/// As many as hold a lookup up now and then.
+const THREADS: usize = 4;
+
+/// Each thread has its own keys and knows when it inserted them; what is within the window must be there. Two more rotate.
+#[test]
+fn nothing_of_the_window_is_missing_beside_racing_rotations() {
+    for generations in [2, 4] {
+        let filter = exact(STRESS_KEYS).generations(generations).build().unwrap();
+        // Rotations that are over, and that may have begun.
+        let (over, begun) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let done: [AtomicBool; THREADS] = Default::default();
+        let checked = AtomicUsize::new(0);
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while !done.iter().all(|done| done.load(Ordering::SeqCst)) {
+                        begun.fetch_add(1, Ordering::SeqCst);
+                        filter.rotate();
+                        over.fetch_add(1, Ordering::SeqCst);
+                        thread::yield_now();
+                    }
+                });
+            }
+            for (thread, done) in (0..).zip(&done) {
+                let (filter, over, begun, checked) = (&filter, &over, &begun, &checked);
+                scope.spawn(move || {
+                    let _end = SetAtEnd(done);
+                    // On, if need be, until others got to run.
+                    let few = || over.load(Ordering::SeqCst) <= 10 || checked.load(Ordering::Relaxed) <= 100;
+                    let rounds = (STRESS_KEYS / 10) as u64;
+                    let mut last = vec![];
+                    for i in (0..100 * rounds).take_while(|&i| i < rounds || few()) {
+                        let keys: Vec<u64> = (0..1 + i % 3).map(|j| (thread << 40) + 4 * i + j).collect();
+                        let before = over.load(Ordering::SeqCst);
+                        match keys[..] {
+                            [key] => _ = filter.insert(&key),
+                            _ => _ = filter.insert_batch(&keys),
+                        }
+                        last.push((before, keys));
+                        let first = last.len().saturating_sub(10);
+                        for (before, keys) in &last[first..] {
+                            let found = keys.iter().all(|key| filter.contains(key));
+                            if begun.load(Ordering::SeqCst) - before < generations {
+                                assert!(found, "{keys:?}");
+                                checked.fetch_add(1, Ordering::Relaxed);
+                            }
+                        }
+                    }
+                });
+            }
+        });
+        assert!(over.load(Ordering::SeqCst) > 10);
+        assert!(checked.load(Ordering::Relaxed) > 100);
+    }
+}
+
+/// All threads find the same rotations due at the same time, as all set the clock; of each there is one, so that what is within the window
+/// is there, and what is too old is not.
+#[test]
+fn racing_rotations_by_age_keep_the_window() {
+    let (generations, period) = (3, 1000);
+    let time = Time::default();
+    let filter = aged(generations, period * (generations as u64 - 1), &time);
+    let kept = AtomicUsize::new(0);
+    let forgotten = AtomicUsize::new(0);
+    let work = |thread: u64| {
+        let mut last = vec![];
+        for i in 0..(STRESS_KEYS / 10) as u64 {
+            let key = (thread << 40) + i;
+            let jump = if number(key).is_multiple_of(1000) {
+                5 * period
+            } else {
+                0
+            };
+            time.0.fetch_add(number(key) % 30 + jump, Ordering::SeqCst);
+            let before = time.now();
+            filter.insert(&key);
+            last.push((before, time.now(), key));
+            for back in [0, 1, 3, 10, 40, 120] {
+                let Some(&(before, after, key)) = last.len().checked_sub(back + 1).map(|i| &last[i]) else {
+                    continue;
+                };
+                let asked = time.now();
+                let found = filter.contains(&key);
+                if time.now() - before <= period * (generations as u64 - 1) {
+                    assert!(found);
+                    kept.fetch_add(1, Ordering::Relaxed);
+                } else if asked - after >= period * generations as u64 {
+                    assert!(!found);
+                    forgotten.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for thread in 0..THREADS as u64 {
+            let work = &work;
+            scope.spawn(move || work(thread));
+        }
+    });
+    let (kept, forgotten) = (kept.load(Ordering::Relaxed), forgotten.load(Ordering::Relaxed));
+    assert!(kept > 100 && forgotten > 100, "{kept} kept, {forgotten} forgotten");
+}
+
+/// All threads insert all keys: of each key that was forgotten meanwhile, or never seen, one at least is told that it is new.
+#[test]
+fn each_new_key_has_a_winner_beside_rotations() {
+    let filter = exact(STRESS_KEYS).generations(16).rotate_when_full().build().unwrap();
+    // Whatever the threads' pace, of all their inserts fewer than the window holds come after the last one of any key.
+    let keys = STRESS_KEYS as u64 / 4;
+    let won: Vec<HashSet<u64>> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS as u64)
+            .map(|thread| {
+                let filter = &filter;
+                let start = keys / THREADS as u64 * thread;
+                scope.spawn(move || (start..keys).chain(0..start).filter(|key| filter.insert(key)).collect())
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let winners: HashSet<&u64> = won.iter().flatten().collect();
+    assert_eq!(winners.len() as u64, keys);
+    assert!((0..keys).all(|key| filter.contains(&key)));
+    // A race may have several winners; once it is over, there is no other.
+    assert!((0..keys).all(|key| !filter.insert(&key)));
+    let used = filter
+        .live_generations()
+        .iter()
+        .filter(|one| one.estimated_len() > 0)
+        .count();
+    assert!(used > 4, "{used} generations were used");
+}
+
+/// Who holds a generation keeps its memory from being used again.
+#[test]
+fn a_generation_that_is_held_stays_as_it_is() {
+    let filter = exact(1000).generations(2).build().unwrap();
+    let held: Vec<_> = (0..20u64)
+        .map(|key| {
+            filter.rotate();
+            filter.insert(&key);
+            filter.live_generations().swap_remove(0)
+        })
+        .collect();
+    for (key, one) in held.iter().enumerate() {
+        assert!(one.contains(&(key as u64)));
+        assert_eq!(one.estimated_len(), 1);
+    }
+    // The filter does not keep them all: two are in use, and a few to spare.
+    let kept: Vec<_> = held.iter().map(Arc::downgrade).collect();
+    drop(held);
+    filter.rotate();
+    assert!(kept.iter().filter(|one| one.strong_count() > 0).count() <= 8);
+    drop(kept);
+    for key in 0..20u64 {
+        filter.rotate();
+        assert!(filter.insert(&(key + 100)));
+        assert!(filter.estimated_len() <= 2);
+    }
+}
+
+/// A list that was replaced is used again once no lookup has it; the one that lets go of it may do so at any moment.
+#[test]
+fn lists_are_used_again_without_what_they_held() {
+    let filter = exact(1).generations(2).build().unwrap();
+    let rotations = STRESS_KEYS as u64;
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                while !done.load(Ordering::SeqCst) {
+                    assert!(!filter.contains(&u64::MAX));
+                }
+            });
+        }
+        let _end = SetAtEnd(&done);
+        for key in 0..rotations {
+            filter.rotate();
+            let live = filter.live_generations();
+            assert_eq!(live.len(), 2, "after {key} rotations");
+            assert!(filter.insert(&key));
+            assert!(key == 0 || filter.contains(&(key - 1)));
+            assert!(key < 2 || !filter.contains(&(key - 2)));
+        }
+    });
+}
+
+/// Batches are looked up in lists that are replaced, and whose memory is used again, meanwhile: nothing is found that was never
+/// inserted, and a generation that is not the newest any more does not change while it is held.
+#[test]
+fn lookups_hold_on_to_what_they_read() {
+    let filter = exact(4000).generations(3).build().unwrap();
+    let never: Vec<u64> = (1 << 40..(1 << 40) + 500).collect();
+    let rounds: u64 = if cfg!(debug_assertions) { 200 } else { 5000 };
+    let (done, held) = (AtomicBool::new(false), AtomicUsize::new(0));
+    filter.rotate();
+    thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                let mut found = vec![false; never.len()];
+                while held.load(Ordering::Relaxed) == 0 || !done.load(Ordering::SeqCst) {
+                    filter.contains_batch(&never, &mut found);
+                    assert!(!found.contains(&true));
+                    let older = filter.live_generations().swap_remove(1);
+                    let before = ConcurrentBloom::clone(&older);
+                    filter.contains_batch(&never, &mut found);
+                    assert!(before == *older);
+                    held.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        let _end = SetAtEnd(&done);
+        for round in 0..rounds {
+            let keys: Vec<u64> = (300 * round..300 * (round + 1)).collect();
+            assert_eq!(filter.insert_batch(&keys), keys.len());
+            filter.rotate();
+            assert!(keys.iter().step_by(17).all(|key| filter.contains(key)), "{round}");
+            assert!(filter.live_generations().iter().all(|one| one.estimated_len() < 320));
+        }
+    });
+    assert!(held.load(Ordering::Relaxed) > 0);
+}

@@ -1,0 +1,438 @@
+//! The filter against a set, its builder's errors, and what it says of itself.
+
+use crate::common::{RATES, WORDS, number};
+use lanebloom::{BuildError, Builder, ConcurrentBloom, KeyHasher, Murmur3, SipHash13};
+use proptest::prelude::*;
+use std::collections::HashSet;
+
+fn builder() -> Builder {
+    ConcurrentBloom::builder()
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Insert(u16),
+    InsertHash(u16),
+    InsertBatch(Vec<u16>),
+    InsertHashes(Vec<u16>),
+    Extend(Vec<u16>),
+    Union(Vec<u16>),
+    Clear,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let keys = || proptest::collection::vec(any::<u16>(), 0..150);
+    prop_oneof![
+        4 => any::<u16>().prop_map(Step::Insert),
+        4 => any::<u16>().prop_map(Step::InsertHash),
+        2 => keys().prop_map(Step::InsertBatch),
+        2 => keys().prop_map(Step::InsertHashes),
+        1 => keys().prop_map(Step::Extend),
+        1 => keys().prop_map(Step::Union),
+        1 => Just(Step::Clear),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    /// Whatever is done: nothing that was inserted is missing, an answer of "new" is never wrong, and every way to
+    /// insert or to ask gives the same bits and answers as the single calls do.
+    #[test]
+    fn behaves_as_a_set_with_false_positives(
+        steps in proptest::collection::vec(step(), 0..12),
+        words in prop::sample::select(&WORDS[..]),
+        blocks in 1usize..6000,
+    ) {
+        let build = || builder().memory_budget(blocks * 64).words_per_key(words).build().unwrap();
+        let (mut filter, mut single) = (build(), build());
+        let mut set = HashSet::new();
+        for step in steps {
+            match step {
+                Step::Insert(key) => {
+                    let known = single.contains(&key);
+                    prop_assert_eq!(filter.insert(&key), !known);
+                    prop_assert!(known || set.insert(key));
+                    single.insert(&key);
+                    set.insert(key);
+                }
+                Step::InsertHash(key) => {
+                    prop_assert_eq!(filter.insert_hash(filter.hash(&key)), single.insert(&key));
+                    set.insert(key);
+                }
+                Step::InsertBatch(keys) => {
+                    let changed = keys.iter().filter(|key| single.insert(*key)).count();
+                    prop_assert_eq!(filter.insert_batch(&keys), changed);
+                    set.extend(keys);
+                }
+                Step::InsertHashes(keys) => {
+                    let changed = keys.iter().filter(|key| single.insert(*key)).count();
+                    let hashes: Vec<u64> = keys.iter().map(|key| filter.hash(key)).collect();
+                    prop_assert_eq!(filter.insert_hashes(&hashes), changed);
+                    set.extend(keys);
+                }
+                Step::Extend(keys) => {
+                    keys.iter().for_each(|key| { single.insert(key); });
+                    (&filter).extend(&keys);
+                    set.extend(keys);
+                }
+                Step::Union(keys) => {
+                    let other = build();
+                    let changed = keys.iter().filter(|key| single.insert(*key)).count() > 0;
+                    other.insert_batch(&keys);
+                    prop_assert_eq!(filter.union_from(&other), Ok(changed));
+                    set.extend(keys);
+                }
+                Step::Clear => {
+                    filter.clear();
+                    single.clear();
+                    set.clear();
+                }
+            }
+            prop_assert!(filter == single);
+            prop_assert!(set.iter().all(|key| filter.contains(key)));
+        }
+        let keys: Vec<u16> = (0..2000).collect();
+        let hashes: Vec<u64> = keys.iter().map(|key| filter.hash(key)).collect();
+        let expected: Vec<bool> = keys.iter().map(|key| single.contains(key)).collect();
+        let mut found = vec![false; keys.len()];
+        filter.contains_batch(&keys, &mut found);
+        prop_assert_eq!(&found, &expected);
+        found.fill(false);
+        filter.contains_hashes(&hashes, &mut found);
+        prop_assert_eq!(&found, &expected);
+        prop_assert!(hashes.iter().zip(&expected).all(|(hash, expected)| filter.contains_hash(*hash) == *expected));
+    }
+}
+
+/// Batches of every length around the pipeline's windows, on a filter small enough for no prefetching and on a larger.
+#[test]
+fn batches_of_any_length_equal_single_calls() {
+    for bytes in [64 << 10, 1 << 20] {
+        for words in WORDS {
+            let build = || builder().memory_budget(bytes).words_per_key(words).build().unwrap();
+            let (batch, single) = (build(), build());
+            for len in (0..70).chain([95, 96, 97, 255, 256, 257, 600]) {
+                let hashes: Vec<u64> = (0..len).map(|i| number(i + 1000 * len)).collect();
+                let changed = hashes.iter().filter(|&&hash| single.insert_hash(hash)).count();
+                assert_eq!(batch.insert_hashes(&hashes), changed);
+                assert_eq!(batch.insert_hashes(&hashes), 0);
+                let mut found = vec![false; hashes.len()];
+                batch.contains_hashes(&hashes, &mut found);
+                assert!(found.iter().all(|&found| found));
+                let strangers: Vec<u64> = (0..len).map(|i| number(i + (1 << 40))).collect();
+                batch.contains_hashes(&strangers, &mut found);
+                assert!(
+                    strangers
+                        .iter()
+                        .zip(&found)
+                        .all(|(hash, &found)| found == single.contains_hash(*hash))
+                );
+            }
+            assert!(batch == single);
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "3 keys and 2 places for their answers: the lengths must be the same")]
+fn contains_hashes_panics_where_lengths_differ() {
+    builder()
+        .expected_keys(10)
+        .build()
+        .unwrap()
+        .contains_hashes(&[1, 2, 3], &mut [false; 2]);
+}
+
+#[test]
+#[should_panic(expected = "1 keys and 2 places for their answers: the lengths must be the same")]
+fn contains_batch_panics_where_lengths_differ() {
+    builder()
+        .expected_keys(10)
+        .build()
+        .unwrap()
+        .contains_batch(&["a"], &mut [false; 2]);
+}
+
+fn error(builder: Builder) -> String {
+    builder.build().unwrap_err().to_string()
+}
+
+#[test]
+fn wrong_requests_are_errors_that_name_value_and_limit() {
+    let expect = |builder: Builder, message: &str| assert_eq!(error(builder), message);
+    let keys = || builder().expected_keys(1000);
+    for rate in [0.0, 1.0, -0.5, 2.0, f64::INFINITY] {
+        let message = format!("false-positive rate {rate} is not between 0 and 1, both excluded");
+        expect(keys().false_positive_rate(rate), &message);
+        expect(builder().memory_budget(1 << 20).false_positive_rate(rate), &message);
+    }
+    expect(
+        keys().false_positive_rate(f64::NAN),
+        "false-positive rate NaN is not between 0 and 1, both excluded",
+    );
+    expect(
+        builder(),
+        "neither expected keys nor a memory budget was given; the filter's size follows from one of them",
+    );
+    for words in [0, 3, 5, 16, usize::MAX] {
+        expect(
+            keys().words_per_key(words),
+            &format!("{words} words per key is not 1, 2, 4 or 8"),
+        );
+    }
+    for bytes in [0, 1, 63] {
+        let message = format!("a memory budget of {bytes} bytes does not hold one line of 64 bytes");
+        expect(builder().memory_budget(bytes), &message);
+        expect(keys().memory_budget(bytes), &message);
+    }
+    expect(
+        keys().false_positive_rate(1e-6).words_per_key(1),
+        "a false-positive rate of 1e-6 with 1 words per key takes more than the limit of 128 bits per key",
+    );
+    expect(
+        keys().false_positive_rate(1e-300),
+        "a false-positive rate of 1e-300 takes more than the limit of 128 bits per key",
+    );
+    expect(
+        keys().false_positive_rate(0.01).memory_budget(1024),
+        "the expected keys at this rate need 1344 bytes, more than the memory budget of 1024 bytes",
+    );
+    expect(
+        builder().expected_keys(usize::MAX),
+        &format!(
+            "a filter for {} keys at a rate of 1e-2 is beyond addressable memory ({} bytes)",
+            usize::MAX,
+            isize::MAX
+        ),
+    );
+}
+
+#[test]
+#[cfg(target_pointer_width = "64")]
+fn a_failed_allocation_is_an_error() {
+    for bytes in [1 << 58, isize::MAX as usize, usize::MAX] {
+        let failed: BuildError = builder().memory_budget(bytes).build().unwrap_err();
+        assert!(failed.is_out_of_memory());
+        let attempted = failed.to_string();
+        assert!(
+            attempted.starts_with("the allocation of ") && attempted.ends_with(" bytes failed"),
+            "{attempted}"
+        );
+    }
+    // By way of keys too: 2^55 keys at about 10 bits.
+    assert!(builder().expected_keys(1 << 55).build().unwrap_err().is_out_of_memory());
+}
+
+#[test]
+fn no_keys_means_one() {
+    let filter = builder().expected_keys(0).build().unwrap();
+    assert_eq!((filter.expected_keys(), filter.blocks()), (1, 1));
+    filter.insert("only");
+    assert!(filter.contains("only"));
+}
+
+#[test]
+fn extremes_of_the_hash_stay_inside() {
+    for words in WORDS {
+        for blocks in [1, 2, 3, 1000, 4097] {
+            let filter = builder()
+                .memory_budget(blocks * 64)
+                .words_per_key(words)
+                .build()
+                .unwrap();
+            for hash in [0, 1, u64::MAX, u64::MAX - 1, 1 << 63, (1 << 63) - 1] {
+                filter.insert_hash(hash);
+                assert!(filter.contains_hash(hash));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_filter_says_what_it_is() {
+    for rate in RATES {
+        for words in WORDS {
+            let Ok(filter) = builder()
+                .expected_keys(100_000)
+                .false_positive_rate(rate)
+                .words_per_key(words)
+                .build()
+            else {
+                assert_eq!((rate, words), (1e-6, 1), "only this one is out of reach");
+                continue;
+            };
+            assert_eq!(filter.words_per_key(), words);
+            assert_eq!(filter.memory_bytes(), filter.blocks() * 64);
+            assert_eq!(filter.bits_per_key(), filter.memory_bytes() as f64 * 8.0 / 100_000.0);
+            assert!(filter.false_positive_rate_at(100_000) <= rate);
+            assert!(filter.false_positive_rate_at(100_000) > rate * 0.99);
+            assert!(filter.false_positive_rate_at(101_500) > rate);
+            assert_eq!(filter.false_positive_rate_at(0), 0.0);
+            assert_eq!(filter.false_positive_rate_at(usize::MAX), 1.0);
+            // Every key sets at most so many bits, and the first ones hardly ever fewer.
+            filter.insert(&1u32);
+            let bits = (filter.fill_ratio() * filter.memory_bytes() as f64 * 8.0).round() as usize;
+            assert!(bits <= words * filter.bits_per_word() && bits > words * filter.bits_per_word() / 2);
+        }
+    }
+    let filter = builder()
+        .expected_keys(1000)
+        .hasher(SipHash13::with_key([9; 16]))
+        .build()
+        .unwrap();
+    let debug = format!("{filter:?}");
+    assert!(
+        debug.starts_with("ConcurrentBloom { expected_keys: 1000, memory_bytes: 1344,"),
+        "{debug}"
+    );
+    assert!(debug.len() < 300, "{debug}");
+}
+
+/// The documented relative standard error of `estimated_len`, 0.3 / sqrt(n): no sample is off by more than four of them.
+#[test]
+fn estimated_len_has_the_documented_error() {
+    for words in WORDS {
+        let mut relative_squares = 0.0;
+        let mut samples = 0.0;
+        for seed in 0..20 {
+            let filter = builder()
+                .expected_keys(5000)
+                .words_per_key(words)
+                .seed(seed)
+                .build()
+                .unwrap();
+            assert_eq!(filter.estimated_len(), 0);
+            for (n, range) in [(500, 0..500u32), (2000, 500..2000), (5000, 2000..5000)] {
+                range.for_each(|key| {
+                    filter.insert(&key);
+                });
+                let error = filter.estimated_len() as f64 / f64::from(n) - 1.0;
+                assert!(
+                    error.abs() < 4.0 * 0.3 / f64::from(n).sqrt(),
+                    "{n} keys: off by {error}"
+                );
+                relative_squares += error * error * f64::from(n);
+                samples += 1.0;
+            }
+        }
+        let standard_error = f64::sqrt(relative_squares / samples);
+        assert!(
+            (0.1..=0.3).contains(&standard_error),
+            "{words} words: {standard_error} / sqrt(n)"
+        );
+    }
+    let full = builder().memory_budget(64).build().unwrap();
+    (0..100_000u32).for_each(|key| {
+        full.insert(&key);
+    });
+    assert_eq!(full.fill_ratio(), 1.0);
+    assert!(full.estimated_len() > 500 && full.current_false_positive_rate() == 1.0);
+}
+
+#[test]
+fn union_refuses_what_means_something_else() {
+    let filter = builder().expected_keys(1000).build().unwrap();
+    let refused = |other: Builder| filter.union_from(&other.build().unwrap()).unwrap_err().to_string();
+    assert_eq!(
+        refused(builder().expected_keys(2000)),
+        "the other filter's layout differs: 41 blocks, 2 words per key, 3 bits per word there, 21 blocks, 2 words per key, \
+         3 bits per word here",
+    );
+    assert!(refused(builder().expected_keys(1000).words_per_key(4)).contains("4 words per key, 2 bits per word there"));
+    assert_eq!(
+        refused(builder().expected_keys(1000).seed(1)),
+        "the other filter's hasher differs: another algorithm, seed or key",
+    );
+    assert_eq!(filter.fill_ratio(), 0.0);
+
+    let keyed = || {
+        builder()
+            .expected_keys(1000)
+            .hasher(SipHash13::random())
+            .build()
+            .unwrap()
+    };
+    assert!(keyed().union_from(&keyed()).is_err());
+    let one = keyed();
+    let clone = one.clone();
+    clone.insert("a");
+    assert_eq!(one.union_from(&clone), Ok(true));
+    assert!(one.contains("a"));
+    assert_eq!(one.union_from(&one), Ok(false));
+}
+
+#[test]
+fn equality_is_layout_hasher_and_bits() {
+    let build = |keys, seed| builder().expected_keys(keys).seed(seed).build().unwrap();
+    let filter = build(1000, 0);
+    assert!(filter == build(1000, 0));
+    assert!(filter != build(1000, 1));
+    assert!(filter != build(2000, 0));
+    let clone = filter.clone();
+    clone.insert("a");
+    assert!(filter != clone && filter.fill_ratio() == 0.0);
+    filter.insert("a");
+    assert!(filter == clone);
+}
+
+/// The bits of version 1: a change here is a change of format. (The same on every platform that runs this.)
+#[test]
+fn the_bits_are_those_of_version_1() {
+    let mut prints = Vec::new();
+    for rate in RATES {
+        for words in WORDS {
+            let Ok(filter) = builder()
+                .expected_keys(300)
+                .false_positive_rate(rate)
+                .words_per_key(words)
+                .build()
+            else {
+                continue;
+            };
+            // Four times too many, so that many absent keys are found: a print of which, that any moved bit would change.
+            filter.insert_batch(&Vec::from_iter(0..1200u64));
+            let found = (0..5000u64).map(|i| filter.contains_hash(number(i)));
+            let print = found.fold(0u64, |print, found| {
+                print.wrapping_mul(3).wrapping_add(u64::from(found))
+            });
+            prints.push(format!(
+                "{rate:e} {words} {} {} {print:016x}",
+                filter.bits_per_word(),
+                filter.blocks()
+            ));
+        }
+    }
+    let expected = include_str!("../data/bits_v1.txt");
+    assert!(
+        prints.iter().eq(expected.lines()),
+        "now they are:\n{}",
+        prints.join("\n")
+    );
+}
+
+#[test]
+fn the_hasher_is_a_parameter() {
+    fn fill<S: KeyHasher>(builder: Builder<S>) {
+        let filter = builder.build().unwrap();
+        assert!(filter.insert("a") && filter.contains("a") && !filter.contains("b"));
+    }
+    fill(builder().expected_keys(1000));
+    fill(builder().expected_keys(1000).hasher(Murmur3::with_seed(1)));
+    fill(builder().expected_keys(1000).hasher(SipHash13::default()));
+    fill(builder().expected_keys(1000).hasher(std::hash::RandomState::new()));
+    fill(
+        builder()
+            .expected_keys(1000)
+            .hasher(foldhash::fast::RandomState::default()),
+    );
+}
+
+#[test]
+fn it_can_be_shared_and_sent() {
+    fn shared<T: Send + Sync + 'static>() {}
+    shared::<ConcurrentBloom>();
+    shared::<ConcurrentBloom<SipHash13>>();
+    shared::<lanebloom::CacheGuard>();
+    shared::<BuildError>();
+}

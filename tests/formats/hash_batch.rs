@@ -1,0 +1,332 @@
+//! Hashing many keys at once against hashing them one by one: the same hashes, whatever the type of the keys, their
+//! lengths and their order, under every instruction set. (`hash.rs` says what those hashes must be.)
+
+use crate::common::{for_each_instruction_set, number, within};
+use lanebloom::{Funnel, KeyHasher, Murmur3, Sink, SipHash13};
+use proptest::prelude::*;
+use std::borrow::Cow;
+
+/// All keys in one batch, which begin `offset` into a slice and whose hashes do, too.
+fn agrees_at<K: Funnel>(keys: &[K], offset: usize) {
+    for seed in [0, 1, u32::MAX] {
+        hashes_agree(&Murmur3::with_seed(seed), keys, offset);
+    }
+}
+
+fn hashes_agree<K: Funnel>(hasher: &impl KeyHasher, keys: &[K], offset: usize) {
+    let (hashes, ()) = within(offset, keys.len(), 0xa5a5_5a5a, |out| hasher.hash_batch(keys, out));
+    for (i, (hash, key)) in hashes.iter().zip(keys).enumerate() {
+        assert_eq!(
+            *hash,
+            hasher.hash_key(key),
+            "key {i} of {} of {}",
+            keys.len(),
+            std::any::type_name::<K>()
+        );
+    }
+}
+
+/// Batches of keys of one type, of many lengths, that begin anywhere.
+fn agrees<K: Funnel>(key: impl FnMut(u64) -> K) {
+    let keys: Vec<K> = (0..1007).map(number).map(key).collect();
+    for len in (0..=18).chain([63, 64, 65, 66, 130, 255, 256, 257, 999]) {
+        let offset = len % 8;
+        agrees_at(&keys[offset..offset + len], offset);
+    }
+}
+
+fn bytes<const N: usize>(x: u64) -> [u8; N] {
+    std::array::from_fn(|i| number(x ^ i as u64) as u8)
+}
+
+fn text(x: u64) -> String {
+    let text = format!("{x:x}-é-{:x}", number(x));
+    let mut cut = (x % 24) as usize;
+    while !text.is_char_boundary(cut) {
+        cut += 1;
+    }
+    text[..cut].into()
+}
+
+/// A key of a user's own, that arrives in pieces, some of them empty.
+struct Pieces(u64);
+
+impl Funnel for Pieces {
+    fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
+        let bytes = self.0.to_le_bytes();
+        let (a, b) = bytes.split_at((self.0 % 8) as usize);
+        a.funnel(into);
+        into.put(&[]);
+        for byte in b.repeat((self.0 >> 8) as usize % 5) {
+            into.put(&[byte]);
+        }
+        "end".funnel(into);
+    }
+}
+
+/// A key of a user's own that says its width, which is right for all keys, for some, or for none.
+struct Width<const WIDTH: usize>(u64);
+
+impl<const WIDTH: usize> Funnel for Width<WIDTH> {
+    const WIDTH: Option<usize> = Some(WIDTH);
+
+    fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
+        into.put(&self.0.to_le_bytes());
+        if self.0 % 31 == 7 {
+            into.put(&[1; 9]);
+        }
+    }
+}
+
+/// A key of a user's own whose bytes lie in memory, or do not.
+struct InMemory(u64, String);
+
+impl Funnel for InMemory {
+    fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
+        self.1.funnel(into);
+    }
+
+    fn bytes(&self) -> Option<&[u8]> {
+        (self.0 % 31 != 7).then_some(self.1.as_bytes())
+    }
+}
+
+/// Hashers that have no batches of their own take the keys one by one, whatever their type.
+#[test]
+fn other_hashers() {
+    fn agree<K: Funnel>(key: impl FnMut(u64) -> K) {
+        let keys: Vec<K> = (0..300).map(key).collect();
+        for len in [0, 1, 17, 300] {
+            hashes_agree(&SipHash13::with_key([9; 16]), &keys[..len], len % 8);
+            hashes_agree(&foldhash::fast::FixedState::with_seed(3), &keys[..len], len % 8);
+        }
+    }
+    agree(|x| number(x) as u8);
+    agree(number);
+    agree(|x| (number(x) as u32, text(number(x))));
+    agree(|x| Pieces(number(x)));
+}
+
+#[test]
+fn numbers() {
+    for_each_instruction_set(|_| {
+        agrees(|x| x as u8);
+        agrees(|x| x as u16);
+        agrees(|x| x as u32);
+        agrees(|x| x);
+        agrees(|x| u128::from(x) << 64 | u128::from(number(x)));
+        agrees(|x| x as usize);
+        agrees(|x| x as i8);
+        agrees(|x| x as i16);
+        agrees(|x| x as i32);
+        agrees(|x| x as i64);
+        agrees(|x| i128::from(x as i64) << 40);
+        agrees(|x| x as isize);
+        agrees(|x| x % 2 == 1);
+        agrees(|x| char::from_u32(x as u32 % 0xd800).unwrap());
+        let extremes = [0, 1, u64::MAX, 1 << 63, u64::MAX >> 1, u64::MAX << 32, 1 << 32];
+        agrees(|x| extremes[x as usize % extremes.len()]);
+        agrees(|x| extremes[x as usize % extremes.len()] as u32);
+    });
+}
+
+#[test]
+fn combinations() {
+    for_each_instruction_set(|_| {
+        agrees(|x| (x as u32, number(x)));
+        agrees(|x| (x, number(x)));
+        agrees(|x| (x as u8, (x >> 8) as u16, (x >> 24) as u32));
+        // Pieces that end and begin anywhere in 16 bytes.
+        agrees(|x| (x as u8, x, number(x) as u32));
+        agrees(|x| (x, x as u8, number(x) as u32, number(x) as u16));
+        agrees(|x| (x, x as u32, number(x) as u32));
+        agrees(|x| [x as u32, (x >> 32) as u32, number(x) as u32, 7]);
+        agrees(|x| [x as u16, (x >> 16) as u16, 1, 2, 3, 4, number(x) as u16]);
+        agrees(|x| [(x as u8, x as u16), (1, (x >> 16) as u16), (2, 3), (x as u8, 4), (5, 6)]);
+        agrees(|x| (number(x) as u8, u128::from(x)));
+        agrees(|x| (x,));
+        agrees(|x| (x, (number(x), x as u8)));
+        agrees(|x| (x % 3 > 0).then_some(x as u32));
+        agrees(|x| (x % 3 > 0).then(|| text(x)));
+        agrees(|x| (x, text(x)));
+        agrees(|x| [x, number(x), number(x + 1)]);
+        agrees(|x| [x as u16; 3]);
+        agrees(|x| vec![x as u32; x as usize % 9]);
+        agrees(|x| vec![text(x); x as usize % 3]);
+        agrees(Pieces);
+        agrees(Width::<0>);
+        agrees(Width::<7>);
+        agrees(Width::<8>);
+        agrees(Width::<9>);
+        agrees(Width::<16>);
+        agrees(Width::<17>);
+        agrees(Width::<{ usize::MAX }>);
+        agrees(|x| [Width::<8>(x), Width::<8>(number(x))]);
+        agrees(|x| (Width::<{ usize::MAX }>(x), x));
+        agrees(|x| InMemory(x, text(x)));
+        agrees(|x| [InMemory(x, text(x)), InMemory(x, text(x + 1))]);
+    });
+}
+
+#[test]
+fn texts_and_bytes() {
+    let texts: Vec<String> = (0..1007).map(number).map(text).collect();
+    let text = |x: u64| texts[x as usize % texts.len()].as_str();
+    let strs: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let numbers: Vec<u64> = (0..1007).map(number).collect();
+    let arrays: Vec<[u8; 16]> = numbers.iter().map(|&x| bytes(x)).collect();
+    for_each_instruction_set(|_| {
+        agrees(text);
+        agrees(|x| text(x).to_owned());
+        agrees(|x| text(x).to_owned().into_boxed_str());
+        agrees(|x| text(x).as_bytes());
+        agrees(|x| text(x).as_bytes().to_vec());
+        agrees(|x| {
+            if x % 2 == 0 {
+                Cow::Borrowed(text(x))
+            } else {
+                Cow::Owned(text(x).to_owned())
+            }
+        });
+        agrees(|x| (text(x), text(number(x))));
+        agrees(|x| &numbers[x as usize % numbers.len()]);
+        agrees(|x| &arrays[x as usize % arrays.len()]);
+        agrees(|x| &arrays[x as usize % arrays.len()][..]);
+        agrees(|x| &texts[x as usize % texts.len()]);
+        agrees(|x| &strs[x as usize % strs.len()]);
+    });
+}
+
+/// All lengths of fixed-width keys, up to beyond two 16-byte chunks.
+#[test]
+fn arrays_of_every_width() {
+    macro_rules! widths {
+        ($($n:literal)*) => { $(agrees(bytes::<$n>);)* };
+    }
+    for_each_instruction_set(|_| {
+        widths! {
+            0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40
+            48 64 100
+        }
+    });
+}
+
+/// Bytes of which keys are cut, so that they begin anywhere.
+fn soup() -> Vec<u8> {
+    (0..2000).flat_map(|x| number(x).to_le_bytes()).collect()
+}
+
+/// Byte strings of these lengths, and what is asserted of them in several orders.
+fn agrees_in_any_order(soup: &[u8], lengths: impl IntoIterator<Item = usize>) {
+    let mut keys: Vec<&[u8]> = lengths
+        .into_iter()
+        .enumerate()
+        .map(|(i, len)| &soup[number(i as u64) as usize % (soup.len() - len)..][..len])
+        .collect();
+    agrees_at(&keys, 1);
+    keys.reverse();
+    agrees_at(&keys, 2);
+    keys.sort_by_key(|key| key.len());
+    agrees_at(&keys, 3);
+    keys.reverse();
+    agrees_at(&keys, 4);
+    let shuffled = Vec::from_iter((0..keys.len()).map(|i| keys[number(i as u64) as usize % keys.len()]));
+    agrees_at(&shuffled, 5);
+}
+
+#[test]
+fn strings_of_every_length() {
+    let soup = soup();
+    for_each_instruction_set(|_| {
+        agrees_in_any_order(&soup, 0..=300);
+        // Neighbours that differ by a chunk, by more than one, and by less.
+        agrees_in_any_order(&soup, (0..=300).map(|i| i * 16 % 301));
+        agrees_in_any_order(&soup, (0..=300).map(|i| i * 151 % 301));
+        agrees_in_any_order(&soup, (0..130).map(|i| number(i) as usize % 4097));
+        agrees_in_any_order(&soup, (0..400).map(|i| number(i) as usize % 33));
+    });
+}
+
+#[test]
+fn strings_of_one_length() {
+    let soup = soup();
+    for_each_instruction_set(|_| {
+        for len in (0..=70).chain([127, 128, 129, 255, 256, 4096]) {
+            let keys: Vec<&[u8]> = (0..19).map(|i| &soup[i * 13..][..len]).collect();
+            agrees_at(&keys, 0);
+            agrees_at(&vec![&soup[7..][..len]; 17], 1);
+        }
+    });
+}
+
+/// Where keys are hashed side by side, those that are longer than the others keep them waiting, or go on alone.
+#[test]
+fn some_strings_unlike_the_others() {
+    let soup = soup();
+    for_each_instruction_set(|_| {
+        let lengths = [0, 15, 16, 17, 31, 33, 255, 256, 300, 511, 512, 513, 4096];
+        for one in lengths {
+            for others in lengths {
+                for unlike in 1..8 {
+                    for place in [0, 1, 7, 8, 16] {
+                        let length = |i: usize| {
+                            if (place..place + unlike).contains(&i) {
+                                one
+                            } else {
+                                others
+                            }
+                        };
+                        let keys: Vec<&[u8]> = (0..19).map(|i| &soup[i * 11..][..length(i)]).collect();
+                        hashes_agree(&Murmur3::with_seed(1), &keys, 0);
+                    }
+                }
+            }
+        }
+        // Sorted by length where one of 64 is long: that keys come back to their places.
+        for place in (0..200).step_by(9) {
+            let length = |i: usize| {
+                if i == place {
+                    600
+                } else {
+                    number(i as u64) as usize % 90
+                }
+            };
+            let keys: Vec<&[u8]> = (0..200).map(|i| &soup[i * 11..][..length(i)]).collect();
+            hashes_agree(&Murmur3::with_seed(1), &keys, 0);
+        }
+    });
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn any_strings(
+        keys in prop_oneof![
+            proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..20), 0..200),
+            proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..300), 0..40),
+        ],
+        seed: u32,
+        offset in 0..8usize,
+    ) {
+        for_each_instruction_set(|_| hashes_agree(&Murmur3::with_seed(seed), &keys, offset));
+    }
+}
+
+#[test]
+#[should_panic(expected = "3 keys and 2 places for their answers: the lengths must be the same")]
+fn murmur3_panics_where_lengths_differ() {
+    Murmur3::default().hash_batch(&[1u64, 2, 3], &mut [0; 2]);
+}
+
+#[test]
+#[should_panic(expected = "1 keys and 2 places for their answers: the lengths must be the same")]
+fn siphash_panics_where_lengths_differ() {
+    SipHash13::default().hash_batch(&["a"], &mut [0; 2]);
+}
+
+#[test]
+#[should_panic(expected = "0 keys and 1 places for their answers: the lengths must be the same")]
+fn a_build_hasher_panics_where_lengths_differ() {
+    foldhash::fast::FixedState::with_seed(3).hash_batch::<&[u8]>(&[], &mut [0; 1]);
+}

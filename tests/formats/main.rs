@@ -1,0 +1,15 @@
+//! What is the same on every machine: hashes, the bits of filters, and bytes that are written, read, sent, refused and kept in files,
+//! the crate's own, Guava's and RedisBloom's.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod filter;
+mod guava;
+mod guava_jvm;
+mod hash;
+mod hash_batch;
+mod redisbloom;
+mod replace;
+mod snapshot;
+mod snapshot_deletable;

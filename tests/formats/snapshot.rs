@@ -1,0 +1,1957 @@
+//! Snapshots, views and deltas: golden files both ways, every truncation, every corrupted byte, every absurd field.
+#![cfg(feature = "std")]
+
+use crate::common::{Full, Pieces, STRESS_KEYS, WORDS, for_each_instruction_set, number, with_field};
+use lanebloom::{BloomView, ConcurrentBloom, KeyHasher, Murmur3, SipHash13, SnapshotError};
+use proptest::prelude::*;
+use std::error::Error;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use twox_hash::XxHash3_64;
+
+const HEADER: usize = 128;
+const TRAILER: usize = 64;
+
+/// A `BuildHasher` that everybody can compute: FNV-1a.
+#[derive(Clone, Debug)]
+struct Fnv;
+
+struct FnvHasher(u64);
+
+impl BuildHasher for Fnv {
+    type Hasher = FnvHasher;
+    fn build_hasher(&self) -> FnvHasher {
+        FnvHasher(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Hasher for FnvHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+        }
+    }
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+fn empty(words: usize, blocks: usize, keys: usize) -> ConcurrentBloom {
+    let builder = ConcurrentBloom::builder().memory_budget(64 * blocks);
+    builder.expected_keys(keys).words_per_key(words).build().unwrap()
+}
+
+/// The filter as it is, with other hashing.
+fn with_hasher<S: KeyHasher>(words: usize, blocks: usize, keys: usize, hasher: S) -> ConcurrentBloom<S> {
+    let builder = ConcurrentBloom::builder().memory_budget(64 * blocks);
+    let builder = builder.expected_keys(keys).words_per_key(words);
+    builder.hasher(hasher).build().unwrap()
+}
+
+fn filled(words: usize, blocks: usize) -> ConcurrentBloom {
+    let filter = empty(words, blocks, 40 * blocks);
+    let hashes: Vec<u64> = (0..20 * blocks as u64).map(number).collect();
+    filter.insert_hashes(&hashes);
+    filter
+}
+
+fn insert_keys<S: KeyHasher>(filter: &ConcurrentBloom<S>, keys: usize) {
+    for i in 0..keys {
+        filter.insert(&format!("key {i}"));
+    }
+}
+
+/// Written by version 1, from its description, by another program: `data/snapshots_v1.py`.
+macro_rules! golden {
+    ($name:literal) => {
+        include_bytes!(concat!("../data/snapshot_v1_", $name, ".bin"))
+    };
+}
+
+fn assert_golden<S: KeyHasher + Clone + std::fmt::Debug>(bytes: &[u8], filter: &ConcurrentBloom<S>) {
+    insert_keys(filter, filter.expected_keys() / 2);
+    let hasher = filter.hasher().clone();
+    assert!(filter.to_bytes() == bytes, "{filter:?} is written otherwise");
+    let (same, rest) = ConcurrentBloom::from_bytes_with(bytes, hasher.clone()).unwrap();
+    assert!(same == *filter && rest.is_empty());
+    assert_eq!(same.expected_keys(), filter.expected_keys());
+    assert!(ConcurrentBloom::read_from_with(bytes, filter.memory_bytes(), hasher.clone()).unwrap() == *filter);
+    let (view, _) = BloomView::from_bytes_with(bytes, hasher).unwrap();
+    view.verify().unwrap();
+    assert!(view.to_filter().unwrap() == *filter);
+    let keys = (0..filter.expected_keys() / 2).map(|i| format!("key {i}"));
+    assert!(keys.into_iter().all(|key| same.contains(&key) && view.contains(&key)));
+}
+
+#[test]
+fn version_1_is_read_and_written() {
+    assert_golden(golden!("one"), &empty(1, 9, 900));
+    let builder = ConcurrentBloom::builder().memory_budget(64 * 21).expected_keys(1000);
+    assert_golden(golden!("two"), &builder.clone().seed(7).build().unwrap());
+    let four = ConcurrentBloom::builder().memory_budget(64 * 300).expected_keys(9000);
+    assert_golden(golden!("four"), &four.words_per_key(4).seed(u32::MAX).build().unwrap());
+    assert_golden(golden!("eight"), &empty(8, 5, 60));
+    let key = std::array::from_fn(|i| i as u8);
+    assert_golden(golden!("siphash"), &with_hasher(2, 21, 1000, SipHash13::with_key(key)));
+    assert_golden(golden!("other"), &with_hasher(2, 21, 1000, Fnv));
+    // Murmur3 by itself, its seed from the file.
+    assert_eq!(
+        ConcurrentBloom::from_bytes(golden!("two")).unwrap().0.hasher().seed(),
+        7
+    );
+    let four = ConcurrentBloom::read_from(&golden!("four")[..], 1 << 20).unwrap();
+    assert_eq!(four.hasher().seed(), u32::MAX);
+}
+
+#[test]
+fn a_delta_of_version_1_is_read_and_written() {
+    let golden = include_bytes!("../data/delta_v1_four.bin");
+    let (base, _) = ConcurrentBloom::from_bytes(golden!("four")).unwrap();
+    let more = base.clone();
+    for i in 0..12_000 {
+        let hash = more.hash(&format!("key {i}"));
+        if ((u128::from(hash) * more.blocks() as u128) >> 64) % 140 < 2 {
+            more.insert_hash(hash);
+        }
+    }
+    assert!(more.delta_since(&base).unwrap() == golden);
+    let replica = base.clone();
+    assert!(replica.apply_deltas(golden).unwrap());
+    assert!(replica == more && replica != base);
+    assert!(!replica.apply_deltas(golden).unwrap());
+}
+
+/// From one block to some beyond what is copied at once, and around that.
+fn sizes() -> impl Iterator<Item = usize> {
+    [1, 2, 3, 100, 1023, 1024, 1025, 2048, 2500].into_iter()
+}
+
+#[test]
+fn every_form_reads_what_every_form_wrote() {
+    for (words, blocks) in WORDS
+        .into_iter()
+        .flat_map(|words| sizes().map(move |blocks| (words, blocks)))
+    {
+        let filter = filled(words, blocks);
+        let bytes = filter.to_bytes();
+        assert_eq!(bytes.len(), HEADER + 64 * blocks + TRAILER);
+        assert_eq!(bytes.len(), filter.snapshot_bytes());
+        let mut stream = Vec::new();
+        filter.write_to(&mut stream).unwrap();
+        assert!(stream == bytes);
+        let mut slice = vec![7; bytes.len()];
+        filter.write_to_slice(&mut slice);
+        assert!(slice == bytes);
+
+        let more = [&bytes[..], b"more"].concat();
+        let (same, rest) = ConcurrentBloom::from_bytes(&more).unwrap();
+        assert!(same == filter && rest == b"more");
+        assert_eq!(same.expected_keys(), filter.expected_keys());
+        // Exactly as much as the limit, and what follows stays where it is.
+        let limit = filter.memory_bytes();
+        let mut reader = &more[..];
+        assert!(ConcurrentBloom::read_from(&mut reader, limit).unwrap() == filter);
+        assert_eq!(reader, b"more");
+        let mut pieces = Pieces::new(&bytes, None);
+        assert!(ConcurrentBloom::read_from(&mut pieces, limit).unwrap() == filter);
+        let error = ConcurrentBloom::read_from(&bytes[..], limit - 1).unwrap_err();
+        let expected = format!(
+            "the filter takes {limit} bytes, more than the limit of {} bytes",
+            limit - 1
+        );
+        assert_eq!(error.to_string(), expected);
+        assert!(!error.is_truncated() && !error.is_incompatible() && error.source().is_none());
+        let (view, rest) = BloomView::from_bytes(&more).unwrap();
+        assert!(view.bytes() == bytes && rest == b"more" && view.to_filter().unwrap() == filter);
+        // It is a filter like any other.
+        assert!(same.union_from(&filter).is_ok() && same.insert_hash(number(1 << 40)));
+    }
+}
+
+#[test]
+fn hashers_are_told_apart() {
+    let text = |result: Result<(), SnapshotError>| {
+        let error = result.unwrap_err();
+        assert!(error.is_incompatible() && !error.is_truncated());
+        error.to_string()
+    };
+    let bytes = empty(2, 3, 100).to_bytes();
+    let seeded = with_hasher(2, 3, 100, Murmur3::with_seed(5)).to_bytes();
+    let sip = with_hasher(2, 3, 100, SipHash13::with_key([1; 16])).to_bytes();
+    let other = with_hasher(2, 3, 100, RandomState::new()).to_bytes();
+    fn all<S: KeyHasher + Clone>(bytes: &[u8], hasher: &S) -> [Result<(), SnapshotError>; 3] {
+        [
+            ConcurrentBloom::from_bytes_with(bytes, hasher.clone()).map(drop),
+            ConcurrentBloom::read_from_with(bytes, 1 << 20, hasher.clone()).map(drop),
+            BloomView::from_bytes_with(bytes, hasher.clone()).map(drop),
+        ]
+    }
+    let murmur3 = Murmur3::default();
+    for result in all(&seeded, &murmur3) {
+        assert_eq!(
+            text(result),
+            "the hasher differs: Murmur3 with seed 5 there, Murmur3 with seed 0 here"
+        );
+    }
+    for result in all(&sip, &SipHash13::with_key([2; 16])) {
+        assert_eq!(
+            text(result),
+            "the hasher differs: SipHash-1-3 there and here, but under another key"
+        );
+    }
+    for result in all(&other, &RandomState::new()) {
+        assert_eq!(
+            text(result),
+            "the hasher differs: a BuildHasher there and here, but under another key"
+        );
+    }
+    for result in all(&bytes, &Fnv) {
+        assert_eq!(
+            text(result),
+            "the hasher differs: Murmur3 with seed 0 there, a BuildHasher here"
+        );
+    }
+    // Without one, Murmur3 is meant.
+    let without = |bytes: &[u8]| {
+        [
+            ConcurrentBloom::from_bytes(bytes).map(drop),
+            ConcurrentBloom::read_from(bytes, 1 << 20).map(drop),
+            BloomView::from_bytes(bytes).map(drop),
+        ]
+    };
+    for result in without(&sip) {
+        assert_eq!(
+            text(result),
+            "the hasher differs: SipHash-1-3 there, Murmur3 with seed 0 here"
+        );
+    }
+    for result in without(&other) {
+        assert_eq!(
+            text(result),
+            "the hasher differs: a BuildHasher there, Murmur3 with seed 0 here"
+        );
+    }
+    // The secret key is nowhere in it.
+    let secret: [u8; 16] = std::array::from_fn(|i| 0xa0 + i as u8);
+    let bytes = with_hasher(2, 3, 100, SipHash13::with_key(secret)).to_bytes();
+    assert!(!bytes.windows(2).any(|pair| secret.windows(2).any(|part| part == pair)));
+    for result in all(&bytes, &SipHash13::with_key(secret))
+        .into_iter()
+        .chain(without(&seeded))
+    {
+        result.unwrap();
+    }
+}
+
+/// Every way to read a snapshot by Murmur3: all of it, or its header alone.
+fn read_whole(bytes: &[u8]) -> [Result<ConcurrentBloom, SnapshotError>; 3] {
+    [
+        ConcurrentBloom::from_bytes(bytes).map(|(filter, _)| filter),
+        ConcurrentBloom::read_from(bytes, usize::MAX),
+        BloomView::from_bytes(bytes).and_then(|(view, _)| view.verify().and_then(|()| view.to_filter())),
+    ]
+}
+
+#[test]
+fn a_snapshot_that_ends_early_is_an_error_wherever_it_ends() {
+    for blocks in [1, 3, 1025] {
+        let bytes = filled(2, blocks).to_bytes();
+        let ends = (0..1000).chain(65_600..65_800).chain(bytes.len() - 70..bytes.len());
+        for end in ends.filter(|end| *end < bytes.len()) {
+            let needed = if end < HEADER { HEADER } else { bytes.len() };
+            for result in read_whole(&bytes[..end]) {
+                let error = result.unwrap_err();
+                assert_eq!(error.to_string(), format!("the bytes end after {end} of {needed}"));
+                assert!(error.is_truncated() && !error.is_incompatible() && error.source().is_none());
+            }
+        }
+        // The reader's own error, unchanged, from wherever it comes.
+        for end in [0, 5, HEADER - 1, HEADER, HEADER + 1, bytes.len() - 60, bytes.len() - 1] {
+            let pieces = Pieces::new(&bytes[..end], Some(io::Error::other("unplugged")));
+            let error = ConcurrentBloom::read_from(pieces, usize::MAX).unwrap_err();
+            assert_eq!(error.to_string(), "the bytes could not be read: unplugged");
+            assert!(!error.is_truncated());
+            let source = error.source().unwrap().downcast_ref::<io::Error>().unwrap();
+            assert_eq!(source.to_string(), "unplugged");
+        }
+    }
+}
+
+/// Whichever byte is another one, and whatever it is, an error says where to look.
+#[test]
+fn every_corrupted_byte_is_an_error() {
+    let bytes = filled(4, 3).to_bytes();
+    for at in 0..bytes.len() {
+        for flip in [1, 2, 4, 8, 16, 32, 64, 128, 255] {
+            let mut corrupt = bytes.clone();
+            corrupt[at] ^= flip;
+            let expected = match at {
+                0..8 => "the bytes begin with \"",
+                8..10 => "format version ",
+                10..128 => "the header is corrupt: its checksum is ",
+                _ if at < bytes.len() - 56 => "the bytes are corrupt: their checksum is ",
+                _ => &format!("byte {at} is {flip}, where version 1 of the format has 0"),
+            };
+            for result in read_whole(&corrupt) {
+                let text = result.unwrap_err().to_string();
+                assert!(text.starts_with(expected), "byte {at}: {text}");
+            }
+            // A view opens by the header alone, and gives some answer.
+            if at >= HEADER {
+                let (view, _) = BloomView::from_bytes(&corrupt).unwrap();
+                let mut found = vec![false; 100];
+                view.contains_hashes(&Vec::from_iter((0..100).map(number)), &mut found);
+                assert!(view.fill_ratio() > 0.0);
+            }
+        }
+    }
+}
+
+/// Who can write the checksum too gets no further.
+#[test]
+fn every_absurd_field_is_an_error() {
+    let bytes = filled(2, 3).to_bytes();
+    let most = isize::MAX as u64 / 64 - 3;
+    let kind = |found: &str| format!("the bytes are of kind {found}, not 1 (a ConcurrentBloom)");
+    let number = |n: u64| n.to_le_bytes().to_vec();
+    let mut cases: Vec<(usize, Vec<u8>, String)> = vec![
+        (10, vec![0], kind("0")),
+        (10, vec![129], kind("129 (a delta)")),
+        (10, vec![255], kind("255")),
+        (
+            11,
+            vec![3],
+            "hasher 3 is none of 0 (a BuildHasher), 1 (Murmur3), 2 (SipHash-1-3)".into(),
+        ),
+        (
+            11,
+            vec![2, 0, 0, 1],
+            "byte 14 is 1, where version 1 of the format has 0".into(),
+        ),
+        (
+            12,
+            vec![1],
+            "the hasher differs: Murmur3 with seed 1 there and here, but under another key".into(),
+        ),
+        (
+            16,
+            number(0),
+            "the hasher differs: Murmur3 with seed 0 there and here, but under another key".into(),
+        ),
+        (
+            32,
+            vec![0],
+            "layout version 0 sets other bits than version 1, which this version knows".into(),
+        ),
+        (
+            32,
+            vec![2],
+            "layout version 2 sets other bits than version 1, which this version knows".into(),
+        ),
+        (40, number(0), format!("0 blocks is not in 1 to {most}")),
+        (
+            40,
+            number(u64::MAX),
+            format!("{} blocks is not in 1 to {most}", u64::MAX),
+        ),
+        (
+            40,
+            number(1 << 58),
+            format!("{} blocks is not in 1 to {most}", 1u64 << 58),
+        ),
+        (
+            40,
+            number(4),
+            "a length of 384 bytes is declared, where the rest says 448".into(),
+        ),
+        (
+            24,
+            number(0),
+            "a length of 0 bytes is declared, where the rest says 384".into(),
+        ),
+        (
+            24,
+            number(u64::MAX),
+            format!("a length of {} bytes is declared, where the rest says 384", u64::MAX),
+        ),
+        (56, number(f64::NAN.to_bits()), "a rate of NaN is not in 0 to 1".into()),
+        (
+            56,
+            number((-0.5f64).to_bits()),
+            "a rate of -0.5 is not in 0 to 1".into(),
+        ),
+        (56, number(1.5f64.to_bits()), "a rate of 1.5 is not in 0 to 1".into()),
+        (
+            56,
+            number(f64::INFINITY.to_bits()),
+            "a rate of inf is not in 0 to 1".into(),
+        ),
+    ];
+    for (words, bits) in [
+        (0, 1),
+        (3, 2),
+        (16, 1),
+        (1, 0),
+        (1, 11),
+        (2, 9),
+        (4, 7),
+        (8, 5),
+        (255, 255),
+    ] {
+        let text = format!("{words} words per key with {bits} bits each is no layout");
+        cases.push((33, vec![words, bits], text));
+    }
+    for at in (35..40).chain(64..120) {
+        let text = format!("byte {at} is 9, where version 1 of the format has 0");
+        cases.push((at, vec![9], text));
+    }
+    for (at, field, expected) in cases {
+        let hostile = with_field(&bytes, at, &field);
+        for result in read_whole(&hostile) {
+            assert_eq!(result.unwrap_err().to_string(), expected, "byte {at}");
+        }
+    }
+    // What is well-formed is taken, and its length believed only if the bytes are there, or the limit allows it.
+    let huge = |blocks: u64| {
+        let bytes = with_field(&bytes, 24, &number(192 + 64 * blocks));
+        with_field(&bytes, 40, &number(blocks))
+    };
+    for blocks in [4, 1 << 20, 1 << 40, most] {
+        let hostile = huge(blocks);
+        let ends = format!("the bytes end after 384 of {}", 192 + 64 * blocks);
+        assert_eq!(ConcurrentBloom::from_bytes(&hostile).unwrap_err().to_string(), ends);
+        assert_eq!(BloomView::from_bytes(&hostile).unwrap_err().to_string(), ends);
+        let limited = ConcurrentBloom::read_from(&hostile[..], 200).unwrap_err().to_string();
+        assert_eq!(
+            limited,
+            format!(
+                "the filter takes {} bytes, more than the limit of 200 bytes",
+                64 * blocks
+            )
+        );
+    }
+    let refused = ConcurrentBloom::read_from(&huge(most)[..], usize::MAX).unwrap_err();
+    assert!(
+        refused
+            .to_string()
+            .starts_with("the filter was not read: the allocation of ")
+    );
+    assert!(refused.source().is_some());
+    for keys in [0, 1, u64::MAX] {
+        let filter = ConcurrentBloom::from_bytes(&with_field(&bytes, 48, &number(keys))).map(|(filter, _)| filter);
+        match usize::try_from(keys) {
+            Ok(keys) => assert_eq!(filter.unwrap().expected_keys(), keys),
+            Err(_) => assert!(filter.unwrap_err().to_string().contains("expected keys is beyond")),
+        }
+    }
+    assert_eq!(
+        ConcurrentBloom::from_bytes(b"GIF89a..").unwrap_err().to_string(),
+        "the bytes begin with \"GIF89a..\": no snapshot or delta of a filter does"
+    );
+    assert_eq!(
+        ConcurrentBloom::from_bytes(b"x").unwrap_err().to_string(),
+        "the bytes begin with \"x\\x00\\x00\\x00\\x00\\x00\\x00\\x00\": no snapshot or delta of a filter does"
+    );
+    assert_eq!(
+        ConcurrentBloom::from_bytes(b"\x89LBF\r\n\x1a\n\x02\x01")
+            .unwrap_err()
+            .to_string(),
+        "format version 258 is none that this version reads: 1"
+    );
+}
+
+#[test]
+fn an_error_of_the_writer_is_given_on() {
+    let filter = filled(2, 1500);
+    let len = filter.snapshot_bytes();
+    assert!(filter.write_to(Full(len)).is_ok());
+    for room in [0, 1, HEADER, HEADER + 1, len / 2, len - TRAILER, len - 1] {
+        assert_eq!(filter.write_to(Full(room)).unwrap_err().to_string(), "full");
+    }
+}
+
+/// What a view needs to be mapped in huge pages: a file system keeps a file in them where it was written in whole ones.
+#[test]
+fn a_snapshot_is_written_in_pieces_of_2_mib() {
+    const PIECE: usize = 2 << 20;
+
+    #[derive(Default)]
+    struct Pieces {
+        lens: Vec<usize>,
+        all: Vec<u8>,
+    }
+
+    impl io::Write for Pieces {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.lens.push(bytes.len());
+            self.all.extend(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    for bytes in [2 * PIECE - 192, 2 * PIECE - 128, 5 << 20] {
+        let filter = ConcurrentBloom::builder().memory_budget(bytes).build().unwrap();
+        insert_keys(&filter, 1000);
+        let mut pieces = Pieces::default();
+        filter.write_to(&mut pieces).unwrap();
+        assert!(pieces.all == filter.to_bytes());
+        let len = filter.snapshot_bytes();
+        let expected = (0..len).step_by(PIECE).map(|at| PIECE.min(len - at));
+        assert_eq!(pieces.lens, expected.collect::<Vec<_>>());
+    }
+}
+
+#[test]
+#[should_panic(expected = "255 bytes for a snapshot of 256: the lengths must be the same")]
+fn a_slice_of_another_length_panics() {
+    empty(1, 1, 10).write_to_slice(&mut [0; 255]);
+}
+
+/// All calls, by every instruction set, wherever the bytes begin: the filter's answers.
+#[test]
+fn a_view_answers_as_the_filter() {
+    for (words, blocks) in [(1, 1), (2, 50), (4, 999), (8, 30), (2, 40_000)] {
+        let filter = filled(words, blocks);
+        let bytes = filter.to_bytes();
+        let keys: Vec<u64> = (0..5000).collect();
+        let hashes: Vec<u64> = (0..2500).chain(1 << 40..(1 << 40) + 2500).map(number).collect();
+        let hashes = &hashes[..if cfg!(debug_assertions) { 700 } else { 5000 }];
+        let keys = &keys[..hashes.len()];
+        for_each_instruction_set(|set| {
+            let mut offsets = vec![0, 1, 8];
+            offsets.truncate(if blocks > 1000 { 2 } else { 3 });
+            for offset in offsets {
+                let mut moved = vec![0; offset];
+                moved.extend_from_slice(&bytes);
+                let (view, _) = BloomView::from_bytes(&moved[offset..]).unwrap();
+                let expected: Vec<bool> = hashes.iter().map(|hash| filter.contains_hash(*hash)).collect();
+                assert!(
+                    hashes
+                        .iter()
+                        .zip(&expected)
+                        .all(|(hash, found)| view.contains_hash(*hash) == *found)
+                );
+                for len in [0, 1, 63, 64, 65, hashes.len()] {
+                    let mut found = vec![true; len];
+                    view.contains_hashes(&hashes[..len], &mut found);
+                    assert_eq!(found, expected[..len], "{set}, {blocks} blocks, {len} hashes");
+                }
+                let mut bitmaps = [(); 2].map(|()| vec![7; hashes.len().div_ceil(64)]);
+                view.contains_hashes_bitmap(hashes, &mut bitmaps[0]);
+                filter.contains_hashes_bitmap(hashes, &mut bitmaps[1]);
+                assert_eq!(bitmaps[0], bitmaps[1]);
+                let mut absent = [const { Vec::new() }; 2];
+                view.absent_hashes(hashes, |i| absent[0].push(i));
+                filter.absent_hashes(hashes, |i| absent[1].push(i));
+                assert_eq!(absent[0], absent[1]);
+
+                let mut out = [(); 2].map(|()| vec![0; keys.len()]);
+                view.hash_batch(keys, &mut out[0]);
+                filter.hash_batch(keys, &mut out[1]);
+                assert_eq!(out[0], out[1]);
+                let mut found = [(); 2].map(|()| vec![false; keys.len()]);
+                view.contains_batch(keys, &mut found[0]);
+                filter.contains_batch(keys, &mut found[1]);
+                assert_eq!(found[0], found[1]);
+                assert!(
+                    keys.iter()
+                        .zip(&found[0])
+                        .all(|(key, found)| view.contains(key) == *found)
+                );
+                view.contains_batch_bitmap(keys, &mut bitmaps[0]);
+                filter.contains_batch_bitmap(keys, &mut bitmaps[1]);
+                assert_eq!(bitmaps[0], bitmaps[1]);
+                let mut absent = [const { Vec::new() }; 2];
+                view.absent_batch(keys, |i| absent[0].push(i));
+                filter.absent_batch(keys, |i| absent[1].push(i));
+                assert_eq!(absent[0], absent[1]);
+            }
+        });
+        let (view, _) = BloomView::from_bytes(&bytes).unwrap();
+        assert_eq!(view.estimated_len(), filter.estimated_len());
+        assert_eq!(view.fill_ratio(), filter.fill_ratio());
+        assert_eq!(view.current_false_positive_rate(), filter.current_false_positive_rate());
+        assert_eq!(view.false_positive_rate_at(100), filter.false_positive_rate_at(100));
+        assert_eq!(view.bits_per_key(), filter.bits_per_key());
+        assert_eq!((view.words_per_key(), view.blocks()), (words, blocks));
+        assert_eq!(view.bits_per_word(), filter.bits_per_word());
+        assert_eq!(view.expected_keys(), filter.expected_keys());
+    }
+}
+
+#[test]
+#[should_panic(expected = "3 keys and 2 places for their answers: the lengths must be the same")]
+fn contains_hashes_of_a_view_panics_where_lengths_differ() {
+    let bytes = empty(1, 1, 10).to_bytes();
+    BloomView::from_bytes(&bytes)
+        .unwrap()
+        .0
+        .contains_hashes(&[1, 2, 3], &mut [false; 2]);
+}
+
+/// What was inserted before is in the snapshot, whatever is inserted meanwhile.
+#[test]
+fn a_live_filter_is_written_with_all_keys_of_before() {
+    let keys = STRESS_KEYS as u64;
+    let filter = ConcurrentBloom::builder().expected_keys(STRESS_KEYS).build().unwrap();
+    let inserted = AtomicU64::new(0);
+    thread::scope(|scope| {
+        let (filter, inserted) = (&filter, &inserted);
+        let writer = scope.spawn(move || {
+            for key in 0..keys {
+                filter.insert(&key);
+                // Pairs with the loads below: who reads the number has these inserts before.
+                inserted.store(key + 1, Ordering::Release);
+            }
+        });
+        let mut done = false;
+        while !done {
+            done = writer.is_finished();
+            let before = inserted.load(Ordering::Acquire);
+            let bytes = filter.to_bytes();
+            let mut stream = Vec::new();
+            filter.write_to(&mut stream).unwrap();
+            let delta = filter.delta_since(&empty_like(filter)).unwrap();
+            let replica = empty_like(filter);
+            replica.apply_deltas(&delta).unwrap();
+            let (view, _) = BloomView::from_bytes(&bytes).unwrap();
+            view.verify().unwrap();
+            let read = ConcurrentBloom::read_from(&stream[..], 1 << 30).unwrap();
+            assert!((0..before).all(|key| view.contains(&key) && read.contains(&key) && replica.contains(&key)));
+        }
+    });
+}
+
+fn empty_like(filter: &ConcurrentBloom) -> ConcurrentBloom {
+    let mut empty = filter.clone();
+    empty.clear();
+    empty
+}
+
+mod deltas {
+    use super::*;
+
+    const DELTA_HEADER: usize = 64;
+
+    /// With sums that are right.
+    fn delta_of(filter: &ConcurrentBloom, lines: u64, body: &[u8]) -> Vec<u8> {
+        let mut delta = filter.delta_since(filter).unwrap();
+        assert_eq!(delta.len(), DELTA_HEADER);
+        delta.extend_from_slice(body);
+        let len = delta.len() as u64;
+        delta[24..32].copy_from_slice(&len.to_le_bytes());
+        delta[48..56].copy_from_slice(&lines.to_le_bytes());
+        sum(&mut delta);
+        delta
+    }
+
+    fn sum(delta: &mut [u8]) {
+        let summed = [&delta[..56], &delta[DELTA_HEADER..]].concat();
+        delta[56..64].copy_from_slice(&XxHash3_64::oneshot(&summed).to_le_bytes());
+    }
+
+    #[test]
+    fn a_delta_is_what_the_other_lacks() {
+        for (words, blocks) in [(1, 1), (2, 200), (4, 1000), (8, 9_000)] {
+            let base = filled(words, blocks);
+            let none = base.delta_since(&base.clone()).unwrap();
+            assert_eq!(none.len(), DELTA_HEADER);
+            assert!(!base.apply_deltas(&none).unwrap());
+            for keys in [1, 10, 1000] {
+                let filter = base.clone();
+                (0..keys).for_each(|key| _ = filter.insert(&(key * 7919)));
+                let delta = filter.delta_since(&base).unwrap();
+                let replica = base.clone();
+                assert_eq!(replica.apply_deltas(&delta).unwrap(), filter != base);
+                assert!(replica == filter);
+                // Only what lacks: to an empty filter it brings no more.
+                let alone = empty_like(&base);
+                alone.apply_deltas(&delta).unwrap();
+                let ones = |filter: &ConcurrentBloom| (filter.fill_ratio() * 512.0 * blocks as f64).round();
+                assert_eq!(
+                    ones(&alone) + ones(&base),
+                    ones(&filter),
+                    "{words} words, {blocks} blocks, {keys} keys"
+                );
+                // By parts, of any size.
+                for part in [1, 7, 64, blocks].into_iter().filter(|part| blocks / part < 3000) {
+                    let replica = base.clone();
+                    for first in (0..blocks).step_by(part) {
+                        let range = first..blocks.min(first + part);
+                        replica
+                            .apply_deltas(&filter.delta_of_blocks(&base, range).unwrap())
+                            .unwrap();
+                    }
+                    assert!(replica == filter);
+                }
+                assert_eq!(filter.delta_of_blocks(&base, 0..0).unwrap().len(), DELTA_HEADER);
+            }
+        }
+    }
+
+    /// As documented: 8 to 10 bytes for a fresh key of two words with three bits each.
+    #[test]
+    fn a_delta_is_compact() {
+        let filter = ConcurrentBloom::builder().expected_keys(1_000_000).build().unwrap();
+        let base = filter.clone();
+        (0..100u64).for_each(|key| _ = filter.insert(&key));
+        let bytes = filter.delta_since(&base).unwrap().len() - DELTA_HEADER;
+        assert!((800..=1000).contains(&bytes), "{bytes}");
+        // However many there are, no more than the filter and an eighth.
+        let hashes: Vec<u64> = (0..1_000_000).map(number).collect();
+        filter.insert_hashes(&hashes);
+        let bytes = filter.delta_since(&base).unwrap().len();
+        assert!(
+            bytes < filter.memory_bytes() * 5 / 4,
+            "{bytes} for {}",
+            filter.memory_bytes()
+        );
+    }
+
+    #[test]
+    fn another_filters_delta_is_refused() {
+        let filter = empty(2, 100, 1000);
+        let delta = {
+            let more = filter.clone();
+            more.insert("a");
+            more.delta_since(&filter).unwrap()
+        };
+        let assert_refused = |other: ConcurrentBloom, expected: &str| {
+            let error = other.apply_deltas(&delta).unwrap_err();
+            assert_eq!(error.to_string(), expected);
+            assert!(error.is_incompatible() && other.fill_ratio() == 0.0);
+            assert!(other.delta_since(&filter).is_err() && filter.delta_since(&other).is_err());
+        };
+        let shape = |bits| format!("100 blocks, 2 words per key, {bits} bits per word");
+        let ours = shape(filter.bits_per_word());
+        assert_refused(
+            empty(2, 101, 1000),
+            &format!(
+                "the layout differs: {ours} there, {} here",
+                ours.replace("100 b", "101 b")
+            ),
+        );
+        assert_refused(
+            empty(2, 100, 5000),
+            &format!(
+                "the layout differs: {ours} there, {} here",
+                shape(empty(2, 100, 5000).bits_per_word())
+            ),
+        );
+        assert_refused(
+            with_hasher(2, 100, 1000, Murmur3::with_seed(9)),
+            "the hasher differs: Murmur3 with seed 0 there, Murmur3 with seed 9 here",
+        );
+        let sip = with_hasher(2, 100, 1000, SipHash13::random());
+        assert_eq!(
+            sip.apply_deltas(&delta).unwrap_err().to_string(),
+            "the hasher differs: Murmur3 with seed 0 there, SipHash-1-3 here"
+        );
+        let twin = with_hasher(2, 100, 1000, SipHash13::random());
+        assert!(sip.delta_since(&twin).is_err());
+        let own = sip.delta_since(&sip).unwrap();
+        assert_eq!(
+            twin.apply_deltas(&own).unwrap_err().to_string(),
+            "the hasher differs: SipHash-1-3 there and here, but under another key"
+        );
+        // Neither is taken for the other.
+        let snapshot = filter.to_bytes();
+        assert_eq!(
+            filter.apply_deltas(&snapshot).unwrap_err().to_string(),
+            "the bytes are of kind 1 (a ConcurrentBloom), not 129 (a delta)"
+        );
+        assert!(ConcurrentBloom::from_bytes(&[&delta[..], &[0; 64]].concat()).is_err());
+    }
+
+    /// Of a delta that is not whole or not right nothing is added; those before it stay.
+    #[test]
+    fn every_truncation_and_every_corrupted_byte_is_an_error() {
+        let base = filled(4, 40);
+        let filter = base.clone();
+        insert_keys(&filter, 5);
+        let delta = filter.delta_since(&base).unwrap();
+        for end in 1..delta.len() {
+            let replica = base.clone();
+            let error = replica.apply_deltas(&delta[..end]).unwrap_err();
+            let needed = if end < DELTA_HEADER { DELTA_HEADER } else { delta.len() };
+            assert_eq!(error.to_string(), format!("the bytes end after {end} of {needed}"));
+            assert!(error.is_truncated() && replica == base);
+            let twice = [&delta[..], &delta[..end]].concat();
+            assert!(replica.apply_deltas(&twice).unwrap_err().is_truncated());
+            assert!(replica == filter);
+        }
+        for at in 0..delta.len() {
+            for flip in [1, 2, 4, 8, 16, 32, 64, 128, 255] {
+                let mut corrupt = delta.clone();
+                corrupt[at] ^= flip;
+                let replica = base.clone();
+                let text = replica.apply_deltas(&corrupt).unwrap_err().to_string();
+                let expected: &[&str] = match at {
+                    0..8 => &["the bytes begin with \""],
+                    8..10 => &["format version "],
+                    10 => &["the bytes are of kind "],
+                    // Too long, or too short.
+                    24..32 => &["the bytes end after ", "the bytes are corrupt: ", "a length of "],
+                    _ => &["the bytes are corrupt: their checksum is "],
+                };
+                assert!(
+                    expected.iter().any(|start| text.starts_with(start)),
+                    "byte {at}: {text}"
+                );
+                assert!(replica == base);
+            }
+        }
+    }
+
+    #[test]
+    fn every_absurd_body_is_an_error() {
+        let filter = empty(2, 300, 1000);
+        for (lines, body, problem) in [
+            (
+                0,
+                &[0, 1, 0x80][..],
+                "67: the number of lines is not the one that its header has",
+            ),
+            (
+                2,
+                &[0, 1, 0x80],
+                "67: the number of lines is not the one that its header has",
+            ),
+            (1, &[], "64: the number of lines is not the one that its header has"),
+            (1, &[0], "65: it ends within a line"),
+            (1, &[0x80], "65: it ends within a line"),
+            (1, &[0, 1], "66: it ends within a line"),
+            (1, &[0, 3, 0x80], "67: it ends within a line"),
+            (1, &[0, 1, 5], "67: it ends within a line"),
+            (1, &[0, 0], "66: a line without words"),
+            (1, &[0x80, 0, 1, 0x80], "66: a number with more bytes than it takes"),
+            (1, &[0xac, 2, 1, 0x80], "66: the filter has no such block"),
+            (2, &[0xab, 2, 1, 0x80, 0, 1, 0x80], "69: the filter has no such block"),
+            (
+                1,
+                &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 1, 0x80],
+                "73: the filter has no such block",
+            ),
+            (
+                2,
+                &[0, 1, 0x80, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f],
+                "76: the filter has no such block",
+            ),
+            (1, &[0xff; 12], "73: a number beyond 2^63"),
+            (
+                1,
+                &[0, 1, 5, 5 | 0x80],
+                "68: a bit that is not after the one before it and below 64",
+            ),
+            (
+                1,
+                &[0, 1, 5, 4 | 0x80],
+                "68: a bit that is not after the one before it and below 64",
+            ),
+            (
+                1,
+                &[0, 1, 64 | 0x80],
+                "67: a bit that is not after the one before it and below 64",
+            ),
+            (
+                1,
+                &[0, 1, 5, 64],
+                "68: a bit that is not after the one before it and below 64",
+            ),
+            (
+                1,
+                &[0, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9 | 0x80],
+                "75: so many bits of a word that it is written whole",
+            ),
+            (1, &[0, 1, 64, 1, 2, 3], "67: it ends within a word"),
+            (
+                1,
+                &[0, 1, 64, 0xff, 0, 0, 0, 0, 0, 0, 0],
+                "75: a word of so few bits that they are written one by one",
+            ),
+        ] {
+            let delta = delta_of(&filter, lines, body);
+            let text = filter.apply_deltas(&delta).unwrap_err().to_string();
+            assert_eq!(text, format!("the delta is none at byte {problem}"), "{body:?}");
+            assert_eq!(filter.fill_ratio(), 0.0);
+        }
+        // The last block, all of its last word.
+        let whole = [&[0xab, 2, 0x80, 64][..], &[0xff; 8]].concat();
+        assert!(filter.apply_deltas(&delta_of(&filter, 1, &whole)).unwrap());
+        assert_eq!(filter.to_bytes()[HEADER + 299 * 64 + 56..][..8], [0xff; 8]);
+        assert!(
+            filter.to_bytes()[HEADER..HEADER + 299 * 64 + 56]
+                .iter()
+                .all(|byte| *byte == 0)
+        );
+
+        let mut short = delta_of(&filter, 0, &[]);
+        short[24..32].copy_from_slice(&63u64.to_le_bytes());
+        assert_eq!(
+            filter.apply_deltas(&short).unwrap_err().to_string(),
+            "a length of 63 bytes is declared, where the rest says 64"
+        );
+        for (at, byte) in [(11, 7), (32, 2), (33, 3), (36, 1), (47, 0xff)] {
+            let mut delta = delta_of(&filter, 0, &[]);
+            delta[at] = byte;
+            sum(&mut delta);
+            let text = filter.apply_deltas(&delta).unwrap_err().to_string();
+            assert!(!text.contains("corrupt"), "{text}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        /// Any deltas, in any order, some several times: the union.
+        #[test]
+        fn deltas_commute(
+            writers in proptest::collection::vec(proptest::collection::vec((0u16..2000, any::<bool>()), 0..60), 1..4),
+            order in any::<proptest::sample::Index>(),
+            seed in any::<u64>(),
+        ) {
+            let empty = empty(2, 40, 1500);
+            let (mut deltas, union) = (Vec::new(), empty.clone());
+            for keys in &writers {
+                let (filter, sent) = (empty.clone(), empty.clone());
+                for (key, push) in keys {
+                    filter.insert(key);
+                    union.insert(key);
+                    if *push {
+                        let delta = filter.delta_since(&sent).unwrap();
+                        sent.apply_deltas(&delta).unwrap();
+                        prop_assert!(sent == filter);
+                        deltas.push(delta);
+                    }
+                }
+                deltas.push(filter.delta_since(&sent).unwrap());
+            }
+            // All of them, shuffled, and as many again.
+            let mut turns: Vec<usize> = (0..deltas.len()).collect();
+            for i in 0..turns.len() {
+                turns.swap(i, (number(seed.wrapping_add(i as u64)) % (i as u64 + 1)) as usize);
+            }
+            turns.extend((0..deltas.len()).map(|i| number(seed ^ i as u64) as usize % deltas.len()));
+            turns.push(order.index(deltas.len()));
+            let replica = empty.clone();
+            for turn in &turns {
+                replica.apply_deltas(&deltas[*turn]).unwrap();
+            }
+            prop_assert!(replica == union);
+            let at_once = empty.clone();
+            at_once.apply_deltas(&turns.iter().flat_map(|turn| deltas[*turn].clone()).collect::<Vec<_>>()).unwrap();
+            prop_assert!(at_once == union);
+        }
+
+        /// Whatever the body is: an error and nothing added, or bits that are written the same way.
+        #[test]
+        fn any_body_is_added_or_refused(
+            lines in 0u64..3,
+            body in proptest::collection::vec(prop_oneof![0u8..8, 0x80u8..0x88, Just(64), any::<u8>()], 0..20),
+        ) {
+            let filter = empty(2, 3, 10);
+            let delta = delta_of(&filter, lines, &body);
+            let base = filter.clone();
+            if filter.apply_deltas(&delta).is_ok() {
+                prop_assert_eq!(filter.delta_since(&base).unwrap(), delta);
+            } else {
+                prop_assert!(filter == base);
+            }
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_read_or_refused(
+        at in 0usize..384,
+        field in proptest::collection::vec(any::<u8>(), 1..9),
+        cut in 0usize..400,
+    ) {
+        let bytes = filled(2, 3).to_bytes();
+        let at = at.min(bytes.len() - field.len());
+        let mut hostile = with_field(&bytes, at, &field);
+        hostile.truncate(cut);
+        let results = read_whole(&hostile);
+        let mut texts = results.iter().map(|result| result.as_ref().map(drop).map_err(ToString::to_string));
+        let first = texts.next().unwrap();
+        prop_assert!(texts.all(|text| text == first));
+        if let [Ok(one), Ok(two), Ok(three)] = results {
+            prop_assert!(one == two && two == three);
+            prop_assert_eq!(&one.to_bytes()[HEADER..hostile.len() - TRAILER], &hostile[HEADER..hostile.len() - TRAILER]);
+        }
+    }
+}
+
+mod growing {
+    use super::*;
+    use lanebloom::ScalableBloom;
+    use lanebloom::scalable::{Builder, Growth};
+
+    fn builder() -> Builder {
+        ScalableBloom::builder().initial_capacity(20).false_positive_rate(0.05)
+    }
+
+    fn of(builder: Builder, keys: u32) -> ScalableBloom {
+        let filter = builder.build().unwrap();
+        (0..keys).for_each(|key| _ = filter.insert(&key));
+        filter
+    }
+
+    fn read_whole(bytes: &[u8]) -> [Result<ScalableBloom, SnapshotError>; 2] {
+        [
+            ScalableBloom::from_bytes(bytes).map(|(filter, _)| filter),
+            ScalableBloom::read_from(bytes, usize::MAX),
+        ]
+    }
+
+    #[test]
+    fn version_1_is_read_and_written() {
+        let golden = include_bytes!("../data/snapshot_v1_scalable.bin");
+        for filter in read_whole(golden) {
+            let filter = filter.unwrap();
+            assert!(filter.to_bytes() == golden);
+            assert!((0..150).all(|i| filter.contains(&format!("key {i}"))));
+            let layers: Vec<_> = filter
+                .layers()
+                .map(|layer| (layer.expected_keys(), layer.blocks()))
+                .collect();
+            assert_eq!(layers, [(50, 2), (100, 3)]);
+            assert_eq!((filter.max_layers(), filter.is_full()), (30, false));
+            assert_eq!(filter.false_positive_rate(), 0.02);
+            assert_eq!(filter.hasher().seed(), 3);
+            // A filter that is built the same way is compatible: what was asked for is all there.
+            let builder = ScalableBloom::builder()
+                .initial_capacity(50)
+                .false_positive_rate(0.02)
+                .seed(3);
+            let built = builder.expansion(2).tightening_ratio(0.5).build().unwrap();
+            assert!(built.union_from(&filter).is_ok());
+            assert!((0..150).all(|i| built.contains(&format!("key {i}"))));
+        }
+    }
+
+    #[test]
+    fn a_filter_grows_on_after_it_was_read() {
+        let builders = [
+            builder(),
+            builder().words_per_key(1).expansion(1).tightening_ratio(0.9),
+            builder().growth(Growth::AtHalfFull).expansion(3),
+            builder().max_layers(3),
+            builder().max_bytes(2000),
+            builder().non_scaling().seed(9),
+        ];
+        for (builder, keys) in builders
+            .into_iter()
+            .flat_map(|builder| [0, 25, 300].map(|keys| (builder.clone(), keys)))
+        {
+            let filter = of(builder, keys);
+            let bytes = filter.to_bytes();
+            let mut stream = Vec::new();
+            filter.write_to(&mut stream).unwrap();
+            assert!(stream == bytes);
+            let [same, other] = read_whole(&bytes).map(Result::unwrap);
+            assert!(same == filter && same.to_bytes() == bytes && other == filter && other.to_bytes() == bytes);
+            assert_eq!(
+                (same.is_full(), same.max_layers()),
+                (filter.is_full(), filter.max_layers())
+            );
+            assert_eq!(
+                (same.capacity(), same.memory_bytes()),
+                (filter.capacity(), filter.memory_bytes())
+            );
+            assert_eq!(same.false_positive_rate(), filter.false_positive_rate());
+            // From here on they do the same, errors included.
+            for key in keys..2 * keys + 50 {
+                let text = |result: Result<bool, lanebloom::FullError>| result.map_err(|error| error.to_string());
+                assert_eq!(text(same.insert(&key)), text(filter.insert(&key)));
+            }
+            assert!(same == filter && same.layers().len() == filter.layers().len());
+            assert!((0..2 * keys).all(|key| same.contains(&key) == filter.contains(&key)));
+        }
+    }
+
+    #[test]
+    fn every_truncation_and_every_corrupted_byte_is_an_error() {
+        let filter = of(builder(), 70);
+        assert!(filter.layers().len() >= 3);
+        let bytes = [filter.to_bytes(), b"more".to_vec()].concat();
+        let len = bytes.len() - 4;
+        let (same, rest) = ScalableBloom::from_bytes(&bytes).unwrap();
+        assert!(same == filter && rest == b"more");
+        for end in 0..len {
+            let needed = if end < HEADER { HEADER } else { len };
+            for result in read_whole(&bytes[..end]) {
+                let error = result.unwrap_err();
+                assert_eq!(error.to_string(), format!("the bytes end after {end} of {needed}"));
+                assert!(error.is_truncated());
+            }
+        }
+        for at in 0..len {
+            for flip in [1, 16, 128, 255] {
+                let mut corrupt = bytes[..len].to_vec();
+                corrupt[at] ^= flip;
+                let texts = read_whole(&corrupt).map(|result| result.unwrap_err().to_string());
+                assert_eq!(texts[0], texts[1]);
+                let known = [
+                    "begin with \"",
+                    "format version ",
+                    "corrupt: ",
+                    ", where version 1 of the format has 0",
+                ];
+                assert!(
+                    known.iter().any(|known| texts[0].contains(known)),
+                    "byte {at}: {}",
+                    texts[0]
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn every_absurd_field_is_an_error() {
+        let filter = of(builder(), 70);
+        let (bytes, layers) = (filter.to_bytes(), filter.layers().len() as u64);
+        let body = bytes.len() as u64 - 128 - 192 * layers;
+        let number = |n: u64| n.to_le_bytes().to_vec();
+        let double = |x: f64| number(x.to_bits());
+        let (most, there_can_be) = (usize::MAX, filter.max_layers());
+        let mut cases = vec![
+            (
+                10,
+                vec![1],
+                "the bytes are of kind 1 (a ConcurrentBloom), not 2 (a ScalableBloom)".into(),
+            ),
+            (32, vec![2], "the way to grow, 2, is not in 0 to 1".into()),
+            (33, vec![3], "3 words per key is not 0, 1, 2, 4 or 8".into()),
+            (34, vec![2], "whether it is full, 2, is not in 0 to 1".into()),
+            (35, vec![3], "the reason for the limit, 3, is not in 0 to 2".into()),
+            (40, number(0), format!("the initial capacity, 0, is not in 1 to {most}")),
+            (48, number(0), format!("the expansion, 0, is not in 1 to {most}")),
+            (
+                80,
+                number(0),
+                "the number of layers that there can be, 0, is not in 1 to 64".into(),
+            ),
+            (
+                80,
+                number(65),
+                "the number of layers that there can be, 65, is not in 1 to 64".into(),
+            ),
+            (
+                80,
+                number(1),
+                format!("the number of layers, {layers}, is not in 1 to 1"),
+            ),
+            (
+                104,
+                number(0),
+                format!("the number of layers, 0, is not in 1 to {there_can_be}"),
+            ),
+            (
+                104,
+                number(u64::MAX),
+                format!("the number of layers, {}, is not in 1 to {there_can_be}", u64::MAX),
+            ),
+            (
+                104,
+                number(layers - 1),
+                format!(
+                    "a length of {} bytes is declared, where the rest says {}",
+                    bytes.len(),
+                    {
+                        let parts = filter.layers().take(layers as usize - 1);
+                        parts.map(|layer| layer.snapshot_bytes()).sum::<usize>() + 128
+                    }
+                ),
+            ),
+            (
+                104,
+                number(layers + 1),
+                format!(
+                    "a length of {} bytes is declared, where the rest says {}",
+                    bytes.len(),
+                    128 + 256 * (layers + 1)
+                ),
+            ),
+            (
+                24,
+                number(0),
+                "a length of 0 bytes is declared, where the rest says ".into(),
+            ),
+            (
+                24,
+                number(129),
+                "a length of 129 bytes is declared, where the rest says ".into(),
+            ),
+            (
+                24,
+                number(u64::MAX),
+                format!("a length of {} bytes is declared", u64::MAX),
+            ),
+            (
+                24,
+                number(1 << 40),
+                format!("the bytes end after {} of {}", bytes.len(), 1u64 << 40),
+            ),
+            (24, number(bytes.len() as u64 - 64), "the filter takes ".into()),
+            (12, vec![1], "the hasher differs: ".into()),
+        ];
+        for at in [56, 64, 72] {
+            for wrong in [0.0, 1.0, -0.5, f64::NAN, f64::INFINITY] {
+                cases.push((
+                    at,
+                    double(wrong),
+                    format!("a rate or ratio of {wrong} is not between 0 and 1"),
+                ));
+            }
+        }
+        for at in (36..40).chain(112..120) {
+            cases.push((
+                at,
+                vec![5],
+                format!("byte {at} is 5, where version 1 of the format has 0"),
+            ));
+        }
+        for (at, field, expected) in cases {
+            let mut hostile = bytes.clone();
+            hostile[at..at + field.len()].copy_from_slice(&field);
+            let sum = XxHash3_64::oneshot(&hostile[..120]);
+            hostile[120..128].copy_from_slice(&sum.to_le_bytes());
+            let [by_slice, by_reader] = read_whole(&hostile).map(|result| result.unwrap_err().to_string());
+            assert!(by_slice.starts_with(&expected), "byte {at}: {by_slice}");
+            // Only the slice is known to be too short before its parts are looked at.
+            assert!(
+                by_reader == by_slice || by_slice.starts_with("the bytes end") && by_reader.starts_with("a length of "),
+                "byte {at}: {by_reader}"
+            );
+        }
+        for limit in [0, body as usize - 1] {
+            assert_eq!(
+                ScalableBloom::read_from(&bytes[..], limit).unwrap_err().to_string(),
+                format!("the filter takes {body} bytes, more than the limit of {limit} bytes")
+            );
+        }
+        assert!(ScalableBloom::read_from(&bytes[..], body as usize).unwrap() == filter);
+        // A layer with another hasher than the filter's.
+        let mut mixed = bytes[..128].to_vec();
+        for (i, layer) in filter.layers().enumerate() {
+            let bytes = layer.to_bytes();
+            mixed.extend(if i == 1 { with_field(&bytes, 12, &[7]) } else { bytes });
+        }
+        for result in read_whole(&mixed) {
+            assert_eq!(
+                result.unwrap_err().to_string(),
+                "the hasher differs: Murmur3 with seed 7 there, Murmur3 with seed 0 here"
+            );
+        }
+    }
+
+    #[test]
+    fn hashers_are_told_apart() {
+        let hasher = SipHash13::with_key([1; 16]);
+        let filter = builder().hasher(hasher).build().unwrap();
+        (0..100u32).for_each(|key| _ = filter.insert(&key));
+        let bytes = filter.to_bytes();
+        assert!(ScalableBloom::from_bytes_with(&bytes, hasher).unwrap().0 == filter);
+        assert!(ScalableBloom::read_from_with(&bytes[..], 1 << 20, hasher).unwrap() == filter);
+        assert!(ScalableBloom::from_bytes(&bytes).unwrap_err().is_incompatible());
+        let other = SipHash13::with_key([2; 16]);
+        assert!(
+            ScalableBloom::from_bytes_with(&bytes, other)
+                .unwrap_err()
+                .is_incompatible()
+        );
+    }
+
+    #[test]
+    fn a_live_filter_is_written_with_all_keys_of_before() {
+        let keys = STRESS_KEYS as u64 / 2;
+        let filter = ScalableBloom::builder().initial_capacity(100).build().unwrap();
+        let inserted = AtomicU64::new(0);
+        thread::scope(|scope| {
+            let (filter, inserted) = (&filter, &inserted);
+            let writer = scope.spawn(move || {
+                for key in 0..keys {
+                    filter.insert(&key).unwrap();
+                    // Pairs with the load below: who reads the number has these inserts before.
+                    inserted.store(key + 1, Ordering::Release);
+                }
+            });
+            let mut done = false;
+            while !done {
+                done = writer.is_finished();
+                let before = inserted.load(Ordering::Acquire);
+                let (copy, _) = ScalableBloom::from_bytes(&filter.to_bytes()).unwrap();
+                assert!((0..before).all(|key| copy.contains(&key)));
+            }
+        });
+    }
+
+    #[cfg(feature = "serde")]
+    #[test]
+    fn through_serde() {
+        let filter = of(builder(), 100);
+        let json = serde_json::to_string(&filter).unwrap();
+        assert!(serde_json::from_str::<ScalableBloom>(&json).unwrap() == filter);
+        let binary = postcard::to_allocvec(&filter).unwrap();
+        assert!(postcard::from_bytes::<ScalableBloom>(&binary).unwrap() == filter);
+        assert!(serde_json::from_str::<ScalableBloom>(&json[..100]).is_err());
+        assert!(serde_json::from_str::<ConcurrentBloom>(&json).is_err());
+    }
+}
+
+#[cfg(feature = "window")]
+mod forgetting {
+    use super::*;
+    use lanebloom::WindowedBloom;
+    use lanebloom::windowed::Builder;
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    /// A clock that is set.
+    #[derive(Clone, Default)]
+    struct Clock(Arc<AtomicU64>);
+
+    impl Clock {
+        fn at(seconds: u64) -> Self {
+            let clock = Self::default();
+            clock.set(seconds);
+            clock
+        }
+        fn set(&self, seconds: u64) {
+            self.0.store(seconds * SECOND, Ordering::Relaxed);
+        }
+        fn now(&self) -> impl Fn() -> Duration + Send + Sync + 'static {
+            let clock = self.clone();
+            move || Duration::from_nanos(clock.0.load(Ordering::Relaxed))
+        }
+    }
+
+    fn builder() -> Builder {
+        WindowedBloom::builder().expected_keys(200).false_positive_rate(0.05)
+    }
+
+    fn read_whole(bytes: &[u8]) -> [Result<WindowedBloom, SnapshotError>; 2] {
+        [
+            WindowedBloom::from_bytes(bytes).map(|(filter, _)| filter),
+            WindowedBloom::read_from(bytes, usize::MAX),
+        ]
+    }
+
+    /// With a clock.
+    fn read_at(bytes: &[u8], clock: &Clock) -> WindowedBloom {
+        let hasher = Murmur3::default();
+        let (one, rest) = WindowedBloom::from_bytes_with_clock(bytes, hasher, clock.now()).unwrap();
+        assert!(rest.is_empty());
+        let other = WindowedBloom::read_from_with_clock(bytes, usize::MAX, hasher, clock.now()).unwrap();
+        assert!(one.to_bytes() == other.to_bytes());
+        one
+    }
+
+    #[test]
+    fn version_1_is_read_and_written() {
+        let golden = include_bytes!("../data/snapshot_v1_windowed.bin");
+        let clock = Clock::at(65);
+        let filter = read_at(golden, &clock);
+        assert!(filter.to_bytes() == golden);
+        assert_eq!((filter.generations(), filter.expected_keys()), (4, 300));
+        assert_eq!(filter.window(), Some(Duration::from_secs(30)));
+        let found = |remainder: usize| {
+            (remainder..90)
+                .step_by(3)
+                .filter(|i| filter.contains(&format!("key {i}")))
+                .count()
+        };
+        assert_eq!([0, 1, 2].map(found), [30; 3]);
+        // The generation of 30 to 40 s is forgotten at 70, that of 50 to 60 at 90, the newest at 100.
+        for (seconds, expected) in [
+            (69, [30; 3]),
+            (70, [30, 30, 0]),
+            (89, [30, 30, 0]),
+            (90, [30, 0, 0]),
+            (99, [30, 0, 0]),
+            (100, [0; 3]),
+        ] {
+            clock.set(seconds);
+            let counts = [0, 1, 2].map(found);
+            assert!(
+                counts
+                    .iter()
+                    .zip(expected)
+                    .all(|(count, expected)| *count >= expected && *count <= expected + 1),
+                "{seconds} s: {counts:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn generations_are_as_old_as_before() {
+        for (rotations, generations) in [0, 1, 2, 5]
+            .into_iter()
+            .flat_map(|rotations| [2, 3, 9, 64].map(|generations| (rotations, generations)))
+        {
+            let filter = builder()
+                .generations(generations)
+                .renew(rotations % 2 == 0)
+                .build()
+                .unwrap();
+            for rotation in 0..=rotations {
+                filter.insert(&rotation);
+                if rotation < rotations {
+                    filter.rotate();
+                }
+            }
+            let bytes = filter.to_bytes();
+            for same in read_whole(&bytes).map(Result::unwrap) {
+                assert!(same.to_bytes() == bytes);
+                assert_eq!((same.generations(), same.window()), (generations, None));
+                assert_eq!(
+                    (same.expected_keys(), same.memory_bytes()),
+                    (filter.expected_keys(), filter.memory_bytes())
+                );
+                let original = filter.clone();
+                for _ in 0..=generations {
+                    for key in 0..=rotations {
+                        assert_eq!(same.contains(&key), original.contains(&key));
+                    }
+                    // Where keys are not renewed, this one stays where it is.
+                    assert_eq!(same.insert(&rotations), original.insert(&rotations));
+                    assert!(same.to_bytes() == original.to_bytes());
+                    same.rotate();
+                    original.rotate();
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_generation_is_as_full_as_before() {
+        let filter = builder().rotate_when_full().build().unwrap();
+        (0..500u32).for_each(|key| _ = filter.insert(&key));
+        let (same, _) = WindowedBloom::from_bytes(&filter.to_bytes()).unwrap();
+        for key in 500..3000u32 {
+            assert_eq!(same.insert(&key), filter.insert(&key));
+        }
+        assert!(same.to_bytes() == filter.to_bytes());
+        assert!(!same.contains(&3u32) || !same.contains(&4u32) || !same.contains(&5u32));
+    }
+
+    #[test]
+    fn time_goes_on_by_a_clock_of_ones_own() {
+        let clock = Clock::at(1000);
+        let window = Duration::from_secs(30);
+        let filter = builder().window(window).clock(clock.now()).build().unwrap();
+        filter.insert("a");
+        clock.set(1015);
+        filter.insert("b");
+        let bytes = filter.to_bytes();
+        // `a` is seen for 30 s at least, and for 40 at most.
+        for (seconds, a, b) in [
+            (1015, true, true),
+            (1030, true, true),
+            (1040, false, true),
+            (1045, false, true),
+            (1055, false, false),
+            (9999, false, false),
+            (0, true, true),
+        ] {
+            let later = Clock::at(seconds);
+            let same = read_at(&bytes, &later);
+            assert_eq!((same.contains("a"), same.contains("b")), (a, b), "{seconds} s");
+            assert!(same.insert("c") && same.contains("c"));
+        }
+    }
+
+    /// By the monotonic clock, which starts anew: not before the window has passed, and a generation later at most.
+    #[test]
+    fn time_stands_still_between_writing_and_reading() {
+        let clock = Clock::at(5_000_000_000);
+        let filter = builder()
+            .window(Duration::from_secs(3 * 3600))
+            .clock(clock.now())
+            .build()
+            .unwrap();
+        filter.insert("a");
+        clock.set(5_000_000_000 + 2 * 3600);
+        filter.insert("b");
+        let bytes = filter.to_bytes();
+        for same in read_whole(&bytes).map(Result::unwrap) {
+            assert!(same.contains("a") && same.contains("b") && !same.contains("c"));
+            // What it writes says how much is left, by its own clock.
+            let again = same.to_bytes();
+            let field = |at: usize| u64::from_le_bytes(again[at..at + 8].try_into().unwrap());
+            let (period, newest, now) = (field(48), field(64), field(72));
+            assert_eq!(period, 3600 * SECOND);
+            assert_eq!(field(56), 0b101);
+            assert!(
+                newest * period <= now + period && now < (newest + 1) * period,
+                "{newest} at {now}"
+            );
+            let clock = Clock::default();
+            let (then, a_expires) = (now / SECOND, (newest - 2 + 4) * 3600);
+            // 4000 s were left: of four hours, two have passed, and 3200 s of the first before it was inserted.
+            assert!(
+                (then + 3999..=then + 4000 + 3601).contains(&a_expires),
+                "{a_expires} at {then}"
+            );
+            clock.set(a_expires - 1);
+            assert!(read_at(&again, &clock).contains("a"));
+            clock.set(a_expires);
+            assert!(!read_at(&again, &clock).contains("a"));
+        }
+    }
+
+    #[test]
+    fn every_truncation_and_every_corrupted_byte_is_an_error() {
+        let filter = builder().build().unwrap();
+        for key in 0..3u32 {
+            filter.insert(&key);
+            filter.rotate();
+        }
+        let bytes = [filter.to_bytes(), b"more".to_vec()].concat();
+        let len = bytes.len() - 4;
+        assert_eq!(WindowedBloom::from_bytes(&bytes).unwrap().1, b"more");
+        for end in 0..len {
+            let needed = if end < HEADER { HEADER } else { len };
+            for result in read_whole(&bytes[..end]) {
+                let error = result.unwrap_err();
+                assert_eq!(error.to_string(), format!("the bytes end after {end} of {needed}"));
+                assert!(error.is_truncated());
+            }
+        }
+        for at in 0..len {
+            for flip in [1, 16, 128, 255] {
+                let mut corrupt = bytes[..len].to_vec();
+                corrupt[at] ^= flip;
+                let texts = read_whole(&corrupt).map(|result| result.unwrap_err().to_string());
+                assert_eq!(texts[0], texts[1]);
+                let known = [
+                    "begin with \"",
+                    "format version ",
+                    "corrupt: ",
+                    ", where version 1 of the format has 0",
+                ];
+                assert!(
+                    known.iter().any(|known| texts[0].contains(known)),
+                    "byte {at}: {}",
+                    texts[0]
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn every_absurd_field_is_an_error() {
+        let filter = builder().build().unwrap();
+        for key in 0..2u32 {
+            filter.insert(&key);
+            filter.rotate();
+        }
+        let bytes = filter.to_bytes();
+        let part = (bytes.len() - 128) / 3;
+        let number = |n: u64| n.to_le_bytes().to_vec();
+        let most = u64::MAX;
+        let ages = |ages: u64| format!("ages of {ages:#x} are none of 4 generations, the newest of which is there");
+        let mut cases = vec![
+            (
+                10,
+                vec![2],
+                "the bytes are of kind 2 (a ScalableBloom), not 3 (a WindowedBloom)".into(),
+            ),
+            (32, vec![3], "the way to rotate, 3, is not in 0 to 2".into()),
+            (
+                32,
+                vec![1],
+                format!("the nanoseconds of a generation, 0, is not in 1 to {}", 1u64 << 62),
+            ),
+            (33, vec![2], "whether a key is renewed, 2, is not in 0 to 1".into()),
+            (34, vec![1], "the number of generations, 1, is not in 2 to 64".into()),
+            (34, vec![65], "the number of generations, 65, is not in 2 to 64".into()),
+            (
+                34,
+                vec![2],
+                "ages of 0x7 are none of 2 generations, the newest of which is there".into(),
+            ),
+            (
+                40,
+                number(0),
+                format!("the expected keys, 0, is not in 1 to {}", usize::MAX),
+            ),
+            (
+                48,
+                number(1),
+                "the nanoseconds of a generation, 1, is not in 0 to 0".into(),
+            ),
+            (56, number(0), ages(0)),
+            (56, number(0b110), ages(6)),
+            (56, number(0b1_0001), ages(17)),
+            (56, number(1 << 63 | 1), ages(1 << 63 | 1)),
+            (
+                56,
+                number(0b11),
+                format!(
+                    "a length of {} bytes is declared, where the rest says {}",
+                    bytes.len(),
+                    bytes.len() - part
+                ),
+            ),
+            (
+                64,
+                number(1),
+                format!("the number of the newest generation, 1, is not in 2 to {most}"),
+            ),
+            (
+                24,
+                number(0),
+                "a length of 0 bytes is declared, where the rest says ".into(),
+            ),
+            (24, number(most), format!("a length of {most} bytes is declared")),
+        ];
+        for at in (35..40).chain(80..120) {
+            cases.push((
+                at,
+                vec![5],
+                format!("byte {at} is 5, where version 1 of the format has 0"),
+            ));
+        }
+        for (at, field, expected) in cases {
+            let mut hostile = bytes.clone();
+            hostile[at..at + field.len()].copy_from_slice(&field);
+            let sum = XxHash3_64::oneshot(&hostile[..120]);
+            hostile[120..128].copy_from_slice(&sum.to_le_bytes());
+            for text in read_whole(&hostile).map(|result| result.unwrap_err().to_string()) {
+                assert!(text.starts_with(&expected), "byte {at}: {text}");
+            }
+        }
+        // Of all five: four generations and one to spare.
+        let needed = 5 * (part - 192);
+        for limit in [0, needed - 1] {
+            assert_eq!(
+                WindowedBloom::read_from(&bytes[..], limit).unwrap_err().to_string(),
+                format!("the filter takes {needed} bytes, more than the limit of {limit} bytes")
+            );
+        }
+        assert!(WindowedBloom::read_from(&bytes[..], needed).is_ok());
+        // Generations of different layouts; and of another hasher than the filter's.
+        let mut mixed = bytes.clone();
+        let second = 128 + part..128 + 2 * part;
+        let other = with_field(&mixed[second.clone()], 33, &[8, 1]);
+        mixed[second.clone()].copy_from_slice(&other);
+        for result in read_whole(&mixed) {
+            let error = result.unwrap_err();
+            assert!(
+                error.is_incompatible() && error.to_string().starts_with("the layout differs: "),
+                "{error}"
+            );
+        }
+        let other = with_field(&bytes[second.clone()], 12, &[9]);
+        mixed[second].copy_from_slice(&other);
+        for result in read_whole(&mixed) {
+            assert_eq!(
+                result.unwrap_err().to_string(),
+                "the hasher differs: Murmur3 with seed 9 there, Murmur3 with seed 0 here"
+            );
+        }
+        // Any time at all is some time.
+        let aged = builder()
+            .window(Duration::from_secs(1))
+            .clock(Clock::at(100).now())
+            .build()
+            .unwrap();
+        // Two generations, so that the newest has a number of 1 at least.
+        aged.rotate();
+        let bytes = aged.to_bytes();
+        for (at, values) in [(48, [1, 1 << 61, 1 << 62]), (64, [1, 2, most]), (72, [0, 1, most])] {
+            for value in values {
+                let mut hostile = bytes.clone();
+                hostile[at..at + 8].copy_from_slice(&number(value));
+                let sum = XxHash3_64::oneshot(&hostile[..120]);
+                hostile[120..128].copy_from_slice(&sum.to_le_bytes());
+                let filters = read_whole(&hostile).map(Result::unwrap);
+                for filter in filters
+                    .into_iter()
+                    .chain([0, 1 << 33].map(|seconds| read_at(&hostile, &Clock::at(seconds))))
+                {
+                    filter.insert("a");
+                    let _ = filter.contains("a");
+                    filter.rotate_if_due();
+                    filter.rotate();
+                    assert!(WindowedBloom::from_bytes(&filter.to_bytes()).is_ok());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn hashers_are_told_apart() {
+        let hasher = SipHash13::with_key([1; 16]);
+        let filter = builder().hasher(hasher).build().unwrap();
+        filter.insert("a");
+        let bytes = filter.to_bytes();
+        assert!(WindowedBloom::from_bytes_with(&bytes, hasher).unwrap().0.contains("a"));
+        assert!(
+            WindowedBloom::read_from_with(&bytes[..], 1 << 20, hasher)
+                .unwrap()
+                .contains("a")
+        );
+        assert!(WindowedBloom::from_bytes(&bytes).unwrap_err().is_incompatible());
+        let other = SipHash13::with_key([2; 16]);
+        assert!(
+            WindowedBloom::from_bytes_with(&bytes, other)
+                .unwrap_err()
+                .is_incompatible()
+        );
+    }
+
+    #[cfg(feature = "serde")]
+    #[test]
+    fn through_serde() {
+        let filter = builder().build().unwrap();
+        filter.insert("a");
+        filter.rotate();
+        let json = serde_json::to_string(&filter).unwrap();
+        assert!(serde_json::from_str::<WindowedBloom>(&json).unwrap().to_bytes() == filter.to_bytes());
+        let binary = postcard::to_allocvec(&filter).unwrap();
+        assert!(postcard::from_bytes::<WindowedBloom>(&binary).unwrap().to_bytes() == filter.to_bytes());
+        assert!(serde_json::from_str::<WindowedBloom>(&json[..100]).is_err());
+    }
+}
+
+#[cfg(feature = "mmap")]
+mod mapped {
+    use super::*;
+    use lanebloom::codec::replace_file;
+    use std::fs::{self, File};
+
+    #[test]
+    fn a_mapped_file_answers_as_the_filter() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("filter");
+        for blocks in [1, 100, 3000] {
+            let filter = filled(2, blocks);
+            replace_file(&path, |file| filter.write_to(file)).unwrap();
+            // SAFETY: the file is replaced, never changed.
+            let view = unsafe { BloomView::map(&File::open(&path).unwrap()) }.unwrap();
+            assert!(view.is_aligned());
+            view.verify().unwrap();
+            assert!(view.bytes() == filter.to_bytes() && view.to_filter().unwrap() == filter);
+            let hashes: Vec<u64> = (0..1000).map(number).collect();
+            let mut found = [vec![false; 1000], vec![false; 1000]];
+            view.contains_hashes(&hashes, &mut found[0]);
+            filter.contains_hashes(&hashes, &mut found[1]);
+            assert_eq!(found[0], found[1]);
+            assert!(
+                hashes
+                    .iter()
+                    .zip(&found[0])
+                    .all(|(hash, found)| view.contains_hash(*hash) == *found)
+            );
+
+            // A view stays what it is while the file is replaced, also by nothing.
+            replace_file(&path, |file| empty(1, 1, 1).write_to(file)).unwrap();
+            assert!(view.to_filter().unwrap() == filter);
+            fs::remove_file(&path).unwrap();
+            let elsewhere = thread::spawn(move || view.to_filter().unwrap());
+            assert!(elsewhere.join().unwrap() == filter);
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_none_is_an_error() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("filter");
+        let bytes = filled(2, 100).to_bytes();
+        let map = |bytes: &[u8]| {
+            fs::write(&path, bytes).unwrap();
+            // SAFETY: nobody else knows of the file, and the view is gone before it is written again.
+            unsafe { BloomView::map(&File::open(&path).unwrap()) }.map(|view| view.verify())
+        };
+        assert!(map(&bytes).unwrap().is_ok());
+        for end in [0, 1, 127, 128, 129, bytes.len() - 1] {
+            let error = map(&bytes[..end]).unwrap_err();
+            let needed = if end < HEADER { HEADER } else { bytes.len() };
+            assert_eq!(error.to_string(), format!("the bytes end after {end} of {needed}"));
+            assert!(error.is_truncated());
+        }
+        let long = [&bytes[..], &[0]].concat();
+        assert_eq!(
+            map(&long).unwrap_err().to_string(),
+            format!(
+                "there are {} bytes, and the filter ends after {}",
+                long.len(),
+                bytes.len()
+            )
+        );
+        for at in [0, 9, 50, 127] {
+            let mut corrupt = bytes.clone();
+            corrupt[at] ^= 4;
+            assert!(map(&corrupt).is_err());
+        }
+        let mut corrupt = bytes.clone();
+        corrupt[5000] ^= 4;
+        assert!(map(&corrupt).unwrap().is_err());
+        let sip = with_hasher(2, 3, 10, SipHash13::with_key([1; 16])).to_bytes();
+        assert!(map(&sip).unwrap_err().is_incompatible());
+        fs::write(&path, sip).unwrap();
+        let open = |key| {
+            let file = File::open(&path).unwrap();
+            // SAFETY: nobody writes it any more.
+            unsafe { BloomView::map_with(&file, SipHash13::with_key([key; 16])) }
+        };
+        assert!(open(1).is_ok() && open(2).unwrap_err().is_incompatible());
+        // What cannot be mapped.
+        // SAFETY: a directory has no bytes.
+        let error = unsafe { BloomView::map(&File::open(directory.path()).unwrap()) }.unwrap_err();
+        assert!(error.to_string().starts_with("the bytes could not be read: ") && error.source().is_some());
+    }
+}
+
+#[cfg(feature = "serde")]
+mod through_serde {
+    use super::*;
+    use lanebloom::GuavaBloom;
+    use lanebloom::codec::Limited;
+    use serde::de::DeserializeSeed;
+    use serde::{Deserialize, Serialize};
+
+    #[derive(Serialize, Deserialize)]
+    struct State {
+        name: String,
+        seen: ConcurrentBloom,
+        java: GuavaBloom,
+    }
+
+    #[test]
+    fn filters_are_parts_of_other_values() {
+        let java = GuavaBloom::create(100, 0.01).unwrap();
+        java.insert("a");
+        let state = State {
+            name: "x".into(),
+            seen: filled(2, 30),
+            java,
+        };
+        let assert_same = |same: State| {
+            assert!(same.seen == state.seen && same.java == state.java && same.name == "x");
+            assert_eq!(same.seen.expected_keys(), state.seen.expected_keys());
+        };
+        assert_same(serde_json::from_str(&serde_json::to_string_pretty(&state).unwrap()).unwrap());
+        assert_same(serde_json::from_value(serde_json::to_value(&state).unwrap()).unwrap());
+        let bytes = postcard::to_allocvec(&state).unwrap();
+        assert!(bytes.len() < state.seen.snapshot_bytes() + state.java.to_bytes().len() + 16);
+        assert_same(postcard::from_bytes(&bytes).unwrap());
+    }
+
+    /// A format without a form for bytes: as a sequence of them.
+    #[test]
+    fn a_sequence_of_bytes_is_read_too() {
+        use serde::de::value::{Error, SeqDeserializer};
+        let filter = filled(2, 30);
+        let bytes = filter.to_bytes();
+        let read = |bytes: &[u8]| {
+            let limited = Limited {
+                max_bytes: filter.memory_bytes(),
+                hasher: Murmur3::default(),
+            };
+            let binary = NotText(SeqDeserializer::<_, Error>::new(bytes.iter().copied()));
+            limited.deserialize(binary)
+        };
+        assert!(read(&bytes).unwrap() == filter);
+        let longer = [&bytes[..], &[0; 9]].concat();
+        assert_eq!(
+            read(&longer).unwrap_err().to_string(),
+            format!(
+                "there are {} bytes, and the filter ends after {}",
+                bytes.len() + 1,
+                bytes.len()
+            )
+        );
+        assert!(read(&bytes[..bytes.len() - 1]).is_err());
+    }
+
+    /// A deserializer that is not for people.
+    struct NotText<D>(D);
+
+    impl<'de, D: serde::Deserializer<'de>> serde::Deserializer<'de> for NotText<D> {
+        type Error = D::Error;
+        fn is_human_readable(&self) -> bool {
+            false
+        }
+        fn deserialize_any<V: serde::de::Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+            self.0.deserialize_any(visitor)
+        }
+        serde::forward_to_deserialize_any! {
+            bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str string bytes byte_buf option unit unit_struct
+            newtype_struct seq tuple tuple_struct map struct enum identifier ignored_any
+        }
+    }
+
+    #[test]
+    fn what_is_no_filter_is_an_error() {
+        let bytes = filled(2, 3).to_bytes();
+        let json = serde_json::to_string(&filled(2, 3)).unwrap();
+        let error = |json: &str| match serde_json::from_str::<ConcurrentBloom>(json) {
+            Ok(_) => panic!("{json} is a filter"),
+            Err(error) => error.to_string(),
+        };
+        assert!(error("17").starts_with("invalid type: integer `17`, expected a filter in Base64"));
+        assert!(error("\"?\"").starts_with("Invalid symbol 63"));
+        assert!(error("\"\"").starts_with("the bytes end after 0 of 128"));
+        assert!(error(&format!("\"{}\"", &json[1..401])).starts_with("the bytes end after 300 of 384"));
+        for at in (0..bytes.len()).step_by(7) {
+            let mut corrupt = bytes.clone();
+            corrupt[at] ^= 32;
+            let binary = postcard::to_allocvec(&serde_bytes(&corrupt)).unwrap();
+            assert!(postcard::from_bytes::<ConcurrentBloom>(&binary).is_err());
+        }
+        let longer = postcard::to_allocvec(&serde_bytes(&[&bytes[..], b"more"].concat())).unwrap();
+        assert!(postcard::from_bytes::<ConcurrentBloom>(&longer).is_err());
+        let right = postcard::to_allocvec(&serde_bytes(&bytes)).unwrap();
+        assert!(postcard::from_bytes::<ConcurrentBloom>(&right).unwrap() == filled(2, 3));
+
+        let guava = GuavaBloom::create(100, 0.01).unwrap().to_bytes();
+        let longer = postcard::to_allocvec(&serde_bytes(&[&guava[..], b"more"].concat())).unwrap();
+        assert!(postcard::from_bytes::<GuavaBloom>(&longer).is_err());
+        let short = postcard::to_allocvec(&serde_bytes(&guava[..20])).unwrap();
+        assert!(postcard::from_bytes::<GuavaBloom>(&short).is_err());
+    }
+
+    fn serde_bytes(bytes: &[u8]) -> impl Serialize + '_ {
+        struct Bytes<'a>(&'a [u8]);
+        impl Serialize for Bytes<'_> {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_bytes(self.0)
+            }
+        }
+        Bytes(bytes)
+    }
+
+    #[test]
+    fn a_limit_and_any_hasher() {
+        let hasher = SipHash13::with_key([3; 16]);
+        let filter = with_hasher(2, 10, 100, hasher);
+        filter.insert("a");
+        let json = serde_json::to_string(&filter).unwrap();
+        let read = |max_bytes, hasher| {
+            let limited = Limited { max_bytes, hasher };
+            limited.deserialize(&mut serde_json::Deserializer::from_str(&json))
+        };
+        assert!(read(640, hasher).unwrap() == filter);
+        for limit in [0, 1, 100, 639] {
+            let error = read(limit, hasher).unwrap_err().to_string();
+            let expected = format!("the filter takes 640 bytes, more than the limit of {limit} bytes");
+            assert!(error.starts_with(&expected), "{error}");
+        }
+        let error = read(640, SipHash13::with_key([4; 16])).unwrap_err().to_string();
+        assert!(error.starts_with("the hasher differs: SipHash-1-3 there and here, but under another key"));
+        assert!(serde_json::from_str::<ConcurrentBloom>(&json).is_err());
+    }
+}

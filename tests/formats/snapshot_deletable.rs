@@ -1,0 +1,1210 @@
+//! Snapshots of the filters that can delete: golden files both ways, every truncation, every corrupted byte, every absurd field and every
+//! absurd word, and what is read goes on as what was written.
+#![cfg(feature = "std")]
+
+use crate::common::{Full, Pieces, STRESS_KEYS, WORDS, number, with_field};
+use lanebloom::{
+    CompactCuckoo, CountingBloom, CuckooFilter, DLeftFilter, KeyHasher, Murmur3, SipHash13, SnapshotError,
+    TombstoneBloom,
+};
+use std::collections::VecDeque;
+use std::fmt::Debug;
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+const HEADER: usize = 128;
+const TRAILER: usize = 64;
+
+/// What all of them have, so that what all must do is asked of each.
+trait Filter: Sized + Debug {
+    const KIND: u8;
+    fn to_bytes(&self) -> Vec<u8>;
+    fn snapshot_bytes(&self) -> usize;
+    fn memory_bytes(&self) -> usize;
+    fn write_to_slice(&self, out: &mut [u8]);
+    fn write_to(&self, writer: impl Write) -> io::Result<()>;
+    fn from_bytes(bytes: &[u8]) -> Result<(Self, &[u8]), SnapshotError>;
+    fn read_from(reader: impl io::Read, limit: usize) -> Result<Self, SnapshotError>;
+    /// By other hashers, and nothing of it.
+    fn read_with<S: KeyHasher + Clone>(bytes: &[u8], hasher: &S) -> [Result<(), SnapshotError>; 2];
+    /// A filter with some keys.
+    fn small() -> Self;
+}
+
+macro_rules! filter {
+    ($name:ident, $kind:literal, $small:expr) => {
+        impl Filter for $name {
+            const KIND: u8 = $kind;
+            fn to_bytes(&self) -> Vec<u8> {
+                $name::to_bytes(self)
+            }
+            fn snapshot_bytes(&self) -> usize {
+                $name::snapshot_bytes(self)
+            }
+            fn memory_bytes(&self) -> usize {
+                $name::memory_bytes(self)
+            }
+            fn write_to_slice(&self, out: &mut [u8]) {
+                $name::write_to_slice(self, out);
+            }
+            fn write_to(&self, writer: impl Write) -> io::Result<()> {
+                $name::write_to(self, writer)
+            }
+            fn from_bytes(bytes: &[u8]) -> Result<(Self, &[u8]), SnapshotError> {
+                $name::from_bytes(bytes)
+            }
+            fn read_from(reader: impl io::Read, limit: usize) -> Result<Self, SnapshotError> {
+                $name::read_from(reader, limit)
+            }
+            fn read_with<S: KeyHasher + Clone>(bytes: &[u8], hasher: &S) -> [Result<(), SnapshotError>; 2] {
+                [
+                    $name::from_bytes_with(bytes, hasher.clone()).map(drop),
+                    $name::read_from_with(bytes, 1 << 20, hasher.clone()).map(drop),
+                ]
+            }
+            fn small() -> Self {
+                $small
+            }
+        }
+    };
+}
+
+filter!(CountingBloom, 4, counting(4, 3, 60));
+filter!(TombstoneBloom, 5, pair(100, 30));
+filter!(CuckooFilter, 6, cuckoo(12, 26, 60));
+filter!(CompactCuckoo, 7, cuckoo(12, 26, 60).to_compact().unwrap());
+filter!(DLeftFilter, 8, d_left(5, 90));
+
+/// Random hashes, the first one several times.
+fn hashes(keys: u64) -> impl Iterator<Item = u64> {
+    (0..keys).chain([0, 0]).map(number)
+}
+
+fn counting(words: usize, blocks: usize, keys: u64) -> CountingBloom {
+    let builder = CountingBloom::builder().memory_budget(64 * blocks);
+    let filter = builder.expected_keys(10 * blocks).words_per_key(words).build().unwrap();
+    filter.insert_hashes(&hashes(keys).collect::<Vec<_>>());
+    filter
+}
+
+fn pair(keys: usize, removals: usize) -> TombstoneBloom {
+    let builder = TombstoneBloom::builder().expected_keys(keys);
+    let filter = builder.expected_removals(removals).build().unwrap();
+    let hashes: Vec<u64> = hashes(keys as u64).collect();
+    filter.insert_hashes(&hashes);
+    filter.remove_hashes(&hashes[..removals]);
+    filter
+}
+
+/// The memory that makes so many words, with the stripes beside them.
+fn budget(words: usize) -> usize {
+    let stripes = |all: usize| (1 << (all / 256).max(1).ilog2()).min(256);
+    8 * (words..).find(|all| all - stripes(*all) == words).unwrap()
+}
+
+fn cuckoo(tag_bits: usize, buckets: usize, keys: u64) -> CuckooFilter {
+    let builder = CuckooFilter::builder().memory_budget(budget(buckets).max(64));
+    let filter = builder.tag_bits(tag_bits).expected_keys(1).build().unwrap();
+    assert_eq!(filter.slots(), buckets * (64 / tag_bits));
+    hashes(keys).for_each(|hash| filter.insert_hash(hash).unwrap());
+    filter
+}
+
+fn d_left(buckets: usize, keys: u64) -> DLeftFilter {
+    let filter = DLeftFilter::builder()
+        .memory_budget(budget(8 * buckets))
+        .build()
+        .unwrap();
+    assert_eq!(filter.cells(), 32 * buckets);
+    hashes(keys).for_each(|hash| filter.insert_hash(hash).unwrap());
+    filter
+}
+
+/// Both ways to read a snapshot by Murmur3; they say the same.
+fn read<F: Filter>(bytes: &[u8]) -> Result<F, String> {
+    let by_slice = F::from_bytes(bytes).map(|(filter, _)| filter);
+    let by_reader = F::read_from(Pieces::new(bytes, None), usize::MAX);
+    match (by_slice, by_reader) {
+        (Ok(one), Ok(other)) => {
+            assert!(one.to_bytes() == other.to_bytes());
+            Ok(one)
+        }
+        (Err(one), Err(other)) => {
+            let (one, other) = (one.to_string(), other.to_string());
+            // The parts of a pair are read before it is known that they are not all there; and only if they are is memory asked for.
+            assert!(
+                one == other || one.starts_with("the bytes end after") || other.starts_with("the filter was not read"),
+                "{one}\n{other}"
+            );
+            Err(one)
+        }
+        (one, other) => panic!("{one:?} by slice, {other:?} by reader"),
+    }
+}
+
+/// Written by version 1, from its description, by another program: `data/snapshots_v1.py`.
+macro_rules! golden {
+    ($name:literal) => {
+        include_bytes!(concat!("../data/snapshot_v1_", $name, ".bin"))
+    };
+}
+
+/// The golden file is what the filter is written as after keys came and went, and what is read of it.
+macro_rules! assert_golden {
+    ($name:literal, $type:ident, $filter:expr, $keys:expr, $again:expr $(, $convert:ident)?) => {{
+        let filter = $filter.unwrap();
+        let keys: Vec<String> = (0..$keys).map(|i| format!("key {i}")).collect();
+        for key in &keys {
+            let _ = filter.insert(key);
+        }
+        for key in keys.iter().step_by(3) {
+            assert!(filter.remove(key));
+        }
+        for _ in 0..$again {
+            let _ = filter.insert("key 1");
+        }
+        $(let filter = filter.$convert().unwrap();)?
+        let golden = golden!($name);
+        assert!(filter.to_bytes() == golden, "{} is written otherwise", $name);
+        let (same, rest) = $type::from_bytes_with(golden, filter.hasher().clone()).unwrap();
+        assert!(same.to_bytes() == golden && rest.is_empty());
+        assert_eq!(same.expected_keys(), filter.expected_keys());
+        let same = $type::read_from_with(&golden[..], filter.memory_bytes(), filter.hasher().clone()).unwrap();
+        assert!(same.to_bytes() == golden);
+        let there = keys.iter().enumerate().filter(|(i, _)| i % 3 != 0);
+        assert!(there.into_iter().all(|(_, key)| same.contains(key)));
+        let gone = keys.iter().step_by(3).filter(|key| same.contains(key)).count();
+        assert!(gone <= 2, "{gone} of the removed keys are found");
+        same
+    }};
+}
+
+#[test]
+fn version_1_is_read_and_written() {
+    let secret = SipHash13::with_key(std::array::from_fn(|i| i as u8));
+
+    let counting = CountingBloom::builder()
+        .memory_budget(64 * 21)
+        .expected_keys(200)
+        .seed(7);
+    let same = assert_golden!("counting", CountingBloom, counting.build(), 150, 16);
+    assert!(same.stuck_counters() > 0);
+    assert_eq!(
+        CountingBloom::from_bytes(golden!("counting"))
+            .unwrap()
+            .0
+            .hasher()
+            .seed(),
+        7
+    );
+    let one = CountingBloom::builder()
+        .memory_budget(64 * 9)
+        .expected_keys(60)
+        .words_per_key(1);
+    assert_golden!("counting_one", CountingBloom, one.hasher(secret).build(), 60, 1);
+
+    let cuckoo = |budget, bits, keys| {
+        let builder = CuckooFilter::builder().memory_budget(budget);
+        builder.tag_bits(bits).expected_keys(keys)
+    };
+    let ten = || cuckoo(168, 10, 80).build();
+    let twelve = || cuckoo(216, 12, 100).seed(u32::MAX).build();
+    let sixteen = || cuckoo(248, 16, 90).hasher(secret).build();
+    let same = assert_golden!("cuckoo_10", CuckooFilter, ten(), 60, 2);
+    assert_eq!((same.len(), same.count("key 1"), same.tag_bits()), (42, 3, 10));
+    assert_golden!("cuckoo_12", CuckooFilter, twelve(), 66, 2);
+    assert_golden!("cuckoo_16", CuckooFilter, sixteen(), 48, 2);
+    let same = assert_golden!("compact_10", CompactCuckoo, ten(), 60, 2, to_compact);
+    assert_eq!(same.len(), 42);
+    assert_golden!("compact_12", CompactCuckoo, twelve(), 66, 2, to_compact);
+    assert_golden!("compact_16", CompactCuckoo, sixteen(), 48, 2, to_compact);
+
+    let d_left = || DLeftFilter::builder().memory_budget(328).expected_keys(120);
+    let same = assert_golden!("dleft", DLeftFilter, d_left().seed(5).build(), 100, 2);
+    assert_eq!((same.len(), same.count("key 1")), (68, 3));
+    assert_golden!("dleft_siphash", DLeftFilter, d_left().hasher(secret).build(), 100, 2);
+}
+
+#[test]
+fn a_pair_of_version_1_is_read_and_written() {
+    let builder = TombstoneBloom::builder().expected_keys(200).expected_removals(50);
+    let filter = builder.seed(3).build().unwrap();
+    let key = |i| format!("key {i}");
+    for i in 0..200 {
+        filter.insert(&key(i));
+        if i % 5 == 0 {
+            filter.remove(&key(i));
+        }
+    }
+    let golden = golden!("tombstone");
+    assert!(filter.to_bytes() == golden);
+    let same: TombstoneBloom = read(golden).unwrap();
+    assert!(same == filter && same.hasher().seed() == 3);
+    assert_eq!((same.expected_keys(), same.expected_removals()), (200, 50));
+    let found: Vec<_> = (0..200).filter(|i| same.contains(&key(*i))).collect();
+    assert!(found.len() >= 159 && found.iter().all(|i| i % 5 != 0));
+}
+
+/// By all calls, the same bytes; from all of them, the same filter; and no more of what is there is taken than is its own.
+fn assert_round_trip<F: Filter>(filter: &F) -> F {
+    let bytes = filter.to_bytes();
+    assert_eq!(bytes.len(), filter.snapshot_bytes());
+    assert!(bytes.len().is_multiple_of(64) && bytes[10] == F::KIND);
+    let mut stream = Vec::new();
+    filter.write_to(&mut stream).unwrap();
+    assert!(stream == bytes);
+    let mut slice = vec![7; bytes.len()];
+    filter.write_to_slice(&mut slice);
+    assert!(slice == bytes);
+
+    let more = [&bytes[..], b"more"].concat();
+    let (same, rest) = F::from_bytes(&more).unwrap();
+    assert!(same.to_bytes() == bytes && rest == b"more");
+    let limit = filter.memory_bytes();
+    assert_eq!(same.memory_bytes(), limit);
+    let mut reader = &more[..];
+    assert!(F::read_from(&mut reader, limit).unwrap().to_bytes() == bytes);
+    assert_eq!(reader, b"more");
+    assert!(F::read_from(Pieces::new(&bytes, None), limit).unwrap().to_bytes() == bytes);
+    let error = F::read_from(&bytes[..], limit - 1).unwrap_err();
+    let expected = format!(
+        "the filter takes {limit} bytes, more than the limit of {} bytes",
+        limit - 1
+    );
+    assert_eq!(error.to_string(), expected);
+    assert_eq!(format!("{same:?}"), format!("{filter:?}"));
+    same
+}
+
+/// From few words, of which the last line is not full, to some beyond what is copied at once, and around that.
+fn word_counts() -> impl Iterator<Item = usize> {
+    // (Of the compact form, which takes 52 bits for 64, more.)
+    [6, 8, 10, 16, 8190, 8192, 8194, 8200, 10_100].into_iter()
+}
+
+#[test]
+fn every_form_reads_what_every_form_wrote() {
+    for (words, lines) in WORDS
+        .into_iter()
+        .flat_map(|words| [1, 2, 1023, 1024, 1025].map(|lines| (words, lines)))
+    {
+        let filter = counting(words, lines, 8 * lines as u64);
+        let same = assert_round_trip(&filter);
+        assert!(same == filter && same.words_per_key() == words);
+        assert_eq!(same.estimated_len(), filter.estimated_len());
+    }
+    for (keys, removals) in [(1, 1), (1000, 1), (50_000, 20_000)] {
+        let filter = pair(keys, removals);
+        let same = assert_round_trip(&filter);
+        assert!(same == filter);
+        assert_eq!((same.expected_keys(), same.expected_removals()), (keys, removals));
+    }
+    for (bits, buckets) in [10, 12, 16]
+        .into_iter()
+        .flat_map(|bits| word_counts().map(move |words| (bits, words)))
+    {
+        let filter = cuckoo(bits, buckets, buckets as u64);
+        let same = assert_round_trip(&filter);
+        assert_eq!((same.len(), same.slots()), (filter.len(), filter.slots()));
+        assert_eq!(same.expected_keys(), 1);
+        let compact = assert_round_trip(&filter.to_compact().unwrap());
+        assert_eq!(compact.len(), filter.len());
+        assert!(hashes(buckets as u64).all(|hash| same.contains_hash(hash) && compact.contains_hash(hash)));
+    }
+    for buckets in [1, 2, 3, 1023, 1024, 1025] {
+        let filter = d_left(buckets, 15 * buckets as u64);
+        let same = assert_round_trip(&filter);
+        assert_eq!(
+            (same.len(), same.cells(), same.load()),
+            (filter.len(), filter.cells(), filter.load())
+        );
+        assert_eq!(same.expected_keys(), filter.expected_keys());
+    }
+}
+
+/// Whatever is done next, with the copy it is the same: answers, errors, and where everything lies.
+#[test]
+fn what_is_read_goes_on_as_what_was_written() {
+    let turns = if cfg!(debug_assertions) { 3000 } else { 30_000 };
+    // Keys that are there, the oldest of which goes.
+    fn go_on(turns: u64, keys: u64, insert: impl Fn(u64) -> bool, contains: impl Fn(u64), remove: impl Fn(u64)) {
+        let mut there: VecDeque<u64> = hashes(keys).collect();
+        for turn in 0..turns {
+            let hash = number(turn << 32);
+            if turn % 3 != 0 {
+                // Of three turns two come while there is room.
+                if insert(hash) {
+                    there.push_back(hash);
+                }
+            }
+            if turn % 3 != 1
+                && let Some(old) = there.pop_front()
+            {
+                remove(old);
+            }
+            contains(number(turn));
+        }
+    }
+
+    let one = counting(2, 40, 350);
+    let other: CountingBloom = read(&one.to_bytes()).unwrap();
+    go_on(
+        turns,
+        350,
+        |hash| {
+            assert_eq!(one.insert_hash(hash), other.insert_hash(hash));
+            true
+        },
+        |hash| assert_eq!(one.contains_hash(hash), other.contains_hash(hash)),
+        |hash| assert!(one.remove_hash(hash) && other.remove_hash(hash)),
+    );
+    assert!(one == other && one.current_false_positive_rate() == other.current_false_positive_rate());
+
+    for bits in [10, 12, 16] {
+        // Nearly full, so that tags are moved.
+        let keys = (64 / bits) * 94;
+        let one = cuckoo(bits, 100, keys as u64 - 2);
+        let other: CuckooFilter = read(&one.to_bytes()).unwrap();
+        go_on(
+            turns,
+            keys as u64 - 2,
+            |hash| {
+                let result = one.insert_hash(hash);
+                assert_eq!(result, other.insert_hash(hash));
+                result.is_ok()
+            },
+            |hash| assert_eq!(one.count_hash(hash), other.count_hash(hash)),
+            |hash| assert!(one.remove_hash(hash) && other.remove_hash(hash)),
+        );
+        assert!(one.to_bytes() == other.to_bytes());
+        assert_eq!(
+            (one.len(), one.current_false_positive_rate()),
+            (other.len(), other.current_false_positive_rate())
+        );
+        // The compact form too leads back to all keys.
+        let compact: CompactCuckoo = read(&one.to_compact().unwrap().to_bytes()).unwrap();
+        let back = compact.to_filter().unwrap();
+        assert_eq!(back.len(), one.len());
+        assert!(
+            (0..turns)
+                .map(|turn| number(turn << 32))
+                .all(|hash| back.count_hash(hash) == one.count_hash(hash))
+        );
+    }
+
+    let one = d_left(30, 700);
+    let other: DLeftFilter = read(&one.to_bytes()).unwrap();
+    go_on(
+        turns,
+        700,
+        |hash| {
+            let result = one.insert_hash(hash);
+            assert_eq!(result, other.insert_hash(hash));
+            result.is_ok()
+        },
+        |hash| assert_eq!(one.count_hash(hash), other.count_hash(hash)),
+        |hash| assert!(one.remove_hash(hash) && other.remove_hash(hash)),
+    );
+    assert!(one.to_bytes() == other.to_bytes());
+
+    let mut one = pair(400, 100);
+    let mut other: TombstoneBloom = read(&one.to_bytes()).unwrap();
+    for round in 0..2 {
+        for hash in (200..600).map(number) {
+            assert_eq!(one.insert_hash(hash), other.insert_hash(hash));
+            assert_eq!(one.remove_hash(hash), other.remove_hash(hash));
+            assert_eq!(one.contains_hash(hash), other.contains_hash(hash));
+        }
+        assert!(one == other && one.estimated_len() == other.estimated_len());
+        if round == 0 {
+            one.clear();
+            other.clear();
+        }
+    }
+}
+
+fn assert_every_truncation_and_corruption_is_an_error<F: Filter>() {
+    let bytes = F::small().to_bytes();
+    for end in 0..bytes.len() {
+        let needed = if end < HEADER { HEADER } else { bytes.len() };
+        let expected = format!("the bytes end after {end} of {needed}");
+        let by_slice = F::from_bytes(&bytes[..end]).unwrap_err();
+        let by_reader = F::read_from(&bytes[..end], usize::MAX).unwrap_err();
+        assert_eq!(
+            (by_slice.to_string(), by_reader.to_string()),
+            (expected.clone(), expected)
+        );
+        assert!(by_slice.is_truncated() && by_reader.is_truncated());
+    }
+    for end in [0, HEADER - 1, HEADER, HEADER + 1, bytes.len() - 1] {
+        let broken = Pieces::new(&bytes[..end], Some(io::Error::other("unplugged")));
+        let error = F::read_from(broken, usize::MAX).unwrap_err();
+        assert_eq!(error.to_string(), "the bytes could not be read: unplugged");
+    }
+    for at in 0..bytes.len() {
+        for flip in [1, 2, 4, 8, 16, 32, 64, 128, 255] {
+            let mut corrupt = bytes.clone();
+            corrupt[at] ^= flip;
+            let text = read::<F>(&corrupt).unwrap_err();
+            let expected: &[&str] = match at {
+                0..8 => &["the bytes begin with \""],
+                8..10 => &["format version "],
+                10..HEADER => &["the header is corrupt: its checksum is "],
+                // A pair's parts have headers and trailers of their own.
+                _ if F::KIND == TombstoneBloom::KIND => &[
+                    "the bytes begin with \"",
+                    "format version ",
+                    "the header is corrupt: ",
+                    "the bytes are corrupt: ",
+                    "byte ",
+                ],
+                _ if at < bytes.len() - 56 => &["the bytes are corrupt: their checksum is "],
+                _ => &["byte "],
+            };
+            assert!(
+                expected.iter().any(|start| text.starts_with(start)),
+                "byte {at}: {text}"
+            );
+        }
+    }
+    // Nothing between the last word and the trailer but zeros, where the last line is not full.
+    if [CuckooFilter::KIND, CompactCuckoo::KIND].contains(&F::KIND) {
+        for at in bytes.len() - TRAILER - 8..bytes.len() - TRAILER {
+            assert_eq!(
+                read::<F>(&with_field(&bytes, at, &[3])).unwrap_err(),
+                format!("byte {at} is 3, where version 1 of the format has 0")
+            );
+        }
+    }
+    // No other filter is taken for this one.
+    let kinds = [1, 2, 3, 4, 5, 6, 7, 8, 129, 0, 9, 255];
+    for kind in kinds.into_iter().filter(|kind| *kind != F::KIND) {
+        let text = read::<F>(&with_field(&bytes, 10, &[kind])).unwrap_err();
+        let name = match kind {
+            1 => " (a ConcurrentBloom)",
+            4 => " (a CountingBloom)",
+            5 => " (a TombstoneBloom)",
+            6 => " (a CuckooFilter)",
+            7 => " (a CompactCuckoo)",
+            8 => " (a DLeftFilter)",
+            _ => "",
+        };
+        let type_name = std::any::type_name::<F>().split('<').next().unwrap();
+        let own = type_name.rsplit("::").next().unwrap();
+        assert!(
+            text.starts_with(&format!("the bytes are of kind {kind}{name}")),
+            "{text}"
+        );
+        assert!(text.ends_with(&format!(", not {} (a {own})", F::KIND)), "{text}");
+    }
+    // Every hasher but the right one.
+    for result in F::read_with(&bytes, &SipHash13::with_key([1; 16])) {
+        let error = result.unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the hasher differs: Murmur3 with seed 0 there, SipHash-1-3 here"
+        );
+        assert!(error.is_incompatible());
+    }
+    for (result, right) in F::read_with(&bytes, &Murmur3::with_seed(1))
+        .into_iter()
+        .map(|result| (result, false))
+        .chain(F::read_with(&bytes, &Murmur3::default()).map(|result| (result, true)))
+    {
+        assert_eq!(result.is_ok(), right);
+    }
+    // What the writer says.
+    let filter = F::small();
+    assert!(filter.write_to(Full(bytes.len())).is_ok());
+    for room in [0, 1, HEADER, bytes.len() / 2, bytes.len() - 1] {
+        assert_eq!(filter.write_to(Full(room)).unwrap_err().to_string(), "full");
+    }
+}
+
+#[test]
+fn no_damaged_counting_filter_is_read() {
+    assert_every_truncation_and_corruption_is_an_error::<CountingBloom>();
+}
+
+#[test]
+fn no_damaged_pair_is_read() {
+    assert_every_truncation_and_corruption_is_an_error::<TombstoneBloom>();
+}
+
+#[test]
+fn no_damaged_cuckoo_filter_is_read() {
+    assert_every_truncation_and_corruption_is_an_error::<CuckooFilter>();
+}
+
+#[test]
+fn no_damaged_compact_filter_is_read() {
+    assert_every_truncation_and_corruption_is_an_error::<CompactCuckoo>();
+}
+
+#[test]
+fn no_damaged_d_left_filter_is_read() {
+    assert_every_truncation_and_corruption_is_an_error::<DLeftFilter>();
+}
+
+/// Writers of checksums get no further. (Fields that are as absurd in every kind are tried of every kind.)
+fn assert_absurd<F: Filter>(cases: &[(usize, &[u8], &str)]) {
+    let bytes = F::small().to_bytes();
+    let len = bytes.len();
+    let all = [
+        (
+            11,
+            vec![3],
+            "hasher 3 is none of 0 (a BuildHasher), 1 (Murmur3), 2 (SipHash-1-3)".into(),
+        ),
+        (
+            12,
+            vec![1],
+            "the hasher differs: Murmur3 with seed 1 there and here, but under another key".into(),
+        ),
+        (
+            16,
+            vec![0; 8],
+            "the hasher differs: Murmur3 with seed 0 there and here, but under another key".into(),
+        ),
+        (
+            24,
+            vec![0; 8],
+            "a length of 0 bytes is declared, where the rest says ".into(),
+        ),
+        (
+            24,
+            vec![0xff; 8],
+            format!("a length of {} bytes is declared, where the rest says ", u64::MAX),
+        ),
+    ];
+    let own = cases
+        .iter()
+        .map(|(at, field, text)| (*at, field.to_vec(), (*text).to_owned()));
+    for (at, field, expected) in all.into_iter().chain(own) {
+        let hostile = with_field(&bytes, at, &field);
+        assert_eq!(hostile.len(), len);
+        let text = read::<F>(&hostile).unwrap_err();
+        assert!(text.starts_with(&expected), "byte {at}: {text}");
+    }
+}
+
+/// Bytes of the header that say nothing in a kind.
+fn assert_zeros<F: Filter>(places: impl Iterator<Item = usize>) {
+    let bytes = F::small().to_bytes();
+    for at in places {
+        assert_eq!(
+            read::<F>(&with_field(&bytes, at, &[5])).unwrap_err(),
+            format!("byte {at} is 5, where version 1 of the format has 0")
+        );
+    }
+}
+
+/// A length that nobody has is believed only within the limit; and memory for it is not asked for unless all is there.
+fn assert_lengths_are_not_believed<F: Filter>(bytes_of_bucket: u64, buckets: impl Iterator<Item = u64>, most: u64) {
+    let bytes = F::small().to_bytes();
+    let huge = |buckets: u64| {
+        let body = (u128::from(buckets) * u128::from(bytes_of_bucket)).div_ceil(512) as u64 * 64;
+        let bytes = with_field(&bytes, 40, &buckets.to_le_bytes());
+        (with_field(&bytes, 24, &(192 + body).to_le_bytes()), body)
+    };
+    for buckets in buckets.chain([most]) {
+        let (hostile, body) = huge(buckets);
+        let error = F::from_bytes(&hostile).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!("the bytes end after {} of {}", bytes.len(), 192 + body)
+        );
+        assert!(error.is_truncated());
+        let text = F::read_from(&hostile[..], 100).unwrap_err().to_string();
+        let needed: u64 = text.split(' ').nth(3).unwrap().parse().unwrap();
+        assert!(
+            text.starts_with("the filter takes ") && text.ends_with(", more than the limit of 100 bytes"),
+            "{text}"
+        );
+        assert!(
+            needed + needed / 64 + 64 >= body && needed <= body + body / 8 + 2048,
+            "{needed} for {body}"
+        );
+    }
+    let text = F::read_from(&huge(most).0[..], usize::MAX).unwrap_err().to_string();
+    assert!(
+        text.starts_with("the filter was not read: the allocation of "),
+        "{text}"
+    );
+}
+
+const MOST_LINES: u64 = isize::MAX as u64 / 64 - 3;
+
+#[test]
+fn every_absurd_field_of_a_counting_filter_is_an_error() {
+    let limit = format!("0 blocks is not in 1 to {MOST_LINES}");
+    assert_absurd::<CountingBloom>(&[
+        (
+            32,
+            &[0],
+            "layout version 0 sets other bits than version 1, which this version knows",
+        ),
+        (
+            32,
+            &[2],
+            "layout version 2 sets other bits than version 1, which this version knows",
+        ),
+        (33, &[3, 2], "3 words per key with 2 bits each is no layout"),
+        (33, &[1, 0], "1 words per key with 0 bits each is no layout"),
+        (33, &[8, 5], "8 words per key with 5 bits each is no layout"),
+        (40, &[0; 8], &limit),
+        (
+            40,
+            &[4, 0, 0, 0, 0, 0, 0, 0],
+            "a length of 384 bytes is declared, where the rest says 448",
+        ),
+        (56, &f64::NAN.to_le_bytes(), "a rate of NaN is not in 0 to 1"),
+        (56, &1.5f64.to_le_bytes(), "a rate of 1.5 is not in 0 to 1"),
+    ]);
+    assert_zeros::<CountingBloom>((35..40).chain(64..120));
+    assert_lengths_are_not_believed::<CountingBloom>(512, [4, 1 << 20, 1 << 40].into_iter(), MOST_LINES);
+
+    // Every shape of bits is one of counters, and every word is of counters: all of them at 15 too.
+    for (words, bits) in [(1, 10), (2, 8), (4, 6), (8, 4)]
+        .into_iter()
+        .flat_map(|(words, most)| (1..=most).map(move |bits| (words, bits)))
+    {
+        let bytes = with_field(&CountingBloom::small().to_bytes(), 33, &[words, bits]);
+        let filter: CountingBloom = read(&bytes).unwrap();
+        assert_eq!(
+            (filter.words_per_key(), filter.counters_per_word()),
+            (words.into(), bits.into())
+        );
+        assert!(filter.insert_hash(number(1 << 50)) | filter.contains_hash(number(1 << 50)));
+        assert!((0.0..=1.0).contains(&filter.false_positive_rate_at(100)));
+    }
+    let bytes = with_field(&CountingBloom::small().to_bytes(), HEADER, &[0xff; 192]);
+    let filter: CountingBloom = read(&bytes).unwrap();
+    assert_eq!((filter.stuck_counters(), filter.fill_ratio()), (384, 1.0));
+    assert!(
+        (0..100)
+            .map(number)
+            .all(|hash| !filter.insert_hash(hash) && filter.remove_hash(hash))
+    );
+    assert!((0..100).map(number).all(|hash| filter.contains_hash(hash)));
+    assert!(filter.to_bytes()[HEADER..HEADER + 192] == [0xff; 192]);
+}
+
+#[test]
+fn every_absurd_field_of_a_pair_is_an_error() {
+    assert_zeros::<TombstoneBloom>(32..120);
+    let filter = TombstoneBloom::small();
+    let bytes = filter.to_bytes();
+    let part = |at: usize| u64::from_le_bytes(bytes[at + 24..at + 32].try_into().unwrap()) as usize;
+    let (first, second) = (HEADER..HEADER + part(HEADER), HEADER + part(HEADER)..bytes.len());
+    let least = 128 + 2 * 192 + 128;
+    assert_absurd::<TombstoneBloom>(&[
+        (
+            24,
+            &129u64.to_le_bytes(),
+            &format!("a length of 129 bytes is declared, where the rest says {least}"),
+        ),
+        (
+            24,
+            &639u64.to_le_bytes(),
+            &format!("a length of 639 bytes is declared, where the rest says {least}"),
+        ),
+        (
+            24,
+            &(1u64 << 40).to_le_bytes(),
+            &format!("the bytes end after {} of {}", bytes.len(), 1u64 << 40),
+        ),
+        (
+            24,
+            &(bytes.len() as u64 - 64).to_le_bytes(),
+            "the filter takes 64 bytes, more than the limit of 0 bytes",
+        ),
+    ]);
+    // Longer than its parts.
+    let longer = [&bytes[..], &[0; 64]].concat();
+    let mut header = with_field(&longer[..HEADER], 24, &(longer.len() as u64).to_le_bytes());
+    header.extend(&longer[HEADER..]);
+    assert_eq!(
+        read::<TombstoneBloom>(&header).unwrap_err(),
+        format!(
+            "a length of {} bytes is declared, where the rest says {}",
+            longer.len(),
+            bytes.len()
+        )
+    );
+    // Parts of other hashers: the first must be by the pair's own, the second is always by Murmur3 with seed 0.
+    for (range, at, field, expected) in [
+        (
+            first.clone(),
+            12,
+            &[9][..],
+            "the hasher differs: Murmur3 with seed 9 there, Murmur3 with seed 0 here",
+        ),
+        (
+            second.clone(),
+            12,
+            &[9],
+            "the hasher differs: Murmur3 with seed 9 there, Murmur3 with seed 0 here",
+        ),
+        (
+            second.clone(),
+            11,
+            &[2],
+            "the hasher differs: SipHash-1-3 there, Murmur3 with seed 0 here",
+        ),
+        (
+            first.clone(),
+            10,
+            &[4],
+            "the bytes are of kind 4 (a CountingBloom), not 1 (a ConcurrentBloom)",
+        ),
+        (second.clone(), 40, &[0; 8], "0 blocks is not in 1 to "),
+    ] {
+        let mut hostile = bytes.clone();
+        hostile[range.clone()].copy_from_slice(&with_field(&bytes[range], at, field));
+        let text = read::<TombstoneBloom>(&hostile).unwrap_err();
+        assert!(text.starts_with(expected), "{text}");
+    }
+    // The other way round they are a pair, but not this one.
+    let mut swapped = bytes[..HEADER].to_vec();
+    swapped.extend(&bytes[second]);
+    swapped.extend(&bytes[first]);
+    let swapped: TombstoneBloom = read(&swapped).unwrap();
+    assert!(swapped != filter && swapped.expected_keys() == 30 && swapped.to_bytes().len() == bytes.len());
+    // Parts by a secret that is not the pair's.
+    let build = |key| {
+        TombstoneBloom::builder()
+            .expected_keys(10)
+            .hasher(SipHash13::with_key([key; 16]))
+            .build()
+            .unwrap()
+    };
+    let (one, other) = (build(1).to_bytes(), build(2).to_bytes());
+    let mixed = [&one[..HEADER], &other[HEADER..]].concat();
+    let error = TombstoneBloom::from_bytes_with(&mixed, SipHash13::with_key([1; 16])).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the hasher differs: SipHash-1-3 there and here, but under another key"
+    );
+    // A secret is nowhere in it.
+    assert!(TombstoneBloom::from_bytes_with(&one, SipHash13::with_key([1; 16])).is_ok());
+    assert!(!one.windows(4).any(|bytes| bytes == [1; 4]));
+}
+
+#[test]
+fn every_absurd_field_of_a_cuckoo_filter_is_an_error() {
+    let most = MOST_LINES * 8;
+    let none = format!("the number of buckets, 0, is not in 1 to {most}");
+    let beyond = format!("the number of buckets, {}, is not in 1 to {most}", most + 1);
+    let cases: &[(usize, &[u8], &str)] = &[
+        (
+            32,
+            &[2],
+            "layout version 2 sets other bits than version 1, which this version knows",
+        ),
+        (33, &[0], "tags of 0 bits are not of 10, 12 or 16"),
+        (33, &[8], "tags of 8 bits are not of 10, 12 or 16"),
+        (33, &[255], "tags of 255 bits are not of 10, 12 or 16"),
+        (40, &[0; 8], &none),
+        (40, &(most + 1).to_le_bytes(), &beyond),
+        (40, &1u64.to_le_bytes(), "1 buckets is not an even number"),
+        (40, &27u64.to_le_bytes(), "27 buckets is not an even number"),
+        (40, &40u64.to_le_bytes(), "a length of "),
+    ];
+    assert_absurd::<CuckooFilter>(cases);
+    assert_absurd::<CompactCuckoo>(cases);
+    assert_zeros::<CuckooFilter>((34..40).chain(56..120));
+    assert_zeros::<CompactCuckoo>((34..40).chain(56..120));
+    assert_lengths_are_not_believed::<CuckooFilter>(64, [200, 1 << 20, 1 << 40].into_iter(), most);
+    assert_lengths_are_not_believed::<CompactCuckoo>(54, [200, 1 << 20, 1 << 40].into_iter(), most);
+    // Any number of keys may have been expected.
+    for keys in [0, 1, usize::MAX] {
+        let bytes = with_field(&CuckooFilter::small().to_bytes(), 48, &(keys as u64).to_le_bytes());
+        let filter: CuckooFilter = read(&bytes).unwrap();
+        assert_eq!(filter.expected_keys(), keys);
+        let _ = (
+            filter.bits_per_key(),
+            filter.false_positive_rate_at(keys),
+            filter.insert_hash(1),
+        );
+    }
+}
+
+/// Bits that belong to no slot would be taken for something. In four tags of 16 bits there are none.
+#[test]
+fn every_bit_of_no_slot_is_an_error() {
+    for (bits, top) in [(10, 4), (12, 4), (16, 0)] {
+        let bytes = cuckoo(bits, 26, 60).to_bytes();
+        for bucket in [0, 1, 7, 25] {
+            for bit in 64 - top..64 {
+                let at = HEADER + 8 * bucket;
+                let word = u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) | 1 << bit;
+                assert_eq!(
+                    read::<CuckooFilter>(&with_field(&bytes, at, &word.to_le_bytes())).unwrap_err(),
+                    format!(
+                        "word {bucket} of the body has bits {:#x} that belong to nothing there",
+                        1u64 << bit
+                    )
+                );
+            }
+        }
+        // All slots may hold all tags.
+        let full = u64::MAX >> top;
+        let words: Vec<u8> = std::iter::repeat_n(full.to_le_bytes(), 26).flatten().collect();
+        let mut filter: CuckooFilter = read(&with_field(&bytes, HEADER, &words)).unwrap();
+        assert_eq!((filter.len(), filter.load()), (filter.slots(), 1.0));
+        assert!(filter.insert_hash(1).unwrap_err().is_full());
+        assert!(filter.contains_hash(u64::MAX) && filter.remove_hash(u64::MAX) && filter.insert_hash(u64::MAX).is_ok());
+        let compact: CompactCuckoo = read(&filter.to_compact().unwrap().to_bytes()).unwrap();
+        assert!(compact.contains_hash(u64::MAX) && compact.len() == filter.slots());
+        filter.clear();
+        assert!(filter.is_empty());
+    }
+}
+
+/// The sequences of a compact bucket have numbers, and not every number is one's.
+#[test]
+fn every_number_of_no_sequence_is_an_error() {
+    for (bits, size, low, sequences) in [(10, 52, 36, 54_264u64), (12, 54, 40, 15_504), (16, 60, 48, 3876)] {
+        let buckets = 26;
+        let filter = cuckoo(bits, buckets, 60);
+        let bytes = filter.to_compact().unwrap().to_bytes();
+        let with = |bucket: usize, sequence: u64| {
+            let mut body = bytes[HEADER..bytes.len() - TRAILER].to_vec();
+            // Bit by bit, wherever the bucket lies.
+            for i in low..size {
+                let bit = bucket * size + i;
+                body[bit / 8] = body[bit / 8] & !(1 << (bit % 8)) | ((sequence >> (i - low) & 1) as u8) << (bit % 8);
+            }
+            with_field(&bytes, HEADER, &body)
+        };
+        for bucket in [0, 1, 13, buckets - 1] {
+            for sequence in [sequences, sequences + 1, (1 << (size - low)) - 1] {
+                assert_eq!(
+                    read::<CompactCuckoo>(&with(bucket, sequence)).unwrap_err(),
+                    format!("bucket {bucket} has sequence {sequence}, which is not below {sequences}")
+                );
+            }
+            for sequence in [0, 1, sequences / 2, sequences - 1] {
+                let filter: CompactCuckoo = read(&with(bucket, sequence)).unwrap();
+                let back = filter.to_filter().unwrap();
+                assert_eq!(back.len(), filter.len());
+                assert!(back.insert_hash(number(5)).is_ok() && back.remove_hash(number(5)));
+                let _ = read::<CuckooFilter>(&back.to_bytes()).unwrap();
+            }
+        }
+        // Behind the last bucket, in its word.
+        let end = buckets * size;
+        let words = end.div_ceil(64);
+        for bit in end..64 * words {
+            let at = HEADER + bit / 8;
+            let text = read::<CompactCuckoo>(&with_field(&bytes, at, &[bytes[at] | 1 << (bit % 8)])).unwrap_err();
+            let expected = format!(
+                "word {} of the body has bits {:#x} that belong to nothing there",
+                words - 1,
+                1u64 << (bit % 64)
+            );
+            assert_eq!(text, expected);
+        }
+    }
+}
+
+#[test]
+fn every_absurd_field_of_a_d_left_filter_is_an_error() {
+    let none = format!("the number of buckets, 0, is not in 1 to {MOST_LINES}");
+    let beyond = format!("the number of buckets, {}, is not in 1 to {MOST_LINES}", MOST_LINES + 1);
+    assert_absurd::<DLeftFilter>(&[
+        (
+            32,
+            &[0],
+            "layout version 0 sets other bits than version 1, which this version knows",
+        ),
+        (33, &[13], "the bits of a remainder, 13, is not in 14 to 14"),
+        (33, &[15], "the bits of a remainder, 15, is not in 14 to 14"),
+        (40, &[0; 8], &none),
+        (40, &(MOST_LINES + 1).to_le_bytes(), &beyond),
+        (
+            40,
+            &6u64.to_le_bytes(),
+            "a length of 512 bytes is declared, where the rest says 576",
+        ),
+    ]);
+    assert_zeros::<DLeftFilter>((34..40).chain(56..120));
+    assert_lengths_are_not_believed::<DLeftFilter>(512, [6, 1 << 20, 1 << 40].into_iter(), MOST_LINES);
+}
+
+/// An empty cell with a remainder would corrupt the next one that is made there.
+#[test]
+fn an_empty_cell_with_a_remainder_is_an_error() {
+    let bytes = d_left(5, 0).to_bytes();
+    for (cell, bit) in [0, 1, 2, 3, 17, 159]
+        .into_iter()
+        .flat_map(|cell| (0..14).map(move |bit| (cell, bit)))
+    {
+        let hostile = with_field(&bytes, HEADER + 2 * cell, &(1u16 << bit).to_le_bytes());
+        // The test's filter has one key, whose cell it may be.
+        let text = match read::<DLeftFilter>(&hostile) {
+            Err(text) => text,
+            Ok(filter) => panic!("{filter:?}"),
+        };
+        let bits = 1u64 << (16 * (cell % 4) + bit);
+        let expected = format!(
+            "word {} of the body has bits {bits:#x} that belong to nothing there",
+            cell / 4
+        );
+        assert_eq!(text, expected);
+    }
+}
+
+/// Of two cells one would stay when the key is removed, and what is found would depend on which is looked at first.
+#[test]
+fn two_cells_of_a_key_are_an_error() {
+    // One bucket in each subtable: a key is its remainder, and all 32 cells are its own.
+    for (first, second) in [(0, 1), (0, 7), (0, 8), (3, 31), (15, 16), (8, 24), (30, 31)] {
+        for (remainder, counts) in [(0, [1, 1]), (0x3fff, [3, 2]), (4711, [1, 3])] {
+            let mut bytes = DLeftFilter::builder().memory_budget(72).build().unwrap().to_bytes();
+            for (cell, count) in [first, second].into_iter().zip(counts) {
+                let value: u16 = count << 14 | remainder;
+                bytes = with_field(&bytes, HEADER + 2 * cell, &value.to_le_bytes());
+            }
+            assert_eq!(
+                read::<DLeftFilter>(&bytes).unwrap_err(),
+                format!("the key of bucket 0 with remainder {remainder:#x} has 2 cells, more than the limit of 1")
+            );
+            // With another remainder it is another key.
+            let other: u16 = 1 << 14 | (remainder ^ 1);
+            let filter: DLeftFilter = read(&with_field(&bytes, HEADER + 2 * second, &other.to_le_bytes())).unwrap();
+            assert_eq!(filter.count_hash(remainder.into()), usize::from(counts[0]));
+            assert_eq!(filter.count_hash(u64::from(remainder) ^ 1), 1);
+        }
+    }
+    // In a larger one: the cell of a key that is alone in the filter, put into every other bucket, is the same key's in three of them.
+    let buckets = 7;
+    let filter = d_left(buckets, 0);
+    filter.remove_hashes(&[number(0); 3]);
+    assert!(filter.is_empty());
+    let hash = number(77);
+    filter.insert_hash(hash).unwrap();
+    let bytes = filter.to_bytes();
+    let cell = ((hash & 0x3fff) as u16 | 1 << 14).to_le_bytes();
+    let mut refused = Vec::new();
+    let at = (HEADER..bytes.len())
+        .step_by(2)
+        .find(|at| bytes[*at..*at + 2] == cell)
+        .unwrap();
+    for bucket in 0..4 * buckets {
+        let place = HEADER + 16 * bucket + 14;
+        if (place - HEADER) / 16 == (at - HEADER) / 16 {
+            continue;
+        }
+        let twice = with_field(&bytes, place, &cell);
+        match read::<DLeftFilter>(&twice) {
+            Ok(same) => assert_eq!((same.len(), same.count_hash(hash)), (2, 1)),
+            Err(text) => {
+                let first = ((u128::from(hash) * buckets as u128) >> 64) as u64;
+                let remainder = hash & 0x3fff;
+                assert_eq!(
+                    text,
+                    format!(
+                        "the key of bucket {first} with remainder {remainder:#x} has 2 cells, more than the limit of 1"
+                    )
+                );
+                refused.push(bucket / buckets);
+            }
+        }
+    }
+    assert_eq!(refused, [1, 2, 3]);
+    // And wherever it is among many: in a free cell of the same bucket once more.
+    let bytes = d_left(100, 1000).to_bytes();
+    let buckets = (HEADER..HEADER + 6400).step_by(16);
+    let (mut tried, cell) = (0, |at: usize| [bytes[at], bytes[at + 1]]);
+    for bucket in buckets.step_by(7) {
+        let cells = || (bucket..bucket + 16).step_by(2);
+        let (used, free) = (
+            cells().find(|&at| cell(at) != [0; 2]),
+            cells().find(|&at| cell(at) == [0; 2]),
+        );
+        if let (Some(used), Some(free)) = (used, free) {
+            let text = read::<DLeftFilter>(&with_field(&bytes, free, &cell(used))).unwrap_err();
+            assert!(text.ends_with("has 2 cells, more than the limit of 1"), "{text}");
+            tried += 1;
+        }
+    }
+    assert!(tried > 20, "{tried}");
+}
+
+/// What was inserted before is in the snapshot, whatever comes, goes and moves meanwhile; and what is not to be waited for is not.
+#[test]
+fn live_filters_are_written_with_all_keys_of_before() {
+    let keys = (STRESS_KEYS / 40) as u64;
+    let cuckoo = CuckooFilter::builder()
+        .expected_keys(2 * keys as usize)
+        .tag_bits(16)
+        .build()
+        .unwrap();
+    let d_left = DLeftFilter::builder().expected_keys(2 * keys as usize).build().unwrap();
+    let counting = CountingBloom::builder()
+        .expected_keys(2 * keys as usize)
+        .build()
+        .unwrap();
+    let tombstone = TombstoneBloom::builder()
+        .expected_keys(1000 * keys as usize)
+        .false_negative_rate(1e-6)
+        .build()
+        .unwrap();
+    let (inserted, done) = (AtomicU64::new(0), AtomicU64::new(0));
+    thread::scope(|scope| {
+        let (cuckoo, d_left, counting, tombstone, inserted) = (&cuckoo, &d_left, &counting, &tombstone, &inserted);
+        let writer = scope.spawn(move || {
+            for key in 0..keys {
+                cuckoo.insert(&key).unwrap();
+                d_left.insert(&key).unwrap();
+                counting.insert(&key);
+                tombstone.insert(&key);
+                // Pairs with the load below: who reads the number has these inserts before.
+                inserted.store(key + 1, Ordering::Release);
+            }
+        });
+        // Others' keys come and go, so that the filters are full now and then, and tags move.
+        let (guests, done) = (keys - keys / 20, &done);
+        scope.spawn(move || {
+            while done.load(Ordering::Relaxed) == 0 {
+                let guests: Vec<(u64, u64)> = (0..guests).map(|guest| (u64::MAX, guest)).collect();
+                cuckoo.insert_batch(&guests).unwrap();
+                d_left.insert_batch(&guests).unwrap();
+                counting.insert_batch(&guests);
+                assert_eq!(cuckoo.remove_batch(&guests), guests.len());
+                assert_eq!(d_left.remove_batch(&guests), guests.len());
+                assert_eq!(counting.remove_batch(&guests), guests.len());
+            }
+        });
+        // However this ends, the others must not wait for it for ever.
+        let _end = End(done);
+        let mut last = false;
+        while !last {
+            last = writer.is_finished();
+            let before = inserted.load(Ordering::Acquire);
+            let all = 0..before;
+            let streams = |write: &dyn Fn(&mut Vec<u8>) -> io::Result<()>| {
+                let mut stream = Vec::new();
+                write(&mut stream).unwrap();
+                stream
+            };
+            for bytes in [cuckoo.to_bytes(), streams(&|stream| cuckoo.write_to(stream))] {
+                let copy: CuckooFilter = CuckooFilter::from_bytes(&bytes).unwrap().0;
+                assert!(all.clone().all(|key| copy.contains(&key)));
+            }
+            for bytes in [d_left.to_bytes(), streams(&|stream| d_left.write_to(stream))] {
+                let copy: DLeftFilter = DLeftFilter::from_bytes(&bytes).unwrap().0;
+                assert!(all.clone().all(|key| copy.contains(&key)));
+            }
+            let copy: CountingBloom = CountingBloom::from_bytes(&counting.to_bytes()).unwrap().0;
+            assert!(all.clone().all(|key| copy.contains(&key)));
+            let copy: TombstoneBloom = TombstoneBloom::from_bytes(&tombstone.to_bytes()).unwrap().0;
+            assert!(all.clone().all(|key| copy.contains(&key)));
+        }
+    });
+}
+
+/// Says so when it is dropped.
+struct End<'a>(&'a AtomicU64);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.store(1, Ordering::Relaxed);
+    }
+}
+
+/// A writer that uses the filter itself would wait for ever for what is held by whoever writes.
+#[test]
+fn nothing_is_held_while_a_writer_runs() {
+    struct User<F: FnMut()>(F);
+    impl<F: FnMut()> Write for User<F> {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            (self.0)();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let cuckoo = CuckooFilter::small();
+    let mut calls = 0;
+    let user = User(|| {
+        cuckoo.insert("a").unwrap();
+        assert!(cuckoo.remove("a"));
+        calls += 1;
+    });
+    cuckoo.write_to(user).unwrap();
+    let d_left = DLeftFilter::small();
+    let user = User(|| {
+        d_left.insert("a").unwrap();
+        assert!(d_left.remove("a"));
+        calls += 1;
+    });
+    d_left.write_to(user).unwrap();
+    assert_eq!(calls, 2);
+}
+
+#[test]
+#[should_panic(expected = "383 bytes for a snapshot of 384: the lengths must be the same")]
+fn a_slice_of_another_length_panics() {
+    cuckoo(12, 20, 0).write_to_slice(&mut [0; 383]);
+}
+
+#[cfg(feature = "serde")]
+mod through_serde {
+    use super::*;
+    use serde::Serialize;
+    use serde::de::DeserializeOwned;
+
+    fn assert_round_trip<F: Filter + Serialize + DeserializeOwned>() {
+        let filter = F::small();
+        let bytes = filter.to_bytes();
+        let json = serde_json::to_string(&filter).unwrap();
+        assert!(json.starts_with("\"iUxCRg0KGgoB"), "{json}");
+        assert!(serde_json::from_str::<F>(&json).unwrap().to_bytes() == bytes);
+        let binary = postcard::to_allocvec(&filter).unwrap();
+        assert!(binary.len() < bytes.len() + 8 && binary.ends_with(&bytes));
+        assert!(postcard::from_bytes::<F>(&binary).unwrap().to_bytes() == bytes);
+
+        let text = |json: &str| serde_json::from_str::<F>(json).unwrap_err().to_string();
+        assert!(text("17").starts_with("invalid type: integer `17`, expected a filter in Base64"));
+        assert!(text("\"\"").starts_with("the bytes end after 0 of 128"));
+        let cut = format!("the bytes end after 300 of {}", bytes.len());
+        assert!(text(&format!("\"{}\"", &json[1..401])).starts_with(&cut));
+        for at in (0..bytes.len()).step_by(7) {
+            let mut corrupt = binary.clone();
+            let begin = binary.len() - bytes.len();
+            corrupt[begin + at] ^= 32;
+            assert!(postcard::from_bytes::<F>(&corrupt).is_err());
+        }
+        // One byte more than there should be.
+        let longer = postcard::to_allocvec(&Raw([&bytes[..], &[0]].concat())).unwrap();
+        assert!(postcard::from_bytes::<F>(&longer).is_err());
+        let right = postcard::to_allocvec(&Raw(bytes.clone())).unwrap();
+        assert!(right == binary);
+    }
+
+    struct Raw(Vec<u8>);
+
+    impl Serialize for Raw {
+        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            serializer.serialize_bytes(&self.0)
+        }
+    }
+
+    #[test]
+    fn all_of_them_are_parts_of_other_values() {
+        assert_round_trip::<CountingBloom>();
+        assert_round_trip::<TombstoneBloom>();
+        assert_round_trip::<CuckooFilter>();
+        assert_round_trip::<CompactCuckoo>();
+        assert_round_trip::<DLeftFilter>();
+        // And none is taken for another.
+        let json = serde_json::to_string(&CuckooFilter::small()).unwrap();
+        assert!(serde_json::from_str::<CompactCuckoo>(&json).is_err());
+        assert!(serde_json::from_str::<lanebloom::ConcurrentBloom>(&json).is_err());
+    }
+}

@@ -1,0 +1,11 @@
+//! The Redis tier beside real servers, each of which the test starts for itself.
+
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../redis_server/mod.rs"]
+mod redis_server;
+
+mod redis_bitmaps;
+mod redis_peers;
+mod redis_shared;
+mod redisbloom_module;

@@ -1,0 +1,1070 @@
+//! `SharedBloom` beside a real server: what one node pushes the others have, whatever happens to the server, the network and the nodes.
+//! Faults that need processes of their own are in `redis_shared/processes.rs`.
+
+mod processes;
+mod proxy;
+#[cfg(feature = "window")]
+mod window;
+
+use crate::common::{SetAtEnd, number};
+use crate::redis_server::{Redis, Server};
+use hdrhistogram::Histogram;
+use lanebloom::redis::{SharedBloom, SharedError};
+use lanebloom::{ConcurrentBloom, KeyHasher, SipHash13};
+use proxy::Proxy;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+/// What a test waits for at most, on a machine that is busy or emulated.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// An interval that does not end: nothing happens but by `sync`.
+const NEVER: Duration = Duration::from_secs(100_000);
+
+fn filter(keys: usize) -> ConcurrentBloom {
+    ConcurrentBloom::builder().expected_keys(keys).build().unwrap()
+}
+
+/// A node that exchanges only when it is told to.
+fn node_of<S: KeyHasher + Send + Sync + 'static>(
+    client: redis::Client,
+    filter: impl Into<Arc<ConcurrentBloom<S>>>,
+) -> Result<SharedBloom<S>, SharedError> {
+    // (What a busy machine takes is no failure.)
+    let builder = SharedBloom::builder("ids").interval(NEVER).timeout(PATIENCE);
+    builder.connect(client, filter)
+}
+
+fn node(redis: &Redis) -> SharedBloom {
+    node_of(redis.client(), filter(KEYS)).unwrap()
+}
+
+/// Of the nodes of most tests: 16 chunks, of which the last is not whole.
+const KEYS: usize = 100_000;
+
+fn insert(node: &SharedBloom, keys: Range<u64>) {
+    for key in keys {
+        node.insert(&number(key));
+    }
+}
+
+fn missing(node: &SharedBloom, keys: Range<u64>) -> usize {
+    keys.filter(|&key| !node.contains(&number(key))).count()
+}
+
+fn sync(node: &SharedBloom) {
+    node.sync(PATIENCE).unwrap();
+}
+
+fn fails(node: &SharedBloom, says: &str) {
+    sync_fails(|patience| node.sync(patience), &[says]);
+}
+
+/// Syncs that fail until one says one of `says`: on a busy machine the first may end before anything was attempted.
+fn sync_fails(sync: impl Fn(Duration) -> Result<(), SharedError>, says: &[&str]) {
+    let began = Instant::now();
+    loop {
+        let error = sync(Duration::from_millis(30)).unwrap_err().to_string();
+        if says.iter().any(|says| error.contains(says)) {
+            assert!(error.starts_with("not done within 30ms; the last attempt: "), "{error}");
+            return;
+        }
+        assert!(began.elapsed() < PATIENCE, "{error}");
+    }
+}
+
+fn wait_until(what: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !what() {
+        assert!(began.elapsed() < PATIENCE);
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn info(redis: &Redis, field: &str) -> u64 {
+    let info: String = redis::cmd("INFO").query(&mut redis.connection()).unwrap();
+    let line = info
+        .lines()
+        .find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
+    line.unwrap().parse().unwrap()
+}
+
+fn command(redis: &Redis, words: &[&str]) {
+    redis::cmd(words[0])
+        .arg(&words[1..])
+        .exec(&mut redis.connection())
+        .unwrap();
+}
+
+/// The 99th percentile of the time that an insert with a lookup takes while `fault` is under way, in ns. What waited for the network would
+/// take milliseconds.
+fn p99_during(node: &SharedBloom, fault: impl FnOnce()) -> u64 {
+    p99_of(&asks(node.filter()), fault)
+}
+
+/// As [`p99_during`], of a call of `ask`, which is given numbers without end.
+fn p99_of(ask: &(impl Fn(u64) + Sync), fault: impl FnOnce()) -> u64 {
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let measured = scope.spawn(|| measure(ask, &done));
+        let end = SetAtEnd(&done);
+        fault();
+        drop(end);
+        measured.join().unwrap()
+    })
+}
+
+/// An insert and a lookup: of few keys, so that little new comes in, and of none that the tests look for.
+fn asks(filter: &ConcurrentBloom) -> impl Fn(u64) + Sync {
+    |i| {
+        filter.insert(&number((1 << 50) + i % 1000));
+        std::hint::black_box(filter.contains(&number((1 << 40) + i)));
+    }
+}
+
+fn measure(ask: impl Fn(u64), done: &AtomicBool) -> u64 {
+    let mut times = Histogram::<u64>::new(3).unwrap();
+    for i in 0.. {
+        let began = Instant::now();
+        ask(i);
+        times.record(began.elapsed().as_nanos() as u64).unwrap();
+        // At least so many that a hundredth is more than one.
+        if times.len() >= 1000 && done.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    times.value_at_quantile(0.99)
+}
+
+/// Far above what a busy machine makes of it, far below what a wait for the network would.
+fn assert_as_without(fault: u64, without: u64) {
+    assert!(
+        fault <= (20 * without).max(200_000),
+        "p99 of {fault} ns during the fault, {without} ns without"
+    );
+}
+
+#[test]
+fn what_one_pushes_another_pulls() {
+    let Some(redis) = Server::of("what_one_pushes_another_pulls").start() else {
+        return;
+    };
+    let (one, other) = (node(&redis), node(&redis));
+    // A few bits of some chunks; most bits of all; more of what is there.
+    for keys in [0..3, 3..60_000, 60_000..60_100] {
+        insert(&one, keys.clone());
+        assert!(missing(&other, keys.clone()) > 0);
+        sync(&one);
+        sync(&other);
+        assert_eq!(missing(&other, 0..keys.end), 0);
+        // No bit more either.
+        assert!(**one.filter() == **other.filter());
+    }
+    insert(&other, 60_100..60_200);
+    sync(&other);
+    sync(&one);
+    assert_eq!(missing(&one, 0..60_200), 0);
+    assert!(**one.filter() == **other.filter());
+    // From the log, not from the chunks: these were there from the beginning.
+    assert_eq!((one.stats().resyncs, other.stats().resyncs), (1, 1));
+    let (there, here) = (one.stats(), other.stats());
+    assert_eq!(
+        (there.pushed_bytes, there.pulled_bytes),
+        (here.pulled_bytes, here.pushed_bytes)
+    );
+    assert_eq!((there.failures, here.failures), (0, 0));
+    // Nothing new, nothing sent.
+    sync(&one);
+    assert_eq!(one.stats().pushed_bytes, there.pushed_bytes);
+}
+
+#[test]
+fn a_new_node_starts_from_the_servers_state() {
+    let Some(redis) = Server::of("a_new_node_starts_from_the_servers_state").start() else {
+        return;
+    };
+    let one = node(&redis);
+    insert(&one, 0..500);
+    sync(&one);
+    // What it had before is pushed too.
+    let had = filter(KEYS);
+    had.insert("had");
+    let new = node_of(redis.client(), had).unwrap();
+    assert_eq!(missing(&new, 0..500), 0);
+    assert_eq!(new.stats().resyncs, 1);
+    sync(&one);
+    assert!(one.contains("had"));
+    assert!(**one.filter() == **new.filter());
+    // The rest is dropped and the set is not.
+    drop((one, new));
+    assert_eq!(missing(&node(&redis), 0..500), 0);
+}
+
+#[test]
+fn every_shape_and_size_is_shared() {
+    let Some(redis) = Server::of("every_shape_and_size_is_shared").start() else {
+        return;
+    };
+    // One line, a chunk, a chunk and a line, three words and a bit.
+    for bytes in [64, 8192, 8256, 40_000] {
+        for words in crate::common::WORDS {
+            let build = || {
+                let builder = ConcurrentBloom::builder().memory_budget(bytes).words_per_key(words);
+                builder.hasher(SipHash13::with_key([7; 16])).build().unwrap()
+            };
+            let name = format!("{bytes} {words}");
+            let connect = || {
+                SharedBloom::builder(&name)
+                    .interval(NEVER)
+                    .connect(redis.client(), build())
+                    .unwrap()
+            };
+            let (one, other) = (connect(), connect());
+            for keys in [0..2u64, 2..1000] {
+                one.insert_batch(&keys.collect::<Vec<_>>());
+                one.sync(PATIENCE).unwrap();
+                other.sync(PATIENCE).unwrap();
+                let new = connect();
+                assert!(one.fill_ratio() > 0.0);
+                assert!(
+                    **one.filter() == **other.filter() && **one.filter() == **new.filter(),
+                    "{name}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn no_push_is_lost_by_a_race() {
+    let Some(redis) = Server::of("no_push_is_lost_by_a_race").start() else {
+        return;
+    };
+    let nodes: Vec<_> = (0..4).map(|_| node(&redis)).collect();
+    thread::scope(|scope| {
+        for (i, node) in (0..).zip(&nodes) {
+            scope.spawn(move || {
+                for round in 0..20 {
+                    let first = 1_000_000 * i + 50 * round;
+                    insert(node, first..first + 50);
+                    sync(node);
+                }
+            });
+        }
+    });
+    for node in &nodes {
+        sync(node);
+        for i in 0..4 {
+            assert_eq!(missing(node, 1_000_000 * i..1_000_000 * i + 1000), 0);
+        }
+        assert!(**node.filter() == **nodes[0].filter());
+        assert_eq!(node.stats().failures, 0);
+    }
+}
+
+#[test]
+fn the_background_needs_no_sync() {
+    let Some(redis) = Server::of("the_background_needs_no_sync").start() else {
+        return;
+    };
+    let connect = || {
+        let builder = SharedBloom::builder("ids")
+            .interval(Duration::from_millis(5))
+            .timeout(PATIENCE);
+        builder.connect(redis.client(), filter(KEYS)).unwrap()
+    };
+    let (one, other) = (connect(), connect());
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            // While others insert and ask, and a second thread of this node.
+            for i in 0..2000 {
+                other.insert(&number(1_000_000 + i));
+            }
+            while !stop.load(Ordering::Relaxed) {
+                thread::yield_now();
+                std::hint::black_box(one.contains(&number(0)));
+            }
+        });
+        let _end = SetAtEnd(&stop);
+        insert(&one, 0..2000);
+        wait_until(|| missing(&other, 0..2000) == 0 && missing(&one, 1_000_000..1_002_000) == 0);
+    });
+    assert!(one.stats().lag < PATIENCE && one.stats().last_error.is_none());
+}
+
+#[test]
+fn who_does_not_fit_is_refused() {
+    let Some(redis) = Server::of("who_does_not_fit_is_refused").start() else {
+        return;
+    };
+    let one = node(&redis);
+    let refused = |error: SharedError, says: &str| {
+        assert!(error.is_incompatible());
+        let text = error.to_string();
+        assert!(
+            text.starts_with("the set \"ids\" on the server is another filter's: ") && text.contains(says),
+            "{text}"
+        );
+    };
+    refused(
+        node_of(redis.client(), filter(KEYS + 1000)).unwrap_err(),
+        "layout differs: 2006 blocks",
+    );
+    let seeded = ConcurrentBloom::builder().expected_keys(KEYS).seed(1).build().unwrap();
+    refused(node_of(redis.client(), seeded).unwrap_err(), "hasher differs");
+    let keyed = |key| {
+        ConcurrentBloom::builder()
+            .expected_keys(KEYS)
+            .hasher(SipHash13::with_key(key))
+            .build()
+            .unwrap()
+    };
+    refused(node_of(redis.client(), keyed([1; 16])).unwrap_err(), "hasher differs");
+    // Under a name of their own they are welcome.
+    let other = SharedBloom::builder("others")
+        .interval(NEVER)
+        .connect(redis.client(), keyed([1; 16]));
+    other.unwrap().insert("a");
+    let other = SharedBloom::builder("others")
+        .interval(NEVER)
+        .connect(redis.client(), keyed([2; 16]));
+    assert!(other.unwrap_err().is_incompatible());
+    // The set is replaced while a node has it: its next exchange says so, at once.
+    insert(&one, 0..100);
+    command(&redis, &["FLUSHALL"]);
+    let _large = node_of(redis.client(), filter(2 * KEYS)).unwrap();
+    let began = Instant::now();
+    refused(one.sync(2 * PATIENCE).unwrap_err(), "layout differs");
+    assert!(began.elapsed() < PATIENCE);
+    assert!(one.stats().last_error.unwrap().is_incompatible());
+    // And is back when the other is gone.
+    command(&redis, &["FLUSHALL"]);
+    sync(&one);
+    assert_eq!(missing(&node(&redis), 0..100), 0);
+}
+
+#[test]
+fn names_are_checked() {
+    for name in ["", "{ids}", "a}", "{b"] {
+        let client = redis::Client::open("redis://127.0.0.1:1/").unwrap();
+        let error = SharedBloom::builder(name).connect(client, filter(1)).unwrap_err();
+        assert!(error.to_string().contains(&format!("{name:?}")), "{error}");
+    }
+}
+
+#[test]
+fn inserts_while_the_server_is_away_are_kept() {
+    let Some(mut redis) = Server::of("inserts_while_the_server_is_away_are_kept").start() else {
+        return;
+    };
+    let (one, other) = (node(&redis), node(&redis));
+    insert(&one, 0..100);
+    sync(&one);
+    sync(&other);
+    let without = p99_during(&one, || sync(&one));
+    let during = p99_during(&one, || {
+        redis.kill();
+        insert(&one, 100..200);
+        insert(&other, 1000..1100);
+        fails(&one, "Redis: ");
+        assert!(one.stats().failures > 0 && one.stats().last_error.is_some());
+        // It comes back with nothing: all that it had is pushed again.
+        redis.restart();
+        sync(&one);
+        sync(&other);
+        sync(&one);
+    });
+    assert_as_without(during, without);
+    let new = node(&redis);
+    for node in [&one, &other, &new] {
+        assert_eq!(missing(node, 0..200) + missing(node, 1000..1100), 0);
+    }
+    assert!(one.stats().last_error.is_none());
+    assert!(**one.filter() == **other.filter() && **one.filter() == **new.filter());
+}
+
+/// The server goes back to an earlier state, as by a failover to a replica that was behind.
+#[test]
+fn what_the_server_lost_is_pushed_again() {
+    let server = Server::of("what_the_server_lost_is_pushed_again");
+    let Some(mut redis) = server.argument("--dbfilename").argument("d").start() else {
+        return;
+    };
+    let (one, other, third) = (node(&redis), node(&redis), node(&redis));
+    let mut keys = 0;
+    for pushes_of_another in [0, 1, 5, 20] {
+        let mut more = |node: &SharedBloom| {
+            insert(node, keys..keys + 10);
+            keys += 10;
+            sync(node);
+        };
+        more(&one);
+        sync(&other);
+        command(&redis, &["SAVE"]);
+        for _ in 0..5 {
+            more(&one);
+        }
+        more(&other);
+        redis.restart();
+        // New exchanges take the numbers of those that were lost, by a node that knows them and by one that does not.
+        for _ in 0..pushes_of_another {
+            more(&third);
+        }
+        for node in [&one, &other, &third, &one, &other] {
+            sync(node);
+        }
+        let new = node(&redis);
+        for node in [&one, &other, &third, &new] {
+            assert_eq!(missing(node, 0..keys), 0, "{pushes_of_another}");
+            assert!(**node.filter() == **one.filter());
+        }
+    }
+}
+
+#[test]
+fn who_was_away_for_long_fetches_what_changed() {
+    let Some(redis) = Server::of("who_was_away_for_long_fetches_what_changed").start() else {
+        return;
+    };
+    // 4 MiB: the log takes one.
+    let build = || ConcurrentBloom::builder().memory_budget(4 << 20).build().unwrap();
+    let (one, other) = (
+        node_of(redis.client(), build()).unwrap(),
+        node_of(redis.client(), build()).unwrap(),
+    );
+    let hashes: Vec<u64> = (0..400_000).map(number).collect();
+    // All over the filter: more than the log takes.
+    one.insert_hashes(&hashes);
+    one.sync(PATIENCE).unwrap();
+    assert!(one.stats().pushed_bytes > 3 << 20);
+    other.sync(PATIENCE).unwrap();
+    assert_eq!(other.stats().resyncs, 2);
+    let new = node_of(redis.client(), build()).unwrap();
+    assert!(**one.filter() == **other.filter() && **one.filter() == **new.filter());
+    let (bytes, log): (u64, u64) = redis::pipe()
+        .hget("{ids}:meta", "bytes")
+        .cmd("MEMORY")
+        .arg(&["USAGE", "{ids}:log", "SAMPLES", "0"])
+        .query(&mut redis.connection())
+        .unwrap();
+    assert!(
+        bytes <= 1 << 20 && log < 2 << 20,
+        "the log: {bytes} bytes, {log} of memory"
+    );
+    // Away again while the log is cut off: of 512 chunks only the one that changed travels.
+    let pulled = other.stats().pulled_bytes;
+    one.insert_hash(number(1 << 32));
+    one.sync(PATIENCE).unwrap();
+    command(&redis, &["XTRIM", "{ids}:log", "MAXLEN", "1"]);
+    other.sync(PATIENCE).unwrap();
+    assert!(other.contains_hash(number(1 << 32)));
+    assert_eq!(other.stats().resyncs, 3);
+    assert_eq!(other.stats().pulled_bytes - pulled, 8192);
+    // From then on by the log again.
+    one.insert_hash(number(1 << 33));
+    one.sync(PATIENCE).unwrap();
+    other.sync(PATIENCE).unwrap();
+    assert!(**one.filter() == **other.filter());
+    assert_eq!((one.stats().resyncs, other.stats().resyncs), (1, 3));
+}
+
+/// A bit in each of many chunks: no push has more of them than a script can take.
+#[test]
+#[cfg_attr(debug_assertions, ignore = "a filter of 40 MiB: slow without optimization")]
+fn many_chunks_are_pushed() {
+    let Some(redis) = Server::of("many_chunks_are_pushed").start() else {
+        return;
+    };
+    let build = || {
+        let builder = ConcurrentBloom::builder()
+            .memory_budget(40 << 20)
+            .false_positive_rate(0.5);
+        builder.words_per_key(1).build().unwrap()
+    };
+    let (one, other) = (
+        node_of(redis.client(), build()).unwrap(),
+        node_of(redis.client(), build()).unwrap(),
+    );
+    assert_eq!(one.bits_per_word(), 1);
+    let hashes: Vec<u64> = (0..5120).map(|chunk| (chunk << 51) / 5 * 8 + (1 << 30)).collect();
+    one.insert_hashes(&hashes);
+    one.sync(PATIENCE).unwrap();
+    other.sync(PATIENCE).unwrap();
+    assert_eq!(one.stats().pushed_bytes, 8 * 5120);
+    let mut found = vec![false; hashes.len()];
+    other.contains_hashes(&hashes, &mut found);
+    assert!(!found.contains(&false));
+}
+
+/// More than one answer takes: it comes in several, and what is to be pushed meanwhile is pushed after the last.
+#[test]
+fn much_is_pulled_piece_by_piece() {
+    let Some(redis) = Server::of("much_is_pulled_piece_by_piece").start() else {
+        return;
+    };
+    // The log takes 4 MiB.
+    let build = || ConcurrentBloom::builder().memory_budget(16 << 20).build().unwrap();
+    let (one, other) = (
+        node_of(redis.client(), build()).unwrap(),
+        node_of(redis.client(), build()).unwrap(),
+    );
+    // In the first eighth of the filter, which travels as whole chunks: 2 MiB.
+    let hashes: Vec<u64> = (0..100_000).map(|i| number(i) >> 3).collect();
+    one.insert_hashes(&hashes);
+    one.sync(PATIENCE).unwrap();
+    assert!(one.stats().pushed_bytes >= 2 << 20);
+    other.insert_hash(u64::MAX);
+    let calls = || -> u64 {
+        let info: String = redis::cmd("INFO")
+            .arg("commandstats")
+            .query(&mut redis.connection())
+            .unwrap();
+        let calls = info
+            .lines()
+            .find_map(|line| line.strip_prefix("cmdstat_evalsha:calls="));
+        calls.unwrap().split(',').next().unwrap().parse().unwrap()
+    };
+    let before = calls();
+    other.sync(PATIENCE).unwrap();
+    // A MiB in the first answer, the rest in that to the push.
+    assert_eq!(calls() - before, 2);
+    assert_eq!((other.stats().passes, other.stats().resyncs), (2, 1));
+    one.sync(PATIENCE).unwrap();
+    assert!(one.contains_hash(u64::MAX));
+    assert!(**one.filter() == **other.filter());
+}
+
+#[test]
+fn it_comes_back_by_itself_and_does_not_press() {
+    let Some(mut redis) = Server::of("it_comes_back_by_itself_and_does_not_press").start() else {
+        return;
+    };
+    let one = node(&redis);
+    redis.kill();
+    insert(&one, 0..100);
+    fails(&one, "Redis: ");
+    // The pauses double, from 12 ms at least: in 400 ms there is room for 6.
+    let (failures, began) = (one.stats().failures, Instant::now());
+    thread::sleep(Duration::from_millis(400));
+    let more = one.stats().failures - failures;
+    let room = (began.elapsed().as_secs_f64() / 0.012).log2().ceil();
+    assert!(more as f64 <= room + 1.0, "{more} attempts");
+    assert!(one.stats().lag >= Duration::from_millis(400));
+    let began = Instant::now();
+    redis.restart();
+    while one.stats().last_error.is_some() {
+        assert!(began.elapsed() < PATIENCE);
+        thread::sleep(Duration::from_millis(5));
+    }
+    assert!(one.stats().lag < began.elapsed());
+    assert_eq!(missing(&node(&redis), 0..100), 0);
+}
+
+#[test]
+fn a_full_server_still_gives() {
+    let Some(redis) = Server::of("a_full_server_still_gives").start() else {
+        return;
+    };
+    let (one, other) = (node(&redis), node(&redis));
+    insert(&one, 0..100);
+    sync(&one);
+    let without = p99_during(&other, || sync(&one));
+    let during = p99_during(&other, || {
+        command(&redis, &["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
+        command(&redis, &["CONFIG", "SET", "maxmemory", "1"]);
+        insert(&other, 100..200);
+        fails(&other, "OOM");
+        // Refused, and yet it has what the other had pushed. It did so on one connection.
+        assert_eq!(missing(&other, 0..100), 0);
+        command(&redis, &["CONFIG", "SET", "maxmemory", "0"]);
+        sync(&other);
+    });
+    assert_as_without(during, without);
+    sync(&one);
+    assert_eq!(missing(&one, 0..200) + missing(&node(&redis), 0..200), 0);
+}
+
+#[test]
+fn a_replica_gives_and_takes_nothing() {
+    let Some(redis) = Server::of("a_replica_gives_and_takes_nothing").start() else {
+        return;
+    };
+    let (one, other) = (node(&redis), node(&redis));
+    insert(&one, 0..100);
+    sync(&one);
+    // Of a server that is not there: it keeps what it has, and is read-only.
+    command(&redis, &["REPLICAOF", "127.0.0.1", "1"]);
+    insert(&other, 100..200);
+    fails(&other, "read only replica");
+    assert_eq!(missing(&other, 0..100), 0);
+    command(&redis, &["REPLICAOF", "NO", "ONE"]);
+    sync(&other);
+    sync(&one);
+    assert_eq!(missing(&one, 0..200), 0);
+}
+
+/// The other protocol, and another database.
+#[test]
+fn it_speaks_resp3() {
+    let Some(redis) = Server::of("it_speaks_resp3").start() else {
+        return;
+    };
+    let connect = |url: String| node_of(redis::Client::open(url).unwrap(), filter(KEYS)).unwrap();
+    let one = connect(format!("{}?protocol=resp3", redis.url()));
+    insert(&one, 0..40_000);
+    sync(&one);
+    let (new, elsewhere) = (
+        connect(format!("{}?protocol=resp3", redis.url())),
+        connect(format!("{}1", redis.url())),
+    );
+    assert!(**one.filter() == **new.filter() && **one.filter() == **node(&redis).filter());
+    assert_eq!(elsewhere.fill_ratio(), 0.0);
+    insert(&one, 40_000..40_010);
+    sync(&one);
+    sync(&new);
+    assert_eq!(missing(&new, 0..40_010), 0);
+}
+
+/// One server with all slots: it checks that the keys of a call are in one.
+fn cluster(test: &str) -> Option<Redis> {
+    let server = Server::of(test);
+    let redis = server.argument("--cluster-enabled").argument("yes").start()?;
+    let slots: Vec<String> = (0..16384).map(|slot| slot.to_string()).collect();
+    redis::cmd("CLUSTER")
+        .arg("ADDSLOTS")
+        .arg(slots)
+        .exec(&mut redis.connection())
+        .unwrap();
+    let began = Instant::now();
+    let up = || -> String {
+        redis::cmd("CLUSTER")
+            .arg("INFO")
+            .query(&mut redis.connection())
+            .unwrap()
+    };
+    while !up().contains("cluster_state:ok") {
+        assert!(began.elapsed() < PATIENCE);
+        thread::sleep(Duration::from_millis(5));
+    }
+    // That it does check:
+    let crossed = redis::cmd("MGET").arg(&["a", "b"]).exec(&mut redis.connection());
+    assert_eq!(crossed.unwrap_err().code(), Some("CROSSSLOT"));
+    Some(redis)
+}
+
+#[test]
+fn it_runs_on_a_cluster() {
+    let Some(redis) = cluster("it_runs_on_a_cluster") else {
+        return;
+    };
+    let (one, other) = (node(&redis), node(&redis));
+    for keys in [0..10, 10..30_000] {
+        insert(&one, keys.clone());
+        sync(&one);
+        sync(&other);
+        assert_eq!(missing(&other, keys), 0);
+    }
+    assert!(**one.filter() == **node(&redis).filter());
+}
+
+/// Cut at every kind of place: in the call's beginning, in the middle of a push, before the answer, in its middle.
+#[test]
+fn connections_that_are_cut_lose_nothing() {
+    let Some(redis) = Server::of("connections_that_are_cut_lose_nothing").start() else {
+        return;
+    };
+    let proxy = Proxy::to(redis.port());
+    let (one, other) = (node_of(proxy.client(), filter(KEYS)).unwrap(), node(&redis));
+    let without = p99_during(&one, || sync(&one));
+    let mut keys = 0;
+    let during = p99_during(&one, || {
+        let mut cut_at = |n: u64, to_server: Option<usize>, to_client: Option<usize>| {
+            insert(&one, keys..keys + n);
+            insert(&other, 1_000_000 + keys..1_000_000 + keys + 10);
+            sync(&other);
+            keys += n;
+            let cuts = proxy.cuts();
+            proxy.cut(to_server, to_client);
+            sync(&one);
+            assert_eq!(proxy.cuts(), cuts + 1, "{to_server:?} {to_client:?}");
+            sync(&other);
+            assert_eq!(missing(&other, 0..keys), 0, "{to_server:?} {to_client:?}");
+        };
+        // A push of 300 keys takes some 4500 bytes, the answer with 10 keys of the other some 300.
+        for bytes in [0, 1, 100, 500, 1000, 3000] {
+            cut_at(300, Some(bytes), None);
+        }
+        for bytes in [0, 1, 10, 100] {
+            cut_at(300, None, Some(bytes));
+        }
+        // Four pushes of four whole chunks each: in the third.
+        cut_at(30_000, Some(80_000), None);
+    });
+    assert_as_without(during, without);
+    assert!(one.stats().failures >= 11);
+    sync(&one);
+    assert!(**one.filter() == **other.filter() && **one.filter() == **node(&redis).filter());
+}
+
+#[test]
+fn a_server_that_falls_silent_holds_nobody_up() {
+    let Some(redis) = Server::of("a_server_that_falls_silent_holds_nobody_up").start() else {
+        return;
+    };
+    let proxy = Proxy::to(redis.port());
+    let connect = || {
+        let builder = SharedBloom::builder("ids")
+            .interval(NEVER)
+            .timeout(Duration::from_millis(500));
+        builder.connect(proxy.client(), filter(KEYS)).ok()
+    };
+    // Again, where so short a time was too short.
+    let one = (0..20).find_map(|_| connect()).unwrap();
+    let without = p99_during(&one, || sync(&one));
+    let during = p99_during(&one, || {
+        proxy.stall(true);
+        insert(&one, 0..100);
+        let began = Instant::now();
+        fails(&one, "Redis: ");
+        assert!(began.elapsed() < PATIENCE / 3);
+    });
+    assert_as_without(during, without);
+    proxy.stall(false);
+    sync(&one);
+    assert_eq!(missing(&node(&redis), 0..100), 0);
+    // Dropped in the middle of a silence.
+    proxy.stall(true);
+    thread::scope(|scope| {
+        scope.spawn(|| drop(one.sync(Duration::from_millis(20))));
+    });
+    let began = Instant::now();
+    drop(one);
+    assert!(began.elapsed() < PATIENCE / 3, "{:?}", began.elapsed());
+}
+
+#[test]
+fn a_drop_pushes_what_is_left_and_ends_the_thread() {
+    let Some(redis) = Server::of("a_drop_pushes_what_is_left_and_ends_the_thread").start() else {
+        return;
+    };
+    let one = node(&redis);
+    let filter = Arc::downgrade(one.filter());
+    insert(&one, 0..100);
+    drop(one);
+    assert_eq!(missing(&node(&redis), 0..100), 0);
+    // The thread had the filter too.
+    assert!(filter.upgrade().is_none());
+}
+
+/// What somebody else wrote at these keys, or a server that is broken.
+#[test]
+fn what_is_no_shared_filter_is_an_error() {
+    let Some(redis) = Server::of("what_is_no_shared_filter_is_an_error").start() else {
+        return;
+    };
+    let one = node(&redis);
+    insert(&one, 0..100);
+    sync(&one);
+    // Not read by any version: another version of the format, fewer fields, letters.
+    let description: String = redis::Commands::hget(&mut redis.connection(), "{ids}:meta", "description").unwrap();
+    for (other, says) in [
+        (description.replacen('1', "2", 1), "of another version"),
+        ("1 2 3".into(), "describes no shared filter"),
+        ("words".into(), "describes no shared filter"),
+        (String::new(), "describes no shared filter"),
+    ] {
+        command(&redis, &["HSET", "{ids}:meta", "description", &other]);
+        fails(&one, says);
+    }
+    command(&redis, &["HSET", "{ids}:meta", "description", &description]);
+    sync(&one);
+    // Entries of the log; the node recovers by the chunks.
+    let whole = |bytes: u16| [&[0, 0, 0, 0][..], &(bytes | 1 << 15).to_le_bytes(), &[0; 16]].concat();
+    for delta in [
+        b"no delta".to_vec(),
+        vec![0],
+        vec![0, 0, 0, 0, 2, 0, 0, 0],
+        vec![255, 0, 0, 0, 0, 0],
+        whole(16),
+        whole(8192),
+        whole(0),
+    ] {
+        let new = node(&redis);
+        let head: String = redis::Commands::hget(&mut redis.connection(), "{ids}:meta", "head").unwrap();
+        let number: u64 = head.split_once('-').unwrap().0.parse().unwrap();
+        let id = format!("{}-7", number + 1);
+        redis::pipe()
+            .cmd("XADD")
+            .arg(&["{ids}:log", &id, "somebody"])
+            .arg(&delta)
+            .hset("{ids}:meta", "head", &id)
+            .exec(&mut redis.connection())
+            .unwrap();
+        let failures = new.stats().failures;
+        sync(&new);
+        assert_eq!(new.stats().failures, failures + 1, "{delta:?}");
+        assert_eq!((missing(&new, 0..100), new.stats().resyncs), (0, 2));
+        sync(&one);
+    }
+    // One that is half right, of which the chunk has more: it is fetched.
+    let new = node(&redis);
+    let head: String = redis::Commands::hget(&mut redis.connection(), "{ids}:meta", "head").unwrap();
+    let id = format!("{}-8", head.split_once('-').unwrap().0.parse::<u64>().unwrap() + 1);
+    redis::pipe()
+        .cmd("XADD")
+        .arg(&["{ids}:log", &id, "somebody"])
+        .arg(&[15u8, 0, 0, 0, 2, 0, 7, 0, 255, 255][..])
+        .hset("{ids}:meta", "head", &id)
+        .hset("{ids}:versions", "15", &id)
+        .cmd("SETBIT")
+        .arg(&["{ids}:15", "1000", "1"])
+        .exec(&mut redis.connection())
+        .unwrap();
+    sync(&new);
+    sync(&new);
+    assert!(**new.filter() == **node(&redis).filter() && **new.filter() != **one.filter());
+    sync(&one);
+    // Versions and chunks, which a new node reads.
+    let connect = || node_of(redis.client(), filter(KEYS)).unwrap_err().to_string();
+    for (chunk, version) in [
+        ("99", "1-1"),
+        ("18446744073709551615", "1-1"),
+        ("x", "1-1"),
+        ("0", "1"),
+        ("0", "-"),
+    ] {
+        command(&redis, &["HSET", "{ids}:versions", chunk, version]);
+        let error = connect();
+        assert!(
+            error.contains("versions") || error.contains("integer") || error.contains("onver"),
+            "{error}"
+        );
+        command(&redis, &["HDEL", "{ids}:versions", chunk]);
+    }
+    command(&redis, &["HSET", "{ids}:versions", "15", "9-9"]);
+    command(&redis, &["SET", "{ids}:15", &"x".repeat(8000)]);
+    assert!(connect().contains("{ids}:15 was not written by a shared filter: the chunk is longer"));
+    command(&redis, &["DEL", "{ids}:15"]);
+    command(&redis, &["LPUSH", "{ids}:15", "x"]);
+    assert!(connect().contains("WRONGTYPE"));
+    command(&redis, &["DEL", "{ids}:15"]);
+    command(&redis, &["HSET", "{ids}:meta", "head", "x"]);
+    assert!(connect().contains("{ids}:meta was not written by a shared filter: the head is no id"));
+    command(&redis, &["FLUSHALL"]);
+    sync(&one);
+    assert_eq!(missing(&node(&redis), 0..100), 0);
+}
+
+/// Answers that no server gives, of which a fuzzer would try more: each ends the pass.
+#[test]
+fn a_server_that_answers_without_sense_is_an_error() {
+    /// What it says to the script, each time, and to a pipeline.
+    struct Nonsense(redis::Value, Vec<redis::Value>);
+
+    impl redis::ConnectionLike for Nonsense {
+        fn req_packed_command(&mut self, _: &[u8]) -> redis::RedisResult<redis::Value> {
+            Ok(self.0.clone())
+        }
+        fn req_packed_commands(&mut self, _: &[u8], _: usize, _: usize) -> redis::RedisResult<Vec<redis::Value>> {
+            Ok(self.1.clone())
+        }
+        fn get_db(&self) -> i64 {
+            0
+        }
+        fn check_connection(&mut self) -> bool {
+            true
+        }
+        fn is_open(&self) -> bool {
+            true
+        }
+    }
+
+    let text = |text: &str| redis::Value::BulkString(text.into());
+    let list = redis::Value::Array;
+    let empty = || vec![list(vec![redis::Value::Nil, redis::Value::Nil]), list(Vec::new())];
+    let exchange = |answer: &[&str], state| {
+        let mut server = Nonsense(list(answer.iter().copied().map(text).collect()), state);
+        let filter = Arc::new(filter(KEYS));
+        lanebloom::redis::shared::exchange_over(&mut server, filter, 1)
+            .unwrap_err()
+            .to_string()
+    };
+    // More, without end.
+    assert!(exchange(&["more", "1-1"], empty()).contains("the script answers something unknown"));
+    assert!(exchange(&["done", "1-1", "1-1"], empty()).contains("an exchange without its delta"));
+    assert!(exchange(&["done"], empty()).contains("the script answers too little"));
+    assert!(exchange(&["lost", "1-1"], empty()).contains("cut off faster than it could be followed"));
+    let own = format!("1 {} 2 3 0 0", filter(KEYS).blocks());
+    assert!(exchange(&["other", &own], empty()).contains("differs"));
+    // Chunks: as many answers as questions. (The state is the answer to both.)
+    let versions = list(vec![
+        text("3"),
+        text("1-1"),
+        text("4"),
+        text("1-1"),
+        text("5"),
+        text("1-1"),
+    ]);
+    let state = vec![list(vec![redis::Value::Nil, text("1-1")]), versions];
+    assert!(!exchange(&["done", "1-1"], state).is_empty());
+}
+
+/// A lone key is some hundred bytes; of those, the empty exchange's are most.
+#[test]
+fn few_bytes_travel() {
+    let Some(redis) = Server::of("few_bytes_travel").start() else {
+        return;
+    };
+    let (one, other) = (node(&redis), node(&redis));
+    insert(&one, 0..10);
+    sync(&one);
+    sync(&other);
+    let counted = |work: &mut dyn FnMut()| {
+        let before = (
+            info(&redis, "total_net_input_bytes"),
+            info(&redis, "total_net_output_bytes"),
+        );
+        work();
+        let after = (
+            info(&redis, "total_net_input_bytes"),
+            info(&redis, "total_net_output_bytes"),
+        );
+        (after.0 - before.0, after.1 - before.1)
+    };
+    let asking = counted(&mut || ());
+    let empty = counted(&mut || sync(&one));
+    assert!(
+        empty.0 - asking.0 < 350 && empty.1 - asking.1 < 150,
+        "{empty:?} {asking:?}"
+    );
+    let mut key = 100;
+    let mut keys = |n: u64| {
+        let pushed = counted(&mut || {
+            insert(&one, key..key + n);
+            sync(&one);
+        });
+        let pulled = counted(&mut || sync(&other));
+        key += n;
+        let over = |bytes: u64, empty: u64| bytes.saturating_sub(empty) as f64 / n as f64;
+        (over(pushed.0, empty.0), over(pulled.1, empty.1))
+    };
+    // 12 bytes of bits; the chunk's record and key, and the log's id.
+    let (pushed, pulled) = keys(1);
+    assert!(
+        (12.0..50.0).contains(&pushed) && (12.0..80.0).contains(&pulled),
+        "{pushed} {pulled}"
+    );
+    let (pushed, pulled) = keys(1000);
+    assert!(
+        (10.0..14.0).contains(&pushed) && (10.0..14.0).contains(&pulled),
+        "{pushed} {pulled}"
+    );
+    // Whole chunks: 126 KiB for 30000 keys.
+    let (pushed, pulled) = keys(30_000);
+    assert!(
+        (4.0..4.6).contains(&pushed) && (4.0..4.6).contains(&pulled),
+        "{pushed} {pulled}"
+    );
+}
+
+#[cfg(feature = "guard")]
+#[test]
+fn a_guard_serves_from_it() {
+    let Some(redis) = Server::of("a_guard_serves_from_it").start() else {
+        return;
+    };
+    let guards = [(); 2].map(|()| lanebloom::CacheGuard::new(node(&redis)));
+    guards[0].insert("ann");
+    guards[0].insert_batch(&["bob", "carl"]);
+    assert!(guards[1].check("ann").is_none());
+    for guard in &guards {
+        sync(&guard.filter());
+    }
+    let mut admitted = Vec::new();
+    guards[1].check_batch(&["ann", "eve", "bob", "carl"], |i, _| admitted.push(i));
+    assert_eq!(admitted, [0, 2, 3]);
+    // The next set, under another name.
+    let next = |name| {
+        SharedBloom::builder(name)
+            .interval(NEVER)
+            .connect(redis.client(), filter(KEYS))
+            .unwrap()
+    };
+    let mut rebuild = guards[1].rebuild(next("ids 2")).unwrap();
+    rebuild.extend(["ann"]);
+    guards[1].insert("dave");
+    rebuild.commit();
+    assert!(guards[1].check("bob").is_none());
+    sync(&guards[1].filter());
+    let other = next("ids 2");
+    assert!(other.contains("ann") && other.contains("dave") && !other.contains("bob"));
+}
+
+/// All of a set goes at once, when it was told to.
+#[test]
+fn a_set_expires_as_a_whole() {
+    let Some(redis) = Server::of("a_set_expires_as_a_whole").start() else {
+        return;
+    };
+    let connect = |expires: SystemTime, keys| {
+        let builder = SharedBloom::builder("ids").interval(NEVER).expires_at(expires);
+        builder.connect(redis.client(), filter(keys))
+    };
+    // Far away: every key has the time, however it was written.
+    let later = SystemTime::now() + Duration::from_secs(1000);
+    let one = connect(later, KEYS).unwrap();
+    for keys in [0..3, 3..50_000, 50_000..99_000] {
+        insert(&one, keys);
+        sync(&one);
+    }
+    let times = || -> Vec<u64> {
+        let mut connection = redis.connection();
+        let keys: Vec<String> = redis::cmd("KEYS").arg("*").query(&mut connection).unwrap();
+        let time = |key: &String| redis::cmd("PEXPIRETIME").arg(key).query(&mut connection).unwrap();
+        keys.iter().map(time).collect()
+    };
+    let millis = later.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis() as u64;
+    // Meta, log, versions, and 16 chunks.
+    assert_eq!(times(), [millis; 19]);
+    // Another time, or none, is another set.
+    for error in [
+        connect(later + Duration::from_millis(1), KEYS),
+        node_of(redis.client(), filter(KEYS)),
+    ] {
+        let error = error.unwrap_err();
+        assert!(error.is_incompatible());
+        let says = format!("the set \"ids\" on the server expires at {millis} ms, here ");
+        assert!(error.to_string().starts_with(&says), "{error}");
+    }
+    // The same one is welcome.
+    assert_eq!(missing(&connect(later, KEYS).unwrap(), 0..99_000), 0);
+    command(&redis, &["FLUSHALL"]);
+
+    // Soon, but not before a slow machine has pushed something.
+    let pushed_until = |seconds| {
+        let soon = SystemTime::now() + Duration::from_secs(seconds);
+        let one = connect(soon, 1000).ok()?;
+        insert(&one, 0..100);
+        one.sync(PATIENCE).ok()?;
+        (!times().is_empty()).then_some((soon, one))
+    };
+    let (soon, one) = [4, 16, 64].into_iter().find_map(pushed_until).unwrap();
+    while SystemTime::now() < soon {
+        thread::sleep(Duration::from_millis(5));
+    }
+    // The node keeps what it has, and leaves the server alone.
+    insert(&one, 100..200);
+    let began = Instant::now();
+    let error = one.sync(2 * PATIENCE).unwrap_err();
+    assert!(began.elapsed() < PATIENCE && error.is_expired() && !error.is_incompatible());
+    assert_eq!(error.to_string(), "the set has expired");
+    assert_eq!(missing(&one, 0..200), 0);
+    drop(one);
+    assert_eq!(times(), [0; 0]);
+    assert!(connect(soon, 1000).unwrap_err().is_expired());
+    // Its name is free again.
+    assert_eq!(missing(&node(&redis), 0..100), 100);
+}

@@ -1,0 +1,174 @@
+//! The promise of the builder: at the expected number of keys, the false-positive rate is at most the requested one.
+//!
+//! # The bound
+//!
+//! A measured rate `hits / queries` differs from the filter's true one by sampling noise, and one filter's from the mean of
+//! all by the luck of its keys. The variance of the first is `rate / queries`; that of the second
+//! `(rate * spread)^2 / lines`, where the rates of single lines have the standard deviation `rate * spread`. A
+//! measurement passes up to 4 standard deviations above the requested rate. Where a filter has many lines it must
+//! also be within 4 of the model's rate: not above, and not below either, for then memory was wasted.
+
+use crate::common::{RATES, WORDS, number};
+use lanebloom::{Builder, ConcurrentBloom, Funnel};
+
+#[derive(Clone, Copy, Debug)]
+enum Keys {
+    Sequential,
+    Random,
+    Strings,
+}
+
+const ALL_KEYS: [Keys; 3] = [Keys::Sequential, Keys::Random, Keys::Strings];
+
+/// The i-th key's hash as the filter computes it; keys from `STRANGERS` on are never inserted.
+fn hash(filter: &ConcurrentBloom, keys: Keys, i: u64) -> u64 {
+    fn of(filter: &ConcurrentBloom, key: &impl Funnel) -> u64 {
+        filter.hash(key)
+    }
+    match keys {
+        Keys::Sequential => of(filter, &i),
+        Keys::Random => of(filter, &number(i)),
+        Keys::Strings => of(filter, &format!("user:{i}")),
+    }
+}
+
+const STRANGERS: u64 = 1 << 40;
+
+/// The spread for each of `RATES`, from 16 filters of a million keys each, rounded up over the words per key (0.08 at 10%
+/// with 1 word, 6.6 at 1e-6 with 8): the lower the rate, the more it comes from few crowded lines.
+const SPREADS: [f64; 7] = [0.2, 0.4, 0.6, 1.2, 3.5, 6.0, 8.0];
+
+/// Fills filters of `n` keys, as many as make `least_lines` lines, and asks each for absent keys, at least
+/// `least_queries` in all.
+fn measure(builder: &Builder, rate: f64, n: usize, keys: Keys, least_lines: usize, least_queries: usize) {
+    let probe = builder.clone().build().unwrap();
+    let filters = least_lines.div_ceil(probe.blocks());
+    let queries = least_queries.div_ceil(filters);
+    let (mut hits, mut exact, mut lines) = (0, 0.0, 0);
+    let mut hashes = Vec::new();
+    let mut found = Vec::new();
+    let mut filter = probe;
+    for i in 0..filters as u64 {
+        filter.clear();
+        // Other keys for every filter, so that all of them are samples of their own.
+        for start in (0..n).step_by(1 << 16) {
+            hashes.clear();
+            let range = start as u64..n.min(start + (1 << 16)) as u64;
+            hashes.extend(range.map(|key| hash(&filter, keys, i * n as u64 + key)));
+            filter.insert_hashes(&hashes);
+        }
+        for start in (0..queries).step_by(1 << 16) {
+            hashes.clear();
+            let range = start as u64..queries.min(start + (1 << 16)) as u64;
+            hashes.extend(range.map(|key| hash(&filter, keys, STRANGERS + i * queries as u64 + key)));
+            found.resize(hashes.len(), false);
+            filter.contains_hashes(&hashes, &mut found);
+            hits += found.iter().filter(|&&found| found).count();
+        }
+        exact += filter.current_false_positive_rate();
+        lines += filter.blocks();
+    }
+    let queries = (queries * filters) as f64;
+    let (measured, exact) = (hits as f64 / queries, exact / filters as f64);
+    let spread = SPREADS[RATES.iter().position(|&known| known == rate).unwrap()];
+    let luck = (rate * spread).powi(2) / lines as f64;
+    let sigma = (rate / queries + luck).sqrt();
+    let what = format!(
+        "{n} {keys:?} keys at {rate:e}, {} words: measured {measured:e}, exact {exact:e}",
+        filter.words_per_key()
+    );
+    // One hit is always possible.
+    assert!(
+        measured <= rate + 4.0 * sigma + 1.0 / queries,
+        "{what}, sigma {sigma:e}"
+    );
+    assert!(exact <= rate + 4.0 * luck.sqrt(), "{what}, sigma {:e}", luck.sqrt());
+    // What a hash hits at random and what the bits say must agree, or the patterns are not random enough.
+    assert!(
+        (measured - exact).abs() <= 4.0 * (exact / queries).sqrt() + 1.0 / queries,
+        "{what}"
+    );
+    if filter.blocks() >= 1000 {
+        let model = filter.false_positive_rate_at(n);
+        assert!(
+            (measured - model).abs() <= 4.0 * sigma + 1.0 / queries,
+            "{what}, model {model:e}, sigma {sigma:e}"
+        );
+    }
+    if std::env::var_os("SHOW_RATES").is_some() {
+        println!("{what}, {:.2} of the promise", exact / rate);
+    }
+}
+
+/// The builder, or `None` where the rate is out of reach with so few words; which the builder must say.
+fn builder(n: usize, rate: f64, words: usize) -> Option<Builder> {
+    let builder = ConcurrentBloom::builder()
+        .expected_keys(n)
+        .false_positive_rate(rate)
+        .words_per_key(words);
+    match builder.clone().build() {
+        Ok(_) => Some(builder),
+        Err(error) => {
+            assert!(
+                error
+                    .to_string()
+                    .contains("takes more than the limit of 128 bits per key"),
+                "{error}"
+            );
+            assert_eq!((rate, words), (1e-6, 1), "only this rate is out of reach");
+            None
+        }
+    }
+}
+
+fn sweep(sizes: &[usize], kinds: &[Keys], least_lines: usize, least_queries: usize) {
+    for &n in sizes {
+        for rate in RATES {
+            for words in WORDS {
+                let Some(builder) = builder(n, rate, words) else {
+                    continue;
+                };
+                for &keys in kinds {
+                    measure(&builder, rate, n, keys, least_lines, least_queries);
+                }
+            }
+        }
+    }
+}
+
+/// How much the tests that run with everything else do; without optimization a key costs a microsecond.
+const SMALL: usize = if cfg!(debug_assertions) { 1 } else { 20 };
+
+#[test]
+fn the_rate_holds_for_a_handful_of_keys() {
+    sweep(&[1, 2, 10, 100], &[Keys::Sequential], 100 * SMALL, 1000 * SMALL);
+}
+
+#[test]
+fn the_rate_holds_for_a_thousand_keys() {
+    sweep(&[1000], &[Keys::Random, Keys::Strings], 300 * SMALL, 3000 * SMALL);
+}
+
+#[test]
+fn the_rate_holds_for_the_default_words() {
+    for rate in RATES {
+        let n = 10_000 * SMALL;
+        let builder = ConcurrentBloom::builder().expected_keys(n).false_positive_rate(rate);
+        measure(&builder, rate, n, Keys::Sequential, 1, 20_000 * SMALL);
+    }
+}
+
+/// Run it with optimization, it takes some minutes: `cargo test --release --test stress rates -- --ignored`.
+#[test]
+#[ignore = "takes minutes; ci/release.sh runs it"]
+fn the_rate_holds_for_up_to_a_million_keys_of_any_kind() {
+    sweep(&[1, 7, 100, 1000, 10_000], &ALL_KEYS, 20_000, 1_000_000);
+    sweep(&[100_000, 1_000_000], &ALL_KEYS, 1, 2_000_000);
+}
+
+#[test]
+#[ignore = "takes minutes; ci/release.sh runs it"]
+fn the_rate_holds_for_ten_million_keys_down_to_one_in_a_million() {
+    // At 1e-6 the 20 million queries hit 20 times.
+    sweep(&[10_000_000], &[Keys::Random], 1, 20_000_000);
+}

@@ -1,0 +1,282 @@
+//! The contract with real threads: what loom proves on one line, at the size of a filter and the speed of the machine.
+
+use crate::common::{STRESS_KEYS, SetAtEnd, WORDS, number};
+use lanebloom::{CacheGuard, ConcurrentBloom};
+use std::collections::HashSet;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::thread;
+
+const THREADS: usize = 4;
+
+fn filter(words: usize) -> ConcurrentBloom {
+    ConcurrentBloom::builder()
+        .expected_keys(STRESS_KEYS)
+        .words_per_key(words)
+        .build()
+        .unwrap()
+}
+
+/// Runs `work` in `THREADS` threads that start together; what they returned.
+fn together<T: Send>(work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let barrier = Barrier::new(THREADS);
+    thread::scope(|scope| {
+        let run = |i| {
+            let (barrier, work) = (&barrier, &work);
+            scope.spawn(move || {
+                barrier.wait();
+                work(i)
+            })
+        };
+        let threads: Vec<_> = (0..THREADS).map(run).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
+/// All threads insert all keys, each from another end: no bit is lost, and each new key has a winner.
+#[test]
+fn racing_inserters_lose_nothing_and_one_wins_each_key() {
+    for words in WORDS {
+        let raced = filter(words);
+        let won = together(|i| {
+            let start = STRESS_KEYS / THREADS * i;
+            let order = (start..STRESS_KEYS).chain(0..start);
+            order
+                .filter(|&key| raced.insert_hash(number(key as u64)))
+                .collect::<HashSet<_>>()
+        });
+        let alone = filter(words);
+        let new = (0..STRESS_KEYS)
+            .filter(|&key| alone.insert_hash(number(key as u64)))
+            .count();
+        assert!(raced == alone);
+
+        let wins: usize = won.iter().map(HashSet::len).sum();
+        let winners = won.iter().flatten().collect::<HashSet<_>>();
+        // The order decides which keys are false positives when they come, so the counts agree only nearly.
+        assert!(
+            winners.len().abs_diff(new) * 100 < new,
+            "{} winners, {new} alone",
+            winners.len()
+        );
+        if words == 1 {
+            assert_eq!(wins, winners.len(), "with one word per key, a key was won twice");
+        }
+    }
+}
+
+/// While others insert, what has been inserted is found, by single calls and by batches.
+#[test]
+fn lookups_beside_inserts_find_all_that_was_inserted_before() {
+    for words in WORDS {
+        let filter = filter(words);
+        let inserted: [AtomicUsize; THREADS] = Default::default();
+        let key = |thread: usize, i: usize| number((thread * STRESS_KEYS + i) as u64);
+        together(|i| {
+            for j in 0..STRESS_KEYS / THREADS {
+                filter.insert_hash(key(i, j));
+                inserted[i].store(j + 1, Ordering::Release);
+                let other = (i + j) % THREADS;
+                let newest = inserted[other].load(Ordering::Acquire);
+                if newest > 0 {
+                    assert!(filter.contains_hash(key(other, newest - 1)));
+                    let batch: Vec<u64> = (newest.saturating_sub(40)..newest).map(|j| key(other, j)).collect();
+                    let mut found = vec![false; batch.len()];
+                    if j % 16 == 0 {
+                        filter.contains_hashes(&batch, &mut found);
+                        assert!(found.iter().all(|&found| found));
+                    }
+                }
+            }
+        });
+    }
+}
+
+/// Who finds a key sees what its inserter wrote before, without any ordering of its own.
+#[test]
+fn a_key_that_is_found_publishes() {
+    // So low a rate that what is found was inserted.
+    let builder = ConcurrentBloom::builder()
+        .expected_keys(STRESS_KEYS)
+        .false_positive_rate(1e-9);
+    let filter = builder.build().unwrap();
+    let notes: Vec<AtomicU64> = (0..STRESS_KEYS).map(|_| AtomicU64::new(0)).collect();
+    let found = together(|i| {
+        let mut found = 0;
+        for (key, note) in notes.iter().enumerate() {
+            let hash = number(key as u64);
+            if i == 0 {
+                note.store(1, Ordering::Relaxed);
+                filter.insert_hash(hash);
+            } else {
+                // Stay near the inserter, where what it did is news.
+                while !filter.contains_hash(hash) {
+                    thread::yield_now();
+                }
+                assert_eq!(
+                    notes[key].load(Ordering::Relaxed),
+                    1,
+                    "key {key} was found before its note"
+                );
+                found += 1;
+            }
+        }
+        found
+    });
+    assert_eq!(found, [0, STRESS_KEYS, STRESS_KEYS, STRESS_KEYS]);
+}
+
+/// Two filters are united into a third from both sides while all three are filled.
+#[test]
+fn unions_and_snapshots_beside_inserts_hold_what_came_before() {
+    let (all, part) = (filter(2), filter(2));
+    let done = AtomicUsize::new(0);
+    together(|i| match i {
+        0 | 1 => {
+            for key in (i..STRESS_KEYS).step_by(2) {
+                let into = if key % 3 == 0 { &all } else { &part };
+                into.insert_hash(number(key as u64));
+                if i == 0 {
+                    done.store(key + 1, Ordering::Release);
+                }
+            }
+        }
+        2 => {
+            for _ in 0..20 {
+                let before = done.load(Ordering::Acquire);
+                all.union_from(&part).unwrap();
+                assert!(
+                    (0..before)
+                        .step_by(2)
+                        .rev()
+                        .take(100)
+                        .all(|key| all.contains_hash(number(key as u64)))
+                );
+            }
+        }
+        _ => {
+            for _ in 0..20 {
+                let before = done.load(Ordering::Acquire);
+                let (all, part) = (all.clone(), part.clone());
+                let either = |hash| all.contains_hash(hash) || part.contains_hash(hash);
+                assert!(
+                    (0..before)
+                        .step_by(2)
+                        .rev()
+                        .take(100)
+                        .all(|key| either(number(key as u64)))
+                );
+            }
+        }
+    });
+    all.union_from(&part).unwrap();
+    assert!((0..STRESS_KEYS).all(|key| all.contains_hash(number(key as u64))));
+}
+
+/// A shared filter is extended by several threads at once.
+#[test]
+fn extend_works_on_a_shared_filter() {
+    let filter = filter(4);
+    together(|i| (&filter).extend((i..STRESS_KEYS).step_by(THREADS)));
+    assert!((0..STRESS_KEYS).all(|key| filter.contains(&key)));
+    assert!(filter.estimated_len().abs_diff(STRESS_KEYS) * 50 < STRESS_KEYS);
+}
+
+/// Rows are added and asked for while the guard is rebuilt over and over: none is ever turned away.
+#[test]
+fn a_guard_turns_no_valid_key_away_while_it_is_rebuilt() {
+    const BATCH: usize = 20;
+    let build = || ConcurrentBloom::builder().expected_keys(STRESS_KEYS).build().unwrap();
+    let guard = CacheGuard::new(build());
+    // The store: rows below `rows` exist.
+    let rows = AtomicUsize::new(0);
+    let announced = AtomicUsize::new(0);
+    let done = AtomicBool::new(false);
+    let rebuilds: usize = together(|i| {
+        let mut rebuilds = 0;
+        match i {
+            0 => {
+                let _end = SetAtEnd(&done);
+                let mut added = 0;
+                // By single calls and by batches in turn.
+                for len in [1, BATCH].into_iter().cycle() {
+                    let new: Vec<usize> = (added..STRESS_KEYS).take(len).collect();
+                    added += new.len();
+                    rows.store(added, Ordering::Release);
+                    match new[..] {
+                        [] => break,
+                        [row] => _ = guard.insert(&row),
+                        _ => _ = guard.insert_batch(&new),
+                    }
+                    announced.store(added, Ordering::Release);
+                }
+            }
+            1 => {
+                // Once at least, however late this thread gets to run.
+                while rebuilds == 0 || !done.load(Ordering::Acquire) {
+                    let mut rebuild = guard.rebuild(build()).unwrap();
+                    rebuild.extend(0..rows.load(Ordering::Acquire));
+                    rebuild.commit();
+                    rebuilds += 1;
+                }
+            }
+            _ => {
+                let mut asked = i as u64;
+                while !done.load(Ordering::Acquire) {
+                    let known = announced.load(Ordering::Acquire);
+                    if known > 0 {
+                        asked = number(asked);
+                        // The newest are the ones that a rebuild may miss.
+                        for row in [known - 1, asked as usize % known] {
+                            assert_eq!(guard.get_with(&row, || Some(row)), Some(row), "row {row} of {known}");
+                        }
+                        let newest: Vec<usize> = (known.saturating_sub(2 * BATCH)..known).collect();
+                        let mut admitted = Vec::new();
+                        guard.check_batch(&newest, |i, admission| {
+                            admission.record(true);
+                            admitted.push(newest[i]);
+                        });
+                        assert_eq!(admitted, newest);
+                    }
+                }
+            }
+        }
+        rebuilds
+    })
+    .into_iter()
+    .sum();
+    assert!(rebuilds > 0);
+    assert!((0..STRESS_KEYS).all(|row| guard.check(&row).is_some()));
+    let stats = guard.stats();
+    assert_eq!((stats.turned_away, stats.false_positives), (0, 0));
+    assert_eq!(stats.admitted - stats.found, STRESS_KEYS as u64);
+}
+
+/// Counts of many threads add up.
+#[test]
+fn a_guard_counts_every_check() {
+    let filter = ConcurrentBloom::builder().expected_keys(1000).build().unwrap();
+    (&filter).extend(0..1000usize);
+    let guard = CacheGuard::new(filter);
+    let answers = together(|i| {
+        let mut found = 0;
+        for key in 0..10_000usize {
+            match guard.check(&(key + i * 10_000)) {
+                Some(admission) => {
+                    let exists = key + i * 10_000 < 1000;
+                    found += u64::from(exists);
+                    admission.record(exists);
+                }
+                None => assert!(key + i * 10_000 >= 1000),
+            }
+        }
+        found
+    });
+    let stats = guard.stats();
+    assert_eq!(stats.found, answers.iter().sum::<u64>());
+    assert_eq!(stats.found, 1000);
+    assert_eq!(stats.admitted + stats.turned_away, 10_000 * THREADS as u64);
+    assert_eq!(stats.admitted, stats.found + stats.false_positives);
+    let rate = stats.false_positive_rate().unwrap();
+    assert!(rate < 0.014 && rate > 0.004, "{rate}");
+}
