@@ -12,7 +12,7 @@
 use clap::{Parser, value_parser};
 use hdrhistogram::Histogram;
 use indicatif::{ProgressBar, ProgressStyle};
-use lanebloom::{BuildError, CacheGuard, ConcurrentBloom, GuardStats, SipHash13};
+use lanebloom::{CacheGuard, GuardStats};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Zipf};
@@ -28,10 +28,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-// The ids come from strangers, so the filter hashes under a secret key: under Murmur3 they could make ids that collide
-// with one that exists, and these would pass the guard.
-type Filter = ConcurrentBloom<SipHash13>;
-type Guard = CacheGuard<ConcurrentBloom<SipHash13>>;
+// The ids come from strangers. The guard hashes them under a secret key, so that nobody can make ids that pass it.
+type Guard = CacheGuard<[u8]>;
 
 type Key = Vec<u8>;
 type Row = Vec<u8>;
@@ -95,12 +93,13 @@ fn run(args: &Args) -> Result<bool> {
         Some(path) => keys_of_file(path)?,
         None => made_keys(args.rows as usize, args.seed),
     };
-    let filter = new_filter(args, keys.len())?;
+    // Sized for the rows to come as well: the rate is a promise up to so many keys.
+    let guard = Guard::with_capacity(keys.len(), args.rate)?;
     let dir = tempfile::tempdir().map_err(|error| format!("cannot make a temporary directory: {error}"))?;
     let store = Store::create(&dir.path().join("rows.redb"))?;
     store.load(&keys[..loaded])?;
-    fill(&filter, &keys[..loaded]);
-    let guard = Arc::new(CacheGuard::new(filter));
+    fill(&guard, &keys[..loaded]);
+    let guard = Arc::new(guard);
 
     let service = Service {
         args,
@@ -213,7 +212,7 @@ impl Store {
         let style = ProgressStyle::with_template("loading {bar:40} {human_pos} of {human_len} rows, {eta} left")?;
         let progress = ProgressBar::new(keys.len() as u64).with_style(style);
         // A B-tree is filled fastest in the order of its keys.
-        let mut sorted: Vec<&Key> = keys.iter().collect();
+        let mut sorted: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
         sorted.sort_unstable();
         for some in sorted.chunks(20_000) {
             self.add(some, Durability::None)?;
@@ -233,12 +232,12 @@ impl Store {
     }
 
     /// Adds the rows of `keys` in one transaction.
-    fn add(&self, keys: &[&Key], durability: Durability) -> Result<(), redb::Error> {
+    fn add(&self, keys: &[&[u8]], durability: Durability) -> Result<(), redb::Error> {
         let mut transaction = self.database.begin_write()?;
         transaction.set_durability(durability)?;
         let mut table = transaction.open_table(ROWS)?;
         for key in keys {
-            table.insert(key.as_slice(), row_of(key).as_slice())?;
+            table.insert(*key, row_of(key).as_slice())?;
         }
         drop(table);
         Ok(transaction.commit()?)
@@ -267,20 +266,12 @@ impl Store {
     }
 }
 
-// ---- Filter ----
+// ---- Guard ----
 
-/// An empty filter, sized for the rows to come as well: the rate is a promise up to `expected_keys`.
-fn new_filter(args: &Args, expected_keys: usize) -> Result<Filter, BuildError> {
-    ConcurrentBloom::builder()
-        .expected_keys(expected_keys)
-        .false_positive_rate(args.rate)
-        .hasher(SipHash13::random())
-        .build()
-}
-
-fn fill(filter: &Filter, keys: &[Key]) {
+fn fill(guard: &Guard, keys: &[Key]) {
     let began = Instant::now();
-    filter.insert_batch(keys);
+    guard.insert_batch(keys);
+    let filter = guard.filter();
     println!(
         "filter: {} bytes for {} keys; inserted {}, {:.0} ns each",
         thousands(filter.memory_bytes()),
@@ -368,7 +359,7 @@ impl Service<'_> {
 
     /// Adds the rows that were held back, in batches spread over the time until `end`.
     fn add_rows(&self, guard: &Guard, end: Instant) -> Result<()> {
-        let later: Vec<&Key> = self.keys[self.loaded..].iter().collect();
+        let later: Vec<&[u8]> = self.keys[self.loaded..].iter().map(Vec::as_slice).collect();
         let batches = later.chunks(later.len().div_ceil(50).max(1));
         let interval = (end - Instant::now()) / (batches.len() as u32 + 1);
         let mut due = Instant::now();
@@ -390,11 +381,11 @@ impl Service<'_> {
     /// were removed, whose keys the old filter still admits, or when the rows have become too many for it.)
     fn rebuild(&self, guard: &Guard) -> Result<()> {
         let began = Instant::now();
-        let rebuild = guard.rebuild(new_filter(self.args, self.keys.len())?)?;
+        let rebuild = guard.rebuild_with_capacity(self.keys.len(), self.args.rate)?;
         // Only now is the store read: the guard itself sees to the keys that are inserted from here on.
         let mut keys = 0;
         self.store.for_each_key(|key| {
-            rebuild.filter().insert(key);
+            rebuild.insert(key);
             keys += 1;
         })?;
         rebuild.commit();
@@ -406,12 +397,11 @@ impl Service<'_> {
         Ok(())
     }
 
-    /// Looks for all keys in the filter that serves now.
+    /// Asks for all keys once more.
     fn every_key_is_admitted(&self, guard: &Guard) -> bool {
         let keys = &self.keys[..self.published.load(Ordering::Acquire)];
-        let mut admitted = vec![false; keys.len()];
-        guard.filter().contains_batch(keys, &mut admitted);
-        let lost = admitted.iter().filter(|admitted| !**admitted).count();
+        let mut lost = keys.len();
+        guard.check_batch(keys, |_, _| lost -= 1);
         if lost > 0 {
             eprintln!("FAILED: the rebuilt filter lacks {lost} of {} keys", keys.len());
         } else {

@@ -15,7 +15,7 @@ mod redis_server;
 use clap::Parser;
 use hdrhistogram::Histogram;
 use lanebloom::redis::SharedBloom;
-use lanebloom::{CacheGuard, ConcurrentBloom};
+use lanebloom::{CacheGuard, ConcurrentBloom, SipHash13};
 use std::error::Error;
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -73,14 +73,20 @@ fn now() -> u64 {
 fn node(me: u64, options: &Options) -> Result<()> {
     let server = redis::Client::open(options.redis.as_deref().ok_or("no server")?)?;
     let expected = (options.nodes * options.ids()) as usize;
-    let filter = ConcurrentBloom::builder().expected_keys(expected).build()?;
+    // Strangers ask for ids, so the guards hash under a secret key, the same at all nodes. `main` says it where nobody else
+    // can read it; a service has it in its configuration.
+    let mut orders = std::io::stdin().lines();
+    let secret = u128::from_str_radix(&orders.next().ok_or("no key")??, 16)?;
+    let filter = ConcurrentBloom::builder()
+        .expected_keys(expected)
+        .hasher(SipHash13::with_key(secret.to_le_bytes()))
+        .build()?;
     let interval = Duration::from_millis(options.interval);
     let shared = SharedBloom::builder("shared_guard")
         .interval(interval)
         .connect(server, filter)?;
-    let guard = CacheGuard::new(shared);
+    let guard = CacheGuard::<(u64, u64), _>::new(shared);
 
-    let mut orders = std::io::stdin().lines();
     println!("ready");
     orders.next().ok_or("no order")??;
 
@@ -163,7 +169,7 @@ struct Node {
 }
 
 impl Node {
-    fn start(me: u64, options: &Options) -> Result<Self> {
+    fn start(me: u64, options: &Options, secret: u128) -> Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
         for (name, value) in [
             ("--node", me),
@@ -176,7 +182,8 @@ impl Node {
         }
         command.arg("--redis").args(&options.redis);
         let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-        let orders = process.stdin.take().ok_or("no stdin")?;
+        let mut orders = process.stdin.take().ok_or("no stdin")?;
+        writeln!(orders, "{secret:032x}")?;
         let lines = BufReader::new(process.stdout.take().ok_or("no stdout")?).lines();
         Ok(Self { process, orders, lines })
     }
@@ -218,8 +225,9 @@ fn all(mut options: Options) -> Result<()> {
         options.redis = Some(redis.url());
         own = Some(redis);
     }
+    let secret = u128::from_le_bytes(SipHash13::random().key());
     let mut nodes = (0..options.nodes)
-        .map(|me| Node::start(me, &options))
+        .map(|me| Node::start(me, &options, secret))
         .collect::<Result<Vec<_>>>()?;
     for node in &mut nodes {
         node.numbers::<u64>("ready")?;

@@ -73,9 +73,17 @@ impl Sink for Vec<u8> {
 
 /// A type that can be a key: it knows its canonical bytes.
 ///
-/// Equal keys must write equal bytes. Borrowed and owned forms write the same (`&str` and `String`, `&[u8]` and
-/// `Vec<u8>`), so either can be asked for. Integers of different widths do not: `1u32` and `1u64` are two keys.
+/// Equal keys must write equal bytes. Integers of different widths do not: `1u32` and `1u64` are two
+/// keys, and so are `1` (an `i32`) and `1u64`. A filter takes keys of any type, so it cannot notice the
+/// difference; a `CacheGuard` has a key type, and takes no other.
 /// The table of all provided types is in the documentation of the [module](crate::funnel).
+///
+/// # Borrowed forms
+///
+/// A type that implements `Borrow<B>`, where `B` is a `Funnel` too, must write the same bytes as the
+/// `B` that it borrows as, as it must hash equally for a `HashMap`. All provided types do (`String` and
+/// `str`, `Vec<u8>`, `[u8; 2]` and `[u8]`, `Arc<T>` and `T`), so either can be asked for. A
+/// `CacheGuard` relies on it in its batches.
 ///
 /// # Examples
 ///

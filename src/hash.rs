@@ -9,7 +9,7 @@
 //! many as they like, each one a sure false positive once its twin is in the filter.
 //!
 //! [`SipHash13`] under a random key that stays secret is for filters that face the public: a guard before a
-//! database, where strangers choose the ids. It costs a few nanoseconds more per key, and a hash then means
+//! database, where strangers choose the ids (`CacheGuard::with_capacity` makes one so). It costs a few nanoseconds more per key, and a hash then means
 //! something only to the filter (and its clones) that made it.
 //!
 //! Any other `BuildHasher` serves where its hashes fill 64 bits evenly. `foldhash` and `ahash` do; a hasher that

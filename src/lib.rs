@@ -14,7 +14,8 @@
 //!   memory than a textbook Bloom filter at a rate of 1%, 18% at 1e-4 and 43% at 1e-6. A filter without atomics inserts
 //!   faster, too.
 //! - Strangers choose the keys, and the default hasher is left in place: they can make collisions under any seed of
-//!   Murmur3. Take [`SipHash13`]; [the module `hash`](crate::hash) says why.
+//!   Murmur3. Take [`SipHash13`]; [the module `hash`](crate::hash) says why. A [`CacheGuard`] made by
+//!   [`with_capacity`](CacheGuard::with_capacity) has it.
 //!
 //! # Example
 //!
@@ -40,6 +41,18 @@
 //! # Ok::<(), lanebloom::BuildError>(())
 //! ```
 //!
+//! **The type of a key is part of the key.** A filter takes keys of any type, and `17` is an `i32` unless something says
+//! otherwise: `insert(&17)` and `contains(&17u64)` are about two different keys, and no error tells you. Write the type at
+//! every literal, or make a key type of your own that implements [`Funnel`]. A [`CacheGuard`] has a key type, and a key of
+//! another type does not compile.
+//!
+//! ```
+//! # let filter = lanebloom::ConcurrentBloom::builder().expected_keys(1000).build()?;
+//! filter.insert(&17);
+//! assert!(!filter.contains(&17u64) && filter.contains(&17i32));
+//! # Ok::<(), lanebloom::BuildError>(())
+//! ```
+//!
 //! # Which filter
 //!
 //! | the keys | take | a lookup asks | bits per key at 1% | rather not if |
@@ -54,7 +67,8 @@
 //! | are in Redis under RedisBloom's `BF` commands | [`RedisBloom`] | about 8 lines of each filter in the chain | 11, and 23 in a chain of seven | Redis need not have them |
 //! | are in a plain Redis bitmap that other programs fill | `redis::RedisBitmap` (feature `redis`) | the server, or a copy: a line for each of its bits | theirs | a filter in each process will do |
 //!
-//! Behind a [`CacheGuard`], which keeps requests for made-up keys from a store, those whose inserts cannot fail can stand: [`GuardFilter`] says which.
+//! A [`CacheGuard`] keeps requests for made-up keys from a store. It can serve from any filter whose inserts
+//! cannot fail: [`GuardFilter`] says which.
 //! One set that many processes ask, each from memory of its own, is `redis::SharedBloom`, or `redis::SharedWindow` where it forgets (feature
 //! `redis`).
 //!
@@ -194,7 +208,7 @@ mod sizing;
 mod sync;
 
 #[cfg(feature = "guard")]
-pub use error::RebuildInProgress;
+pub use error::RebuildError;
 #[cfg(feature = "redis")]
 pub use error::RedisBloomTransferError;
 pub use error::{
@@ -214,7 +228,7 @@ pub use filter::view::BloomView;
 pub use filter::windowed::{self, WindowedBloom};
 pub use funnel::{ByHash, Funnel, Sink, UnencodedChars, Utf16};
 #[cfg(feature = "guard")]
-pub use guard::{Admission, CacheGuard, GuardFilter, GuardStats, Rebuild};
+pub use guard::{Admission, CacheGuard, GuardFilter, GuardStats, InsertOnDrop, Rebuild};
 pub use hash::{KeyHasher, Murmur3, Murmur3Sink, SipHash13};
 
 #[doc(hidden)]

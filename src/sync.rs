@@ -103,9 +103,31 @@ mod swap {
             self.0.load()
         }
 
+        /// Replaces the value. Returns once every thread that had loaded the old one has let go of
+        /// it, and drops it in this thread. Threads that load never wait.
+        ///
+        /// A thread must not call this while it holds a value that it has loaded from here: it
+        /// would wait for itself.
         #[cfg(feature = "guard")]
-        pub(crate) fn store(&self, value: T) {
-            self.0.store(Arc::new(value));
+        pub(crate) fn replace(&self, value: T) {
+            /// A batch may hold the value for long: after so many turns this thread sleeps.
+            const SHORT: u32 = 1024;
+
+            // arc-swap turns the loans of all readers into counts of their own before it returns.
+            // Nobody can come to the old value any more, so from then on the count only falls.
+            let old = self.0.swap(Arc::new(value));
+            let mut turn = 0;
+            // `strong_count` orders nothing. The drop below does: it sees what the readers did
+            // before theirs.
+            while Arc::strong_count(&old) > 1 {
+                if turn < SHORT {
+                    super::wait(turn);
+                    turn += 1;
+                } else {
+                    std::thread::sleep(core::time::Duration::from_micros(100));
+                }
+            }
+            drop(old);
         }
 
         /// Makes `new` the value if `current` still is; whether it did.
@@ -130,7 +152,7 @@ mod swap {
         }
 
         #[cfg(feature = "guard")]
-        pub(crate) fn store(&self, value: T) {
+        pub(crate) fn replace(&self, value: T) {
             let last = self.keep(Arc::new(value));
             self.present.store(last, Ordering::Release);
         }

@@ -2,31 +2,42 @@
 
 use super::*;
 
-/// The store has the rows, then the guard is told; the rebuild reads the store. However they interleave, and
-/// however weakly the store is ordered, the keys are admitted after.
-fn added_beside_a_rebuild(keys: &'static [&'static str], insert: fn(&CacheGuard, &[&str])) {
+type Guard = CacheGuard<str, ConcurrentBloom>;
+
+/// How the store gets the rows, and the guard the keys.
+type Add = fn(&Guard, &Work, &[&'static str]);
+
+/// The store gets the rows and the guard the keys; the rebuild reads the store. However they
+/// interleave, and however weakly the store is ordered, the keys are admitted after.
+fn added_beside_a_rebuild(keys: &'static [&'static str], add: Add) {
     loom::model(move || {
-        let guard = Arc::new(CacheGuard::new(filter(1)));
+        let guard = Arc::new(Guard::new(filter(1)));
         let store_has_them = Arc::new(Work::new());
         let (adding, rebuilding) = (Arc::clone(&guard), Arc::clone(&guard));
         let adder = {
             share!(store_has_them);
             move || {
-                store_has_them.do_it();
-                insert(&adding, keys);
-                assert!(admits(&adding, keys));
+                add(&adding, &store_has_them, keys);
+                assert!(admits(&adding, keys), "a key is lost");
             }
         };
         beside(adder, move || {
             let mut rebuild = rebuilding.rebuild(filter(1)).unwrap();
-            rebuild.extend(store_has_them.is_visible().then_some(keys).into_iter().flatten());
+            rebuild.extend(
+                store_has_them
+                    .is_visible()
+                    .then_some(keys)
+                    .into_iter()
+                    .flatten()
+                    .copied(),
+            );
             rebuild.commit();
         });
-        assert!(admits(&guard, keys));
+        assert!(admits(&guard, keys), "a key is lost");
     });
 }
 
-fn admits(guard: &CacheGuard, keys: &[&str]) -> bool {
+fn admits(guard: &Guard, keys: &[&str]) -> bool {
     let mut admitted = 0;
     guard.check_batch(keys, |_, _| admitted += 1);
     admitted == keys.len() && keys.iter().all(|key| guard.check(key).is_some())
@@ -34,14 +45,16 @@ fn admits(guard: &CacheGuard, keys: &[&str]) -> bool {
 
 #[test]
 fn an_insert_that_races_with_a_rebuild_is_not_lost() {
-    added_beside_a_rebuild(&["a"], |guard, keys| {
+    added_beside_a_rebuild(&["a"], |guard, store, keys| {
+        store.do_it();
         guard.insert(keys[0]);
     });
 }
 
 #[test]
 fn of_a_batch_that_races_with_a_rebuild_no_key_is_lost() {
-    added_beside_a_rebuild(&["a", "b"], |guard, keys| {
+    added_beside_a_rebuild(&["a", "b"], |guard, store, keys| {
+        store.do_it();
         guard.insert_batch(keys);
     });
 }
@@ -49,7 +62,7 @@ fn of_a_batch_that_races_with_a_rebuild_no_key_is_lost() {
 #[test]
 fn a_key_is_admitted_throughout_a_rebuild() {
     loom::model(|| {
-        let guard = Arc::new(CacheGuard::new(filter(1)));
+        let guard = Arc::new(Guard::new(filter(1)));
         guard.insert("a");
         let reading = Arc::clone(&guard);
         let reader = move || {
@@ -67,8 +80,8 @@ fn a_key_is_admitted_throughout_a_rebuild() {
 #[test]
 fn two_rebuilds_never_overlap() {
     loom::model(|| {
-        let guard = Arc::new(CacheGuard::new(filter(1)));
-        let rebuild = |guard: Arc<CacheGuard>, key: &'static str| {
+        let guard = Arc::new(Guard::new(filter(1)));
+        let rebuild = |guard: Arc<Guard>, key: &'static str| {
             move || {
                 let Ok(mut rebuild) = guard.rebuild(filter(1)) else {
                     return false;
@@ -83,8 +96,49 @@ fn two_rebuilds_never_overlap() {
         };
         let begun = beside(rebuild(Arc::clone(&guard), "a"), rebuild(Arc::clone(&guard), "b"));
         assert!(begun.0 || begun.1);
-        // One after another: what the last commit left is one key, and not that of a rebuild that was refused.
+        // One after another: what the last commit left is one key, and not that of a rebuild that
+        // was refused.
         let (a, b) = (guard.check("a").is_some(), guard.check("b").is_some());
         assert!(a != b && (begun.0 || !a) && (begun.1 || !b), "{begun:?} {a} {b}");
+    });
+}
+
+/// A rebuild begins from the state that the one before it ended with. If it did not, a rebuild that
+/// is given up would put the filter before that one back.
+#[test]
+fn a_rebuild_that_is_given_up_leaves_what_the_one_before_committed() {
+    loom::model(|| {
+        let guard = Arc::new(Guard::new(filter(1)));
+        let (committing, giving_up) = (Arc::clone(&guard), Arc::clone(&guard));
+        let committed = move || {
+            let Ok(rebuild) = committing.rebuild(filter(1)) else {
+                return false;
+            };
+            rebuild.insert("a");
+            rebuild.commit();
+            true
+        };
+        let (committed, ()) = beside(committed, move || drop(giving_up.rebuild(filter(1))));
+        assert_eq!(guard.check("a").is_some(), committed);
+    });
+}
+
+/// A handler whose commit and whose end may be anywhere beside a rebuild: at its end the key is
+/// inserted.
+#[test]
+fn a_key_of_a_handler_that_is_cancelled_beside_a_rebuild_is_not_lost() {
+    added_beside_a_rebuild(&["a"], |guard, store, keys| {
+        let _insert = guard.insert_on_drop(keys[0]);
+        store.do_it();
+    });
+}
+
+/// Why the key is inserted after the commit: the rebuild may read the store between the two.
+#[test]
+#[should_panic = "a key is lost"]
+fn a_key_that_is_inserted_before_the_commit_alone_can_be_lost() {
+    added_beside_a_rebuild(&["a"], |guard, store, keys| {
+        guard.insert(keys[0]);
+        store.do_it();
     });
 }

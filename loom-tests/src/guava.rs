@@ -237,7 +237,7 @@ fn a_snapshot_holds_what_was_inserted_before_and_publishes_it() {
 #[test]
 fn an_insert_that_races_with_a_rebuild_of_a_guard_is_not_lost() {
     loom::model(move || {
-        let guard = Arc::new(CacheGuard::new(FILTERS[0]()));
+        let guard = Arc::new(CacheGuard::<u64, _>::new(FILTERS[0]()));
         let store_has_it = Arc::new(Work::new());
         let (adding, rebuilding) = (Arc::clone(&guard), Arc::clone(&guard));
         let adder = {

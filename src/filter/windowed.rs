@@ -38,15 +38,15 @@
 //!
 //! # Replacing the contents
 //!
-//! To fill a new filter from a source of truth while the old one serves is the work of [`CacheGuard::rebuild`](crate::CacheGuard::rebuild), which takes this
-//! filter as it takes any other:
+//! [`CacheGuard::rebuild`](crate::CacheGuard::rebuild) fills a new filter from a source of truth while the
+//! old one serves. It takes this filter as it takes any other:
 //!
 //! ```
 //! # #[cfg(feature = "guard")] {
-//! use lanebloom::{CacheGuard, WindowedBloom};
+//! use lanebloom::{CacheGuard, SipHash13, WindowedBloom};
 //!
-//! let filter = || WindowedBloom::builder().expected_keys(1000).build();
-//! let guard = CacheGuard::new(filter()?);
+//! let filter = || WindowedBloom::builder().expected_keys(1000).hasher(SipHash13::random()).build();
+//! let guard = CacheGuard::<str, _>::new(filter()?);
 //! guard.insert("ann");
 //!
 //! let mut rebuild = guard.rebuild(filter()?)?;

@@ -128,10 +128,13 @@
 //! # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let Some(redis) = Server::of("an example of SharedBloom").start() else { return Ok(()) };
-//! use lanebloom::{CacheGuard, ConcurrentBloom, redis::SharedBloom};
+//! use lanebloom::{CacheGuard, ConcurrentBloom, SipHash13, redis::SharedBloom};
 //! use std::time::Duration;
 //!
-//! let filter = ConcurrentBloom::builder().expected_keys(1_000_000).build()?;
+//! // Strangers ask for ids, so all nodes hash under one secret key, which is part of their configuration.
+//! let secret = *b"16 random bytes!";
+//! let hasher = SipHash13::with_key(secret);
+//! let filter = ConcurrentBloom::builder().expected_keys(1_000_000).hasher(hasher).build()?;
 //! let server = redis::Client::open("redis://127.0.0.1:6379/")?;
 //! # let server = redis.client();
 //! let ids = SharedBloom::builder("ids").interval(Duration::from_millis(50)).connect(server, filter)?;
@@ -139,7 +142,7 @@
 //! assert!(ids.contains("new"));
 //! ids.sync(Duration::from_secs(30))?; // from here on it is on the server
 //!
-//! let guard = CacheGuard::new(ids);
+//! let guard = CacheGuard::<str, _>::new(ids);
 //! assert!(guard.check("new").is_some());
 //! # Ok(())
 //! # }

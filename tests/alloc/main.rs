@@ -384,7 +384,7 @@ fn a_dump_takes_memory_within_the_limit() {
 #[cfg(feature = "guard")]
 #[test]
 fn a_guard_never_allocates_for_a_request() {
-    let guard = lanebloom::CacheGuard::new(ConcurrentBloom::builder().expected_keys(1_000_000).build().unwrap());
+    let guard = lanebloom::CacheGuard::<str>::with_capacity(1_000_000, 0.01).unwrap();
     let keys: Vec<String> = (0..3000).map(|i| format!("key {i}")).collect();
     // arc-swap makes its note of a thread when the thread first comes.
     assert!(guard.check("key 0").is_none());

@@ -1,17 +1,20 @@
-//! The guard's batch calls are its single calls, many keys at a time.
+//! The guard: its batch calls are its single calls, many keys at a time; its key type; keys that
+//! strangers make; code that is cancelled.
 #![cfg(feature = "guard")]
 
-use lanebloom::{CacheGuard, ConcurrentBloom, GuardFilter, GuavaBloom};
+use lanebloom::{CacheGuard, ConcurrentBloom, Funnel, GuardFilter, GuavaBloom, KeyHasher, Murmur3, Sink};
+use std::borrow::{Borrow, Cow};
+use std::collections::HashSet;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Waker};
 
 /// Has every third number below 3000, and so high a rate that others are often admitted as well.
-fn guard() -> CacheGuard {
-    let filter = ConcurrentBloom::builder()
-        .expected_keys(1000)
-        .false_positive_rate(0.2)
-        .build()
-        .unwrap();
-    (&filter).extend((0..3000u32).step_by(3));
-    CacheGuard::new(filter)
+fn guard() -> CacheGuard<u32> {
+    let guard = CacheGuard::with_capacity(1000, 0.2).unwrap();
+    guard.insert_batch(&(0..3000).step_by(3).collect::<Vec<_>>());
+    guard
 }
 
 /// About the 64 keys of a word of the bitmap, and about the stretches of 1024.
@@ -59,8 +62,10 @@ fn a_key_is_counted_before_its_admission_is_given_out() {
 #[test]
 fn a_batch_is_inserted_as_its_keys_are_one_by_one() {
     for len in LENGTHS {
-        let (one_by_one, batch) = (guard(), guard());
-        let next = || guard().filter().try_clone().unwrap();
+        let one_by_one = guard();
+        // With the same random key.
+        let next = || one_by_one.filter().try_clone().unwrap();
+        let batch = CacheGuard::new(next());
         let rebuilds = (one_by_one.rebuild(next()).unwrap(), batch.rebuild(next()).unwrap());
         let keys: Vec<u32> = (10_000..10_000 + len).collect();
         let changed = keys.iter().filter(|key| one_by_one.insert(*key)).count();
@@ -75,7 +80,7 @@ fn a_batch_is_inserted_as_its_keys_are_one_by_one() {
 #[test]
 fn any_filter_is_guarded_alike() {
     fn serves_and_is_rebuilt<F: GuardFilter>(filter: impl Fn() -> F) {
-        let guard = CacheGuard::new(filter());
+        let guard = CacheGuard::<str, F>::new(filter());
         assert!(guard.insert("ann") && !guard.insert("ann"));
         assert_eq!(guard.insert_batch(&["ann", "bob", "bob"]), 1);
         assert_eq!(guard.get_with("bob", || Some(1)), Some(1));
@@ -104,4 +109,308 @@ fn any_filter_is_guarded_alike() {
     serves_and_is_rebuilt(|| GuavaBloom::create(1000, 1e-6).unwrap());
     #[cfg(feature = "window")]
     serves_and_is_rebuilt(|| lanebloom::WindowedBloom::builder().expected_keys(1000).build().unwrap());
+}
+
+// ---- The key type ----
+
+/// One key in all the forms that borrow as `K`, by single calls and by batches: all are the same
+/// key.
+#[test]
+fn whatever_borrows_as_the_key_type_is_the_same_key() {
+    fn is_admitted<K: Funnel + ?Sized, Q: Borrow<K> + Funnel>(guard: &CacheGuard<K>, key: Q) {
+        assert!(guard.check(&key).is_some());
+        assert!(!guard.insert(&key));
+        let keys = [key];
+        let mut admitted = 0;
+        guard.check_batch(&keys, |_, _| admitted += 1);
+        assert_eq!((admitted, guard.insert_batch(&keys)), (1, 0));
+        let [key] = keys;
+        drop(guard.insert_on_drop(key));
+    }
+
+    let guard = CacheGuard::<str>::with_capacity(1000, 0.01).unwrap();
+    assert!(guard.check("ann").is_none() && guard.insert("ann"));
+    is_admitted(&guard, "ann");
+    is_admitted(&guard, String::from("ann"));
+    is_admitted(&guard, Box::<str>::from("ann"));
+    is_admitted(&guard, Rc::<str>::from("ann"));
+    is_admitted(&guard, Arc::<str>::from("ann"));
+    is_admitted(&guard, Cow::from("ann"));
+
+    let guard = CacheGuard::<[u16]>::with_capacity(1000, 0.01).unwrap();
+    assert!(guard.insert(&[1, 2]));
+    is_admitted(&guard, [1, 2]);
+    is_admitted(&guard, vec![1, 2]);
+    is_admitted(&guard, &[1, 2][..]);
+
+    // Literals are of the guard's type, also behind references and in ranges.
+    let guard = CacheGuard::<u64>::with_capacity(1000, 0.01).unwrap();
+    assert!(guard.insert(&17));
+    assert!(guard.filter().contains(&17u64) && !guard.filter().contains(&17));
+    is_admitted(&guard, 17);
+    is_admitted(&guard, [17].first().unwrap());
+    is_admitted(&guard, Box::new(17));
+    let mut rebuild = guard.rebuild_with_capacity(1000, 0.01).unwrap();
+    rebuild.extend(0..5);
+    rebuild.extend(&[5, 6]);
+    assert!(rebuild.insert(&7) && rebuild.insert_batch(&[7, 8]) == 1);
+    rebuild.commit();
+    assert!((0..9u64).all(|key| guard.check(&key).is_some()) && guard.check(&9).is_none());
+}
+
+/// A key that holds a reference need not live as long as the guard's type says.
+#[test]
+fn a_guard_takes_keys_that_live_shortly() {
+    fn admits(guard: &CacheGuard<(u32, &'static str)>, name: &str) -> bool {
+        let guard: &CacheGuard<(u32, &str)> = guard;
+        guard.check(&(1, name)).is_some()
+    }
+    let guard = CacheGuard::with_capacity(1000, 0.01).unwrap();
+    guard.insert(&(1, "ann"));
+    assert!(admits(&guard, &String::from("ann")) && !admits(&guard, &String::from("eve")));
+}
+
+/// Single calls take the bytes of the borrowed form. A batch of a type that writes others is
+/// noticed while one tests.
+#[test]
+fn a_borrowed_form_with_other_bytes_is_noticed() {
+    #[derive(PartialEq, Eq, Hash)]
+    struct Shouted(&'static str);
+    impl Funnel for Shouted {
+        fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
+            self.0.to_uppercase().funnel(into);
+        }
+    }
+    impl Borrow<str> for Shouted {
+        fn borrow(&self) -> &str {
+            self.0
+        }
+    }
+    let guard = CacheGuard::<str>::with_capacity(1000, 0.01).unwrap();
+    guard.insert(&Shouted("ann"));
+    assert!(guard.check("ann").is_some() && guard.check(&Shouted("ann")).is_some());
+    if cfg!(debug_assertions) {
+        let panic = std::panic::catch_unwind(|| guard.insert_batch(&[Shouted("ann")])).unwrap_err();
+        let message = panic.downcast_ref::<String>().unwrap();
+        assert!(
+            message.ends_with("Shouted writes other bytes than the str that it borrows as"),
+            "{message}"
+        );
+    }
+}
+
+// ---- Keys from strangers ----
+
+/// A 16-byte key whose Murmur3 x64_128 under seed 0 has the first half `h1`: the finalizer and the
+/// one block, backwards. There is one for every `a`.
+fn key_of_hash(h1: u64, a: u64) -> [u8; 16] {
+    fn inverse(x: u64) -> u64 {
+        (0..6).fold(x, |inverse, _| {
+            inverse.wrapping_mul(2u64.wrapping_sub(x.wrapping_mul(inverse)))
+        })
+    }
+    const C1: u64 = 0x87c3_7b91_1142_53d5;
+    const C2: u64 = 0x4cf5_ad43_2745_937f;
+    fn fmix(mut k: u64) -> u64 {
+        for multiplier in [0xff51_afd7_ed55_8ccd_u64, 0xc4ce_b9fe_1a85_ec53] {
+            k = (k ^ (k >> 33)).wrapping_mul(multiplier);
+        }
+        k ^ (k >> 33)
+    }
+    fn fmix_back(mut k: u64) -> u64 {
+        for multiplier in [0xc4ce_b9fe_1a85_ec53_u64, 0xff51_afd7_ed55_8ccd] {
+            k = (k ^ (k >> 33)).wrapping_mul(inverse(multiplier));
+        }
+        k ^ (k >> 33)
+    }
+    // The end: a = h1 + h2, b = a + h2, and the hash is fmix(a) + fmix(b).
+    let b = fmix_back(h1.wrapping_sub(fmix(a)));
+    let h2 = b.wrapping_sub(a);
+    let (h1, h2) = (a.wrapping_sub(h2) ^ 16, h2 ^ 16);
+    // The block, from a state of 0 and 0.
+    let fifth = inverse(5);
+    let k2 = h2.wrapping_sub(0x3849_5ab5).wrapping_mul(fifth).wrapping_sub(h1);
+    let k1 = h1.wrapping_sub(0x52dc_e729).wrapping_mul(fifth);
+    let k2 = k2
+        .rotate_right(31)
+        .wrapping_mul(inverse(C1))
+        .rotate_right(33)
+        .wrapping_mul(inverse(C2));
+    let k1 = k1
+        .rotate_right(27)
+        .wrapping_mul(inverse(C2))
+        .rotate_right(31)
+        .wrapping_mul(inverse(C1));
+    (u128::from(k1) | u128::from(k2) << 64).to_le_bytes()
+}
+
+/// A stranger knows one valid key and makes others that collide with it under Murmur3: of the size
+/// of a UUID for the default seed, and longer ones for every seed, of the published pair. A guard
+/// that chooses its own hasher turns them away like any.
+#[test]
+fn keys_made_to_collide_under_murmur3_are_turned_away() {
+    const STRANGERS: u64 = 10_000;
+    const RATE: f64 = 0.01;
+
+    let valid = *b"a valid 16 bytes";
+    let hash = Murmur3::default().hash_key(&valid);
+    let made: Vec<Vec<u8>> = (0..STRANGERS).map(|a| key_of_hash(hash, a).to_vec()).collect();
+    assert!(made.iter().all(|key| Murmur3::default().hash_key(key) == hash));
+    attack(&valid, &made, &[0]);
+
+    let golden: serde_json::Value = serde_json::from_str(include_str!("data/murmur3_x64_128.json")).unwrap();
+    let half = |name: &str| {
+        let text = golden["seed_independent_collision"][name].as_str().unwrap();
+        let byte = |i| u8::from_str_radix(&text[i..i + 2], 16).unwrap();
+        (0..text.len()).step_by(2).map(byte).collect::<Vec<u8>>()
+    };
+    // After either of the pair the state is the same, so that 14 of them make 2^14 keys.
+    let pair = [half("a_hex"), half("b_hex")];
+    let key = |number: u64| (0..14).flat_map(|i| pair[(number >> i) as usize & 1].clone()).collect();
+    let made: Vec<Vec<u8>> = (1..=STRANGERS).map(key).collect();
+    attack(&key(0), &made, &[0, 1, 0xdead_beef]);
+
+    fn attack(valid: &[u8], made: &[Vec<u8>], seeds: &[u32]) {
+        assert_eq!(made.iter().collect::<HashSet<_>>().len() as u64, STRANGERS);
+        let others: Vec<[u8; 16]> = (1..10_000u128).map(u128::to_le_bytes).collect();
+        // What the attack does where Murmur3 was chosen.
+        for &seed in seeds {
+            let filter = ConcurrentBloom::builder()
+                .expected_keys(10_000)
+                .seed(seed)
+                .build()
+                .unwrap();
+            let guard = CacheGuard::<[u8], _>::new(filter);
+            guard.insert(valid);
+            guard.insert_batch(&others);
+            assert_eq!(admitted(&guard, made), STRANGERS);
+        }
+        let guard = CacheGuard::<[u8]>::with_capacity(10_000, RATE).unwrap();
+        guard.insert(valid);
+        guard.insert_batch(&others);
+        assert_about_the_rate(admitted(&guard, made));
+
+        // The few that pass, pass again and again, until the filter is replaced by one under
+        // another key.
+        let mut found = Vec::new();
+        guard.check_batch(made, |i, _| found.push(made[i].clone()));
+        assert!(found.iter().all(|key| guard.check(key.as_slice()).is_some()));
+        let rebuild = guard.rebuild_with_capacity(10_000, RATE).unwrap();
+        rebuild.insert(valid);
+        rebuild.insert_batch(&others);
+        rebuild.commit();
+        assert_about_the_rate(admitted(&guard, made));
+        assert!(admitted(&guard, &found) * 2 < found.len() as u64);
+        assert!(guard.check(valid).is_some());
+    }
+    fn admitted<F: GuardFilter>(guard: &CacheGuard<[u8], F>, keys: &[Vec<u8>]) -> u64 {
+        let before = guard.stats();
+        guard.check_batch(keys, |_, admission| admission.record(false));
+        guard.stats().since(&before).false_positives
+    }
+    /// 98 are expected, with a standard deviation of 10.
+    fn assert_about_the_rate(admitted: u64) {
+        assert!((20..=200).contains(&admitted), "{admitted} of {STRANGERS}");
+    }
+}
+
+// ---- Cancelled code ----
+
+/// A handler waits for the store's commit, and then for something else; its future is dropped at
+/// each of the places where it waits.
+#[test]
+fn a_key_is_admitted_though_its_handler_is_cancelled_after_the_commit() {
+    /// Waits once.
+    async fn pause() {
+        let mut waited = false;
+        std::future::poll_fn(|_| match std::mem::replace(&mut waited, true) {
+            true => std::task::Poll::Ready(()),
+            false => std::task::Poll::Pending,
+        })
+        .await
+    }
+    async fn add(guard: &CacheGuard<u64>, store: &std::sync::Mutex<HashSet<u64>>, key: u64) {
+        let insert = guard.insert_on_drop(key);
+        pause().await;
+        store.lock().unwrap().insert(key);
+        pause().await; // the store's answer is on its way
+        drop(insert);
+        pause().await;
+    }
+    let guard = CacheGuard::with_capacity(1000, 0.01).unwrap();
+    let store = std::sync::Mutex::new(HashSet::new());
+    let mut context = Context::from_waker(Waker::noop());
+    for polls in 0..=4 {
+        let key = polls;
+        {
+            let mut handler = pin!(add(&guard, &store, key));
+            for poll in 1..=polls {
+                if poll == 2 {
+                    // Before the commit: an insert that came earlier would be lost here.
+                    let mut rebuild = guard.rebuild_with_capacity(1000, 0.01).unwrap();
+                    rebuild.extend(store.lock().unwrap().iter());
+                    rebuild.commit();
+                }
+                assert!(guard.check(&key).is_none() || poll == 4);
+                assert_eq!(handler.as_mut().poll(&mut context).is_ready(), poll == 4);
+            }
+        } // cancelled here
+        assert_eq!(store.lock().unwrap().contains(&key), polls >= 2);
+        assert_eq!(guard.check(&key).is_some(), polls >= 1, "after {polls} polls");
+    }
+}
+
+/// A panic is one more way for a handler to end.
+#[test]
+fn a_key_is_inserted_by_a_panic_and_not_by_an_abandonment() {
+    let guard = CacheGuard::<str>::with_capacity(1000, 0.01).unwrap();
+    let handler = || {
+        let _insert = guard.insert_on_drop("ann");
+        panic!("after the commit");
+    };
+    assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(handler)).is_err());
+    assert!(guard.check("ann").is_some());
+    guard.insert_on_drop("bob").abandon();
+    assert!(guard.check("bob").is_none());
+}
+
+// ---- Rebuilds ----
+
+/// Whoever rebuilds waits for readers to leave the old filter. Those that run the caller's code
+/// have left it.
+#[test]
+fn a_guard_can_be_rebuilt_by_code_that_it_calls() {
+    let guard = CacheGuard::<u64>::with_capacity(1000, 0.01).unwrap();
+    guard.insert_batch(&[1, 2]);
+    let rebuild = || {
+        let mut rebuild = guard.rebuild_with_capacity(1000, 0.01).unwrap();
+        rebuild.extend([1, 2]);
+        rebuild.commit();
+        Some(())
+    };
+    let mut admitted = 0;
+    guard.check_batch(&[1, 2, 3], |_, _| {
+        admitted += 1;
+        rebuild();
+    });
+    assert_eq!(admitted, 2);
+    assert_eq!(guard.get_with(&1, rebuild), Some(()));
+    let admission = guard.check(&1).unwrap();
+    rebuild();
+    admission.record(true);
+}
+
+/// A rebuild that cannot begin leaves the guard as it was.
+#[test]
+fn a_rebuild_that_fails_can_be_begun_again() {
+    let guard = CacheGuard::<u64>::with_capacity(1000, 0.01).unwrap();
+    guard.insert(&1);
+    let error = guard.rebuild_with_capacity(1000, 0.0).unwrap_err();
+    assert!(!error.is_in_progress() && std::error::Error::source(&error).is_some());
+    let rebuild = guard.rebuild_with_capacity(1000, 0.01).unwrap();
+    assert!(guard.rebuild_with_capacity(1000, 0.0).unwrap_err().is_in_progress());
+    drop(rebuild);
+    assert!(guard.check(&1).is_some());
+    guard.rebuild_with_capacity(1000, 0.01).unwrap().commit();
+    assert!(guard.check(&1).is_none());
 }

@@ -433,6 +433,6 @@ fn it_can_be_shared_and_sent() {
     fn shared<T: Send + Sync + 'static>() {}
     shared::<ConcurrentBloom>();
     shared::<ConcurrentBloom<SipHash13>>();
-    shared::<lanebloom::CacheGuard>();
+    shared::<lanebloom::CacheGuard<str>>();
     shared::<BuildError>();
 }

@@ -3,7 +3,7 @@
 use lanebloom::{ByHash, ConcurrentBloom, Funnel, KeyHasher, Murmur3, Sink, SipHash13};
 use proptest::prelude::*;
 use serde_json::Value;
-use std::borrow::Cow;
+use std::borrow::{Borrow, Cow};
 use std::hash::BuildHasher;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -184,6 +184,53 @@ fn by_hash_takes_any_hash() {
     assert_eq!(bytes(&ByHash("ab")), b"ab\xff");
     let by_reference: &ByHash<Foreign> = &ByHash(Foreign(7, 8, -9));
     assert_eq!(bytes(by_reference), expected);
+}
+
+/// Whoever relies on it (`HashMap`s do for hashes, a guard's batches for these bytes) may take either form: also by the bytes
+/// that a batch copies or points to.
+#[test]
+fn what_a_key_borrows_as_has_its_bytes() {
+    fn same<B: Funnel + ?Sized, K: Borrow<B> + Funnel>(key: K) {
+        let borrowed = key.borrow();
+        assert_eq!(bytes(&key), bytes(borrowed));
+        for (own, direct) in [(bytes(&key), key.bytes()), (bytes(borrowed), borrowed.bytes())] {
+            assert!(direct.is_none_or(|direct| direct == own));
+        }
+        for width in [K::WIDTH, B::WIDTH] {
+            assert!(width.is_none_or(|width| width == bytes(borrowed).len()));
+        }
+        let expected = [Murmur3::default().hash_key(borrowed)];
+        let mut hash = [0];
+        Murmur3::default().hash_batch(&[key], &mut hash);
+        assert_eq!(hash, expected);
+    }
+    fn pointers<B: Funnel + ToOwned + ?Sized>(key: &B, boxed: fn(&B) -> Box<B>)
+    where
+        B::Owned: Funnel,
+    {
+        same::<B, _>(key);
+        same::<B, B::Owned>(key.to_owned());
+        same::<B, _>(boxed(key));
+        same::<B, Rc<B>>(Rc::from(boxed(key)));
+        same::<B, Arc<B>>(Arc::from(boxed(key)));
+        same::<B, _>(Cow::Borrowed(key));
+        same::<B, Cow<B>>(Cow::Owned(key.to_owned()));
+        same::<B, _>(&mut *boxed(key));
+    }
+    for text in ["", "ann", "seventeen letters"] {
+        pointers(text, |text| text.into());
+        pointers(text.as_bytes(), |bytes| bytes.into());
+    }
+    pointers(&[1u16, 2, 3][..], |units| units.into());
+    pointers(&["a", "bc"][..], |parts| parts.into());
+    pointers(&[1u8, 2, 3], |array| Box::new(*array));
+    pointers(&17u64, |number| Box::new(*number));
+    pointers(&(1u32, true), |pair| Box::new(*pair));
+    same::<[u8], [u8; 3]>([1, 2, 3]);
+    same::<[u8], [u8; 0]>([]);
+    same::<[u32], [u32; 2]>([1, 2]);
+    same::<[bool], [bool; 2]>([true, false]);
+    same::<[String], Vec<String>>(vec!["a".into(), "bc".into()]);
 }
 
 #[test]

@@ -976,7 +976,7 @@ fn a_guard_serves_from_it() {
     let Some(redis) = Server::of("a_guard_serves_from_it").start() else {
         return;
     };
-    let guards = [(); 2].map(|()| lanebloom::CacheGuard::new(node(&redis)));
+    let guards = [(); 2].map(|()| lanebloom::CacheGuard::<str, _>::new(node(&redis)));
     guards[0].insert("ann");
     guards[0].insert_batch(&["bob", "carl"]);
     assert!(guards[1].check("ann").is_none());

@@ -899,7 +899,7 @@ fn a_guard_serves_from_it() {
         return;
     };
     let clock = Clock::at(START);
-    let guards = [(); 2].map(|()| lanebloom::CacheGuard::new(node(&redis, &clock)));
+    let guards = [(); 2].map(|()| lanebloom::CacheGuard::<str, _>::new(node(&redis, &clock)));
     guards[0].insert("ann");
     guards[0].insert_batch(&["bob", "carl"]);
     assert!(guards[1].check("ann").is_none());
