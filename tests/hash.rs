@@ -1,10 +1,10 @@
 //! Keys to hashes: known answers, the `murmur3` crate as a second opinion, and which keys are the same key.
 
-use lanebloom::{ByHash, ConcurrentBloom, Funnel, KeyHasher, Murmur3, Sink, SipHash13};
+use lanebloom::{ByHash, ConcurrentBloom, Funnel, KeyHasher, Murmur3, Sink, SipHash13, UnencodedChars};
 use proptest::prelude::*;
 use serde_json::Value;
 use std::borrow::Cow;
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hasher};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -249,15 +249,21 @@ fn siphash13_is_siphash13() {
     assert!(!format!("{:?}", SipHash13::with_key([77; 16])).contains("77"));
 }
 
+/// What `hasher` answers when it is fed `bytes` as the module `hash` says: in pieces of 128, the last one shorter, and an
+/// empty key as one empty piece.
+fn fed(hasher: &impl BuildHasher, bytes: &[u8]) -> u64 {
+    let mut hasher = hasher.build_hasher();
+    let pieces = bytes.chunks(128);
+    for piece in pieces.chain(bytes.is_empty().then_some(bytes)) {
+        hasher.write(piece);
+    }
+    hasher.finish()
+}
+
 #[test]
 fn a_build_hasher_is_fed_the_canonical_bytes() {
     let foldhash = foldhash::fast::FixedState::with_seed(3);
-    let expected = {
-        use std::hash::Hasher;
-        let mut hasher = foldhash.build_hasher();
-        hasher.write(&7u32.to_le_bytes());
-        hasher.finish()
-    };
+    let expected = fed(&foldhash, &7u32.to_le_bytes());
     assert_eq!(foldhash.hash_key(&7u32), expected);
     let filter = ConcurrentBloom::builder()
         .expected_keys(1000)
@@ -265,4 +271,150 @@ fn a_build_hasher_is_fed_the_canonical_bytes() {
         .build()
         .unwrap();
     assert_eq!(filter.hash(&7u32), expected);
+}
+
+/// A hasher to which "ab" written at once is not "a" and "b" written one after the other, and neither is an empty write nothing.
+#[derive(Default)]
+struct Divided(u64);
+
+impl Hasher for Divided {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes.iter().copied().chain([0x80, bytes.len() as u8]) {
+            self.0 = (self.0 ^ u64::from(byte))
+                .wrapping_mul(0x0000_0100_0000_01b3)
+                .rotate_left(29);
+        }
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+/// Keys whose bytes are equal have one hash under `hasher`, however they are put, alone and in batches.
+struct SameUnder<B>(B);
+
+impl<B: BuildHasher> SameUnder<B> {
+    fn check<K: Funnel>(&self, keys: &[K], expected: &[u8]) {
+        let name = std::any::type_name::<K>();
+        let expected_hash = fed(&self.0, expected);
+        for key in keys {
+            assert_eq!(bytes(key), expected, "{name}");
+            assert_eq!(self.0.hash_key(key), expected_hash, "{name}: {expected:?}");
+        }
+        let mut hashes = vec![0; keys.len()];
+        self.0.hash_batch(keys, &mut hashes);
+        assert!(hashes.iter().all(|hash| *hash == expected_hash), "{name} in a batch");
+    }
+
+    fn all(&self) {
+        let text = "aé😀, and so on until a piece of 128 bytes is full, and a second one, if the units are of two bytes, is full, too: 😀😀😀.";
+        assert!(text.len() > 128);
+        for end in (0..=text.len()).filter(|end| text.is_char_boundary(*end)) {
+            let text = &text[..end];
+            let units: Vec<u16> = text.encode_utf16().collect();
+            let expected = bytes(&units);
+            self.check(&[UnencodedChars(text); 2], &expected);
+            self.check(&[units], &expected);
+            self.check(&[expected.clone()], &expected);
+
+            let expected = text.as_bytes();
+            self.check(&[text], expected);
+            self.check(&[String::from(text)], expected);
+            for middle in (0..=end).filter(|middle| text.is_char_boundary(*middle)) {
+                let (a, b) = text.split_at(middle);
+                self.check(&[(a, b); 2], expected);
+                self.check(&[[a, b]], expected);
+                self.check(&[vec![a, "", b]], expected);
+                self.check(&[(a.as_bytes(), b.as_bytes().to_vec())], expected);
+            }
+        }
+        self.check(&[("ab", "c"), ("a", "bc"), ("", "abc")], b"abc");
+        self.check(&[(b'a', b'b', b'c')], b"abc");
+        self.check(&[[b'a', b'b', b'c']], b"abc");
+        self.check(&[1u32, 0x0000_0001], &[1, 0, 0, 0]);
+        self.check(&[[1u16, 0]], &[1, 0, 0, 0]);
+        self.check(&[(1u8, 0u16, 0u8)], &[1, 0, 0, 0]);
+        self.check(&[(2u64, 1u64)], &(2 | 1u128 << 64).to_le_bytes());
+        self.check(&[2 | 1u128 << 64], &(2 | 1u128 << 64).to_le_bytes());
+        for piece in [128, 256] {
+            self.check(&[vec![0u64; piece / 8]], &vec![0; piece]);
+            self.check(&[vec![0u8; piece]], &vec![0; piece]);
+            self.check(&[(vec![0u64; piece / 8], 7u8)], &[&vec![0; piece][..], &[7]].concat());
+        }
+        self.check(&[[0u64; 16]], &[0; 128]);
+        self.check(&[([0u64; 16], 7u8)], &[&[0; 128][..], &[7]].concat());
+        self.check(&[[""; 0]], b"");
+        self.check(&[""], b"");
+        self.check(&[("", [0u8; 0])], b"");
+        self.check(&[Some("abc")], b"\x01abc");
+        self.check(&[(1u8, "abc")], b"\x01abc");
+    }
+}
+
+#[test]
+fn equal_bytes_have_one_hash_under_any_build_hasher() {
+    SameUnder(foldhash::fast::FixedState::with_seed(3)).all();
+    SameUnder(foldhash::quality::FixedState::with_seed(4)).all();
+    SameUnder(std::hash::RandomState::new()).all();
+    SameUnder(BuildHasherDefault::<DefaultHasher>::default()).all();
+    SameUnder(BuildHasherDefault::<Divided>::default()).all();
+}
+
+/// A key that puts its bytes in pieces of these lengths, and says a width that may be wrong.
+struct Cut<'a, const WIDTH: usize>(&'a [u8], &'a [usize]);
+
+impl<const WIDTH: usize> Funnel for Cut<'_, WIDTH> {
+    const WIDTH: Option<usize> = Some(WIDTH);
+
+    fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
+        let mut rest = self.0;
+        for len in self.1 {
+            let piece = rest.split_off(..*len.min(&rest.len())).unwrap();
+            into.put(piece);
+        }
+        into.put(rest);
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_build_hasher_does_not_see_how_a_key_is_cut(
+        key in proptest::collection::vec(any::<u8>(), 0..=300),
+        pieces in prop_oneof![
+            proptest::collection::vec(0..5usize, 0..100),
+            proptest::collection::vec(0..200usize, 0..6),
+        ],
+    ) {
+        fn same(hasher: impl BuildHasher, key: &[u8], pieces: &[usize]) {
+            let expected = fed(&hasher, key);
+            assert_eq!(hasher.hash_key(key), expected);
+            assert_eq!(hasher.hash_key(&Cut::<{ usize::MAX }>(key, pieces)), expected);
+            assert_eq!(hasher.hash_key(&Cut::<8>(key, pieces)), expected);
+            assert_eq!(hasher.hash_key(&Cut::<16>(key, pieces)), expected);
+            let mut hashes = [0; 3];
+            hasher.hash_batch(&[0; 3].map(|_| Cut::<9>(key, pieces)), &mut hashes);
+            assert_eq!(hashes, [expected; 3]);
+        }
+        same(foldhash::fast::FixedState::with_seed(3), &key, &pieces);
+        same(BuildHasherDefault::<Divided>::default(), &key, &pieces);
+    }
+}
+
+/// What the crate's front page promises of keys, through a filter.
+#[test]
+fn a_filter_finds_a_key_in_another_form_under_foldhash() {
+    let filter = ConcurrentBloom::builder()
+        .expected_keys(1000)
+        .hasher(foldhash::fast::RandomState::default())
+        .build()
+        .unwrap();
+    filter.insert(&UnencodedChars("key"));
+    assert!(filter.contains(&"key".encode_utf16().collect::<Vec<u16>>()));
+    filter.insert(&("ab", "c"));
+    let mut found = [false; 2];
+    filter.contains_batch(&["abc", "abd"], &mut found);
+    assert_eq!(found, [true, false]);
+    filter.insert_batch(&[[1u8, 2, 3]]);
+    assert!(filter.contains(&(1u8, 2u8, 3u8)));
 }
