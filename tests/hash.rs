@@ -4,9 +4,13 @@ use lanebloom::{ByHash, ConcurrentBloom, Funnel, KeyHasher, Murmur3, Sink, SipHa
 use proptest::prelude::*;
 use serde_json::Value;
 use std::borrow::Cow;
+use std::ffi::{OsStr, OsString};
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hasher};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::num::NonZero;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 fn golden() -> Value {
     serde_json::from_str(include_str!("data/murmur3_x64_128.json")).unwrap()
@@ -174,6 +178,149 @@ fn every_type_has_its_bytes() {
     }
 }
 
+/// The bytes of a key that writes as many as its type says, or whose type says nothing.
+fn bytes_of_width<K: Funnel>(key: K, width: Option<usize>) -> Vec<u8> {
+    let name = std::any::type_name::<K>();
+    let bytes = bytes(&key);
+    assert_eq!(K::WIDTH, width, "{name}");
+    assert!(width.is_none_or(|width| width == bytes.len()), "{name}");
+    assert!(key.bytes().is_none_or(|in_memory| in_memory == bytes), "{name}");
+    bytes
+}
+
+#[test]
+fn addresses_have_their_octets() {
+    let v4 = Ipv4Addr::new(192, 0, 2, 1);
+    let v6: Ipv6Addr = "2001:db8::a:b".parse().unwrap();
+    let v6_octets = [0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x0a, 0, 0x0b];
+    assert_eq!(bytes_of_width(v4, Some(4)), [192, 0, 2, 1]);
+    assert_eq!(bytes_of_width(v6, Some(16)), v6_octets);
+    assert_eq!(bytes_of_width(IpAddr::V4(v4), None), [192, 0, 2, 1]);
+    assert_eq!(bytes_of_width(IpAddr::V6(v6), None), v6_octets);
+    // An address and its number, which is little-endian, are two keys.
+    assert_ne!(bytes(&v4), bytes(&v4.to_bits()));
+    assert_ne!(bytes(&v6), bytes(&v6.to_bits()));
+
+    let socket = SocketAddrV4::new(v4, 0x1f90);
+    assert_eq!(bytes_of_width(socket, Some(6)), [192, 0, 2, 1, 0x90, 0x1f]);
+    assert_eq!(bytes(&SocketAddr::V4(socket)), bytes(&(v4, 0x1f90u16)));
+    let socket = SocketAddrV6::new(v6, 0x1f90, 0x0102_0304, 7);
+    let expected = [&v6_octets[..], &[0x90, 0x1f], &[4, 3, 2, 1], &[7, 0, 0, 0]].concat();
+    assert_eq!(bytes_of_width(socket, Some(26)), expected);
+    assert_eq!(bytes_of_width(SocketAddr::V6(socket), None), expected);
+}
+
+#[test]
+fn numbers_that_are_not_zero_have_the_bytes_of_numbers() {
+    fn same<T: Funnel, N: Funnel>(number: T, nonzero: Option<N>) {
+        let name = std::any::type_name::<N>();
+        assert_eq!(bytes_of_width(nonzero.unwrap(), T::WIDTH), bytes(&number), "{name}");
+    }
+    macro_rules! same {
+        ($($t:ty)*) => { $(same(<$t>::MAX / 3, NonZero::<$t>::new(<$t>::MAX / 3));)* };
+    }
+    same!(u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize);
+    assert_eq!(bytes(&NonZero::new(0x0102u16).unwrap()), [2, 1]);
+}
+
+#[test]
+fn times_are_seconds_and_nanoseconds() {
+    let duration = Duration::new(0x0102_0304_0506, 0x0a0b_0c0d);
+    assert_eq!(
+        bytes_of_width(duration, Some(12)),
+        [6, 5, 4, 3, 2, 1, 0, 0, 0x0d, 0x0c, 0x0b, 0x0a]
+    );
+    assert_eq!(bytes(&duration), bytes(&(duration.as_secs(), duration.subsec_nanos())));
+    assert_eq!(bytes(&Duration::MAX), bytes(&(u64::MAX, 999_999_999u32)));
+
+    assert_eq!(bytes_of_width(SystemTime::UNIX_EPOCH, Some(12)), [0; 12]);
+    assert_eq!(bytes(&(SystemTime::UNIX_EPOCH + duration)), bytes(&duration));
+    // Before 1970: the second that has begun, so that the nanoseconds count upwards there too. (100 ns is what Windows has.)
+    let before = |secs, nanos| bytes(&(SystemTime::UNIX_EPOCH - Duration::new(secs, nanos)));
+    assert_eq!(before(1, 0), bytes(&(-1i64, 0u32)));
+    assert_eq!(before(0, 100), bytes(&(-1i64, 999_999_900u32)));
+    assert_eq!(before(7, 250_000_000), bytes(&(-8i64, 750_000_000u32)));
+}
+
+/// The earliest and the latest times that Linux has.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_ends_of_time_have_bytes() {
+    let epoch = SystemTime::UNIX_EPOCH;
+    let latest = epoch + Duration::new(i64::MAX as u64, 999_999_999);
+    assert_eq!(bytes(&latest), bytes(&(i64::MAX, 999_999_999u32)));
+    let earliest = epoch - Duration::new(1 << 63, 0);
+    assert_eq!(bytes(&earliest), bytes(&(i64::MIN, 0u32)));
+    assert_eq!(bytes(&(earliest + Duration::new(0, 1))), bytes(&(i64::MIN, 1u32)));
+}
+
+#[test]
+fn names_of_the_system_have_the_bytes_of_texts() {
+    for text in ["", "name", "é😀"] {
+        assert_eq!(bytes_of_width(OsStr::new(text), None), text.as_bytes());
+        assert_eq!(bytes_of_width(OsString::from(text), None), text.as_bytes());
+        assert_eq!(Funnel::bytes(OsStr::new(text)), Some(text.as_bytes()));
+        assert_eq!(OsString::from(text).bytes(), Some(text.as_bytes()));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn names_of_unix_have_their_bytes_as_they_are() {
+    use std::os::unix::ffi::OsStrExt;
+    let name = [b'a', 0xff, 0xed, 0xa0, 0x80, b'/'];
+    assert_eq!(bytes(OsStr::from_bytes(&name)), name);
+}
+
+#[test]
+fn nothing_has_no_bytes() {
+    assert!(bytes_of_width((), Some(0)).is_empty());
+    assert_eq!(bytes(&((), 1u8, ())), [1]);
+    assert_eq!(Murmur3::default().hash_key(&()), Murmur3::default().hash_key(""));
+}
+
+#[cfg(feature = "uuid")]
+#[test]
+fn a_uuid_has_its_bytes_in_order() {
+    let uuid = uuid::uuid!("67e55044-10b1-426f-9247-bb680e5fe0c8");
+    let expected = unhex("67e5504410b1426f9247bb680e5fe0c8");
+    assert_eq!(bytes_of_width(uuid, Some(16)), expected);
+    assert_eq!(uuid.bytes(), Some(&expected[..]));
+    assert_eq!(bytes(&uuid), bytes(uuid.as_bytes()));
+    assert_eq!(bytes(&uuid), bytes(&uuid.as_u128().to_be_bytes()));
+    assert_ne!(bytes(&uuid), bytes(&uuid.as_u128()));
+}
+
+#[cfg(feature = "bytes")]
+#[test]
+fn bytes_are_bytes() {
+    let key = bytes::Bytes::from_static(b"key");
+    assert_eq!(key.bytes(), Some(&b"key"[..]));
+    assert_eq!(bytes_of_width(key, None), b"key");
+    let key = bytes::BytesMut::from("key");
+    assert_eq!(key.bytes(), Some(&b"key"[..]));
+    assert_eq!(bytes_of_width(key, None), b"key");
+}
+
+/// Where the values lie they are keys, of any length and size.
+#[test]
+fn a_slice_is_borrowed_as_keys_by_hash() {
+    fn same<T: std::hash::Hash + PartialEq + std::fmt::Debug>(values: &[T]) {
+        let keys = ByHash::from_slice(values);
+        assert_eq!(keys.len(), values.len());
+        assert_eq!(keys.as_ptr().addr(), values.as_ptr().addr());
+        for (key, value) in keys.iter().zip(values) {
+            assert_eq!(&key.0, value);
+            assert_eq!(bytes(key), bytes(&ByHash(value)));
+        }
+    }
+    same(&["a", "bc", ""].map(String::from));
+    same(&[(1u8, 2u64), (3, 4)]);
+    same::<u8>(&[]);
+    same(&[(), ()]);
+    same(&[[7u128; 3]]);
+}
+
 /// A type of another crate feeds a hasher; integers among it come out in one width and order.
 #[test]
 fn by_hash_takes_any_hash() {
@@ -316,7 +463,7 @@ impl<B: BuildHasher> SameUnder<B> {
             let expected = bytes(&units);
             self.check(&[UnencodedChars(text); 2], &expected);
             self.check(&[units], &expected);
-            self.check(&[expected.clone()], &expected);
+            self.check(std::slice::from_ref(&expected), &expected);
 
             let expected = text.as_bytes();
             self.check(&[text], expected);
