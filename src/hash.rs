@@ -43,6 +43,7 @@
 use crate::funnel::{Funnel, Sink};
 pub use crate::murmur3::Murmur3Sink;
 use crate::murmur3::load_le;
+pub use crate::one_key_type::OneKeyType;
 use crate::simd::{HashKernels, Isa};
 use core::fmt;
 use core::hash::{BuildHasher, Hasher};
@@ -105,17 +106,28 @@ pub(crate) fn assert_same_length(keys: usize, out: usize) {
 }
 
 pub(crate) mod sealed {
+    use super::KeyHasher;
+
     /// Keeps [`KeyHasher`](super::KeyHasher) ours, so that batch kernels can be added to it.
     pub trait Sealed {
         /// What a snapshot says of the hasher.
-        fn identity(&self) -> Identity {
-            Identity::Other
-        }
+        fn identity(&self) -> Identity;
+
+        /// What tells hashers apart whatever their type, up to a chance of 2^-64: the hash of one fixed key.
+        /// (It tells no more about a secret key than any other hash does.)
+        fn print(&self) -> u64;
     }
+
+    /// The fixed key.
+    const PRINT: &str = "lanebloom hasher print";
 
     impl Sealed for super::Murmur3 {
         fn identity(&self) -> Identity {
             Identity::Murmur3 { seed: self.seed }
+        }
+
+        fn print(&self) -> u64 {
+            self.hash_key(PRINT)
         }
     }
 
@@ -123,9 +135,21 @@ pub(crate) mod sealed {
         fn identity(&self) -> Identity {
             Identity::SipHash13
         }
+
+        fn print(&self) -> u64 {
+            self.hash_key(PRINT)
+        }
     }
 
-    impl<B: super::BuildHasher> Sealed for B {}
+    impl<B: super::BuildHasher> Sealed for B {
+        fn identity(&self) -> Identity {
+            Identity::Other
+        }
+
+        fn print(&self) -> u64 {
+            self.hash_key(PRINT)
+        }
+    }
 
     /// A hash function as far as a snapshot names it. Which of its keys it has shows in the hash of a fixed key.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,10 +176,9 @@ pub(crate) mod sealed {
     }
 }
 
-/// What tells hashers apart whatever their type, up to a chance of 2^-64: the hash of one fixed key. (Of a secret key it tells no
-/// more than any other hash does.)
+/// [`Sealed::print`](sealed::Sealed::print).
 pub(crate) fn print(hasher: &impl KeyHasher) -> u64 {
-    hasher.hash_key("lanebloom hasher print")
+    hasher.print()
 }
 
 /// The bytes of a key that a `Hasher` gets in one write.

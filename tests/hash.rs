@@ -1,5 +1,6 @@
 //! Keys to hashes: known answers, the `murmur3` crate as a second opinion, and which keys are the same key.
 
+use lanebloom::hash::OneKeyType;
 use lanebloom::{ByHash, ConcurrentBloom, Funnel, KeyHasher, Murmur3, Sink, SipHash13, UnencodedChars};
 use proptest::prelude::*;
 use serde_json::Value;
@@ -8,6 +9,7 @@ use std::ffi::{OsStr, OsString};
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hasher};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::num::NonZero;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -564,4 +566,144 @@ fn a_filter_finds_a_key_in_another_form_under_foldhash() {
     assert_eq!(found, [true, false]);
     filter.insert_batch(&[[1u8, 2, 3]]);
     assert!(filter.contains(&(1u8, 2u8, 3u8)));
+}
+
+/// The message with which `wrong` is refused after `first`, if it is, under a hasher of its own.
+fn refused<A: Funnel + ?Sized, B: Funnel + ?Sized>(first: &A, wrong: &B) -> Option<String> {
+    let hasher = OneKeyType::new(Murmur3::with_seed(5));
+    assert_eq!(hasher.hash_key(first), Murmur3::with_seed(5).hash_key(first));
+    let outcome = catch_unwind(AssertUnwindSafe(|| hasher.hash_key(wrong)));
+    match outcome {
+        Ok(hash) => assert_eq!(hash, Murmur3::with_seed(5).hash_key(wrong)),
+        // What came first decides still.
+        Err(_) => assert_eq!(hasher.hash_key(first), Murmur3::with_seed(5).hash_key(first)),
+    }
+    outcome.err().map(|payload| *payload.downcast::<String>().unwrap())
+}
+
+#[test]
+fn one_key_type_takes_a_key_in_all_its_forms() {
+    fn both<A: Funnel + ?Sized, B: Funnel + ?Sized>(a: &A, b: &B) {
+        assert_eq!(refused(a, b).or(refused(b, a)), None);
+    }
+    both("a", &String::from("bc"));
+    both("a", &&&Box::<str>::from(""));
+    both(b"abc".as_slice(), "a");
+    both(&vec![1u8, 2], &[3u8; 7][..]);
+    both(&[1u8; 16], &[2u8; 16][..]);
+    both(&1u64, &-1i64);
+    both(&1usize, &NonZero::new(1u64).unwrap());
+    both(&1u64, &&2u64);
+    both(&(1u32, 2u32), &3u64);
+    both(&[1u16, 2], &vec![3u16, 4]);
+    both(&UnencodedChars("a"), &vec![1u16, 2]);
+    both(&(1u8, "a"), &(2u8, String::from("bc")));
+    both(&Some(1u8), &None::<u8>);
+    both(&ByHash("a"), &ByHash(7));
+    // Of one type they are of one type, although what it says of their widths is wrong.
+    both(&Cut::<3>(b"abcd", &[]), &Cut::<3>(b"a", &[]));
+}
+
+#[test]
+fn one_key_type_refuses_another_type_by_both_names() {
+    fn both<A: Funnel + ?Sized, B: Funnel + ?Sized>(a: &A, b: &B) {
+        let names = [std::any::type_name::<A>(), std::any::type_name::<B>()];
+        for message in [refused(a, b), refused(b, a)] {
+            let message = message.unwrap_or_else(|| panic!("{names:?} are taken for one type"));
+            assert!(
+                names.iter().all(|name| message.contains(&format!("`{name}`"))),
+                "{message}"
+            );
+        }
+    }
+    both(&17i32, &17u64);
+    both(&17u64, "17");
+    both(&17u64, "12345678");
+    both(&17u64, &String::from("17"));
+    both(&17u64, &17u64.to_le_bytes());
+    both(&1u64, &Some(1u64));
+    both(&1u64, &(1u64, 1u8));
+    both(&(1u32, 2u64), &(1u64, 2u64));
+    both(&[1u8; 32], "3132");
+    both(&[1u8; 16], &[1u8; 20]);
+    both(&1u128, &[1u8; 16]);
+    both(&1u32, &ByHash(1u64));
+    both(&Ipv4Addr::LOCALHOST, "127.0.0.1");
+    #[cfg(feature = "uuid")]
+    both(&uuid::Uuid::nil(), &0u128);
+    #[cfg(feature = "uuid")]
+    both(&uuid::Uuid::nil(), &uuid::Uuid::nil().to_string());
+    assert_eq!(
+        refused(&17i32, &17u64).unwrap(),
+        "a key of type `u64` (8 bytes) in a filter whose first key was of type `i32` (4 bytes): keys of two types never meet"
+    );
+}
+
+#[test]
+fn one_key_type_looks_at_every_key_of_a_batch_and_lets_clones_agree() {
+    let hasher = OneKeyType::new(SipHash13::with_key([1; 16]));
+    let mut hashes = [0; 2];
+    hasher.clone().hash_batch(&["a", "bc"], &mut hashes);
+    assert_eq!(
+        hashes,
+        ["a", "bc"].map(|key| SipHash13::with_key([1; 16]).hash_key(key))
+    );
+    for keys in [&[1u32, 2][..], &[1]] {
+        let outcome = catch_unwind(AssertUnwindSafe(|| hasher.hash_batch(keys, &mut hashes[..keys.len()])));
+        assert!(outcome.is_err());
+    }
+    // One key of a batch that is not like the first: an address of the other version.
+    let hasher = OneKeyType::new(Murmur3::default());
+    hasher.hash_key(&Ipv4Addr::LOCALHOST);
+    let keys = ["127.0.0.1", "::1"].map(|ip| ip.parse::<IpAddr>().unwrap());
+    let outcome = catch_unwind(AssertUnwindSafe(|| hasher.hash_batch(&keys, &mut [0; 2])));
+    assert!(outcome.is_err());
+    assert!(format!("{:?}", OneKeyType::new(SipHash13::with_key([77; 16]))).contains("secret"));
+}
+
+/// Whatever filter it is in, a key of another type panics. What a filter asks its hasher for itself is no key.
+#[test]
+fn every_filter_takes_one_key_type() {
+    macro_rules! checked {
+        ($($filter:ident $how:ident $bytes:ident;)*) => {$(
+            let builder = lanebloom::$filter::builder().$how(1000);
+            let filter = builder.clone().hasher(OneKeyType::new(Murmur3::default())).build().unwrap();
+            let _ = filter.$bytes();
+            let _ = filter.insert(&17i32);
+            assert!(filter.contains(&17i32), stringify!($filter));
+            let plain = builder.hasher(Murmur3::default()).build().unwrap();
+            assert_eq!(filter.hash(&17i32), plain.hash(&17i32));
+            for outcome in [
+                catch_unwind(AssertUnwindSafe(|| assert!(!filter.contains(&17u64)))),
+                catch_unwind(AssertUnwindSafe(|| filter.absent_batch(&["17"], |_| unreachable!()))),
+                catch_unwind(AssertUnwindSafe(|| filter.contains_batch(&[17u64], &mut [false]))),
+            ] {
+                let message = *outcome.expect_err(stringify!($filter)).downcast::<String>().unwrap();
+                assert!(message.contains("`i32` (4 bytes)"), "{message}");
+            }
+        )*};
+    }
+    checked! {
+        ConcurrentBloom expected_keys to_bytes;
+        CountingBloom expected_keys to_bytes;
+        TombstoneBloom expected_keys to_bytes;
+        CuckooFilter expected_keys to_bytes;
+        DLeftFilter expected_keys to_bytes;
+        ScalableBloom initial_capacity to_bytes;
+        WindowedBloom expected_keys to_bytes;
+    }
+}
+
+/// A filter's snapshot does not know whether its keys were looked at.
+#[test]
+fn one_key_type_is_the_hasher_that_it_wraps_to_a_snapshot() {
+    let builder = ConcurrentBloom::builder().expected_keys(1000);
+    let plain = builder.clone().hasher(Murmur3::with_seed(3)).build().unwrap();
+    plain.insert("a");
+    let checked = OneKeyType::new(Murmur3::with_seed(3));
+    let (same, _) = ConcurrentBloom::from_bytes_with(&plain.to_bytes(), checked).unwrap();
+    assert!(same.contains("a"));
+    assert_eq!(same.to_bytes(), plain.to_bytes());
+    let other = OneKeyType::new(Murmur3::with_seed(4));
+    assert!(ConcurrentBloom::from_bytes_with(&plain.to_bytes(), other).is_err());
 }
