@@ -806,6 +806,35 @@ impl Error for SnapshotError {
     }
 }
 
+/// [`UnexpectedEof`](std::io::ErrorKind::UnexpectedEof) where the bytes ended too early,
+/// [`OutOfMemory`](std::io::ErrorKind::OutOfMemory) where memory was refused, and otherwise
+/// [`InvalidData`](std::io::ErrorKind::InvalidData). An error of the stream is returned as it was.
+///
+/// ```
+/// use lanebloom::ConcurrentBloom;
+/// use std::io::{self, ErrorKind};
+///
+/// fn load(path: &str) -> io::Result<ConcurrentBloom> {
+///     let file = std::fs::File::open(path)?;
+///     Ok(ConcurrentBloom::read_from(file, 64 << 20)?)
+/// }
+///
+/// assert_eq!(load("Cargo.toml").unwrap_err().kind(), ErrorKind::InvalidData);
+/// ```
+#[cfg(feature = "std")]
+impl From<SnapshotError> for std::io::Error {
+    fn from(error: SnapshotError) -> Self {
+        use std::io::ErrorKind;
+        let kind = match error.0 {
+            SnapshotErrorKind::Io(error) => return error,
+            SnapshotErrorKind::Truncated { .. } => ErrorKind::UnexpectedEof,
+            SnapshotErrorKind::OutOfMemory(_) => ErrorKind::OutOfMemory,
+            _ => ErrorKind::InvalidData,
+        };
+        Self::new(kind, error)
+    }
+}
+
 /// Why a rebuild of a [`CacheGuard`](crate::CacheGuard) could not begin.
 ///
 /// # Examples

@@ -9,17 +9,162 @@
 //! | `i32`, `u32` | 4, little-endian | `integerFunnel()` |
 //! | `i64`, `u64`, `isize`, `usize` | 8, little-endian | `longFunnel()` |
 //! | other integers | their width, little-endian | |
+//! | `NonZero<T>` | those of the integer | |
 //! | `bool` | 1: 0 or 1 | |
 //! | `char` | 4, little-endian code point | |
 //! | `str`, `String` | UTF-8, no length prefix | `stringFunnel(UTF_8)` |
 //! | `[u8]`, `Vec<u8>`, `[u8; N]` | as they are, no length prefix | `byteArrayFunnel()` |
 //! | `Option<T>` | 1: 0 for `None`, 1 for `Some`, then the value | |
 //! | tuples, `[T]`, `Vec<T>`, `[T; N]` | the parts, one after another | |
+//! | `()` | none | |
 //! | references, `Box`, `Rc`, `Arc`, `Cow` | those of the value | |
+//! | `Ipv4Addr`, `Ipv6Addr`, `IpAddr` | 4 or 16, the octets in network order | `byteArrayFunnel()` of `getAddress()` |
+//! | `SocketAddrV4`, `SocketAddrV6`, `SocketAddr` | 6: octets, port; or 26: octets, port, flow information, scope | |
+//! | `Duration` | 12: seconds as `u64`, nanoseconds as `u32` | |
+//! | `SystemTime` (feature `std`) | 12: seconds since 1970 as `i64`, rounded down, nanoseconds as `u32` | |
+//! | `OsStr`, `OsString` (feature `std`) | UTF-8; what is no Unicode as the system has it | `stringFunnel(UTF_8)` |
+//! | `uuid::Uuid` (feature `uuid`) | 16, in the order in which it is written | |
+//! | `bytes::Bytes`, `bytes::BytesMut` (feature `bytes`) | as they are | `byteArrayFunnel()` |
 //! | [`UnencodedChars`] of a string, `[u16]` | UTF-16 units, each little-endian | `unencodedCharsFunnel()` |
 //! | [`Utf16`] of a string | a byte order mark, then UTF-16 units, each big-endian | `stringFunnel(UTF_16)` |
 //!
 //! More of them, and those of a compound funnel's parts, are in [`guava`](crate::guava#which-type-is-which-funnel).
+//!
+//! # Keys are untyped
+//!
+//! A filter sees bytes, never types. `insert(&17)` inserts an `i32`, 4 bytes; `contains(&17u64)` asks for 8 bytes and
+//! misses it. Both compile. Use one type for the keys of a filter, named in one place, and wrap the filter's hasher
+//! in [`OneKeyType`](crate::hash::OneKeyType) in tests: it panics where another type is used.
+//!
+//! # Recipes
+//!
+//! | key | write | not the same key |
+//! |---|---|---|
+//! | a row's id | `17u64` | `17u32`, `"17"` |
+//! | a UUID | `uuid` (feature `uuid`), `uuid.into_bytes()` | `uuid.as_u128()`, the bytes backwards; `uuid.to_string()` |
+//! | a digest | `[u8; 32]`, `&digest[..]` | its text in hexadecimal digits |
+//! | an address | `ip.to_canonical()` | `ip`, where IPv4 may come as `::ffff:192.0.2.1`; `u32::from(ipv4)`, the bytes backwards |
+//! | a peer | `(peer.ip(), peer.port())` | `peer`: for IPv6 it has flow information and a scope, too |
+//! | a domain name | `name.trim_end_matches('.').to_ascii_lowercase()` | `name`, where `example.org.` and `EXAMPLE.org` are meant alike |
+//! | a tenant's row | `(tenant, id)`, of fixed widths | |
+//! | two texts | `(a.len(), a, b)` | `(a, b)`: see below |
+//! | a struct | [`Funnel`] for it, three lines | |
+//! | an enum | `(tag as u8, value)`, the tags fixed for ever | |
+//! | a set of ids | the ids sorted, as a slice | the ids in any other order |
+//! | a floating-point number | `x.to_bits()` | 0.0 and -0.0 are two keys |
+//! | a time | `time.duration_since(UNIX_EPOCH)?.as_secs()` | `time`, where clocks have other fractions of a second |
+//! | a path | `path.as_os_str()` | equal paths like `a/b` and `a//b` are two keys |
+//! | any other `T: Hash` | [`ByHash(key)`](ByHash), [`ByHash::from_slice(keys)`](ByHash::from_slice) | |
+//!
+//! (`Path` itself is no key. Equal keys must have equal bytes, and equal paths may be written differently, by rules
+//! that differ between systems.)
+//!
+//! ```
+//! use lanebloom::{ByHash, Funnel, Sink};
+//! use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+//! use std::path::Path;
+//! use std::time::{Duration, UNIX_EPOCH};
+//!
+//! fn bytes(key: impl Funnel) -> Vec<u8> {
+//!     let mut bytes = Vec::new();
+//!     key.funnel(&mut bytes);
+//!     bytes
+//! }
+//!
+//! // A row's id.
+//! assert_eq!(bytes(17u64), [17, 0, 0, 0, 0, 0, 0, 0]);
+//! assert_eq!(bytes(17u32), [17, 0, 0, 0]);
+//! assert_eq!(bytes("17"), b"17");
+//!
+//! // A UUID.
+//! # #[cfg(feature = "uuid")] {
+//! let uuid = uuid::uuid!("67e55044-10b1-426f-9247-bb680e5fe0c8");
+//! assert_eq!(bytes(uuid)[..4], [0x67, 0xe5, 0x50, 0x44]);
+//! assert_eq!(bytes(uuid), bytes(uuid.into_bytes()));
+//! assert_eq!(bytes(uuid.as_u128())[..4], [0xc8, 0xe0, 0x5f, 0x0e]);
+//! assert_eq!(bytes(uuid.to_string()), b"67e55044-10b1-426f-9247-bb680e5fe0c8");
+//! # }
+//!
+//! // A digest.
+//! let digest = [0xabu8; 32];
+//! assert_eq!(bytes(digest), digest);
+//! assert_eq!(bytes(&digest[..]), digest);
+//! assert_ne!(bytes("ab".repeat(32)), digest);
+//!
+//! // An address.
+//! let (v4, mapped) = (Ipv4Addr::new(192, 0, 2, 1), "::ffff:192.0.2.1");
+//! let ip: IpAddr = mapped.parse()?;
+//! assert_eq!(bytes(ip.to_canonical()), [192, 0, 2, 1]);
+//! assert_eq!(bytes(ip).len(), 16);
+//! assert_eq!(bytes(u32::from(v4)), [1, 2, 0, 192]);
+//!
+//! // A peer.
+//! let peer: SocketAddr = "[fe80::1%3]:8080".parse()?;
+//! assert_eq!(bytes((peer.ip(), peer.port())).len(), 18);
+//! assert_eq!(bytes(peer).len(), 26);
+//!
+//! // A domain name.
+//! let name = "EXAMPLE.org.";
+//! assert_eq!(bytes(name.trim_end_matches('.').to_ascii_lowercase()), b"example.org");
+//!
+//! // A tenant's row.
+//! assert_eq!(bytes((7u32, 17u64)), [7, 0, 0, 0, 17, 0, 0, 0, 0, 0, 0, 0]);
+//!
+//! // Two texts.
+//! let two = |a: &str, b: &str| bytes((a.len(), a, b));
+//! assert_ne!(two("ab", "c"), two("a", "bc"));
+//!
+//! // A struct.
+//! struct Session {
+//!     tenant: u32,
+//!     user: u64,
+//! }
+//! impl Funnel for Session {
+//!     const WIDTH: Option<usize> = <(u32, u64)>::WIDTH; // optional; see there
+//!     fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
+//!         (self.tenant, self.user).funnel(into);
+//!     }
+//! }
+//! assert_eq!(bytes(Session { tenant: 7, user: 17 }), bytes((7u32, 17u64)));
+//!
+//! // An enum.
+//! enum Login {
+//!     Mail(String),
+//!     Phone(u64),
+//! }
+//! impl Funnel for Login {
+//!     fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
+//!         match self {
+//!             Self::Mail(mail) => (0u8, mail).funnel(into),
+//!             Self::Phone(phone) => (1u8, phone).funnel(into),
+//!         }
+//!     }
+//! }
+//! assert_eq!(bytes(Login::Mail("a@b".into())), b"\0a@b");
+//! assert_eq!(bytes(Login::Phone(2)), [1, 2, 0, 0, 0, 0, 0, 0, 0]);
+//!
+//! // A set of ids.
+//! let mut ids = [3u16, 1, 2];
+//! ids.sort_unstable();
+//! assert_eq!(bytes(&ids[..]), [1, 0, 2, 0, 3, 0]);
+//!
+//! // A floating-point number.
+//! assert_eq!(bytes(1.0f64.to_bits()), [0, 0, 0, 0, 0, 0, 0xf0, 0x3f]);
+//! assert_ne!(bytes(0.0f64.to_bits()), bytes((-0.0f64).to_bits()));
+//!
+//! // A time.
+//! let time = UNIX_EPOCH + Duration::from_millis(2500);
+//! assert_eq!(bytes(time.duration_since(UNIX_EPOCH)?.as_secs()), bytes(2u64));
+//! assert_eq!(bytes(time), bytes((2i64, 500_000_000u32)));
+//!
+//! // A path.
+//! assert_eq!(bytes(Path::new("a//b").as_os_str()), b"a//b");
+//!
+//! // Any other `T: Hash`.
+//! let values = [std::cmp::Ordering::Less];
+//! assert_eq!(bytes(ByHash(values[0])), bytes(&ByHash::from_slice(&values)[0]));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //!
 //! # Concatenation has no separators
 //!
@@ -44,6 +189,14 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use core::num::NonZero;
+use core::time::Duration;
+#[cfg(feature = "std")]
+use std::{
+    ffi::{OsStr, OsString},
+    time::SystemTime,
+};
 
 /// Takes the bytes of a key, in order.
 ///
@@ -109,6 +262,26 @@ impl Sink for Vec<u8> {
 /// assert!(!filter.contains(&Session { tenant: 8, name: "ann".into() }));
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
+///
+/// A type without it is refused with a note that says both ways out, these lines and [`ByHash`]:
+///
+/// ```compile_fail,E0277
+/// # use lanebloom::ConcurrentBloom;
+/// struct Session;
+///
+/// # let filter = ConcurrentBloom::builder().expected_keys(1000).build().unwrap();
+/// filter.insert(&Session);
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no key of a filter: it does not say what its bytes are",
+    label = "`Funnel` is not implemented for `{Self}`",
+    note = "a type of your own says its bytes, those of its fields one after another, in three lines:\n\
+            impl lanebloom::Funnel for {Self} {{\n    \
+            fn funnel<S: lanebloom::Sink + ?Sized>(&self, into: &mut S) {{ self.field.funnel(into); }}\n\
+            }}",
+    note = "any `T: Hash` is a key in `lanebloom::ByHash(key)`, a slice of them in `ByHash::from_slice(keys)`",
+    note = "keys of common types: https://docs.rs/lanebloom/latest/lanebloom/funnel/#recipes"
+)]
 pub trait Funnel {
     /// Writes this key's bytes into `into`.
     fn funnel<S: Sink + ?Sized>(&self, into: &mut S);
@@ -218,6 +391,20 @@ macro_rules! integers {
 integers!(i8 as i8, i16 as i16, i32 as i32, i64 as i64, i128 as i128, isize as i64);
 integers!(u16 as u16, u32 as u32, u64 as u64, u128 as u128, usize as u64);
 
+macro_rules! nonzero {
+    ($($t:ty),*) => {$(
+        impl Funnel for NonZero<$t> {
+            const WIDTH: Option<usize> = <$t>::WIDTH;
+
+            #[inline(always)]
+            fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
+                self.get().funnel(into);
+            }
+        }
+    )*};
+}
+nonzero!(i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize);
+
 impl Funnel for u8 {
     const WIDTH: Option<usize> = Some(1);
 
@@ -255,28 +442,130 @@ impl Funnel for char {
     }
 }
 
-impl Funnel for str {
-    #[inline(always)]
-    fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
-        into.put(self.as_bytes());
-    }
+impl Funnel for () {
+    const WIDTH: Option<usize> = Some(0);
 
+    #[inline(always)]
+    fn funnel<S: Sink + ?Sized>(&self, _: &mut S) {}
+}
+
+macro_rules! addresses {
+    ($($t:ty),*) => {$(
+        impl Funnel for $t {
+            const WIDTH: Option<usize> = <[u8; <$t>::BITS as usize / 8]>::WIDTH;
+
+            #[inline(always)]
+            fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
+                into.put(&self.octets());
+            }
+        }
+    )*};
+}
+addresses!(Ipv4Addr, Ipv6Addr);
+
+/// Without a mark of the version: by its length it is clear, and an `IpAddr` is the same key as the address in it.
+impl Funnel for IpAddr {
     #[inline]
-    fn bytes(&self) -> Option<&[u8]> {
-        Some(self.as_bytes())
+    fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
+        match self {
+            Self::V4(ip) => ip.funnel(into),
+            Self::V6(ip) => ip.funnel(into),
+        }
     }
 }
 
-impl Funnel for String {
+impl Funnel for SocketAddrV4 {
+    const WIDTH: Option<usize> = <(Ipv4Addr, u16)>::WIDTH;
+
     #[inline(always)]
     fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
-        self.as_str().funnel(into);
+        (*self.ip(), self.port()).funnel(into);
     }
+}
+
+/// All that `==` compares.
+impl Funnel for SocketAddrV6 {
+    const WIDTH: Option<usize> = <(Ipv6Addr, u16, u32, u32)>::WIDTH;
+
+    #[inline(always)]
+    fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
+        (*self.ip(), self.port(), self.flowinfo(), self.scope_id()).funnel(into);
+    }
+}
+
+impl Funnel for SocketAddr {
+    #[inline]
+    fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
+        match self {
+            Self::V4(address) => address.funnel(into),
+            Self::V6(address) => address.funnel(into),
+        }
+    }
+}
+
+impl Funnel for Duration {
+    const WIDTH: Option<usize> = <(u64, u32)>::WIDTH;
+
+    #[inline(always)]
+    fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
+        (self.as_secs(), self.subsec_nanos()).funnel(into);
+    }
+}
+
+/// From 1970 on these are the bytes of the `Duration` since then. Before, the seconds are those of the second that has begun.
+#[cfg(feature = "std")]
+impl Funnel for SystemTime {
+    const WIDTH: Option<usize> = Duration::WIDTH;
 
     #[inline]
-    fn bytes(&self) -> Option<&[u8]> {
-        Some(self.as_bytes())
+    fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
+        match self.duration_since(Self::UNIX_EPOCH) {
+            Ok(since) => since.funnel(into),
+            Err(before) => {
+                let before = before.duration();
+                let (secs, nanos) = match before.subsec_nanos() {
+                    0 => (before.as_secs(), 0),
+                    nanos => (before.as_secs().wrapping_add(1), 1_000_000_000 - nanos),
+                };
+                (secs.wrapping_neg(), nanos).funnel(into);
+            }
+        }
     }
+}
+
+macro_rules! in_memory {
+    ($($(#[$cfg:meta])* $t:ty: $bytes:ident $width:expr;)*) => {$(
+        $(#[$cfg])*
+        impl Funnel for $t {
+            const WIDTH: Option<usize> = $width;
+
+            #[inline(always)]
+            fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
+                into.put(self.$bytes());
+            }
+
+            #[inline]
+            fn bytes(&self) -> Option<&[u8]> {
+                Some(self.$bytes())
+            }
+        }
+    )*};
+}
+in_memory! {
+    str: as_bytes None;
+    String: as_bytes None;
+    // Text has its UTF-8 on every system. What else a name may hold is Unix's bytes as they are; elsewhere it is Rust's own
+    // encoding, which may change with the version of Rust.
+    #[cfg(feature = "std")]
+    OsStr: as_encoded_bytes None;
+    #[cfg(feature = "std")]
+    OsString: as_encoded_bytes None;
+    #[cfg(feature = "uuid")]
+    uuid::Uuid: as_bytes <[u8; 16]>::WIDTH;
+    #[cfg(feature = "bytes")]
+    bytes::Bytes: as_ref None;
+    #[cfg(feature = "bytes")]
+    bytes::BytesMut: as_ref None;
 }
 
 impl<T: Funnel> Funnel for [T] {
@@ -467,16 +756,41 @@ fn put_units<S: Sink + ?Sized>(text: &str, to_bytes: fn(u16) -> [u8; 2], into: &
 ///
 /// ```
 /// use lanebloom::{ByHash, ConcurrentBloom};
-/// use std::net::{IpAddr, Ipv4Addr};
+/// use std::path::Path;
 ///
 /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
-/// filter.insert(&ByHash(IpAddr::V4(Ipv4Addr::LOCALHOST)));
-/// assert!(filter.contains(&ByHash(IpAddr::V4(Ipv4Addr::LOCALHOST))));
-/// assert!(!filter.contains(&ByHash(IpAddr::V4(Ipv4Addr::BROADCAST))));
+/// filter.insert(&ByHash(Path::new("/srv/a")));
+/// assert!(filter.contains(&ByHash(Path::new("/srv//a")))); // they are equal
+/// assert!(!filter.contains(&ByHash(Path::new("/srv/b"))));
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(transparent)]
 pub struct ByHash<T: ?Sized>(pub T);
+
+impl<T> ByHash<T> {
+    /// The same values as keys, where they lie: for batches of a type that is `Hash`.
+    ///
+    /// ```
+    /// use lanebloom::{ByHash, ConcurrentBloom};
+    /// use std::path::PathBuf;
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let paths = ["/srv/a", "/srv/b", "/srv/a"].map(PathBuf::from);
+    /// assert_eq!(filter.insert_batch(ByHash::from_slice(&paths)), 2);
+    /// assert!(filter.contains(&ByHash(&paths[1])));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub const fn from_slice(values: &[T]) -> &[Self] {
+        let values: *const [T] = values;
+        // SAFETY: `repr(transparent)`: a `ByHash<T>` has the layout of its `T` and no invariant of its own, so a slice of the ones
+        // is a slice of the others, as long and for as long borrowed. (Without this line the caller copies every key, or wraps
+        // a reference to each.)
+        unsafe { &*(values as *const [Self]) }
+    }
+}
 
 impl<T: Hash + ?Sized> Funnel for ByHash<T> {
     #[inline]

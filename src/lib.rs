@@ -41,17 +41,22 @@
 //! # Ok::<(), lanebloom::BuildError>(())
 //! ```
 //!
-//! **The type of a key is part of the key.** A filter takes keys of any type, and `17` is an `i32` unless something says
-//! otherwise: `insert(&17)` and `contains(&17u64)` are about two different keys, and no error tells you. Write the type at
-//! every literal, or make a key type of your own that implements [`Funnel`]. A [`CacheGuard`] has a key type, and a key of
-//! another type does not compile.
+//! # Keys are untyped
+//!
+//! A filter sees the bytes of a key, never its type. `insert(&17)` inserts an `i32`; `contains(&17u64)` compiles, and does
+//! not find it:
 //!
 //! ```
 //! # let filter = lanebloom::ConcurrentBloom::builder().expected_keys(1000).build()?;
 //! filter.insert(&17);
-//! assert!(!filter.contains(&17u64) && filter.contains(&17i32));
+//! assert!(filter.contains(&17i32) && !filter.contains(&17u64));
 //! # Ok::<(), lanebloom::BuildError>(())
 //! ```
+//!
+//! Name the type of a filter's keys in one place. In tests and debug builds, wrap the filter's hasher in
+//! [`OneKeyType`](hash::OneKeyType), which panics where a key is of another type. The module [`funnel`] has the bytes of
+//! every type, and [recipes](funnel#recipes) for common keys: a UUID and its `u128` are two keys. A
+//! [`CacheGuard`] has a key type, so that a key of another type does not compile.
 //!
 //! # Which filter
 //!
@@ -103,7 +108,8 @@
 //!    noise, from 10% down to 1e-6. The builder solves a model of the blocked filter for it; `tests/stress/rates.rs`
 //!    measures it.
 //! 7. **Same bits everywhere.** The same keys, hasher, seed and layout set the same bits on every platform, byte order and
-//!    instruction set.
+//!    instruction set. (With a `BuildHasher` of another crate this holds
+//!    [as far as its hashes](hash#what-a-buildhasher-is-fed) are the same.)
 //!
 //! # Features
 //!
@@ -116,6 +122,8 @@
 //! - `rayon` (needs `std`): batches, unions and collecting on the threads of rayon's pool.
 //! - `mmap` (needs `std`): [`BloomView::map`], lookups in a file that is mapped into memory, with the `memmap2` crate.
 //! - `serde`: `Serialize` and `Deserialize` of the filters, as [snapshots](codec).
+//! - `uuid`: keys of the type `uuid::Uuid`.
+//! - `bytes`: keys of the types `bytes::Bytes` and `bytes::BytesMut`.
 //! - `redis` (needs `std`): filters that are kept in Redis, by blocking connections of the `redis` crate.
 //! - `redis-tokio`: the same through tokio, on a multiplexed connection.
 //!
@@ -169,6 +177,8 @@
 //! of 2 MiB, for which Linux is asked.
 
 #![no_std]
+// On docs.rs every item shows which feature it needs.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 // Here and not in Cargo.toml, since they are not for the tests.
 #![warn(
     clippy::alloc_instead_of_core,
@@ -200,6 +210,7 @@ mod memory;
 mod murmur2;
 mod murmur3;
 mod once;
+mod one_key_type;
 mod pattern;
 #[cfg(feature = "redis")]
 pub mod redis;

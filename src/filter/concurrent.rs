@@ -278,6 +278,8 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     /// assert!(filter.contains("a"));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
+    #[doc(alias = "add")]
+    #[doc(alias = "check_and_set")]
     #[inline]
     pub fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
         self.insert_hash(self.hash(key))
@@ -302,6 +304,8 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     /// assert!(!filter.contains(&18u64));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
+    #[doc(alias = "might_contain")]
+    #[doc(alias = "exists")]
     #[inline]
     #[must_use]
     pub fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {

@@ -47,8 +47,51 @@
 //!
 //! The promises are those of the [crate](crate#consistency), also while a layer is added, with these differences. (2) Of several threads that race to
 //! insert a key at least one gets `true`, and several may, with one word per key too: one may still be filling the old layer when
-//! another one begins the new. So an insert is never a claim. (4) Lookups never allocate. Inserts allocate
+//! another one begins the new. So an insert is never a claim: [see below](#claims) what to do instead. (4) Lookups never allocate. Inserts allocate
 //! nothing but layers, and where the memory is refused they go on, until the layer is full and they say [so](crate::FullError).
+//!
+//! # Claims
+//!
+//! To let one thread only act on a key ("I am the one to fetch this URL"), choose the thread by the key's hash. Then all
+//! inserts of a key come from one thread, one after another, and at most one of them answers `Ok(true)`. The
+//! threads share the filter and never wait for each other:
+//!
+//! ```
+//! use lanebloom::ScalableBloom;
+//! use std::sync::mpsc::channel;
+//! use std::thread;
+//!
+//! let seen = &ScalableBloom::builder().initial_capacity(1000).build()?;
+//! let fetched: usize = thread::scope(|scope| {
+//!     let mut inboxes = Vec::new();
+//!     let mut workers = Vec::new();
+//!     for _ in 0..4 {
+//!         let (sender, inbox) = channel();
+//!         inboxes.push(sender);
+//!         // The worker fetches the URLs that are left.
+//!         let is_new = |(hash, _url): &(u64, u32)| seen.insert_hash(*hash) == Ok(true);
+//!         workers.push(scope.spawn(move || inbox.into_iter().filter(is_new).count()));
+//!     }
+//!     // Three threads find the same URLs.
+//!     for _ in 0..3 {
+//!         let inboxes = inboxes.clone();
+//!         scope.spawn(move || {
+//!             for url in 0..5000 {
+//!                 let hash = seen.hash(&url);
+//!                 inboxes[(hash % 4) as usize].send((hash, url)).unwrap();
+//!             }
+//!         });
+//!     }
+//!     drop(inboxes);
+//!     workers.into_iter().map(|worker| worker.join().unwrap()).sum()
+//! });
+//! // Each was fetched once, but for the false positives.
+//! assert!((4900..=5000).contains(&fetched));
+//! # Ok::<(), lanebloom::BuildError>(())
+//! ```
+//!
+//! Where the number of keys is known, a [`ConcurrentBloom`] with [one word per key](crate::Builder::words_per_key) is a claim
+//! by itself.
 
 mod snapshot;
 
@@ -685,7 +728,7 @@ impl<S: KeyHasher + Clone> ScalableBloom<S> {
     ///
     /// `Ok(true)` means that the key was in no layer before. `Ok(false)` means that it was, or that it was taken for one that was: a false
     /// positive. Where several threads race to insert a key that the filter does not hold, **at least** one of them gets
-    /// `true`, and several may.
+    /// `true`, and several may; [the module](self#claims) says how one thread only can act on a key.
     ///
     /// # Errors
     ///

@@ -258,7 +258,7 @@ fn keys_made_to_collide_under_murmur3_are_turned_away() {
     assert!(made.iter().all(|key| Murmur3::default().hash_key(key) == hash));
     attack(&valid, &made, &[0]);
 
-    let golden: serde_json::Value = serde_json::from_str(include_str!("data/murmur3_x64_128.json")).unwrap();
+    let golden: serde_json::Value = serde_json::from_str(include_str!("../data/murmur3_x64_128.json")).unwrap();
     let half = |name: &str| {
         let text = golden["seed_independent_collision"][name].as_str().unwrap();
         let byte = |i| u8::from_str_radix(&text[i..i + 2], 16).unwrap();

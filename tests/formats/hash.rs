@@ -1,12 +1,18 @@
 //! Keys to hashes: known answers, the `murmur3` crate as a second opinion, and which keys are the same key.
 
-use lanebloom::{ByHash, ConcurrentBloom, Funnel, KeyHasher, Murmur3, Sink, SipHash13};
+use lanebloom::hash::OneKeyType;
+use lanebloom::{ByHash, ConcurrentBloom, Funnel, KeyHasher, Murmur3, Sink, SipHash13, UnencodedChars};
 use proptest::prelude::*;
 use serde_json::Value;
 use std::borrow::{Borrow, Cow};
-use std::hash::BuildHasher;
+use std::ffi::{OsStr, OsString};
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hasher};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::num::NonZero;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 fn golden() -> Value {
     serde_json::from_str(include_str!("../data/murmur3_x64_128.json")).unwrap()
@@ -174,6 +180,149 @@ fn every_type_has_its_bytes() {
     }
 }
 
+/// The bytes of a key that writes as many as its type says, or whose type says nothing.
+fn bytes_of_width<K: Funnel>(key: K, width: Option<usize>) -> Vec<u8> {
+    let name = std::any::type_name::<K>();
+    let bytes = bytes(&key);
+    assert_eq!(K::WIDTH, width, "{name}");
+    assert!(width.is_none_or(|width| width == bytes.len()), "{name}");
+    assert!(key.bytes().is_none_or(|in_memory| in_memory == bytes), "{name}");
+    bytes
+}
+
+#[test]
+fn addresses_have_their_octets() {
+    let v4 = Ipv4Addr::new(192, 0, 2, 1);
+    let v6: Ipv6Addr = "2001:db8::a:b".parse().unwrap();
+    let v6_octets = [0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x0a, 0, 0x0b];
+    assert_eq!(bytes_of_width(v4, Some(4)), [192, 0, 2, 1]);
+    assert_eq!(bytes_of_width(v6, Some(16)), v6_octets);
+    assert_eq!(bytes_of_width(IpAddr::V4(v4), None), [192, 0, 2, 1]);
+    assert_eq!(bytes_of_width(IpAddr::V6(v6), None), v6_octets);
+    // An address and its number, which is little-endian, are two keys.
+    assert_ne!(bytes(&v4), bytes(&v4.to_bits()));
+    assert_ne!(bytes(&v6), bytes(&v6.to_bits()));
+
+    let socket = SocketAddrV4::new(v4, 0x1f90);
+    assert_eq!(bytes_of_width(socket, Some(6)), [192, 0, 2, 1, 0x90, 0x1f]);
+    assert_eq!(bytes(&SocketAddr::V4(socket)), bytes(&(v4, 0x1f90u16)));
+    let socket = SocketAddrV6::new(v6, 0x1f90, 0x0102_0304, 7);
+    let expected = [&v6_octets[..], &[0x90, 0x1f], &[4, 3, 2, 1], &[7, 0, 0, 0]].concat();
+    assert_eq!(bytes_of_width(socket, Some(26)), expected);
+    assert_eq!(bytes_of_width(SocketAddr::V6(socket), None), expected);
+}
+
+#[test]
+fn numbers_that_are_not_zero_have_the_bytes_of_numbers() {
+    fn same<T: Funnel, N: Funnel>(number: T, nonzero: Option<N>) {
+        let name = std::any::type_name::<N>();
+        assert_eq!(bytes_of_width(nonzero.unwrap(), T::WIDTH), bytes(&number), "{name}");
+    }
+    macro_rules! same {
+        ($($t:ty)*) => { $(same(<$t>::MAX / 3, NonZero::<$t>::new(<$t>::MAX / 3));)* };
+    }
+    same!(u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize);
+    assert_eq!(bytes(&NonZero::new(0x0102u16).unwrap()), [2, 1]);
+}
+
+#[test]
+fn times_are_seconds_and_nanoseconds() {
+    let duration = Duration::new(0x0102_0304_0506, 0x0a0b_0c0d);
+    assert_eq!(
+        bytes_of_width(duration, Some(12)),
+        [6, 5, 4, 3, 2, 1, 0, 0, 0x0d, 0x0c, 0x0b, 0x0a]
+    );
+    assert_eq!(bytes(&duration), bytes(&(duration.as_secs(), duration.subsec_nanos())));
+    assert_eq!(bytes(&Duration::MAX), bytes(&(u64::MAX, 999_999_999u32)));
+
+    assert_eq!(bytes_of_width(SystemTime::UNIX_EPOCH, Some(12)), [0; 12]);
+    assert_eq!(bytes(&(SystemTime::UNIX_EPOCH + duration)), bytes(&duration));
+    // Before 1970: the second that has begun, so that the nanoseconds count upwards there too. (100 ns is what Windows has.)
+    let before = |secs, nanos| bytes(&(SystemTime::UNIX_EPOCH - Duration::new(secs, nanos)));
+    assert_eq!(before(1, 0), bytes(&(-1i64, 0u32)));
+    assert_eq!(before(0, 100), bytes(&(-1i64, 999_999_900u32)));
+    assert_eq!(before(7, 250_000_000), bytes(&(-8i64, 750_000_000u32)));
+}
+
+/// The earliest and the latest times that Linux has.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_ends_of_time_have_bytes() {
+    let epoch = SystemTime::UNIX_EPOCH;
+    let latest = epoch + Duration::new(i64::MAX as u64, 999_999_999);
+    assert_eq!(bytes(&latest), bytes(&(i64::MAX, 999_999_999u32)));
+    let earliest = epoch - Duration::new(1 << 63, 0);
+    assert_eq!(bytes(&earliest), bytes(&(i64::MIN, 0u32)));
+    assert_eq!(bytes(&(earliest + Duration::new(0, 1))), bytes(&(i64::MIN, 1u32)));
+}
+
+#[test]
+fn names_of_the_system_have_the_bytes_of_texts() {
+    for text in ["", "name", "é😀"] {
+        assert_eq!(bytes_of_width(OsStr::new(text), None), text.as_bytes());
+        assert_eq!(bytes_of_width(OsString::from(text), None), text.as_bytes());
+        assert_eq!(Funnel::bytes(OsStr::new(text)), Some(text.as_bytes()));
+        assert_eq!(OsString::from(text).bytes(), Some(text.as_bytes()));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn names_of_unix_have_their_bytes_as_they_are() {
+    use std::os::unix::ffi::OsStrExt;
+    let name = [b'a', 0xff, 0xed, 0xa0, 0x80, b'/'];
+    assert_eq!(bytes(OsStr::from_bytes(&name)), name);
+}
+
+#[test]
+fn nothing_has_no_bytes() {
+    assert!(bytes_of_width((), Some(0)).is_empty());
+    assert_eq!(bytes(&((), 1u8, ())), [1]);
+    assert_eq!(Murmur3::default().hash_key(&()), Murmur3::default().hash_key(""));
+}
+
+#[cfg(feature = "uuid")]
+#[test]
+fn a_uuid_has_its_bytes_in_order() {
+    let uuid = uuid::uuid!("67e55044-10b1-426f-9247-bb680e5fe0c8");
+    let expected = unhex("67e5504410b1426f9247bb680e5fe0c8");
+    assert_eq!(bytes_of_width(uuid, Some(16)), expected);
+    assert_eq!(uuid.bytes(), Some(&expected[..]));
+    assert_eq!(bytes(&uuid), bytes(uuid.as_bytes()));
+    assert_eq!(bytes(&uuid), bytes(&uuid.as_u128().to_be_bytes()));
+    assert_ne!(bytes(&uuid), bytes(&uuid.as_u128()));
+}
+
+#[cfg(feature = "bytes")]
+#[test]
+fn bytes_are_bytes() {
+    let key = bytes::Bytes::from_static(b"key");
+    assert_eq!(key.bytes(), Some(&b"key"[..]));
+    assert_eq!(bytes_of_width(key, None), b"key");
+    let key = bytes::BytesMut::from("key");
+    assert_eq!(key.bytes(), Some(&b"key"[..]));
+    assert_eq!(bytes_of_width(key, None), b"key");
+}
+
+/// Where the values lie they are keys, of any length and size.
+#[test]
+fn a_slice_is_borrowed_as_keys_by_hash() {
+    fn same<T: std::hash::Hash + PartialEq + std::fmt::Debug>(values: &[T]) {
+        let keys = ByHash::from_slice(values);
+        assert_eq!(keys.len(), values.len());
+        assert_eq!(keys.as_ptr().addr(), values.as_ptr().addr());
+        for (key, value) in keys.iter().zip(values) {
+            assert_eq!(&key.0, value);
+            assert_eq!(bytes(key), bytes(&ByHash(value)));
+        }
+    }
+    same(&["a", "bc", ""].map(String::from));
+    same(&[(1u8, 2u64), (3, 4)]);
+    same::<u8>(&[]);
+    same(&[(), ()]);
+    same(&[[7u128; 3]]);
+}
+
 /// A type of another crate feeds a hasher; integers among it come out in one width and order.
 #[test]
 fn by_hash_takes_any_hash() {
@@ -296,15 +445,21 @@ fn siphash13_is_siphash13() {
     assert!(!format!("{:?}", SipHash13::with_key([77; 16])).contains("77"));
 }
 
+/// What `hasher` answers when it is fed `bytes` as the module `hash` says: in pieces of 128, the last one shorter, and an
+/// empty key as one empty piece.
+fn fed(hasher: &impl BuildHasher, bytes: &[u8]) -> u64 {
+    let mut hasher = hasher.build_hasher();
+    let pieces = bytes.chunks(128);
+    for piece in pieces.chain(bytes.is_empty().then_some(bytes)) {
+        hasher.write(piece);
+    }
+    hasher.finish()
+}
+
 #[test]
 fn a_build_hasher_is_fed_the_canonical_bytes() {
     let foldhash = foldhash::fast::FixedState::with_seed(3);
-    let expected = {
-        use std::hash::Hasher;
-        let mut hasher = foldhash.build_hasher();
-        hasher.write(&7u32.to_le_bytes());
-        hasher.finish()
-    };
+    let expected = fed(&foldhash, &7u32.to_le_bytes());
     assert_eq!(foldhash.hash_key(&7u32), expected);
     let filter = ConcurrentBloom::builder()
         .expected_keys(1000)
@@ -312,4 +467,290 @@ fn a_build_hasher_is_fed_the_canonical_bytes() {
         .build()
         .unwrap();
     assert_eq!(filter.hash(&7u32), expected);
+}
+
+/// A hasher to which "ab" written at once is not "a" and "b" written one after the other, and neither is an empty write nothing.
+#[derive(Default)]
+struct Divided(u64);
+
+impl Hasher for Divided {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes.iter().copied().chain([0x80, bytes.len() as u8]) {
+            self.0 = (self.0 ^ u64::from(byte))
+                .wrapping_mul(0x0000_0100_0000_01b3)
+                .rotate_left(29);
+        }
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+/// Keys whose bytes are equal have one hash under `hasher`, however they are put, alone and in batches.
+struct SameUnder<B>(B);
+
+impl<B: BuildHasher> SameUnder<B> {
+    fn check<K: Funnel>(&self, keys: &[K], expected: &[u8]) {
+        let name = std::any::type_name::<K>();
+        let expected_hash = fed(&self.0, expected);
+        for key in keys {
+            assert_eq!(bytes(key), expected, "{name}");
+            assert_eq!(self.0.hash_key(key), expected_hash, "{name}: {expected:?}");
+        }
+        let mut hashes = vec![0; keys.len()];
+        self.0.hash_batch(keys, &mut hashes);
+        assert!(hashes.iter().all(|hash| *hash == expected_hash), "{name} in a batch");
+    }
+
+    fn all(&self) {
+        let text = "aé😀, and so on until a piece of 128 bytes is full, and a second one, if the units are of two bytes, is full, too: 😀😀😀.";
+        assert!(text.len() > 128);
+        for end in (0..=text.len()).filter(|end| text.is_char_boundary(*end)) {
+            let text = &text[..end];
+            let units: Vec<u16> = text.encode_utf16().collect();
+            let expected = bytes(&units);
+            self.check(&[UnencodedChars(text); 2], &expected);
+            self.check(&[units], &expected);
+            self.check(std::slice::from_ref(&expected), &expected);
+
+            let expected = text.as_bytes();
+            self.check(&[text], expected);
+            self.check(&[String::from(text)], expected);
+            for middle in (0..=end).filter(|middle| text.is_char_boundary(*middle)) {
+                let (a, b) = text.split_at(middle);
+                self.check(&[(a, b); 2], expected);
+                self.check(&[[a, b]], expected);
+                self.check(&[vec![a, "", b]], expected);
+                self.check(&[(a.as_bytes(), b.as_bytes().to_vec())], expected);
+            }
+        }
+        self.check(&[("ab", "c"), ("a", "bc"), ("", "abc")], b"abc");
+        self.check(&[(b'a', b'b', b'c')], b"abc");
+        self.check(&[[b'a', b'b', b'c']], b"abc");
+        self.check(&[1u32, 0x0000_0001], &[1, 0, 0, 0]);
+        self.check(&[[1u16, 0]], &[1, 0, 0, 0]);
+        self.check(&[(1u8, 0u16, 0u8)], &[1, 0, 0, 0]);
+        self.check(&[(2u64, 1u64)], &(2 | 1u128 << 64).to_le_bytes());
+        self.check(&[2 | 1u128 << 64], &(2 | 1u128 << 64).to_le_bytes());
+        for piece in [128, 256] {
+            self.check(&[vec![0u64; piece / 8]], &vec![0; piece]);
+            self.check(&[vec![0u8; piece]], &vec![0; piece]);
+            self.check(&[(vec![0u64; piece / 8], 7u8)], &[&vec![0; piece][..], &[7]].concat());
+        }
+        self.check(&[[0u64; 16]], &[0; 128]);
+        self.check(&[([0u64; 16], 7u8)], &[&[0; 128][..], &[7]].concat());
+        self.check(&[[""; 0]], b"");
+        self.check(&[""], b"");
+        self.check(&[("", [0u8; 0])], b"");
+        self.check(&[Some("abc")], b"\x01abc");
+        self.check(&[(1u8, "abc")], b"\x01abc");
+    }
+}
+
+#[test]
+fn equal_bytes_have_one_hash_under_any_build_hasher() {
+    SameUnder(foldhash::fast::FixedState::with_seed(3)).all();
+    SameUnder(foldhash::quality::FixedState::with_seed(4)).all();
+    SameUnder(std::hash::RandomState::new()).all();
+    SameUnder(BuildHasherDefault::<DefaultHasher>::default()).all();
+    SameUnder(BuildHasherDefault::<Divided>::default()).all();
+}
+
+/// A key that puts its bytes in pieces of these lengths, and says a width that may be wrong.
+struct Cut<'a, const WIDTH: usize>(&'a [u8], &'a [usize]);
+
+impl<const WIDTH: usize> Funnel for Cut<'_, WIDTH> {
+    const WIDTH: Option<usize> = Some(WIDTH);
+
+    fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
+        let mut rest = self.0;
+        for len in self.1 {
+            let piece = rest.split_off(..*len.min(&rest.len())).unwrap();
+            into.put(piece);
+        }
+        into.put(rest);
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_build_hasher_does_not_see_how_a_key_is_cut(
+        key in proptest::collection::vec(any::<u8>(), 0..=300),
+        pieces in prop_oneof![
+            proptest::collection::vec(0..5usize, 0..100),
+            proptest::collection::vec(0..200usize, 0..6),
+        ],
+    ) {
+        fn same(hasher: impl BuildHasher, key: &[u8], pieces: &[usize]) {
+            let expected = fed(&hasher, key);
+            assert_eq!(hasher.hash_key(key), expected);
+            assert_eq!(hasher.hash_key(&Cut::<{ usize::MAX }>(key, pieces)), expected);
+            assert_eq!(hasher.hash_key(&Cut::<8>(key, pieces)), expected);
+            assert_eq!(hasher.hash_key(&Cut::<16>(key, pieces)), expected);
+            let mut hashes = [0; 3];
+            hasher.hash_batch(&[0; 3].map(|_| Cut::<9>(key, pieces)), &mut hashes);
+            assert_eq!(hashes, [expected; 3]);
+        }
+        same(foldhash::fast::FixedState::with_seed(3), &key, &pieces);
+        same(BuildHasherDefault::<Divided>::default(), &key, &pieces);
+    }
+}
+
+/// What the crate's front page promises of keys, through a filter.
+#[test]
+fn a_filter_finds_a_key_in_another_form_under_foldhash() {
+    let filter = ConcurrentBloom::builder()
+        .expected_keys(1000)
+        .hasher(foldhash::fast::RandomState::default())
+        .build()
+        .unwrap();
+    filter.insert(&UnencodedChars("key"));
+    assert!(filter.contains(&"key".encode_utf16().collect::<Vec<u16>>()));
+    filter.insert(&("ab", "c"));
+    let mut found = [false; 2];
+    filter.contains_batch(&["abc", "abd"], &mut found);
+    assert_eq!(found, [true, false]);
+    filter.insert_batch(&[[1u8, 2, 3]]);
+    assert!(filter.contains(&(1u8, 2u8, 3u8)));
+}
+
+/// The message with which `wrong` is refused after `first`, if it is, under a hasher of its own.
+fn refused<A: Funnel + ?Sized, B: Funnel + ?Sized>(first: &A, wrong: &B) -> Option<String> {
+    let hasher = OneKeyType::new(Murmur3::with_seed(5));
+    assert_eq!(hasher.hash_key(first), Murmur3::with_seed(5).hash_key(first));
+    let outcome = catch_unwind(AssertUnwindSafe(|| hasher.hash_key(wrong)));
+    match outcome {
+        Ok(hash) => assert_eq!(hash, Murmur3::with_seed(5).hash_key(wrong)),
+        // What came first decides still.
+        Err(_) => assert_eq!(hasher.hash_key(first), Murmur3::with_seed(5).hash_key(first)),
+    }
+    outcome.err().map(|payload| *payload.downcast::<String>().unwrap())
+}
+
+#[test]
+fn one_key_type_takes_a_key_in_all_its_forms() {
+    fn both<A: Funnel + ?Sized, B: Funnel + ?Sized>(a: &A, b: &B) {
+        assert_eq!(refused(a, b).or(refused(b, a)), None);
+    }
+    both("a", &String::from("bc"));
+    both("a", &&&Box::<str>::from(""));
+    both(b"abc".as_slice(), "a");
+    both(&vec![1u8, 2], &[3u8; 7][..]);
+    both(&[1u8; 16], &[2u8; 16][..]);
+    both(&1u64, &-1i64);
+    both(&1usize, &NonZero::new(1u64).unwrap());
+    both(&1u64, &&2u64);
+    both(&(1u32, 2u32), &3u64);
+    both(&[1u16, 2], &vec![3u16, 4]);
+    both(&UnencodedChars("a"), &vec![1u16, 2]);
+    both(&(1u8, "a"), &(2u8, String::from("bc")));
+    both(&Some(1u8), &None::<u8>);
+    both(&ByHash("a"), &ByHash(7));
+    // Of one type they are of one type, although what it says of their widths is wrong.
+    both(&Cut::<3>(b"abcd", &[]), &Cut::<3>(b"a", &[]));
+}
+
+#[test]
+fn one_key_type_refuses_another_type_by_both_names() {
+    fn both<A: Funnel + ?Sized, B: Funnel + ?Sized>(a: &A, b: &B) {
+        let names = [std::any::type_name::<A>(), std::any::type_name::<B>()];
+        for message in [refused(a, b), refused(b, a)] {
+            let message = message.unwrap_or_else(|| panic!("{names:?} are taken for one type"));
+            assert!(
+                names.iter().all(|name| message.contains(&format!("`{name}`"))),
+                "{message}"
+            );
+        }
+    }
+    both(&17i32, &17u64);
+    both(&17u64, "17");
+    both(&17u64, "12345678");
+    both(&17u64, &String::from("17"));
+    both(&17u64, &17u64.to_le_bytes());
+    both(&1u64, &Some(1u64));
+    both(&1u64, &(1u64, 1u8));
+    both(&(1u32, 2u64), &(1u64, 2u64));
+    both(&[1u8; 32], "3132");
+    both(&[1u8; 16], &[1u8; 20]);
+    both(&1u128, &[1u8; 16]);
+    both(&1u32, &ByHash(1u64));
+    both(&Ipv4Addr::LOCALHOST, "127.0.0.1");
+    #[cfg(feature = "uuid")]
+    both(&uuid::Uuid::nil(), &0u128);
+    #[cfg(feature = "uuid")]
+    both(&uuid::Uuid::nil(), &uuid::Uuid::nil().to_string());
+    assert_eq!(
+        refused(&17i32, &17u64).unwrap(),
+        "a key of type `u64` (8 bytes) in a filter whose first key was of type `i32` (4 bytes): keys of two types never meet"
+    );
+}
+
+#[test]
+fn one_key_type_looks_at_every_key_of_a_batch_and_lets_clones_agree() {
+    let hasher = OneKeyType::new(SipHash13::with_key([1; 16]));
+    let mut hashes = [0; 2];
+    hasher.clone().hash_batch(&["a", "bc"], &mut hashes);
+    assert_eq!(
+        hashes,
+        ["a", "bc"].map(|key| SipHash13::with_key([1; 16]).hash_key(key))
+    );
+    for keys in [&[1u32, 2][..], &[1]] {
+        let outcome = catch_unwind(AssertUnwindSafe(|| hasher.hash_batch(keys, &mut hashes[..keys.len()])));
+        assert!(outcome.is_err());
+    }
+    // One key of a batch that is not like the first: an address of the other version.
+    let hasher = OneKeyType::new(Murmur3::default());
+    hasher.hash_key(&Ipv4Addr::LOCALHOST);
+    let keys = ["127.0.0.1", "::1"].map(|ip| ip.parse::<IpAddr>().unwrap());
+    let outcome = catch_unwind(AssertUnwindSafe(|| hasher.hash_batch(&keys, &mut [0; 2])));
+    assert!(outcome.is_err());
+    assert!(format!("{:?}", OneKeyType::new(SipHash13::with_key([77; 16]))).contains("secret"));
+}
+
+/// Whatever filter it is in, a key of another type panics. What a filter asks its hasher for itself is no key.
+#[test]
+fn every_filter_takes_one_key_type() {
+    macro_rules! checked {
+        ($($filter:ident $how:ident $bytes:ident;)*) => {$(
+            let builder = lanebloom::$filter::builder().$how(1000);
+            let filter = builder.clone().hasher(OneKeyType::new(Murmur3::default())).build().unwrap();
+            let _ = filter.$bytes();
+            let _ = filter.insert(&17i32);
+            assert!(filter.contains(&17i32), stringify!($filter));
+            let plain = builder.hasher(Murmur3::default()).build().unwrap();
+            assert_eq!(filter.hash(&17i32), plain.hash(&17i32));
+            for outcome in [
+                catch_unwind(AssertUnwindSafe(|| assert!(!filter.contains(&17u64)))),
+                catch_unwind(AssertUnwindSafe(|| filter.absent_batch(&["17"], |_| unreachable!()))),
+                catch_unwind(AssertUnwindSafe(|| filter.contains_batch(&[17u64], &mut [false]))),
+            ] {
+                let message = *outcome.expect_err(stringify!($filter)).downcast::<String>().unwrap();
+                assert!(message.contains("`i32` (4 bytes)"), "{message}");
+            }
+        )*};
+    }
+    checked! {
+        ConcurrentBloom expected_keys to_bytes;
+        CountingBloom expected_keys to_bytes;
+        TombstoneBloom expected_keys to_bytes;
+        CuckooFilter expected_keys to_bytes;
+        DLeftFilter expected_keys to_bytes;
+        ScalableBloom initial_capacity to_bytes;
+        WindowedBloom expected_keys to_bytes;
+    }
+}
+
+/// A filter's snapshot does not know whether its keys were looked at.
+#[test]
+fn one_key_type_is_the_hasher_that_it_wraps_to_a_snapshot() {
+    let builder = ConcurrentBloom::builder().expected_keys(1000);
+    let plain = builder.clone().hasher(Murmur3::with_seed(3)).build().unwrap();
+    plain.insert("a");
+    let checked = OneKeyType::new(Murmur3::with_seed(3));
+    let (same, _) = ConcurrentBloom::from_bytes_with(&plain.to_bytes(), checked).unwrap();
+    assert!(same.contains("a"));
+    assert_eq!(same.to_bytes(), plain.to_bytes());
+    let other = OneKeyType::new(Murmur3::with_seed(4));
+    assert!(ConcurrentBloom::from_bytes_with(&plain.to_bytes(), other).is_err());
 }

@@ -5,6 +5,10 @@ use crate::common::{for_each_instruction_set, number, within};
 use lanebloom::{Funnel, KeyHasher, Murmur3, Sink, SipHash13};
 use proptest::prelude::*;
 use std::borrow::Cow;
+use std::ffi::OsString;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
+use std::num::NonZero;
+use std::time::{Duration, SystemTime};
 
 /// All keys in one batch, which begin `offset` into a slice and whose hashes do, too.
 fn agrees_at<K: Funnel>(keys: &[K], offset: usize) {
@@ -127,6 +131,37 @@ fn numbers() {
         let extremes = [0, 1, u64::MAX, 1 << 63, u64::MAX >> 1, u64::MAX << 32, 1 << 32];
         agrees(|x| extremes[x as usize % extremes.len()]);
         agrees(|x| extremes[x as usize % extremes.len()] as u32);
+    });
+}
+
+#[test]
+fn numbers_in_other_types() {
+    let (v4, v6) = (
+        |x: u64| Ipv4Addr::from(x as u32),
+        |x: u64| Ipv6Addr::from(u128::from(x) << 64 | u128::from(number(x))),
+    );
+    for_each_instruction_set(|_| {
+        agrees(|_| ());
+        agrees(|x| NonZero::new(x | 1).unwrap());
+        agrees(|x| NonZero::new(x as u8 | 1).unwrap());
+        agrees(v4);
+        agrees(v6);
+        agrees(|x| {
+            if x % 3 == 0 {
+                IpAddr::V4(v4(x))
+            } else {
+                IpAddr::V6(v6(x))
+            }
+        });
+        agrees(|x| SocketAddrV4::new(v4(x), number(x) as u16));
+        agrees(|x| SocketAddrV6::new(v6(x), x as u16, 1, number(x) as u32));
+        agrees(|x| Duration::new(x, number(x) as u32 % 1_000_000_000));
+        agrees(|x| SystemTime::UNIX_EPOCH + Duration::from_nanos(x));
+        agrees(|x| OsString::from(text(x)));
+        #[cfg(feature = "uuid")]
+        agrees(|x| uuid::Uuid::from_u128(u128::from(x) << 64 | u128::from(number(x))));
+        #[cfg(feature = "bytes")]
+        agrees(|x| bytes::Bytes::from(text(x)));
     });
 }
 

@@ -1955,3 +1955,41 @@ mod through_serde {
         assert!(serde_json::from_str::<ConcurrentBloom>(&json).is_err());
     }
 }
+
+/// For functions that answer `io::Result`: the kind says what to do about it, and the message stays.
+#[test]
+fn errors_become_errors_of_io() {
+    struct Fails;
+    impl std::io::Read for Fails {
+        fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+            Err(std::io::Error::new(std::io::ErrorKind::ConnectionReset, "gone"))
+        }
+    }
+    let as_io = |error: SnapshotError| {
+        let message = error.to_string();
+        (std::io::Error::from(error), message)
+    };
+    let bytes = ConcurrentBloom::builder()
+        .expected_keys(1000)
+        .build()
+        .unwrap()
+        .to_bytes();
+    for (wrong, kind) in [
+        (&bytes[..1000], std::io::ErrorKind::UnexpectedEof),
+        (&[b'x'; 2000], std::io::ErrorKind::InvalidData),
+    ] {
+        let (error, message) = as_io(ConcurrentBloom::from_bytes(wrong).unwrap_err());
+        assert_eq!((error.kind(), error.to_string()), (kind, message));
+        assert!(error.get_ref().unwrap().is::<SnapshotError>());
+    }
+    let (error, message) = as_io(ConcurrentBloom::read_from(&bytes[..], 64).unwrap_err());
+    assert_eq!(
+        (error.kind(), error.to_string()),
+        (std::io::ErrorKind::InvalidData, message)
+    );
+    let (error, _) = as_io(ConcurrentBloom::read_from(Fails, 1 << 20).unwrap_err());
+    assert_eq!(
+        (error.kind(), error.to_string()),
+        (std::io::ErrorKind::ConnectionReset, "gone".into())
+    );
+}

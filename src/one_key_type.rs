@@ -1,0 +1,198 @@
+//! A check for tests: [`OneKeyType`] stands before a filter's hasher, looks at the keys, and hands them on. Called by filters
+//! as any [`KeyHasher`].
+
+use crate::funnel::{Funnel, Sink};
+use crate::hash::KeyHasher;
+use crate::hash::sealed::{Identity, Sealed};
+use crate::once::OnceBox;
+use alloc::sync::Arc;
+use core::any::type_name;
+use core::fmt;
+
+/// A hasher that panics where a filter is used with keys of two types: for tests and debug builds.
+///
+/// Keys are [untyped](crate::funnel#keys-are-untyped): `insert(&17)` inserts an `i32`, which `contains(&17u64)` does not
+/// find, and both compile. Under `OneKeyType<S>` the second call panics and names both types. Otherwise it hashes as `S`
+/// does; snapshots and unions take it for `S`. Every filter that is generic over its hasher can have it.
+///
+/// The first key decides, for the hasher and all its clones. Types that can write the same bytes are one type: `&str` and
+/// `String`, `i64` and `u64`, `[u16; 4]` and `Vec<u16>`. Two types are different
+///
+/// - if keys of the one type are all of one width ([`Funnel::WIDTH`]), and the other's key has another number of bytes,
+/// - if one is bytes that lie in memory ([`Funnel::bytes`]), and the other is of fixed width and is not: texts and numbers, a
+///   UUID and a `u128`.
+///
+/// So byte literals of two lengths, `b"a"` and `b"bc"`, are of two types, as they are to Rust; `&b"a"[..]` is a slice. A type
+/// of your own that forwards `funnel` only should forward `WIDTH` and `bytes` too. Hashes that are inserted or looked up
+/// as such are not checked.
+///
+/// A check walks through the key once more and costs some nanoseconds.
+///
+/// # Panics
+///
+/// [`hash_key`](KeyHasher::hash_key), and so all methods of filters that take keys, if a key is of another type than the first.
+///
+/// # Examples
+///
+/// ```should_panic
+/// use lanebloom::hash::OneKeyType;
+/// use lanebloom::{ConcurrentBloom, Murmur3};
+///
+/// let hasher = OneKeyType::new(Murmur3::default());
+/// let filter = ConcurrentBloom::builder().expected_keys(1000).hasher(hasher).build().unwrap();
+/// filter.insert(&17);
+/// assert!(filter.contains(&17));
+/// filter.contains(&17u64); // panics: `u64` (8 bytes) after `i32` (4 bytes)
+/// ```
+///
+/// In debug builds only:
+///
+/// ```
+/// use lanebloom::{ConcurrentBloom, Murmur3};
+///
+/// #[cfg(debug_assertions)]
+/// type Hasher = lanebloom::hash::OneKeyType<Murmur3>;
+/// #[cfg(not(debug_assertions))]
+/// type Hasher = Murmur3;
+///
+/// let seen: ConcurrentBloom<Hasher> =
+///     ConcurrentBloom::builder().expected_keys(1000).hasher(Hasher::default()).build()?;
+/// assert!(seen.insert("/a") && seen.contains(&String::from("/a")));
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+#[derive(Clone)]
+pub struct OneKeyType<S> {
+    hasher: S,
+    first: Arc<OnceBox<Shape>>,
+}
+
+impl<S> OneKeyType<S> {
+    /// Hashes as `hasher` does, and lets the next key decide of which type all others are.
+    ///
+    /// ```
+    /// use lanebloom::hash::OneKeyType;
+    /// use lanebloom::{KeyHasher, Murmur3};
+    ///
+    /// let hasher = OneKeyType::new(Murmur3::with_seed(1));
+    /// assert_eq!(hasher.hash_key("hello"), Murmur3::with_seed(1).hash_key("hello"));
+    /// assert!(std::panic::catch_unwind(|| OneKeyType::new(Murmur3::default()).hash_key(&17)).is_ok());
+    /// assert!(std::panic::catch_unwind(move || hasher.hash_key(&17)).is_err());
+    /// ```
+    #[must_use]
+    pub fn new(hasher: S) -> Self {
+        Self {
+            hasher,
+            first: Arc::new(OnceBox::new()),
+        }
+    }
+
+    fn check<K: Funnel + ?Sized>(&self, key: &K) {
+        let shape = Shape::of(key);
+        let first = match self.first.get() {
+            Some(first) => first,
+            // Another thread's key may become the first meanwhile. (If there is no memory, this key is not checked.)
+            None => {
+                let _ = self.first.set(shape);
+                self.first.get().unwrap_or(&shape)
+            }
+        };
+        assert!(
+            first.fits(&shape),
+            "a key of type {shape} in a filter whose first key was of type {first}: keys of two types never meet"
+        );
+    }
+}
+
+impl<S: Default> Default for OneKeyType<S> {
+    /// [`new`](Self::new) with the default hasher.
+    fn default() -> Self {
+        Self::new(S::default())
+    }
+}
+
+impl<S: fmt::Debug> fmt::Debug for OneKeyType<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let first = self.first.get().map(|first| first.name);
+        f.debug_struct("OneKeyType")
+            .field("hasher", &self.hasher)
+            .field("first", &first)
+            .finish()
+    }
+}
+
+impl<S: KeyHasher> Sealed for OneKeyType<S> {
+    fn identity(&self) -> Identity {
+        self.hasher.identity()
+    }
+
+    fn print(&self) -> u64 {
+        self.hasher.print()
+    }
+}
+
+impl<S: KeyHasher> KeyHasher for OneKeyType<S> {
+    fn hash_key<K: Funnel + ?Sized>(&self, key: &K) -> u64 {
+        self.check(key);
+        self.hasher.hash_key(key)
+    }
+
+    fn hash_batch<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
+        for key in keys {
+            self.check(key);
+        }
+        self.hasher.hash_batch(keys, out);
+    }
+}
+
+/// What a key shows of its type.
+#[derive(Clone, Copy)]
+struct Shape {
+    name: &'static str,
+    width: Option<usize>,
+    /// Whether its bytes lie in memory.
+    in_memory: bool,
+    /// The number of bytes of this key.
+    len: usize,
+}
+
+impl Shape {
+    fn of<K: Funnel + ?Sized>(key: &K) -> Self {
+        let mut len = Length(0);
+        key.funnel(&mut len);
+        Self {
+            name: type_name::<K>(),
+            width: K::WIDTH,
+            in_memory: key.bytes().is_some(),
+            len: len.0,
+        }
+    }
+
+    /// Whether both may be keys of one filter.
+    fn fits(&self, other: &Self) -> bool {
+        let widths_fit = |a: &Self, b: &Self| a.width.is_none_or(|width| width == b.len);
+        let is_number = |a: &Self| a.width.is_some() && !a.in_memory;
+        let number_and_bytes = |a: &Self, b: &Self| is_number(a) && b.in_memory;
+        // A width may be wrong; keys of one type are not two keys for that.
+        self.name == other.name
+            || widths_fit(self, other)
+                && widths_fit(other, self)
+                && !number_and_bytes(self, other)
+                && !number_and_bytes(other, self)
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, len, .. } = self;
+        write!(f, "`{name}` ({len} bytes)")
+    }
+}
+
+/// Counts the bytes that are put.
+struct Length(usize);
+
+impl Sink for Length {
+    fn put(&mut self, bytes: &[u8]) {
+        self.0 = self.0.saturating_add(bytes.len());
+    }
+}
