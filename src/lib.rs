@@ -195,8 +195,6 @@ mod sync;
 
 #[cfg(feature = "guard")]
 pub use error::RebuildInProgress;
-#[cfg(feature = "redis")]
-pub use error::RedisBloomTransferError;
 pub use error::{
     BuildError, FullError, GuavaReadError, IncompatibleError, InsertError, RedisBloomInsertError, RedisBloomLoadError,
     SnapshotError,

@@ -1,7 +1,7 @@
 //! [`RedisBloom`] out of Redis and into it: the commands by which its dump travels, over a blocking connection of the `redis` crate. What
 //! the chunks are, `filter/redisbloom/dump.rs` knows.
 
-use crate::error::{RedisBloomTransferError, RedisBloomTransferErrorKind as Kind};
+use super::error::{RedisBloomTransferError, RedisBloomTransferErrorKind as Kind};
 use crate::redisbloom::{Loader, RedisBloom};
 use alloc::string::String;
 use alloc::vec::Vec;

@@ -1,7 +1,7 @@
 //! What lies between the commands and a connection: a [`Link`] sends a pipeline and waits for its replies. What is said over it is written
 //! once, as `async` code; over a [`Blocking`] link that code never waits, so that [`now`] has its result at once.
 
-use crate::error::{BitmapError, BitmapErrorKind};
+use super::error::{BitmapError, BitmapErrorKind};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt::{self, Write};

@@ -74,13 +74,14 @@
 
 mod bitmap;
 mod bloom;
+mod error;
 mod layout;
 mod link;
 mod local;
 pub mod shared;
 
-pub use crate::error::{BitmapError, SharedError};
 pub use bitmap::RedisBitmap;
+pub use error::{BitmapError, RedisBloomTransferError, SharedError};
 pub(crate) use layout::MAX_BITS;
 pub use local::{LocalBitmap, Refreshed};
 pub use shared::SharedBloom;

@@ -152,7 +152,7 @@ mod replica;
 #[cfg(feature = "window")]
 mod window;
 
-use crate::error::SharedError;
+use super::error::SharedError;
 use crate::filter::concurrent::ConcurrentBloom;
 use crate::hash::{KeyHasher, Murmur3};
 use alloc::boxed::Box;

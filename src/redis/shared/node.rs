@@ -2,7 +2,7 @@
 //! other. Started by [`SharedBloom`](super::SharedBloom) and `SharedWindow`, each with its own [`Side`].
 
 use super::SharedStats;
-use crate::error::{SharedError, SharedErrorKind};
+use crate::redis::error::{SharedError, SharedErrorKind};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::hash::BuildHasher;
