@@ -15,11 +15,12 @@ use common::{SetAtEnd, number};
 use hdrhistogram::Histogram;
 use lanebloom::redis::{SharedBloom, SharedError};
 use lanebloom::{ConcurrentBloom, KeyHasher, SipHash13};
-use proxy::Proxy;
+use proxy::{Lie, Proxy, liar};
 use redis_server::{Redis, Server};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -86,6 +87,13 @@ fn wait_until(what: impl Fn() -> bool) {
         assert!(began.elapsed() < PATIENCE);
         thread::sleep(Duration::from_millis(1));
     }
+}
+
+/// What `work` answers, which may be that it never ends.
+fn ends<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || drop(sender.send(work())));
+    receiver.recv_timeout(PATIENCE).expect("it does not end")
 }
 
 fn info(redis: &Redis, field: &str) -> u64 {
@@ -740,14 +748,29 @@ fn a_server_that_falls_silent_holds_nobody_up() {
     proxy.stall(false);
     sync(&one);
     assert_eq!(missing(&node(&redis), 0..100), 0);
-    // Dropped in the middle of a silence.
+}
+
+/// In whatever thread, with a server that does not answer and a long time for it to do so.
+#[test]
+fn a_drop_waits_for_nothing() {
+    let Some(redis) = Server::of("a_drop_waits_for_nothing").start() else {
+        return;
+    };
+    let proxy = Proxy::to(redis.port());
+    let builder = SharedBloom::builder("ids").interval(NEVER).timeout(10 * PATIENCE);
+    let one = builder.connect(proxy.client(), filter(KEYS)).unwrap();
     proxy.stall(true);
-    thread::scope(|scope| {
-        scope.spawn(|| drop(one.sync(Duration::from_millis(20))));
+    insert(&one, 0..100);
+    // The thread is in the middle of an exchange, or will be.
+    assert!(one.sync(Duration::from_millis(20)).is_err());
+    ends(move || drop(one));
+    // It pushes when the server is back, and ends.
+    proxy.stall(false);
+    let new = node(&redis);
+    wait_until(|| {
+        sync(&new);
+        missing(&new, 0..100) == 0
     });
-    let began = Instant::now();
-    drop(one);
-    assert!(began.elapsed() < PATIENCE / 3, "{:?}", began.elapsed());
 }
 
 #[test]
@@ -759,9 +782,166 @@ fn a_drop_pushes_what_is_left_and_ends_the_thread() {
     let filter = Arc::downgrade(one.filter());
     insert(&one, 0..100);
     drop(one);
+    // The thread has the filter too.
+    wait_until(|| filter.upgrade().is_none());
     assert_eq!(missing(&node(&redis), 0..100), 0);
-    // The thread had the filter too.
-    assert!(filter.upgrade().is_none());
+}
+
+#[test]
+fn a_close_waits_until_all_is_pushed_and_the_thread_is_gone() {
+    let Some(redis) = Server::of("a_close_waits_until_all_is_pushed_and_the_thread_is_gone").start() else {
+        return;
+    };
+    let one = node(&redis);
+    let filter = Arc::clone(one.filter());
+    insert(&one, 0..100);
+    one.close(PATIENCE).unwrap();
+    assert_eq!(Arc::strong_count(&filter), 1);
+    assert_eq!(missing(&node(&redis), 0..100), 0);
+    // For no longer than it is told to, whatever the server does.
+    let proxy = Proxy::to(redis.port());
+    let builder = SharedBloom::builder("ids").interval(NEVER).timeout(10 * PATIENCE);
+    let one = builder.connect(proxy.client(), filter).unwrap();
+    proxy.stall(true);
+    let error = ends(move || one.close(Duration::from_millis(20))).unwrap_err();
+    assert_eq!(error.to_string(), "not done within 20ms");
+}
+
+/// How long servers that lie may take for a round trip, and what they say: a byte now and then of a reply that does not end; what nobody asked for, at
+/// a pace and as fast as can be; a reply that is long.
+const ROUND_TRIP: Duration = Duration::from_millis(500);
+const LIES: [(Lie, &str); 5] = [
+    (
+        Lie(b"$1000000000\r\n", b"x", Duration::from_millis(20)),
+        "the round trip was not done within 500ms",
+    ),
+    (
+        Lie(b"+O", b"K", Duration::from_millis(20)),
+        "the round trip was not done within 500ms",
+    ),
+    (
+        Lie(b"", b">2\r\n+message\r\n+x\r\n", Duration::from_millis(20)),
+        "the round trip was not done within 500ms",
+    ),
+    (Lie(b"", b">2\r\n+message\r\n+x\r\n", Duration::ZERO), "Redis: the r"),
+    (
+        Lie(b"$1000000000000\r\n", &[b'x'; 1 << 16], Duration::ZERO),
+        "Redis: the r",
+    ),
+];
+
+#[test]
+fn a_server_that_lies_holds_no_connect() {
+    for (lie, says) in LIES {
+        let builder = SharedBloom::builder("ids").interval(NEVER).timeout(ROUND_TRIP);
+        let error = ends(move || builder.connect(liar(lie), filter(KEYS)).unwrap_err()).to_string();
+        assert!(error.contains(says), "{lie:?}: {error}");
+    }
+}
+
+#[test]
+fn a_server_that_lies_holds_no_node() {
+    let Some(redis) = Server::of("a_server_that_lies_holds_no_node").start() else {
+        return;
+    };
+    for (i, (lie, says)) in (0..).zip(LIES) {
+        let proxy = Proxy::to(redis.port());
+        let connect = || {
+            let builder = SharedBloom::builder("ids").interval(NEVER).timeout(ROUND_TRIP);
+            builder.connect(proxy.client(), filter(KEYS)).ok()
+        };
+        // Again, where so short a time was too short.
+        let one = (0..20).find_map(|_| connect()).unwrap();
+        insert(&one, 100 * i..100 * i + 50);
+        proxy.lie(Some(lie));
+        fails(&one, says);
+        // It leaves that server, and goes on with one that is honest.
+        proxy.lie(None);
+        sync(&one);
+        assert_eq!(missing(&node(&redis), 100 * i..100 * i + 50), 0);
+        // In the middle of a lie the thread ends by itself.
+        proxy.lie(Some(lie));
+        insert(&one, 100 * i + 50..100 * i + 100);
+        let _ = one.sync(Duration::from_millis(20));
+        let filter = Arc::downgrade(one.filter());
+        drop(one);
+        wait_until(|| filter.upgrade().is_none());
+    }
+}
+
+/// After a planned failover the old server is there, refuses, and stays connected.
+#[test]
+fn a_demoted_server_is_left() {
+    let (Some(old), Some(new)) = (
+        Server::of("a_demoted_server_is_left").start(),
+        Server::of("a_demoted_server_is_left").start(),
+    ) else {
+        return;
+    };
+    let proxy = Proxy::to(old.port());
+    let one = node_of(proxy.client(), filter(KEYS)).unwrap();
+    insert(&one, 0..100);
+    sync(&one);
+    command(&old, &["REPLICAOF", "127.0.0.1", "1"]);
+    proxy.redirect(new.port());
+    insert(&one, 100..200);
+    sync(&one);
+    assert_eq!(missing(&node(&new), 0..200), 0);
+}
+
+/// By a password, with a user and without, in both protocols; and by a socket that is a file.
+#[test]
+fn it_logs_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("socket");
+    let server = Server::of("it_logs_in");
+    let Some(redis) = server
+        .argument("--unixsocket")
+        .argument(socket.to_str().unwrap())
+        .start()
+    else {
+        return;
+    };
+    command(&redis, &["ACL", "SETUSER", "ann", "on", ">secret", "~*", "+@all"]);
+    let mut key = 0;
+    let mut exchanges = |url: String| {
+        let one = node_of(redis::Client::open(url).unwrap(), filter(KEYS))?;
+        insert(&one, key..key + 10);
+        key += 10;
+        one.sync(PATIENCE)?;
+        let new = node(&redis);
+        assert_eq!(missing(&new, 0..key), 0);
+        Ok::<_, SharedError>(())
+    };
+    let port = redis.port();
+    exchanges(format!("unix://{}", socket.display())).unwrap();
+    for protocol in ["", "?protocol=resp3"] {
+        exchanges(format!("redis://ann:secret@127.0.0.1:{port}/{protocol}")).unwrap();
+        let error = exchanges(format!("redis://ann:guess@127.0.0.1:{port}/{protocol}")).unwrap_err();
+        assert!(error.to_string().contains("WRONGPASS"), "{error}");
+    }
+    for protocol in ["", "?protocol=resp3"] {
+        // The default user has a password for a moment, which the test's own connections have not.
+        let mut connection = redis.connection();
+        let mut set = |words: &[&str]| {
+            redis::cmd("ACL")
+                .arg("SETUSER")
+                .arg("default")
+                .arg(words)
+                .exec(&mut connection)
+        };
+        set(&[">word"]).unwrap();
+        let right = node_of(
+            redis::Client::open(format!("redis://:word@127.0.0.1:{port}/{protocol}")).unwrap(),
+            filter(KEYS),
+        );
+        let none = node_of(redis.client(), filter(KEYS));
+        set(&["nopass"]).unwrap();
+        assert_eq!(missing(&right.unwrap(), 0..10), 0);
+        assert!(none.unwrap_err().to_string().contains("NOAUTH"));
+    }
+    let error = exchanges(format!("redis://127.0.0.1:{port}/99")).unwrap_err();
+    assert!(error.to_string().contains("out of range"), "{error}");
 }
 
 /// What somebody else wrote at these keys, or a server that is broken.

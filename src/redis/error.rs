@@ -330,6 +330,7 @@ pub(crate) enum SharedErrorKind {
         after: Duration,
         last: Option<SharedError>,
     },
+    Panicked(String),
     Ended,
 }
 
@@ -472,6 +473,7 @@ impl fmt::Display for SharedError {
                 after,
                 last: Some(last),
             } => write!(f, "not done within {after:?}; the last attempt: {last}"),
+            SharedErrorKind::Panicked(says) => write!(f, "the exchange panicked, and goes on: {says}"),
             SharedErrorKind::Ended => f.write_str("it was ended meanwhile"),
         }
     }

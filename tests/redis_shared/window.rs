@@ -888,7 +888,7 @@ fn a_drop_pushes_what_is_left_and_ends_the_thread() {
     clock.set(START + PERIOD);
     insert(&one, 100..200);
     drop(one);
-    assert!(filter.upgrade().is_none());
+    wait_until(|| filter.upgrade().is_none());
     assert_eq!(found(&node(&redis, &clock), 0..200), 200);
 }
 

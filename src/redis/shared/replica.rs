@@ -43,6 +43,11 @@ const LOG_BYTES: (usize, usize) = (1 << 20, 16 << 20);
 /// Chunks that are asked for at once: half a MiB.
 const CHUNKS_AT_ONCE: usize = 64;
 
+/// Bytes of a reply, but for versions, are fewer than this. A script answers a MiB and a delta, which in deltas of 8 bytes and as the protocol has it are 9.
+const REPLY_BYTES: usize = 16 << 20;
+/// Bytes of a chunk's number and version, as the protocol has them, are fewer than this.
+const VERSION_BYTES: usize = 128;
+
 /// How often within one pass a node may find that the log has been cut off meanwhile, before it gives up until the next.
 const RESYNCS: usize = 8;
 
@@ -365,8 +370,13 @@ impl<S: KeyHasher> Replica<S> {
         Ok(())
     }
 
+    /// Bytes that the replies of a round trip have at most: what a script answers in parts, or chunks, or the versions of all chunks.
+    pub(super) fn most_bytes(&self) -> usize {
+        REPLY_BYTES + self.versions.len() * VERSION_BYTES
+    }
+
     /// Forgets what is known of the server, so that all of it is fetched: of what was read it is not known what is in it.
-    fn forget(&mut self) {
+    pub(super) fn forget(&mut self) {
         self.pushed.fill(0);
         self.versions.fill(Id::default());
         self.at = None;
@@ -390,6 +400,14 @@ impl<S: KeyHasher + Send + Sync> Side for Replica<S> {
 
     fn pass(&mut self, server: &mut dyn ConnectionLike, ended: &dyn Fn() -> bool) -> Result<(), SharedError> {
         self.catch_up(server, ended, None)
+    }
+
+    fn forget(&mut self) {
+        Replica::forget(self);
+    }
+
+    fn most_bytes(&self) -> usize {
+        self.most_bytes()
     }
 
     fn counts(&self) -> Counts {

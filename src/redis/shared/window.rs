@@ -34,7 +34,7 @@ const SHORTEST: u64 = 1_000_000;
 /// [`Builder::window`](crate::windowed::Builder::window) says, by the [time of day](crate::windowed::Builder::time_of_day), so that all nodes have the same
 /// generations. [The module](super#forgetting) says what is promised.
 ///
-/// Dropped, it pushes what is left, as [`SharedBloom`](super::SharedBloom) does.
+/// Dropped, it has its thread push what is left and end, as [`SharedBloom`](super::SharedBloom) does, and waits for nothing.
 ///
 /// # Examples
 ///
@@ -174,6 +174,37 @@ impl<S> SharedWindow<S> {
     /// ```
     pub fn sync(&self, timeout: Duration) -> Result<(), SharedError> {
         self.node.sync(timeout)
+    }
+
+    /// [`sync`](Self::sync), and then ends the background thread and waits until it is gone, as [`SharedBloom::close`](super::SharedBloom::close).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`sync`](Self::sync), or if the thread has not ended within `timeout`. It goes on as after a drop then.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let Some(redis) = Server::of("an example of SharedWindow").start() else { return Ok(()) };
+    /// use lanebloom::{WindowedBloom, redis::SharedWindow};
+    /// use std::time::Duration;
+    ///
+    /// # let server = redis.client();
+    /// let node = || {
+    ///     let builder = WindowedBloom::builder().expected_keys(1000).window(Duration::from_secs(60)).time_of_day();
+    ///     SharedWindow::builder("logins").connect_window(server.clone(), builder.build().expect("a small filter"))
+    /// };
+    /// let logins = node()?;
+    /// logins.insert("ann");
+    /// logins.close(Duration::from_secs(30))?;
+    /// assert!(node()?.contains("ann"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn close(self, timeout: Duration) -> Result<(), SharedError> {
+        self.node.close(timeout)
     }
 
     /// What was done so far, and how the last attempt went: of all generations together.
@@ -382,6 +413,17 @@ impl<S: KeyHasher + Clone + Send + Sync> Side for Generations<S> {
             }
         }
         refused.map_or(Ok(()), Err)
+    }
+
+    fn forget(&mut self) {
+        self.replicas.iter_mut().for_each(|(_, replica)| replica.forget());
+    }
+
+    fn most_bytes(&self) -> usize {
+        // All are of one layout.
+        self.replicas
+            .first()
+            .map_or(usize::MAX, |(_, replica)| replica.most_bytes())
     }
 
     fn counts(&self) -> Counts {
