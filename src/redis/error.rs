@@ -325,6 +325,11 @@ pub(crate) enum SharedErrorKind {
         key: String,
         what: &'static str,
     },
+    /// A reply that `to` does not give, its beginning.
+    Reply {
+        to: &'static str,
+        reply: String,
+    },
     Behind,
     Timeout {
         after: Duration,
@@ -332,6 +337,13 @@ pub(crate) enum SharedErrorKind {
     },
     Panicked(String),
     Ended,
+}
+
+impl SharedErrorKind {
+    /// What the `redis` crate says, as briefly as it is to be kept.
+    pub(crate) fn redis(error: redis::RedisError) -> Self {
+        Self::Redis(super::reply::brief(error))
+    }
 }
 
 impl From<SharedErrorKind> for SharedError {
@@ -467,6 +479,7 @@ impl fmt::Display for SharedError {
                 )
             }
             SharedErrorKind::Foreign { key, what } => write!(f, "{key} was not written by a shared filter: {what}"),
+            SharedErrorKind::Reply { to, reply } => write!(f, "the reply to {to} is none of that: {reply}"),
             SharedErrorKind::Behind => f.write_str("the server's log was cut off faster than it could be followed"),
             SharedErrorKind::Timeout { after, last: None } => write!(f, "not done within {after:?}"),
             SharedErrorKind::Timeout {

@@ -78,6 +78,7 @@ mod error;
 mod layout;
 mod link;
 mod local;
+mod reply;
 pub mod shared;
 
 pub use bitmap::RedisBitmap;

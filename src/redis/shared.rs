@@ -51,7 +51,7 @@
 //! - Whoever can write to the server can set every bit. What a broken server or another program writes there is an error, and nothing worse.
 //! - The server must not evict: with `maxmemory`, a policy of `noeviction`, or one of `volatile-*` where the set does not expire. A chunk that
 //!   is gone while the rest is there is missed by nobody until it is next compared. Delete a set by deleting all its keys, while no node
-//!   has it.
+//!   has it: the last [closed](SharedBloom::close), since one that is dropped may push a little later.
 //! - The expected keys are those of all nodes together.
 //!
 //! # Before a store

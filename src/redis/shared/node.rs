@@ -329,7 +329,7 @@ impl Worker {
             Some(connection) => connection,
             None => {
                 let most_bytes = self.side.most_bytes();
-                Wire::open(&self.server, self.timeout, most_bytes).map_err(SharedErrorKind::Redis)?
+                Wire::open(&self.server, self.timeout, most_bytes).map_err(SharedErrorKind::redis)?
             }
         };
         self.side.pass(&mut connection, ended)?;

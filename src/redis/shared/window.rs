@@ -11,7 +11,7 @@
 
 use super::description::{Description, Keys, Life};
 use super::node::{self, Counts, Node, Side};
-use super::replica::{Expires, Replica};
+use super::replica::{Expires, Replica, answer};
 use super::{SharedBuilder, SharedStats};
 use crate::filter::windowed::WindowedBloom;
 use crate::hash::{KeyHasher, Murmur3};
@@ -363,7 +363,7 @@ impl<S: KeyHasher + Clone> Generations<S> {
             call.key(self.keys.of_generation(*number).key("meta"));
         }
         call.arg(self.description.to_string()).arg(lasting(2)).arg(lasting(3));
-        let answer: Vec<Vec<u8>> = call.invoke(server).map_err(SharedErrorKind::Redis)?;
+        let answer = answer(call.invoke(server), "look.lua")?;
         let [description, ahead, heads @ ..] = &answer[..] else {
             return Err(self.keys.foreign("meta", "the script answers too little"));
         };
@@ -404,7 +404,10 @@ impl<S: KeyHasher + Clone + Send + Sync> Side for Generations<S> {
             let place = newest.checked_sub(number).map(|place| place as usize);
             let head = place.and_then(|place| heads.get(place)).map(Vec::as_slice);
             let replica = &mut self.replicas[i].1;
-            replica.expires = Expires::In(remaining);
+            replica.expires = Expires::In {
+                time: remaining,
+                tolerance: self.period.div_ceil(4 * 1_000_000),
+            };
             match replica.catch_up(server, ended, head) {
                 Ok(()) => {}
                 // What it does not take, it may still give.
