@@ -39,6 +39,11 @@ pub(crate) enum RedisBloomTransferErrorKind {
     WrongType(redis::RedisError),
     ReadOnly(redis::RedisError),
     Refused(redis::RedisError),
+    /// A reply that the command does not give, its beginning.
+    Reply {
+        command: &'static str,
+        reply: String,
+    },
     Taken,
     Changed,
     Load(RedisBloomLoadError),
@@ -107,6 +112,9 @@ impl fmt::Display for RedisBloomTransferError {
             Kind::WrongType(error) => write!(f, "what is at this key is no RedisBloom filter: {error}"),
             Kind::ReadOnly(error) => write!(f, "the server is a replica that takes no writes: {error}"),
             Kind::Refused(error) => write!(f, "the server refused: {error}"),
+            Kind::Reply { command, reply } => {
+                write!(f, "the reply to {command} is none of that command: {reply}")
+            }
             Kind::Taken => f.write_str("there is something at this key already"),
             Kind::Changed => f.write_str("another filter took the place of this one while it was read"),
             Kind::Load(error) => write!(f, "what the server sent is not loaded: {error}"),
@@ -124,7 +132,7 @@ impl Error for RedisBloomTransferError {
             | Kind::ReadOnly(error)
             | Kind::Refused(error) => Some(error),
             Kind::Load(error) => Some(error),
-            Kind::Missing | Kind::Taken | Kind::Changed => None,
+            Kind::Missing | Kind::Reply { .. } | Kind::Taken | Kind::Changed => None,
         }
     }
 }
