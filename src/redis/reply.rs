@@ -81,6 +81,7 @@ fn beginning(text: impl fmt::Display, most: usize) -> (String, bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::format;
     use redis::{ServerErrorKind, parse_redis_value};
 
     /// An error keeps its kind and code, by which it is told apart, and is short whatever it quotes.

@@ -107,7 +107,8 @@
 //! 5. **A new node starts from all generations that live**, each of the age that it has.
 //! 6. **The server forgets too.** A generation's keys expire there (`PEXPIREAT`) one generation later than at the nodes: after its last use, where no clock is
 //!    wrong by more than a generation. So it has no more generations than the nodes do, and two: that one, and one that begins where a clock is ahead. How long that
-//!    is from now on, nodes say; the server's own clock may be set to anything.
+//!    is from now on, nodes say; the server's own clock may be anything. If it is set forward, a generation goes early and as a whole, and the nodes that
+//!    have it push it again.
 //! 7. **Who does not fit is refused**: also by another period or number of generations, by an error that says both.
 //!
 //! | two clocks differ by | then a key that goes from one node to the other |
@@ -561,7 +562,8 @@ pub struct SharedStats {
     pub pulled_bytes: u64,
     /// How long ago the last exchange that succeeded began: what was here before that is on the server, and what was there is here.
     pub lag: Duration,
-    /// Why the last attempt failed, if it did.
+    /// Why the last attempt failed, if it did: for a panic, too, of what the thread has from the caller, the clock of a window and the clones of its hasher.
+    /// The thread goes on in any case.
     pub last_error: Option<SharedError>,
 }
 

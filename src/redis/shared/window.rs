@@ -449,3 +449,34 @@ pub fn exchange_window_over<S: KeyHasher + Clone + Send + Sync>(
 ) -> Result<(), SharedError> {
     node::passes(Generations::new(Keys::of("fuzz")?, filter)?, server, passes)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The replica of a generation is one of the filter that the window has for it: not of another that was there before, as where the memory of a
+    /// new generation was refused.
+    #[test]
+    fn a_generation_whose_filter_is_another_is_followed() {
+        let builder = WindowedBloom::builder()
+            .expected_keys(100)
+            .window(Duration::from_secs(60));
+        let window = builder.clock(|| Duration::from_secs(1_000_000)).build().unwrap();
+        let mut side = Generations::new(Keys::of("recent").unwrap(), Arc::new(window)).unwrap();
+        let mut numbers = Vec::new();
+        for _ in 0..3 {
+            side.follow(0).unwrap();
+            let list = side.window.numbered_generations(0).unwrap();
+            assert_eq!(side.replicas.len(), list.len());
+            for ((number, filter), (followed, replica)) in list.iter().zip(&side.replicas) {
+                assert_eq!(number, followed);
+                assert!(Arc::ptr_eq(filter, replica.filter()), "{number}");
+            }
+            numbers.push(list[0].0);
+            drop(list);
+            // The newest has its number still, and another filter: the replica holds on to the one that was cleared.
+            Arc::get_mut(&mut side.window).unwrap().clear();
+        }
+        assert!(numbers.iter().all(|number| *number == numbers[0]));
+    }
+}
