@@ -807,8 +807,9 @@ fn a_close_waits_until_all_is_pushed_and_the_thread_is_gone() {
     assert_eq!(error.to_string(), "not done within 20ms");
 }
 
-/// How long servers that lie may take for a round trip, and what they say: a byte now and then of a reply that does not end; what nobody asked for, at
-/// a pace and as fast as can be; a reply that is long.
+/// How long servers that lie may take for a round trip, and what they say: a byte now and then of a
+/// reply that does not end; what nobody asked for, at a pace and as fast as can be; a reply that is
+/// long.
 const ROUND_TRIP: Duration = Duration::from_millis(500);
 const LIES: [(Lie, &str); 5] = [
     (
@@ -1122,7 +1123,8 @@ fn a_server_that_answers_without_sense_is_an_error() {
             .to_string()
             .contains("cut off faster than it could be followed")
     );
-    // What is no list of texts is told shortly, of a read and of an exchange; and chunks are as many answers as questions.
+    // What is no list of texts is told shortly, of a read and of an exchange; and chunks are as
+    // many answers as questions.
     let answers = |answers: Vec<redis::Value>| {
         let result = lanebloom::redis::shared::exchange_over(&mut Nonsense(answers, 0), Arc::new(filter(KEYS)), 1);
         result.unwrap_err().to_string()
@@ -1218,8 +1220,8 @@ impl Backup {
     }
 }
 
-/// Between the reading of the versions and that of the chunks somebody pushes, whereupon the server loses the push; or another comes in its place, or
-/// nothing is lost.
+/// Between the reading of the versions and that of the chunks somebody pushes, whereupon the server
+/// loses the push; or another comes in its place, or nothing is lost.
 #[test]
 fn a_push_while_chunks_are_fetched_is_known_as_what_it_is() {
     let Some(redis) = Server::of("a_push_while_chunks_are_fetched_is_known_as_what_it_is").start() else {
@@ -1263,7 +1265,8 @@ fn a_push_while_chunks_are_fetched_is_known_as_what_it_is() {
         };
         lanebloom::redis::shared::exchange_over(&mut server, Arc::clone(&new), 2).unwrap();
         assert!(pushed && brought_back == lost);
-        // Chunks were compared a second time only where something was lost. (The script is asked for twice where it is not known.)
+        // Chunks were compared a second time only where something was lost. (The script is asked
+        // for twice where it is not known.)
         assert!(if lost { comparisons > 1 } else { comparisons <= 2 }, "{comparisons}");
         assert!((0..100).all(|key| new.contains(&number(key))));
         let late = node();

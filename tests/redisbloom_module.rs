@@ -695,7 +695,8 @@ fn a_filter_that_is_not_stored_leaves_nothing() {
     assert!(RedisBloom::fetch(&mut other, "a", 1 << 20).unwrap() == filter);
 }
 
-/// A server that answers as it is told: each command by its name, and a transaction by that of its end.
+/// A server that answers as it is told: each command by its name, and a transaction by that of its
+/// end.
 struct Told<F>(F);
 
 impl<F: FnMut(&str) -> RedisResult<Value>> ConnectionLike for Told<F> {
@@ -717,7 +718,8 @@ impl<F: FnMut(&str) -> RedisResult<Value>> ConnectionLike for Told<F> {
     }
 }
 
-/// What a command does not answer is an error that names it, and has no more of it than a line; above all where it says whether all is done.
+/// What a command does not answer is an error that names it, and has no more of it than a line;
+/// above all where it says whether all is done.
 #[test]
 fn replies_without_sense_are_errors() {
     use redis::Value::{Array, BulkString, Int, Map, Nil, Okay, SimpleString};

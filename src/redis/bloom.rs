@@ -22,13 +22,15 @@ impl RedisBloom {
     /// Takes a filter out of Redis whose bits take `max_bytes` bytes at most: `BF.SCANDUMP` until all of it is there.
     ///
     /// The filter may be in use meanwhile: the copy has at least every key that was inserted before. The keys that it
-    /// [counts](RedisBloom::info) are those of the beginning. A server's chunks are of 16 MiB at most; what another one sends, the `redis` crate
+    /// [counts](RedisBloom::info) are those of the beginning. A server's chunks are of 16 MiB at
+    /// most; what another one sends, the `redis` crate
     /// [buffers](crate::redis#what-the-client-buffers) before it is looked at.
     ///
     /// # Errors
     ///
-    /// If the server is not reached, has not loaded RedisBloom, or holds no filter at `key`; if what it sends is not the command's reply, not a filter's
-    /// dump, or larger than the limit, as of [`Loader::load`]; if another filter took the place of this one meanwhile.
+    /// If the server is not reached, has not loaded RedisBloom, or holds no filter at `key`; if
+    /// what it sends is not the command's reply, not a filter's dump, or larger than the limit, as
+    /// of [`Loader::load`]; if another filter took the place of this one meanwhile.
     ///
     /// # Examples
     ///
@@ -69,8 +71,8 @@ impl RedisBloom {
     /// # Errors
     ///
     /// If there is something at `key`, the server is not reached, has not loaded RedisBloom, is a replica that takes no writes, or
-    /// refuses a chunk, for want of memory for example. Nothing is at `key` then that was not there. And if a reply is not the command's; then it is
-    /// not known what is at `key`.
+    /// refuses a chunk, for want of memory for example. Nothing is at `key` then that was not
+    /// there. And if a reply is not the command's; then it is not known what is at `key`.
     ///
     /// # Examples
     ///
@@ -246,7 +248,8 @@ impl Talk<'_> {
     }
 }
 
-/// Whether there is, or was, what was asked for. (RedisBloom answers by the newer protocol's own kind, where that is spoken.)
+/// Whether there is, or was, what was asked for. (RedisBloom answers by the newer protocol's own
+/// kind, where that is spoken.)
 fn flag(reply: Value) -> Result<bool, String> {
     match reply {
         Value::Int(0) | Value::Boolean(false) => Ok(false),

@@ -48,11 +48,13 @@
 //!
 //! # What the client buffers
 //!
-//! The `redis` crate reads all of a reply into memory, before anybody here sees how long it is: of a text, its bytes and a copy of them; of a
-//! list of small things, some ten times its bytes. Limits that calls here are given (`max_bytes`) hold for what is made of the replies, and no call here
-//! asks for more than a chunk at a time; but a server that is not what it is taken for, or somebody who writes to it, can send what it likes. Nor does a
-//! connection of the `redis` crate bound a reply's time: its timeouts hold for each single read. A [`SharedBloom`] has a connection of its own, which
-//! [bounds both](shared#what-it-promises).
+//! The `redis` crate reads all of a reply into memory, before anybody here sees how long it is: of
+//! a text, its bytes and a copy of them; of a list of small things, some ten times its bytes.
+//! Limits that calls here are given (`max_bytes`) hold for what is made of the replies, and no call
+//! here asks for more than a chunk at a time; but a server that is not what it is taken for, or
+//! somebody who writes to it, can send what it likes. Nor does a connection of the `redis` crate
+//! bound a reply's time: its timeouts hold for each single read. A [`SharedBloom`] has a connection
+//! of its own, which [bounds both](shared#what-it-promises).
 //!
 //! # Example
 //!

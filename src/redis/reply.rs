@@ -1,6 +1,8 @@
-//! Replies taken apart. One that is not what its command gives becomes a text for the error: its beginning, since a server may send anything, of any length.
+//! Replies taken apart. One that is not what its command gives becomes a text for the error: its
+//! beginning, since a server may send anything, of any length.
 //!
-//! Replies are asked for as [`Value`]s: the conversions of the `redis` crate write all of a reply into their error.
+//! Replies are asked for as [`Value`]s: the conversions of the `redis` crate write all of a reply
+//! into their error.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -9,7 +11,8 @@ use redis::{ErrorKind, RedisError, Value};
 
 /// Bytes of a reply that an error tells.
 const REPLY_TEXT: usize = 80;
-/// Bytes of a server's error, its code among them, that an error tells. (Those of Redis that name a script and a line are of 150.)
+/// Bytes of a server's error, its code among them, that an error tells. (Those of Redis that name a
+/// script and a line are of 150.)
 const ERROR_TEXT: usize = 400;
 
 /// What a reply is, or the beginning of another one.
@@ -84,7 +87,8 @@ mod tests {
     use alloc::format;
     use redis::{ServerErrorKind, parse_redis_value};
 
-    /// An error keeps its kind and code, by which it is told apart, and is short whatever it quotes.
+    /// An error keeps its kind and code, by which it is told apart, and is short whatever it
+    /// quotes.
     #[test]
     fn errors_are_short() {
         let long = "x".repeat(1 << 20);

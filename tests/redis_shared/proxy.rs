@@ -71,7 +71,8 @@ impl Proxy {
         self.wire.stalled.store(stalled, Ordering::SeqCst);
     }
 
-    /// Has the server's answers replaced by a lie, or not any more. A connection that was lied to is lost.
+    /// Has the server's answers replaced by a lie, or not any more. A connection that was lied to
+    /// is lost.
     pub(crate) fn lie(&self, lie: Option<Lie>) {
         *self.wire.lie.lock().unwrap() = lie;
     }

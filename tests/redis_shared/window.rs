@@ -598,8 +598,9 @@ fn a_generation_vanishes_as_the_last_that_pushed_to_it_needs_it() {
     }
 }
 
-/// A server's clock may be set forward: chunks that went before what says that they are there would be missed by nobody. So all keys of a generation
-/// go at one moment, whenever they were written, and by whom.
+/// A server's clock may be set forward: chunks that went before what says that they are there would
+/// be missed by nobody. So all keys of a generation go at one moment, whenever they were written,
+/// and by whom.
 #[test]
 fn a_generation_vanishes_as_a_whole() {
     let Some(redis) = Server::of("a_generation_vanishes_as_a_whole").start() else {

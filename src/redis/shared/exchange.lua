@@ -16,9 +16,11 @@ end
 
 local meta = redis.call('HMGET', KEYS[1], 'description', 'head', 'bytes', 'base', 'expires')
 
--- All keys of a set go at one moment, whatever the server's clock does until then: chunks that went before what says that they are there would be missed
--- by nobody. Where nodes know only how long it is until then, since the server's clock is none of theirs, the first that writes decides; and a later
--- time is one for all keys that there are. (To be called after every write: some of them take the time away.)
+-- All keys of a set go at one moment, whatever the server's clock does until then: chunks that went
+-- before what says that they are there would be missed by nobody. Where nodes know only how long it
+-- is until then, since the server's clock is none of theirs, the first that writes decides; and a
+-- later time is one for all keys that there are. (To be called after every write: some of them take
+-- the time away.)
 local expires = ARGV[6]
 local later = false
 if string.sub(expires, 1, 1) == '+' then

@@ -3,10 +3,11 @@
 //!
 //! # How it ends
 //!
-//! A node may be dropped anywhere: in a request thread, say, that was the last to read from a guard's old filter. So a drop says that the end
-//! has come, and waits for nothing. The thread finishes the round trip that it is in, pushes once more what is left where the last attempt
-//! succeeded, and ends. Each of these takes a timeout at most: the round trip, a new connection, a last round trip that began within the
-//! timeout of the push.
+//! A node may be dropped anywhere: in a request thread, say, that was the last to read from a
+//! guard's old filter. So a drop says that the end has come, and waits for nothing. The thread
+//! finishes the round trip that it is in, pushes once more what is left where the last attempt
+//! succeeded, and ends. Each of these takes a timeout at most: the round trip, a new connection, a
+//! last round trip that began within the timeout of the push.
 
 use super::SharedStats;
 use super::wire::Wire;
@@ -42,7 +43,8 @@ pub(super) trait Side: Send {
     /// Ends early, with an error, once `ended` says so.
     fn pass(&mut self, server: &mut dyn ConnectionLike, ended: &dyn Fn() -> bool) -> Result<(), SharedError>;
 
-    /// Forgets what is known of the server, so that the next pass begins anew: a pass panicked, and may have left anything half done.
+    /// Forgets what is known of the server, so that the next pass begins anew: a pass panicked, and
+    /// may have left anything half done.
     fn forget(&mut self);
 
     /// Bytes that the replies of a round trip have at most.
@@ -314,7 +316,8 @@ impl Worker {
         }
     }
 
-    /// A pass in the background. What of it is the caller's, a window's clock and the cloning of a hasher, may panic: that is an error like others.
+    /// A pass in the background. What of it is the caller's, a window's clock and the cloning of a
+    /// hasher, may panic: that is an error like others.
     fn try_pass(&mut self, ended: &dyn Fn() -> bool) -> Result<(), SharedError> {
         let result = panic::catch_unwind(AssertUnwindSafe(|| self.pass(ended)));
         result.unwrap_or_else(|panic| {
@@ -334,8 +337,8 @@ impl Worker {
             }
         };
         self.side.pass(&mut connection, ended)?;
-        // After a failure it is not known what the next answer would belong to; or the server refuses, and may be one that was demoted,
-        // while another has its name by now.
+        // After a failure it is not known what the next answer would belong to; or the server
+        // refuses, and may be one that was demoted, while another has its name by now.
         self.connection = Some(connection);
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! What a node knows of the set on the server, and how the two are brought together. Called by the thread of a
-//! [`SharedBloom`](super::SharedBloom) with a connection; calls the scripts `exchange.lua` and `read.lua`.
+//! [`SharedBloom`](super::SharedBloom) with a connection; calls the scripts `exchange.lua` and
+//! `read.lua`.
 //!
 //! # Nothing is lost
 //!
@@ -15,9 +16,11 @@
 //! twice, so a version that is the same stands for the same bits, whatever happened to the server: `pushed` holds of a chunk no bits
 //! beyond those that were there at `versions`.
 //!
-//! For that a chunk and its version are read at one moment, by a script. While chunks are fetched others push, so some come in a version that is newer than the
-//! head that was read before. These are `ahead`: their exchanges are still to come from the log, which is then followed from that head. If the log passes
-//! the number of such a version by another exchange, or ends before it, the server has lost it between: the chunks are compared again.
+//! For that a chunk and its version are read at one moment, by a script. While chunks are fetched
+//! others push, so some come in a version that is newer than the head that was read before. These
+//! are `ahead`: their exchanges are still to come from the log, which is then followed from that
+//! head. If the log passes the number of such a version by another exchange, or ends before it, the
+//! server has lost it between: the chunks are compared again.
 
 use super::delta::{self, CHUNK_BLOCKS, CHUNK_WORDS, Delta};
 use super::description::{Description, Keys, Life};
@@ -48,7 +51,8 @@ const LOG_BYTES: (usize, usize) = (1 << 20, 16 << 20);
 /// Chunks that are asked for at once: half a MiB.
 const CHUNKS_AT_ONCE: usize = 64;
 
-/// Bytes of a reply, but for versions, are fewer than this. A script answers a MiB and a delta, which in deltas of 8 bytes and as the protocol has it are 9.
+/// Bytes of a reply, but for versions, are fewer than this. A script answers a MiB and a delta,
+/// which in deltas of 8 bytes and as the protocol has it are 9.
 const REPLY_BYTES: usize = 16 << 20;
 /// Bytes of a chunk's number and version, as the protocol has them, are fewer than this.
 const VERSION_BYTES: usize = 128;
@@ -56,8 +60,8 @@ const VERSION_BYTES: usize = 128;
 /// How often within one pass a node may find that the log has been cut off meanwhile, before it gives up until the next.
 const RESYNCS: usize = 8;
 
-/// How often within one pass the server may say that there is more to pull: each time a MiB, of a log that has 16. A server that says so for ever holds
-/// no pass.
+/// How often within one pass the server may say that there is more to pull: each time a MiB, of a
+/// log that has 16. A server that says so for ever holds no pass.
 const MORE: usize = 64;
 
 /// An exchange: its number, and 64 random bits, since a server that lost its last exchanges gives their numbers again.
@@ -308,7 +312,8 @@ impl<S: KeyHasher> Replica<S> {
         })
     }
 
-    /// Takes note of a delta that is on the server, and if it was `pulled` takes its bits; whether it is in the place of no version that was read before it.
+    /// Takes note of a delta that is on the server, and if it was `pulled` takes its bits; whether
+    /// it is in the place of no version that was read before it.
     fn take(&mut self, id: &[u8], delta: &[u8], pulled: bool) -> Result<bool, &'static str> {
         let id = Id::parse(id).ok_or("is no id")?;
         let mut passed = true;
@@ -336,7 +341,8 @@ impl<S: KeyHasher> Replica<S> {
 
     /// Takes every chunk of which the server has another version than is known here.
     ///
-    /// The head and all versions are read first, then chunks, each with its version: what was pushed meanwhile is pulled from the log afterwards.
+    /// The head and all versions are read first, then chunks, each with its version: what was
+    /// pushed meanwhile is pulled from the log afterwards.
     fn resync(&mut self, server: &mut dyn ConnectionLike, ended: &dyn Fn() -> bool) -> Result<(), SharedError> {
         self.counts.resyncs += 1;
         self.ahead.clear();
@@ -437,7 +443,8 @@ impl<S: KeyHasher> Replica<S> {
         Ok(())
     }
 
-    /// Bytes that the replies of a round trip have at most: what a script answers in parts, or chunks, or the versions of all chunks.
+    /// Bytes that the replies of a round trip have at most: what a script answers in parts, or
+    /// chunks, or the versions of all chunks.
     pub(super) fn most_bytes(&self) -> usize {
         REPLY_BYTES + self.versions.len() * VERSION_BYTES
     }

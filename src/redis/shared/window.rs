@@ -34,7 +34,8 @@ const SHORTEST: u64 = 1_000_000;
 /// [`Builder::window`](crate::windowed::Builder::window) says, by the [time of day](crate::windowed::Builder::time_of_day), so that all nodes have the same
 /// generations. [The module](super#forgetting) says what is promised.
 ///
-/// Dropped, it has its thread push what is left and end, as [`SharedBloom`](super::SharedBloom) does, and waits for nothing.
+/// Dropped, it has its thread push what is left and end, as [`SharedBloom`](super::SharedBloom)
+/// does, and waits for nothing.
 ///
 /// # Examples
 ///
@@ -176,11 +177,13 @@ impl<S> SharedWindow<S> {
         self.node.sync(timeout)
     }
 
-    /// [`sync`](Self::sync), and then ends the background thread and waits until it is gone, as [`SharedBloom::close`](super::SharedBloom::close).
+    /// [`sync`](Self::sync), and then ends the background thread and waits until it is gone, as
+    /// [`SharedBloom::close`](super::SharedBloom::close).
     ///
     /// # Errors
     ///
-    /// Those of [`sync`](Self::sync), or if the thread has not ended within `timeout`. It goes on as after a drop then.
+    /// Those of [`sync`](Self::sync), or if the thread has not ended within `timeout`. It goes on
+    /// as after a drop then.
     ///
     /// # Examples
     ///
@@ -454,8 +457,8 @@ pub fn exchange_window_over<S: KeyHasher + Clone + Send + Sync>(
 mod tests {
     use super::*;
 
-    /// The replica of a generation is one of the filter that the window has for it: not of another that was there before, as where the memory of a
-    /// new generation was refused.
+    /// The replica of a generation is one of the filter that the window has for it: not of another
+    /// that was there before, as where the memory of a new generation was refused.
     #[test]
     fn a_generation_whose_filter_is_another_is_followed() {
         let builder = WindowedBloom::builder()
@@ -474,7 +477,8 @@ mod tests {
             }
             numbers.push(list[0].0);
             drop(list);
-            // The newest has its number still, and another filter: the replica holds on to the one that was cleared.
+            // The newest has its number still, and another filter: the replica holds on to the one
+            // that was cleared.
             Arc::get_mut(&mut side.window).unwrap().clear();
         }
         assert!(numbers.iter().all(|number| *number == numbers[0]));

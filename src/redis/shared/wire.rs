@@ -1,8 +1,11 @@
-//! A connection on which every round trip ends by a deadline: [`Wire`], which a node's thread opens and exchanges over.
+//! A connection on which every round trip ends by a deadline: [`Wire`], which a node's thread opens
+//! and exchanges over.
 //!
-//! The `redis` crate's own blocking connection bounds each single read. A server that sends a byte now and then, or messages that nobody asked for, holds its caller
-//! for ever; and nothing but the socket's owner can end that. So this one owns the socket, gives each read what is left of the round trip's time and bytes, and has
-//! the `redis` crate parse what comes. TLS is the `redis` crate's: there it is between replies that the deadline is looked at.
+//! The `redis` crate's own blocking connection bounds each single read. A server that sends a byte
+//! now and then, or messages that nobody asked for, holds its caller for ever; and nothing but the
+//! socket's owner can end that. So this one owns the socket, gives each read what is left of the
+//! round trip's time and bytes, and has the `redis` crate parse what comes. TLS is the `redis`
+//! crate's: there it is between replies that the deadline is looked at.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -38,7 +41,8 @@ struct Budget {
 }
 
 impl Wire {
-    /// Connects and logs in, within the time of one round trip; the time to look the server's name up comes on top.
+    /// Connects and logs in, within the time of one round trip; the time to look the server's name
+    /// up comes on top.
     pub(super) fn open(client: &Client, timeout: Duration, most_bytes: usize) -> RedisResult<Self> {
         let info = client.get_connection_info();
         let mut budget = Budget::new(timeout, most_bytes);
@@ -165,7 +169,8 @@ impl ConnectionLike for Wire {
         let mut budget = Budget::new(self.timeout, self.most_bytes);
         self.send(bytes, &mut budget)?;
         let mut refused = None;
-        // The replies before the ones asked for: that a transaction begins, and that its commands are queued.
+        // The replies before the ones asked for: that a transaction begins, and that its commands
+        // are queued.
         for _ in 0..offset {
             if let Value::ServerError(error) = self.receive(&mut budget)? {
                 refused.get_or_insert(error);
@@ -198,7 +203,8 @@ fn connect(address: (&str, u16), budget: &mut Budget) -> io::Result<TcpStream> {
         // A part of the time for each: where one does not answer at all, the next may.
         match TcpStream::connect_timeout(address, budget.rest()? / left) {
             Ok(stream) => {
-                // A request is written at once; its end is not to wait for what acknowledges its beginning.
+                // A request is written at once; its end is not to wait for what acknowledges its
+                // beginning.
                 stream.set_nodelay(true)?;
                 return Ok(stream);
             }
