@@ -220,8 +220,6 @@ mod sync;
 
 #[cfg(feature = "guard")]
 pub use error::RebuildError;
-#[cfg(feature = "redis")]
-pub use error::RedisBloomTransferError;
 pub use error::{
     BuildError, FullError, GuavaReadError, IncompatibleError, InsertError, RedisBloomInsertError, RedisBloomLoadError,
     SnapshotError,

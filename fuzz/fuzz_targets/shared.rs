@@ -24,10 +24,12 @@ struct Input {
 
 #[derive(Arbitrary, Debug)]
 enum Answer {
-    /// To a call of the script: a word, an exchange, and what was pulled.
+    /// To an exchange: a word, its id, and what was pulled.
     Exchange(u8, Id, Vec<(Id, Delta)>),
-    /// To questions in a pipeline: of the head and the versions.
+    /// To a read of the head and the versions.
     State(Option<Id>, Vec<(u8, Id)>),
+    /// To a read of chunks: their versions and lengths.
+    Chunks(Vec<(Option<Id>, u16)>),
     Parts(Vec<Part>),
     Protocol(Vec<u8>),
 }
@@ -60,6 +62,11 @@ enum Record {
 impl Id {
     fn value(self) -> Value {
         Value::BulkString(format!("{}-{}", self.0, self.1).into_bytes())
+    }
+
+    /// Nothing where there is none, as scripts answer.
+    fn or_nothing(id: Option<Self>) -> Value {
+        id.map_or(Value::BulkString(Vec::new()), Self::value)
     }
 }
 
@@ -110,10 +117,14 @@ impl Answer {
                 Ok(values)
             }
             Self::State(head, versions) => {
-                let head = head.map_or(Value::Nil, Id::value);
+                let mut values = vec![Value::BulkString(Vec::new()), Id::or_nothing(head)];
                 let version = |(chunk, id): (u8, Id)| [Value::BulkString(chunk.to_string().into()), id.value()];
-                let versions = versions.into_iter().flat_map(version).collect();
-                Ok(vec![Value::Array(vec![Value::Nil, head]), Value::Array(versions)])
+                values.extend(versions.into_iter().flat_map(version));
+                Ok(values)
+            }
+            Self::Chunks(chunks) => {
+                let chunk = |(version, len): (_, u16)| [Id::or_nothing(version), Value::BulkString(vec![1; len.into()])];
+                Ok(chunks.into_iter().flat_map(chunk).collect())
             }
             Self::Parts(parts) => Ok(parts.into_iter().map(Part::value).collect()),
             Self::Protocol(bytes) => match redis::parse_redis_value(&bytes)? {
@@ -129,14 +140,14 @@ struct Server(std::vec::IntoIter<Answer>);
 
 impl ConnectionLike for Server {
     fn req_packed_command(&mut self, _: &[u8]) -> RedisResult<Value> {
-        self.req_packed_commands(&[], 0, 1).map(Value::Array)
+        match self.0.next() {
+            Some(answer) => answer.values().map(Value::Array),
+            None => Err((ErrorKind::Io, "gone").into()),
+        }
     }
 
     fn req_packed_commands(&mut self, _: &[u8], _: usize, _: usize) -> RedisResult<Vec<Value>> {
-        match self.0.next() {
-            Some(answer) => answer.values(),
-            None => Err((ErrorKind::Io, "gone").into()),
-        }
+        unreachable!("a node sends single commands")
     }
 
     fn get_db(&self) -> i64 {

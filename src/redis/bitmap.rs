@@ -1,12 +1,13 @@
 //! [`RedisBitmap`]: keys to offsets, offsets to commands, replies to answers. What is said to a server is written once, over a `Link`; each
 //! public call is that over a blocking connection, or over an asynchronous one.
 
+use super::error::{BitmapError, BitmapErrorKind};
 use super::layout::Layout;
 #[cfg(feature = "redis-tokio")]
 use super::link::Async;
 use super::link::{self, Blocking, Link, Script, Talk, lossy, now};
 use super::local::LocalBitmap;
-use crate::error::{BitmapError, BitmapErrorKind, BuildError};
+use crate::error::BuildError;
 use crate::funnel::Funnel;
 use crate::hash::assert_same_length;
 use alloc::format;

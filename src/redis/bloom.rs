@@ -1,12 +1,14 @@
 //! [`RedisBloom`] out of Redis and into it: the commands by which its dump travels, over a blocking connection of the `redis` crate. What
 //! the chunks are, `filter/redisbloom/dump.rs` knows.
 
-use crate::error::{RedisBloomTransferError, RedisBloomTransferErrorKind as Kind};
+use super::error::{RedisBloomTransferError, RedisBloomTransferErrorKind as Kind};
+use super::link::lossy;
+use super::reply::{self, brief, shortened};
 use crate::redisbloom::{Loader, RedisBloom};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::hash::BuildHasher;
-use redis::{Cmd, ConnectionLike, ErrorKind, FromRedisValue, RedisError, ServerErrorKind, cmd};
+use redis::{Cmd, ConnectionLike, ErrorKind, RedisError, ServerErrorKind, Value, cmd};
 use std::hash::RandomState;
 
 /// Seconds after which Redis drops a filter that a client began to put there and left. Counted from its last chunk.
@@ -20,12 +22,15 @@ impl RedisBloom {
     /// Takes a filter out of Redis whose bits take `max_bytes` bytes at most: `BF.SCANDUMP` until all of it is there.
     ///
     /// The filter may be in use meanwhile: the copy has at least every key that was inserted before. The keys that it
-    /// [counts](RedisBloom::info) are those of the beginning.
+    /// [counts](RedisBloom::info) are those of the beginning. A server's chunks are of 16 MiB at
+    /// most; what another one sends, the `redis` crate
+    /// [buffers](crate::redis#what-the-client-buffers) before it is looked at.
     ///
     /// # Errors
     ///
-    /// If the server is not reached, has not loaded RedisBloom, or holds no filter at `key`; if what it sends is not a filter's dump, or is
-    /// larger than the limit, as of [`Loader::load`]; if another filter took the place of this one meanwhile.
+    /// If the server is not reached, has not loaded RedisBloom, or holds no filter at `key`; if
+    /// what it sends is not the command's reply, not a filter's dump, or larger than the limit, as
+    /// of [`Loader::load`]; if another filter took the place of this one meanwhile.
     ///
     /// # Examples
     ///
@@ -66,7 +71,8 @@ impl RedisBloom {
     /// # Errors
     ///
     /// If there is something at `key`, the server is not reached, has not loaded RedisBloom, is a replica that takes no writes, or
-    /// refuses a chunk, for want of memory for example. Nothing is at `key` then that was not there.
+    /// refuses a chunk, for want of memory for example. Nothing is at `key` then that was not
+    /// there. And if a reply is not the command's; then it is not known what is at `key`.
     ///
     /// # Examples
     ///
@@ -152,17 +158,30 @@ impl Talk<'_> {
     fn error(&self, kind: Kind) -> RedisBloomTransferError {
         RedisBloomTransferError {
             kind,
-            key: String::from_utf8_lossy(self.key).into_owned(),
+            key: lossy(self.key),
         }
     }
 
-    fn query<T: FromRedisValue>(&mut self, command: &Cmd) -> Result<T, Kind> {
-        command.query(self.connection).map_err(classify)
+    /// The reply to a command with these arguments, taken apart by `take`.
+    fn ask<T>(
+        &mut self,
+        command: &'static str,
+        arguments: impl FnOnce(&mut Cmd),
+        take: impl FnOnce(Value) -> Result<T, String>,
+    ) -> Result<T, Kind> {
+        let mut call = cmd(command);
+        arguments(&mut call);
+        let reply = call.query(self.connection).map_err(|error| classify(command, error))?;
+        take(reply).map_err(|reply| Kind::Reply { command, reply })
     }
 
     fn scandump(&mut self, cursor: i64) -> Result<(i64, Vec<u8>), Kind> {
-        let mut command = cmd("BF.SCANDUMP");
-        self.query(command.arg(self.key).arg(cursor))
+        let key = self.key;
+        let take = |reply| match &mut reply::list(reply)?[..] {
+            [Value::Int(cursor), chunk] => Ok((*cursor, reply::bytes(core::mem::take(chunk))?)),
+            others => Err(shortened(others)),
+        };
+        self.ask("BF.SCANDUMP", |call| _ = call.arg(key).arg(cursor), take)
     }
 
     fn fetch(&mut self, max_bytes: usize) -> Result<RedisBloom, Kind> {
@@ -182,10 +201,11 @@ impl Talk<'_> {
     }
 
     fn ensure_free(&mut self) -> Result<(), Kind> {
-        if self.query(cmd("EXISTS").arg(self.key))? {
-            return Err(Kind::Taken);
+        let key = self.key;
+        match self.ask("EXISTS", |call| _ = call.arg(key), flag)? {
+            true => Err(Kind::Taken),
+            false => Ok(()),
         }
-        Ok(())
     }
 
     /// `rename` is `RENAME` or `RENAMENX`.
@@ -194,28 +214,54 @@ impl Talk<'_> {
         let result = self.load_as(&name, filter, rename);
         if result.is_err() {
             // If that fails too, it expires.
-            let _ = self.query::<()>(cmd("UNLINK").arg(&name));
+            let _ = self.ask("UNLINK", |call| _ = call.arg(&name), Ok);
         }
         result
     }
 
     fn load_as(&mut self, name: &[u8], filter: &RedisBloom, rename: &str) -> Result<(), Kind> {
         // A server without the module would repeat the bytes of a chunk in its error, which the client takes for broken text.
-        self.query::<()>(cmd("BF.EXISTS").arg(name).arg(""))?;
+        self.ask("BF.EXISTS", |call| _ = call.arg(name).arg(""), flag)?;
         for (cursor, chunk) in filter.to_loadchunks() {
-            let mut command = cmd("BF.LOADCHUNK");
-            self.query::<()>(command.arg(name).arg(cursor).arg(chunk))?;
-            self.query::<()>(cmd("EXPIRE").arg(name).arg(ABANDONED))?;
+            self.ask("BF.LOADCHUNK", |call| _ = call.arg(name).arg(cursor).arg(chunk), done)?;
+            self.ask("EXPIRE", |call| _ = call.arg(name).arg(ABANDONED), flag)?;
         }
         let mut pipeline = redis::pipe();
         pipeline.atomic();
-        pipeline.cmd("PERSIST").arg(name).ignore();
+        pipeline.cmd("PERSIST").arg(name);
         pipeline.cmd(rename).arg(name).arg(self.key);
-        let (renamed,): (redis::Value,) = pipeline.query(self.connection).map_err(classify)?;
-        if renamed == redis::Value::Int(0) {
-            return Err(Kind::Taken);
+        let reply: Value = pipeline
+            .query(self.connection)
+            .map_err(|error| classify("EXEC", error))?;
+        let replies = match &reply {
+            Value::Array(replies) => &replies[..],
+            _ => &[],
+        };
+        match (rename, replies) {
+            ("RENAME", [Value::Int(0 | 1), Value::Okay]) | ("RENAMENX", [Value::Int(0 | 1), Value::Int(1)]) => Ok(()),
+            ("RENAMENX", [Value::Int(0 | 1), Value::Int(0)]) => Err(Kind::Taken),
+            _ => Err(Kind::Reply {
+                command: "EXEC",
+                reply: shortened(&reply),
+            }),
         }
-        Ok(())
+    }
+}
+
+/// Whether there is, or was, what was asked for. (RedisBloom answers by the newer protocol's own
+/// kind, where that is spoken.)
+fn flag(reply: Value) -> Result<bool, String> {
+    match reply {
+        Value::Int(0) | Value::Boolean(false) => Ok(false),
+        Value::Int(1) | Value::Boolean(true) => Ok(true),
+        other => Err(shortened(&other)),
+    }
+}
+
+fn done(reply: Value) -> Result<(), String> {
+    match reply {
+        Value::Okay => Ok(()),
+        other => Err(shortened(&other)),
     }
 }
 
@@ -231,10 +277,15 @@ fn temporary(key: &[u8]) -> Vec<u8> {
     [open, key, close, suffix.as_bytes()].concat()
 }
 
-fn classify(error: RedisError) -> Kind {
+fn classify(command: &'static str, error: RedisError) -> Kind {
+    let error = brief(error);
     let detail = error.detail().unwrap_or_default();
     match error.kind() {
         ErrorKind::Io => Kind::Unreachable(error),
+        ErrorKind::Parse | ErrorKind::UnexpectedReturnType => Kind::Reply {
+            command,
+            reply: shortened(&error),
+        },
         ErrorKind::Server(ServerErrorKind::ReadOnly) => Kind::ReadOnly(error),
         _ if error.code() == Some("WRONGTYPE") => Kind::WrongType(error),
         _ if detail.starts_with("unknown command") => Kind::NoModule(error),

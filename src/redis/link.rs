@@ -1,10 +1,11 @@
 //! What lies between the commands and a connection: a [`Link`] sends a pipeline and waits for its replies. What is said over it is written
 //! once, as `async` code; over a [`Blocking`] link that code never waits, so that [`now`] has its result at once.
 
-use crate::error::{BitmapError, BitmapErrorKind};
+use super::error::{BitmapError, BitmapErrorKind};
+use super::reply::{brief, shortened};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use core::fmt::{self, Write};
+use core::fmt;
 use core::future::Future;
 use core::pin::pin;
 use core::task::{Context, Poll, Waker};
@@ -163,6 +164,7 @@ impl<L: Link> Talk<'_, L> {
     }
 
     fn error(&self, error: redis::RedisError) -> BitmapError {
+        let error = brief(error);
         let key = lossy(self.key);
         // Before Redis 7 an error in a script is an ERR that quotes the command's.
         let is = |code: &str| error.code() == Some(code) || error.detail().is_some_and(|detail| detail.contains(code));
@@ -224,28 +226,4 @@ impl<L: Link> Talk<'_, L> {
 
 pub(super) fn lossy(key: &[u8]) -> String {
     String::from_utf8_lossy(key).into_owned()
-}
-
-/// As much of a reply as a message should have. (Of the rest, which can be long, nothing is written.)
-fn shortened(reply: impl fmt::Debug) -> String {
-    struct Beginning(String);
-
-    impl fmt::Write for Beginning {
-        fn write_str(&mut self, text: &str) -> fmt::Result {
-            for character in text.chars() {
-                if self.0.len() >= MOST {
-                    self.0.push_str("...");
-                    return Err(fmt::Error);
-                }
-                self.0.push(character);
-            }
-            Ok(())
-        }
-    }
-
-    const MOST: usize = 80;
-    let mut beginning = Beginning(String::new());
-    // An error says that there is no more room.
-    let _ = write!(beginning, "{reply:?}");
-    beginning.0
 }

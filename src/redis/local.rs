@@ -1,13 +1,13 @@
 //! [`LocalBitmap`]: what a `RedisBitmap` has on the server, copied into words that many threads look at. Bytes come in from the server in
 //! bounded pieces; digests of what is here go out, so that only what changed comes in later.
 
+use super::error::{BitmapError, BitmapErrorKind};
 #[cfg(feature = "redis-tokio")]
 use super::link::Async;
 use super::link::{self, Blocking, Link, Talk, lossy, now};
 use super::{RedisBitmap, layout::MAX_BITS};
 use crate::batch::is_cached;
 use crate::bits::{self, Bits, Purpose};
-use crate::error::{BitmapError, BitmapErrorKind};
 use crate::funnel::Funnel;
 use crate::hash::assert_same_length;
 use crate::sizing::{LINE_BYTES, LINE_WORDS};

@@ -43,8 +43,18 @@
 //! | a layout of more than 2^32 bits | an error of the constructor: `SETBIT` goes no further |
 //! | the cursor is no number in 0 to 1023 | an error that names it |
 //! | another size or number of functions than the others' | **nothing tells**, and keys are not found: the bitmap does not say. A copy finds it where the bitmap is longer than the layout |
-//! | a reply of another kind | an error that quotes it |
+//! | a reply of another kind | an error that tells its beginning, as all errors here do |
 //! | the last bitmap but one of a growing filter is evicted or expires | its keys are not found |
+//!
+//! # What the client buffers
+//!
+//! The `redis` crate reads all of a reply into memory, before anybody here sees how long it is: of
+//! a text, its bytes and a copy of them; of a list of small things, some ten times its bytes.
+//! Limits that calls here are given (`max_bytes`) hold for what is made of the replies, and no call
+//! here asks for more than a chunk at a time; but a server that is not what it is taken for, or
+//! somebody who writes to it, can send what it likes. Nor does a connection of the `redis` crate
+//! bound a reply's time: its timeouts hold for each single read. A [`SharedBloom`] has a connection
+//! of its own, which [bounds both](shared#what-it-promises).
 //!
 //! # Example
 //!
@@ -74,13 +84,15 @@
 
 mod bitmap;
 mod bloom;
+mod error;
 mod layout;
 mod link;
 mod local;
+mod reply;
 pub mod shared;
 
-pub use crate::error::{BitmapError, SharedError};
 pub use bitmap::RedisBitmap;
+pub use error::{BitmapError, RedisBloomTransferError, SharedError};
 pub(crate) use layout::MAX_BITS;
 pub use local::{LocalBitmap, Refreshed};
 pub use shared::SharedBloom;

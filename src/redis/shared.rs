@@ -10,7 +10,9 @@
 //! # What it promises
 //!
 //! 1. **Lookups and inserts are the local filter's.** [`SharedBloom`] derefs to its [`ConcurrentBloom`], in which nothing is marked or counted
-//!    for this: no call ever waits for the network, whatever has become of the server. All that the crate promises of the filter
+//!    for this: no call ever waits for the network, whatever has become of the server, and neither
+//!    does a drop. Only [`connect`](SharedBuilder::connect), [`sync`](SharedBloom::sync) and
+//!    [`close`](SharedBloom::close) wait. All that the crate promises of the filter
 //!    ([Consistency](crate#consistency)) holds within the process.
 //! 2. **What was pushed arrives.** A key that was inserted here before [`sync`](SharedBloom::sync) was called, is on the server when that
 //!    answers `Ok`, and is found by every node that calls `sync` from then on, or connects. Without `sync` the same happens in the background,
@@ -24,6 +26,11 @@
 //!    failover to a replica that was behind, a restored backup, `FLUSHALL`. The nodes notice by ids that the server gives every
 //!    push, at their next exchange with it.
 //! 7. **Who does not fit is refused**: a filter of another layout, seed or hasher, by an error that says what differs.
+//! 8. **No server holds a node for ever**, whatever it sends: each round trip ends within the
+//!    [timeout](SharedBuilder::timeout), and after 16 MiB of replies and 128 bytes for each 8 KiB
+//!    of the filter. A server that fails, or refuses, is left: the next attempt is made on a new
+//!    connection, and finds whoever has the server's name by then. By TLS the timeout is looked at
+//!    between replies only, and their length is not bounded.
 //!
 //! Pushed is what the server has answered. How far it keeps that is the server's part:
 //!
@@ -47,7 +54,8 @@
 //! - Whoever can write to the server can set every bit. What a broken server or another program writes there is an error, and nothing worse.
 //! - The server must not evict: with `maxmemory`, a policy of `noeviction`, or one of `volatile-*` where the set does not expire. A chunk that
 //!   is gone while the rest is there is missed by nobody until it is next compared. Delete a set by deleting all its keys, while no node
-//!   has it.
+//!   has it: the last [closed](SharedBloom::close), since one that is dropped may push a little
+//!   later.
 //! - The expected keys are those of all nodes together.
 //!
 //! # Before a store
@@ -103,7 +111,8 @@
 //! 5. **A new node starts from all generations that live**, each of the age that it has.
 //! 6. **The server forgets too.** A generation's keys expire there (`PEXPIREAT`) one generation later than at the nodes: after its last use, where no clock is
 //!    wrong by more than a generation. So it has no more generations than the nodes do, and two: that one, and one that begins where a clock is ahead. How long that
-//!    is from now on, nodes say; the server's own clock may be set to anything.
+//!    is from now on, nodes say; the server's own clock may be anything. If it is set forward, a
+//!    generation goes early and as a whole, and the nodes that have it push it again.
 //! 7. **Who does not fit is refused**: also by another period or number of generations, by an error that says both.
 //!
 //! | two clocks differ by | then a key that goes from one node to the other |
@@ -154,8 +163,9 @@ mod node;
 mod replica;
 #[cfg(feature = "window")]
 mod window;
+mod wire;
 
-use crate::error::SharedError;
+use super::error::SharedError;
 use crate::filter::concurrent::ConcurrentBloom;
 use crate::hash::{KeyHasher, Murmur3};
 use alloc::boxed::Box;
@@ -181,8 +191,10 @@ pub use window::exchange_window_over;
 /// It derefs to the filter: look up and insert by the filter's own calls. [The module](self) says what is promised, what it costs, and how a
 /// guard treats keys that have not arrived yet.
 ///
-/// Dropped, it pushes what is left, once and only if the last attempt succeeded, and ends its thread; that takes as long as the server takes
-/// to answer, and a few times the [timeout](SharedBuilder::timeout) at most.
+/// A drop waits for nothing, so that it may happen in any thread. The background thread then pushes
+/// what is left, once and only if its last attempt succeeded, and ends: within eight times the
+/// [timeout](SharedBuilder::timeout), with the filter's memory in hand until then. A process that
+/// ends before takes the thread along: call [`close`](Self::close) where keys must not be lost.
 ///
 /// # Examples
 ///
@@ -290,8 +302,18 @@ impl SharedBuilder {
         self
     }
 
-    /// How long the server may take to accept a connection, to take a part of a message, and to send a part of an answer; 2 seconds by default.
-    /// After that the connection counts as broken. (To look the server's name up takes what the system takes.)
+    /// How long a round trip may take; 2 seconds by default, one millisecond to an hour. One is to
+    /// connect and log in; every further one is a request, from its first byte until all of its
+    /// reply is there. After that the connection counts as broken, however much of the reply has
+    /// come.
+    ///
+    /// `connect` and `sync` make as many round trips as there is to be moved: one for 512 KiB of
+    /// what a new node fetches, one for 32 KiB of what it pushes, one for a MiB of what it pulls.
+    /// For a slower network than 1 MiB in this time, or a filter of some GiB, whose chunks'
+    /// versions are one reply of 40 bytes for each 8 KiB, give more time.
+    ///
+    /// Two things take their own time: to look the server's name up, what the system takes; and by
+    /// TLS, where the `redis` crate reads, a single reply of which a part comes now and then.
     ///
     /// ```
     /// use lanebloom::{ConcurrentBloom, redis::SharedBloom};
@@ -417,6 +439,41 @@ impl<S> SharedBloom<S> {
         self.node.sync(timeout)
     }
 
+    /// [`sync`](Self::sync), and then ends the background thread and waits until it is gone, with
+    /// its hold of the filter and its connection: for the end of a process, which a drop does not
+    /// wait for.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`sync`](Self::sync), or if the thread has not ended within `timeout`. It goes on
+    /// as after a drop then.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let Some(redis) = Server::of("an example of SharedBloom").start() else { return Ok(()) };
+    /// use lanebloom::{ConcurrentBloom, redis::SharedBloom};
+    /// use std::{sync::Arc, time::Duration};
+    ///
+    /// # let server = redis.client();
+    /// let shared = SharedBloom::builder("ids").connect(server, ConcurrentBloom::builder().expected_keys(1000).build()?)?;
+    /// let filter = Arc::clone(shared.filter());
+    /// shared.insert("order 17");
+    /// shared.close(Duration::from_secs(30))?;
+    /// // Nobody else has the filter any more, and the server has its key.
+    /// assert_eq!(Arc::strong_count(&filter), 1);
+    /// # let server = redis.client();
+    /// let new = SharedBloom::builder("ids").connect(server, ConcurrentBloom::builder().expected_keys(1000).build()?)?;
+    /// assert!(new.contains("order 17"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn close(self, timeout: Duration) -> Result<(), SharedError> {
+        self.node.close(timeout)
+    }
+
     /// What was done so far, and how the last attempt went.
     ///
     /// ```
@@ -518,7 +575,8 @@ pub struct SharedStats {
     pub pulled_bytes: u64,
     /// How long ago the last exchange that succeeded began: what was here before that is on the server, and what was there is here.
     pub lag: Duration,
-    /// Why the last attempt failed, if it did.
+    /// Why the last attempt failed, if it did: for a panic, too, of what the thread has from the
+    /// caller, the clock of a window and the clones of its hasher. The thread goes on in any case.
     pub last_error: Option<SharedError>,
 }
 

@@ -691,3 +691,146 @@ fn a_filter_that_is_not_stored_leaves_nothing() {
     filter.replace(&mut other, "a").unwrap();
     assert!(RedisBloom::fetch(&mut other, "a", 1 << 20).unwrap() == filter);
 }
+
+/// A server that answers as it is told: each command by its name, and a transaction by that of its
+/// end.
+struct Told<F>(F);
+
+impl<F: FnMut(&str) -> RedisResult<Value>> ConnectionLike for Told<F> {
+    fn req_packed_command(&mut self, command: &[u8]) -> RedisResult<Value> {
+        let command = String::from_utf8_lossy(command);
+        (self.0)(command.split("\r\n").nth(2).unwrap())
+    }
+    fn req_packed_commands(&mut self, _: &[u8], _: usize, _: usize) -> RedisResult<Vec<Value>> {
+        Ok(vec![(self.0)("EXEC")?])
+    }
+    fn get_db(&self) -> i64 {
+        0
+    }
+    fn check_connection(&mut self) -> bool {
+        true
+    }
+    fn is_open(&self) -> bool {
+        true
+    }
+}
+
+/// What a command does not answer is an error that names it, and has no more of it than a line;
+/// above all where it says whether all is done.
+#[test]
+fn replies_without_sense_are_errors() {
+    use redis::Value::{Array, BulkString, Int, Map, Nil, Okay, SimpleString};
+    let filter = some_filter();
+    let honest = |command: &str, renamed: &Value| match command {
+        "EXISTS" | "BF.EXISTS" => Int(0),
+        "BF.LOADCHUNK" => Okay,
+        "EXPIRE" | "UNLINK" => Int(1),
+        "EXEC" => Array(vec![Int(1), renamed.clone()]),
+        other => panic!("{other}"),
+    };
+    assert!(
+        filter
+            .store(&mut Told(|command: &str| Ok(honest(command, &Int(1)))), "seen")
+            .is_ok()
+    );
+    assert!(
+        filter
+            .replace(&mut Told(|command: &str| Ok(honest(command, &Okay))), "seen")
+            .is_ok()
+    );
+    let taken = filter.store(&mut Told(|command: &str| Ok(honest(command, &Int(0)))), "seen");
+    assert!(taken.unwrap_err().is_taken());
+
+    let long = || BulkString(vec![b'x'; 1 << 20]);
+    let malformed = || redis::parse_redis_value(b":x\r\n").unwrap_err();
+    let nonsense = || {
+        let values = [
+            Nil,
+            Int(2),
+            Int(-1),
+            SimpleString("QUEUED".into()),
+            BulkString(b"OK".into()),
+            long(),
+            Array(vec![]),
+            Array(vec![long()]),
+            Map(vec![(long(), Nil)]),
+        ];
+        values.map(Ok).into_iter().chain([Err(malformed())])
+    };
+    let check =
+        |command: &str, reply: &RedisResult<Value>, result: Result<(), lanebloom::redis::RedisBloomTransferError>| {
+            let error = result
+                .err()
+                .unwrap_or_else(|| panic!("{command}: {reply:.80?} is taken"));
+            let text = error.to_string();
+            let says = format!("\"seen\": the reply to {command} is none of that command: ");
+            assert!(text.starts_with(&says) && text.len() < 250, "{text:.300}");
+            assert!(!error.is_taken() && !error.is_missing() && !error.is_unreachable());
+        };
+    for command in ["EXISTS", "BF.EXISTS", "BF.LOADCHUNK", "EXPIRE", "EXEC"] {
+        // One that is sound, of another command.
+        let other = if command == "BF.LOADCHUNK" { Int(1) } else { Okay };
+        for reply in nonsense().chain([Ok(other)]) {
+            let mut answers = |name: &str| {
+                if name == command {
+                    reply.clone()
+                } else {
+                    Ok(honest(name, &Int(1)))
+                }
+            };
+            check(command, &reply, filter.store(&mut Told(&mut answers), "seen"));
+        }
+    }
+    for reply in [
+        Array(vec![Int(1)]),
+        Array(vec![Okay]),
+        Array(vec![Int(1), Int(1)]),
+        Array(vec![Int(1), Int(0)]),
+        Array(vec![Okay, Okay]),
+        Array(vec![Int(1), Nil]),
+        Array(vec![Int(1), long()]),
+        Array(vec![Int(1), SimpleString("QUEUED".into())]),
+        Array(vec![Int(1), Okay, Okay]),
+        Int(1),
+    ] {
+        let reply = Ok(reply);
+        let mut answers = |name: &str| {
+            if name == "EXEC" {
+                reply.clone()
+            } else {
+                Ok(honest(name, &Okay))
+            }
+        };
+        check("EXEC", &reply, filter.replace(&mut Told(&mut answers), "seen"));
+    }
+    for reply in nonsense().chain(
+        [
+            vec![Int(1)],
+            vec![long(), Int(1)],
+            vec![Int(1), Nil],
+            vec![Int(1), Array(vec![long()])],
+            vec![Int(1), long(), long()],
+        ]
+        .map(|items| Ok(Array(items))),
+    ) {
+        let fetched = RedisBloom::fetch(&mut Told(|_: &str| reply.clone()), "seen", 1 << 30);
+        check("BF.SCANDUMP", &reply, fetched.map(drop));
+    }
+    // An error that is long is told shortly as well, and known all the same.
+    for (code, says) in [
+        ("ERR", "the server refused: "),
+        ("READONLY", "the server is a replica that takes no writes: "),
+        ("WRONGTYPE", "what is at this key is no RedisBloom filter: "),
+        ("OOM", "the server refused: "),
+    ] {
+        let error = redis::parse_redis_value(format!("-{code} {}\r\n", "x".repeat(1 << 20)).as_bytes()).unwrap();
+        let error = filter
+            .store(&mut Told(|_: &str| Ok(error.clone())), "seen")
+            .unwrap_err();
+        let text = error.to_string();
+        assert!(
+            text.starts_with(&format!("\"seen\": {says}")) && text.len() < 600,
+            "{text:.300}"
+        );
+    }
+}

@@ -1,9 +1,10 @@
 //! What a set is: its keys in Redis, and what all of its nodes must have in common, as text that the server keeps and every node compares with
 //! its own. Read by the sides of a node before they exchange bits.
 
-use crate::error::{IncompatibleError, IncompatibleErrorKind, SharedError, SharedErrorKind};
+use crate::error::{IncompatibleError, IncompatibleErrorKind};
 use crate::filter::concurrent::ConcurrentBloom;
 use crate::hash::KeyHasher;
+use crate::redis::error::{SharedError, SharedErrorKind};
 use crate::sizing::{Layout, Shape};
 use alloc::borrow::ToOwned;
 use alloc::format;

@@ -3,6 +3,7 @@
 -- KEYS: 1 meta, 2 log, 3 versions, 4 scratch, then the chunks in the order of the delta
 -- ARGV: 1 description, 2 the last exchange that the node knows, 3 token, 4 the log's limit in bytes, 5 the delta,
 --       6 when the set expires: in ms since 1970, or after a "+" in so many ms from now; 0 if never
+--       7 so many ms later than that it may expire in the latter case
 --
 -- Answers { what, id, id of an exchange, its delta, ... }:
 --   'other'   the set has another description, which is in the place of the id
@@ -13,22 +14,30 @@ local function number(id)
     return tonumber(string.match(id, '^%d+'))
 end
 
--- All keys of a set go at one moment. (To be called after every write: some of them take the time away.) That of a set whose nodes know
--- only how long it is until then, since the server's clock is none of theirs, is that of the last write to each key.
+local meta = redis.call('HMGET', KEYS[1], 'description', 'head', 'bytes', 'base', 'expires')
+
+-- All keys of a set go at one moment, whatever the server's clock does until then: chunks that went
+-- before what says that they are there would be missed by nobody. Where nodes know only how long it
+-- is until then, since the server's clock is none of theirs, the first that writes decides; and a
+-- later time is one for all keys that there are. (To be called after every write: some of them take
+-- the time away.)
 local expires = ARGV[6]
+local later = false
+if string.sub(expires, 1, 1) == '+' then
+    local now = redis.call('TIME')
+    local wanted = now[1] * 1000 + math.floor(now[2] / 1000) + tonumber(expires)
+    local kept = tonumber(meta[5] or '0')
+    later = wanted > kept + tonumber(ARGV[7])
+    expires = string.format('%.0f', later and wanted or kept)
+end
 local function expire(key)
-    if string.sub(expires, 1, 1) == '+' then
-        local now = redis.call('TIME')
-        expires = string.format('%.0f', now[1] * 1000 + math.floor(now[2] / 1000) + tonumber(expires))
-    end
     if expires ~= '0' then
         redis.call('PEXPIREAT', key, expires)
     end
 end
 
-local meta = redis.call('HMGET', KEYS[1], 'description', 'head', 'bytes', 'base')
 if not meta[1] then
-    redis.call('HSET', KEYS[1], 'description', ARGV[1])
+    redis.call('HSET', KEYS[1], 'description', ARGV[1], 'expires', expires)
     expire(KEYS[1])
     -- Where somebody deleted only the meta key: a log does not take up from a lesser id again.
     redis.call('DEL', KEYS[2], KEYS[3])
@@ -127,7 +136,13 @@ while bytes > limit do
         end
     end
 end
-redis.call('HSET', KEYS[1], 'head', id, 'bytes', bytes)
+redis.call('HSET', KEYS[1], 'head', id, 'bytes', bytes, 'expires', expires)
 expire(KEYS[1])
+if later then
+    -- These keys are not among KEYS, but they are where those are, by the set's hash tag.
+    for _, chunk in ipairs(redis.call('HKEYS', KEYS[3])) do
+        expire(string.sub(KEYS[1], 1, -5) .. chunk)
+    end
+end
 answer[2] = id
 return answer

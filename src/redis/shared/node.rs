@@ -1,16 +1,29 @@
 //! The thread of a node, which brings its side of a set and the server together from time to time, and what it and the node's owners tell each
 //! other. Started by [`SharedBloom`](super::SharedBloom) and `SharedWindow`, each with its own [`Side`].
+//!
+//! # How it ends
+//!
+//! A node may be dropped anywhere: in a request thread, say, that was the last to read from a
+//! guard's old filter. So a drop says that the end has come, and waits for nothing. The thread
+//! finishes the round trip that it is in, pushes once more what is left where the last attempt
+//! succeeded, and ends. Each of these takes a timeout at most: the round trip, a new connection, a
+//! last round trip that began within the timeout of the push.
 
 use super::SharedStats;
-use crate::error::{SharedError, SharedErrorKind};
+use super::wire::Wire;
+use crate::redis::error::{SharedError, SharedErrorKind};
 use alloc::boxed::Box;
+use alloc::string::String;
 use alloc::sync::Arc;
+use core::any::Any;
 use core::hash::BuildHasher;
+use core::panic::AssertUnwindSafe;
 use core::time::Duration;
-use redis::{Client, Connection, ConnectionLike};
+use redis::{Client, ConnectionLike};
 use std::hash::RandomState;
+use std::panic;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::Instant;
 
 /// The first pause after a failure; every further one is twice as long, up to the last.
@@ -29,6 +42,13 @@ pub(super) trait Side: Send {
     ///
     /// Ends early, with an error, once `ended` says so.
     fn pass(&mut self, server: &mut dyn ConnectionLike, ended: &dyn Fn() -> bool) -> Result<(), SharedError>;
+
+    /// Forgets what is known of the server, so that the next pass begins anew: a pass panicked, and
+    /// may have left anything half done.
+    fn forget(&mut self);
+
+    /// Bytes that the replies of a round trip have at most.
+    fn most_bytes(&self) -> usize;
 
     /// What was done so far.
     fn counts(&self) -> Counts;
@@ -60,11 +80,8 @@ impl Counts {
     }
 }
 
-/// Dropped, it pushes what is left and ends its thread.
-pub(super) struct Node {
-    control: Arc<Control>,
-    thread: Option<JoinHandle<()>>,
-}
+/// Dropped, it tells its thread to push what is left and to end.
+pub(super) struct Node(Arc<Control>);
 
 impl Node {
     /// Brings `side` and the server together, and starts the thread that keeps them so.
@@ -88,22 +105,41 @@ impl Node {
         worker.pass(&|| false)?;
         control.report(0, began, worker.side.counts(), None);
         let its_control = Arc::clone(&control);
-        let thread = thread::Builder::new()
+        thread::Builder::new()
             .name("lanebloom-shared".into())
-            .spawn(move || worker.run(&its_control))
+            .spawn(move || {
+                // After the worker is gone, and with it its filter and its connection.
+                let _end = AtEnd(&its_control);
+                worker.run(&its_control);
+            })
             .map_err(|error| SharedErrorKind::Thread(Arc::new(error)))?;
-        Ok(Self {
-            control,
-            thread: Some(thread),
-        })
+        Ok(Self(control))
     }
 
     pub(super) fn sync(&self, timeout: Duration) -> Result<(), SharedError> {
-        self.control.sync(timeout)
+        self.0.sync(timeout)
+    }
+
+    /// [`sync`](Self::sync), and then waits until the thread is gone.
+    pub(super) fn close(self, timeout: Duration) -> Result<(), SharedError> {
+        let began = Instant::now();
+        self.0.sync(timeout)?;
+        self.0.end(true);
+        let left = timeout.saturating_sub(began.elapsed());
+        let (state, _) = self
+            .0
+            .reported
+            .wait_timeout_while(self.0.lock(), left, |state| !state.gone)
+            .unwrap_or_else(PoisonError::into_inner);
+        if state.gone {
+            return Ok(());
+        }
+        let last = state.error.clone();
+        Err(SharedErrorKind::Timeout { after: timeout, last }.into())
     }
 
     pub(super) fn stats(&self) -> SharedStats {
-        let state = self.control.lock();
+        let state = self.0.lock();
         SharedStats {
             passes: state.passes,
             failures: state.failures,
@@ -118,11 +154,17 @@ impl Node {
 
 impl Drop for Node {
     fn drop(&mut self) {
-        self.control.end();
-        if let Some(thread) = self.thread.take() {
-            // It does not panic; if it did, this is no place to say so.
-            let _ = thread.join();
-        }
+        self.0.end(false);
+    }
+}
+
+/// Says that the thread is gone, however it went.
+struct AtEnd<'a>(&'a Control);
+
+impl Drop for AtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.lock().gone = true;
+        self.0.reported.notify_all();
     }
 }
 
@@ -131,7 +173,7 @@ struct Control {
     state: Mutex<State>,
     /// For the thread: somebody asked for a pass, or for the end.
     asked: Condvar,
-    /// For those who wait in `sync`.
+    /// For those who wait in `sync` and `close`.
     reported: Condvar,
 }
 
@@ -142,6 +184,10 @@ struct State {
     attempted: u64,
     succeeded: u64,
     ended: bool,
+    /// Nothing is left to be pushed at the end.
+    pushed: bool,
+    /// The thread is.
+    gone: bool,
     passes: u64,
     failures: u64,
     counts: Counts,
@@ -158,6 +204,8 @@ impl Control {
                 attempted: 0,
                 succeeded: 0,
                 ended: false,
+                pushed: false,
+                gone: false,
                 passes: 0,
                 failures: 0,
                 counts: Counts::default(),
@@ -228,8 +276,11 @@ impl Control {
         self.lock().ended
     }
 
-    fn end(&self) {
-        self.lock().ended = true;
+    fn end(&self, pushed: bool) {
+        let mut state = self.lock();
+        state.ended = true;
+        state.pushed |= pushed;
+        drop(state);
         self.asked.notify_one();
     }
 }
@@ -238,7 +289,7 @@ impl Control {
 struct Worker {
     side: Box<dyn Side>,
     server: Client,
-    connection: Option<Connection>,
+    connection: Option<Wire>,
     interval: Duration,
     timeout: Duration,
     random: RandomState,
@@ -250,7 +301,7 @@ impl Worker {
         let mut failures = 0;
         while let Some(asked) = control.wait(pause) {
             let began = Instant::now();
-            let result = self.pass(&|| control.ended());
+            let result = self.try_pass(&|| control.ended());
             match &result {
                 Ok(()) => failures = 0,
                 Err(error) if error.is_ended() => break,
@@ -259,10 +310,20 @@ impl Worker {
             pause = self.pause(failures);
             control.report(asked, began, self.side.counts(), result.err());
         }
-        if failures == 0 {
+        if failures == 0 && !control.lock().pushed {
             let end = Instant::now() + self.timeout;
-            let _ = self.pass(&|| Instant::now() > end);
+            let _ = self.try_pass(&|| Instant::now() > end);
         }
+    }
+
+    /// A pass in the background. What of it is the caller's, a window's clock and the cloning of a
+    /// hasher, may panic: that is an error like others.
+    fn try_pass(&mut self, ended: &dyn Fn() -> bool) -> Result<(), SharedError> {
+        let result = panic::catch_unwind(AssertUnwindSafe(|| self.pass(ended)));
+        result.unwrap_or_else(|panic| {
+            self.side.forget();
+            Err(SharedErrorKind::Panicked(message(&*panic).into()).into())
+        })
     }
 
     /// One pass, on the connection that there is or on a new one.
@@ -270,21 +331,16 @@ impl Worker {
         self.side.prepare()?;
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
-            None => self.connect().map_err(SharedErrorKind::Redis)?,
+            None => {
+                let most_bytes = self.side.most_bytes();
+                Wire::open(&self.server, self.timeout, most_bytes).map_err(SharedErrorKind::redis)?
+            }
         };
-        let result = self.side.pass(&mut connection, ended);
-        // After anything but a refusal it is not known what the next answer on it would belong to.
-        if result.as_ref().err().is_none_or(SharedError::is_refusal) {
-            self.connection = Some(connection);
-        }
-        result
-    }
-
-    fn connect(&self) -> redis::RedisResult<Connection> {
-        let connection = self.server.get_connection_with_timeout(self.timeout)?;
-        connection.set_read_timeout(Some(self.timeout))?;
-        connection.set_write_timeout(Some(self.timeout))?;
-        Ok(connection)
+        self.side.pass(&mut connection, ended)?;
+        // After a failure it is not known what the next answer would belong to; or the server
+        // refuses, and may be one that was demoted, while another has its name by now.
+        self.connection = Some(connection);
+        Ok(())
     }
 
     /// How long to wait after so many failures in a row.
@@ -298,4 +354,11 @@ impl Worker {
             .min(LAST_PAUSE)
             .mul_f64(0.5 + 0.5 * f64::from(jitter) / f64::from(u32::MAX))
     }
+}
+
+/// What a panic said.
+fn message(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("it says nothing")
 }

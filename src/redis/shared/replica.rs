@@ -1,5 +1,6 @@
 //! What a node knows of the set on the server, and how the two are brought together. Called by the thread of a
-//! [`SharedBloom`](super::SharedBloom) with a connection; calls the script `exchange.lua`.
+//! [`SharedBloom`](super::SharedBloom) with a connection; calls the scripts `exchange.lua` and
+//! `read.lua`.
 //!
 //! # Nothing is lost
 //!
@@ -14,15 +15,23 @@
 //! the server's word for what is in `pushed`: what the server lost is then missing there, and is pushed again. An id is never given
 //! twice, so a version that is the same stands for the same bits, whatever happened to the server: `pushed` holds of a chunk no bits
 //! beyond those that were there at `versions`.
+//!
+//! For that a chunk and its version are read at one moment, by a script. While chunks are fetched
+//! others push, so some come in a version that is newer than the head that was read before. These
+//! are `ahead`: their exchanges are still to come from the log, which is then followed from that
+//! head. If the log passes the number of such a version by another exchange, or ends before it, the
+//! server has lost it between: the chunks are compared again.
 
 use super::delta::{self, CHUNK_BLOCKS, CHUNK_WORDS, Delta};
 use super::description::{Description, Keys, Life};
 use super::node::{Counts, Side};
 use crate::bits;
-use crate::error::{BuildError, BuildErrorKind, SharedError, SharedErrorKind};
+use crate::error::{BuildError, BuildErrorKind};
 use crate::filter::concurrent::ConcurrentBloom;
 use crate::hash::KeyHasher;
 use crate::memory::Words;
+use crate::redis::error::{SharedError, SharedErrorKind};
+use crate::redis::reply;
 use crate::sizing::LINE_WORDS;
 use alloc::collections::BTreeMap;
 use alloc::string::ToString;
@@ -31,7 +40,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::hash::BuildHasher;
 use core::time::Duration;
-use redis::{ConnectionLike, Script};
+use redis::{ConnectionLike, RedisResult, Script, Value};
 use std::hash::RandomState;
 use std::time::{Instant, SystemTime};
 
@@ -42,8 +51,18 @@ const LOG_BYTES: (usize, usize) = (1 << 20, 16 << 20);
 /// Chunks that are asked for at once: half a MiB.
 const CHUNKS_AT_ONCE: usize = 64;
 
+/// Bytes of a reply, but for versions, are fewer than this. A script answers a MiB and a delta,
+/// which in deltas of 8 bytes and as the protocol has it are 9.
+const REPLY_BYTES: usize = 16 << 20;
+/// Bytes of a chunk's number and version, as the protocol has them, are fewer than this.
+const VERSION_BYTES: usize = 128;
+
 /// How often within one pass a node may find that the log has been cut off meanwhile, before it gives up until the next.
 const RESYNCS: usize = 8;
+
+/// How often within one pass the server may say that there is more to pull: each time a MiB, of a
+/// log that has 16. A server that says so for ever holds no pass.
+const MORE: usize = 64;
 
 /// An exchange: its number, and 64 random bits, since a server that lost its last exchanges gives their numbers again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,9 +93,12 @@ pub(super) enum Expires {
     Never,
     /// In ms since 1970, by the server's clock.
     At(u64),
-    /// In so many ms from now.
+    /// In so many ms from now, where what the server has is not later by less than the tolerance.
     #[cfg(feature = "window")]
-    In(u64),
+    In {
+        time: u64,
+        tolerance: u64,
+    },
 }
 
 impl fmt::Display for Expires {
@@ -85,7 +107,17 @@ impl fmt::Display for Expires {
             Self::Never => f.write_str("0"),
             Self::At(time) => write!(f, "{time}"),
             #[cfg(feature = "window")]
-            Self::In(time) => write!(f, "+{time}"),
+            Self::In { time, .. } => write!(f, "+{time}"),
+        }
+    }
+}
+
+impl Expires {
+    fn tolerance(self) -> u64 {
+        match self {
+            #[cfg(feature = "window")]
+            Self::In { tolerance, .. } => tolerance,
+            _ => 0,
         }
     }
 }
@@ -96,12 +128,15 @@ pub(super) struct Replica<S> {
     description: Description,
     pub(super) expires: Expires,
     exchange: Script,
+    read: Script,
     random: RandomState,
     /// See the top of this file.
     pushed: Words<u64>,
     versions: Vec<Id>,
     /// The last exchange that is known here; none before the first look at the chunks.
     at: Option<Id>,
+    /// Chunks that were read in a version which `at` has not come to yet.
+    ahead: BTreeMap<usize, Id>,
     calls: u64,
     pub(super) counts: Counts,
 }
@@ -136,10 +171,12 @@ impl<S: KeyHasher> Replica<S> {
                 _ => Expires::Never,
             },
             exchange: Script::new(include_str!("exchange.lua")),
+            read: Script::new(include_str!("read.lua")),
             random: RandomState::new(),
             pushed,
             versions: alloc::vec![Id::default(); chunks],
             at: None,
+            ahead: BTreeMap::new(),
             calls: 0,
             counts: Counts::default(),
             filter,
@@ -159,10 +196,11 @@ impl<S: KeyHasher> Replica<S> {
         head: Option<&[u8]>,
     ) -> Result<(), SharedError> {
         let chunks = self.versions.len();
-        let (mut resyncs, mut refused) = (0, None);
+        let (mut resyncs, mut more, mut refused) = (0, 0, None);
         self.counts.comparing = Duration::ZERO;
         let (mut delta, mut next) = self.changes_from(0);
-        if delta.chunks.is_empty() && head.is_some_and(|head| self.at.is_some() && self.at == Id::parse(head)) {
+        let knows = |head| self.at.is_some() && self.at == Id::parse(head) && self.ahead.is_empty();
+        if delta.chunks.is_empty() && head.is_some_and(knows) {
             return Ok(());
         }
         loop {
@@ -176,7 +214,8 @@ impl<S: KeyHasher> Replica<S> {
                         return refused.map_or(Ok(()), Err);
                     }
                 }
-                Ok(Exchanged::More) => {}
+                Ok(Exchanged::More) if more == MORE => return Err(SharedErrorKind::Behind.into()),
+                Ok(Exchanged::More) => more += 1,
                 Ok(Exchanged::Lost) => {
                     if resyncs == RESYNCS {
                         return Err(SharedErrorKind::Behind.into());
@@ -233,7 +272,8 @@ impl<S: KeyHasher> Replica<S> {
         let token = self.random.hash_one(self.calls);
         call.arg(self.description.to_string()).arg(at.to_string()).arg(token);
         call.arg(log_bytes).arg(&delta.bytes).arg(self.expires.to_string());
-        let answer: Vec<Vec<u8>> = call.invoke(server).map_err(SharedErrorKind::Redis)?;
+        call.arg(self.expires.tolerance());
+        let answer = answer(call.invoke(server), "exchange.lua")?;
         let [what, id, pulled @ ..] = &answer[..] else {
             return Err(self.keys.foreign("meta", "the script answers too little"));
         };
@@ -249,65 +289,83 @@ impl<S: KeyHasher> Replica<S> {
             let (pulled, []) = pulled.as_chunks() else {
                 return Err("an exchange without its delta");
             };
+            let mut passed = true;
             for [id, delta] in pulled {
-                self.take(id, delta, true)?;
+                passed &= self.take(id, delta, true)?;
             }
             if done && !delta.chunks.is_empty() {
-                self.take(id, &delta.bytes, false)?;
+                passed &= self.take(id, &delta.bytes, false)?;
             }
             self.at = Some(Id::parse(id).ok_or("is no id")?);
-            Ok(())
+            Ok(passed && (self.ahead.is_empty() || !done))
         };
-        if let Err(what) = take() {
+        let taken = take();
+        if let Err(what) = taken {
             self.forget();
             return Err(self.keys.foreign("log", what));
         }
         self.counts.pushed_bytes += delta.bytes.len() as u64;
-        Ok(if done { Exchanged::Done } else { Exchanged::More })
+        Ok(match (taken, done) {
+            (Ok(true), true) => Exchanged::Done,
+            (Ok(true), false) => Exchanged::More,
+            _ => Exchanged::Lost,
+        })
     }
 
-    /// Takes note of a delta that is on the server, and if it was `pulled` takes its bits.
-    fn take(&mut self, id: &[u8], delta: &[u8], pulled: bool) -> Result<(), &'static str> {
+    /// Takes note of a delta that is on the server, and if it was `pulled` takes its bits; whether
+    /// it is in the place of no version that was read before it.
+    fn take(&mut self, id: &[u8], delta: &[u8], pulled: bool) -> Result<bool, &'static str> {
         let id = Id::parse(id).ok_or("is no id")?;
+        let mut passed = true;
         delta::decode(delta, self.pushed.len(), |chunk, word, bits| {
             let word = chunk * CHUNK_WORDS + word;
             if pulled {
                 self.filter.bits.set_word(word, bits);
             }
             self.pushed[word] |= bits;
+            match self.ahead.get(&chunk) {
+                // What was read has these bits, and more.
+                Some(read) if id.number < read.number => return,
+                // Its version stays, by which it is read again.
+                Some(read) if id != *read => return passed = false,
+                Some(_) => _ = self.ahead.remove(&chunk),
+                None => {}
+            }
             self.versions[chunk] = id;
         })?;
         if pulled {
             self.counts.pulled_bytes += delta.len() as u64;
         }
-        Ok(())
+        Ok(passed)
     }
 
     /// Takes every chunk of which the server has another version than is known here.
     ///
-    /// The head is read first, then versions, then chunks: so what is noted is never newer than what was read, and what was pushed
-    /// meanwhile is pulled from the log afterwards.
+    /// The head and all versions are read first, then chunks, each with its version: what was
+    /// pushed meanwhile is pulled from the log afterwards.
     fn resync(&mut self, server: &mut dyn ConnectionLike, ended: &dyn Fn() -> bool) -> Result<(), SharedError> {
         self.counts.resyncs += 1;
-        type Meta = (Option<Vec<u8>>, Option<Vec<u8>>);
-        let ((description, head), theirs): (Meta, BTreeMap<usize, Vec<u8>>) = redis::pipe()
-            .hmget(self.keys.key("meta"), &["description", "head"])
-            .hgetall(self.keys.key("versions"))
-            .query(server)
-            .map_err(SharedErrorKind::Redis)?;
-        if let Some(theirs) = description {
-            self.description.check(&self.keys, &theirs)?;
+        self.ahead.clear();
+        let state = self.read(&[], server)?;
+        let [description, head, theirs @ ..] = &state[..] else {
+            return Err(self.keys.foreign("meta", "the script answers too little"));
+        };
+        if !description.is_empty() {
+            self.description.check(&self.keys, description)?;
         }
-        let head = match head {
-            None => Id::default(),
-            Some(head) => Id::parse(&head).ok_or_else(|| self.keys.foreign("meta", "the head is no id"))?,
+        let head = match &head[..] {
+            [] => Id::default(),
+            head => Id::parse(head).ok_or_else(|| self.keys.foreign("meta", "the head is no id"))?,
         };
         let mut versions = alloc::vec![Id::default(); self.versions.len()];
-        for (chunk, id) in theirs {
-            let id = Id::parse(&id).ok_or_else(|| self.keys.foreign("versions", "a version is no id"))?;
-            *versions
-                .get_mut(chunk)
-                .ok_or_else(|| self.keys.foreign("versions", "a chunk is beyond the filter's last"))? = id;
+        for [chunk, version] in theirs.as_chunks().0 {
+            let chunk = core::str::from_utf8(chunk)
+                .ok()
+                .and_then(|chunk| chunk.parse::<usize>().ok());
+            *chunk
+                .and_then(|chunk| versions.get_mut(chunk))
+                .ok_or_else(|| self.keys.foreign("versions", "a chunk is none of the filter's"))? =
+                self.version(version)?;
         }
         let differ = |&chunk: &usize| versions[chunk] != self.versions[chunk];
         let (there, gone): (Vec<usize>, Vec<usize>) = (0..versions.len())
@@ -322,23 +380,44 @@ impl<S: KeyHasher> Replica<S> {
             if ended() {
                 return Err(SharedErrorKind::Ended.into());
             }
-            let mut pipe = redis::pipe();
-            for chunk in some {
-                pipe.get(self.keys.key(chunk));
-            }
-            let contents: Vec<Option<Vec<u8>>> = pipe.query(server).map_err(SharedErrorKind::Redis)?;
-            if contents.len() != some.len() {
+            let chunks = self.read(some, server)?;
+            let (chunks, []) = chunks.as_chunks() else {
+                return Err(self.keys.foreign("versions", "a version without its chunk is answered"));
+            };
+            if chunks.len() != some.len() {
                 return Err(self
                     .keys
                     .foreign("versions", "chunks are answered that were not asked for"));
             }
-            for (&chunk, content) in some.iter().zip(contents) {
-                self.take_chunk(chunk, &content.unwrap_or_default())?;
-                self.versions[chunk] = versions[chunk];
+            for (&chunk, [version, content]) in some.iter().zip(chunks) {
+                let version = self.version(version)?;
+                self.take_chunk(chunk, content)?;
+                self.versions[chunk] = version;
+                if version != versions[chunk] {
+                    self.ahead.insert(chunk, version);
+                }
             }
         }
         self.at = Some(head);
         Ok(())
+    }
+
+    /// What the script answers: of these chunks, or of the set if they are none.
+    fn read(&self, chunks: &[usize], server: &mut dyn ConnectionLike) -> Result<Vec<Vec<u8>>, SharedError> {
+        let mut call = self.read.prepare_invoke();
+        call.key(self.keys.key("meta")).key(self.keys.key("versions"));
+        for chunk in chunks {
+            call.key(self.keys.key(chunk)).arg(chunk);
+        }
+        answer(call.invoke(server), "read.lua")
+    }
+
+    /// The version of a chunk, of which nothing stands for none.
+    fn version(&self, text: &[u8]) -> Result<Id, SharedError> {
+        if text.is_empty() {
+            return Ok(Id::default());
+        }
+        Id::parse(text).ok_or_else(|| self.keys.foreign("versions", "a version is no id"))
     }
 
     /// Takes the bits of a chunk, which are what the server has; what is not among them it does not.
@@ -364,10 +443,17 @@ impl<S: KeyHasher> Replica<S> {
         Ok(())
     }
 
+    /// Bytes that the replies of a round trip have at most: what a script answers in parts, or
+    /// chunks, or the versions of all chunks.
+    pub(super) fn most_bytes(&self) -> usize {
+        REPLY_BYTES + self.versions.len() * VERSION_BYTES
+    }
+
     /// Forgets what is known of the server, so that all of it is fetched: of what was read it is not known what is in it.
-    fn forget(&mut self) {
+    pub(super) fn forget(&mut self) {
         self.pushed.fill(0);
         self.versions.fill(Id::default());
+        self.ahead.clear();
         self.at = None;
     }
 
@@ -391,9 +477,24 @@ impl<S: KeyHasher + Send + Sync> Side for Replica<S> {
         self.catch_up(server, ended, None)
     }
 
+    fn forget(&mut self) {
+        Replica::forget(self);
+    }
+
+    fn most_bytes(&self) -> usize {
+        self.most_bytes()
+    }
+
     fn counts(&self) -> Counts {
         self.counts
     }
+}
+
+/// The texts that a script answered.
+pub(super) fn answer(reply: RedisResult<Value>, script: &'static str) -> Result<Vec<Vec<u8>>, SharedError> {
+    let texts = reply::list(reply.map_err(SharedErrorKind::redis)?)
+        .and_then(|list| list.into_iter().map(reply::bytes).collect());
+    texts.map_err(|reply| SharedErrorKind::Reply { to: script, reply }.into())
 }
 
 /// Milliseconds since 1970, 0 before.

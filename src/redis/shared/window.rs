@@ -11,11 +11,11 @@
 
 use super::description::{Description, Keys, Life};
 use super::node::{self, Counts, Node, Side};
-use super::replica::{Expires, Replica};
+use super::replica::{Expires, Replica, answer};
 use super::{SharedBuilder, SharedStats};
-use crate::error::{SharedError, SharedErrorKind};
 use crate::filter::windowed::WindowedBloom;
 use crate::hash::{KeyHasher, Murmur3};
+use crate::redis::error::{SharedError, SharedErrorKind};
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
@@ -34,7 +34,8 @@ const SHORTEST: u64 = 1_000_000;
 /// [`Builder::window`](crate::windowed::Builder::window) says, by the [time of day](crate::windowed::Builder::time_of_day), so that all nodes have the same
 /// generations. [The module](super#forgetting) says what is promised.
 ///
-/// Dropped, it pushes what is left, as [`SharedBloom`](super::SharedBloom) does.
+/// Dropped, it has its thread push what is left and end, as [`SharedBloom`](super::SharedBloom)
+/// does, and waits for nothing.
 ///
 /// # Examples
 ///
@@ -174,6 +175,39 @@ impl<S> SharedWindow<S> {
     /// ```
     pub fn sync(&self, timeout: Duration) -> Result<(), SharedError> {
         self.node.sync(timeout)
+    }
+
+    /// [`sync`](Self::sync), and then ends the background thread and waits until it is gone, as
+    /// [`SharedBloom::close`](super::SharedBloom::close).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`sync`](Self::sync), or if the thread has not ended within `timeout`. It goes on
+    /// as after a drop then.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let Some(redis) = Server::of("an example of SharedWindow").start() else { return Ok(()) };
+    /// use lanebloom::{WindowedBloom, redis::SharedWindow};
+    /// use std::time::Duration;
+    ///
+    /// # let server = redis.client();
+    /// let node = || {
+    ///     let builder = WindowedBloom::builder().expected_keys(1000).window(Duration::from_secs(60)).time_of_day();
+    ///     SharedWindow::builder("logins").connect_window(server.clone(), builder.build().expect("a small filter"))
+    /// };
+    /// let logins = node()?;
+    /// logins.insert("ann");
+    /// logins.close(Duration::from_secs(30))?;
+    /// assert!(node()?.contains("ann"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn close(self, timeout: Duration) -> Result<(), SharedError> {
+        self.node.close(timeout)
     }
 
     /// What was done so far, and how the last attempt went: of all generations together.
@@ -332,7 +366,7 @@ impl<S: KeyHasher + Clone> Generations<S> {
             call.key(self.keys.of_generation(*number).key("meta"));
         }
         call.arg(self.description.to_string()).arg(lasting(2)).arg(lasting(3));
-        let answer: Vec<Vec<u8>> = call.invoke(server).map_err(SharedErrorKind::Redis)?;
+        let answer = answer(call.invoke(server), "look.lua")?;
         let [description, ahead, heads @ ..] = &answer[..] else {
             return Err(self.keys.foreign("meta", "the script answers too little"));
         };
@@ -373,7 +407,10 @@ impl<S: KeyHasher + Clone + Send + Sync> Side for Generations<S> {
             let place = newest.checked_sub(number).map(|place| place as usize);
             let head = place.and_then(|place| heads.get(place)).map(Vec::as_slice);
             let replica = &mut self.replicas[i].1;
-            replica.expires = Expires::In(remaining);
+            replica.expires = Expires::In {
+                time: remaining,
+                tolerance: self.period.div_ceil(4 * 1_000_000),
+            };
             match replica.catch_up(server, ended, head) {
                 Ok(()) => {}
                 // What it does not take, it may still give.
@@ -382,6 +419,17 @@ impl<S: KeyHasher + Clone + Send + Sync> Side for Generations<S> {
             }
         }
         refused.map_or(Ok(()), Err)
+    }
+
+    fn forget(&mut self) {
+        self.replicas.iter_mut().for_each(|(_, replica)| replica.forget());
+    }
+
+    fn most_bytes(&self) -> usize {
+        // All are of one layout.
+        self.replicas
+            .first()
+            .map_or(usize::MAX, |(_, replica)| replica.most_bytes())
     }
 
     fn counts(&self) -> Counts {
@@ -403,4 +451,36 @@ pub fn exchange_window_over<S: KeyHasher + Clone + Send + Sync>(
     passes: usize,
 ) -> Result<(), SharedError> {
     node::passes(Generations::new(Keys::of("fuzz")?, filter)?, server, passes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The replica of a generation is one of the filter that the window has for it: not of another
+    /// that was there before, as where the memory of a new generation was refused.
+    #[test]
+    fn a_generation_whose_filter_is_another_is_followed() {
+        let builder = WindowedBloom::builder()
+            .expected_keys(100)
+            .window(Duration::from_secs(60));
+        let window = builder.clock(|| Duration::from_secs(1_000_000)).build().unwrap();
+        let mut side = Generations::new(Keys::of("recent").unwrap(), Arc::new(window)).unwrap();
+        let mut numbers = Vec::new();
+        for _ in 0..3 {
+            side.follow(0).unwrap();
+            let list = side.window.numbered_generations(0).unwrap();
+            assert_eq!(side.replicas.len(), list.len());
+            for ((number, filter), (followed, replica)) in list.iter().zip(&side.replicas) {
+                assert_eq!(number, followed);
+                assert!(Arc::ptr_eq(filter, replica.filter()), "{number}");
+            }
+            numbers.push(list[0].0);
+            drop(list);
+            // The newest has its number still, and another filter: the replica holds on to the one
+            // that was cleared.
+            Arc::get_mut(&mut side.window).unwrap().clear();
+        }
+        assert!(numbers.iter().all(|number| *number == numbers[0]));
+    }
 }

@@ -1,10 +1,10 @@
-//! A wire that can be cut: what comes to its port goes on to a server's.
+//! A wire that can be cut: what comes to its port goes on to a server's. And servers that lie.
 
 #![allow(dead_code, reason = "the benches use a part")]
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -20,6 +20,10 @@ struct Wire {
     left: Mutex<[Option<usize>; 2]>,
     cuts: AtomicUsize,
     stalled: AtomicBool,
+    /// What the client is told instead of the server's answers.
+    lie: Mutex<Option<Lie>>,
+    /// Where new connections go.
+    server: AtomicU16,
     ended: AtomicBool,
 }
 
@@ -28,12 +32,14 @@ impl Proxy {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
         let wire = Arc::new(Wire::default());
+        wire.server.store(server, Ordering::SeqCst);
         let its_wire = Arc::clone(&wire);
         thread::spawn(move || {
             for client in listener.incoming() {
                 if its_wire.ended.load(Ordering::Relaxed) {
                     return;
                 }
+                let server = its_wire.server.load(Ordering::SeqCst);
                 let (Ok(client), Ok(server)) = (client, TcpStream::connect((Ipv4Addr::LOCALHOST, server))) else {
                     continue;
                 };
@@ -64,6 +70,50 @@ impl Proxy {
     pub(crate) fn stall(&self, stalled: bool) {
         self.wire.stalled.store(stalled, Ordering::SeqCst);
     }
+
+    /// Has the server's answers replaced by a lie, or not any more. A connection that was lied to
+    /// is lost.
+    pub(crate) fn lie(&self, lie: Option<Lie>) {
+        *self.wire.lie.lock().unwrap() = lie;
+    }
+
+    /// Sends new connections to another server; those that are open stay.
+    pub(crate) fn redirect(&self, server: u16) {
+        self.wire.server.store(server, Ordering::SeqCst);
+    }
+}
+
+/// An answer without end: how it begins, what comes again and again, and the pause before each.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lie(pub(crate) &'static [u8], pub(crate) &'static [u8], pub(crate) Duration);
+
+impl Lie {
+    /// Until `enough`, or until nobody listens.
+    fn tell(self, to: &mut TcpStream, enough: impl Fn() -> bool) {
+        let Self(begins, goes_on, pause) = self;
+        let mut result = to.write_all(begins);
+        while result.is_ok() && !enough() {
+            thread::sleep(pause);
+            result = to.write_all(goes_on);
+        }
+    }
+}
+
+/// A server that answers everybody's first words by this.
+pub(crate) fn liar(lie: Lie) -> redis::Client {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for client in listener.incoming() {
+            thread::spawn(move || {
+                let mut client = client.unwrap();
+                if client.read(&mut [0; 4096]).is_ok() {
+                    lie.tell(&mut client, || false);
+                }
+            });
+        }
+    });
+    redis::Client::open(("127.0.0.1", port)).unwrap()
 }
 
 impl Wire {
@@ -74,6 +124,11 @@ impl Wire {
         {
             while self.stalled.load(Ordering::SeqCst) && !self.ended.load(Ordering::Relaxed) {
                 thread::sleep(Duration::from_millis(1));
+            }
+            let lie = *self.lie.lock().unwrap();
+            if let (1, Some(lie)) = (direction, lie) {
+                lie.tell(&mut to, || self.ended.load(Ordering::Relaxed));
+                break;
             }
             let mut left = self.left.lock().unwrap();
             let passing = left[direction].map_or(n, |left| left.min(n));

@@ -72,6 +72,13 @@ fn sync(node: &SharedWindow) {
     node.sync(PATIENCE).unwrap();
 }
 
+/// Before the server is emptied: whoever is only dropped may push a little later.
+fn close(nodes: impl IntoIterator<Item = SharedWindow>) {
+    for node in nodes {
+        node.close(PATIENCE).unwrap();
+    }
+}
+
 /// The names of all keys of the server.
 fn keys(redis: &Redis) -> Vec<String> {
     redis::cmd("KEYS").arg("*").query(&mut redis.connection()).unwrap()
@@ -124,6 +131,7 @@ fn a_key_is_seen_by_others_for_its_window_and_at_most_a_generation_longer() {
         }
         // And what came later has not gone with it.
         assert!(other.contains(&number(1011)));
+        close([one, other, late, later]);
     }
 }
 
@@ -333,6 +341,7 @@ fn clocks_that_differ_cost_no_more_than_the_difference() {
             set(START + at + WINDOW + PERIOD + skew);
             sync(to);
             assert_eq!(found(to, 0..100), 0, "{skew} {at} {ahead_inserts}");
+            close([first, second]);
         }
     }
 }
@@ -570,14 +579,16 @@ fn a_generation_vanishes_as_the_last_that_pushed_to_it_needs_it() {
     insert(&one, 0..10);
     sync(&one);
     sync(&other);
-    insert(&other, 1000..5000);
+    insert(&one, 1000..5000);
+    sync(&one);
+    // In every chunk there is a key; what this one pushes is in one or two.
+    insert(&other, 5000..5001);
     sync(&other);
     let generation = START / PERIOD;
     let left = |role: &str| -> u64 {
         let key = format!("{{recent}}:{generation}:{role}");
         redis::cmd("PTTL").arg(key).query(&mut redis.connection()).unwrap()
     };
-    // In every chunk there is one of the keys of `other`.
     for role in ["meta", "log", "versions", "0", "7", "15"] {
         assert!(
             left(role) > GENERATIONS * PERIOD + PERIOD / 2,
@@ -585,6 +596,120 @@ fn a_generation_vanishes_as_the_last_that_pushed_to_it_needs_it() {
             left(role)
         );
     }
+}
+
+/// A server's clock may be set forward: chunks that went before what says that they are there would
+/// be missed by nobody. So all keys of a generation go at one moment, whenever they were written,
+/// and by whom.
+#[test]
+fn a_generation_vanishes_as_a_whole() {
+    let Some(redis) = Server::of("a_generation_vanishes_as_a_whole").start() else {
+        return;
+    };
+    let (clock, behind) = (Clock::at(START + PERIOD / 2), Clock::at(START));
+    let (one, other) = (node(&redis, &clock), node(&redis, &clock));
+    let late = node(&redis, &behind);
+    let of_generation = format!("{{recent}}:{}:", START / PERIOD);
+    let ends = || {
+        let mut connection = redis.connection();
+        let keys = keys(&redis).into_iter().filter(|key| key.starts_with(&of_generation));
+        let end = |key| redis::cmd("PEXPIRETIME").arg(key).query(&mut connection).unwrap();
+        keys.map(end).collect::<Vec<u64>>()
+    };
+    let mut greatest = 0;
+    for push in 0..6 {
+        // The server's time goes on, and the nodes' a little.
+        thread::sleep(Duration::from_millis(3));
+        clock.set(START + PERIOD / 2 + push);
+        // The last is of the node that needs it for longer.
+        let node = [&one, &other, &one, &other, &one, &late][push as usize];
+        insert(node, 1000 * push..1000 * push + 10);
+        sync(node);
+        let ends = ends();
+        assert!(
+            ends.len() > 3 && ends.iter().all(|end| *end == ends[0]),
+            "{push}: {ends:?}"
+        );
+        assert!(ends[0] >= greatest);
+        greatest = ends[0];
+    }
+}
+
+/// What the caller gives may panic in the background: that is an error, and the thread goes on.
+#[test]
+fn a_clock_that_panics_is_an_error_and_no_end() {
+    let Some(redis) = Server::of("a_clock_that_panics_is_an_error_and_no_end").start() else {
+        return;
+    };
+    let clock = Clock::at(START);
+    let its_clock = clock.clone();
+    // Only in the background: inserts of this test are to go on.
+    let panicking = || thread::current().name() == Some("lanebloom-shared");
+    let builder = WindowedBloom::builder()
+        .expected_keys(KEYS)
+        .window(Duration::from_millis(WINDOW))
+        .clock(move || match its_clock.now() {
+            0 if panicking() => panic!("the clock fell down"),
+            now => Duration::from_millis(now.max(START)),
+        });
+    let one = node_of(redis.client(), builder).unwrap();
+    insert(&one, 0..100);
+    sync(&one);
+    clock.set(0);
+    insert(&one, 100..200);
+    let says = "the exchange panicked, and goes on: the clock fell down";
+    sync_fails(|patience| one.sync(patience), &[says]);
+    assert_eq!(one.stats().last_error.unwrap().to_string(), says);
+    clock.set(START);
+    sync(&one);
+    assert_eq!(found(&node(&redis, &clock), 0..200), 200);
+    assert!(one.stats().last_error.is_none());
+}
+
+/// A hasher whose clones panic, where it is told to.
+#[derive(Debug)]
+struct Fragile(Arc<AtomicBool>);
+
+impl Clone for Fragile {
+    fn clone(&self) -> Self {
+        let breaks = self.0.load(Ordering::SeqCst) && thread::current().name() == Some("lanebloom-shared");
+        assert!(!breaks, "the hasher broke");
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl std::hash::BuildHasher for Fragile {
+    type Hasher = std::hash::DefaultHasher;
+
+    fn build_hasher(&self) -> Self::Hasher {
+        Self::Hasher::new()
+    }
+}
+
+#[test]
+fn a_hasher_that_panics_is_an_error_and_no_end() {
+    let Some(redis) = Server::of("a_hasher_that_panics_is_an_error_and_no_end").start() else {
+        return;
+    };
+    let clock = Clock::at(START);
+    let breaks = Arc::new(AtomicBool::new(false));
+    let hasher = Fragile(Arc::clone(&breaks));
+    let one = node_of(redis.client(), builder(&clock).hasher(hasher)).unwrap();
+    one.insert("ann");
+    one.sync(PATIENCE).unwrap();
+    // When all generations are new, they are more than there are in stock.
+    breaks.store(true, Ordering::SeqCst);
+    let failed = (1..20).any(|period| {
+        clock.set(START + 10 * period * PERIOD);
+        one.sync(Duration::from_millis(300)).is_err_and(|error| {
+            error
+                .to_string()
+                .contains("the exchange panicked, and goes on: the hasher broke")
+        })
+    });
+    breaks.store(false, Ordering::SeqCst);
+    one.sync(PATIENCE).unwrap();
+    assert!(failed && one.stats().last_error.is_none());
 }
 
 /// A hundred rotations, faster than the server forgets: what they leave is gone when its time is over.
@@ -888,7 +1013,7 @@ fn a_drop_pushes_what_is_left_and_ends_the_thread() {
     clock.set(START + PERIOD);
     insert(&one, 100..200);
     drop(one);
-    assert!(filter.upgrade().is_none());
+    wait_until(|| filter.upgrade().is_none());
     assert_eq!(found(&node(&redis, &clock), 0..200), 200);
 }
 

@@ -1,0 +1,514 @@
+//! What can go wrong between this process and a server. Made by the commands and by the threads of this folder, read by callers.
+
+use crate::error::{BuildError, IncompatibleError, RedisBloomLoadError};
+use crate::redis::Life;
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::sync::Arc;
+use core::error::Error;
+use core::fmt;
+use core::time::Duration;
+
+/// Why a RedisBloom filter was not taken out of Redis, or not put there.
+///
+/// [`source`](Error::source) is the `redis` crate's error, or what is wrong with the dump.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::RedisBloom;
+///
+/// // There is no server at port 1.
+/// let mut client = redis::Client::open("redis://127.0.0.1:1/")?;
+/// let error = RedisBloom::fetch(&mut client, "seen", 1 << 30).unwrap_err();
+/// assert!(error.is_unreachable() && !error.is_missing());
+/// assert!(error.to_string().starts_with("\"seen\": the server was not reached: "));
+/// # Ok::<(), redis::RedisError>(())
+/// ```
+#[derive(Debug)]
+pub struct RedisBloomTransferError {
+    pub(crate) kind: RedisBloomTransferErrorKind,
+    pub(crate) key: String,
+}
+
+#[derive(Debug)]
+pub(crate) enum RedisBloomTransferErrorKind {
+    Unreachable(redis::RedisError),
+    NoModule(redis::RedisError),
+    Missing,
+    WrongType(redis::RedisError),
+    ReadOnly(redis::RedisError),
+    Refused(redis::RedisError),
+    /// A reply that the command does not give, its beginning.
+    Reply {
+        command: &'static str,
+        reply: String,
+    },
+    Taken,
+    Changed,
+    Load(RedisBloomLoadError),
+}
+
+impl RedisBloomTransferError {
+    /// Whether the server was not reached, or the connection to it broke: another connection may succeed.
+    ///
+    /// ```
+    /// let mut client = redis::Client::open("redis://127.0.0.1:1/")?; // nobody is there
+    /// let error = lanebloom::RedisBloom::fetch(&mut client, "seen", 1 << 30).unwrap_err();
+    /// assert!(error.is_unreachable());
+    /// # Ok::<(), redis::RedisError>(())
+    /// ```
+    #[must_use]
+    pub fn is_unreachable(&self) -> bool {
+        matches!(self.kind, RedisBloomTransferErrorKind::Unreachable(_))
+    }
+
+    /// Whether there is nothing at the key.
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/module.rs"));
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let Some(server) = bloom_server("the example of is_missing") else { return Ok(()) };
+    /// # let mut connection = server.connection();
+    /// let error = lanebloom::RedisBloom::fetch(&mut connection, "nothing", 1 << 30).unwrap_err();
+    /// assert!(error.is_missing());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn is_missing(&self) -> bool {
+        matches!(self.kind, RedisBloomTransferErrorKind::Missing)
+    }
+
+    /// Whether there is something at the key already, where a filter was to be [stored](crate::RedisBloom::store).
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/module.rs"));
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let Some(server) = bloom_server("the example of is_taken") else { return Ok(()) };
+    /// # let mut connection = server.connection();
+    /// let filter = lanebloom::RedisBloom::reserve(0.01, 1000)?;
+    /// filter.store(&mut connection, "seen")?;
+    /// assert!(filter.store(&mut connection, "seen").unwrap_err().is_taken());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn is_taken(&self) -> bool {
+        matches!(self.kind, RedisBloomTransferErrorKind::Taken)
+    }
+}
+
+impl fmt::Display for RedisBloomTransferError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use RedisBloomTransferErrorKind as Kind;
+        write!(f, "{:?}: ", self.key)?;
+        match &self.kind {
+            Kind::Unreachable(error) => write!(f, "the server was not reached: {error}"),
+            Kind::NoModule(error) => write!(f, "the server has not loaded RedisBloom: {error}"),
+            Kind::Missing => f.write_str("there is nothing at this key"),
+            Kind::WrongType(error) => write!(f, "what is at this key is no RedisBloom filter: {error}"),
+            Kind::ReadOnly(error) => write!(f, "the server is a replica that takes no writes: {error}"),
+            Kind::Refused(error) => write!(f, "the server refused: {error}"),
+            Kind::Reply { command, reply } => {
+                write!(f, "the reply to {command} is none of that command: {reply}")
+            }
+            Kind::Taken => f.write_str("there is something at this key already"),
+            Kind::Changed => f.write_str("another filter took the place of this one while it was read"),
+            Kind::Load(error) => write!(f, "what the server sent is not loaded: {error}"),
+        }
+    }
+}
+
+impl Error for RedisBloomTransferError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        use RedisBloomTransferErrorKind as Kind;
+        match &self.kind {
+            Kind::Unreachable(error)
+            | Kind::NoModule(error)
+            | Kind::WrongType(error)
+            | Kind::ReadOnly(error)
+            | Kind::Refused(error) => Some(error),
+            Kind::Load(error) => Some(error),
+            Kind::Missing | Kind::Reply { .. } | Kind::Taken | Kind::Changed => None,
+        }
+    }
+}
+
+/// Why a bitmap in Redis could not be read or written.
+///
+/// [`source`](Error::source) is the `redis` crate's error where there is one.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::redis::RedisBitmap;
+///
+/// // There is no server at port 1.
+/// let client = redis::Client::open("redis://127.0.0.1:1/")?;
+/// let mut connection = client;
+/// let error = RedisBitmap::go_zero("seen", 20_000)?.contains(&mut connection, "ann").unwrap_err();
+/// assert!(error.is_unreachable() && !error.is_wrong_type());
+/// assert!(error.to_string().starts_with("the server was not reached: "));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct BitmapError(pub(crate) BitmapErrorKind);
+
+#[derive(Debug)]
+pub(crate) enum BitmapErrorKind {
+    Unreachable {
+        error: redis::RedisError,
+    },
+    ReadOnly {
+        key: String,
+        error: redis::RedisError,
+    },
+    WrongType {
+        key: String,
+        error: redis::RedisError,
+    },
+    Server {
+        key: String,
+        error: redis::RedisError,
+    },
+    Reply {
+        command: &'static str,
+        key: String,
+        reply: String,
+    },
+    Cursor {
+        key: String,
+        cursor: String,
+        greatest: u64,
+    },
+    Longer {
+        key: String,
+        bytes: u64,
+        layout: u64,
+    },
+    OverLimit {
+        key: String,
+        needed: u64,
+        limit: usize,
+    },
+    NoText {
+        key: String,
+    },
+    OutOfMemory(BuildError),
+}
+
+impl BitmapError {
+    /// Whether the server was not reached, did not answer in time, or the connection to it broke: another connection may succeed. Of an insert it is not known
+    /// then whether it was done; to do it again does no harm.
+    #[must_use]
+    pub fn is_unreachable(&self) -> bool {
+        matches!(self.0, BitmapErrorKind::Unreachable { .. })
+    }
+
+    /// Whether the server is a replica that takes no writes.
+    #[must_use]
+    pub fn is_read_only(&self) -> bool {
+        matches!(self.0, BitmapErrorKind::ReadOnly { .. })
+    }
+
+    /// Whether a key of the filter holds something else: a list, say.
+    #[must_use]
+    pub fn is_wrong_type(&self) -> bool {
+        matches!(self.0, BitmapErrorKind::WrongType { .. })
+    }
+
+    /// Whether a copy would take more memory than the caller's limit.
+    #[must_use]
+    pub fn is_over_limit(&self) -> bool {
+        matches!(self.0, BitmapErrorKind::OverLimit { .. })
+    }
+}
+
+impl fmt::Display for BitmapError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            BitmapErrorKind::Unreachable { error } => write!(f, "the server was not reached: {error}"),
+            BitmapErrorKind::ReadOnly { key, error } => {
+                write!(f, "{key:?} was not written, the server is a read-only replica: {error}")
+            }
+            BitmapErrorKind::WrongType { key, error } => write!(f, "{key:?} is no bitmap: {error}"),
+            BitmapErrorKind::Server { key, error } => write!(f, "the server refused an operation on {key:?}: {error}"),
+            BitmapErrorKind::Reply { command, key, reply } => {
+                write!(f, "the reply to {command} on {key:?} is none of that command: {reply}")
+            }
+            BitmapErrorKind::Cursor { key, cursor, greatest } => {
+                write!(
+                    f,
+                    "the cursor {key:?} is {cursor:?}, which is no number in 0 to {greatest}"
+                )
+            }
+            BitmapErrorKind::Longer { key, bytes, layout } => {
+                write!(
+                    f,
+                    "the bitmap {key:?} has {bytes} bytes, more than the {layout} of this layout: it is another's"
+                )
+            }
+            BitmapErrorKind::OverLimit { key, needed, limit } => {
+                write!(
+                    f,
+                    "a copy of {key:?} takes {needed} bytes, more than the limit of {limit} bytes"
+                )
+            }
+            BitmapErrorKind::NoText { key } => {
+                write!(f, "a key for {key:?} is no UTF-8, and its layout is of characters")
+            }
+            BitmapErrorKind::OutOfMemory(error) => write!(f, "the bitmap was not copied: {error}"),
+        }
+    }
+}
+
+impl Error for BitmapError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &self.0 {
+            BitmapErrorKind::Unreachable { error }
+            | BitmapErrorKind::ReadOnly { error, .. }
+            | BitmapErrorKind::WrongType { error, .. }
+            | BitmapErrorKind::Server { error, .. } => Some(error),
+            BitmapErrorKind::OutOfMemory(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// Why a [`SharedBloom`](crate::redis::SharedBloom) and the set on the server were not brought together.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::ConcurrentBloom;
+/// use lanebloom::redis::SharedBloom;
+///
+/// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+/// let server = redis::Client::open("redis://127.0.0.1:6379/")?;
+/// let error = SharedBloom::builder("{ids}").connect(server, filter).unwrap_err();
+/// assert_eq!(error.to_string(), "the name \"{ids}\" is empty or has a brace, which keys of Redis Cluster are divided by");
+/// assert!(!error.is_incompatible());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct SharedError(Box<SharedErrorKind>);
+
+#[derive(Clone, Debug)]
+pub(crate) enum SharedErrorKind {
+    Name(String),
+    TooLarge {
+        bytes: usize,
+        limit: u64,
+    },
+    Build(BuildError),
+    Thread(Arc<std::io::Error>),
+    Redis(redis::RedisError),
+    Incompatible(String, IncompatibleError),
+    Life {
+        name: String,
+        ours: Life,
+        theirs: Life,
+    },
+    Expired,
+    #[cfg(feature = "window")]
+    WindowExpires(u64),
+    #[cfg(feature = "window")]
+    WindowAgeless,
+    #[cfg(feature = "window")]
+    WindowClock,
+    #[cfg(feature = "window")]
+    WindowPeriod {
+        period: Duration,
+        least: Duration,
+    },
+    #[cfg(feature = "window")]
+    WindowAhead {
+        newest: u64,
+        clock: u64,
+    },
+    Foreign {
+        key: String,
+        what: &'static str,
+    },
+    /// A reply that `to` does not give, its beginning.
+    Reply {
+        to: &'static str,
+        reply: String,
+    },
+    Behind,
+    Timeout {
+        after: Duration,
+        last: Option<SharedError>,
+    },
+    Panicked(String),
+    Ended,
+}
+
+impl SharedErrorKind {
+    /// What the `redis` crate says, as briefly as it is to be kept.
+    pub(crate) fn redis(error: redis::RedisError) -> Self {
+        Self::Redis(super::reply::brief(error))
+    }
+}
+
+impl From<SharedErrorKind> for SharedError {
+    fn from(kind: SharedErrorKind) -> Self {
+        Self(Box::new(kind))
+    }
+}
+
+impl SharedError {
+    /// Whether the set on the server is of another layout, hasher or seed, or expires at another time, so that no later attempt will succeed either.
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let Some(redis) = Server::of("an example of SharedBloom").start() else { return Ok(()) };
+    /// # use lanebloom::{ConcurrentBloom, redis::SharedBloom};
+    /// # let server = redis.client();
+    /// let one = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let other = ConcurrentBloom::builder().expected_keys(1000).seed(1).build()?;
+    /// let _one = SharedBloom::builder("ids").connect(server.clone(), one)?;
+    /// assert!(SharedBloom::builder("ids").connect(server, other).unwrap_err().is_incompatible());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn is_incompatible(&self) -> bool {
+        match &*self.0 {
+            SharedErrorKind::Incompatible(..) | SharedErrorKind::Life { .. } => true,
+            SharedErrorKind::Timeout { last: Some(last), .. } => last.is_incompatible(),
+            _ => false,
+        }
+    }
+
+    /// Whether the set's time is over.
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let Some(redis) = Server::of("an example of SharedError").start() else { return Ok(()) };
+    /// use lanebloom::{ConcurrentBloom, redis::SharedBloom};
+    /// use std::time::{Duration, SystemTime};
+    ///
+    /// # let server = redis.client();
+    /// let end = SystemTime::now() + Duration::from_secs(4);
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let shared = SharedBloom::builder("ids").expires_at(end).connect(server, filter)?;
+    /// std::thread::sleep(Duration::from_millis(4001));
+    /// assert!(shared.sync(Duration::from_secs(30)).unwrap_err().is_expired());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn is_expired(&self) -> bool {
+        match &*self.0 {
+            SharedErrorKind::Expired => true,
+            SharedErrorKind::Timeout { last: Some(last), .. } => last.is_expired(),
+            _ => false,
+        }
+    }
+
+    /// Whether no later attempt will succeed.
+    pub(crate) fn is_final(&self) -> bool {
+        self.is_incompatible() || self.is_expired()
+    }
+
+    pub(crate) fn is_ended(&self) -> bool {
+        matches!(*self.0, SharedErrorKind::Ended)
+    }
+
+    /// Whether the server answered that it does not do this, over a connection that is as good as before.
+    pub(crate) fn is_refusal(&self) -> bool {
+        use redis::ErrorKind;
+        let SharedErrorKind::Redis(error) = &*self.0 else {
+            return false;
+        };
+        matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension)
+    }
+}
+
+impl fmt::Display for SharedError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.0 {
+            SharedErrorKind::Name(name) => {
+                write!(
+                    f,
+                    "the name {name:?} is empty or has a brace, which keys of Redis Cluster are divided by"
+                )
+            }
+            SharedErrorKind::TooLarge { bytes, limit } => {
+                write!(f, "a filter of {bytes} bytes is beyond the limit of {limit} bytes")
+            }
+            SharedErrorKind::Build(error) => write!(f, "there is no memory to keep what was pushed: {error}"),
+            SharedErrorKind::Thread(error) => write!(f, "no thread could be started: {error}"),
+            SharedErrorKind::Redis(error) => write!(f, "Redis: {error}"),
+            SharedErrorKind::Incompatible(name, error) => {
+                write!(f, "the set {name:?} on the server is another filter's: {error}")
+            }
+            SharedErrorKind::Life { name, ours, theirs } => {
+                write!(f, "the set {name:?} on the server {theirs}, here it {ours}")?;
+                if [ours, theirs].iter().any(|life| matches!(life, Life::Until(_))) {
+                    f.write_str(" (since 1970)")?;
+                }
+                Ok(())
+            }
+            SharedErrorKind::Expired => f.write_str("the set has expired"),
+            #[cfg(feature = "window")]
+            SharedErrorKind::WindowExpires(time) => {
+                write!(
+                    f,
+                    "a window expires by its generations, and cannot be told to at {time} ms since 1970"
+                )
+            }
+            #[cfg(feature = "window")]
+            SharedErrorKind::WindowAgeless => f.write_str(
+                "the window rotates when it is told to or full, which other nodes do not know of: build it by `window`",
+            ),
+            #[cfg(feature = "window")]
+            SharedErrorKind::WindowClock => f.write_str(
+                "the window ages by this machine's monotonic clock, which no other has: build it by `time_of_day`",
+            ),
+            #[cfg(feature = "window")]
+            SharedErrorKind::WindowPeriod { period, least } => {
+                write!(
+                    f,
+                    "generations of {period:?} are shorter than {least:?}, the least that the server counts"
+                )
+            }
+            #[cfg(feature = "window")]
+            SharedErrorKind::WindowAhead { newest, clock } => {
+                write!(
+                    f,
+                    "the window's newest generation is {newest}, and its clock is at {clock}: it was set back, or the window was rotated"
+                )
+            }
+            SharedErrorKind::Foreign { key, what } => write!(f, "{key} was not written by a shared filter: {what}"),
+            SharedErrorKind::Reply { to, reply } => write!(f, "the reply to {to} is none of that: {reply}"),
+            SharedErrorKind::Behind => f.write_str("the server's log was cut off faster than it could be followed"),
+            SharedErrorKind::Timeout { after, last: None } => write!(f, "not done within {after:?}"),
+            SharedErrorKind::Timeout {
+                after,
+                last: Some(last),
+            } => write!(f, "not done within {after:?}; the last attempt: {last}"),
+            SharedErrorKind::Panicked(says) => write!(f, "the exchange panicked, and goes on: {says}"),
+            SharedErrorKind::Ended => f.write_str("it was ended meanwhile"),
+        }
+    }
+}
+
+impl Error for SharedError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &*self.0 {
+            SharedErrorKind::Build(error) => Some(error),
+            SharedErrorKind::Thread(error) => Some(error),
+            SharedErrorKind::Redis(error) => Some(error),
+            SharedErrorKind::Incompatible(_, error) => Some(error),
+            SharedErrorKind::Timeout { last: Some(last), .. } => Some(last),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,22 @@
+-- What a node reads of a set at one moment: what there is, or chunks. (Not a transaction: a server
+-- that is full queues nothing, and yet runs scripts.)
+--
+-- KEYS: 1 meta, 2 versions, then chunks
+-- ARGV: the numbers of those chunks
+--
+-- Answers, with nothing for what is not there: { description, last exchange, chunk, its version,
+-- ... }, or { version, chunk, ... } of those asked for.
+if #ARGV == 0 then
+    local answer = redis.call('HMGET', KEYS[1], 'description', 'head')
+    answer = { answer[1] or '', answer[2] or '' }
+    for i, each in ipairs(redis.call('HGETALL', KEYS[2])) do
+        answer[i + 2] = each
+    end
+    return answer
+end
+local answer = {}
+for i, version in ipairs(redis.call('HMGET', KEYS[2], unpack(ARGV))) do
+    answer[2 * i - 1] = version or ''
+    answer[2 * i] = redis.call('GET', KEYS[i + 2]) or ''
+end
+return answer
