@@ -860,6 +860,7 @@ pub struct RedisBloomInsertError {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum RedisBloomInsertErrorKind {
     Full { capacity: u64 },
+    OverLimit { needed: u64, limit: u64 },
     Growth(BuildError),
 }
 
@@ -903,6 +904,10 @@ impl fmt::Display for RedisBloomInsertError {
                 f,
                 "the filter does not scale, and has as many keys as its capacity of {capacity}"
             ),
+            RedisBloomInsertErrorKind::OverLimit { needed, limit } => write!(
+                f,
+                "with a further filter the chain would take {needed} bytes, more than its limit of {limit} bytes"
+            ),
             RedisBloomInsertErrorKind::Growth(error) => write!(f, "the filter could not grow: {error}"),
         }
     }
@@ -912,7 +917,7 @@ impl Error for RedisBloomInsertError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match &self.kind {
             RedisBloomInsertErrorKind::Growth(error) => Some(error),
-            RedisBloomInsertErrorKind::Full { .. } => None,
+            _ => None,
         }
     }
 }
@@ -934,7 +939,7 @@ pub struct RedisBloomLoadError(pub(crate) RedisBloomLoadErrorKind);
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum RedisBloomLoadErrorKind {
     Header { bytes: u64, needed: u64 },
-    NoLinks,
+    Links { count: u32, limit: u32 },
     Options(u32),
     NoExpansion,
     Link { link: u32, fault: RedisBloomLinkFault },
@@ -955,6 +960,7 @@ pub(crate) enum RedisBloomLinkFault {
     Size { bytes: u64, bits: u64 },
     Rounded { log: u8, bits: u64 },
     Rate(f64),
+    RateOfChain { rate: f64, limit: f64 },
     BitsPerKey { per_key: f64, expected: f64, rate: f64 },
     HashFunctions { functions: u32, expected: u64, rate: f64 },
     NoCapacity,
@@ -986,7 +992,7 @@ impl fmt::Display for RedisBloomLoadError {
         use RedisBloomLoadErrorKind as Kind;
         match &self.0 {
             Kind::Header { bytes, needed } => write!(f, "the header has {bytes} bytes, not {needed}"),
-            Kind::NoLinks => f.write_str("0 filters in the chain are not at least 1"),
+            Kind::Links { count, limit } => write!(f, "{count} filters in the chain are not in 1 to {limit}"),
             Kind::Options(options) => write!(
                 f,
                 "options {options:#x} have others than 1 (NOROUND), 4 (FORCE64) and 8 (NO_SCALING)"
@@ -1031,6 +1037,12 @@ impl fmt::Display for RedisBloomLinkFault {
             ),
             Self::Rounded { log, bits } => write!(f, "2^{log} bits are more than its {bits}"),
             Self::Rate(rate) => write!(f, "false-positive rate {rate} is not between 0 and 1, both excluded"),
+            Self::RateOfChain { rate, limit } => {
+                write!(
+                    f,
+                    "false-positive rate {rate:e} is above {limit:e}, half of the one before"
+                )
+            }
             Self::BitsPerKey {
                 per_key,
                 expected,
