@@ -48,8 +48,17 @@ pub(crate) enum BuildErrorKind {
     OutOfMemory {
         bytes: usize,
     },
+    TooManyKeys {
+        keys: usize,
+        blocks: usize,
+        limit: usize,
+    },
     TighteningRatio(f64),
     NoExpansion,
+    Expansion {
+        expansion: usize,
+        limit: usize,
+    },
     NoLayers,
     NoCapacity,
     #[cfg(feature = "window")]
@@ -155,11 +164,20 @@ impl fmt::Display for BuildError {
                     isize::MAX
                 )
             }
+            BuildErrorKind::TooManyKeys { keys, blocks, limit } => {
+                write!(
+                    f,
+                    "{keys} keys in {blocks} lines of {LINE_BYTES} bytes are more than the limit of {limit} for each"
+                )
+            }
             BuildErrorKind::OutOfMemory { bytes } => write!(f, "the allocation of {bytes} bytes failed"),
             BuildErrorKind::TighteningRatio(ratio) => {
                 write!(f, "tightening ratio {ratio} is not between 0 and 1, both excluded")
             }
             BuildErrorKind::NoExpansion => f.write_str(NO_EXPANSION),
+            BuildErrorKind::Expansion { expansion, limit } => {
+                write!(f, "an expansion of {expansion} is not in 1 to {limit}")
+            }
             BuildErrorKind::NoCapacity => f.write_str("a capacity of 0 keys is not at least 1"),
             BuildErrorKind::NoLayers => f.write_str("a filter of 0 layers holds nothing; 1 is the least"),
             #[cfg(feature = "window")]
@@ -227,7 +245,7 @@ impl fmt::Display for BuildError {
     }
 }
 
-/// Of the filters that grow.
+/// Of RedisBloom's filters, whose expansion has no other limit.
 const NO_EXPANSION: &str = "an expansion of 0 is not at least 1";
 
 impl Error for BuildError {}
@@ -434,7 +452,6 @@ pub(crate) enum GuavaReadErrorKind {
     Strategy(i8),
     NoHashFunctions,
     Length(i32),
-    #[cfg(feature = "std")]
     OverLimit {
         needed: u64,
         limit: u64,
@@ -475,7 +492,6 @@ impl fmt::Display for GuavaReadError {
             GuavaReadErrorKind::Length(longs) => {
                 write!(f, "a length of {longs} longs is not in 1 to {}", i32::MAX)
             }
-            #[cfg(feature = "std")]
             GuavaReadErrorKind::OverLimit { needed, limit } => {
                 write!(
                     f,
@@ -541,7 +557,6 @@ pub(crate) enum SnapshotErrorKind {
         blocks: u64,
         limit: u64,
     },
-    ExpectedKeys(u64),
     Rate(f64),
     Field {
         name: &'static str,
@@ -549,7 +564,16 @@ pub(crate) enum SnapshotErrorKind {
         least: u64,
         most: u64,
     },
-    Fraction(f64),
+    /// What a header says of a filter that it grows by is what no builder takes.
+    Plan(BuildError),
+    /// A layer is another than the plan has.
+    Layer {
+        layer: usize,
+        keys: usize,
+        layout: crate::sizing::Layout,
+        planned_keys: usize,
+        planned: crate::sizing::Layout,
+    },
     Words(u8),
     TagBits(u8),
     OddBuckets(usize),
@@ -592,6 +616,12 @@ pub(crate) enum SnapshotErrorKind {
         ours: crate::hash::sealed::Identity,
     },
     HasherKey(crate::hash::sealed::Identity),
+    /// Of an algorithm without a secret: its print follows from its name.
+    HasherPrint {
+        identity: crate::hash::sealed::Identity,
+        stored: u64,
+        computed: u64,
+    },
     Layout {
         theirs: crate::sizing::Layout,
         ours: crate::sizing::Layout,
@@ -706,13 +736,6 @@ impl fmt::Display for SnapshotError {
                 write!(f, "{words} words per key with {bits} bits each is no layout")
             }
             SnapshotErrorKind::Blocks { blocks, limit } => write!(f, "{blocks} blocks is not in 1 to {limit}"),
-            SnapshotErrorKind::ExpectedKeys(keys) => {
-                write!(
-                    f,
-                    "{keys} expected keys is beyond this machine's limit of {}",
-                    usize::MAX
-                )
-            }
             SnapshotErrorKind::Rate(rate) => write!(f, "a rate of {rate} is not in 0 to 1"),
             SnapshotErrorKind::Field {
                 name,
@@ -720,7 +743,17 @@ impl fmt::Display for SnapshotError {
                 least,
                 most,
             } => write!(f, "{name}, {value}, is not in {least} to {most}"),
-            SnapshotErrorKind::Fraction(value) => write!(f, "a rate or ratio of {value} is not between 0 and 1"),
+            SnapshotErrorKind::Plan(error) => write!(f, "no filter can be built as the header says: {error}"),
+            SnapshotErrorKind::Layer {
+                layer,
+                keys,
+                layout,
+                planned_keys,
+                planned,
+            } => write!(
+                f,
+                "layer {layer} is for {keys} keys ({layout}), where the header's plan has one for {planned_keys} keys ({planned})"
+            ),
             SnapshotErrorKind::Words(words) => write!(f, "{words} words per key is not 0, 1, 2, 4 or 8"),
             SnapshotErrorKind::TagBits(bits) => write!(f, "tags of {bits} bits are not of 10, 12 or 16"),
             SnapshotErrorKind::OddBuckets(buckets) => write!(f, "{buckets} buckets is not an even number"),
@@ -772,6 +805,16 @@ impl fmt::Display for SnapshotError {
                     "the hasher differs: {identity} there and here, but under another key"
                 )
             }
+            SnapshotErrorKind::HasherPrint {
+                identity,
+                stored,
+                computed,
+            } => {
+                write!(
+                    f,
+                    "the hasher's print is that of another one: {identity} has {computed:016x}, and {stored:016x} is stored"
+                )
+            }
             SnapshotErrorKind::Layout { theirs, ours } => {
                 write!(f, "the layout differs: {theirs} there, {ours} here")
             }
@@ -800,7 +843,7 @@ impl Error for SnapshotError {
         match &self.0 {
             #[cfg(feature = "std")]
             SnapshotErrorKind::Io(error) => Some(error),
-            SnapshotErrorKind::OutOfMemory(error) => Some(error),
+            SnapshotErrorKind::OutOfMemory(error) | SnapshotErrorKind::Plan(error) => Some(error),
             _ => None,
         }
     }
