@@ -740,7 +740,7 @@ fn every_absurd_field_of_a_pair_is_an_error() {
         )
     );
     // Parts of other hashers: the first must be by the pair's own, the second is always by Murmur3 with seed 0.
-    let seeded = ConcurrentBloom::builder()
+    let seeded = lanebloom::ConcurrentBloom::builder()
         .expected_keys(1)
         .seed(9)
         .build()

@@ -69,7 +69,12 @@ fuzz_target!(|input: Input| {
     assert_eq!(bytes(&again), bytes(&replies));
     assert!((0.0..=1.0).contains(&loaded.current_false_positive_rate()));
     assert!(loaded.memory_bytes() <= LIMIT);
-    let _ = (loaded.info(), loaded.fill_ratio(), loaded.estimated_len(), format!("{loaded:?}"));
+    let _ = (
+        loaded.info(),
+        loaded.fill_ratio(),
+        loaded.estimated_len(),
+        format!("{loaded:?}"),
+    );
     let copy = loaded.try_clone().unwrap();
     assert!(copy == loaded && copy.max_bytes() == LIMIT);
     let keys: Vec<[u8; 1]> = (0..=255).map(|key| [key]).collect();
@@ -77,7 +82,10 @@ fuzz_target!(|input: Input| {
     loaded.contains_batch(&keys, &mut found);
     loaded.contains_batch_bitmap(&keys, &mut bitmap);
     for (i, key) in keys.iter().enumerate() {
-        assert_eq!((found[i], bitmap[i / 64] >> (i % 64) & 1 == 1), (loaded.contains(key), loaded.contains(key)));
+        assert_eq!(
+            (found[i], bitmap[i / 64] >> (i % 64) & 1 == 1),
+            (loaded.contains(key), loaded.contains(key))
+        );
     }
     // Whatever expansion a hostile header says, it grows up to the limit.
     for key in &keys {
