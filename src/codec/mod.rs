@@ -47,7 +47,8 @@
 //! Whatever the bytes are, reading ends in a filter or in an error that says what is wrong: no panic, no hang, and no allocation of
 //! more than the limit that was given, or than the bytes that are there. Lengths are checked before memory is asked for. The checksums
 //! are against accidents: who can write the bytes can write the sums, and has decided what is in the filter. But what that is, is such
-//! a filter: counters, tags and cells that no sequence of operations leads to, and that later ones would go wrong with, are refused too.
+//! a filter: counters, tags and cells that no sequence of operations leads to, and that later ones would go wrong with, are refused too, and
+//! so are plans that no builder makes. Where a filter grows, the limit of whoever reads it is one for growth.
 //! (And a hasher's print is one hash: who knows the algorithm and guesses few keys can try them. Under a random 128-bit key it
 //! says nothing.)
 //!

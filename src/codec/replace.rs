@@ -2,8 +2,9 @@
 //! flow in; snapshots and Guava's streams are written through it.
 
 use alloc::format;
+use core::hash::BuildHasher;
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::hash::{BuildHasher, RandomState};
+use std::hash::RandomState;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use twox_hash::XxHash3_64;
