@@ -46,8 +46,17 @@ pub(crate) enum BuildErrorKind {
     OutOfMemory {
         bytes: usize,
     },
+    TooManyKeys {
+        keys: usize,
+        blocks: usize,
+        limit: usize,
+    },
     TighteningRatio(f64),
     NoExpansion,
+    Expansion {
+        expansion: usize,
+        limit: usize,
+    },
     NoLayers,
     NoCapacity,
     #[cfg(feature = "window")]
@@ -153,11 +162,20 @@ impl fmt::Display for BuildError {
                     isize::MAX
                 )
             }
+            BuildErrorKind::TooManyKeys { keys, blocks, limit } => {
+                write!(
+                    f,
+                    "{keys} keys in {blocks} lines of {LINE_BYTES} bytes are more than the limit of {limit} for each"
+                )
+            }
             BuildErrorKind::OutOfMemory { bytes } => write!(f, "the allocation of {bytes} bytes failed"),
             BuildErrorKind::TighteningRatio(ratio) => {
                 write!(f, "tightening ratio {ratio} is not between 0 and 1, both excluded")
             }
             BuildErrorKind::NoExpansion => f.write_str(NO_EXPANSION),
+            BuildErrorKind::Expansion { expansion, limit } => {
+                write!(f, "an expansion of {expansion} is not in 1 to {limit}")
+            }
             BuildErrorKind::NoCapacity => f.write_str("a capacity of 0 keys is not at least 1"),
             BuildErrorKind::NoLayers => f.write_str("a filter of 0 layers holds nothing; 1 is the least"),
             #[cfg(feature = "window")]
@@ -225,7 +243,7 @@ impl fmt::Display for BuildError {
     }
 }
 
-/// Of the filters that grow.
+/// Of RedisBloom's filters, whose expansion has no other limit.
 const NO_EXPANSION: &str = "an expansion of 0 is not at least 1";
 
 impl Error for BuildError {}
@@ -432,7 +450,6 @@ pub(crate) enum GuavaReadErrorKind {
     Strategy(i8),
     NoHashFunctions,
     Length(i32),
-    #[cfg(feature = "std")]
     OverLimit {
         needed: u64,
         limit: u64,
@@ -473,7 +490,6 @@ impl fmt::Display for GuavaReadError {
             GuavaReadErrorKind::Length(longs) => {
                 write!(f, "a length of {longs} longs is not in 1 to {}", i32::MAX)
             }
-            #[cfg(feature = "std")]
             GuavaReadErrorKind::OverLimit { needed, limit } => {
                 write!(
                     f,
@@ -539,7 +555,6 @@ pub(crate) enum SnapshotErrorKind {
         blocks: u64,
         limit: u64,
     },
-    ExpectedKeys(u64),
     Rate(f64),
     Field {
         name: &'static str,
@@ -547,7 +562,16 @@ pub(crate) enum SnapshotErrorKind {
         least: u64,
         most: u64,
     },
-    Fraction(f64),
+    /// What a header says of a filter that it grows by is what no builder takes.
+    Plan(BuildError),
+    /// A layer is another than the plan has.
+    Layer {
+        layer: usize,
+        keys: usize,
+        layout: crate::sizing::Layout,
+        planned_keys: usize,
+        planned: crate::sizing::Layout,
+    },
     Words(u8),
     TagBits(u8),
     OddBuckets(usize),
@@ -590,6 +614,12 @@ pub(crate) enum SnapshotErrorKind {
         ours: crate::hash::sealed::Identity,
     },
     HasherKey(crate::hash::sealed::Identity),
+    /// Of an algorithm without a secret: its print follows from its name.
+    HasherPrint {
+        identity: crate::hash::sealed::Identity,
+        stored: u64,
+        computed: u64,
+    },
     Layout {
         theirs: crate::sizing::Layout,
         ours: crate::sizing::Layout,
@@ -704,13 +734,6 @@ impl fmt::Display for SnapshotError {
                 write!(f, "{words} words per key with {bits} bits each is no layout")
             }
             SnapshotErrorKind::Blocks { blocks, limit } => write!(f, "{blocks} blocks is not in 1 to {limit}"),
-            SnapshotErrorKind::ExpectedKeys(keys) => {
-                write!(
-                    f,
-                    "{keys} expected keys is beyond this machine's limit of {}",
-                    usize::MAX
-                )
-            }
             SnapshotErrorKind::Rate(rate) => write!(f, "a rate of {rate} is not in 0 to 1"),
             SnapshotErrorKind::Field {
                 name,
@@ -718,7 +741,17 @@ impl fmt::Display for SnapshotError {
                 least,
                 most,
             } => write!(f, "{name}, {value}, is not in {least} to {most}"),
-            SnapshotErrorKind::Fraction(value) => write!(f, "a rate or ratio of {value} is not between 0 and 1"),
+            SnapshotErrorKind::Plan(error) => write!(f, "no filter can be built as the header says: {error}"),
+            SnapshotErrorKind::Layer {
+                layer,
+                keys,
+                layout,
+                planned_keys,
+                planned,
+            } => write!(
+                f,
+                "layer {layer} is for {keys} keys ({layout}), where the header's plan has one for {planned_keys} keys ({planned})"
+            ),
             SnapshotErrorKind::Words(words) => write!(f, "{words} words per key is not 0, 1, 2, 4 or 8"),
             SnapshotErrorKind::TagBits(bits) => write!(f, "tags of {bits} bits are not of 10, 12 or 16"),
             SnapshotErrorKind::OddBuckets(buckets) => write!(f, "{buckets} buckets is not an even number"),
@@ -770,6 +803,16 @@ impl fmt::Display for SnapshotError {
                     "the hasher differs: {identity} there and here, but under another key"
                 )
             }
+            SnapshotErrorKind::HasherPrint {
+                identity,
+                stored,
+                computed,
+            } => {
+                write!(
+                    f,
+                    "the hasher's print is that of another one: {identity} has {computed:016x}, and {stored:016x} is stored"
+                )
+            }
             SnapshotErrorKind::Layout { theirs, ours } => {
                 write!(f, "the layout differs: {theirs} there, {ours} here")
             }
@@ -798,7 +841,7 @@ impl Error for SnapshotError {
         match &self.0 {
             #[cfg(feature = "std")]
             SnapshotErrorKind::Io(error) => Some(error),
-            SnapshotErrorKind::OutOfMemory(error) => Some(error),
+            SnapshotErrorKind::OutOfMemory(error) | SnapshotErrorKind::Plan(error) => Some(error),
             _ => None,
         }
     }
@@ -927,6 +970,7 @@ pub struct RedisBloomInsertError {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum RedisBloomInsertErrorKind {
     Full { capacity: u64 },
+    OverLimit { needed: u64, limit: u64 },
     Growth(BuildError),
 }
 
@@ -970,6 +1014,10 @@ impl fmt::Display for RedisBloomInsertError {
                 f,
                 "the filter does not scale, and has as many keys as its capacity of {capacity}"
             ),
+            RedisBloomInsertErrorKind::OverLimit { needed, limit } => write!(
+                f,
+                "with a further filter the chain would take {needed} bytes, more than its limit of {limit} bytes"
+            ),
             RedisBloomInsertErrorKind::Growth(error) => write!(f, "the filter could not grow: {error}"),
         }
     }
@@ -979,7 +1027,7 @@ impl Error for RedisBloomInsertError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match &self.kind {
             RedisBloomInsertErrorKind::Growth(error) => Some(error),
-            RedisBloomInsertErrorKind::Full { .. } => None,
+            _ => None,
         }
     }
 }
@@ -1001,7 +1049,7 @@ pub struct RedisBloomLoadError(pub(crate) RedisBloomLoadErrorKind);
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum RedisBloomLoadErrorKind {
     Header { bytes: u64, needed: u64 },
-    NoLinks,
+    Links { count: u32, limit: u32 },
     Options(u32),
     NoExpansion,
     Link { link: u32, fault: RedisBloomLinkFault },
@@ -1022,6 +1070,7 @@ pub(crate) enum RedisBloomLinkFault {
     Size { bytes: u64, bits: u64 },
     Rounded { log: u8, bits: u64 },
     Rate(f64),
+    RateOfChain { rate: f64, limit: f64 },
     BitsPerKey { per_key: f64, expected: f64, rate: f64 },
     HashFunctions { functions: u32, expected: u64, rate: f64 },
     NoCapacity,
@@ -1053,7 +1102,7 @@ impl fmt::Display for RedisBloomLoadError {
         use RedisBloomLoadErrorKind as Kind;
         match &self.0 {
             Kind::Header { bytes, needed } => write!(f, "the header has {bytes} bytes, not {needed}"),
-            Kind::NoLinks => f.write_str("0 filters in the chain are not at least 1"),
+            Kind::Links { count, limit } => write!(f, "{count} filters in the chain are not in 1 to {limit}"),
             Kind::Options(options) => write!(
                 f,
                 "options {options:#x} have others than 1 (NOROUND), 4 (FORCE64) and 8 (NO_SCALING)"
@@ -1098,6 +1147,12 @@ impl fmt::Display for RedisBloomLinkFault {
             ),
             Self::Rounded { log, bits } => write!(f, "2^{log} bits are more than its {bits}"),
             Self::Rate(rate) => write!(f, "false-positive rate {rate} is not between 0 and 1, both excluded"),
+            Self::RateOfChain { rate, limit } => {
+                write!(
+                    f,
+                    "false-positive rate {rate:e} is above {limit:e}, half of the one before"
+                )
+            }
             Self::BitsPerKey {
                 per_key,
                 expected,

@@ -59,7 +59,8 @@ impl Cell {
 /// word less is an atomic operation less per insert. At 1.06 it is 1 word at 10%, 2 at 1%, 4 from 0.1% to 1e-6.
 const FEWER_WORDS_PRICE: f64 = 1.06;
 
-/// Keys per line from which on the answer is "certainly a false positive": the sums would take long to say the same.
+/// Keys per line from which on the answer is "certainly a false positive": the sums would take long to say the same. No filter is planned
+/// for more.
 const MAX_LOAD: f64 = 32768.0;
 
 /// The pattern's shape: how many words of its line a key touches, and how many bits it throws in each.
@@ -117,7 +118,15 @@ impl Request {
             (Some(keys), Some(blocks)) if self.rate.is_none() => {
                 let keys = keys.max(1);
                 let shape = self.best_shape_at(keys as f64 / blocks as f64);
-                Ok((Layout { shape, blocks }, keys))
+                let layout = Layout { shape, blocks };
+                match keys > layout.most_keys() {
+                    true => Err(BuildError(BuildErrorKind::TooManyKeys {
+                        keys,
+                        blocks,
+                        limit: MAX_LOAD as usize,
+                    })),
+                    false => Ok((layout, keys)),
+                }
             }
             (None, Some(blocks)) => {
                 let (shape, load) = self.best_shape_for(rate).map_err(BuildError)?;
@@ -342,6 +351,11 @@ impl Model {
 }
 
 impl Layout {
+    /// The most keys that a filter is planned for.
+    pub(crate) fn most_keys(&self) -> usize {
+        self.blocks.saturating_mul(MAX_LOAD as usize)
+    }
+
     /// The false-positive rate once `keys` keys are in.
     pub(crate) fn rate_at(&self, keys: usize) -> f64 {
         self.rate_of(Cell::Bit, keys)

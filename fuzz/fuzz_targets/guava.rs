@@ -20,7 +20,21 @@ fuzz_target!(|bytes: &[u8]| {
             copy.insert_batch(&Vec::from_iter(0..20u64));
             assert!(copy == filter);
             assert!((0.0..=1.0).contains(&filter.expected_fpp()));
-            let _ = filter.approximate_element_count();
+            let (keys, mut flags, mut bitmap) = (Vec::from_iter(0..40u64), [false; 40], [0]);
+            copy.insert_batch_flagged(&keys, &mut flags);
+            copy.contains_batch(&keys, &mut flags);
+            assert!(flags == [true; 40]);
+            copy.contains_batch_bitmap(&keys, &mut bitmap);
+            copy.absent_batch(&keys, |i| panic!("{i} is absent"));
+            assert!(bitmap == [(1 << 40) - 1] && copy.is_compatible(&filter));
+            assert!(!copy.union_from(&filter).unwrap() && copy.try_clone().unwrap() == copy);
+            let _ = (
+                filter.approximate_element_count(),
+                filter.bit_size(),
+                filter.strategy(),
+                filter.hash_functions(),
+            );
+            let _ = format!("{filter:?}");
         }
         (Err(one), Err(other)) => {
             let (one, other) = (one.to_string(), other.to_string());

@@ -68,20 +68,36 @@ fuzz_target!(|input: Input| {
     assert_eq!(again[0], replies[0]);
     assert_eq!(bytes(&again), bytes(&replies));
     assert!((0.0..=1.0).contains(&loaded.current_false_positive_rate()));
-    assert!(loaded.memory_bytes() <= 64 * (LIMIT / 8));
-    let last = loaded.links().last().unwrap();
-    // Not where it would grow by what a hostile header says.
-    if last.items < last.capacity || loaded.info().expansion.is_none_or(|expansion| expansion < 16) {
-        for key in 0..20u8 {
-            let before = loaded.contains(&[key]);
-            match loaded.insert(&[key]) {
-                Ok(inserted) => assert!(inserted != before && loaded.contains(&[key])),
-                Err(error) => assert!(!before && !loaded.contains(&[key]), "{error}"),
-            }
-            let last = loaded.links().last().unwrap();
-            if last.items == last.capacity && loaded.info().expansion.is_some_and(|expansion| expansion >= 16) {
-                break;
-            }
-        }
+    assert!(loaded.memory_bytes() <= LIMIT);
+    let _ = (
+        loaded.info(),
+        loaded.fill_ratio(),
+        loaded.estimated_len(),
+        format!("{loaded:?}"),
+    );
+    let copy = loaded.try_clone().unwrap();
+    assert!(copy == loaded && copy.max_bytes() == LIMIT);
+    let keys: Vec<[u8; 1]> = (0..=255).map(|key| [key]).collect();
+    let (mut found, mut bitmap) = ([false; 256], [0; 4]);
+    loaded.contains_batch(&keys, &mut found);
+    loaded.contains_batch_bitmap(&keys, &mut bitmap);
+    for (i, key) in keys.iter().enumerate() {
+        assert_eq!(
+            (found[i], bitmap[i / 64] >> (i % 64) & 1 == 1),
+            (loaded.contains(key), loaded.contains(key))
+        );
     }
+    // Whatever expansion a hostile header says, it grows up to the limit.
+    for key in &keys {
+        let before = loaded.contains(key);
+        match loaded.insert(key) {
+            Ok(inserted) => assert!(inserted != before && loaded.contains(key)),
+            Err(error) => assert!(!before && !loaded.contains(key), "{error}"),
+        }
+        assert!(loaded.memory_bytes() <= LIMIT);
+    }
+    let mut flags = [false; 256];
+    let mut again = copy.clone();
+    let flagged = again.insert_batch_flagged(&keys, &mut flags);
+    assert_eq!(flagged.is_ok(), copy.clone().insert_batch(&keys).is_ok());
 });

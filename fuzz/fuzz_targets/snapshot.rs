@@ -14,6 +14,55 @@ use twox_hash::XxHash3_64;
 
 const LIMIT: usize = 1 << 20;
 
+/// Every lookup of a filter: all of them say the same.
+macro_rules! lookups {
+    ($filter:expr) => {{
+        let filter = $filter;
+        let hashes: Vec<u64> = hashes().collect();
+        let (mut found, mut bitmap) = ([false; 100], [0; 2]);
+        filter.contains_hashes(&hashes, &mut found);
+        filter.contains_hashes_bitmap(&hashes, &mut bitmap);
+        for (i, hash) in hashes.iter().enumerate() {
+            let single = filter.contains_hash(*hash);
+            assert_eq!((found[i], bitmap[i / 64] >> (i % 64) & 1 == 1), (single, single));
+        }
+        let keys: [u64; 100] = std::array::from_fn(|i| i as u64);
+        filter.contains_batch(&keys, &mut found);
+        assert!(keys.iter().zip(found).all(|(key, found)| filter.contains(key) == found));
+        let _ = (format!("{filter:?}"), filter.hasher());
+    }};
+}
+
+/// Those that not all filters have.
+macro_rules! more_lookups {
+    ($filter:expr) => {{
+        let filter = $filter;
+        lookups!(filter);
+        let hashes: Vec<u64> = hashes().collect();
+        let keys: [u64; 100] = std::array::from_fn(|i| i as u64);
+        let (mut hashed, mut bitmap) = ([0; 100], [0; 2]);
+        filter.hash_batch(&keys, &mut hashed);
+        filter.contains_batch_bitmap(&keys, &mut bitmap);
+        let mut absent = Vec::new();
+        filter.absent_batch(&keys, |i| absent.push(i));
+        for (i, key) in keys.iter().enumerate() {
+            assert_eq!(hashed[i], filter.hash(key));
+            assert_eq!(bitmap[i / 64] >> (i % 64) & 1 == 0, absent.contains(&i));
+        }
+        absent.clear();
+        filter.absent_hashes(&hashes, |i| absent.push(i));
+        assert!(absent.iter().all(|i| !filter.contains_hash(hashes[*i])));
+    }};
+}
+
+/// Figures that are in 0 to 1.
+fn fractions<const N: usize>(figures: [f64; N]) {
+    assert!(figures.iter().all(|figure| (0.0..=1.0).contains(figure)), "{figures:?}");
+}
+
+/// Numbers of keys to ask a filter about.
+const KEYS: [usize; 4] = [0, 1, 1000, usize::MAX];
+
 fuzz_target!(|input: &[u8]| {
     let Some((&choice, rest)) = input.split_first() else {
         return;
@@ -45,10 +94,22 @@ fuzz_target!(|input: &[u8]| {
             let view = by_view.unwrap();
             view.verify().unwrap();
             assert!(view.to_filter().unwrap() == filter);
-            for hash in 0..200u64 {
-                let hash = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            for hash in hashes() {
                 assert_eq!(view.contains_hash(hash), filter.contains_hash(hash));
             }
+            more_lookups!(&view);
+            fractions([view.fill_ratio(), view.current_false_positive_rate()]);
+            assert!(view.bits_per_key().is_finite() && filter.bits_per_key().is_finite());
+            assert_eq!(view.estimated_len(), filter.estimated_len());
+            fractions(KEYS.map(|keys| view.false_positive_rate_at(keys)));
+            let _ = (
+                view.is_aligned(),
+                view.bytes(),
+                view.words_per_key(),
+                view.bits_per_word(),
+                view.blocks(),
+            );
+            bloom(filter.clone());
             let read = &bytes[..bytes.len() - rest.len()];
             let written = filter.to_bytes();
             assert_eq!(written.len(), read.len());
@@ -73,7 +134,42 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
-/// What is read is written again, grows on, and is the same by a reader.
+/// Every method of a filter.
+fn bloom(mut filter: ConcurrentBloom) {
+    more_lookups!(&filter);
+    fractions([filter.fill_ratio(), filter.current_false_positive_rate()]);
+    fractions(KEYS.map(|keys| filter.false_positive_rate_at(keys)));
+    let before = filter.clone();
+    let hashes: Vec<u64> = hashes().collect();
+    let keys: Vec<u64> = (0..100).collect();
+    let (mut one, mut other) = ([false; 100], [false; 100]);
+    assert_eq!(
+        filter.insert_hashes(&hashes),
+        before.clone().insert_hashes_flagged(&hashes, &mut one)
+    );
+    let fresh = before.clone();
+    fresh.insert_hashes(&hashes);
+    assert_eq!(
+        filter.insert_batch(&keys),
+        fresh.insert_batch_flagged(&keys, &mut other)
+    );
+    assert!(fresh == filter);
+    let mut exclusive = before.clone();
+    exclusive.insert_hashes_mut(&hashes);
+    exclusive.insert_batch_mut(&keys);
+    assert!(exclusive == filter);
+    let replica = before.clone();
+    let delta = filter.delta_since(&before).unwrap();
+    assert_eq!(replica.apply_deltas(&delta).unwrap(), before != filter);
+    assert!(replica == filter && !replica.union_from(&before).unwrap());
+    let mut slice = vec![0; filter.snapshot_bytes()];
+    filter.write_to_slice(&mut slice);
+    assert!(slice == filter.to_bytes());
+    filter.clear();
+    assert!(filter.insert(&1u8) && filter.estimated_len() == 1);
+}
+
+/// What is read is written again, grows on, and is the same by a reader, within the limit.
 fn growing(bytes: &[u8]) {
     let Ok((filter, rest)) = ScalableBloom::from_bytes(bytes) else {
         return;
@@ -82,16 +178,43 @@ fn growing(bytes: &[u8]) {
     let written = filter.to_bytes();
     assert_eq!(written.len(), read.len());
     assert!(ScalableBloom::from_bytes(&written).unwrap().0 == filter);
-    if let Ok(same) = ScalableBloom::read_from(bytes, LIMIT) {
-        assert!(same == filter);
-    }
-    for key in 0..50u64 {
-        let before = filter.contains(&key);
-        match filter.insert(&key) {
-            Ok(new) => assert!(new != before && filter.contains(&key)),
+    more_lookups!(&filter);
+    fractions([
+        filter.fill_ratio(),
+        filter.false_positive_rate(),
+        filter.current_false_positive_rate(),
+    ]);
+    assert!(filter.layers().len() <= filter.max_layers() && filter.capacity() > 0);
+    let _ = filter.estimated_len();
+    // Growth takes what the header says, up to the reader's limit.
+    let Ok(mut same) = ScalableBloom::read_from(bytes, LIMIT) else {
+        return;
+    };
+    assert!(same == filter && same.max_bytes() <= LIMIT);
+    let keys: Vec<u64> = (0..2000).collect();
+    for key in &keys[..50] {
+        let before = same.contains(key);
+        match same.insert(key) {
+            Ok(new) => assert!(new != before && same.contains(key)),
             Err(_) => assert!(!before),
         }
     }
+    let copy = same.try_clone().unwrap();
+    let mut flags = vec![false; keys.len()];
+    assert_eq!(same.insert_batch_flagged(&keys, &mut flags), copy.insert_batch(&keys));
+    assert!(same == copy && same.memory_bytes() <= LIMIT && copy.memory_bytes() <= LIMIT);
+    assert_eq!(copy.union_from(&same), Ok(false));
+    let again = ScalableBloom::read_from(&copy.to_bytes()[..], LIMIT).unwrap();
+    assert!(again == copy && again.max_layers() == copy.max_layers());
+    let hashes: Vec<u64> = hashes().collect();
+    let _ = (
+        again.insert_hashes(&hashes),
+        again.insert_hashes_flagged(&hashes, &mut flags[..100]),
+    );
+    assert!(again.memory_bytes() <= LIMIT);
+    let _ = (same.is_full(), same.estimated_len());
+    same.clear();
+    assert!(same.layers().len() == 1 && same.insert(&1u8) == Ok(true));
 }
 
 /// As [`growing`], at some time.
@@ -110,6 +233,29 @@ fn forgetting(bytes: &[u8]) {
         filter.rotate();
         // Where it rotates only when it is told to.
         assert!(bytes[32] != 0 || filter.contains(&19u64));
+        more_lookups!(&filter);
+        fractions([filter.current_false_positive_rate()]);
+        let _ = (
+            filter.window(),
+            filter.generations(),
+            filter.expected_keys(),
+            filter.memory_bytes(),
+        );
+        let _ = (
+            filter.live_generations().len(),
+            filter.estimated_len(),
+            filter.rotate_if_due(),
+        );
+        let (keys, mut flags) = (Vec::from_iter(0..500u64), vec![false; 500]);
+        filter.insert_batch_flagged(&keys, &mut flags);
+        filter.insert_batch(&keys);
+        filter.insert_hashes_flagged(&keys, &mut flags);
+        filter.insert_hashes(&keys);
+        let mut copy = filter.try_clone().unwrap();
+        assert!(copy.union_from(&filter).is_ok());
+        copy.clear();
+        copy.insert(&1u8);
+        assert!(copy.contains(&1u8));
         let bytes = filter.to_bytes();
         assert!(WindowedBloom::from_bytes(&bytes).is_ok());
     }
@@ -163,8 +309,23 @@ fn counting(bytes: &[u8]) {
         assert!(filter.contains_hash(hash) && filter.remove_hash(hash));
         assert!(filter.contains_hash(hash) || !before);
     }
-    assert!((0.0..=1.0).contains(&filter.fill_ratio()) && (0.0..=1.0).contains(&filter.current_false_positive_rate()));
-    let _ = (filter.estimated_len(), filter.stuck_counters(), filter.bits_per_key());
+    more_lookups!(&filter);
+    fractions([filter.fill_ratio(), filter.current_false_positive_rate()]);
+    fractions(KEYS.map(|keys| filter.false_positive_rate_at(keys)));
+    let _ = (
+        filter.estimated_len(),
+        filter.stuck_counters(),
+        filter.counters_per_word(),
+    );
+    assert!(filter.bits_per_key().is_finite());
+    let (keys, mut flags) = (Vec::from_iter(0..100u64), [false; 100]);
+    let batches = filter.try_clone().unwrap();
+    batches.insert_batch_flagged(&keys, &mut flags);
+    batches.insert_hashes_flagged(&keys, &mut flags);
+    assert_eq!(batches.remove_batch_flagged(&keys, &mut flags), 100);
+    assert_eq!(batches.remove_hashes_flagged(&keys, &mut flags), 100);
+    let _ = (batches.insert_hashes(&keys), batches.remove_hashes(&keys));
+    let _ = (batches.insert_batch(&keys), batches.remove_batch(&keys));
     let copy = filter.clone();
     let changed = copy.union_from(&filter).unwrap();
     assert_eq!(changed, copy != filter);
@@ -185,11 +346,29 @@ fn pair(bytes: &[u8]) {
         assert_eq!(filter.contains_hash(hash), filter.remove_hash(hash));
         assert!(!filter.contains_hash(hash));
     }
+    more_lookups!(&filter);
+    fractions([
+        filter.fill_ratio(),
+        filter.current_false_positive_rate(),
+        filter.current_false_negative_rate(),
+    ]);
+    fractions(KEYS.map(|keys| filter.false_positive_rate_at(keys, keys)));
+    fractions(KEYS.map(|keys| filter.false_negative_rate_at(keys)));
     let _ = (
         filter.estimated_len(),
         filter.estimated_removals(),
-        filter.current_false_positive_rate(),
+        filter.expected_removals(),
     );
+    assert!(filter.bits_per_key().is_finite());
+    let (keys, mut flags) = (Vec::from_iter(0..100u64), [false; 100]);
+    let batches = filter.try_clone().unwrap();
+    batches.insert_batch_flagged(&keys, &mut flags);
+    batches.remove_batch_flagged(&keys, &mut flags);
+    batches.insert_hashes_flagged(&keys, &mut flags);
+    batches.remove_hashes_flagged(&keys, &mut flags);
+    let _ = (batches.insert_hashes(&keys), batches.remove_hashes(&keys));
+    let _ = (batches.insert_batch(&keys), batches.remove_batch(&keys));
+    assert!(filter.union_from(&batches).is_ok());
     filter.clear();
     assert!(filter.insert_hash(1) && filter.contains_hash(1));
 }
@@ -215,7 +394,26 @@ fn cuckoo(bytes: &[u8]) {
         assert!(added == 0 || filter.remove_hash(hash));
         assert_eq!(filter.len(), len);
     }
-    assert!((0.0..=1.0).contains(&filter.load()) && (0.0..=1.0).contains(&filter.current_false_positive_rate()));
+    more_lookups!(&filter);
+    fractions([filter.load(), filter.current_false_positive_rate()]);
+    fractions(KEYS.map(|keys| filter.false_positive_rate_at(keys)));
+    assert!(filter.bits_per_key().is_finite() && filter.len() <= filter.slots());
+    let (keys, mut flags) = (Vec::from_iter(0..100u64), [false; 100]);
+    let batches = filter.try_clone().unwrap();
+    let _ = (
+        batches.insert_batch(&keys),
+        batches.remove_batch_flagged(&keys, &mut flags),
+    );
+    let _ = (
+        batches.insert_hashes(&keys),
+        batches.remove_hashes_flagged(&keys, &mut flags),
+    );
+    let _ = (
+        batches.try_extend(&keys),
+        batches.remove_batch(&keys),
+        batches.remove_hashes(&keys),
+    );
+    assert!(batches.count(&1u64) <= batches.slots() && batches.max_copies() > 0);
     assert!(CuckooFilter::from_bytes(&filter.to_bytes()).is_ok());
     assert!(CompactCuckoo::from_bytes(&filter.to_compact().unwrap().to_bytes()).is_ok());
     filter.clear();
@@ -228,6 +426,8 @@ fn compact(bytes: &[u8]) {
         return;
     };
     assert!(filter.to_bytes() == read);
+    lookups!(&filter);
+    assert!(filter.bits_per_key().is_finite() && filter.memory_bytes() > 0);
     let back = filter.to_filter().unwrap();
     assert_eq!((back.len(), back.is_empty()), (filter.len(), filter.is_empty()));
     for hash in hashes() {
@@ -255,7 +455,25 @@ fn d_left(bytes: &[u8]) {
         }
         assert!(!filter.remove_hash(hash) && filter.len() == len - count);
     }
-    assert!((0.0..=1.0).contains(&filter.load()) && (0.0..=1.0).contains(&filter.current_false_positive_rate()));
+    more_lookups!(&filter);
+    fractions([filter.load(), filter.current_false_positive_rate()]);
+    fractions(KEYS.map(|keys| filter.false_positive_rate_at(keys)));
+    assert!(filter.bits_per_key().is_finite() && filter.len() <= filter.cells() * filter.max_copies());
+    let (keys, mut flags) = (Vec::from_iter(0..100u64), [false; 100]);
+    let batches = filter.try_clone().unwrap();
+    let _ = (
+        batches.insert_batch(&keys),
+        batches.remove_batch_flagged(&keys, &mut flags),
+    );
+    let _ = (
+        batches.insert_hashes(&keys),
+        batches.remove_hashes_flagged(&keys, &mut flags),
+    );
+    let _ = (
+        batches.try_extend(&keys),
+        batches.remove_batch(&keys),
+        batches.remove_hashes(&keys),
+    );
     assert!(DLeftFilter::from_bytes(&filter.to_bytes()).is_ok());
     filter.clear();
     assert!(filter.is_empty() && filter.insert_hash(1).is_ok());

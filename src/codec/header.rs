@@ -3,7 +3,7 @@
 
 use crate::error::SnapshotErrorKind;
 use crate::hash::sealed::Identity;
-use crate::hash::{self, KeyHasher};
+use crate::hash::{self, KeyHasher, Murmur3};
 use crate::sizing::{LINE_BYTES, LINE_WORDS, Layout, Shape, WORDS};
 use twox_hash::XxHash3_64;
 
@@ -106,7 +106,7 @@ impl Header {
         check_kind(bytes, kind)?;
         let hashing = parse_hashing(bytes)?;
         let layout = parse_layout(bytes)?;
-        let expected_keys = parse_expected_keys(get(bytes, 48))?;
+        let expected_keys = parse_expected_keys(get(bytes, 48), layout.most_keys())?;
         let rate = f64::from_bits(get(bytes, 56));
         if !(0.0..=1.0).contains(&rate) {
             return Err(SnapshotErrorKind::Rate(rate));
@@ -227,16 +227,6 @@ impl OwnHeader {
         })
     }
 
-    /// As of [`get`](Self::get): a fraction between 0 and 1, both excluded.
-    pub(crate) fn fraction(&self, at: usize) -> Result<f64, SnapshotErrorKind> {
-        let value = f64::from_bits(self.get(at));
-        if value > 0.0 && value < 1.0 {
-            Ok(value)
-        } else {
-            Err(SnapshotErrorKind::Fraction(value))
-        }
-    }
-
     /// An error if a byte from `range` of the header is not 0.
     pub(crate) fn zeros(&self, range: core::ops::Range<usize>) -> Result<(), SnapshotErrorKind> {
         check_zeros(&self.to_bytes(), range)
@@ -256,15 +246,21 @@ impl OwnHeader {
         header
     }
 
-    /// What the header of a snapshot of buckets says, of which there can be `limit`.
-    pub(crate) fn buckets(&self, limit: u64) -> Result<Buckets, SnapshotErrorKind> {
+    /// What the header of a snapshot of buckets says, of which there can be `limit`. `most_keys` says for how many keys buckets of so many
+    /// bits, of such a number, are planned at most.
+    pub(crate) fn buckets(
+        &self,
+        limit: u64,
+        most_keys: impl FnOnce(u8, usize) -> Result<usize, SnapshotErrorKind>,
+    ) -> Result<Buckets, SnapshotErrorKind> {
         check_layout_version(self.fields[0])?;
         self.zeros(34..40)?;
         self.zeros(56..120)?;
+        let (bits, number) = (self.fields[1], self.number("the number of buckets", 40, 1..=limit)?);
         Ok(Buckets {
-            bits: self.fields[1],
-            number: self.number("the number of buckets", 40, 1..=limit)?,
-            expected_keys: parse_expected_keys(self.get(48))?,
+            bits,
+            number,
+            expected_keys: parse_expected_keys(self.get(48), most_keys(bits, number)?)?,
         })
     }
 
@@ -302,8 +298,17 @@ fn check_len(declared: u64, needed: usize) -> Result<(), SnapshotErrorKind> {
     }
 }
 
-fn parse_expected_keys(keys: u64) -> Result<usize, SnapshotErrorKind> {
-    usize::try_from(keys).map_err(|_| SnapshotErrorKind::ExpectedKeys(keys))
+/// A number of keys that a filter is planned for, which is `most` at most.
+fn parse_expected_keys(keys: u64, most: usize) -> Result<usize, SnapshotErrorKind> {
+    match usize::try_from(keys) {
+        Ok(number) if (1..=most).contains(&number) => Ok(number),
+        _ => Err(SnapshotErrorKind::Field {
+            name: "the number of expected keys",
+            value: keys,
+            least: 1,
+            most: most as u64,
+        }),
+    }
 }
 
 fn put_sum(bytes: &mut [u8; SNAPSHOT_HEADER]) {
@@ -454,9 +459,20 @@ fn parse_hashing(bytes: &[u8]) -> Result<Hashing, SnapshotErrorKind> {
     if !matches!(identity, Identity::Murmur3 { .. }) {
         check_zeros(bytes, 12..16)?;
     }
+    let stored = get(bytes, 16);
+    if matches!(identity, Identity::Murmur3 { .. }) {
+        let computed = hash::print(&Murmur3::with_seed(seed));
+        if stored != computed {
+            return Err(SnapshotErrorKind::HasherPrint {
+                identity,
+                stored,
+                computed,
+            });
+        }
+    }
     Ok(Hashing {
         identity,
-        print: get(bytes, 16),
+        print: stored,
     })
 }
 

@@ -7,7 +7,7 @@
 //! | [`replace_file`] | the file holds the old bytes or the new ones, never half, whenever the program dies |
 //! | [`BloomView`](crate::BloomView) | lookups in the bytes as they lie, borrowed or mapped (feature `mmap`): nothing is copied |
 //! | [`delta_since`](ConcurrentBloom::delta_since), [`apply_deltas`](ConcurrentBloom::apply_deltas) | what another filter lacks, for replicas |
-//! | feature `serde` | `Serialize` and `Deserialize`: the same bytes, in Base64 where the format is text |
+//! | feature `serde` | `Serialize` and `Deserialize`: the same bytes, in Base64 where the format is text; `Limited` for other hashers and limits |
 //!
 //! [`ScalableBloom`](crate::ScalableBloom), [`WindowedBloom`](crate::WindowedBloom) and the filters that can delete have the first
 //! three rows and the last, in the same format.
@@ -47,7 +47,8 @@
 //! Whatever the bytes are, reading ends in a filter or in an error that says what is wrong: no panic, no hang, and no allocation of
 //! more than the limit that was given, or than the bytes that are there. Lengths are checked before memory is asked for. The checksums
 //! are against accidents: who can write the bytes can write the sums, and has decided what is in the filter. But what that is, is such
-//! a filter: counters, tags and cells that no sequence of operations leads to, and that later ones would go wrong with, are refused too.
+//! a filter: counters, tags and cells that no sequence of operations leads to, and that later ones would go wrong with, are refused too, and
+//! so are plans that no builder makes. Where a filter grows, the limit of whoever reads it is one for growth.
 //! (And a hasher's print is one hash: who knows the algorithm and guesses few keys can try them. Under a random 128-bit key it
 //! says nothing.)
 //!
@@ -107,19 +108,18 @@
 //! | 32 | 1 | when it grows: 0 by keys, 1 when half of the bits are set |
 //! | 33 | 1 | words per key that were asked for: 1, 2, 4, 8, or 0 for none |
 //! | 34 | 1 | 1 if it is full and cannot grow, otherwise 0 |
-//! | 35 | 1 | why there cannot be more layers than below: 0 their number, 1 their bytes, 2 memory |
+//! | 35 | 1 | layers that there can be at most, as was asked for: 1 to 64, or 0 for no limit |
 //! | 36 | 4 | 0 |
-//! | 40 | 8 | keys that the first layer is for |
-//! | 48 | 8 | how many times as many the next one is for |
-//! | 56 | 8 | false-positive rate of the first layer, a double, as the next two |
-//! | 64 | 8 | how many times this the next one's is |
-//! | 72 | 8 | compound rate that was asked for |
-//! | 80 | 8 | layers that there can be: 1 to 64 |
-//! | 88 | 8 | bytes that one more would take, where bytes are the reason |
-//! | 96 | 8 | and the limit |
-//! | 104 | 8 | layers that there are |
-//! | 112 | 8 | 0 |
+//! | 40 | 8 | keys that the first layer is for, at least 1 |
+//! | 48 | 8 | how many times as many the next one is for: 1 to 4096 |
+//! | 56 | 8 | compound false-positive rate that was asked for, a double between 0 and 1 |
+//! | 64 | 8 | how many times the rate of a layer that of the next one is, as well |
+//! | 72 | 8 | bytes that the bits of all layers may take; 2^64 − 1 for no limit |
+//! | 80 | 8 | layers that there are: 1 to 64 |
+//! | 88 | 32 | 0 |
 //! | 120 | 8 | as above |
+//!
+//! All else follows from what was asked for, as a builder plans it. Layers that are not as planned are refused.
 //!
 //! That of a [`WindowedBloom`](crate::WindowedBloom) is a header and the snapshots of its generations, the newest first, in the same way:
 //!
@@ -240,7 +240,7 @@ mod replace;
 mod serde;
 
 #[cfg(feature = "serde")]
-pub use self::serde::Limited;
+pub use self::serde::{Limited, Snapshot};
 pub(crate) use body::{admit, assert_snapshot_length, read_words, write_words};
 pub(crate) use header::{
     Buckets, FIELDS, Hashing, Header, Kind, MOST_WORDS, OwnHeader, SNAPSHOT_HEADER, TRAILER, snapshot_bytes,

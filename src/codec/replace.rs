@@ -1,25 +1,44 @@
-//! Replacing a file such that whoever opens it, whenever, finds the old bytes or the new ones.
+//! Replaces a file such that a program that opens it at any time finds the old bytes or the new ones. A path and a closure that writes
+//! flow in; snapshots and Guava's streams are written through it.
 
 use alloc::format;
-use core::sync::atomic::{AtomicU64, Ordering};
-use std::ffi::OsStr;
-use std::fs::{self, File, OpenOptions};
+use core::hash::BuildHasher;
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::hash::RandomState;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
-use std::process;
+use twox_hash::XxHash3_64;
 
-/// Writes a file by `write` and then gives it the name `path`, in place of the file that may have it: who opens `path`, at any
-/// time, gets all of the old file or all of the new one. So it is after a crash of the program or of the machine, too.
+/// Writes a file by `write` and gives it the name `path`, in place of the file that may have it. A program that opens `path` at any
+/// time gets all of the old file or all of the new one. The same holds after a crash of the program or of the machine.
 ///
-/// The bytes are written into a file beside, `.NAME.PROCESS-NUMBER.new`, and brought to the disk before it is renamed, and the
-/// directory after (on Unix; elsewhere a directory cannot be). Where `write` or the system fails, the old file stays and the new
-/// one is removed. What a program that was killed has left beside is removed by the next one that replaces the same file.
+/// The bytes go into a new file beside, `.lanebloom-HASH-RANDOM.new`. They are brought to the disk, then the file is renamed, then the
+/// directory is brought to the disk (on Unix; elsewhere a directory cannot be). `HASH` is that of the name in `path`, so names of any
+/// length serve.
 ///
-/// The new file has the permissions of the old one, if there is one. A symbolic link is replaced, not what it points to.
+/// # Leftovers
+///
+/// A program that is killed leaves its new file beside. The next call for the same `path` removes it: a regular file with such a name
+/// and the hash of this one, which nobody has locked. A writer at work holds a lock on its file. Where the file system has no locks,
+/// leftovers stay.
+///
+/// # Permissions and owner
+///
+/// On Unix, a new file in place of an old one is open to its owner only (mode 0600) until it is whole. Then it gets the owner, the group
+/// and the permissions (`rwx` for each) of the old one. Only root can give a file away: another user's new file is that user's own, and if
+/// it cannot have the old group either, it has no permissions for a group. Access control lists and extended attributes are not copied,
+/// and other names (hard links) of the old file keep the old bytes. Where `path` names no regular file, the new one is like any that is
+/// created.
+///
+/// A symbolic link is replaced, not what it points to.
 ///
 /// # Errors
 ///
-/// What `write` returns, and those of the file system.
+/// Fails with the error of `write` or of the file system. The old file is still there then, and the new one is removed. On Unix this
+/// includes a directory that cannot be opened for reading, which is what bringing it to the disk takes: nothing is written then.
+///
+/// One error comes later: if the last step fails, to bring the directory to the disk (a disk that is broken, say), the new file is in
+/// place, but a crash of the machine may bring the old one back. A file system that cannot do this step at all is no error.
 ///
 /// # Examples
 ///
@@ -60,20 +79,53 @@ fn replace<T>(path: &Path, write: impl FnOnce(&mut File) -> io::Result<T>) -> io
     } else {
         directory
     };
-    remove_leftovers(directory, name);
-    let mut new = NewFile::create(directory, name)?;
-    // Before there is anything in it that others may not see.
-    if let Ok(old) = fs::metadata(path) {
-        new.file.set_permissions(old.permissions())?;
-    }
+    // First, so that an error comes before anything is replaced.
+    #[cfg(unix)]
+    let opened = File::open(directory)?;
+    let old = match fs::symlink_metadata(path) {
+        Ok(metadata) => Some(metadata).filter(Metadata::is_file),
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    let prefix = format!("{PREFIX}{:016x}-", XxHash3_64::oneshot(name.as_encoded_bytes()));
+    remove_leftovers(directory, &prefix);
+    let mut new = NewFile::create(directory, &prefix, old.is_some())?;
     let result = write(&mut new.file)?;
+    if let Some(old) = old {
+        succeed(&new.file, &old)?;
+    }
     new.file.sync_all()?;
     fs::rename(&new.path, path)?;
     new.is_there = false;
     // Else the disk may still have the old name, though never half a file.
     #[cfg(unix)]
-    File::open(directory)?.sync_all()?;
+    match opened.sync_all() {
+        // Of file systems that cannot.
+        Err(error) if !matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => return Err(error),
+        _ => {}
+    }
     Ok(result)
+}
+
+/// Gives `new` the owner, the group and the permissions of `old`, as far as the system allows it.
+#[cfg(unix)]
+fn succeed(new: &File, old: &Metadata) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+    let mut mode = old.mode() & 0o777;
+    let own = new.metadata()?;
+    if (own.uid(), own.gid()) != (old.uid(), old.gid())
+        && fchown(new, Some(old.uid()), Some(old.gid())).is_err()
+        && fchown(new, None, Some(old.gid())).is_err()
+    {
+        // They were for the members of another group.
+        mode &= !0o070;
+    }
+    new.set_permissions(fs::Permissions::from_mode(mode))
+}
+
+#[cfg(not(unix))]
+fn succeed(new: &File, old: &Metadata) -> io::Result<()> {
+    new.set_permissions(old.permissions())
 }
 
 /// A file that is being written, locked as long as that takes, and removed unless it was renamed.
@@ -84,16 +136,18 @@ struct NewFile {
 }
 
 impl NewFile {
-    fn create(directory: &Path, name: &OsStr) -> io::Result<Self> {
-        // Relaxed: only that no number is given out twice matters.
-        static NUMBER: AtomicU64 = AtomicU64::new(0);
+    /// `is_private` says that only the owner may open it, so that nobody opens it now who may not open it later.
+    fn create(directory: &Path, prefix: &str, is_private: bool) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, if is_private { 0o600 } else { 0o666 });
+        #[cfg(not(unix))]
+        let _ = is_private;
         loop {
-            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-            let mut beside = prefix(name);
-            beside.push(format!("{}-{number}{SUFFIX}", process::id()));
-            let path = directory.join(beside);
-            let file = match OpenOptions::new().write(true).create_new(true).open(&path) {
-                // Of a program that had this process's number.
+            let random = RandomState::new().hash_one(0u8);
+            let path = directory.join(format!("{prefix}{random:016x}{SUFFIX}"));
+            let file = match options.open(&path) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
                 other => other?,
             };
@@ -123,42 +177,48 @@ impl Drop for NewFile {
     }
 }
 
+/// What names of new files begin with, before 16 digits of a hash, a hyphen and 16 random digits; and how they end.
+const PREFIX: &str = ".lanebloom-";
 const SUFFIX: &str = ".new";
 
-/// What the names of new files for `name` begin with.
-fn prefix(name: &OsStr) -> std::ffi::OsString {
-    let mut prefix = std::ffi::OsString::from(".");
-    prefix.push(name);
-    prefix.push(".");
-    prefix
-}
-
-/// Removes the new files for `name` that nobody writes any more. Whatever fails here fails nothing else.
-fn remove_leftovers(directory: &Path, name: &OsStr) {
-    let prefix = prefix(name);
+/// Removes the new files that begin with `prefix` and that nobody writes any more. Whatever fails here fails nothing else.
+///
+/// Nobody has such a name by chance: it has the 64-bit hash of the name of the file that is being replaced. (The crates that write
+/// files so, tempfile and atomic-write-file, leave what a killed program left where it is, or need a file system with nameless files. A
+/// service that is killed at every write of a filter of some GiB would fill its disk.)
+fn remove_leftovers(directory: &Path, prefix: &str) {
+    let is_ours = |name: &str| {
+        let middle = name.strip_prefix(prefix).and_then(|rest| rest.strip_suffix(SUFFIX));
+        middle
+            .is_some_and(|random| random.len() == 16 && random.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')))
+    };
     let Ok(entries) = fs::read_dir(directory) else {
         return;
     };
     for entry in entries.flatten() {
-        let entry_name = entry.file_name();
-        let middle = entry_name
-            .as_encoded_bytes()
-            .strip_prefix(prefix.as_encoded_bytes())
-            .and_then(|rest| rest.strip_suffix(SUFFIX.as_bytes()));
-        let is_ours = |middle: &[u8]| {
-            let mut numbers = middle.split(|&byte| byte == b'-');
-            let mut is_number = || {
-                numbers
-                    .next()
-                    .is_some_and(|n| !n.is_empty() && n.iter().all(u8::is_ascii_digit))
-            };
-            is_number() && is_number() && numbers.next().is_none()
-        };
-        if middle.is_some_and(is_ours)
-            && let Ok(file) = OpenOptions::new().write(true).open(entry.path())
+        if entry.file_name().to_str().is_some_and(is_ours)
+            && let Ok(file) = open_file(&entry.path())
             && file.try_lock().is_ok()
         {
             let _ = fs::remove_file(entry.path());
         }
+    }
+}
+
+/// Opens a regular file: follows no link, and waits for no other end of a pipe.
+fn open_file(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        use rustix::fs::OFlags;
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, flags.bits() as i32);
+    }
+    let file = options.open(path)?;
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(ErrorKind::InvalidInput.into())
     }
 }

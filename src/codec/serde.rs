@@ -1,7 +1,7 @@
 //! `Serialize` and `Deserialize` (feature `serde`): the bytes of the snapshot, or of Guava's stream, as one value; in formats for
 //! people as a string in Base64. Reading goes through the same checks as everywhere.
 
-use crate::codec::{from_slice, given};
+use crate::codec::{SNAPSHOT_HEADER, TRAILER, from_slice, given};
 use crate::error::{GuavaReadError, SnapshotError, SnapshotErrorKind};
 use crate::filter::concurrent::ConcurrentBloom;
 use crate::filter::counting::CountingBloom;
@@ -13,11 +13,13 @@ use crate::filter::tombstone::TombstoneBloom;
 #[cfg(feature = "window")]
 use crate::filter::windowed::WindowedBloom;
 use crate::hash::KeyHasher;
+use crate::sizing::LINE_BYTES;
 use alloc::vec::Vec;
 use base64::Engine;
 use base64::display::Base64Display;
 use base64::engine::general_purpose::STANDARD;
 use core::fmt;
+use core::marker::PhantomData;
 use serde::de::{DeserializeSeed, Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -45,8 +47,8 @@ impl<S: KeyHasher> Serialize for ConcurrentBloom<S> {
     }
 }
 
-/// Of a filter by [`Murmur3`](crate::Murmur3); [`Limited`] reads others, and within a limit. The memory that it takes is that of the bytes
-/// that are there.
+/// Of a filter by [`Murmur3`](crate::Murmur3); [`Limited`] reads others, and within a limit. Allocates in proportion to the bytes that are
+/// there.
 impl<'de> Deserialize<'de> for ConcurrentBloom {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         snapshot(deserializer, Self::from_bytes)
@@ -71,7 +73,7 @@ impl Serialize for GuavaBloom {
     }
 }
 
-/// The memory that it takes is that of the bytes that are there.
+/// Allocates in proportion to the bytes that are there; [`Limited`] reads within a limit.
 impl<'de> Deserialize<'de> for GuavaBloom {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserialize(deserializer, usize::MAX, |bytes| {
@@ -88,26 +90,19 @@ impl<S: KeyHasher> Serialize for ScalableBloom<S> {
     }
 }
 
-/// Of a filter by [`Murmur3`](crate::Murmur3). The memory that it takes is that of the bytes that are there.
+/// As [`ConcurrentBloom`].
 impl<'de> Deserialize<'de> for ScalableBloom {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         snapshot(deserializer, Self::from_bytes)
     }
 }
 
-/// As [`ConcurrentBloom`].
+/// As [`ConcurrentBloom`]. There is no `Deserialize`, only [`Limited`]: the memory for all generations is allocated at once, up to 65 times the
+/// bytes of a snapshot that has one of them.
 #[cfg(feature = "window")]
 impl<S: KeyHasher + Clone> Serialize for WindowedBloom<S> {
     fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
         serialize(&self.to_bytes(), serializer)
-    }
-}
-
-/// Of a filter by [`Murmur3`](crate::Murmur3), with the monotonic clock. The memory that it takes is that of all generations.
-#[cfg(feature = "window")]
-impl<'de> Deserialize<'de> for WindowedBloom {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        snapshot(deserializer, Self::from_bytes)
     }
 }
 
@@ -118,7 +113,7 @@ impl<S: KeyHasher> Serialize for CountingBloom<S> {
     }
 }
 
-/// Of a filter by [`Murmur3`](crate::Murmur3). The memory that it takes is that of the bytes that are there.
+/// As [`ConcurrentBloom`].
 impl<'de> Deserialize<'de> for CountingBloom {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         snapshot(deserializer, Self::from_bytes)
@@ -132,7 +127,7 @@ impl<S: KeyHasher> Serialize for TombstoneBloom<S> {
     }
 }
 
-/// Of a filter by [`Murmur3`](crate::Murmur3). The memory that it takes is that of the bytes that are there.
+/// As [`ConcurrentBloom`].
 impl<'de> Deserialize<'de> for TombstoneBloom {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         snapshot(deserializer, Self::from_bytes)
@@ -146,7 +141,7 @@ impl<S: KeyHasher> Serialize for CuckooFilter<S> {
     }
 }
 
-/// Of a filter by [`Murmur3`](crate::Murmur3). The memory that it takes is that of the bytes that are there.
+/// As [`ConcurrentBloom`].
 impl<'de> Deserialize<'de> for CuckooFilter {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         snapshot(deserializer, Self::from_bytes)
@@ -160,7 +155,7 @@ impl<S: KeyHasher> Serialize for CompactCuckoo<S> {
     }
 }
 
-/// Of a filter by [`Murmur3`](crate::Murmur3). The memory that it takes is that of the bytes that are there.
+/// As [`ConcurrentBloom`].
 impl<'de> Deserialize<'de> for CompactCuckoo {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         snapshot(deserializer, Self::from_bytes)
@@ -174,15 +169,119 @@ impl<S: KeyHasher> Serialize for DLeftFilter<S> {
     }
 }
 
-/// Of a filter by [`Murmur3`](crate::Murmur3). The memory that it takes is that of the bytes that are there.
+/// As [`ConcurrentBloom`].
 impl<'de> Deserialize<'de> for DLeftFilter {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         snapshot(deserializer, Self::from_bytes)
     }
 }
 
-/// Deserializes a [`ConcurrentBloom`] with any hasher, whose bits take no more bytes than allowed: a
-/// [`DeserializeSeed`].
+/// A filter that [`Limited`] deserializes: all filters of this crate but [`RedisBloom`](crate::RedisBloom). Other types cannot implement it.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::codec::{Limited, Snapshot};
+/// use lanebloom::{CuckooFilter, Murmur3, ScalableBloom};
+/// use serde::de::DeserializeSeed;
+///
+/// fn read<F: Snapshot<Hasher = Murmur3>>(json: &str) -> serde_json::Result<F> {
+///     Limited::new(1 << 20, Murmur3::default()).deserialize(&mut serde_json::Deserializer::from_str(json))
+/// }
+/// let filter = ScalableBloom::builder().build()?;
+/// filter.insert("a")?;
+/// let json = serde_json::to_string(&filter)?;
+/// assert!(read::<ScalableBloom>(&json)?.contains("a"));
+/// assert!(read::<CuckooFilter>(&json).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait Snapshot: sealed::Decode {}
+
+impl<F: sealed::Decode> Snapshot for F {}
+
+mod sealed {
+    use super::*;
+
+    pub trait Decode: Sized {
+        /// What it takes to read the filter beside its bytes: the hasher that it was filled by. Nothing, `()`, for
+        /// [`GuavaBloom`](crate::GuavaBloom), which has no other.
+        type Hasher;
+
+        /// The filter with which `bytes` begin, if it takes `max_bytes` at most, and the rest.
+        #[doc(hidden)]
+        fn decode_within(bytes: &[u8], max_bytes: usize, hasher: Self::Hasher) -> Result<(Self, &[u8]), Problem>;
+    }
+
+    impl<S: KeyHasher> Decode for ConcurrentBloom<S> {
+        type Hasher = S;
+        fn decode_within(bytes: &[u8], max_bytes: usize, hasher: S) -> Result<(Self, &[u8]), Problem> {
+            from_slice(bytes, |input| Self::decode(input, max_bytes, given(hasher))).map_err(Problem::from)
+        }
+    }
+
+    impl<S: KeyHasher + Clone> Decode for ScalableBloom<S> {
+        type Hasher = S;
+        fn decode_within(bytes: &[u8], max_bytes: usize, hasher: S) -> Result<(Self, &[u8]), Problem> {
+            from_slice(bytes, |input| Self::decode(input, max_bytes, given(hasher))).map_err(Problem::from)
+        }
+    }
+
+    #[cfg(feature = "window")]
+    impl<S: KeyHasher + Clone> Decode for WindowedBloom<S> {
+        type Hasher = S;
+        fn decode_within(mut bytes: &[u8], max_bytes: usize, hasher: S) -> Result<(Self, &[u8]), Problem> {
+            let filter = Self::read_from_with(&mut bytes, max_bytes, hasher)?;
+            Ok((filter, bytes))
+        }
+    }
+
+    impl<S: KeyHasher> Decode for CountingBloom<S> {
+        type Hasher = S;
+        fn decode_within(bytes: &[u8], max_bytes: usize, hasher: S) -> Result<(Self, &[u8]), Problem> {
+            from_slice(bytes, |input| Self::decode(input, max_bytes, given(hasher))).map_err(Problem::from)
+        }
+    }
+
+    impl<S: KeyHasher> Decode for TombstoneBloom<S> {
+        type Hasher = S;
+        fn decode_within(bytes: &[u8], max_bytes: usize, hasher: S) -> Result<(Self, &[u8]), Problem> {
+            from_slice(bytes, |input| Self::decode(input, max_bytes, given(hasher))).map_err(Problem::from)
+        }
+    }
+
+    impl<S: KeyHasher> Decode for CuckooFilter<S> {
+        type Hasher = S;
+        fn decode_within(bytes: &[u8], max_bytes: usize, hasher: S) -> Result<(Self, &[u8]), Problem> {
+            from_slice(bytes, |input| Self::decode(input, max_bytes, given(hasher))).map_err(Problem::from)
+        }
+    }
+
+    impl<S: KeyHasher> Decode for CompactCuckoo<S> {
+        type Hasher = S;
+        fn decode_within(bytes: &[u8], max_bytes: usize, hasher: S) -> Result<(Self, &[u8]), Problem> {
+            from_slice(bytes, |input| Self::decode(input, max_bytes, given(hasher))).map_err(Problem::from)
+        }
+    }
+
+    impl<S: KeyHasher> Decode for DLeftFilter<S> {
+        type Hasher = S;
+        fn decode_within(bytes: &[u8], max_bytes: usize, hasher: S) -> Result<(Self, &[u8]), Problem> {
+            from_slice(bytes, |input| Self::decode(input, max_bytes, given(hasher))).map_err(Problem::from)
+        }
+    }
+
+    impl Decode for GuavaBloom {
+        type Hasher = ();
+        fn decode_within(bytes: &[u8], max_bytes: usize, (): ()) -> Result<(Self, &[u8]), Problem> {
+            Self::from_bytes_within(bytes, max_bytes as u64).map_err(|kind| Problem::Guava(GuavaReadError(kind)))
+        }
+    }
+}
+
+/// Deserializes a filter with any hasher, which takes no more bytes than allowed, as by its `read_from_with`: a [`DeserializeSeed`]. A
+/// [`WindowedBloom`](crate::WindowedBloom) ages by the monotonic clock then.
+///
+/// Its parameter is the filter's type, which follows from the place where the filter goes.
 ///
 /// # Examples
 ///
@@ -196,42 +295,106 @@ impl<'de> Deserialize<'de> for DLeftFilter {
 /// filter.insert("a");
 /// let json = serde_json::to_string(&filter)?;
 ///
-/// let read = |max_bytes| {
-///     let limited = Limited { max_bytes, hasher };
-///     limited.deserialize(&mut serde_json::Deserializer::from_str(&json))
+/// let read = |max_bytes| -> serde_json::Result<ConcurrentBloom<SipHash13>> {
+///     Limited::new(max_bytes, hasher).deserialize(&mut serde_json::Deserializer::from_str(&json))
 /// };
 /// assert!(read(1 << 20)?.contains("a"));
 /// let error = read(1000).unwrap_err();
 /// assert!(error.to_string().starts_with("the filter takes 1344 bytes, more than the limit of 1000 bytes"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// A field of a struct, by a function of three lines:
+///
+/// ```
+/// use lanebloom::codec::Limited;
+/// use lanebloom::{Murmur3, WindowedBloom};
+/// use serde::de::DeserializeSeed;
+/// use serde::{Deserialize, Deserializer, Serialize};
+///
+/// #[derive(Serialize, Deserialize)]
+/// struct State {
+///     #[serde(deserialize_with = "within_1_mib")]
+///     recent: WindowedBloom,
+/// }
+///
+/// fn within_1_mib<'de, D: Deserializer<'de>>(deserializer: D) -> Result<WindowedBloom, D::Error> {
+///     Limited::new(1 << 20, Murmur3::default()).deserialize(deserializer)
+/// }
+///
+/// let recent = WindowedBloom::builder().expected_keys(1000).build()?;
+/// recent.insert("a");
+/// let state: State = serde_json::from_str(&serde_json::to_string(&State { recent })?)?;
+/// assert!(state.recent.contains("a"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
-pub struct Limited<S> {
-    /// The most bytes that the filter's bits may take.
-    pub max_bytes: usize,
-    /// The hasher that the filter was filled by.
-    pub hasher: S,
+pub struct Limited<F: Snapshot> {
+    max_bytes: usize,
+    hasher: F::Hasher,
+    filter: PhantomData<fn() -> F>,
 }
 
-impl<'de, S: KeyHasher> DeserializeSeed<'de> for Limited<S> {
-    type Value = ConcurrentBloom<S>;
+impl<F: Snapshot> Limited<F> {
+    /// For a filter that takes `max_bytes` at most and was filled by this hasher (`()` for a [`GuavaBloom`](crate::GuavaBloom)).
+    ///
+    /// ```
+    /// use lanebloom::GuavaBloom;
+    /// use lanebloom::codec::Limited;
+    /// use serde::de::DeserializeSeed;
+    ///
+    /// let json = serde_json::to_string(&GuavaBloom::create(1000, 0.03)?)?;
+    /// let read = |max_bytes| {
+    ///     let limited = Limited::<GuavaBloom>::new(max_bytes, ());
+    ///     limited.deserialize(&mut serde_json::Deserializer::from_str(&json))
+    /// };
+    /// assert!(read(920).is_ok());
+    /// assert!(read(919).unwrap_err().to_string().starts_with("the filter takes 920 bytes, more than the limit of 919 bytes"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn new(max_bytes: usize, hasher: F::Hasher) -> Self {
+        Self {
+            max_bytes,
+            hasher,
+            filter: PhantomData,
+        }
+    }
+}
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        let Self { max_bytes, hasher } = self;
+/// The most bytes of a snapshot that are not the filter's own: headers and trailers of as many parts as there can be, and the rest of a line.
+const MOST_BESIDE: usize = SNAPSHOT_HEADER + 64 * (SNAPSHOT_HEADER + TRAILER) + LINE_BYTES;
+
+impl<'de, F: Snapshot> DeserializeSeed<'de> for Limited<F> {
+    type Value = F;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<F, D::Error> {
         // And one more, which shows that there are more.
-        let limit = max_bytes.saturating_add(super::SNAPSHOT_HEADER + super::TRAILER + 1);
+        let limit = self.max_bytes.saturating_add(MOST_BESIDE + 1);
         deserialize(deserializer, limit, |bytes| {
-            let decoded = from_slice(bytes, |input| ConcurrentBloom::decode(input, max_bytes, given(hasher)));
-            let (filter, rest) = decoded.map_err(SnapshotError)?;
-            whole(bytes, rest).map(|()| filter)
+            let (filter, rest) = F::decode_within(bytes, self.max_bytes, self.hasher)?;
+            whole(bytes, rest).map(|()| filter).map_err(Problem::Snapshot)
         })
     }
 }
 
-/// What is wrong with bytes that are to be a `GuavaBloom`.
-enum Problem {
+/// What is wrong with bytes that are to be a filter.
+#[doc(hidden)]
+#[derive(Debug)]
+pub enum Problem {
     Guava(GuavaReadError),
     Snapshot(SnapshotError),
+}
+
+impl From<SnapshotError> for Problem {
+    fn from(error: SnapshotError) -> Self {
+        Self::Snapshot(error)
+    }
+}
+
+impl From<SnapshotErrorKind> for Problem {
+    fn from(kind: SnapshotErrorKind) -> Self {
+        Self::Snapshot(SnapshotError(kind))
+    }
 }
 
 impl fmt::Display for Problem {

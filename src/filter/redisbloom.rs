@@ -86,7 +86,6 @@ use crate::error::{BuildError, BuildErrorKind, RedisBloomInsertError, RedisBloom
 use crate::flat::{Flat, WINDOW, each_one, first};
 use crate::hash::assert_same_length;
 use crate::logarithm::pow;
-use crate::sizing::{LINE_BYTES, LINE_WORDS};
 use alloc::vec::Vec;
 use core::fmt;
 pub use dump::{LoadChunks, Loader};
@@ -118,6 +117,8 @@ pub struct RedisBloom {
     options: u32,
     /// At least 1, unless the chain never grows.
     expansion: u32,
+    /// See [`RedisBloom::max_bytes`].
+    max_bytes: u64,
 }
 
 /// A filter of the chain.
@@ -127,6 +128,9 @@ struct Link {
     /// Inserts that changed it.
     items: u64,
 }
+
+// In a Vec that has grown to twice what it holds.
+const _: () = assert!(2 * size_of::<Link>() as u64 <= layout::BESIDE_BITS);
 
 /// Sizes a [`RedisBloom`]; made by [`RedisBloom::builder`].
 ///
@@ -255,6 +259,7 @@ impl Builder {
             links: Vec::new(),
             options: self.options,
             expansion: self.expansion,
+            max_bytes: u64::MAX,
         };
         filter.add_link(layout, 0)?;
         Ok(filter)
@@ -324,10 +329,16 @@ impl RedisBloom {
         }
         // A product that overflows is too large either way.
         let capacity = last.capacity.saturating_mul(self.expansion.into());
-        Layout::solve(capacity, last.rate * TIGHTENING, self.options)
-            .map_err(BuildError)
-            .and_then(|layout| self.add_link(layout, 0))
-            .map_err(RedisBloomInsertErrorKind::Growth)
+        let layout = Layout::solve(capacity, last.rate * TIGHTENING, self.options)
+            .map_err(|kind| RedisBloomInsertErrorKind::Growth(BuildError(kind)))?;
+        let needed = (self.memory_bytes() as u64).saturating_add(layout.memory_bytes());
+        if needed > self.max_bytes {
+            return Err(RedisBloomInsertErrorKind::OverLimit {
+                needed,
+                limit: self.max_bytes,
+            });
+        }
+        self.add_link(layout, 0).map_err(RedisBloomInsertErrorKind::Growth)
     }
 
     fn newest(&self) -> &Link {
@@ -370,7 +381,8 @@ impl RedisBloom {
     /// # Errors
     ///
     /// Where RedisBloom refuses: if the filter [does not scale](Builder::non_scaling) and is full. And if a further filter of the
-    /// chain is needed and there is no memory for it. The key is not in the filter then.
+    /// chain is needed that would take more than [`max_bytes`](Self::max_bytes), or that there is no memory for. The key is not in the
+    /// filter then.
     ///
     /// # Examples
     ///
@@ -739,18 +751,41 @@ impl RedisBloom {
         })
     }
 
-    /// Bytes of memory that the bits take, those of each filter of the chain in whole lines of 64.
+    /// Bytes of memory that the chain takes: for each filter of it the bits, in whole lines of 64, and 256 bytes for what is beside them.
     ///
     /// ```
     /// use lanebloom::RedisBloom;
     ///
-    /// assert_eq!(RedisBloom::reserve(0.01, 1000)?.memory_bytes(), 1408); // 11027 bits are 1384 bytes in whole words
+    /// // 11027 bits are 1408 bytes in whole lines.
+    /// assert_eq!(RedisBloom::reserve(0.01, 1000)?.memory_bytes(), 1408 + 256);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        let lines = self.links.iter().map(|link| link.flat.bits.blocks());
-        lines.sum::<usize>() * LINE_BYTES
+        self.links.iter().map(|link| link.layout.memory_bytes() as usize).sum()
+    }
+
+    /// The most [memory](Self::memory_bytes) that the chain may take, in bytes: the limit that it was loaded under
+    /// ([`from_scandump`](Self::from_scandump), [`Loader::new`]). An insert that would let it grow beyond is an error. A filter that was
+    /// built here has no limit, which is `usize::MAX`.
+    ///
+    /// ```
+    /// use lanebloom::RedisBloom;
+    ///
+    /// let filter = RedisBloom::reserve(0.01, 2)?;
+    /// assert_eq!(filter.max_bytes(), usize::MAX);
+    /// let mut copy = RedisBloom::from_scandump(filter.to_loadchunks(), filter.memory_bytes())?;
+    /// assert_eq!(copy.max_bytes(), filter.memory_bytes());
+    /// assert_eq!(copy.insert_batch(&["a", "b"])?, 2);
+    /// assert_eq!(
+    ///     copy.insert("c").unwrap_err().to_string(),
+    ///     "key 0 was not inserted: with a further filter the chain would take 640 bytes, more than its limit of 320 bytes"
+    /// );
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn max_bytes(&self) -> usize {
+        usize::try_from(self.max_bytes).unwrap_or(usize::MAX)
     }
 
     /// The fraction of all bits that are set. It is near one half where the newest filter is full, and less where it has just been begun.
@@ -844,8 +879,7 @@ impl RedisBloom {
 impl Clone for RedisBloom {
     fn clone(&self) -> Self {
         self.try_clone().unwrap_or_else(|_| {
-            let lines = self.memory_bytes() / LINE_BYTES;
-            let layout = core::alloc::Layout::array::<[u64; LINE_WORDS]>(lines);
+            let layout = core::alloc::Layout::array::<u8>(self.memory_bytes());
             alloc::alloc::handle_alloc_error(layout.expect("a filter of this size exists"))
         })
     }

@@ -141,17 +141,18 @@ pub struct ScalableBloom<S = Murmur3> {
     /// The number of the layer that a thread makes ahead of need, or has made; 0 when none does. Only to save others the same work.
     claimed: AtomicU64,
     hasher: S,
+    asked: Asked,
     steps: Steps,
-    /// The compound rate that was asked for.
-    rate: f64,
-    /// Why there are no more slots.
-    limit: FullErrorKind,
+    /// See [`ScalableBloom::max_bytes`]: what was asked for, or less where it was read.
+    max_bytes: usize,
 }
 
 struct Slot<S> {
     layer: OnceBox<Layer<S>>,
     /// The layer's, where it was computed when the filter was built.
     layout: Option<Layout>,
+    /// Otherwise, where it was computed since; `None` if there is none.
+    late: OnceBox<Option<Layout>>,
 }
 
 struct Layer<S> {
@@ -205,6 +206,10 @@ const HEADROOM: usize = 16;
 /// The most layers: a lookup asks all of them.
 const MAX_LAYERS: usize = 64;
 
+/// The greatest expansion. From 1000 keys on, the third layer is for 17 billion then; a greater number is a number of keys, taken for a factor
+/// by mistake, or one that somebody put into a snapshot so that a few inserts allocate all memory.
+const MAX_EXPANSION: usize = 1 << 12;
+
 /// Layouts of layers up to this many keys are computed when the filter is built, since it takes half a millisecond: from 20 ns per key
 /// in the last quarter of the layer before, it takes 250 thousand keys for that to be no hurry.
 const PLANNED_KEYS: usize = 1 << 20;
@@ -246,6 +251,15 @@ impl Steps {
             ..self.request()
         };
         Ok(request.solve()?.0)
+    }
+
+    /// The layer with this number.
+    fn gauged<S>(&self, number: usize, filter: ConcurrentBloom<S>) -> Layer<S> {
+        let gauge = match self.growth {
+            Growth::ByKeys => Gauge::new(&filter, self.capacity(number)),
+            Growth::AtHalfFull => Gauge::at_half(&filter),
+        };
+        Layer { filter, gauge }
     }
 
     fn request(&self) -> Request {
@@ -319,7 +333,15 @@ pub enum Growth {
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing until `build`"]
 pub struct Builder<S = Murmur3> {
+    asked: Asked,
+    hasher: S,
+}
+
+/// What a builder was asked for, and all that a snapshot says of growth: both plan by it.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
     capacity: usize,
+    /// Of all layers together.
     rate: f64,
     ratio: f64,
     expansion: usize,
@@ -327,7 +349,6 @@ pub struct Builder<S = Murmur3> {
     max_bytes: usize,
     growth: Growth,
     words: Option<usize>,
-    hasher: S,
 }
 
 impl ScalableBloom {
@@ -342,14 +363,16 @@ impl ScalableBloom {
     /// ```
     pub fn builder() -> Builder {
         Builder {
-            capacity: 1000,
-            rate: 0.01,
-            ratio: 0.5,
-            expansion: 2,
-            max_layers: None,
-            max_bytes: usize::MAX,
-            growth: Growth::default(),
-            words: None,
+            asked: Asked {
+                capacity: 1000,
+                rate: 0.01,
+                ratio: 0.5,
+                expansion: 2,
+                max_layers: None,
+                max_bytes: usize::MAX,
+                growth: Growth::default(),
+                words: None,
+            },
             hasher: Murmur3::default(),
         }
     }
@@ -385,7 +408,7 @@ impl<S: KeyHasher + Clone> Builder<S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn initial_capacity(mut self, keys: usize) -> Self {
-        self.capacity = keys.max(1);
+        self.asked.capacity = keys.max(1);
         self
     }
 
@@ -402,7 +425,7 @@ impl<S: KeyHasher + Clone> Builder<S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn false_positive_rate(mut self, rate: f64) -> Self {
-        self.rate = rate;
+        self.asked.rate = rate;
         self
     }
 
@@ -420,11 +443,11 @@ impl<S: KeyHasher + Clone> Builder<S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn tightening_ratio(mut self, ratio: f64) -> Self {
-        self.ratio = ratio;
+        self.asked.ratio = ratio;
         self
     }
 
-    /// How many times the keys of a layer the next one is for. 2 by default; with 1 all are for the same number.
+    /// How many times the keys of a layer the next one is for: 1 to 4096. 2 by default; with 1 all are for the same number.
     ///
     /// More means fewer layers, so faster lookups, and more memory that is not needed yet.
     ///
@@ -441,7 +464,7 @@ impl<S: KeyHasher + Clone> Builder<S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn expansion(mut self, expansion: usize) -> Self {
-        self.expansion = expansion;
+        self.asked.expansion = expansion;
         self
     }
 
@@ -457,7 +480,7 @@ impl<S: KeyHasher + Clone> Builder<S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn max_layers(mut self, layers: usize) -> Self {
-        self.max_layers = Some(layers);
+        self.asked.max_layers = Some(layers);
         self
     }
 
@@ -493,7 +516,7 @@ impl<S: KeyHasher + Clone> Builder<S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn max_bytes(mut self, bytes: usize) -> Self {
-        self.max_bytes = bytes;
+        self.asked.max_bytes = bytes;
         self
     }
 
@@ -510,7 +533,7 @@ impl<S: KeyHasher + Clone> Builder<S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn growth(mut self, growth: Growth) -> Self {
-        self.growth = growth;
+        self.asked.growth = growth;
         self
     }
 
@@ -525,7 +548,7 @@ impl<S: KeyHasher + Clone> Builder<S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn words_per_key(mut self, words: usize) -> Self {
-        self.words = Some(words);
+        self.asked.words = Some(words);
         self
     }
 
@@ -543,15 +566,8 @@ impl<S: KeyHasher + Clone> Builder<S> {
     /// ```
     pub fn hasher<T: KeyHasher + Clone>(self, hasher: T) -> Builder<T> {
         Builder {
+            asked: self.asked,
             hasher,
-            capacity: self.capacity,
-            rate: self.rate,
-            ratio: self.ratio,
-            expansion: self.expansion,
-            max_layers: self.max_layers,
-            max_bytes: self.max_bytes,
-            growth: self.growth,
-            words: self.words,
         }
     }
 
@@ -559,8 +575,8 @@ impl<S: KeyHasher + Clone> Builder<S> {
     ///
     /// # Errors
     ///
-    /// Where the rate or the tightening ratio is not between 0 and 1, the expansion or the limit of layers is 0, or the words per key
-    /// are not 1, 2, 4 or 8; where the first layer would take more than 128 bits per key, than the limit of bytes or than
+    /// Where the rate or the tightening ratio is not between 0 and 1, the expansion is not in 1 to 4096, the limit of layers is 0, or the
+    /// words per key are not 1, 2, 4 or 8; where the first layer would take more than 128 bits per key, than the limit of bytes or than
     /// addressable memory; and if an allocation fails.
     ///
     /// # Examples
@@ -570,55 +586,47 @@ impl<S: KeyHasher + Clone> Builder<S> {
     ///
     /// assert!(ScalableBloom::builder().build().is_ok());
     /// let error = ScalableBloom::builder().expansion(0).build().unwrap_err();
-    /// assert_eq!(error.to_string(), "an expansion of 0 is not at least 1");
+    /// assert_eq!(error.to_string(), "an expansion of 0 is not in 1 to 4096");
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn build(self) -> Result<ScalableBloom<S>, BuildError> {
-        let steps = self.steps().map_err(BuildError)?;
-        let (layouts, layers, limit) = self.plan(&steps)?;
-        let filter = ScalableBloom {
-            slots: slots(&layouts, layers)?,
-            state: AtomicU64::new(State::new(1, OPEN).0),
-            claimed: AtomicU64::new(0),
-            hasher: self.hasher,
-            steps,
-            rate: self.rate,
-            limit,
-        };
+        let steps = self.asked.steps().map_err(BuildError)?;
+        let layouts = self.asked.layouts(&steps)?;
+        let filter = ScalableBloom::planned(self.asked, steps, &layouts, self.hasher, State::new(1, OPEN))?;
         filter.put(0, filter.empty_layer(0, layouts[0])?)?;
         Ok(filter)
     }
+}
 
-    /// The layouts of the first layers, how many there can be in all, and why no more.
-    fn plan(&self, steps: &Steps) -> Result<(Vec<Layout>, usize, FullErrorKind), BuildError> {
+impl Asked {
+    /// The most layers that there can be, by the limit that was asked for and by the rates that are in reach.
+    fn layers(&self, steps: &Steps) -> usize {
         let least_rate = steps.request().least_rate();
         let most = self.max_layers.unwrap_or(MAX_LAYERS).min(MAX_LAYERS);
         // The first one has an error of its own.
-        let most = 1 + (1..most).take_while(|&layer| steps.rate(layer) >= least_rate).count();
+        1 + (1..most).take_while(|&layer| steps.rate(layer) >= least_rate).count()
+    }
 
+    /// The layouts of the first layers: of all up to [`PLANNED_KEYS`], or where bytes are limited up to the one that is beyond.
+    fn layouts(&self, steps: &Steps) -> Result<Vec<Layout>, BuildError> {
         let (mut layouts, mut needed) = (Vec::new(), 0usize);
-        for layer in 0..most {
-            if layer > 0 && self.max_bytes == usize::MAX && steps.capacity(layer) > PLANNED_KEYS {
+        for layer in 0..self.layers(steps) {
+            if layer > 0 && (steps.capacity(layer) > PLANNED_KEYS || needed > self.max_bytes) {
                 break;
             }
             let layout = match steps.layout(layer) {
                 Ok(layout) => layout,
                 Err(error) if layer == 0 => return Err(error),
-                // Beyond addressable memory, or by a rounding out of reach.
-                Err(_) => return Ok((layouts, layer, FullErrorKind::Layers { limit: layer })),
+                Err(_) => break,
             };
             needed = needed.saturating_add(layout.blocks * LINE_BYTES);
-            if needed > self.max_bytes {
-                let limit = self.max_bytes;
-                if layer == 0 {
-                    let budget = limit;
-                    return Err(BuildError(BuildErrorKind::OverBudget { needed, budget }));
-                }
-                return Ok((layouts, layer, FullErrorKind::Bytes { needed, limit }));
+            if layer == 0 && needed > self.max_bytes {
+                let budget = self.max_bytes;
+                return Err(BuildError(BuildErrorKind::OverBudget { needed, budget }));
             }
             layouts.push(layout);
         }
-        Ok((layouts, most, FullErrorKind::Layers { limit: most }))
+        Ok(layouts)
     }
 
     fn steps(&self) -> Result<Steps, BuildErrorKind> {
@@ -630,8 +638,11 @@ impl<S: KeyHasher + Clone> Builder<S> {
         if !between_0_and_1(ratio) {
             return Err(BuildErrorKind::TighteningRatio(ratio));
         }
-        if self.expansion == 0 {
-            return Err(BuildErrorKind::NoExpansion);
+        if !(1..=MAX_EXPANSION).contains(&self.expansion) {
+            return Err(BuildErrorKind::Expansion {
+                expansion: self.expansion,
+                limit: MAX_EXPANSION,
+            });
         }
         let all = match self.max_layers {
             Some(0) => return Err(BuildErrorKind::NoLayers),
@@ -659,6 +670,7 @@ fn slots<S>(layouts: &[Layout], len: usize) -> Result<Box<[Slot<S>]>, BuildError
     slots.extend((0..len).map(|layer| Slot {
         layer: OnceBox::new(),
         layout: layouts.get(layer).copied(),
+        late: OnceBox::new(),
     }));
     Ok(slots.into_boxed_slice())
 }
@@ -1255,6 +1267,50 @@ impl<S: KeyHasher + Clone> ScalableBloom<S> {
 
 /// Growth.
 impl<S> ScalableBloom<S> {
+    /// A filter without layers, whose state says which there are to be; the first ones with these layouts.
+    fn planned(asked: Asked, steps: Steps, layouts: &[Layout], hasher: S, state: State) -> Result<Self, BuildError> {
+        Ok(Self {
+            slots: slots(layouts, asked.layers(&steps))?,
+            state: AtomicU64::new(state.0),
+            claimed: AtomicU64::new(0),
+            hasher,
+            asked,
+            steps,
+            max_bytes: asked.max_bytes,
+        })
+    }
+
+    /// The layout of the layer with this number, which is solved for once. None if it is beyond addressable memory, or by a rounding out of
+    /// reach.
+    fn layout(&self, number: usize) -> Option<Layout> {
+        let slot = self.slots.get(number)?;
+        match (slot.layout, slot.late.get()) {
+            (Some(layout), _) => Some(layout),
+            (None, Some(&solved)) => solved,
+            (None, None) => {
+                let solved = self.steps.layout(number).ok();
+                // If there is no memory to keep it, it is solved for again.
+                let _ = slot.late.set(solved);
+                solved
+            }
+        }
+    }
+
+    /// The layout of the layer with this number, or why there cannot be one.
+    fn room(&self, number: usize) -> Result<Layout, FullErrorKind> {
+        let layout = self.layout(number).ok_or(FullErrorKind::Layers { limit: number })?;
+        if self.max_bytes == usize::MAX {
+            return Ok(layout);
+        }
+        let layouts = (0..=number).filter_map(|number| self.layout(number));
+        let needed = layouts.fold(0usize, |sum, layout| sum.saturating_add(layout.blocks * LINE_BYTES));
+        let limit = self.max_bytes;
+        if needed > limit {
+            return Err(FullErrorKind::Bytes { needed, limit });
+        }
+        Ok(layout)
+    }
+
     #[inline(always)]
     fn layers_now(&self) -> Layers<'_, S> {
         let state = State(self.state.load(Ordering::Acquire));
@@ -1287,13 +1343,8 @@ impl<S> ScalableBloom<S> {
 
 impl<S: KeyHasher + Clone> ScalableBloom<S> {
     fn empty_layer(&self, number: usize, layout: Layout) -> Result<Layer<S>, BuildError> {
-        let capacity = self.steps.capacity(number);
-        let filter = ConcurrentBloom::with_layout(layout, capacity, self.hasher.clone())?;
-        let gauge = match self.steps.growth {
-            Growth::ByKeys => Gauge::new(&filter, capacity),
-            Growth::AtHalfFull => Gauge::at_half(&filter),
-        };
-        Ok(Layer { filter, gauge })
+        let filter = ConcurrentBloom::with_layout(layout, self.steps.capacity(number), self.hasher.clone())?;
+        Ok(self.steps.gauged(number, filter))
     }
 
     /// Looks how full the newest of `layers` is, and does what is due. To be called by one in so many inserts, of this hash.
@@ -1337,15 +1388,10 @@ impl<S: KeyHasher + Clone> ScalableBloom<S> {
 
     /// Makes the layer with this number, unless it is there.
     fn make(&self, number: usize) -> Result<(), FullErrorKind> {
-        let slot = self.slots.get(number).ok_or_else(|| self.limit.clone())?;
-        if slot.layer.get().is_some() {
+        if self.slots.get(number).is_some_and(|slot| slot.layer.get().is_some()) {
             return Ok(());
         }
-        let layout = match slot.layout {
-            Some(layout) => layout,
-            // It can be beyond addressable memory, which is also to say that there is too little.
-            None => self.steps.layout(number).map_err(|_| FullErrorKind::OutOfMemory)?,
-        };
+        let layout = self.room(number)?;
         let made = self
             .empty_layer(number, layout)
             .and_then(|layer| self.put(number, layer));
@@ -1358,7 +1404,7 @@ impl<S: KeyHasher + Clone> ScalableBloom<S> {
     fn make_room(&self, layers: &Layers<'_, S>) -> Result<(), FullErrorKind> {
         let next = layers.len();
         if layers.phase == FULL {
-            return Err(self.limit.clone());
+            self.room(next)?;
         }
         // One at a time tries again.
         let missing = self.slots[next].layer.get().is_none();
@@ -1452,7 +1498,6 @@ impl<S: KeyHasher + Clone> ScalableBloom<S> {
             state: AtomicU64::new(State::new(layers.len(), layers.phase).0),
             claimed: AtomicU64::new(0),
             hasher: self.hasher.clone(),
-            limit: self.limit.clone(),
             ..*self
         };
         for (number, Layer { filter, gauge }) in layers.iter().enumerate() {
@@ -1521,7 +1566,29 @@ impl<S> ScalableBloom<S> {
     /// ```
     #[must_use]
     pub fn max_layers(&self) -> usize {
-        self.slots.len()
+        if self.max_bytes == usize::MAX {
+            return self.slots.len();
+        }
+        (0..).take_while(|&layer| self.room(layer).is_ok()).count()
+    }
+
+    /// The most memory that the bits of all layers may take together, in bytes: [the builder's](Builder::max_bytes), or the limit of
+    /// [`read_from`](Self::read_from) where that is less. `usize::MAX` if there is no limit.
+    ///
+    /// ```
+    /// use lanebloom::ScalableBloom;
+    ///
+    /// let filter = ScalableBloom::builder().initial_capacity(100).build()?;
+    /// assert_eq!(filter.max_bytes(), usize::MAX);
+    /// let same = ScalableBloom::read_from(&filter.to_bytes()[..], 10_000)?;
+    /// assert_eq!(same.max_bytes(), 10_000);
+    /// assert!(same.insert_batch(&Vec::from_iter(0..100_000u32)).is_err());
+    /// assert!(same.memory_bytes() <= 10_000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn max_bytes(&self) -> usize {
+        self.max_bytes
     }
 
     /// The number of keys that the layers in use are for.
@@ -1566,7 +1633,7 @@ impl<S> ScalableBloom<S> {
     /// ```
     #[must_use]
     pub fn false_positive_rate(&self) -> f64 {
-        self.rate
+        self.asked.rate
     }
 
     /// The false-positive rate of the filter as it is: the chance, given its bits, that a random hash is taken for present by any layer.
@@ -1675,7 +1742,7 @@ impl<S: fmt::Debug> fmt::Debug for ScalableBloom<S> {
             .field("max_layers", &self.max_layers())
             .field("capacity", &self.capacity())
             .field("memory_bytes", &self.memory_bytes())
-            .field("false_positive_rate", &self.rate)
+            .field("false_positive_rate", &self.asked.rate)
             .field("hasher", &self.hasher)
             .field("fill_ratio", &self.fill_ratio())
             .finish_non_exhaustive()
@@ -1718,6 +1785,7 @@ impl<K: Funnel, S: KeyHasher + Clone> Extend<K> for &ScalableBloom<S> {
 #[cfg(all(test, not(lanebloom_loom)))]
 mod tests {
     use super::*;
+    use alloc::string::ToString;
 
     /// Who has seen a layer full that others have left since changes nothing.
     #[test]
@@ -1729,5 +1797,25 @@ mod tests {
         filter.change(2, State::new(2, FULL));
         assert_eq!(filter.grow(1), Ok(()));
         assert!(filter.layers().len() == 3 && !filter.is_full());
+    }
+
+    /// A layer that no allocator grants: inserts say so, each tries again, and the first that succeeds goes on.
+    #[test]
+    fn memory_that_is_refused_is_asked_for_again() {
+        let mut filter = ScalableBloom::builder().initial_capacity(1).build().unwrap();
+        filter.slots[1].layout.as_mut().unwrap().blocks = 1 << 50;
+        assert_eq!(filter.insert("a"), Ok(true));
+        for _ in 0..2 {
+            let error = filter.insert("b").unwrap_err();
+            assert!(error.is_out_of_memory() && filter.is_full());
+            assert_eq!(
+                error.to_string(),
+                "the filter is full: the allocation of the next layer failed"
+            );
+        }
+        assert_eq!(filter.insert("a"), Ok(false));
+        filter.slots[1].layout.as_mut().unwrap().blocks = 1;
+        assert_eq!(filter.insert("b"), Ok(true));
+        assert!(!filter.is_full() && filter.layers().len() == 2);
     }
 }

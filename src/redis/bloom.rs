@@ -19,7 +19,8 @@ const ABANDONED: u32 = 600;
 ///
 /// The connection is any blocking one of the `redis` crate, also of its pools.
 impl RedisBloom {
-    /// Takes a filter out of Redis whose bits take `max_bytes` bytes at most: `BF.SCANDUMP` until all of it is there.
+    /// Takes a filter out of Redis that takes `max_bytes` bytes of [memory](Self::memory_bytes) at most, here and when it grows:
+    /// `BF.SCANDUMP` until all of it is there.
     ///
     /// The filter may be in use meanwhile: the copy has at least every key that was inserted before. The keys that it
     /// [counts](RedisBloom::info) are those of the beginning. A server's chunks are of 16 MiB at

@@ -328,7 +328,7 @@ if __name__ == "__main__":
         layers[i >= 50].insert(b"key %d" % i)
     parts = b"".join(layer.snapshot() for layer in layers)
     header = layers[0].header(2, 128 + len(parts))[:32] + struct.pack("<BBBB4xQQ", 0, 0, 0, 0, 50, 2)
-    header += struct.pack("<dddQQQQ8x", 0.01, 0.5, 0.02, 30, 0, 0, 2)
+    header += struct.pack("<ddQQ32x", 0.02, 0.5, M, 2)
     header += struct.pack("<Q", xxhash.xxh3_64_intdigest(header))
     (folder / "snapshot_v1_scalable.bin").write_bytes(header + parts)
     # One that forgets, by age: generations of 10 seconds, number 6 at 65 s, and 5 and 3; none was begun at 40 s.

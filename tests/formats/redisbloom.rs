@@ -345,8 +345,8 @@ fn beside_the_model(filter: &mut RedisBloom, model: &mut Model) {
     );
     assert_eq!(info.size, 32 + 64 * model.links.len() as u64 + bits.len() as u64);
     assert_eq!(filter.estimated_len() as u64, info.items);
-    let lines = |link: &ModelLink| link.bits.len().next_multiple_of(64);
-    assert_eq!(filter.memory_bytes(), model.links.iter().map(lines).sum::<usize>());
+    let bytes = |link: &ModelLink| memory(link.bits.len() as u64);
+    assert_eq!(filter.memory_bytes() as u64, model.links.iter().map(bytes).sum::<u64>());
     let ones = |bits: &[u8]| bits.iter().map(|byte| byte.count_ones()).sum::<u32>() as f64;
     let used = |link: &ModelLink| {
         if link.n2 > 0 {
@@ -368,7 +368,7 @@ fn large_chains() -> impl Iterator<Item = RedisBloom> {
     let chains: [&[(u64, f64)]; 5] = [
         &[(1000, 0.3)],
         &[(7 << 20, 0.3)],
-        &[(1000, 0.25), (12 << 20, 0.5), (1000, 0.3), (23 << 20, 0.7)],
+        &[(1000, 0.95), (12 << 20, 0.45), (1000, 0.22), (23 << 20, 0.11)],
         &[(2 << 20, 0.01), (1 << 17, 1e-5)],
         &[(18_000, 1e-200), (100, 1e-300)],
     ];
@@ -573,10 +573,11 @@ fn what_cannot_be_built_is_an_error() {
 #[test]
 fn chunks_have_16_mib_at_most_and_bits_of_one_filter() {
     let mut model = Model::new(0.01, 10, 5, 2);
+    let mut rate = 0.01;
     let link = |bytes: usize| {
-        let bpe = -(0.005f64.ln() / LN_2_SQUARED);
-        let mut link = ModelLink::new((8 * bytes) as u64 / 12, 0.005, 5);
-        assert_eq!((link.bpe, link.bits.len() <= bytes), (bpe, true));
+        rate *= 0.5;
+        let mut link = ModelLink::new((8 * bytes) as u64 / 16, rate, 5);
+        assert!(link.bits.len() <= bytes);
         link.bits.resize(bytes, 0);
         link.bits[0] = 1;
         link.bits[bytes - 1] = 0x80;
@@ -755,8 +756,11 @@ fn a_header_that_is_none_is_an_error() {
         let message = format!("{other} items are not the {items} that the filters have together");
         assert_error(&with(0, &other.to_le_bytes()), &message);
     }
-    assert_error(&with(8, &[0; 4]), "0 filters in the chain are not at least 1");
-    for other in [1u32, 2, 4, u32::MAX] {
+    for other in [0, 1076, u32::MAX] {
+        let message = format!("{other} filters in the chain are not in 1 to 1075");
+        assert_error(&with(8, &other.to_le_bytes()), &message);
+    }
+    for other in [1u32, 2, 4, 1075] {
         let message = format!("the header has 179 bytes, not {}", 20 + 53 * u64::from(other));
         assert_error(&with(8, &other.to_le_bytes()), &message);
     }
@@ -803,6 +807,11 @@ fn a_header_that_is_none_is_an_error() {
             let message = format!("false-positive rate {other} is not between 0 and 1, both excluded");
             fault(24, &other.to_le_bytes(), &message);
         }
+        if link > 0 {
+            let other = rate * (1.0 + f64::EPSILON);
+            let message = format!("false-positive rate {other:e} is above {rate:e}, half of the one before");
+            fault(24, &other.to_le_bytes(), &message);
+        }
         for other in [
             0.0,
             -bpe,
@@ -839,40 +848,114 @@ fn a_header_that_is_none_is_an_error() {
     }
 }
 
+/// Bytes of memory that a filter of the chain takes whose bits are so many bytes.
+fn memory(bytes: u64) -> u64 {
+    bytes.next_multiple_of(64) + 256
+}
+
+/// Rates halve, and there are not so many halves: a chain of all of them, and one with one more. What is beside the bits counts too.
+#[test]
+fn a_chain_has_no_more_filters_than_rates() {
+    let mut model = Model::new(0.5, 1, 5, 2);
+    model.links.clear();
+    let mut rate = 1.0 - f64::EPSILON / 2.0;
+    while rate > 0.0 {
+        model.links.push(ModelLink::new(1, rate, 5));
+        rate *= 0.5;
+    }
+    assert_eq!(model.links.len(), 1075);
+    let replies = model.scandump(64);
+    let bytes: usize = model
+        .links
+        .iter()
+        .map(|link| memory(link.bits.len() as u64) as usize)
+        .sum();
+    assert!(bytes > 1075 * 256);
+    assert!(!load(&replies, bytes).unwrap().contains("a"));
+    let error = load(&replies, bytes - 1).unwrap_err().to_string();
+    assert!(
+        error.starts_with(&format!("the filter takes {bytes} bytes, more than the limit of ")),
+        "{error}"
+    );
+
+    let last = model.links.last().unwrap().clone();
+    model.links.push(last.clone());
+    assert_error(&model.scandump(64), "1076 filters in the chain are not in 1 to 1075");
+    // A million of one rate, 51 MiB of header, which the memory for 64 bits each would be ten times of.
+    model.links = vec![ModelLink::new(1, 0.5, 5); 1_000_000];
+    assert_error(
+        &[(1, model.header())],
+        "1000000 filters in the chain are not in 1 to 1075",
+    );
+    model.links.truncate(2);
+    assert_error(
+        &model.scandump(64),
+        "filter 1 of the chain: false-positive rate 5e-1 is above 2.5e-1, half of the one before",
+    );
+}
+
+/// The limit under which it was loaded is one for growth too, whatever expansion the header says.
+#[test]
+fn a_chain_grows_within_the_limit_that_it_was_loaded_under() {
+    let mut model = Model::new(0.01, 10, 5, u32::MAX);
+    model.links[0].size = 10;
+    let mut filter = load(&model.scandump(64), MIB).unwrap();
+    assert_eq!(filter.max_bytes(), MIB);
+    let error = filter.insert("a").unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("key 0 was not inserted: with a further filter the chain would take "),
+        "{error}"
+    );
+    assert!(
+        error
+            .to_string()
+            .ends_with(" bytes, more than its limit of 1048576 bytes"),
+        "{error}"
+    );
+    assert!(!error.is_full() && error.source().is_none() && !filter.contains("a"));
+    assert!(filter.clone().insert("a").is_err());
+
+    // To the byte.
+    model.expansion = 2;
+    let grown = memory(16) + memory(32);
+    let mut filter = load(&model.scandump(64), grown as usize).unwrap();
+    assert!(filter.insert("a").unwrap() && filter.memory_bytes() == grown as usize);
+    let mut filter = load(&model.scandump(64), grown as usize - 1).unwrap();
+    assert!(filter.insert("a").is_err() && filter.memory_bytes() == memory(16) as usize);
+    assert_eq!(RedisBloom::reserve(0.01, 10).unwrap().max_bytes(), usize::MAX);
+}
+
 /// Nothing is allocated for what a header merely says: these declare up to 2^63 bytes.
 #[test]
 fn a_dump_beyond_the_limit_is_an_error() {
     let (model, replies) = replies();
-    let bytes: usize = model.links.iter().map(|link| link.bits.len()).sum();
-    assert!(load(&replies, bytes).is_ok());
+    let bytes: usize = model
+        .links
+        .iter()
+        .map(|link| memory(link.bits.len() as u64) as usize)
+        .sum();
+    assert_eq!(load(&replies, bytes).unwrap().memory_bytes(), bytes);
     for limit in [0, 1, bytes - 1] {
         let error = load(&replies, limit).unwrap_err();
         let message = format!("the filter takes {bytes} bytes, more than the limit of {limit} bytes");
         assert_eq!(error.to_string(), message);
     }
     if usize::BITS == 64 {
-        for (bytes, message) in [
-            (
-                1u64 << 40,
-                "the filter takes 1099511627936 bytes, more than the limit of 1048576 bytes",
-            ),
-            (
-                1 << 60,
-                "the filter takes 1152921504606847136 bytes, more than the limit of 1048576 bytes",
-            ),
-        ] {
+        for bytes in [1u64 << 40, 1 << 60] {
             let mut replies = replies.clone();
             let numbers = [bytes.to_le_bytes(), (8 * bytes).to_le_bytes()].concat();
             replies[0].1[126..142].copy_from_slice(&numbers);
-            let needed = bytes + 48;
-            let message = message.replace("1099511627936", &needed.to_string());
-            let message = message.replace("1152921504606847136", &needed.to_string());
+            let needed = memory(16) + memory(32) + memory(bytes);
+            let message = format!("the filter takes {needed} bytes, more than the limit of 1048576 bytes");
             assert_error(&replies, &message);
         }
         // Eight times 2^61 are 2^64, which is 0 to who does not look.
         let mut model = model.clone();
-        let first = model.links[0].clone();
-        model.links = vec![first; 9];
+        model.links = (0..9)
+            .map(|link| ModelLink::new(1, 0.005 / f64::from(1 << link), 5))
+            .collect();
         let mut header = model.header();
         for link in 0..8 {
             let numbers = [(1u64 << 61) - 8, 0u64.wrapping_sub(64)].map(u64::to_le_bytes).concat();

@@ -128,22 +128,51 @@ fn a_failed_write_changes_nothing() {
     assert!(leftovers(directory.path()).is_empty());
 }
 
+/// What a writer of `path` that was killed may have left beside it.
+fn leftover_of(path: &Path) -> PathBuf {
+    let directory = path.parent().unwrap();
+    let mut written = PathBuf::new();
+    let before = leftovers(directory);
+    let stop = |_: &mut File| -> io::Result<()> {
+        let mut now = leftovers(directory);
+        now.retain(|path| !before.contains(path));
+        written = now.pop().unwrap();
+        Err(io::Error::other("only its name was wanted"))
+    };
+    replace_file(path, stop).unwrap_err();
+    assert!(!written.exists());
+    written
+}
+
 /// The file of a writer that is at work is no leftover, and what only looks like one is somebody's.
 #[test]
 fn only_leftovers_are_removed() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("filter");
+    let leftover = leftover_of(&path);
+    let of_another = leftover_of(&directory.path().join("filters"));
+    let name = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
+    let (start, end) = leftover
+        .to_str()
+        .unwrap()
+        .split_at(leftover.to_str().unwrap().len() - 5);
+    let cut = name(Path::new(&format!(
+        "{start}{}",
+        end.trim_start_matches(|c: char| c != '.')
+    )));
     let others = [
+        ".filter.1-2.new",
         ".filter.mine.new",
-        ".filter.1-2-3.new",
-        ".filter.1.new",
-        ".filter.1-.new",
-        ".filters.1-2.new",
         "filter.1-2.new",
+        &name(&of_another),
+        &cut,
+        &name(&leftover).to_uppercase().replace(".NEW", ".new"),
+        &format!("x{}", name(&leftover)),
     ];
-    for name in others.iter().chain(&[".filter.1-2.new"]) {
+    for name in others.iter().chain(&[&*name(&leftover)]) {
         fs::write(directory.path().join(name), b"old").unwrap();
     }
+    assert_eq!(leftovers(directory.path()).len(), others.len() + 1);
     replace_file(&path, |first| {
         first.write_all(b"first")?;
         assert_eq!(leftovers(directory.path()).len(), others.len() + 1);
@@ -154,10 +183,7 @@ fn only_leftovers_are_removed() {
     })
     .unwrap();
     assert_eq!(fs::read(&path).unwrap(), b"first");
-    let mut left: Vec<_> = leftovers(directory.path())
-        .iter()
-        .map(|path| path.file_name().unwrap().to_str().unwrap().to_owned())
-        .collect();
+    let mut left: Vec<_> = leftovers(directory.path()).iter().map(|path| name(path)).collect();
     left.sort();
     let mut expected = others.to_vec();
     expected.sort();
@@ -216,13 +242,170 @@ fn bare_name_writer() {
     }
 }
 
+/// As long as a file system allows, and the longest that leaves no room for anything beside them.
+#[test]
+fn names_may_be_as_long_as_a_file_s() {
+    let directory = tempfile::tempdir().unwrap();
+    for len in [200, 240, 250, 255] {
+        let path = directory.path().join("x".repeat(len));
+        if File::create(&path).is_err() {
+            println!("skipped: the file system takes no name of {len} bytes");
+            continue;
+        }
+        replace_file(&path, |file| file.write_all(b"long")).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"long");
+    }
+    assert!(leftovers(directory.path()).is_empty());
+}
+
+/// What has a leftover's name and is no file is neither waited for nor followed nor removed.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_pipe_a_link_and_a_directory_are_no_leftovers() {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("filter");
+    let [pipe, link, folder] = [(); 3].map(|()| leftover_of(&path));
+    let file = directory.path().join("somebody's");
+    fs::write(&file, b"kept").unwrap();
+    mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    fs::create_dir(&folder).unwrap();
+
+    let (done, is_done) = std::sync::mpsc::channel();
+    let replaced = path.clone();
+    thread::spawn(move || done.send(replace_file(replaced, |file| file.write_all(b"new"))));
+    let result = is_done.recv_timeout(Duration::from_secs(120));
+    result.expect("it waits for the pipe's other end").unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"new");
+    assert_eq!(leftovers(directory.path()).len(), 3);
+    assert_eq!(fs::read(&link).unwrap(), b"kept");
+}
+
+#[cfg(unix)]
+fn mode(path: &Path) -> u32 {
+    use std::os::unix::fs::PermissionsExt;
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+/// Nobody opens what is written in place of a file before it has that file's permissions, and all that is to be in it.
+#[cfg(unix)]
+#[test]
+fn a_file_is_its_owners_until_it_is_whole() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = tempfile::tempdir().unwrap();
+    let [path, plain] = ["filter", "plain"].map(|name| directory.path().join(name));
+    // A file that was not there is like any other that is created.
+    replace_file(&path, |file| file.write_all(b"1")).unwrap();
+    fs::write(&plain, b"1").unwrap();
+    assert_eq!(mode(&path), mode(&plain));
+    for wanted in [0o644, 0o666, 0o640] {
+        fs::set_permissions(&path, PermissionsExt::from_mode(wanted)).unwrap();
+        replace_file(&path, |file| {
+            file.write_all(b"2")?;
+            assert_eq!(file.metadata()?.permissions().mode() & 0o777, 0o600);
+            assert_eq!(
+                leftovers(directory.path())
+                    .iter()
+                    .map(|path| mode(path))
+                    .collect::<Vec<_>>(),
+                [0o600]
+            );
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(mode(&path), wanted);
+    }
+}
+
+/// Whether this program may do as it likes, as root: what needs that is skipped otherwise, and says so.
+#[cfg(unix)]
+fn is_root(what: &str) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let directory = tempfile::tempdir().unwrap();
+    let is_root = fs::metadata(directory.path()).unwrap().uid() == 0;
+    if !is_root {
+        println!("skipped, since it takes root: {what}");
+    }
+    is_root
+}
+
+#[cfg(unix)]
+#[test]
+fn root_leaves_a_file_to_its_owner() {
+    use std::os::unix::fs::{MetadataExt, chown};
+    if !is_root("a file of another owner") {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("filter");
+    fs::write(&path, b"1").unwrap();
+    if let Err(error) = chown(&path, Some(12_345), Some(54_321)) {
+        return println!("skipped, since this root gives no file away: {error}");
+    }
+    replace_file(&path, |file| file.write_all(b"2")).unwrap();
+    let metadata = fs::metadata(&path).unwrap();
+    assert_eq!((metadata.uid(), metadata.gid()), (12_345, 54_321));
+    assert_eq!(fs::read(&path).unwrap(), b"2");
+}
+
+/// Tells the test below to be what an ordinary user runs; its value is a directory.
+#[cfg(unix)]
+const UNREADABLE: &str = "LANEBLOOM_TEST_UNREADABLE";
+
+/// Not a test unless [`UNREADABLE`] is set: names in the directory may be changed, but it cannot be opened to bring that to the disk.
+#[cfg(unix)]
+#[test]
+fn in_an_unreadable_directory() {
+    let Some(directory) = std::env::var_os(UNREADABLE).map(PathBuf::from) else {
+        return;
+    };
+    let path = directory.join("filter");
+    let error = replace_file(&path, |_| -> io::Result<()> { panic!("it is written") }).unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::PermissionDenied, "{error}");
+    assert_eq!(fs::read(&path).unwrap(), b"old");
+}
+
+/// An error means that the old file is there.
+#[cfg(unix)]
+#[test]
+fn what_cannot_be_brought_to_the_disk_is_not_replaced() {
+    use std::os::unix::fs::{PermissionsExt, chown};
+    use std::os::unix::process::CommandExt;
+    const NOBODY: u32 = 65_534;
+    let outer = tempfile::tempdir().unwrap();
+    let directory = outer.path().join("unreadable");
+    fs::create_dir(&directory).unwrap();
+    let path = directory.join("filter");
+    fs::write(&path, b"old").unwrap();
+    fs::set_permissions(outer.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    fs::set_permissions(&path, PermissionsExt::from_mode(0o644)).unwrap();
+    fs::set_permissions(&directory, PermissionsExt::from_mode(0o300)).unwrap();
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.args(["in_an_unreadable_directory", "--exact", "--test-threads=1"]);
+    child.env(UNREADABLE, &directory).stdin(Stdio::null());
+    // Permissions bind others than root.
+    if fs::read_dir(&directory).is_ok() {
+        if let Err(error) = chown(&directory, Some(NOBODY), Some(NOBODY)) {
+            return println!("skipped, since this root gives no directory away: {error}");
+        }
+        child.uid(NOBODY).gid(NOBODY);
+    }
+    let output = child.output();
+    fs::set_permissions(&directory, PermissionsExt::from_mode(0o700)).unwrap();
+    match output {
+        Ok(output) => assert!(output.status.success(), "{output:?}"),
+        Err(error) => println!("skipped, since an ordinary user cannot run this program: {error}"),
+    }
+    assert!(leftovers(&directory).is_empty());
+}
+
 #[cfg(unix)]
 #[test]
 fn permissions_stay_and_links_are_replaced() {
     use std::os::unix::fs::{PermissionsExt, symlink};
     let directory = tempfile::tempdir().unwrap();
     let [path, link] = ["filter", "link"].map(|name| directory.path().join(name));
-    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     replace_file(&path, |file| file.write_all(b"1")).unwrap();
     for wanted in [0o600, 0o640, 0o444] {
         fs::set_permissions(&path, PermissionsExt::from_mode(wanted)).unwrap();

@@ -333,12 +333,12 @@ fn every_absurd_field_is_an_error() {
         (
             12,
             vec![1],
-            "the hasher differs: Murmur3 with seed 1 there and here, but under another key".into(),
+            "the hasher's print is that of another one: Murmur3 with seed 1 has ".into(),
         ),
         (
             16,
             number(0),
-            "the hasher differs: Murmur3 with seed 0 there and here, but under another key".into(),
+            "the hasher's print is that of another one: Murmur3 with seed 0 has ".into(),
         ),
         (
             32,
@@ -410,7 +410,13 @@ fn every_absurd_field_is_an_error() {
     for (at, field, expected) in cases {
         let hostile = with_field(&bytes, at, &field);
         for result in read_whole(&hostile) {
-            assert_eq!(result.unwrap_err().to_string(), expected, "byte {at}");
+            let error = result.unwrap_err();
+            let text = error.to_string();
+            assert!(
+                text == expected || expected.ends_with(" has ") && text.starts_with(&expected),
+                "{at}: {text}"
+            );
+            assert!(!error.is_incompatible());
         }
     }
     // What is well-formed is taken, and its length believed only if the bytes are there, or the limit allows it.
@@ -439,12 +445,24 @@ fn every_absurd_field_is_an_error() {
             .starts_with("the filter was not read: the allocation of ")
     );
     assert!(refused.source().is_some());
-    for keys in [0, 1, u64::MAX] {
-        let filter = ConcurrentBloom::from_bytes(&with_field(&bytes, 48, &number(keys))).map(|(filter, _)| filter);
-        match usize::try_from(keys) {
-            Ok(keys) => assert_eq!(filter.unwrap().expected_keys(), keys),
-            Err(_) => assert!(filter.unwrap_err().to_string().contains("expected keys is beyond")),
+    // As many keys as a builder takes for three blocks.
+    let most = 3 * 32_768;
+    for keys in [1, most] {
+        for filter in read_whole(&with_field(&bytes, 48, &number(keys))) {
+            assert_eq!(filter.unwrap().expected_keys() as u64, keys);
         }
+        assert_eq!(empty(2, 3, keys as usize).expected_keys() as u64, keys);
+    }
+    for keys in [0, most + 1, u64::MAX] {
+        for result in read_whole(&with_field(&bytes, 48, &number(keys))) {
+            let expected = format!("the number of expected keys, {keys}, is not in 1 to {most}");
+            assert_eq!(result.unwrap_err().to_string(), expected);
+        }
+    }
+    for keys in [most as usize + 1, usize::MAX] {
+        let builder = ConcurrentBloom::builder().memory_budget(200).expected_keys(keys);
+        let expected = format!("{keys} keys in 3 lines of 64 bytes are more than the limit of 32768 for each");
+        assert_eq!(builder.build().unwrap_err().to_string(), expected);
     }
     assert_eq!(
         ConcurrentBloom::from_bytes(b"GIF89a..").unwrap_err().to_string(),
@@ -1114,6 +1132,15 @@ mod growing {
         }
     }
 
+    /// The bytes with this field, and the sum of the header that fits it.
+    fn with_header(bytes: &[u8], at: usize, field: &[u8]) -> Vec<u8> {
+        let mut hostile = bytes.to_vec();
+        hostile[at..at + field.len()].copy_from_slice(field);
+        let sum = XxHash3_64::oneshot(&hostile[..120]);
+        hostile[120..128].copy_from_slice(&sum.to_le_bytes());
+        hostile
+    }
+
     #[test]
     fn every_absurd_field_is_an_error() {
         let filter = of(builder(), 70);
@@ -1122,6 +1149,18 @@ mod growing {
         let number = |n: u64| n.to_le_bytes().to_vec();
         let double = |x: f64| number(x.to_bits());
         let (most, there_can_be) = (usize::MAX, filter.max_layers());
+        let planned = |error: &str| format!("no filter can be built as the header says: {error}");
+        let layer = |number: u32, keys: usize, planned_keys: usize| {
+            let layout = |keys: usize| {
+                let rate = 0.025 / f64::from(1 << number);
+                let filter = ConcurrentBloom::builder().false_positive_rate(rate);
+                let filter = filter.expected_keys(keys + keys.div_ceil(16)).build().unwrap();
+                let (blocks, words, bits) = (filter.blocks(), filter.words_per_key(), filter.bits_per_word());
+                format!("{keys} keys ({blocks} blocks, {words} words per key, {bits} bits per word)")
+            };
+            let (is, planned) = (layout(keys), layout(planned_keys));
+            format!("layer {number} is for {is}, where the header's plan has one for {planned}")
+        };
         let mut cases = vec![
             (
                 10,
@@ -1131,36 +1170,55 @@ mod growing {
             (32, vec![2], "the way to grow, 2, is not in 0 to 1".into()),
             (33, vec![3], "3 words per key is not 0, 1, 2, 4 or 8".into()),
             (34, vec![2], "whether it is full, 2, is not in 0 to 1".into()),
-            (35, vec![3], "the reason for the limit, 3, is not in 0 to 2".into()),
+            // It can have more layers.
+            (34, vec![1], "whether it is full, 1, is not in 0 to 0".into()),
+            (35, vec![65], "the limit of layers, 65, is not in 0 to 64".into()),
+            (35, vec![1], format!("the number of layers, {layers}, is not in 1 to 1")),
             (40, number(0), format!("the initial capacity, 0, is not in 1 to {most}")),
-            (48, number(0), format!("the expansion, 0, is not in 1 to {most}")),
+            (40, number(19), layer(0, 20, 19)),
+            (48, number(0), "the expansion, 0, is not in 1 to 4096".into()),
             (
-                80,
-                number(0),
-                "the number of layers that there can be, 0, is not in 1 to 64".into(),
+                48,
+                number(1 << 27),
+                "the expansion, 134217728, is not in 1 to 4096".into(),
+            ),
+            (48, number(1), layer(1, 40, 20)),
+            (
+                40,
+                number(u64::MAX),
+                planned("a filter for 18446744073709551615 keys at a rate of 2.5"),
             ),
             (
-                80,
-                number(65),
-                "the number of layers that there can be, 65, is not in 1 to 64".into(),
+                56,
+                double(1e-30),
+                format!("the number of layers, {layers}, is not in 1 to 1"),
             ),
+            // Which leaves rates for one layer only.
             (
-                80,
-                number(1),
+                64,
+                double(1e-200),
                 format!("the number of layers, {layers}, is not in 1 to 1"),
             ),
             (
-                104,
-                number(0),
-                format!("the number of layers, 0, is not in 1 to {there_can_be}"),
+                72,
+                number(body - 1),
+                format!(
+                    "the filter takes {body} bytes, more than the limit of {} bytes",
+                    body - 1
+                ),
+            ),
+            (80, number(0), "the number of layers, 0, is not in 1 to 64".into()),
+            (80, number(65), "the number of layers, 65, is not in 1 to 64".into()),
+            (
+                80,
+                number(there_can_be as u64 + 1),
+                format!(
+                    "the number of layers, {}, is not in 1 to {there_can_be}",
+                    there_can_be + 1
+                ),
             ),
             (
-                104,
-                number(u64::MAX),
-                format!("the number of layers, {}, is not in 1 to {there_can_be}", u64::MAX),
-            ),
-            (
-                104,
+                80,
                 number(layers - 1),
                 format!(
                     "a length of {} bytes is declared, where the rest says {}",
@@ -1169,15 +1227,6 @@ mod growing {
                         let parts = filter.layers().take(layers as usize - 1);
                         parts.map(|layer| layer.snapshot_bytes()).sum::<usize>() + 128
                     }
-                ),
-            ),
-            (
-                104,
-                number(layers + 1),
-                format!(
-                    "a length of {} bytes is declared, where the rest says {}",
-                    bytes.len(),
-                    128 + 256 * (layers + 1)
                 ),
             ),
             (
@@ -1201,18 +1250,15 @@ mod growing {
                 format!("the bytes end after {} of {}", bytes.len(), 1u64 << 40),
             ),
             (24, number(bytes.len() as u64 - 64), "the filter takes ".into()),
-            (12, vec![1], "the hasher differs: ".into()),
+            (12, vec![1], "the hasher's print is that of another one: ".into()),
         ];
-        for at in [56, 64, 72] {
-            for wrong in [0.0, 1.0, -0.5, f64::NAN, f64::INFINITY] {
-                cases.push((
-                    at,
-                    double(wrong),
-                    format!("a rate or ratio of {wrong} is not between 0 and 1"),
-                ));
-            }
+        for wrong in [0.0, 1.0, -0.5, f64::NAN, f64::INFINITY] {
+            let message = format!("false-positive rate {wrong} is not between 0 and 1, both excluded");
+            cases.push((56, double(wrong), planned(&message)));
+            let message = format!("tightening ratio {wrong} is not between 0 and 1, both excluded");
+            cases.push((64, double(wrong), planned(&message)));
         }
-        for at in (36..40).chain(112..120) {
+        for at in (36..40).chain(88..120) {
             cases.push((
                 at,
                 vec![5],
@@ -1220,10 +1266,7 @@ mod growing {
             ));
         }
         for (at, field, expected) in cases {
-            let mut hostile = bytes.clone();
-            hostile[at..at + field.len()].copy_from_slice(&field);
-            let sum = XxHash3_64::oneshot(&hostile[..120]);
-            hostile[120..128].copy_from_slice(&sum.to_le_bytes());
+            let hostile = with_header(&bytes, at, &field);
             let [by_slice, by_reader] = read_whole(&hostile).map(|result| result.unwrap_err().to_string());
             assert!(by_slice.starts_with(&expected), "byte {at}: {by_slice}");
             // Only the slice is known to be too short before its parts are looked at.
@@ -1232,25 +1275,84 @@ mod growing {
                 "byte {at}: {by_reader}"
             );
         }
+        // Layers that are another plan's, though as large: for fewer keys, and of another shape.
+        let first = filter.layers().next().unwrap();
+        let is_refused = |layer: ConcurrentBloom| {
+            assert_eq!(layer.blocks(), first.blocks());
+            let mut other = bytes.clone();
+            other[128..128 + layer.snapshot_bytes()].copy_from_slice(&layer.to_bytes());
+            for result in read_whole(&other) {
+                let error = result.unwrap_err().to_string();
+                assert!(error.starts_with("layer 0 is for "), "{error}");
+            }
+        };
+        let words = first.words_per_key();
+        is_refused(empty(words, first.blocks(), 19));
+        is_refused(empty(words % 4 * 2, first.blocks(), 20));
         for limit in [0, body as usize - 1] {
             assert_eq!(
                 ScalableBloom::read_from(&bytes[..], limit).unwrap_err().to_string(),
                 format!("the filter takes {body} bytes, more than the limit of {limit} bytes")
             );
         }
-        assert!(ScalableBloom::read_from(&bytes[..], body as usize).unwrap() == filter);
+        let same = ScalableBloom::read_from(&bytes[..], body as usize).unwrap();
+        assert!(same == filter && same.max_bytes() == body as usize);
         // A layer with another hasher than the filter's.
         let mut mixed = bytes[..128].to_vec();
-        for (i, layer) in filter.layers().enumerate() {
-            let bytes = layer.to_bytes();
-            mixed.extend(if i == 1 { with_field(&bytes, 12, &[7]) } else { bytes });
+        let seeded = builder().seed(7).build().unwrap();
+        (0..70u32).for_each(|key| _ = seeded.insert(&key));
+        for (i, (layer, seeded)) in filter.layers().zip(seeded.layers()).enumerate() {
+            mixed.extend(if i == 1 { seeded.to_bytes() } else { layer.to_bytes() });
         }
+        assert_eq!(mixed.len(), bytes.len());
         for result in read_whole(&mixed) {
             assert_eq!(
                 result.unwrap_err().to_string(),
                 "the hasher differs: Murmur3 with seed 7 there, Murmur3 with seed 0 here"
             );
         }
+    }
+
+    /// A few hundred bytes that say that the next layer is for 4096 times the keys: whoever reads them says how much memory they may take, now
+    /// and later.
+    #[test]
+    fn the_limit_of_a_reader_is_one_for_growth() {
+        const LIMIT: usize = 4096;
+        let builder = ScalableBloom::builder().initial_capacity(20).expansion(4096);
+        let bytes = builder.clone().build().unwrap().to_bytes();
+        assert_eq!(bytes.len(), 384);
+        let mut filter = ScalableBloom::read_from(&bytes[..], LIMIT).unwrap();
+        let mut taken = 0;
+        // Read again and again, it takes no more either.
+        for _ in 0..50 {
+            let keys: Vec<u32> = (taken..2000).collect();
+            let error = filter.insert_batch(&keys).unwrap_err();
+            taken += error.taken() as u32;
+            assert!(!error.is_out_of_memory() && filter.is_full());
+            assert!(filter.memory_bytes() <= LIMIT, "{} bytes", filter.memory_bytes());
+            assert!((0..taken).all(|key| filter.contains(&key)));
+            filter = ScalableBloom::read_from(&filter.to_bytes()[..], LIMIT).unwrap();
+        }
+        assert!((18..26).contains(&taken), "{taken} keys");
+        assert_eq!(
+            (filter.max_bytes(), filter.try_clone().unwrap().max_bytes()),
+            (LIMIT, LIMIT)
+        );
+        assert!(
+            filter
+                .insert(&5000u32)
+                .unwrap_err()
+                .to_string()
+                .ends_with("more than its limit of 4096 bytes")
+        );
+        // The limit is the reader's: another one may allow more, and what was asked for holds.
+        let (unlimited, _) = ScalableBloom::from_bytes(&filter.to_bytes()).unwrap();
+        assert_eq!(unlimited.max_bytes(), usize::MAX);
+        (0..200u32).for_each(|key| _ = unlimited.insert(&key).unwrap());
+        assert_eq!(unlimited.layers().len(), 2);
+        let asked = builder.max_bytes(2000).build().unwrap().to_bytes();
+        assert_eq!(ScalableBloom::read_from(&asked[..], LIMIT).unwrap().max_bytes(), 2000);
+        assert_eq!(ScalableBloom::from_bytes(&asked).unwrap().0.max_bytes(), 2000);
     }
 
     #[test]
@@ -1653,7 +1755,8 @@ mod forgetting {
                 "{error}"
             );
         }
-        let other = with_field(&bytes[second.clone()], 12, &[9]);
+        let blocks = (second.len() - 192) / 64;
+        let other = with_hasher(2, blocks, 100, Murmur3::with_seed(9)).to_bytes();
         mixed[second].copy_from_slice(&other);
         for result in read_whole(&mixed) {
             assert_eq!(
@@ -1719,10 +1822,18 @@ mod forgetting {
         filter.insert("a");
         filter.rotate();
         let json = serde_json::to_string(&filter).unwrap();
-        assert!(serde_json::from_str::<WindowedBloom>(&json).unwrap().to_bytes() == filter.to_bytes());
+        use serde::de::DeserializeSeed;
+        let limited = || lanebloom::codec::Limited::<WindowedBloom>::new(filter.memory_bytes(), Murmur3::default());
+        let same = limited().deserialize(&mut serde_json::Deserializer::from_str(&json));
+        assert!(same.unwrap().to_bytes() == filter.to_bytes());
         let binary = postcard::to_allocvec(&filter).unwrap();
-        assert!(postcard::from_bytes::<WindowedBloom>(&binary).unwrap().to_bytes() == filter.to_bytes());
-        assert!(serde_json::from_str::<WindowedBloom>(&json[..100]).is_err());
+        let same = limited().deserialize(&mut postcard::Deserializer::from_bytes(&binary));
+        assert!(same.unwrap().to_bytes() == filter.to_bytes());
+        assert!(
+            limited()
+                .deserialize(&mut serde_json::Deserializer::from_str(&json[..100]))
+                .is_err()
+        );
     }
 }
 
@@ -1819,7 +1930,7 @@ mod mapped {
 mod through_serde {
     use super::*;
     use lanebloom::GuavaBloom;
-    use lanebloom::codec::Limited;
+    use lanebloom::codec::{Limited, Snapshot};
     use serde::de::DeserializeSeed;
     use serde::{Deserialize, Serialize};
 
@@ -1857,23 +1968,18 @@ mod through_serde {
         let filter = filled(2, 30);
         let bytes = filter.to_bytes();
         let read = |bytes: &[u8]| {
-            let limited = Limited {
-                max_bytes: filter.memory_bytes(),
-                hasher: Murmur3::default(),
-            };
+            let limited = Limited::<ConcurrentBloom>::new(filter.memory_bytes(), Murmur3::default());
             let binary = NotText(SeqDeserializer::<_, Error>::new(bytes.iter().copied()));
             limited.deserialize(binary)
         };
         assert!(read(&bytes).unwrap() == filter);
-        let longer = [&bytes[..], &[0; 9]].concat();
-        assert_eq!(
-            read(&longer).unwrap_err().to_string(),
-            format!(
-                "there are {} bytes, and the filter ends after {}",
-                bytes.len() + 1,
-                bytes.len()
-            )
-        );
+        // Of very many more only the first are looked at.
+        for (more, looked_at) in [(9, 9), (1 << 20, 128 + 64 * 192 + 64 - 191)] {
+            let longer = [&bytes[..], &vec![0; more]].concat();
+            let (there, ends) = (bytes.len() + looked_at, bytes.len());
+            let expected = format!("there are {there} bytes, and the filter ends after {ends}");
+            assert_eq!(read(&longer).unwrap_err().to_string(), expected);
+        }
         assert!(read(&bytes[..bytes.len() - 1]).is_err());
     }
 
@@ -1941,7 +2047,7 @@ mod through_serde {
         filter.insert("a");
         let json = serde_json::to_string(&filter).unwrap();
         let read = |max_bytes, hasher| {
-            let limited = Limited { max_bytes, hasher };
+            let limited = Limited::<ConcurrentBloom<SipHash13>>::new(max_bytes, hasher);
             limited.deserialize(&mut serde_json::Deserializer::from_str(&json))
         };
         assert!(read(640, hasher).unwrap() == filter);
@@ -1953,6 +2059,108 @@ mod through_serde {
         let error = read(640, SipHash13::with_key([4; 16])).unwrap_err().to_string();
         assert!(error.starts_with("the hasher differs: SipHash-1-3 there and here, but under another key"));
         assert!(serde_json::from_str::<ConcurrentBloom>(&json).is_err());
+    }
+    /// What `Limited` makes of a filter by a hasher that is not the default one: the same bytes, within the limit and not below it.
+    #[track_caller]
+    fn assert_limited<F: Snapshot<Hasher = SipHash13> + Serialize>(
+        filter: &F,
+        memory: usize,
+        to_bytes: impl Fn(&F) -> Vec<u8>,
+    ) {
+        let hasher = SipHash13::with_key([3; 16]);
+        let json = serde_json::to_string(filter).unwrap();
+        let binary = postcard::to_allocvec(filter).unwrap();
+        let read = |limit, hasher| -> [Result<F, String>; 2] {
+            let limited = || Limited::new(limit, hasher);
+            let text = limited().deserialize(&mut serde_json::Deserializer::from_str(&json));
+            let bytes = limited().deserialize(&mut postcard::Deserializer::from_bytes(&binary));
+            // Which postcard's errors have no room for.
+            [
+                text.map_err(|error| error.to_string()),
+                bytes.map_err(|_| "postcard says nothing".into()),
+            ]
+        };
+        for same in read(memory, hasher) {
+            assert!(to_bytes(&same.unwrap()) == to_bytes(filter));
+        }
+        let expected = format!(
+            "the filter takes {memory} bytes, more than the limit of {} bytes",
+            memory - 1
+        );
+        let [text, bytes] = read(memory - 1, hasher).map(|result| result.map(drop).unwrap_err());
+        assert!(text.starts_with(&expected), "{text}");
+        assert!(!bytes.is_empty());
+        let [text, _] = read(memory, SipHash13::with_key([4; 16])).map(|result| result.map(drop).unwrap_err());
+        assert!(
+            text.starts_with("the hasher differs: SipHash-1-3 there and here, but under another key"),
+            "{text}"
+        );
+        // Something that goes on beyond the limit is not looked at.
+        let longer = format!(
+            "{}{}\"",
+            &json[..json.len() - 1].trim_end_matches('='),
+            "A".repeat(1 << 20)
+        );
+        let limited = Limited::<F>::new(memory, hasher);
+        assert!(
+            limited
+                .deserialize(&mut serde_json::Deserializer::from_str(&longer))
+                .is_err()
+        );
+    }
+
+    #[test]
+    fn every_filter_with_any_hasher_is_read_within_a_limit() {
+        use lanebloom::{
+            CompactCuckoo, CountingBloom, CuckooFilter, DLeftFilter, ScalableBloom, TombstoneBloom, WindowedBloom,
+        };
+        let hasher = SipHash13::with_key([3; 16]);
+        let bloom = with_hasher(2, 10, 100, hasher);
+        assert_limited(&bloom, bloom.memory_bytes(), ConcurrentBloom::to_bytes);
+        let scalable = ScalableBloom::builder()
+            .initial_capacity(10)
+            .hasher(hasher)
+            .build()
+            .unwrap();
+        (0..500u32).for_each(|key| _ = scalable.insert(&key).unwrap());
+        assert!(scalable.layers().len() > 4);
+        assert_limited(&scalable, scalable.memory_bytes(), ScalableBloom::to_bytes);
+        let counting = CountingBloom::builder()
+            .expected_keys(100)
+            .hasher(hasher)
+            .build()
+            .unwrap();
+        assert_limited(&counting, counting.memory_bytes(), CountingBloom::to_bytes);
+        let pair = TombstoneBloom::builder()
+            .expected_keys(100)
+            .hasher(hasher)
+            .build()
+            .unwrap();
+        assert_limited(&pair, pair.memory_bytes(), TombstoneBloom::to_bytes);
+        let cuckoo = CuckooFilter::builder()
+            .expected_keys(100)
+            .hasher(hasher)
+            .build()
+            .unwrap();
+        assert_limited(&cuckoo, cuckoo.memory_bytes(), CuckooFilter::to_bytes);
+        let compact = cuckoo.to_compact().unwrap();
+        assert_limited(&compact, compact.memory_bytes(), CompactCuckoo::to_bytes);
+        let d_left = DLeftFilter::builder()
+            .expected_keys(100)
+            .hasher(hasher)
+            .build()
+            .unwrap();
+        assert_limited(&d_left, d_left.memory_bytes(), DLeftFilter::to_bytes);
+        // One generation is in the snapshot, and 65 are allocated: the limit is on all of them.
+        let window = WindowedBloom::builder().expected_keys(100_000).generations(64);
+        let window = window.hasher(hasher).build().unwrap();
+        let bytes = window.to_bytes().len();
+        assert!(
+            window.memory_bytes() > 30 * bytes,
+            "{} of {bytes} bytes",
+            window.memory_bytes()
+        );
+        assert_limited(&window, window.memory_bytes(), WindowedBloom::to_bytes);
     }
 }
 

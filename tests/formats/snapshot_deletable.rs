@@ -560,12 +560,12 @@ fn assert_absurd<F: Filter>(cases: &[(usize, &[u8], &str)]) {
         (
             12,
             vec![1],
-            "the hasher differs: Murmur3 with seed 1 there and here, but under another key".into(),
+            "the hasher's print is that of another one: Murmur3 with seed 1 has ".into(),
         ),
         (
             16,
             vec![0; 8],
-            "the hasher differs: Murmur3 with seed 0 there and here, but under another key".into(),
+            "the hasher's print is that of another one: Murmur3 with seed 0 has ".into(),
         ),
         (
             24,
@@ -664,6 +664,10 @@ fn every_absurd_field_of_a_counting_filter_is_an_error() {
     ]);
     assert_zeros::<CountingBloom>((35..40).chain(64..120));
     assert_lengths_are_not_believed::<CountingBloom>(512, [4, 1 << 20, 1 << 40].into_iter(), MOST_LINES);
+    assert_keys_are_planned::<CountingBloom>(CountingBloom::expected_keys);
+    let beyond = CountingBloom::builder().memory_budget(64).expected_keys(40_000).build();
+    let expected = "40000 keys in 1 lines of 64 bytes are more than the limit of 32768 for each";
+    assert_eq!(beyond.unwrap_err().to_string(), expected);
 
     // Every shape of bits is one of counters, and every word is of counters: all of them at 15 too.
     for (words, bits) in [(1, 10), (2, 8), (4, 6), (8, 4)]
@@ -734,17 +738,23 @@ fn every_absurd_field_of_a_pair_is_an_error() {
         )
     );
     // Parts of other hashers: the first must be by the pair's own, the second is always by Murmur3 with seed 0.
+    let seeded = lanebloom::ConcurrentBloom::builder()
+        .expected_keys(1)
+        .seed(9)
+        .build()
+        .unwrap()
+        .to_bytes();
     for (range, at, field, expected) in [
         (
             first.clone(),
             12,
-            &[9][..],
+            &seeded[12..24],
             "the hasher differs: Murmur3 with seed 9 there, Murmur3 with seed 0 here",
         ),
         (
             second.clone(),
             12,
-            &[9],
+            &seeded[12..24],
             "the hasher differs: Murmur3 with seed 9 there, Murmur3 with seed 0 here",
         ),
         (
@@ -818,16 +828,43 @@ fn every_absurd_field_of_a_cuckoo_filter_is_an_error() {
     assert_zeros::<CompactCuckoo>((34..40).chain(56..120));
     assert_lengths_are_not_believed::<CuckooFilter>(64, [200, 1 << 20, 1 << 40].into_iter(), most);
     assert_lengths_are_not_believed::<CompactCuckoo>(54, [200, 1 << 20, 1 << 40].into_iter(), most);
-    // Any number of keys may have been expected.
-    for keys in [0, 1, usize::MAX] {
-        let bytes = with_field(&CuckooFilter::small().to_bytes(), 48, &(keys as u64).to_le_bytes());
-        let filter: CuckooFilter = read(&bytes).unwrap();
-        assert_eq!(filter.expected_keys(), keys);
-        let _ = (
-            filter.bits_per_key(),
-            filter.false_positive_rate_at(keys),
-            filter.insert_hash(1),
-        );
+    assert_keys_are_planned::<CuckooFilter>(CuckooFilter::expected_keys);
+    assert_keys_are_planned::<CompactCuckoo>(CompactCuckoo::expected_keys);
+    // The most are those that a builder plans so many buckets for.
+    let most = planned_keys::<CuckooFilter>();
+    let plan = |keys| {
+        CuckooFilter::builder()
+            .expected_keys(keys)
+            .tag_bits(12)
+            .build()
+            .unwrap()
+    };
+    let bytes = CuckooFilter::small().memory_bytes();
+    assert!(plan(most).memory_bytes() <= bytes && plan(most + 1).memory_bytes() > bytes);
+}
+
+/// The most expected keys that are read in the place of the small filter's.
+fn planned_keys<F: Filter>() -> usize {
+    let text = read::<F>(&with_field(&F::small().to_bytes(), 48, &[0xff; 8]))
+        .map(drop)
+        .unwrap_err();
+    let (_, most) = text
+        .split_once(&format!("the number of expected keys, {}, is not in 1 to ", u64::MAX))
+        .expect(&text);
+    most.parse().unwrap()
+}
+
+/// A number of keys that no builder takes for so many buckets is refused.
+fn assert_keys_are_planned<F: Filter>(expected_keys: impl Fn(&F) -> usize) {
+    let bytes = F::small().to_bytes();
+    let most = planned_keys::<F>();
+    let with = |keys: usize| read::<F>(&with_field(&bytes, 48, &(keys as u64).to_le_bytes()));
+    for keys in [1, most] {
+        assert_eq!(expected_keys(&with(keys).unwrap()), keys);
+    }
+    for keys in [0, most + 1] {
+        let expected = format!("the number of expected keys, {keys}, is not in 1 to {most}");
+        assert_eq!(with(keys).map(drop).unwrap_err(), expected);
     }
 }
 
@@ -932,6 +969,11 @@ fn every_absurd_field_of_a_d_left_filter_is_an_error() {
     ]);
     assert_zeros::<DLeftFilter>((34..40).chain(56..120));
     assert_lengths_are_not_believed::<DLeftFilter>(512, [6, 1 << 20, 1 << 40].into_iter(), MOST_LINES);
+    assert_keys_are_planned::<DLeftFilter>(DLeftFilter::expected_keys);
+    let most = planned_keys::<DLeftFilter>();
+    let plan = |keys| DLeftFilter::builder().expected_keys(keys).build().unwrap();
+    let bytes = DLeftFilter::small().memory_bytes();
+    assert!(plan(most).memory_bytes() <= bytes && plan(most + 1).memory_bytes() > bytes);
 }
 
 /// An empty cell with a remainder would corrupt the next one that is made there.

@@ -387,7 +387,7 @@ fn filters_of_several_chunks_travel() {
     theirs.assert_is(&ours);
     let fetched = RedisBloom::fetch(connection, "a", 40 << 20).unwrap();
     assert!(fetched == ours);
-    let bytes = ours.info().size as usize - 32 - 2 * 64;
+    let bytes = ours.memory_bytes();
     let error = RedisBloom::fetch(connection, "a", bytes - 1).unwrap_err();
     let limit = format!("takes {bytes} bytes, more than the limit of {} bytes", bytes - 1);
     assert!(error.to_string().ends_with(&limit), "{error}");

@@ -172,7 +172,7 @@ impl<S: KeyHasher> CountingBloom<S> {
     }
 
     /// Reads a filter whose counters take `limit` bytes at most. Counters may have any value: one at 15 is stuck.
-    fn decode<I: Input>(
+    pub(crate) fn decode<I: Input>(
         input: &mut I,
         limit: usize,
         hasher: impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind>,

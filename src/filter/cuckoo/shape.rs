@@ -152,6 +152,11 @@ impl Shape {
         (buckets.saturating_sub(SPARE) as f64 * f64::from(self.slots) * load) as usize
     }
 
+    /// The most keys that so many buckets are planned for: at least one.
+    pub(crate) fn most_keys(self, buckets: usize) -> usize {
+        self.keys(buckets, self.planned_load()).max(1)
+    }
+
     /// The number of buckets for so many keys.
     fn buckets(self, keys: usize, load: f64) -> f64 {
         let pairs = (keys as f64 / (f64::from(self.slots) * load) + SPARE as f64) / 2.0;
@@ -228,7 +233,7 @@ impl Request {
             (None, None) => Err(BuildErrorKind::NothingToSizeFor),
             (None, Some(buckets)) => {
                 let (shape, load) = best;
-                let keys = shape.keys(buckets, load);
+                let keys = shape.keys(buckets, load).max(1);
                 Ok(Plan { shape, buckets, keys })
             }
             (Some(keys), Some(buckets)) if self.rate.is_none() => {

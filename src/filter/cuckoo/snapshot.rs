@@ -26,7 +26,10 @@ impl Plan {
             bits,
             number,
             expected_keys,
-        } = header.buckets(MOST_WORDS)?;
+        } = header.buckets(MOST_WORDS, |bits, number| {
+            let shape = Shape::of(bits.into()).ok_or(SnapshotErrorKind::TagBits(bits))?;
+            Ok(shape.most_keys(number))
+        })?;
         let shape = Shape::of(bits.into()).ok_or(SnapshotErrorKind::TagBits(bits))?;
         // Two at least, then, and a key's two are never one.
         if !number.is_multiple_of(2) {
@@ -207,7 +210,7 @@ impl<S: KeyHasher> CuckooFilter<S> {
     }
 
     /// Reads a filter that takes `limit` bytes at most.
-    fn decode<I: Input>(
+    pub(crate) fn decode<I: Input>(
         input: &mut I,
         limit: usize,
         hasher: impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind>,

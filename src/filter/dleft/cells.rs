@@ -465,6 +465,16 @@ pub(super) struct Plan {
 /// Bytes of a bucket in each subtable.
 const BYTES: usize = 8 * WORDS_OF_BUCKETS;
 
+/// The number of keys that so many buckets are planned for at this load.
+fn keys_of(buckets: usize, load: f64) -> usize {
+    (buckets as f64 * CELLS_OF_BUCKETS as f64 * load) as usize
+}
+
+/// The most keys that so many buckets are planned for.
+pub(super) fn most_keys(buckets: usize) -> usize {
+    keys_of(buckets, PLANNED_LOAD)
+}
+
 impl Request {
     pub(super) fn solve(self) -> Result<Plan, BuildErrorKind> {
         if let Some(rate) = self.rate
@@ -493,7 +503,6 @@ impl Request {
             Some(bytes) => Some(buckets_in(bytes)),
             None => None,
         };
-        let keys_of = |buckets: usize, load: f64| (buckets as f64 * CELLS_OF_BUCKETS as f64 * load) as usize;
         let over_budget = |buckets: usize| BuildErrorKind::OverBudget {
             needed: bytes_of(buckets),
             budget: self.budget.unwrap_or(0),

@@ -177,7 +177,7 @@ impl<S: KeyHasher> DLeftFilter<S> {
     }
 
     /// Reads a filter that takes `limit` bytes at most.
-    fn decode<I: Input>(
+    pub(crate) fn decode<I: Input>(
         input: &mut I,
         limit: usize,
         hasher: impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind>,
@@ -188,7 +188,9 @@ impl<S: KeyHasher> DLeftFilter<S> {
             bits,
             number,
             expected_keys,
-        } = header.buckets(MOST_WORDS / cells::WORDS_OF_BUCKETS as u64)?;
+        } = header.buckets(MOST_WORDS / cells::WORDS_OF_BUCKETS as u64, |_, number| {
+            Ok(cells::most_keys(number))
+        })?;
         let right = cells::REMAINDER as u8;
         header.byte("the bits of a remainder", bits, right..=right)?;
         let words = cells::WORDS_OF_BUCKETS * number;

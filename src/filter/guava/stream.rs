@@ -104,28 +104,33 @@ impl GuavaBloom {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn from_bytes(bytes: &[u8]) -> Result<(Self, &[u8]), GuavaReadError> {
-        let truncated = |needed| {
-            GuavaReadError(GuavaReadErrorKind::Truncated {
-                bytes: bytes.len() as u64,
-                needed,
-            })
+        Self::from_bytes_within(bytes, u64::MAX).map_err(GuavaReadError)
+    }
+
+    /// As [`from_bytes`](Self::from_bytes), of a filter that takes `limit` bytes at most.
+    pub(crate) fn from_bytes_within(bytes: &[u8], limit: u64) -> Result<(Self, &[u8]), GuavaReadErrorKind> {
+        let truncated = |needed| GuavaReadErrorKind::Truncated {
+            bytes: bytes.len() as u64,
+            needed,
         };
         let Some((header, rest)) = bytes.split_first_chunk() else {
             return Err(truncated(HEADER as u64));
         };
-        let layout = Layout::from_header(*header).map_err(GuavaReadError)?;
+        let layout = Layout::from_header(*header)?;
+        let needed = 8 * layout.words as u64;
+        if needed > limit {
+            return Err(GuavaReadErrorKind::OverLimit { needed, limit });
+        }
         let (longs, _) = rest.as_chunks();
         let Some(longs) = longs.get(..layout.words) else {
             return Err(truncated(layout.stream_bytes()));
         };
-        let mut filter =
-            Self::with_layout(layout).map_err(|error| GuavaReadError(GuavaReadErrorKind::OutOfMemory(error)))?;
+        let mut filter = Self::with_layout(layout).map_err(GuavaReadErrorKind::OutOfMemory)?;
         let longs = longs.iter().map(|long| u64::from_be_bytes(*long));
         filter.flat.bits.store_words(0, longs);
         Ok((filter, &rest[8 * layout.words..]))
     }
 
-    /// The longs of Guava's array. Call [`acquire`](bits::acquire) after the last.
     fn longs(&self) -> impl Iterator<Item = u64> {
         self.flat.words()
     }

@@ -15,7 +15,7 @@
 //! | | | `u64` | capacity |
 //! | | | `u8` | `log2` of the size, of one that was rounded up |
 
-use super::layout::{Layout, bits_per_key, hash_functions, options};
+use super::layout::{Layout, TIGHTENING, bits_per_key, hash_functions, options};
 use super::{Link, RedisBloom};
 use crate::error::{BuildError, RedisBloomLinkFault as Fault, RedisBloomLoadError, RedisBloomLoadErrorKind as Kind};
 use crate::sizing::LINE_BYTES;
@@ -28,6 +28,10 @@ const LINK: usize = 53;
 const FIRST: i64 = 1;
 /// The most bytes of bits in a chunk that the module makes.
 const CHUNK: usize = 16 << 20;
+
+/// The most filters that a chain can have. Each is made for half of the rate of the one before, or less. The first rate is below 1, and
+/// below 2^-1074, the rate of the 1075th at the most, there is no other `f64` than 0.
+const MOST_LINKS: u32 = 1075;
 
 /// What the header says, checked.
 struct Header {
@@ -75,8 +79,11 @@ impl Header {
         let items = numbers.u64();
         let count = numbers.u32();
         let (options, expansion) = (numbers.u32(), numbers.u32());
-        if count == 0 {
-            return Err(Kind::NoLinks);
+        if !(1..=MOST_LINKS).contains(&count) {
+            return Err(Kind::Links {
+                count,
+                limit: MOST_LINKS,
+            });
         }
         let needed = HEADER as u64 + LINK as u64 * u64::from(count);
         if bytes.len() as u64 != needed {
@@ -94,27 +101,27 @@ impl Header {
             links: Vec::with_capacity(count as usize), // as many as have come
             bytes: 0,
         };
-        let mut counted = 0u64;
+        let (mut counted, mut memory, mut most_rate) = (0u64, 0u64, 1.0);
         for link in 0..count {
-            let (layout, items) = parse_link(&mut numbers).map_err(|fault| Kind::Link { link, fault })?;
+            let (layout, items) = parse_link(&mut numbers, most_rate).map_err(|fault| Kind::Link { link, fault })?;
+            most_rate = layout.rate * TIGHTENING;
             header.bytes = header.bytes.saturating_add(layout.bytes());
+            memory = memory.saturating_add(layout.memory_bytes());
             counted = counted.saturating_add(items);
             header.links.push((layout, items));
         }
         if counted != items {
             return Err(Kind::Items { items, counted });
         }
-        if header.bytes > limit {
-            return Err(Kind::OverLimit {
-                needed: header.bytes,
-                limit,
-            });
+        if memory > limit {
+            return Err(Kind::OverLimit { needed: memory, limit });
         }
         Ok(header)
     }
 }
 
-fn parse_link(numbers: &mut Numbers) -> Result<(Layout, u64), Fault> {
+/// A filter of a rate of `most_rate` or less.
+fn parse_link(numbers: &mut Numbers, most_rate: f64) -> Result<(Layout, u64), Fault> {
     let (bytes, bits, items) = (numbers.u64(), numbers.u64(), numbers.u64());
     let (rate, per_key) = (numbers.f64(), numbers.f64());
     let (functions, capacity, [log]) = (numbers.u32(), numbers.u64(), numbers.take());
@@ -126,6 +133,9 @@ fn parse_link(numbers: &mut Numbers) -> Result<(Layout, u64), Fault> {
     }
     if !(rate > 0.0 && rate < 1.0) {
         return Err(Fault::Rate(rate));
+    }
+    if rate > most_rate {
+        return Err(Fault::RateOfChain { rate, limit: most_rate });
     }
     // The rest of a logarithm's last bit, and far more.
     const TOLERANCE: f64 = 1e-9;
@@ -149,8 +159,7 @@ fn parse_link(numbers: &mut Numbers) -> Result<(Layout, u64), Fault> {
     if capacity == 0 {
         return Err(Fault::NoCapacity);
     }
-    // The last word's rest, and of a size that was rounded up the sum's last bit. (What an insert allocates that lets the chain grow follows
-    // from the capacity.)
+    // The last word's rest, and of a size that was rounded up the sum's last bit.
     if capacity as f64 * per_key > bits as f64 * (1.0 + TOLERANCE) + 1.0 {
         return Err(Fault::Capacity { capacity, bits });
     }
@@ -210,7 +219,8 @@ pub struct Loader {
 }
 
 impl Loader {
-    /// A loader of a filter whose bits take `max_bytes` bytes at most.
+    /// A loader of a filter that takes `max_bytes` bytes of [memory](RedisBloom::memory_bytes) at most: when it is loaded, and when it
+    /// grows afterwards.
     ///
     /// ```
     /// use lanebloom::redisbloom::Loader;
@@ -287,7 +297,7 @@ impl Loader {
     /// let mut loader = Loader::new(100);
     /// let (cursor, header) = RedisBloom::reserve(0.01, 1000)?.to_loadchunks().next().unwrap();
     /// let error = loader.load(cursor, &header).unwrap_err();
-    /// assert_eq!(error.to_string(), "the filter takes 1384 bytes, more than the limit of 100 bytes");
+    /// assert_eq!(error.to_string(), "the filter takes 1664 bytes, more than the limit of 100 bytes");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn load(&mut self, cursor: i64, chunk: &[u8]) -> Result<(), RedisBloomLoadError> {
@@ -305,7 +315,7 @@ impl Loader {
             }
             let header = Header::parse(chunk, self.limit)?;
             self.bytes = header.bytes;
-            self.filter = Some(RedisBloom::empty(header).map_err(Kind::OutOfMemory)?);
+            self.filter = Some(RedisBloom::empty(header, self.limit).map_err(Kind::OutOfMemory)?);
             self.cursor = cursor;
             return Ok(());
         };
@@ -389,11 +399,14 @@ impl Loader {
 
 /// RedisBloom's dump.
 impl RedisBloom {
-    /// The filter of which these are the replies of `BF.SCANDUMP`, in order, and whose bits take `max_bytes` bytes at most. What
-    /// [`to_loadchunks`](Self::to_loadchunks) gives is the same. The last reply, cursor 0 with nothing, may be left out.
+    /// The filter of which these are the replies of `BF.SCANDUMP`, in order. What [`to_loadchunks`](Self::to_loadchunks) gives is the same.
+    /// The last reply, cursor 0 with nothing, may be left out.
     ///
-    /// Everything is checked, as by [`Loader::load`], which takes one reply after another. (What is not known is whether the bits are those of
-    /// the keys that you expect. And an insert that lets the chain grow allocates as many times more as the dump's expansion says.)
+    /// `max_bytes` limits the [memory](Self::memory_bytes) of the filter, here and when inserts let it grow: a chain grows by what the dump's
+    /// expansion says, which whoever made the dump chose. [`max_bytes`](Self::max_bytes) shows the limit.
+    ///
+    /// Everything is checked, as by [`Loader::load`], which takes one reply after another. (Whether the bits are those of the keys that you
+    /// expect cannot be known.)
     ///
     /// # Errors
     ///
@@ -465,11 +478,12 @@ impl RedisBloom {
         Ok(grown && chain && self.links.len() <= header.links.len())
     }
 
-    fn empty(header: Header) -> Result<Self, BuildError> {
+    fn empty(header: Header, max_bytes: u64) -> Result<Self, BuildError> {
         let mut filter = Self {
             links: Vec::new(),
             options: header.options,
             expansion: header.expansion,
+            max_bytes,
         };
         for (layout, items) in header.links {
             filter.add_link(layout, items)?;
@@ -480,7 +494,7 @@ impl RedisBloom {
     fn header(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(HEADER + LINK * self.links.len());
         bytes.extend(self.info().items.to_le_bytes());
-        // Below 2^32: of what was inserted each filter has a lower rate than the one before, of what was loaded the number was a u32.
+        // At most MOST_LINKS.
         for number in [self.links.len() as u32, self.options, self.expansion] {
             bytes.extend(number.to_le_bytes());
         }

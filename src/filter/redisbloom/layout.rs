@@ -7,6 +7,7 @@ use crate::error::BuildErrorKind;
 use crate::flat::{Modulo, NextPlace};
 use crate::logarithm::{Twofold, ln};
 use crate::murmur2::{murmur2, murmur64a};
+use crate::sizing::LINE_BYTES;
 
 /// What RedisBloom's dumps call options, a bit each.
 pub(super) mod options {
@@ -29,6 +30,10 @@ const LN_2_SQUARED: f64 = 0.480453013918201;
 
 /// What a new link's rate is of that of the one before, and the first one's of the chain's.
 pub(super) const TIGHTENING: f64 = 0.5;
+
+/// Bytes that a link takes beside its bits: the link itself, a Vec that has grown to twice what it holds at the most, and what the
+/// allocator adds. (Without them, a chain of links of 8 bytes would take ten times the memory that it counts.)
+pub(super) const BESIDE_BITS: u64 = 256;
 
 /// What fixes where a key's bits are in a link, and what its size followed from.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -100,6 +105,11 @@ impl Layout {
 
     pub(crate) fn bytes(&self) -> u64 {
         8 * self.words as u64
+    }
+
+    /// Bytes of memory that a link takes: its bits in whole lines, and [`BESIDE_BITS`].
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        (self.bytes().saturating_add(BESIDE_BITS)).next_multiple_of(LINE_BYTES as u64)
     }
 }
 

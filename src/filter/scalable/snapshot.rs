@@ -1,19 +1,12 @@
 //! Snapshots of a filter that grows: what it was built with, and the snapshots of its layers. `codec` describes the bytes.
 
-use super::{FULL, Growth, Layer, MAX_LAYERS, OPEN, ScalableBloom, State, Steps, slots};
+use super::{Asked, FULL, Growth, Layer, MAX_EXPANSION, MAX_LAYERS, OPEN, ScalableBloom, State};
 use crate::codec::{FIELDS, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, from_slice, given, murmur3};
-use crate::error::{FullErrorKind, SnapshotError, SnapshotErrorKind};
+use crate::error::{BuildError, SnapshotError, SnapshotErrorKind};
 use crate::filter::concurrent::ConcurrentBloom;
-use crate::filter::gauge::Gauge;
 use crate::hash::KeyHasher;
-use crate::sizing::Layout;
 use crate::sync::AtomicU64;
 use alloc::vec::Vec;
-
-/// Why there can be no more layers, in the header.
-const BY_LAYERS: u8 = 0;
-const BY_BYTES: u8 = 1;
-const BY_MEMORY: u8 = 2;
 
 /// Snapshots, in the [format](crate::codec#the-format) of this crate.
 impl<S: KeyHasher> ScalableBloom<S> {
@@ -78,29 +71,26 @@ impl<S: KeyHasher> ScalableBloom<S> {
             len: (SNAPSHOT_HEADER + parts) as u64,
             fields: [0; FIELDS],
         };
-        let (limited, needed, limit) = match self.limit {
-            FullErrorKind::Layers { .. } => (BY_LAYERS, 0, 0),
-            FullErrorKind::Bytes { needed, limit } => (BY_BYTES, needed, limit),
-            FullErrorKind::OutOfMemory => (BY_MEMORY, 0, 0),
-        };
-        let steps = &self.steps;
-        let growth = match steps.growth {
+        let asked = &self.asked;
+        let growth = match asked.growth {
             Growth::ByKeys => 0,
             Growth::AtHalfFull => 1,
         };
-        let words = steps.words.unwrap_or(0) as u8;
-        // That memory was refused may be otherwise where the snapshot is read.
-        let full = u8::from(layers.phase == FULL);
-        header.put(32, u64::from_le_bytes([growth, words, full, limited, 0, 0, 0, 0]));
-        header.put(40, steps.capacity as u64);
-        header.put(48, steps.expansion as u64);
-        header.put(56, steps.rate.to_bits());
-        header.put(64, steps.ratio.to_bits());
-        header.put(72, self.rate.to_bits());
-        header.put(80, self.slots.len() as u64);
-        header.put(88, needed as u64);
-        header.put(96, limit as u64);
-        header.put(104, layers.len() as u64);
+        let words = asked.words.unwrap_or(0) as u8;
+        // That memory was refused, or less was allowed where this filter was read, may be otherwise where the snapshot is read.
+        let full = u8::from(layers.phase == FULL && self.max_bytes == asked.max_bytes);
+        let max_layers = asked.max_layers.map_or(0, |most| most.min(MAX_LAYERS) as u8);
+        let max_bytes = match asked.max_bytes {
+            usize::MAX => u64::MAX,
+            bytes => bytes as u64,
+        };
+        header.put(32, u64::from_le_bytes([growth, words, full, max_layers, 0, 0, 0, 0]));
+        header.put(40, asked.capacity as u64);
+        header.put(48, asked.expansion as u64);
+        header.put(56, asked.rate.to_bits());
+        header.put(64, asked.ratio.to_bits());
+        header.put(72, max_bytes);
+        header.put(80, layers.len() as u64);
         out.put(&header.to_bytes())?;
         layers.iter().try_for_each(|layer| layer.filter.encode(out))
     }
@@ -153,56 +143,53 @@ impl<S: KeyHasher + Clone> ScalableBloom<S> {
         crate::codec::from_reader(reader, |input| Self::decode(input, max_bytes, given(hasher))).map_err(SnapshotError)
     }
 
-    fn decode<I: Input>(
+    /// Reads a filter whose bits take `limit` bytes at most, when it is read and when it grows afterwards.
+    pub(crate) fn decode<I: Input>(
         input: &mut I,
         limit: usize,
         hasher: impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind>,
     ) -> Result<Self, SnapshotErrorKind> {
         let header = OwnHeader::parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?, Kind::Scalable)?;
         let hasher = hasher(header.hashing)?;
-        let [growth, words, full, limited, ..] = header.get(32).to_le_bytes();
+        let [growth, words, full, max_layers, ..] = header.get(32).to_le_bytes();
         header.zeros(36..40)?;
-        header.zeros(112..120)?;
-        let steps = Steps {
+        header.zeros(88..120)?;
+        let asked = Asked {
             capacity: header.number("the initial capacity", 40, 1..=u64::MAX)?,
-            expansion: header.number("the expansion", 48, 1..=u64::MAX)?,
-            rate: header.fraction(56)?,
-            ratio: header.fraction(64)?,
+            expansion: header.number("the expansion", 48, 1..=MAX_EXPANSION as u64)?,
+            rate: f64::from_bits(header.get(56)),
+            ratio: f64::from_bits(header.get(64)),
+            max_layers: match header.byte("the limit of layers", max_layers, 0..=MAX_LAYERS as u8)? {
+                0 => None,
+                most => Some(most.into()),
+            },
+            max_bytes: usize::try_from(header.get(72)).unwrap_or(usize::MAX),
+            growth: match header.byte("the way to grow", growth, 0..=1)? {
+                0 => Growth::ByKeys,
+                _ => Growth::AtHalfFull,
+            },
             words: match words {
                 0 => None,
                 1 | 2 | 4 | 8 => Some(words.into()),
                 _ => return Err(SnapshotErrorKind::Words(words)),
             },
-            growth: match header.byte("the way to grow", growth, 0..=1)? {
-                0 => Growth::ByKeys,
-                _ => Growth::AtHalfFull,
-            },
         };
-        let rate = header.fraction(72)?;
-        let most = header.number("the number of layers that there can be", 80, 1..=MAX_LAYERS as u64)?;
-        let (needed, max) = (header.get(88) as usize, header.get(96) as usize);
-        let reason = match header.byte("the reason for the limit", limited, 0..=BY_MEMORY)? {
-            BY_LAYERS => FullErrorKind::Layers { limit: most },
-            BY_BYTES => FullErrorKind::Bytes { needed, limit: max },
-            _ => FullErrorKind::OutOfMemory,
-        };
-        let phase = match header.byte("whether it is full", full, 0..=1)? {
-            0 => OPEN,
-            _ => FULL,
-        };
-        let count = header.number("the number of layers", 104, 1..=most as u64)?;
+        let full = header.byte("whether it is full", full, 0..=1)? == 1;
+        let count = header.number("the number of layers", 80, 1..=MAX_LAYERS as u64)?;
 
-        let mut left = header.body_bytes(count)?;
-        admit(input, header.len as usize, left, limit)?;
+        let steps = asked
+            .steps()
+            .map_err(|kind| SnapshotErrorKind::Plan(BuildError(kind)))?;
+        header.number("the number of layers", 80, 1..=asked.layers(&steps) as u64)?;
+
+        let bytes = header.body_bytes(count)?;
+        admit(input, header.len as usize, bytes, limit)?;
+        let mut left = bytes;
         let mut layers = Vec::new();
-        for number in 0..count {
-            let filter = ConcurrentBloom::decode(input, left as usize, given(hasher.clone()))?;
-            left -= filter.memory_bytes() as u64;
-            let gauge = match steps.growth {
-                Growth::ByKeys => Gauge::new(&filter, steps.capacity(number)),
-                Growth::AtHalfFull => Gauge::at_half(&filter),
-            };
-            layers.push(Layer { filter, gauge });
+        for _ in 0..count {
+            let layer = ConcurrentBloom::decode(input, left as usize, given(hasher.clone()))?;
+            left -= layer.memory_bytes() as u64;
+            layers.push(layer);
         }
         if left > 0 {
             return Err(SnapshotErrorKind::Length {
@@ -210,26 +197,57 @@ impl<S: KeyHasher + Clone> ScalableBloom<S> {
                 needed: header.len - left,
             });
         }
-        // Those of layers to come are computed when they are made: who wrote the bytes says how long that takes.
-        let layouts: Vec<Layout> = layers.iter().map(|layer| layer.filter.layout()).collect();
-        let filter = Self {
-            slots: slots(&layouts, most).map_err(SnapshotErrorKind::OutOfMemory)?,
-            state: AtomicU64::new(State::new(count, phase).0),
-            claimed: AtomicU64::new(0),
-            hasher,
-            steps,
-            rate,
-            limit: reason,
-        };
+
+        // The layers must be those that a builder plans. It takes half a millisecond for each, so after the bytes have proved to be whole; those
+        // of layers to come are planned when they are made, for whoever wrote the bytes says how many there are.
+        let mut layouts = Vec::new();
+        for (number, layer) in layers.iter().enumerate() {
+            let (keys, layout) = (layer.expected_keys(), layer.layout());
+            let planned = steps.layout(number).map_err(SnapshotErrorKind::Plan)?;
+            let planned_keys = steps.capacity(number);
+            if (keys, layout) != (planned_keys, planned) {
+                return Err(SnapshotErrorKind::Layer {
+                    layer: number,
+                    keys,
+                    layout,
+                    planned_keys,
+                    planned,
+                });
+            }
+            layouts.push(layout);
+        }
+        if bytes > asked.max_bytes as u64 {
+            let (needed, limit) = (bytes, asked.max_bytes as u64);
+            return Err(SnapshotErrorKind::OverLimit { needed, limit });
+        }
+        let state = State::new(count, if full { FULL } else { OPEN });
+        let mut filter =
+            Self::planned(asked, steps, &layouts, hasher, state).map_err(SnapshotErrorKind::OutOfMemory)?;
         for (number, layer) in layers.into_iter().enumerate() {
+            let layer = steps.gauged(number, layer);
             filter.put(number, layer).map_err(SnapshotErrorKind::OutOfMemory)?;
+        }
+        // The limit of whoever reads is one for the layers to come.
+        filter.max_bytes = limit.min(asked.max_bytes);
+        header.byte(
+            "whether it is full",
+            full.into(),
+            0..=u8::from(!full || filter.room(count).is_err()),
+        )?;
+        // Full by the limit of whoever reads, which the one who wrote did not know: else each start would take some keys more.
+        if filter.max_bytes < asked.max_bytes && !full {
+            let Layer { filter: newest, gauge } = filter.layers_now().newest();
+            if gauge.level(newest, 0) >= 1.0 && filter.room(count).is_err() {
+                filter.state = AtomicU64::new(State::new(count, FULL).0);
+            }
         }
         Ok(filter)
     }
 }
 
 impl ScalableBloom {
-    /// The filter with which `bytes` begin, and the bytes after it. It grows on as the one did of which the snapshot is.
+    /// The filter with which `bytes` begin, and the bytes after it. It grows on as the snapshot's filter did. A snapshot that others made
+    /// may say that each layer is for 4096 times the keys of the one before: [`read_from`](Self::read_from) limits growth.
     ///
     /// # Errors
     ///
@@ -262,6 +280,9 @@ impl ScalableBloom {
 
     /// Reads a filter that [`write_to`](Self::write_to) or [`to_bytes`](Self::to_bytes) wrote, whose bits take `max_bytes` bytes at
     /// most. What comes after it is left unread.
+    ///
+    /// The limit is one for growth too: [`max_bytes`](Self::max_bytes) shows it. It is not written into snapshots of the filter that is
+    /// read, so that a later reader may allow more.
     ///
     /// The length that the stream declares is checked before memory is allocated, which then is for one layer after another, as they
     /// arrive.

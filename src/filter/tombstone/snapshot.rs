@@ -176,7 +176,7 @@ impl<S: KeyHasher> TombstoneBloom<S> {
     }
 
     /// Reads a filter whose bits take `limit` bytes at most.
-    fn decode<I: Input>(
+    pub(crate) fn decode<I: Input>(
         input: &mut I,
         limit: usize,
         hasher: impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind>,

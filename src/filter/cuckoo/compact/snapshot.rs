@@ -169,7 +169,7 @@ impl<S: KeyHasher> CompactCuckoo<S> {
     }
 
     /// Reads a filter that takes `limit` bytes at most.
-    fn decode<I: Input>(
+    pub(crate) fn decode<I: Input>(
         input: &mut I,
         limit: usize,
         hasher: impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind>,
