@@ -570,11 +570,16 @@ pub(crate) enum SnapshotErrorKind {
         remainder: u64,
         cells: u32,
     },
+    /// A generation expires later than it can.
     #[cfg(feature = "window")]
-    Ages {
-        ages: u64,
-        generations: usize,
+    Expiry {
+        generation: usize,
+        expires: u64,
+        latest: u64,
     },
+    /// A window by a clock of its own.
+    #[cfg(feature = "window")]
+    Clock,
     NotZero {
         offset: u64,
         found: u8,
@@ -631,7 +636,7 @@ impl SnapshotError {
         matches!(self.0, SnapshotErrorKind::Truncated { .. })
     }
 
-    /// Whether the bytes are whole, and their bits mean something else to this filter or hasher.
+    /// Whether the bytes are whole, and their bits mean something else to this filter or hasher, or need a clock that was not given.
     ///
     /// ```
     /// use lanebloom::{ConcurrentBloom, SipHash13};
@@ -646,6 +651,10 @@ impl SnapshotError {
     #[must_use]
     pub fn is_incompatible(&self) -> bool {
         use SnapshotErrorKind::{Hasher, HasherKey, Layout};
+        #[cfg(feature = "window")]
+        if matches!(self.0, SnapshotErrorKind::Clock) {
+            return true;
+        }
         matches!(self.0, Hasher { .. } | HasherKey(_) | Layout { .. })
     }
 }
@@ -744,9 +753,17 @@ impl fmt::Display for SnapshotError {
                 "the key of bucket {bucket} with remainder {remainder:#x} has {cells} cells, more than the limit of 1"
             ),
             #[cfg(feature = "window")]
-            SnapshotErrorKind::Ages { ages, generations } => write!(
+            SnapshotErrorKind::Expiry {
+                generation,
+                expires,
+                latest,
+            } => write!(
                 f,
-                "ages of {ages:#x} are none of {generations} generations, the newest of which is there"
+                "generation {generation} expires at {expires}, where by those before it does at {latest} at the latest"
+            ),
+            #[cfg(feature = "window")]
+            SnapshotErrorKind::Clock => f.write_str(
+                "the window ages by a clock that its builder was given: read it with that one, by `from_bytes_with_clock` or `read_from_with_clock`",
             ),
             SnapshotErrorKind::NotZero { offset, found } => {
                 write!(f, "byte {offset} is {found}, where version 1 of the format has 0")
@@ -1382,10 +1399,7 @@ pub(crate) enum SharedErrorKind {
         least: core::time::Duration,
     },
     #[cfg(feature = "window")]
-    WindowAhead {
-        newest: u64,
-        clock: u64,
-    },
+    WindowAstray,
     Foreign {
         key: alloc::string::String,
         what: &'static str,
@@ -1530,12 +1544,9 @@ impl fmt::Display for SharedError {
                 )
             }
             #[cfg(feature = "window")]
-            SharedErrorKind::WindowAhead { newest, clock } => {
-                write!(
-                    f,
-                    "the window's newest generation is {newest}, and its clock is at {clock}: it was set back, or the window was rotated"
-                )
-            }
+            SharedErrorKind::WindowAstray => f.write_str(
+                "the window's generations are not those of other nodes until they have expired: its clock was set back, or `rotate` was called",
+            ),
             SharedErrorKind::Foreign { key, what } => write!(f, "{key} was not written by a shared filter: {what}"),
             SharedErrorKind::Behind => f.write_str("the server's log was cut off faster than it could be followed"),
             SharedErrorKind::Timeout { after, last: None } => write!(f, "not done within {after:?}"),

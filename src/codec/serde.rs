@@ -103,7 +103,7 @@ impl<S: KeyHasher + Clone> Serialize for WindowedBloom<S> {
     }
 }
 
-/// Of a filter by [`Murmur3`](crate::Murmur3), with the monotonic clock. The memory that it takes is that of all generations.
+/// Of a filter by [`Murmur3`](crate::Murmur3) that has no [clock](crate::windowed::Builder::clock) of its own. The memory that it takes is that of all generations.
 #[cfg(feature = "window")]
 impl<'de> Deserialize<'de> for WindowedBloom {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
