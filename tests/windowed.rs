@@ -9,6 +9,7 @@ use lanebloom::windowed::Builder;
 use lanebloom::{ConcurrentBloom, SipHash13, WindowedBloom};
 use proptest::prelude::*;
 use std::collections::{HashMap, HashSet};
+use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
@@ -629,6 +630,8 @@ struct Watched {
     /// When there were rotations by call and steps back.
     calls: Vec<i64>,
     steps: Vec<i64>,
+    /// No insert has found the last step back yet.
+    is_behind: bool,
     seen: Vec<Option<Promise>>,
     limits: Vec<Option<Limit>>,
 }
@@ -651,6 +654,7 @@ impl Watched {
             back: 0,
             calls: vec![],
             steps: vec![],
+            is_behind: false,
             seen: vec![None; KEYS],
             limits: vec![None; KEYS],
         }
@@ -671,6 +675,13 @@ impl Watched {
         self.back += nanos as i64;
         self.now.steps += 1;
         self.steps.push(self.now.on);
+        self.is_behind = true;
+    }
+
+    fn find_step(&mut self) {
+        if mem::take(&mut self.is_behind) {
+            self.steps.push(self.now.on);
+        }
     }
 
     fn rotate(&mut self) {
@@ -681,6 +692,7 @@ impl Watched {
 
     fn insert(&mut self, key: u64) {
         self.filter.insert(&key);
+        self.find_step();
         self.seen[key as usize] = Some(self.now);
         // A generation that the clock stepped back in front of, by a little, lasts so much longer.
         let stepped = self.steps.iter().any(|on| self.now.on - on < GENERATION / 4);
@@ -712,6 +724,7 @@ impl Watched {
     /// What is added is as old here as there, and is forgotten up to a generation later; or anew, if generations are not even.
     fn unite(&mut self, other: &Self) {
         self.filter.union_from(&other.filter).unwrap();
+        self.find_step();
         for key in 0..KEYS {
             if let Some(seen) = other.seen[key]
                 && other.must_be_visible(key)
