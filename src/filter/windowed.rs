@@ -1083,7 +1083,7 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
 
 /// A generation and its number.
 #[cfg(any(feature = "redis", lanebloom_loom))]
-type Numbered<S> = (u64, Arc<ConcurrentBloom<S>>);
+pub(crate) type Numbered<S> = (u64, Arc<ConcurrentBloom<S>>);
 
 /// For what keeps copies of the generations elsewhere.
 #[cfg(any(feature = "redis", lanebloom_loom))]
@@ -1105,7 +1105,7 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
         loop {
             let old = Arc::clone(&self.state.load());
             let now = self.when.now();
-            let until = if now >= old.until || old.until % period != 0 {
+            let until = if now >= old.until || !old.until.is_multiple_of(period) {
                 end_of(now / period)
             } else {
                 old.until
@@ -1120,7 +1120,7 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
                 continue;
             }
             let number = |one: &Generation<S>| {
-                let periods = (one.expires % period == 0).then_some(one.expires / period);
+                let periods = one.expires.is_multiple_of(period).then_some(one.expires / period);
                 periods?.checked_sub(count)
             };
             let live = old.live(now);

@@ -14,8 +14,7 @@ use super::node::{self, Counts, Node, Side};
 use super::replica::{Expires, Replica};
 use super::{SharedBuilder, SharedStats};
 use crate::error::{SharedError, SharedErrorKind};
-use crate::filter::concurrent::ConcurrentBloom;
-use crate::filter::windowed::WindowedBloom;
+use crate::filter::windowed::{Numbered, WindowedBloom};
 use crate::hash::{KeyHasher, Murmur3};
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
@@ -284,7 +283,7 @@ impl<S: KeyHasher + Clone> Generations<S> {
     }
 
     /// The generations that other nodes have too, the newest of which is `least` at least.
-    fn list(window: &WindowedBloom<S>, least: u64) -> Result<Vec<(u64, Arc<ConcurrentBloom<S>>)>, SharedError> {
+    fn list(window: &WindowedBloom<S>, least: u64) -> Result<Vec<Numbered<S>>, SharedError> {
         let list = window.numbered_generations(least).map_err(SharedErrorKind::Build)?;
         Ok(list.ok_or(SharedErrorKind::WindowAstray)?)
     }
