@@ -223,6 +223,22 @@ fn a_clock_that_steps_back_begins_a_generation_and_forgets_nothing() {
     }
 }
 
+/// It expires as long after the step as it would have after the newest generation began.
+#[test]
+fn what_is_nearly_forgotten_when_the_clock_steps_back_is_forgotten_soon() {
+    let time = Time::default();
+    let filter = aged(4, 300, &time);
+    time.set(1000);
+    filter.insert(&0u64);
+    time.set(1390);
+    filter.insert(&1u64);
+    time.set(500);
+    filter.insert(&2u64);
+    assert!((0..3).all(|key| finds(&filter, key)));
+    time.set(510);
+    assert!(!finds(&filter, 0) && finds(&filter, 1));
+}
+
 /// A batch of keys is of one moment, also where the clock goes on meanwhile.
 #[test]
 fn a_batch_reads_the_clock_once() {
@@ -445,7 +461,7 @@ fn by_number_generations_get_about_their_share() {
         let filter = builder.rotate_when_full().build().unwrap();
         let (mut lens, mut len) = (vec![], 0);
         let mut newest = Arc::as_ptr(&filter.live_generations()[0]);
-        for key in (0..).map(|key| number(key + (share as u64) << 32)) {
+        for key in (0..).map(|key| number((key + share as u64) << 32)) {
             filter.insert_hash(key);
             len += 1;
             let now = Arc::as_ptr(&filter.live_generations()[0]);
