@@ -91,7 +91,8 @@
 //! # Memory
 //!
 //! All generations are allocated by the builder, and one to spare; a dropped one is cleared and becomes the spare once no lookup uses it.
-//! Where lookups still do, or several threads are about to rotate at once, one more is allocated. If that is refused, the newest
+//! Where lookups still do, several threads are about to rotate at once, the clock stepped back, or [`rotate`](WindowedBloom::rotate) is called beside a
+//! window, one more is allocated. If that is refused, the newest
 //! generation goes on for another: then keys are forgotten late, and none early.
 
 mod snapshot;
@@ -969,7 +970,9 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
             None => out_of_memory(old.newest()),
         };
         let visible = others.iter().take_while(|other| other.expires > then).count();
-        let (kept, dropped) = others.split_at(visible.min(most - 1));
+        // The newest that goes on takes the place of two.
+        let most = most - 1 - usize::from(fresh.is_none());
+        let (kept, dropped) = others.split_at(visible.min(most));
         list.begin = now;
         list.until = until;
         // Later than that of any older one, but for those that began early since another node's clock is ahead.
