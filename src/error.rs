@@ -592,11 +592,16 @@ pub(crate) enum SnapshotErrorKind {
         remainder: u64,
         cells: u32,
     },
+    /// A generation expires later than it can.
     #[cfg(feature = "window")]
-    Ages {
-        ages: u64,
-        generations: usize,
+    Expiry {
+        generation: usize,
+        expires: u64,
+        latest: u64,
     },
+    /// A window by a clock of its own.
+    #[cfg(feature = "window")]
+    Clock,
     NotZero {
         offset: u64,
         found: u8,
@@ -659,7 +664,7 @@ impl SnapshotError {
         matches!(self.0, SnapshotErrorKind::Truncated { .. })
     }
 
-    /// Whether the bytes are whole, and their bits mean something else to this filter or hasher.
+    /// Whether the bytes are whole, and their bits mean something else to this filter or hasher, or need a clock that was not given.
     ///
     /// ```
     /// use lanebloom::{ConcurrentBloom, SipHash13};
@@ -674,6 +679,10 @@ impl SnapshotError {
     #[must_use]
     pub fn is_incompatible(&self) -> bool {
         use SnapshotErrorKind::{Hasher, HasherKey, Layout};
+        #[cfg(feature = "window")]
+        if matches!(self.0, SnapshotErrorKind::Clock) {
+            return true;
+        }
         matches!(self.0, Hasher { .. } | HasherKey(_) | Layout { .. })
     }
 }
@@ -775,9 +784,17 @@ impl fmt::Display for SnapshotError {
                 "the key of bucket {bucket} with remainder {remainder:#x} has {cells} cells, more than the limit of 1"
             ),
             #[cfg(feature = "window")]
-            SnapshotErrorKind::Ages { ages, generations } => write!(
+            SnapshotErrorKind::Expiry {
+                generation,
+                expires,
+                latest,
+            } => write!(
                 f,
-                "ages of {ages:#x} are none of {generations} generations, the newest of which is there"
+                "generation {generation} expires at {expires}, where by those before it does at {latest} at the latest"
+            ),
+            #[cfg(feature = "window")]
+            SnapshotErrorKind::Clock => f.write_str(
+                "the window ages by a clock that its builder was given: read it with that one, by `from_bytes_with_clock` or `read_from_with_clock`",
             ),
             SnapshotErrorKind::NotZero { offset, found } => {
                 write!(f, "byte {offset} is {found}, where version 1 of the format has 0")

@@ -217,29 +217,40 @@ fn growing(bytes: &[u8]) {
     assert!(same.layers().len() == 1 && same.insert(&1u8) == Ok(true));
 }
 
-/// As [`growing`], at some time.
+/// As [`growing`], at some time: every method afterwards.
 fn forgetting(bytes: &[u8]) {
     let clock = || Duration::from_secs(1 << 20);
     let read = || WindowedBloom::from_bytes_with_clock(bytes, Murmur3::default(), clock);
     let Ok((filter, rest)) = read() else {
         return;
     };
-    assert_eq!(filter.to_bytes().len(), bytes.len() - rest.len());
-    let monotonic = WindowedBloom::from_bytes(bytes).unwrap().0;
-    for filter in [filter, monotonic] {
+    assert!(filter.to_bytes().len() <= bytes.len() - rest.len());
+    // By the clock that it names, if that can be had.
+    let other = WindowedBloom::from_bytes(bytes);
+    assert_eq!(other.is_err(), bytes[35] == 3);
+    for filter in [Some(filter), other.ok().map(|(filter, _)| filter)]
+        .into_iter()
+        .flatten()
+    {
         for key in 0..20u64 {
             filter.insert(&key);
         }
+        assert!(bytes[32] == 2 || filter.contains(&19u64));
+        let copy = filter.clone();
+        let _ = copy == filter;
+        filter.rotate_if_due();
         filter.rotate();
         // Where it rotates only when it is told to.
         assert!(bytes[32] != 0 || filter.contains(&19u64));
         more_lookups!(&filter);
-        fractions([filter.current_false_positive_rate()]);
+        fractions([filter.current_false_positive_rate(), filter.false_positive_rate()]);
+        let _ = filter.union_from(&copy);
         let _ = (
             filter.window(),
             filter.generations(),
             filter.expected_keys(),
             filter.memory_bytes(),
+            filter.fill_ratio(),
         );
         let _ = (
             filter.live_generations().len(),
@@ -257,7 +268,7 @@ fn forgetting(bytes: &[u8]) {
         copy.insert(&1u8);
         assert!(copy.contains(&1u8));
         let bytes = filter.to_bytes();
-        assert!(WindowedBloom::from_bytes(&bytes).is_ok());
+        assert!(WindowedBloom::from_bytes_with_clock(&bytes, Murmur3::default(), clock).is_ok());
     }
 }
 

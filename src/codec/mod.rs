@@ -121,7 +121,8 @@
 //!
 //! All else follows from what was asked for, as a builder plans it. Layers that are not as planned are refused.
 //!
-//! That of a [`WindowedBloom`](crate::WindowedBloom) is a header and the snapshots of its generations, the newest first, in the same way:
+//! That of a [`WindowedBloom`](crate::WindowedBloom) is a header, when its generations expire, a trailer, and the snapshots of the generations, the newest
+//! first, in the same way. All times are in nanoseconds of the filter's clock, and 0 where it does not rotate by age:
 //!
 //! | offset | bytes | header |
 //! |---|---|---|
@@ -132,14 +133,19 @@
 //! | 32 | 1 | when it rotates: 0 when it is told to, 1 by age, 2 when a generation is full |
 //! | 33 | 1 | 1 if a key that is inserted again begins its window anew, otherwise 0 |
 //! | 34 | 1 | generations: 2 to 64 |
-//! | 35 | 5 | 0 |
+//! | 35 | 1 | by age: the clock, 1 a monotonic one, 2 the time since 1970, 3 another; otherwise 0 |
+//! | 36 | 4 | 0 |
 //! | 40 | 8 | expected keys of the window |
-//! | 48 | 8 | by age: nanoseconds of a generation; otherwise 0 |
-//! | 56 | 8 | which generations there are: bit *i* says that the one is whose number is *i* below the newest's |
-//! | 64 | 8 | number of the newest generation. By age: it is for the time from so many times the nanoseconds on, as the clock has it |
-//! | 72 | 8 | by age: what the clock says, in nanoseconds; otherwise 0 |
-//! | 80 | 40 | 0 |
+//! | 48 | 8 | generations that there are, which may be one more than 34 says where it rotates by age |
+//! | 56 | 8 | nanoseconds of a generation |
+//! | 64 | 8 | what the clock says |
+//! | 72 | 8 | when the newest generation began |
+//! | 80 | 8 | when it ends |
+//! | 88 | 32 | 0 |
 //! | 120 | 8 | as above |
+//!
+//! The newest generation expires (generations − 1) × the nanoseconds of one after it ends. The body is, where the filter rotates by age, a number of 8 bytes
+//! for each other generation that there is, when it expires, the last line filled up with zeros; otherwise there is none. The trailer is as above.
 //!
 //! That of a [`TombstoneBloom`](crate::TombstoneBloom) is a header and two snapshots of `ConcurrentBloom`s, of the keys that were added, with
 //! its own hasher, and of those that were removed, which says that its hasher is Murmur3 with seed 0:

@@ -325,10 +325,7 @@ pub(crate) enum SharedErrorKind {
         least: Duration,
     },
     #[cfg(feature = "window")]
-    WindowAhead {
-        newest: u64,
-        clock: u64,
-    },
+    WindowAstray,
     Foreign {
         key: String,
         what: &'static str,
@@ -480,12 +477,9 @@ impl fmt::Display for SharedError {
                 )
             }
             #[cfg(feature = "window")]
-            SharedErrorKind::WindowAhead { newest, clock } => {
-                write!(
-                    f,
-                    "the window's newest generation is {newest}, and its clock is at {clock}: it was set back, or the window was rotated"
-                )
-            }
+            SharedErrorKind::WindowAstray => f.write_str(
+                "the window's generations are not those of other nodes until they have expired: its clock was set back, or `rotate` was called",
+            ),
             SharedErrorKind::Foreign { key, what } => write!(f, "{key} was not written by a shared filter: {what}"),
             SharedErrorKind::Reply { to, reply } => write!(f, "the reply to {to} is none of that: {reply}"),
             SharedErrorKind::Behind => f.write_str("the server's log was cut off faster than it could be followed"),

@@ -121,9 +121,9 @@
 //! | `d`, up to a generation | is visible as soon as it is pulled, for the window less `d` at least, and `d` longer at most: where that matters, ask for a window that is longer by `d`. A node whose clock is behind rotates with those ahead as soon as they push |
 //! | more | may be visible late or not at all: its generation has expired by one clock, or has not begun by the other. Nobody else's keys suffer |
 //!
-//! A window whose newest generation is more than one ahead of its clock, because that was set back, or because
-//! [`rotate`](crate::WindowedBloom::rotate) was called, does not exchange, and says so ([`last_error`](SharedStats::last_error)), until the clock has
-//! caught up.
+//! Where a node's clock is set back by more than a quarter of a generation, or [`rotate`](crate::WindowedBloom::rotate) is called, its generations
+//! are not those of the other nodes any more. It does not exchange then, and says so ([`last_error`](SharedStats::last_error)), until they have
+//! expired, a window and a generation later at most; what is inserted meanwhile is pushed then, where it is still visible.
 //!
 //! It costs what a `SharedBloom` of each generation costs, in memory at nodes and server. An interval in which nothing happens is one call,
 //! of some 450 bytes with four generations. The background thread holds on to the generations of its last exchange, and clears those that were

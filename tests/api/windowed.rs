@@ -7,6 +7,7 @@ use lanebloom::windowed::Builder;
 use lanebloom::{ConcurrentBloom, SipHash13, WindowedBloom};
 use proptest::prelude::*;
 use std::collections::{HashMap, HashSet};
+use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
@@ -142,6 +143,37 @@ fn a_filter_that_was_just_built_has_nothing_due() {
     assert!(!filter.rotate_if_due());
 }
 
+/// The longest window of any number of generations; and near the end of time, where what is inserted stays.
+#[test]
+fn the_longest_window_and_the_last_times() {
+    for generations in [2, 3, 64] {
+        for start in [0, 1, 1 << 62, u64::MAX - 1000, u64::MAX - 1] {
+            let time = Time::default();
+            time.set(start);
+            let filter = aged(generations, 1 << 62, &time);
+            let window = filter.window().unwrap().as_nanos() as u64;
+            assert!((1 << 62..(1 << 62) + 64).contains(&window));
+            filter.insert(&0u64);
+            filter.rotate();
+            filter.insert(&1u64);
+            time.set(start.saturating_add(window));
+            filter.insert(&2u64);
+            assert!((0..3).all(|key| finds(&filter, key)), "{generations} from {start}");
+            filter.rotate_if_due();
+            assert!(format!("{filter:?}").contains("window"));
+        }
+        // One ns before a period ends.
+        let time = Time::default();
+        let filter = aged(generations, 60, &time);
+        for start in [u64::MAX - 1000, u64::MAX - 62, u64::MAX - 61] {
+            time.set(start);
+            filter.insert(&start);
+            time.set(start + 60);
+            assert!(finds(&filter, start));
+        }
+    }
+}
+
 /// Nanoseconds beyond 64 bits are the end of time: what is inserted then stays.
 #[test]
 fn a_clock_may_say_anything() {
@@ -155,24 +187,54 @@ fn a_clock_may_say_anything() {
     assert_eq!(filter.live_generations().len(), 1);
 }
 
+/// A step back begins a generation, so that the newest does not get the keys of two periods; and what was inserted before is visible for its
+/// window from then on.
 #[test]
-fn a_clock_that_steps_back_forgets_nothing() {
+fn a_clock_that_steps_back_begins_a_generation_and_forgets_nothing() {
+    let time = Time::default();
+    let filter = aged(4, 300, &time);
+    for (now, generations) in [(1000, 1), (980, 1), (975, 1), (900, 2), (500, 3), (0, 4)] {
+        time.set(now);
+        filter.insert(&now);
+        assert!(!filter.rotate_if_due());
+        assert_eq!(filter.live_generations().len(), generations, "{now}");
+        assert!(
+            [1000, 980, 975, 900, 500, 0]
+                .into_iter()
+                .filter(|key| *key >= now)
+                .all(|key| finds(&filter, key))
+        );
+    }
+    time.set(300);
+    assert!([1000, 980, 975, 900, 500, 0].into_iter().all(|key| finds(&filter, key)));
+    time.set(400);
+    assert!(
+        [1000, 980, 975, 900, 500, 0]
+            .into_iter()
+            .all(|key| !finds(&filter, key))
+    );
+    // An hour of oscillation neither begins more generations than there is room for, nor does it forget what was inserted last.
+    for i in 0..1000u64 {
+        time.set(if i % 2 == 0 { 1_000_000 } else { 500_000 } + i);
+        filter.insert(&i);
+        assert!(finds(&filter, i) && filter.live_generations().len() <= 5);
+    }
+}
+
+/// It expires as long after the step as it would have after the newest generation began.
+#[test]
+fn what_is_nearly_forgotten_when_the_clock_steps_back_is_forgotten_soon() {
     let time = Time::default();
     let filter = aged(4, 300, &time);
     time.set(1000);
+    filter.insert(&0u64);
+    time.set(1390);
     filter.insert(&1u64);
-    for now in [900, 500, 0] {
-        time.set(now);
-        assert!(finds(&filter, 1));
-        filter.insert(&now);
-        assert!(!filter.rotate_if_due());
-        assert!(finds(&filter, now));
-    }
-    assert_eq!(filter.live_generations().len(), 1);
-    time.set(1300);
-    assert!([1, 900, 500, 0].into_iter().all(|key| finds(&filter, key)));
-    time.set(1400);
-    assert!([1, 900, 500, 0].into_iter().all(|key| !finds(&filter, key)));
+    time.set(500);
+    filter.insert(&2u64);
+    assert!((0..3).all(|key| finds(&filter, key)));
+    time.set(510);
+    assert!(!finds(&filter, 0) && finds(&filter, 1));
 }
 
 /// A batch of keys is of one moment, also where the clock goes on meanwhile.
@@ -242,25 +304,79 @@ fn only_what_is_due_is_rotated() {
     assert!((0..1100).all(|key| finds(&full, key)));
 }
 
-/// Told to rotate before its time, the filter forgets early, and goes on by age.
+/// A rotation by call ends the newest generation early, and takes none of the window from what is inserted after it.
 #[test]
-fn rotations_by_age_and_by_call_go_together() {
+fn a_key_is_visible_for_the_window_or_for_fewer_rotations_whichever_ends_first() {
+    for calls in [1, 3, 4, 100] {
+        let time = Time::default();
+        time.set(1_000_017);
+        let filter = aged(4, 60, &time);
+        filter.insert(&0u64);
+        (0..calls).for_each(|_| filter.rotate());
+        assert_eq!(finds(&filter, 0), calls < 4, "{calls} calls");
+        filter.insert(&1u64);
+        let start = time.now();
+        for later in 0..=60 {
+            time.set(start + later);
+            assert!(finds(&filter, 1), "{calls} calls, {later} ns");
+            // Others begin generations meanwhile.
+            filter.insert(&(1000 + later));
+        }
+        time.set(start + 80);
+        assert!(!finds(&filter, 0) && !finds(&filter, 1), "{calls} calls");
+    }
+}
+
+/// Keys as they are expected, one in each ns, before and after the filter was told to forget.
+#[test]
+fn the_rate_holds_after_many_rotations_by_call() {
     let time = Time::default();
-    let filter = aged(3, 200, &time);
-    filter.insert(&0u64);
-    filter.rotate();
-    filter.insert(&1u64);
-    filter.rotate();
-    assert!(finds(&filter, 0) && finds(&filter, 1));
-    filter.rotate();
-    assert!(!finds(&filter, 0) && finds(&filter, 1));
-    filter.insert(&2u64);
-    // It is in the generation of 300 to 400.
-    time.set(599);
-    filter.insert(&3u64);
-    assert!(finds(&filter, 2));
-    time.set(600);
-    assert!(!finds(&filter, 2) && finds(&filter, 3));
+    time.set(1 << 40);
+    let builder = WindowedBloom::builder().expected_keys(3000);
+    let filter = builder
+        .window(Duration::from_nanos(3000))
+        .clock(time.clock())
+        .build()
+        .unwrap();
+    for now in 0..10_000u64 {
+        time.set((1 << 40) + now);
+        filter.insert_hash(number(now));
+        if now < 100 {
+            filter.rotate();
+        }
+    }
+    let rate = filter.current_false_positive_rate();
+    assert!(rate < 0.0105, "{rate}");
+}
+
+/// One insert is made while the clock is an hour ahead; then it is put right, and keys come as they are expected.
+#[test]
+fn the_rate_and_the_window_hold_after_a_clock_was_ahead() {
+    let hour = 60 * 3000;
+    let time = Time::default();
+    let builder = WindowedBloom::builder().expected_keys(3000);
+    let filter = builder
+        .window(Duration::from_nanos(3000))
+        .clock(time.clock())
+        .build()
+        .unwrap();
+    for base in [1 << 40, 0] {
+        for now in 0..20_000u64 {
+            time.set(base + now);
+            if now == 5000 {
+                time.set(base + now + hour);
+            }
+            filter.insert_hash(number(now));
+            if now % 100 == 0 && now > 5000 {
+                let rate = filter.current_false_positive_rate();
+                assert!(rate < 0.0105 * 1.25, "{rate} at {now}");
+                assert!((now.saturating_sub(3000).max(5000)..=now).all(|key| filter.contains_hash(number(key))));
+            }
+        }
+        // An hour ahead, and then the time before the clock was set right.
+        let visible = (0..16_000u64).filter(|&key| filter.contains_hash(number(key))).count();
+        assert!(visible < 16_000 / 50, "{visible}");
+    }
 }
 
 #[test]
@@ -329,6 +445,49 @@ fn by_number_the_last_keys_are_visible_and_at_most_a_generation_more() {
         let (last, most) = (total as usize - keys, generations * (share as f64 * 1.15) as usize);
         assert!(visible[last..].iter().all(|&visible| visible), "{keys} by {batch}");
         assert!(!visible[..total as usize - most].contains(&true), "{keys} by {batch}");
+    }
+}
+
+/// As the docs of `rotate_when_full` say: how many keys generations get, by their share.
+#[test]
+fn by_number_generations_get_about_their_share() {
+    let ratios = |share: usize, rate: f64, generations: usize| {
+        let builder = WindowedBloom::builder()
+            .expected_keys(share)
+            .false_positive_rate(rate)
+            .generations(2);
+        let filter = builder.rotate_when_full().build().unwrap();
+        let (mut lens, mut len) = (vec![], 0);
+        let mut newest = Arc::as_ptr(&filter.live_generations()[0]);
+        for key in (0..).map(|key| number((key + share as u64) << 32)) {
+            filter.insert_hash(key);
+            len += 1;
+            let now = Arc::as_ptr(&filter.live_generations()[0]);
+            if now != newest {
+                newest = now;
+                lens.push(f64::from(len) / share as f64);
+                len = 0;
+                if lens.len() == generations {
+                    break;
+                }
+            }
+        }
+        lens.sort_by(f64::total_cmp);
+        lens
+    };
+    for (share, least, most) in [(10, 0.9, 1.4), (100, 0.9, 1.3), (1000, 1.0, 1.2)] {
+        for rate in [0.1, 1e-4] {
+            let generations = 50_000 / share;
+            let lens = ratios(share, rate, generations);
+            let mean = lens.iter().sum::<f64>() / generations as f64;
+            assert!((1.03..1.13).contains(&mean), "{share} at {rate}: {mean}");
+            let within = lens.iter().filter(|len| (least..=most).contains(*len)).count();
+            // But for one in a thousand.
+            assert!(
+                within + 1 + generations / 1000 >= generations,
+                "{share} at {rate}: {lens:?}"
+            );
+        }
     }
 }
 
@@ -407,7 +566,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 32 } else { 1000 }))]
 
-    /// By age, by call, or both: a key has the number of the generation that it was inserted into.
+    /// By age or by call: a key has the number of the generation that it was inserted into.
     #[test]
     fn answers_are_those_of_a_map(steps in steps(), generations in 2..5usize, by_age: bool, renew: bool) {
         let (time, period) = (Time::default(), 100);
@@ -438,6 +597,7 @@ proptest! {
                     prop_assert_eq!(&new, &expected);
                     prop_assert_eq!(count, expected.iter().filter(|&&new| new).count());
                 }
+                Step::Rotate if by_age => {}
                 Step::Rotate => {
                     newest += 1;
                     filter.rotate();
@@ -457,6 +617,256 @@ proptest! {
             }
         }
     }
+}
+
+/// What a key must do by the time at which it was inserted: by how much the clock had gone on in all, and how many rotations by call and how many
+/// steps back there had been.
+#[derive(Clone, Copy)]
+struct Promise {
+    on: i64,
+    calls: i64,
+    steps: i64,
+}
+
+/// When a key must be gone: at what time of the clock, since the beginning, and after how many rotations by call.
+#[derive(Clone, Copy)]
+struct Limit {
+    clock: i64,
+    calls: i64,
+}
+
+/// A filter by age, its clock, and what it should know.
+struct Watched {
+    filter: WindowedBloom,
+    time: Time,
+    now: Promise,
+    back: i64,
+    /// When there were rotations by call and steps back.
+    calls: Vec<i64>,
+    steps: Vec<i64>,
+    /// No insert has found the last step back yet.
+    is_behind: bool,
+    seen: Vec<Option<Promise>>,
+    limits: Vec<Option<Limit>>,
+}
+
+const GENERATION: i64 = 1000;
+const KEYS: usize = 40;
+
+impl Watched {
+    fn new(generations: usize, start: u64) -> Self {
+        let time = Time::default();
+        time.set(start);
+        Self {
+            filter: aged(generations, GENERATION as u64 * (generations as u64 - 1), &time),
+            time,
+            now: Promise {
+                on: 0,
+                calls: 0,
+                steps: 0,
+            },
+            back: 0,
+            calls: vec![],
+            steps: vec![],
+            is_behind: false,
+            seen: vec![None; KEYS],
+            limits: vec![None; KEYS],
+        }
+    }
+
+    fn generations(&self) -> i64 {
+        self.filter.generations() as i64
+    }
+
+    fn on(&mut self, nanos: u64) {
+        self.time.set(self.time.now() + nanos);
+        self.now.on += nanos as i64;
+    }
+
+    fn back(&mut self, nanos: u64) {
+        let nanos = nanos.min(self.time.now());
+        self.time.set(self.time.now() - nanos);
+        self.back += nanos as i64;
+        self.now.steps += 1;
+        self.steps.push(self.now.on);
+        self.is_behind = true;
+    }
+
+    fn find_step(&mut self) {
+        if mem::take(&mut self.is_behind) {
+            self.steps.push(self.now.on);
+        }
+    }
+
+    fn rotate(&mut self) {
+        self.filter.rotate();
+        self.now.calls += 1;
+        self.calls.push(self.now.on);
+    }
+
+    fn insert(&mut self, key: u64) {
+        self.filter.insert(&key);
+        self.find_step();
+        self.seen[key as usize] = Some(self.now);
+        // A generation that the clock stepped back in front of, by a little, lasts so much longer.
+        let stepped = self.steps.iter().any(|on| self.now.on - on < GENERATION / 4);
+        let late = if stepped { GENERATION / 4 } else { 0 };
+        let clock = self.now.on - self.back + GENERATION * self.generations() + late;
+        self.limits[key as usize] = Some(Limit {
+            clock,
+            calls: self.now.calls,
+        });
+    }
+
+    fn must_be_visible(&self, key: usize) -> bool {
+        self.seen[key].is_some_and(|seen| {
+            let on = self.now.on - seen.on;
+            let (calls, steps) = (self.now.calls - seen.calls, self.now.steps - seen.steps);
+            // Ends of periods that there can have been, at most.
+            let ends = (on + GENERATION - 1) / GENERATION;
+            let few = calls == 0 && steps <= 1 || ends + calls + steps < self.generations();
+            on <= GENERATION * (self.generations() - 1) && few
+        })
+    }
+
+    fn must_be_gone(&self, key: usize) -> bool {
+        self.limits[key].is_none_or(|limit| {
+            self.now.on - self.back >= limit.clock || self.now.calls - limit.calls >= self.generations()
+        })
+    }
+
+    /// What is added is as old here as there, and is forgotten up to a generation later; or anew, if generations are not even.
+    fn unite(&mut self, other: &Self) {
+        self.filter.union_from(&other.filter).unwrap();
+        self.find_step();
+        for key in 0..KEYS {
+            if let Some(seen) = other.seen[key]
+                && other.must_be_visible(key)
+            {
+                let on = self.now.on - (other.now.on - seen.on);
+                // It may go into a generation that is older than it is, if they are uneven.
+                let uneven = self.now.on - GENERATION * self.generations();
+                let since = |times: &[i64]| times.iter().filter(|time| **time >= uneven).count() as i64;
+                let moved = Promise {
+                    on,
+                    calls: self.now.calls - (other.now.calls - seen.calls) - since(&self.calls),
+                    steps: self.now.steps - (other.now.steps - seen.steps) - since(&self.steps),
+                };
+                if !self.must_be_visible(key)
+                    || self.seen[key].is_none_or(|own| own.on < on && own.calls <= moved.calls)
+                {
+                    self.seen[key] = Some(moved);
+                }
+            }
+            if let Some(limit) = other.limits[key]
+                && !other.must_be_gone(key)
+            {
+                let longest = GENERATION * self.generations();
+                let uneven = [&self.calls, &self.steps]
+                    .into_iter()
+                    .flatten()
+                    .any(|on| self.now.on - on < longest)
+                    || [&other.calls, &other.steps]
+                        .into_iter()
+                        .flatten()
+                        .any(|on| other.now.on - on < longest);
+                let left = limit.clock - (other.now.on - other.back) + GENERATION;
+                let clock = self.now.on - self.back + if uneven { longest.max(left) } else { left };
+                let own = self.limits[key].map_or(clock, |own| own.clock);
+                self.limits[key] = Some(Limit {
+                    clock: clock.max(own),
+                    calls: self.now.calls,
+                });
+            }
+        }
+    }
+
+    /// By way of a snapshot, with the same clock.
+    fn restart(&mut self) {
+        let bytes = self.filter.to_bytes();
+        let same = WindowedBloom::from_bytes_with_clock(&bytes, *self.filter.hasher(), self.time.clock());
+        self.filter = same.unwrap().0;
+    }
+
+    /// How many keys must be visible, and how many were forgotten.
+    fn check(&self, what: &str) -> (usize, usize) {
+        let (mut kept, mut forgotten) = (0, 0);
+        for key in 0..KEYS {
+            let found = finds(&self.filter, key as u64);
+            let (visible, gone) = (self.must_be_visible(key), self.must_be_gone(key));
+            assert!(found || !visible, "{what}: {key} is forgotten too early");
+            assert!(!found || !gone, "{what}: {key} is visible for too long");
+            kept += usize::from(visible);
+            forgotten += usize::from(gone && self.limits[key].is_some());
+        }
+        assert!(
+            self.filter.live_generations().len() <= self.filter.generations() + 1,
+            "{what}"
+        );
+        (kept, forgotten)
+    }
+}
+
+/// Inserts, rotations by call, a clock that steps on and back by little and much, idle times, unions and restarts, in any order.
+#[test]
+fn a_key_is_visible_as_promised_whatever_happens() {
+    let (mut kept, mut forgotten) = (0, 0);
+    for seed in 0..if cfg!(debug_assertions) { 40 } else { 1000 } {
+        let mut state = number(seed);
+        let mut random = |most: u64| {
+            state = number(state);
+            state % most
+        };
+        let generations = 2 + random(5) as usize;
+        let mut filters =
+            [0, 0].map(|_| Watched::new(generations, random(2) * (random(5000) + (1 << (10 + random(50))))));
+        let (rotates, steps) = (random(2) == 0, random(2) == 0);
+        for step in 0..150 {
+            let [ours, theirs] = &mut filters;
+            let what = match random(28) {
+                0 if rotates => {
+                    ours.rotate();
+                    "rotate"
+                }
+                1 if steps => {
+                    ours.back(random(GENERATION as u64 / 4));
+                    "a little back"
+                }
+                2 if steps => {
+                    ours.back(random(20 * GENERATION as u64));
+                    "back"
+                }
+                3 => {
+                    ours.on(random(5 * GENERATION as u64));
+                    "idle"
+                }
+                4 => {
+                    ours.unite(theirs);
+                    "union"
+                }
+                5 => {
+                    ours.restart();
+                    "restart"
+                }
+                6 => {
+                    filters.swap(0, 1);
+                    "the other"
+                }
+                7..=14 => {
+                    ours.on(random(GENERATION as u64 / 2));
+                    "on"
+                }
+                _ => {
+                    ours.insert(random(KEYS as u64));
+                    "insert"
+                }
+            };
+            let counts = filters[0].check(&format!("seed {seed}, step {step}, {what}"));
+            kept += counts.0;
+            forgotten += counts.1;
+        }
+    }
+    assert!(kept > 1000 && forgotten > 1000, "{kept} kept, {forgotten} forgotten");
 }
 
 /// About a word of the bitmap, a stretch of keys and one of hashes.
@@ -668,6 +1078,10 @@ fn what_cannot_be_built_is_refused_by_name() {
         "a window of 0ns is not in 1ns to 4611686018.427387904s"
     );
     assert!(window(Duration::MAX).starts_with("a window of 18446744073709551615.999999999s is not in"));
+    for keys in [usize::MAX, usize::MAX - 1] {
+        let full = refused(builder().expected_keys(keys).generations(2).rotate_when_full());
+        assert!(full.contains(&format!("{} keys", usize::MAX)), "{full}");
+    }
     assert!(refused(builder().memory_budget(64 * 4)).contains("51 bytes does not hold one line"));
     assert!(builder().memory_budget(64 * 5).build().is_ok());
     assert!(
@@ -732,25 +1146,70 @@ fn a_budget_is_kept_and_used() {
 
 // ---- Whole filters ----
 
+/// Also into one that is fresh, or has fewer generations.
 #[test]
 fn a_union_by_call_goes_from_generation_to_generation() {
-    let build = || exact(1000).generations(3).build().unwrap();
-    let (ours, theirs) = (build(), build());
-    for key in 0..3u64 {
-        theirs.rotate();
-        theirs.insert(&key);
+    for rotations in 0..4 {
+        let build = || exact(1000).generations(3).build().unwrap();
+        let (ours, theirs) = (build(), build());
+        for key in 0..3u64 {
+            theirs.rotate();
+            theirs.insert(&key);
+        }
+        (0..rotations).for_each(|_| ours.rotate());
+        assert_eq!(ours.union_from(&theirs), Ok(true));
+        assert_eq!(ours.union_from(&theirs), Ok(false));
+        assert_eq!(ours.union_from(&ours), Ok(false));
+        for left in [3, 2, 1, 0] {
+            assert!(
+                (0..3).all(|key| finds(&ours, key) == (key >= 3 - left)),
+                "{rotations}: {left}"
+            );
+            ours.rotate();
+        }
     }
-    ours.rotate();
-    assert_eq!(ours.union_from(&theirs), Ok(true));
-    assert_eq!(ours.union_from(&theirs), Ok(false));
-    assert_eq!(ours.union_from(&ours), Ok(false));
-    // 2 is in the newest; 1 and 0 in the oldest of the two that there were.
-    ours.rotate();
-    assert!((0..3).all(|key| finds(&ours, key)));
-    ours.rotate();
-    assert!(!finds(&ours, 0) && !finds(&ours, 1) && finds(&ours, 2));
-    ours.rotate();
-    assert!(!finds(&ours, 2));
+}
+
+/// Fresh, idle for part of the window or all of it, with gaps: a key of any age is visible as long as there, and less than a generation longer.
+#[test]
+fn a_union_into_a_filter_that_has_few_generations_keeps_the_bounds() {
+    for (phase, idle) in [0, 7, 19]
+        .into_iter()
+        .flat_map(|phase| [0, 20, 45, 59, 1000].map(|idle| (phase, idle)))
+    {
+        let (theirs_time, ours_time) = (Time::default(), Time::default());
+        ours_time.set(1 << 40);
+        let (theirs, ours) = (aged(4, 60, &theirs_time), aged(4, 60, &ours_time));
+        theirs_time.set(2000);
+        let later = |nanos| {
+            theirs_time.set(theirs_time.now() + nanos);
+            ours_time.set(ours_time.now() + nanos);
+        };
+        later(phase);
+        ours.insert(&100u64);
+        later(idle);
+        for key in 0..4u64 {
+            theirs.insert(&key);
+            later(19);
+        }
+        assert_eq!(ours.union_from(&theirs), Ok(true));
+        assert!(ours.live_generations().len() <= 5);
+        let mut ages: Vec<u64> = (0..4).map(|key| 76 - 19 * key).collect();
+        for _ in 0..100 {
+            for key in 0..4 {
+                let (there, here, age) = (finds(&theirs, key), finds(&ours, key), ages[key as usize]);
+                let (window, generation) = (60, 20);
+                assert!(here || age > window, "{phase}, {idle}: {key} after {age} ns");
+                assert!(
+                    !here || age < window + 2 * generation,
+                    "{phase}, {idle}: {key} after {age} ns"
+                );
+                assert!(here || !there, "{phase}, {idle}: {key} after {age} ns");
+            }
+            later(1);
+            ages.iter_mut().for_each(|age| *age += 1);
+        }
+    }
 }
 
 /// Whatever the two clocks say: as long as there, or for the window if that is less, and at most a generation longer than there.

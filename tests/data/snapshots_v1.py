@@ -331,15 +331,19 @@ if __name__ == "__main__":
     header += struct.pack("<ddQQ32x", 0.02, 0.5, M, 2)
     header += struct.pack("<Q", xxhash.xxh3_64_intdigest(header))
     (folder / "snapshot_v1_scalable.bin").write_bytes(header + parts)
-    # One that forgets, by age: generations of 10 seconds, number 6 at 65 s, and 5 and 3; none was begun at 40 s.
+    # One that forgets, by age and a clock of its own: generations of 10 seconds. The newest began at 61 s and is for 60 to 70 s; those of 50 to 60 s
+    # and of 30 to 40 s are there too. None was begun at 40 s. It is 65 s.
     generations = [Bloom(*LAYERS[1], 1, 0, lambda key: murmur3(key, 0)) for _ in range(3)]
     for i in range(90):
         generations[i % 3].insert(b"key %d" % i)
     parts = b"".join(one.snapshot() for one in generations)
-    header = generations[0].header(3, 128 + len(parts))[:32] + struct.pack("<BBB5xQQ", 1, 1, 4, 300, 10 * 10**9)
-    header += struct.pack("<QQQ40x", 0b1011, 6, 65 * 10**9)
+    second = 10**9
+    header = generations[0].header(3, 256 + len(parts))[:32] + struct.pack("<BBBB4xQQ", 1, 1, 4, 3, 300, 3)
+    header += struct.pack("<QQQQ32x", 10 * second, 65 * second, 61 * second, 70 * second)
     header += struct.pack("<Q", xxhash.xxh3_64_intdigest(header))
-    (folder / "snapshot_v1_windowed.bin").write_bytes(header + parts)
+    body = header + struct.pack("<QQ48x", 90 * second, 70 * second)
+    body += struct.pack("<Q56x", xxhash.xxh3_64_intdigest(body))
+    (folder / "snapshot_v1_windowed.bin").write_bytes(body + parts)
     # Filters that can delete. A counter that counts the first key sticks at 15.
     plain = lambda seed: (1, seed, lambda key: murmur3(key, seed))
     secret = (2, 0, lambda key: siphash13(key, KEY))

@@ -436,3 +436,118 @@ fn it_can_be_shared_and_sent() {
     shared::<lanebloom::CacheGuard<str>>();
     shared::<BuildError>();
 }
+
+/// Every builder, asked for as much as can be said: an error or a filter, and no number that overflows on the way.
+#[test]
+fn no_builder_overflows() {
+    use lanebloom::{CountingBloom, CuckooFilter, DLeftFilter, GuavaBloom, RedisBloom, ScalableBloom, TombstoneBloom};
+
+    let most = usize::MAX;
+    for keys in [most, most - 1, most / 2 + 1, most / 2, most / 64, most / 100] {
+        for rate in [0.9, 0.01, 1e-6] {
+            let too_much = |error: BuildError| {
+                let text = error.to_string();
+                assert!(
+                    ["keys", "bytes", "bits", "rate"].iter().any(|word| text.contains(word)),
+                    "{keys}: {text}"
+                );
+            };
+            too_much(
+                builder()
+                    .expected_keys(keys)
+                    .false_positive_rate(rate)
+                    .build()
+                    .unwrap_err(),
+            );
+            too_much(
+                CountingBloom::builder()
+                    .expected_keys(keys)
+                    .false_positive_rate(rate)
+                    .build()
+                    .unwrap_err(),
+            );
+            too_much(
+                CuckooFilter::builder()
+                    .expected_keys(keys)
+                    .false_positive_rate(rate)
+                    .build()
+                    .map(drop)
+                    .unwrap_err(),
+            );
+            too_much(
+                DLeftFilter::builder()
+                    .expected_keys(keys)
+                    .false_positive_rate(rate)
+                    .build()
+                    .map(drop)
+                    .unwrap_err(),
+            );
+            too_much(
+                TombstoneBloom::builder()
+                    .expected_keys(keys)
+                    .false_positive_rate(rate)
+                    .build()
+                    .unwrap_err(),
+            );
+            too_much(
+                ScalableBloom::builder()
+                    .initial_capacity(keys)
+                    .false_positive_rate(rate)
+                    .build()
+                    .unwrap_err(),
+            );
+            too_much(GuavaBloom::create(keys, rate).map(drop).unwrap_err());
+            too_much(RedisBloom::reserve(rate, keys).map(drop).unwrap_err());
+            // Layers, slots and budgets that are beyond all use.
+            let layers = ScalableBloom::builder()
+                .false_positive_rate(rate)
+                .expansion(most)
+                .max_layers(most);
+            assert!(layers.initial_capacity(1000).max_bytes(keys).build().is_ok());
+            #[cfg(feature = "window")]
+            for generations in [2, 3, 64] {
+                use lanebloom::WindowedBloom;
+                let builder = WindowedBloom::builder()
+                    .false_positive_rate(rate)
+                    .generations(generations);
+                too_much(builder.clone().expected_keys(keys).build().unwrap_err());
+                too_much(builder.expected_keys(keys).rotate_when_full().build().unwrap_err());
+            }
+        }
+        for one in [64, 4096] {
+            // The best that fits.
+            let fits = builder().expected_keys(keys).memory_budget(one).build().unwrap();
+            assert_eq!((fits.memory_bytes(), fits.expected_keys()), (one, keys));
+            assert!(
+                CountingBloom::builder()
+                    .expected_keys(keys)
+                    .memory_budget(one)
+                    .build()
+                    .is_ok()
+            );
+            assert!(
+                CuckooFilter::builder()
+                    .expected_keys(keys)
+                    .memory_budget(one)
+                    .build()
+                    .is_err()
+            );
+            assert!(
+                DLeftFilter::builder()
+                    .expected_keys(keys)
+                    .memory_budget(one)
+                    .build()
+                    .is_err()
+            );
+            #[cfg(feature = "window")]
+            {
+                let full = lanebloom::WindowedBloom::builder()
+                    .expected_keys(keys)
+                    .memory_budget(64 * one);
+                let full = full.rotate_when_full().build().unwrap();
+                assert!(full.insert("a") && full.contains("a"));
+                assert_eq!(full.expected_keys(), keys);
+            }
+        }
+    }
+}

@@ -1474,6 +1474,14 @@ mod forgetting {
                 .count()
         };
         assert_eq!([0, 1, 2].map(found), [30; 3]);
+        // Without a clock it is refused.
+        for result in read_whole(golden) {
+            let error = result.unwrap_err();
+            assert!(
+                error.is_incompatible() && error.to_string().contains("read it with that one"),
+                "{error}"
+            );
+        }
         // The generation of 30 to 40 s is forgotten at 70, that of 50 to 60 at 90, the newest at 100.
         for (seconds, expected) in [
             (69, [30; 3]),
@@ -1573,7 +1581,38 @@ mod forgetting {
         }
     }
 
-    /// By the monotonic clock, which starts anew: not before the window has passed, and a generation later at most.
+    /// The field of 8 bytes at this place.
+    fn field(bytes: &[u8], at: usize) -> u64 {
+        u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap())
+    }
+
+    /// With another clock in the header.
+    fn by_clock(bytes: &[u8], clock: u8) -> Vec<u8> {
+        let mut bytes = bytes.to_vec();
+        bytes[35] = clock;
+        sum_up(&mut bytes);
+        bytes
+    }
+
+    /// The sums of the header and of the times after it are made right.
+    fn sum_up(bytes: &mut [u8]) {
+        let sum = XxHash3_64::oneshot(&bytes[..120]);
+        bytes[120..128].copy_from_slice(&sum.to_le_bytes());
+        let aged = bytes[32] == 1;
+        let end = 128
+            + if aged {
+                (8 * (field(bytes, 48) as usize).saturating_sub(1)).next_multiple_of(64)
+            } else {
+                0
+            };
+        if end + 8 <= bytes.len() {
+            let sum = XxHash3_64::oneshot(&bytes[..end]);
+            bytes[end..end + 8].copy_from_slice(&sum.to_le_bytes());
+        }
+    }
+
+    /// By the monotonic clock, which starts anew, a second ago or a year: each key is as old as it was, to the nanosecond, also where it was inserted before
+    /// the clock began.
     #[test]
     fn time_stands_still_between_writing_and_reading() {
         let clock = Clock::at(5_000_000_000);
@@ -1585,30 +1624,64 @@ mod forgetting {
         filter.insert("a");
         clock.set(5_000_000_000 + 2 * 3600);
         filter.insert("b");
-        let bytes = filter.to_bytes();
+        // As the system's clock would have written it.
+        let bytes = by_clock(&filter.to_bytes(), 1);
+        let then = field(&bytes, 64);
         for same in read_whole(&bytes).map(Result::unwrap) {
             assert!(same.contains("a") && same.contains("b") && !same.contains("c"));
-            // What it writes says how much is left, by its own clock.
+            // What it writes says how much is left, by its own clock, which a moment ago said what `then` was by the other.
             let again = same.to_bytes();
-            let field = |at: usize| u64::from_le_bytes(again[at..at + 8].try_into().unwrap());
-            let (period, newest, now) = (field(48), field(64), field(72));
-            assert_eq!(period, 3600 * SECOND);
-            assert_eq!(field(56), 0b101);
-            assert!(
-                newest * period <= now + period && now < (newest + 1) * period,
-                "{newest} at {now}"
-            );
-            let clock = Clock::default();
-            let (then, a_expires) = (now / SECOND, (newest - 2 + 4) * 3600);
-            // 4000 s were left: of four hours, two have passed, and 3200 s of the first before it was inserted.
-            assert!(
-                (then + 3999..=then + 4000 + 3601).contains(&a_expires),
-                "{a_expires} at {then}"
-            );
-            clock.set(a_expires - 1);
-            assert!(read_at(&again, &clock).contains("a"));
-            clock.set(a_expires);
-            assert!(!read_at(&again, &clock).contains("a"));
+            let read = field(&again, 72) - (field(&bytes, 72) - then);
+            let now = field(&again, 64);
+            assert!(read <= now && now - read < 600 * SECOND, "{read}, {now}");
+            for at in [72, 80, 128] {
+                assert_eq!(field(&again, at) - read, field(&bytes, at) - then, "{at}");
+            }
+            assert_eq!((field(&again, 48), field(&again, 56)), (2, 3600 * SECOND));
+            let again = by_clock(&again, 3);
+            let at = |nanos: u64| {
+                let clock = Clock::default();
+                clock.0.store(nanos, Ordering::Relaxed);
+                read_at(&again, &clock)
+            };
+            let [a_expires, b_expires] = [field(&again, 128), field(&again, 80) + 3 * 3600 * SECOND];
+            assert!(at(a_expires - 1).contains("a") && !at(a_expires).contains("a"));
+            assert!(at(b_expires - 1).contains("b") && !at(b_expires).contains("b"));
+        }
+        // By another clock too, from any time on: 0, too.
+        for seconds in [0, 7, 1 << 33] {
+            let clock = Clock::at(seconds);
+            let same = read_at(&bytes, &clock);
+            assert!(same.contains("a") && same.contains("b"));
+        }
+    }
+
+    /// By the time of day, unless another clock is given, the time since then counts.
+    #[test]
+    fn the_time_of_day_goes_on_between_writing_and_reading() {
+        let clock = Clock::default();
+        let since_1970 = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap();
+        for (ago, is_there) in [(0, true), (3000, true), (3 * 3600, false)] {
+            clock
+                .0
+                .store(since_1970.as_nanos() as u64 - ago * SECOND, Ordering::Relaxed);
+            let window = Duration::from_secs(2 * 3600);
+            let filter = builder().window(window).clock(clock.now()).build().unwrap();
+            filter.insert("a");
+            // As the time of day would have written it.
+            let bytes = by_clock(&filter.to_bytes(), 2);
+            for same in read_whole(&bytes).map(Result::unwrap) {
+                assert_eq!(same.contains("a"), is_there, "{ago} s ago");
+                assert_eq!(same.to_bytes()[35], 2);
+                assert!(same.insert("b") && same.contains("b"));
+            }
+            assert!(read_at(&bytes, &clock).contains("a"));
+        }
+        for (clock, builder) in [
+            (1, builder().window(Duration::from_secs(1))),
+            (2, builder().window(Duration::from_secs(1)).time_of_day()),
+        ] {
+            assert_eq!(builder.build().unwrap().to_bytes()[35], clock);
         }
     }
 
@@ -1659,10 +1732,9 @@ mod forgetting {
             filter.rotate();
         }
         let bytes = filter.to_bytes();
-        let part = (bytes.len() - 128) / 3;
+        let part = (bytes.len() - 192) / 3;
         let number = |n: u64| n.to_le_bytes().to_vec();
         let most = u64::MAX;
-        let ages = |ages: u64| format!("ages of {ages:#x} are none of 4 generations, the newest of which is there");
         let mut cases = vec![
             (
                 10,
@@ -1670,46 +1742,41 @@ mod forgetting {
                 "the bytes are of kind 2 (a ScalableBloom), not 3 (a WindowedBloom)".into(),
             ),
             (32, vec![3], "the way to rotate, 3, is not in 0 to 2".into()),
-            (
-                32,
-                vec![1],
-                format!("the nanoseconds of a generation, 0, is not in 1 to {}", 1u64 << 62),
-            ),
+            (32, vec![1], "the kind of the clock, 0, is not in 1 to 3".into()),
             (33, vec![2], "whether a key is renewed, 2, is not in 0 to 1".into()),
             (34, vec![1], "the number of generations, 1, is not in 2 to 64".into()),
             (34, vec![65], "the number of generations, 65, is not in 2 to 64".into()),
-            (
-                34,
-                vec![2],
-                "ages of 0x7 are none of 2 generations, the newest of which is there".into(),
-            ),
+            (35, vec![1], "the kind of the clock, 1, is not in 0 to 0".into()),
             (
                 40,
                 number(0),
                 format!("the expected keys, 0, is not in 1 to {}", usize::MAX),
             ),
+            // More than the generations are for.
+            (40, number(202), "the expected keys, 202, is not in 1 to 201".into()),
+            (
+                40,
+                number(most),
+                format!("the expected keys, {most}, is not in 1 to 201"),
+            ),
             (
                 48,
-                number(1),
-                "the nanoseconds of a generation, 1, is not in 0 to 0".into(),
+                number(0),
+                "the number of generations there are, 0, is not in 1 to 4".into(),
             ),
-            (56, number(0), ages(0)),
-            (56, number(0b110), ages(6)),
-            (56, number(0b1_0001), ages(17)),
-            (56, number(1 << 63 | 1), ages(1 << 63 | 1)),
             (
-                56,
-                number(0b11),
+                48,
+                number(5),
+                "the number of generations there are, 5, is not in 1 to 4".into(),
+            ),
+            (
+                48,
+                number(2),
                 format!(
                     "a length of {} bytes is declared, where the rest says {}",
                     bytes.len(),
                     bytes.len() - part
                 ),
-            ),
-            (
-                64,
-                number(1),
-                format!("the number of the newest generation, 1, is not in 2 to {most}"),
             ),
             (
                 24,
@@ -1718,7 +1785,7 @@ mod forgetting {
             ),
             (24, number(most), format!("a length of {most} bytes is declared")),
         ];
-        for at in (35..40).chain(80..120) {
+        for at in (36..40).chain(56..120) {
             cases.push((
                 at,
                 vec![5],
@@ -1728,8 +1795,7 @@ mod forgetting {
         for (at, field, expected) in cases {
             let mut hostile = bytes.clone();
             hostile[at..at + field.len()].copy_from_slice(&field);
-            let sum = XxHash3_64::oneshot(&hostile[..120]);
-            hostile[120..128].copy_from_slice(&sum.to_le_bytes());
+            sum_up(&mut hostile);
             for text in read_whole(&hostile).map(|result| result.unwrap_err().to_string()) {
                 assert!(text.starts_with(&expected), "byte {at}: {text}");
             }
@@ -1745,7 +1811,7 @@ mod forgetting {
         assert!(WindowedBloom::read_from(&bytes[..], needed).is_ok());
         // Generations of different layouts; and of another hasher than the filter's.
         let mut mixed = bytes.clone();
-        let second = 128 + part..128 + 2 * part;
+        let second = 192 + part..192 + 2 * part;
         let other = with_field(&mixed[second.clone()], 33, &[8, 1]);
         mixed[second.clone()].copy_from_slice(&other);
         for result in read_whole(&mixed) {
@@ -1764,31 +1830,91 @@ mod forgetting {
                 "the hasher differs: Murmur3 with seed 9 there, Murmur3 with seed 0 here"
             );
         }
-        // Any time at all is some time.
+    }
+
+    /// Whatever the times are, the filter is one that works by its clock: nothing overflows, and what is inserted is visible for the window, and not
+    /// for much longer.
+    #[test]
+    fn every_absurd_time_is_an_error_or_some_time() {
+        let most = u64::MAX;
         let aged = builder()
-            .window(Duration::from_secs(1))
+            .window(Duration::from_secs(3))
             .clock(Clock::at(100).now())
             .build()
             .unwrap();
-        // Two generations, so that the newest has a number of 1 at least.
+        aged.insert("a");
         aged.rotate();
         let bytes = aged.to_bytes();
-        for (at, values) in [(48, [1, 1 << 61, 1 << 62]), (64, [1, 2, most]), (72, [0, 1, most])] {
-            for value in values {
+        let refused = |at: usize, value: u64, expected: &str| {
+            let mut hostile = bytes.clone();
+            hostile[at..at + 8].copy_from_slice(&value.to_le_bytes());
+            sum_up(&mut hostile);
+            for result in read_whole(&by_clock(&hostile, 1)) {
+                let text = result.unwrap_err().to_string();
+                assert!(text.starts_with(expected), "byte {at}: {text}");
+            }
+        };
+        let longest = (1u64 << 62).div_ceil(3);
+        for value in [0, longest + 1, 1 << 62, most] {
+            refused(
+                56,
+                value,
+                &format!("the nanoseconds of a generation, {value}, is not in 1 to {longest}"),
+            );
+        }
+        refused(48, 6, "the number of generations there are, 6, is not in 1 to 5");
+        refused(
+            128,
+            most,
+            &format!("generation 1 expires at {most}, where by those before it does at "),
+        );
+        let times = [0, 1, SECOND, 100 * SECOND, 1 << 40, 1 << 62, most - 1, most];
+        let fields = [56, 64, 72, 80, 128];
+        for (at, value) in fields.into_iter().flat_map(|at| times.map(|value| (at, value))) {
+            for (other, second) in fields
+                .into_iter()
+                .flat_map(|at| [0, 1 << 61, most].map(|value| (at, value)))
+            {
                 let mut hostile = bytes.clone();
-                hostile[at..at + 8].copy_from_slice(&number(value));
-                let sum = XxHash3_64::oneshot(&hostile[..120]);
-                hostile[120..128].copy_from_slice(&sum.to_le_bytes());
-                let filters = read_whole(&hostile).map(Result::unwrap);
-                for filter in filters
+                hostile[at..at + 8].copy_from_slice(&value.to_le_bytes());
+                hostile[other..other + 8].copy_from_slice(&second.to_le_bytes());
+                sum_up(&mut hostile);
+                for (clock, seconds) in [1, 3]
                     .into_iter()
-                    .chain([0, 1 << 33].map(|seconds| read_at(&hostile, &Clock::at(seconds))))
+                    .flat_map(|kind| [0, 99, 1 << 33].map(|time| (kind, time)))
                 {
-                    filter.insert("a");
-                    let _ = filter.contains("a");
-                    filter.rotate_if_due();
-                    filter.rotate();
-                    assert!(WindowedBloom::from_bytes(&filter.to_bytes()).is_ok());
+                    let hostile = by_clock(&hostile, clock);
+                    let clock = Clock::at(seconds);
+                    let Ok((filter, _)) =
+                        WindowedBloom::from_bytes_with_clock(&hostile, Murmur3::default(), clock.now())
+                    else {
+                        continue;
+                    };
+                    let window = filter.window().unwrap().as_nanos() as u64;
+                    assert!(window <= (1 << 62) + 2);
+                    filter.insert("b");
+                    assert!(filter.contains("b"));
+                    let copy = read_at(&filter.to_bytes(), &clock);
+                    assert!(copy.contains("b"));
+                    copy.union_from(&filter).unwrap();
+                    filter.union_from(&copy).unwrap();
+                    copy.rotate_if_due();
+                    copy.rotate();
+                    assert!(copy.contains("b") && copy.live_generations().len() <= 5);
+                    let _ = (
+                        copy.estimated_len(),
+                        copy.current_false_positive_rate(),
+                        copy.fill_ratio(),
+                    );
+                    let now = clock.0.load(Ordering::Relaxed);
+                    clock.0.store(now.saturating_add(window), Ordering::Relaxed);
+                    assert!(filter.contains("b"), "{at}: {value}, {other}: {second}");
+                    clock.0.store(
+                        now.saturating_add(2 * window + 2 * field(&hostile, 56)),
+                        Ordering::Relaxed,
+                    );
+                    filter.insert("c");
+                    assert!(!filter.contains("b"), "{at}: {value}, {other}: {second}");
                 }
             }
         }

@@ -1,9 +1,11 @@
-//! Snapshots of a filter that forgets: when it rotates, how old its generations are, and their snapshots. `codec` describes the
-//! bytes.
+//! Snapshots of a filter that forgets: when it rotates, when its generations expire, and their snapshots. `codec` describes the bytes.
 
-use super::{Clock, FULL_AT, MAX_GENERATIONS, MAX_WINDOW, State, When, WindowedBloom, with_spares};
+use super::{
+    Clock, FULL_AT, Generation, MAX_GENERATIONS, MAX_WINDOW, NEVER, State, When, WindowedBloom, window_of, with_spares,
+};
 use crate::codec::{
-    self, FIELDS, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, from_slice, given, murmur3,
+    self, FIELDS, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, from_slice, given, murmur3, read_words,
+    snapshot_bytes, write_words,
 };
 use crate::error::{SnapshotError, SnapshotErrorKind};
 use crate::filter::concurrent::ConcurrentBloom;
@@ -21,12 +23,53 @@ const CALLED: u8 = 0;
 const AGED: u8 = 1;
 const FULL: u8 = 2;
 
+/// By which clock keys age, in the header; 0 where they do not.
+const MONOTONIC: u8 = 1;
+const TIME_OF_DAY: u8 = 2;
+const SUPPLIED: u8 = 3;
+
 /// Snapshots, in the [format](crate::codec#the-format) of this crate.
 ///
-/// Of a filter with a [window](super::Builder::window) they hold how old the generations were by its clock. Which time has passed since, a
-/// monotonic clock cannot tell: read with that one, a key's age goes on from where it was, in whole generations, so that it
-/// is forgotten up to one generation late and none early. Read with a clock of one's own that goes on meanwhile, such as
-/// the time of day, by [`from_bytes_with_clock`](Self::from_bytes_with_clock), it counts.
+/// For a filter with a [window](super::Builder::window), the snapshot records by which clock keys age, what it said, and when each generation
+/// expires.
+///
+/// | the filter was built with | read by | keys' ages |
+/// |---|---|---|
+/// | the monotonic clock | any | go on from where they were: the clock cannot tell how much time has passed since |
+/// | [`time_of_day`](super::Builder::time_of_day) | any but with a clock | include the time since: the filter goes on by the time of day |
+/// | [`clock`](super::Builder::clock), or `time_of_day` | [`from_bytes_with_clock`](Self::from_bytes_with_clock), [`read_from_with_clock`](Self::read_from_with_clock) | include the time since, by the clock that is given: it must be the one that the filter had |
+/// | [`clock`](super::Builder::clock) | any other | the snapshot is refused |
+///
+/// # Examples
+///
+/// A restart: what was seen by the process before counts, and so does the time that it was down. The filter that was just built says
+/// how much memory the file may ask for.
+///
+/// ```
+/// use lanebloom::WindowedBloom;
+/// use lanebloom::codec::replace_file;
+/// use std::fs::File;
+/// use std::io::ErrorKind;
+/// use std::time::Duration;
+///
+/// # let directory = tempfile::tempdir()?;
+/// # let path = directory.path().join("recent.bloom");
+/// # let mut seen = Vec::new();
+/// # for _ in 0..2 {
+/// let builder = WindowedBloom::builder().expected_keys(1000).window(Duration::from_secs(3600)).time_of_day();
+/// let fresh = builder.build()?;
+/// let recent = match File::open(&path) {
+///     Ok(file) => WindowedBloom::read_from(file, fresh.memory_bytes())?,
+///     Err(error) if error.kind() == ErrorKind::NotFound => fresh,
+///     Err(error) => return Err(error.into()),
+/// };
+/// let is_new = recent.insert("ann");
+/// replace_file(&path, |file| recent.write_to(file))?;
+/// # seen.push(is_new);
+/// # }
+/// # assert_eq!(seen, [true, false]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 impl<S: KeyHasher + Clone> WindowedBloom<S> {
     /// The filter as bytes that [`from_bytes`](WindowedBloom::from_bytes) reads.
     ///
@@ -86,31 +129,40 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
         // Before the list, whose generations are not newer then.
         let now = self.when.now();
         let state = self.state.load();
-        let parts: usize = state.generations.iter().map(|one| one.filter.snapshot_bytes()).sum();
+        // The newest in any case.
+        let list = &state.generations[..state.live(now).len().max(1)];
+        let (rotation, clock) = match &self.when {
+            When::Called => (CALLED, 0),
+            When::Aged(Clock::Monotonic) => (AGED, MONOTONIC),
+            When::Aged(Clock::TimeOfDay) => (AGED, TIME_OF_DAY),
+            When::Aged(Clock::Supplied(_)) => (AGED, SUPPLIED),
+            When::Full(_) => (FULL, 0),
+        };
+        let older = if rotation == AGED { &list[1..] } else { &[] };
+        let parts: usize = list.iter().map(|one| one.filter.snapshot_bytes()).sum();
         let mut header = OwnHeader {
             kind: Kind::Windowed,
             hashing: Hashing::of(&self.hasher),
-            len: (SNAPSHOT_HEADER + parts) as u64,
+            len: (snapshot_bytes(older.len()) + parts) as u64,
             fields: [0; FIELDS],
         };
-        let (rotation, period) = match &self.when {
-            When::Called => (CALLED, 0),
-            When::Aged(_, period) => (AGED, *period),
-            When::Full(_) => (FULL, 0),
-        };
-        let newest = state.generations[0].number;
-        // A list has numbers in descending order, each less than `generations` below the newest.
-        let ages = state.generations.iter().map(|one| 1u64 << (newest - one.number)).sum();
         let renew = u8::from(self.renew);
         let generations = self.generations as u8;
-        header.put(32, u64::from_le_bytes([rotation, renew, generations, 0, 0, 0, 0, 0]));
+        header.put(
+            32,
+            u64::from_le_bytes([rotation, renew, generations, clock, 0, 0, 0, 0]),
+        );
         header.put(40, self.expected_keys as u64);
-        header.put(48, period);
-        header.put(56, ages);
-        header.put(64, newest);
-        header.put(72, now);
-        out.put(&header.to_bytes())?;
-        state.generations.iter().try_for_each(|one| one.filter.encode(out))
+        header.put(48, list.len() as u64);
+        if rotation == AGED {
+            header.put(56, self.period);
+            header.put(64, now);
+            header.put(72, state.begin);
+            header.put(80, state.until);
+        }
+        let expires = older.iter().map(|one| one.expires);
+        write_words(out, &header.to_bytes(), older.len(), expires)?;
+        list.iter().try_for_each(|one| one.filter.encode(out))
     }
 
     /// [`from_bytes`](WindowedBloom::from_bytes) of a filter with any hasher: `hasher` must be the one that it was filled by.
@@ -132,13 +184,11 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn from_bytes_with(bytes: &[u8], hasher: S) -> Result<(Self, &[u8]), SnapshotError> {
-        from_slice(bytes, |input| {
-            Self::decode(input, usize::MAX, Clock::Monotonic, given(hasher))
-        })
-        .map_err(SnapshotError)
+        from_slice(bytes, |input| Self::decode(input, usize::MAX, None, given(hasher))).map_err(SnapshotError)
     }
 
-    /// [`from_bytes_with`](Self::from_bytes_with) and a clock: `now` goes on from where the clock was that the filter had.
+    /// [`from_bytes_with`](Self::from_bytes_with) and a clock: `now` goes on from where the clock was that the filter had. Where that was
+    /// the monotonic one, from any time on; and where the filter does not rotate by age, it is not called.
     ///
     /// # Errors
     ///
@@ -169,7 +219,10 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
         now: impl Fn() -> Duration + Send + Sync + 'static,
     ) -> Result<(Self, &[u8]), SnapshotError> {
         let clock = Clock::Supplied(Arc::new(now));
-        from_slice(bytes, |input| Self::decode(input, usize::MAX, clock, given(hasher))).map_err(SnapshotError)
+        from_slice(bytes, |input| {
+            Self::decode(input, usize::MAX, Some(clock), given(hasher))
+        })
+        .map_err(SnapshotError)
     }
 
     /// [`read_from`](WindowedBloom::read_from) of a filter with any hasher: `hasher` must be the one that it was filled by.
@@ -192,10 +245,7 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn read_from_with(reader: impl Read, max_bytes: usize, hasher: S) -> Result<Self, SnapshotError> {
-        codec::from_reader(reader, |input| {
-            Self::decode(input, max_bytes, Clock::Monotonic, given(hasher))
-        })
-        .map_err(SnapshotError)
+        codec::from_reader(reader, |input| Self::decode(input, max_bytes, None, given(hasher))).map_err(SnapshotError)
     }
 
     /// [`read_from_with`](Self::read_from_with) and a clock, as [`from_bytes_with_clock`](Self::from_bytes_with_clock).
@@ -226,42 +276,69 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
         now: impl Fn() -> Duration + Send + Sync + 'static,
     ) -> Result<Self, SnapshotError> {
         let clock = Clock::Supplied(Arc::new(now));
-        codec::from_reader(reader, |input| Self::decode(input, max_bytes, clock, given(hasher))).map_err(SnapshotError)
+        codec::from_reader(reader, |input| {
+            Self::decode(input, max_bytes, Some(clock), given(hasher))
+        })
+        .map_err(SnapshotError)
     }
 
     fn decode<I: Input>(
         input: &mut I,
         limit: usize,
-        clock: Clock,
+        supplied: Option<Clock>,
         hasher: impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind>,
     ) -> Result<Self, SnapshotErrorKind> {
         let header = OwnHeader::parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?, Kind::Windowed)?;
         let hasher = hasher(header.hashing)?;
-        let [rotation, renew, generations, ..] = header.get(32).to_le_bytes();
+        let [rotation, renew, generations, clock, ..] = header.get(32).to_le_bytes();
         let renew = header.byte("whether a key is renewed", renew, 0..=1)? == 1;
         let rotation = header.byte("the way to rotate", rotation, 0..=FULL)?;
         let generations = header.byte("the number of generations", generations, 2..=MAX_GENERATIONS as u8)?;
         let generations = usize::from(generations);
-        header.zeros(35..40)?;
-        header.zeros(80..120)?;
+        let is_aged = rotation == AGED;
+        let clocks = if is_aged { MONOTONIC..=SUPPLIED } else { 0..=0 };
+        let kind = header.byte("the kind of the clock", clock, clocks)?;
+        header.zeros(36..40)?;
+        header.zeros(88..120)?;
         let expected_keys = header.number("the expected keys", 40, 1..=u64::MAX)?;
-        let longest = MAX_WINDOW.as_nanos() as u64;
-        let period = match rotation {
-            AGED => header.value("the nanoseconds of a generation", 48, 1..=longest)?,
-            _ => header.value("the nanoseconds of a generation", 48, 0..=0)?,
+        // One more than there are at any other time, after the clock stepped back.
+        let most = generations + usize::from(is_aged);
+        let count = header.number("the number of generations there are", 48, 1..=most as u64)?;
+        let longest = (MAX_WINDOW.as_nanos() as u64).div_ceil(generations as u64 - 1);
+        let (period, times) = if is_aged {
+            let period = header.value("the nanoseconds of a generation", 56, 1..=longest)?;
+            (period, count - 1)
+        } else {
+            header.zeros(56..88)?;
+            (NEVER, 0)
         };
-        let ages = header.get(56);
-        if ages & 1 == 0 || ages.checked_shr(generations as u32).unwrap_or(0) != 0 {
-            return Err(SnapshotErrorKind::Ages { ages, generations });
-        }
-        let count = ages.count_ones() as usize;
-        let oldest = u64::from(63 - ages.leading_zeros());
-        let newest = header.value("the number of the newest generation", 64, oldest..=u64::MAX)?;
 
-        let bytes = header.body_bytes(count)?;
+        // But for the times, it is a header and its parts.
+        let extra = (snapshot_bytes(times) - SNAPSHOT_HEADER) as u64;
+        let len = header.len.saturating_sub(extra);
+        let parts = OwnHeader { len, ..header }.body_bytes(count);
+        let bytes = parts.map_err(|error| match error {
+            SnapshotErrorKind::Length { needed, .. } => SnapshotErrorKind::Length {
+                declared: header.len,
+                needed: needed + extra,
+            },
+            other => other,
+        })?;
         // All generations, and one to spare, are allocated, whether they are in the snapshot or not.
         let needed = (bytes / count as u64).saturating_mul(generations as u64 + 1);
         admit(input, header.len as usize, needed, limit)?;
+        let mut expires = Vec::new();
+        read_words(input, &header.to_bytes(), times, |_, words| {
+            expires.extend(words.iter().map(|word| u64::from_le_bytes(*word)));
+        })?;
+        let window = window_of(period, generations);
+        let clock = match (supplied, kind) {
+            (Some(clock), _) => clock,
+            (None, MONOTONIC) => Clock::Monotonic,
+            (None, TIME_OF_DAY) => Clock::TimeOfDay,
+            (None, SUPPLIED) => return Err(SnapshotErrorKind::Clock),
+            (None, _) => Clock::Monotonic,
+        };
         let mut left = bytes;
         let mut filters: Vec<ConcurrentBloom<S>> = Vec::new();
         for _ in 0..count {
@@ -284,43 +361,64 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
             });
         }
 
-        let (when, newest) = match rotation {
-            CALLED => (When::Called, newest),
-            AGED => {
-                let newest = match clock {
-                    Clock::Supplied(_) => newest,
-                    // Another start of the clock: as many generations later, or earlier, as it is, rounded up.
-                    Clock::Monotonic => {
-                        let (then, now) = (i128::from(header.get(72)), i128::from(clock.nanos()));
-                        let later =
-                            (now - then).div_euclid(period.into()) + i128::from((now - then) % i128::from(period) != 0);
-                        let moved = i128::from(newest) + later;
-                        // An oldest one of before the clock's start is as good as one from there.
-                        moved.clamp(oldest.into(), u64::MAX.into()) as u64
-                    }
-                };
-                (When::Aged(clock, period), newest)
-            }
-            _ => {
-                let share = expected_keys.div_ceil(generations - 1);
-                (
-                    When::Full(Gauge::new(&filters[0], super::margin(share, FULL_AT))),
-                    newest,
-                )
+        let share = expected_keys.div_ceil(generations - 1);
+        if share > filters[0].expected_keys() {
+            let most = filters[0].expected_keys().saturating_mul(generations - 1);
+            header.number("the expected keys", 40, 1..=most as u64)?;
+        }
+        let when = match rotation {
+            CALLED => When::Called,
+            AGED => When::Aged(clock),
+            _ => When::Full(Gauge::new(&filters[0], super::margin(share, FULL_AT))),
+        };
+        let [then, begin, until] = [64, 72, 80].map(|at| header.get(at));
+        // No monotonic clock knows how long ago that was.
+        let now = if kind == MONOTONIC { when.now() } else { then };
+        let moved = |time: u64| {
+            if time < then {
+                now.saturating_sub(then - time)
+            } else {
+                now.saturating_add(time - then)
             }
         };
-        let numbers = (0..64).filter(|age| ages >> age & 1 == 1).map(|age| newest - age);
-        let list = numbers
-            .zip(filters)
-            .map(|(number, filter)| when.generation(number, generations, Arc::new(filter)))
-            .collect();
-        let (state, pool): (State<S>, _) =
-            with_spares(list, when.until(newest), generations).map_err(SnapshotErrorKind::OutOfMemory)?;
+        let (begin, until, expires) = if is_aged {
+            // The newest is for a period at most, or for two where it began early since another node's clock is ahead; and the older
+            // ones have ended by then.
+            let until = until.min(begin.saturating_add(period).saturating_add(period));
+            let newest = until.saturating_add(window);
+            expires.insert(0, newest);
+            let mut latest = newest;
+            for (i, time) in expires.iter_mut().enumerate() {
+                if *time > latest {
+                    return Err(SnapshotErrorKind::Expiry {
+                        generation: i,
+                        expires: *time,
+                        latest,
+                    });
+                }
+                latest = *time;
+                *time = moved(*time);
+            }
+            (moved(begin), moved(until), expires)
+        } else {
+            (0, NEVER, alloc::vec![NEVER; count])
+        };
+        let list = expires.into_iter().zip(filters).map(|(expires, filter)| Generation {
+            expires,
+            filter: Arc::new(filter),
+        });
+        let state = State {
+            generations: list.collect(),
+            begin,
+            until,
+        };
+        let (state, pool) = with_spares(state, generations).map_err(SnapshotErrorKind::OutOfMemory)?;
         Ok(Self {
             state: Swap::new(state),
             pool: Mutex::new(pool),
             hasher,
             when,
+            period,
             generations,
             expected_keys,
             renew,
@@ -334,8 +432,8 @@ impl WindowedBloom {
     /// # Errors
     ///
     /// If the bytes end before the filter does, are corrupt, are no snapshot of a `WindowedBloom`, or one by another version of the
-    /// format or with another hasher than [`Murmur3`](crate::Murmur3) ([`from_bytes_with`](Self::from_bytes_with) reads those), or the
-    /// memory is not to be had. Nothing is allocated unless all of the filter is there; then it is that of all generations, which may be
+    /// format, with another hasher than [`Murmur3`](crate::Murmur3) ([`from_bytes_with`](Self::from_bytes_with) reads those) or by a
+    /// [clock](super::Builder::clock) of its own ([`from_bytes_with_clock`](Self::from_bytes_with_clock)), or the memory is not to be had. Nothing is allocated unless all of the filter is there; then it is that of all generations, which may be
     /// 65 times as much as is there.
     ///
     /// # Examples
@@ -354,10 +452,7 @@ impl WindowedBloom {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn from_bytes(bytes: &[u8]) -> Result<(Self, &[u8]), SnapshotError> {
-        from_slice(bytes, |input| {
-            Self::decode(input, usize::MAX, Clock::Monotonic, murmur3)
-        })
-        .map_err(SnapshotError)
+        from_slice(bytes, |input| Self::decode(input, usize::MAX, None, murmur3)).map_err(SnapshotError)
     }
 
     /// Reads a filter that [`write_to`](Self::write_to) or [`to_bytes`](Self::to_bytes) wrote, whose bits take `max_bytes` bytes at
@@ -385,9 +480,6 @@ impl WindowedBloom {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn read_from(reader: impl Read, max_bytes: usize) -> Result<Self, SnapshotError> {
-        codec::from_reader(reader, |input| {
-            Self::decode(input, max_bytes, Clock::Monotonic, murmur3)
-        })
-        .map_err(SnapshotError)
+        codec::from_reader(reader, |input| Self::decode(input, max_bytes, None, murmur3)).map_err(SnapshotError)
     }
 }

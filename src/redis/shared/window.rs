@@ -13,7 +13,7 @@ use super::description::{Description, Keys, Life};
 use super::node::{self, Counts, Node, Side};
 use super::replica::{Expires, Replica, answer};
 use super::{SharedBuilder, SharedStats};
-use crate::filter::windowed::WindowedBloom;
+use crate::filter::windowed::{Numbered, WindowedBloom};
 use crate::hash::{KeyHasher, Murmur3};
 use crate::redis::error::{SharedError, SharedErrorKind};
 use alloc::boxed::Box;
@@ -94,7 +94,8 @@ impl SharedBuilder {
     /// # Errors
     ///
     /// Those of [`connect`](Self::connect), and if the filter does not rotate by age, or by a clock that other nodes do not have, or its
-    /// generations are shorter than a millisecond, if the set on the server has another period or number of generations, or if it was
+    /// generations are shorter than a millisecond, if some of them are of other times than other nodes' because its clock was set back or
+    /// [`rotate`](WindowedBloom::rotate) was called, if the set on the server has another period or number of generations, or if it was
     /// [to expire](Self::expires_at) besides.
     ///
     /// # Examples
@@ -148,8 +149,8 @@ impl<S> SharedWindow<S> {
     ///
     /// # Errors
     ///
-    /// As of [`SharedBloom::sync`](super::SharedBloom::sync); and while the window's newest generation is more than one ahead of its
-    /// clock, because that was set back or [`rotate`](WindowedBloom::rotate) was called.
+    /// As of [`SharedBloom::sync`](super::SharedBloom::sync); and after the clock was set back by more than a quarter of a generation, or
+    /// [`rotate`](WindowedBloom::rotate) was called, until the generations that were there have expired.
     ///
     /// # Examples
     ///
@@ -301,7 +302,7 @@ impl<S: KeyHasher + Clone> Generations<S> {
         }
         let generations = window.generations() as u64;
         let life = Life::Window { generations, period };
-        let list = window.numbered_generations(0).map_err(SharedErrorKind::Build)?;
+        let list = Self::list(&window, 0)?;
         Ok(Self {
             description: Description::of(&list[0].1, life),
             window,
@@ -315,12 +316,15 @@ impl<S: KeyHasher + Clone> Generations<S> {
         })
     }
 
+    /// The generations that other nodes have too, the newest of which is `least` at least.
+    fn list(window: &WindowedBloom<S>, least: u64) -> Result<Vec<Numbered<S>>, SharedError> {
+        let list = window.numbered_generations(least).map_err(SharedErrorKind::Build)?;
+        Ok(list.ok_or(SharedErrorKind::WindowAstray)?)
+    }
+
     /// Has a replica of each of the window's generations, of which the newest is `least` at least, and of none else.
     fn follow(&mut self, least: u64) -> Result<(), SharedError> {
-        let list = self
-            .window
-            .numbered_generations(least)
-            .map_err(SharedErrorKind::Build)?;
+        let list = Self::list(&self.window, least)?;
         let past = &mut self.past;
         self.replicas.retain(|(number, replica)| {
             let kept = list
@@ -389,7 +393,7 @@ impl<S: KeyHasher + Clone + Send + Sync> Side for Generations<S> {
         let clock = self.window.now() / self.period;
         let newest = self.replicas.first().map_or(0, |newest| newest.0);
         if newest > clock.saturating_add(1) {
-            return Err(SharedErrorKind::WindowAhead { newest, clock }.into());
+            return Err(SharedErrorKind::WindowAstray.into());
         }
         let (heads, ahead) = self.look(server)?;
         // Where others' clocks are ahead of this one, so that what they insert is found here at once. One whose clock is wrong by more is
@@ -469,7 +473,7 @@ mod tests {
         let mut numbers = Vec::new();
         for _ in 0..3 {
             side.follow(0).unwrap();
-            let list = side.window.numbered_generations(0).unwrap();
+            let list = side.window.numbered_generations(0).unwrap().unwrap();
             assert_eq!(side.replicas.len(), list.len());
             for ((number, filter), (followed, replica)) in list.iter().zip(&side.replicas) {
                 assert_eq!(number, followed);
