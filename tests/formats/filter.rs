@@ -499,10 +499,15 @@ fn no_builder_overflows() {
             too_much(GuavaBloom::create(keys, rate).map(drop).unwrap_err());
             too_much(RedisBloom::reserve(rate, keys).map(drop).unwrap_err());
             // Layers, slots and budgets that are beyond all use.
-            let layers = ScalableBloom::builder()
-                .false_positive_rate(rate)
+            let layers = ScalableBloom::builder().false_positive_rate(rate).max_layers(most);
+            let error = layers
+                .clone()
+                .initial_capacity(1000)
                 .expansion(most)
-                .max_layers(most);
+                .build()
+                .unwrap_err();
+            assert!(error.to_string().contains("expansion"), "{error}");
+            let layers = layers.expansion(4096);
             assert!(layers.initial_capacity(1000).max_bytes(keys).build().is_ok());
             #[cfg(feature = "window")]
             for generations in [2, 3, 64] {
@@ -515,16 +520,19 @@ fn no_builder_overflows() {
             }
         }
         for one in [64, 4096] {
-            // The best that fits.
-            let fits = builder().expected_keys(keys).memory_budget(one).build().unwrap();
-            assert_eq!((fits.memory_bytes(), fits.expected_keys()), (one, keys));
-            assert!(
-                CountingBloom::builder()
-                    .expected_keys(keys)
+            let few = one / 64 * 32_768;
+            let fits = builder().expected_keys(few).memory_budget(one).build().unwrap();
+            assert_eq!((fits.memory_bytes(), fits.expected_keys()), (one, few));
+            for too_many in [few + 1, keys] {
+                let bloom = builder().expected_keys(too_many).memory_budget(one).build();
+                let counting = CountingBloom::builder()
+                    .expected_keys(too_many)
                     .memory_budget(one)
-                    .build()
-                    .is_ok()
-            );
+                    .build();
+                for error in [bloom.map(drop).unwrap_err(), counting.map(drop).unwrap_err()] {
+                    assert!(error.to_string().contains(&too_many.to_string()), "{error}");
+                }
+            }
             assert!(
                 CuckooFilter::builder()
                     .expected_keys(keys)
