@@ -550,11 +550,13 @@ fn no_builder_overflows() {
             #[cfg(feature = "window")]
             {
                 let full = lanebloom::WindowedBloom::builder()
-                    .expected_keys(keys)
-                    .memory_budget(64 * one);
-                let full = full.rotate_when_full().build().unwrap();
+                    .memory_budget(64 * one)
+                    .rotate_when_full();
+                let error = full.clone().expected_keys(keys).build().unwrap_err();
+                assert!(error.to_string().contains("keys"), "{error}");
+                let full = full.expected_keys(few).build().unwrap();
                 assert!(full.insert("a") && full.contains("a"));
-                assert_eq!(full.expected_keys(), keys);
+                assert_eq!(full.expected_keys(), few);
             }
         }
     }
