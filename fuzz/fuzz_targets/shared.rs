@@ -123,7 +123,8 @@ impl Answer {
                 Ok(values)
             }
             Self::Chunks(chunks) => {
-                let chunk = |(version, len): (_, u16)| [Id::or_nothing(version), Value::BulkString(vec![1; len.into()])];
+                let chunk =
+                    |(version, len): (_, u16)| [Id::or_nothing(version), Value::BulkString(vec![1; len.into()])];
                 Ok(chunks.into_iter().flat_map(chunk).collect())
             }
             Self::Parts(parts) => Ok(parts.into_iter().map(Part::value).collect()),
