@@ -108,7 +108,7 @@ pub(crate) fn assert_same_length(keys: usize, out: usize) {
 pub(crate) mod sealed {
     use super::KeyHasher;
 
-    /// Keeps [`KeyHasher`](super::KeyHasher) ours, so that batch kernels can be added to it.
+    /// Keeps [`KeyHasher`] ours, so that batch kernels can be added to it.
     pub trait Sealed {
         /// What a snapshot says of the hasher.
         fn identity(&self) -> Identity;

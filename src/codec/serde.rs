@@ -204,7 +204,7 @@ mod sealed {
 
     pub trait Decode: Sized {
         /// What it takes to read the filter beside its bytes: the hasher that it was filled by. Nothing, `()`, for
-        /// [`GuavaBloom`](crate::GuavaBloom), which has no other.
+        /// [`GuavaBloom`], which has no other.
         type Hasher;
 
         /// The filter with which `bytes` begin, if it takes `max_bytes` at most, and the rest.
@@ -279,7 +279,7 @@ mod sealed {
 }
 
 /// Deserializes a filter with any hasher, which takes no more bytes than allowed, as by its `read_from_with`: a [`DeserializeSeed`]. A
-/// [`WindowedBloom`](crate::WindowedBloom) ages by the monotonic clock then.
+/// [`WindowedBloom`] ages by the monotonic clock then.
 ///
 /// Its parameter is the filter's type, which follows from the place where the filter goes.
 ///
@@ -336,7 +336,7 @@ pub struct Limited<F: Snapshot> {
 }
 
 impl<F: Snapshot> Limited<F> {
-    /// For a filter that takes `max_bytes` at most and was filled by this hasher (`()` for a [`GuavaBloom`](crate::GuavaBloom)).
+    /// For a filter that takes `max_bytes` at most and was filled by this hasher (`()` for a [`GuavaBloom`]).
     ///
     /// ```
     /// use lanebloom::GuavaBloom;

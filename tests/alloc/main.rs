@@ -359,12 +359,13 @@ fn a_dump_takes_memory_within_the_limit() {
     let filter = RedisBloom::reserve(0.01, 1_000_000).unwrap();
     let replies: Vec<_> = filter.to_loadchunks().collect();
     let bits = replies[1].1.len();
-    for (limit, most) in [(0, 200), (bits - 1, 200), (bits, bits + 1000)] {
+    let memory = filter.memory_bytes();
+    for (limit, most) in [(0, 200), (memory - 1, 200), (memory, memory + 1000)] {
         let before = BYTES.get();
         let header = replies.iter().take(1).map(|(cursor, header)| (*cursor, header));
         let error = RedisBloom::from_scandump(header, limit).unwrap_err();
         let bytes = BYTES.get() - before;
-        assert_eq!(error.is_truncated(), limit == bits);
+        assert_eq!(error.is_truncated(), limit == memory);
         assert!(bytes <= most, "{bytes} bytes for a limit of {limit}");
     }
     LIMIT.set(1000);
