@@ -28,7 +28,7 @@ kernels='
     simd::avx512::murmur3_short   |  1 | zmm vpmullq vprolq      | vpmullq
     simd::avx512::murmur3_group   |  1 | zmm vpmullq vprolq      | vpmullq
     simd::bitalg::contains_hashes |  4 | zmm vpmullq vpmultishiftqb | vpshufbitqmb
-    simd::avx2::contains_hashes   | 10 | ymm vpmuludq vps[lr]lvq | vmovmskp
+    simd::avx2::contains_hashes   | 10 | ymm vpmuludq vps[lr]lvq | vmovmskp|prefetch
     simd::avx2::insert_hashes     | 10 | ymm vpmuludq lock       | vpmuludq
     simd::avx2::fill              | 10 | ymm vpmuludq            | vpmuludq
     simd::avx2::murmur3_short     |  1 | ymm vpmuludq            | vpmuludq
