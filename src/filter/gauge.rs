@@ -2,7 +2,7 @@
 //! several, after inserts.
 //!
 //! Nothing is counted, so that inserts write nothing that they share: of the hashes that changed a filter one in `keys / 128` to
-//! `keys / 64` is *due*, by its low bits, and at such a one the bits that are set in up to [`LINES`] lines are counted.
+//! `keys / 64` is *due*, by the highest bits of a product, and at such a one the bits that are set in up to [`LINES`] lines are counted.
 //!
 //! # How exact it is
 //!
@@ -20,11 +20,15 @@ const LINES: usize = 256;
 /// Looks until the filter is full, at least.
 const LOOKS: usize = 64;
 
+/// Makes whether a hash is due depend on all its bits. By some of them alone hashes may have been dealt out: to threads, of which only one
+/// would look then, or to filters, of which all but one would never be looked at. It is not the pattern's multiplier, so that the
+/// patterns of due hashes are as random as others.
+const SPREAD: u64 = 0xd6e8_feb8_6659_fd93;
+
 /// Says how full filters of one layout are.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gauge {
-    /// Of a hash that is due these bits are 0. The lowest ones: the block is cut from the highest ones of the hash, the pattern from those of
-    /// a product, which its low bits do not make even less random by being 0.
+    /// The product of a hash that is due with [`SPREAD`] is this at most.
     due: u64,
     /// The lines that are looked at.
     sample: Layout,
@@ -38,7 +42,7 @@ impl Gauge {
         let layout = filter.layout();
         let lines = layout.blocks.min(LINES);
         Self {
-            due: (keys / LOOKS).checked_ilog2().map_or(0, |log| (1 << log) - 1),
+            due: u64::MAX >> (keys / LOOKS).checked_ilog2().unwrap_or(0),
             sample: Layout {
                 blocks: lines,
                 ..layout
@@ -56,12 +60,12 @@ impl Gauge {
     /// Whether to look at the [`level`](Self::level), now that this hash has changed the filter.
     #[inline(always)]
     pub(super) fn is_due(&self, hash: u64) -> bool {
-        hash & self.due == 0
+        hash.wrapping_mul(SPREAD) <= self.due
     }
 
     /// Hashes that may be inserted, at most, before it is time to look again: of a batch of more the parts are looked at.
     pub(super) fn stretch(&self) -> usize {
-        self.due as usize + 1
+        1 << self.due.leading_zeros()
     }
 
     /// How full the filter is: 0 when it is empty, 1 when it has all its keys, and on beyond. `hash`, which is due, says where the
@@ -153,6 +157,26 @@ mod tests {
             assert_eq!(gauge.stretch(), one_in);
             let due = (0..64 * one_in as u64).filter(|&i| gauge.is_due(number(i))).count();
             assert!((35..100).contains(&due), "{keys} keys: {due}");
+        }
+    }
+
+    /// Also of hashes that were chosen by some of their bits: a shard's, or those of one thread.
+    #[test]
+    fn every_shard_has_hashes_that_are_due() {
+        let gauge = Gauge::new(&filter(10_000, 0.01), 10_000);
+        let due = |chosen: fn(u64) -> u64| {
+            let hashes = (0..64 * 128).map(number).map(chosen);
+            hashes.filter(|&hash| gauge.is_due(hash)).count()
+        };
+        let shards: [fn(u64) -> u64; 5] = [
+            |hash| hash | 63,
+            |hash| hash & !63 | 1,
+            |hash| hash << 6 >> 6 | 1 << 58,
+            |hash| hash | 63 << 58,
+            |hash| hash | 63 << 29,
+        ];
+        for chosen in shards {
+            assert!((35..100).contains(&due(chosen)), "{}", due(chosen));
         }
     }
 
