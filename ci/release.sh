@@ -14,8 +14,10 @@ benches=(--bench={filter,peers,deletable,bulk,guava,snapshot,windowed,redis_bitm
 echo "== building"
 cargo build "${optimized[@]}" --bins "${benches[@]}" "${tests[@]}"
 
-echo "== tests, at full size"
-cargo test "${optimized[@]}" --no-fail-fast "${tests[@]}" -- --include-ignored
+echo "== tests of what has a size; ci/test.sh has run the others, and these at a small one"
+cargo test "${optimized[@]}" --no-fail-fast "${tests[@]}" -- --include-ignored \
+    {bulk,parallel,scalable,cuckoo,dleft,rates,threads,replace,snapshot,snapshot_deletable,guava_jvm}:: \
+    counting::the_rate tombstone::both_rates redis_ redisbloom_module
 
 echo "== benches, without measuring"
 cargo bench "${optimized[@]}" "${benches[@]}" -- --test
