@@ -174,7 +174,7 @@ filters! {
     DLeftFilter:
         |filter: &Self, hash| filter.insert_hash(hash).is_ok(),
         |filter: &Self, hashes: &[u64]| inserted(hashes.len(), filter.insert_hashes(hashes)),
-        |filter: &Self| Some(filter.cells()),
+        |filter: &Self| Some(filter.slots()),
         |_| None;
     CountingBloom:
         |filter: &Self, hash| { filter.insert_hash(hash); true },

@@ -15,12 +15,16 @@
 //! The constants say when which way is taken. They were measured on an Emerald Rapids Xeon (AVX-512, 2 MiB L2) with fresh keys at 1%,
 //! ns per key; a locked operation takes 8 there, and a filter's first memory comes slowly from the hypervisor.
 
-use crate::batch::{STRETCH, ones};
+#[cfg(feature = "rayon")]
+use crate::batch::STRETCH;
 use crate::bits::{self, Bits, Purpose, Region};
 use crate::memory::Words;
 use crate::pattern::block;
 use crate::simd::Kernels;
 use crate::sizing::{LINE_BYTES, LINE_WORDS};
+#[cfg(feature = "rayon")]
+use crate::source::Part;
+use crate::source::{Answer, Source, answers, answers_from, teller};
 #[cfg(feature = "rayon")]
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -56,43 +60,6 @@ const LEAST_AT_ONCE: usize = 8 << 20;
 /// 64 7.8.)
 const MOST_PER_LINE_MUT: usize = 8;
 
-/// Hashes that may have to be computed, some at a time, and if need be again.
-pub(crate) trait Source {
-    fn len(&self) -> usize;
-
-    /// Calls `each` with the hashes of `range`, in order, some at a time.
-    fn each(&self, range: Range<usize>, each: impl FnMut(&[u64]));
-}
-
-impl Source for &[u64] {
-    fn len(&self) -> usize {
-        <[u64]>::len(self)
-    }
-
-    fn each(&self, range: Range<usize>, mut each: impl FnMut(&[u64])) {
-        each(&self[range]);
-    }
-}
-
-/// A part of another source.
-#[cfg(feature = "rayon")]
-pub(crate) struct Part<'a, T>(pub(crate) &'a T, pub(crate) Range<usize>);
-
-#[cfg(feature = "rayon")]
-impl<T: Source> Source for Part<'_, T> {
-    fn len(&self) -> usize {
-        self.1.len()
-    }
-
-    fn each(&self, range: Range<usize>, each: impl FnMut(&[u64])) {
-        self.0.each(self.1.start + range.start..self.1.start + range.end, each);
-    }
-}
-
-/// Called with where a stretch of hashes begins and the bitmap of those that changed the filter; perhaps once more for all
-/// of them: what is said last holds.
-pub(crate) type Answer<'a> = Option<&'a mut dyn FnMut(usize, &[u64])>;
-
 /// Inserts the hashes; how many changed the filter.
 pub(crate) fn insert(bits: &Bits, kernels: &Kernels, source: &impl Source, mut answer: Answer<'_>) -> usize {
     let answer = &mut answer;
@@ -100,55 +67,8 @@ pub(crate) fn insert(bits: &Bits, kernels: &Kernels, source: &impl Source, mut a
 }
 
 fn one_by_one(bits: &Bits, kernels: &Kernels, source: &impl Source, answer: &mut Answer<'_>) -> usize {
-    in_stretches(source, answer, |hashes, bitmap| {
-        kernels.insert_hashes(bits, hashes, bitmap)
-    })
-}
-
-/// Calls `insert` with some hashes of the source after another and a bitmap for them, of which it makes what is told; how many changed
-/// the filter.
-pub(crate) fn in_stretches(
-    source: &impl Source,
-    answer: &mut Answer<'_>,
-    mut insert: impl FnMut(&[u64], &mut [u64]),
-) -> usize {
-    let (mut start, mut changed) = (0, 0);
-    source.each(0..source.len(), |hashes| {
-        changed += stretches(hashes, start, &mut insert, answer);
-        start += hashes.len();
-    });
-    changed
-}
-
-/// Calls `insert` with one stretch of hashes after another and a bitmap for it, of which it makes what is told; how many changed
-/// the filter. The first hash is number `start`.
-fn stretches(
-    hashes: &[u64],
-    start: usize,
-    mut insert: impl FnMut(&[u64], &mut [u64]),
-    answer: &mut Answer<'_>,
-) -> usize {
-    let mut tell = |at, bitmap: &[u64]| {
-        if let Some(answer) = answer {
-            answer(at, bitmap);
-        }
-        ones(bitmap)
-    };
-    // To clear the space for a whole stretch takes longer than to work on a few keys.
-    if hashes.len() <= 64 {
-        let mut bitmap = [0];
-        let bitmap = &mut bitmap[..hashes.len().min(1)];
-        insert(hashes, bitmap);
-        return tell(start, bitmap);
-    }
-    let mut changed = 0;
-    let mut bitmap = [0; STRETCH / 64];
-    for (at, hashes) in (start..).step_by(STRETCH).zip(hashes.chunks(STRETCH)) {
-        let bitmap = &mut bitmap[..hashes.len().div_ceil(64)];
-        insert(hashes, bitmap);
-        changed += tell(at, bitmap);
-    }
-    changed
+    let insert = |hashes: &[u64], bitmap: &mut [u64]| kernels.insert_hashes(bits, hashes, bitmap);
+    answers(source, insert, teller(answer))
 }
 
 /// What pays for so many hashes.
@@ -243,7 +163,7 @@ fn combine(
 /// Inserts hashes, of which the first is number `start`, into words that this thread owns; how many changed them.
 fn fill(kernels: &Kernels, region: &mut Region<'_>, hashes: &[u64], start: usize, answer: &mut Answer<'_>) -> usize {
     let insert = |hashes: &[u64], bitmap: &mut [u64]| kernels.fill(region, hashes, bitmap);
-    stretches(hashes, start, insert, answer)
+    answers_from(start, hashes, insert, teller(answer))
 }
 
 /// Sorts the hashes by region, so many at a time, and calls `insert` with a region and hashes of it; how many changed the filter.

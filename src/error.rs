@@ -533,7 +533,7 @@ impl Error for GuavaReadError {
 pub struct SnapshotError(pub(crate) SnapshotErrorKind);
 
 #[derive(Debug)]
-pub(crate) enum SnapshotErrorKind {
+pub enum SnapshotErrorKind {
     Truncated {
         bytes: u64,
         needed: u64,

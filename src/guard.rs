@@ -38,7 +38,7 @@
 //! has begun, and a rebuild may be committed from within such code.
 
 use crate::error::{BuildError, RebuildError, RebuildErrorKind};
-use crate::filter::concurrent::ConcurrentBloom;
+use crate::filter::bloom::ConcurrentBloom;
 use crate::filter::guava::GuavaBloom;
 #[cfg(feature = "window")]
 use crate::filter::windowed::WindowedBloom;

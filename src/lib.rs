@@ -216,6 +216,7 @@ mod pattern;
 pub mod redis;
 mod simd;
 mod sizing;
+mod source;
 mod sync;
 
 #[cfg(feature = "guard")]
@@ -224,10 +225,12 @@ pub use error::{
     BuildError, FullError, GuavaReadError, IncompatibleError, InsertError, RedisBloomInsertError, RedisBloomLoadError,
     SnapshotError,
 };
-pub use filter::concurrent::{Builder, ConcurrentBloom};
+pub use filter::Filter;
+pub use filter::bloom::{Builder, ConcurrentBloom};
 pub use filter::counting::{self, CountingBloom};
 pub use filter::cuckoo::{self, CompactCuckoo, CuckooFilter};
 pub use filter::dleft::{self, DLeftFilter};
+pub use filter::engine::{Count, Engine, Estimate, Insert, InsertFlagged, Remove, Stored, Union};
 pub use filter::guava::{self, GuavaBloom};
 pub use filter::redisbloom::{self, RedisBloom};
 pub use filter::scalable::{self, ScalableBloom};

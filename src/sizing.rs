@@ -65,14 +65,14 @@ const MAX_LOAD: f64 = 32768.0;
 
 /// The pattern's shape: how many words of its line a key touches, and how many bits it throws in each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Shape {
+pub struct Shape {
     pub(crate) words: usize,
     pub(crate) bits: usize,
 }
 
 /// What fixes where a hash's bits are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Layout {
+pub struct Layout {
     pub(crate) shape: Shape,
     pub(crate) blocks: usize,
 }

@@ -25,7 +25,7 @@ fuzz_target!(|bytes: &[u8]| {
             copy.contains_batch(&keys, &mut flags);
             assert!(flags == [true; 40]);
             copy.contains_batch_bitmap(&keys, &mut bitmap);
-            copy.absent_batch(&keys, |i| panic!("{i} is absent"));
+            copy.for_each_absent(&keys, |i| panic!("{i} is absent"));
             assert!(bitmap == [(1 << 40) - 1] && copy.is_compatible(&filter));
             assert!(!copy.union_from(&filter).unwrap() && copy.try_clone().unwrap() == copy);
             let _ = (

@@ -80,7 +80,7 @@ impl Pair {
         view.contains_batch(keys, &mut found[1]);
         assert_eq!(found[0], found[1]);
         let mut absent = Vec::new();
-        self.filter.absent_batch(keys, |i| absent.push(i));
+        self.filter.for_each_absent(keys, |i| absent.push(i));
         for (i, (key, found)) in keys.iter().zip(&found[0]).enumerate() {
             assert!(*found || !self.keys.contains(key), "{key} was inserted");
             assert_eq!(self.filter.contains(key), *found);

@@ -44,13 +44,13 @@ macro_rules! more_lookups {
         filter.hash_batch(&keys, &mut hashed);
         filter.contains_batch_bitmap(&keys, &mut bitmap);
         let mut absent = Vec::new();
-        filter.absent_batch(&keys, |i| absent.push(i));
+        filter.for_each_absent(&keys, |i| absent.push(i));
         for (i, key) in keys.iter().enumerate() {
             assert_eq!(hashed[i], filter.hash(key));
             assert_eq!(bitmap[i / 64] >> (i % 64) & 1 == 0, absent.contains(&i));
         }
         absent.clear();
-        filter.absent_hashes(&hashes, |i| absent.push(i));
+        filter.for_each_absent_hash(&hashes, |i| absent.push(i));
         assert!(absent.iter().all(|i| !filter.contains_hash(hashes[*i])));
     }};
 }
@@ -363,7 +363,7 @@ fn pair(bytes: &[u8]) {
         filter.current_false_positive_rate(),
         filter.current_false_negative_rate(),
     ]);
-    fractions(KEYS.map(|keys| filter.false_positive_rate_at(keys, keys)));
+    fractions(KEYS.map(|keys| filter.false_positive_rate_after(keys, keys)));
     fractions(KEYS.map(|keys| filter.false_negative_rate_at(keys)));
     let _ = (
         filter.estimated_len(),
@@ -406,7 +406,7 @@ fn cuckoo(bytes: &[u8]) {
         assert_eq!(filter.len(), len);
     }
     more_lookups!(&filter);
-    fractions([filter.load(), filter.current_false_positive_rate()]);
+    fractions([filter.fill_ratio(), filter.current_false_positive_rate()]);
     fractions(KEYS.map(|keys| filter.false_positive_rate_at(keys)));
     assert!(filter.bits_per_key().is_finite() && filter.len() <= filter.slots());
     let (keys, mut flags) = (Vec::from_iter(0..100u64), [false; 100]);
@@ -467,9 +467,9 @@ fn d_left(bytes: &[u8]) {
         assert!(!filter.remove_hash(hash) && filter.len() == len - count);
     }
     more_lookups!(&filter);
-    fractions([filter.load(), filter.current_false_positive_rate()]);
+    fractions([filter.fill_ratio(), filter.current_false_positive_rate()]);
     fractions(KEYS.map(|keys| filter.false_positive_rate_at(keys)));
-    assert!(filter.bits_per_key().is_finite() && filter.len() <= filter.cells() * filter.max_copies());
+    assert!(filter.bits_per_key().is_finite() && filter.len() <= filter.slots() * filter.max_copies());
     let (keys, mut flags) = (Vec::from_iter(0..100u64), [false; 100]);
     let batches = filter.try_clone().unwrap();
     let _ = (

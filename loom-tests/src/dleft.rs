@@ -22,7 +22,7 @@ fn remover(filter: &Arc<DLeftFilter>, hash: u64) -> impl FnOnce() -> bool + 'sta
 }
 
 fn cells_in_use(filter: &DLeftFilter) -> usize {
-    (filter.load() * filter.cells() as f64).round() as usize
+    (filter.fill_ratio() * filter.slots() as f64).round() as usize
 }
 
 #[test]

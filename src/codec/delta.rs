@@ -4,7 +4,7 @@ use super::Hashing;
 use super::header::{DELTA_HEADER, DeltaHeader};
 use crate::bits;
 use crate::error::{IncompatibleError, SnapshotError, SnapshotErrorKind};
-use crate::filter::concurrent::ConcurrentBloom;
+use crate::filter::bloom::ConcurrentBloom;
 use crate::hash::KeyHasher;
 use crate::sizing::LINE_WORDS;
 use alloc::vec::Vec;
@@ -87,8 +87,8 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
         let mut lines = 0;
         let mut skipped = blocks.start as u64;
         let (ours, theirs) = (
-            self.bits.shared().range(blocks.clone()),
-            baseline.bits.shared().range(blocks),
+            self.bits().shared().range(blocks.clone()),
+            baseline.bits().shared().range(blocks),
         );
         for (line, base) in ours.words().zip(theirs.words()) {
             let new: [u64; LINE_WORDS] = core::array::from_fn(|i| line[i] & !base[i]);
@@ -150,7 +150,7 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
             let (header, body, rest) = DeltaHeader::parse(deltas).map_err(SnapshotError)?;
             self.check_delta(&header, body).map_err(SnapshotError)?;
             for (word, bits) in Changes::new(body) {
-                changed |= self.bits.set_word(word, bits);
+                changed |= self.bits().set_word(word, bits);
             }
             deltas = rest;
         }

@@ -43,7 +43,7 @@ pub(crate) enum Kind {
 
 /// What identifies the hasher of a record: its name and seed, and the hash of a fixed key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Hashing {
+pub struct Hashing {
     pub(crate) identity: Identity,
     pub(crate) print: u64,
 }

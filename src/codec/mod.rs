@@ -2,11 +2,11 @@
 //!
 //! | | |
 //! |---|---|
-//! | [`to_bytes`](ConcurrentBloom::to_bytes), [`from_bytes`](ConcurrentBloom::from_bytes) | by slices, without `std` |
-//! | [`write_to`](ConcurrentBloom::write_to), [`read_from`](ConcurrentBloom::read_from) | by `std::io`, in pieces of 2 MiB and of 64 KiB |
+//! | [`to_bytes`](crate::ConcurrentBloom::to_bytes), [`from_bytes`](crate::ConcurrentBloom::from_bytes) | by slices, without `std` |
+//! | [`write_to`](crate::ConcurrentBloom::write_to), [`read_from`](crate::ConcurrentBloom::read_from) | by `std::io`, in pieces of 2 MiB and of 64 KiB |
 //! | [`replace_file`] | the file holds the old bytes or the new ones, never half, whenever the program dies |
 //! | [`BloomView`](crate::BloomView) | lookups in the bytes as they lie, borrowed or mapped (feature `mmap`): nothing is copied |
-//! | [`delta_since`](ConcurrentBloom::delta_since), [`apply_deltas`](ConcurrentBloom::apply_deltas) | what another filter lacks, for replicas |
+//! | [`delta_since`](crate::ConcurrentBloom::delta_since), [`apply_deltas`](crate::ConcurrentBloom::apply_deltas) | what another filter lacks, for replicas |
 //! | feature `serde` | `Serialize` and `Deserialize`: the same bytes, in Base64 where the format is text; `Limited` for other hashers and limits |
 //!
 //! [`ScalableBloom`](crate::ScalableBloom), [`WindowedBloom`](crate::WindowedBloom) and the filters that can delete have the first
@@ -38,7 +38,7 @@
 //!
 //! A snapshot names its hasher, and holds the seed of [`Murmur3`]: such a filter is read as it is. **It never holds a secret**, neither
 //! the key of [`SipHash13`](crate::SipHash13) nor whatever a `BuildHasher` has. Who reads it gives the hasher
-//! ([`from_bytes_with`](ConcurrentBloom::from_bytes_with), [`read_from_with`](ConcurrentBloom::read_from_with)); one with another key is
+//! ([`from_bytes_with`](crate::ConcurrentBloom::from_bytes_with), [`read_from_with`](crate::ConcurrentBloom::read_from_with)); one with another key is
 //! told by its print, the hash of a fixed key, and refused. Keep [`SipHash13::key`](crate::SipHash13::key) where secrets are
 //! kept. A hasher whose key cannot be had again, like std's `RandomState`, makes a snapshot that only this process reads.
 //!
@@ -240,6 +240,7 @@ mod delta;
 mod header;
 #[cfg(feature = "std")]
 mod io;
+mod pieces;
 #[cfg(feature = "std")]
 mod replace;
 #[cfg(feature = "serde")]
@@ -254,18 +255,16 @@ pub(crate) use header::{
 #[cfg(feature = "std")]
 pub(crate) use io::{Short, Writer, fill, from_reader};
 #[cfg(feature = "std")]
+pub(crate) use pieces::Progress;
+pub(crate) use pieces::{Input, Out, from_slice};
+#[cfg(feature = "std")]
 pub use replace::replace_file;
 
-use crate::bits::{Bits, Load};
-use crate::error::{SnapshotError, SnapshotErrorKind};
-use crate::filter::concurrent::ConcurrentBloom;
+use crate::error::SnapshotErrorKind;
 use crate::hash::sealed::Identity;
 use crate::hash::{KeyHasher, Murmur3};
-use crate::sizing::{LINE_BYTES, LINE_WORDS};
-use alloc::vec::Vec;
-use core::convert::Infallible;
 use core::hash::Hasher;
-use header::{check_zeros, first};
+use header::check_zeros;
 
 /// XXH3-64, seed 0, of bytes that come in pieces.
 ///
@@ -304,262 +303,6 @@ impl Checksum {
             },
             other => other,
         })
-    }
-}
-
-/// Where the bytes of a snapshot go.
-pub(crate) trait Out {
-    type Error;
-    fn put(&mut self, bytes: &[u8]) -> Result<(), Self::Error>;
-}
-
-/// Never more than its capacity, which the caller chose.
-impl Out for Vec<u8> {
-    type Error = Infallible;
-
-    fn put(&mut self, bytes: &[u8]) -> Result<(), Infallible> {
-        self.extend_from_slice(bytes);
-        Ok(())
-    }
-}
-
-/// From its front on, which must be long enough.
-impl Out for &mut [u8] {
-    type Error = Infallible;
-
-    fn put(&mut self, bytes: &[u8]) -> Result<(), Infallible> {
-        let (front, rest) = core::mem::take(self).split_at_mut(bytes.len());
-        front.copy_from_slice(bytes);
-        *self = rest;
-        Ok(())
-    }
-}
-
-/// Where the bytes of a snapshot come from.
-pub(crate) trait Input {
-    /// The next `len` bytes, which may be in `buffer`. An error if there are not as many.
-    fn take<'a>(&'a mut self, len: usize, buffer: &'a mut Vec<u8>) -> Result<&'a [u8], SnapshotErrorKind>;
-
-    /// Says that there are to be `len` bytes more. An error if it is known that there are not as many.
-    fn announce(&mut self, len: u64) -> Result<(), SnapshotErrorKind>;
-}
-
-/// How far a source of bytes has been read, and how far it should go.
-#[derive(Default)]
-pub(crate) struct Progress {
-    taken: u64,
-    announced: u64,
-}
-
-impl Progress {
-    /// Says that there are to be `len` bytes more.
-    fn announce(&mut self, len: u64) {
-        self.announced = self.announced.max(self.taken.saturating_add(len));
-    }
-
-    /// That only these are left.
-    fn truncated(&self, rest: &[u8]) -> SnapshotErrorKind {
-        // Of a header that is not all there: it may be no beginning of one at all.
-        if self.taken == 0
-            && let Err(error) = first::<SNAPSHOT_HEADER>(rest)
-        {
-            return error;
-        }
-        SnapshotErrorKind::Truncated {
-            bytes: self.taken + rest.len() as u64,
-            needed: self.announced,
-        }
-    }
-}
-
-/// Bytes that are all there.
-pub(crate) struct Slice<'a> {
-    rest: &'a [u8],
-    progress: Progress,
-}
-
-impl Input for Slice<'_> {
-    fn take<'a>(&'a mut self, len: usize, _: &'a mut Vec<u8>) -> Result<&'a [u8], SnapshotErrorKind> {
-        self.announce(len as u64)?;
-        let (taken, rest) = self.rest.split_at(len);
-        self.rest = rest;
-        self.progress.taken += len as u64;
-        Ok(taken)
-    }
-
-    fn announce(&mut self, len: u64) -> Result<(), SnapshotErrorKind> {
-        self.progress.announce(len);
-        if (self.rest.len() as u64) < len {
-            Err(self.progress.truncated(self.rest))
-        } else {
-            Ok(())
-        }
-    }
-}
-
-/// What `decode` makes of the bytes, and the rest of them.
-pub(crate) fn from_slice<T>(
-    bytes: &[u8],
-    decode: impl FnOnce(&mut Slice<'_>) -> Result<T, SnapshotErrorKind>,
-) -> Result<(T, &[u8]), SnapshotErrorKind> {
-    let mut input = Slice {
-        rest: bytes,
-        progress: Progress::default(),
-    };
-    let decoded = decode(&mut input)?;
-    Ok((decoded, input.rest))
-}
-
-/// By slices.
-impl<S: KeyHasher> ConcurrentBloom<S> {
-    /// The filter as bytes that [`from_bytes`](ConcurrentBloom::from_bytes) reads, in the [format](crate::codec#the-format) of this
-    /// crate.
-    ///
-    /// Beside inserts, they hold at least every key whose insertion happened before. Aborts where the memory is not to be had;
-    /// [`write_to`](Self::write_to) needs 2 MiB, and [`write_to_slice`](Self::write_to_slice) takes yours.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::ConcurrentBloom;
-    ///
-    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
-    /// filter.insert("a");
-    /// let bytes = filter.to_bytes();
-    /// assert_eq!(bytes.len(), 192 + filter.memory_bytes());
-    /// assert!(ConcurrentBloom::from_bytes(&bytes)?.0 == filter);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(self.snapshot_bytes());
-        let Ok(()) = self.encode(&mut bytes);
-        bytes
-    }
-
-    /// How many bytes a snapshot takes: 192, and 64 for each block.
-    ///
-    /// ```
-    /// use lanebloom::ConcurrentBloom;
-    ///
-    /// let filter = ConcurrentBloom::builder().memory_budget(1 << 20).build()?;
-    /// assert_eq!(filter.snapshot_bytes(), (1 << 20) + 192);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn snapshot_bytes(&self) -> usize {
-        self.header().len()
-    }
-
-    /// [`to_bytes`](Self::to_bytes) into memory of one's own.
-    ///
-    /// # Panics
-    ///
-    /// If `out` does not have [`snapshot_bytes`](Self::snapshot_bytes) bytes.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::ConcurrentBloom;
-    ///
-    /// let filter = ConcurrentBloom::builder().memory_budget(64).build()?;
-    /// let mut bytes = [0; 256];
-    /// filter.write_to_slice(&mut bytes);
-    /// assert_eq!(bytes[..], filter.to_bytes());
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn write_to_slice(&self, mut out: &mut [u8]) {
-        assert_snapshot_length(out.len(), self.snapshot_bytes());
-        let Ok(()) = self.encode(&mut out);
-    }
-
-    /// [`from_bytes`](ConcurrentBloom::from_bytes) of a filter with any hasher: `hasher` must be the one that it was filled by.
-    ///
-    /// # Errors
-    ///
-    /// As of [`from_bytes`](ConcurrentBloom::from_bytes), and if the filter's hasher has another algorithm, seed or key.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::{ConcurrentBloom, SipHash13};
-    ///
-    /// let filter = ConcurrentBloom::builder().expected_keys(1000).hasher(SipHash13::random()).build()?;
-    /// filter.insert("a");
-    /// let (bytes, secret) = (filter.to_bytes(), filter.hasher().key());
-    ///
-    /// let (same, _) = ConcurrentBloom::from_bytes_with(&bytes, SipHash13::with_key(secret))?;
-    /// assert!(same.contains("a") && !same.contains("b"));
-    ///
-    /// let error = ConcurrentBloom::from_bytes_with(&bytes, SipHash13::random()).unwrap_err();
-    /// assert_eq!(error.to_string(), "the hasher differs: SipHash-1-3 there and here, but under another key");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn from_bytes_with(bytes: &[u8], hasher: S) -> Result<(Self, &[u8]), SnapshotError> {
-        from_slice(bytes, |input| Self::decode(input, usize::MAX, given(hasher))).map_err(SnapshotError)
-    }
-
-    /// Reads a filter whose bits take `limit` bytes at most.
-    pub(crate) fn decode<I: Input>(
-        input: &mut I,
-        limit: usize,
-        hasher: impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind>,
-    ) -> Result<Self, SnapshotErrorKind> {
-        let header = Header::parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?, Kind::Bloom)?;
-        let hasher = hasher(header.hashing)?;
-        let blocks = header.layout.blocks;
-        admit(input, header.len(), (blocks * LINE_BYTES) as u64, limit)?;
-        let mut bits = Bits::new(blocks).map_err(SnapshotErrorKind::OutOfMemory)?;
-        read_words(input, &header.to_bytes(), blocks * LINE_WORDS, |first, words| {
-            bits.store_words(first, words.iter().map(Load::load));
-        })?;
-        Ok(Self::with_bits(header.layout, bits, hasher, header.expected_keys))
-    }
-
-    pub(crate) fn encode<O: Out>(&self, out: &mut O) -> Result<(), O::Error> {
-        let words = self.blocks() * LINE_WORDS;
-        write_words(out, &self.header().to_bytes(), words, self.bits.words().flatten())
-    }
-
-    pub(crate) fn header(&self) -> Header {
-        Header {
-            kind: Kind::Bloom,
-            hashing: Hashing::of(self.hasher()),
-            layout: self.layout(),
-            expected_keys: self.expected_keys(),
-            rate: self.false_positive_rate_at(self.expected_keys()),
-        }
-    }
-}
-
-impl ConcurrentBloom {
-    /// The filter with which `bytes` begin, and the bytes after it.
-    ///
-    /// # Errors
-    ///
-    /// If the bytes end before the filter does, are corrupt, are no snapshot of a `ConcurrentBloom`, or one by another version of the
-    /// format or with another hasher than [`Murmur3`] ([`from_bytes_with`](Self::from_bytes_with) reads those), or the memory is not
-    /// to be had. Nothing is allocated unless all of the filter is there.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::ConcurrentBloom;
-    ///
-    /// let filter = ConcurrentBloom::builder().expected_keys(1000).seed(7).build()?;
-    /// filter.insert("a");
-    /// let mut bytes = filter.to_bytes();
-    /// bytes.extend(b"more");
-    /// let (same, rest) = ConcurrentBloom::from_bytes(&bytes)?;
-    /// assert!(same == filter && same.hasher().seed() == 7);
-    /// assert_eq!(rest, b"more");
-    ///
-    /// let error = ConcurrentBloom::from_bytes(&bytes[..500]).unwrap_err();
-    /// assert_eq!(error.to_string(), "the bytes end after 500 of 1536");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn from_bytes(bytes: &[u8]) -> Result<(Self, &[u8]), SnapshotError> {
-        from_slice(bytes, |input| Self::decode(input, usize::MAX, murmur3)).map_err(SnapshotError)
     }
 }
 

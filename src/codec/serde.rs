@@ -3,13 +3,10 @@
 
 use crate::codec::{SNAPSHOT_HEADER, TRAILER, from_slice, given};
 use crate::error::{GuavaReadError, SnapshotError, SnapshotErrorKind};
-use crate::filter::concurrent::ConcurrentBloom;
-use crate::filter::counting::CountingBloom;
-use crate::filter::cuckoo::{CompactCuckoo, CuckooFilter};
-use crate::filter::dleft::DLeftFilter;
+use crate::filter::Filter;
+use crate::filter::engine::Stored;
 use crate::filter::guava::GuavaBloom;
 use crate::filter::scalable::ScalableBloom;
-use crate::filter::tombstone::TombstoneBloom;
 #[cfg(feature = "window")]
 use crate::filter::windowed::WindowedBloom;
 use crate::hash::KeyHasher;
@@ -41,21 +38,21 @@ const BELIEVED: usize = 64 << 10;
 /// assert!(same == filter);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-impl<S: KeyHasher> Serialize for ConcurrentBloom<S> {
+impl<E: Stored, S: KeyHasher> Serialize for Filter<E, S> {
     fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
         serialize(&self.to_bytes(), serializer)
     }
 }
 
-/// Of a filter by [`Murmur3`](crate::Murmur3); [`Limited`] reads others, and within a limit. Allocates in proportion to the bytes that are
-/// there.
-impl<'de> Deserialize<'de> for ConcurrentBloom {
+/// Reads a filter by [`Murmur3`](crate::Murmur3); [`Limited`] reads others, and within a limit. Allocates in
+/// proportion to the bytes that are there.
+impl<'de, E: Stored> Deserialize<'de> for Filter<E> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         snapshot(deserializer, Self::from_bytes)
     }
 }
 
-/// Guava's stream, as [`ConcurrentBloom`]'s snapshot.
+/// Guava's stream, as a [`Filter`]'s snapshot.
 ///
 /// ```
 /// use lanebloom::GuavaBloom;
@@ -83,96 +80,26 @@ impl<'de> Deserialize<'de> for GuavaBloom {
     }
 }
 
-/// As [`ConcurrentBloom`].
+/// As [`Filter`].
 impl<S: KeyHasher> Serialize for ScalableBloom<S> {
     fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
         serialize(&self.to_bytes(), serializer)
     }
 }
 
-/// As [`ConcurrentBloom`].
+/// As [`Filter`].
 impl<'de> Deserialize<'de> for ScalableBloom {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         snapshot(deserializer, Self::from_bytes)
     }
 }
 
-/// As [`ConcurrentBloom`]. There is no `Deserialize`, only [`Limited`]: the memory for all generations is allocated at once, up to 65 times the
+/// As [`Filter`]. There is no `Deserialize`, only [`Limited`]: the memory for all generations is allocated at once, up to 65 times the
 /// bytes of a snapshot that has one of them.
 #[cfg(feature = "window")]
 impl<S: KeyHasher + Clone> Serialize for WindowedBloom<S> {
     fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
         serialize(&self.to_bytes(), serializer)
-    }
-}
-
-/// As [`ConcurrentBloom`].
-impl<S: KeyHasher> Serialize for CountingBloom<S> {
-    fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
-        serialize(&self.to_bytes(), serializer)
-    }
-}
-
-/// As [`ConcurrentBloom`].
-impl<'de> Deserialize<'de> for CountingBloom {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        snapshot(deserializer, Self::from_bytes)
-    }
-}
-
-/// As [`ConcurrentBloom`].
-impl<S: KeyHasher> Serialize for TombstoneBloom<S> {
-    fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
-        serialize(&self.to_bytes(), serializer)
-    }
-}
-
-/// As [`ConcurrentBloom`].
-impl<'de> Deserialize<'de> for TombstoneBloom {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        snapshot(deserializer, Self::from_bytes)
-    }
-}
-
-/// As [`ConcurrentBloom`].
-impl<S: KeyHasher> Serialize for CuckooFilter<S> {
-    fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
-        serialize(&self.to_bytes(), serializer)
-    }
-}
-
-/// As [`ConcurrentBloom`].
-impl<'de> Deserialize<'de> for CuckooFilter {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        snapshot(deserializer, Self::from_bytes)
-    }
-}
-
-/// As [`ConcurrentBloom`].
-impl<S: KeyHasher> Serialize for CompactCuckoo<S> {
-    fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
-        serialize(&self.to_bytes(), serializer)
-    }
-}
-
-/// As [`ConcurrentBloom`].
-impl<'de> Deserialize<'de> for CompactCuckoo {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        snapshot(deserializer, Self::from_bytes)
-    }
-}
-
-/// As [`ConcurrentBloom`].
-impl<S: KeyHasher> Serialize for DLeftFilter<S> {
-    fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
-        serialize(&self.to_bytes(), serializer)
-    }
-}
-
-/// As [`ConcurrentBloom`].
-impl<'de> Deserialize<'de> for DLeftFilter {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        snapshot(deserializer, Self::from_bytes)
     }
 }
 
@@ -212,13 +139,6 @@ mod sealed {
         fn decode_within(bytes: &[u8], max_bytes: usize, hasher: Self::Hasher) -> Result<(Self, &[u8]), Problem>;
     }
 
-    impl<S: KeyHasher> Decode for ConcurrentBloom<S> {
-        type Hasher = S;
-        fn decode_within(bytes: &[u8], max_bytes: usize, hasher: S) -> Result<(Self, &[u8]), Problem> {
-            from_slice(bytes, |input| Self::decode(input, max_bytes, given(hasher))).map_err(Problem::from)
-        }
-    }
-
     impl<S: KeyHasher + Clone> Decode for ScalableBloom<S> {
         type Hasher = S;
         fn decode_within(bytes: &[u8], max_bytes: usize, hasher: S) -> Result<(Self, &[u8]), Problem> {
@@ -235,35 +155,7 @@ mod sealed {
         }
     }
 
-    impl<S: KeyHasher> Decode for CountingBloom<S> {
-        type Hasher = S;
-        fn decode_within(bytes: &[u8], max_bytes: usize, hasher: S) -> Result<(Self, &[u8]), Problem> {
-            from_slice(bytes, |input| Self::decode(input, max_bytes, given(hasher))).map_err(Problem::from)
-        }
-    }
-
-    impl<S: KeyHasher> Decode for TombstoneBloom<S> {
-        type Hasher = S;
-        fn decode_within(bytes: &[u8], max_bytes: usize, hasher: S) -> Result<(Self, &[u8]), Problem> {
-            from_slice(bytes, |input| Self::decode(input, max_bytes, given(hasher))).map_err(Problem::from)
-        }
-    }
-
-    impl<S: KeyHasher> Decode for CuckooFilter<S> {
-        type Hasher = S;
-        fn decode_within(bytes: &[u8], max_bytes: usize, hasher: S) -> Result<(Self, &[u8]), Problem> {
-            from_slice(bytes, |input| Self::decode(input, max_bytes, given(hasher))).map_err(Problem::from)
-        }
-    }
-
-    impl<S: KeyHasher> Decode for CompactCuckoo<S> {
-        type Hasher = S;
-        fn decode_within(bytes: &[u8], max_bytes: usize, hasher: S) -> Result<(Self, &[u8]), Problem> {
-            from_slice(bytes, |input| Self::decode(input, max_bytes, given(hasher))).map_err(Problem::from)
-        }
-    }
-
-    impl<S: KeyHasher> Decode for DLeftFilter<S> {
+    impl<E: Stored, S: KeyHasher> Decode for Filter<E, S> {
         type Hasher = S;
         fn decode_within(bytes: &[u8], max_bytes: usize, hasher: S) -> Result<(Self, &[u8]), Problem> {
             from_slice(bytes, |input| Self::decode(input, max_bytes, given(hasher))).map_err(Problem::from)

@@ -25,7 +25,7 @@
 //! the keys themselves can tell the difference.
 //!
 //! So ask the source of truth first, and let the one who changed it remove: whoever marked the coupon as used in the database, once. Of
-//! threads that race to [remove](CountingBloom::remove) a key that is there once, exactly one gets `true`; but that too is true only
+//! threads that race to [remove](Filter::remove) a key that is there once, exactly one gets `true`; but that too is true only
 //! if the key is no false positive without it.
 //!
 //! # Keys that are inserted several times
@@ -49,7 +49,7 @@
 //!    answered true also what those had done who inserted or removed keys in the same words.
 //! 4. **Lock-freedom.** An insert or remove is one compare-exchange per word; it is tried again only where another thread's has
 //!    succeeded meanwhile. Nothing allocates.
-//! 5. **The whole filter beside changes.** [`union_from`](CountingBloom::union_from), `clone`, [snapshots](crate::codec) and comparison take each
+//! 5. **The whole filter beside changes.** [`union_from`](Filter::union_from), `clone`, [snapshots](crate::codec) and comparison take each
 //!    word as it is at some moment. A key whose insert happened before and whose remove had not begun is in it. Of a key that comes or goes at that
 //!    moment some counters may be, which then stay too high by one: false positives, never false negatives.
 //!
@@ -72,24 +72,23 @@
 //! their number varies from line to line. (Half of them in each of two lines would take 40.2 bits at 1% and 62.3 at 0.1%, and a
 //! second miss of the cache in every operation.)
 
-mod snapshot;
-
-use crate::bits;
-use crate::bulk::{self, Answer, Source};
-use crate::counters::{self, CounterLines, Counters};
-use crate::error::{BuildError, IncompatibleError, IncompatibleErrorKind};
-use crate::filter::concurrent::{HASHED_STRETCH, Keys, gathered};
-use crate::filter::lookup::Lookup;
-use crate::funnel::Funnel;
-use crate::hash::{self, KeyHasher, Murmur3, assert_same_length};
+use super::Filter;
+use super::engine::{Engine, Estimate, Insert, InsertFlagged, Remove, Stored, Union, sealed};
+use crate::bits::{self, Load};
+use crate::codec::{Hashing, Header, Input, Kind, Out, SNAPSHOT_HEADER, admit, read_words, write_words};
+use crate::counters::{self, CounterLines};
+use crate::error::{BuildError, IncompatibleError, IncompatibleErrorKind, SnapshotErrorKind};
+use crate::hash::{KeyHasher, Murmur3};
 use crate::simd::{CounterBatch, CounterKernels, Isa};
-use crate::sizing::{Cell, LINE_BITS, LINE_BYTES, Layout, Request};
+use crate::sizing::{Cell, LINE_BITS, LINE_BYTES, LINE_WORDS, Layout, Request};
+use crate::source::{Answer, Source, answers, teller};
+use alloc::vec::Vec;
 use core::fmt;
 
 /// A lock-free counting Bloom filter, for many threads to fill, to ask and to remove from at once.
 ///
-/// Keys are any [`Funnel`] type; they are hashed by `S`, [`Murmur3`] unless chosen otherwise. All operations but
-/// [`clear`](Self::clear) take `&self`: share it as `Arc<CountingBloom>`. What threads may rely on, and what not to remove, is
+/// Keys are any [`Funnel`](crate::Funnel) type; they are hashed by `S`, [`Murmur3`] unless chosen otherwise. All operations but
+/// [`clear`](Filter::clear) take `&self`: share it as `Arc<CountingBloom>`. What threads may rely on, and what not to remove, is
 /// in [the module](self).
 ///
 /// # Examples
@@ -116,10 +115,12 @@ use core::fmt;
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 #[doc(alias = "CountingBloomFilter")]
-pub struct CountingBloom<S = Murmur3> {
+pub type CountingBloom<S = Murmur3> = Filter<Counting, S>;
+
+/// The engine of [`CountingBloom`]: counters of 4 bits in lines of 64 bytes.
+pub struct Counting {
     counters: CounterLines,
     kernels: &'static CounterKernels,
-    hasher: S,
     layout: Layout,
     expected_keys: usize,
 }
@@ -297,635 +298,212 @@ impl<S: KeyHasher> Builder<S> {
     /// ```
     pub fn build(self) -> Result<CountingBloom<S>, BuildError> {
         let (layout, expected_keys) = self.request.solve()?;
-        Ok(CountingBloom {
-            counters: CounterLines::new(layout.blocks)?,
-            kernels: CounterKernels::of(layout, Isa::detect()),
+        let counters = CounterLines::new(layout.blocks)?;
+        Ok(Filter {
+            engine: Counting::new(layout, counters, expected_keys),
             hasher: self.hasher,
-            layout,
-            expected_keys,
         })
     }
 }
 
-/// Single operations.
-impl<S: KeyHasher> CountingBloom<S> {
-    /// Inserts `key`; returns whether it was certainly not there before.
-    ///
-    /// A key that is inserted several times is to be removed as many times. `false` means that it was there, or that it was taken for one that
-    /// was: a false positive. It is counted in either case. Where several threads race to insert a key that the filter does not hold, **at
-    /// least** one of them gets `true`, and with one [word per key](Self::words_per_key) exactly one. (Other keys that are inserted
-    /// in the same moment can turn it into a false positive for all of them.)
-    ///
-    /// # Memory ordering
-    ///
-    /// `AcqRel`: what this thread did before is visible to whoever finds the key, and what those did before who changed the same words is
-    /// visible after.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::CountingBloom;
-    ///
-    /// let filter = CountingBloom::builder().expected_keys(1000).build()?;
-    /// assert!(filter.insert("a"));
-    /// assert!(!filter.insert("a"));
-    /// assert!(filter.remove("a") && filter.contains("a")); // once more
-    /// assert!(filter.remove("a") && !filter.contains("a"));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[inline]
-    pub fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-        self.insert_hash(self.hash(key))
+impl Counting {
+    fn new(layout: Layout, counters: CounterLines, expected_keys: usize) -> Self {
+        Self {
+            counters,
+            kernels: CounterKernels::of(layout, Isa::detect()),
+            layout,
+            expected_keys,
+        }
     }
 
-    /// Whether `key` may be in the filter: `false` is certain, `true` may be a false positive.
-    ///
-    /// Never `false` for a key whose insertion happened before, and whose remove has not begun.
-    ///
-    /// # Memory ordering
-    ///
-    /// `true` ends in an `Acquire`: everything that the threads which inserted the key had done before is visible.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::CountingBloom;
-    ///
-    /// let filter = CountingBloom::builder().expected_keys(1000).build()?;
-    /// filter.insert(&17u64);
-    /// assert!(filter.contains(&17u64));
-    /// assert!(!filter.contains(&18u64));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[inline]
-    #[must_use]
-    pub fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-        self.contains_hash(self.hash(key))
+    /// Inserts hashes, or removes them; of how many the answer was yes.
+    fn change(&self, kernel: CounterBatch, source: &impl Source, mut answer: Answer<'_>) -> usize {
+        let change = |hashes: &[u64], bitmap: &mut [u64]| {
+            kernel(self.kernels, self.counters.shared(), hashes, bitmap);
+        };
+        answers(source, change, teller(&mut answer))
     }
 
-    /// Removes `key`, one insert of it; returns whether it was there.
-    ///
-    /// `false` means that it certainly was not, and that nothing was changed. **Remove only keys that were inserted before**, each as often as
-    /// it was: what the filter merely takes for present is taken from other keys' counters, [the module](self) says more. Where
-    /// several threads race to remove a key that is there once, exactly one of them gets `true`, with the same reservation.
-    ///
-    /// # Memory ordering
-    ///
-    /// `AcqRel` where it is `true`, as of [`insert`](Self::insert).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::CountingBloom;
-    ///
-    /// let filter = CountingBloom::builder().expected_keys(1000).build()?;
-    /// filter.insert("a");
-    /// filter.insert("b");
-    /// assert!(filter.remove("a"));
-    /// assert!(!filter.remove("a"));
-    /// assert!(!filter.contains("a") && filter.contains("b"));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[inline]
-    pub fn remove<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-        self.remove_hash(self.hash(key))
+    fn header(&self, hashing: Hashing) -> Header {
+        Header {
+            kind: Kind::Counting,
+            hashing,
+            layout: self.layout,
+            expected_keys: self.expected_keys,
+            rate: self.false_positive_rate_at(self.expected_keys),
+        }
     }
 
-    /// The hash by which this filter knows `key`.
-    ///
-    /// `insert(k)` is `insert_hash(hash(k))`: a caller may hash ahead, keep hashes, or send them.
-    ///
-    /// ```
-    /// use lanebloom::CountingBloom;
-    ///
-    /// let filter = CountingBloom::builder().expected_keys(1000).build()?;
-    /// filter.insert("a");
-    /// assert!(filter.contains_hash(filter.hash("a")));
-    /// assert_ne!(filter.hash("a"), filter.hash("b"));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[inline]
-    #[must_use]
-    pub fn hash<K: Funnel + ?Sized>(&self, key: &K) -> u64 {
-        self.hasher.hash_key(key)
+    /// What `of` says of the words, added up.
+    fn sum(&self, of: impl Fn(u64) -> u64) -> u64 {
+        let sum = self.counters.words().map(of).sum();
+        bits::acquire();
+        sum
     }
+}
 
-    /// [`insert`](Self::insert) by hash. All 64 bits must be evenly distributed: those of a good hash function, not
-    /// an id as it is.
-    ///
-    /// ```
-    /// use lanebloom::CountingBloom;
-    ///
-    /// let filter = CountingBloom::builder().expected_keys(1000).build()?;
-    /// assert!(filter.insert_hash(0x9e37_79b9_7f4a_7c15));
-    /// assert!(!filter.insert_hash(0x9e37_79b9_7f4a_7c15));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[inline]
-    pub fn insert_hash(&self, hash: u64) -> bool {
-        self.kernels.insert(self.counters.shared(), hash)
-    }
+impl sealed::Sealed for Counting {}
 
-    /// [`contains`](Self::contains) by hash.
-    ///
-    /// ```
-    /// use lanebloom::CountingBloom;
-    ///
-    /// let filter = CountingBloom::builder().expected_keys(1000).build()?;
-    /// filter.insert_hash(0x9e37_79b9_7f4a_7c15);
-    /// assert!(filter.contains_hash(0x9e37_79b9_7f4a_7c15));
-    /// assert!(!filter.contains_hash(0x7f4a_7c15_9e37_79b9));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
+impl Engine for Counting {
+    const NAME: &'static str = "CountingBloom";
+
     #[inline]
-    #[must_use]
-    pub fn contains_hash(&self, hash: u64) -> bool {
+    fn contains(&self, hash: u64) -> bool {
         let found = self.kernels.lookups().contains(self.counters.shared(), hash);
         bits::acquire_if(found);
         found
     }
 
-    /// [`remove`](Self::remove) by hash.
-    ///
-    /// ```
-    /// use lanebloom::CountingBloom;
-    ///
-    /// let filter = CountingBloom::builder().expected_keys(1000).build()?;
-    /// filter.insert_hash(0x9e37_79b9_7f4a_7c15);
-    /// assert!(filter.remove_hash(0x9e37_79b9_7f4a_7c15));
-    /// assert!(!filter.remove_hash(0x9e37_79b9_7f4a_7c15));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[inline]
-    pub fn remove_hash(&self, hash: u64) -> bool {
-        self.kernels.remove(self.counters.shared(), hash)
-    }
-}
-
-/// Batches: the same answers as the single calls in order. Lines are fetched ahead, and lookups are done many at a time in vectors.
-impl<S: KeyHasher> CountingBloom<S> {
-    /// Inserts every hash; returns how many of them were certainly not there before.
-    ///
-    /// Results are those of [`insert_hash`](Self::insert_hash) in order, duplicates within the batch included.
-    ///
-    /// ```
-    /// use lanebloom::CountingBloom;
-    ///
-    /// let filter = CountingBloom::builder().expected_keys(1000).build()?;
-    /// let hashes = ["a", "b", "a"].map(|key| filter.hash(key));
-    /// assert_eq!(filter.insert_hashes(&hashes), 2);
-    /// assert!(filter.contains("b"));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn insert_hashes(&self, hashes: &[u64]) -> usize {
-        self.change(CounterKernels::insert_hashes, &hashes, None)
+    fn contains_bitmap(&self, hashes: &[u64], found: &mut [u64]) {
+        self.kernels
+            .lookups()
+            .contains_hashes(self.counters.shared(), hashes, found);
+        bits::acquire();
     }
 
-    /// [`insert_hashes`](Self::insert_hashes) that also writes for every hash whether it was new to the same place of `new`.
-    ///
-    /// # Panics
-    ///
-    /// If the lengths differ.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::CountingBloom;
-    ///
-    /// let filter = CountingBloom::builder().expected_keys(1000).build()?;
-    /// let hashes = ["a", "b", "a"].map(|key| filter.hash(key));
-    /// let mut new = [false; 3];
-    /// assert_eq!(filter.insert_hashes_flagged(&hashes, &mut new), 2);
-    /// assert_eq!(new, [true, true, false]);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn insert_hashes_flagged(&self, hashes: &[u64], new: &mut [bool]) -> usize {
-        assert_same_length(hashes.len(), new.len());
-        self.change(CounterKernels::insert_hashes, &hashes, Some(&mut self.unpack_into(new)))
-    }
-
-    /// Removes every hash, one insert of each; returns how many of them were there.
-    ///
-    /// Results are those of [`remove_hash`](Self::remove_hash) in order, duplicates within the batch included; so is what must not be removed.
-    ///
-    /// ```
-    /// use lanebloom::CountingBloom;
-    ///
-    /// let filter = CountingBloom::builder().expected_keys(1000).build()?;
-    /// let hashes = ["a", "b", "c"].map(|key| filter.hash(key));
-    /// filter.insert_hashes(&hashes);
-    /// assert_eq!(filter.remove_hashes(&hashes[..2]), 2);
-    /// assert!(!filter.contains("b") && filter.contains("c"));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn remove_hashes(&self, hashes: &[u64]) -> usize {
-        self.change(CounterKernels::remove_hashes, &hashes, None)
-    }
-
-    /// [`remove_hashes`](Self::remove_hashes) that also writes for every hash whether it was there to the same place of `removed`.
-    ///
-    /// # Panics
-    ///
-    /// If the lengths differ.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::CountingBloom;
-    ///
-    /// let filter = CountingBloom::builder().expected_keys(1000).build()?;
-    /// filter.insert("a");
-    /// let hashes = ["a", "b", "a"].map(|key| filter.hash(key));
-    /// let mut removed = [false; 3];
-    /// assert_eq!(filter.remove_hashes_flagged(&hashes, &mut removed), 1);
-    /// assert_eq!(removed, [true, false, false]);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn remove_hashes_flagged(&self, hashes: &[u64], removed: &mut [bool]) -> usize {
-        assert_same_length(hashes.len(), removed.len());
-        self.change(
-            CounterKernels::remove_hashes,
-            &hashes,
-            Some(&mut self.unpack_into(removed)),
-        )
-    }
-
-    /// Writes for every hash whether it may be in the filter to the same place of `out`.
-    ///
-    /// # Panics
-    ///
-    /// If the lengths differ.
-    ///
-    /// # Memory ordering
-    ///
-    /// As of the single calls; there is one `Acquire` for many keys, before any of their answers is given out.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::CountingBloom;
-    ///
-    /// let filter = CountingBloom::builder().expected_keys(1000).build()?;
-    /// filter.insert("a");
-    /// let mut found = [false; 2];
-    /// filter.contains_hashes(&["a", "b"].map(|key| filter.hash(key)), &mut found);
-    /// assert_eq!(found, [true, false]);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn contains_hashes(&self, hashes: &[u64], out: &mut [bool]) {
-        self.lookup().contains_hashes(hashes, out);
-    }
-
-    /// [`contains_hashes`](Self::contains_hashes) into a bitmap: bit `i % 64` of `out[i / 64]` is the answer for hash `i`.
-    /// The bits after the last hash are 0.
-    ///
-    /// # Panics
-    ///
-    /// If `out` has not one word for every 64 hashes, the last ones rounded up.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::CountingBloom;
-    ///
-    /// let filter = CountingBloom::builder().expected_keys(1000).build()?;
-    /// filter.insert("a");
-    /// let mut found = [0];
-    /// filter.contains_hashes_bitmap(&["b", "a"].map(|key| filter.hash(key)), &mut found);
-    /// assert_eq!(found, [0b10]);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn contains_hashes_bitmap(&self, hashes: &[u64], out: &mut [u64]) {
-        self.lookup().contains_hashes_bitmap(hashes, out);
-    }
-
-    /// Calls `each` with the position of every hash that is certainly not in the filter, in order.
-    ///
-    /// ```
-    /// use lanebloom::CountingBloom;
-    ///
-    /// let filter = CountingBloom::builder().expected_keys(1000).build()?;
-    /// filter.insert("b");
-    /// let mut absent = Vec::new();
-    /// filter.absent_hashes(&["a", "b", "c"].map(|key| filter.hash(key)), |i| absent.push(i));
-    /// assert_eq!(absent, [0, 2]);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn absent_hashes(&self, hashes: &[u64], each: impl FnMut(usize)) {
-        self.lookup().absent_hashes(hashes, each);
-    }
-
-    /// Writes the hash by which this filter knows each key to the same place of `out`.
-    ///
-    /// # Panics
-    ///
-    /// If the lengths differ.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::CountingBloom;
-    ///
-    /// let filter = CountingBloom::builder().expected_keys(1000).build()?;
-    /// let mut hashes = [0; 2];
-    /// filter.hash_batch(&["a", "b"], &mut hashes);
-    /// assert_eq!(hashes, ["a", "b"].map(|key| filter.hash(key)));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn hash_batch<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
-        self.hasher.hash_batch(keys, out);
-    }
-
-    /// [`insert_hashes`](Self::insert_hashes) of the keys' hashes; returns how many were new.
-    ///
-    /// ```
-    /// use lanebloom::CountingBloom;
-    ///
-    /// let filter = CountingBloom::builder().expected_keys(1000).build()?;
-    /// assert_eq!(filter.insert_batch(&[1u64, 2, 1]), 2);
-    /// assert_eq!(filter.insert_batch(&["a", "b"]), 2);
-    /// assert!(filter.contains(&2u64) && filter.contains("b"));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn insert_batch<K: Funnel>(&self, keys: &[K]) -> usize {
-        self.change(CounterKernels::insert_hashes, &self.keys(keys), None)
-    }
-
-    /// [`insert_hashes_flagged`](Self::insert_hashes_flagged) of the keys' hashes.
-    ///
-    /// # Panics
-    ///
-    /// If the lengths differ.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::CountingBloom;
-    ///
-    /// let filter = CountingBloom::builder().expected_keys(1000).build()?;
-    /// let mut new = [false; 3];
-    /// assert_eq!(filter.insert_batch_flagged(&["a", "a", "b"], &mut new), 2);
-    /// assert_eq!(new, [true, false, true]);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn insert_batch_flagged<K: Funnel>(&self, keys: &[K], new: &mut [bool]) -> usize {
-        assert_same_length(keys.len(), new.len());
-        let unpack = &mut self.unpack_into(new);
-        self.change(CounterKernels::insert_hashes, &self.keys(keys), Some(unpack))
-    }
-
-    /// [`remove_hashes`](Self::remove_hashes) of the keys' hashes; returns how many were there.
-    ///
-    /// ```
-    /// use lanebloom::CountingBloom;
-    ///
-    /// let filter = CountingBloom::builder().expected_keys(1000).build()?;
-    /// filter.insert_batch(&["a", "b", "c"]);
-    /// assert_eq!(filter.remove_batch(&["a", "b"]), 2);
-    /// assert!(!filter.contains("b") && filter.contains("c"));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn remove_batch<K: Funnel>(&self, keys: &[K]) -> usize {
-        self.change(CounterKernels::remove_hashes, &self.keys(keys), None)
-    }
-
-    /// [`remove_hashes_flagged`](Self::remove_hashes_flagged) of the keys' hashes.
-    ///
-    /// # Panics
-    ///
-    /// If the lengths differ.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::CountingBloom;
-    ///
-    /// let filter = CountingBloom::builder().expected_keys(1000).build()?;
-    /// filter.insert_batch(&["a", "b"]);
-    /// let mut removed = [false; 3];
-    /// assert_eq!(filter.remove_batch_flagged(&["b", "b", "a"], &mut removed), 2);
-    /// assert_eq!(removed, [true, false, true]);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn remove_batch_flagged<K: Funnel>(&self, keys: &[K], removed: &mut [bool]) -> usize {
-        assert_same_length(keys.len(), removed.len());
-        let unpack = &mut self.unpack_into(removed);
-        self.change(CounterKernels::remove_hashes, &self.keys(keys), Some(unpack))
-    }
-
-    /// [`contains_hashes`](Self::contains_hashes) of the keys' hashes.
-    ///
-    /// # Panics
-    ///
-    /// If the lengths differ.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::CountingBloom;
-    ///
-    /// let filter = CountingBloom::builder().expected_keys(1000).build()?;
-    /// filter.insert("a");
-    /// let mut found = [false; 2];
-    /// filter.contains_batch(&["a", "b"], &mut found);
-    /// assert_eq!(found, [true, false]);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn contains_batch<K: Funnel>(&self, keys: &[K], out: &mut [bool]) {
-        self.lookup().contains_batch(keys, out);
-    }
-
-    /// [`contains_hashes_bitmap`](Self::contains_hashes_bitmap) of the keys' hashes.
-    ///
-    /// # Panics
-    ///
-    /// If `out` has not one word for every 64 keys, the last ones rounded up.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::CountingBloom;
-    ///
-    /// let filter = CountingBloom::builder().expected_keys(1000).build()?;
-    /// filter.insert("a");
-    /// let mut found = [0];
-    /// filter.contains_batch_bitmap(&["a", "b"], &mut found);
-    /// assert_eq!(found, [0b01]);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
-        self.lookup().contains_batch_bitmap(keys, out);
-    }
-
-    /// [`absent_hashes`](Self::absent_hashes) of the keys' hashes.
-    ///
-    /// ```
-    /// use lanebloom::CountingBloom;
-    ///
-    /// let filter = CountingBloom::builder().expected_keys(1000).build()?;
-    /// filter.insert("b");
-    /// let mut absent = Vec::new();
-    /// filter.absent_batch(&["a", "b", "c"], |i| absent.push(i));
-    /// assert_eq!(absent, [0, 2]);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn absent_batch<K: Funnel>(&self, keys: &[K], each: impl FnMut(usize)) {
-        self.lookup().absent_batch(keys, each);
-    }
-
-    /// Inserts hashes, or removes them; of how many the answer was yes.
-    fn change(&self, kernel: CounterBatch, source: &impl Source, mut answer: Answer<'_>) -> usize {
-        bulk::in_stretches(source, &mut answer, |hashes, bitmap| {
-            kernel(self.kernels, self.counters.shared(), hashes, bitmap);
-        })
-    }
-
-    /// Writes the bits of bitmaps to their places of `out`.
-    fn unpack_into(&self, out: &mut [bool]) -> impl FnMut(usize, &[u64]) {
-        move |at, bitmap| {
-            let end = out.len().min(at + 64 * bitmap.len());
-            self.kernels.lookups().unpack(bitmap, &mut out[at..end]);
-        }
-    }
-
-    fn keys<'a, K: Funnel>(&'a self, keys: &'a [K]) -> Keys<'a, K, S> {
-        Keys {
-            hasher: &self.hasher,
-            keys,
-        }
-    }
-
-    /// What answers a batch of lookups.
-    fn lookup(&self) -> Lookup<'_, Counters, S> {
-        Lookup {
-            lines: self.counters.shared(),
-            lookups: self.kernels.lookups(),
-            hasher: &self.hasher,
-        }
-    }
-}
-
-/// The whole filter.
-impl<S: KeyHasher> CountingBloom<S> {
-    /// Adds every key of `other` to this filter, as often as it is there; returns whether that changed any counter. Both may be in
-    /// use meanwhile.
-    ///
-    /// Counters are added, up to 15 each, where they stick. Everything that was inserted into `other` before, and not removed before the
-    /// end, is in this filter after, to be removed from it as any other key. Of what comes or goes there meanwhile some counters may
-    /// be added: such a key can be a false positive here, and **must not be removed** here.
-    ///
-    /// # Errors
-    ///
-    /// If layout or hasher (its algorithm, seed or key) differ; nothing is changed then.
-    ///
-    /// # Memory ordering
-    ///
-    /// `Acquire` on `other`'s counters and `AcqRel` on these: who finds a key here sees what its inserter there had done before.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::CountingBloom;
-    ///
-    /// let all = CountingBloom::builder().expected_keys(1000).build()?;
-    /// let part = all.clone();
-    /// all.insert("a");
-    /// part.insert("a");
-    /// part.insert("b");
-    /// assert_eq!(all.union_from(&part), Ok(true));
-    /// assert!(all.contains("b"));
-    /// assert!(all.remove("a") && all.remove("a") && !all.remove("a")); // both
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
-        if self.layout != other.layout {
-            let kind = IncompatibleErrorKind::Layout {
-                ours: self.layout,
-                theirs: other.layout,
-            };
-            return Err(IncompatibleError(kind));
-        }
-        if hash::print(&self.hasher) != hash::print(&other.hasher) {
-            return Err(IncompatibleError(IncompatibleErrorKind::Hasher));
-        }
-        Ok(self.counters.add_from(&other.counters))
-    }
-
-    /// Removes all keys, and what is stuck. It takes `&mut self` because beside inserts nobody could say which of them survived.
-    ///
-    /// ```
-    /// use lanebloom::CountingBloom;
-    ///
-    /// let mut filter = CountingBloom::builder().expected_keys(1000).build()?;
-    /// filter.insert("a");
-    /// filter.clear();
-    /// assert!(!filter.contains("a"));
-    /// assert_eq!(filter.fill_ratio(), 0.0);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn clear(&mut self) {
-        self.counters.clear();
-    }
-
-    /// [`clone`](Clone::clone), with an error instead of an abort where the memory is not to be had.
-    ///
-    /// # Errors
-    ///
-    /// If the allocation fails.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::CountingBloom;
-    ///
-    /// let filter = CountingBloom::builder().expected_keys(1000).build()?;
-    /// filter.insert("a");
-    /// assert!(filter.try_clone()? == filter);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn try_clone(&self) -> Result<Self, BuildError>
-    where
-        S: Clone,
-    {
-        let counters = self.counters.try_clone()?;
-        Ok(Self {
-            counters,
-            hasher: self.hasher.clone(),
-            ..*self
-        })
-    }
-}
-
-/// What the filter is, and how full. Figures from the counters read the whole filter: beside changes, each word as it was at
-/// some moment meanwhile.
-impl<S> CountingBloom<S> {
-    /// The number of keys that the filter was sized for.
-    ///
-    /// ```
-    /// use lanebloom::CountingBloom;
-    ///
-    /// assert_eq!(CountingBloom::builder().expected_keys(1000).build()?.expected_keys(), 1000);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn expected_keys(&self) -> usize {
+    fn expected_keys(&self) -> usize {
         self.expected_keys
     }
 
-    /// Bits of memory per expected key.
-    ///
-    /// ```
-    /// use lanebloom::CountingBloom;
-    ///
-    /// let filter = CountingBloom::builder().expected_keys(1_000_000).build()?;
-    /// assert!((45.8..46.0).contains(&filter.bits_per_key()));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn bits_per_key(&self) -> f64 {
-        self.layout.blocks as f64 * LINE_BITS as f64 / self.expected_keys as f64
+    fn memory_bytes(&self) -> usize {
+        self.layout.blocks * LINE_BYTES
     }
 
+    fn is_empty(&self) -> bool {
+        let empty = self.counters.words().all(|word| word == 0);
+        bits::acquire();
+        empty
+    }
+
+    fn fill_ratio(&self) -> f64 {
+        // All bits of the counters above 0.
+        let ones = self.counters.shared().ones();
+        bits::acquire();
+        ones as f64 / (self.layout.blocks * LINE_BITS) as f64
+    }
+
+    fn false_positive_rate_at(&self, keys: usize) -> f64 {
+        self.layout.rate_of(Cell::Counter, keys)
+    }
+
+    fn current_false_positive_rate(&self) -> f64 {
+        // In a word whose counters above 0 have all their bits, the fraction of the bits is that of the counters.
+        let rate = self.layout.mean_rate(self.counters.shared().words());
+        bits::acquire();
+        rate
+    }
+
+    fn try_clone(&self) -> Result<Self, BuildError> {
+        Ok(Self {
+            counters: self.counters.try_clone()?,
+            ..*self
+        })
+    }
+
+    fn debug(&self, f: &mut fmt::DebugStruct<'_, '_>) {
+        f.field("words_per_key", &self.layout.shape.words)
+            .field("counters_per_word", &self.layout.shape.bits)
+            .field("fill_ratio", &self.fill_ratio())
+            .field("stuck_counters", &self.sum(counters::stuck_in));
+    }
+}
+
+impl Insert for Counting {
+    type Answer = bool;
+    type Total = usize;
+
+    #[inline]
+    fn insert(&self, hash: u64) -> bool {
+        self.kernels.insert(self.counters.shared(), hash)
+    }
+
+    fn insert_all(&self, source: &impl Source) -> usize {
+        self.insert_flagged(source, None)
+    }
+
+    fn clear(&mut self) {
+        self.counters.clear();
+    }
+}
+
+impl InsertFlagged for Counting {
+    fn insert_flagged(&self, source: &impl Source, answer: Answer<'_>) -> usize {
+        self.change(CounterKernels::insert_hashes, source, answer)
+    }
+}
+
+impl Remove for Counting {
+    #[inline]
+    fn remove(&self, hash: u64) -> bool {
+        self.kernels.remove(self.counters.shared(), hash)
+    }
+
+    fn remove_all(&self, source: &impl Source, answer: Answer<'_>) -> usize {
+        self.change(CounterKernels::remove_hashes, source, answer)
+    }
+}
+
+impl Estimate for Counting {
+    fn estimated_len(&self) -> usize {
+        (self.sum(counters::total) as f64 / self.layout.counters_per_key() + 0.5) as usize
+    }
+}
+
+impl Union for Counting {
+    fn same(&self, other: &Self) -> bool {
+        let same = self.layout == other.layout && self.counters.words().eq(other.counters.words());
+        bits::acquire();
+        same
+    }
+
+    fn check_union(&self, other: &Self) -> Result<(), IncompatibleError> {
+        if self.layout == other.layout {
+            return Ok(());
+        }
+        Err(IncompatibleError(IncompatibleErrorKind::Layout {
+            ours: self.layout,
+            theirs: other.layout,
+        }))
+    }
+
+    /// Adds every key as often as it is there.
+    fn union_from(&self, other: &Self) -> bool {
+        self.counters.add_from(&other.counters)
+    }
+}
+
+/// As the snapshots of the filter of bits, and of another kind. `codec` describes the bytes.
+impl Stored for Counting {
+    const HELD: bool = false;
+
+    fn snapshot_bytes(&self) -> usize {
+        self.header(Hashing::of(&Murmur3::default())).len()
+    }
+
+    fn encode<O: Out>(&self, hashing: Hashing, out: &mut O) -> Result<(), O::Error> {
+        let words = self.layout.blocks * LINE_WORDS;
+        write_words(out, &self.header(hashing).to_bytes(), words, self.counters.words())
+    }
+
+    fn decode<I: Input, S>(
+        input: &mut I,
+        limit: usize,
+        hasher: impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind>,
+    ) -> Result<(Self, S), SnapshotErrorKind> {
+        let header = Header::parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?, Kind::Counting)?;
+        let hasher = hasher(header.hashing)?;
+        let blocks = header.layout.blocks;
+        admit(input, header.len(), (blocks * LINE_BYTES) as u64, limit)?;
+        let mut counters = CounterLines::new(blocks).map_err(SnapshotErrorKind::OutOfMemory)?;
+        read_words(input, &header.to_bytes(), blocks * LINE_WORDS, |first, words| {
+            counters.store_words(first, words.iter().map(Load::load));
+        })?;
+        Ok((Self::new(header.layout, counters, header.expected_keys), hasher))
+    }
+}
+
+/// The layout, and what has lost count.
+impl<S> CountingBloom<S> {
     /// The words of its line that a key has counters in: 1, 2, 4 or 8.
     ///
     /// ```
@@ -936,7 +514,7 @@ impl<S> CountingBloom<S> {
     /// ```
     #[must_use]
     pub fn words_per_key(&self) -> usize {
-        self.layout.shape.words
+        self.engine.layout.shape.words
     }
 
     /// The counters that a key throws in each of its words, of 16 (two throws may hit the same one, which then counts once).
@@ -949,7 +527,7 @@ impl<S> CountingBloom<S> {
     /// ```
     #[must_use]
     pub fn counters_per_word(&self) -> usize {
-        self.layout.shape.bits
+        self.engine.layout.shape.bits
     }
 
     /// The number of blocks, each a line of 64 bytes.
@@ -962,40 +540,7 @@ impl<S> CountingBloom<S> {
     /// ```
     #[must_use]
     pub fn blocks(&self) -> usize {
-        self.layout.blocks
-    }
-
-    /// Bytes of memory that the counters take.
-    ///
-    /// ```
-    /// use lanebloom::CountingBloom;
-    ///
-    /// assert_eq!(CountingBloom::builder().memory_budget(1 << 20).build()?.memory_bytes(), 1 << 20);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn memory_bytes(&self) -> usize {
-        self.layout.blocks * LINE_BYTES
-    }
-
-    /// The fraction of the counters that are above 0. At the expected keys it is a little below one half.
-    ///
-    /// ```
-    /// use lanebloom::CountingBloom;
-    ///
-    /// let filter = CountingBloom::builder().expected_keys(1000).build()?;
-    /// filter.insert_batch(&Vec::from_iter(0..1000u32));
-    /// assert!((0.4..0.5).contains(&filter.fill_ratio()));
-    /// filter.remove_batch(&Vec::from_iter(0..1000u32));
-    /// assert_eq!(filter.fill_ratio(), 0.0);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn fill_ratio(&self) -> f64 {
-        // All bits of the counters above 0.
-        let ones = self.counters.shared().ones();
-        bits::acquire();
-        ones as f64 / (self.layout.blocks * LINE_BITS) as f64
+        self.engine.layout.blocks
     }
 
     /// How many counters are stuck at 15, never to be lowered again.
@@ -1012,143 +557,6 @@ impl<S> CountingBloom<S> {
     /// ```
     #[must_use]
     pub fn stuck_counters(&self) -> usize {
-        self.sum(counters::stuck_in) as usize
-    }
-
-    /// An estimate of the number of keys that are there, from what all counters add up to: a key that was inserted twice counts twice.
-    ///
-    /// Its relative standard error for `n` distinct keys is `0.06 / sqrt(n)` at 1% and below `0.2 / sqrt(n)` at any rate, because two throws
-    /// of a key may hit the same counter. A stuck counter says 15, whatever it should be.
-    ///
-    /// ```
-    /// use lanebloom::CountingBloom;
-    ///
-    /// let filter = CountingBloom::builder().expected_keys(100_000).build()?;
-    /// filter.insert_batch(&Vec::from_iter(0..50_000u32));
-    /// filter.remove_batch(&Vec::from_iter(0..10_000u32));
-    /// assert!(filter.estimated_len().abs_diff(40_000) < 150);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn estimated_len(&self) -> usize {
-        (self.sum(counters::total) as f64 / self.layout.counters_per_key() + 0.5) as usize
-    }
-
-    /// The false-positive rate to expect once `keys` distinct keys are there, from the model that the filter was sized by.
-    ///
-    /// ```
-    /// use lanebloom::CountingBloom;
-    ///
-    /// let filter = CountingBloom::builder().expected_keys(100_000).build()?;
-    /// assert!(filter.false_positive_rate_at(100_000) <= 0.01);
-    /// assert!(filter.false_positive_rate_at(200_000) > 0.05);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn false_positive_rate_at(&self, keys: usize) -> f64 {
-        self.layout.rate_of(Cell::Counter, keys)
-    }
-
-    /// The false-positive rate of the filter as it is: the exact chance, given its counters, that a random hash is
-    /// taken for present.
-    ///
-    /// ```
-    /// use lanebloom::CountingBloom;
-    ///
-    /// let filter = CountingBloom::builder().expected_keys(100_000).build()?;
-    /// assert_eq!(filter.current_false_positive_rate(), 0.0);
-    /// filter.insert_batch(&Vec::from_iter(0..100_000u32));
-    /// assert!((0.0095..0.0105).contains(&filter.current_false_positive_rate()));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn current_false_positive_rate(&self) -> f64 {
-        // Of a word whose counters above 0 have all their bits, the fraction of the bits is that of the counters.
-        let rate = self.layout.mean_rate(self.counters.shared().words());
-        bits::acquire();
-        rate
-    }
-
-    /// The hasher.
-    ///
-    /// ```
-    /// use lanebloom::CountingBloom;
-    ///
-    /// let filter = CountingBloom::builder().expected_keys(1000).seed(7).build()?;
-    /// assert_eq!(filter.hasher().seed(), 7);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn hasher(&self) -> &S {
-        &self.hasher
-    }
-
-    /// What `of` says of the words, added up.
-    fn sum(&self, of: impl Fn(u64) -> u64) -> u64 {
-        let sum = self.counters.words().map(of).sum();
-        bits::acquire();
-        sum
-    }
-}
-
-/// A copy that holds every key whose insertion happened before, and whose remove had not begun. Aborts where the memory is not to be had;
-/// [`try_clone`](CountingBloom::try_clone) does not.
-impl<S: KeyHasher + Clone> Clone for CountingBloom<S> {
-    fn clone(&self) -> Self {
-        self.try_clone().unwrap_or_else(|_| {
-            let layout = core::alloc::Layout::array::<[u64; 8]>(self.layout.blocks);
-            alloc::alloc::handle_alloc_error(layout.expect("a filter of this size exists"))
-        })
-    }
-}
-
-/// Same layout, same hasher and same counters. Beside changes, each word is compared as it was at some moment meanwhile.
-impl<S: KeyHasher> PartialEq for CountingBloom<S> {
-    fn eq(&self, other: &Self) -> bool {
-        let same = self.layout == other.layout
-            && hash::print(&self.hasher) == hash::print(&other.hasher)
-            && self.counters.words().eq(other.counters.words());
-        bits::acquire();
-        same
-    }
-}
-
-/// A summary; it reads the whole filter for the fill.
-impl<S: fmt::Debug> fmt::Debug for CountingBloom<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CountingBloom")
-            .field("expected_keys", &self.expected_keys)
-            .field("memory_bytes", &self.memory_bytes())
-            .field("words_per_key", &self.words_per_key())
-            .field("counters_per_word", &self.counters_per_word())
-            .field("hasher", &self.hasher)
-            .field("fill_ratio", &self.fill_ratio())
-            .field("stuck_counters", &self.stuck_counters())
-            .finish_non_exhaustive()
-    }
-}
-
-/// Inserts the keys in batches. For `&CountingBloom` too, so that a shared filter can be extended.
-///
-/// ```
-/// use lanebloom::CountingBloom;
-///
-/// let mut filter = CountingBloom::builder().expected_keys(1000).build()?;
-/// filter.extend(["a", "b"]);
-/// (&filter).extend(0..10u32);
-/// assert!(filter.contains("b") && filter.contains(&9u32) && !filter.contains(&10u32));
-/// # Ok::<(), lanebloom::BuildError>(())
-/// ```
-impl<K: Funnel, S: KeyHasher> Extend<K> for CountingBloom<S> {
-    fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
-        (&*self).extend(keys);
-    }
-}
-
-impl<K: Funnel, S: KeyHasher> Extend<K> for &CountingBloom<S> {
-    fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
-        gathered::<HASHED_STRETCH, _>(keys.into_iter().map(|key| self.hash(&key)), |hashes| {
-            self.insert_hashes(hashes);
-        });
+        self.engine.sum(counters::stuck_in) as usize
     }
 }

@@ -34,7 +34,7 @@
 //! An insert that finds both buckets full moves other keys' tags to their other buckets, after it has found a way to an empty slot.
 //! Where there is none within 4096 buckets it answers an [`InsertError`], and nothing that was in the filter is lost. A filter
 //! sized for its keys does not come to that, unless one key is inserted too often: each copy takes a slot, and a key has those
-//! of two buckets: 12, 10 or 8 ([`max_copies`](CuckooFilter::max_copies)).
+//! of two buckets: 12, 10 or 8 ([`max_copies`](Filter::max_copies)).
 //!
 //! # Consistency
 //!
@@ -51,10 +51,10 @@
 //!    tags (one of up to 256) exclude each other for the time of a few atomic operations, since a tag that is
 //!    being moved is in two places, and no bit is free in a bucket to say so.
 //! 5. **The whole filter.** [`clone`](Clone::clone), [`to_compact`](CuckooFilter::to_compact) and [snapshots](crate::codec) of a live
-//!    filter hold every key whose insertion happened before; moves and removals wait meanwhile. [`clear`](CuckooFilter::clear) takes `&mut self`.
+//!    filter hold every key whose insertion happened before; moves and removals wait meanwhile. [`clear`](Filter::clear) takes `&mut self`.
 //!
-//! There is no union, since two full filters do not fit into one of them, and no `==`: where a tag lies depends on the order of the
-//! inserts. [`try_extend`](CuckooFilter::try_extend) stands for `Extend`, which could not say that the filter is full.
+//! There is no union, since two full filters do not fit into one of them,: two equal sets may compare unequal, since where a tag lies depends on the order of the
+//! inserts. [`try_extend`](Filter::try_extend) stands for `Extend`, which could not say that the filter is full.
 //!
 //! Source: Fan, Andersen, Kaminsky, Mitzenmacher, "Cuckoo Filter: Practically Better Than Bloom" (2014).
 
@@ -64,23 +64,23 @@ mod snapshot;
 mod table;
 
 pub use crate::error::InsertError;
-pub use compact::CompactCuckoo;
+pub use compact::{Compact, CompactCuckoo};
 
-use super::concurrent::{HASHED_STRETCH, assert_bitmap_length, try_gathered};
+use super::Filter;
+use super::engine::{Count, Engine, Insert, Remove, sealed};
 use super::probe::{self, Probe};
-use crate::batch::unpack;
-use crate::bits::Purpose;
+use crate::bits;
 use crate::error::{BuildError, InsertErrorKind};
-use crate::funnel::Funnel;
-use crate::hash::{KeyHasher, Murmur3, assert_same_length};
+use crate::hash::{KeyHasher, Murmur3};
+use crate::source::{Answer, Source};
 use core::fmt;
 use shape::{Plan, Request};
 use table::{Place, SEARCHED, Table};
 
 /// A filter from which keys can be removed, for many threads to fill and ask at once: a cuckoo filter.
 ///
-/// Keys are any [`Funnel`] type; they are hashed by `S`, [`Murmur3`] unless chosen otherwise. All operations but
-/// [`clear`](Self::clear) take `&self`: share it as `Arc<CuckooFilter>`. What threads may rely on, and what the filter asks of its
+/// Keys are any [`Funnel`](crate::Funnel) type; they are hashed by `S`, [`Murmur3`] unless chosen otherwise. All operations but
+/// [`clear`](Filter::clear) take `&self`: share it as `Arc<CuckooFilter>`. What threads may rely on, and what the filter asks of its
 /// users, is in [the module](self).
 ///
 /// # Examples
@@ -107,9 +107,12 @@ use table::{Place, SEARCHED, Table};
 /// assert!(open.contains(&(3u32, 999u32)));
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
-pub struct CuckooFilter<S = Murmur3> {
+pub type CuckooFilter<S = Murmur3> = Filter<Cuckoo, S>;
+
+/// The engine of [`CuckooFilter`]: tags in buckets, a bucket in a word.
+#[derive(Debug)]
+pub struct Cuckoo {
     table: Table,
-    hasher: S,
     expected_keys: usize,
 }
 
@@ -291,607 +294,141 @@ impl<S: KeyHasher> Builder<S> {
     /// ```
     pub fn build(self) -> Result<CuckooFilter<S>, BuildError> {
         let Plan { shape, buckets, keys } = self.request.solve().map_err(BuildError)?;
-        Ok(CuckooFilter {
+        let engine = Cuckoo {
             table: Table::new(shape, buckets)?,
-            hasher: self.hasher,
             expected_keys: keys,
+        };
+        Ok(Filter {
+            engine,
+            hasher: self.hasher,
         })
     }
 }
 
 /// Single operations.
-impl<S: KeyHasher> CuckooFilter<S> {
-    /// Inserts `key`, once more if it is there already.
-    ///
-    /// # Errors
-    ///
-    /// If there is no room: the filter is full, or the key was inserted [as often as it can be](Self::max_copies). Nothing
-    /// that is in the filter is lost then, and the key is not in it once more.
-    ///
-    /// # Memory ordering
-    ///
-    /// A `Release`: who finds the key sees everything that this thread had done before.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
-    /// filter.insert("a")?;
-    /// filter.insert("a")?;
-    /// assert_eq!(filter.count("a"), 2);
-    ///
-    /// let tiny = CuckooFilter::builder().expected_keys(1).build()?;
-    /// let full = (0..1000u32).find_map(|key| tiny.insert(&key).err()).unwrap();
-    /// assert!(full.is_full());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
+impl Cuckoo {
     #[inline]
-    pub fn insert<K: Funnel + ?Sized>(&self, key: &K) -> Result<(), InsertError> {
-        self.insert_hash(self.hash(key))
-    }
-
-    /// Whether `key` may be in the filter: `false` is certain, `true` may be a false positive.
-    ///
-    /// Never `false` for a key whose insertion happened before, and that was not removed.
-    ///
-    /// # Memory ordering
-    ///
-    /// `true` ends in an `Acquire`: everything that the threads which inserted the key had done before is visible.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
-    /// filter.insert(&17u64)?;
-    /// assert!(filter.contains(&17u64));
-    /// assert!(!filter.contains(&18u64));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[inline]
-    #[must_use]
-    pub fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-        self.contains_hash(self.hash(key))
-    }
-
-    /// Removes `key`, once if it is there several times; returns whether it was there.
-    ///
-    /// Of several threads that race to remove a key that was inserted once, exactly one gets `true`. **The key must be one that was
-    /// inserted and not yet removed**, or one that nobody inserted will be found at the false-positive rate, and
-    /// another key's tag removed in its place, which is then a false negative.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
-    /// filter.insert("a")?;
-    /// assert!(filter.remove("a"));
-    /// assert!(!filter.remove("a"));
-    /// assert!(!filter.contains("a"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[inline]
-    pub fn remove<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-        self.remove_hash(self.hash(key))
-    }
-
-    /// How often `key` may be in the filter, at most [`max_copies`](Self::max_copies): never less than it is, and more where other
-    /// keys are taken for it, at the false-positive rate.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
-    /// filter.insert("a")?;
-    /// filter.insert("a")?;
-    /// assert_eq!((filter.count("a"), filter.count("b")), (2, 0));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn count<K: Funnel + ?Sized>(&self, key: &K) -> usize {
-        self.count_hash(self.hash(key))
-    }
-
-    /// The hash by which this filter knows `key`.
-    ///
-    /// `insert(k)` is `insert_hash(hash(k))`: a caller may hash ahead, keep hashes, or send them.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
-    /// filter.insert("a")?;
-    /// assert!(filter.contains_hash(filter.hash("a")));
-    /// assert_ne!(filter.hash("a"), filter.hash("b"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[inline]
-    #[must_use]
-    pub fn hash<K: Funnel + ?Sized>(&self, key: &K) -> u64 {
-        self.hasher.hash_key(key)
-    }
-
-    /// [`insert`](Self::insert) by hash. All 64 bits must be evenly distributed: those of a good hash function, not
-    /// an id as it is.
-    ///
-    /// # Errors
-    ///
-    /// As of [`insert`](Self::insert).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
-    /// filter.insert_hash(0x9e37_79b9_7f4a_7c15)?;
-    /// assert!(filter.contains_hash(0x9e37_79b9_7f4a_7c15));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[inline]
-    pub fn insert_hash(&self, hash: u64) -> Result<(), InsertError> {
-        self.insert_place(self.table.place(hash), 0)
-    }
-
-    /// [`contains`](Self::contains) by hash.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
-    /// filter.insert_hash(0x9e37_79b9_7f4a_7c15)?;
-    /// assert!(filter.contains_hash(0x9e37_79b9_7f4a_7c15));
-    /// assert!(!filter.contains_hash(0x7f4a_7c15_9e37_79b9));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[inline]
-    #[must_use]
-    pub fn contains_hash(&self, hash: u64) -> bool {
-        self.table.holds(self.table.place(hash))
-    }
-
-    /// [`remove`](Self::remove) by hash.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
-    /// filter.insert("a")?;
-    /// assert!(filter.remove_hash(filter.hash("a")));
-    /// assert!(!filter.remove_hash(filter.hash("a")));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[inline]
-    pub fn remove_hash(&self, hash: u64) -> bool {
-        self.table.remove(self.table.place(hash))
-    }
-
-    /// [`count`](Self::count) by hash.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
-    /// filter.insert("a")?;
-    /// assert_eq!(filter.count_hash(filter.hash("a")), 1);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn count_hash(&self, hash: u64) -> usize {
-        self.table.count(self.table.place(hash)) as usize
-    }
-
-    #[inline]
-    fn insert_place(&self, place: Place, inserted: usize) -> Result<(), InsertError> {
+    fn insert_place(&self, place: Place) -> Result<(), InsertErrorKind> {
         if self.table.insert(place) {
             return Ok(());
         }
         let limit = self.max_copies();
-        let kind = if self.table.count(place) as usize >= limit {
-            InsertErrorKind::Copies { limit }
-        } else {
-            InsertErrorKind::CuckooFull {
-                searched: SEARCHED,
-                expected_keys: self.expected_keys,
-            }
-        };
-        Err(InsertError { kind, inserted })
-    }
-}
-
-/// Batches: the same answers as the single calls in order. In a filter beyond the caches the lines of many keys are fetched
-/// ahead, all at once.
-impl<S: KeyHasher> CuckooFilter<S> {
-    /// Inserts every hash, as [`insert_hash`](Self::insert_hash) does.
-    ///
-    /// # Errors
-    ///
-    /// At the first one for which there is no room: [`InsertError::inserted`] says how many of the batch were inserted before it. The
-    /// others are not.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
-    /// filter.insert_hashes(&["a", "b", "a"].map(|key| filter.hash(key)))?;
-    /// assert_eq!((filter.count("a"), filter.count("b")), (2, 1));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn insert_hashes(&self, hashes: &[u64]) -> Result<(), InsertError> {
-        self.insert_after(0, hashes)
-    }
-
-    /// Writes for every hash whether it may be in the filter to the same place of `out`.
-    ///
-    /// # Panics
-    ///
-    /// If the lengths differ.
-    ///
-    /// # Memory ordering
-    ///
-    /// As of the single calls.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
-    /// filter.insert("a")?;
-    /// let mut found = [false; 2];
-    /// filter.contains_hashes(&["a", "b"].map(|key| filter.hash(key)), &mut found);
-    /// assert_eq!(found, [true, false]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn contains_hashes(&self, hashes: &[u64], out: &mut [bool]) {
-        assert_same_length(hashes.len(), out.len());
-        probe::contains(&self.table, hashes, |at, len, found| {
-            unpack(&[found], &mut out[at..at + len]);
-        });
-    }
-
-    /// [`contains_hashes`](Self::contains_hashes) into a bitmap: bit `i % 64` of `out[i / 64]` is the answer for hash `i`.
-    /// The bits after the last hash are 0.
-    ///
-    /// # Panics
-    ///
-    /// If `out` has not one word for every 64 hashes, the last ones rounded up.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
-    /// filter.insert("a")?;
-    /// let mut found = [0];
-    /// filter.contains_hashes_bitmap(&["b", "a"].map(|key| filter.hash(key)), &mut found);
-    /// assert_eq!(found, [0b10]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn contains_hashes_bitmap(&self, hashes: &[u64], out: &mut [u64]) {
-        assert_bitmap_length(hashes.len(), out.len());
-        probe::contains(&self.table, hashes, |at, _, found| out[at / 64] = found);
-    }
-
-    /// Calls `each` with the position of every hash that is certainly not in the filter, in order.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
-    /// filter.insert("b")?;
-    /// let mut absent = Vec::new();
-    /// filter.absent_hashes(&["a", "b", "c"].map(|key| filter.hash(key)), |i| absent.push(i));
-    /// assert_eq!(absent, [0, 2]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn absent_hashes(&self, hashes: &[u64], mut each: impl FnMut(usize)) {
-        probe::contains(&self.table, hashes, |at, len, found| {
-            probe::each_absent(found, len, |i| each(at + i));
-        });
-    }
-
-    /// Removes every hash, as [`remove_hash`](Self::remove_hash) does; returns how many were there.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
-    /// filter.insert_batch(&["a", "b"])?;
-    /// assert_eq!(filter.remove_hashes(&["a", "c", "b"].map(|key| filter.hash(key))), 2);
-    /// assert!(filter.is_empty());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn remove_hashes(&self, hashes: &[u64]) -> usize {
-        let mut removed = 0;
-        self.remove_each(hashes, |_, was_there| removed += usize::from(was_there));
-        removed
-    }
-
-    /// [`remove_hashes`](Self::remove_hashes) that also writes for every hash whether it was there to the same place of `removed`.
-    ///
-    /// # Panics
-    ///
-    /// If the lengths differ.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
-    /// filter.insert("a")?;
-    /// let mut removed = [false; 2];
-    /// assert_eq!(filter.remove_hashes_flagged(&["a", "a"].map(|key| filter.hash(key)), &mut removed), 1);
-    /// assert_eq!(removed, [true, false]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn remove_hashes_flagged(&self, hashes: &[u64], removed: &mut [bool]) -> usize {
-        assert_same_length(hashes.len(), removed.len());
-        self.remove_each(hashes, |i, was_there| removed[i] = was_there);
-        removed.iter().filter(|&&removed| removed).count()
-    }
-
-    /// Writes the hash by which this filter knows each key to the same place of `out`.
-    ///
-    /// # Panics
-    ///
-    /// If the lengths differ.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
-    /// let mut hashes = [0; 2];
-    /// filter.hash_batch(&["a", "b"], &mut hashes);
-    /// assert_eq!(hashes, ["a", "b"].map(|key| filter.hash(key)));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn hash_batch<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
-        self.hasher.hash_batch(keys, out);
-    }
-
-    /// [`insert_hashes`](Self::insert_hashes) of the keys' hashes.
-    ///
-    /// # Errors
-    ///
-    /// As of [`insert_hashes`](Self::insert_hashes).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
-    /// filter.insert_batch(&[1u64, 2])?;
-    /// filter.insert_batch(&["a", "b"])?;
-    /// assert!(filter.contains(&2u64) && filter.contains("b"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn insert_batch<K: Funnel>(&self, keys: &[K]) -> Result<(), InsertError> {
-        probe::hashed(&self.hasher, keys, |at, hashes| self.insert_after(at, hashes))
-    }
-
-    /// [`contains_hashes`](Self::contains_hashes) of the keys' hashes.
-    ///
-    /// # Panics
-    ///
-    /// If the lengths differ.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
-    /// filter.insert("a")?;
-    /// let mut found = [false; 2];
-    /// filter.contains_batch(&["a", "b"], &mut found);
-    /// assert_eq!(found, [true, false]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn contains_batch<K: Funnel>(&self, keys: &[K], out: &mut [bool]) {
-        assert_same_length(keys.len(), out.len());
-        probe::each_hashed(&self.hasher, keys, |at, hashes| {
-            self.contains_hashes(hashes, &mut out[at..at + hashes.len()]);
-        });
-    }
-
-    /// [`contains_hashes_bitmap`](Self::contains_hashes_bitmap) of the keys' hashes.
-    ///
-    /// # Panics
-    ///
-    /// If `out` has not one word for every 64 keys, the last ones rounded up.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
-    /// filter.insert("a")?;
-    /// let mut found = [0];
-    /// filter.contains_batch_bitmap(&["a", "b"], &mut found);
-    /// assert_eq!(found, [0b01]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
-        assert_bitmap_length(keys.len(), out.len());
-        probe::each_hashed(&self.hasher, keys, |at, hashes| {
-            self.contains_hashes_bitmap(hashes, &mut out[at / 64..][..hashes.len().div_ceil(64)]);
-        });
-    }
-
-    /// [`absent_hashes`](Self::absent_hashes) of the keys' hashes.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
-    /// filter.insert("b")?;
-    /// let mut absent = Vec::new();
-    /// filter.absent_batch(&["a", "b", "c"], |i| absent.push(i));
-    /// assert_eq!(absent, [0, 2]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn absent_batch<K: Funnel>(&self, keys: &[K], mut each: impl FnMut(usize)) {
-        probe::each_hashed(&self.hasher, keys, |at, hashes| {
-            self.absent_hashes(hashes, |i| each(at + i))
-        });
-    }
-
-    /// [`remove_hashes`](Self::remove_hashes) of the keys' hashes.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
-    /// filter.insert_batch(&["a", "b", "c"])?;
-    /// assert_eq!(filter.remove_batch(&["a", "b", "b"]), 2);
-    /// assert!(filter.contains("c") && filter.len() == 1);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn remove_batch<K: Funnel>(&self, keys: &[K]) -> usize {
-        let mut removed = 0;
-        probe::each_hashed(&self.hasher, keys, |_, hashes| removed += self.remove_hashes(hashes));
-        removed
-    }
-
-    /// [`remove_hashes_flagged`](Self::remove_hashes_flagged) of the keys' hashes.
-    ///
-    /// # Panics
-    ///
-    /// If the lengths differ.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
-    /// filter.insert("b")?;
-    /// let mut removed = [false; 2];
-    /// assert_eq!(filter.remove_batch_flagged(&["a", "b"], &mut removed), 1);
-    /// assert_eq!(removed, [false, true]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn remove_batch_flagged<K: Funnel>(&self, keys: &[K], removed: &mut [bool]) -> usize {
-        assert_same_length(keys.len(), removed.len());
-        let mut sum = 0;
-        probe::each_hashed(&self.hasher, keys, |at, hashes| {
-            sum += self.remove_hashes_flagged(hashes, &mut removed[at..at + hashes.len()]);
-        });
-        sum
-    }
-
-    /// Inserts the keys in batches: what `Extend` does for filters that are never full.
-    ///
-    /// # Errors
-    ///
-    /// As of [`insert_hashes`](Self::insert_hashes). Up to 1023 keys more than were inserted have been taken from the iterator then.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
-    /// filter.try_extend(0..1000u32)?;
-    /// assert!(filter.contains(&999u32) && filter.len() == 1000);
-    ///
-    /// let full = filter.try_extend(1000u32..).unwrap_err();
-    /// assert_eq!(1000 + full.inserted(), filter.len());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[doc(alias = "extend")]
-    pub fn try_extend<K: Funnel>(&self, keys: impl IntoIterator<Item = K>) -> Result<(), InsertError> {
-        let mut inserted = 0;
-        try_gathered::<HASHED_STRETCH, _, _>(keys.into_iter().map(|key| self.hash(&key)), |hashes| {
-            self.insert_after(inserted, hashes)?;
-            inserted += hashes.len();
-            Ok(())
-        })
-    }
-
-    /// Inserts hashes that come after so many others.
-    fn insert_after(&self, before: usize, hashes: &[u64]) -> Result<(), InsertError> {
-        let mut result = Ok(());
-        probe::windows(&self.table, hashes, Purpose::Write, |at, places| {
-            for (i, place) in places.iter().enumerate() {
-                result = self.insert_place(*place, before + at + i);
-                if result.is_err() {
-                    return false;
-                }
-            }
-            true
-        });
-        result
-    }
-
-    fn remove_each(&self, hashes: &[u64], mut each: impl FnMut(usize, bool)) {
-        probe::windows(&self.table, hashes, Purpose::Write, |at, places| {
-            for (i, place) in places.iter().enumerate() {
-                each(at + i, self.table.remove(*place));
-            }
-            true
-        });
-    }
-}
-
-/// The whole filter.
-impl<S> CuckooFilter<S> {
-    /// Removes all keys. It takes `&mut self` because beside inserts nobody could say which of them survived.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let mut filter = CuckooFilter::builder().expected_keys(1000).build()?;
-    /// filter.insert("a")?;
-    /// filter.clear();
-    /// assert!(filter.is_empty() && !filter.contains("a"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn clear(&mut self) {
-        self.table.store(0, core::iter::repeat(0));
-    }
-
-    /// [`clone`](Clone::clone), with an error instead of an abort where the memory is not to be had.
-    ///
-    /// # Errors
-    ///
-    /// If the allocation fails.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
-    /// filter.insert("a")?;
-    /// let copy = filter.try_clone()?;
-    /// filter.remove("a");
-    /// assert!(copy.contains("a") && !filter.contains("a"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn try_clone(&self) -> Result<Self, BuildError>
-    where
-        S: Clone,
-    {
-        Ok(Self {
-            table: self.table.try_clone()?,
-            hasher: self.hasher.clone(),
+        if self.table.count(place) as usize >= limit {
+            return Err(InsertErrorKind::Copies { limit });
+        }
+        Err(InsertErrorKind::CuckooFull {
+            searched: SEARCHED,
             expected_keys: self.expected_keys,
         })
     }
+}
 
+impl sealed::Sealed for Cuckoo {}
+
+impl Engine for Cuckoo {
+    const NAME: &'static str = "CuckooFilter";
+
+    #[inline]
+    fn contains(&self, hash: u64) -> bool {
+        self.table.holds(self.table.place(hash))
+    }
+
+    fn contains_bitmap(&self, hashes: &[u64], found: &mut [u64]) {
+        probe::contains_bitmap(&self.table, hashes, found);
+    }
+
+    fn expected_keys(&self) -> usize {
+        self.expected_keys
+    }
+
+    /// The buckets, and the stripes beside them: at most 2 KiB, and not more than 1/256, or 8 bytes.
+    fn memory_bytes(&self) -> usize {
+        self.table.memory_bytes()
+    }
+
+    fn is_empty(&self) -> bool {
+        let empty = self.table.words().all(|word| word == 0);
+        bits::acquire();
+        empty
+    }
+
+    fn fill_ratio(&self) -> f64 {
+        self.len() as f64 / self.slots() as f64
+    }
+
+    fn false_positive_rate_at(&self, keys: usize) -> f64 {
+        let load = keys as f64 / self.slots() as f64;
+        self.table.shape().rate_at(f64::min(load, 1.0))
+    }
+
+    fn current_false_positive_rate(&self) -> f64 {
+        self.table.shape().rate_at(self.fill_ratio())
+    }
+
+    fn try_clone(&self) -> Result<Self, BuildError> {
+        Ok(Self {
+            table: self.table.try_clone()?,
+            ..*self
+        })
+    }
+
+    fn debug(&self, f: &mut fmt::DebugStruct<'_, '_>) {
+        f.field("tag_bits", &self.table.shape().tag_bits)
+            .field("len", &self.len())
+            .field("slots", &self.slots());
+    }
+}
+
+impl Count for Cuckoo {
+    fn count(&self, hash: u64) -> usize {
+        self.table.count(self.table.place(hash)) as usize
+    }
+
+    fn len(&self) -> usize {
+        self.table.occupied()
+    }
+
+    fn slots(&self) -> usize {
+        self.table.buckets() * self.table.shape().slots as usize
+    }
+
+    /// As often as two buckets have slots.
+    fn max_copies(&self) -> usize {
+        2 * self.table.shape().slots as usize
+    }
+}
+
+impl Insert for Cuckoo {
+    type Answer = Result<(), InsertError>;
+    type Total = Result<(), InsertError>;
+
+    #[inline]
+    fn insert(&self, hash: u64) -> Result<(), InsertError> {
+        let result = self.insert_place(self.table.place(hash));
+        result.map_err(|kind| InsertError { kind, inserted: 0 })
+    }
+
+    fn insert_all(&self, source: &impl Source) -> Result<(), InsertError> {
+        probe::insert_all(&self.table, source, |place| self.insert_place(*place))
+    }
+
+    fn clear(&mut self) {
+        self.table.store(0, core::iter::repeat(0));
+    }
+}
+
+impl Remove for Cuckoo {
+    #[inline]
+    fn remove(&self, hash: u64) -> bool {
+        self.table.remove(self.table.place(hash))
+    }
+
+    fn remove_all(&self, source: &impl Source, answer: Answer<'_>) -> usize {
+        probe::remove_all(&self.table, source, answer, |place| self.table.remove(*place))
+    }
+}
+
+impl<S> CuckooFilter<S> {
     /// A copy that can only be asked, and takes 6% to 19% less memory.
     ///
     /// # Errors
@@ -914,63 +451,15 @@ impl<S> CuckooFilter<S> {
     where
         S: Clone,
     {
-        let _held = self.table.hold_all();
-        CompactCuckoo::new(
-            self.table.shape(),
-            self.table.words(),
-            self.hasher.clone(),
-            self.expected_keys,
-        )
-    }
-}
-
-/// What the filter is, and how full. Figures from the tags read the whole filter: beside other threads, each bucket as it was at
-/// some moment meanwhile, so that a tag that is moved may count twice or not at all.
-impl<S> CuckooFilter<S> {
-    /// The number of keys that the filter was sized for.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// assert_eq!(CuckooFilter::builder().expected_keys(1000).build()?.expected_keys(), 1000);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn expected_keys(&self) -> usize {
-        self.expected_keys
-    }
-
-    /// The number of slots, of which each holds one copy of a key: more than [`expected_keys`](Self::expected_keys), and than can
-    /// be filled.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1_000_000).tag_bits(12).build()?;
-    /// assert!((0.969..=0.97).contains(&(1e6 / filter.slots() as f64)));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn slots(&self) -> usize {
-        self.table.buckets() * self.table.shape().slots as usize
-    }
-
-    /// How often one key can be inserted: as often as two buckets have slots, 12, 10 or 8, if no other key is in them.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).tag_bits(16).build()?;
-    /// assert_eq!(filter.max_copies(), 8);
-    /// (0..8).try_for_each(|_| filter.insert("a"))?;
-    /// let error = filter.insert("a").unwrap_err();
-    /// assert_eq!(error.to_string(), "the key is in the filter 8 times, which is as often as it can be");
-    /// assert!(!error.is_full() && filter.count("a") == 8);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn max_copies(&self) -> usize {
-        2 * self.table.shape().slots as usize
+        let _held = self.engine.table.hold_all();
+        Ok(Filter {
+            engine: Compact::new(
+                self.engine.table.shape(),
+                self.engine.table.words(),
+                self.engine.expected_keys,
+            )?,
+            hasher: self.hasher.clone(),
+        })
     }
 
     /// The length of a tag in bits: 10, 12 or 16.
@@ -983,152 +472,6 @@ impl<S> CuckooFilter<S> {
     /// ```
     #[must_use]
     pub fn tag_bits(&self) -> usize {
-        self.table.shape().tag_bits as usize
-    }
-
-    /// Bits of memory per expected key.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1_000_000).tag_bits(12).build()?;
-    /// assert!((13.1..13.25).contains(&filter.bits_per_key()));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn bits_per_key(&self) -> f64 {
-        8.0 * self.memory_bytes() as f64 / self.expected_keys as f64
-    }
-
-    /// Bytes of memory that the buckets take, and the stripes beside them: at most 2 KiB, and not more than 1/256, or 8 bytes.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// assert_eq!(CuckooFilter::builder().memory_budget(1 << 20).build()?.memory_bytes(), 1 << 20);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn memory_bytes(&self) -> usize {
-        self.table.memory_bytes()
-    }
-
-    /// The number of keys in the filter, each as often as it was inserted and not removed. Reads the whole filter.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
-    /// filter.try_extend(["a", "b", "a"])?;
-    /// assert_eq!(filter.len(), 3);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.table.occupied()
-    }
-
-    /// Whether there is no key in the filter. Reads the filter up to the first key.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
-    /// assert!(filter.is_empty());
-    /// filter.insert("a")?;
-    /// assert!(!filter.is_empty());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        let empty = self.table.words().all(|word| word == 0);
-        crate::bits::acquire();
-        empty
-    }
-
-    /// The fraction of the [slots](Self::slots) that hold a key. Reads the whole filter.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(100_000).tag_bits(16).build()?;
-    /// filter.try_extend(0..100_000u32)?;
-    /// assert!((0.949..=0.95).contains(&filter.load()));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn load(&self) -> f64 {
-        self.len() as f64 / self.slots() as f64
-    }
-
-    /// The false-positive rate to expect once `keys` keys are in (beyond the [slots](Self::slots), with all of them filled).
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(100_000).build()?;
-    /// assert!((0.0099..=0.01).contains(&filter.false_positive_rate_at(100_000)));
-    /// assert!((0.0049..0.0051).contains(&filter.false_positive_rate_at(50_000)));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn false_positive_rate_at(&self, keys: usize) -> f64 {
-        let load = keys as f64 / self.slots() as f64;
-        self.table.shape().rate_at(f64::min(load, 1.0))
-    }
-
-    /// The false-positive rate of the filter as it is, by the number of keys that are in it. Reads the whole filter.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(100_000).build()?;
-    /// assert_eq!(filter.current_false_positive_rate(), 0.0);
-    /// filter.try_extend(0..100_000u32)?;
-    /// assert!((0.0099..=0.01).contains(&filter.current_false_positive_rate()));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn current_false_positive_rate(&self) -> f64 {
-        self.table.shape().rate_at(self.load())
-    }
-
-    /// The hasher.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).seed(7).build()?;
-    /// assert_eq!(filter.hasher().seed(), 7);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn hasher(&self) -> &S {
-        &self.hasher
-    }
-}
-
-/// A copy that holds every key whose insertion happened before, and that was not removed; moves and removals by other threads wait
-/// meanwhile. Aborts where the memory is not to be had; [`try_clone`](CuckooFilter::try_clone) does not.
-impl<S: Clone> Clone for CuckooFilter<S> {
-    fn clone(&self) -> Self {
-        self.try_clone().unwrap_or_else(|_| {
-            let layout = core::alloc::Layout::array::<u64>(self.table.buckets());
-            alloc::alloc::handle_alloc_error(layout.expect("a filter of this size exists"))
-        })
-    }
-}
-
-/// A summary; it reads the whole filter for the number of keys.
-impl<S: fmt::Debug> fmt::Debug for CuckooFilter<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CuckooFilter")
-            .field("expected_keys", &self.expected_keys)
-            .field("memory_bytes", &self.memory_bytes())
-            .field("tag_bits", &self.tag_bits())
-            .field("hasher", &self.hasher)
-            .field("len", &self.len())
-            .field("slots", &self.slots())
-            .finish_non_exhaustive()
+        self.engine.table.shape().tag_bits as usize
     }
 }

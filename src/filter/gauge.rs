@@ -12,7 +12,7 @@
 //!
 //! A counter bumped by one key in `2^j` would need `j = 4` at 10 thousand keys to be as far from every insert's way, and be 4% off.
 
-use super::concurrent::ConcurrentBloom;
+use super::bloom::ConcurrentBloom;
 use crate::sizing::{LINE_BITS, LINE_WORDS, Layout};
 
 /// Lines that are looked at, at most: 16 KiB, which takes 3 to 6 µs.
@@ -72,14 +72,14 @@ impl Gauge {
     /// lines begin that are looked at.
     pub(super) fn level<S>(&self, filter: &ConcurrentBloom<S>, hash: u64) -> f64 {
         let lines = self.sample.blocks;
-        let places = (filter.bits.blocks() - lines + 1) as u128;
+        let places = (filter.bits().blocks() - lines + 1) as u128;
         let first = ((u128::from(hash) * places) >> 64) as usize;
         let mut ones = 0;
         // By way of a copy, whose bits are counted in vectors.
         let mut copy = [0; 16 * LINE_WORDS];
         for from in (0..lines).step_by(copy.len() / LINE_WORDS) {
             let copy = &mut copy[..((lines - from) * LINE_WORDS).min(16 * LINE_WORDS)];
-            filter.bits.copy(first + from, copy);
+            filter.bits().copy(first + from, copy);
             ones += copy.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
         }
         self.sample.keys_for(ones) as f64 / self.full

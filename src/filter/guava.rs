@@ -96,11 +96,11 @@ mod stream;
 use crate::batch::unpack;
 use crate::bits;
 use crate::error::{BuildError, IncompatibleError, IncompatibleErrorKind};
-use crate::filter::concurrent::gathered;
 use crate::flat::{Flat, each_one, first};
 use crate::funnel::Funnel;
 use crate::hash::{Murmur3, assert_same_length};
 use crate::sizing::{LINE_BYTES, LINE_WORDS};
+use crate::source::{assert_bitmap_length, gathered};
 use core::fmt;
 use layout::{Hash, Layout, Places};
 
@@ -538,7 +538,7 @@ impl GuavaBloom {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
-        super::concurrent::assert_bitmap_length(keys.len(), out.len());
+        assert_bitmap_length(keys.len(), out.len());
         out.fill(0);
         self.contains_each(keys, |at, _, found| out[at / 64] |= found << (at % 64));
     }
@@ -551,11 +551,11 @@ impl GuavaBloom {
     /// let filter = GuavaBloom::create(1000, 0.01)?;
     /// filter.insert("b");
     /// let mut absent = Vec::new();
-    /// filter.absent_batch(&["a", "b", "c"], |i| absent.push(i));
+    /// filter.for_each_absent(&["a", "b", "c"], |i| absent.push(i));
     /// assert_eq!(absent, [0, 2]);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    pub fn absent_batch<K: Funnel>(&self, keys: &[K], mut each: impl FnMut(usize)) {
+    pub fn for_each_absent<K: Funnel>(&self, keys: &[K], mut each: impl FnMut(usize)) {
         self.contains_each(keys, |at, len, found| {
             each_one(!found & first(len), |i| each(at + i));
         });

@@ -3,9 +3,10 @@
 use crate::bits;
 use crate::bulk;
 use crate::error::{BuildError, IncompatibleError};
-use crate::filter::concurrent::{Builder, ConcurrentBloom, HASHED_STRETCH, Keys};
+use crate::filter::bloom::{Builder, ConcurrentBloom};
 use crate::funnel::Funnel;
 use crate::hash::{KeyHasher, assert_same_length};
+use crate::source::{HASHED, Keys};
 use alloc::vec::Vec;
 use rayon::prelude::*;
 
@@ -33,7 +34,7 @@ impl<S: KeyHasher + Sync> ConcurrentBloom<S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn par_insert_hashes(&self, hashes: &[u64]) -> usize {
-        let changed = bulk::par_insert(&self.bits, self.kernels, &hashes);
+        let changed = bulk::par_insert(&self.engine.bits, self.engine.kernels, &hashes);
         bits::acquire();
         changed
     }
@@ -50,7 +51,7 @@ impl<S: KeyHasher + Sync> ConcurrentBloom<S> {
     /// ```
     pub fn par_insert_batch<K: Funnel + Sync>(&self, keys: &[K]) -> usize {
         let hasher = &self.hasher;
-        let changed = bulk::par_insert(&self.bits, self.kernels, &Keys { hasher, keys });
+        let changed = bulk::par_insert(&self.engine.bits, self.engine.kernels, &Keys { hasher, keys });
         bits::acquire();
         changed
     }
@@ -126,7 +127,11 @@ impl<S: KeyHasher + Sync> ConcurrentBloom<S> {
         self.check_compatible(other)?;
         let blocks = self.blocks();
         let starts = (0..blocks).into_par_iter().step_by(UNITED);
-        let unite = |start: usize| self.bits.or_from(&other.bits, start..blocks.min(start + UNITED));
+        let unite = |start: usize| {
+            self.engine
+                .bits
+                .or_from(&other.engine.bits, start..blocks.min(start + UNITED))
+        };
         // All of them, so not `any`.
         let changed = starts.map(unite).reduce(|| false, |a, b| a | b);
         bits::acquire_if(!changed);
@@ -190,7 +195,7 @@ impl<K: Funnel + Send, S: KeyHasher + Sync> ParallelExtend<K> for &ConcurrentBlo
     fn par_extend<I: IntoParallelIterator<Item = K>>(&mut self, keys: I) {
         let collect = |mut hashes: Vec<u64>, key| {
             hashes.push(self.hash(&key));
-            if hashes.len() == HASHED_STRETCH {
+            if hashes.len() == HASHED {
                 self.insert_hashes(&hashes);
                 hashes.clear();
             }

@@ -4,12 +4,10 @@
 //! It is scalar: a bucket is a word, all of whose slots are compared at once. The same compiled for AVX-512, whose compiler then makes
 //! vectors of the places, took as long (4.8 and 13 ns for a lookup in L2, Emerald Rapids); out of the caches it is the lines that take time.
 
-use super::concurrent::HASHED_STRETCH;
 use crate::batch::is_cached;
 use crate::bits::Purpose;
-use crate::funnel::Funnel;
-use crate::hash::KeyHasher;
-use core::convert::Infallible;
+use crate::error::{InsertError, InsertErrorKind};
+use crate::source::{self, Answer, Source};
 
 /// Where a filter looks for a key.
 pub(super) trait Probe {
@@ -66,57 +64,59 @@ pub(super) fn windows<P: Probe>(
     }
 }
 
-/// Calls `each` with where a window begins, its length, and the bitmap of its answers.
-#[inline(always)]
-pub(super) fn contains<P: Probe>(probe: &P, hashes: &[u64], mut each: impl FnMut(usize, usize, u64)) {
+/// Whether each hash may be there, as a bitmap.
+pub(super) fn contains_bitmap<P: Probe>(probe: &P, hashes: &[u64], found: &mut [u64]) {
     windows(probe, hashes, Purpose::Later, |at, places| {
-        let mut found = 0;
+        let mut answers = 0;
         for place in places {
-            found = found >> 1 | u64::from(probe.holds(place)) << 63;
+            answers = answers >> 1 | u64::from(probe.holds(place)) << 63;
         }
-        each(at, places.len(), found >> (WINDOW - places.len()));
+        found[at / 64] = answers >> (WINDOW - places.len());
         true
     });
 }
 
-/// Calls `each` with the number of every one of the first `len` bits that is 0, in order.
-#[inline(always)]
-pub(super) fn each_absent(found: u64, len: usize, mut each: impl FnMut(usize)) {
-    let mut absent = !found & u64::MAX >> (WINDOW - len);
-    while absent != 0 {
-        each(absent.trailing_zeros() as usize);
-        absent &= absent - 1;
-    }
-}
-
-/// Hashes keys; calls `each` with where a stretch of them begins and its hashes, until it fails.
-pub(super) fn hashed<K: Funnel, E>(
-    hasher: &impl KeyHasher,
-    keys: &[K],
-    mut each: impl FnMut(usize, &[u64]) -> Result<(), E>,
-) -> Result<(), E> {
-    // To clear the space for a whole stretch takes longer than to work on a few keys.
-    let (mut few, mut many);
-    let hashes: &mut [u64] = if keys.len() <= WINDOW {
-        few = [0; WINDOW];
-        &mut few
-    } else {
-        many = [0; HASHED_STRETCH];
-        &mut many
-    };
-    let stretch = hashes.len();
-    for (i, keys) in keys.chunks(stretch).enumerate() {
-        let hashes = &mut hashes[..keys.len()];
-        hasher.hash_batch(keys, hashes);
-        each(i * stretch, hashes)?;
-    }
-    Ok(())
-}
-
-/// [`hashed`] for what does not fail.
-pub(super) fn each_hashed<K: Funnel>(hasher: &impl KeyHasher, keys: &[K], mut each: impl FnMut(usize, &[u64])) {
-    let Ok(()) = hashed(hasher, keys, |at, hashes| {
-        each(at, hashes);
-        Ok::<_, Infallible>(())
+/// Inserts in order, up to the first hash that `insert` refuses.
+pub(super) fn insert_all<P: Probe>(
+    probe: &P,
+    source: &impl Source,
+    mut insert: impl FnMut(&P::Place) -> Result<(), InsertErrorKind>,
+) -> Result<(), InsertError> {
+    let (mut inserted, mut result) = (0, Ok(()));
+    source.each(0..source.len(), |hashes| {
+        if result.is_err() {
+            return;
+        }
+        windows(probe, hashes, Purpose::Write, |_, places| {
+            for place in places {
+                if let Err(kind) = insert(place) {
+                    result = Err(InsertError { kind, inserted });
+                    return false;
+                }
+                inserted += 1;
+            }
+            true
+        });
     });
+    result
+}
+
+/// Removes in order; how many were there.
+pub(super) fn remove_all<P: Probe>(
+    probe: &P,
+    source: &impl Source,
+    mut answer: Answer<'_>,
+    mut remove: impl FnMut(&P::Place) -> bool,
+) -> usize {
+    let work = |hashes: &[u64], removed: &mut [u64]| {
+        windows(probe, hashes, Purpose::Write, |at, places| {
+            let mut answers = 0;
+            for place in places {
+                answers = answers >> 1 | u64::from(remove(place)) << 63;
+            }
+            removed[at / 64] = answers >> (WINDOW - places.len());
+            true
+        });
+    };
+    source::answers(source, work, source::teller(&mut answer))
 }

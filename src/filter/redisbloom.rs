@@ -582,7 +582,7 @@ impl RedisBloom {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn contains_batch_bitmap<K: AsRef<[u8]>>(&self, keys: &[K], out: &mut [u64]) {
-        super::concurrent::assert_bitmap_length(keys.len(), out.len());
+        crate::source::assert_bitmap_length(keys.len(), out.len());
         self.contains_each(keys, |at, _, found| out[at / WINDOW] = found);
     }
 
@@ -594,11 +594,11 @@ impl RedisBloom {
     /// let mut filter = RedisBloom::reserve(0.01, 1000)?;
     /// filter.insert("b")?;
     /// let mut absent = Vec::new();
-    /// filter.absent_batch(&["a", "b", "c"], |i| absent.push(i));
+    /// filter.for_each_absent(&["a", "b", "c"], |i| absent.push(i));
     /// assert_eq!(absent, [0, 2]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn absent_batch<K: AsRef<[u8]>>(&self, keys: &[K], mut each: impl FnMut(usize)) {
+    pub fn for_each_absent<K: AsRef<[u8]>>(&self, keys: &[K], mut each: impl FnMut(usize)) {
         self.contains_each(keys, |at, len, found| {
             each_one(!found & first(len), |i| each(at + i));
         });

@@ -95,7 +95,7 @@
 
 mod snapshot;
 
-use super::concurrent::{ConcurrentBloom, HASHED_STRETCH, assert_bitmap_length, gathered};
+use super::bloom::ConcurrentBloom;
 use super::gauge::Gauge;
 use crate::batch::{STRETCH, for_each_absent};
 use crate::error::{BuildError, BuildErrorKind, FullError, FullErrorKind, IncompatibleError, IncompatibleErrorKind};
@@ -103,6 +103,7 @@ use crate::funnel::Funnel;
 use crate::hash::{KeyHasher, Murmur3, assert_same_length};
 use crate::once::OnceBox;
 use crate::sizing::{LINE_BYTES, Layout, Request};
+use crate::source::{HASHED, assert_bitmap_length, gathered, unpack_into};
 use crate::sync::{AtomicU64, Ordering};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -887,10 +888,7 @@ impl<S: KeyHasher> ScalableBloom<S> {
     /// ```
     pub fn contains_hashes(&self, hashes: &[u64], out: &mut [bool]) {
         assert_same_length(hashes.len(), out.len());
-        let kernels = self.layers_now().newest().filter.kernels;
-        self.contains_stretches(hashes, |at, found| {
-            kernels.unpack(found, &mut out[at..hashes.len().min(at + STRETCH)]);
-        });
+        self.contains_stretches(hashes, unpack_into(out));
     }
 
     /// [`contains_hashes`](Self::contains_hashes) into a bitmap: bit `i % 64` of `out[i / 64]` is the answer for hash `i`.
@@ -928,11 +926,11 @@ impl<S: KeyHasher> ScalableBloom<S> {
     /// let filter = ScalableBloom::builder().build()?;
     /// filter.insert("b")?;
     /// let mut absent = Vec::new();
-    /// filter.absent_hashes(&["a", "b", "c"].map(|key| filter.hash(key)), |i| absent.push(i));
+    /// filter.for_each_absent_hash(&["a", "b", "c"].map(|key| filter.hash(key)), |i| absent.push(i));
     /// assert_eq!(absent, [0, 2]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn absent_hashes(&self, hashes: &[u64], mut each: impl FnMut(usize)) {
+    pub fn for_each_absent_hash(&self, hashes: &[u64], mut each: impl FnMut(usize)) {
         self.contains_stretches(hashes, |at, found| {
             for_each_absent(found, STRETCH.min(hashes.len() - at), |i| each(at + i));
         });
@@ -1013,7 +1011,7 @@ impl<S: KeyHasher> ScalableBloom<S> {
         .expect("a lookup is never refused");
     }
 
-    /// [`absent_hashes`](Self::absent_hashes) of the keys' hashes.
+    /// [`for_each_absent_hash`](Self::for_each_absent_hash) of the keys' hashes.
     ///
     /// ```
     /// use lanebloom::ScalableBloom;
@@ -1021,13 +1019,13 @@ impl<S: KeyHasher> ScalableBloom<S> {
     /// let filter = ScalableBloom::builder().build()?;
     /// filter.insert("b")?;
     /// let mut absent = Vec::new();
-    /// filter.absent_batch(&["a", "b", "c"], |i| absent.push(i));
+    /// filter.for_each_absent(&["a", "b", "c"], |i| absent.push(i));
     /// assert_eq!(absent, [0, 2]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn absent_batch<K: Funnel>(&self, keys: &[K], mut each: impl FnMut(usize)) {
+    pub fn for_each_absent<K: Funnel>(&self, keys: &[K], mut each: impl FnMut(usize)) {
         self.hash_stretches(keys, |at, hashes| {
-            self.absent_hashes(hashes, |i| each(at + i));
+            self.for_each_absent_hash(hashes, |i| each(at + i));
             Ok(())
         })
         .expect("a lookup is never refused");
@@ -1061,7 +1059,7 @@ impl<S: KeyHasher> ScalableBloom<S> {
         if keys.len() <= 64 {
             self.hash_stretches_of::<64, K>(keys, each)
         } else {
-            self.hash_stretches_of::<HASHED_STRETCH, K>(keys, each)
+            self.hash_stretches_of::<HASHED, K>(keys, each)
         }
     }
 
@@ -1208,7 +1206,7 @@ impl<S: KeyHasher + Clone> ScalableBloom<S> {
         if hashes.len() <= 64 {
             self.insert_parts::<64>(hashes, changed)
         } else {
-            self.insert_parts::<HASHED_STRETCH>(hashes, changed)
+            self.insert_parts::<HASHED>(hashes, changed)
         }
     }
 
@@ -1237,7 +1235,7 @@ impl<S: KeyHasher + Clone> ScalableBloom<S> {
             let part = &hashes[taken..];
             let part = &part[..part.len().min(gauge.stretch()).min(N)];
 
-            let mut found = [0; HASHED_STRETCH / 64];
+            let mut found = [0; HASHED / 64];
             let found = &mut found[..part.len().div_ceil(64)];
             let mut len = 0;
             found_in(layers.iter().rev().skip(1).rev(), part, found);
@@ -1774,7 +1772,7 @@ impl<K: Funnel, S: KeyHasher + Clone> Extend<K> for ScalableBloom<S> {
 
 impl<K: Funnel, S: KeyHasher + Clone> Extend<K> for &ScalableBloom<S> {
     fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
-        gathered::<HASHED_STRETCH, _>(keys.into_iter().map(|key| self.hash(&key)), |hashes| {
+        gathered::<HASHED, _>(keys.into_iter().map(|key| self.hash(&key)), |hashes| {
             if let Err(error) = self.insert_hashes(hashes) {
                 panic!("keys are left over: {error}");
             }

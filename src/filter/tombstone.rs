@@ -55,21 +55,21 @@
 //! 4. **The whole filter.** In a `clone`, a union and a [snapshot](crate::codec) of a live filter what was removed before is absent, and what was
 //!    inserted before and is not removed meanwhile is there, but for the rate of false negatives.
 
-mod snapshot;
-
-use crate::batch::ones;
+use super::Filter;
+use super::bloom::{self, Bloom, ConcurrentBloom};
+use super::engine::{Engine, Estimate, Insert, InsertFlagged, Remove, Stored, Union, sealed};
 use crate::bits;
-use crate::bulk::Source;
-use crate::error::{BuildError, BuildErrorKind, IncompatibleError};
-use crate::filter::concurrent::{self, ConcurrentBloom, HASHED_STRETCH, Keys, assert_bitmap_length};
-use crate::funnel::Funnel;
-use crate::hash::{KeyHasher, Murmur3, assert_same_length};
+use crate::codec::{FIELDS, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, given};
+use crate::error::{BuildError, BuildErrorKind, IncompatibleError, SnapshotErrorKind};
+use crate::hash::{KeyHasher, Murmur3};
+use crate::source::{Answer, HASHED, Source, answers, teller};
+use alloc::vec::Vec;
 use core::fmt;
 
 /// A pair of lock-free Bloom filters, of keys added and of keys removed, for many threads at once.
 ///
-/// Keys are any [`Funnel`] type; they are hashed by `S`, [`Murmur3`] unless chosen otherwise. All operations but
-/// [`clear`](Self::clear) take `&self`: share it as `Arc<TombstoneBloom>`. **It has false negatives**, and a removed key cannot come back:
+/// Keys are any [`Funnel`](crate::Funnel) type; they are hashed by `S`, [`Murmur3`] unless chosen otherwise. All operations but
+/// [`clear`](Filter::clear) take `&self`: share it as `Arc<TombstoneBloom>`. **It has false negatives**, and a removed key cannot come back:
 /// [the module](self) says more.
 ///
 /// # Examples
@@ -88,10 +88,12 @@ use core::fmt;
 /// assert_eq!(used, 1);
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
-pub struct TombstoneBloom<S = Murmur3> {
-    added: ConcurrentBloom<S>,
-    /// By hashes alone, and other ones: those of [`tombstone`].
-    removed: ConcurrentBloom,
+pub type TombstoneBloom<S = Murmur3> = Filter<Tombstone, S>;
+
+/// The engine of [`TombstoneBloom`]: the keys that were added, and the tombstones of those removed.
+pub struct Tombstone {
+    added: Bloom,
+    removed: Bloom,
 }
 
 /// The hash by which the filter of the removed knows the key that the other knows by this one: a bijection, as good as another hash.
@@ -123,8 +125,8 @@ fn tombstone(hash: u64) -> u64 {
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing until `build`"]
 pub struct Builder<S = Murmur3> {
-    added: concurrent::Builder<S>,
-    removed: concurrent::Builder,
+    added: bloom::Builder<S>,
+    removed: bloom::Builder,
     keys: usize,
     removals: Option<usize>,
 }
@@ -137,7 +139,7 @@ impl TombstoneBloom {
     ///
     /// let filter = TombstoneBloom::builder().expected_keys(1000).build()?;
     /// assert_eq!((filter.expected_keys(), filter.expected_removals()), (1000, 1000));
-    /// assert!(filter.false_positive_rate_at(1000, 0) <= 0.01);
+    /// assert!(filter.false_positive_rate_at(1000) <= 0.01);
     /// assert!(filter.false_negative_rate_at(1000) <= 0.001);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
@@ -207,7 +209,7 @@ impl<S: KeyHasher> Builder<S> {
     /// use lanebloom::TombstoneBloom;
     ///
     /// let filter = TombstoneBloom::builder().expected_keys(1000).false_positive_rate(1e-6).build()?;
-    /// assert!(filter.false_positive_rate_at(1000, 0) <= 1e-6);
+    /// assert!(filter.false_positive_rate_at(1000) <= 1e-6);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn false_positive_rate(mut self, rate: f64) -> Self {
@@ -291,522 +293,48 @@ impl<S: KeyHasher> Builder<S> {
     /// ```
     pub fn build(self) -> Result<TombstoneBloom<S>, BuildError> {
         let removed = self.removed.expected_keys(self.removals.unwrap_or(self.keys)).build();
-        Ok(TombstoneBloom {
-            added: self.added.expected_keys(self.keys).build()?,
-            removed: removed.map_err(|BuildError(kind)| {
-                BuildError(match kind {
-                    BuildErrorKind::Rate(rate) => BuildErrorKind::FalseNegativeRate { rate, limit: None },
-                    BuildErrorKind::Unreachable { rate, limit, .. } => BuildErrorKind::FalseNegativeRate {
-                        rate,
-                        limit: Some(limit),
-                    },
-                    other => other,
-                })
-            })?,
+        let Filter { engine: added, hasher } = self.added.expected_keys(self.keys).build()?;
+        let Filter { engine: removed, .. } = removed.map_err(|BuildError(kind)| {
+            BuildError(match kind {
+                BuildErrorKind::Rate(rate) => BuildErrorKind::FalseNegativeRate { rate, limit: None },
+                BuildErrorKind::Unreachable { rate, limit, .. } => BuildErrorKind::FalseNegativeRate {
+                    rate,
+                    limit: Some(limit),
+                },
+                other => other,
+            })
+        })?;
+        Ok(Filter {
+            engine: Tombstone { added, removed },
+            hasher,
         })
     }
 }
 
-/// Single operations.
-impl<S: KeyHasher> TombstoneBloom<S> {
-    /// Inserts `key`; returns whether this call changed the filter of the added: whether it was certainly never there before.
-    ///
-    /// A key that was removed does not come back. A new one may be [missing](self#when-not-to-use-it) all the same.
-    ///
-    /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let filter = TombstoneBloom::builder().expected_keys(1000).build()?;
-    /// assert!(filter.insert("a"));
-    /// filter.remove("a");
-    /// assert!(!filter.insert("a"));
-    /// assert!(!filter.contains("a"));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[inline]
-    pub fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-        self.insert_hash(self.hash(key))
-    }
-
-    /// Whether `key` may be there, added and not removed. `true` may be a false positive; `false` is certain of a key that was removed, and of others
-    /// but for the rate of false negatives.
-    ///
-    /// # Memory ordering
-    ///
-    /// `true` ends in an `Acquire` that pairs with the inserts, `false` of a key that was removed in one that pairs with the removes.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let filter = TombstoneBloom::builder().expected_keys(1000).build()?;
-    /// filter.insert(&17u64);
-    /// assert!(filter.contains(&17u64));
-    /// assert!(!filter.contains(&18u64));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[inline]
-    #[must_use]
-    pub fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-        self.contains_hash(self.hash(key))
-    }
-
-    /// Removes `key`, for good; returns whether it was there.
-    ///
-    /// `false` means that it was never added, and nothing was changed, or that it was removed before (or was taken for that). Where several
-    /// threads race to remove a key, **at least** one gets `true`, and with one [word per key](Self::words_per_key) exactly one.
-    ///
-    /// # Memory ordering
-    ///
-    /// Sees what the inserter had done before, and is a `Release`: who misses the key sees what this thread did before. `false` of a key that was
-    /// removed before ends in an `Acquire`.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let filter = TombstoneBloom::builder().expected_keys(1000).build()?;
-    /// assert!(!filter.remove("a"));
-    /// filter.insert("a");
-    /// assert!(filter.remove("a"));
-    /// assert!(!filter.remove("a"));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[inline]
-    pub fn remove<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-        self.remove_hash(self.hash(key))
-    }
-
-    /// The hash by which this filter knows `key`.
-    ///
-    /// `insert(k)` is `insert_hash(hash(k))`: a caller may hash ahead, keep hashes, or send them.
-    ///
-    /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let filter = TombstoneBloom::builder().expected_keys(1000).build()?;
-    /// filter.insert("a");
-    /// assert!(filter.contains_hash(filter.hash("a")));
-    /// assert_ne!(filter.hash("a"), filter.hash("b"));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[inline]
-    #[must_use]
-    pub fn hash<K: Funnel + ?Sized>(&self, key: &K) -> u64 {
-        self.added.hash(key)
-    }
-
-    /// [`insert`](Self::insert) by hash. All 64 bits must be evenly distributed: those of a good hash function, not
-    /// an id as it is.
-    ///
-    /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let filter = TombstoneBloom::builder().expected_keys(1000).build()?;
-    /// assert!(filter.insert_hash(0x9e37_79b9_7f4a_7c15));
-    /// assert!(!filter.insert_hash(0x9e37_79b9_7f4a_7c15));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[inline]
-    pub fn insert_hash(&self, hash: u64) -> bool {
-        self.added.insert_hash(hash)
-    }
-
-    /// [`contains`](Self::contains) by hash.
-    ///
-    /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let filter = TombstoneBloom::builder().expected_keys(1000).build()?;
-    /// filter.insert_hash(0x9e37_79b9_7f4a_7c15);
-    /// assert!(filter.contains_hash(0x9e37_79b9_7f4a_7c15));
-    /// assert!(!filter.contains_hash(0x7f4a_7c15_9e37_79b9));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[inline]
-    #[must_use]
-    pub fn contains_hash(&self, hash: u64) -> bool {
-        self.added.contains_hash(hash) && !self.removed.contains_hash(tombstone(hash))
-    }
-
-    /// [`remove`](Self::remove) by hash.
-    ///
-    /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let filter = TombstoneBloom::builder().expected_keys(1000).build()?;
-    /// filter.insert_hash(0x9e37_79b9_7f4a_7c15);
-    /// assert!(filter.remove_hash(0x9e37_79b9_7f4a_7c15));
-    /// assert!(!filter.contains_hash(0x9e37_79b9_7f4a_7c15));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[inline]
-    pub fn remove_hash(&self, hash: u64) -> bool {
-        self.added.contains_hash(hash) && self.removed.insert_hash(tombstone(hash))
-    }
-}
-
-/// Batches: the same answers as the single calls in order, many keys at a time in vectors, with the lines fetched ahead. The second filter is
-/// asked for what the first has found.
-impl<S: KeyHasher> TombstoneBloom<S> {
-    /// Inserts every hash; returns how many of them changed the filter of the added.
-    ///
-    /// A batch that is dense in the filter is inserted [in bulk](crate#inserting-in-bulk).
-    ///
-    /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let filter = TombstoneBloom::builder().expected_keys(1000).build()?;
-    /// let hashes = ["a", "b", "a"].map(|key| filter.hash(key));
-    /// assert_eq!(filter.insert_hashes(&hashes), 2);
-    /// assert!(filter.contains("b"));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn insert_hashes(&self, hashes: &[u64]) -> usize {
-        self.added.insert_hashes(hashes)
-    }
-
-    /// [`insert_hashes`](Self::insert_hashes) that also writes for every hash whether it changed the filter of the added to the same place
-    /// of `new`.
-    ///
-    /// # Panics
-    ///
-    /// If the lengths differ.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let filter = TombstoneBloom::builder().expected_keys(1000).build()?;
-    /// let hashes = ["a", "b", "a"].map(|key| filter.hash(key));
-    /// let mut new = [false; 3];
-    /// assert_eq!(filter.insert_hashes_flagged(&hashes, &mut new), 2);
-    /// assert_eq!(new, [true, true, false]);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn insert_hashes_flagged(&self, hashes: &[u64], new: &mut [bool]) -> usize {
-        self.added.insert_hashes_flagged(hashes, new)
-    }
-
-    /// Removes every hash, for good; returns how many of them were there.
-    ///
-    /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let filter = TombstoneBloom::builder().expected_keys(1000).build()?;
-    /// let hashes = ["a", "b", "c"].map(|key| filter.hash(key));
-    /// filter.insert_hashes(&hashes);
-    /// assert_eq!(filter.remove_hashes(&hashes[..2]), 2);
-    /// assert!(!filter.contains("b") && filter.contains("c"));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn remove_hashes(&self, hashes: &[u64]) -> usize {
-        self.remove_each(&hashes, |_, _| ())
-    }
-
-    /// [`remove_hashes`](Self::remove_hashes) that also writes for every hash whether it was there to the same place of `removed`. Of duplicates
-    /// within the batch the first gets `true`.
-    ///
-    /// # Panics
-    ///
-    /// If the lengths differ.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let filter = TombstoneBloom::builder().expected_keys(1000).build()?;
-    /// filter.insert("a");
-    /// let hashes = ["a", "b", "a"].map(|key| filter.hash(key));
-    /// let mut removed = [false; 3];
-    /// assert_eq!(filter.remove_hashes_flagged(&hashes, &mut removed), 1);
-    /// assert_eq!(removed, [true, false, false]);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn remove_hashes_flagged(&self, hashes: &[u64], removed: &mut [bool]) -> usize {
-        assert_same_length(hashes.len(), removed.len());
-        self.remove_each(&hashes, self.unpack_into(removed))
-    }
-
-    /// Writes for every hash whether it may be there to the same place of `out`.
-    ///
-    /// # Panics
-    ///
-    /// If the lengths differ.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let filter = TombstoneBloom::builder().expected_keys(1000).build()?;
-    /// filter.insert("a");
-    /// let mut found = [false; 2];
-    /// filter.contains_hashes(&["a", "b"].map(|key| filter.hash(key)), &mut found);
-    /// assert_eq!(found, [true, false]);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn contains_hashes(&self, hashes: &[u64], out: &mut [bool]) {
-        assert_same_length(hashes.len(), out.len());
-        self.look_up_each(&hashes, self.unpack_into(out));
-    }
-
-    /// [`contains_hashes`](Self::contains_hashes) into a bitmap: bit `i % 64` of `out[i / 64]` is the answer for hash `i`.
-    /// The bits after the last hash are 0.
-    ///
-    /// # Panics
-    ///
-    /// If `out` has not one word for every 64 hashes, the last ones rounded up.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let filter = TombstoneBloom::builder().expected_keys(1000).build()?;
-    /// filter.insert("a");
-    /// let mut found = [0];
-    /// filter.contains_hashes_bitmap(&["b", "a"].map(|key| filter.hash(key)), &mut found);
-    /// assert_eq!(found, [0b10]);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn contains_hashes_bitmap(&self, hashes: &[u64], out: &mut [u64]) {
-        assert_bitmap_length(hashes.len(), out.len());
-        self.look_up_each(&hashes, copy_into(out));
-    }
-
-    /// Calls `each` with the position of every hash that is absent, in order.
-    ///
-    /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let filter = TombstoneBloom::builder().expected_keys(1000).build()?;
-    /// filter.insert("b");
-    /// let mut absent = Vec::new();
-    /// filter.absent_hashes(&["a", "b", "c"].map(|key| filter.hash(key)), |i| absent.push(i));
-    /// assert_eq!(absent, [0, 2]);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn absent_hashes(&self, hashes: &[u64], each: impl FnMut(usize)) {
-        self.look_up_each(&hashes, absent(hashes.len(), each));
-    }
-
-    /// Writes the hash by which this filter knows each key to the same place of `out`.
-    ///
-    /// # Panics
-    ///
-    /// If the lengths differ.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let filter = TombstoneBloom::builder().expected_keys(1000).build()?;
-    /// let mut hashes = [0; 2];
-    /// filter.hash_batch(&["a", "b"], &mut hashes);
-    /// assert_eq!(hashes, ["a", "b"].map(|key| filter.hash(key)));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn hash_batch<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
-        self.added.hash_batch(keys, out);
-    }
-
-    /// [`insert_hashes`](Self::insert_hashes) of the keys' hashes; returns how many changed the filter of the added.
-    ///
-    /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let filter = TombstoneBloom::builder().expected_keys(1000).build()?;
-    /// assert_eq!(filter.insert_batch(&[1u64, 2, 1]), 2);
-    /// assert!(filter.contains(&2u64));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn insert_batch<K: Funnel>(&self, keys: &[K]) -> usize {
-        self.added.insert_batch(keys)
-    }
-
-    /// [`insert_hashes_flagged`](Self::insert_hashes_flagged) of the keys' hashes.
-    ///
-    /// # Panics
-    ///
-    /// If the lengths differ.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let filter = TombstoneBloom::builder().expected_keys(1000).build()?;
-    /// let mut new = [false; 3];
-    /// assert_eq!(filter.insert_batch_flagged(&["a", "a", "b"], &mut new), 2);
-    /// assert_eq!(new, [true, false, true]);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn insert_batch_flagged<K: Funnel>(&self, keys: &[K], new: &mut [bool]) -> usize {
-        self.added.insert_batch_flagged(keys, new)
-    }
-
-    /// [`remove_hashes`](Self::remove_hashes) of the keys' hashes; returns how many were there.
-    ///
-    /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let filter = TombstoneBloom::builder().expected_keys(1000).build()?;
-    /// filter.insert_batch(&["a", "b", "c"]);
-    /// assert_eq!(filter.remove_batch(&["a", "b"]), 2);
-    /// assert!(!filter.contains("b") && filter.contains("c"));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn remove_batch<K: Funnel>(&self, keys: &[K]) -> usize {
-        self.remove_each(&self.keys(keys), |_, _| ())
-    }
-
-    /// [`remove_hashes_flagged`](Self::remove_hashes_flagged) of the keys' hashes.
-    ///
-    /// # Panics
-    ///
-    /// If the lengths differ.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let filter = TombstoneBloom::builder().expected_keys(1000).build()?;
-    /// filter.insert_batch(&["a", "b"]);
-    /// let mut removed = [false; 3];
-    /// assert_eq!(filter.remove_batch_flagged(&["b", "b", "a"], &mut removed), 2);
-    /// assert_eq!(removed, [true, false, true]);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn remove_batch_flagged<K: Funnel>(&self, keys: &[K], removed: &mut [bool]) -> usize {
-        assert_same_length(keys.len(), removed.len());
-        self.remove_each(&self.keys(keys), self.unpack_into(removed))
-    }
-
-    /// [`contains_hashes`](Self::contains_hashes) of the keys' hashes.
-    ///
-    /// # Panics
-    ///
-    /// If the lengths differ.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let filter = TombstoneBloom::builder().expected_keys(1000).build()?;
-    /// filter.insert("a");
-    /// let mut found = [false; 2];
-    /// filter.contains_batch(&["a", "b"], &mut found);
-    /// assert_eq!(found, [true, false]);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn contains_batch<K: Funnel>(&self, keys: &[K], out: &mut [bool]) {
-        assert_same_length(keys.len(), out.len());
-        self.look_up_each(&self.keys(keys), self.unpack_into(out));
-    }
-
-    /// [`contains_hashes_bitmap`](Self::contains_hashes_bitmap) of the keys' hashes.
-    ///
-    /// # Panics
-    ///
-    /// If `out` has not one word for every 64 keys, the last ones rounded up.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let filter = TombstoneBloom::builder().expected_keys(1000).build()?;
-    /// filter.insert("a");
-    /// let mut found = [0];
-    /// filter.contains_batch_bitmap(&["a", "b"], &mut found);
-    /// assert_eq!(found, [0b01]);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
-        assert_bitmap_length(keys.len(), out.len());
-        self.look_up_each(&self.keys(keys), copy_into(out));
-    }
-
-    /// [`absent_hashes`](Self::absent_hashes) of the keys' hashes.
-    ///
-    /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let filter = TombstoneBloom::builder().expected_keys(1000).build()?;
-    /// filter.insert("b");
-    /// let mut absent = Vec::new();
-    /// filter.absent_batch(&["a", "b", "c"], |i| absent.push(i));
-    /// assert_eq!(absent, [0, 2]);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn absent_batch<K: Funnel>(&self, keys: &[K], each: impl FnMut(usize)) {
-        self.look_up_each(&self.keys(keys), absent(keys.len(), each));
-    }
-
-    /// Looks hashes up; calls `each` with where a stretch of them begins and the bitmap of its answers.
-    fn look_up_each(&self, source: &impl Source, each: impl FnMut(usize, &[u64])) {
-        let is_there = |tombstones: &[u64], answers: &mut [u64]| {
-            self.removed.contains_hashes_bitmap(tombstones, answers);
-            for answers in answers {
-                *answers = !*answers;
+impl Tombstone {
+    /// Looks hashes up among the added ones, and the tombstones of those found by `second`.
+    fn ask_both(&self, hashes: &[u64], answers: &mut [u64], second: impl Fn(&[u64], &mut [u64])) {
+        let chunks = hashes.chunks(HASHED).zip(answers.chunks_mut(HASHED / 64));
+        for (hashes, answers) in chunks {
+            // To clear the space for a whole chunk takes longer than to work on a few keys.
+            if hashes.len() <= 64 {
+                self.ask_chunk(hashes, answers, &mut [0; 64], &mut [0; 1], &second);
+            } else {
+                self.ask_chunk(hashes, answers, &mut [0; HASHED], &mut [0; HASHED / 64], &second);
             }
-        };
-        self.ask_both(source, is_there, each);
+        }
     }
 
-    /// Removes hashes; calls `each` as [`look_up_each`](Self::look_up_each) does. Returns how many were there.
-    fn remove_each(&self, source: &impl Source, mut each: impl FnMut(usize, &[u64])) -> usize {
-        let bury = |tombstones: &[u64], answers: &mut [u64]| {
-            self.removed
-                .kernels
-                .insert_hashes(&self.removed.bits, tombstones, answers);
-            bits::acquire();
-        };
-        let mut sum = 0;
-        self.ask_both(source, bury, |at, bitmap| {
-            sum += ones(bitmap);
-            each(at, bitmap);
-        });
-        sum
-    }
-
-    /// Asks the filter of the added for all hashes, and `second` for the tombstones of those that it has; calls `each` with where a stretch
-    /// begins and the bitmap of those for which both said yes.
-    fn ask_both(&self, source: &impl Source, second: impl Fn(&[u64], &mut [u64]), mut each: impl FnMut(usize, &[u64])) {
-        let mut at = 0;
-        source.each(0..source.len(), |hashes| {
-            for hashes in hashes.chunks(HASHED_STRETCH) {
-                // To clear the space for a whole stretch takes longer than to work on a few keys.
-                if hashes.len() <= 64 {
-                    each(at, self.ask_stretch(hashes, &mut [0; 64], &mut [[0; 1]; 2], &second));
-                } else {
-                    let answers = &mut [[0; HASHED_STRETCH / 64]; 2];
-                    each(at, self.ask_stretch(hashes, &mut [0; HASHED_STRETCH], answers, &second));
-                }
-                at += hashes.len();
-            }
-        });
-    }
-
-    /// [`ask_both`](Self::ask_both) of a stretch, with space for its tombstones and two bitmaps.
-    fn ask_stretch<'a, const N: usize>(
+    /// [`ask_both`](Self::ask_both) of a chunk, with space for its tombstones and their answers.
+    fn ask_chunk(
         &self,
         hashes: &[u64],
+        found: &mut [u64],
         tombstones: &mut [u64],
-        answers: &'a mut [[u64; N]; 2],
+        both: &mut [u64],
         second: impl Fn(&[u64], &mut [u64]),
-    ) -> &'a [u64] {
-        let [found, both] = answers;
-        let found = &mut found[..hashes.len().div_ceil(64)];
-        self.added.contains_hashes_bitmap(hashes, found);
+    ) {
+        self.added.contains_bitmap(hashes, found);
         let mut count = 0;
         for_each_one(found, |i| {
             tombstones[count] = tombstone(hashes[i]);
@@ -815,7 +343,7 @@ impl<S: KeyHasher> TombstoneBloom<S> {
         let both = &mut both[..count.div_ceil(64)];
         second(&tombstones[..count], both);
         let mut next = 0;
-        for found in &mut *found {
+        for found in found {
             let mut left = *found;
             while left != 0 {
                 if both[next / 64] >> (next % 64) & 1 == 0 {
@@ -825,148 +353,184 @@ impl<S: KeyHasher> TombstoneBloom<S> {
                 next += 1;
             }
         }
-        found
-    }
-
-    /// Writes the bits of bitmaps to their places of `out`.
-    fn unpack_into(&self, out: &mut [bool]) -> impl FnMut(usize, &[u64]) {
-        move |at, bitmap| {
-            let end = out.len().min(at + 64 * bitmap.len());
-            self.added.kernels.unpack(bitmap, &mut out[at..end]);
-        }
-    }
-
-    fn keys<'a, K: Funnel>(&'a self, keys: &'a [K]) -> Keys<'a, K, S> {
-        Keys {
-            hasher: &self.added.hasher,
-            keys,
-        }
     }
 }
 
-/// Writes bitmaps to their places of `out`. All but the last are of whole words.
-fn copy_into(out: &mut [u64]) -> impl FnMut(usize, &[u64]) {
-    move |at, bitmap| out[at / 64..][..bitmap.len()].copy_from_slice(bitmap)
-}
+impl sealed::Sealed for Tombstone {}
 
-/// Calls `each` with the position of every no among `len` answers.
-fn absent(len: usize, mut each: impl FnMut(usize)) -> impl FnMut(usize, &[u64]) {
-    move |at, bitmap| {
-        for (at, word) in (at..).step_by(64).zip(bitmap) {
-            let there = u64::MAX >> (64 - (len - at).min(64));
-            for_each_one(&[!word & there], |i| each(at + i));
-        }
-    }
-}
+impl Engine for Tombstone {
+    const NAME: &'static str = "TombstoneBloom";
 
-/// Calls `each` with the position of every yes.
-fn for_each_one(bitmap: &[u64], mut each: impl FnMut(usize)) {
-    for (at, &word) in (0..).step_by(64).zip(bitmap) {
-        let mut left = word;
-        while left != 0 {
-            each(at + left.trailing_zeros() as usize);
-            left &= left - 1;
-        }
-    }
-}
-
-/// The whole filter.
-impl<S: KeyHasher> TombstoneBloom<S> {
-    /// Adds to this filter what was added to `other`, and removes what was removed there; returns whether that changed it. Both may be in use
-    /// meanwhile.
-    ///
-    /// What was removed on either side before is absent here at every moment from the beginning on, and what was added is here after. Of what comes or
-    /// goes there meanwhile, some may be.
-    ///
-    /// # Errors
-    ///
-    /// If a layout or the hasher (its algorithm, seed or key) differ; nothing is changed then.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let all = TombstoneBloom::builder().expected_keys(1000).build()?;
-    /// let part = all.clone();
-    /// all.insert("a");
-    /// part.insert("a");
-    /// part.insert("b");
-    /// part.remove("a");
-    /// assert_eq!(all.union_from(&part), Ok(true));
-    /// assert!(all.contains("b") && !all.contains("a"));
-    /// assert_eq!(all.union_from(&part), Ok(false));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
-        self.added.check_compatible(&other.added)?;
-        // The removed ones first, or those that are new here would be found until their tombstones have come.
-        let buried = self.removed.union_from(&other.removed)?;
-        Ok(self.added.union_from(&other.added)? | buried)
+    #[inline]
+    fn contains(&self, hash: u64) -> bool {
+        self.added.contains(hash) && !self.removed.contains(tombstone(hash))
     }
 
-    /// Empties the filter, so that removed keys can come back too. It takes `&mut self` because beside inserts nobody could say which of them survived.
-    ///
-    /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let mut filter = TombstoneBloom::builder().expected_keys(1000).build()?;
-    /// filter.insert("a");
-    /// filter.remove("a");
-    /// filter.clear();
-    /// assert_eq!(filter.fill_ratio(), 0.0);
-    /// assert!(filter.insert("a") && filter.contains("a"));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn clear(&mut self) {
-        self.added.clear();
-        self.removed.clear();
+    fn contains_bitmap(&self, hashes: &[u64], found: &mut [u64]) {
+        self.ask_both(hashes, found, |tombstones, answers| {
+            self.removed.contains_bitmap(tombstones, answers);
+            for answers in answers {
+                *answers = !*answers;
+            }
+        });
     }
 
-    /// [`clone`](Clone::clone), with an error instead of an abort where the memory is not to be had.
-    ///
-    /// # Errors
-    ///
-    /// If the allocation fails.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let filter = TombstoneBloom::builder().expected_keys(1000).build()?;
-    /// filter.insert("a");
-    /// filter.remove("a");
-    /// assert!(filter.try_clone()? == filter);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn try_clone(&self) -> Result<Self, BuildError>
-    where
-        S: Clone,
-    {
+    fn expected_keys(&self) -> usize {
+        self.added.expected_keys
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.added.memory_bytes() + self.removed.memory_bytes()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.added.is_empty()
+    }
+
+    fn fill_ratio(&self) -> f64 {
+        let added = self.added.fill_ratio() * self.added.memory_bytes() as f64;
+        let removed = self.removed.fill_ratio() * self.removed.memory_bytes() as f64;
+        (added + removed) / self.memory_bytes() as f64
+    }
+
+    /// Without removals.
+    fn false_positive_rate_at(&self, keys: usize) -> f64 {
+        self.added.false_positive_rate_at(keys)
+    }
+
+    fn current_false_positive_rate(&self) -> f64 {
+        self.added.current_false_positive_rate() * (1.0 - self.removed.current_false_positive_rate())
+    }
+
+    fn try_clone(&self) -> Result<Self, BuildError> {
         // The removed ones last, so that of the keys in the copy as few as can be are removed already.
         let added = self.added.try_clone()?;
         let removed = self.removed.try_clone()?;
         Ok(Self { added, removed })
     }
+
+    fn debug(&self, f: &mut fmt::DebugStruct<'_, '_>) {
+        f.field("expected_removals", &self.removed.expected_keys)
+            .field("added", &self.added.fill_ratio())
+            .field("removed", &self.removed.fill_ratio());
+    }
 }
 
-/// What the filter is, and how full. Figures from the bits read the whole filter: beside inserts and removes, each word as it was at
-/// some moment meanwhile.
-impl<S> TombstoneBloom<S> {
-    /// The number of keys ever added that the filter was sized for.
-    ///
-    /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// assert_eq!(TombstoneBloom::builder().expected_keys(1000).build()?.expected_keys(), 1000);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn expected_keys(&self) -> usize {
-        self.added.expected_keys()
+impl Insert for Tombstone {
+    type Answer = bool;
+    type Total = usize;
+
+    #[inline]
+    fn insert(&self, hash: u64) -> bool {
+        self.added.insert(hash)
     }
 
+    fn insert_all(&self, source: &impl Source) -> usize {
+        self.added.insert_all(source)
+    }
+
+    fn clear(&mut self) {
+        self.added.clear();
+        self.removed.clear();
+    }
+}
+
+impl InsertFlagged for Tombstone {
+    fn insert_flagged(&self, source: &impl Source, answer: Answer<'_>) -> usize {
+        self.added.insert_flagged(source, answer)
+    }
+}
+
+impl Remove for Tombstone {
+    #[inline]
+    fn remove(&self, hash: u64) -> bool {
+        self.added.contains(hash) && self.removed.insert(tombstone(hash))
+    }
+
+    fn remove_all(&self, source: &impl Source, mut answer: Answer<'_>) -> usize {
+        let bury = |tombstones: &[u64], answers: &mut [u64]| {
+            let Bloom { kernels, bits, .. } = &self.removed;
+            kernels.insert_hashes(bits, tombstones, answers);
+            bits::acquire();
+        };
+        let work = |hashes: &[u64], removed: &mut [u64]| self.ask_both(hashes, removed, bury);
+        answers(source, work, teller(&mut answer))
+    }
+}
+
+impl Estimate for Tombstone {
+    fn estimated_len(&self) -> usize {
+        // The added ones last: beside removes of keys that were just added, rather too many than too few.
+        let removed = self.removed.estimated_len();
+        self.added.estimated_len().saturating_sub(removed)
+    }
+}
+
+impl Union for Tombstone {
+    fn same(&self, other: &Self) -> bool {
+        self.added.same(&other.added) && self.removed.same(&other.removed)
+    }
+
+    fn check_union(&self, other: &Self) -> Result<(), IncompatibleError> {
+        self.added.check_union(&other.added)?;
+        self.removed.check_union(&other.removed)
+    }
+
+    fn union_from(&self, other: &Self) -> bool {
+        // The removed ones first, or those that are new here would be found until their tombstones have come.
+        let buried = self.removed.union_from(&other.removed);
+        self.added.union_from(&other.added) | buried
+    }
+}
+
+/// A header, and the snapshots of both. `codec` describes the bytes.
+impl Stored for Tombstone {
+    const HELD: bool = false;
+
+    fn snapshot_bytes(&self) -> usize {
+        SNAPSHOT_HEADER + self.added.snapshot_bytes() + self.removed.snapshot_bytes()
+    }
+
+    fn encode<O: Out>(&self, hashing: Hashing, out: &mut O) -> Result<(), O::Error> {
+        let header = OwnHeader {
+            kind: Kind::Tombstone,
+            hashing,
+            len: self.snapshot_bytes() as u64,
+            fields: [0; FIELDS],
+        };
+        out.put(&header.to_bytes())?;
+        // The removed ones last, as in a clone.
+        self.added.encode(hashing, out)?;
+        self.removed.encode(Hashing::of(&Murmur3::default()), out)
+    }
+
+    fn decode<I: Input, S>(
+        input: &mut I,
+        limit: usize,
+        hasher: impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind>,
+    ) -> Result<(Self, S), SnapshotErrorKind> {
+        let header = OwnHeader::parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?, Kind::Tombstone)?;
+        let hasher = hasher(header.hashing)?;
+        header.zeros(32..120)?;
+        let bytes = header.body_bytes(2)?;
+        admit(input, header.len as usize, bytes, limit)?;
+        let (added, ()) = Bloom::decode(input, bytes as usize, |hashing| hashing.check(header.hashing))?;
+        let left = bytes as usize - added.memory_bytes();
+        let (removed, _) = Bloom::decode(input, left, given(Murmur3::default()))?;
+        let engine = Self { added, removed };
+        if engine.memory_bytes() as u64 == bytes {
+            Ok((engine, hasher))
+        } else {
+            Err(SnapshotErrorKind::Length {
+                declared: header.len,
+                needed: engine.snapshot_bytes() as u64,
+            })
+        }
+    }
+}
+
+/// Removals, and what they cost.
+impl<S> TombstoneBloom<S> {
     /// The number of keys ever removed that the filter was sized for.
     ///
     /// ```
@@ -978,21 +542,7 @@ impl<S> TombstoneBloom<S> {
     /// ```
     #[must_use]
     pub fn expected_removals(&self) -> usize {
-        self.removed.expected_keys()
-    }
-
-    /// Bits of memory, of both filters, per expected key.
-    ///
-    /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let filter = TombstoneBloom::builder().expected_keys(1000).build()?;
-    /// assert_eq!(filter.bits_per_key(), filter.memory_bytes() as f64 * 8.0 / 1000.0);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn bits_per_key(&self) -> f64 {
-        self.memory_bytes() as f64 * 8.0 / self.expected_keys() as f64
+        self.engine.removed.expected_keys
     }
 
     /// The words of its line that a key touches in the filter of the removed, 1, 2, 4 or 8: with 1 a remove is a claim.
@@ -1006,58 +556,7 @@ impl<S> TombstoneBloom<S> {
     /// ```
     #[must_use]
     pub fn words_per_key(&self) -> usize {
-        self.removed.words_per_key()
-    }
-
-    /// Bytes of memory that both filters take.
-    ///
-    /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// assert_eq!(TombstoneBloom::builder().expected_keys(1).build()?.memory_bytes(), 128); // a line each
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn memory_bytes(&self) -> usize {
-        self.added.memory_bytes() + self.removed.memory_bytes()
-    }
-
-    /// The fraction of the bits of both filters that are set.
-    ///
-    /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let filter = TombstoneBloom::builder().expected_keys(1000).build()?;
-    /// filter.insert_batch(&Vec::from_iter(0..1000u32));
-    /// let added = filter.fill_ratio();
-    /// filter.remove_batch(&Vec::from_iter(0..1000u32));
-    /// assert!(added > 0.1 && filter.fill_ratio() > 2.0 * added);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn fill_ratio(&self) -> f64 {
-        let added = self.added.fill_ratio() * self.added.memory_bytes() as f64;
-        let removed = self.removed.fill_ratio() * self.removed.memory_bytes() as f64;
-        (added + removed) / self.memory_bytes() as f64
-    }
-
-    /// An estimate of the number of distinct keys that are there: of those added, less those removed.
-    ///
-    /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let filter = TombstoneBloom::builder().expected_keys(100_000).build()?;
-    /// filter.insert_batch(&Vec::from_iter(0..50_000u32));
-    /// filter.remove_batch(&Vec::from_iter(0..10_000u32));
-    /// assert!(filter.estimated_len().abs_diff(40_000) < 1000);
-    /// assert!(filter.estimated_removals().abs_diff(10_000) < 200);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn estimated_len(&self) -> usize {
-        // The added ones last: beside removes of keys that were just added, rather too many than too few.
-        let removed = self.estimated_removals();
-        self.added.estimated_len().saturating_sub(removed)
+        self.engine.removed.layout.shape.words
     }
 
     /// An estimate of the number of distinct keys that were removed.
@@ -1074,7 +573,7 @@ impl<S> TombstoneBloom<S> {
     /// ```
     #[must_use]
     pub fn estimated_removals(&self) -> usize {
-        self.removed.estimated_len()
+        self.engine.removed.estimated_len()
     }
 
     /// The rate to expect, once `keys` distinct keys were added and `removals` of them removed, at which keys are taken for present that never
@@ -1084,14 +583,14 @@ impl<S> TombstoneBloom<S> {
     /// use lanebloom::TombstoneBloom;
     ///
     /// let filter = TombstoneBloom::builder().expected_keys(100_000).build()?;
-    /// assert!((0.0099..0.01).contains(&filter.false_positive_rate_at(100_000, 0)));
-    /// assert!(filter.false_positive_rate_at(200_000, 0) > 0.05);
-    /// assert!(filter.false_positive_rate_at(200_000, 10_000_000) < 0.001); // nearly all that is asked for counts as removed
+    /// assert!((0.0099..0.01).contains(&filter.false_positive_rate_after(100_000, 0)));
+    /// assert!(filter.false_positive_rate_after(200_000, 0) > 0.05);
+    /// assert!(filter.false_positive_rate_after(200_000, 10_000_000) < 0.001); // nearly all that is asked for counts as removed
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]
-    pub fn false_positive_rate_at(&self, keys: usize, removals: usize) -> f64 {
-        self.added.false_positive_rate_at(keys) * (1.0 - self.false_negative_rate_at(removals))
+    pub fn false_positive_rate_after(&self, keys: usize, removals: usize) -> f64 {
+        self.engine.added.false_positive_rate_at(keys) * (1.0 - self.false_negative_rate_at(removals))
     }
 
     /// The rate to expect, once `removals` distinct keys were removed, at which keys that are there are **not found**.
@@ -1107,23 +606,7 @@ impl<S> TombstoneBloom<S> {
     /// ```
     #[must_use]
     pub fn false_negative_rate_at(&self, removals: usize) -> f64 {
-        self.removed.false_positive_rate_at(removals)
-    }
-
-    /// The false-positive rate of the filter as it is: the chance, given its bits, that a random hash is taken for present.
-    ///
-    /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let filter = TombstoneBloom::builder().expected_keys(100_000).build()?;
-    /// assert_eq!(filter.current_false_positive_rate(), 0.0);
-    /// filter.insert_batch(&Vec::from_iter(0..100_000u32));
-    /// assert!((0.0095..0.0105).contains(&filter.current_false_positive_rate()));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn current_false_positive_rate(&self) -> f64 {
-        self.added.current_false_positive_rate() * (1.0 - self.current_false_negative_rate())
+        self.engine.removed.false_positive_rate_at(removals)
     }
 
     /// The rate, given the bits, at which keys that are there are **not found**.
@@ -1142,70 +625,17 @@ impl<S> TombstoneBloom<S> {
     /// ```
     #[must_use]
     pub fn current_false_negative_rate(&self) -> f64 {
-        self.removed.current_false_positive_rate()
-    }
-
-    /// The hasher.
-    ///
-    /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let filter = TombstoneBloom::builder().expected_keys(1000).seed(7).build()?;
-    /// assert_eq!(filter.hasher().seed(), 7);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn hasher(&self) -> &S {
-        self.added.hasher()
+        self.engine.removed.current_false_positive_rate()
     }
 }
 
-/// A copy, of the added first and then of the removed: what was removed before is absent in it. Aborts where the memory is not to be had;
-/// [`try_clone`](TombstoneBloom::try_clone) does not.
-impl<S: KeyHasher + Clone> Clone for TombstoneBloom<S> {
-    fn clone(&self) -> Self {
-        let added = self.added.clone();
-        let removed = self.removed.clone();
-        Self { added, removed }
-    }
-}
-
-/// Same layouts, same hasher and same bits. Beside inserts and removes, each word is compared as it was at some moment meanwhile.
-impl<S: KeyHasher> PartialEq for TombstoneBloom<S> {
-    fn eq(&self, other: &Self) -> bool {
-        self.added == other.added && self.removed == other.removed
-    }
-}
-
-/// A summary; it reads the whole filter for the fill.
-impl<S: fmt::Debug> fmt::Debug for TombstoneBloom<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TombstoneBloom")
-            .field("added", &self.added)
-            .field("removed", &self.removed)
-            .finish()
-    }
-}
-
-/// Inserts the keys in batches. For `&TombstoneBloom` too, so that a shared filter can be extended.
-///
-/// ```
-/// use lanebloom::TombstoneBloom;
-///
-/// let mut filter = TombstoneBloom::builder().expected_keys(1000).build()?;
-/// filter.extend(["a", "b"]);
-/// (&filter).extend(0..10u32);
-/// assert!(filter.contains("b") && filter.contains(&9u32) && !filter.contains(&10u32));
-/// # Ok::<(), lanebloom::BuildError>(())
-/// ```
-impl<K: Funnel, S: KeyHasher> Extend<K> for TombstoneBloom<S> {
-    fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
-        self.added.extend(keys);
-    }
-}
-
-impl<K: Funnel, S: KeyHasher> Extend<K> for &TombstoneBloom<S> {
-    fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
-        (&self.added).extend(keys);
+/// Calls `each` with the position of every yes.
+fn for_each_one(bitmap: &[u64], mut each: impl FnMut(usize)) {
+    for (at, &word) in (0..).step_by(64).zip(bitmap) {
+        let mut left = word;
+        while left != 0 {
+            each(at + left.trailing_zeros() as usize);
+            left &= left - 1;
+        }
     }
 }

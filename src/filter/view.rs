@@ -4,7 +4,7 @@
 use crate::bits::Lines;
 use crate::codec::{Checksum, Hashing, Header, Kind, SNAPSHOT_HEADER, TRAILER, given, murmur3, split};
 use crate::error::{SnapshotError, SnapshotErrorKind};
-use crate::filter::concurrent::ConcurrentBloom;
+use crate::filter::bloom::ConcurrentBloom;
 use crate::filter::lookup::Lookup;
 use crate::funnel::Funnel;
 use crate::hash::{KeyHasher, Murmur3};
@@ -340,12 +340,12 @@ impl<S: KeyHasher> BloomView<'_, S> {
     /// let bytes = filter.to_bytes();
     /// let (view, _) = BloomView::from_bytes(&bytes)?;
     /// let mut absent = Vec::new();
-    /// view.absent_hashes(&["a", "b", "c"].map(|key| view.hash(key)), |i| absent.push(i));
+    /// view.for_each_absent_hash(&["a", "b", "c"].map(|key| view.hash(key)), |i| absent.push(i));
     /// assert_eq!(absent, [0, 2]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn absent_hashes(&self, hashes: &[u64], each: impl FnMut(usize)) {
-        self.lookup().absent_hashes(hashes, each);
+    pub fn for_each_absent_hash(&self, hashes: &[u64], each: impl FnMut(usize)) {
+        self.lookup().for_each_absent_hash(hashes, each);
     }
 
     /// Writes the hash by which this filter knows each key to the same place of `out`.
@@ -414,7 +414,7 @@ impl<S: KeyHasher> BloomView<'_, S> {
         self.lookup().contains_batch_bitmap(keys, out);
     }
 
-    /// [`absent_hashes`](Self::absent_hashes) of the keys' hashes.
+    /// [`for_each_absent_hash`](Self::for_each_absent_hash) of the keys' hashes.
     ///
     /// ```
     /// # use lanebloom::{BloomView, ConcurrentBloom};
@@ -422,12 +422,12 @@ impl<S: KeyHasher> BloomView<'_, S> {
     /// filter.insert("b");
     /// let bytes = filter.to_bytes();
     /// let mut absent = Vec::new();
-    /// BloomView::from_bytes(&bytes)?.0.absent_batch(&["a", "b", "c"], |i| absent.push(i));
+    /// BloomView::from_bytes(&bytes)?.0.for_each_absent(&["a", "b", "c"], |i| absent.push(i));
     /// assert_eq!(absent, [0, 2]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn absent_batch<K: Funnel>(&self, keys: &[K], each: impl FnMut(usize)) {
-        self.lookup().absent_batch(keys, each);
+    pub fn for_each_absent<K: Funnel>(&self, keys: &[K], each: impl FnMut(usize)) {
+        self.lookup().for_each_absent(keys, each);
     }
 
     /// A filter with the same keys, into which more can be inserted: [`from_bytes_with`](ConcurrentBloom::from_bytes_with) of the

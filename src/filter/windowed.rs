@@ -97,15 +97,16 @@
 
 mod snapshot;
 
-use super::concurrent::{self, ConcurrentBloom, HASHED_STRETCH, Keys, assert_bitmap_length, gathered};
+use super::bloom::{self, ConcurrentBloom};
+use super::engine::InsertFlagged;
 use super::gauge::Gauge;
 use crate::batch::{STRETCH, for_each_absent, ones, unpack};
 use crate::bits;
-use crate::bulk::Source;
 use crate::error::{BuildError, BuildErrorKind, IncompatibleError, IncompatibleErrorKind};
 use crate::funnel::Funnel;
 use crate::hash::{KeyHasher, Murmur3, assert_same_length};
 use crate::sizing::{LINE_WORDS, Request};
+use crate::source::{HASHED, Keys, Source, assert_bitmap_length, gathered};
 use crate::sync::{Guard, Ordering, Swap, fence};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -324,7 +325,7 @@ impl fmt::Display for Shape {
 #[derive(Clone)]
 #[must_use = "a builder does nothing until `build`"]
 pub struct Builder<S = Murmur3> {
-    filter: concurrent::Builder<S>,
+    filter: bloom::Builder<S>,
     generations: usize,
     rotation: Rotation,
     clock: Clock,
@@ -360,7 +361,7 @@ impl WindowedBloom {
 }
 
 impl Builder {
-    /// Seeds [`Murmur3`], as [`concurrent::Builder::seed`](crate::Builder::seed) does.
+    /// Seeds [`Murmur3`], as [`bloom::Builder::seed`](crate::Builder::seed) does.
     ///
     /// ```
     /// use lanebloom::WindowedBloom;
@@ -429,7 +430,7 @@ impl<S: KeyHasher + Clone> Builder<S> {
         self
     }
 
-    /// How many 64-bit words of its line a key touches, as [`concurrent::Builder::words_per_key`](crate::Builder::words_per_key) says.
+    /// How many 64-bit words of its line a key touches, as [`bloom::Builder::words_per_key`](crate::Builder::words_per_key) says.
     ///
     /// ```
     /// use lanebloom::WindowedBloom;
@@ -620,7 +621,7 @@ impl<S: KeyHasher + Clone> Builder<S> {
     ///
     /// # Errors
     ///
-    /// Those of [`concurrent::Builder::build`](crate::Builder::build), of one generation; and if the generations are not 2 to 64, or the window is not 1 ns to
+    /// Those of [`bloom::Builder::build`](crate::Builder::build), of one generation; and if the generations are not 2 to 64, or the window is not 1 ns to
     /// 146 years.
     ///
     /// # Examples
@@ -1400,11 +1401,11 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
     /// let filter = WindowedBloom::builder().expected_keys(1000).build()?;
     /// filter.insert("b");
     /// let mut absent = Vec::new();
-    /// filter.absent_hashes(&["a", "b", "c"].map(|key| filter.hash(key)), |i| absent.push(i));
+    /// filter.for_each_absent_hash(&["a", "b", "c"].map(|key| filter.hash(key)), |i| absent.push(i));
     /// assert_eq!(absent, [0, 2]);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    pub fn absent_hashes(&self, hashes: &[u64], each: impl FnMut(usize)) {
+    pub fn for_each_absent_hash(&self, hashes: &[u64], each: impl FnMut(usize)) {
         self.lookup().absent(hashes, each);
     }
 
@@ -1530,7 +1531,7 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
         });
     }
 
-    /// [`absent_hashes`](Self::absent_hashes) of the keys' hashes.
+    /// [`for_each_absent_hash`](Self::for_each_absent_hash) of the keys' hashes.
     ///
     /// ```
     /// use lanebloom::WindowedBloom;
@@ -1538,11 +1539,11 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
     /// let filter = WindowedBloom::builder().expected_keys(1000).build()?;
     /// filter.insert("b");
     /// let mut absent = Vec::new();
-    /// filter.absent_batch(&["a", "b", "c"], |i| absent.push(i));
+    /// filter.for_each_absent(&["a", "b", "c"], |i| absent.push(i));
     /// assert_eq!(absent, [0, 2]);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    pub fn absent_batch<K: Funnel>(&self, keys: &[K], mut each: impl FnMut(usize)) {
+    pub fn for_each_absent<K: Funnel>(&self, keys: &[K], mut each: impl FnMut(usize)) {
         let lookup = self.lookup();
         self.hash_stretches(keys, |start, hashes| lookup.absent(hashes, |i| each(start + i)));
     }
@@ -1554,7 +1555,7 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
             When::Full(gauge) => gauge.stretch(),
             _ => usize::MAX,
         };
-        let part = if self.renew { part } else { part.min(HASHED_STRETCH) };
+        let part = if self.renew { part } else { part.min(HASHED) };
         let mut sum = 0;
         for (start, hashes) in (0..).step_by(part.min(hashes.len()).max(1)).zip(hashes.chunks(part)) {
             let mut tell = |at, bitmap: &[u64]| tell(start + at, bitmap);
@@ -1601,7 +1602,7 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
                     tell(at, new);
                 });
             };
-            let changed = state.newest().insert_all(&hashes, Some(&mut of_changed));
+            let changed = state.newest().engine.insert_flagged(&hashes, Some(&mut of_changed));
             (changed, sum)
         };
         self.state.settle(state, insert, |first, _| first)
@@ -1610,19 +1611,19 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
     /// Inserts those of at most 1024 hashes that no generation has, which are new, into the newest.
     fn insert_absent(&self, now: u64, hashes: &[u64], tell: &mut dyn FnMut(usize, &[u64])) -> (usize, usize) {
         let (now, state) = self.present(now);
-        let mut answers = [0; HASHED_STRETCH / 64];
+        let mut answers = [0; HASHED / 64];
         let answers = &mut answers[..hashes.len().div_ceil(64)];
         let lookup = Lookup { now, state: &*state };
         lookup.bitmap(hashes, answers);
 
-        let mut absent = [0; HASHED_STRETCH];
+        let mut absent = [0; HASHED];
         let mut len = 0;
         for (i, hash) in hashes.iter().enumerate() {
             absent[len] = *hash;
             len += usize::from(answers[i / 64] >> (i % 64) & 1 == 0);
         }
         let absent = &absent[..len];
-        let mut flags = [false; HASHED_STRETCH];
+        let mut flags = [false; HASHED];
         let flags = &mut flags[..len];
         let mut answered = false;
         let insert = |state: &State<S>| {
@@ -2085,7 +2086,7 @@ impl<S> WindowedBloom<S> {
 
 /// One line after another, as each of the generations has it.
 fn lines<S>(generations: &[Arc<ConcurrentBloom<S>>]) -> impl Iterator<Item = Vec<[u64; LINE_WORDS]>> {
-    let mut each: Vec<_> = generations.iter().map(|one| one.bits.words()).collect();
+    let mut each: Vec<_> = generations.iter().map(|one| one.bits().words()).collect();
     core::iter::from_fn(move || each.iter_mut().map(Iterator::next).collect())
 }
 
@@ -2147,7 +2148,7 @@ impl<K: Funnel, S: KeyHasher + Clone> Extend<K> for WindowedBloom<S> {
 
 impl<K: Funnel, S: KeyHasher + Clone> Extend<K> for &WindowedBloom<S> {
     fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
-        gathered::<HASHED_STRETCH, _>(keys.into_iter().map(|key| self.hash(&key)), |hashes| {
+        gathered::<HASHED, _>(keys.into_iter().map(|key| self.hash(&key)), |hashes| {
             self.insert_hashes(hashes);
         });
     }

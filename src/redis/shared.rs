@@ -166,7 +166,7 @@ mod window;
 mod wire;
 
 use super::error::SharedError;
-use crate::filter::concurrent::ConcurrentBloom;
+use crate::filter::bloom::ConcurrentBloom;
 use crate::hash::{KeyHasher, Murmur3};
 use alloc::boxed::Box;
 use alloc::string::String;

@@ -210,7 +210,6 @@ pub(crate) struct Lookups<T: 'static> {
     // SAFETY, for all: callable where the instruction set is there which they are compiled for.
     contains: unsafe fn(Lines<'_, T>, u64) -> bool,
     contains_hashes: unsafe fn(&Self, Lines<'_, T>, &[u64], &mut [u64]),
-    unpack: unsafe fn(&[u64], &mut [bool]),
 }
 
 /// The operations on hashes for one shape and one instruction set.
@@ -330,7 +329,6 @@ impl<T: Load> Lookups<T> {
             cuts: Cuts::new(W, S),
             contains: contains::<W, S, T>,
             contains_hashes: Self::contains_each::<W, B>,
-            unpack: batch::unpack,
         }
     }
 
@@ -340,7 +338,6 @@ impl<T: Load> Lookups<T> {
             cuts: Cuts::new(W, S),
             contains: avx2::contains::<W, S, T>,
             contains_hashes: avx2::contains_hashes::<W, B, T>,
-            unpack: avx2::unpack,
         }
     }
 
@@ -351,7 +348,6 @@ impl<T: Load> Lookups<T> {
             cuts: Cuts::new(W, S),
             contains: avx2::contains::<W, S, T>,
             contains_hashes: avx512::contains_hashes::<W, B, T>,
-            unpack: avx512::unpack,
         }
     }
 
@@ -396,13 +392,6 @@ impl<T: Load> Lookups<T> {
             0 => self.contains(*lines, hash),
             _ => batch::contains::<W, false, T>(*lines, cuts, hash),
         });
-    }
-
-    /// A bit of the bitmap to each place of `out`.
-    #[inline(always)]
-    pub(crate) fn unpack(&self, bitmap: &[u64], out: &mut [bool]) {
-        // SAFETY: as in `contains`.
-        unsafe { (self.unpack)(bitmap, out) }
     }
 }
 
@@ -499,12 +488,6 @@ impl Kernels {
         // SAFETY: as in `insert`.
         unsafe { (self.fill)(region, &self.lookups.cuts, hashes, changed) }
     }
-
-    /// A bit of the bitmap to each place of `out`.
-    #[inline(always)]
-    pub(crate) fn unpack(&self, bitmap: &[u64], out: &mut [bool]) {
-        self.lookups.unpack(bitmap, out);
-    }
 }
 
 /// Murmur3 of many keys, where an instruction set has kernels that are faster than one key after another.
@@ -564,6 +547,22 @@ impl HashKernels {
 }
 
 type Slices = unsafe fn(u32, &[&[u8]], &mut [u64]);
+
+/// What writes a bit of a bitmap to each place of a slice, on this CPU.
+#[inline]
+pub(crate) fn unpack() -> impl Fn(&[u64], &mut [bool]) {
+    let unpack: unsafe fn(&[u64], &mut [bool]) = match Isa::detect().0 {
+        Level::Plain => batch::unpack,
+        #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
+        Level::Neon => batch::unpack,
+        #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+        Level::Avx2 => avx2::unpack,
+        #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+        Level::Avx512 | Level::Bitalg => avx512::unpack,
+    };
+    // SAFETY: the `Isa` proves that the CPU has what the function needs.
+    move |bitmap, out| unsafe { unpack(bitmap, out) }
+}
 
 #[cfg(all(test, not(lanebloom_loom)))]
 mod tests {

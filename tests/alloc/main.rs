@@ -114,7 +114,7 @@ fn a_growing_filter_allocates_nothing_but_layers() {
     let count = allocations(|| {
         assert!(keys[..10_000].iter().all(|key| filter.contains(key)));
         filter.contains_batch(&keys, &mut found);
-        filter.absent_batch(&keys, |i| assert!(!found[i]));
+        filter.for_each_absent(&keys, |i| assert!(!found[i]));
         assert_eq!(
             filter.insert_batch_flagged(&keys[..10_000], &mut found[..10_000]),
             Ok(0)
@@ -208,7 +208,7 @@ fn filters_that_delete_never_allocate_for_a_key() {
         assert_eq!(counting.union_from(&counting), Ok(true));
         assert_eq!(tombstone.insert_batch(&keys), 0);
         assert_eq!(tombstone.remove_batch_flagged(&keys[..1000], &mut flags[..1000]), 1000);
-        tombstone.absent_batch(&keys, |i| assert!(i < 1000));
+        tombstone.for_each_absent(&keys, |i| assert!(i < 1000));
     });
     assert_eq!(count, 0);
     assert!(flags.iter().all(|&flag| flag));
@@ -463,7 +463,7 @@ fn a_filter_that_forgets_never_allocates() {
                 filter.insert_batch_flagged(&keys, &mut found);
                 filter.contains_batch(&keys, &mut found);
                 filter.contains_batch_bitmap(&keys, &mut bitmap);
-                filter.absent_batch(&keys, |_| unreachable!());
+                filter.for_each_absent(&keys, |_| unreachable!());
                 for key in &keys {
                     filter.insert(&(key + 300));
                     assert!(filter.contains(&(key + 300)));

@@ -83,7 +83,7 @@ impl Trio {
             offset,
             |out| self.flagged.contains_hashes(asked, out),
             |out| self.flagged.contains_hashes_bitmap(asked, out),
-            |each| self.flagged.absent_hashes(asked, each),
+            |each| self.flagged.for_each_absent_hash(asked, each),
         );
     }
 
@@ -106,7 +106,7 @@ impl Trio {
             offset,
             |out| self.flagged.contains_batch(asked, out),
             |out| self.flagged.contains_batch_bitmap(asked, out),
-            |each| self.flagged.absent_batch(asked, each),
+            |each| self.flagged.for_each_absent(asked, each),
         );
     }
 

@@ -178,7 +178,7 @@ fn full_is_an_error_and_nothing_is_lost() {
     for (tag_bits, least) in [(10, 0.988), (12, 0.97), (16, 0.95)] {
         let filter = filter(if cfg!(debug_assertions) { 20_000 } else { 1_000_000 }, tag_bits);
         let full = (0..).find(|&key| filter.insert_hash(number(key)).is_err()).unwrap();
-        assert!(filter.load() > least, "{tag_bits} bits: {}", filter.load());
+        assert!(filter.fill_ratio() > least, "{tag_bits} bits: {}", filter.fill_ratio());
         assert_eq!(filter.len() as u64, full);
         // Some of the next ones find room, ever fewer.
         let mut next = full..;
@@ -189,7 +189,7 @@ fn full_is_an_error_and_nothing_is_lost() {
             .count() as u64;
         let more = next.start - full - refused;
         assert_eq!(filter.len() as u64, full + more);
-        assert!(filter.load() < 1.0);
+        assert!(filter.fill_ratio() < 1.0);
         assert!((0..full).all(|key| filter.contains_hash(number(key))));
         // What was moved to make room can be taken out again, all of it.
         assert!((0..full).all(|key| filter.remove_hash(number(key))));
@@ -268,10 +268,10 @@ fn batches_answer_as_single_calls_do() {
             );
             let absent: Vec<usize> = (0..len).filter(|&i| !expected[i]).collect();
             let mut found = Vec::new();
-            filter.absent_batch(&asked, |i| found.push(i));
+            filter.for_each_absent(&asked, |i| found.push(i));
             assert_eq!(found, absent);
             found.clear();
-            filter.absent_hashes(&hashes, |i| found.push(i));
+            filter.for_each_absent_hash(&hashes, |i| found.push(i));
             assert_eq!(found, absent);
 
             // Each key once more, by a batch, and out again. (To copy a large filter takes long.)
@@ -372,9 +372,9 @@ fn rates_and_loads_at_full_size() {
         assert!(filter.false_positive_rate_at(20_000_000) <= rate);
         let full = filter.try_extend(0..u64::MAX).unwrap_err();
         assert!(
-            full.is_full() && filter.load() > load,
+            full.is_full() && filter.fill_ratio() > load,
             "{tag_bits} bits: full at {}",
-            filter.load()
+            filter.fill_ratio()
         );
     }
 }

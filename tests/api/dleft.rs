@@ -75,7 +75,7 @@ proptest! {
     #[test]
     fn a_d_left_filter_is_a_multiset_of_up_to_three_of_each(steps in prop::collection::vec(any_step(), 0..150)) {
         let mut filter = DLeftFilter::builder().memory_budget(72).build().unwrap();
-        prop_assert_eq!(filter.cells(), 32);
+        prop_assert_eq!(filter.slots(), 32);
         let mut model = Model::default();
         for step in steps {
             match step {
@@ -99,7 +99,7 @@ proptest! {
                 Step::Clone => filter = filter.clone(),
             }
             prop_assert_eq!(filter.len(), model.0.values().sum::<usize>());
-            prop_assert_eq!(filter.load(), model.0.len() as f64 / 32.0);
+            prop_assert_eq!(filter.fill_ratio(), model.0.len() as f64 / 32.0);
             prop_assert_eq!(filter.is_empty(), model.0.is_empty());
             for hash in (0..25).chain(0x3fff - 25..0x4000) {
                 prop_assert_eq!(filter.count_hash(hash), model.count(hash));
@@ -157,7 +157,7 @@ fn the_expected_keys_fit() {
 fn full_is_an_error_and_nothing_is_lost() {
     let filter = filter(if cfg!(debug_assertions) { 20_000 } else { 1_000_000 });
     let full = (0..).find(|&key| filter.insert_hash(number(key)).is_err()).unwrap();
-    assert!(filter.load() > 0.88, "{}", filter.load());
+    assert!(filter.fill_ratio() > 0.88, "{}", filter.fill_ratio());
     assert!(filter.insert_hash(number(full)).unwrap_err().is_full());
     assert!((0..full).all(|key| filter.contains_hash(number(key))));
     assert_eq!(filter.len() as u64, full);
@@ -201,10 +201,10 @@ fn batches_answer_as_single_calls_do() {
             );
             let absent: Vec<usize> = (0..len).filter(|&i| !expected[i]).collect();
             let mut found = Vec::new();
-            filter.absent_batch(&asked, |i| found.push(i));
+            filter.for_each_absent(&asked, |i| found.push(i));
             assert_eq!(found, absent);
             found.clear();
-            filter.absent_hashes(&hashes, |i| found.push(i));
+            filter.for_each_absent_hash(&hashes, |i| found.push(i));
             assert_eq!(found, absent);
 
             // Each key once more, by a batch, and out again. (To copy a large filter takes long.)
@@ -283,7 +283,11 @@ fn rates_and_loads_at_full_size() {
     let filter = filter(20_000_000);
     assert!(filter.bits_per_key() < 20.1);
     let full = filter.try_extend(0..u64::MAX).unwrap_err();
-    assert!(full.is_full() && filter.load() > 0.87, "full at {}", filter.load());
+    assert!(
+        full.is_full() && filter.fill_ratio() > 0.87,
+        "full at {}",
+        filter.fill_ratio()
+    );
 }
 
 const THREADS: usize = 4;
@@ -365,8 +369,8 @@ fn threads_that_insert_the_same_keys_share_their_cells() {
     assert_eq!(sums.iter().take(3).sum::<usize>(), 0);
     assert_eq!(filter.len(), 3 * STRESS_KEYS);
     assert_eq!(
-        filter.load(),
-        STRESS_KEYS as f64 / filter.cells() as f64,
+        filter.fill_ratio(),
+        STRESS_KEYS as f64 / filter.slots() as f64,
         "a key has two cells"
     );
     // Four threads race for three copies of each.

@@ -463,7 +463,7 @@ fn batches_equal_single_calls() {
             let bit = |i: usize| found[i / 64] >> (i % 64) & 1 == 1;
             assert!((0..64 * found.len()).all(|i| bit(i) == expected.get(i).copied().unwrap_or(false)));
             let mut absent = Vec::new();
-            filter.absent_hashes(&asked, |i| absent.push(i));
+            filter.for_each_absent_hash(&asked, |i| absent.push(i));
             assert!(absent.into_iter().eq((0..len).filter(|&i| !expected[i])));
 
             let expected: Vec<bool> = asked.iter().map(|hash| filter.contains(hash)).collect();
@@ -477,7 +477,7 @@ fn batches_equal_single_calls() {
                     .all(|i| { (found[i / 64] >> (i % 64) & 1 == 1) == expected.get(i).copied().unwrap_or(false) })
             );
             let mut absent = Vec::new();
-            filter.absent_batch(&asked, |i| absent.push(i));
+            filter.for_each_absent(&asked, |i| absent.push(i));
             assert!(absent.into_iter().eq((0..len).filter(|&i| !expected[i])));
             let (own, ()) = within(offset, len, 0, |out| filter.hash_batch(&asked, out));
             assert!(own.iter().zip(&asked).all(|(own, key)| *own == filter.hash(key)));

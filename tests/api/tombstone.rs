@@ -143,8 +143,8 @@ proptest! {
             prop_assert_eq!(again, bitmap);
             let absent: Vec<usize> = (0..len).filter(|&i| !expected[i]).collect();
             let (mut by_keys, mut by_hashes) = (Vec::new(), Vec::new());
-            filter.absent_batch(keys, |i| by_keys.push(i));
-            filter.absent_hashes(hashes, |i| by_hashes.push(i));
+            filter.for_each_absent(keys, |i| by_keys.push(i));
+            filter.for_each_absent_hash(hashes, |i| by_hashes.push(i));
             prop_assert_eq!(&by_keys, &absent);
             prop_assert_eq!(&by_hashes, &absent);
         }
@@ -192,7 +192,7 @@ fn what_does_not_fit_is_an_error() {
 
     let debug = format!("{filter:?}");
     assert!(
-        debug.starts_with("TombstoneBloom { added: ConcurrentBloom { expected_keys: 1000"),
+        debug.starts_with("TombstoneBloom { expected_keys: 1000, memory_bytes: 3328"),
         "{debug}"
     );
     fn shared<T: Send + Sync + 'static>(_: &T) {}
@@ -272,7 +272,7 @@ fn measure(false_positives: f64, false_negatives: f64, words: usize, n: usize) {
     let gone = Vec::from_iter((0..removals as u64).map(number));
     assert_eq!(fraction(&gone), 0.0);
     let model = (
-        filter.false_positive_rate_at(n, removals),
+        filter.false_positive_rate_after(n, removals),
         filter.false_negative_rate_at(removals),
     );
     let current = (

@@ -47,7 +47,7 @@ fn finds(filter: &WindowedBloom, key: u64) -> bool {
     let (mut found, mut bitmap, mut absent) = ([key.is_multiple_of(2)], [u64::MAX], true);
     filter.contains_batch(&[key], &mut found);
     filter.contains_batch_bitmap(&[key], &mut bitmap);
-    filter.absent_batch(&[key], |_| absent = false);
+    filter.for_each_absent(&[key], |_| absent = false);
     let single = filter.contains(&key);
     assert_eq!((found[0], bitmap[0], absent), (single, u64::from(single), single));
     single
@@ -266,8 +266,8 @@ fn a_batch_reads_the_clock_once() {
         count(&mut || filter.contains_hashes(&hashes, &mut flags));
         count(&mut || filter.contains_batch_bitmap(&keys, &mut bitmap));
         count(&mut || filter.contains_hashes_bitmap(&hashes, &mut bitmap));
-        count(&mut || filter.absent_batch(&keys, |_| unreachable!()));
-        count(&mut || filter.absent_hashes(&hashes, |_| unreachable!()));
+        count(&mut || filter.for_each_absent(&keys, |_| unreachable!()));
+        count(&mut || filter.for_each_absent_hash(&hashes, |_| unreachable!()));
         // Who looks in vain needs no clock.
         let before = reads.load(Ordering::Relaxed);
         assert!(!filter.contains(&u64::MAX));
@@ -911,10 +911,10 @@ fn batches_are_single_calls_in_order() {
                     before.contains_hashes_bitmap(&hashes, &mut bitmap);
                     assert_eq!(bits(&bitmap)[..len], singly);
                     let mut absent = vec![];
-                    before.absent_batch(&keys, |i| absent.push(i));
+                    before.for_each_absent(&keys, |i| absent.push(i));
                     assert_eq!(absent, (0..len).filter(|&i| !singly[i]).collect::<Vec<_>>());
                     absent.clear();
-                    before.absent_hashes(&hashes, |i| absent.push(i));
+                    before.for_each_absent_hash(&hashes, |i| absent.push(i));
                     assert_eq!(absent, (0..len).filter(|&i| !singly[i]).collect::<Vec<_>>());
                     if full {
                         // Where the filter rotates by itself, batches look at how full it is at other keys.

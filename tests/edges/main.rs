@@ -239,7 +239,7 @@ fn hashes_and_answers_at_the_edges() {
                         filter.contains_hashes_bitmap(asked, bitmap);
                         assert!((0..len).all(|i| (bitmap[i / 64] >> (i % 64) & 1 == 1) == answers[i]));
                         let mut absent = 0;
-                        filter.absent_hashes(asked, |_| absent += 1);
+                        filter.for_each_absent_hash(asked, |_| absent += 1);
                         assert_eq!(absent, answers.iter().filter(|&&found| !found).count());
                     }
                 }

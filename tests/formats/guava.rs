@@ -447,7 +447,7 @@ fn batches_of_any_length_equal_single_calls() {
                     .all(|i| (bitmap[i / 64] >> (i % 64) & 1 == 1) == expected.get(i).is_some_and(|&found| found))
             );
             let mut absent = Vec::new();
-            batch.absent_batch(&asked, |i| absent.push(i));
+            batch.for_each_absent(&asked, |i| absent.push(i));
             assert!(absent.into_iter().eq((0..asked.len()).filter(|&i| !expected[i])));
         }
         assert!(batch == single && flagged == single);

@@ -722,7 +722,7 @@ fn every_filter_takes_one_key_type() {
             assert_eq!(filter.hash(&17i32), plain.hash(&17i32));
             for outcome in [
                 catch_unwind(AssertUnwindSafe(|| assert!(!filter.contains(&17u64)))),
-                catch_unwind(AssertUnwindSafe(|| filter.absent_batch(&["17"], |_| unreachable!()))),
+                catch_unwind(AssertUnwindSafe(|| filter.for_each_absent(&["17"], |_| unreachable!()))),
                 catch_unwind(AssertUnwindSafe(|| filter.contains_batch(&[17u64], &mut [false]))),
             ] {
                 let message = *outcome.expect_err(stringify!($filter)).downcast::<String>().unwrap();

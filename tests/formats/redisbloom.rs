@@ -421,7 +421,7 @@ fn batches_of_any_length_equal_single_calls() {
                         .is_none_or(|last| len % 64 == 0 || last >> (len % 64) == 0)
                 );
                 let mut absent = Vec::new();
-                filter.absent_batch(asked, |i| absent.push(i));
+                filter.for_each_absent(asked, |i| absent.push(i));
                 assert!(absent.into_iter().eq((0..len).filter(|i| !expected[*i])));
             }
         }

@@ -565,8 +565,8 @@ fn a_view_answers_as_the_filter() {
                 filter.contains_hashes_bitmap(hashes, &mut bitmaps[1]);
                 assert_eq!(bitmaps[0], bitmaps[1]);
                 let mut absent = [const { Vec::new() }; 2];
-                view.absent_hashes(hashes, |i| absent[0].push(i));
-                filter.absent_hashes(hashes, |i| absent[1].push(i));
+                view.for_each_absent_hash(hashes, |i| absent[0].push(i));
+                filter.for_each_absent_hash(hashes, |i| absent[1].push(i));
                 assert_eq!(absent[0], absent[1]);
 
                 let mut out = [(); 2].map(|()| vec![0; keys.len()]);
@@ -586,8 +586,8 @@ fn a_view_answers_as_the_filter() {
                 filter.contains_batch_bitmap(keys, &mut bitmaps[1]);
                 assert_eq!(bitmaps[0], bitmaps[1]);
                 let mut absent = [const { Vec::new() }; 2];
-                view.absent_batch(keys, |i| absent[0].push(i));
-                filter.absent_batch(keys, |i| absent[1].push(i));
+                view.for_each_absent(keys, |i| absent[0].push(i));
+                filter.for_each_absent(keys, |i| absent[1].push(i));
                 assert_eq!(absent[0], absent[1]);
             }
         });

@@ -16,14 +16,13 @@ mod snapshot;
 
 use super::shape::Shape;
 use super::table::{Place, Table, place};
-use super::{BuildError, CuckooFilter};
-use crate::batch::unpack;
+use super::{Cuckoo, CuckooFilter};
 use crate::bits::{Purpose, prefetch};
-use crate::error::{BuildErrorKind, SnapshotErrorKind};
-use crate::filter::concurrent::assert_bitmap_length;
+use crate::error::{BuildError, BuildErrorKind, SnapshotErrorKind};
+use crate::filter::Filter;
+use crate::filter::engine::{Count, Engine, sealed};
 use crate::filter::probe::{self, Probe};
-use crate::funnel::Funnel;
-use crate::hash::{KeyHasher, Murmur3, assert_same_length};
+use crate::hash::Murmur3;
 use crate::memory::Words;
 use core::fmt;
 
@@ -45,9 +44,12 @@ use core::fmt;
 /// assert!(compact.bits_per_key() < 8.8);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct CompactCuckoo<S = Murmur3> {
+pub type CompactCuckoo<S = Murmur3> = Filter<Compact, S>;
+
+/// The engine of [`CompactCuckoo`]: the buckets of a cuckoo filter, packed.
+#[derive(Debug)]
+pub struct Compact {
     buckets: Packed,
-    hasher: S,
     expected_keys: usize,
 }
 
@@ -330,16 +332,15 @@ impl Probe for Packed {
     }
 }
 
-impl<S> CompactCuckoo<S> {
+impl Compact {
+    /// The buckets of a cuckoo filter, packed.
     pub(super) fn new(
         shape: Shape,
         buckets: impl ExactSizeIterator<Item = u64>,
-        hasher: S,
         expected_keys: usize,
     ) -> Result<Self, BuildError> {
         Ok(Self {
             buckets: Packed::new(shape, buckets)?,
-            hasher,
             expected_keys,
         })
     }
@@ -347,7 +348,84 @@ impl<S> CompactCuckoo<S> {
     fn unpacked(&self) -> impl Iterator<Item = u64> {
         (0..self.buckets.buckets).map(|bucket| unpack_bucket(self.buckets.shape, self.buckets.get(bucket)))
     }
+}
 
+impl sealed::Sealed for Compact {}
+
+impl Engine for Compact {
+    const NAME: &'static str = "CompactCuckoo";
+
+    #[inline]
+    fn contains(&self, hash: u64) -> bool {
+        self.buckets.holds(&self.buckets.place(hash))
+    }
+
+    fn contains_bitmap(&self, hashes: &[u64], found: &mut [u64]) {
+        probe::contains_bitmap(&self.buckets, hashes, found);
+    }
+
+    fn expected_keys(&self) -> usize {
+        self.expected_keys
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.buckets.bytes()
+    }
+
+    fn is_empty(&self) -> bool {
+        // The empty sequence is number 0.
+        self.buckets.words.iter().all(|&word| word == 0)
+    }
+
+    fn fill_ratio(&self) -> f64 {
+        self.len() as f64 / self.slots() as f64
+    }
+
+    fn false_positive_rate_at(&self, keys: usize) -> f64 {
+        let load = keys as f64 / self.slots() as f64;
+        self.buckets.shape.rate_at(f64::min(load, 1.0))
+    }
+
+    fn current_false_positive_rate(&self) -> f64 {
+        self.buckets.shape.rate_at(self.fill_ratio())
+    }
+
+    fn try_clone(&self) -> Result<Self, BuildError> {
+        let Packed { buckets, shape, .. } = self.buckets;
+        let mut copy = Packed::zeros(shape, buckets)?;
+        copy.store(0, self.buckets.words.iter().copied());
+        Ok(Self { buckets: copy, ..*self })
+    }
+
+    fn debug(&self, f: &mut fmt::DebugStruct<'_, '_>) {
+        f.field("tag_bits", &self.buckets.shape.tag_bits)
+            .field("len", &self.len())
+            .field("slots", &self.slots());
+    }
+}
+
+impl Count for Compact {
+    fn count(&self, hash: u64) -> usize {
+        let (shape, place) = (self.buckets.shape, self.buckets.place(hash));
+        let in_bucket = |bucket| shape.count(unpack_bucket(shape, self.buckets.get(bucket)), shape.spread(place.tag));
+        place.buckets().map(|bucket| in_bucket(bucket) as usize).iter().sum()
+    }
+
+    fn len(&self) -> usize {
+        let occupied = |bucket| self.buckets.shape.occupied(bucket) as usize;
+        self.unpacked().map(occupied).sum()
+    }
+
+    fn slots(&self) -> usize {
+        self.buckets.buckets * self.buckets.shape.slots as usize
+    }
+
+    fn max_copies(&self) -> usize {
+        2 * self.buckets.shape.slots as usize
+    }
+}
+
+impl<S> CompactCuckoo<S> {
     /// A filter with the same keys that can be changed.
     ///
     /// # Errors
@@ -369,226 +447,17 @@ impl<S> CompactCuckoo<S> {
     where
         S: Clone,
     {
-        let mut table = Table::new(self.buckets.shape, self.buckets.buckets)?;
-        table.store(0, self.unpacked());
-        Ok(CuckooFilter {
+        let packed = &self.engine.buckets;
+        let mut table = Table::new(packed.shape, packed.buckets)?;
+        table.store(0, self.engine.unpacked());
+        let engine = Cuckoo {
             table,
+            expected_keys: self.engine.expected_keys,
+        };
+        Ok(Filter {
+            engine,
             hasher: self.hasher.clone(),
-            expected_keys: self.expected_keys,
         })
-    }
-
-    /// The number of keys that the filter was sized for.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
-    /// assert_eq!(filter.to_compact()?.expected_keys(), 1000);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn expected_keys(&self) -> usize {
-        self.expected_keys
-    }
-
-    /// Bits of memory per expected key.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1_000_000).tag_bits(12).build()?;
-    /// assert!((11.1..11.2).contains(&filter.to_compact()?.bits_per_key()));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn bits_per_key(&self) -> f64 {
-        8.0 * self.memory_bytes() as f64 / self.expected_keys as f64
-    }
-
-    /// Bytes of memory that the buckets take.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().memory_budget(1 << 20).tag_bits(16).build()?;
-    /// assert!(filter.to_compact()?.memory_bytes() < (1 << 20) * 60 / 64);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn memory_bytes(&self) -> usize {
-        self.buckets.bytes()
-    }
-
-    /// The number of keys in the filter, each as often as it was inserted. Reads the whole filter.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
-    /// filter.try_extend(["a", "b", "a"])?;
-    /// assert_eq!(filter.to_compact()?.len(), 3);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.unpacked()
-            .map(|bucket| self.buckets.shape.occupied(bucket) as usize)
-            .sum()
-    }
-
-    /// Whether there is no key in the filter.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
-    /// assert!(filter.to_compact()?.is_empty());
-    /// filter.insert("a")?;
-    /// assert!(!filter.to_compact()?.is_empty());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        // The empty sequence is number 0.
-        self.buckets.words.iter().all(|&word| word == 0)
-    }
-
-    /// The hasher.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).seed(7).build()?;
-    /// assert_eq!(filter.to_compact()?.hasher().seed(), 7);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn hasher(&self) -> &S {
-        &self.hasher
-    }
-}
-
-impl<S: KeyHasher> CompactCuckoo<S> {
-    /// Whether `key` may be in the filter, as of [`CuckooFilter::contains`].
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
-    /// filter.insert(&17u64)?;
-    /// let compact = filter.to_compact()?;
-    /// assert!(compact.contains(&17u64) && !compact.contains(&18u64));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[inline]
-    #[must_use]
-    pub fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-        self.contains_hash(self.hasher.hash_key(key))
-    }
-
-    /// [`contains`](Self::contains) by hash.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
-    /// filter.insert("a")?;
-    /// let compact = filter.to_compact()?;
-    /// assert!(compact.contains_hash(filter.hash("a")) && !compact.contains_hash(filter.hash("b")));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[inline]
-    #[must_use]
-    pub fn contains_hash(&self, hash: u64) -> bool {
-        self.buckets.holds(&self.buckets.place(hash))
-    }
-
-    /// Writes for every hash whether it may be in the filter to the same place of `out`.
-    ///
-    /// # Panics
-    ///
-    /// If the lengths differ.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
-    /// filter.insert("a")?;
-    /// let mut found = [false; 2];
-    /// filter.to_compact()?.contains_hashes(&["a", "b"].map(|key| filter.hash(key)), &mut found);
-    /// assert_eq!(found, [true, false]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn contains_hashes(&self, hashes: &[u64], out: &mut [bool]) {
-        assert_same_length(hashes.len(), out.len());
-        probe::contains(&self.buckets, hashes, |at, len, found| {
-            unpack(&[found], &mut out[at..at + len]);
-        });
-    }
-
-    /// [`contains_hashes`](Self::contains_hashes) into a bitmap: bit `i % 64` of `out[i / 64]` is the answer for hash `i`.
-    /// The bits after the last hash are 0.
-    ///
-    /// # Panics
-    ///
-    /// If `out` has not one word for every 64 hashes, the last ones rounded up.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
-    /// filter.insert("a")?;
-    /// let mut found = [0];
-    /// filter.to_compact()?.contains_hashes_bitmap(&["b", "a"].map(|key| filter.hash(key)), &mut found);
-    /// assert_eq!(found, [0b10]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn contains_hashes_bitmap(&self, hashes: &[u64], out: &mut [u64]) {
-        assert_bitmap_length(hashes.len(), out.len());
-        probe::contains(&self.buckets, hashes, |at, _, found| out[at / 64] = found);
-    }
-
-    /// [`contains_hashes`](Self::contains_hashes) of the keys' hashes.
-    ///
-    /// # Panics
-    ///
-    /// If the lengths differ.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
-    /// filter.insert("a")?;
-    /// let mut found = [false; 2];
-    /// filter.to_compact()?.contains_batch(&["a", "b"], &mut found);
-    /// assert_eq!(found, [true, false]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn contains_batch<K: Funnel>(&self, keys: &[K], out: &mut [bool]) {
-        assert_same_length(keys.len(), out.len());
-        probe::each_hashed(&self.hasher, keys, |at, hashes| {
-            self.contains_hashes(hashes, &mut out[at..at + hashes.len()]);
-        });
-    }
-}
-
-/// A summary; it reads the whole filter for the number of keys.
-impl<S: fmt::Debug> fmt::Debug for CompactCuckoo<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CompactCuckoo")
-            .field("expected_keys", &self.expected_keys)
-            .field("memory_bytes", &self.memory_bytes())
-            .field("tag_bits", &self.buckets.shape.tag_bits)
-            .field("hasher", &self.hasher)
-            .field("len", &self.len())
-            .finish_non_exhaustive()
     }
 }
 

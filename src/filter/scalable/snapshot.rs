@@ -3,7 +3,7 @@
 use super::{Asked, FULL, Growth, Layer, MAX_EXPANSION, MAX_LAYERS, OPEN, ScalableBloom, State};
 use crate::codec::{FIELDS, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, from_slice, given, murmur3};
 use crate::error::{BuildError, SnapshotError, SnapshotErrorKind};
-use crate::filter::concurrent::ConcurrentBloom;
+use crate::filter::bloom::ConcurrentBloom;
 use crate::hash::KeyHasher;
 use crate::sync::AtomicU64;
 use alloc::vec::Vec;

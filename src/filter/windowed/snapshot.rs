@@ -8,7 +8,7 @@ use crate::codec::{
     snapshot_bytes, write_words,
 };
 use crate::error::{SnapshotError, SnapshotErrorKind};
-use crate::filter::concurrent::ConcurrentBloom;
+use crate::filter::bloom::ConcurrentBloom;
 use crate::filter::gauge::Gauge;
 use crate::hash::KeyHasher;
 use crate::sync::Swap;

@@ -2,7 +2,7 @@
 //! its own. Read by the sides of a node before they exchange bits.
 
 use crate::error::{IncompatibleError, IncompatibleErrorKind};
-use crate::filter::concurrent::ConcurrentBloom;
+use crate::filter::bloom::ConcurrentBloom;
 use crate::hash::KeyHasher;
 use crate::redis::error::{SharedError, SharedErrorKind};
 use crate::sizing::{Layout, Shape};
@@ -106,7 +106,7 @@ impl Description {
     pub(super) fn of<S: KeyHasher>(filter: &ConcurrentBloom<S>, life: Life) -> Self {
         Self {
             layout: filter.layout(),
-            hasher_print: filter.hasher_print(),
+            hasher_print: crate::hash::print(filter.hasher()),
             life,
         }
     }

@@ -27,7 +27,7 @@ use super::description::{Description, Keys, Life};
 use super::node::{Counts, Side};
 use crate::bits;
 use crate::error::{BuildError, BuildErrorKind};
-use crate::filter::concurrent::ConcurrentBloom;
+use crate::filter::bloom::ConcurrentBloom;
 use crate::hash::KeyHasher;
 use crate::memory::Words;
 use crate::redis::error::{SharedError, SharedErrorKind};
@@ -244,7 +244,7 @@ impl<S: KeyHasher> Replica<S> {
             && let Some(pushed) = pushed.next()
         {
             let added = &mut added[..pushed.len()];
-            if self.filter.bits.beyond(next * CHUNK_BLOCKS, pushed, added) {
+            if self.filter.bits().beyond(next * CHUNK_BLOCKS, pushed, added) {
                 delta.push(next as u32, added);
             }
             next += 1;
@@ -320,7 +320,7 @@ impl<S: KeyHasher> Replica<S> {
         delta::decode(delta, self.pushed.len(), |chunk, word, bits| {
             let word = chunk * CHUNK_WORDS + word;
             if pulled {
-                self.filter.bits.set_word(word, bits);
+                self.filter.bits().set_word(word, bits);
             }
             self.pushed[word] |= bits;
             match self.ahead.get(&chunk) {
@@ -437,7 +437,7 @@ impl<S: KeyHasher> Replica<S> {
             bytes[..there.len()].copy_from_slice(there);
             let bits = u64::from_le_bytes(bytes);
             self.pushed[first + i] = bits;
-            self.filter.bits.set_word(first + i, bits);
+            self.filter.bits().set_word(first + i, bits);
         }
         self.counts.pulled_bytes += content.len() as u64;
         Ok(())

@@ -1,0 +1,111 @@
+//! Bytes in pieces: where those of a snapshot go, and where they come from. Slices here, streams in
+//! `io.rs`.
+
+use super::SNAPSHOT_HEADER;
+use super::header::first;
+use crate::error::SnapshotErrorKind;
+use alloc::vec::Vec;
+use core::convert::Infallible;
+
+/// Where the bytes of a snapshot go.
+pub trait Out {
+    type Error;
+    fn put(&mut self, bytes: &[u8]) -> Result<(), Self::Error>;
+}
+
+/// Never more than its capacity, which the caller chose.
+impl Out for Vec<u8> {
+    type Error = Infallible;
+
+    fn put(&mut self, bytes: &[u8]) -> Result<(), Infallible> {
+        self.extend_from_slice(bytes);
+        Ok(())
+    }
+}
+
+/// From its front on, which must be long enough.
+impl Out for &mut [u8] {
+    type Error = Infallible;
+
+    fn put(&mut self, bytes: &[u8]) -> Result<(), Infallible> {
+        let (front, rest) = core::mem::take(self).split_at_mut(bytes.len());
+        front.copy_from_slice(bytes);
+        *self = rest;
+        Ok(())
+    }
+}
+
+/// Where the bytes of a snapshot come from.
+pub trait Input {
+    /// The next `len` bytes, which may be in `buffer`. An error if there are not as many.
+    fn take<'a>(&'a mut self, len: usize, buffer: &'a mut Vec<u8>) -> Result<&'a [u8], SnapshotErrorKind>;
+
+    /// Says that there are to be `len` bytes more. An error if it is known that there are not as many.
+    fn announce(&mut self, len: u64) -> Result<(), SnapshotErrorKind>;
+}
+
+/// How far a source of bytes has been read, and how far it should go.
+#[derive(Default)]
+pub(crate) struct Progress {
+    pub(crate) taken: u64,
+    pub(crate) announced: u64,
+}
+
+impl Progress {
+    /// Says that there are to be `len` bytes more.
+    pub(crate) fn announce(&mut self, len: u64) {
+        self.announced = self.announced.max(self.taken.saturating_add(len));
+    }
+
+    /// That only these are left.
+    pub(crate) fn truncated(&self, rest: &[u8]) -> SnapshotErrorKind {
+        // Of a header that is not all there: it may be no beginning of one at all.
+        if self.taken == 0
+            && let Err(error) = first::<SNAPSHOT_HEADER>(rest)
+        {
+            return error;
+        }
+        SnapshotErrorKind::Truncated {
+            bytes: self.taken + rest.len() as u64,
+            needed: self.announced,
+        }
+    }
+}
+
+/// Bytes that are all there.
+pub(crate) struct Slice<'a> {
+    rest: &'a [u8],
+    progress: Progress,
+}
+
+impl Input for Slice<'_> {
+    fn take<'a>(&'a mut self, len: usize, _: &'a mut Vec<u8>) -> Result<&'a [u8], SnapshotErrorKind> {
+        self.announce(len as u64)?;
+        let (taken, rest) = self.rest.split_at(len);
+        self.rest = rest;
+        self.progress.taken += len as u64;
+        Ok(taken)
+    }
+
+    fn announce(&mut self, len: u64) -> Result<(), SnapshotErrorKind> {
+        self.progress.announce(len);
+        if (self.rest.len() as u64) < len {
+            Err(self.progress.truncated(self.rest))
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// What `decode` makes of the bytes, and the rest of them.
+pub(crate) fn from_slice<T>(
+    bytes: &[u8],
+    decode: impl FnOnce(&mut Slice<'_>) -> Result<T, SnapshotErrorKind>,
+) -> Result<(T, &[u8]), SnapshotErrorKind> {
+    let mut input = Slice {
+        rest: bytes,
+        progress: Progress::default(),
+    };
+    let decoded = decode(&mut input)?;
+    Ok((decoded, input.rest))
+}

@@ -1,0 +1,535 @@
+//! [`ConcurrentBloom`]: bits in cache-line blocks. Hands hashes to the kernels of its shape, and orders
+//! memory where an answer rests on what another thread did.
+
+use super::Filter;
+use super::engine::{Engine, Estimate, Insert, InsertFlagged, Stored, Union, sealed};
+use crate::bits::{self, Bits, Load};
+use crate::bulk;
+use crate::codec::{Hashing, Header, Input, Kind, Out, SNAPSHOT_HEADER, admit, read_words, write_words};
+use crate::error::{BuildError, IncompatibleError, IncompatibleErrorKind, SnapshotErrorKind};
+use crate::funnel::Funnel;
+use crate::hash::{KeyHasher, Murmur3};
+use crate::simd::{Isa, Kernels};
+use crate::sizing::{LINE_BITS, LINE_BYTES, LINE_WORDS, Layout, Request};
+use crate::source::{Answer, Keys, Source};
+use alloc::vec::Vec;
+use core::fmt;
+
+/// A lock-free Bloom filter in cache-line blocks, for many threads to fill and ask at once.
+///
+/// Keys are any [`Funnel`] type; they are hashed by `S`, [`Murmur3`] unless chosen otherwise. All operations but
+/// [`clear`](Filter::clear) take `&self`: share it as `Arc<ConcurrentBloom>`. What threads may rely on is in the
+/// [Consistency](crate#consistency) chapter.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::ConcurrentBloom;
+/// use std::sync::Arc;
+/// use std::thread;
+///
+/// let seen = Arc::new(ConcurrentBloom::builder().expected_keys(100_000).build()?);
+/// let workers: Vec<_> = (0..4u32)
+///     .map(|worker| {
+///         let seen = Arc::clone(&seen);
+///         thread::spawn(move || (0..1000u32).filter(|i| seen.insert(&(worker, *i))).count())
+///     })
+///     .collect();
+/// let new: usize = workers.into_iter().map(|worker| worker.join().unwrap()).sum();
+/// assert!(new > 3990); // 4000 but for false positives
+/// assert!((0..1000u32).all(|i| seen.contains(&(3u32, i))));
+/// assert!(!seen.contains(&(4u32, 0u32)));
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+pub type ConcurrentBloom<S = Murmur3> = Filter<Bloom, S>;
+
+/// The engine of [`ConcurrentBloom`]: bits in lines of 64 bytes.
+pub struct Bloom {
+    pub(crate) bits: Bits,
+    pub(crate) kernels: &'static Kernels,
+    pub(crate) layout: Layout,
+    pub(crate) expected_keys: usize,
+}
+
+/// Sizes a [`ConcurrentBloom`]; made by [`ConcurrentBloom::builder`].
+///
+/// Give the expected keys, or a memory budget, or both:
+///
+/// | given | size | rate |
+/// |---|---|---|
+/// | keys, perhaps rate | what they need | as asked, 1% by default |
+/// | budget, perhaps rate | the budget | as asked, 1% by default; [`expected_keys`](ConcurrentBloom::expected_keys) says how many keys that is |
+/// | keys and budget | the budget | the best that fits: [`false_positive_rate_at`](ConcurrentBloom::false_positive_rate_at) says which |
+/// | keys, rate and budget | what keys and rate need | as asked, or an error where that is more than the budget |
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::ConcurrentBloom;
+///
+/// let filter = ConcurrentBloom::builder().expected_keys(1_000_000).false_positive_rate(1e-3).build()?;
+/// assert!((15.8..15.9).contains(&filter.bits_per_key()));
+///
+/// let filter = ConcurrentBloom::builder().memory_budget(1 << 20).build()?;
+/// assert_eq!(filter.memory_bytes(), 1 << 20);
+/// assert!((800_000..820_000).contains(&filter.expected_keys()));
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a builder does nothing until `build`"]
+pub struct Builder<S = Murmur3> {
+    pub(super) request: Request,
+    hasher: S,
+}
+
+impl ConcurrentBloom {
+    /// A builder with [`Murmur3`], seed 0.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// assert_eq!(filter.expected_keys(), 1000);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn builder() -> Builder {
+        Builder {
+            request: Request::default(),
+            hasher: Murmur3::default(),
+        }
+    }
+}
+
+impl Builder {
+    /// Seeds [`Murmur3`]; 0 by default. A seed does not protect against hostile keys, see [`crate::hash`].
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).seed(1).build()?;
+    /// assert_eq!(filter.hash("hello"), 0xa78d_dff5_adae_8d10);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn seed(mut self, seed: u32) -> Self {
+        self.hasher = Murmur3::with_seed(seed);
+        self
+    }
+}
+
+impl<S: KeyHasher> Builder<S> {
+    /// The number of distinct keys at which the false-positive rate is to hold. 0 means 1.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(50_000).build()?;
+    /// assert!((0..50_000u32).filter(|key| filter.insert(key)).count() > 49_500);
+    /// assert!(filter.current_false_positive_rate() < 0.011);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn expected_keys(mut self, keys: usize) -> Self {
+        self.request.keys = Some(keys);
+        self
+    }
+
+    /// The chance that a key which was never inserted is taken for one that was, once the expected keys
+    /// are in: between 0 and 1, both excluded. 0.01 by default.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).false_positive_rate(1e-6).build()?;
+    /// assert!(filter.false_positive_rate_at(1000) <= 1e-6);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn false_positive_rate(mut self, rate: f64) -> Self {
+        self.request.rate = Some(rate);
+        self
+    }
+
+    /// The most memory that the bits may take, in bytes: at least one line of 64.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::builder().memory_budget(10_000).expected_keys(5000).build()?;
+    /// assert_eq!(filter.memory_bytes(), 9984); // whole lines
+    /// assert!(filter.false_positive_rate_at(5000) < 1e-3);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn memory_budget(mut self, bytes: usize) -> Self {
+        self.request.budget = Some(bytes);
+        self
+    }
+
+    /// How many 64-bit words of its line a key touches: 1, 2, 4 or 8.
+    ///
+    /// Each word is one atomic operation of a fresh insert. Left open, the fewest are taken whose memory is within
+    /// 6% of the least: 1 at 10%, 2 at 1%, 4 from 0.1% to 1e-6. With 1, an insert is a claim: of racing inserters
+    /// of a new key exactly one gets `true`.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let claims = ConcurrentBloom::builder().expected_keys(1000).words_per_key(1).build()?;
+    /// assert_eq!(claims.words_per_key(), 1);
+    ///
+    /// let wrong = ConcurrentBloom::builder().expected_keys(1000).words_per_key(3).build();
+    /// assert_eq!(wrong.unwrap_err().to_string(), "3 words per key is not 1, 2, 4 or 8");
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn words_per_key(mut self, words: usize) -> Self {
+        self.request.words = Some(words);
+        self
+    }
+
+    /// Another hasher: [`SipHash13`](crate::SipHash13) or any `BuildHasher`. [`crate::hash`] says when to take which.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    /// use std::hash::RandomState;
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).hasher(RandomState::new()).build()?;
+    /// filter.insert("a");
+    /// assert!(filter.contains("a") && !filter.contains("b"));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn hasher<T: KeyHasher>(self, hasher: T) -> Builder<T> {
+        Builder {
+            request: self.request,
+            hasher,
+        }
+    }
+
+    /// Solves for the layout, which takes about half a millisecond, and allocates it.
+    ///
+    /// # Errors
+    ///
+    /// Where neither keys nor budget were given, the rate is not between 0 and 1, the words per key are not 1,
+    /// 2, 4 or 8, the rate would take more than 128 bits per key, the budget is below one line or below
+    /// what keys and rate need, the size is beyond addressable memory, or the allocation fails.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// assert_eq!(filter.memory_bytes(), 1344);
+    ///
+    /// let error = ConcurrentBloom::builder().build().unwrap_err();
+    /// assert!(error.to_string().starts_with("neither expected keys nor a memory budget was given"));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn build(self) -> Result<ConcurrentBloom<S>, BuildError> {
+        let (layout, expected_keys) = self.request.solve()?;
+        Filter::with_layout(layout, expected_keys, self.hasher)
+    }
+}
+
+impl Bloom {
+    pub(crate) fn new(layout: Layout, expected_keys: usize) -> Result<Self, BuildError> {
+        Ok(Self::with_bits(layout, Bits::new(layout.blocks)?, expected_keys))
+    }
+
+    /// `bits` as a filter of this layout, whose blocks they have.
+    pub(crate) fn with_bits(layout: Layout, bits: Bits, expected_keys: usize) -> Self {
+        debug_assert_eq!(bits.blocks(), layout.blocks);
+        Self {
+            bits,
+            kernels: Kernels::of(layout, Isa::detect()),
+            layout,
+            expected_keys,
+        }
+    }
+
+    /// An empty engine that is otherwise the same.
+    #[cfg(feature = "window")]
+    pub(crate) fn blank(&self) -> Result<Self, BuildError> {
+        Ok(Self {
+            bits: Bits::new(self.layout.blocks)?,
+            ..*self
+        })
+    }
+
+    pub(crate) fn header(&self, hashing: Hashing) -> Header {
+        Header {
+            kind: Kind::Bloom,
+            hashing,
+            layout: self.layout,
+            expected_keys: self.expected_keys,
+            rate: self.layout.rate_at(self.expected_keys),
+        }
+    }
+
+    fn ones(&self) -> u64 {
+        let ones = self.bits.shared().ones();
+        bits::acquire();
+        ones
+    }
+}
+
+impl sealed::Sealed for Bloom {}
+
+impl Engine for Bloom {
+    const NAME: &'static str = "ConcurrentBloom";
+
+    #[inline]
+    fn contains(&self, hash: u64) -> bool {
+        let found = self.kernels.contains(&self.bits, hash);
+        bits::acquire_if(found);
+        found
+    }
+
+    fn contains_bitmap(&self, hashes: &[u64], found: &mut [u64]) {
+        self.kernels
+            .lookups()
+            .contains_hashes(self.bits.shared(), hashes, found);
+        bits::acquire();
+    }
+
+    fn expected_keys(&self) -> usize {
+        self.expected_keys
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.layout.blocks * LINE_BYTES
+    }
+
+    fn is_empty(&self) -> bool {
+        let empty = self.bits.words().all(|line| line == [0; 8]);
+        bits::acquire();
+        empty
+    }
+
+    fn fill_ratio(&self) -> f64 {
+        self.ones() as f64 / (self.layout.blocks * LINE_BITS) as f64
+    }
+
+    fn false_positive_rate_at(&self, keys: usize) -> f64 {
+        self.layout.rate_at(keys)
+    }
+
+    /// The exact chance, given the bits.
+    fn current_false_positive_rate(&self) -> f64 {
+        let rate = self.layout.mean_rate(self.bits.words());
+        bits::acquire();
+        rate
+    }
+
+    fn try_clone(&self) -> Result<Self, BuildError> {
+        Ok(Self {
+            bits: self.bits.try_clone()?,
+            ..*self
+        })
+    }
+
+    fn debug(&self, f: &mut fmt::DebugStruct<'_, '_>) {
+        f.field("words_per_key", &self.layout.shape.words)
+            .field("bits_per_word", &self.layout.shape.bits)
+            .field("fill_ratio", &self.fill_ratio());
+    }
+}
+
+impl Insert for Bloom {
+    type Answer = bool;
+    type Total = usize;
+
+    #[inline]
+    fn insert(&self, hash: u64) -> bool {
+        let changed = self.kernels.insert(&self.bits, hash);
+        bits::acquire_if(!changed);
+        changed
+    }
+
+    fn insert_all(&self, source: &impl Source) -> usize {
+        self.insert_flagged(source, None)
+    }
+
+    fn clear(&mut self) {
+        self.bits.clear();
+    }
+}
+
+impl InsertFlagged for Bloom {
+    fn insert_flagged(&self, source: &impl Source, answer: Answer<'_>) -> usize {
+        let changed = bulk::insert(&self.bits, self.kernels, source, answer);
+        bits::acquire();
+        changed
+    }
+}
+
+impl Estimate for Bloom {
+    fn estimated_len(&self) -> usize {
+        self.layout.keys_for(self.ones())
+    }
+}
+
+impl Stored for Bloom {
+    const HELD: bool = false;
+
+    fn snapshot_bytes(&self) -> usize {
+        self.header(Hashing::of(&Murmur3::default())).len()
+    }
+
+    fn encode<O: Out>(&self, hashing: Hashing, out: &mut O) -> Result<(), O::Error> {
+        let words = self.layout.blocks * LINE_WORDS;
+        write_words(
+            out,
+            &self.header(hashing).to_bytes(),
+            words,
+            self.bits.words().flatten(),
+        )
+    }
+
+    fn decode<I: Input, S>(
+        input: &mut I,
+        limit: usize,
+        hasher: impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind>,
+    ) -> Result<(Self, S), SnapshotErrorKind> {
+        let header = Header::parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?, Kind::Bloom)?;
+        let hasher = hasher(header.hashing)?;
+        let blocks = header.layout.blocks;
+        admit(input, header.len(), (blocks * LINE_BYTES) as u64, limit)?;
+        let mut bits = Bits::new(blocks).map_err(SnapshotErrorKind::OutOfMemory)?;
+        read_words(input, &header.to_bytes(), blocks * LINE_WORDS, |first, words| {
+            bits.store_words(first, words.iter().map(Load::load));
+        })?;
+        Ok((Self::with_bits(header.layout, bits, header.expected_keys), hasher))
+    }
+}
+
+impl Union for Bloom {
+    fn same(&self, other: &Self) -> bool {
+        let same = self.layout == other.layout && self.bits.words().eq(other.bits.words());
+        bits::acquire();
+        same
+    }
+
+    fn check_union(&self, other: &Self) -> Result<(), IncompatibleError> {
+        if self.layout != other.layout {
+            let kind = IncompatibleErrorKind::Layout {
+                ours: self.layout,
+                theirs: other.layout,
+            };
+            return Err(IncompatibleError(kind));
+        }
+        Ok(())
+    }
+
+    fn union_from(&self, other: &Self) -> bool {
+        let changed = self.bits.or_from(&other.bits, 0..self.layout.blocks);
+        bits::acquire_if(!changed);
+        changed
+    }
+}
+
+/// Without atomics, while nobody else has the filter.
+impl<S: KeyHasher> ConcurrentBloom<S> {
+    /// [`insert_hashes`](Self::insert_hashes) where nobody else has the filter: without atomics, so that a key takes 4.9 ns, not 20
+    /// (512 KiB, Emerald Rapids; a dense batch of `insert_hashes` takes 6.8). In a filter beyond 1 MiB hashes are sorted from 4 per line of the
+    /// filter on, in memory of 8 bytes for each of at most 8 per line: the filter's size.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let mut filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let hashes = ["a", "b", "a"].map(|key| filter.hash(key));
+    /// assert_eq!(filter.insert_hashes_mut(&hashes), 2);
+    /// assert!(filter.contains("b"));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn insert_hashes_mut(&mut self, hashes: &[u64]) -> usize {
+        match self.engine.bits.words_mut() {
+            Some(words) => bulk::insert_mut(words, self.engine.kernels, &hashes),
+            None => self.insert_hashes(hashes),
+        }
+    }
+
+    /// [`insert_hashes_mut`](Self::insert_hashes_mut) of the keys' hashes.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let mut filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// assert_eq!(filter.insert_batch_mut(&["a", "b", "a"]), 2);
+    /// assert!(filter.contains("a") && filter.contains("b") && !filter.contains("c"));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn insert_batch_mut<K: Funnel>(&mut self, keys: &[K]) -> usize {
+        let hasher = &self.hasher;
+        match self.engine.bits.words_mut() {
+            Some(words) => bulk::insert_mut(words, self.engine.kernels, &Keys { hasher, keys }),
+            None => self.insert_batch(keys),
+        }
+    }
+}
+
+/// The layout.
+impl<S> ConcurrentBloom<S> {
+    pub(super) fn with_layout(layout: Layout, expected_keys: usize, hasher: S) -> Result<Self, BuildError> {
+        Ok(Self {
+            engine: Bloom::new(layout, expected_keys)?,
+            hasher,
+        })
+    }
+
+    pub(crate) fn layout(&self) -> Layout {
+        self.engine.layout
+    }
+
+    pub(crate) fn bits(&self) -> &Bits {
+        &self.engine.bits
+    }
+
+    /// An empty filter that is otherwise the same.
+    #[cfg(feature = "window")]
+    pub(super) fn blank(&self) -> Result<Self, BuildError>
+    where
+        S: Clone,
+    {
+        Ok(Self {
+            engine: self.engine.blank()?,
+            hasher: self.hasher.clone(),
+        })
+    }
+
+    /// The words of its line that a key touches: 1, 2, 4 or 8.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// assert_eq!(ConcurrentBloom::builder().expected_keys(1000).build()?.words_per_key(), 2);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn words_per_key(&self) -> usize {
+        self.engine.layout.shape.words
+    }
+
+    /// The bits that a key throws in each of its words (two throws may hit the same bit).
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// assert_eq!(ConcurrentBloom::builder().expected_keys(1000).build()?.bits_per_word(), 3);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn bits_per_word(&self) -> usize {
+        self.engine.layout.shape.bits
+    }
+
+    /// The number of blocks, each a line of 64 bytes.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// assert_eq!(ConcurrentBloom::builder().memory_budget(1 << 20).build()?.blocks(), 1 << 14);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn blocks(&self) -> usize {
+        self.engine.layout.blocks
+    }
+}

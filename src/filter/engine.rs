@@ -1,0 +1,184 @@
+//! What a filter type has to bring: how it keeps hashes. All that is about keys, batches and answers is
+//! in `filter.rs`, written once for all engines.
+//!
+//! The traits are public, so that a function can take any filter (`fn f<E: Engine>(filter: &Filter<E>)`),
+//! and sealed: only this crate implements them.
+
+use crate::codec::{Hashing, Input, Out};
+use crate::error::{BuildError, IncompatibleError, SnapshotErrorKind};
+use crate::source::{Answer, Source};
+use core::fmt;
+
+pub(crate) mod sealed {
+    pub trait Sealed {}
+}
+
+/// A way to keep a set of hashes, asked by many threads at once. The engine of a [`Filter`](super::Filter).
+///
+/// It cannot be implemented further.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::{ConcurrentBloom, CuckooFilter, Engine, Filter};
+///
+/// fn present<E: Engine>(filter: &Filter<E>, names: &[&str]) -> usize {
+///     names.iter().filter(|name| filter.contains(**name)).count()
+/// }
+///
+/// let cuckoo = CuckooFilter::builder().expected_keys(1000).build()?;
+/// cuckoo.insert("a").unwrap();
+/// let bloom = ConcurrentBloom::builder().expected_keys(1000).build()?;
+/// bloom.insert("a");
+/// assert_eq!((present(&cuckoo, &["a", "b"]), present(&bloom, &["a", "b"])), (1, 1));
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+pub trait Engine: sealed::Sealed + Sized {
+    /// The name of the filter type, for `Debug`.
+    #[doc(hidden)]
+    const NAME: &'static str;
+
+    /// Whether the hash may be there. `true` ends in an `Acquire`.
+    #[doc(hidden)]
+    fn contains(&self, hash: u64) -> bool;
+
+    /// [`contains`](Self::contains) of every hash, as a bitmap: bit `i % 64` of word `i / 64`. The bitmap
+    /// has a word for every 64 hashes; the bits after the last hash become 0.
+    #[doc(hidden)]
+    fn contains_bitmap(&self, hashes: &[u64], found: &mut [u64]);
+
+    #[doc(hidden)]
+    fn expected_keys(&self) -> usize;
+
+    #[doc(hidden)]
+    fn memory_bytes(&self) -> usize;
+
+    #[doc(hidden)]
+    fn is_empty(&self) -> bool;
+
+    #[doc(hidden)]
+    fn fill_ratio(&self) -> f64;
+
+    #[doc(hidden)]
+    fn false_positive_rate_at(&self, keys: usize) -> f64;
+
+    #[doc(hidden)]
+    fn current_false_positive_rate(&self) -> f64;
+
+    /// A copy that holds at least every insert that happened before.
+    #[doc(hidden)]
+    fn try_clone(&self) -> Result<Self, BuildError>;
+
+    /// The figures that only this engine has.
+    #[doc(hidden)]
+    fn debug(&self, f: &mut fmt::DebugStruct<'_, '_>);
+}
+
+/// An engine that hashes can be inserted into.
+///
+/// It cannot be implemented further.
+pub trait Insert: Engine {
+    /// What one insert answers.
+    type Answer;
+    /// What many inserts answer.
+    type Total;
+
+    #[doc(hidden)]
+    fn insert(&self, hash: u64) -> Self::Answer;
+
+    /// Inserts in order.
+    #[doc(hidden)]
+    fn insert_all(&self, source: &impl Source) -> Self::Total;
+
+    /// Unsets everything.
+    #[doc(hidden)]
+    fn clear(&mut self);
+}
+
+/// An engine whose inserts say whether the key was new.
+///
+/// It cannot be implemented further.
+pub trait InsertFlagged: Insert {
+    /// [`insert_all`](Insert::insert_all) that gives the answers away.
+    #[doc(hidden)]
+    fn insert_flagged(&self, source: &impl Source, answer: Answer<'_>) -> Self::Total;
+}
+
+/// An engine that knows how many keys it holds only by an estimate.
+///
+/// It cannot be implemented further.
+pub trait Estimate: Engine {
+    #[doc(hidden)]
+    fn estimated_len(&self) -> usize;
+}
+
+/// An engine whose content does not depend on the order of the inserts: it can be compared, and can take
+/// what another one holds.
+///
+/// It cannot be implemented further.
+pub trait Union: Insert {
+    /// Whether both have the same layout and the same content.
+    #[doc(hidden)]
+    fn same(&self, other: &Self) -> bool;
+
+    /// An error if the layouts differ.
+    #[doc(hidden)]
+    fn check_union(&self, other: &Self) -> Result<(), IncompatibleError>;
+
+    /// Adds what `other` holds; whether that changed this engine.
+    #[doc(hidden)]
+    fn union_from(&self, other: &Self) -> bool;
+}
+
+/// An engine that keeps a slot for each copy of a key.
+///
+/// It cannot be implemented further.
+pub trait Count: Engine {
+    #[doc(hidden)]
+    fn count(&self, hash: u64) -> usize;
+
+    #[doc(hidden)]
+    fn len(&self) -> usize;
+
+    #[doc(hidden)]
+    fn slots(&self) -> usize;
+
+    #[doc(hidden)]
+    fn max_copies(&self) -> usize;
+}
+
+/// An engine that hashes can be removed from.
+///
+/// It cannot be implemented further.
+pub trait Remove: Insert {
+    #[doc(hidden)]
+    fn remove(&self, hash: u64) -> bool;
+
+    /// Removes in order; how many were there.
+    #[doc(hidden)]
+    fn remove_all(&self, source: &impl Source, answer: Answer<'_>) -> usize;
+}
+
+/// An engine that can be saved and loaded.
+///
+/// It cannot be implemented further.
+pub trait Stored: Engine {
+    /// Whether changes wait while the engine is encoded, so that a slow writer gets a copy.
+    #[doc(hidden)]
+    const HELD: bool;
+
+    #[doc(hidden)]
+    fn snapshot_bytes(&self) -> usize;
+
+    #[doc(hidden)]
+    fn encode<O: Out>(&self, hashing: Hashing, out: &mut O) -> Result<(), O::Error>;
+
+    /// Reads an engine that takes `limit` bytes at most, and the hasher that `hasher` makes of what is
+    /// recorded of it.
+    #[doc(hidden)]
+    fn decode<I: Input, S>(
+        input: &mut I,
+        limit: usize,
+        hasher: impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind>,
+    ) -> Result<(Self, S), SnapshotErrorKind>;
+}

@@ -1,0 +1,979 @@
+//! The one filter type: keys in, answers out. It hashes keys, cuts batches into chunks, and hands the
+//! hashes to its engine. Everything that all filters share is written and documented here.
+
+use super::engine::{Count, Engine, Estimate, Insert, InsertFlagged, Remove, Union};
+use crate::error::{BuildError, IncompatibleError, IncompatibleErrorKind, InsertError};
+use crate::funnel::Funnel;
+use crate::hash::{self, KeyHasher, Murmur3, assert_same_length};
+use crate::source::{self, HASHED, Keys, Source, assert_bitmap_length, try_gathered};
+use core::fmt;
+
+/// A membership filter: keys in, "certainly not" or "probably" out.
+///
+/// This type has the methods that its filters share. You name it by what it does with its keys:
+///
+/// | type | an insert answers | keys can be removed |
+/// |---|---|---|
+/// | [`ConcurrentBloom`](crate::ConcurrentBloom) | whether it changed the filter | no |
+/// | [`CountingBloom`](crate::CountingBloom) | whether the key was new | yes |
+/// | [`TombstoneBloom`](crate::TombstoneBloom) | whether the key was new | yes, for good |
+/// | [`CuckooFilter`](crate::CuckooFilter), [`DLeftFilter`](crate::DLeftFilter) | an error if there is no room | yes |
+/// | [`CompactCuckoo`](crate::CompactCuckoo) | cannot be inserted into | no |
+///
+/// `E` is the engine of such a type, `S` the hasher. Keys are any [`Funnel`] type. All methods but
+/// [`clear`](Self::clear) take `&self`: share a filter as `Arc`. Each type's page says what threads may
+/// rely on.
+///
+/// # Batches
+///
+/// A batch gives the answers of single calls in order, duplicates within the batch included, many keys
+/// at a time. Methods named `_hashes` take hashes of [`hash`](Self::hash) or
+/// [`hash_batch`](Self::hash_batch), so that a caller can hash once and ask several filters. Methods
+/// named `_flagged` write the answer for each key to the same place of a slice, methods named `_bitmap`
+/// to a bit: bit `i % 64` of word `i / 64`.
+///
+/// # Memory ordering
+///
+/// An insert is a `Release`. A lookup that answers `true` ends in an `Acquire`: everything that the
+/// inserters of the key had done before is visible. In batches one `Acquire` serves many keys, and comes
+/// before any of their answers is given out.
+pub struct Filter<E, S = Murmur3> {
+    pub(crate) engine: E,
+    pub(crate) hasher: S,
+}
+
+/// Single operations.
+impl<E: Engine, S: KeyHasher> Filter<E, S> {
+    /// Whether `key` may be in the filter: `false` is certain, `true` may be a false positive.
+    ///
+    /// Never `false` for a key whose insertion happened before (and that was not removed since).
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// filter.insert(&17u64).unwrap();
+    /// assert!(filter.contains(&17u64));
+    /// assert!(!filter.contains(&18u64));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[doc(alias("might_contain", "may_contain", "exists", "check"))]
+    #[inline]
+    #[must_use]
+    pub fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+        self.engine.contains(self.hash(key))
+    }
+
+    /// The hash by which this filter knows `key`.
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// filter.insert_hash(filter.hash("a")).unwrap();
+    /// assert!(filter.contains("a"));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn hash<K: Funnel + ?Sized>(&self, key: &K) -> u64 {
+        self.hasher.hash_key(key)
+    }
+
+    /// [`contains`](Self::contains) by hash.
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// filter.insert_hash(0x9e37_79b9_7f4a_7c15).unwrap();
+    /// assert!(filter.contains_hash(0x9e37_79b9_7f4a_7c15));
+    /// assert!(!filter.contains_hash(0x7f4a_7c15_9e37_79b9));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn contains_hash(&self, hash: u64) -> bool {
+        self.engine.contains(hash)
+    }
+}
+
+/// Lookups of many keys.
+impl<E: Engine, S: KeyHasher> Filter<E, S> {
+    /// Writes whether each key may be in the filter to the same place of `out`.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// filter.insert("a").unwrap();
+    /// let mut found = [false; 2];
+    /// filter.contains_batch(&["a", "b"], &mut found);
+    /// assert_eq!(found, [true, false]);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn contains_batch<K: Funnel>(&self, keys: &[K], out: &mut [bool]) {
+        assert_same_length(keys.len(), out.len());
+        self.look_up(&self.keys(keys), source::unpack_into(out));
+    }
+
+    /// [`contains_batch`](Self::contains_batch) by hash.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// filter.insert("a").unwrap();
+    /// let mut found = [false; 2];
+    /// filter.contains_hashes(&["a", "b"].map(|key| filter.hash(key)), &mut found);
+    /// assert_eq!(found, [true, false]);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn contains_hashes(&self, hashes: &[u64], out: &mut [bool]) {
+        assert_same_length(hashes.len(), out.len());
+        self.look_up(&hashes, source::unpack_into(out));
+    }
+
+    /// [`contains_batch`](Self::contains_batch) into a bitmap. The bits after the last key become 0.
+    ///
+    /// # Panics
+    ///
+    /// If `out` has not one word for every 64 keys, the last ones rounded up.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// filter.insert("a").unwrap();
+    /// let mut found = [0];
+    /// filter.contains_batch_bitmap(&["b", "a"], &mut found);
+    /// assert_eq!(found, [0b10]);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
+        assert_bitmap_length(keys.len(), out.len());
+        let mut at = 0;
+        self.keys(keys).each(0..keys.len(), |hashes| {
+            let found = &mut out[at / 64..][..hashes.len().div_ceil(64)];
+            self.engine.contains_bitmap(hashes, found);
+            at += hashes.len();
+        });
+    }
+
+    /// [`contains_batch_bitmap`](Self::contains_batch_bitmap) by hash.
+    ///
+    /// # Panics
+    ///
+    /// If `out` has not one word for every 64 hashes, the last ones rounded up.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// filter.insert("a").unwrap();
+    /// let mut found = [0];
+    /// filter.contains_hashes_bitmap(&["b", "a"].map(|key| filter.hash(key)), &mut found);
+    /// assert_eq!(found, [0b10]);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn contains_hashes_bitmap(&self, hashes: &[u64], out: &mut [u64]) {
+        assert_bitmap_length(hashes.len(), out.len());
+        self.engine.contains_bitmap(hashes, out);
+    }
+
+    /// Calls `each` with the position of every key that is certainly not in the filter, in order.
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// filter.insert("b").unwrap();
+    /// let mut absent = Vec::new();
+    /// filter.for_each_absent(&["a", "b", "c"], |i| absent.push(i));
+    /// assert_eq!(absent, [0, 2]);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn for_each_absent<K: Funnel>(&self, keys: &[K], each: impl FnMut(usize)) {
+        self.look_up(&self.keys(keys), source::absent(keys.len(), each));
+    }
+
+    /// [`for_each_absent`](Self::for_each_absent) by hash.
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// filter.insert("b").unwrap();
+    /// let mut absent = Vec::new();
+    /// let hashes = ["a", "b", "c"].map(|key| filter.hash(key));
+    /// filter.for_each_absent_hash(&hashes, |i| absent.push(i));
+    /// assert_eq!(absent, [0, 2]);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn for_each_absent_hash(&self, hashes: &[u64], each: impl FnMut(usize)) {
+        self.look_up(&hashes, source::absent(hashes.len(), each));
+    }
+
+    /// Writes the hash by which this filter knows each key to the same place of `out`.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let mut hashes = [0; 2];
+    /// filter.hash_batch(&["a", "b"], &mut hashes);
+    /// assert_eq!(hashes, ["a", "b"].map(|key| filter.hash(key)));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn hash_batch<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
+        self.hasher.hash_batch(keys, out);
+    }
+
+    /// Looks up the hashes; calls `each` with where a chunk begins and the bitmap of its answers.
+    fn look_up(&self, source: &impl Source, each: impl FnMut(usize, &[u64])) {
+        source::answers(source, |hashes, found| self.engine.contains_bitmap(hashes, found), each);
+    }
+
+    pub(crate) fn keys<'a, K: Funnel>(&'a self, keys: &'a [K]) -> Keys<'a, K, S> {
+        Keys {
+            hasher: &self.hasher,
+            keys,
+        }
+    }
+}
+
+/// Inserts.
+impl<E: Insert, S: KeyHasher> Filter<E, S> {
+    /// Inserts `key`. The table of [`Filter`] says what each type answers.
+    ///
+    /// A `bool` can be `false` for a new key, at the false-positive rate. Where several threads race to
+    /// insert a new key, **at least** one of them gets `true`, and several may: do not take it for a
+    /// claim. (With one [word per key](crate::Builder::words_per_key) exactly one thread gets it.)
+    ///
+    /// An error means that a filter with slots is full, or that the key was inserted
+    /// [as often as it can be](Self::max_copies). Nothing that was in the filter is lost.
+    ///
+    /// # Memory ordering
+    ///
+    /// Every change is a `Release`, and `false` ends in an `Acquire`: then everything that the inserters
+    /// of the key had done before is visible. In a `ConcurrentBloom`, a key that is there already costs
+    /// loads only, and nothing is written to its line.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::{ConcurrentBloom, CuckooFilter};
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// assert!(filter.insert("a"));
+    /// assert!(!filter.insert("a"));
+    /// assert!(filter.contains("a"));
+    ///
+    /// let tiny = CuckooFilter::builder().expected_keys(10).build()?;
+    /// let full = (0..1000u32).find_map(|key| tiny.insert(&key).err()).unwrap();
+    /// assert!(full.is_full());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias("add", "put", "check_and_set"))]
+    #[inline]
+    pub fn insert<K: Funnel + ?Sized>(&self, key: &K) -> E::Answer {
+        self.engine.insert(self.hash(key))
+    }
+
+    /// [`insert`](Self::insert) by hash.
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// filter.insert_hash(0x9e37_79b9_7f4a_7c15).unwrap();
+    /// assert!(filter.contains_hash(0x9e37_79b9_7f4a_7c15));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[inline]
+    pub fn insert_hash(&self, hash: u64) -> E::Answer {
+        self.engine.insert(hash)
+    }
+
+    /// Inserts every key; returns how many inserts answered `true`. A filter that can be full stops at the
+    /// first key that finds no room; its error says how many keys were inserted before.
+    ///
+    /// In a `ConcurrentBloom` a batch that is dense in the filter is inserted
+    /// [in bulk](crate#inserting-in-bulk), which allocates memory: 1024 keys and 6 per line of the filter,
+    /// or more. (In a filter beyond 1 MiB, where hashes are sorted for it, the order is that of the hashes
+    /// that share a line, to the same effect.)
+    ///
+    /// ```
+    /// use lanebloom::{ConcurrentBloom, CuckooFilter};
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// assert_eq!(filter.insert_batch(&["a", "b", "a"]), 2);
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// assert_eq!(filter.insert_batch(&["a", "b"]), Ok(()));
+    /// let error = filter.insert_batch(&["c"; 100]).unwrap_err();
+    /// assert_eq!(error.inserted(), filter.count("c"));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn insert_batch<K: Funnel>(&self, keys: &[K]) -> E::Total {
+        self.engine.insert_all(&self.keys(keys))
+    }
+
+    /// [`insert_batch`](Self::insert_batch) by hash.
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let hashes = ["a", "b", "a"].map(|key| filter.hash(key));
+    /// assert_eq!(filter.insert_hashes(&hashes), Ok(()));
+    /// assert_eq!((filter.count("a"), filter.count("b")), (2, 1));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn insert_hashes(&self, hashes: &[u64]) -> E::Total {
+        self.engine.insert_all(&hashes)
+    }
+
+    /// Removes all keys. It takes `&mut self` because beside inserts nobody could say which of them
+    /// survived.
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let mut filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// filter.insert("a").unwrap();
+    /// filter.clear();
+    /// assert!(!filter.contains("a") && filter.is_empty());
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn clear(&mut self) {
+        self.engine.clear();
+    }
+}
+
+/// Inserts that answer for each key.
+impl<E: InsertFlagged, S: KeyHasher> Filter<E, S> {
+    /// [`insert_batch`](Self::insert_batch) that also writes each insert's answer to the same place of
+    /// `new`. The first of several equal keys gets `true`.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let mut new = [false; 3];
+    /// assert_eq!(filter.insert_batch_flagged(&["a", "a", "b"], &mut new), 2);
+    /// assert_eq!(new, [true, false, true]);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn insert_batch_flagged<K: Funnel>(&self, keys: &[K], new: &mut [bool]) -> E::Total {
+        assert_same_length(keys.len(), new.len());
+        self.engine
+            .insert_flagged(&self.keys(keys), Some(&mut source::unpack_into(new)))
+    }
+
+    /// [`insert_batch_flagged`](Self::insert_batch_flagged) by hash.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let hashes = ["a", "b", "a"].map(|key| filter.hash(key));
+    /// let mut new = [false; 3];
+    /// assert_eq!(filter.insert_hashes_flagged(&hashes, &mut new), 2);
+    /// assert_eq!(new, [true, true, false]);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn insert_hashes_flagged(&self, hashes: &[u64], new: &mut [bool]) -> E::Total {
+        assert_same_length(hashes.len(), new.len());
+        self.engine.insert_flagged(&hashes, Some(&mut source::unpack_into(new)))
+    }
+}
+
+/// Inserts that cannot fail.
+impl<E: Insert<Total = usize>, S: KeyHasher> Filter<E, S> {
+    /// Inserts the keys of an iterator in batches; returns how many inserts answered `true`.
+    ///
+    /// [`Extend`] does the same through `&mut`.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    /// use std::sync::Arc;
+    ///
+    /// let filter = Arc::new(ConcurrentBloom::builder().expected_keys(1000).build()?);
+    /// assert_eq!(filter.insert_all(["a", "b", "a"]), 2);
+    /// assert!(filter.contains("b"));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn insert_all<K: Funnel>(&self, keys: impl IntoIterator<Item = K>) -> usize {
+        let mut new = 0;
+        source::gathered::<HASHED, _>(keys.into_iter().map(|key| self.hash(&key)), |hashes| {
+            new += self.insert_hashes(hashes);
+        });
+        new
+    }
+}
+
+/// Inserts that can find the filter full.
+impl<E: Insert<Total = Result<(), InsertError>>, S: KeyHasher> Filter<E, S> {
+    /// Inserts the keys of an iterator in batches, up to the first that finds no room.
+    ///
+    /// # Errors
+    ///
+    /// As [`insert`](Self::insert). The error says how many keys were inserted before.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(100).build()?;
+    /// filter.try_extend(0..100u32).unwrap();
+    /// assert_eq!(filter.len(), 100);
+    /// let error = filter.try_extend(100..10_000u32).unwrap_err();
+    /// assert_eq!(100 + error.inserted(), filter.len());
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[doc(alias = "extend")]
+    pub fn try_extend<K: Funnel>(&self, keys: impl IntoIterator<Item = K>) -> Result<(), InsertError> {
+        let mut inserted = 0;
+        try_gathered::<HASHED, _, _>(keys.into_iter().map(|key| self.hash(&key)), |hashes| {
+            let result = self.insert_hashes(hashes);
+            result.map_err(|InsertError { kind, inserted: now }| InsertError {
+                kind,
+                inserted: inserted + now,
+            })?;
+            inserted += hashes.len();
+            Ok(())
+        })
+    }
+}
+
+/// Removing keys.
+impl<E: Remove, S: KeyHasher> Filter<E, S> {
+    /// Removes `key`: one copy of it, where the filter counts copies. Returns whether it was there.
+    ///
+    /// Remove only keys that were inserted: removing a false positive removes a part of another key.
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// filter.insert("a").unwrap();
+    /// assert!(filter.remove("a"));
+    /// assert!(!filter.contains("a") && !filter.remove("a"));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[inline]
+    pub fn remove<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+        self.engine.remove(self.hash(key))
+    }
+
+    /// [`remove`](Self::remove) by hash.
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// filter.insert_hash(0x9e37_79b9_7f4a_7c15).unwrap();
+    /// assert!(filter.remove_hash(0x9e37_79b9_7f4a_7c15));
+    /// assert!(!filter.remove_hash(0x9e37_79b9_7f4a_7c15));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[inline]
+    pub fn remove_hash(&self, hash: u64) -> bool {
+        self.engine.remove(hash)
+    }
+
+    /// Removes every key; returns how many were there.
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// filter.insert_batch(&["a", "b"]).unwrap();
+    /// assert_eq!(filter.remove_batch(&["a", "c"]), 1);
+    /// assert!(filter.contains("b") && !filter.contains("a"));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn remove_batch<K: Funnel>(&self, keys: &[K]) -> usize {
+        self.engine.remove_all(&self.keys(keys), None)
+    }
+
+    /// [`remove_batch`](Self::remove_batch) by hash.
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// filter.insert_batch(&["a", "b"]).unwrap();
+    /// assert_eq!(filter.remove_hashes(&["a", "c"].map(|key| filter.hash(key))), 1);
+    /// assert!(filter.contains("b") && !filter.contains("a"));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn remove_hashes(&self, hashes: &[u64]) -> usize {
+        self.engine.remove_all(&hashes, None)
+    }
+
+    /// [`remove_batch`](Self::remove_batch) that also writes whether each key was there to the same
+    /// place of `removed`.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// filter.insert_batch(&["a", "b"]).unwrap();
+    /// let mut removed = [false; 2];
+    /// assert_eq!(filter.remove_batch_flagged(&["c", "a"], &mut removed), 1);
+    /// assert_eq!(removed, [false, true]);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn remove_batch_flagged<K: Funnel>(&self, keys: &[K], removed: &mut [bool]) -> usize {
+        assert_same_length(keys.len(), removed.len());
+        self.engine
+            .remove_all(&self.keys(keys), Some(&mut source::unpack_into(removed)))
+    }
+
+    /// [`remove_batch_flagged`](Self::remove_batch_flagged) by hash.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// filter.insert_batch(&["a", "b"]).unwrap();
+    /// let mut removed = [false; 2];
+    /// let hashes = ["c", "a"].map(|key| filter.hash(key));
+    /// assert_eq!(filter.remove_hashes_flagged(&hashes, &mut removed), 1);
+    /// assert_eq!(removed, [false, true]);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn remove_hashes_flagged(&self, hashes: &[u64], removed: &mut [bool]) -> usize {
+        assert_same_length(hashes.len(), removed.len());
+        self.engine.remove_all(&hashes, Some(&mut source::unpack_into(removed)))
+    }
+}
+
+/// Copies and slots.
+impl<E: Count, S: KeyHasher> Filter<E, S> {
+    /// How often `key` is in the filter: as often as it was inserted and not removed, or more at the
+    /// false-positive rate.
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// filter.insert_batch(&["a", "b", "a"]).unwrap();
+    /// assert_eq!((filter.count("a"), filter.count("b"), filter.count("c")), (2, 1, 0));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn count<K: Funnel + ?Sized>(&self, key: &K) -> usize {
+        self.engine.count(self.hash(key))
+    }
+
+    /// [`count`](Self::count) by hash.
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// filter.insert("a").unwrap();
+    /// assert_eq!(filter.count_hash(filter.hash("a")), 1);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn count_hash(&self, hash: u64) -> usize {
+        self.engine.count(hash)
+    }
+}
+
+/// Copies and slots.
+impl<E: Count, S> Filter<E, S> {
+    /// The number of keys in the filter, each as often as it was inserted and not removed. Reads the
+    /// whole filter.
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// filter.try_extend(["a", "b", "a"])?;
+    /// assert_eq!(filter.len(), 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.engine.len()
+    }
+
+    /// The number of slots: more than [`expected_keys`](Self::expected_keys), and more than can be filled.
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(1_000_000).tag_bits(12).build()?;
+    /// assert!((0.969..=0.97).contains(&(1e6 / filter.slots() as f64)));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn slots(&self) -> usize {
+        self.engine.slots()
+    }
+
+    /// How often one key can be inserted, if no other key takes its slots: 12, 10 or 8 times in a cuckoo
+    /// filter, 3 times in a d-left filter.
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(1000).tag_bits(16).build()?;
+    /// assert_eq!(filter.max_copies(), 8);
+    /// (0..8).try_for_each(|_| filter.insert("a"))?;
+    /// let error = filter.insert("a").unwrap_err();
+    /// let text = "the key is in the filter 8 times, which is as often as it can be";
+    /// assert_eq!(error.to_string(), text);
+    /// assert!(!error.is_full() && filter.count("a") == 8);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn max_copies(&self) -> usize {
+        self.engine.max_copies()
+    }
+}
+
+/// Unions.
+impl<E: Union, S: KeyHasher> Filter<E, S> {
+    /// Adds every key of `other` to this filter; returns whether that changed it. Both may be in use
+    /// meanwhile.
+    ///
+    /// Everything that was inserted into `other` before is in this filter afterwards. An insert into
+    /// `other` at the same time may be.
+    ///
+    /// # Errors
+    ///
+    /// If layout or hasher (its algorithm, seed or key) differ; then nothing is changed.
+    ///
+    /// # Memory ordering
+    ///
+    /// `Acquire` on `other`'s content and `Release` on this one's: a thread that finds a key here sees
+    /// what its inserter there had done before. `false` ends in an `Acquire`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let all = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let part = all.clone();
+    /// part.insert("a");
+    /// assert_eq!(all.union_from(&part), Ok(true));
+    /// assert_eq!(all.union_from(&part), Ok(false));
+    /// assert!(all.contains("a"));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[doc(alias("merge", "put_all"))]
+    pub fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
+        self.check_compatible(other)?;
+        Ok(self.engine.union_from(&other.engine))
+    }
+
+    /// An error if the other's content means something else.
+    pub(crate) fn check_compatible(&self, other: &Self) -> Result<(), IncompatibleError> {
+        self.engine.check_union(&other.engine)?;
+        if hash::print(&self.hasher) != hash::print(&other.hasher) {
+            return Err(IncompatibleError(IncompatibleErrorKind::Hasher));
+        }
+        Ok(())
+    }
+}
+
+/// Estimates.
+impl<E: Estimate, S> Filter<E, S> {
+    /// An estimate of the number of distinct keys in the filter.
+    ///
+    /// It comes from the share of the bits that are set, or from the sum of the counters. For `n` keys up to the expected ones
+    /// its relative standard error is about `0.2 / sqrt(n)`, and below `0.3 / sqrt(n)`: 1% at 1000 keys,
+    /// 0.03% at a million. Far beyond, where few bits are left unset, the error grows. A full filter
+    /// answers the least number that would have filled it.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(100_000).build()?;
+    /// assert_eq!(filter.estimated_len(), 0);
+    /// filter.insert_all(0..50_000u32);
+    /// assert!(filter.estimated_len().abs_diff(50_000) < 1000);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[doc(alias = "approximate_element_count")]
+    #[must_use]
+    pub fn estimated_len(&self) -> usize {
+        self.engine.estimated_len()
+    }
+}
+
+/// Figures. Those that look at the content read the whole filter: beside inserts, each word as it was
+/// at some moment meanwhile.
+impl<E: Engine, S> Filter<E, S> {
+    /// The number of keys that the filter was sized for.
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// assert_eq!(filter.expected_keys(), 1000);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn expected_keys(&self) -> usize {
+        self.engine.expected_keys()
+    }
+
+    /// Bytes of memory that the content takes.
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().memory_budget(1 << 20).build()?;
+    /// assert_eq!(filter.memory_bytes(), 1 << 20);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.engine.memory_bytes()
+    }
+
+    /// Bits of memory per expected key.
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(1_000_000).tag_bits(12).build()?;
+    /// assert!((13.1..13.25).contains(&filter.bits_per_key()));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn bits_per_key(&self) -> f64 {
+        8.0 * self.memory_bytes() as f64 / self.expected_keys() as f64
+    }
+
+    /// The share of the bits that are set, of the counters that are not zero, or of the slots that hold a
+    /// key. A Bloom filter with its expected keys has a little less than one half of its bits set.
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(100_000).tag_bits(16).build()?;
+    /// filter.try_extend(0..100_000u32)?;
+    /// assert!((0.949..=0.95).contains(&filter.fill_ratio()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "load")]
+    #[must_use]
+    pub fn fill_ratio(&self) -> f64 {
+        self.engine.fill_ratio()
+    }
+
+    /// Whether the filter holds nothing.
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// assert!(filter.is_empty());
+    /// filter.insert("a").unwrap();
+    /// assert!(!filter.is_empty());
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.engine.is_empty()
+    }
+
+    /// The false-positive rate to expect once the [expected keys](Self::expected_keys) are in.
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(100_000).build()?;
+    /// assert!((0.0099..=0.01).contains(&filter.false_positive_rate()));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[doc(alias = "expected_fpp")]
+    #[must_use]
+    pub fn false_positive_rate(&self) -> f64 {
+        self.engine.false_positive_rate_at(self.expected_keys())
+    }
+
+    /// The false-positive rate to expect once `keys` distinct keys are in, beyond the
+    /// [slots](Filter::slots) the rate of a full filter.
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(100_000).build()?;
+    /// assert!((0.0099..=0.01).contains(&filter.false_positive_rate_at(100_000)));
+    /// assert!((0.0049..0.0051).contains(&filter.false_positive_rate_at(50_000)));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn false_positive_rate_at(&self, keys: usize) -> f64 {
+        self.engine.false_positive_rate_at(keys)
+    }
+
+    /// The false-positive rate of the filter as it is: the chance that a random hash is taken for
+    /// present.
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(100_000).build()?;
+    /// assert_eq!(filter.current_false_positive_rate(), 0.0);
+    /// filter.try_extend(0..100_000u32)?;
+    /// assert!((0.0099..=0.01).contains(&filter.current_false_positive_rate()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn current_false_positive_rate(&self) -> f64 {
+        self.engine.current_false_positive_rate()
+    }
+
+    /// The hasher.
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(1000).seed(7).build()?;
+    /// assert_eq!(filter.hasher().seed(), 7);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn hasher(&self) -> &S {
+        &self.hasher
+    }
+
+    /// [`clone`](Clone::clone) that answers an error instead of an abort where there is no memory.
+    ///
+    /// # Errors
+    ///
+    /// If the allocation fails.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// filter.insert("a").unwrap();
+    /// assert!(filter.try_clone()?.contains("a"));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn try_clone(&self) -> Result<Self, BuildError>
+    where
+        S: Clone,
+    {
+        Ok(Self {
+            engine: self.engine.try_clone()?,
+            hasher: self.hasher.clone(),
+        })
+    }
+}
+
+/// A copy that holds at least every key whose insertion happened before. Aborts where there is no
+/// memory; [`try_clone`](Filter::try_clone) does not.
+impl<E: Engine, S: Clone> Clone for Filter<E, S> {
+    fn clone(&self) -> Self {
+        self.try_clone().unwrap_or_else(|_| {
+            let layout = core::alloc::Layout::array::<u8>(self.memory_bytes());
+            alloc::alloc::handle_alloc_error(layout.expect("a filter of this size exists"))
+        })
+    }
+}
+
+/// Same layout, same hasher and same content. Beside inserts, each word is compared as it was at some
+/// moment meanwhile.
+impl<E: Union, S: KeyHasher> PartialEq for Filter<E, S> {
+    fn eq(&self, other: &Self) -> bool {
+        hash::print(&self.hasher) == hash::print(&other.hasher) && self.engine.same(&other.engine)
+    }
+}
+
+/// A summary; it reads the whole filter.
+impl<E: Engine, S: fmt::Debug> fmt::Debug for Filter<E, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut summary = f.debug_struct(E::NAME);
+        summary
+            .field("expected_keys", &self.expected_keys())
+            .field("memory_bytes", &self.memory_bytes())
+            .field("hasher", &self.hasher);
+        self.engine.debug(&mut summary);
+        summary.finish_non_exhaustive()
+    }
+}
+
+/// Inserts the keys in batches, as [`insert_all`](Filter::insert_all) does. For `&Filter` too.
+///
+/// ```
+/// use lanebloom::ConcurrentBloom;
+///
+/// let mut filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+/// filter.extend(["a", "b"]);
+/// (&filter).extend(0..10u32);
+/// assert!(filter.contains("b") && filter.contains(&9u32) && !filter.contains(&10u32));
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+impl<K: Funnel, E: Insert<Total = usize>, S: KeyHasher> Extend<K> for Filter<E, S> {
+    fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
+        self.insert_all(keys);
+    }
+}
+
+impl<K: Funnel, E: Insert<Total = usize>, S: KeyHasher> Extend<K> for &Filter<E, S> {
+    fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
+        self.insert_all(keys);
+    }
+}

@@ -1,0 +1,238 @@
+//! Saving and loading, for every filter whose engine is [`Stored`]: as bytes, in memory of the caller, by
+//! streams. `codec` describes the bytes.
+
+use super::Filter;
+use super::engine::Stored;
+use crate::codec::{Hashing, Input, Out, assert_snapshot_length, from_slice, given, murmur3};
+use crate::error::{SnapshotError, SnapshotErrorKind};
+use crate::hash::KeyHasher;
+use alloc::vec::Vec;
+
+/// Snapshots.
+impl<E: Stored, S: KeyHasher> Filter<E, S> {
+    /// The filter as bytes that [`from_bytes`](Filter::from_bytes) reads, in the
+    /// [format](crate::codec#the-format) of snapshots.
+    ///
+    /// Holds every key whose insertion happened before. Aborts where there is no memory;
+    /// [`write_to_slice`](Self::write_to_slice) takes the caller's.
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// filter.insert("a")?;
+    /// let bytes = filter.to_bytes();
+    /// assert_eq!(bytes.len(), filter.snapshot_bytes());
+    /// let (same, _) = CuckooFilter::from_bytes(&bytes)?;
+    /// assert!(same.to_bytes() == bytes && same.remove("a") && same.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.snapshot_bytes());
+        let Ok(()) = self.encode(&mut bytes);
+        bytes
+    }
+
+    /// How many bytes a snapshot takes: 192, and the content, rounded up to 64.
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(1000).tag_bits(16).build()?;
+    /// let buckets = filter.slots() / 4;
+    /// assert_eq!(filter.snapshot_bytes(), 192 + buckets.div_ceil(8) * 64);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn snapshot_bytes(&self) -> usize {
+        self.engine.snapshot_bytes()
+    }
+
+    /// [`to_bytes`](Self::to_bytes) into memory of the caller.
+    ///
+    /// # Panics
+    ///
+    /// If `out` does not have [`snapshot_bytes`](Self::snapshot_bytes) bytes.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// filter.insert("a")?;
+    /// let mut bytes = vec![0; filter.snapshot_bytes()];
+    /// filter.write_to_slice(&mut bytes);
+    /// assert_eq!(bytes, filter.to_bytes());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn write_to_slice(&self, mut out: &mut [u8]) {
+        assert_snapshot_length(out.len(), self.snapshot_bytes());
+        let Ok(()) = self.encode(&mut out);
+    }
+
+    /// Writes the filter as bytes that [`read_from`](Filter::read_from) reads, up to 2 MiB at a time, so
+    /// that the writer need not be buffered. It does not flush.
+    ///
+    /// The content of a filter that can be changed is copied first, so that nobody waits for the writer.
+    ///
+    /// # Errors
+    ///
+    /// Those of the writer, and one of kind `OutOfMemory` where there is none for the copy.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// filter.insert("a")?;
+    /// let mut stream = Vec::new();
+    /// filter.write_to(&mut stream)?;
+    /// assert_eq!(stream, filter.to_bytes());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(feature = "std")]
+    pub fn write_to(&self, writer: impl std::io::Write) -> std::io::Result<()> {
+        let mut out = crate::codec::Writer::new(writer);
+        let hashing = Hashing::of(&self.hasher);
+        if E::HELD {
+            let copy = self.engine.try_clone();
+            let copy = copy.map_err(|error| std::io::Error::new(std::io::ErrorKind::OutOfMemory, error))?;
+            copy.encode(hashing, &mut out)?;
+        } else {
+            self.engine.encode(hashing, &mut out)?;
+        }
+        out.finish()
+    }
+
+    /// [`from_bytes`](Filter::from_bytes) of a filter with any hasher: `hasher` must be the one that
+    /// filled it.
+    ///
+    /// # Errors
+    ///
+    /// As [`from_bytes`](Filter::from_bytes), and if the filter's hasher has another algorithm, seed or
+    /// key.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::{CuckooFilter, SipHash13};
+    ///
+    /// let hasher = SipHash13::random();
+    /// let filter = CuckooFilter::builder().expected_keys(1000).hasher(hasher).build()?;
+    /// filter.insert("a")?;
+    /// let bytes = filter.to_bytes();
+    /// let (same, _) = CuckooFilter::from_bytes_with(&bytes, hasher)?;
+    /// assert!(same.remove("a") && !same.contains("a"));
+    /// let error = CuckooFilter::from_bytes_with(&bytes, SipHash13::random()).unwrap_err();
+    /// assert!(error.is_incompatible());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn from_bytes_with(bytes: &[u8], hasher: S) -> Result<(Self, &[u8]), SnapshotError> {
+        from_slice(bytes, |input| Self::decode(input, usize::MAX, given(hasher))).map_err(SnapshotError)
+    }
+
+    /// [`read_from`](Filter::read_from) of a filter with any hasher: `hasher` must be the one that filled
+    /// it.
+    ///
+    /// # Errors
+    ///
+    /// As [`read_from`](Filter::read_from), and if the filter's hasher has another algorithm, seed or key.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::{CuckooFilter, SipHash13};
+    ///
+    /// let hasher = SipHash13::random();
+    /// let filter = CuckooFilter::builder().expected_keys(1000).hasher(hasher).build()?;
+    /// filter.insert("a")?;
+    /// let stream = filter.to_bytes();
+    /// let same = CuckooFilter::read_from_with(&stream[..], 1 << 20, hasher)?;
+    /// assert!(same.remove("a") && !same.contains("a"));
+    /// assert!(CuckooFilter::read_from(&stream[..], 1 << 20).unwrap_err().is_incompatible());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(feature = "std")]
+    pub fn read_from_with(reader: impl std::io::Read, max_bytes: usize, hasher: S) -> Result<Self, SnapshotError> {
+        crate::codec::from_reader(reader, |input| Self::decode(input, max_bytes, given(hasher))).map_err(SnapshotError)
+    }
+
+    pub(crate) fn encode<O: Out>(&self, out: &mut O) -> Result<(), O::Error> {
+        self.engine.encode(Hashing::of(&self.hasher), out)
+    }
+
+    /// Reads a filter that takes `limit` bytes at most.
+    pub(crate) fn decode<I: Input>(
+        input: &mut I,
+        limit: usize,
+        hasher: impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind>,
+    ) -> Result<Self, SnapshotErrorKind> {
+        let (engine, hasher) = E::decode(input, limit, hasher)?;
+        Ok(Self { engine, hasher })
+    }
+}
+
+/// Snapshots of filters by [`Murmur3`](crate::Murmur3).
+impl<E: Stored> Filter<E> {
+    /// The filter with which `bytes` begin, and the bytes after it.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes end before the filter does, are corrupt, or are no snapshot of this type of filter;
+    /// if they are of another version of the format, or of a filter with another hasher than
+    /// [`Murmur3`](crate::Murmur3) ([`from_bytes_with`](Self::from_bytes_with) reads those); or if there is
+    /// no memory. Nothing is allocated unless all of the filter is there.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(1000).seed(7).build()?;
+    /// filter.insert("a")?;
+    /// let mut bytes = filter.to_bytes();
+    /// bytes.extend(b"more");
+    /// let (same, rest) = CuckooFilter::from_bytes(&bytes)?;
+    /// assert!(same.remove("a") && !same.contains("a") && same.hasher().seed() == 7);
+    /// assert_eq!(rest, b"more");
+    ///
+    /// let error = CuckooFilter::from_bytes(&bytes[..500]).unwrap_err();
+    /// assert_eq!(error.to_string(), "the bytes end after 500 of 1792");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn from_bytes(bytes: &[u8]) -> Result<(Self, &[u8]), SnapshotError> {
+        from_slice(bytes, |input| Self::decode(input, usize::MAX, murmur3)).map_err(SnapshotError)
+    }
+
+    /// Reads a filter that [`write_to`](Self::write_to) or [`to_bytes`](Self::to_bytes) wrote, which takes
+    /// `max_bytes` bytes of memory at most. The bytes after it are left unread.
+    ///
+    /// The length that the stream declares is checked before memory is allocated. The reader need not be
+    /// buffered: it is asked for 64 KiB at a time.
+    ///
+    /// # Errors
+    ///
+    /// If the reader fails (its error is the [source](std::error::Error::source)), if the filter takes more
+    /// than `max_bytes`, and as [`from_bytes`](Self::from_bytes).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// filter.insert("a")?;
+    /// let stream = filter.to_bytes();
+    /// let same = CuckooFilter::read_from(&stream[..], 1 << 20)?;
+    /// assert!(same.remove("a") && !same.contains("a"));
+    /// assert!(CuckooFilter::read_from(&stream[..], 100).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(feature = "std")]
+    pub fn read_from(reader: impl std::io::Read, max_bytes: usize) -> Result<Self, SnapshotError> {
+        crate::codec::from_reader(reader, |input| Self::decode(input, max_bytes, murmur3)).map_err(SnapshotError)
+    }
+}

@@ -1,0 +1,181 @@
+//! Many hashes in, bitmaps of answers out: keys to hashes, hashes in chunks, and what becomes of a
+//! bitmap. Called by the filters, their engines and `bulk.rs`; knows no filter.
+
+use crate::batch::{STRETCH, for_each_absent, ones};
+use crate::funnel::Funnel;
+use crate::hash::KeyHasher;
+use core::convert::Infallible;
+use core::ops::Range;
+
+/// Keys that are hashed at a time, 8 KiB on the stack, before the filter is asked.
+pub(crate) const HASHED: usize = 1024;
+
+/// Hashes in order, as they are, or made from keys when they are asked for.
+pub trait Source {
+    fn len(&self) -> usize;
+
+    /// Calls `each` with the hashes of `range`, in order, some at a time.
+    fn each(&self, range: Range<usize>, each: impl FnMut(&[u64]));
+}
+
+impl Source for &[u64] {
+    fn len(&self) -> usize {
+        <[u64]>::len(self)
+    }
+
+    fn each(&self, range: Range<usize>, mut each: impl FnMut(&[u64])) {
+        each(&self[range]);
+    }
+}
+
+/// A part of another source.
+#[cfg(feature = "rayon")]
+pub(crate) struct Part<'a, T>(pub(crate) &'a T, pub(crate) Range<usize>);
+
+#[cfg(feature = "rayon")]
+impl<T: Source> Source for Part<'_, T> {
+    fn len(&self) -> usize {
+        self.1.len()
+    }
+
+    fn each(&self, range: Range<usize>, each: impl FnMut(&[u64])) {
+        self.0.each(self.1.start + range.start..self.1.start + range.end, each);
+    }
+}
+
+/// Keys that are hashed when their hashes are asked for.
+pub(crate) struct Keys<'a, K, S> {
+    pub(crate) hasher: &'a S,
+    pub(crate) keys: &'a [K],
+}
+
+impl<K: Funnel, S: KeyHasher> Source for Keys<'_, K, S> {
+    fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    fn each(&self, range: Range<usize>, each: impl FnMut(&[u64])) {
+        // To clear the space for a whole chunk takes longer than to work on a few keys.
+        if range.len() <= 64 {
+            self.each_chunk::<64>(range, each);
+        } else {
+            self.each_chunk::<HASHED>(range, each);
+        }
+    }
+}
+
+impl<K: Funnel, S: KeyHasher> Keys<'_, K, S> {
+    fn each_chunk<const N: usize>(&self, range: Range<usize>, mut each: impl FnMut(&[u64])) {
+        let mut hashes = [0; N];
+        for keys in self.keys[range].chunks(N) {
+            let hashes = &mut hashes[..keys.len()];
+            self.hasher.hash_batch(keys, hashes);
+            each(hashes);
+        }
+    }
+}
+
+/// Called with where a chunk of hashes begins and the bitmap of its answers; perhaps once more for all
+/// of them: the last call holds.
+pub(crate) type Answer<'a> = Option<&'a mut dyn FnMut(usize, &[u64])>;
+
+/// Calls `work` with one chunk of hashes after another and a bitmap to fill, and `each` with where the
+/// chunk begins and the bitmap; how many bits were set.
+pub(crate) fn answers(
+    source: &impl Source,
+    mut work: impl FnMut(&[u64], &mut [u64]),
+    mut each: impl FnMut(usize, &[u64]),
+) -> usize {
+    let (mut at, mut set) = (0, 0);
+    source.each(0..source.len(), |hashes| {
+        set += answers_from(at, hashes, &mut work, &mut each);
+        at += hashes.len();
+    });
+    set
+}
+
+/// [`answers`] for hashes of which the first is number `start`.
+pub(crate) fn answers_from(
+    start: usize,
+    hashes: &[u64],
+    mut work: impl FnMut(&[u64], &mut [u64]),
+    mut each: impl FnMut(usize, &[u64]),
+) -> usize {
+    let mut chunk = |at, hashes: &[u64], bitmap: &mut [u64]| {
+        work(hashes, bitmap);
+        each(at, bitmap);
+        ones(bitmap)
+    };
+    // To clear the space for a whole chunk takes longer than to work on a few keys.
+    if hashes.len() <= 64 {
+        return chunk(start, hashes, &mut [0][..hashes.len().min(1)]);
+    }
+    let mut bitmap = [0; STRETCH / 64];
+    let chunks = (start..).step_by(STRETCH).zip(hashes.chunks(STRETCH));
+    chunks
+        .map(|(at, hashes)| chunk(at, hashes, &mut bitmap[..hashes.len().div_ceil(64)]))
+        .sum()
+}
+
+/// `answer` as a function, which does nothing where nobody wants the answers.
+pub(crate) fn teller<'a>(answer: &'a mut Answer<'_>) -> impl FnMut(usize, &[u64]) + 'a {
+    move |at, bitmap| {
+        if let Some(answer) = answer {
+            answer(at, bitmap);
+        }
+    }
+}
+
+/// Writes the bits of bitmaps to their places of `out`.
+pub(crate) fn unpack_into(out: &mut [bool]) -> impl FnMut(usize, &[u64]) {
+    let unpack = crate::simd::unpack();
+    move |at, bitmap| {
+        let end = out.len().min(at + 64 * bitmap.len());
+        unpack(bitmap, &mut out[at..end]);
+    }
+}
+
+/// Calls `each` with the position of every 0 in bitmaps, among `len` answers.
+pub(crate) fn absent(len: usize, mut each: impl FnMut(usize)) -> impl FnMut(usize, &[u64]) {
+    move |at, bitmap| {
+        for_each_absent(bitmap, (64 * bitmap.len()).min(len - at), |i| each(at + i));
+    }
+}
+
+/// Calls `each` with every `N` of the hashes, and with those that are left, until it fails.
+pub(crate) fn try_gathered<const N: usize, H: Copy + Default, E>(
+    hashes: impl IntoIterator<Item = H>,
+    mut each: impl FnMut(&[H]) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut chunk = [H::default(); N];
+    let mut len = 0;
+    for hash in hashes {
+        chunk[len] = hash;
+        len += 1;
+        if len == N {
+            each(&chunk)?;
+            len = 0;
+        }
+    }
+    each(&chunk[..len])
+}
+
+/// [`try_gathered`] of what does not fail.
+pub(crate) fn gathered<const N: usize, H: Copy + Default>(
+    hashes: impl IntoIterator<Item = H>,
+    mut each: impl FnMut(&[H]),
+) {
+    let Ok(()) = try_gathered::<N, H, _>(hashes, |chunk| {
+        each(chunk);
+        Ok::<_, Infallible>(())
+    });
+}
+
+#[track_caller]
+pub(crate) fn assert_bitmap_length(keys: usize, words: usize) {
+    assert!(
+        keys.div_ceil(64) == words,
+        "{keys} keys and {words} words for a bit each: it must be {} words",
+        keys.div_ceil(64)
+    );
+}
