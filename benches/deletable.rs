@@ -1,4 +1,5 @@
-//! Filters that can delete beside their peers: the same number of keys, the same keys, each through its fastest public call.
+//! Filters that can delete beside their peers: the same number of keys, the same keys, each through
+//! its fastest public call.
 //!
 //!     cargo bench --bench deletable                          # everything
 //!     cargo bench --bench deletable -- --sizes 512K,8M       # filters of these sizes (of our cuckoo filter)
@@ -6,13 +7,17 @@
 //!     cargo bench --bench deletable -- --record FILE         # the tables into benches/FILE too
 //!     cargo bench --bench deletable -- --test                # a tiny size, to see that it runs
 //!
-//! How it measures: as the bench `peers` does. All contestants hold the same keys, sized for the same number and rate, and do the same
-//! work in turn, once per round; the tables show the median of the rounds in ns per key, and the median of the per-round ratios to the
-//! fastest peer of that column. Half of the keys stay; of the others those of a round are inserted into the half-full filter, looked up,
-//! and removed again (a tombstone filter begins each round as it was filled). Keys are hashes already; peers that hash by themselves are given a hasher of one multiplication. "Highest load" is
-//! how many keys there were when an insert failed, as a part of the slots. Every answer is counted and checked.
+//! How it measures: as the bench `peers` does. All contestants hold the same keys, sized for the
+//! same number and rate, and do the same work in turn, once per round; the tables show the median
+//! of the rounds in ns per key, and the median of the per-round ratios to the fastest peer of that
+//! column. Half of the keys stay; of the others those of a round are inserted into the half-full
+//! filter, looked up, and removed again (a tombstone filter begins each round as it was filled).
+//! Keys are hashes already; peers that hash by themselves are given a hasher of one multiplication.
+//! "Highest load" is how many keys there were when an insert failed, as a part of the slots. Every
+//! answer is counted and checked.
 //!
-//! A peer that is not concurrent is behind a `RwLock`, taken for every key, as a service would have it.
+//! A peer that is not concurrent is behind a `RwLock`, taken for every key, as a service would have
+//! it.
 
 use clap::Parser;
 use lanebloom::{CompactCuckoo, CountingBloom, CuckooFilter, DLeftFilter, InsertError, TombstoneBloom};
@@ -164,7 +169,8 @@ fn inserted(all: usize, result: Result<(), InsertError>) -> usize {
     result.map_or_else(|error| error.inserted(), |()| all)
 }
 
-// Whether one finds room; how many do; how many there are places for; what is kept to begin a round with.
+// Whether one finds room; how many do; how many there are places for; what is kept to begin a round
+// with.
 filters! {
     CuckooFilter:
         |filter: &Self, hash| filter.insert_hash(hash).is_ok(),
@@ -473,8 +479,8 @@ fn contestants(n: usize, rate: f64) -> Vec<Box<dyn Contestant>> {
 /// Where the numbers that are never inserted begin.
 const STRANGERS: u64 = 1 << 48;
 
-/// Runs `work` on equal parts of `keys` in `threads` threads; ns per key from the first start to the last end, and
-/// the sum of the results.
+/// Runs `work` on equal parts of `keys` in `threads` threads; ns per key from the first start to
+/// the last end, and the sum of the results.
 fn timed(threads: usize, keys: &[u64], work: impl Fn(&[u64]) -> usize + Sync) -> (f64, usize) {
     let barrier = Barrier::new(threads);
     let spans: Vec<_> = thread::scope(|scope| {

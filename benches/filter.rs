@@ -1,8 +1,9 @@
-//! The crate's own parts, for seeing whether a change made one of them faster: `cargo bench --bench filter`, about 4
-//! minutes; `-- contains` for a part; `-- --test` to see that it runs. How we stand beside others is in `peers.rs`.
+//! The crate's own parts, for seeing whether a change made one of them faster: `cargo bench --bench
+//! filter`, about 4 minutes; `-- contains` for a part; `-- --test` to see that it runs. How we
+//! stand beside others is in `peers.rs`.
 //!
-//! Times are per pass over `KEYS` keys; criterion prints keys per second beside them. Filters are sized for 1% and,
-//! except for fresh inserts, hold all the keys they are sized for.
+//! Times are per pass over `KEYS` keys; criterion prints keys per second beside them. Filters are
+//! sized for 1% and, except for fresh inserts, hold all the keys they are sized for.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use lanebloom::{ConcurrentBloom, CountingBloom, KeyHasher, Murmur3, SipHash13, TombstoneBloom};
@@ -60,7 +61,8 @@ fn insert_fresh(c: &mut Criterion) {
         for batch in [false, true] {
             let name = if batch { "batch" } else { "single" };
             group.bench_function(BenchmarkId::new(name, format!("{kib} KiB")), |b| {
-                // Passes go on where the last one ended; the filter is emptied, untimed, when all keys are in.
+                // Passes go on where the last one ended; the filter is emptied, untimed, when all
+                // keys are in.
                 filter.clear();
                 let mut passes = hashes.chunks_exact(KEYS);
                 b.iter_custom(|iterations| {
@@ -155,7 +157,8 @@ fn filled(c: &mut Criterion) {
     }
 }
 
-/// What `each` says of how many of a pass's hashes, in the order of the pool over and over; it must be `expected` of them, or nearly.
+/// What `each` says of how many of a pass's hashes, in the order of the pool over and over; it must
+/// be `expected` of them, or nearly.
 fn passes(
     c: &mut Criterion,
     name: &str,
@@ -180,7 +183,8 @@ fn passes(
     group.finish();
 }
 
-/// Filters that can delete, full. What is inserted in a pass is removed again, so that they stay so.
+/// Filters that can delete, full. What is inserted in a pass is removed again, so that they stay
+/// so.
 fn deletable(c: &mut Criterion) {
     let mut found = vec![false; KEYS];
     let count = |found: &[bool]| found.iter().filter(|&&found| found).count();

@@ -5,14 +5,16 @@
 //!     cargo bench --bench guava -- --record FILE      # the table into benches/FILE too
 //!     cargo bench --bench guava -- --test             # a tiny size, to see that it runs
 //!
-//! Needs `java` and Guava (Debian's `libguava-java`; elsewhere `LANEBLOOM_GUAVA` is its class path). Without them our side alone is
-//! measured, and it says so.
+//! Needs `java` and Guava (Debian's `libguava-java`; elsewhere `LANEBLOOM_GUAVA` is its class
+//! path). Without them our side alone is measured, and it says so.
 //!
-//! How it measures: one JVM for each size and type of keys, which warms up before it is asked, and has the same filter, read from a
-//! file that we wrote. Filters are for a rate of 1%. A round lets Guava, our single calls and our batches do the same work once, in
-//! turn; the table shows the median of the rounds in ns per key, and the median of the per-round ratios. Lookups are half hits, half
-//! misses, in no order; inserts are of new keys, and the filter is full after the last round. The keys of a round were never
-//! used before. Every answer is counted and compared, and at the end the bits set.
+//! How it measures: one JVM for each size and type of keys, which warms up before it is asked, and
+//! has the same filter, read from a file that we wrote. Filters are for a rate of 1%. A round lets
+//! Guava, our single calls and our batches do the same work once, in turn; the table shows the
+//! median of the rounds in ns per key, and the median of the per-round ratios. Lookups are half
+//! hits, half misses, in no order; inserts are of new keys, and the filter is full after the last
+//! round. The keys of a round were never used before. Every answer is counted and compared, and at
+//! the end the bits set.
 
 use clap::Parser;
 use lanebloom::{Funnel, GuavaBloom};
@@ -318,7 +320,8 @@ fn size<K: Key>(args: &Args, bytes: u64, table: &mut String) {
     }
 
     let mut from = [0; 2];
-    // Kept to the end, so that strings lie one after another, as a JVM lays them, and not where others were freed.
+    // Kept to the end, so that strings lie one after another, as a JVM lays them, and not where
+    // others were freed.
     let mut all_keys = Vec::new();
     for (work, n) in [(Work::Contains, args.keys), (Work::Put, put)] {
         for threads in [1, 2] {

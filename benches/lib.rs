@@ -1,4 +1,5 @@
-//! What the benches share: numbers without a pattern, the machine's name, sizes on the command line, the median.
+//! What the benches share: numbers without a pattern, the machine's name, sizes on the command
+//! line, the median.
 
 use lanebloom::instruction_sets;
 use std::thread;

@@ -1,16 +1,17 @@
-//! lanebloom beside its peers: the same number of keys, the same false-positive rate, the same keys, each through
-//! its fastest public call.
+//! lanebloom beside its peers: the same number of keys, the same false-positive rate, the same
+//! keys, each through its fastest public call.
 //!
 //!     cargo bench --bench peers                       # everything, about 20 minutes, most of them at 512 MiB
 //!     cargo bench --bench peers -- --sizes 512K,8M    # filters of these sizes (of ours, at 1%)
 //!     cargo bench --bench peers -- --record FILE      # the table into benches/FILE too
 //!     cargo bench --bench peers -- --test             # a tiny size, to see that it runs
 //!
-//! How it measures: all contestants of a group hold the same keys. A round lets each of them do the same work once,
-//! in turn; the table shows the median of the rounds in ns per key, and the median of the per-round ratios to
-//! fastbloom of the same group, so that a machine whose speed drifts does not favour anyone. Lookups are half hits,
-//! half misses, shuffled, over keys that do not repeat within a round. Each contestant's filter is brought back into the caches
-//! before its turn. Every answer is counted and checked.
+//! How it measures: all contestants of a group hold the same keys. A round lets each of them do the
+//! same work once, in turn; the table shows the median of the rounds in ns per key, and the median
+//! of the per-round ratios to fastbloom of the same group, so that a machine whose speed drifts
+//! does not favour anyone. Lookups are half hits, half misses, shuffled, over keys that do not
+//! repeat within a round. Each contestant's filter is brought back into the caches before its turn.
+//! Every answer is counted and checked.
 
 use clap::Parser;
 use fastbloom::AtomicBloomFilter;
@@ -192,7 +193,8 @@ impl Peer for Sbbf {
     }
 }
 
-/// A lock around the whole, taken for every key: what a service does with a filter that is not concurrent.
+/// A lock around the whole, taken for every key: what a service does with a filter that is not
+/// concurrent.
 struct Locked(RwLock<bloomfilter::Bloom<u64>>);
 
 impl Peer for Locked {
@@ -255,7 +257,8 @@ impl Peer for Growing {
     }
 }
 
-/// A filter that grows behind a lock that is taken for every key: as RedisBloom's, whose lock is the one thread of Redis.
+/// A filter that grows behind a lock that is taken for every key: as RedisBloom's, whose lock is
+/// the one thread of Redis.
 struct LockedGrowing(RwLock<GrowableBloom>);
 
 impl Peer for LockedGrowing {
@@ -278,7 +281,8 @@ impl Peer for LockedGrowing {
     }
 }
 
-/// No filter but the limit of one: loads a word of each key's line, prefetched where that is faster, and forgets it.
+/// No filter but the limit of one: loads a word of each key's line, prefetched where that is
+/// faster, and forgets it.
 struct Touch(Vec<Line>);
 
 #[derive(Clone)]
@@ -296,7 +300,8 @@ impl Touch {
             let from = start.next_multiple_of(PAGE);
             let len = (start + bytes - from) / PAGE * PAGE;
             let advice = rustix::mm::Advice::LinuxHugepage;
-            // SAFETY: whole pages of the vector's memory; the advice changes nothing of what they hold.
+            // SAFETY: whole pages of the vector's memory; the advice changes nothing of what they
+            // hold.
             let _ = unsafe { rustix::mm::madvise(from as *mut _, len, advice) };
         }
         // Written, so that it is memory of its own and not the one page of zeros.
@@ -352,8 +357,8 @@ impl Peer for Touch {
 /// Where the numbers that are never inserted begin.
 const STRANGERS: u64 = 1 << 48;
 
-/// Runs `work` on equal parts of `keys` in `threads` threads; ns per key from the first start to the last end, and
-/// the sum of the results.
+/// Runs `work` on equal parts of `keys` in `threads` threads; ns per key from the first start to
+/// the last end, and the sum of the results.
 fn timed(threads: usize, keys: &[u64], work: impl Fn(&[u64]) -> usize + Sync) -> (f64, usize) {
     if threads == 1 {
         let start = Instant::now();
@@ -382,8 +387,8 @@ fn timed(threads: usize, keys: &[u64], work: impl Fn(&[u64]) -> usize + Sync) ->
     )
 }
 
-/// Brings the filter back into the caches, from which the other contestants have driven it. By the keys that are asked for last,
-/// so that no branch predictor remembers them.
+/// Brings the filter back into the caches, from which the other contestants have driven it. By the
+/// keys that are asked for last, so that no branch predictor remembers them.
 fn warm(peer: &dyn Peer, keys: &[u64]) {
     peer.contains(&keys[keys.len() * 7 / 8..]);
 }
@@ -502,7 +507,8 @@ fn main() {
 fn one_group(args: &Args, bytes: usize, hashed: bool) -> String {
     let (mut group, n) = Group::new(hashed, bytes, args.rate);
     let fresh: Vec<u64> = (0..n.min(args.keys) as u64).map(number).collect();
-    // Members from the whole range, each at most once, and as many strangers; in an order without pattern.
+    // Members from the whole range, each at most once, and as many strangers; in an order without
+    // pattern.
     let half = n.min(args.keys / 2);
     let mut lookups: Vec<u64> = (0..half).map(|i| number((i * (n / half)) as u64)).collect();
     let present = lookups.clone();
@@ -594,7 +600,8 @@ fn one_group(args: &Args, bytes: usize, hashed: bool) -> String {
     table
 }
 
-/// Lookups in batches of several lengths beside call by call: from which length on the batch call wins.
+/// Lookups in batches of several lengths beside call by call: from which length on the batch call
+/// wins.
 fn batch_lengths(args: &Args, bytes: usize) -> String {
     const LENGTHS: [usize; 11] = [1, 2, 3, 4, 6, 8, 16, 32, 64, 256, 1024];
     let filter = Ours::new(bytes, args.rate, true, None).filter;
@@ -653,7 +660,8 @@ fn batch_lengths(args: &Args, bytes: usize) -> String {
     table
 }
 
-/// Filters that were planned for a thousandth of the keys that they get, beside those that were planned for all of them.
+/// Filters that were planned for a thousandth of the keys that they get, beside those that were
+/// planned for all of them.
 fn growing(args: &Args) -> String {
     let n = if args.test { 20_000 } else { 10_000_000 };
     let planned = n / 1000;
@@ -754,8 +762,8 @@ fn growing(args: &Args) -> String {
     table
 }
 
-/// The case of few keys that are asked for over and over, in a filter in L1: where a filter that leaves off at the first bit that
-/// lacks has all of its branches predicted.
+/// The case of few keys that are asked for over and over, in a filter in L1: where a filter that
+/// leaves off at the first bit that lacks has all of its branches predicted.
 fn hot_keys(args: &Args) -> String {
     let (mut group, n) = Group::new(true, 32 << 10, args.rate);
     group.fill(n);

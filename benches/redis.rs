@@ -1,16 +1,19 @@
-//! Lookups of a filter that is kept in Redis, of RedisBloom, of a local filter, of `SharedBloom` and of `SharedWindow`, side by side; what the shared
-//! ones send; and how long their inserts and lookups take while the server is well, and while it is not.
+//! Lookups of a filter that is kept in Redis, of RedisBloom, of a local filter, of `SharedBloom`
+//! and of `SharedWindow`, side by side; what the shared ones send; and how long their inserts and
+//! lookups take while the server is well, and while it is not.
 //!
 //!     cargo bench --bench redis --features redis                       # everything, about 2 minutes
 //!     cargo bench --bench redis --features redis -- --record FILE      # the tables into benches/FILE too
 //!     cargo bench --bench redis --features redis -- --test             # tiny, to see that it runs
 //!
-//! Needs `redis-server`, which it starts, on the loopback; clients and server share the machine's cores. The module RedisBloom is measured
-//! where the tests find it: `tests/redis_server/module.rs` says where that is.
+//! Needs `redis-server`, which it starts, on the loopback; clients and server share the machine's
+//! cores. The module RedisBloom is measured where the tests find it: `tests/redis_server/module.rs`
+//! says where that is.
 //!
-//! How it measures: all filters hold the same keys at a rate of 1%, half of the lookups are hits, and every answer is counted: all members
-//! must be found, and of others no more than the rate allows. In a round every way of asking has its turn; the table shows the median of
-//! the rounds. Bytes are what the server counts in `INFO`, the protocol's own included.
+//! How it measures: all filters hold the same keys at a rate of 1%, half of the lookups are hits,
+//! and every answer is counted: all members must be found, and of others no more than the rate
+//! allows. In a round every way of asking has its turn; the table shows the median of the rounds.
+//! Bytes are what the server counts in `INFO`, the protocol's own included.
 
 #[path = "../tests/servers/redis_shared/proxy.rs"]
 mod proxy;
@@ -71,7 +74,8 @@ struct Args {
     bench: bool,
 }
 
-/// Bits of a plain bitmap per key, and how many of them a key sets: the textbook's for a rate of 1%.
+/// Bits of a plain bitmap per key, and how many of them a key sets: the textbook's for a rate of
+/// 1%.
 const BITS_PER_KEY: u64 = 10;
 const BITS_OF_A_KEY: u64 = 7;
 /// Keys of a batch.
@@ -233,7 +237,8 @@ fn lookups(args: &Args, redis: &Redis, module: bool) -> String {
             found.iter().filter(|&&found| found).count()
         })
     }
-    // The module's own filter, taken out of Redis; its keys are the numbers' digits, as the clients of the module send them.
+    // The module's own filter, taken out of Redis; its keys are the numbers' digits, as the clients
+    // of the module send them.
     let fetched = module.then(|| RedisBloom::fetch(&mut redis.connection(), "bf", 1 << 30).unwrap());
     let fetched = &fetched;
     let dumped = move || -> Ask<'_> {
@@ -283,7 +288,8 @@ fn lookups(args: &Args, redis: &Redis, module: bool) -> String {
         }),
     ));
 
-    // Meanwhile another node pushes 10000 keys a second, which this one pulls, so that its background thread is at work too.
+    // Meanwhile another node pushes 10000 keys a second, which this one pulls, so that its
+    // background thread is at work too.
     let other = SharedBloom::builder("shared")
         .connect(redis.client(), filter.clone())
         .unwrap();
@@ -336,7 +342,8 @@ fn measure(args: &Args, way: &Way<'_>, threads: u64) -> f64 {
                     let began = Instant::now();
                     let time = Duration::from_millis(args.milliseconds);
                     while began.elapsed() < time || asked < 2 * BATCH {
-                        // Many calls between looks at the clock would be too many over a network; keys are made here in any case.
+                        // Many calls between looks at the clock would be too many over a network;
+                        // keys are made here in any case.
                         for _ in 0..if way.name.contains("Redis bitmap") || way.name.contains("BF.") {
                             1
                         } else {
@@ -435,7 +442,8 @@ fn wire(args: &Args, redis: &Redis) -> String {
         );
         let per_key = |bytes: u64| bytes as f64 / (pushes * each) as f64;
         let payload = per_key(one.stats().pushed_bytes - before);
-        // At most 6 bits of 2 bytes, and a record's 6 bytes; never a chunk for less than a quarter of its bytes.
+        // At most 6 bits of 2 bytes, and a record's 6 bytes; never a chunk for less than a quarter
+        // of its bytes.
         assert!(payload <= 4.0 * 18.0, "{payload} bytes a key");
         writeln!(
             out,
@@ -449,7 +457,8 @@ fn wire(args: &Args, redis: &Redis) -> String {
     out
 }
 
-/// What an exchange takes that has nothing to say: a comparison of the filter with what was pushed, and a call.
+/// What an exchange takes that has nothing to say: a comparison of the filter with what was pushed,
+/// and a call.
 fn comparisons(args: &Args, redis: &Redis) -> String {
     let mut out = "\nAn exchange with nothing new, by the size of the filter:\n\n| | ms |\n|---|--:|\n".to_owned();
     for &size in &args.sizes {
@@ -510,8 +519,8 @@ fn idle(args: &Args, redis: &Redis) -> String {
     out
 }
 
-/// How long an insert with a lookup takes while something is wrong with the server. Exchanges are every 2 ms, the window rotates five times
-/// a second, and one key in 256 is new.
+/// How long an insert with a lookup takes while something is wrong with the server. Exchanges are
+/// every 2 ms, the window rotates five times a second, and one key in 256 is new.
 fn faults(args: &Args) -> String {
     let Some(mut redis) = Server::of("the bench of Redis").start() else {
         return String::new();
@@ -582,8 +591,9 @@ fn faults(args: &Args) -> String {
     out
 }
 
-/// The times of `ask`, in ns, of which the first is of a new key, and one in 256 after it; for as long as in all rounds, and where a fault
-/// is to be felt, until an exchange has failed more often than before.
+/// The times of `ask`, in ns, of which the first is of a new key, and one in 256 after it; for as
+/// long as in all rounds, and where a fault is to be felt, until an exchange has failed more often
+/// than before.
 fn latencies(
     args: &Args,
     new: &mut Range<u64>,

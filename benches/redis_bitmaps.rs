@@ -4,12 +4,14 @@
 //!     cargo bench --bench redis_bitmaps --features redis -- --record FILE    # the table into benches/FILE too
 //!     cargo bench --bench redis_bitmaps --features redis -- --test           # a moment, to see that it runs
 //!
-//! Needs `redis-server` (elsewhere than in the path: `LANEBLOOM_REDIS_SERVER`), which it starts on the loopback and stops; without it, it
-//! says so and does nothing.
+//! Needs `redis-server` (elsewhere than in the path: `LANEBLOOM_REDIS_SERVER`), which it starts on
+//! the loopback and stops; without it, it says so and does nothing.
 //!
-//! How it measures: one filter of each layout with as many keys as it is for, of which half of the asked ones are. Each number is the median of
-//! the rounds; in a round every thread, with a connection of its own, asks for keys that no round asked for before, in calls of so many keys.
-//! Every answer is compared with that of a copy. The last columns are the copy itself, which all threads share.
+//! How it measures: one filter of each layout with as many keys as it is for, of which half of the
+//! asked ones are. Each number is the median of the rounds; in a round every thread, with a
+//! connection of its own, asks for keys that no round asked for before, in calls of so many keys.
+//! Every answer is compared with that of a copy. The last columns are the copy itself, which all
+//! threads share.
 
 #[path = "../tests/redis_server/mod.rs"]
 mod redis_server;
@@ -124,8 +126,9 @@ fn main() {
     }
 }
 
-/// Thousands of lookups a second by all threads: the median of the rounds. `ask` is told when a thread is to stop and the first key that it
-/// may ask for; it answers how many it asked for, and how long that took.
+/// Thousands of lookups a second by all threads: the median of the rounds. `ask` is told when a
+/// thread is to stop and the first key that it may ask for; it answers how many it asked for, and
+/// how long that took.
 fn measure(args: &Args, threads: usize, ask: impl Fn(Duration, u64) -> (u64, Duration) + Sync) -> f64 {
     let deadline = Duration::from_secs_f64(args.seconds);
     let mut rates: Vec<f64> = (0..args.rounds)

@@ -1,14 +1,15 @@
-//! Saving, loading and viewing a filter: lanebloom's snapshot beside a plain copy of the same bytes and fastbloom through serde
-//! and bincode (fixed-width integers).
+//! Saving, loading and viewing a filter: lanebloom's snapshot beside a plain copy of the same bytes
+//! and fastbloom through serde and bincode (fixed-width integers).
 //!
 //!     cargo bench --bench snapshot --features mmap,serde                      # 512 MiB, about 3 minutes, 3 GiB of memory, 2 of disk
 //!     cargo bench --bench snapshot --features mmap,serde -- --size 64M --directory /somewhere/on/the/disk
 //!     cargo bench --bench snapshot --features mmap,serde -- --record FILE     # the tables into benches/FILE too
 //!     cargo bench --bench snapshot --features mmap,serde -- --test            # a tiny size, to see that it runs
 //!
-//! In a round every contestant does the same once, in turn; the tables show medians of the rounds, and of the ratios to the plain
-//! copy of the same round. Files are written anew each time. "To the disk" includes `fsync`; reading is from the page cache.
-//! What was read is compared with what was written.
+//! In a round every contestant does the same once, in turn; the tables show medians of the rounds,
+//! and of the ratios to the plain copy of the same round. Files are written anew each time. "To the
+//! disk" includes `fsync`; reading is from the page cache. What was read is compared with what was
+//! written.
 
 use clap::Parser;
 use fastbloom::AtomicBloomFilter;
@@ -368,7 +369,8 @@ fn look_up(args: &Args, filters: &Filters) -> String {
     table
 }
 
-/// The filters that can delete, a quarter of the size each, with as many keys as they are for: what is read of them is looked through.
+/// The filters that can delete, a quarter of the size each, with as many keys as they are for: what
+/// is read of them is looked through.
 fn deletable(args: &Args) -> String {
     let bytes = args.size / 4;
     let hashes = |keys: usize| (0..keys as u64).map(number).collect::<Vec<_>>();

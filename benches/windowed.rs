@@ -1,8 +1,10 @@
-//! A filter that forgets, beside one that does not: what its generations, its clock and the second look of an insert cost, and what a rotation
-//! does. `cargo bench --bench windowed`, about a minute; `-- --test` to see that it runs.
+//! A filter that forgets, beside one that does not: what its generations, its clock and the second
+//! look of an insert cost, and what a rotation does. `cargo bench --bench windowed`, about a
+//! minute; `-- --test` to see that it runs.
 //!
-//! Times are per pass over `KEYS` hashes, but for rotations, which are single ones. Filters are sized for 1% and hold what they are
-//! sized for: of a filter that forgets, the memory is that of all generations and the spare one.
+//! Times are per pass over `KEYS` hashes, but for rotations, which are single ones. Filters are
+//! sized for 1% and hold what they are sized for: of a filter that forgets, the memory is that of
+//! all generations and the spare one.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use lanebloom::{ConcurrentBloom, WindowedBloom};
@@ -86,7 +88,8 @@ fn windowed(c: &mut Criterion) {
             );
             for generations in [2, 4, 8] {
                 for (name, filter) in filters(kib, generations) {
-                    // What is asked for is in the newest; hence absent keys ask all generations, and present ones one.
+                    // What is asked for is in the newest; hence absent keys ask all generations,
+                    // and present ones one.
                     let keys = (filter.expected_keys() / (generations - 1)) as u64;
                     let id = |what| format!("{what}, {generations} generations {name}");
                     run(id("contains"), keys, &mut |hashes| {

@@ -12,6 +12,9 @@ cargo fmt --all --check
 rustfmt --edition 2024 --check fuzz/fuzz_targets/*.rs
 rustfmt --edition 2024 --check ci/no_std.rs
 
+echo "== comments of at most 100 columns"
+ci/widths.sh
+
 echo "== lints"
 # All that there is, as `cargo test` and `cargo bench` build it, and with every feature; then each feature alone.
 cargo clippy --all-targets -- -D warnings

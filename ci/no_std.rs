@@ -1,7 +1,8 @@
 //! A program without std around lanebloom, which ci/check.sh compiles.
 //!
-//! It brings a panic handler of its own. std has one too, and there can be only one: when lanebloom, or a crate below it,
-//! so much as names std, the compiler refuses with "found duplicate lang item `panic_impl`".
+//! It brings a panic handler of its own. std has one too, and there can be only one: when
+//! lanebloom, or a crate below it, so much as names std, the compiler refuses with "found duplicate
+//! lang item `panic_impl`".
 
 #![no_std]
 

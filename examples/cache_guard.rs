@@ -1,8 +1,8 @@
-//! A cache-penetration guard at its job: a store on disk, threads that read rows from it, and strangers who ask for
-//! ids that do not exist. Requests are served without the guard, with it, and with it while rows are added and the
-//! guard is rebuilt; then multi-gets, requests for many ids at once, without the guard and with it. At the end: what
-//! the guard saved, what it took, and whether it kept its promise that no valid key is ever turned away; if it did
-//! not, the exit code says so.
+//! A cache-penetration guard at its job: a store on disk, threads that read rows from it, and
+//! strangers who ask for ids that do not exist. Requests are served without the guard, with it, and
+//! with it while rows are added and the guard is rebuilt; then multi-gets, requests for many ids at
+//! once, without the guard and with it. At the end: what the guard saved, what it took, and whether
+//! it kept its promise that no valid key is ever turned away; if it did not, the exit code says so.
 //!
 //! ```sh
 //! cargo run --release --bin cache_guard
@@ -28,7 +28,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-// The ids come from strangers. The guard hashes them under a secret key, so that nobody can make ids that pass it.
+// The ids come from strangers. The guard hashes them under a secret key, so that nobody can make
+// ids that pass it.
 type Guard = CacheGuard<[u8]>;
 
 type Key = Vec<u8>;
@@ -57,9 +58,9 @@ struct Args {
     /// The filter's false-positive rate
     #[arg(long, default_value_t = 0.01)]
     rate: f64,
-    /// Take the keys from FILE instead: one per line, any bytes.
-    /// A carriage return at the end of a line is dropped. Empty lines and repeated keys are skipped.
-    /// The last 5% are held back, to be added later
+    /// Take the keys from FILE instead: one per line, any bytes. A carriage return at the end of a
+    /// line is dropped. Empty lines and repeated keys are skipped. The last 5% are held back, to be
+    /// added later
     #[arg(long, value_name = "FILE", conflicts_with = "rows", verbatim_doc_comment)]
     keys: Option<PathBuf>,
     /// Seed of the ids and of the requests
@@ -110,7 +111,8 @@ fn run(args: &Args) -> Result<bool> {
         published: AtomicUsize::new(loaded),
     };
     let time = Duration::from_secs(args.seconds.into());
-    // So that the second phase does not look good only because the first has warmed the caches for it.
+    // So that the second phase does not look good only because the first has warmed the caches for
+    // it.
     service.phase("warming up", None, Request::Get, time / 4, |_| Ok(()))?;
     let multi_get = Request::MultiGet(args.batch as usize);
     let phases = [
@@ -179,8 +181,8 @@ fn keys_of_file(path: &Path) -> Result<(Vec<Key>, usize)> {
 
 const ROWS: TableDefinition<&[u8], &[u8]> = TableDefinition::new("rows");
 const ROW_BYTES: usize = 100;
-/// About a quarter of the store at its default size: most rows must be read from the file (which the operating
-/// system may have in memory).
+/// About a quarter of the store at its default size: most rows must be read from the file (which
+/// the operating system may have in memory).
 const CACHE_BYTES: usize = 64 << 20;
 
 /// What the store has under `key`: it follows from the key, so that a wrong row is noticed.
@@ -369,7 +371,8 @@ impl Service<'_> {
             if Instant::now() >= end {
                 break; // a slow disk; nobody would be there any more to ask for these
             }
-            // In this order: first the rows are there to be read, then their keys are admitted, then others hear of them.
+            // In this order: first the rows are there to be read, then their keys are admitted,
+            // then others hear of them.
             self.store.add(batch, Durability::Immediate)?;
             guard.insert_batch(batch);
             self.published.fetch_add(batch.len(), Ordering::Release);
@@ -377,12 +380,14 @@ impl Service<'_> {
         Ok(())
     }
 
-    /// Replaces the guard's filter by a new one with the keys that are in the store. (A program does so when rows
-    /// were removed, whose keys the old filter still admits, or when the rows have become too many for it.)
+    /// Replaces the guard's filter by a new one with the keys that are in the store. (A program
+    /// does so when rows were removed, whose keys the old filter still admits, or when the rows
+    /// have become too many for it.)
     fn rebuild(&self, guard: &Guard) -> Result<()> {
         let began = Instant::now();
         let rebuild = guard.rebuild_with_capacity(self.keys.len(), self.args.rate)?;
-        // Only now is the store read: the guard itself sees to the keys that are inserted from here on.
+        // Only now is the store read: the guard itself sees to the keys that are inserted from here
+        // on.
         let mut keys = 0;
         self.store.for_each_key(|key| {
             rebuild.insert(key);
@@ -481,7 +486,8 @@ impl<'a> Worker<'a> {
         Ok(self.tally)
     }
 
-    /// Gets the row of the one key: with a guard, the store is asked only if the guard lets the key through.
+    /// Gets the row of the one key: with a guard, the store is asked only if the guard lets the key
+    /// through.
     fn get(&mut self) -> Result<(), redb::Error> {
         let key = &self.keys[0];
         let mut asked = false;
@@ -497,7 +503,8 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Gets the rows of all keys: with a guard, the store is asked for those that the guard lets through, all at once.
+    /// Gets the rows of all keys: with a guard, the store is asked for those that the guard lets
+    /// through, all at once.
     fn multi_get(&mut self) -> Result<(), redb::Error> {
         let Some(guard) = &self.guard else {
             let rows = self.service.store.multi_get(&self.keys)?;
@@ -539,7 +546,8 @@ impl<'a> Worker<'a> {
         let loaded = self.service.loaded;
         let published = self.service.published.load(Ordering::Acquire);
         if published > loaded && self.rng.random_bool(0.1) {
-            // Among the last that were added, where a guard would fail that is late to hear of them.
+            // Among the last that were added, where a guard would fail that is late to hear of
+            // them.
             return self
                 .rng
                 .random_range(published.saturating_sub(100).max(loaded)..published);
@@ -597,9 +605,11 @@ impl<'a> Worker<'a> {
 
 /// What came of requests.
 struct Tally {
-    /// From the first request to the last. What it took to make them up is in it; in the latencies it is not.
+    /// From the first request to the last. What it took to make them up is in it; in the latencies
+    /// it is not.
     took: Duration,
-    /// Latencies in nanoseconds, of all requests, and of the two kinds that those for one key are of.
+    /// Latencies in nanoseconds, of all requests, and of the two kinds that those for one key are
+    /// of.
     all: Histogram<u64>,
     valid: Histogram<u64>,
     made_up: Histogram<u64>,

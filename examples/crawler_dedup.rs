@@ -1,7 +1,8 @@
-//! A crawler that visits no page twice: worker threads take URLs from a queue, follow the links of each page, and a shared
-//! `ScalableBloom` says which of these are new. Nobody knows beforehand how many pages there are, so it begins small and grows. At the
-//! end: pages per second, duplicates dropped, how the filter grew, and how many pages were wrongly dropped, against an
-//! exact set. If that is more than promised, or a page was forgotten, the exit code says so.
+//! A crawler that visits no page twice: worker threads take URLs from a queue, follow the links of
+//! each page, and a shared `ScalableBloom` says which of these are new. Nobody knows beforehand how
+//! many pages there are, so it begins small and grows. At the end: pages per second, duplicates
+//! dropped, how the filter grew, and how many pages were wrongly dropped, against an exact set. If
+//! that is more than promised, or a page was forgotten, the exit code says so.
 //!
 //! ```sh
 //! cargo run --release --bin crawler_dedup
@@ -43,8 +44,8 @@ struct Args {
     /// The filter's false-positive rate, however far it grows
     #[arg(long, default_value_t = 0.01)]
     rate: f64,
-    /// Take the links from FILE instead: a page's URL and those that it links to on each line, separated by blanks.
-    /// The crawl begins at the first page of the file
+    /// Take the links from FILE instead: a page's URL and those that it links to on each line,
+    /// separated by blanks. The crawl begins at the first page of the file
     #[arg(long, value_name = "FILE", conflicts_with_all = ["pages", "links"], verbatim_doc_comment)]
     urls: Option<PathBuf>,
     /// Seed of the made-up web

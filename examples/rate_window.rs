@@ -1,7 +1,8 @@
-//! "Did this user do X in the last minute?" Who did is told to wait. Threads serve requests from many users and share one filter that
-//! forgets, which says who may do X; beside it, an exact table of the times at which each user did, to which every answer is compared. If the
-//! filter breaks a promise, the exit code says so: who did X within the window is never let through, and who did not is held
-//! back only by a false positive, or because it is up to a generation longer ago.
+//! "Did this user do X in the last minute?" Who did is told to wait. Threads serve requests from
+//! many users and share one filter that forgets, which says who may do X; beside it, an exact table
+//! of the times at which each user did, to which every answer is compared. If the filter breaks a
+//! promise, the exit code says so: who did X within the window is never let through, and who did
+//! not is held back only by a false positive, or because it is up to a generation longer ago.
 //!
 //!     cargo run --release --bin rate_window                                  # simulated time: 60 windows
 //!     cargo run --release --bin rate_window -- --seconds 10 --window 2       # real time

@@ -1,5 +1,5 @@
-//! Plain threads of the standard library on one filter, without rayon: they take slices of the keys from a common counter, insert them
-//! in batches, and look them up again.
+//! Plain threads of the standard library on one filter, without rayon: they take slices of the keys
+//! from a common counter, insert them in batches, and look them up again.
 //!
 //!     cargo run --release --bin scoped_threads                      # 10 million keys, all cores
 //!     cargo run --release --bin scoped_threads -- --keys 50000000 --threads 2
@@ -22,7 +22,8 @@ struct Args {
     threads: NonZero<usize>,
 }
 
-/// Keys that a thread takes at once: enough to be worth the trip to the counter, few enough that all end at about the same time.
+/// Keys that a thread takes at once: enough to be worth the trip to the counter, few enough that
+/// all end at about the same time.
 const SLICE: usize = 1 << 16;
 
 fn main() -> Result<(), BuildError> {

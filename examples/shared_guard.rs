@@ -1,13 +1,14 @@
-//! One set of ids on several nodes: each process has a guard over its own filter, adds ids, and sees those of the others.
+//! One set of ids on several nodes: each process has a guard over its own filter, adds ids, and
+//! sees those of the others.
 //!
 //! ```sh
 //! cargo run --release --bin shared_guard --features redis
 //! cargo run --release --bin shared_guard --features redis -- --nodes 5 --seconds 10 --interval 20 --redis redis://127.0.0.1/
 //! ```
 //!
-//! Without `--redis` it starts a `redis-server` of its own. It prints how long ids take from an insert in one process until the guard of another
-//! admits them, and how many lookups a second the guards answer meanwhile. It ends with an error if an id that was pushed is missing
-//! anywhere.
+//! Without `--redis` it starts a `redis-server` of its own. It prints how long ids take from an
+//! insert in one process until the guard of another admits them, and how many lookups a second the
+//! guards answer meanwhile. It ends with an error if an id that was pushed is missing anywhere.
 
 #[path = "../tests/redis_server/mod.rs"]
 mod redis_server;
@@ -73,8 +74,8 @@ fn now() -> u64 {
 fn node(me: u64, options: &Options) -> Result<()> {
     let server = redis::Client::open(options.redis.as_deref().ok_or("no server")?)?;
     let expected = (options.nodes * options.ids()) as usize;
-    // Strangers ask for ids, so the guards hash under a secret key, the same at all nodes. `main` says it where nobody else
-    // can read it; a service has it in its configuration.
+    // Strangers ask for ids, so the guards hash under a secret key, the same at all nodes. `main`
+    // says it where nobody else can read it; a service has it in its configuration.
     let mut orders = std::io::stdin().lines();
     let secret = u128::from_str_radix(&orders.next().ok_or("no key")??, 16)?;
     let filter = ConcurrentBloom::builder()
@@ -267,7 +268,8 @@ fn all(mut options: Options) -> Result<()> {
     let (mut early, mut all) = (0, 0);
     for (node, times) in seen {
         for (&added, seen) in added[node].iter().zip(times) {
-            // Admitted before it was added: a false positive. (Watchers take ids in order, so that the one after is seen no earlier.)
+            // Admitted before it was added: a false positive. (Watchers take ids in order, so that
+            // the one after is seen no earlier.)
             all += 1;
             match seen.checked_sub(added) {
                 Some(delay) => delays.record(delay)?,

@@ -1,8 +1,8 @@
-//! Pipelines over the bits: a hash, or a slice of them, to answers. `simd/` compiles them for each shape of the pattern
-//! and each instruction set; nothing here knows which.
+//! Pipelines over the bits: a hash, or a slice of them, to answers. `simd/` compiles them for each
+//! shape of the pattern and each instruction set; nothing here knows which.
 //!
-//! Answers of a batch are a bitmap: bit `i % 64` of word `i / 64` is the answer for hash `i`, and the bits that no hash
-//! belongs to are 0.
+//! Answers of a batch are a bitmap: bit `i % 64` of word `i / 64` is the answer for hash `i`, and
+//! the bits that no hash belongs to are 0.
 //!
 //! None of them orders memory beyond the `Release` of the bits it sets; the caller calls
 //! [`acquire`](crate::bits::acquire) where an answer rests on bits seen.
@@ -11,18 +11,20 @@ use crate::bits::{Lines, Load, Probed, Purpose, Region, Target};
 use crate::counters::{self, Counters};
 use crate::pattern::{Cuts, block, pattern};
 
-/// Filters up to this size, in bytes, are probed without prefetching: to wait for L2 or the nearer part of L3 costs less
-/// than the hints do. (Zen 4, AVX-512, ns without and with: 1.4 and 1.75 at 1 MiB, 1.5 and 1.7 at 2 MiB, 2.0 and 1.8 at 8 MiB.)
+/// Filters up to this size, in bytes, are probed without prefetching: to wait for L2 or the nearer
+/// part of L3 costs less than the hints do. (Zen 4, AVX-512, ns without and with: 1.4 and 1.75 at 1
+/// MiB, 1.5 and 1.7 at 2 MiB, 2.0 and 1.8 at 8 MiB.)
 const CACHED_BYTES: usize = 2 << 20;
 
-/// How far ahead lines are asked for from memory, in keys. They are asked for into L2: touching random lines of 64 MiB takes
-/// 8.7 ns each with hints for L1, whatever the distance, and 4.2 with hints for L2 (Zen 4, pages of 4 KiB).
+/// How far ahead lines are asked for from memory, in keys. They are asked for into L2: touching
+/// random lines of 64 MiB takes 8.7 ns each with hints for L1, whatever the distance, and 4.2 with
+/// hints for L2 (Zen 4, pages of 4 KiB).
 const AHEAD: usize = 64;
 /// How far ahead lines are asked for from L2 into L1, in keys.
 const NEAR: usize = 16;
 
-/// Hashes of which the answers are collected in a bitmap on the stack, 512 bytes, before they are given out. Between two
-/// stretches no line is asked for ahead, so they should be long.
+/// Hashes of which the answers are collected in a bitmap on the stack, 512 bytes, before they are
+/// given out. Between two stretches no line is asked for ahead, so they should be long.
 pub(crate) const STRETCH: usize = 4096;
 
 /// How many answers of a bitmap are yes.
@@ -109,8 +111,8 @@ pub(crate) fn one_by_one<T: Probed>(
             ask(target, Some(hash), near);
         }
     }
-    // One loop, whether lines are asked for or not: the compiler inlines what is called in one place, and calls, for each key, what
-    // is in two.
+    // One loop, whether lines are asked for or not: the compiler inlines what is called in one
+    // place, and calls, for each key, what is in two.
     for (i, (part, answers)) in hashes.chunks(64).zip(answers).enumerate() {
         let mut last = 0;
         for (at, hash) in (64 * i..).zip(part) {

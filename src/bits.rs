@@ -1,5 +1,5 @@
-//! The lines of atomics: allocated, loaded, OR-ed, prefetched. Takes places from `pattern.rs`, knows no hashes;
-//! every memory ordering of the filter is argued here.
+//! The lines of atomics: allocated, loaded, OR-ed, prefetched. Takes places from `pattern.rs`,
+//! knows no hashes; every memory ordering of the filter is argued here.
 //!
 //! | operation | ordering | partner, and why |
 //! |---|---|---|
@@ -15,9 +15,9 @@
 //! | `or_words`, `set_word` | load `Relaxed`, `fetch_or` `Release` | as in `set`, of words that come from elsewhere |
 //! | `words`, `try_clone` | load `Relaxed`, then [`acquire`] | one barrier for the whole copy |
 //!
-//! No false negative needs no more than this: a word's bits are only ever added while it is shared, so once an
-//! insert happened before a lookup, coherence alone makes the lookup's load see the bits, whether
-//! the insert wrote them or found them there.
+//! No false negative needs no more than this: a word's bits are only ever added while it is shared,
+//! so once an insert happened before a lookup, coherence alone makes the lookup's load see the
+//! bits, whether the insert wrote them or found them there.
 
 use crate::error::{BuildError, BuildErrorKind};
 use crate::memory::Words;
@@ -26,8 +26,8 @@ use crate::sizing::{LINE_BYTES, LINE_WORDS};
 use crate::sync::{AtomicU64, Ordering, fence};
 use core::ops::Range;
 
-/// The bit array of a blocked filter. A block is a cache line of words: as the memory begins with a whole line, a key's words
-/// lie within one.
+/// The bit array of a blocked filter. A block is a cache line of words: as the memory begins with a
+/// whole line, a key's words lie within one.
 #[derive(Debug)]
 pub(crate) struct Bits {
     words: Words<AtomicU64>,
@@ -41,8 +41,8 @@ pub(crate) enum Purpose {
     Write,
 }
 
-/// Makes visible what was done, before they set them, by the threads whose bits this thread has seen. Pairs with
-/// the `Release` of `set` and `or_from`.
+/// Makes visible what was done, before they set them, by the threads whose bits this thread has
+/// seen. Pairs with the `Release` of `set` and `or_from`.
 #[inline(always)]
 pub(crate) fn acquire() {
     fence(Ordering::Acquire);
@@ -50,8 +50,8 @@ pub(crate) fn acquire() {
 
 /// [`acquire`], where `seen` says that there is something to see.
 ///
-/// On x86-64 the fence is no instruction, and the branch around it would be mispredicted as often as the answer
-/// varies: 13 ns for a lookup that takes 4.
+/// On x86-64 the fence is no instruction, and the branch around it would be mispredicted as often
+/// as the answer varies: 13 ns for a lookup that takes 4.
 #[inline(always)]
 pub(crate) fn acquire_if(seen: bool) {
     if cfg!(all(target_arch = "x86_64", not(lanebloom_loom))) || seen {
@@ -96,8 +96,8 @@ impl Bits {
         self.shared().prefetch(block, purpose);
     }
 
-    /// Copies the words of the blocks from `first` on, as many as `image` holds; what they add up to. Beside inserts each is some
-    /// value that it had meanwhile.
+    /// Copies the words of the blocks from `first` on, as many as `image` holds; what they add up
+    /// to. Beside inserts each is some value that it had meanwhile.
     pub(crate) fn copy(&self, first: usize, image: &mut [u64]) -> u128 {
         let mut sum = 0;
         for (copy, word) in image.iter_mut().zip(&self.words[first * LINE_WORDS..]) {
@@ -107,11 +107,11 @@ impl Bits {
         sum
     }
 
-    /// Sets the bits of `image`, a [`copy`](Self::copy) of the words of the blocks from `first` on in which bits were set since; what
-    /// the image and what the bits that this call set add up to.
+    /// Sets the bits of `image`, a [`copy`](Self::copy) of the words of the blocks from `first` on
+    /// in which bits were set since; what the image and what the bits that this call set add up to.
     ///
-    /// Of the words that were written, `image` becomes what they were just before, so that what was inserted into the copy can be
-    /// inserted again, to see what of it this call did set.
+    /// Of the words that were written, `image` becomes what they were just before, so that what was
+    /// inserted into the copy can be inserted again, to see what of it this call did set.
     pub(crate) fn merge(&self, first: usize, image: &mut [u64]) -> (u128, u128) {
         let (mut sum, mut set) = (0, 0);
         let lines = &self.lines()[first..];
@@ -130,20 +130,22 @@ impl Bits {
         (sum, set)
     }
 
-    /// The words, where nobody else has them. (None of the model checker's, which are no plain words.)
+    /// The words, where nobody else has them. (None of the model checker's, which are no plain
+    /// words.)
     pub(crate) fn words_mut(&mut self) -> Option<&mut [u64]> {
         #[cfg(not(lanebloom_loom))]
         {
             let words = &mut *self.words;
-            // SAFETY: `AtomicU64` has the size and the validity of `u64`, and at least its alignment. Borrowed mutably, so that
-            // nobody else accesses them meanwhile.
+            // SAFETY: `AtomicU64` has the size and the validity of `u64`, and at least its
+            // alignment. Borrowed mutably, so that nobody else accesses them meanwhile.
             Some(unsafe { core::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), words.len()) })
         }
         #[cfg(lanebloom_loom)]
         None
     }
 
-    /// ORs the lines `range` of `other` into this; whether that set any bit. Both may be in use meanwhile.
+    /// ORs the lines `range` of `other` into this; whether that set any bit. Both may be in use
+    /// meanwhile.
     ///
     /// The two must have the same number of lines.
     pub(crate) fn or_from(&self, other: &Self, range: Range<usize>) -> bool {
@@ -173,8 +175,8 @@ impl Bits {
         Ok(copy)
     }
 
-    /// Writes to `lacking` the bits of the words of the blocks from `first` on that `known` lacks; whether there are any. Beside inserts each
-    /// word is some value that it had meanwhile.
+    /// Writes to `lacking` the bits of the words of the blocks from `first` on that `known` lacks;
+    /// whether there are any. Beside inserts each word is some value that it had meanwhile.
     #[cfg(feature = "redis")]
     pub(crate) fn beyond(&self, first: usize, known: &[u64], lacking: &mut [u64]) -> bool {
         let mut any = 0;
@@ -186,7 +188,8 @@ impl Bits {
         any != 0
     }
 
-    /// Adds bits to a word, by its number in the whole array, as `set` does; whether this call set any.
+    /// Adds bits to a word, by its number in the whole array, as `set` does; whether this call set
+    /// any.
     pub(crate) fn set_word(&self, word: usize, mask: u64) -> bool {
         set([(&self.words[word], mask)])
     }
@@ -197,8 +200,9 @@ impl Bits {
     }
 }
 
-/// A flat array, for a filter whose keys have their bits anywhere: bits by their places in the whole array. What orders the
-/// memory is said at the top of this file: `bit` is `load`, and `add_bit` the second half of `set`.
+/// A flat array, for a filter whose keys have their bits anywhere: bits by their places in the
+/// whole array. What orders the memory is said at the top of this file: `bit` is `load`, and
+/// `add_bit` the second half of `set`.
 impl Bits {
     /// Whether the bit is set, in the lowest bit of the result; the others are other bits.
     #[inline(always)]
@@ -225,7 +229,8 @@ impl Bits {
         self.prefetch((place / 64) as usize / LINE_WORDS, purpose);
     }
 
-    /// ORs values to the words from `first` on; whether that set any bit. Lookups, and other calls of this, may go on meanwhile.
+    /// ORs values to the words from `first` on; whether that set any bit. Lookups, and other calls
+    /// of this, may go on meanwhile.
     #[cfg(feature = "redis")]
     pub(crate) fn or_words(&self, first: usize, values: impl IntoIterator<Item = u64>) -> bool {
         let mut changed = false;
@@ -246,7 +251,8 @@ impl Bits {
 
 /// A word that a lookup can read.
 pub(crate) trait Load {
-    /// Its value now. Where others may set bits of it meanwhile, that is the `load` of the table above.
+    /// Its value now. Where others may set bits of it meanwhile, that is the `load` of the table
+    /// above.
     fn load(&self) -> u64;
 }
 
@@ -257,8 +263,9 @@ impl Load for AtomicU64 {
     }
 }
 
-/// A word of a snapshot: little-endian bytes, wherever they begin, that nobody writes while they are borrowed. It is read by one
-/// instruction on every machine that can read words wherever they begin, whatever its own byte order.
+/// A word of a snapshot: little-endian bytes, wherever they begin, that nobody writes while they
+/// are borrowed. It is read by one instruction on every machine that can read words wherever they
+/// begin, whatever its own byte order.
 impl Load for [u8; 8] {
     #[inline(always)]
     fn load(&self) -> u64 {
@@ -266,7 +273,8 @@ impl Load for [u8; 8] {
     }
 }
 
-/// The lines that lookups read: those of [`Bits`], which others may write meanwhile, or of a snapshot, which nobody does.
+/// The lines that lookups read: those of [`Bits`], which others may write meanwhile, or of a
+/// snapshot, which nobody does.
 pub(crate) struct Lines<'a, T>(pub(crate) &'a [[T; LINE_WORDS]]);
 
 impl<T> Clone for Lines<'_, T> {
@@ -281,12 +289,12 @@ impl<T> Copy for Lines<'_, T> {}
 impl<'a, T: Load> Lines<'a, T> {
     /// Whether all of the pattern's bits, so many in each word, are set in the line.
     ///
-    /// All words are tested, whatever the first says: they are in one line, and a branch on one would be mispredicted
-    /// as often as the answer varies.
+    /// All words are tested, whatever the first says: they are in one line, and a branch on one
+    /// would be mispredicted as often as the answer varies.
     ///
-    /// `VECTOR` says that this is compiled for a CPU with vectors: masks are then made by vector shifts, 2.9 ns for a lookup
-    /// in L1 (Zen 3, AVX2). Without, x86-64 has only `bts` for it, two operations a bit, and 4.7 ns; to shift each bit
-    /// down out of its word takes 3.6.
+    /// `VECTOR` says that this is compiled for a CPU with vectors: masks are then made by vector
+    /// shifts, 2.9 ns for a lookup in L1 (Zen 3, AVX2). Without, x86-64 has only `bts` for it, two
+    /// operations a bit, and 4.7 ns; to shift each bit down out of its word takes 3.6.
     #[inline(always)]
     pub(crate) fn holds<const W: usize, const VECTOR: bool>(
         self,
@@ -318,8 +326,8 @@ impl<'a, T: Load> Lines<'a, T> {
         Self(&self.0[blocks])
     }
 
-    /// The words of every line, one after another. Beside inserts each word is some value that it had
-    /// meanwhile; call [`acquire`] after the last.
+    /// The words of every line, one after another. Beside inserts each word is some value that it
+    /// had meanwhile; call [`acquire`] after the last.
     pub(crate) fn words(self) -> impl Iterator<Item = [u64; LINE_WORDS]> + 'a {
         self.0.iter().map(|line| core::array::from_fn(|i| line[i].load()))
     }
@@ -338,7 +346,8 @@ impl<T: Load> Lines<'_, T> {
     ///
     /// # Safety
     ///
-    /// Each is one of the array's: below 8 times the number of lines. (To check it costs a tenth of a lookup in L1.)
+    /// Each is one of the array's: below 8 times the number of lines. (To check it costs a tenth of
+    /// a lookup in L1.)
     #[inline(always)]
     pub(crate) unsafe fn load<const W: usize, const N: usize>(self, words: &[[u64; N]; W], into: &mut [[u64; N]; W]) {
         let all = self.0.as_flattened();
@@ -350,7 +359,8 @@ impl<T: Load> Lines<'_, T> {
     }
 }
 
-/// Words that this thread owns, of a range of a filter's blocks: a copy that is to be merged into it, or its own, borrowed mutably.
+/// Words that this thread owns, of a range of a filter's blocks: a copy that is to be merged into
+/// it, or its own, borrowed mutably.
 pub(crate) struct Region<'a> {
     pub(crate) words: &'a mut [u64],
     /// The first of its blocks.
@@ -388,7 +398,8 @@ impl<T> Probed for Lines<'_, T> {
     }
 }
 
-/// What hashes are inserted into: the shared [`Bits`], by atomics, or a [`Region`], by plain stores.
+/// What hashes are inserted into: the shared [`Bits`], by atomics, or a [`Region`], by plain
+/// stores.
 #[cfg_attr(
     any(lanebloom_loom, not(any(target_arch = "x86_64", target_arch = "aarch64"))),
     allow(dead_code, reason = "half of it is for vectors")
@@ -397,10 +408,12 @@ pub(crate) trait Target: Probed {
     /// The first block that is here; no hash of one that is not is inserted.
     fn first(&self) -> usize;
 
-    /// Sets the pattern's bits, so many in each word, in the line; whether this call set any of them.
+    /// Sets the pattern's bits, so many in each word, in the line; whether this call set any of
+    /// them.
     fn set<const W: usize>(&mut self, block: usize, pattern: [Place; W], bits: usize) -> bool;
 
-    /// [`set`](Self::set) of one hash of a group, by the numbers of the words among those that are here, and their masks.
+    /// [`set`](Self::set) of one hash of a group, by the numbers of the words among those that are
+    /// here, and their masks.
     fn set_in_group<const W: usize, const N: usize>(
         &mut self,
         words: &[[u64; N]; W],
@@ -516,9 +529,9 @@ impl Target for Region<'_> {
 
 /// Adds to each word what it lacks of its mask; whether this call added any.
 ///
-/// Looks before it writes: a locked operation costs 2.5 ns (Zen 3) to 5 (Zen 5) even in L1, a load next to nothing,
-/// and a line that is only read stays in the caches of all cores. One branch says that nothing is lacking, so that a
-/// present key costs what a lookup does.
+/// Looks before it writes: a locked operation costs 2.5 ns (Zen 3) to 5 (Zen 5) even in L1, a load
+/// next to nothing, and a line that is only read stays in the caches of all cores. One branch says
+/// that nothing is lacking, so that a present key costs what a lookup does.
 #[inline(always)]
 fn set<const W: usize>(words: [(&AtomicU64, u64); W]) -> bool {
     let mut lacking = [0; W];
@@ -541,8 +554,8 @@ fn add(word: &AtomicU64, mask: u64) -> bool {
     word.fetch_or(mask, Ordering::Release) & mask != mask
 }
 
-/// Asks for the line at `line` to be brought near: from memory, to be used somewhat later, or into L1, to be read or to be
-/// written by this core alone. No harm if there is nothing.
+/// Asks for the line at `line` to be brought near: from memory, to be used somewhat later, or into
+/// L1, to be read or to be written by this core alone. No harm if there is nothing.
 #[inline(always)]
 pub(crate) fn prefetch<T>(line: *const T, purpose: Purpose) {
     match purpose {
@@ -558,7 +571,8 @@ mod hints {
     #[inline(always)]
     pub(super) fn later<T>(line: *const T) {
         use core::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
-        // SAFETY: SSE, which the intrinsic needs, is part of every x86-64; a prefetch accesses no memory.
+        // SAFETY: SSE, which the intrinsic needs, is part of every x86-64; a prefetch accesses no
+        // memory.
         unsafe { _mm_prefetch::<_MM_HINT_T1>(line.cast()) }
     }
 
@@ -570,8 +584,8 @@ mod hints {
         unsafe { _mm_prefetch::<_MM_HINT_T0>(line.cast()) }
     }
 
-    /// By `asm!`, since the compiler turns its own write hint into a read hint where the target does not declare
-    /// PRFCHW. The opcode is a no-op on the x86-64 processors that lack it.
+    /// By `asm!`, since the compiler turns its own write hint into a read hint where the target
+    /// does not declare PRFCHW. The opcode is a no-op on the x86-64 processors that lack it.
     #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
     #[inline(always)]
     pub(super) fn write<T>(line: *const T) {

@@ -1,19 +1,23 @@
-//! Slices of hashes, or of keys that are hashed on the way, into the bits: one after another, or, where there are so many that several
-//! fall into each line, for less than one atomic operation a key.
+//! Slices of hashes, or of keys that are hashed on the way, into the bits: one after another, or,
+//! where there are so many that several fall into each line, for less than one atomic operation a
+//! key.
 //!
-//! In bulk, a region of the filter is copied into an image that this thread owns, the hashes set their bits there by plain stores,
-//! and then each word of the filter that lacks bits gets them by one `fetch_or` ([`combine`]). A filter that fits the cache is one
-//! region. Of a larger one, the hashes are first sorted into buckets, one for each region ([`Buckets`]), so that a region at a
+//! In bulk, a region of the filter is copied into an image that this thread owns, the hashes set
+//! their bits there by plain stores, and then each word of the filter that lacks bits gets them by
+//! one `fetch_or` ([`combine`]). A filter that fits the cache is one region. Of a larger one, the
+//! hashes are first sorted into buckets, one for each region ([`Buckets`]), so that a region at a
 //! time is in the cache. Of a filter that is borrowed mutably the region's own memory is the image.
 //!
-//! The answers are those of inserts in order, as if all hashes of a region were inserted at the moment when it is merged: which
-//! of them changed the filter is told by the image. That can only be wrong where another thread has set some of the same bits
-//! since the copy was taken. It shows by a sum: of all words, as numbers, image less copy is what was to be set. If less was,
-//! the hashes are inserted again into what the words were when they were merged. So of several threads that insert
-//! a key, with one word per key, exactly one is told that it did, as by single inserts.
+//! The answers are those of inserts in order, as if all hashes of a region were inserted at the
+//! moment when it is merged: which of them changed the filter is told by the image. That can only
+//! be wrong where another thread has set some of the same bits since the copy was taken. It shows
+//! by a sum: of all words, as numbers, image less copy is what was to be set. If less was, the
+//! hashes are inserted again into what the words were when they were merged. So of several threads
+//! that insert a key, with one word per key, exactly one is told that it did, as by single inserts.
 //!
-//! The constants say when which way is taken. They were measured on an Emerald Rapids Xeon (AVX-512, 2 MiB L2) with fresh keys at 1%,
-//! ns per key; a locked operation takes 8 there, and a filter's first memory comes slowly from the hypervisor.
+//! The constants say when which way is taken. They were measured on an Emerald Rapids Xeon
+//! (AVX-512, 2 MiB L2) with fresh keys at 1%, ns per key; a locked operation takes 8 there, and a
+//! filter's first memory comes slowly from the hypervisor.
 
 #[cfg(feature = "rayon")]
 use crate::batch::STRETCH;
@@ -32,32 +36,35 @@ use core::ops::Range;
 /// The fewest hashes that are inserted in bulk.
 const LEAST: usize = if cfg!(lanebloom_loom) { 2 } else { 1024 };
 
-/// The fewest hashes per line of the filter for which it pays. (One after another 18 to 28; in bulk at 512 KiB, with 4 hashes per
-/// line 21, 8 14, 50 6; at 64 MiB, 4 29, 8 22, 50 15.)
+/// The fewest hashes per line of the filter for which it pays. (One after another 18 to 28; in bulk
+/// at 512 KiB, with 4 hashes per line 21, 8 14, 50 6; at 64 MiB, 4 29, 8 22, 50 15.)
 const DENSE: usize = if cfg!(lanebloom_loom) { 2 } else { 6 };
 
-/// As [`DENSE`], of sorting for a filter that is borrowed mutably. (With prefetching alone 12 at 8 MiB and 15 at 64 MiB; sorted, with 1
-/// hash per line 9.5 and 23, 4 8.5 and 16, 50 10 and 11.)
+/// As [`DENSE`], of sorting for a filter that is borrowed mutably. (With prefetching alone 12 at 8
+/// MiB and 15 at 64 MiB; sorted, with 1 hash per line 9.5 and 23, 4 8.5 and 16, 50 10 and 11.)
 const DENSE_MUT: usize = 4;
 
 /// Filters up to this size, in bytes, are one region.
 const WHOLE_BYTES: usize = 1 << 20;
 
-/// The number of blocks in a region, as a power of two: 256 KiB, which a core's own cache holds beside what passes through.
+/// The number of blocks in a region, as a power of two: 256 KiB, which a core's own cache holds
+/// beside what passes through.
 const REGION: u32 = 12;
 
 /// The most regions that hashes are sorted into at once.
 const MOST_REGIONS: usize = 4096;
 
-/// The most hashes per line of the filter that are sorted at once: they take twice the memory of the filter itself. More of
-/// them would save more atomic operations, but fresh memory is not free either.
+/// The most hashes per line of the filter that are sorted at once: they take twice the memory of
+/// the filter itself. More of them would save more atomic operations, but fresh memory is not free
+/// either.
 const MOST_PER_LINE: usize = 16;
 
-/// So many hashes are sorted at once, if there are, however small the filter is: they take 64 MiB. (8 MiB with 16 per line 12, with all 9.)
+/// So many hashes are sorted at once, if there are, however small the filter is: they take 64 MiB.
+/// (8 MiB with 16 per line 12, with all 9.)
 const LEAST_AT_ONCE: usize = 8 << 20;
 
-/// As [`MOST_PER_LINE`], for a filter that is borrowed mutably, where there are no atomic operations to be saved. (8 MiB with 8 per line 6.7, with
-/// 64 7.8.)
+/// As [`MOST_PER_LINE`], for a filter that is borrowed mutably, where there are no atomic
+/// operations to be saved. (8 MiB with 8 per line 6.7, with 64 7.8.)
 const MOST_PER_LINE_MUT: usize = 8;
 
 /// Inserts the hashes; how many changed the filter.
@@ -110,7 +117,8 @@ fn in_bulk(bits: &Bits, kernels: &Kernels, source: &impl Source, answer: &mut An
     }
 }
 
-/// Inserts the hashes into words that this thread owns, all that a filter has; how many changed the filter.
+/// Inserts the hashes into words that this thread owns, all that a filter has; how many changed the
+/// filter.
 pub(crate) fn insert_mut(words: &mut [u64], kernels: &Kernels, source: &impl Source) -> usize {
     let blocks = words.len() / LINE_WORDS;
     if blocks * LINE_BYTES > WHOLE_BYTES && source.len() / blocks >= DENSE_MUT {
@@ -134,8 +142,8 @@ pub(crate) fn insert_mut(words: &mut [u64], kernels: &Kernels, source: &impl Sou
     changed
 }
 
-/// Inserts the hashes that `all` gives, every time that it is called the same, into the blocks from `first` on, by way of `image`,
-/// which has a word for each of theirs; how many changed the filter.
+/// Inserts the hashes that `all` gives, every time that it is called the same, into the blocks from
+/// `first` on, by way of `image`, which has a word for each of theirs; how many changed the filter.
 fn combine(
     bits: &Bits,
     kernels: &Kernels,
@@ -160,13 +168,15 @@ fn combine(
     if set == after - before { changed } else { insert(image) }
 }
 
-/// Inserts hashes, of which the first is number `start`, into words that this thread owns; how many changed them.
+/// Inserts hashes, of which the first is number `start`, into words that this thread owns; how many
+/// changed them.
 fn fill(kernels: &Kernels, region: &mut Region<'_>, hashes: &[u64], start: usize, answer: &mut Answer<'_>) -> usize {
     let insert = |hashes: &[u64], bitmap: &mut [u64]| kernels.fill(region, hashes, bitmap);
     answers_from(start, hashes, insert, teller(answer))
 }
 
-/// Sorts the hashes by region, so many at a time, and calls `insert` with a region and hashes of it; how many changed the filter.
+/// Sorts the hashes by region, so many at a time, and calls `insert` with a region and hashes of
+/// it; how many changed the filter.
 fn sorted(
     regions: Regions,
     source: &impl Source,
@@ -187,8 +197,8 @@ fn sorted(
     Some(changed)
 }
 
-/// [`insert`] by all threads of the pool: each sorts a part of the hashes, then each takes one region after another, with
-/// all that was sorted into it, so that no two write to the same line.
+/// [`insert`] by all threads of the pool: each sorts a part of the hashes, then each takes one
+/// region after another, with all that was sorted into it, so that no two write to the same line.
 #[cfg(feature = "rayon")]
 pub(crate) fn par_insert(bits: &Bits, kernels: &Kernels, source: &(impl Source + Sync)) -> usize {
     use rayon::prelude::*;
@@ -339,8 +349,8 @@ impl Buckets {
     fn new(regions: Regions, hashes: usize) -> Option<Self> {
         let mean = (hashes as u128 * (1 << regions.size)).div_ceil(regions.blocks as u128);
         let mean = hashes.min(mean as usize);
-        // Six standard deviations more. An odd number of lines, so that buckets filled to the same height do not
-        // compete for the same places in the cache.
+        // Six standard deviations more. An odd number of lines, so that buckets filled to the same
+        // height do not compete for the same places in the cache.
         let lines = ((mean + 6 * mean.isqrt()) / LINE_WORDS + 1) | 1;
         let capacity = LINE_WORDS * lines;
         Some(Self {
@@ -359,8 +369,9 @@ impl Buckets {
             let len = &mut self.lens[region];
             let place = &mut self.hashes[start + *len as usize];
             *place = hash;
-            // The bucket's next line: there are too many buckets for the processor to see it coming. (64 regions 5.7 without, 3.0 with
-            // it; 2048 8.2 and 4.2; lines collected apart and written past the cache 3.8 and 4.2.)
+            // The bucket's next line: there are too many buckets for the processor to see it
+            // coming. (64 regions 5.7 without, 3.0 with it; 2048 8.2 and 4.2; lines collected apart
+            // and written past the cache 3.8 and 4.2.)
             bits::prefetch((&raw const *place).wrapping_add(LINE_WORDS), Purpose::Write);
             *len += 1;
             if *len as usize == self.capacity {

@@ -1,9 +1,11 @@
-//! The lines of counters: 16 of 4 bits in a word, allocated, looked at, raised, lowered. Takes places from `pattern.rs`, knows no hashes;
-//! called by `batch.rs` and by `filter/counting.rs`, whose memory orderings are all argued here.
+//! The lines of counters: 16 of 4 bits in a word, allocated, looked at, raised, lowered. Takes
+//! places from `pattern.rs`, knows no hashes; called by `batch.rs` and by `filter/counting.rs`,
+//! whose memory orderings are all argued here.
 //!
-//! A key's pattern is that of the filters of bits, and its counters are those that its bits lie in: bit `p` of a word is in counter
-//! `p / 4`. So a word [read](Load) with all four bits set of every counter above 0 answers lookups as a word of bits does, and all kernels of
-//! the lookups serve here as they are. (Two bits of a key in one counter count once.)
+//! A key's pattern is that of the filters of bits, and its counters are those that its bits lie in:
+//! bit `p` of a word is in counter `p / 4`. So a word [read](Load) with all four bits set of every
+//! counter above 0 answers lookups as a word of bits does, and all kernels of the lookups serve
+//! here as they are. (Two bits of a key in one counter count once.)
 //!
 //! | operation | ordering | partner, and why |
 //! |---|---|---|
@@ -16,14 +18,16 @@
 //!
 //! # Why no key is ever missing
 //!
-//! Let every remove have an insert of its key of its own that happened before it. The changes of one word have one order, and in it, by
-//! coherence, every remove comes after its insert: so a counter that never reached 15 is at every moment the number of the inserts
-//! that have raised it and whose removes have not yet lowered it, and one that did stays 15. Neither goes below 0, and while a
-//! key's insert is done and its remove is not begun, each of its counters is at least 1, in every word, whatever others do. A lookup
-//! that the insert happened before reads each word at or after the insert's change: it finds all of them.
+//! Let every remove have an insert of its key of its own that happened before it. The changes of
+//! one word have one order, and in it, by coherence, every remove comes after its insert: so a
+//! counter that never reached 15 is at every moment the number of the inserts that have raised it
+//! and whose removes have not yet lowered it, and one that did stays 15. Neither goes below 0, and
+//! while a key's insert is done and its remove is not begun, each of its counters is at least 1, in
+//! every word, whatever others do. A lookup that the insert happened before reads each word at or
+//! after the insert's change: it finds all of them.
 //!
-//! Hence a remove never lacks a counter then, and need not be one atomic step: word after word is as good. What comes
-//! after "lacks" in `lower` is for removes of keys that are not there.
+//! Hence a remove never lacks a counter then, and need not be one atomic step: word after word is
+//! as good. What comes after "lacks" in `lower` is for removes of keys that are not there.
 
 use crate::bits::{self, Lines, Load};
 use crate::error::{BuildError, BuildErrorKind};
@@ -59,8 +63,9 @@ impl Counters {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Adds 1 to the counters whose lowest bits are given, but to stuck ones; the word as it was. It is written even if all are stuck, so that
-    /// whoever finds the key sees what this inserter did before.
+    /// Adds 1 to the counters whose lowest bits are given, but to stuck ones; the word as it was.
+    /// It is written even if all are stuck, so that whoever finds the key sees what this inserter
+    /// did before.
     #[inline(always)]
     fn raise(&self, counters: u64) -> u64 {
         let raised = |word| Some(word + (counters & !stuck(word)));
@@ -69,7 +74,8 @@ impl Counters {
         }
     }
 
-    /// Takes 1 from the counters, but from stuck ones, if all of them are above 0; whether they were.
+    /// Takes 1 from the counters, but from stuck ones, if all of them are above 0; whether they
+    /// were.
     #[inline(always)]
     fn lower(&self, counters: u64) -> bool {
         let lowered = |word| lacks_none(word, counters).then(|| word - (counters & !stuck(word)));
@@ -85,7 +91,8 @@ impl Counters {
     }
 }
 
-/// The lowest bit of every counter that any of these bits is in; of a word's value, of every counter above 0.
+/// The lowest bit of every counter that any of these bits is in; of a word's value, of every
+/// counter above 0.
 #[inline(always)]
 fn above_zero(bits: u64) -> u64 {
     let pairs = bits | bits >> 1;
@@ -145,11 +152,13 @@ pub(crate) fn raise<const W: usize>(
 
 /// Lowers the counters of the pattern in the line, if all of them are above 0; whether they were.
 ///
-/// In one word that is one atomic step. Several words are looked at before any is changed, and what was taken is given back if one lacks
-/// after all: another remove of the same key was there first in the first word that no other keys cover, or this one removes what was never
-/// inserted. Between the two the words before that one are too low by 1, so that other keys may be missing meanwhile. This is
-/// what `filter/counting.rs` warns of. (To lower first where the counters are lowest would make it rarer, not impossible; a lock would make
-/// it impossible, and let a stopped thread stop others.)
+/// In one word that is one atomic step. Several words are looked at before any is changed, and what
+/// was taken is given back if one lacks after all: another remove of the same key was there first
+/// in the first word that no other keys cover, or this one removes what was never inserted. Between
+/// the two the words before that one are too low by 1, so that other keys may be missing meanwhile.
+/// This is what `filter/counting.rs` warns of. (To lower first where the counters are lowest would
+/// make it rarer, not impossible; a lock would make it impossible, and let a stopped thread stop
+/// others.)
 #[inline(always)]
 pub(crate) fn lower<const W: usize>(
     lines: Lines<'_, Counters>,
@@ -211,13 +220,14 @@ impl CounterLines {
         Lines(self.words.as_chunks().0)
     }
 
-    /// The words as they are, 16 counters in each. Beside changes each is some value that it had meanwhile; call
-    /// [`acquire`](bits::acquire) after the last.
+    /// The words as they are, 16 counters in each. Beside changes each is some value that it had
+    /// meanwhile; call [`acquire`](bits::acquire) after the last.
     pub(crate) fn words(&self) -> impl Iterator<Item = u64> {
         self.words.iter().map(Counters::value)
     }
 
-    /// Adds the counters of `other`, up to 15 each; whether that changed any. Both may be in use meanwhile.
+    /// Adds the counters of `other`, up to 15 each; whether that changed any. Both may be in use
+    /// meanwhile.
     ///
     /// The two must have the same number of lines.
     pub(crate) fn add_from(&self, other: &Self) -> bool {
@@ -267,7 +277,8 @@ mod tests {
         counters.iter().rev().fold(0, |word, counter| word << 4 | counter)
     }
 
-    /// Words in which every value of a counter stands beside every other, and words without a pattern.
+    /// Words in which every value of a counter stands beside every other, and words without a
+    /// pattern.
     fn words() -> impl Iterator<Item = u64> {
         let pairs = (0..256u64).map(|pair| pair * 0x0101_0101_0101_0101);
         let mixed = (1..2000u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(i as u32));

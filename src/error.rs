@@ -328,8 +328,9 @@ impl Error for IncompatibleError {}
 
 /// Why a growing filter did not take a key: it is full, and can have no more layers.
 ///
-/// Nothing is lost silently. Of a single insert the key was not inserted; of a batch the first [`taken`](Self::taken) keys are in the
-/// filter, and none after them was inserted. Keys that are in the filter already are never refused.
+/// Nothing is lost silently. Of a single insert the key was not inserted; of a batch the first
+/// [`taken`](Self::taken) keys are in the filter, and none after them was inserted. Keys that are
+/// in the filter already are never refused.
 ///
 /// # Examples
 ///
@@ -383,7 +384,8 @@ impl FullError {
         self.taken
     }
 
-    /// Whether the allocator refused the memory of the next layer, so that the same key may be taken later: every insert tries again.
+    /// Whether the allocator refused the memory of the next layer, so that the same key may be
+    /// taken later: every insert tries again.
     ///
     /// ```
     /// use lanebloom::ScalableBloom;
@@ -514,7 +516,8 @@ impl Error for GuavaReadError {
     }
 }
 
-/// Why bytes are not a snapshot or a delta of a filter, could not be read, or do not belong to this filter.
+/// Why bytes are not a snapshot or a delta of a filter, could not be read, or do not belong to this
+/// filter.
 ///
 /// # Examples
 ///
@@ -648,7 +651,8 @@ pub enum SnapshotErrorKind {
 }
 
 impl SnapshotError {
-    /// Whether the bytes ended before the snapshot or delta did: what was there is the beginning of one.
+    /// Whether the bytes ended before the snapshot or delta did: what was there is the beginning of
+    /// one.
     ///
     /// ```
     /// use lanebloom::ConcurrentBloom;
@@ -664,7 +668,8 @@ impl SnapshotError {
         matches!(self.0, SnapshotErrorKind::Truncated { .. })
     }
 
-    /// Whether the bytes are whole, and their bits mean something else to this filter or hasher, or need a clock that was not given.
+    /// Whether the bytes are whole, and their bits mean something else to this filter or hasher, or
+    /// need a clock that was not given.
     ///
     /// ```
     /// use lanebloom::{ConcurrentBloom, SipHash13};
@@ -1201,7 +1206,8 @@ impl Error for RedisBloomLoadError {
     }
 }
 
-/// Why a key could not be inserted into a filter that can delete. What was in the filter is still in it.
+/// Why a key could not be inserted into a filter that can delete. What was in the filter is still
+/// in it.
 ///
 /// # Examples
 ///
@@ -1235,7 +1241,8 @@ pub(crate) enum InsertErrorKind {
 }
 
 impl InsertError {
-    /// How many keys of the batch were inserted, those before the one that was not; 0 of a single insert.
+    /// How many keys of the batch were inserted, those before the one that was not; 0 of a single
+    /// insert.
     ///
     /// ```
     /// use lanebloom::CuckooFilter;

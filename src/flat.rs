@@ -1,9 +1,11 @@
-//! Filters whose keys have their bits anywhere in a flat array: looked up and inserted, one key at a time or many with the lines of all
-//! asked for ahead. Takes the places of a key's bits, one after another, from a [`NextPlace`]; knows no hashes. Called by
-//! `filter/guava.rs` and `filter/redisbloom.rs`.
+//! Filters whose keys have their bits anywhere in a flat array: looked up and inserted, one key at
+//! a time or many with the lines of all asked for ahead. Takes the places of a key's bits, one
+//! after another, from a [`NextPlace`]; knows no hashes. Called by `filter/guava.rs` and
+//! `filter/redisbloom.rs`.
 //!
-//! Nothing here orders memory beyond the `Release` of the bits that are set; the caller calls [`acquire`](bits::acquire) where an answer
-//! rests on bits seen, except that of a window of a batch.
+//! Nothing here orders memory beyond the `Release` of the bits that are set; the caller calls
+//! [`acquire`](bits::acquire) where an answer rests on bits seen, except that of a window of a
+//! batch.
 
 use crate::batch::is_cached;
 use crate::bits::{self, Bits, Purpose};
@@ -48,8 +50,8 @@ impl Window {
     }
 }
 
-/// Places that are looked at without a branch between them: one on each would be mispredicted as often as the answer varies. (16
-/// are those of a rate of 1e-5.)
+/// Places that are looked at without a branch between them: one on each would be mispredicted as
+/// often as the answer varies. (16 are those of a rate of 1e-5.)
 const GROUP: usize = 16;
 
 impl Flat {
@@ -69,7 +71,8 @@ impl Flat {
         }
     }
 
-    /// The words, those that only fill the last line left out. Call [`acquire`](bits::acquire) after the last.
+    /// The words, those that only fill the last line left out. Call [`acquire`](bits::acquire)
+    /// after the last.
     pub(crate) fn words(&self) -> impl Iterator<Item = u64> {
         self.bits.words().flatten().take((self.modulo.bits / 64) as usize)
     }
@@ -150,8 +153,8 @@ impl Flat {
         small || self.functions as usize > LINES
     }
 
-    /// Looks `len` keys up, of which `key` gives the places; calls `each` with where a window of them begins, its length, and the bitmap
-    /// of its answers.
+    /// Looks `len` keys up, of which `key` gives the places; calls `each` with where a window of
+    /// them begins, its length, and the bitmap of its answers.
     #[inline(always)]
     pub(crate) fn contains_each<P: NextPlace>(
         &self,
@@ -175,7 +178,8 @@ impl Flat {
         let mut followers = [P::default(); WINDOW];
         for at in (0..len).step_by(WINDOW) {
             let followers = &mut followers[..WINDOW.min(len - at)];
-            // One loop for the hashes, one for the bits: a branch mispredicted in the second throws no hash away.
+            // One loop for the hashes, one for the bits: a branch mispredicted in the second throws
+            // no hash away.
             for (follower, i) in followers.iter_mut().zip(at..) {
                 *follower = key(i);
             }
@@ -188,9 +192,11 @@ impl Flat {
         }
     }
 
-    /// Three windows are under way at once: of the last one the keys are hashed and the lines of their [`FIRST`] bits asked for; of
-    /// the one before it these bits are looked at, and only for keys that have them the other lines asked for; of the one before
-    /// that the other bits are looked at. Half of the bits are set, so that of absent keys 3 lines in 4 need not be fetched.
+    /// Three windows are under way at once: of the last one the keys are hashed and the lines of
+    /// their [`FIRST`] bits asked for; of the one before it these bits are looked at, and only for
+    /// keys that have them the other lines asked for; of the one before that the other bits are
+    /// looked at. Half of the bits are set, so that of absent keys 3 lines in 4 need not be
+    /// fetched.
     fn contains_ahead<P: NextPlace>(
         &self,
         len: usize,
@@ -207,7 +213,8 @@ impl Flat {
                 let at = window * turn;
                 let Window { places, .. } = &mut rings[turn % 3];
                 let places = places.chunks_exact_mut(functions);
-                // One loop for the keys, one for their lines: keys that are not in the caches do not wait behind lines.
+                // One loop for the keys, one for their lines: keys that are not in the caches do
+                // not wait behind lines.
                 let followers = &mut followers[turn % 2][..window.min(len - at)];
                 for (follower, i) in followers.iter_mut().zip(at..) {
                     *follower = key(i);
@@ -243,10 +250,11 @@ impl Flat {
         }
     }
 
-    /// Inserts `len` keys; calls `each` with where a window of them begins, its length, and the bitmap of those that changed the filter.
+    /// Inserts `len` keys; calls `each` with where a window of them begins, its length, and the
+    /// bitmap of those that changed the filter.
     ///
-    /// Two windows are under way at once: of the last one the keys are hashed and all their lines asked for, the one before it is
-    /// inserted.
+    /// Two windows are under way at once: of the last one the keys are hashed and all their lines
+    /// asked for, the one before it is inserted.
     pub(crate) fn insert_each<P: NextPlace>(
         &self,
         len: usize,
@@ -311,7 +319,8 @@ impl Flat {
 
     /// Sets the bits at these places; whether this call set any of them.
     ///
-    /// Looks at them first and writes those that lack, as the filter in lines does and for its reasons (`bits.rs`).
+    /// Looks at them first and writes those that lack, as the filter in lines does and for its
+    /// reasons (`bits.rs`).
     #[inline(always)]
     fn set_all(&self, places: &[u64]) -> bool {
         let mut changed = false;
@@ -342,21 +351,24 @@ pub(crate) fn first(len: usize) -> u64 {
     u64::MAX >> (64 - len)
 }
 
-/// Remainders by the number of bits, without a division: two multiplications and a shift, 8 cycles from end to end, where `div`
-/// takes 10 to 40.
+/// Remainders by the number of bits, without a division: two multiplications and a shift, 8 cycles
+/// from end to end, where `div` takes 10 to 40.
 ///
-/// For numbers `n` below 2^63 and `64 * d` bits, `d` words in 1..=2^57: let `s` be the least with `d <= 2^s`, and
-/// `m = ceil(2^(63 + s) / d)`, which is in 2^63..2^64. Then `m * d = 2^(63 + s) + e` with `e < d <= 2^s`, hence
+/// For numbers `n` below 2^63 and `64 * d` bits, `d` words in 1..=2^57: let `s` be the least with
+/// `d <= 2^s`, and `m = ceil(2^(63 + s) / d)`, which is in 2^63..2^64. Then `m * d = 2^(63 + s) +
+/// e` with `e < d <= 2^s`, hence
 ///
 /// ```text
 /// n * m / 2^(69 + s) = n / (64 * d) + n * e / (64 * d * 2^(63 + s)),
 /// ```
 ///
-/// and the last term is below `1 / (64 * d)`, since `n * e < 2^63 * 2^s`. The fraction of `n / (64 * d)` is at most
-/// `1 - 1 / (64 * d)`, so that the floor of both sides is the quotient. `n * m >> 64 >> (5 + s)` is that floor.
+/// and the last term is below `1 / (64 * d)`, since `n * e < 2^63 * 2^s`. The fraction of `n / (64
+/// * d)` is at most `1 - 1 / (64 * d)`, so that the floor of both sides is the quotient. `n * m >>
+/// 64 >> (5 + s)` is that floor.
 ///
-/// The quotient of any 64-bit `n` is that of `n / 2`, rounded down and so below 2^63, by `32 * d`, for that divides evenly by 2. The same
-/// sums with 32 for 64 say that it is `(n >> 1) * m >> 64 >> (4 + s)`: a shift more.
+/// The quotient of any 64-bit `n` is that of `n / 2`, rounded down and so below 2^63, by `32 * d`,
+/// for that divides evenly by 2. The same sums with 32 for 64 say that it is `(n >> 1) * m >> 64 >>
+/// (4 + s)`: a shift more.
 ///
 /// Source: Granlund and Montgomery, "Division by invariant integers using multiplication" (1994).
 #[derive(Clone, Copy, Debug)]
@@ -430,8 +442,9 @@ mod tests {
         }
     }
 
-    /// Every number of words about every power of two and the least and the greatest; of each, the numbers about multiples of it,
-    /// where a quotient that is one off shows, from the least to the greatest.
+    /// Every number of words about every power of two and the least and the greatest; of each, the
+    /// numbers about multiples of it, where a quotient that is one off shows, from the least to the
+    /// greatest.
     #[test]
     fn remainders_at_the_extremes() {
         let near = |x: u64| x.saturating_sub(2)..=x.saturating_add(2);

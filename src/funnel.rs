@@ -1,8 +1,8 @@
-//! A key to its bytes: [`Funnel`] writes a key's canonical bytes into a [`Sink`]; the hashers of `hash.rs` are
-//! the sinks. Both words are Guava's.
+//! A key to its bytes: [`Funnel`] writes a key's canonical bytes into a [`Sink`]; the hashers of
+//! `hash.rs` are the sinks. Both words are Guava's.
 //!
-//! The bytes of the common types are those of Guava's own funnels, so that programs in other languages can
-//! compute the same hash:
+//! The bytes of the common types are those of Guava's own funnels, so that programs in other
+//! languages can compute the same hash:
 //!
 //! | Rust | bytes | Guava |
 //! |---|---|---|
@@ -28,13 +28,15 @@
 //! | [`UnencodedChars`] of a string, `[u16]` | UTF-16 units, each little-endian | `unencodedCharsFunnel()` |
 //! | [`Utf16`] of a string | a byte order mark, then UTF-16 units, each big-endian | `stringFunnel(UTF_16)` |
 //!
-//! More of them, and those of a compound funnel's parts, are in [`guava`](crate::guava#which-type-is-which-funnel).
+//! More of them, and those of a compound funnel's parts, are in
+//! [`guava`](crate::guava#which-type-is-which-funnel).
 //!
 //! # Keys are untyped
 //!
-//! A filter sees bytes, never types. `insert(&17)` inserts an `i32`, 4 bytes; `contains(&17u64)` asks for 8 bytes and
-//! misses it. Both compile. Use one type for the keys of a filter, named in one place, and wrap the filter's hasher
-//! in [`OneKeyType`](crate::hash::OneKeyType) in tests: it panics where another type is used.
+//! A filter sees bytes, never types. `insert(&17)` inserts an `i32`, 4 bytes; `contains(&17u64)`
+//! asks for 8 bytes and misses it. Both compile. Use one type for the keys of a filter, named in
+//! one place, and wrap the filter's hasher in [`OneKeyType`](crate::hash::OneKeyType) in tests: it
+//! panics where another type is used.
 //!
 //! # Recipes
 //!
@@ -56,8 +58,8 @@
 //! | a path | `path.as_os_str()` | equal paths like `a/b` and `a//b` are two keys |
 //! | any other `T: Hash` | [`ByHash(key)`](ByHash), [`ByHash::from_slice(keys)`](ByHash::from_slice) | |
 //!
-//! (`Path` itself is no key. Equal keys must have equal bytes, and equal paths may be written differently, by rules
-//! that differ between systems.)
+//! (`Path` itself is no key. Equal keys must have equal bytes, and equal paths may be written
+//! differently, by rules that differ between systems.)
 //!
 //! ```
 //! use lanebloom::{ByHash, Funnel, Sink};
@@ -168,9 +170,9 @@
 //!
 //! # Concatenation has no separators
 //!
-//! Parts are simply written one after another, so `("ab", "c")` and `("a", "bc")` are the same key, and so are
-//! `["ab"]` and `["a", "b"]`. Where two parts of varying length meet, write a length (or a byte that cannot occur)
-//! between them, in a type of your own or in the tuple:
+//! Parts are simply written one after another, so `("ab", "c")` and `("a", "bc")` are the same key,
+//! and so are `["ab"]` and `["a", "b"]`. Where two parts of varying length meet, write a length (or
+//! a byte that cannot occur) between them, in a type of your own or in the tuple:
 //!
 //! ```
 //! use lanebloom::Murmur3;
@@ -200,8 +202,8 @@ use std::{
 
 /// Takes the bytes of a key, in order.
 ///
-/// How the bytes are divided among the calls has no meaning: a sink must see only their concatenation.
-/// `Vec<u8>` is a sink, which shows what a key's bytes are.
+/// How the bytes are divided among the calls has no meaning: a sink must see only their
+/// concatenation. `Vec<u8>` is a sink, which shows what a key's bytes are.
 ///
 /// # Examples
 ///
@@ -226,17 +228,17 @@ impl Sink for Vec<u8> {
 
 /// A type that can be a key: it knows its canonical bytes.
 ///
-/// Equal keys must write equal bytes. Integers of different widths do not: `1u32` and `1u64` are two
-/// keys, and so are `1` (an `i32`) and `1u64`. A filter takes keys of any type, so it cannot notice the
-/// difference; a `CacheGuard` has a key type, and takes no other.
-/// The table of all provided types is in the documentation of the [module](crate::funnel).
+/// Equal keys must write equal bytes. Integers of different widths do not: `1u32` and `1u64` are
+/// two keys, and so are `1` (an `i32`) and `1u64`. A filter takes keys of any type, so it cannot
+/// notice the difference; a `CacheGuard` has a key type, and takes no other. The table of all
+/// provided types is in the documentation of the [module](crate::funnel).
 ///
 /// # Borrowed forms
 ///
-/// A type that implements `Borrow<B>`, where `B` is a `Funnel` too, must write the same bytes as the
-/// `B` that it borrows as, as it must hash equally for a `HashMap`. All provided types do (`String` and
-/// `str`, `Vec<u8>`, `[u8; 2]` and `[u8]`, `Arc<T>` and `T`), so either can be asked for. A
-/// `CacheGuard` relies on it in its batches.
+/// A type that implements `Borrow<B>`, where `B` is a `Funnel` too, must write the same bytes as
+/// the `B` that it borrows as, as it must hash equally for a `HashMap`. All provided types do
+/// (`String` and `str`, `Vec<u8>`, `[u8; 2]` and `[u8]`, `Arc<T>` and `T`), so either can be asked
+/// for. A `CacheGuard` relies on it in its batches.
 ///
 /// # Examples
 ///
@@ -288,7 +290,8 @@ pub trait Funnel {
 
     /// Writes the bytes of every element of `slice`, in order.
     ///
-    /// There to be overridden where that can be done at once, as `u8` does; the bytes must be the same.
+    /// There to be overridden where that can be done at once, as `u8` does; the bytes must be the
+    /// same.
     ///
     /// ```
     /// use lanebloom::Funnel;
@@ -309,8 +312,8 @@ pub trait Funnel {
 
     /// The number of bytes that every key of this type writes, where it is the same for all.
     ///
-    /// With it, batches of keys of up to 16 bytes are hashed in vectors. It is a hint: a key that writes another number is
-    /// hashed right all the same, but slower.
+    /// With it, batches of keys of up to 16 bytes are hashed in vectors. It is a hint: a key that
+    /// writes another number is hashed right all the same, but slower.
     ///
     /// ```
     /// use lanebloom::{Funnel, KeyHasher, Murmur3, Sink};
@@ -374,8 +377,9 @@ const fn both(a: Option<usize>, b: Option<usize>) -> Option<usize> {
     }
 }
 
-// Always inlined, as are those below that hand on at once: into the function that makes the sink, so that the sink's `put` knows what
-// was put before. Left to itself, the compiler calls them, and a u64's hash takes 80 instructions instead of 30.
+// Always inlined, as are those below that hand on at once: into the function that makes the sink,
+// so that the sink's `put` knows what was put before. Left to itself, the compiler calls them, and
+// a u64's hash takes 80 instructions instead of 30.
 macro_rules! integers {
     ($($t:ty as $wide:ty),*) => {$(
         impl Funnel for $t {
@@ -463,7 +467,8 @@ macro_rules! addresses {
 }
 addresses!(Ipv4Addr, Ipv6Addr);
 
-/// Without a mark of the version: by its length it is clear, and an `IpAddr` is the same key as the address in it.
+/// Without a mark of the version: by its length it is clear, and an `IpAddr` is the same key as the
+/// address in it.
 impl Funnel for IpAddr {
     #[inline]
     fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
@@ -512,7 +517,8 @@ impl Funnel for Duration {
     }
 }
 
-/// From 1970 on these are the bytes of the `Duration` since then. Before, the seconds are those of the second that has begun.
+/// From 1970 on these are the bytes of the `Duration` since then. Before, the seconds are those of
+/// the second that has begun.
 #[cfg(feature = "std")]
 impl Funnel for SystemTime {
     const WIDTH: Option<usize> = Duration::WIDTH;
@@ -554,8 +560,8 @@ macro_rules! in_memory {
 in_memory! {
     str: as_bytes None;
     String: as_bytes None;
-    // Text has its UTF-8 on every system. What else a name may hold is Unix's bytes as they are; elsewhere it is Rust's own
-    // encoding, which may change with the version of Rust.
+    // Text has its UTF-8 on every system. What else a name may hold is Unix's bytes as they are;
+    // elsewhere it is Rust's own encoding, which may change with the version of Rust.
     #[cfg(feature = "std")]
     OsStr: as_encoded_bytes None;
     #[cfg(feature = "std")]
@@ -672,10 +678,12 @@ macro_rules! tuples {
 }
 tuples!((A)(A B)(A B C)(A B C D)(A B C D E)(A B C D E F));
 
-/// Makes a key of a string by its UTF-16 units, each little-endian: Guava's `unencodedCharsFunnel()`.
+/// Makes a key of a string by its UTF-16 units, each little-endian: Guava's
+/// `unencodedCharsFunnel()`.
 ///
-/// A character beyond the basic plane is two units, a surrogate pair, as in Java. A string of Java that holds one half of a
-/// pair alone is no string of Rust: give its units, `[u16]`, which write the same bytes.
+/// A character beyond the basic plane is two units, a surrogate pair, as in Java. A string of Java
+/// that holds one half of a pair alone is no string of Rust: give its units, `[u16]`, which write
+/// the same bytes.
 ///
 /// # Examples
 ///
@@ -702,7 +710,8 @@ impl<T: AsRef<str> + ?Sized> Funnel for UnencodedChars<T> {
 
 /// Makes a key of a string by the bytes of Java's charset `UTF_16`: Guava's `stringFunnel(UTF_16)`.
 ///
-/// They are a byte order mark, `FE FF`, and then the UTF-16 units, each big-endian. An empty string has no bytes, and no mark.
+/// They are a byte order mark, `FE FF`, and then the UTF-16 units, each big-endian. An empty string
+/// has no bytes, and no mark.
 ///
 /// # Examples
 ///
@@ -731,7 +740,8 @@ impl<T: AsRef<str> + ?Sized> Funnel for Utf16<T> {
     }
 }
 
-/// The string's UTF-16 units as bytes, many at a time: to put each alone takes several times as long.
+/// The string's UTF-16 units as bytes, many at a time: to put each alone takes several times as
+/// long.
 fn put_units<S: Sink + ?Sized>(text: &str, to_bytes: fn(u16) -> [u8; 2], into: &mut S) {
     let mut bytes = [0; 64];
     let mut len = 0;
@@ -748,9 +758,10 @@ fn put_units<S: Sink + ?Sized>(text: &str, to_bytes: fn(u16) -> [u8; 2], into: &
 
 /// Makes a key of any `T: Hash`, by the bytes that its `Hash` implementation feeds to a hasher.
 ///
-/// For types of other crates. What those bytes are is the type's own affair: they may differ between versions
-/// of the crate that defines it, and slices of integers feed them in the machine's byte order. A filter that
-/// outlives the process or leaves the machine is better served by a [`Funnel`] of your own.
+/// For types of other crates. What those bytes are is the type's own affair: they may differ
+/// between versions of the crate that defines it, and slices of integers feed them in the machine's
+/// byte order. A filter that outlives the process or leaves the machine is better served by a
+/// [`Funnel`] of your own.
 ///
 /// # Examples
 ///
@@ -785,9 +796,9 @@ impl<T> ByHash<T> {
     #[must_use]
     pub const fn from_slice(values: &[T]) -> &[Self] {
         let values: *const [T] = values;
-        // SAFETY: `repr(transparent)`: a `ByHash<T>` has the layout of its `T` and no invariant of its own, so a slice of the ones
-        // is a slice of the others, as long and for as long borrowed. (Without this line the caller copies every key, or wraps
-        // a reference to each.)
+        // SAFETY: `repr(transparent)`: a `ByHash<T>` has the layout of its `T` and no invariant of
+        // its own, so a slice of the ones is a slice of the others, as long and for as long
+        // borrowed. (Without this line the caller copies every key, or wraps a reference to each.)
         unsafe { &*(values as *const [Self]) }
     }
 }
@@ -799,8 +810,8 @@ impl<T: Hash + ?Sized> Funnel for ByHash<T> {
     }
 }
 
-/// A `Hasher` that hands every write on to a sink. Integers are widened and ordered as [`Funnel`] does it, where
-/// the defaults of `Hasher` would take the machine's order and width.
+/// A `Hasher` that hands every write on to a sink. Integers are widened and ordered as [`Funnel`]
+/// does it, where the defaults of `Hasher` would take the machine's order and width.
 struct SinkHasher<'a, S: ?Sized>(&'a mut S);
 
 macro_rules! write_integers {

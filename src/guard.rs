@@ -34,8 +34,8 @@
 //! whoever replaces the state waits until every reader has left the old one, and drops it then
 //! ([`Swap::replace`]). Readers wait for nobody. A reader holds a state only while the filters' own
 //! code runs, never during a caller's code (the loads of [`CacheGuard::get_with`], the closure of
-//! [`CacheGuard::check_batch`]), so the wait is as long as the longest lookup or batch of inserts that
-//! has begun, and a rebuild may be committed from within such code.
+//! [`CacheGuard::check_batch`]), so the wait is as long as the longest lookup or batch of inserts
+//! that has begun, and a rebuild may be committed from within such code.
 
 use crate::error::{BuildError, RebuildError, RebuildErrorKind};
 use crate::filter::bloom::ConcurrentBloom;
@@ -60,7 +60,8 @@ use core::sync::atomic::{AtomicU64, AtomicUsize};
 /// Fill the guard with every valid key, put it before the store, and tell it of every key that is
 /// added ([`insert`](Self::insert)). A key that was inserted is never turned away. A made-up key
 /// is, except for the filter's false-positive rate. Removed keys stay admitted until the next
-/// [rebuild](Self::rebuild_with_capacity), which runs while the guard serves, and is also the way to grow.
+/// [rebuild](Self::rebuild_with_capacity), which runs while the guard serves, and is also the way
+/// to grow.
 ///
 /// # Key type
 ///
@@ -86,15 +87,17 @@ use core::sync::atomic::{AtomicU64, AtomicUsize};
 ///
 /// # Keys from strangers
 ///
-/// [`with_capacity`](Self::with_capacity) hashes with [`SipHash13`] under a random key, so nobody can make
-/// keys that pass the guard. Under [`Murmur3`] anybody can: whoever knows one valid key computes as
-/// many others with the same hash as they like. [`new`](Self::new) takes any [`GuardFilter`]; give
-/// it a filter under Murmur3, a [`GuavaBloom`] for one, only if strangers cannot choose the keys.
+/// [`with_capacity`](Self::with_capacity) hashes with [`SipHash13`] under a random key, so nobody
+/// can make keys that pass the guard. Under [`Murmur3`] anybody can: whoever knows one valid key
+/// computes as many others with the same hash as they like. [`new`](Self::new) takes any
+/// [`GuardFilter`]; give it a filter under Murmur3, a [`GuavaBloom`] for one, only if strangers
+/// cannot choose the keys.
 ///
 /// A false positive stays one until the filter is replaced. Whoever finds one by trying can ask for
 /// it again and again, and every request reaches the store.
-/// [`rebuild_with_capacity`](Self::rebuild_with_capacity) draws a new key, under which other made-up keys
-/// are false positives. Until then, remember the store's "no" for a while, as for any missing row.
+/// [`rebuild_with_capacity`](Self::rebuild_with_capacity) draws a new key, under which other
+/// made-up keys are false positives. Until then, remember the store's "no" for a while, as for any
+/// missing row.
 ///
 /// # Order of insert and commit
 ///
@@ -105,8 +108,8 @@ use core::sync::atomic::{AtomicU64, AtomicUsize};
 ///
 /// An async handler can be cancelled at any `await`: the store has committed, and the line with the
 /// `insert` never runs. Then the guard turns away a valid key until the next rebuild.
-/// [`insert_on_drop`](Self::insert_on_drop), called before the commit, inserts when the handler ends,
-/// whether it ends by returning, by an error, by a panic or by cancellation.
+/// [`insert_on_drop`](Self::insert_on_drop), called before the commit, inserts when the handler
+/// ends, whether it ends by returning, by an error, by a panic or by cancellation.
 ///
 /// # Examples
 ///
@@ -327,9 +330,9 @@ impl<K: Funnel + ?Sized> CacheGuard<K> {
         Ok(Self::new(keyed_filter(keys, false_positive_rate)?))
     }
 
-    /// [Begins a rebuild](Self::rebuild) into a filter as [`with_capacity`](Self::with_capacity) makes it: of a new
-    /// size, and under a new random key. False positives that strangers have found are none any
-    /// more.
+    /// [Begins a rebuild](Self::rebuild) into a filter as [`with_capacity`](Self::with_capacity)
+    /// makes it: of a new size, and under a new random key. False positives that strangers have
+    /// found are none any more.
     ///
     /// # Errors
     ///
@@ -475,8 +478,8 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
         admitted.then_some(Admission { counts: &self.counts })
     }
 
-    /// [`check`](Self::check) of many keys, for a multi-get: calls `each` with the position and the [`Admission`] of
-    /// every key that may exist, in order. The others certainly do not.
+    /// [`check`](Self::check) of many keys, for a multi-get: calls `each` with the position and the
+    /// [`Admission`] of every key that may exist, in order. The others certainly do not.
     ///
     /// A key is counted before `each` hears of it. The admissions may be kept, to be recorded once
     /// the store has been asked for all the keys at once.
@@ -534,8 +537,8 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     ///
     /// Safe at any time, also while the guard is being rebuilt: the key is admitted before the new
     /// filter takes over and after. In code that can be cancelled between the store's commit and
-    /// this call, use
-    /// [`insert_on_drop`](Self::insert_on_drop) instead: see [the order](Self#order-of-insert-and-commit).
+    /// this call, use [`insert_on_drop`](Self::insert_on_drop) instead: see [the
+    /// order](Self#order-of-insert-and-commit).
     ///
     /// ```
     /// use lanebloom::CacheGuard;
@@ -600,8 +603,9 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     ///
     /// The key is inserted however the code in between ends: it returns, it fails, it panics, or
     /// its future is dropped while it waits. If the store has certainly not got the key, call
-    /// [`abandon`](InsertOnDrop::abandon). Where it is dropped instead, the key is admitted until the next
-    /// rebuild: that costs reads of the store for a row that is not there, and nothing worse.
+    /// [`abandon`](InsertOnDrop::abandon). Where it is dropped instead, the key is admitted until
+    /// the next rebuild: that costs reads of the store for a row that is not there, and nothing
+    /// worse.
     ///
     /// A commit that is still on its way when its future is dropped may reach the store later than
     /// a rebuild that begins after the drop. Only such a rebuild can miss the key. To exclude that
@@ -640,9 +644,9 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     ///
     /// From here on keys that are [inserted](Self::insert) go into both. Read the valid keys from
     /// the store **after** this call (a snapshot of an earlier moment lacks the keys added since),
-    /// put them into the [`Rebuild`], and
-    /// [commit](Rebuild::commit). The guard serves from the old filter meanwhile. Seed and key of the hasher may be
-    /// new ones, and should be where strangers choose the keys.
+    /// put them into the [`Rebuild`], and [commit](Rebuild::commit). The guard serves from the old
+    /// filter meanwhile. Seed and key of the hasher may be new ones, and should be where strangers
+    /// choose the keys.
     ///
     /// Waits until the calls that began before have ended. They wait for nothing.
     ///
@@ -836,7 +840,8 @@ impl<K: Funnel + ?Sized, F: GuardFilter, Q: Borrow<K> + fmt::Debug> fmt::Debug f
 }
 
 /// A new filter for a guard, being filled; made by [`CacheGuard::rebuild_with_capacity`] and
-/// [`CacheGuard::rebuild`]. Dropped before [`commit`](Self::commit), the guard goes on with the old one.
+/// [`CacheGuard::rebuild`]. Dropped before [`commit`](Self::commit), the guard goes on with the old
+/// one.
 ///
 /// # Examples
 ///
@@ -889,7 +894,8 @@ impl<K: Funnel + ?Sized, F: GuardFilter> Rebuild<'_, K, F> {
         self.next.insert(key.borrow())
     }
 
-    /// [`insert`](Self::insert) of many keys, by any number of threads at once; returns how many changed the filter.
+    /// [`insert`](Self::insert) of many keys, by any number of threads at once; returns how many
+    /// changed the filter.
     ///
     /// # Panics
     ///

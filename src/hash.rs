@@ -1,34 +1,37 @@
-//! A key's bytes to one `u64`: the choice of hasher ([`KeyHasher`]), which is Murmur3, keyed SipHash-1-3, or any
-//! `BuildHasher`; one key or many at a time.
+//! A key's bytes to one `u64`: the choice of hasher ([`KeyHasher`]), which is Murmur3, keyed
+//! SipHash-1-3, or any `BuildHasher`; one key or many at a time.
 //!
 //! # Which hasher
 //!
-//! [`Murmur3`] is the default: Guava, Cassandra and go-zero hash with it, it is fast on short keys, and its
-//! results can be computed elsewhere. It is **not** safe against keys chosen by an enemy, whatever the
-//! seed: there are pairs of keys that collide under *every* seed, and who knows the algorithm can make as
-//! many as they like, each one a sure false positive once its twin is in the filter.
+//! [`Murmur3`] is the default: Guava, Cassandra and go-zero hash with it, it is fast on short keys,
+//! and its results can be computed elsewhere. It is **not** safe against keys chosen by an enemy,
+//! whatever the seed: there are pairs of keys that collide under *every* seed, and who knows the
+//! algorithm can make as many as they like, each one a sure false positive once its twin is in the
+//! filter.
 //!
-//! [`SipHash13`] under a random key that stays secret is for filters that face the public: a guard before a
-//! database, where strangers choose the ids (`CacheGuard::with_capacity` makes one so). It costs a few nanoseconds more per key, and a hash then means
-//! something only to the filter (and its clones) that made it.
+//! [`SipHash13`] under a random key that stays secret is for filters that face the public: a guard
+//! before a database, where strangers choose the ids (`CacheGuard::with_capacity` makes one so). It
+//! costs a few nanoseconds more per key, and a hash then means something only to the filter (and
+//! its clones) that made it.
 //!
-//! Any other `BuildHasher` serves where its hashes fill 64 bits evenly. `foldhash` and `ahash` do. A hasher that
-//! leaves integers as they are does not: it would send all small keys to one line.
+//! Any other `BuildHasher` serves where its hashes fill 64 bits evenly. `foldhash` and `ahash` do.
+//! A hasher that leaves integers as they are does not: it would send all small keys to one line.
 //!
 //! # What a `BuildHasher` is fed
 //!
-//! Keys of equal bytes have equal hashes, whatever their types and however they put the bytes. A `Hasher` may
-//! answer differently when the same bytes come in other writes. Therefore it gets a key's [`Funnel`] bytes in pieces
-//! of 128 through `Hasher::write`, the last piece shorter, and an empty key as one empty write. Nothing else
-//! is written: no length, no integer.
+//! Keys of equal bytes have equal hashes, whatever their types and however they put the bytes. A
+//! `Hasher` may answer differently when the same bytes come in other writes. Therefore it gets a
+//! key's [`Funnel`] bytes in pieces of 128 through `Hasher::write`, the last piece shorter, and an
+//! empty key as one empty write. Nothing else is written: no length, no integer.
 //!
-//! - A hasher that takes its writes as one stream, as SipHash, XXH3 and FNV do, computes the hash of the key's bytes.
-//!   A program in another language can compute the same.
-//! - The bytes and the pieces are the same on every platform. Whether the hash is, the hasher decides. The hashes of
-//!   `foldhash` and `ahash` differ with the byte order, and may differ with their version. A filter that is kept
-//!   or sent needs a hasher that promises more: [`Murmur3`], or [`SipHash13`] with its key.
-//! - A hasher that ignores how long a write is (old versions of `rustc-hash` fill up with zeros) makes `"a"` and
-//!   `"a\0"` one key.
+//! - A hasher that takes its writes as one stream, as SipHash, XXH3 and FNV do, computes the hash
+//!   of the key's bytes. A program in another language can compute the same.
+//! - The bytes and the pieces are the same on every platform. Whether the hash is, the hasher
+//!   decides. The hashes of `foldhash` and `ahash` differ with the byte order, and may differ with
+//!   their version. A filter that is kept or sent needs a hasher that promises more: [`Murmur3`],
+//!   or [`SipHash13`] with its key.
+//! - A hasher that ignores how long a write is (old versions of `rustc-hash` fill up with zeros)
+//!   makes `"a"` and `"a\0"` one key.
 //!
 //! ```
 //! use lanebloom::{KeyHasher, UnencodedChars};
@@ -50,8 +53,9 @@ use core::hash::{BuildHasher, Hasher};
 
 /// How a filter turns keys into hashes: [`Murmur3`], [`SipHash13`], and every `BuildHasher`.
 ///
-/// It cannot be implemented further. A hash function of your own comes in as a `BuildHasher`, which is fed a
-/// key's [`Funnel`] bytes through `Hasher::write`, in [pieces of one length](crate::hash#what-a-buildhasher-is-fed).
+/// It cannot be implemented further. A hash function of your own comes in as a `BuildHasher`, which
+/// is fed a key's [`Funnel`] bytes through `Hasher::write`, in [pieces of one
+/// length](crate::hash#what-a-buildhasher-is-fed).
 ///
 /// # Examples
 ///
@@ -91,8 +95,9 @@ pub trait KeyHasher: sealed::Sealed {
 
 fn one_by_one<K: Funnel>(hasher: &(impl KeyHasher + ?Sized), keys: &[K], out: &mut [u64]) {
     for (hash, key) in out.iter_mut().zip(keys) {
-        // Left to vectorize this loop, the compiler makes each 64-bit multiplication of Murmur3 of three with 32 bits, which
-        // baseline x86-64 has: 1.5 ns a key slower than one hash after another.
+        // Left to vectorize this loop, the compiler makes each 64-bit multiplication of Murmur3 of
+        // three with 32 bits, which baseline x86-64 has: 1.5 ns a key slower than one hash after
+        // another.
         *hash = core::hint::black_box(hasher.hash_key(key));
     }
 }
@@ -113,8 +118,8 @@ pub(crate) mod sealed {
         /// What a snapshot says of the hasher.
         fn identity(&self) -> Identity;
 
-        /// What tells hashers apart whatever their type, up to a chance of 2^-64: the hash of one fixed key.
-        /// (It tells no more about a secret key than any other hash does.)
+        /// What tells hashers apart whatever their type, up to a chance of 2^-64: the hash of one
+        /// fixed key. (It tells no more about a secret key than any other hash does.)
         fn print(&self) -> u64;
     }
 
@@ -151,7 +156,8 @@ pub(crate) mod sealed {
         }
     }
 
-    /// A hash function as far as a snapshot names it. Which of its keys it has shows in the hash of a fixed key.
+    /// A hash function as far as a snapshot names it. Which of its keys it has shows in the hash of
+    /// a fixed key.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Identity {
         /// Some `BuildHasher`.
@@ -183,8 +189,9 @@ pub(crate) fn print(hasher: &impl KeyHasher) -> u64 {
 
 /// The bytes of a key that a `Hasher` gets in one write.
 ///
-/// Longer pieces make long strings faster, and keys whose bytes are copied slower, since the copy's memory is cleared first.
-/// foldhash, ns per key, Zen 5; the first column is one write per `put`, as it was when equal keys had different hashes:
+/// Longer pieces make long strings faster, and keys whose bytes are copied slower, since the copy's
+/// memory is cleared first. foldhash, ns per key, Zen 5; the first column is one write per `put`,
+/// as it was when equal keys had different hashes:
 ///
 /// | key | `put` by `put` | 64 | 128 | 256 |
 /// |---|--:|--:|--:|--:|
@@ -195,7 +202,8 @@ pub(crate) fn print(hasher: &impl KeyHasher) -> u64 {
 /// | `(u32, String)` | 3 | 15 | 18 | 22 |
 /// | `[u64; 4]` | 2.0 | 3.0 | 3.3 | 9.8 |
 ///
-/// What a copy costs is the wait of a load for several small stores. To collect 16 bytes in registers first took longer.
+/// What a copy costs is the wait of a load for several small stores. To collect 16 bytes in
+/// registers first took longer.
 const PIECE: usize = 128;
 
 impl<B: BuildHasher> KeyHasher for B {
@@ -226,7 +234,8 @@ impl<B: BuildHasher> KeyHasher for B {
     }
 }
 
-/// Writes all pieces of `bytes` but the last one, which is returned. It is empty only if `bytes` is.
+/// Writes all pieces of `bytes` but the last one, which is returned. It is empty only if `bytes`
+/// is.
 #[inline(always)]
 fn write_pieces<'a>(hasher: &mut impl Hasher, mut bytes: &'a [u8]) -> &'a [u8] {
     while bytes.len() > PIECE {
@@ -254,7 +263,8 @@ impl<H: Hasher> Pieces<H> {
 }
 
 impl<H: Hasher> Sink for Pieces<H> {
-    // Always inlined: for a key of fixed width the copies' lengths are then known at compile time. `[u64; 4]` takes 19 ns otherwise.
+    // Always inlined: for a key of fixed width the copies' lengths are then known at compile time.
+    // `[u64; 4]` takes 19 ns otherwise.
     #[inline(always)]
     fn put(&mut self, mut bytes: &[u8]) {
         let room = PIECE - self.filled;
@@ -270,10 +280,11 @@ impl<H: Hasher> Sink for Pieces<H> {
     }
 }
 
-/// Murmur3 x64_128 with a seed, 0 by default. The hash of a key is the first of its two 64-bit halves.
+/// Murmur3 x64_128 with a seed, 0 by default. The hash of a key is the first of its two 64-bit
+/// halves.
 ///
-/// Same key and seed, same hash: on every platform, byte order and instruction set. Not for keys that an enemy
-/// may choose; [the module](crate::hash) says why, and what to take instead.
+/// Same key and seed, same hash: on every platform, byte order and instruction set. Not for keys
+/// that an enemy may choose; [the module](crate::hash) says why, and what to take instead.
 ///
 /// Source: Austin Appleby's `MurmurHash3_x64_128`, SMHasher, public domain.
 ///
@@ -369,8 +380,8 @@ impl KeyHasher for Murmur3 {
     }
 }
 
-/// Keys that are brought into the form that the vector kernels take before they are called: 2 KiB of stack where their bytes
-/// are copied, 4 KiB where they are only pointed to.
+/// Keys that are brought into the form that the vector kernels take before they are called: 2 KiB
+/// of stack where their bytes are copied, 4 KiB where they are only pointed to.
 const WINDOW: usize = 256;
 
 /// In vectors, at most `WINDOW` keys. Both answer whether they could.
@@ -441,10 +452,11 @@ impl Sink for Packed {
 
 /// SipHash-1-3 under a 128-bit key: for filters whose keys a stranger may choose.
 ///
-/// The key is random unless given ([`with_key`](Self::with_key)); `Debug` does not show it. Two filters can be
-/// united only under the same key, which a clone has.
+/// The key is random unless given ([`with_key`](Self::with_key)); `Debug` does not show it. Two
+/// filters can be united only under the same key, which a clone has.
 ///
-/// Source: Aumasson and Bernstein, "SipHash: a fast short-input PRF" (2012), with the `siphasher` crate's code.
+/// Source: Aumasson and Bernstein, "SipHash: a fast short-input PRF" (2012), with the `siphasher`
+/// crate's code.
 ///
 /// # Examples
 ///
@@ -476,8 +488,8 @@ impl SipHash13 {
         Self { key }
     }
 
-    /// The key, for who must find the filter's keys again after a restart. Snapshots do not hold it: keep it where
-    /// secrets are kept.
+    /// The key, for who must find the filter's keys again after a restart. Snapshots do not hold
+    /// it: keep it where secrets are kept.
     ///
     /// ```
     /// use lanebloom::SipHash13;
@@ -490,8 +502,8 @@ impl SipHash13 {
         self.key
     }
 
-    /// SipHash-1-3 under a key that is new on every call, derived from the operating system's randomness
-    /// by way of `std::hash::RandomState`.
+    /// SipHash-1-3 under a key that is new on every call, derived from the operating system's
+    /// randomness by way of `std::hash::RandomState`.
     ///
     /// ```
     /// use lanebloom::SipHash13;
@@ -501,7 +513,8 @@ impl SipHash13 {
     #[cfg(feature = "std")]
     #[must_use]
     pub fn random() -> Self {
-        // Two outputs of std's own keyed SipHash are 128 bits that nobody without its random key can tell.
+        // Two outputs of std's own keyed SipHash are 128 bits that nobody without its random key
+        // can tell.
         let source = std::hash::RandomState::new();
         let mut key = [0; 16];
         key[..8].copy_from_slice(&source.hash_one(0u8).to_le_bytes());

@@ -1,9 +1,10 @@
-//! `ln` and whole powers of `f64`, rounded to the nearest in all but one of some billions of cases, by `+ - * /` alone: `core`
-//! has neither function, and those of the platforms differ in their last bits. Called by the formulas of
-//! `filter/guava/layout.rs`, which a JVM must find the same results for.
+//! `ln` and whole powers of `f64`, rounded to the nearest in all but one of some billions of cases,
+//! by `+ - * /` alone: `core` has neither function, and those of the platforms differ in their last
+//! bits. Called by the formulas of `filter/guava/layout.rs`, which a JVM must find the same results
+//! for.
 //!
-//! Numbers are carried as sums of two `f64`, 106 bits. Source: Dekker, "A floating-point technique for extending the
-//! available precision" (1971); Knuth's and Dekker's exact sum and product.
+//! Numbers are carried as sums of two `f64`, 106 bits. Source: Dekker, "A floating-point technique
+//! for extending the available precision" (1971); Knuth's and Dekker's exact sum and product.
 
 /// The number `hi + lo`, where `lo` is at most half a unit in the last place of `hi`.
 #[derive(Clone, Copy, Debug)]
@@ -89,7 +90,8 @@ pub(crate) fn ln(x: Twofold) -> f64 {
         hi: x.hi * scale,
         lo: x.lo * scale,
     };
-    // ln m = 2 artanh s = 2 (s + s^3/3 + s^5/5 + ...) with s = (m - 1)/(m + 1), at most 0.172: the 22nd term is below 2^-113.
+    // ln m = 2 artanh s = 2 (s + s^3/3 + s^5/5 + ...) with s = (m - 1)/(m + 1), at most 0.172: the
+    // 22nd term is below 2^-113.
     let s = m.add(Twofold::new(-1.0)).div(m.add(Twofold::new(1.0)));
     let square = s.mul(s);
     let mut series = Twofold::new(0.0);

@@ -1,9 +1,11 @@
-//! Memory for words: zeroed, aligned to cache lines, and where there is much of it in huge pages. Knows nothing of filters.
+//! Memory for words: zeroed, aligned to cache lines, and where there is much of it in huge pages.
+//! Knows nothing of filters.
 //!
-//! The allocator is asked for zeros and no more alignment than any word has, and the aligned part is taken from what it gives:
-//! so it can hand out pages of the system that nobody has touched yet, which are zero already, where a request for alignment makes
-//! most allocators write the zeros themselves. A filter of any size is built in microseconds, and its pages come into
-//! being on the core that first writes to them.
+//! The allocator is asked for zeros and no more alignment than any word has, and the aligned part
+//! is taken from what it gives: so it can hand out pages of the system that nobody has touched yet,
+//! which are zero already, where a request for alignment makes most allocators write the zeros
+//! themselves. A filter of any size is built in microseconds, and its pages come into being on the
+//! core that first writes to them.
 
 use core::ops::{Deref, DerefMut};
 
@@ -15,7 +17,8 @@ use core::ops::{Deref, DerefMut};
 pub(crate) unsafe trait Word: Default {}
 // SAFETY: an integer.
 unsafe impl Word for u64 {}
-// SAFETY: documented to have the representation of `u64`. (The model checker's is not treated as bytes.)
+// SAFETY: documented to have the representation of `u64`. (The model checker's is not treated as
+// bytes.)
 unsafe impl Word for crate::sync::AtomicU64 {}
 // SAFETY: `AtomicU64` in a transparent wrapper.
 unsafe impl Word for crate::counters::Counters {}
@@ -118,10 +121,10 @@ impl<T> DerefMut for Words<T> {
     }
 }
 
-/// Large memory in pages of 2 MiB where the system has them: with pages of 4 KiB every access to a filter beyond the reach
-/// of the TLB waits for a walk through the page tables, prefetched or not. (Lookups in batches, AVX-512, Zen 4:
-/// 5.9 ns at 64 MiB and 8.5 at 512 MiB without, 4.4 and 6.1 with them.) What comes of the request is not known, and
-/// does no harm if it is nothing.
+/// Large memory in pages of 2 MiB where the system has them: with pages of 4 KiB every access to a
+/// filter beyond the reach of the TLB waits for a walk through the page tables, prefetched or not.
+/// (Lookups in batches, AVX-512, Zen 4: 5.9 ns at 64 MiB and 8.5 at 512 MiB without, 4.4 and 6.1
+/// with them.) What comes of the request is not known, and does no harm if it is nothing.
 #[cfg(not(lanebloom_loom))]
 mod huge_pages {
     use core::ptr::NonNull;
@@ -131,15 +134,16 @@ mod huge_pages {
     /// The least that is worth asking for, in bytes: two huge pages.
     pub(super) const WORTHWHILE: usize = 2 * BYTES;
 
-    /// Asks for huge pages in the first `bytes` from `memory` on, which begins one, is owned by the caller and is not in use yet.
+    /// Asks for huge pages in the first `bytes` from `memory` on, which begins one, is owned by the
+    /// caller and is not in use yet.
     #[cfg(target_os = "linux")]
     pub(super) fn ask(memory: NonNull<u8>, bytes: usize) {
         use rustix::mm::{Advice, madvise};
         /// A multiple of the page size of every Linux, in bytes: the advice is for whole pages.
         const PAGE: usize = 64 << 10;
 
-        // SAFETY: these pages are all the caller's, and the advice changes nothing of what they hold. That it may fail is no
-        // harm: then the pages are small.
+        // SAFETY: these pages are all the caller's, and the advice changes nothing of what they
+        // hold. That it may fail is no harm: then the pages are small.
         let _ = unsafe { madvise(memory.as_ptr().cast(), bytes / PAGE * PAGE, Advice::LinuxHugepage) };
     }
 

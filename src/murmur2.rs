@@ -1,8 +1,11 @@
-//! MurmurHash64A and MurmurHash2 in plain Rust: bytes and a seed in, a number out. Called by `filter/redisbloom.rs`.
+//! MurmurHash64A and MurmurHash2 in plain Rust: bytes and a seed in, a number out. Called by
+//! `filter/redisbloom.rs`.
 //!
-//! Both begin with the length of all the bytes, so that they cannot take a key in pieces as Murmur3 does.
+//! Both begin with the length of all the bytes, so that they cannot take a key in pieces as Murmur3
+//! does.
 //!
-//! Source: Austin Appleby's `MurmurHash64A` and `MurmurHash2`, SMHasher, public domain; on every byte order as on a little-endian one.
+//! Source: Austin Appleby's `MurmurHash64A` and `MurmurHash2`, SMHasher, public domain; on every
+//! byte order as on a little-endian one.
 
 use crate::murmur3::load_le;
 
@@ -76,8 +79,8 @@ mod tests {
         assert_ne!(murmur64a(a, 0), murmur64a(&a[..15], 0));
     }
 
-    /// SMHasher's verification value: the hashes of the first 0 to 255 bytes 0, 1, 2..., each under the seed 256 less its length, hashed
-    /// again; the first four bytes of that.
+    /// SMHasher's verification value: the hashes of the first 0 to 255 bytes 0, 1, 2..., each under
+    /// the seed 256 less its length, hashed again; the first four bytes of that.
     #[test]
     fn both_have_smhashers_verification_values() {
         fn verify<const N: usize>(hash: impl Fn(&[u8], u32) -> [u8; N]) -> u32 {

@@ -1,9 +1,10 @@
-//! Murmur3 x64_128 in plain Rust: bytes in, two 64-bit halves out. It is the specification of the kernels of `simd/`, and what
-//! hashes where they do not. Called by `hash.rs`.
+//! Murmur3 x64_128 in plain Rust: bytes in, two 64-bit halves out. It is the specification of the
+//! kernels of `simd/`, and what hashes where they do not. Called by `hash.rs`.
 
 use crate::funnel::Sink;
 
-/// Murmur3 x64_128 in progress, without an allocation; made by [`Murmur3::sink`](crate::Murmur3::sink).
+/// Murmur3 x64_128 in progress, without an allocation; made by
+/// [`Murmur3::sink`](crate::Murmur3::sink).
 ///
 /// # Examples
 ///
@@ -93,8 +94,8 @@ impl Murmur3Sink {
 }
 
 impl Sink for Murmur3Sink {
-    // Always inlined: for a key of fixed width everything here but the arithmetic is then known at compile time, which
-    // halves the time of a u64's hash. Left to itself, the compiler calls it.
+    // Always inlined: for a key of fixed width everything here but the arithmetic is then known at
+    // compile time, which halves the time of a u64's hash. Left to itself, the compiler calls it.
     #[inline(always)]
     fn put(&mut self, mut bytes: &[u8]) {
         let filled = (self.len % 16) as usize;
@@ -116,8 +117,8 @@ impl Sink for Murmur3Sink {
     }
 }
 
-/// Up to 15 bytes as a little-endian number. Two overlapping loads instead of a loop or a `memcpy` of unknown
-/// length: where they overlap they agree, so they can be OR-ed.
+/// Up to 15 bytes as a little-endian number. Two overlapping loads instead of a loop or a `memcpy`
+/// of unknown length: where they overlap they agree, so they can be OR-ed.
 #[inline(always)]
 pub(crate) fn load_le(bytes: &[u8]) -> u128 {
     let n = bytes.len();

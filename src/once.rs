@@ -1,5 +1,5 @@
-//! A place for a value that is set once while others read it. Without locks: nobody waits for who sets it, several may try, and one
-//! wins. The layers of a growing filter live in such places.
+//! A place for a value that is set once while others read it. Without locks: nobody waits for who
+//! sets it, several may try, and one wins. The layers of a growing filter live in such places.
 
 use crate::sync::{AtomicPtr, Ordering};
 use alloc::boxed::Box;
@@ -15,15 +15,16 @@ use core::ptr::null_mut;
 /// | `set` | compare-exchange `Release` | as above; what another one has set is not read here, so failing is `Relaxed` |
 /// | `get_mut`, `take`, drop | load `Relaxed` | nobody else has it any more; who handed it over has ordered that |
 pub(crate) struct OnceBox<T> {
-    /// Null, or from `Box::into_raw`. (A box of one of them: only slices can be boxed with an error where there is no memory.)
+    /// Null, or from `Box::into_raw`. (A box of one of them: only slices can be boxed with an error
+    /// where there is no memory.)
     value: AtomicPtr<[T; 1]>,
     owned: PhantomData<*mut T>,
 }
 
 // SAFETY: it owns its value, as a box does.
 unsafe impl<T: Send> Send for OnceBox<T> {}
-// SAFETY: `get` gives references to several threads, hence `Sync`; by `set` a value comes from one thread to be dropped in another,
-// hence `Send`.
+// SAFETY: `get` gives references to several threads, hence `Sync`; by `set` a value comes from one
+// thread to be dropped in another, hence `Send`.
 unsafe impl<T: Send + Sync> Sync for OnceBox<T> {}
 
 impl<T> OnceBox<T> {
@@ -38,8 +39,8 @@ impl<T> OnceBox<T> {
     #[inline(always)]
     pub(crate) fn get(&self) -> Option<&T> {
         let value = self.value.load(Ordering::Acquire);
-        // SAFETY: if it is not null, `set` put it there, from a box, and only `take` and drop make it invalid, which borrow this
-        // mutably.
+        // SAFETY: if it is not null, `set` put it there, from a box, and only `take` and drop make
+        // it invalid, which borrow this mutably.
         let value = unsafe { value.as_ref() }?;
         Some(&value[0])
     }
@@ -52,7 +53,8 @@ impl<T> OnceBox<T> {
         Some(&mut value[0])
     }
 
-    /// Makes `value` the value, unless there is one; then it is dropped. `None` where the memory for the box is not to be had.
+    /// Makes `value` the value, unless there is one; then it is dropped. `None` where the memory
+    /// for the box is not to be had.
     pub(crate) fn set(&self, value: T) -> Option<()> {
         let value = Box::into_raw(try_box(value)?);
         let set = self
@@ -70,7 +72,8 @@ impl<T> OnceBox<T> {
         let value = self.value.load(Ordering::Relaxed);
         if !value.is_null() {
             self.value = AtomicPtr::new(null_mut());
-            // SAFETY: from `Box::into_raw` in `set`; as this is borrowed mutably, there are no references to it, and it is gone from here.
+            // SAFETY: from `Box::into_raw` in `set`; as this is borrowed mutably, there are no
+            // references to it, and it is gone from here.
             drop(unsafe { Box::from_raw(value) });
         }
     }

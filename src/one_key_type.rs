@@ -1,5 +1,5 @@
-//! A check for tests: [`OneKeyType`] stands before a filter's hasher, looks at the keys, and hands them on. Called by filters
-//! as any [`KeyHasher`].
+//! A check for tests: [`OneKeyType`] stands before a filter's hasher, looks at the keys, and hands
+//! them on. Called by filters as any [`KeyHasher`].
 
 use crate::funnel::{Funnel, Sink};
 use crate::hash::KeyHasher;
@@ -11,26 +11,30 @@ use core::fmt;
 
 /// A hasher that panics where a filter is used with keys of two types: for tests and debug builds.
 ///
-/// Keys are [untyped](crate::funnel#keys-are-untyped): `insert(&17)` inserts an `i32`, which `contains(&17u64)` does not
-/// find, and both compile. Under `OneKeyType<S>` the second call panics and names both types. Otherwise it hashes as `S`
-/// does; snapshots and unions take it for `S`. Every filter that is generic over its hasher can have it.
+/// Keys are [untyped](crate::funnel#keys-are-untyped): `insert(&17)` inserts an `i32`, which
+/// `contains(&17u64)` does not find, and both compile. Under `OneKeyType<S>` the second call panics
+/// and names both types. Otherwise it hashes as `S` does; snapshots and unions take it for `S`.
+/// Every filter that is generic over its hasher can have it.
 ///
-/// The first key decides, for the hasher and all its clones. Types that can write the same bytes are one type: `&str` and
-/// `String`, `i64` and `u64`, `[u16; 4]` and `Vec<u16>`. Two types are different
+/// The first key decides, for the hasher and all its clones. Types that can write the same bytes
+/// are one type: `&str` and `String`, `i64` and `u64`, `[u16; 4]` and `Vec<u16>`. Two types are
+/// different
 ///
-/// - if keys of the one type are all of one width ([`Funnel::WIDTH`]), and the other's key has another number of bytes,
-/// - if one is bytes that lie in memory ([`Funnel::bytes`]), and the other is of fixed width and is not: texts and numbers, a
-///   UUID and a `u128`.
+/// - if keys of the one type are all of one width ([`Funnel::WIDTH`]), and the other's key has
+///   another number of bytes,
+/// - if one is bytes that lie in memory ([`Funnel::bytes`]), and the other is of fixed width and is
+///   not: texts and numbers, a UUID and a `u128`.
 ///
-/// So byte literals of two lengths, `b"a"` and `b"bc"`, are of two types, as they are to Rust; `&b"a"[..]` is a slice. A type
-/// of your own that forwards `funnel` only should forward `WIDTH` and `bytes` too. Hashes that are inserted or looked up
-/// as such are not checked.
+/// So byte literals of two lengths, `b"a"` and `b"bc"`, are of two types, as they are to Rust;
+/// `&b"a"[..]` is a slice. A type of your own that forwards `funnel` only should forward `WIDTH`
+/// and `bytes` too. Hashes that are inserted or looked up as such are not checked.
 ///
 /// A check walks through the key once more and costs some nanoseconds.
 ///
 /// # Panics
 ///
-/// [`hash_key`](KeyHasher::hash_key), and so all methods of filters that take keys, if a key is of another type than the first.
+/// [`hash_key`](KeyHasher::hash_key), and so all methods of filters that take keys, if a key is of
+/// another type than the first.
 ///
 /// # Examples
 ///
@@ -90,7 +94,8 @@ impl<S> OneKeyType<S> {
         let shape = Shape::of(key);
         let first = match self.first.get() {
             Some(first) => first,
-            // Another thread's key may become the first meanwhile. (If there is no memory, this key is not checked.)
+            // Another thread's key may become the first meanwhile. (If there is no memory, this key
+            // is not checked.)
             None => {
                 let _ = self.first.set(shape);
                 self.first.get().unwrap_or(&shape)

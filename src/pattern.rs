@@ -1,12 +1,13 @@
-//! A hash to its place: which block, which words of it, which bits of each. Pure arithmetic on values, the same on
-//! every platform; `bits.rs` applies the result to memory.
+//! A hash to its place: which block, which words of it, which bits of each. Pure arithmetic on
+//! values, the same on every platform; `bits.rs` applies the result to memory.
 //!
-//! The bits of the hash are used as follows. The block is the hash scaled to the number of blocks by a widening
-//! multiplication, which takes it from the high bits. The pattern is cut from the high end of a product of the whole
-//! hash: per word first the bits that select the word in its group, then 6 bits for each of its bits. Where the
-//! product's 64 bits do not reach for another word, it is multiplied again. (An arithmetic progression
-//! inside the line, as in double hashing, would put a floor of about 1e-3 under the false-positive rate: two
-//! keys of a line then share all their bits far too often.)
+//! The bits of the hash are used as follows. The block is the hash scaled to the number of blocks
+//! by a widening multiplication, which takes it from the high bits. The pattern is cut from the
+//! high end of a product of the whole hash: per word first the bits that select the word in its
+//! group, then 6 bits for each of its bits. Where the product's 64 bits do not reach for another
+//! word, it is multiplied again. (An arithmetic progression inside the line, as in double hashing,
+//! would put a floor of about 1e-3 under the false-positive rate: two keys of a line then share all
+//! their bits far too often.)
 //!
 //! Version 1 of the layout: a change to any of this changes the bits of every filter.
 
@@ -32,14 +33,15 @@ pub(crate) struct Cut {
     /// How far to shift the positions of the bits down. Each position has 6 bits; the positions lie
     /// next to each other, so that the next one follows by a shift by 6.
     pub(crate) positions: u32,
-    /// The same for each byte of a word of eight positions: how far to shift the first eight of them
-    /// down, and in patterns with more, the others. What is beyond the last position repeats it.
+    /// The same for each byte of a word of eight positions: how far to shift the first eight of
+    /// them down, and in patterns with more, the others. What is beyond the last position repeats
+    /// it.
     pub(crate) eight: u64,
     pub(crate) others: u64,
 }
 
-/// The cuts of all words of a pattern. They are data, not code: the vector kernels are compiled once
-/// for a number of words, whatever the number of bits in each.
+/// The cuts of all words of a pattern. They are data, not code: the vector kernels are compiled
+/// once for a number of words, whatever the number of bits in each.
 #[derive(Debug)]
 pub(crate) struct Cuts {
     /// Bits per word.
@@ -49,8 +51,8 @@ pub(crate) struct Cuts {
 }
 
 impl Cuts {
-    /// These cuts as constants, where they are known to be of `W` words with `B` bits each; if `B` is 0,
-    /// these.
+    /// These cuts as constants, where they are known to be of `W` words with `B` bits each; if `B`
+    /// is 0, these.
     #[inline(always)]
     pub(crate) fn known<const W: usize, const B: usize>(&self) -> &Self {
         debug_assert!(B == 0 || B == self.bits);
@@ -82,8 +84,8 @@ impl Cuts {
             let end = 64 - (i % words_per_product) as u32 * word_bits;
             cuts.words[i] = Cut {
                 multiply: i % words_per_product == 0,
-                // With one word to select from, the number is masked away; a shift by 64 would be an
-                // error.
+                // With one word to select from, the number is masked away; a shift by 64 would be
+                // an error.
                 select: (end - select_bits) % 64,
                 positions: end - word_bits,
                 eight: shifts(end - word_bits, 0, bits),
@@ -119,9 +121,9 @@ pub(crate) struct Place {
 
 /// The places in its line of the `W` words that `hash` touches.
 ///
-/// Loops, here and in [`Lines::holds`](crate::bits::Lines::holds): the closures of `from_fn` and `map`
-/// become calls where there are 4 words or 4 bits and more, and a called function is compiled for the
-/// oldest CPU. A lookup in L1 then took 14 to 33 ns instead of 3.2 to 6 (Emerald Rapids).
+/// Loops, here and in [`Lines::holds`](crate::bits::Lines::holds): the closures of `from_fn` and
+/// `map` become calls where there are 4 words or 4 bits and more, and a called function is compiled
+/// for the oldest CPU. A lookup in L1 then took 14 to 33 ns instead of 3.2 to 6 (Emerald Rapids).
 #[inline(always)]
 pub(crate) fn pattern<const W: usize>(hash: u64, cuts: &Cuts) -> [Place; W] {
     let group = LINE_WORDS / W;

@@ -1,26 +1,29 @@
-//! Keys and a false-positive rate to a layout, and back: all false-positive arithmetic. Called when a filter is
-//! built and when it is asked about itself.
+//! Keys and a false-positive rate to a layout, and back: all false-positive arithmetic. Called when
+//! a filter is built and when it is asked about itself.
 //!
 //! # The model
 //!
-//! A key picks one line of 512 bits, in it `w` of the 8 words (one out of each of `w` groups of `8/w`), and in each
-//! of those `s` bits, thrown with replacement. For a key that was never inserted, let `j` keys be in its
-//! line: `j` is Poisson with mean `load`, the keys per line. The words are independent given `j`, so the
-//! rate is the mean over `j` of `g(j)^w`, where `g(j)` is the chance that all `s` throws land on set bits of one
-//! word. By inclusion and exclusion over the distinct bits that the throws ask for,
+//! A key picks one line of 512 bits, in it `w` of the 8 words (one out of each of `w` groups of
+//! `8/w`), and in each of those `s` bits, thrown with replacement. For a key that was never
+//! inserted, let `j` keys be in its line: `j` is Poisson with mean `load`, the keys per line. The
+//! words are independent given `j`, so the rate is the mean over `j` of `g(j)^w`, where `g(j)` is
+//! the chance that all `s` throws land on set bits of one word. By inclusion and exclusion over the
+//! distinct bits that the throws ask for,
 //!
 //! ```text
 //! g(j) = sum over i in 0..=s of a_i * x_i^j,   x_i = 1 - w/8 * (1 - (1 - i/64)^s)
 //! ```
 //!
-//! since `x_i` is the chance that one key of the line leaves `i` given bits of the word alone; `a_i` sums
-//! `(-1)^i * C(d, i)` over the chances that the throws make `d` distinct bits. Nothing here is fitted.
+//! since `x_i` is the chance that one key of the line leaves `i` given bits of the word alone;
+//! `a_i` sums `(-1)^i * C(d, i)` over the chances that the throws make `d` distinct bits. Nothing
+//! here is fitted.
 //!
-//! A word of [counters](Cell::Counter) is the same with 16 in the place of 64: a key finds its counters above 0 when it would
-//! find bits set.
+//! A word of [counters](Cell::Counter) is the same with 16 in the place of 64: a key finds its
+//! counters above 0 when it would find bits set.
 //!
-//! Only `+ - * /` on `f64` are used, in one order, so that every platform finds the same layout. (`exp`, `ln` and
-//! `powi` may differ in the last bit between platforms, and `core` has none of them.)
+//! Only `+ - * /` on `f64` are used, in one order, so that every platform finds the same layout.
+//! (`exp`, `ln` and `powi` may differ in the last bit between platforms, and `core` has none of
+//! them.)
 
 use crate::error::{BuildError, BuildErrorKind};
 use core::fmt;
@@ -32,8 +35,8 @@ pub(crate) const LINE_BITS: usize = LINE_BYTES * 8;
 /// 64-bit words of a line.
 pub(crate) const LINE_WORDS: usize = 8;
 
-/// Bits of memory per key beyond which a rate counts as out of reach. At this price the 64-bit hashes
-/// themselves, in a hash set, would be wrong less often. (Of counters as many: 512 bits.)
+/// Bits of memory per key beyond which a rate counts as out of reach. At this price the 64-bit
+/// hashes themselves, in a hash set, would be wrong less often. (Of counters as many: 512 bits.)
 pub(crate) const MAX_BITS_PER_KEY: usize = 128;
 
 /// What a word is made of, and a key's throw lands on.
@@ -55,15 +58,17 @@ impl Cell {
     }
 }
 
-/// A layout of fewer words per key is taken while it needs at most this many times the memory of the best: each
-/// word less is an atomic operation less per insert. At 1.06 it is 1 word at 10%, 2 at 1%, 4 from 0.1% to 1e-6.
+/// A layout of fewer words per key is taken while it needs at most this many times the memory of
+/// the best: each word less is an atomic operation less per insert. At 1.06 it is 1 word at 10%, 2
+/// at 1%, 4 from 0.1% to 1e-6.
 const FEWER_WORDS_PRICE: f64 = 1.06;
 
-/// Keys per line from which on the answer is "certainly a false positive": the sums would take long to say the same. No filter is planned
-/// for more.
+/// Keys per line from which on the answer is "certainly a false positive": the sums would take long
+/// to say the same. No filter is planned for more.
 const MAX_LOAD: f64 = 32768.0;
 
-/// The pattern's shape: how many words of its line a key touches, and how many bits it throws in each.
+/// The pattern's shape: how many words of its line a key touches, and how many bits it throws in
+/// each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     pub(crate) words: usize,
@@ -94,17 +99,20 @@ pub(crate) struct Request {
     pub(crate) rate: Option<f64>,
     pub(crate) budget: Option<usize>,
     pub(crate) words: Option<usize>,
-    /// Half of the bits are to be set when the keys are in, whatever the rate. (With all else equal the fewest bits per key have
-    /// half or less of them set.) The rate is to hold until then, and for one key in [`LATE`] beyond.
+    /// Half of the bits are to be set when the keys are in, whatever the rate. (With all else equal
+    /// the fewest bits per key have half or less of them set.) The rate is to hold until then, and
+    /// for one key in [`LATE`] beyond.
     pub(crate) half_full: bool,
     pub(crate) cell: Cell,
 }
 
-/// It is noticed late that a layer of a growing filter is full: when it has up to one key in so many too much.
+/// It is noticed late that a layer of a growing filter is full: when it has up to one key in so
+/// many too much.
 const LATE: usize = 32;
 
-/// The words per key that a line can be divided for, with the most bits per word that are of use for each: down
-/// to a rate of 1e-9 or to [`MAX_BITS_PER_KEY`], more would need more memory. (Of counters fewer are: down to 1e-6, 9, 5, 3 and 2.)
+/// The words per key that a line can be divided for, with the most bits per word that are of use
+/// for each: down to a rate of 1e-9 or to [`MAX_BITS_PER_KEY`], more would need more memory. (Of
+/// counters fewer are: down to 1e-6, 9, 5, 3 and 2.)
 pub(crate) const WORDS: [(usize, usize); 4] = [(1, 10), (2, 8), (4, 6), (8, 4)];
 
 impl Request {
@@ -250,7 +258,8 @@ impl Request {
     }
 }
 
-/// The false-positive rate of one shape as a function of the keys per line; see the top of this file.
+/// The false-positive rate of one shape as a function of the keys per line; see the top of this
+/// file.
 struct Model {
     shape: Shape,
     a: [f64; Model::TERMS],
@@ -304,7 +313,8 @@ impl Model {
         }
         let terms = self.shape.bits + 1;
         let mut powers = [1.0; Self::TERMS];
-        // Poisson weights up to a common factor, which the division at the end takes out. Nothing comes of j = 0.
+        // Poisson weights up to a common factor, which the division at the end takes out. Nothing
+        // comes of j = 0.
         let (mut weight, mut total, mut sum, mut j) = (1.0, 1.0, 0.0, 0.0);
         while j <= load || weight > total * 1e-18 {
             j += 1.0;
@@ -325,7 +335,8 @@ impl Model {
         f64::min(sum / total, 1.0)
     }
 
-    /// The keys per line that leave half of the bits unset: each of the keys leaves a bit alone with the chance `x[1]`.
+    /// The keys per line that leave half of the bits unset: each of the keys leaves a bit alone
+    /// with the chance `x[1]`.
     fn half_load(&self) -> f64 {
         core::f64::consts::LN_2 / (1.0 - self.x[1])
     }
@@ -361,12 +372,14 @@ impl Layout {
         self.rate_of(Cell::Bit, keys)
     }
 
-    /// The false-positive rate once `keys` distinct keys are in, where words are made of such cells.
+    /// The false-positive rate once `keys` distinct keys are in, where words are made of such
+    /// cells.
     pub(crate) fn rate_of(&self, cell: Cell, keys: usize) -> f64 {
         Model::new(self.shape, cell).rate_at(keys as f64 / self.blocks as f64)
     }
 
-    /// The number of counters that one key raises in the mean: throws that hit the same one count once.
+    /// The number of counters that one key raises in the mean: throws that hit the same one count
+    /// once.
     pub(crate) fn counters_per_key(&self) -> f64 {
         let Shape { words, bits } = self.shape;
         words as f64 * 16.0 * (1.0 - pow(15.0 / 16.0, bits as u64))
@@ -377,8 +390,8 @@ impl Layout {
         lines.map(|words| self.rate_of_line(words)).sum::<f64>() / self.blocks as f64
     }
 
-    /// The rate of one line whose words have these bits set: the chance that a key that picks this line finds
-    /// all its throws on set bits.
+    /// The rate of one line whose words have these bits set: the chance that a key that picks this
+    /// line finds all its throws on set bits.
     pub(crate) fn rate_of_line(&self, words: [u64; LINE_WORDS]) -> f64 {
         let Shape { words: w, bits: s } = self.shape;
         let group = LINE_WORDS / w;
@@ -391,8 +404,8 @@ impl Layout {
 
     /// The number of distinct keys that leaves this many bits set in the mean.
     ///
-    /// A key leaves a given bit alone with the chance `q = 1 - w/(8 * blocks) * (1 - (63/64)^s)`, so `n` is
-    /// looked for at which `q^n` is the fraction of the bits that are unset.
+    /// A key leaves a given bit alone with the chance `q = 1 - w/(8 * blocks) * (1 - (63/64)^s)`,
+    /// so `n` is looked for at which `q^n` is the fraction of the bits that are unset.
     pub(crate) fn keys_for(&self, ones: u64) -> usize {
         let bits = (self.blocks * LINE_BITS) as f64;
         // A full filter says only "many": as many as leave half a bit.
@@ -403,7 +416,8 @@ impl Layout {
         while high < 1 << 62 && pow(q, high) > unset {
             high *= 2;
         }
-        // The first n that leaves at most as many unset as there are, or the one before it, whichever is nearer.
+        // The first n that leaves at most as many unset as there are, or the one before it,
+        // whichever is nearer.
         let (mut low, mut high) = (0, high);
         while low + 1 < high {
             let middle = low + (high - low) / 2;
@@ -459,8 +473,8 @@ mod tests {
         (shape, LINE_BITS as f64 / load)
     }
 
-    /// Bits per key from an independent implementation of the same model, by the distribution of occupied
-    /// bits instead of inclusion and exclusion (rounded to 0.1 or 3 digits).
+    /// Bits per key from an independent implementation of the same model, by the distribution of
+    /// occupied bits instead of inclusion and exclusion (rounded to 0.1 or 3 digits).
     #[test]
     fn bits_per_key_match_the_occupancy_sums() {
         let table = [

@@ -75,12 +75,12 @@ impl<K: Funnel, S: KeyHasher> Keys<'_, K, S> {
     }
 }
 
-/// Called with where a chunk of hashes begins and the bitmap of its answers; perhaps once more for all
-/// of them: the last call holds.
+/// Called with where a chunk of hashes begins and the bitmap of its answers; perhaps once more for
+/// all of them: the last call holds.
 pub(crate) type Answer<'a> = Option<&'a mut dyn FnMut(usize, &[u64])>;
 
-/// Calls `work` with one chunk of hashes after another and a bitmap to fill, and `each` with where the
-/// chunk begins and the bitmap; how many bits were set.
+/// Calls `work` with one chunk of hashes after another and a bitmap to fill, and `each` with where
+/// the chunk begins and the bitmap; how many bits were set.
 pub(crate) fn answers(
     source: &impl Source,
     mut work: impl FnMut(&[u64], &mut [u64]),

@@ -1,8 +1,9 @@
 //! The only switch between the real primitives and the model checker's.
 //!
-//! Everything that is shared between threads takes its atomics from here. Under `--cfg lanebloom_loom` they are
-//! loom's, which try every interleaving and every value that the memory model allows. It is a `cfg` and not a
-//! feature because features only add, and not plain `cfg(loom)` because that one reaches every dependency.
+//! Everything that is shared between threads takes its atomics from here. Under `--cfg
+//! lanebloom_loom` they are loom's, which try every interleaving and every value that the memory
+//! model allows. It is a `cfg` and not a feature because features only add, and not plain
+//! `cfg(loom)` because that one reaches every dependency.
 
 #[cfg(not(lanebloom_loom))]
 pub(crate) use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering, fence};
@@ -48,9 +49,9 @@ mod swap {
 
     #[cfg(not(lanebloom_loom))]
     pub(crate) struct Swap<T>(arc_swap::ArcSwap<T>);
-    /// The model checker cannot look into arc-swap, whose correctness is its own affair. Its stand-in keeps every value
-    /// that it ever had, and publishes the index of the present one, ordered as weakly as the users of `Swap` may
-    /// assume: `Acquire` and `Release`.
+    /// The model checker cannot look into arc-swap, whose correctness is its own affair. Its
+    /// stand-in keeps every value that it ever had, and publishes the index of the present one,
+    /// ordered as weakly as the users of `Swap` may assume: `Acquire` and `Release`.
     #[cfg(lanebloom_loom)]
     pub(crate) struct Swap<T> {
         values: std::sync::Mutex<alloc::vec::Vec<Arc<T>>>,
@@ -64,13 +65,13 @@ mod swap {
     pub(crate) type Guard<T> = alloc::boxed::Box<Arc<T>>;
 
     impl<T> Swap<T> {
-        /// Writes into what the value points to so that no replacement is missed: calls `write` with `value`, which
-        /// was loaded before, and after it with each that has taken its place meanwhile, until there is none. What the
-        /// calls returned is combined.
+        /// Writes into what the value points to so that no replacement is missed: calls `write`
+        /// with `value`, which was loaded before, and after it with each that has taken its place
+        /// meanwhile, until there is none. What the calls returned is combined.
         ///
-        /// Its partner is a thread that replaces the value, calls `fence(SeqCst)` and then looks at what others wrote.
-        /// One of the two fences comes first: either that thread sees what was written here, or this one sees the
-        /// new value, and writes there too.
+        /// Its partner is a thread that replaces the value, calls `fence(SeqCst)` and then looks at
+        /// what others wrote. One of the two fences comes first: either that thread sees what was
+        /// written here, or this one sees the new value, and writes there too.
         #[inline]
         pub(crate) fn settle<R>(
             &self,

@@ -1,6 +1,7 @@
 //! Deltas of any bytes: nothing is added, or bits of which the delta is written the same way.
 //!
-//! Most inputs become the body of a delta whose header is right for the filter, for hardly any would be one by themselves.
+//! Most inputs become the body of a delta whose header is right for the filter, for hardly any
+//! would be one by themselves.
 
 #![no_main]
 

@@ -1,7 +1,8 @@
 //! Any sequence of operations on filters, beside the sets and multisets of the keys that they hold.
 //!
-//! A key of the set is always found, and an insert of it changes nothing. What the set does not have may be found, for
-//! these filters are small; but then every call must say so, one by one and in batches, of the filter and of its copies.
+//! A key of the set is always found, and an insert of it changes nothing. What the set does not
+//! have may be found, for these filters are small; but then every call must say so, one by one and
+//! in batches, of the filter and of its copies.
 
 #![no_main]
 
@@ -41,7 +42,8 @@ enum Operation {
     Growing(Vec<u16>),
     Forgetting(Vec<u16>),
     Rotate,
-    /// Into the filters that can delete, one by one or in one batch; and out of them, of the keys that are there those at these places.
+    /// Into the filters that can delete, one by one or in one batch; and out of them, of the keys
+    /// that are there those at these places.
     Come(Vec<u16>),
     ComeTogether(Vec<u16>),
     Go(Vec<u16>),
@@ -130,7 +132,8 @@ impl Multiset {
     }
 }
 
-/// Empty filters of each kind: to solve for their layouts takes longer than all that is done to them.
+/// Empty filters of each kind: to solve for their layouts takes longer than all that is done to
+/// them.
 #[derive(Default)]
 struct Empty {
     blooms: HashMap<(usize, usize, u32), ConcurrentBloom>,

@@ -1,4 +1,5 @@
-//! Dumps of RedisBloom with anything changed: each is refused, or is a filter that says the same again, answers and takes keys.
+//! Dumps of RedisBloom with anything changed: each is refused, or is a filter that says the same
+//! again, answers and takes keys.
 
 #![no_main]
 
@@ -6,8 +7,8 @@ use arbitrary::Arbitrary;
 use lanebloom::RedisBloom;
 use libfuzzer_sys::fuzz_target;
 
-/// A filter, and what is changed in the replies that are its dump. A fuzzer would not find a header by itself, of which a logarithm is a
-/// part.
+/// A filter, and what is changed in the replies that are its dump. A fuzzer would not find a header
+/// by itself, of which a logarithm is a part.
 #[derive(Arbitrary, Debug)]
 struct Input {
     rate: f64,

@@ -1,7 +1,8 @@
-//! A node of a shared set whose server answers anything: it takes bits, or says what is wrong, and forgets nothing.
+//! A node of a shared set whose server answers anything: it takes bits, or says what is wrong, and
+//! forgets nothing.
 //!
-//! Answers are made of the parts that real ones have, since a fuzzer would hardly find a delta in an exchange by itself, and now and then are bytes of
-//! the protocol as they come.
+//! Answers are made of the parts that real ones have, since a fuzzer would hardly find a delta in
+//! an exchange by itself, and now and then are bytes of the protocol as they come.
 
 #![no_main]
 
@@ -164,7 +165,8 @@ impl ConnectionLike for Server {
     }
 }
 
-/// One line, some, a chunk, a chunk and a line, and more. (To solve for a layout takes ten times as long as the rest.)
+/// One line, some, a chunk, a chunk and a line, and more. (To solve for a layout takes ten times as
+/// long as the rest.)
 const BLOCKS: [usize; 5] = [1, 3, 128, 129, 300];
 
 static FILTERS: LazyLock<[ConcurrentBloom; 5]> = LazyLock::new(|| {

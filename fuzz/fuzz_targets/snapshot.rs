@@ -1,6 +1,8 @@
-//! Snapshots of any bytes: every way to read them gives the same filter, which is written as it was, or the same error.
+//! Snapshots of any bytes: every way to read them gives the same filter, which is written as it
+//! was, or the same error.
 //!
-//! Half of the inputs get the checksums that they should have, without which hardly any would get beyond them.
+//! Half of the inputs get the checksums that they should have, without which hardly any would get
+//! beyond them.
 
 #![no_main]
 
@@ -277,7 +279,8 @@ fn hashes() -> impl Iterator<Item = u64> + Clone {
     (0..100u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
-/// The filter, if both ways to read it give one, and the bytes that it was; they say the same if not.
+/// The filter, if both ways to read it give one, and the bytes that it was; they say the same if
+/// not.
 fn read<'a, T>(
     bytes: &'a [u8],
     from_bytes: impl FnOnce(&'a [u8]) -> Result<(T, &'a [u8]), SnapshotError>,

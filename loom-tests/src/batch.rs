@@ -1,5 +1,5 @@
-//! The batch calls keep what the single ones promise, where the hashes are inserted one after another: in a batch of one, or
-//! with less than two hashes per line.
+//! The batch calls keep what the single ones promise, where the hashes are inserted one after
+//! another: in a batch of one, or with less than two hashes per line.
 
 use super::*;
 

@@ -1,4 +1,5 @@
-//! Counters that several keys share are raised and lowered: no key that is there goes missing, and nothing is left of those that went.
+//! Counters that several keys share are raised and lowered: no key that is there goes missing, and
+//! nothing is left of those that went.
 
 use super::*;
 use lanebloom::CountingBloom;
@@ -11,8 +12,9 @@ fn filter(words_per_key: usize) -> CountingBloom {
         .unwrap()
 }
 
-/// A key that has these counters in word 0, and where it has two words these in word 4; as in `hash_of_product`, after the bits that select
-/// a word 6 for each counter, of which the upper 4 are its number.
+/// A key that has these counters in word 0, and where it has two words these in word 4; as in
+/// `hash_of_product`, after the bits that select a word 6 for each counter, of which the upper 4
+/// are its number.
 const fn key(words_per_key: usize, first: [u64; 4], second: [u64; 3]) -> u64 {
     let mut product = 0;
     let (mut at, mut i) = (64, 0);
@@ -163,7 +165,8 @@ fn of_two_removes_of_a_key_that_is_covered_in_one_word_exactly_one_succeeds_and_
     }
 }
 
-/// The same with three, of which two can get through the first word. (With two preemptions; three take two minutes.)
+/// The same with three, of which two can get through the first word. (With two preemptions; three
+/// take two minutes.)
 #[test]
 fn of_three_removes_exactly_one_succeeds() {
     const KEYS: Keys = keys(2);
@@ -182,7 +185,8 @@ fn of_three_removes_exactly_one_succeeds() {
     });
 }
 
-/// Not even for a moment does a remove of what is not there take from others, while nobody else changes that key.
+/// Not even for a moment does a remove of what is not there take from others, while nobody else
+/// changes that key.
 #[test]
 fn a_remove_in_vain_hides_no_key() {
     const KEYS: Keys = keys(2);
@@ -316,7 +320,8 @@ fn an_insert_publishes_where_all_counters_are_stuck() {
             }
         };
         beside(inserter, move || {
-            // That the insert has been is known, by what orders nothing; the lookup itself makes its work visible.
+            // That the insert has been is known, by what orders nothing; the lookup itself makes
+            // its work visible.
             if inserted.load(Ordering::Relaxed) {
                 filter.insert_hash(keys.a);
                 assert!(work.is_visible());
@@ -437,7 +442,8 @@ fn a_snapshot_holds_what_was_inserted_before_and_publishes_it() {
     for_each_words(|keys| {
         let (live, work) = (Arc::new(keys.filter(&[keys.b])), Arc::new(Work::new()));
         beside(work_and_insert(&live, &work, keys.a), move || {
-            // Made by a thread of its own, and asked only after the work was looked at: to ask is to order memory too.
+            // Made by a thread of its own, and asked only after the work was looked at: to ask is
+            // to order memory too.
             let snapshot = thread::spawn(move || live.try_clone().unwrap()).join().unwrap();
             let visible = work.is_visible();
             assert!(snapshot.contains_hash(keys.b));

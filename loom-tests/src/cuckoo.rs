@@ -1,4 +1,5 @@
-//! The cuckoo filter: six buckets of four tags of 16 bits, the smallest, so that one insert moves one tag.
+//! The cuckoo filter: six buckets of four tags of 16 bits, the smallest, so that one insert moves
+//! one tag.
 
 use super::*;
 use lanebloom::CuckooFilter;
@@ -41,21 +42,22 @@ const fn tag_between(bucket: u64, to: Option<u64>, mut from: u64, mut n: u64) ->
     }
 }
 
-/// Where the key that is moved is at first, where it goes, and the other bucket of the key that wants its place. All odd
-/// distances, so that there are tags that lead from one to the other.
+/// Where the key that is moved is at first, where it goes, and the other bucket of the key that
+/// wants its place. All odd distances, so that there are tags that lead from one to the other.
 const SOURCE: u64 = 0;
 const DESTINATION: u64 = 1;
 const FULL: u64 = 3;
 
 const MOVED_TAG: u64 = tag_between(SOURCE, Some(DESTINATION), 100, 0);
-/// The key that is moved, as it is looked up from either side: the source is read first, or the destination.
+/// The key that is moved, as it is looked up from either side: the source is read first, or the
+/// destination.
 const MOVED: [u64; 2] = [hash(SOURCE, MOVED_TAG), hash(DESTINATION, MOVED_TAG)];
 /// Two keys that have no room unless another moves.
 const NEW: u64 = hash(SOURCE, tag_between(SOURCE, Some(FULL), 200, 0));
 const NEXT: u64 = hash(SOURCE, tag_between(SOURCE, Some(FULL), 200, 1));
 
-/// Three more in the source, whose other bucket is the full one too, and four there, whose other one is the source: they cannot
-/// make room.
+/// Three more in the source, whose other bucket is the full one too, and four there, whose other
+/// one is the source: they cannot make room.
 fn bystanders() -> impl Iterator<Item = u64> {
     let source = (0..3).map(|i| hash(SOURCE, tag_between(SOURCE, Some(FULL), 300, i)));
     source.chain((0..4).map(|i| hash(FULL, tag_between(FULL, Some(SOURCE), 400, i))))
@@ -297,7 +299,8 @@ fn work_then_insert(filter: &Arc<CuckooFilter>, work: &Arc<Work>) -> impl FnOnce
     }
 }
 
-/// Also when a third thread moved it meanwhile: the source has one slot left, for the key or for the one that moves it.
+/// Also when a third thread moved it meanwhile: the source has one slot left, for the key or for
+/// the one that moves it.
 #[test]
 fn publication_survives_a_move() {
     loom::model(|| {

@@ -132,7 +132,8 @@ fn of_inserts_that_race_for_the_last_count_exactly_one_gets_it() {
     });
 }
 
-/// A second copy comes and goes while the first is there: by a thread that may have begun before the first was.
+/// A second copy comes and goes while the first is there: by a thread that may have begun before
+/// the first was.
 #[test]
 fn a_key_is_never_unseen_while_a_copy_of_it_comes_and_goes() {
     loom::model(|| {
@@ -220,7 +221,8 @@ fn about_to_go_elsewhere() -> Arc<DLeftFilter> {
     filter
 }
 
-/// It goes and comes while the cells are read: it may be missed, but never seen twice, or a remove would leave it in the copy.
+/// It goes and comes while the cells are read: it may be missed, but never seen twice, or a remove
+/// would leave it in the copy.
 #[test]
 fn a_key_that_goes_and_comes_again_is_not_in_a_copy_twice() {
     // A clone, and bytes by memory that is there and by a copy of its own.

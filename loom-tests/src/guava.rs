@@ -1,4 +1,5 @@
-//! A filter of flat bits keeps what one in lines promises: Guava's, whose keys have several words, or several bits of one.
+//! A filter of flat bits keeps what one in lines promises: Guava's, whose keys have several words,
+//! or several bits of one.
 
 use super::*;
 use lanebloom::GuavaBloom;
@@ -223,7 +224,8 @@ fn a_snapshot_holds_what_was_inserted_before_and_publishes_it() {
             let work = Arc::new(Work::new());
             live.insert(&B);
             beside(work_and_insert(&live, &work), move || {
-                // Made by a thread of its own, and asked only after the work was looked at: to ask is to order memory too.
+                // Made by a thread of its own, and asked only after the work was looked at: to ask
+                // is to order memory too.
                 let copy = thread::spawn(move || snapshot(&live)).join().unwrap();
                 let visible = work.is_visible();
                 assert!(copy.contains(&B));

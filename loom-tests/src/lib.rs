@@ -1,9 +1,12 @@
-//! lanebloom's contract, each promise tried in every interleaving and under every value that the memory model allows.
+//! lanebloom's contract, each promise tried in every interleaving and under every value that the
+//! memory model allows.
 //!
-//! `ci/loom.sh` runs it: a crate of its own, built with `--cfg lanebloom_loom`, which exchanges the atomics of lanebloom
-//! for loom's. Without that flag there is nothing here. Filters are one line of eight words, the smallest.
+//! `ci/loom.sh` runs it: a crate of its own, built with `--cfg lanebloom_loom`, which exchanges the
+//! atomics of lanebloom for loom's. Without that flag there is nothing here. Filters are one line
+//! of eight words, the smallest.
 //!
-//! The names say the property. What loom cannot see: the vector kernels (they work on values) and arc-swap.
+//! The names say the property. What loom cannot see: the vector kernels (they work on values) and
+//! arc-swap.
 
 #![cfg(all(test, lanebloom_loom))]
 
@@ -30,10 +33,11 @@ mod windowed;
 
 /// Runs the two beside each other; what they returned.
 ///
-/// Both are spawned, so that loom tries both orders from the start. It remembers only the last access to each atomic:
-/// an insert that looks before it writes hides from loom a lookup that came before, and with the lookup in the main thread
-/// the order "insert, then lookup" would never be tried. (The broken variants in this crate's history showed it:
-/// see to it that a new test goes red when what it tests is broken.)
+/// Both are spawned, so that loom tries both orders from the start. It remembers only the last
+/// access to each atomic: an insert that looks before it writes hides from loom a lookup that came
+/// before, and with the lookup in the main thread the order "insert, then lookup" would never be
+/// tried. (The broken variants in this crate's history showed it: see to it that a new test goes
+/// red when what it tests is broken.)
 fn beside<T: 'static, U: 'static>(one: impl FnOnce() -> T + 'static, other: impl FnOnce() -> U + 'static) -> (T, U) {
     let (one, other) = (thread::spawn(one), thread::spawn(other));
     (one.join().unwrap(), other.join().unwrap())
@@ -57,8 +61,9 @@ fn filter_of_lines(lines: usize, words_per_key: usize) -> ConcurrentBloom {
         .unwrap()
 }
 
-/// A hash whose pattern is cut from `product`, from its high end: for one word per key, 3 bits that select the word,
-/// then 6 for each bit; for two words, 2 bits that select the first word and 18 for its bits, then the second's.
+/// A hash whose pattern is cut from `product`, from its high end: for one word per key, 3 bits that
+/// select the word, then 6 for each bit; for two words, 2 bits that select the first word and 18
+/// for its bits, then the second's.
 const fn hash_of_product(product: u64) -> u64 {
     // The multiplier of lanebloom's pattern.rs, and its inverse modulo 2^64 by Newton's iteration.
     const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -109,7 +114,8 @@ fn the_keys_share_their_words_and_not_all_their_bits() {
             assert!(!filter.contains_hash(B));
             let alone = filter.current_false_positive_rate();
             filter.insert_hash(B);
-            // Twice the bits in the same words: more than twice the rate, where other words would just double it.
+            // Twice the bits in the same words: more than twice the rate, where other words would
+            // just double it.
             assert!(filter.current_false_positive_rate() > 4.0 * alone);
         }
     });

@@ -1,5 +1,5 @@
-//! A chain of layers that grows: the contract with a growth in the middle. Layers are one line each and full at one key (or at two), so that
-//! every insert looks.
+//! A chain of layers that grows: the contract with a growth in the middle. Layers are one line each
+//! and full at one key (or at two), so that every insert looks.
 
 use super::*;
 use lanebloom::ScalableBloom;
@@ -15,7 +15,8 @@ fn growing(capacity: usize, layers: usize) -> Arc<ScalableBloom> {
     Arc::new(builder.build().unwrap())
 }
 
-/// A third key, in a word of its own: loom has fewer interleavings to try than if it met the others.
+/// A third key, in a word of its own: loom has fewer interleavings to try than if it met the
+/// others.
 const C: u64 = hash_of_product(0x2123_4501_2345_0000);
 
 fn insert(filter: &Arc<ScalableBloom>, hash: u64) -> impl FnOnce() -> bool + 'static {
@@ -41,7 +42,8 @@ fn a_layer_is_one_line_and_full_at_its_keys() {
     });
 }
 
-/// Both see the layer full, each with a key of its own: there is one more layer, and no key is lost.
+/// Both see the layer full, each with a key of its own: there is one more layer, and no key is
+/// lost.
 #[test]
 fn two_that_see_the_layer_full_add_one() {
     loom::model(|| {
@@ -83,7 +85,8 @@ fn of_racing_inserters_at_least_one_wins_across_a_growth() {
     loom::model(|| {
         let filter = growing(2, 3);
         filter.insert_hash(C).unwrap();
-        // The one's key fills the layer, so that the other one may find it in the old layer or look into the new one only.
+        // The one's key fills the layer, so that the other one may find it in the old layer or look
+        // into the new one only.
         let won = beside(insert(&filter, A), insert(&filter, A));
         assert!(won.0 || won.1);
         assert!(filter.contains_hash(A));
@@ -115,7 +118,8 @@ fn no_false_negative_after_an_insert_that_happened_before_a_growth() {
     });
 }
 
-/// A key in the new layer is published as one in the old layer is, also to who finds the layer only with the key.
+/// A key in the new layer is published as one in the old layer is, also to who finds the layer only
+/// with the key.
 #[test]
 fn who_finds_a_key_in_a_new_layer_sees_what_its_inserter_did_before() {
     for batch in [false, true] {
@@ -163,7 +167,8 @@ fn who_inserts_in_vain_across_a_growth_sees_what_the_inserter_did_before() {
     });
 }
 
-/// The one who makes the next layer ahead of need may be interrupted for long: who sees the full layer does not wait for it.
+/// The one who makes the next layer ahead of need may be interrupted for long: who sees the full
+/// layer does not wait for it.
 #[test]
 fn growth_waits_for_nobody() {
     loom::model(|| {
@@ -175,7 +180,8 @@ fn growth_waits_for_nobody() {
             move || ahead.insert_hash(A).unwrap(),
             move || {
                 full.insert_hash(B).unwrap();
-                // It has seen 4 keys, its own and A among them, only if it came last; then it has gone on by itself.
+                // It has seen 4 keys, its own and A among them, only if it came last; then it has
+                // gone on by itself.
                 full.layers().len()
             },
         );

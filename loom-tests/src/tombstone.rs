@@ -1,4 +1,5 @@
-//! A pair of filters: who was removed stays away, however inserts, removes, lookups and unions of both interleave.
+//! A pair of filters: who was removed stays away, however inserts, removes, lookups and unions of
+//! both interleave.
 
 use super::*;
 use lanebloom::TombstoneBloom;

@@ -24,8 +24,8 @@ fn a_union_beside_inserts_loses_nothing() {
 #[test]
 fn a_union_takes_what_was_inserted_before_and_publishes_it() {
     loom::model(|| {
-        // In this order: a fence of loom looks at the atomics by age, and from those that come after one which it acquired it
-        // takes too much, also what only the other thread had seen.
+        // In this order: a fence of loom looks at the atomics by age, and from those that come
+        // after one which it acquired it takes too much, also what only the other thread had seen.
         let (part, all, work) = (Arc::new(filter(1)), Arc::new(filter(1)), Arc::new(Work::new()));
         let inserter = thread::spawn(work_and_insert(&part, &work));
         let uniter = {
@@ -64,7 +64,8 @@ fn a_snapshot_holds_what_was_inserted_before_and_publishes_it() {
         live.insert_hash(B);
         let inserter = work_and_insert(&live, &work);
         beside(inserter, move || {
-            // Made by a thread of its own, and asked only after the work was looked at: to ask is to order memory too.
+            // Made by a thread of its own, and asked only after the work was looked at: to ask is
+            // to order memory too.
             let snapshot = thread::spawn(move || live.try_clone().unwrap()).join().unwrap();
             let visible = work.is_visible();
             assert!(snapshot.contains_hash(B));

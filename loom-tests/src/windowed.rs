@@ -1,4 +1,5 @@
-//! A filter that forgets: rotations beside inserts and lookups. Two generations of one line each, unless it takes more to fail.
+//! A filter that forgets: rotations beside inserts and lookups. Two generations of one line each,
+//! unless it takes more to fail.
 
 use super::*;
 use lanebloom::WindowedBloom;
@@ -15,8 +16,8 @@ fn windowed(generations: usize) -> Arc<WindowedBloom> {
     Arc::new(window(generations).build().unwrap())
 }
 
-/// Generations of one second; the clock is told the time before there are threads. (A second of window with two
-/// generations, so the number of a generation is the time.)
+/// Generations of one second; the clock is told the time before there are threads. (A second of
+/// window with two generations, so the number of a generation is the time.)
 fn aged() -> (Arc<WindowedBloom>, std::sync::Arc<std::sync::atomic::AtomicU64>) {
     let time = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(0));
     let clock = std::sync::Arc::clone(&time);
@@ -25,8 +26,8 @@ fn aged() -> (Arc<WindowedBloom>, std::sync::Arc<std::sync::atomic::AtomicU64>) 
     (Arc::new(filter), time)
 }
 
-/// Who rotates and then misses a key, which cannot have been forgotten yet, knows that its insert comes after these rotations: it has
-/// its whole window before it.
+/// Who rotates and then misses a key, which cannot have been forgotten yet, knows that its insert
+/// comes after these rotations: it has its whole window before it.
 fn outlives_rotations(rotations: usize, insert: fn(&WindowedBloom)) {
     loom::model(move || {
         let filter = windowed(rotations + 1);
@@ -88,7 +89,8 @@ fn an_insert_that_does_not_renew_lives_its_window() {
     });
 }
 
-/// The first insert is held up, the second finds the bits that it set. Whoever returned, the key lives its window.
+/// The first insert is held up, the second finds the bits that it set. Whoever returned, the key
+/// lives its window.
 #[test]
 fn a_key_that_is_there_already_is_renewed_beside_a_rotation() {
     loom::model(|| {
@@ -185,7 +187,8 @@ fn two_calls_of_rotate_are_two_rotations() {
     });
 }
 
-/// A key that is as old as it may be without being too old, and two inserts that both find a rotation due.
+/// A key that is as old as it may be without being too old, and two inserts that both find a
+/// rotation due.
 #[test]
 fn two_that_find_the_same_rotation_due_make_one() {
     loom::model(|| {
@@ -222,7 +225,8 @@ fn an_insert_does_not_wait_for_a_rotation_that_another_makes() {
     });
 }
 
-/// Both find that the clock stepped back; one begins a generation, and neither's key nor what was there before is lost.
+/// Both find that the clock stepped back; one begins a generation, and neither's key nor what was
+/// there before is lost.
 #[test]
 fn two_that_find_that_the_clock_stepped_back_begin_one_generation() {
     loom::model(|| {
@@ -265,7 +269,8 @@ fn an_insert_that_loses_against_another_rotation_makes_its_own() {
     });
 }
 
-/// A dense batch is inserted by way of a copy, and tells its answers again where another thread was in between.
+/// A dense batch is inserted by way of a copy, and tells its answers again where another thread was
+/// in between.
 #[test]
 fn of_racing_batches_each_new_key_is_won_once_with_one_word_per_key() {
     loom::model(|| {
@@ -276,8 +281,8 @@ fn of_racing_batches_each_new_key_is_won_once_with_one_word_per_key() {
     });
 }
 
-/// Who copies generations from elsewhere adds those that the list lacks: a rotation of another thread beside it drops neither them nor
-/// what is in them.
+/// Who copies generations from elsewhere adds those that the list lacks: a rotation of another
+/// thread beside it drops neither them nor what is in them.
 #[test]
 fn what_is_copied_into_an_older_generation_is_found_beside_a_rotation() {
     loom::model(|| {
@@ -340,7 +345,8 @@ fn two_that_complete_the_list_share_what_they_added() {
     });
 }
 
-/// The list is replaced under an insert, and is no rotation: whose thread completes it and misses the key has it for its window after.
+/// The list is replaced under an insert, and is no rotation: whose thread completes it and misses
+/// the key has it for its window after.
 #[test]
 fn an_insert_beside_a_list_that_is_completed_lives_its_window() {
     loom::model(|| {
@@ -364,7 +370,8 @@ fn an_insert_beside_a_list_that_is_completed_lives_its_window() {
     });
 }
 
-/// A batch that is inserted a second time, into the list of a rotation meanwhile, keeps the answers of the first.
+/// A batch that is inserted a second time, into the list of a rotation meanwhile, keeps the answers
+/// of the first.
 #[test]
 fn a_batch_tells_its_first_answers_beside_a_rotation() {
     for renew in [true, false] {

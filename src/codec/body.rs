@@ -1,5 +1,6 @@
-//! The words of a snapshot, between its header and the sum of both: whatever a filter is made of, bits, counters, tags or cells, it is
-//! an array of 64-bit words here, which fills whole lines. Words in, bytes out, and back; the filters' own decoders say what words mean.
+//! The words of a snapshot, between its header and the sum of both: whatever a filter is made of,
+//! bits, counters, tags or cells, it is an array of 64-bit words here, which fills whole lines.
+//! Words in, bytes out, and back; the filters' own decoders say what words mean.
 
 use super::{Checksum, Input, Out, SNAPSHOT_HEADER, TRAILER};
 use crate::bits;
@@ -7,7 +8,8 @@ use crate::error::SnapshotErrorKind;
 use crate::sizing::LINE_BYTES;
 use alloc::vec::Vec;
 
-/// Bytes that are copied, summed and handed on at once: as few calls of the system as matter, and in L2.
+/// Bytes that are copied, summed and handed on at once: as few calls of the system as matter, and
+/// in L2.
 const CHUNK: usize = 64 << 10;
 /// Bytes of a word.
 const WORD: usize = 8;
@@ -42,8 +44,9 @@ pub(crate) fn write_words<O: Out>(
     out.put(&sum.trailer())
 }
 
-/// Reads what [`write_words`] has written after the header, and hands on the words of one chunk after another, each time with the
-/// number of the first. What they are believed for must wait until the sum is known to be right.
+/// Reads what [`write_words`] has written after the header, and hands on the words of one chunk
+/// after another, each time with the number of the first. What they are believed for must wait
+/// until the sum is known to be right.
 pub(crate) fn read_words<I: Input>(
     input: &mut I,
     // As it was read, since each byte of a header that was accepted is one that its fields make.
@@ -75,9 +78,10 @@ pub(crate) fn read_words<I: Input>(
     not_zero.map_or(Ok(()), Err)
 }
 
-/// An error if a filter of `needed` bytes of memory is beyond the limit, or the rest of its snapshot, which is of `len` bytes and of which
-/// the header was read, is known not to be there. To be asked before memory is allocated: all of it at once then, as much as was
-/// allowed, or as there are bytes; its pages come into being when they are written to.
+/// An error if a filter of `needed` bytes of memory is beyond the limit, or the rest of its
+/// snapshot, which is of `len` bytes and of which the header was read, is known not to be there. To
+/// be asked before memory is allocated: all of it at once then, as much as was allowed, or as there
+/// are bytes; its pages come into being when they are written to.
 pub(crate) fn admit<I: Input>(input: &mut I, len: usize, needed: u64, limit: usize) -> Result<(), SnapshotErrorKind> {
     if needed > limit as u64 {
         return Err(SnapshotErrorKind::OverLimit {

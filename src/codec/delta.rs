@@ -1,4 +1,5 @@
-//! Deltas: the bits that one filter has and another lacks, as a compact stream, and adding them to a third.
+//! Deltas: the bits that one filter has and another lacks, as a compact stream, and adding them to
+//! a third.
 
 use super::Hashing;
 use super::header::{DELTA_HEADER, DeltaHeader};
@@ -19,12 +20,15 @@ const SINGLY: u32 = 8;
 
 /// Deltas, by which replicas follow a writer.
 impl<S: KeyHasher> ConcurrentBloom<S> {
-    /// The bits that this filter has and `baseline` lacks, as bytes for [`apply_deltas`](Self::apply_deltas): 64 bytes, and 8
-    /// to 10 for each fresh key of a filter for 1%.
+    /// The bits that this filter has and `baseline` lacks, as bytes for
+    /// [`apply_deltas`](Self::apply_deltas): 64 bytes, and 8 to 10 for each fresh key of a filter
+    /// for 1%.
     ///
-    /// A writer keeps the baseline: a second filter, to which it applies each delta that has got to where it was to go. Replicas that
-    /// apply all deltas, in any order, some of them several times, end up with the union. Both filters may be in use meanwhile; the
-    /// delta has at least every key whose insertion here happened before, if not in the baseline. It reads both filters.
+    /// A writer keeps the baseline: a second filter, to which it applies each delta that has got to
+    /// where it was to go. Replicas that apply all deltas, in any order, some of them several
+    /// times, end up with the union. Both filters may be in use meanwhile; the delta has at least
+    /// every key whose insertion here happened before, if not in the baseline. It reads both
+    /// filters.
     ///
     /// # Errors
     ///
@@ -113,16 +117,19 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
         Ok(delta)
     }
 
-    /// Adds what the deltas have, one after another, to this filter; whether that changed it. It may be in use meanwhile.
+    /// Adds what the deltas have, one after another, to this filter; whether that changed it. It
+    /// may be in use meanwhile.
     ///
     /// # Errors
     ///
-    /// If the bytes end within a delta, are corrupt, are no deltas, or their filter's layout or hasher (its algorithm, seed or key)
-    /// differs. Of the delta that the error is about nothing has been added then, all of those before it has.
+    /// If the bytes end within a delta, are corrupt, are no deltas, or their filter's layout or
+    /// hasher (its algorithm, seed or key) differs. Of the delta that the error is about nothing
+    /// has been added then, all of those before it has.
     ///
     /// # Memory ordering
     ///
-    /// As of [`insert`](Self::insert): who finds a key sees what the thread that applied the delta had done before.
+    /// As of [`insert`](Self::insert): who finds a key sees what the thread that applied the delta
+    /// had done before.
     ///
     /// # Examples
     ///

@@ -1,5 +1,6 @@
-//! The first bytes of a snapshot and of a delta: what they are of, by which hasher, and how long. Checked here before anything that
-//! they declare is believed; `mod.rs` describes them byte by byte.
+//! The first bytes of a snapshot and of a delta: what they are of, by which hasher, and how long.
+//! Checked here before anything that they declare is believed; `mod.rs` describes them byte by
+//! byte.
 
 use crate::error::SnapshotErrorKind;
 use crate::hash::sealed::Identity;
@@ -7,15 +8,17 @@ use crate::hash::{self, KeyHasher, Murmur3};
 use crate::sizing::{LINE_BYTES, LINE_WORDS, Layout, Shape, WORDS};
 use twox_hash::XxHash3_64;
 
-/// What every record begins with. The first byte is no text, and the line ends and the end of file of DOS do not survive a transfer
-/// that takes the rest for text (as in PNG).
+/// What every record begins with. The first byte is no text, and the line ends and the end of file
+/// of DOS do not survive a transfer that takes the rest for text (as in PNG).
 pub(super) const MAGIC: [u8; 8] = *b"\x89LBF\r\n\x1a\n";
 /// Of the format, which this crate writes, and the only one so far.
 const VERSION: u16 = 1;
-/// Which bits, counters, tags or cells a hash has: of `pattern.rs` and of the filters that have tags or cells.
+/// Which bits, counters, tags or cells a hash has: of `pattern.rs` and of the filters that have
+/// tags or cells.
 const LAYOUT_VERSION: u8 = 1;
 
-/// Bytes before a snapshot's body: two lines, so that the body's lines are aligned wherever the snapshot is.
+/// Bytes before a snapshot's body: two lines, so that the body's lines are aligned wherever the
+/// snapshot is.
 pub(crate) const SNAPSHOT_HEADER: usize = 128;
 /// Bytes after a snapshot's body: a line, so that what follows is aligned too.
 pub(crate) const TRAILER: usize = 64;
@@ -71,8 +74,8 @@ impl Hashing {
     }
 }
 
-/// The header of a snapshot whose hashes have patterns: of a [`ConcurrentBloom`](crate::ConcurrentBloom), or of a
-/// [`CountingBloom`](crate::CountingBloom).
+/// The header of a snapshot whose hashes have patterns: of a
+/// [`ConcurrentBloom`](crate::ConcurrentBloom), or of a [`CountingBloom`](crate::CountingBloom).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Header {
     pub(crate) kind: Kind,
@@ -124,7 +127,8 @@ impl Header {
     }
 }
 
-/// The header of any other snapshot: what is its kind's own is known there, and here only that it is of `FIELDS` bytes.
+/// The header of any other snapshot: what is its kind's own is known there, and here only that it
+/// is of `FIELDS` bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct OwnHeader {
     pub(crate) kind: Kind,
@@ -246,8 +250,8 @@ impl OwnHeader {
         header
     }
 
-    /// What the header of a snapshot of buckets says, of which there can be `limit`. `most_keys` says for how many keys buckets of so many
-    /// bits, of such a number, are planned at most.
+    /// What the header of a snapshot of buckets says, of which there can be `limit`. `most_keys`
+    /// says for how many keys buckets of so many bits, of such a number, are planned at most.
     pub(crate) fn buckets(
         &self,
         limit: u64,
@@ -347,7 +351,8 @@ impl DeltaHeader {
         bytes
     }
 
-    /// The header with which `bytes` begin, the delta's body, and what comes after it. The checksum of both has been checked.
+    /// The header with which `bytes` begin, the delta's body, and what comes after it. The checksum
+    /// of both has been checked.
     pub(super) fn parse(bytes: &[u8]) -> Result<(Self, &[u8], &[u8]), SnapshotErrorKind> {
         let header: &[u8; DELTA_HEADER] = first(bytes)?;
         check_kind(header, Kind::Delta)?;
@@ -416,7 +421,8 @@ fn put_layout(bytes: &mut [u8], layout: Layout) {
     put(bytes, 40, (layout.blocks as u64).to_le_bytes());
 }
 
-/// The first `N` bytes of what claims to be a record of this version. Fewer bytes that could be the beginning of one are called so.
+/// The first `N` bytes of what claims to be a record of this version. Fewer bytes that could be the
+/// beginning of one are called so.
 pub(super) fn first<const N: usize>(bytes: &[u8]) -> Result<&[u8; N], SnapshotErrorKind> {
     let magic = &bytes[..bytes.len().min(MAGIC.len())];
     if !MAGIC.starts_with(magic) {

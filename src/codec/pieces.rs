@@ -40,7 +40,8 @@ pub trait Input {
     /// The next `len` bytes, which may be in `buffer`. An error if there are not as many.
     fn take<'a>(&'a mut self, len: usize, buffer: &'a mut Vec<u8>) -> Result<&'a [u8], SnapshotErrorKind>;
 
-    /// Says that there are to be `len` bytes more. An error if it is known that there are not as many.
+    /// Says that there are to be `len` bytes more. An error if it is known that there are not as
+    /// many.
     fn announce(&mut self, len: u64) -> Result<(), SnapshotErrorKind>;
 }
 

@@ -1,5 +1,6 @@
-//! Replaces a file such that a program that opens it at any time finds the old bytes or the new ones. A path and a closure that writes
-//! flow in; snapshots and Guava's streams are written through it.
+//! Replaces a file such that a program that opens it at any time finds the old bytes or the new
+//! ones. A path and a closure that writes flow in; snapshots and Guava's streams are written
+//! through it.
 
 use alloc::format;
 use core::hash::BuildHasher;
@@ -9,36 +10,40 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use twox_hash::XxHash3_64;
 
-/// Writes a file by `write` and gives it the name `path`, in place of the file that may have it. A program that opens `path` at any
-/// time gets all of the old file or all of the new one. The same holds after a crash of the program or of the machine.
+/// Writes a file by `write` and gives it the name `path`, in place of the file that may have it. A
+/// program that opens `path` at any time gets all of the old file or all of the new one. The same
+/// holds after a crash of the program or of the machine.
 ///
-/// The bytes go into a new file beside, `.lanebloom-HASH-RANDOM.new`. They are brought to the disk, then the file is renamed, then the
-/// directory is brought to the disk (on Unix; elsewhere a directory cannot be). `HASH` is that of the name in `path`, so names of any
-/// length serve.
+/// The bytes go into a new file beside, `.lanebloom-HASH-RANDOM.new`. They are brought to the disk,
+/// then the file is renamed, then the directory is brought to the disk (on Unix; elsewhere a
+/// directory cannot be). `HASH` is that of the name in `path`, so names of any length serve.
 ///
 /// # Leftovers
 ///
-/// A program that is killed leaves its new file beside. The next call for the same `path` removes it: a regular file with such a name
-/// and the hash of this one, which nobody has locked. A writer at work holds a lock on its file. Where the file system has no locks,
-/// leftovers stay.
+/// A program that is killed leaves its new file beside. The next call for the same `path` removes
+/// it: a regular file with such a name and the hash of this one, which nobody has locked. A writer
+/// at work holds a lock on its file. Where the file system has no locks, leftovers stay.
 ///
 /// # Permissions and owner
 ///
-/// On Unix, a new file in place of an old one is open to its owner only (mode 0600) until it is whole. Then it gets the owner, the group
-/// and the permissions (`rwx` for each) of the old one. Only root can give a file away: another user's new file is that user's own, and if
-/// it cannot have the old group either, it has no permissions for a group. Access control lists and extended attributes are not copied,
-/// and other names (hard links) of the old file keep the old bytes. Where `path` names no regular file, the new one is like any that is
-/// created.
+/// On Unix, a new file in place of an old one is open to its owner only (mode 0600) until it is
+/// whole. Then it gets the owner, the group and the permissions (`rwx` for each) of the old one.
+/// Only root can give a file away: another user's new file is that user's own, and if it cannot
+/// have the old group either, it has no permissions for a group. Access control lists and extended
+/// attributes are not copied, and other names (hard links) of the old file keep the old bytes.
+/// Where `path` names no regular file, the new one is like any that is created.
 ///
 /// A symbolic link is replaced, not what it points to.
 ///
 /// # Errors
 ///
-/// Fails with the error of `write` or of the file system. The old file is still there then, and the new one is removed. On Unix this
-/// includes a directory that cannot be opened for reading, which is what bringing it to the disk takes: nothing is written then.
+/// Fails with the error of `write` or of the file system. The old file is still there then, and the
+/// new one is removed. On Unix this includes a directory that cannot be opened for reading, which
+/// is what bringing it to the disk takes: nothing is written then.
 ///
-/// One error comes later: if the last step fails, to bring the directory to the disk (a disk that is broken, say), the new file is in
-/// place, but a crash of the machine may bring the old one back. A file system that cannot do this step at all is no error.
+/// One error comes later: if the last step fails, to bring the directory to the disk (a disk that
+/// is broken, say), the new file is in place, but a crash of the machine may bring the old one
+/// back. A file system that cannot do this step at all is no error.
 ///
 /// # Examples
 ///
@@ -136,7 +141,8 @@ struct NewFile {
 }
 
 impl NewFile {
-    /// `is_private` says that only the owner may open it, so that nobody opens it now who may not open it later.
+    /// `is_private` says that only the owner may open it, so that nobody opens it now who may not
+    /// open it later.
     fn create(directory: &Path, prefix: &str, is_private: bool) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
@@ -157,7 +163,8 @@ impl NewFile {
                 is_there: true,
             };
             match new.file.lock() {
-                // Somebody may have taken it for a leftover before it was locked. From now on nobody does.
+                // Somebody may have taken it for a leftover before it was locked. From now on
+                // nobody does.
                 Ok(()) if !new.path.exists() => {}
                 Ok(()) => return Ok(new),
                 // Without locks nobody removes anything.
@@ -177,15 +184,18 @@ impl Drop for NewFile {
     }
 }
 
-/// What names of new files begin with, before 16 digits of a hash, a hyphen and 16 random digits; and how they end.
+/// What names of new files begin with, before 16 digits of a hash, a hyphen and 16 random digits;
+/// and how they end.
 const PREFIX: &str = ".lanebloom-";
 const SUFFIX: &str = ".new";
 
-/// Removes the new files that begin with `prefix` and that nobody writes any more. Whatever fails here fails nothing else.
+/// Removes the new files that begin with `prefix` and that nobody writes any more. Whatever fails
+/// here fails nothing else.
 ///
-/// Nobody has such a name by chance: it has the 64-bit hash of the name of the file that is being replaced. (The crates that write
-/// files so, tempfile and atomic-write-file, leave what a killed program left where it is, or need a file system with nameless files. A
-/// service that is killed at every write of a filter of some GiB would fill its disk.)
+/// Nobody has such a name by chance: it has the 64-bit hash of the name of the file that is being
+/// replaced. (The crates that write files so, tempfile and atomic-write-file, leave what a killed
+/// program left where it is, or need a file system with nameless files. A service that is killed at
+/// every write of a filter of some GiB would fill its disk.)
 fn remove_leftovers(directory: &Path, prefix: &str) {
     let is_ours = |name: &str| {
         let middle = name.strip_prefix(prefix).and_then(|rest| rest.strip_suffix(SUFFIX));

@@ -1,5 +1,6 @@
-//! `Serialize` and `Deserialize` (feature `serde`): the bytes of the snapshot, or of Guava's stream, as one value; in formats for
-//! people as a string in Base64. Reading goes through the same checks as everywhere.
+//! `Serialize` and `Deserialize` (feature `serde`): the bytes of the snapshot, or of Guava's
+//! stream, as one value; in formats for people as a string in Base64. Reading goes through the same
+//! checks as everywhere.
 
 use crate::codec::{SNAPSHOT_HEADER, TRAILER, from_slice, given};
 use crate::error::{GuavaReadError, SnapshotError, SnapshotErrorKind};
@@ -25,7 +26,8 @@ const BELIEVED: usize = 64 << 10;
 
 /// The snapshot's bytes, or in formats for people a string with them in Base64.
 ///
-/// It takes the filter's size in memory meanwhile. Hashers are not written, but for the seed of [`Murmur3`](crate::Murmur3).
+/// It takes the filter's size in memory meanwhile. Hashers are not written, but for the seed of
+/// [`Murmur3`](crate::Murmur3).
 ///
 /// ```
 /// use lanebloom::ConcurrentBloom;
@@ -44,8 +46,8 @@ impl<E: Stored, S: KeyHasher> Serialize for Filter<E, S> {
     }
 }
 
-/// Reads a filter by [`Murmur3`](crate::Murmur3); [`Limited`] reads others, and within a limit. Allocates in
-/// proportion to the bytes that are there.
+/// Reads a filter by [`Murmur3`](crate::Murmur3); [`Limited`] reads others, and within a limit.
+/// Allocates in proportion to the bytes that are there.
 impl<'de, E: Stored> Deserialize<'de> for Filter<E> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         snapshot(deserializer, Self::from_bytes)
@@ -94,8 +96,8 @@ impl<'de> Deserialize<'de> for ScalableBloom {
     }
 }
 
-/// As [`Filter`]. There is no `Deserialize`, only [`Limited`]: the memory for all generations is allocated at once, up to 65 times the
-/// bytes of a snapshot that has one of them.
+/// As [`Filter`]. There is no `Deserialize`, only [`Limited`]: the memory for all generations is
+/// allocated at once, up to 65 times the bytes of a snapshot that has one of them.
 #[cfg(feature = "window")]
 impl<S: KeyHasher + Clone> Serialize for WindowedBloom<S> {
     fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
@@ -103,7 +105,8 @@ impl<S: KeyHasher + Clone> Serialize for WindowedBloom<S> {
     }
 }
 
-/// A filter that [`Limited`] deserializes: all filters of this crate but [`RedisBloom`](crate::RedisBloom). Other types cannot implement it.
+/// A filter that [`Limited`] deserializes: all filters of this crate but
+/// [`RedisBloom`](crate::RedisBloom). Other types cannot implement it.
 ///
 /// # Examples
 ///
@@ -130,8 +133,8 @@ mod sealed {
     use super::*;
 
     pub trait Decode: Sized {
-        /// What it takes to read the filter beside its bytes: the hasher that it was filled by. Nothing, `()`, for
-        /// [`GuavaBloom`], which has no other.
+        /// What it takes to read the filter beside its bytes: the hasher that it was filled by.
+        /// Nothing, `()`, for [`GuavaBloom`], which has no other.
         type Hasher;
 
         /// The filter with which `bytes` begin, if it takes `max_bytes` at most, and the rest.
@@ -170,8 +173,8 @@ mod sealed {
     }
 }
 
-/// Deserializes a filter with any hasher, which takes no more bytes than allowed, as by its `read_from_with`: a [`DeserializeSeed`]. A
-/// [`WindowedBloom`] ages by the monotonic clock then.
+/// Deserializes a filter with any hasher, which takes no more bytes than allowed, as by its
+/// `read_from_with`: a [`DeserializeSeed`]. A [`WindowedBloom`] ages by the monotonic clock then.
 ///
 /// Its parameter is the filter's type, which follows from the place where the filter goes.
 ///
@@ -228,7 +231,8 @@ pub struct Limited<F: Snapshot> {
 }
 
 impl<F: Snapshot> Limited<F> {
-    /// For a filter that takes `max_bytes` at most and was filled by this hasher (`()` for a [`GuavaBloom`]).
+    /// For a filter that takes `max_bytes` at most and was filled by this hasher (`()` for a
+    /// [`GuavaBloom`]).
     ///
     /// ```
     /// use lanebloom::GuavaBloom;
@@ -253,7 +257,8 @@ impl<F: Snapshot> Limited<F> {
     }
 }
 
-/// The most bytes of a snapshot that are not the filter's own: headers and trailers of as many parts as there can be, and the rest of a line.
+/// The most bytes of a snapshot that are not the filter's own: headers and trailers of as many
+/// parts as there can be, and the rest of a line.
 const MOST_BESIDE: usize = SNAPSHOT_HEADER + 64 * (SNAPSHOT_HEADER + TRAILER) + LINE_BYTES;
 
 impl<'de, F: Snapshot> DeserializeSeed<'de> for Limited<F> {

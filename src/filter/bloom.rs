@@ -1,5 +1,5 @@
-//! [`ConcurrentBloom`]: bits in cache-line blocks. Hands hashes to the kernels of its shape, and orders
-//! memory where an answer rests on what another thread did.
+//! [`ConcurrentBloom`]: bits in cache-line blocks. Hands hashes to the kernels of its shape, and
+//! orders memory where an answer rests on what another thread did.
 
 use super::Filter;
 use super::engine::{Engine, Estimate, Insert, InsertFlagged, Stored, Union, sealed};
@@ -17,9 +17,9 @@ use core::fmt;
 
 /// A lock-free Bloom filter in cache-line blocks, for many threads to fill and ask at once.
 ///
-/// Keys are any [`Funnel`] type; they are hashed by `S`, [`Murmur3`] unless chosen otherwise. All operations but
-/// [`clear`](Filter::clear) take `&self`: share it as `Arc<ConcurrentBloom>`. What threads may rely on is in the
-/// [Consistency](crate#consistency) chapter.
+/// Keys are any [`Funnel`] type; they are hashed by `S`, [`Murmur3`] unless chosen otherwise. All
+/// operations but [`clear`](Filter::clear) take `&self`: share it as `Arc<ConcurrentBloom>`. What
+/// threads may rely on is in the [Consistency](crate#consistency) chapter.
 ///
 /// # Examples
 ///
@@ -101,7 +101,8 @@ impl ConcurrentBloom {
 }
 
 impl Builder {
-    /// Seeds [`Murmur3`]; 0 by default. A seed does not protect against hostile keys, see [`crate::hash`].
+    /// Seeds [`Murmur3`]; 0 by default. A seed does not protect against hostile keys, see
+    /// [`crate::hash`].
     ///
     /// ```
     /// use lanebloom::ConcurrentBloom;
@@ -132,8 +133,8 @@ impl<S: KeyHasher> Builder<S> {
         self
     }
 
-    /// The chance that a key which was never inserted is taken for one that was, once the expected keys
-    /// are in: between 0 and 1, both excluded. 0.01 by default.
+    /// The chance that a key which was never inserted is taken for one that was, once the expected
+    /// keys are in: between 0 and 1, both excluded. 0.01 by default.
     ///
     /// ```
     /// use lanebloom::ConcurrentBloom;
@@ -164,9 +165,9 @@ impl<S: KeyHasher> Builder<S> {
 
     /// How many 64-bit words of its line a key touches: 1, 2, 4 or 8.
     ///
-    /// Each word is one atomic operation of a fresh insert. Left open, the fewest are taken whose memory is within
-    /// 6% of the least: 1 at 10%, 2 at 1%, 4 from 0.1% to 1e-6. With 1, an insert is a claim: of racing inserters
-    /// of a new key exactly one gets `true`.
+    /// Each word is one atomic operation of a fresh insert. Left open, the fewest are taken whose
+    /// memory is within 6% of the least: 1 at 10%, 2 at 1%, 4 from 0.1% to 1e-6. With 1, an insert
+    /// is a claim: of racing inserters of a new key exactly one gets `true`.
     ///
     /// ```
     /// use lanebloom::ConcurrentBloom;
@@ -183,7 +184,8 @@ impl<S: KeyHasher> Builder<S> {
         self
     }
 
-    /// Another hasher: [`SipHash13`](crate::SipHash13) or any `BuildHasher`. [`crate::hash`] says when to take which.
+    /// Another hasher: [`SipHash13`](crate::SipHash13) or any `BuildHasher`. [`crate::hash`] says
+    /// when to take which.
     ///
     /// ```
     /// use lanebloom::ConcurrentBloom;
@@ -205,9 +207,10 @@ impl<S: KeyHasher> Builder<S> {
     ///
     /// # Errors
     ///
-    /// Where neither keys nor budget were given, the rate is not between 0 and 1, the words per key are not 1,
-    /// 2, 4 or 8, the rate would take more than 128 bits per key, the budget is below one line or below
-    /// what keys and rate need, the size is beyond addressable memory, or the allocation fails.
+    /// Where neither keys nor budget were given, the rate is not between 0 and 1, the words per key
+    /// are not 1, 2, 4 or 8, the rate would take more than 128 bits per key, the budget is below
+    /// one line or below what keys and rate need, the size is beyond addressable memory, or the
+    /// allocation fails.
     ///
     /// # Examples
     ///
@@ -426,9 +429,10 @@ impl Union for Bloom {
 
 /// Without atomics, while nobody else has the filter.
 impl<S: KeyHasher> ConcurrentBloom<S> {
-    /// [`insert_hashes`](Self::insert_hashes) where nobody else has the filter: without atomics, so that a key takes 4.9 ns, not 20
-    /// (512 KiB, Emerald Rapids; a dense batch of `insert_hashes` takes 6.8). In a filter beyond 1 MiB hashes are sorted from 4 per line of the
-    /// filter on, in memory of 8 bytes for each of at most 8 per line: the filter's size.
+    /// [`insert_hashes`](Self::insert_hashes) where nobody else has the filter: without atomics, so
+    /// that a key takes 4.9 ns, not 20 (512 KiB, Emerald Rapids; a dense batch of `insert_hashes`
+    /// takes 6.8). In a filter beyond 1 MiB hashes are sorted from 4 per line of the filter on, in
+    /// memory of 8 bytes for each of at most 8 per line: the filter's size.
     ///
     /// ```
     /// use lanebloom::ConcurrentBloom;

@@ -1,7 +1,9 @@
-//! A Bloom filter that can delete: [`CountingBloom`] counts, in 4 bits each, how many of its keys have a place in common, so that a key can be
-//! taken out again. As lock-free as [`ConcurrentBloom`](crate::ConcurrentBloom), with the same lookups, for four times the memory.
+//! A Bloom filter that can delete: [`CountingBloom`] counts, in 4 bits each, how many of its keys
+//! have a place in common, so that a key can be taken out again. As lock-free as
+//! [`ConcurrentBloom`](crate::ConcurrentBloom), with the same lookups, for four times the memory.
 //!
-//! For coupons that are used, sessions that end, rows that are deleted. Where keys only come, take a `ConcurrentBloom`.
+//! For coupons that are used, sessions that end, rows that are deleted. Where keys only come, take
+//! a `ConcurrentBloom`.
 //!
 //! # Example
 //!
@@ -19,47 +21,60 @@
 //!
 //! # Remove only what you inserted
 //!
-//! Every remove must be of a key that is in the filter, by an insert that happened before it and that no other remove is for. Then there
-//! are no false negatives. Of a key that is not there a remove answers `false` and changes nothing, **unless the filter takes it for present**,
-//! at the false-positive rate: then it takes from the counters of other keys, and those may be missing from then on. No filter without
-//! the keys themselves can tell the difference.
+//! Every remove must be of a key that is in the filter, by an insert that happened before it and
+//! that no other remove is for. Then there are no false negatives. Of a key that is not there a
+//! remove answers `false` and changes nothing, **unless the filter takes it for present**, at the
+//! false-positive rate: then it takes from the counters of other keys, and those may be missing
+//! from then on. No filter without the keys themselves can tell the difference.
 //!
-//! So ask the source of truth first, and let the one who changed it remove: whoever marked the coupon as used in the database, once. Of
-//! threads that race to [remove](Filter::remove) a key that is there once, exactly one gets `true`; but that too is true only
-//! if the key is no false positive without it.
+//! So ask the source of truth first, and let the one who changed it remove: whoever marked the
+//! coupon as used in the database, once. Of threads that race to [remove](Filter::remove) a key
+//! that is there once, exactly one gets `true`; but that too is true only if the key is no false
+//! positive without it.
 //!
 //! # Keys that are inserted several times
 //!
-//! are to be removed as many times. That ends at 15: a counter that reaches 15, by one key or by several, stays there for good ("stuck"), and
-//! of the keys that have it nothing is lost but the means to be deleted in full. A key whose counters are all stuck, inserted 15
-//! times or more, is found for ever. [`stuck_counters`](CountingBloom::stuck_counters) says how many there are; of distinct keys, at the
-//! expected number of them, a counter gets there with a chance of about 1e-15.
+//! are to be removed as many times. That ends at 15: a counter that reaches 15, by one key or by
+//! several, stays there for good ("stuck"), and of the keys that have it nothing is lost but the
+//! means to be deleted in full. A key whose counters are all stuck, inserted 15 times or more, is
+//! found for ever. [`stuck_counters`](CountingBloom::stuck_counters) says how many there are; of
+//! distinct keys, at the expected number of them, a counter gets there with a chance of about
+//! 1e-15.
 //!
 //! # Consistency
 //!
 //! The promises of the [crate](crate#consistency), with these differences:
 //!
-//! 1. **No false negatives.** If an insert of a key happens before a lookup of it, and the remove that is for this insert does not happen
-//!    before the end of the lookup, nor run beside it, the lookup answers true: whatever other keys, and other inserts and removes of this
-//!    one, do meanwhile. As long as nobody removes what was not inserted (above).
-//! 2. **Answers.** An insert answers true if one of the key's counters was 0: then the key was certainly not there. Of several threads
-//!    that race to insert a new key at least one gets true, and with one [word per key](Builder::words_per_key) exactly one. A remove
-//!    answers whether the key was there (or was taken for it), and of several that race for a key that is there once exactly one gets true.
-//! 3. **Publication.** Who finds a key, inserts or removes it sees what those had done before who inserted it, and an insert or remove that
-//!    answered true also what those had done who inserted or removed keys in the same words.
-//! 4. **Lock-freedom.** An insert or remove is one compare-exchange per word; it is tried again only where another thread's has
-//!    succeeded meanwhile. Nothing allocates.
-//! 5. **The whole filter beside changes.** [`union_from`](Filter::union_from), `clone`, [snapshots](crate::codec) and comparison take each
-//!    word as it is at some moment. A key whose insert happened before and whose remove had not begun is in it. Of a key that comes or goes at that
-//!    moment some counters may be, which then stay too high by one: false positives, never false negatives.
+//! 1. **No false negatives.** If an insert of a key happens before a lookup of it, and the remove
+//!    that is for this insert does not happen before the end of the lookup, nor run beside it, the
+//!    lookup answers true: whatever other keys, and other inserts and removes of this one, do
+//!    meanwhile. As long as nobody removes what was not inserted (above).
+//! 2. **Answers.** An insert answers true if one of the key's counters was 0: then the key was
+//!    certainly not there. Of several threads that race to insert a new key at least one gets true,
+//!    and with one [word per key](Builder::words_per_key) exactly one. A remove answers whether the
+//!    key was there (or was taken for it), and of several that race for a key that is there once
+//!    exactly one gets true.
+//! 3. **Publication.** Who finds a key, inserts or removes it sees what those had done before who
+//!    inserted it, and an insert or remove that answered true also what those had done who inserted
+//!    or removed keys in the same words.
+//! 4. **Lock-freedom.** An insert or remove is one compare-exchange per word; it is tried again
+//!    only where another thread's has succeeded meanwhile. Nothing allocates.
+//! 5. **The whole filter beside changes.** [`union_from`](Filter::union_from), `clone`,
+//!    [snapshots](crate::codec) and comparison take each word as it is at some moment. A key whose
+//!    insert happened before and whose remove had not begun is in it. Of a key that comes or goes
+//!    at that moment some counters may be, which then stay too high by one: false positives, never
+//!    false negatives.
 //!
-//! **With one word per key** each insert and each remove is one atomic step, so that all answers are as if they had come one after another.
-//! With several that holds but for removes of keys that are not there and are taken for present in some of their words: while such a
-//! remove races with others it may take from some counters and give back, and other keys that share them can be missing for that moment.
+//! **With one word per key** each insert and each remove is one atomic step, so that all answers
+//! are as if they had come one after another. With several that holds but for removes of keys that
+//! are not there and are taken for present in some of their words: while such a remove races with
+//! others it may take from some counters and give back, and other keys that share them can be
+//! missing for that moment.
 //!
 //! # Cost
 //!
-//! Bits of memory per key, 4 for each counter, with the words per key that the builder chooses by itself and with one:
+//! Bits of memory per key, 4 for each counter, with the words per key that the builder chooses by
+//! itself and with one:
 //!
 //! | rate | 10% | 3% | 1% | 0.1% | 1e-4 | 1e-5 |
 //! |---|---|---|---|---|---|---|
@@ -68,9 +83,10 @@
 //! | words per key | 2 | 2 | 4 | 4 | 4 | 4 |
 //! | with one word per key | 23.1 | 46.3 | 83.5 | 302 | | |
 //!
-//! All counters of a key lie in one cache line, which is why it is more than the textbook's: a line of 128 counters holds 11 keys at 1%, and
-//! their number varies from line to line. (Half of them in each of two lines would take 40.2 bits at 1% and 62.3 at 0.1%, and a
-//! second miss of the cache in every operation.)
+//! All counters of a key lie in one cache line, which is why it is more than the textbook's: a line
+//! of 128 counters holds 11 keys at 1%, and their number varies from line to line. (Half of them in
+//! each of two lines would take 40.2 bits at 1% and 62.3 at 0.1%, and a second miss of the cache in
+//! every operation.)
 
 use super::Filter;
 use super::engine::{Engine, Estimate, Insert, InsertFlagged, Remove, Stored, Union, sealed};
@@ -87,9 +103,10 @@ use core::fmt;
 
 /// A lock-free counting Bloom filter, for many threads to fill, to ask and to remove from at once.
 ///
-/// Keys are any [`Funnel`](crate::Funnel) type; they are hashed by `S`, [`Murmur3`] unless chosen otherwise. All operations but
-/// [`clear`](Filter::clear) take `&self`: share it as `Arc<CountingBloom>`. What threads may rely on, and what not to remove, is
-/// in [the module](self).
+/// Keys are any [`Funnel`](crate::Funnel) type; they are hashed by `S`, [`Murmur3`] unless chosen
+/// otherwise. All operations but [`clear`](Filter::clear) take `&self`: share it as
+/// `Arc<CountingBloom>`. What threads may rely on, and what not to remove, is in [the
+/// module](self).
 ///
 /// # Examples
 ///
@@ -127,7 +144,8 @@ pub struct Counting {
 
 /// Sizes a [`CountingBloom`]; made by [`CountingBloom::builder`].
 ///
-/// What follows from expected keys, rate and budget is as in the [builder](crate::Builder) of the filter of bits.
+/// What follows from expected keys, rate and budget is as in the [builder](crate::Builder) of the
+/// filter of bits.
 ///
 /// # Examples
 ///
@@ -171,7 +189,8 @@ impl CountingBloom {
 }
 
 impl Builder {
-    /// Seeds [`Murmur3`]; 0 by default. A seed does not protect against hostile keys, see [`crate::hash`].
+    /// Seeds [`Murmur3`]; 0 by default. A seed does not protect against hostile keys, see
+    /// [`crate::hash`].
     ///
     /// ```
     /// use lanebloom::CountingBloom;
@@ -187,7 +206,8 @@ impl Builder {
 }
 
 impl<S: KeyHasher> Builder<S> {
-    /// The number of distinct keys, in the filter at one time, at which the false-positive rate is to hold. 0 means 1.
+    /// The number of distinct keys, in the filter at one time, at which the false-positive rate is
+    /// to hold. 0 means 1.
     ///
     /// ```
     /// use lanebloom::CountingBloom;
@@ -205,8 +225,8 @@ impl<S: KeyHasher> Builder<S> {
         self
     }
 
-    /// The chance that a key which is not there is taken for one that is, once the expected keys are in: between 0 and 1, both
-    /// excluded. 0.01 by default.
+    /// The chance that a key which is not there is taken for one that is, once the expected keys
+    /// are in: between 0 and 1, both excluded. 0.01 by default.
     ///
     /// It is also the chance that a remove of a key which is not there does harm.
     ///
@@ -239,9 +259,10 @@ impl<S: KeyHasher> Builder<S> {
 
     /// How many 64-bit words of its line a key has counters in: 1, 2, 4 or 8.
     ///
-    /// Each word is one atomic operation of an insert and of a remove. Left open, the fewest are taken whose memory is within 6% of
-    /// the least: 2 at 10% and 3%, 4 from 1% to 1e-5. With 1 every insert and remove is one atomic step, at the price in memory
-    /// that [the module](self#cost) tells; with 2 a filter for 1% takes 49.8 bits per key instead of 45.9.
+    /// Each word is one atomic operation of an insert and of a remove. Left open, the fewest are
+    /// taken whose memory is within 6% of the least: 2 at 10% and 3%, 4 from 1% to 1e-5. With 1
+    /// every insert and remove is one atomic step, at the price in memory that [the
+    /// module](self#cost) tells; with 2 a filter for 1% takes 49.8 bits per key instead of 45.9.
     ///
     /// ```
     /// use lanebloom::CountingBloom;
@@ -258,7 +279,8 @@ impl<S: KeyHasher> Builder<S> {
         self
     }
 
-    /// Another hasher: [`SipHash13`](crate::SipHash13) or any `BuildHasher`. [`crate::hash`] says when to take which.
+    /// Another hasher: [`SipHash13`](crate::SipHash13) or any `BuildHasher`. [`crate::hash`] says
+    /// when to take which.
     ///
     /// ```
     /// use lanebloom::CountingBloom;
@@ -280,9 +302,10 @@ impl<S: KeyHasher> Builder<S> {
     ///
     /// # Errors
     ///
-    /// Where neither keys nor budget were given, the rate is not between 0 and 1, the words per key are not 1,
-    /// 2, 4 or 8, the rate would take more than 512 bits per key, the budget is below one line or below
-    /// what keys and rate need, the size is beyond addressable memory, or the allocation fails.
+    /// Where neither keys nor budget were given, the rate is not between 0 and 1, the words per key
+    /// are not 1, 2, 4 or 8, the rate would take more than 512 bits per key, the budget is below
+    /// one line or below what keys and rate need, the size is beyond addressable memory, or the
+    /// allocation fails.
     ///
     /// # Examples
     ///
@@ -387,7 +410,8 @@ impl Engine for Counting {
     }
 
     fn current_false_positive_rate(&self) -> f64 {
-        // In a word whose counters above 0 have all their bits, the fraction of the bits is that of the counters.
+        // In a word whose counters above 0 have all their bits, the fraction of the bits is that of
+        // the counters.
         let rate = self.layout.mean_rate(self.counters.shared().words());
         bits::acquire();
         rate
@@ -517,7 +541,8 @@ impl<S> CountingBloom<S> {
         self.engine.layout.shape.words
     }
 
-    /// The counters that a key throws in each of its words, of 16 (two throws may hit the same one, which then counts once).
+    /// The counters that a key throws in each of its words, of 16 (two throws may hit the same one,
+    /// which then counts once).
     ///
     /// ```
     /// use lanebloom::CountingBloom;

@@ -1,9 +1,10 @@
-//! A cuckoo filter: keys can be removed again. [`CuckooFilter`] holds a short tag of every key, in one of two buckets that the key
-//! chooses, and each bucket is one atomic word.
+//! A cuckoo filter: keys can be removed again. [`CuckooFilter`] holds a short tag of every key, in
+//! one of two buckets that the key chooses, and each bucket is one atomic word.
 //!
-//! Of the filters that can delete it takes the least memory, and a lookup reads two words. A key may be inserted several times and
-//! is then to be removed as often. What it asks of its user in return: **remove only what was inserted.** To remove
-//! another key is to remove, at the false-positive rate, somebody else's tag.
+//! Of the filters that can delete it takes the least memory, and a lookup reads two words. A key
+//! may be inserted several times and is then to be removed as often. What it asks of its user in
+//! return: **remove only what was inserted.** To remove another key is to remove, at the
+//! false-positive rate, somebody else's tag.
 //!
 //! # Example
 //!
@@ -26,37 +27,46 @@
 //! | 12 | 5 | 0.24% | 97% | 13.2 |
 //! | 16 | 4 | 0.012% | 95% | 16.8 |
 //!
-//! The rate is in proportion to how full the filter is. A builder that is asked for a rate takes the tags with which it takes the
-//! least memory, and where the full filter's rate would be higher, a filter that is not filled so far: 12.5 bits at 1%.
+//! The rate is in proportion to how full the filter is. A builder that is asked for a rate takes
+//! the tags with which it takes the least memory, and where the full filter's rate would be higher,
+//! a filter that is not filled so far: 12.5 bits at 1%.
 //!
 //! # When it is full
 //!
-//! An insert that finds both buckets full moves other keys' tags to their other buckets, after it has found a way to an empty slot.
-//! Where there is none within 4096 buckets it answers an [`InsertError`], and nothing that was in the filter is lost. A filter
-//! sized for its keys does not come to that, unless one key is inserted too often: each copy takes a slot, and a key has those
-//! of two buckets: 12, 10 or 8 ([`max_copies`](Filter::max_copies)).
+//! An insert that finds both buckets full moves other keys' tags to their other buckets, after it
+//! has found a way to an empty slot. Where there is none within 4096 buckets it answers an
+//! [`InsertError`], and nothing that was in the filter is lost. A filter sized for its keys does
+//! not come to that, unless one key is inserted too often: each copy takes a slot, and a key has
+//! those of two buckets: 12, 10 or 8 ([`max_copies`](Filter::max_copies)).
 //!
 //! # Consistency
 //!
 //! What threads may rely on, in the words of the [crate](crate#consistency):
 //!
-//! 1. **No false negatives.** If an insert of a key happens before a lookup of it, and no removal of it does, the lookup answers
-//!    true, whatever other threads insert, move and remove meanwhile.
-//! 2. **Answers.** Of threads that race to remove a key that was inserted once, exactly one gets `true`: a removal is a claim.
-//!    (Two keys with the same tag and buckets are one key to the filter, at the false-positive rate.)
-//! 3. **Publication.** If a lookup answers true, everything is visible that the thread which inserted the key had done
-//!    before, also if the tag was moved by others since.
-//! 4. **Progress.** Lookups are lock-free: they never wait, and look again only when another thread moved a tag meanwhile. An
-//!    insert that finds an empty slot in one of its two buckets is lock-free too. *Moves and removals are not*: those of the same stripe of
-//!    tags (one of up to 256) exclude each other for the time of a few atomic operations, since a tag that is
-//!    being moved is in two places, and no bit is free in a bucket to say so.
-//! 5. **The whole filter.** [`clone`](Clone::clone), [`to_compact`](CuckooFilter::to_compact) and [snapshots](crate::codec) of a live
-//!    filter hold every key whose insertion happened before; moves and removals wait meanwhile. [`clear`](Filter::clear) takes `&mut self`.
+//! 1. **No false negatives.** If an insert of a key happens before a lookup of it, and no removal
+//!    of it does, the lookup answers true, whatever other threads insert, move and remove
+//!    meanwhile.
+//! 2. **Answers.** Of threads that race to remove a key that was inserted once, exactly one gets
+//!    `true`: a removal is a claim. (Two keys with the same tag and buckets are one key to the
+//!    filter, at the false-positive rate.)
+//! 3. **Publication.** If a lookup answers true, everything is visible that the thread which
+//!    inserted the key had done before, also if the tag was moved by others since.
+//! 4. **Progress.** Lookups are lock-free: they never wait, and look again only when another thread
+//!    moved a tag meanwhile. An insert that finds an empty slot in one of its two buckets is
+//!    lock-free too. *Moves and removals are not*: those of the same stripe of tags (one of up to
+//!    256) exclude each other for the time of a few atomic operations, since a tag that is being
+//!    moved is in two places, and no bit is free in a bucket to say so.
+//! 5. **The whole filter.** [`clone`](Clone::clone), [`to_compact`](CuckooFilter::to_compact) and
+//!    [snapshots](crate::codec) of a live filter hold every key whose insertion happened before;
+//!    moves and removals wait meanwhile. [`clear`](Filter::clear) takes `&mut self`.
 //!
-//! There is no union, since two full filters do not fit into one of them,: two equal sets may compare unequal, since where a tag lies depends on the order of the
-//! inserts. [`try_extend`](Filter::try_extend) stands for `Extend`, which could not say that the filter is full.
+//! There is no union, since two full filters do not fit into one of them,: two equal sets may
+//! compare unequal, since where a tag lies depends on the order of the inserts.
+//! [`try_extend`](Filter::try_extend) stands for `Extend`, which could not say that the filter is
+//! full.
 //!
-//! Source: Fan, Andersen, Kaminsky, Mitzenmacher, "Cuckoo Filter: Practically Better Than Bloom" (2014).
+//! Source: Fan, Andersen, Kaminsky, Mitzenmacher, "Cuckoo Filter: Practically Better Than Bloom"
+//! (2014).
 
 mod compact;
 pub(crate) mod shape;
@@ -77,11 +87,13 @@ use core::fmt;
 use shape::{Plan, Request};
 use table::{Place, SEARCHED, Table};
 
-/// A filter from which keys can be removed, for many threads to fill and ask at once: a cuckoo filter.
+/// A filter from which keys can be removed, for many threads to fill and ask at once: a cuckoo
+/// filter.
 ///
-/// Keys are any [`Funnel`](crate::Funnel) type; they are hashed by `S`, [`Murmur3`] unless chosen otherwise. All operations but
-/// [`clear`](Filter::clear) take `&self`: share it as `Arc<CuckooFilter>`. What threads may rely on, and what the filter asks of its
-/// users, is in [the module](self).
+/// Keys are any [`Funnel`](crate::Funnel) type; they are hashed by `S`, [`Murmur3`] unless chosen
+/// otherwise. All operations but [`clear`](Filter::clear) take `&self`: share it as
+/// `Arc<CuckooFilter>`. What threads may rely on, and what the filter asks of its users, is in [the
+/// module](self).
 ///
 /// # Examples
 ///
@@ -169,7 +181,8 @@ impl CuckooFilter {
 }
 
 impl Builder {
-    /// Seeds [`Murmur3`]; 0 by default. A seed does not protect against hostile keys, see [`crate::hash`].
+    /// Seeds [`Murmur3`]; 0 by default. A seed does not protect against hostile keys, see
+    /// [`crate::hash`].
     ///
     /// ```
     /// use lanebloom::CuckooFilter;
@@ -185,7 +198,8 @@ impl Builder {
 }
 
 impl<S: KeyHasher> Builder<S> {
-    /// The number of keys that are to be in the filter at once, each copy of a key counted. 0 means 1.
+    /// The number of keys that are to be in the filter at once, each copy of a key counted. 0 means
+    /// 1.
     ///
     /// ```
     /// use lanebloom::CuckooFilter;
@@ -200,8 +214,9 @@ impl<S: KeyHasher> Builder<S> {
         self
     }
 
-    /// The chance that a key which is not in the filter is taken for one that is, once the expected keys are in: between 0 and 1, both
-    /// excluded. 0.01 by default, unless the tags are chosen by [`tag_bits`](Self::tag_bits) or by keys and budget.
+    /// The chance that a key which is not in the filter is taken for one that is, once the expected
+    /// keys are in: between 0 and 1, both excluded. 0.01 by default, unless the tags are chosen by
+    /// [`tag_bits`](Self::tag_bits) or by keys and budget.
     ///
     /// ```
     /// use lanebloom::CuckooFilter;
@@ -254,7 +269,8 @@ impl<S: KeyHasher> Builder<S> {
         self
     }
 
-    /// Another hasher: [`SipHash13`](crate::SipHash13) or any `BuildHasher`. [`crate::hash`] says when to take which.
+    /// Another hasher: [`SipHash13`](crate::SipHash13) or any `BuildHasher`. [`crate::hash`] says
+    /// when to take which.
     ///
     /// ```
     /// use lanebloom::CuckooFilter;
@@ -276,9 +292,10 @@ impl<S: KeyHasher> Builder<S> {
     ///
     /// # Errors
     ///
-    /// Where neither keys nor budget were given, the rate is not between 0 and 1, the tags are not of 10, 12 or 16 bits, the rate
-    /// would take more than 128 bits per key, the budget is below 64 bytes or below what keys and rate need, the size is
-    /// beyond addressable memory, or the allocation fails.
+    /// Where neither keys nor budget were given, the rate is not between 0 and 1, the tags are not
+    /// of 10, 12 or 16 bits, the rate would take more than 128 bits per key, the budget is below 64
+    /// bytes or below what keys and rate need, the size is beyond addressable memory, or the
+    /// allocation fails.
     ///
     /// # Examples
     ///
@@ -341,7 +358,8 @@ impl Engine for Cuckoo {
         self.expected_keys
     }
 
-    /// The buckets, and the stripes beside them: at most 2 KiB, and not more than 1/256, or 8 bytes.
+    /// The buckets, and the stripes beside them: at most 2 KiB, and not more than 1/256, or 8
+    /// bytes.
     fn memory_bytes(&self) -> usize {
         self.table.memory_bytes()
     }

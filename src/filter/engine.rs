@@ -1,8 +1,8 @@
-//! What a filter type has to bring: how it keeps hashes. All that is about keys, batches and answers is
-//! in `filter.rs`, written once for all engines.
+//! What a filter type has to bring: how it keeps hashes. All that is about keys, batches and
+//! answers is in `filter.rs`, written once for all engines.
 //!
-//! The traits are public, so that a function can take any filter (`fn f<E: Engine>(filter: &Filter<E>)`),
-//! and sealed: only this crate implements them.
+//! The traits are public, so that a function can take any filter (`fn f<E: Engine>(filter:
+//! &Filter<E>)`), and sealed: only this crate implements them.
 
 use crate::codec::{Hashing, Input, Out};
 use crate::error::{BuildError, IncompatibleError, SnapshotErrorKind};
@@ -13,7 +13,8 @@ pub(crate) mod sealed {
     pub trait Sealed {}
 }
 
-/// A way to keep a set of hashes, asked by many threads at once. The engine of a [`Filter`](super::Filter).
+/// A way to keep a set of hashes, asked by many threads at once. The engine of a
+/// [`Filter`](super::Filter).
 ///
 /// It cannot be implemented further.
 ///
@@ -42,8 +43,8 @@ pub trait Engine: sealed::Sealed + Sized {
     #[doc(hidden)]
     fn contains(&self, hash: u64) -> bool;
 
-    /// [`contains`](Self::contains) of every hash, as a bitmap: bit `i % 64` of word `i / 64`. The bitmap
-    /// has a word for every 64 hashes; the bits after the last hash become 0.
+    /// [`contains`](Self::contains) of every hash, as a bitmap: bit `i % 64` of word `i / 64`. The
+    /// bitmap has a word for every 64 hashes; the bits after the last hash become 0.
     #[doc(hidden)]
     fn contains_bitmap(&self, hashes: &[u64], found: &mut [u64]);
 
@@ -112,8 +113,8 @@ pub trait Estimate: Engine {
     fn estimated_len(&self) -> usize;
 }
 
-/// An engine whose content does not depend on the order of the inserts: it can be compared, and can take
-/// what another one holds.
+/// An engine whose content does not depend on the order of the inserts: it can be compared, and can
+/// take what another one holds.
 ///
 /// It cannot be implemented further.
 pub trait Union: Insert {
@@ -173,8 +174,8 @@ pub trait Stored: Engine {
     #[doc(hidden)]
     fn encode<O: Out>(&self, hashing: Hashing, out: &mut O) -> Result<(), O::Error>;
 
-    /// Reads an engine that takes `limit` bytes at most, and the hasher that `hasher` makes of what is
-    /// recorded of it.
+    /// Reads an engine that takes `limit` bytes at most, and the hasher that `hasher` makes of what
+    /// is recorded of it.
     #[doc(hidden)]
     fn decode<I: Input, S>(
         input: &mut I,

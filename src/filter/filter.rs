@@ -1,5 +1,5 @@
-//! The one filter type: keys in, answers out. It hashes keys, cuts batches into chunks, and hands the
-//! hashes to its engine. Everything that all filters share is written and documented here.
+//! The one filter type: keys in, answers out. It hashes keys, cuts batches into chunks, and hands
+//! the hashes to its engine. Everything that all filters share is written and documented here.
 
 use super::engine::{Count, Engine, Estimate, Insert, InsertFlagged, Remove, Union};
 use crate::error::{BuildError, IncompatibleError, IncompatibleErrorKind, InsertError};
@@ -21,22 +21,22 @@ use core::fmt;
 /// | [`CompactCuckoo`](crate::CompactCuckoo) | cannot be inserted into | no |
 ///
 /// `E` is the engine of such a type, `S` the hasher. Keys are any [`Funnel`] type. All methods but
-/// [`clear`](Self::clear) take `&self`: share a filter as `Arc`. Each type's page says what threads may
-/// rely on.
+/// [`clear`](Self::clear) take `&self`: share a filter as `Arc`. Each type's page says what threads
+/// may rely on.
 ///
 /// # Batches
 ///
-/// A batch gives the answers of single calls in order, duplicates within the batch included, many keys
-/// at a time. Methods named `_hashes` take hashes of [`hash`](Self::hash) or
-/// [`hash_batch`](Self::hash_batch), so that a caller can hash once and ask several filters. Methods
-/// named `_flagged` write the answer for each key to the same place of a slice, methods named `_bitmap`
-/// to a bit: bit `i % 64` of word `i / 64`.
+/// A batch gives the answers of single calls in order, duplicates within the batch included, many
+/// keys at a time. Methods named `_hashes` take hashes of [`hash`](Self::hash) or
+/// [`hash_batch`](Self::hash_batch), so that a caller can hash once and ask several filters.
+/// Methods named `_flagged` write the answer for each key to the same place of a slice, methods
+/// named `_bitmap` to a bit: bit `i % 64` of word `i / 64`.
 ///
 /// # Memory ordering
 ///
 /// An insert is a `Release`. A lookup that answers `true` ends in an `Acquire`: everything that the
-/// inserters of the key had done before is visible. In batches one `Acquire` serves many keys, and comes
-/// before any of their answers is given out.
+/// inserters of the key had done before is visible. In batches one `Acquire` serves many keys, and
+/// comes before any of their answers is given out.
 pub struct Filter<E, S = Murmur3> {
     pub(crate) engine: E,
     pub(crate) hasher: S,
@@ -268,18 +268,19 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
 impl<E: Insert, S: KeyHasher> Filter<E, S> {
     /// Inserts `key`. The table of [`Filter`] says what each type answers.
     ///
-    /// A `bool` can be `false` for a new key, at the false-positive rate. Where several threads race to
-    /// insert a new key, **at least** one of them gets `true`, and several may: do not take it for a
-    /// claim. (With one [word per key](crate::Builder::words_per_key) exactly one thread gets it.)
+    /// A `bool` can be `false` for a new key, at the false-positive rate. Where several threads
+    /// race to insert a new key, **at least** one of them gets `true`, and several may: do not take
+    /// it for a claim. (With one [word per key](crate::Builder::words_per_key) exactly one thread
+    /// gets it.)
     ///
     /// An error means that a filter with slots is full, or that the key was inserted
     /// [as often as it can be](Self::max_copies). Nothing that was in the filter is lost.
     ///
     /// # Memory ordering
     ///
-    /// Every change is a `Release`, and `false` ends in an `Acquire`: then everything that the inserters
-    /// of the key had done before is visible. In a `ConcurrentBloom`, a key that is there already costs
-    /// loads only, and nothing is written to its line.
+    /// Every change is a `Release`, and `false` ends in an `Acquire`: then everything that the
+    /// inserters of the key had done before is visible. In a `ConcurrentBloom`, a key that is there
+    /// already costs loads only, and nothing is written to its line.
     ///
     /// # Examples
     ///
@@ -317,13 +318,13 @@ impl<E: Insert, S: KeyHasher> Filter<E, S> {
         self.engine.insert(hash)
     }
 
-    /// Inserts every key; returns how many inserts answered `true`. A filter that can be full stops at the
-    /// first key that finds no room; its error says how many keys were inserted before.
+    /// Inserts every key; returns how many inserts answered `true`. A filter that can be full stops
+    /// at the first key that finds no room; its error says how many keys were inserted before.
     ///
-    /// In a `ConcurrentBloom` a batch that is dense in the filter is inserted
-    /// [in bulk](crate#inserting-in-bulk), which allocates memory: 1024 keys and 6 per line of the filter,
-    /// or more. (In a filter beyond 1 MiB, where hashes are sorted for it, the order is that of the hashes
-    /// that share a line, to the same effect.)
+    /// In a `ConcurrentBloom` a batch that is dense in the filter is inserted [in
+    /// bulk](crate#inserting-in-bulk), which allocates memory: 1024 keys and 6 per line of the
+    /// filter, or more. (In a filter beyond 1 MiB, where hashes are sorted for it, the order is
+    /// that of the hashes that share a line, to the same effect.)
     ///
     /// ```
     /// use lanebloom::{ConcurrentBloom, CuckooFilter};
@@ -375,8 +376,8 @@ impl<E: Insert, S: KeyHasher> Filter<E, S> {
 
 /// Inserts that answer for each key.
 impl<E: InsertFlagged, S: KeyHasher> Filter<E, S> {
-    /// [`insert_batch`](Self::insert_batch) that also writes each insert's answer to the same place of
-    /// `new`. The first of several equal keys gets `true`.
+    /// [`insert_batch`](Self::insert_batch) that also writes each insert's answer to the same place
+    /// of `new`. The first of several equal keys gets `true`.
     ///
     /// # Panics
     ///
@@ -486,7 +487,8 @@ impl<E: Insert<Total = Result<(), InsertError>>, S: KeyHasher> Filter<E, S> {
 impl<E: Remove, S: KeyHasher> Filter<E, S> {
     /// Removes `key`: one copy of it, where the filter counts copies. Returns whether it was there.
     ///
-    /// Remove only keys that were inserted: removing a false positive removes a part of another key.
+    /// Remove only keys that were inserted: removing a false positive removes a part of another
+    /// key.
     ///
     /// ```
     /// use lanebloom::CuckooFilter;
@@ -600,8 +602,8 @@ impl<E: Remove, S: KeyHasher> Filter<E, S> {
 
 /// Copies and slots.
 impl<E: Count, S: KeyHasher> Filter<E, S> {
-    /// How often `key` is in the filter: as often as it was inserted and not removed, or more at the
-    /// false-positive rate.
+    /// How often `key` is in the filter: as often as it was inserted and not removed, or more at
+    /// the false-positive rate.
     ///
     /// ```
     /// use lanebloom::CuckooFilter;
@@ -634,8 +636,8 @@ impl<E: Count, S: KeyHasher> Filter<E, S> {
 
 /// Copies and slots.
 impl<E: Count, S> Filter<E, S> {
-    /// The number of keys in the filter, each as often as it was inserted and not removed. Reads the
-    /// whole filter.
+    /// The number of keys in the filter, each as often as it was inserted and not removed. Reads
+    /// the whole filter.
     ///
     /// ```
     /// use lanebloom::CuckooFilter;
@@ -650,7 +652,8 @@ impl<E: Count, S> Filter<E, S> {
         self.engine.len()
     }
 
-    /// The number of slots: more than [`expected_keys`](Self::expected_keys), and more than can be filled.
+    /// The number of slots: more than [`expected_keys`](Self::expected_keys), and more than can be
+    /// filled.
     ///
     /// ```
     /// use lanebloom::CuckooFilter;
@@ -664,8 +667,8 @@ impl<E: Count, S> Filter<E, S> {
         self.engine.slots()
     }
 
-    /// How often one key can be inserted, if no other key takes its slots: 12, 10 or 8 times in a cuckoo
-    /// filter, 3 times in a d-left filter.
+    /// How often one key can be inserted, if no other key takes its slots: 12, 10 or 8 times in a
+    /// cuckoo filter, 3 times in a d-left filter.
     ///
     /// ```
     /// use lanebloom::CuckooFilter;
@@ -687,11 +690,11 @@ impl<E: Count, S> Filter<E, S> {
 
 /// Unions.
 impl<E: Union, S: KeyHasher> Filter<E, S> {
-    /// Adds every key of `other` to this filter; returns whether that changed it. Both may be in use
-    /// meanwhile.
+    /// Adds every key of `other` to this filter; returns whether that changed it. Both may be in
+    /// use meanwhile.
     ///
-    /// Everything that was inserted into `other` before is in this filter afterwards. An insert into
-    /// `other` at the same time may be.
+    /// Everything that was inserted into `other` before is in this filter afterwards. An insert
+    /// into `other` at the same time may be.
     ///
     /// # Errors
     ///
@@ -699,8 +702,8 @@ impl<E: Union, S: KeyHasher> Filter<E, S> {
     ///
     /// # Memory ordering
     ///
-    /// `Acquire` on `other`'s content and `Release` on this one's: a thread that finds a key here sees
-    /// what its inserter there had done before. `false` ends in an `Acquire`.
+    /// `Acquire` on `other`'s content and `Release` on this one's: a thread that finds a key here
+    /// sees what its inserter there had done before. `false` ends in an `Acquire`.
     ///
     /// # Examples
     ///
@@ -735,10 +738,10 @@ impl<E: Union, S: KeyHasher> Filter<E, S> {
 impl<E: Estimate, S> Filter<E, S> {
     /// An estimate of the number of distinct keys in the filter.
     ///
-    /// It comes from the share of the bits that are set, or from the sum of the counters. For `n` keys up to the expected ones
-    /// its relative standard error is about `0.2 / sqrt(n)`, and below `0.3 / sqrt(n)`: 1% at 1000 keys,
-    /// 0.03% at a million. Far beyond, where few bits are left unset, the error grows. A full filter
-    /// answers the least number that would have filled it.
+    /// It comes from the share of the bits that are set, or from the sum of the counters. For `n`
+    /// keys up to the expected ones its relative standard error is about `0.2 / sqrt(n)`, and below
+    /// `0.3 / sqrt(n)`: 1% at 1000 keys, 0.03% at a million. Far beyond, where few bits are left
+    /// unset, the error grows. A full filter answers the least number that would have filled it.
     ///
     /// ```
     /// use lanebloom::ConcurrentBloom;
@@ -756,8 +759,8 @@ impl<E: Estimate, S> Filter<E, S> {
     }
 }
 
-/// Figures. Those that look at the content read the whole filter: beside inserts, each word as it was
-/// at some moment meanwhile.
+/// Figures. Those that look at the content read the whole filter: beside inserts, each word as it
+/// was at some moment meanwhile.
 impl<E: Engine, S> Filter<E, S> {
     /// The number of keys that the filter was sized for.
     ///
@@ -801,8 +804,9 @@ impl<E: Engine, S> Filter<E, S> {
         8.0 * self.memory_bytes() as f64 / self.expected_keys() as f64
     }
 
-    /// The share of the bits that are set, of the counters that are not zero, or of the slots that hold a
-    /// key. A Bloom filter with its expected keys has a little less than one half of its bits set.
+    /// The share of the bits that are set, of the counters that are not zero, or of the slots that
+    /// hold a key. A Bloom filter with its expected keys has a little less than one half of its
+    /// bits set.
     ///
     /// ```
     /// use lanebloom::CuckooFilter;
@@ -934,8 +938,8 @@ impl<E: Engine, S: Clone> Clone for Filter<E, S> {
     }
 }
 
-/// Same layout, same hasher and same content. Beside inserts, each word is compared as it was at some
-/// moment meanwhile.
+/// Same layout, same hasher and same content. Beside inserts, each word is compared as it was at
+/// some moment meanwhile.
 impl<E: Union, S: KeyHasher> PartialEq for Filter<E, S> {
     fn eq(&self, other: &Self) -> bool {
         hash::print(&self.hasher) == hash::print(&other.hasher) && self.engine.same(&other.engine)

@@ -1,16 +1,20 @@
-//! How full a filter is, told from some of its lines: when to begin the next layer or generation. Asked by the filters that are made of
-//! several, after inserts.
+//! How full a filter is, told from some of its lines: when to begin the next layer or generation.
+//! Asked by the filters that are made of several, after inserts.
 //!
-//! Nothing is counted, so that inserts write nothing that they share: of the hashes that changed a filter one in `keys / 128` to
-//! `keys / 64` is *due*, by the highest bits of a product, and at such a one the bits that are set in up to [`LINES`] lines are counted.
+//! Nothing is counted, so that inserts write nothing that they share: of the hashes that changed a
+//! filter one in `keys / 128` to `keys / 64` is *due*, by the highest bits of a product, and at
+//! such a one the bits that are set in up to [`LINES`] lines are counted.
 //!
 //! # How exact it is
 //!
-//! - What the sample says of the filter varies as the number of keys in its lines does, by `1 / sqrt(keys in them)`: at a rate
-//!   of 1% (50 keys to a line) 0.9% for 256 lines. A filter of no more lines is read whole: 0.3% at 10 thousand keys.
-//! - Between two looks the filter grows by 1/128 to 1/64 in the mean; seldom by more: beyond 5 times that in one case of 150.
+//! - What the sample says of the filter varies as the number of keys in its lines does, by `1 /
+//!   sqrt(keys in them)`: at a rate of 1% (50 keys to a line) 0.9% for 256 lines. A filter of no
+//!   more lines is read whole: 0.3% at 10 thousand keys.
+//! - Between two looks the filter grows by 1/128 to 1/64 in the mean; seldom by more: beyond 5
+//!   times that in one case of 150.
 //!
-//! A counter bumped by one key in `2^j` would need `j = 4` at 10 thousand keys to be as far from every insert's way, and be 4% off.
+//! A counter bumped by one key in `2^j` would need `j = 4` at 10 thousand keys to be as far from
+//! every insert's way, and be 4% off.
 
 use super::bloom::ConcurrentBloom;
 use crate::sizing::{LINE_BITS, LINE_WORDS, Layout};
@@ -20,9 +24,10 @@ const LINES: usize = 256;
 /// Looks until the filter is full, at least.
 const LOOKS: usize = 64;
 
-/// Makes whether a hash is due depend on all its bits. By some of them alone hashes may have been dealt out: to threads, of which only one
-/// would look then, or to filters, of which all but one would never be looked at. It is not the pattern's multiplier, so that the
-/// patterns of due hashes are as random as others.
+/// Makes whether a hash is due depend on all its bits. By some of them alone hashes may have been
+/// dealt out: to threads, of which only one would look then, or to filters, of which all but one
+/// would never be looked at. It is not the pattern's multiplier, so that the patterns of due hashes
+/// are as random as others.
 const SPREAD: u64 = 0xd6e8_feb8_6659_fd93;
 
 /// Says how full filters of one layout are.
@@ -63,13 +68,14 @@ impl Gauge {
         hash.wrapping_mul(SPREAD) <= self.due
     }
 
-    /// Hashes that may be inserted, at most, before it is time to look again: of a batch of more the parts are looked at.
+    /// Hashes that may be inserted, at most, before it is time to look again: of a batch of more
+    /// the parts are looked at.
     pub(super) fn stretch(&self) -> usize {
         1 << self.due.leading_zeros()
     }
 
-    /// How full the filter is: 0 when it is empty, 1 when it has all its keys, and on beyond. `hash`, which is due, says where the
-    /// lines begin that are looked at.
+    /// How full the filter is: 0 when it is empty, 1 when it has all its keys, and on beyond.
+    /// `hash`, which is due, says where the lines begin that are looked at.
     pub(super) fn level<S>(&self, filter: &ConcurrentBloom<S>, hash: u64) -> f64 {
         let lines = self.sample.blocks;
         let places = (filter.bits().blocks() - lines + 1) as u128;
@@ -103,7 +109,8 @@ mod tests {
         builder.build().unwrap()
     }
 
-    /// Filled to a quarter of what they are for, and so on to twice: the mean of the levels at 40 places, and how far one is off.
+    /// Filled to a quarter of what they are for, and so on to twice: the mean of the levels at 40
+    /// places, and how far one is off.
     #[test]
     fn the_level_is_the_part_of_the_keys_that_are_in() {
         for (keys, rate, spread) in [

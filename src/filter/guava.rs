@@ -1,8 +1,10 @@
-//! Guava's `BloomFilter`, bit for bit: [`GuavaBloom`] reads what Guava on a JVM wrote, writes what Guava reads, and gives the same
-//! answers, as lock-free as [`ConcurrentBloom`](crate::ConcurrentBloom).
+//! Guava's `BloomFilter`, bit for bit: [`GuavaBloom`] reads what Guava on a JVM wrote, writes what
+//! Guava reads, and gives the same answers, as lock-free as
+//! [`ConcurrentBloom`](crate::ConcurrentBloom).
 //!
-//! For filters that Java programs keep on disk or send. Where both ends are yours, a `ConcurrentBloom` is faster, since a key's
-//! bits lie in one line of the cache: here they lie anywhere, and a key of a filter for 1% touches 7 lines.
+//! For filters that Java programs keep on disk or send. Where both ends are yours, a
+//! `ConcurrentBloom` is faster, since a key's bits lie in one line of the cache: here they lie
+//! anywhere, and a key of a filter for 1% touches 7 lines.
 //!
 //! # Example
 //!
@@ -23,7 +25,8 @@
 //!
 //! # Which type is which funnel
 //!
-//! A stream does not say which funnel its filter was made with. The Rust type must be the one whose bytes are the funnel's:
+//! A stream does not say which funnel its filter was made with. The Rust type must be the one whose
+//! bytes are the funnel's:
 //!
 //! | Guava's funnel | Rust's key |
 //! |---|---|
@@ -50,14 +53,15 @@
 //! | `putBytes` | `[u8]` |
 //! | `putString(s, UTF_8)`, `putUnencodedChars` | `str`, [`UnencodedChars`](crate::UnencodedChars) |
 //!
-//! A string of Java can hold half a surrogate pair, which `str` cannot. By `unencodedCharsFunnel()` it is the `[u16]` of its
-//! units. By `stringFunnel(UTF_8)` Java writes a `?` in its place, so that several strings are one key.
+//! A string of Java can hold half a surrogate pair, which `str` cannot. By `unencodedCharsFunnel()`
+//! it is the `[u16]` of its units. By `stringFunnel(UTF_8)` Java writes a `?` in its place, so that
+//! several strings are one key.
 //!
 //! # Moving a service over
 //!
-//! A filter cannot be converted, neither into another layout nor into another size: it holds bits, and the keys are gone. So a
-//! service reads the Guava filter and serves from it at once, and fills a [`ConcurrentBloom`](crate::ConcurrentBloom) from the source of
-//! truth meanwhile:
+//! A filter cannot be converted, neither into another layout nor into another size: it holds bits,
+//! and the keys are gone. So a service reads the Guava filter and serves from it at once, and fills
+//! a [`ConcurrentBloom`](crate::ConcurrentBloom) from the source of truth meanwhile:
 //!
 //! ```
 //! use lanebloom::{ConcurrentBloom, GuavaBloom};
@@ -83,12 +87,14 @@
 //!
 //! # Consistency
 //!
-//! The promises are those of the [crate](crate#consistency), with these differences. (2) Of several threads that race to insert a key at
-//! least one gets `true`, and several may: a key has many words here, so that an insert is never a claim. (6) The rate is Guava's:
-//! about the requested one at the expected keys, higher for `MURMUR128_MITZ_32` from some hundred million bits on, since its
-//! hash has 32 bits.
+//! The promises are those of the [crate](crate#consistency), with these differences. (2) Of several
+//! threads that race to insert a key at least one gets `true`, and several may: a key has many
+//! words here, so that an insert is never a claim. (6) The rate is Guava's: about the requested one
+//! at the expected keys, higher for `MURMUR128_MITZ_32` from some hundred million bits on, since
+//! its hash has 32 bits.
 //!
-//! Hashing is Murmur3 with seed 0, as Guava's. **Strangers can make keys that collide**: [the module `hash`](crate::hash) says more.
+//! Hashing is Murmur3 with seed 0, as Guava's. **Strangers can make keys that collide**: [the
+//! module `hash`](crate::hash) says more.
 
 pub(crate) mod layout;
 mod stream;
@@ -106,8 +112,8 @@ use layout::{Hash, Layout, Places};
 
 /// Guava's `BloomFilter`, bit for bit, for many threads to fill and ask at once.
 ///
-/// Keys are any [`Funnel`] type; [the module](self) says which is which of Guava's funnels. All operations take `&self`: share it
-/// as `Arc<GuavaBloom>`.
+/// Keys are any [`Funnel`] type; [the module](self) says which is which of Guava's funnels. All
+/// operations take `&self`: share it as `Arc<GuavaBloom>`.
 ///
 /// # Examples
 ///
@@ -128,10 +134,12 @@ pub struct GuavaBloom {
     layout: Layout,
 }
 
-/// How a hash becomes the places of bits: the constants of Guava's `BloomFilterStrategies`, which its streams name.
+/// How a hash becomes the places of bits: the constants of Guava's `BloomFilterStrategies`, which
+/// its streams name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Strategy {
-    /// `MURMUR128_MITZ_32`, ordinal 0: what Guava made before version 15, from 64 bits of the hash by 32-bit arithmetic.
+    /// `MURMUR128_MITZ_32`, ordinal 0: what Guava made before version 15, from 64 bits of the hash
+    /// by 32-bit arithmetic.
     Mitz32,
     /// `MURMUR128_MITZ_64`, ordinal 1: what Guava makes.
     #[default]
@@ -147,11 +155,12 @@ impl fmt::Display for Strategy {
     }
 }
 
-/// The formula for the number of hash functions, `k`, the bits of a key. It is written in the stream, so that it matters only
-/// where a filter is made.
+/// The formula for the number of hash functions, `k`, the bits of a key. It is written in the
+/// stream, so that it matters only where a filter is made.
 ///
-/// Both give the same for all but tiny filters, and for rates at which the two sides of a rounding are about as good.
-/// Filters are only [compatible](GuavaBloom::is_compatible) with the same number: take the one of the Guava at the other end.
+/// Both give the same for all but tiny filters, and for rates at which the two sides of a rounding
+/// are about as good. Filters are only [compatible](GuavaBloom::is_compatible) with the same
+/// number: take the one of the Guava at the other end.
 ///
 /// # Examples
 ///
@@ -196,8 +205,8 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// The number of distinct keys at which the false-positive rate is to hold: Guava's `expectedInsertions`. 0 means 1, and is
-    /// the default.
+    /// The number of distinct keys at which the false-positive rate is to hold: Guava's
+    /// `expectedInsertions`. 0 means 1, and is the default.
     ///
     /// ```
     /// use lanebloom::GuavaBloom;
@@ -211,7 +220,8 @@ impl Builder {
         self
     }
 
-    /// The false-positive rate at the expected keys: Guava's `fpp`, between 0 and 1, both excluded. 0.03 by default, as Guava's.
+    /// The false-positive rate at the expected keys: Guava's `fpp`, between 0 and 1, both excluded.
+    /// 0.03 by default, as Guava's.
     ///
     /// ```
     /// use lanebloom::GuavaBloom;
@@ -240,7 +250,8 @@ impl Builder {
         self
     }
 
-    /// The formula for the number of hash functions. [`HashFunctions::ByRate`] by default, as of today's Guava.
+    /// The formula for the number of hash functions. [`HashFunctions::ByRate`] by default, as of
+    /// today's Guava.
     ///
     /// ```
     /// use lanebloom::guava::{GuavaBloom, HashFunctions};
@@ -259,8 +270,9 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// Where Guava throws: if the rate is not between 0 and 1, the formulas give no bit (few keys at a rate near 1), more than
-    /// 137,438,953,408 bits or more than 255 hash functions. And if the allocation fails.
+    /// Where Guava throws: if the rate is not between 0 and 1, the formulas give no bit (few keys
+    /// at a rate near 1), more than 137,438,953,408 bits or more than 255 hash functions. And if
+    /// the allocation fails.
     ///
     /// # Examples
     ///
@@ -303,8 +315,8 @@ impl Builder {
 }
 
 impl GuavaBloom {
-    /// A filter for `expected_keys` keys at a false-positive rate of `rate`: Guava's `create`, with the defaults of the
-    /// [`builder`](Self::builder).
+    /// A filter for `expected_keys` keys at a false-positive rate of `rate`: Guava's `create`, with
+    /// the defaults of the [`builder`](Self::builder).
     ///
     /// # Errors
     ///
@@ -328,7 +340,8 @@ impl GuavaBloom {
             .build()
     }
 
-    /// A builder with Guava's defaults: a rate of 0.03, `MURMUR128_MITZ_64`, and today's formula for the number of hash functions.
+    /// A builder with Guava's defaults: a rate of 0.03, `MURMUR128_MITZ_64`, and today's formula
+    /// for the number of hash functions.
     ///
     /// ```
     /// use lanebloom::GuavaBloom;
@@ -366,15 +379,17 @@ impl GuavaBloom {
 impl GuavaBloom {
     /// Inserts `key`; returns whether this call changed the filter: Guava's `put`.
     ///
-    /// `true` means that the key was not in the filter before. `false` means that it was, or that it was taken for one that was: a
-    /// false positive. Where several threads race to insert a key that the filter does not hold, **at least** one of them gets
-    /// `true`, and several may, each being first in another bit. (Guava's documentation says that `true` means the first
+    /// `true` means that the key was not in the filter before. `false` means that it was, or that
+    /// it was taken for one that was: a false positive. Where several threads race to insert a key
+    /// that the filter does not hold, **at least** one of them gets `true`, and several may, each
+    /// being first in another bit. (Guava's documentation says that `true` means the first
     /// insertion, which its code does not keep either.)
     ///
     /// # Memory ordering
     ///
-    /// Setting a bit is a `Release`, and `false` ends in an `Acquire`: then everything that the threads which set these bits had
-    /// done before is visible. A key that was already there costs loads only, and nothing is written to its lines.
+    /// Setting a bit is a `Release`, and `false` ends in an `Acquire`: then everything that the
+    /// threads which set these bits had done before is visible. A key that was already there costs
+    /// loads only, and nothing is written to its lines.
     ///
     /// # Examples
     ///
@@ -399,13 +414,15 @@ impl GuavaBloom {
         changed
     }
 
-    /// Whether `key` may be in the filter: `false` is certain, `true` may be a false positive. Guava's `mightContain`.
+    /// Whether `key` may be in the filter: `false` is certain, `true` may be a false positive.
+    /// Guava's `mightContain`.
     ///
     /// Never `false` for a key whose insertion happened before.
     ///
     /// # Memory ordering
     ///
-    /// `true` ends in an `Acquire`: everything that the threads which set these bits had done before is visible.
+    /// `true` ends in an `Acquire`: everything that the threads which set these bits had done
+    /// before is visible.
     ///
     /// # Examples
     ///
@@ -432,16 +449,18 @@ impl GuavaBloom {
     }
 }
 
-/// Batches: the same answers as the single calls in order. In a filter beyond the caches the lines of many keys are fetched
-/// ahead, all at once.
+/// Batches: the same answers as the single calls in order. In a filter beyond the caches the lines
+/// of many keys are fetched ahead, all at once.
 impl GuavaBloom {
     /// Inserts every key; returns how many of them changed the filter.
     ///
-    /// Results are those of [`insert`](Self::insert) in order, duplicates within the batch included.
+    /// Results are those of [`insert`](Self::insert) in order, duplicates within the batch
+    /// included.
     ///
     /// # Memory ordering
     ///
-    /// As of the single calls; there is one `Acquire` for many keys, before any of their answers is given out.
+    /// As of the single calls; there is one `Acquire` for many keys, before any of their answers is
+    /// given out.
     ///
     /// # Examples
     ///
@@ -459,8 +478,8 @@ impl GuavaBloom {
         sum
     }
 
-    /// [`insert_batch`](Self::insert_batch) that also writes for every key whether it changed the filter to the same place of
-    /// `changed`.
+    /// [`insert_batch`](Self::insert_batch) that also writes for every key whether it changed the
+    /// filter to the same place of `changed`.
     ///
     /// # Panics
     ///
@@ -499,7 +518,8 @@ impl GuavaBloom {
     ///
     /// # Memory ordering
     ///
-    /// As of the single calls; there is one `Acquire` for many keys, before any of their answers is given out.
+    /// As of the single calls; there is one `Acquire` for many keys, before any of their answers is
+    /// given out.
     ///
     /// # Examples
     ///
@@ -518,8 +538,8 @@ impl GuavaBloom {
         self.contains_each(keys, |at, len, found| unpack(&[found], &mut out[at..at + len]));
     }
 
-    /// [`contains_batch`](Self::contains_batch) into a bitmap: bit `i % 64` of `out[i / 64]` is the answer for key `i`. The bits
-    /// after the last key are 0.
+    /// [`contains_batch`](Self::contains_batch) into a bitmap: bit `i % 64` of `out[i / 64]` is the
+    /// answer for key `i`. The bits after the last key are 0.
     ///
     /// # Panics
     ///
@@ -561,7 +581,8 @@ impl GuavaBloom {
         });
     }
 
-    /// Looks keys up; calls `each` with where a window of them begins, its length, and the bitmap of its answers.
+    /// Looks keys up; calls `each` with where a window of them begins, its length, and the bitmap
+    /// of its answers.
     fn contains_each<K: Funnel>(&self, keys: &[K], each: impl FnMut(usize, usize, u64)) {
         let hash = |i: usize| hash(&keys[i]);
         match self.layout.strategy {
@@ -574,8 +595,8 @@ impl GuavaBloom {
         }
     }
 
-    /// Inserts `len` keys by their hashes; calls `each` with where a window of them begins, its length, and the bitmap of those
-    /// that changed the filter.
+    /// Inserts `len` keys by their hashes; calls `each` with where a window of them begins, its
+    /// length, and the bitmap of those that changed the filter.
     fn insert_each(&self, len: usize, mut hash: impl FnMut(usize) -> Hash, each: impl FnMut(usize, usize, u64)) {
         match self.layout.strategy {
             Strategy::Mitz64 => self.flat.insert_each(len, |i| Places::<true>::new(hash(i)), each),
@@ -595,18 +616,22 @@ fn ones(bitmap: u64) -> usize {
 
 /// The whole filter.
 impl GuavaBloom {
-    /// Adds every key of `other` to this filter; returns whether that changed it. Both may be in use meanwhile. Guava's `putAll`.
+    /// Adds every key of `other` to this filter; returns whether that changed it. Both may be in
+    /// use meanwhile. Guava's `putAll`.
     ///
-    /// Everything that was inserted into `other` before is in this filter after; of what is inserted there meanwhile, some may be.
+    /// Everything that was inserted into `other` before is in this filter after; of what is
+    /// inserted there meanwhile, some may be.
     ///
     /// # Errors
     ///
-    /// If the filters are not [compatible](Self::is_compatible), or are one: nothing is changed then.
+    /// If the filters are not [compatible](Self::is_compatible), or are one: nothing is changed
+    /// then.
     ///
     /// # Memory ordering
     ///
-    /// `Acquire` on `other`'s bits and `Release` on these: who finds a key here sees what its inserter there had done before.
-    /// `false` ends in an `Acquire`, as of [`insert`](Self::insert).
+    /// `Acquire` on `other`'s bits and `Release` on these: who finds a key here sees what its
+    /// inserter there had done before. `false` ends in an `Acquire`, as of
+    /// [`insert`](Self::insert).
     ///
     /// # Examples
     ///
@@ -645,8 +670,9 @@ impl GuavaBloom {
         Ok(changed)
     }
 
-    /// Whether the two filters can be [united](Self::union_from): they are two, and have the same strategy, number of bits and
-    /// number of hash functions. Whether their keys were written by the same funnel nobody can see.
+    /// Whether the two filters can be [united](Self::union_from): they are two, and have the same
+    /// strategy, number of bits and number of hash functions. Whether their keys were written by
+    /// the same funnel nobody can see.
     ///
     /// ```
     /// use lanebloom::GuavaBloom;
@@ -663,7 +689,8 @@ impl GuavaBloom {
         !core::ptr::eq(self, other) && self.layout == other.layout
     }
 
-    /// [`clone`](Clone::clone), with an error instead of an abort where the memory is not to be had.
+    /// [`clone`](Clone::clone), with an error instead of an abort where the memory is not to be
+    /// had.
     ///
     /// # Errors
     ///
@@ -688,8 +715,8 @@ impl GuavaBloom {
     }
 }
 
-/// What the filter is, and how full. Figures from the bits read the whole filter: beside inserts, each word as it was at some
-/// moment meanwhile.
+/// What the filter is, and how full. Figures from the bits read the whole filter: beside inserts,
+/// each word as it was at some moment meanwhile.
 impl GuavaBloom {
     /// How a hash becomes the places of bits.
     ///
@@ -744,8 +771,8 @@ impl GuavaBloom {
         self.flat.bits.blocks() * LINE_BYTES
     }
 
-    /// The false-positive rate of the filter as it is: Guava's `expectedFpp`, the fraction of the bits that are set to the power
-    /// of the number of hash functions.
+    /// The false-positive rate of the filter as it is: Guava's `expectedFpp`, the fraction of the
+    /// bits that are set to the power of the number of hash functions.
     ///
     /// ```
     /// use lanebloom::GuavaBloom;
@@ -762,8 +789,9 @@ impl GuavaBloom {
         self.layout.rate_of(self.ones())
     }
 
-    /// An estimate of the number of distinct keys inserted: Guava's `approximateElementCount`, from the fraction of the bits that
-    /// are set. Of a full filter, for which Guava throws, it is `u64::MAX`.
+    /// An estimate of the number of distinct keys inserted: Guava's `approximateElementCount`, from
+    /// the fraction of the bits that are set. Of a full filter, for which Guava throws, it is
+    /// `u64::MAX`.
     ///
     /// ```
     /// use lanebloom::GuavaBloom;
@@ -787,8 +815,8 @@ impl GuavaBloom {
     }
 }
 
-/// A copy that holds at least every key whose insertion happened before. Aborts where the memory is not to be had;
-/// [`try_clone`](GuavaBloom::try_clone) does not.
+/// A copy that holds at least every key whose insertion happened before. Aborts where the memory is
+/// not to be had; [`try_clone`](GuavaBloom::try_clone) does not.
 impl Clone for GuavaBloom {
     fn clone(&self) -> Self {
         self.try_clone().unwrap_or_else(|_| {
@@ -798,8 +826,8 @@ impl Clone for GuavaBloom {
     }
 }
 
-/// Same strategy, same number of hash functions and same bits: Guava's `equals`, which compares the funnels too. Beside inserts,
-/// each word is compared as it was at some moment meanwhile.
+/// Same strategy, same number of hash functions and same bits: Guava's `equals`, which compares the
+/// funnels too. Beside inserts, each word is compared as it was at some moment meanwhile.
 impl PartialEq for GuavaBloom {
     fn eq(&self, other: &Self) -> bool {
         let same = self.layout == other.layout && self.flat.bits.words().eq(other.flat.bits.words());

@@ -1,5 +1,5 @@
-//! The filter types. `filter.rs` has what filters share, `engine.rs` what each has to bring; then one file
-//! or folder for each.
+//! The filter types. `filter.rs` has what filters share, `engine.rs` what each has to bring; then
+//! one file or folder for each.
 
 pub(crate) mod bloom;
 pub mod counting;

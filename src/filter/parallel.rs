@@ -16,13 +16,14 @@ const LOOKED_UP: usize = 16 << 10;
 /// Lines of a filter that a thread adds to another before it asks for more: 64 KiB.
 const UNITED: usize = 1 << 10;
 
-/// In parallel, on the threads of rayon's pool (feature `rayon`). The answers are those of the other calls, and other threads may use
-/// the filter meanwhile.
+/// In parallel, on the threads of rayon's pool (feature `rayon`). The answers are those of the
+/// other calls, and other threads may use the filter meanwhile.
 impl<S: KeyHasher + Sync> ConcurrentBloom<S> {
     /// [`insert_hashes`](Self::insert_hashes) in parallel.
     ///
-    /// Where the batch is dense in the filter, each thread sorts a part of it and then inserts what belongs to a region that no
-    /// other thread works on. So threads do not wait for each other's lines.
+    /// Where the batch is dense in the filter, each thread sorts a part of it and then inserts what
+    /// belongs to a region that no other thread works on. So threads do not wait for each other's
+    /// lines.
     ///
     /// ```
     /// use lanebloom::ConcurrentBloom;
@@ -39,7 +40,8 @@ impl<S: KeyHasher + Sync> ConcurrentBloom<S> {
         changed
     }
 
-    /// [`insert_batch`](Self::insert_batch) in parallel, as [`par_insert_hashes`](Self::par_insert_hashes).
+    /// [`insert_batch`](Self::insert_batch) in parallel, as
+    /// [`par_insert_hashes`](Self::par_insert_hashes).
     ///
     /// ```
     /// use lanebloom::ConcurrentBloom;
@@ -140,12 +142,14 @@ impl<S: KeyHasher + Sync> ConcurrentBloom<S> {
 }
 
 impl<S: KeyHasher + Sync> Builder<S> {
-    /// [`build`](Self::build), with the keys of a parallel iterator in it. Without [`expected_keys`](Self::expected_keys) and
-    /// [`memory_budget`](Self::memory_budget) it is sized for as many keys as the iterator says it has.
+    /// [`build`](Self::build), with the keys of a parallel iterator in it. Without
+    /// [`expected_keys`](Self::expected_keys) and [`memory_budget`](Self::memory_budget) it is
+    /// sized for as many keys as the iterator says it has.
     ///
     /// # Errors
     ///
-    /// Those of [`build`](Self::build); an iterator that does not know its length, as of a filter, says nothing.
+    /// Those of [`build`](Self::build); an iterator that does not know its length, as of a filter,
+    /// says nothing.
     ///
     /// # Examples
     ///
@@ -173,8 +177,9 @@ impl<S: KeyHasher + Sync> Builder<S> {
     }
 }
 
-/// Inserts the keys in batches, in parallel. For `&ConcurrentBloom` too, so that a shared filter can be extended. Keys that lie in a
-/// slice are faster inserted by [`par_insert_batch`](ConcurrentBloom::par_insert_batch).
+/// Inserts the keys in batches, in parallel. For `&ConcurrentBloom` too, so that a shared filter
+/// can be extended. Keys that lie in a slice are faster inserted by
+/// [`par_insert_batch`](ConcurrentBloom::par_insert_batch).
 ///
 /// ```
 /// use lanebloom::ConcurrentBloom;

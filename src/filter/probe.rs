@@ -1,8 +1,10 @@
-//! Batches for filters that look at a few places of each key: a window of hashes to places, their lines asked for, and while these
-//! come the window before is worked on. Hashes in, windows of places or answers out; `cuckoo.rs` and `dleft.rs` call it.
+//! Batches for filters that look at a few places of each key: a window of hashes to places, their
+//! lines asked for, and while these come the window before is worked on. Hashes in, windows of
+//! places or answers out; `cuckoo.rs` and `dleft.rs` call it.
 //!
-//! It is scalar: a bucket is a word, all of whose slots are compared at once. The same compiled for AVX-512, whose compiler then makes
-//! vectors of the places, took as long (4.8 and 13 ns for a lookup in L2, Emerald Rapids); out of the caches it is the lines that take time.
+//! It is scalar: a bucket is a word, all of whose slots are compared at once. The same compiled for
+//! AVX-512, whose compiler then makes vectors of the places, took as long (4.8 and 13 ns for a
+//! lookup in L2, Emerald Rapids); out of the caches it is the lines that take time.
 
 use crate::batch::is_cached;
 use crate::bits::Purpose;
@@ -37,8 +39,8 @@ pub(super) fn windows<P: Probe>(
     mut each: impl FnMut(usize, &[P::Place]) -> bool,
 ) {
     let mut rings = [[P::Place::default(); WINDOW]; 2];
-    // One loop for the places, one for the work: a branch mispredicted in the second throws no place away. For a filter in
-    // the caches too.
+    // One loop for the places, one for the work: a branch mispredicted in the second throws no
+    // place away. For a filter in the caches too.
     let ask = !is_cached(probe.bytes());
     let fill = |ring: &mut [P::Place; WINDOW], hashes: &[u64]| {
         for (place, hash) in ring.iter_mut().zip(hashes) {

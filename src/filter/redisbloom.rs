@@ -1,12 +1,15 @@
-//! RedisBloom's scalable Bloom filter, bit for bit: [`RedisBloom`] is what `BF.RESERVE` makes, with the same answers, the same growth
-//! and the same dump, so that a filter can be taken out of Redis and asked in process, or built here and put into Redis.
+//! RedisBloom's scalable Bloom filter, bit for bit: [`RedisBloom`] is what `BF.RESERVE` makes, with
+//! the same answers, the same growth and the same dump, so that a filter can be taken out of Redis
+//! and asked in process, or built here and put into Redis.
 //!
-//! It is for what is in Redis already. Where both ends are yours, take a [`ConcurrentBloom`](crate::ConcurrentBloom): a key's bits
-//! lie in one line of the cache there. Here they lie anywhere in each filter of a chain, and a key that is absent from a chain of `n`
-//! filters is looked for in all of them: about `2 * n` lines, and `2 * n + k` for one that is in the oldest, where a key has `k` bits.
-//! Growth costs memory too, since every further filter is for half the rate of the one before: a chain of eight takes about twice what one
-//! filter for as many keys would. (The rate holds, as good as: 20,000 keys in a chain that was reserved for 100 at 1% gave 0.9% with
-//! decimal keys and 1.0% with random ones, in the module and so here.)
+//! It is for what is in Redis already. Where both ends are yours, take a
+//! [`ConcurrentBloom`](crate::ConcurrentBloom): a key's bits lie in one line of the cache there.
+//! Here they lie anywhere in each filter of a chain, and a key that is absent from a chain of `n`
+//! filters is looked for in all of them: about `2 * n` lines, and `2 * n + k` for one that is in
+//! the oldest, where a key has `k` bits. Growth costs memory too, since every further filter is for
+//! half the rate of the one before: a chain of eight takes about twice what one filter for as many
+//! keys would. (The rate holds, as good as: 20,000 keys in a chain that was reserved for 100 at 1%
+//! gave 0.9% with decimal keys and 1.0% with random ones, in the module and so here.)
 //!
 //! # Example
 //!
@@ -23,36 +26,42 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! By the feature `redis` the chunks travel by themselves: `RedisBloom::fetch`, `store` and `replace`. Any other client does with a
-//! [`Loader`].
+//! By the feature `redis` the chunks travel by themselves: `RedisBloom::fetch`, `store` and
+//! `replace`. Any other client does with a [`Loader`].
 //!
 //! # Keys
 //!
-//! A key is a string of bytes, as it is to Redis: `str`, `String`, `[u8]`, `Vec<u8>`. Numbers do not compile, because what a client sends
-//! for them is its own affair: mostly their decimal digits, `"42"`.
+//! A key is a string of bytes, as it is to Redis: `str`, `String`, `[u8]`, `Vec<u8>`. Numbers do
+//! not compile, because what a client sends for them is its own affair: mostly their decimal
+//! digits, `"42"`.
 //!
 //! # Which RedisBloom
 //!
-//! The layout is that of 2.4 (2022) and later, 8 among them, which write the same dumps: MurmurHash64A, sizes that are not rounded up to
-//! powers of two, rates that halve from filter to filter. What older versions made is in their dumps as soon as one of these has loaded
-//! it, and is read as well: sizes that were rounded up, and MurmurHash2. (Dumps of 2.2 and before have a shorter header, which is refused.)
-//! Known differences:
+//! The layout is that of 2.4 (2022) and later, 8 among them, which write the same dumps:
+//! MurmurHash64A, sizes that are not rounded up to powers of two, rates that halve from filter to
+//! filter. What older versions made is in their dumps as soon as one of these has loaded it, and is
+//! read as well: sizes that were rounded up, and MurmurHash2. (Dumps of 2.2 and before have a
+//! shorter header, which is refused.) Known differences:
 //!
-//! - Since version 8 `BF.RESERVE` takes a rate above 0.25 for 0.25, and `EXPANSION 0` for `NONSCALING`. Here rates are taken as they are.
-//! - The size of a filter follows from a logarithm, which is that of the C library there, and the nearest `f64` here. Of 3000
-//!   random rates one had another last bit. It changes the size itself only where a product comes out next to a whole number.
+//! - Since version 8 `BF.RESERVE` takes a rate above 0.25 for 0.25, and `EXPANSION 0` for
+//!   `NONSCALING`. Here rates are taken as they are.
+//! - The size of a filter follows from a logarithm, which is that of the C library there, and the
+//!   nearest `f64` here. Of 3000 random rates one had another last bit. It changes the size itself
+//!   only where a product comes out next to a whole number.
 //!
 //! # Sharing it
 //!
-//! Lookups take `&self`: they are lock-free, and any number of threads share a filter as `Arc<RedisBloom>`. Inserts take `&mut self`. A
-//! chain grows when its newest filter has counted as many keys as it is for, a count that is exact only where inserts come one after
-//! another, as in Redis, which has one thread. So that both sides stay the same to the bit, it is so here too.
+//! Lookups take `&self`: they are lock-free, and any number of threads share a filter as
+//! `Arc<RedisBloom>`. Inserts take `&mut self`. A chain grows when its newest filter has counted as
+//! many keys as it is for, a count that is exact only where inserts come one after another, as in
+//! Redis, which has one thread. So that both sides stay the same to the bit, it is so here too.
 //!
 //! # Moving a service over
 //!
-//! A filter cannot be converted: it holds bits, and the keys are gone. A service takes the filter out of Redis and answers from the
-//! copy, and fills a [`ConcurrentBloom`](crate::ConcurrentBloom) from the source of truth meanwhile, sized for what
-//! [`info`](RedisBloom::info) says that the chain has come to:
+//! A filter cannot be converted: it holds bits, and the keys are gone. A service takes the filter
+//! out of Redis and answers from the copy, and fills a [`ConcurrentBloom`](crate::ConcurrentBloom)
+//! from the source of truth meanwhile, sized for what [`info`](RedisBloom::info) says that the
+//! chain has come to:
 //!
 //! ```
 //! use lanebloom::{ConcurrentBloom, RedisBloom};
@@ -75,8 +84,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! **Strangers can make keys that collide** under MurmurHash64A, whatever its seed, as under every hash that is not keyed:
-//! [the module `hash`](crate::hash) says more.
+//! **Strangers can make keys that collide** under MurmurHash64A, whatever its seed, as under every
+//! hash that is not keyed: [the module `hash`](crate::hash) says more.
 
 mod dump;
 pub(crate) mod layout;
@@ -93,7 +102,8 @@ use layout::{Hash, Layout, Places, TIGHTENING, hash, options};
 
 /// RedisBloom's `BF` filter, bit for bit: a chain of filters that grows as keys are inserted.
 ///
-/// [The module](self) says what it costs, which versions it is the same as, and what keys are. Lookups take `&self`, inserts `&mut self`.
+/// [The module](self) says what it costs, which versions it is the same as, and what keys are.
+/// Lookups take `&self`, inserts `&mut self`.
 ///
 /// # Examples
 ///
@@ -157,7 +167,8 @@ impl Builder {
     /// RedisBloom's default expansion.
     const EXPANSION: u32 = 2;
 
-    /// The number of distinct keys that the first filter of the chain is for: RedisBloom's capacity. 100 by default, as RedisBloom's.
+    /// The number of distinct keys that the first filter of the chain is for: RedisBloom's
+    /// capacity. 100 by default, as RedisBloom's.
     ///
     /// ```
     /// use lanebloom::RedisBloom;
@@ -171,10 +182,12 @@ impl Builder {
         self
     }
 
-    /// The false-positive rate, between 0 and 1, both excluded: RedisBloom's error rate. 0.01 by default, as RedisBloom's.
+    /// The false-positive rate, between 0 and 1, both excluded: RedisBloom's error rate. 0.01 by
+    /// default, as RedisBloom's.
     ///
-    /// The first filter of a chain is made for half of it, and every further one for half of that of the one before, so that all together
-    /// stay below it. That of a chain that [does not grow](Self::non_scaling) is made for all of it.
+    /// The first filter of a chain is made for half of it, and every further one for half of that
+    /// of the one before, so that all together stay below it. That of a chain that [does not
+    /// grow](Self::non_scaling) is made for all of it.
     ///
     /// ```
     /// use lanebloom::RedisBloom;
@@ -189,7 +202,8 @@ impl Builder {
         self
     }
 
-    /// How many times as many keys a new filter of the chain is for as the one before: `EXPANSION`, at least 1. 2 by default.
+    /// How many times as many keys a new filter of the chain is for as the one before: `EXPANSION`,
+    /// at least 1. 2 by default.
     ///
     /// ```
     /// use lanebloom::RedisBloom;
@@ -208,7 +222,8 @@ impl Builder {
         self
     }
 
-    /// One filter that never grows: `NONSCALING`. When it has counted as many keys as it is for, further inserts are errors.
+    /// One filter that never grows: `NONSCALING`. When it has counted as many keys as it is for,
+    /// further inserts are errors.
     ///
     /// ```
     /// use lanebloom::RedisBloom;
@@ -230,8 +245,8 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// If the rate is not between 0 and 1, the expected keys or the expansion are 0, the filter is beyond addressable memory, or the
-    /// allocation fails.
+    /// If the rate is not between 0 and 1, the expected keys or the expansion are 0, the filter is
+    /// beyond addressable memory, or the allocation fails.
     ///
     /// # Examples
     ///
@@ -267,7 +282,8 @@ impl Builder {
 }
 
 impl RedisBloom {
-    /// The filter that `BF.RESERVE key rate expected_keys` makes: with the defaults of the [`builder`](Self::builder).
+    /// The filter that `BF.RESERVE key rate expected_keys` makes: with the defaults of the
+    /// [`builder`](Self::builder).
     ///
     /// # Errors
     ///
@@ -375,14 +391,15 @@ impl Link {
 impl RedisBloom {
     /// Inserts `key`; returns whether it was not in the filter before: `BF.ADD`.
     ///
-    /// `false` means that it was, or that it was taken for one that was: a false positive. Then nothing is counted, and the chain does not
-    /// grow.
+    /// `false` means that it was, or that it was taken for one that was: a false positive. Then
+    /// nothing is counted, and the chain does not grow.
     ///
     /// # Errors
     ///
-    /// Where RedisBloom refuses: if the filter [does not scale](Builder::non_scaling) and is full. And if a further filter of the
-    /// chain is needed that would take more than [`max_bytes`](Self::max_bytes), or that there is no memory for. The key is not in the
-    /// filter then.
+    /// Where RedisBloom refuses: if the filter [does not scale](Builder::non_scaling) and is full.
+    /// And if a further filter of the chain is needed that would take more than
+    /// [`max_bytes`](Self::max_bytes), or that there is no memory for. The key is not in the filter
+    /// then.
     ///
     /// # Examples
     ///
@@ -417,7 +434,8 @@ impl RedisBloom {
         Ok(true)
     }
 
-    /// Whether `key` may be in the filter: `false` is certain, `true` may be a false positive. `BF.EXISTS`.
+    /// Whether `key` may be in the filter: `false` is certain, `true` may be a false positive.
+    /// `BF.EXISTS`.
     ///
     /// The filters of the chain are looked at from the newest, the largest, to the oldest.
     ///
@@ -445,21 +463,22 @@ impl RedisBloom {
     }
 }
 
-/// Keys of a batch that are hashed before they are looked up in each filter of the chain: 20 KiB of stack. Between two filters no line
-/// is asked for ahead, so they should be many.
+/// Keys of a batch that are hashed before they are looked up in each filter of the chain: 20 KiB of
+/// stack. Between two filters no line is asked for ahead, so they should be many.
 const STRETCH: usize = 1024;
 
-/// Batches: the same answers as the single calls in order. In filters beyond the caches the lines of many keys are fetched ahead, all at
-/// once.
+/// Batches: the same answers as the single calls in order. In filters beyond the caches the lines
+/// of many keys are fetched ahead, all at once.
 impl RedisBloom {
     /// Inserts every key; returns how many of them were not in the filter before. `BF.MADD`.
     ///
-    /// Results are those of [`insert`](Self::insert) in order, duplicates within the batch included.
+    /// Results are those of [`insert`](Self::insert) in order, duplicates within the batch
+    /// included.
     ///
     /// # Errors
     ///
-    /// As of [`insert`](Self::insert), at the first key that cannot be inserted. Those before it are in the filter; the error says
-    /// [how many](RedisBloomInsertError::position) they are.
+    /// As of [`insert`](Self::insert), at the first key that cannot be inserted. Those before it
+    /// are in the filter; the error says [how many](RedisBloomInsertError::position) they are.
     ///
     /// # Examples
     ///
@@ -476,8 +495,8 @@ impl RedisBloom {
         self.insert_each(keys, |_, _| ())
     }
 
-    /// [`insert_batch`](Self::insert_batch) that also writes for every key whether it was not in the filter before to the same place of
-    /// `changed`.
+    /// [`insert_batch`](Self::insert_batch) that also writes for every key whether it was not in
+    /// the filter before to the same place of `changed`.
     ///
     /// # Panics
     ///
@@ -509,8 +528,9 @@ impl RedisBloom {
 
     /// Inserts keys; calls `each` with the position of every key and its answer.
     ///
-    /// A window of keys at a time: first all are looked up ahead. What is found then is found whatever is inserted before it. For the others
-    /// the lines of the newest filter are asked for, where they will be set, and then they are inserted one after another.
+    /// A window of keys at a time: first all are looked up ahead. What is found then is found
+    /// whatever is inserted before it. For the others the lines of the newest filter are asked for,
+    /// where they will be set, and then they are inserted one after another.
     fn insert_each<K: AsRef<[u8]>>(
         &mut self,
         keys: &[K],
@@ -538,7 +558,8 @@ impl RedisBloom {
         Ok(sum)
     }
 
-    /// Writes for every key whether it may be in the filter to the same place of `out`: `BF.MEXISTS`.
+    /// Writes for every key whether it may be in the filter to the same place of `out`:
+    /// `BF.MEXISTS`.
     ///
     /// # Panics
     ///
@@ -562,8 +583,8 @@ impl RedisBloom {
         self.contains_each(keys, |at, len, found| unpack(&[found], &mut out[at..at + len]));
     }
 
-    /// [`contains_batch`](Self::contains_batch) into a bitmap: bit `i % 64` of `out[i / 64]` is the answer for key `i`. The bits
-    /// after the last key are 0.
+    /// [`contains_batch`](Self::contains_batch) into a bitmap: bit `i % 64` of `out[i / 64]` is the
+    /// answer for key `i`. The bits after the last key are 0.
     ///
     /// # Panics
     ///
@@ -604,7 +625,8 @@ impl RedisBloom {
         });
     }
 
-    /// Looks keys up; calls `each` with where every 64 of them begin, their number, and the bitmap of their answers.
+    /// Looks keys up; calls `each` with where every 64 of them begin, their number, and the bitmap
+    /// of their answers.
     fn contains_each<K: AsRef<[u8]>>(&self, keys: &[K], mut each: impl FnMut(usize, usize, u64)) {
         let mut hashes = [(0, 0); STRETCH];
         for (stretch, keys) in keys.chunks(STRETCH).enumerate() {
@@ -625,7 +647,8 @@ impl RedisBloom {
         hashes
     }
 
-    /// The bitmap of the answers for at most `STRETCH` keys. Each filter of the chain is asked for those that no newer one has.
+    /// The bitmap of the answers for at most `STRETCH` keys. Each filter of the chain is asked for
+    /// those that no newer one has.
     fn contains_hashes(&self, hashes: &[Hash]) -> [u64; STRETCH / WINDOW] {
         let mut found = [0; STRETCH / WINDOW];
         let mut left: [u16; STRETCH] = core::array::from_fn(|i| i as u16);
@@ -663,7 +686,8 @@ impl RedisBloom {
 pub struct Info {
     /// `Capacity`: the keys that all filters of the chain together are for.
     pub capacity: u64,
-    /// `Size`: bytes that the filter takes in Redis. ([`memory_bytes`](RedisBloom::memory_bytes) are those here.)
+    /// `Size`: bytes that the filter takes in Redis. ([`memory_bytes`](RedisBloom::memory_bytes)
+    /// are those here.)
     pub size: u64,
     /// `Number of filters` in the chain.
     pub filters: usize,
@@ -751,7 +775,8 @@ impl RedisBloom {
         })
     }
 
-    /// Bytes of memory that the chain takes: for each filter of it the bits, in whole lines of 64, and 256 bytes for what is beside them.
+    /// Bytes of memory that the chain takes: for each filter of it the bits, in whole lines of 64,
+    /// and 256 bytes for what is beside them.
     ///
     /// ```
     /// use lanebloom::RedisBloom;
@@ -765,9 +790,10 @@ impl RedisBloom {
         self.links.iter().map(|link| link.layout.memory_bytes() as usize).sum()
     }
 
-    /// The most [memory](Self::memory_bytes) that the chain may take, in bytes: the limit that it was loaded under
-    /// ([`from_scandump`](Self::from_scandump), [`Loader::new`]). An insert that would let it grow beyond is an error. A filter that was
-    /// built here has no limit, which is `usize::MAX`.
+    /// The most [memory](Self::memory_bytes) that the chain may take, in bytes: the limit that it
+    /// was loaded under ([`from_scandump`](Self::from_scandump), [`Loader::new`]). An insert that
+    /// would let it grow beyond is an error. A filter that was built here has no limit, which is
+    /// `usize::MAX`.
     ///
     /// ```
     /// use lanebloom::RedisBloom;
@@ -788,7 +814,8 @@ impl RedisBloom {
         usize::try_from(self.max_bytes).unwrap_or(usize::MAX)
     }
 
-    /// The fraction of all bits that are set. It is near one half where the newest filter is full, and less where it has just been begun.
+    /// The fraction of all bits that are set. It is near one half where the newest filter is full,
+    /// and less where it has just been begun.
     ///
     /// ```
     /// use lanebloom::RedisBloom;
@@ -805,7 +832,8 @@ impl RedisBloom {
         ones as f64 / bits as f64
     }
 
-    /// The number of distinct keys inserted, as RedisBloom counts them: too small by the false positives among them.
+    /// The number of distinct keys inserted, as RedisBloom counts them: too small by the false
+    /// positives among them.
     ///
     /// ```
     /// use lanebloom::RedisBloom;
@@ -820,8 +848,8 @@ impl RedisBloom {
         usize::try_from(self.info().items).unwrap_or(usize::MAX)
     }
 
-    /// The false-positive rate of the filter as it is: that any filter of the chain has all the bits of a key that is in none, by the
-    /// fractions of their bits that are set.
+    /// The false-positive rate of the filter as it is: that any filter of the chain has all the
+    /// bits of a key that is in none, by the fractions of their bits that are set.
     ///
     /// ```
     /// use lanebloom::RedisBloom;
@@ -840,7 +868,8 @@ impl RedisBloom {
         1.0 - self.links.iter().map(miss).product::<f64>()
     }
 
-    /// [`clone`](Clone::clone), with an error instead of an abort where the memory is not to be had.
+    /// [`clone`](Clone::clone), with an error instead of an abort where the memory is not to be
+    /// had.
     ///
     /// # Errors
     ///

@@ -1,9 +1,10 @@
-//! A filter that grows: [`ScalableBloom`], a chain of [`ConcurrentBloom`] layers for a number of keys that nobody knows beforehand, as
-//! lock-free as one of them.
+//! A filter that grows: [`ScalableBloom`], a chain of [`ConcurrentBloom`] layers for a number of
+//! keys that nobody knows beforehand, as lock-free as one of them.
 //!
-//! Inserts go into the newest layer; when it is full there is a next one, by default for twice as many keys. A lookup asks all of them, the
-//! newest first. Each layer has a lower false-positive rate than the one before it, so that the rates of all, however many there
-//! will be, add up to the one that was asked for.
+//! Inserts go into the newest layer; when it is full there is a next one, by default for twice as
+//! many keys. A lookup asks all of them, the newest first. Each layer has a lower false-positive
+//! rate than the one before it, so that the rates of all, however many there will be, add up to the
+//! one that was asked for.
 //!
 //! # Example
 //!
@@ -22,39 +23,49 @@
 //!
 //! # Growth
 //!
-//! Layer `i` (from 0) is for `capacity * expansion^i` keys at a rate of `p * (1 - r) * r^i`, where `r` is the tightening ratio. (If the number
-//! of layers `n` is limited, these are divided by `1 - r^n`, so that nothing of the rate `p` is left over.) A rate that takes more than 128
-//! bits per key is out of reach, which ends growth: [`max_layers`](ScalableBloom::max_layers) says when. With the defaults, 1000 keys
-//! at 1%, that is far beyond any memory.
+//! Layer `i` (from 0) is for `capacity * expansion^i` keys at a rate of `p * (1 - r) * r^i`, where
+//! `r` is the tightening ratio. (If the number of layers `n` is limited, these are divided by `1 -
+//! r^n`, so that nothing of the rate `p` is left over.) A rate that takes more than 128 bits per
+//! key is out of reach, which ends growth: [`max_layers`](ScalableBloom::max_layers) says when.
+//! With the defaults, 1000 keys at 1%, that is far beyond any memory.
 //!
-//! No insert counts. One in 64 to 128 of those that fill a layer looks at how many bits are set in up to 256 of its lines. From
-//! three quarters on the thread that looks makes the next layer, while the others go on filling this one; when the layer is full the next
-//! one takes over by one store. If it is not made yet then, whoever sees the full layer makes one too, so that growth waits for nobody.
+//! No insert counts. One in 64 to 128 of those that fill a layer looks at how many bits are set in
+//! up to 256 of its lines. From three quarters on the thread that looks makes the next layer, while
+//! the others go on filling this one; when the layer is full the next one takes over by one store.
+//! If it is not made yet then, whoever sees the full layer makes one too, so that growth waits for
+//! nobody.
 //!
-//! So a layer ends up with a little more or less than its capacity: 1% more in the mean, with a standard deviation of 1.4% and 8% more at most (of 200
-//! filters of 5 layers from 10 thousand keys on, by single inserts); for each thread that is inserting a batch at that moment, up to 1/64
-//! more. Every layer is sized for 1/16 more keys than its capacity. Two threads that fill a thousand times the planned
-//! keys come to about 0.85 of the promised rate; `tests/api/scalable.rs` measures it.
+//! So a layer ends up with a little more or less than its capacity: 1% more in the mean, with a
+//! standard deviation of 1.4% and 8% more at most (of 200 filters of 5 layers from 10 thousand keys
+//! on, by single inserts); for each thread that is inserting a batch at that moment, up to 1/64
+//! more. Every layer is sized for 1/16 more keys than its capacity. Two threads that fill a
+//! thousand times the planned keys come to about 0.85 of the promised rate; `tests/api/scalable.rs`
+//! measures it.
 //!
 //! # What it costs
 //!
-//! A lookup of a key that is in no layer asks all of them: about as many times a fixed filter's lookup as there are layers, of which
-//! the old ones are small and near. Batches hash a key once and ask every layer by the vector kernels. Memory: most keys are in the last
-//! layers, which have the lowest rates. With the defaults it is 3 times that of a fixed filter for as many keys after ten layers, all full, at 1%; with
-//! a higher [tightening ratio](Builder::tightening_ratio) less. If you know the number of keys within a factor of two, a [`ConcurrentBloom`] is smaller and faster.
+//! A lookup of a key that is in no layer asks all of them: about as many times a fixed filter's
+//! lookup as there are layers, of which the old ones are small and near. Batches hash a key once
+//! and ask every layer by the vector kernels. Memory: most keys are in the last layers, which have
+//! the lowest rates. With the defaults it is 3 times that of a fixed filter for as many keys after
+//! ten layers, all full, at 1%; with a higher [tightening ratio](Builder::tightening_ratio) less.
+//! If you know the number of keys within a factor of two, a [`ConcurrentBloom`] is smaller and
+//! faster.
 //!
 //! # Consistency
 //!
-//! The promises are those of the [crate](crate#consistency), also while a layer is added, with these differences. (2) Of several threads that race to
-//! insert a key at least one gets `true`, and several may, with one word per key too: one may still be filling the old layer when
-//! another one begins the new. So an insert is never a claim: [see below](#claims) what to do instead. (4) Lookups never allocate. Inserts allocate
-//! nothing but layers, and where the memory is refused they go on, until the layer is full and they say [so](crate::FullError).
+//! The promises are those of the [crate](crate#consistency), also while a layer is added, with
+//! these differences. (2) Of several threads that race to insert a key at least one gets `true`,
+//! and several may, with one word per key too: one may still be filling the old layer when another
+//! one begins the new. So an insert is never a claim: [see below](#claims) what to do instead. (4)
+//! Lookups never allocate. Inserts allocate nothing but layers, and where the memory is refused
+//! they go on, until the layer is full and they say [so](crate::FullError).
 //!
 //! # Claims
 //!
-//! To let one thread only act on a key ("I am the one to fetch this URL"), choose the thread by the key's hash. Then all
-//! inserts of a key come from one thread, one after another, and at most one of them answers `Ok(true)`. The
-//! threads share the filter and never wait for each other:
+//! To let one thread only act on a key ("I am the one to fetch this URL"), choose the thread by the
+//! key's hash. Then all inserts of a key come from one thread, one after another, and at most one
+//! of them answers `Ok(true)`. The threads share the filter and never wait for each other:
 //!
 //! ```
 //! use lanebloom::ScalableBloom;
@@ -90,8 +101,8 @@
 //! # Ok::<(), lanebloom::BuildError>(())
 //! ```
 //!
-//! Where the number of keys is known, a [`ConcurrentBloom`] with [one word per key](crate::Builder::words_per_key) is a claim
-//! by itself.
+//! Where the number of keys is known, a [`ConcurrentBloom`] with [one word per
+//! key](crate::Builder::words_per_key) is a claim by itself.
 
 mod snapshot;
 
@@ -111,8 +122,9 @@ use core::fmt;
 
 /// A lock-free Bloom filter that grows, for many threads to fill and ask at once.
 ///
-/// Keys are any [`Funnel`] type; they are hashed by `S`, [`Murmur3`] unless chosen otherwise. All operations but [`clear`](Self::clear) take
-/// `&self`: share it as `Arc<ScalableBloom>`. How it grows, and what threads may rely on, is in [the module](self).
+/// Keys are any [`Funnel`] type; they are hashed by `S`, [`Murmur3`] unless chosen otherwise. All
+/// operations but [`clear`](Self::clear) take `&self`: share it as `Arc<ScalableBloom>`. How it
+/// grows, and what threads may rely on, is in [the module](self).
 ///
 /// # Examples
 ///
@@ -139,7 +151,8 @@ pub struct ScalableBloom<S = Murmur3> {
     slots: Box<[Slot<S>]>,
     /// See [`State`].
     state: AtomicU64,
-    /// The number of the layer that a thread makes ahead of need, or has made; 0 when none does. Only to save others the same work.
+    /// The number of the layer that a thread makes ahead of need, or has made; 0 when none does.
+    /// Only to save others the same work.
     claimed: AtomicU64,
     hasher: S,
     asked: Asked,
@@ -161,7 +174,8 @@ struct Layer<S> {
     gauge: Gauge,
 }
 
-/// The number of layers that are in use, times 4, plus the phase; in one word, so that a phase is always that of the newest layer.
+/// The number of layers that are in use, times 4, plus the phase; in one word, so that a phase is
+/// always that of the newest layer.
 ///
 /// | phase | the newest layer takes keys | then |
 /// |---|---|---|
@@ -174,8 +188,8 @@ struct Layer<S> {
 /// | [`layers`](ScalableBloom::layers_now) | load `Acquire` | `change`: who sees the number sees that the layers are there |
 /// | `change` | compare-exchange `Release` | as above: of a layer that this thread made, or got by `OnceBox::get`. All changes are read-modify-write operations, so that those before continue to be seen. Failing is `Relaxed`: of what another one has published nothing is touched |
 ///
-/// That lookups miss nothing needs no ordering at all: the number only grows, and a lookup that an insert happened before reads
-/// one that is at least the insert's, by coherence.
+/// That lookups miss nothing needs no ordering at all: the number only grows, and a lookup that an
+/// insert happened before reads one that is at least the insert's, by coherence.
 #[derive(Clone, Copy)]
 struct State(u64);
 
@@ -200,19 +214,22 @@ impl State {
 /// How full the newest layer is, by its [`Gauge`], when the next one is made.
 const AHEAD: f64 = 0.75;
 
-/// A layer is sized for one key in so many more than its capacity: it is noticed late that it is full, most of all by several threads at once. (With
-/// one in 32 two threads that insert batches came to 0.88 to 0.99 of the promised rate, and once, beside other work, to 1.04.)
+/// A layer is sized for one key in so many more than its capacity: it is noticed late that it is
+/// full, most of all by several threads at once. (With one in 32 two threads that insert batches
+/// came to 0.88 to 0.99 of the promised rate, and once, beside other work, to 1.04.)
 const HEADROOM: usize = 16;
 
 /// The most layers: a lookup asks all of them.
 const MAX_LAYERS: usize = 64;
 
-/// The greatest expansion. From 1000 keys on, the third layer is for 17 billion then; a greater number is a number of keys, taken for a factor
-/// by mistake, or one that somebody put into a snapshot so that a few inserts allocate all memory.
+/// The greatest expansion. From 1000 keys on, the third layer is for 17 billion then; a greater
+/// number is a number of keys, taken for a factor by mistake, or one that somebody put into a
+/// snapshot so that a few inserts allocate all memory.
 const MAX_EXPANSION: usize = 1 << 12;
 
-/// Layouts of layers up to this many keys are computed when the filter is built, since it takes half a millisecond: from 20 ns per key
-/// in the last quarter of the layer before, it takes 250 thousand keys for that to be no hurry.
+/// Layouts of layers up to this many keys are computed when the filter is built, since it takes
+/// half a millisecond: from 20 ns per key in the last quarter of the layer before, it takes 250
+/// thousand keys for that to be no hurry.
 const PLANNED_KEYS: usize = 1 << 20;
 
 /// What decides the layout of every layer.
@@ -308,9 +325,10 @@ pub enum Growth {
     /// When the layer has the number of keys that it is for.
     #[default]
     ByKeys,
-    /// When half of the layer's bits are set, whose number of bits per key is chosen for that: as filters on Redis bitmaps grow, by
-    /// `BITCOUNT`. It takes more memory the lower the rate is, since [`ByKeys`](Self::ByKeys) has fewer bits set then; and rates
-    /// below about 2e-6 are out of reach, so that there can be fewer layers: 12 from a rate of 1%.
+    /// When half of the layer's bits are set, whose number of bits per key is chosen for that: as
+    /// filters on Redis bitmaps grow, by `BITCOUNT`. It takes more memory the lower the rate is,
+    /// since [`ByKeys`](Self::ByKeys) has fewer bits set then; and rates below about 2e-6 are out
+    /// of reach, so that there can be fewer layers: 12 from a rate of 1%.
     AtHalfFull,
 }
 
@@ -380,7 +398,8 @@ impl ScalableBloom {
 }
 
 impl Builder {
-    /// Seeds [`Murmur3`]; 0 by default. A seed does not protect against hostile keys, see [`crate::hash`].
+    /// Seeds [`Murmur3`]; 0 by default. A seed does not protect against hostile keys, see
+    /// [`crate::hash`].
     ///
     /// ```
     /// use lanebloom::ScalableBloom;
@@ -396,7 +415,8 @@ impl Builder {
 }
 
 impl<S: KeyHasher + Clone> Builder<S> {
-    /// The number of distinct keys that the first layer is for: the fewest that are to be expected. 0 means 1; 1000 by default.
+    /// The number of distinct keys that the first layer is for: the fewest that are to be expected.
+    /// 0 means 1; 1000 by default.
     ///
     /// ```
     /// use lanebloom::ScalableBloom;
@@ -413,8 +433,8 @@ impl<S: KeyHasher + Clone> Builder<S> {
         self
     }
 
-    /// The chance that a key which was never inserted is taken for one that was, over all layers however many: between 0 and
-    /// 1, both excluded. 0.01 by default.
+    /// The chance that a key which was never inserted is taken for one that was, over all layers
+    /// however many: between 0 and 1, both excluded. 0.01 by default.
     ///
     /// ```
     /// use lanebloom::ScalableBloom;
@@ -430,9 +450,11 @@ impl<S: KeyHasher + Clone> Builder<S> {
         self
     }
 
-    /// How many times the rate of a layer that of the next one is: between 0 and 1, both excluded. 0.5 by default.
+    /// How many times the rate of a layer that of the next one is: between 0 and 1, both excluded.
+    /// 0.5 by default.
     ///
-    /// Near 1 the first layers get little of the rate, and take more memory; near 0 the last ones do. From 0.5 to 0.9 serve.
+    /// Near 1 the first layers get little of the rate, and take more memory; near 0 the last ones
+    /// do. From 0.5 to 0.9 serve.
     ///
     /// ```
     /// use lanebloom::ScalableBloom;
@@ -448,7 +470,8 @@ impl<S: KeyHasher + Clone> Builder<S> {
         self
     }
 
-    /// How many times the keys of a layer the next one is for: 1 to 4096. 2 by default; with 1 all are for the same number.
+    /// How many times the keys of a layer the next one is for: 1 to 4096. 2 by default; with 1 all
+    /// are for the same number.
     ///
     /// More means fewer layers, so faster lookups, and more memory that is not needed yet.
     ///
@@ -469,8 +492,8 @@ impl<S: KeyHasher + Clone> Builder<S> {
         self
     }
 
-    /// The most layers, at least 1: then inserts say that the filter is [full](FullError). No limit by default, but that of
-    /// [the rates](self#growth), and 64.
+    /// The most layers, at least 1: then inserts say that the filter is [full](FullError). No limit
+    /// by default, but that of [the rates](self#growth), and 64.
     ///
     /// ```
     /// use lanebloom::ScalableBloom;
@@ -485,8 +508,8 @@ impl<S: KeyHasher + Clone> Builder<S> {
         self
     }
 
-    /// One layer and no more: a filter that says when it is full. The same as [`max_layers(1)`](Self::max_layers), RedisBloom's
-    /// `NONSCALING`.
+    /// One layer and no more: a filter that says when it is full. The same as
+    /// [`max_layers(1)`](Self::max_layers), RedisBloom's `NONSCALING`.
     ///
     /// ```
     /// use lanebloom::ScalableBloom;
@@ -501,8 +524,9 @@ impl<S: KeyHasher + Clone> Builder<S> {
         self.max_layers(1)
     }
 
-    /// The most memory that the bits of all layers may take together, in bytes: the layer that would take more is not added, and
-    /// inserts say that the filter is [full](FullError). No limit by default.
+    /// The most memory that the bits of all layers may take together, in bytes: the layer that
+    /// would take more is not added, and inserts say that the filter is [full](FullError). No limit
+    /// by default.
     ///
     /// ```
     /// use lanebloom::ScalableBloom;
@@ -538,8 +562,10 @@ impl<S: KeyHasher + Clone> Builder<S> {
         self
     }
 
-    /// How many 64-bit words of its line a key touches in every layer: 1, 2, 4 or 8. Left open, each layer has what is best for its rate, as
-    /// of [`ConcurrentBloom`](crate::Builder::words_per_key). With 1 low rates are soon out of reach, so that there can be few layers.
+    /// How many 64-bit words of its line a key touches in every layer: 1, 2, 4 or 8. Left open,
+    /// each layer has what is best for its rate, as of
+    /// [`ConcurrentBloom`](crate::Builder::words_per_key). With 1 low rates are soon out of reach,
+    /// so that there can be few layers.
     ///
     /// ```
     /// use lanebloom::ScalableBloom;
@@ -553,8 +579,8 @@ impl<S: KeyHasher + Clone> Builder<S> {
         self
     }
 
-    /// Another hasher: [`SipHash13`](crate::SipHash13) or any `BuildHasher`. [`crate::hash`] says when to take which. Every layer has
-    /// a clone of it.
+    /// Another hasher: [`SipHash13`](crate::SipHash13) or any `BuildHasher`. [`crate::hash`] says
+    /// when to take which. Every layer has a clone of it.
     ///
     /// ```
     /// use lanebloom::ScalableBloom;
@@ -572,13 +598,15 @@ impl<S: KeyHasher + Clone> Builder<S> {
         }
     }
 
-    /// Allocates the first layer, and solves for the layouts of all up to a million keys: about half a millisecond for each.
+    /// Allocates the first layer, and solves for the layouts of all up to a million keys: about
+    /// half a millisecond for each.
     ///
     /// # Errors
     ///
-    /// Where the rate or the tightening ratio is not between 0 and 1, the expansion is not in 1 to 4096, the limit of layers is 0, or the
-    /// words per key are not 1, 2, 4 or 8; where the first layer would take more than 128 bits per key, than the limit of bytes or than
-    /// addressable memory; and if an allocation fails.
+    /// Where the rate or the tightening ratio is not between 0 and 1, the expansion is not in 1 to
+    /// 4096, the limit of layers is 0, or the words per key are not 1, 2, 4 or 8; where the first
+    /// layer would take more than 128 bits per key, than the limit of bytes or than addressable
+    /// memory; and if an allocation fails.
     ///
     /// # Examples
     ///
@@ -600,7 +628,8 @@ impl<S: KeyHasher + Clone> Builder<S> {
 }
 
 impl Asked {
-    /// The most layers that there can be, by the limit that was asked for and by the rates that are in reach.
+    /// The most layers that there can be, by the limit that was asked for and by the rates that are
+    /// in reach.
     fn layers(&self, steps: &Steps) -> usize {
         let least_rate = steps.request().least_rate();
         let most = self.max_layers.unwrap_or(MAX_LAYERS).min(MAX_LAYERS);
@@ -608,7 +637,8 @@ impl Asked {
         1 + (1..most).take_while(|&layer| steps.rate(layer) >= least_rate).count()
     }
 
-    /// The layouts of the first layers: of all up to [`PLANNED_KEYS`], or where bytes are limited up to the one that is beyond.
+    /// The layouts of the first layers: of all up to [`PLANNED_KEYS`], or where bytes are limited
+    /// up to the one that is beyond.
     fn layouts(&self, steps: &Steps) -> Result<Vec<Layout>, BuildError> {
         let (mut layouts, mut needed) = (Vec::new(), 0usize);
         for layer in 0..self.layers(steps) {
@@ -739,17 +769,20 @@ fn found_in<'a, S: KeyHasher + 'a>(
 impl<S: KeyHasher + Clone> ScalableBloom<S> {
     /// Inserts `key`; returns whether this call changed the filter.
     ///
-    /// `Ok(true)` means that the key was in no layer before. `Ok(false)` means that it was, or that it was taken for one that was: a false
-    /// positive. Where several threads race to insert a key that the filter does not hold, **at least** one of them gets
-    /// `true`, and several may; [the module](self#claims) says how one thread only can act on a key.
+    /// `Ok(true)` means that the key was in no layer before. `Ok(false)` means that it was, or that
+    /// it was taken for one that was: a false positive. Where several threads race to insert a key
+    /// that the filter does not hold, **at least** one of them gets `true`, and several may; [the
+    /// module](self#claims) says how one thread only can act on a key.
     ///
     /// # Errors
     ///
-    /// If the filter is full and cannot grow: a limit is reached, or memory was refused. The key is not in the filter then.
+    /// If the filter is full and cannot grow: a limit is reached, or memory was refused. The key is
+    /// not in the filter then.
     ///
     /// # Memory ordering
     ///
-    /// As of [`ConcurrentBloom::insert`]: setting a bit is a `Release`, and `false` ends in an `Acquire`.
+    /// As of [`ConcurrentBloom::insert`]: setting a bit is a `Release`, and `false` ends in an
+    /// `Acquire`.
     ///
     /// # Examples
     ///
@@ -767,7 +800,8 @@ impl<S: KeyHasher + Clone> ScalableBloom<S> {
         self.insert_hash(self.hash(key))
     }
 
-    /// [`insert`](Self::insert) by hash. All 64 bits must be evenly distributed: those of a good hash function, not an id as it is.
+    /// [`insert`](Self::insert) by hash. All 64 bits must be evenly distributed: those of a good
+    /// hash function, not an id as it is.
     ///
     /// # Errors
     ///
@@ -807,11 +841,13 @@ impl<S: KeyHasher + Clone> ScalableBloom<S> {
 impl<S: KeyHasher> ScalableBloom<S> {
     /// Whether `key` may be in the filter: `false` is certain, `true` may be a false positive.
     ///
-    /// Never `false` for a key whose insertion happened before, nor ever waiting, also while a layer is added.
+    /// Never `false` for a key whose insertion happened before, nor ever waiting, also while a
+    /// layer is added.
     ///
     /// # Memory ordering
     ///
-    /// `true` ends in an `Acquire`: everything that the threads which set these bits had done before is visible.
+    /// `true` ends in an `Acquire`: everything that the threads which set these bits had done
+    /// before is visible.
     ///
     /// # Examples
     ///
@@ -891,8 +927,8 @@ impl<S: KeyHasher> ScalableBloom<S> {
         self.contains_stretches(hashes, unpack_into(out));
     }
 
-    /// [`contains_hashes`](Self::contains_hashes) into a bitmap: bit `i % 64` of `out[i / 64]` is the answer for hash `i`.
-    /// The bits after the last hash are 0.
+    /// [`contains_hashes`](Self::contains_hashes) into a bitmap: bit `i % 64` of `out[i / 64]` is
+    /// the answer for hash `i`. The bits after the last hash are 0.
     ///
     /// # Panics
     ///
@@ -1031,7 +1067,8 @@ impl<S: KeyHasher> ScalableBloom<S> {
         .expect("a lookup is never refused");
     }
 
-    /// Looks hashes up; calls `each` with where a stretch of them begins and the bitmap of its answers.
+    /// Looks hashes up; calls `each` with where a stretch of them begins and the bitmap of its
+    /// answers.
     fn contains_stretches(&self, hashes: &[u64], mut each: impl FnMut(usize, &[u64])) {
         let layers = self.layers_now();
         // To clear the space for a whole stretch takes longer than to work on a few keys.
@@ -1049,7 +1086,8 @@ impl<S: KeyHasher> ScalableBloom<S> {
         }
     }
 
-    /// Hashes keys; calls `each` with where a stretch of them begins and its hashes, until it is refused.
+    /// Hashes keys; calls `each` with where a stretch of them begins and its hashes, until it is
+    /// refused.
     fn hash_stretches<K: Funnel>(
         &self,
         keys: &[K],
@@ -1078,17 +1116,19 @@ impl<S: KeyHasher> ScalableBloom<S> {
     }
 }
 
-/// Inserts in batches: the same answers as the single calls in order, many keys at a time in vectors, with the lines fetched ahead.
+/// Inserts in batches: the same answers as the single calls in order, many keys at a time in
+/// vectors, with the lines fetched ahead.
 impl<S: KeyHasher + Clone> ScalableBloom<S> {
     /// Inserts every hash; returns how many of them changed the filter.
     ///
-    /// Results are those of [`insert_hash`](Self::insert_hash) in order, duplicates within the batch included. The filter grows meanwhile if need
-    /// be.
+    /// Results are those of [`insert_hash`](Self::insert_hash) in order, duplicates within the
+    /// batch included. The filter grows meanwhile if need be.
     ///
     /// # Errors
     ///
-    /// At the first hash that [`insert_hash`](Self::insert_hash) would refuse. [`taken`](FullError::taken) says how many came before
-    /// it, which are all in the filter; of it and those after it none was inserted.
+    /// At the first hash that [`insert_hash`](Self::insert_hash) would refuse.
+    /// [`taken`](FullError::taken) says how many came before it, which are all in the filter; of it
+    /// and those after it none was inserted.
     ///
     /// # Memory ordering
     ///
@@ -1109,12 +1149,14 @@ impl<S: KeyHasher + Clone> ScalableBloom<S> {
         self.insert_all(hashes, None)
     }
 
-    /// [`insert_hashes`](Self::insert_hashes) that also writes for every hash whether it changed the filter to the same place of
-    /// `changed`: "seen for the first time", for a deduplicator. Of duplicates within the batch the first gets `true`.
+    /// [`insert_hashes`](Self::insert_hashes) that also writes for every hash whether it changed
+    /// the filter to the same place of `changed`: "seen for the first time", for a deduplicator. Of
+    /// duplicates within the batch the first gets `true`.
     ///
     /// # Errors
     ///
-    /// As of [`insert_hashes`](Self::insert_hashes). The places of the hashes that were not taken are `false` then.
+    /// As of [`insert_hashes`](Self::insert_hashes). The places of the hashes that were not taken
+    /// are `false` then.
     ///
     /// # Panics
     ///
@@ -1138,7 +1180,8 @@ impl<S: KeyHasher + Clone> ScalableBloom<S> {
         self.insert_all(hashes, Some(changed))
     }
 
-    /// [`insert_hashes`](Self::insert_hashes) of the keys' hashes; returns how many changed the filter.
+    /// [`insert_hashes`](Self::insert_hashes) of the keys' hashes; returns how many changed the
+    /// filter.
     ///
     /// # Errors
     ///
@@ -1210,7 +1253,8 @@ impl<S: KeyHasher + Clone> ScalableBloom<S> {
         }
     }
 
-    /// Inserts hashes, up to `N` of them into the layers of a moment; fewer where a layer would get too many before anyone looks at it.
+    /// Inserts hashes, up to `N` of them into the layers of a moment; fewer where a layer would get
+    /// too many before anyone looks at it.
     fn insert_parts<const N: usize>(
         &self,
         hashes: &[u64],
@@ -1265,7 +1309,8 @@ impl<S: KeyHasher + Clone> ScalableBloom<S> {
 
 /// Growth.
 impl<S> ScalableBloom<S> {
-    /// A filter without layers, whose state says which there are to be; the first ones with these layouts.
+    /// A filter without layers, whose state says which there are to be; the first ones with these
+    /// layouts.
     fn planned(asked: Asked, steps: Steps, layouts: &[Layout], hasher: S, state: State) -> Result<Self, BuildError> {
         Ok(Self {
             slots: slots(layouts, asked.layers(&steps))?,
@@ -1278,8 +1323,8 @@ impl<S> ScalableBloom<S> {
         })
     }
 
-    /// The layout of the layer with this number, which is solved for once. None if it is beyond addressable memory, or by a rounding out of
-    /// reach.
+    /// The layout of the layer with this number, which is solved for once. None if it is beyond
+    /// addressable memory, or by a rounding out of reach.
     fn layout(&self, number: usize) -> Option<Layout> {
         let slot = self.slots.get(number)?;
         match (slot.layout, slot.late.get()) {
@@ -1345,7 +1390,8 @@ impl<S: KeyHasher + Clone> ScalableBloom<S> {
         Ok(self.steps.gauged(number, filter))
     }
 
-    /// Looks how full the newest of `layers` is, and does what is due. To be called by one in so many inserts, of this hash.
+    /// Looks how full the newest of `layers` is, and does what is due. To be called by one in so
+    /// many inserts, of this hash.
     #[cold]
     #[inline(never)]
     fn look(&self, layers: &Layers<'_, S>, hash: u64) {
@@ -1353,14 +1399,16 @@ impl<S: KeyHasher + Clone> ScalableBloom<S> {
         let level = gauge.level(filter, hash);
         let next = layers.len();
         if level >= 1.0 {
-            // Made by several at once if need be: nobody waits for the one who began it ahead of need and was interrupted.
+            // Made by several at once if need be: nobody waits for the one who began it ahead of
+            // need and was interrupted.
             let _ = self.grow(next); // The inserts that come next are told if it failed.
         } else if level >= AHEAD && self.claim(next) && self.make(next).is_err() {
             self.unclaim();
         }
     }
 
-    /// Whether it is this thread that makes the layer with this number ahead of need: if nobody else does, and it is not there.
+    /// Whether it is this thread that makes the layer with this number ahead of need: if nobody
+    /// else does, and it is not there.
     fn claim(&self, number: usize) -> bool {
         let missing = |slot: &Slot<S>| slot.layer.get().is_none();
         // Relaxed: it orders nothing, and only saves work.
@@ -1372,7 +1420,8 @@ impl<S: KeyHasher + Clone> ScalableBloom<S> {
         self.claimed.store(0, Ordering::Relaxed);
     }
 
-    /// Goes on to the layer with this number, now that the one before it is full; or takes no more keys.
+    /// Goes on to the layer with this number, now that the one before it is full; or takes no more
+    /// keys.
     fn grow(&self, number: usize) -> Result<(), FullErrorKind> {
         let made = self.make(number);
         let new = match &made {
@@ -1415,19 +1464,22 @@ impl<S: KeyHasher + Clone> ScalableBloom<S> {
 
 /// The whole filter.
 impl<S: KeyHasher + Clone> ScalableBloom<S> {
-    /// Adds every key of `other` to this filter, layer by layer; returns whether that changed it. Both may be in use meanwhile.
+    /// Adds every key of `other` to this filter, layer by layer; returns whether that changed it.
+    /// Both may be in use meanwhile.
     ///
-    /// This filter gets as many layers as the other one has. Everything that was inserted into `other` before is in this filter after; of
-    /// what is inserted there meanwhile, some may be.
+    /// This filter gets as many layers as the other one has. Everything that was inserted into
+    /// `other` before is in this filter after; of what is inserted there meanwhile, some may be.
     ///
-    /// **The rate**: two layers that are united hold the keys of both. If these are much the same in both filters, as of replicas, the
-    /// compound rate holds; if they are not, a layer can end up with twice its keys and, from 1%, about ten times its rate.
+    /// **The rate**: two layers that are united hold the keys of both. If these are much the same
+    /// in both filters, as of replicas, the compound rate holds; if they are not, a layer can end
+    /// up with twice its keys and, from 1%, about ten times its rate.
     /// [`current_false_positive_rate`](Self::current_false_positive_rate) tells.
     ///
     /// # Errors
     ///
-    /// If the filters grow otherwise (another initial capacity, rate, ratio, expansion, limit of layers or words per key) or the hasher
-    /// differs; nothing is changed then. If there is no room for as many layers: no key was added then.
+    /// If the filters grow otherwise (another initial capacity, rate, ratio, expansion, limit of
+    /// layers or words per key) or the hasher differs; nothing is changed then. If there is no room
+    /// for as many layers: no key was added then.
     ///
     /// # Memory ordering
     ///
@@ -1472,7 +1524,8 @@ impl<S: KeyHasher + Clone> ScalableBloom<S> {
         Ok(changed)
     }
 
-    /// [`clone`](Clone::clone), with an error instead of an abort where the memory is not to be had.
+    /// [`clone`](Clone::clone), with an error instead of an abort where the memory is not to be
+    /// had.
     ///
     /// # Errors
     ///
@@ -1507,8 +1560,8 @@ impl<S: KeyHasher + Clone> ScalableBloom<S> {
 }
 
 impl<S> ScalableBloom<S> {
-    /// Removes all keys, and all layers but the first. It takes `&mut self` because beside inserts nobody could say which of them
-    /// survived.
+    /// Removes all keys, and all layers but the first. It takes `&mut self` because beside inserts
+    /// nobody could say which of them survived.
     ///
     /// ```
     /// use lanebloom::ScalableBloom;
@@ -1532,8 +1585,8 @@ impl<S> ScalableBloom<S> {
     }
 }
 
-/// What the filter is, and how full. Figures from the bits read all layers: beside inserts, each word as it was at some moment
-/// meanwhile.
+/// What the filter is, and how full. Figures from the bits read all layers: beside inserts, each
+/// word as it was at some moment meanwhile.
 impl<S> ScalableBloom<S> {
     /// The layers that are in use, the oldest first.
     ///
@@ -1570,8 +1623,9 @@ impl<S> ScalableBloom<S> {
         (0..).take_while(|&layer| self.room(layer).is_ok()).count()
     }
 
-    /// The most memory that the bits of all layers may take together, in bytes: [the builder's](Builder::max_bytes), or the limit of
-    /// [`read_from`](Self::read_from) where that is less. `usize::MAX` if there is no limit.
+    /// The most memory that the bits of all layers may take together, in bytes: [the
+    /// builder's](Builder::max_bytes), or the limit of [`read_from`](Self::read_from) where that is
+    /// less. `usize::MAX` if there is no limit.
     ///
     /// ```
     /// use lanebloom::ScalableBloom;
@@ -1605,7 +1659,8 @@ impl<S> ScalableBloom<S> {
         capacities.fold(0, usize::saturating_add)
     }
 
-    /// Whether the filter takes no more keys: its newest layer is full, and there can be no other, or its memory was refused.
+    /// Whether the filter takes no more keys: its newest layer is full, and there can be no other,
+    /// or its memory was refused.
     ///
     /// ```
     /// use lanebloom::ScalableBloom;
@@ -1634,7 +1689,8 @@ impl<S> ScalableBloom<S> {
         self.asked.rate
     }
 
-    /// The false-positive rate of the filter as it is: the chance, given its bits, that a random hash is taken for present by any layer.
+    /// The false-positive rate of the filter as it is: the chance, given its bits, that a random
+    /// hash is taken for present by any layer.
     ///
     /// ```
     /// use lanebloom::ScalableBloom;
@@ -1713,8 +1769,8 @@ impl<S> ScalableBloom<S> {
     }
 }
 
-/// A copy that holds at least every key whose insertion happened before. Aborts where the memory is not to be had;
-/// [`try_clone`](ScalableBloom::try_clone) does not.
+/// A copy that holds at least every key whose insertion happened before. Aborts where the memory is
+/// not to be had; [`try_clone`](ScalableBloom::try_clone) does not.
 impl<S: KeyHasher + Clone> Clone for ScalableBloom<S> {
     fn clone(&self) -> Self {
         self.try_clone().unwrap_or_else(|_| {
@@ -1724,8 +1780,8 @@ impl<S: KeyHasher + Clone> Clone for ScalableBloom<S> {
     }
 }
 
-/// The same steps of growth, the same hasher and the same layers. Beside inserts, each word is compared as it was at some moment
-/// meanwhile.
+/// The same steps of growth, the same hasher and the same layers. Beside inserts, each word is
+/// compared as it was at some moment meanwhile.
 impl<S: KeyHasher> PartialEq for ScalableBloom<S> {
     fn eq(&self, other: &Self) -> bool {
         self.steps == other.steps && self.layers().eq(other.layers())
@@ -1751,7 +1807,8 @@ impl<S: fmt::Debug> fmt::Debug for ScalableBloom<S> {
 ///
 /// # Panics
 ///
-/// If the filter becomes [full](FullError), which one without limits only does where memory is refused. `insert_batch` says so instead.
+/// If the filter becomes [full](FullError), which one without limits only does where memory is
+/// refused. `insert_batch` says so instead.
 ///
 /// # Examples
 ///
@@ -1797,7 +1854,8 @@ mod tests {
         assert!(filter.layers().len() == 3 && !filter.is_full());
     }
 
-    /// A layer that no allocator grants: inserts say so, each tries again, and the first that succeeds goes on.
+    /// A layer that no allocator grants: inserts say so, each tries again, and the first that
+    /// succeeds goes on.
     #[test]
     fn memory_that_is_refused_is_asked_for_again() {
         let mut filter = ScalableBloom::builder().initial_capacity(1).build().unwrap();

@@ -1,5 +1,5 @@
-//! Saving and loading, for every filter whose engine is [`Stored`]: as bytes, in memory of the caller, by
-//! streams. `codec` describes the bytes.
+//! Saving and loading, for every filter whose engine is [`Stored`]: as bytes, in memory of the
+//! caller, by streams. `codec` describes the bytes.
 
 use super::Filter;
 use super::engine::Stored;
@@ -72,10 +72,11 @@ impl<E: Stored, S: KeyHasher> Filter<E, S> {
         let Ok(()) = self.encode(&mut out);
     }
 
-    /// Writes the filter as bytes that [`read_from`](Filter::read_from) reads, up to 2 MiB at a time, so
-    /// that the writer need not be buffered. It does not flush.
+    /// Writes the filter as bytes that [`read_from`](Filter::read_from) reads, up to 2 MiB at a
+    /// time, so that the writer need not be buffered. It does not flush.
     ///
-    /// The content of a filter that can be changed is copied first, so that nobody waits for the writer.
+    /// The content of a filter that can be changed is copied first, so that nobody waits for the
+    /// writer.
     ///
     /// # Errors
     ///
@@ -107,13 +108,13 @@ impl<E: Stored, S: KeyHasher> Filter<E, S> {
         out.finish()
     }
 
-    /// [`from_bytes`](Filter::from_bytes) of a filter with any hasher: `hasher` must be the one that
-    /// filled it.
+    /// [`from_bytes`](Filter::from_bytes) of a filter with any hasher: `hasher` must be the one
+    /// that filled it.
     ///
     /// # Errors
     ///
-    /// As [`from_bytes`](Filter::from_bytes), and if the filter's hasher has another algorithm, seed or
-    /// key.
+    /// As [`from_bytes`](Filter::from_bytes), and if the filter's hasher has another algorithm,
+    /// seed or key.
     ///
     /// # Examples
     ///
@@ -134,12 +135,13 @@ impl<E: Stored, S: KeyHasher> Filter<E, S> {
         from_slice(bytes, |input| Self::decode(input, usize::MAX, given(hasher))).map_err(SnapshotError)
     }
 
-    /// [`read_from`](Filter::read_from) of a filter with any hasher: `hasher` must be the one that filled
-    /// it.
+    /// [`read_from`](Filter::read_from) of a filter with any hasher: `hasher` must be the one that
+    /// filled it.
     ///
     /// # Errors
     ///
-    /// As [`read_from`](Filter::read_from), and if the filter's hasher has another algorithm, seed or key.
+    /// As [`read_from`](Filter::read_from), and if the filter's hasher has another algorithm, seed
+    /// or key.
     ///
     /// # Examples
     ///
@@ -181,10 +183,10 @@ impl<E: Stored> Filter<E> {
     ///
     /// # Errors
     ///
-    /// If the bytes end before the filter does, are corrupt, or are no snapshot of this type of filter;
-    /// if they are of another version of the format, or of a filter with another hasher than
-    /// [`Murmur3`](crate::Murmur3) ([`from_bytes_with`](Self::from_bytes_with) reads those); or if there is
-    /// no memory. Nothing is allocated unless all of the filter is there.
+    /// If the bytes end before the filter does, are corrupt, or are no snapshot of this type of
+    /// filter; if they are of another version of the format, or of a filter with another hasher
+    /// than [`Murmur3`](crate::Murmur3) ([`from_bytes_with`](Self::from_bytes_with) reads those);
+    /// or if there is no memory. Nothing is allocated unless all of the filter is there.
     ///
     /// # Examples
     ///
@@ -207,16 +209,16 @@ impl<E: Stored> Filter<E> {
         from_slice(bytes, |input| Self::decode(input, usize::MAX, murmur3)).map_err(SnapshotError)
     }
 
-    /// Reads a filter that [`write_to`](Self::write_to) or [`to_bytes`](Self::to_bytes) wrote, which takes
-    /// `max_bytes` bytes of memory at most. The bytes after it are left unread.
+    /// Reads a filter that [`write_to`](Self::write_to) or [`to_bytes`](Self::to_bytes) wrote,
+    /// which takes `max_bytes` bytes of memory at most. The bytes after it are left unread.
     ///
-    /// The length that the stream declares is checked before memory is allocated. The reader need not be
-    /// buffered: it is asked for 64 KiB at a time.
+    /// The length that the stream declares is checked before memory is allocated. The reader need
+    /// not be buffered: it is asked for 64 KiB at a time.
     ///
     /// # Errors
     ///
-    /// If the reader fails (its error is the [source](std::error::Error::source)), if the filter takes more
-    /// than `max_bytes`, and as [`from_bytes`](Self::from_bytes).
+    /// If the reader fails (its error is the [source](std::error::Error::source)), if the filter
+    /// takes more than `max_bytes`, and as [`from_bytes`](Self::from_bytes).
     ///
     /// # Examples
     ///

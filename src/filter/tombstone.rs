@@ -1,9 +1,11 @@
-//! A pair of Bloom filters that can delete, once: [`TombstoneBloom`] has one for the keys that were added and one for those that were removed
-//! since. A key is there if the first has it and the second has not.
+//! A pair of Bloom filters that can delete, once: [`TombstoneBloom`] has one for the keys that were
+//! added and one for those that were removed since. A key is there if the first has it and the
+//! second has not.
 //!
-//! For keys that come once and go once, such as coupons or one-time tokens. Nothing is ever unset, so that it is as fast and as
-//! lock-free as two [`ConcurrentBloom`]s, and pairs from several machines can be [united](TombstoneBloom::union_from) in any order (it is what the
-//! literature calls a two-phase set).
+//! For keys that come once and go once, such as coupons or one-time tokens. Nothing is ever unset,
+//! so that it is as fast and as lock-free as two [`ConcurrentBloom`]s, and pairs from several
+//! machines can be [united](TombstoneBloom::union_from) in any order (it is what the literature
+//! calls a two-phase set).
 //!
 //! # Example
 //!
@@ -21,17 +23,21 @@
 //!
 //! # When not to use it
 //!
-//! - **A key that is there may be missing.** What the second filter takes for removed is not found: a false *negative*, at the rate that is chosen
-//!   as [`false_negative_rate`](Builder::false_negative_rate), one key in a thousand by default. The first promise of all other filters
-//!   here is not kept. It holds for ever, for the same keys: asking again does not help, and inserting again does not either.
-//!   Where no key may be missing, take a [`CountingBloom`](crate::CountingBloom).
+//! - **A key that is there may be missing.** What the second filter takes for removed is not found:
+//!   a false *negative*, at the rate that is chosen as
+//!   [`false_negative_rate`](Builder::false_negative_rate), one key in a thousand by default. The
+//!   first promise of all other filters here is not kept. It holds for ever, for the same keys:
+//!   asking again does not help, and inserting again does not either. Where no key may be missing,
+//!   take a [`CountingBloom`](crate::CountingBloom).
 //! - **A removed key cannot come back.** To insert it again changes nothing.
-//! - Keys come and go without end: both filters fill up, by what was ever added and what was ever removed, not by what is there. Beyond the
-//!   expected numbers both rates rise, that of the false negatives too.
+//! - Keys come and go without end: both filters fill up, by what was ever added and what was ever
+//!   removed, not by what is there. Beyond the expected numbers both rates rise, that of the false
+//!   negatives too.
 //!
 //! # The rates
 //!
-//! With `fp` the rate of the first filter at the keys ever added, and `fn` that of the second at the keys ever removed:
+//! With `fp` the rate of the first filter at the keys ever added, and `fn` that of the second at
+//! the keys ever removed:
 //!
 //! | a key that | is taken for present at the rate |
 //! |---|---|
@@ -39,21 +45,28 @@
 //! | was added | `1 - fn`; it is missing at the rate `fn` |
 //! | was added and removed | never, from then on |
 //!
-//! The second filter knows a key by other bits of its hash than the first, so that the mistakes of one have nothing to do with those of the
-//! other. To remove what was never added does harm at the rate `fp` only: there it takes another one of the second filter's places.
+//! The second filter knows a key by other bits of its hash than the first, so that the mistakes of
+//! one have nothing to do with those of the other. To remove what was never added does harm at the
+//! rate `fp` only: there it takes another one of the second filter's places.
 //!
 //! # Consistency
 //!
 //! The promises of the [crate](crate#consistency), with these differences:
 //!
-//! 1. **Once removed, absent.** If a remove of a key that found it happens before a lookup, the lookup answers false. A key whose insert happens before a
-//!    lookup, and that nobody removes, is found, **but for the rate of false negatives**; and it does not go missing unless keys are removed.
-//! 2. **Answers.** An insert answers true if this call changed the filter of the added. A remove answers true if the key was found there and this call
-//!    changed the filter of the removed: of several threads that race to remove a key that is there, at least one gets true, and with one
-//!    [word per key](Builder::words_per_key) exactly one, which makes it a claim: who gets it has the coupon.
-//! 3. **Publication.** Who finds a key sees what its inserter had done before, who misses it because it was removed what its remover had.
-//! 4. **The whole filter.** In a `clone`, a union and a [snapshot](crate::codec) of a live filter what was removed before is absent, and what was
-//!    inserted before and is not removed meanwhile is there, but for the rate of false negatives.
+//! 1. **Once removed, absent.** If a remove of a key that found it happens before a lookup, the
+//!    lookup answers false. A key whose insert happens before a lookup, and that nobody removes, is
+//!    found, **but for the rate of false negatives**; and it does not go missing unless keys are
+//!    removed.
+//! 2. **Answers.** An insert answers true if this call changed the filter of the added. A remove
+//!    answers true if the key was found there and this call changed the filter of the removed: of
+//!    several threads that race to remove a key that is there, at least one gets true, and with one
+//!    [word per key](Builder::words_per_key) exactly one, which makes it a claim: who gets it has
+//!    the coupon.
+//! 3. **Publication.** Who finds a key sees what its inserter had done before, who misses it
+//!    because it was removed what its remover had.
+//! 4. **The whole filter.** In a `clone`, a union and a [snapshot](crate::codec) of a live filter
+//!    what was removed before is absent, and what was inserted before and is not removed meanwhile
+//!    is there, but for the rate of false negatives.
 
 use super::Filter;
 use super::bloom::{self, Bloom, ConcurrentBloom};
@@ -68,9 +81,10 @@ use core::fmt;
 
 /// A pair of lock-free Bloom filters, of keys added and of keys removed, for many threads at once.
 ///
-/// Keys are any [`Funnel`](crate::Funnel) type; they are hashed by `S`, [`Murmur3`] unless chosen otherwise. All operations but
-/// [`clear`](Filter::clear) take `&self`: share it as `Arc<TombstoneBloom>`. **It has false negatives**, and a removed key cannot come back:
-/// [the module](self) says more.
+/// Keys are any [`Funnel`](crate::Funnel) type; they are hashed by `S`, [`Murmur3`] unless chosen
+/// otherwise. All operations but [`clear`](Filter::clear) take `&self`: share it as
+/// `Arc<TombstoneBloom>`. **It has false negatives**, and a removed key cannot come back: [the
+/// module](self) says more.
 ///
 /// # Examples
 ///
@@ -96,8 +110,9 @@ pub struct Tombstone {
     removed: Bloom,
 }
 
-/// The hash by which the filter of the removed knows the key that the other knows by this one: a bijection, as good as another hash.
-/// Were it the same, two keys that meet in one filter would meet in the other, and the rates would depend on each other.
+/// The hash by which the filter of the removed knows the key that the other knows by this one: a
+/// bijection, as good as another hash. Were it the same, two keys that meet in one filter would
+/// meet in the other, and the rates would depend on each other.
 ///
 /// (Two rounds of xor-shift and multiplication, with the constants of SplitMix64.)
 #[inline(always)]
@@ -132,7 +147,8 @@ pub struct Builder<S = Murmur3> {
 }
 
 impl TombstoneBloom {
-    /// A builder with [`Murmur3`], seed 0, rates of 1% of false positives and 0.1% of false negatives.
+    /// A builder with [`Murmur3`], seed 0, rates of 1% of false positives and 0.1% of false
+    /// negatives.
     ///
     /// ```
     /// use lanebloom::TombstoneBloom;
@@ -154,7 +170,8 @@ impl TombstoneBloom {
 }
 
 impl Builder {
-    /// Seeds [`Murmur3`]; 0 by default. A seed does not protect against hostile keys, see [`crate::hash`].
+    /// Seeds [`Murmur3`]; 0 by default. A seed does not protect against hostile keys, see
+    /// [`crate::hash`].
     ///
     /// ```
     /// use lanebloom::TombstoneBloom;
@@ -170,7 +187,8 @@ impl Builder {
 }
 
 impl<S: KeyHasher> Builder<S> {
-    /// The number of distinct keys that are ever added, at which the rate of false positives is to hold. 0 means 1, and is the default.
+    /// The number of distinct keys that are ever added, at which the rate of false positives is to
+    /// hold. 0 means 1, and is the default.
     ///
     /// ```
     /// use lanebloom::TombstoneBloom;
@@ -185,8 +203,8 @@ impl<S: KeyHasher> Builder<S> {
         self
     }
 
-    /// The number of distinct keys that are ever removed, at which the rate of false negatives is to hold. 0 means 1; by default all expected
-    /// keys.
+    /// The number of distinct keys that are ever removed, at which the rate of false negatives is
+    /// to hold. 0 means 1; by default all expected keys.
     ///
     /// ```
     /// use lanebloom::TombstoneBloom;
@@ -202,8 +220,8 @@ impl<S: KeyHasher> Builder<S> {
         self
     }
 
-    /// The chance that a key which was never added is taken for present, once the expected keys are in: between 0 and 1, both
-    /// excluded. 0.01 by default.
+    /// The chance that a key which was never added is taken for present, once the expected keys are
+    /// in: between 0 and 1, both excluded. 0.01 by default.
     ///
     /// ```
     /// use lanebloom::TombstoneBloom;
@@ -217,7 +235,8 @@ impl<S: KeyHasher> Builder<S> {
         self
     }
 
-    /// The chance that a key which is there is **not found**, once the expected removals are done: between 0 and 1, both excluded. 0.001 by default.
+    /// The chance that a key which is there is **not found**, once the expected removals are done:
+    /// between 0 and 1, both excluded. 0.001 by default.
     ///
     /// ```
     /// use lanebloom::TombstoneBloom;
@@ -252,7 +271,8 @@ impl<S: KeyHasher> Builder<S> {
         self
     }
 
-    /// Another hasher: [`SipHash13`](crate::SipHash13) or any `BuildHasher`. [`crate::hash`] says when to take which.
+    /// Another hasher: [`SipHash13`](crate::SipHash13) or any `BuildHasher`. [`crate::hash`] says
+    /// when to take which.
     ///
     /// ```
     /// use lanebloom::TombstoneBloom;
@@ -276,8 +296,9 @@ impl<S: KeyHasher> Builder<S> {
     ///
     /// # Errors
     ///
-    /// Where a rate is not between 0 and 1, the words per key are not 1, 2, 4 or 8, a rate would take more than 128 bits per key, the size
-    /// is beyond addressable memory, or the allocation fails.
+    /// Where a rate is not between 0 and 1, the words per key are not 1, 2, 4 or 8, a rate would
+    /// take more than 128 bits per key, the size is beyond addressable memory, or the allocation
+    /// fails.
     ///
     /// # Examples
     ///
@@ -403,7 +424,8 @@ impl Engine for Tombstone {
     }
 
     fn try_clone(&self) -> Result<Self, BuildError> {
-        // The removed ones last, so that of the keys in the copy as few as can be are removed already.
+        // The removed ones last, so that of the keys in the copy as few as can be are removed
+        // already.
         let added = self.added.try_clone()?;
         let removed = self.removed.try_clone()?;
         Ok(Self { added, removed })
@@ -460,7 +482,8 @@ impl Remove for Tombstone {
 
 impl Estimate for Tombstone {
     fn estimated_len(&self) -> usize {
-        // The added ones last: beside removes of keys that were just added, rather too many than too few.
+        // The added ones last: beside removes of keys that were just added, rather too many than
+        // too few.
         let removed = self.removed.estimated_len();
         self.added.estimated_len().saturating_sub(removed)
     }
@@ -477,7 +500,8 @@ impl Union for Tombstone {
     }
 
     fn union_from(&self, other: &Self) -> bool {
-        // The removed ones first, or those that are new here would be found until their tombstones have come.
+        // The removed ones first, or those that are new here would be found until their tombstones
+        // have come.
         let buried = self.removed.union_from(&other.removed);
         self.added.union_from(&other.added) | buried
     }
@@ -545,7 +569,8 @@ impl<S> TombstoneBloom<S> {
         self.engine.removed.expected_keys
     }
 
-    /// The words of its line that a key touches in the filter of the removed, 1, 2, 4 or 8: with 1 a remove is a claim.
+    /// The words of its line that a key touches in the filter of the removed, 1, 2, 4 or 8: with 1
+    /// a remove is a claim.
     ///
     /// ```
     /// use lanebloom::TombstoneBloom;
@@ -576,8 +601,9 @@ impl<S> TombstoneBloom<S> {
         self.engine.removed.estimated_len()
     }
 
-    /// The rate to expect, once `keys` distinct keys were added and `removals` of them removed, at which keys are taken for present that never
-    /// were. From the model that the filter was sized by.
+    /// The rate to expect, once `keys` distinct keys were added and `removals` of them removed, at
+    /// which keys are taken for present that never were. From the model that the filter was sized
+    /// by.
     ///
     /// ```
     /// use lanebloom::TombstoneBloom;
@@ -593,7 +619,8 @@ impl<S> TombstoneBloom<S> {
         self.engine.added.false_positive_rate_at(keys) * (1.0 - self.false_negative_rate_at(removals))
     }
 
-    /// The rate to expect, once `removals` distinct keys were removed, at which keys that are there are **not found**.
+    /// The rate to expect, once `removals` distinct keys were removed, at which keys that are there
+    /// are **not found**.
     ///
     /// ```
     /// use lanebloom::TombstoneBloom;

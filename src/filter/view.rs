@@ -1,5 +1,6 @@
-//! `BloomView`: a snapshot's bytes, borrowed or mapped from a file, asked as they lie. Keys in, answers out, by the kernels of
-//! [`ConcurrentBloom`]; nothing is copied, and nothing can be inserted.
+//! `BloomView`: a snapshot's bytes, borrowed or mapped from a file, asked as they lie. Keys in,
+//! answers out, by the kernels of [`ConcurrentBloom`]; nothing is copied, and nothing can be
+//! inserted.
 
 use crate::bits::Lines;
 use crate::codec::{Checksum, Hashing, Header, Kind, SNAPSHOT_HEADER, TRAILER, given, murmur3, split};
@@ -12,17 +13,21 @@ use crate::simd::{Isa, Lookups};
 use crate::sizing::{LINE_BITS, LINE_BYTES};
 use core::fmt;
 
-/// A [`ConcurrentBloom`]'s snapshot that is asked as it lies: in borrowed bytes, or in a mapped file (feature `mmap`).
+/// A [`ConcurrentBloom`]'s snapshot that is asked as it lies: in borrowed bytes, or in a mapped
+/// file (feature `mmap`).
 ///
-/// It is opened in microseconds, whatever its size, and answers as the filter did of which it is, by the same vector kernels.
-/// Nothing can be inserted; [`to_filter`](Self::to_filter) makes a filter of it.
+/// It is opened in microseconds, whatever its size, and answers as the filter did of which it is,
+/// by the same vector kernels. Nothing can be inserted; [`to_filter`](Self::to_filter) makes a
+/// filter of it.
 ///
-/// Opening checks the header, with its checksum, and that all bytes are there. The checksum of the whole is only computed by
-/// [`verify`](Self::verify), which reads all of it: a view of bytes that are corrupt gives wrong answers, but safely.
+/// Opening checks the header, with its checksum, and that all bytes are there. The checksum of the
+/// whole is only computed by [`verify`](Self::verify), which reads all of it: a view of bytes that
+/// are corrupt gives wrong answers, but safely.
 ///
-/// The bytes may begin anywhere, and their order is that of the [format](crate::codec#the-format) on every machine. Lookups are as
-/// fast as in a filter where the blocks [begin with a line of the cache](Self::is_aligned), as in a mapped file, and where the machine is
-/// little-endian; elsewhere a key may touch two lines, or its words take an instruction more.
+/// The bytes may begin anywhere, and their order is that of the [format](crate::codec#the-format)
+/// on every machine. Lookups are as fast as in a filter where the blocks [begin with a line of the
+/// cache](Self::is_aligned), as in a mapped file, and where the machine is little-endian; elsewhere
+/// a key may touch two lines, or its words take an instruction more.
 ///
 /// # Examples
 ///
@@ -57,8 +62,9 @@ impl<'a> BloomView<'a> {
     ///
     /// # Errors
     ///
-    /// If the bytes end before the snapshot does, its header is corrupt, they are no snapshot of a [`ConcurrentBloom`], or one by
-    /// another version of the format or with another hasher than [`Murmur3`] ([`from_bytes_with`](Self::from_bytes_with) takes those).
+    /// If the bytes end before the snapshot does, its header is corrupt, they are no snapshot of a
+    /// [`ConcurrentBloom`], or one by another version of the format or with another hasher than
+    /// [`Murmur3`] ([`from_bytes_with`](Self::from_bytes_with) takes those).
     ///
     /// # Examples
     ///
@@ -82,11 +88,13 @@ impl<'a> BloomView<'a> {
 }
 
 impl<'a, S: KeyHasher> BloomView<'a, S> {
-    /// [`from_bytes`](BloomView::from_bytes) of a filter with any hasher: `hasher` must be the one that it was filled by.
+    /// [`from_bytes`](BloomView::from_bytes) of a filter with any hasher: `hasher` must be the one
+    /// that it was filled by.
     ///
     /// # Errors
     ///
-    /// As of [`from_bytes`](BloomView::from_bytes), and if the filter's hasher has another algorithm, seed or key.
+    /// As of [`from_bytes`](BloomView::from_bytes), and if the filter's hasher has another
+    /// algorithm, seed or key.
     ///
     /// # Examples
     ///
@@ -133,24 +141,28 @@ mod map {
     use std::fs::File;
 
     impl BloomView<'static> {
-        /// A view of a file that holds a snapshot and nothing else, mapped into memory (feature `mmap`): pages are read from the file
-        /// when a lookup first needs them, and shared with every process that maps it. `file` may be closed then.
+        /// A view of a file that holds a snapshot and nothing else, mapped into memory (feature
+        /// `mmap`): pages are read from the file when a lookup first needs them, and shared with
+        /// every process that maps it. `file` may be closed then.
         ///
-        /// Linux is asked for huge pages. It has them where the file system can keep a file in them, if the file is read anew, or was
-        /// written in large pieces, as [`write_to`](crate::ConcurrentBloom::write_to) does; then lookups are as fast as in a filter. A first
-        /// lookup then reads 2 MiB.
+        /// Linux is asked for huge pages. It has them where the file system can keep a file in
+        /// them, if the file is read anew, or was written in large pieces, as
+        /// [`write_to`](crate::ConcurrentBloom::write_to) does; then lookups are as fast as in a
+        /// filter. A first lookup then reads 2 MiB.
         ///
         /// # Errors
         ///
-        /// If the file cannot be mapped (the system's error is the [source](std::error::Error::source)), has bytes after the snapshot,
-        /// and as of [`from_bytes`](BloomView::from_bytes).
+        /// If the file cannot be mapped (the system's error is the
+        /// [source](std::error::Error::source)), has bytes after the snapshot, and as of
+        /// [`from_bytes`](BloomView::from_bytes).
         ///
         /// # Safety
         ///
-        /// As long as the view lives, nobody may change the file: neither this process nor another one may write to it or make it
-        /// shorter. Rust takes the bytes for immutable, and a lookup in a page that is gone ends the process (`SIGBUS`). To
-        /// *replace* the file by another of the same name, as [`replace_file`](crate::codec::replace_file) does, is no change of it: a
-        /// view keeps the old one, and a new view has the new one.
+        /// As long as the view lives, nobody may change the file: neither this process nor another
+        /// one may write to it or make it shorter. Rust takes the bytes for immutable, and a lookup
+        /// in a page that is gone ends the process (`SIGBUS`). To *replace* the file by another of
+        /// the same name, as [`replace_file`](crate::codec::replace_file) does, is no change of it:
+        /// a view keeps the old one, and a new view has the new one.
         ///
         /// # Examples
         ///
@@ -177,11 +189,13 @@ mod map {
     }
 
     impl<S: KeyHasher> BloomView<'static, S> {
-        /// [`map`](BloomView::map) of a filter with any hasher: `hasher` must be the one that it was filled by.
+        /// [`map`](BloomView::map) of a filter with any hasher: `hasher` must be the one that it
+        /// was filled by.
         ///
         /// # Errors
         ///
-        /// As of [`map`](BloomView::map), and if the filter's hasher has another algorithm, seed or key.
+        /// As of [`map`](BloomView::map), and if the filter's hasher has another algorithm, seed or
+        /// key.
         ///
         /// # Safety
         ///
@@ -307,8 +321,8 @@ impl<S: KeyHasher> BloomView<'_, S> {
         self.lookup().contains_hashes(hashes, out);
     }
 
-    /// [`contains_hashes`](Self::contains_hashes) into a bitmap: bit `i % 64` of `out[i / 64]` is the answer for hash `i`.
-    /// The bits after the last hash are 0.
+    /// [`contains_hashes`](Self::contains_hashes) into a bitmap: bit `i % 64` of `out[i / 64]` is
+    /// the answer for hash `i`. The bits after the last hash are 0.
     ///
     /// # Panics
     ///
@@ -430,8 +444,8 @@ impl<S: KeyHasher> BloomView<'_, S> {
         self.lookup().for_each_absent(keys, each);
     }
 
-    /// A filter with the same keys, into which more can be inserted: [`from_bytes_with`](ConcurrentBloom::from_bytes_with) of the
-    /// view's bytes.
+    /// A filter with the same keys, into which more can be inserted:
+    /// [`from_bytes_with`](ConcurrentBloom::from_bytes_with) of the view's bytes.
     ///
     /// # Errors
     ///
@@ -490,7 +504,8 @@ impl<S> BloomView<'_, S> {
         sum.check(trailer, summed.len() as u64).map_err(SnapshotError)
     }
 
-    /// Whether the blocks begin with a line of the cache, so that a key touches one line. Those of a mapped file do.
+    /// Whether the blocks begin with a line of the cache, so that a key touches one line. Those of
+    /// a mapped file do.
     ///
     /// ```
     /// # use lanebloom::{BloomView, ConcurrentBloom};
@@ -628,7 +643,8 @@ impl<S> BloomView<'_, S> {
         self.header.layout.keys_for(self.lines().ones())
     }
 
-    /// The false-positive rate to expect once `keys` distinct keys are in, from the model that the filter was sized by.
+    /// The false-positive rate to expect once `keys` distinct keys are in, from the model that the
+    /// filter was sized by.
     ///
     /// ```
     /// # use lanebloom::{BloomView, ConcurrentBloom};
@@ -643,8 +659,8 @@ impl<S> BloomView<'_, S> {
         self.header.layout.rate_at(keys)
     }
 
-    /// The false-positive rate of the filter as it is: the exact chance, given its bits, that a random hash is
-    /// taken for present.
+    /// The false-positive rate of the filter as it is: the exact chance, given its bits, that a
+    /// random hash is taken for present.
     ///
     /// ```
     /// # use lanebloom::{BloomView, ConcurrentBloom};

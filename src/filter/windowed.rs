@@ -1,8 +1,10 @@
-//! Forgetting: [`WindowedBloom`] answers "seen in the last minutes?", or "among the last million keys?".
+//! Forgetting: [`WindowedBloom`] answers "seen in the last minutes?", or "among the last million
+//! keys?".
 //!
-//! It is a list of *generations*, each a [`ConcurrentBloom`] of the same layout. Keys are inserted into the newest; lookups ask all. A
-//! *rotation* puts an empty generation before the others and drops the oldest. So with `G` generations a key is visible for `G - 1`
-//! rotations at least, and is gone after `G` of them.
+//! It is a list of *generations*, each a [`ConcurrentBloom`] of the same layout. Keys are inserted
+//! into the newest; lookups ask all. A *rotation* puts an empty generation before the others and
+//! drops the oldest. So with `G` generations a key is visible for `G - 1` rotations at least, and
+//! is gone after `G` of them.
 //!
 //! # The window
 //!
@@ -13,9 +15,9 @@
 //! | by age and when it is told to | both | for the window or for `G - 1` rotations, those by age among them, whichever ends first; and not after `G / (G - 1)` windows or `G` calls |
 //! | by the number of keys | [`Builder::rotate_when_full`] | until the expected keys were inserted after it, and not after `G / (G - 1)` of them (both within a few per cent) |
 //!
-//! With the default of 4 generations that is a third more than the window at most. More generations make it less, and lookups slower,
-//! since each generation is asked. Of the memory, generations of which there is one more than the window needs, and the spare one, take
-//! `2 / (G - 1)` on top.
+//! With the default of 4 generations that is a third more than the window at most. More generations
+//! make it less, and lookups slower, since each generation is asked. Of the memory, generations of
+//! which there is one more than the window needs, and the spare one, take `2 / (G - 1)` on top.
 //!
 //! # Example
 //!
@@ -33,7 +35,8 @@
 //!
 //! # The clock
 //!
-//! The bounds by age are as measured by the [clock](Builder::clock). The default one, which is monotonic, is never set. Another one may be:
+//! The bounds by age are as measured by the [clock](Builder::clock). The default one, which is
+//! monotonic, is never set. Another one may be:
 //!
 //! | the clock steps | then |
 //! |---|---|
@@ -44,14 +47,15 @@
 //!
 //! # Seen again
 //!
-//! A key that is inserted again begins its window anew, also where `insert` answers false: "did X in the last minute". So a key that
-//! keeps coming is never forgotten. Where it is to be let through once per window, as in "notify once in ten minutes", it must not
-//! begin anew: [`Builder::renew`].
+//! A key that is inserted again begins its window anew, also where `insert` answers false: "did X
+//! in the last minute". So a key that keeps coming is never forgotten. Where it is to be let
+//! through once per window, as in "notify once in ten minutes", it must not begin anew:
+//! [`Builder::renew`].
 //!
 //! # Replacing the contents
 //!
-//! [`CacheGuard::rebuild`](crate::CacheGuard::rebuild) fills a new filter from a source of truth while the
-//! old one serves. It takes this filter as it takes any other:
+//! [`CacheGuard::rebuild`](crate::CacheGuard::rebuild) fills a new filter from a source of truth
+//! while the old one serves. It takes this filter as it takes any other:
 //!
 //! ```
 //! # #[cfg(feature = "guard")] {
@@ -76,24 +80,28 @@
 //!
 //! The promises of the [crate](crate#consistency) hold within the window, with these differences.
 //!
-//! 1. **No false negatives.** An insert is made between two rotations, in the one order that these have. Rotations that happened before
-//!    it are before it there, those that it happened before are after it, and of those that run at the same time, one after which its
-//!    own thread still misses the key is before it. Lookups find the key for the `G - 1` rotations after it. By age, the
-//!    window is counted from the beginning of the call.
-//! 2. **Answers of inserts.** True if no generation had the key: it was not seen within the window. Of racing inserters of such a
-//!    key at least one gets `true`, also beside a rotation. With one word per key it is exactly one where no rotation runs meanwhile.
+//! 1. **No false negatives.** An insert is made between two rotations, in the one order that these
+//!    have. Rotations that happened before it are before it there, those that it happened before
+//!    are after it, and of those that run at the same time, one after which its own thread still
+//!    misses the key is before it. Lookups find the key for the `G - 1` rotations after it. By age,
+//!    the window is counted from the beginning of the call.
+//! 2. **Answers of inserts.** True if no generation had the key: it was not seen within the window.
+//!    Of racing inserters of such a key at least one gets `true`, also beside a rotation. With one
+//!    word per key it is exactly one where no rotation runs meanwhile.
 //! 3. **Publication** holds unchanged.
-//! 4. **Lock-freedom** too: a rotation stops nobody. Of threads that find one due each tries to make it, one succeeds, and the
-//!    others go on with its list. The winner also clears the generation that was dropped, to be used again: about 0.05 ms per
-//!    MiB, in that one call. Where that matters, have a thread of your own call [`rotate_if_due`](WindowedBloom::rotate_if_due) more often than
-//!    generations end.
+//! 4. **Lock-freedom** too: a rotation stops nobody. Of threads that find one due each tries to
+//!    make it, one succeeds, and the others go on with its list. The winner also clears the
+//!    generation that was dropped, to be used again: about 0.05 ms per MiB, in that one call. Where
+//!    that matters, have a thread of your own call [`rotate_if_due`](WindowedBloom::rotate_if_due)
+//!    more often than generations end.
 //!
 //! # Memory
 //!
-//! All generations are allocated by the builder, and one to spare; a dropped one is cleared and becomes the spare once no lookup uses it.
-//! Where lookups still do, several threads are about to rotate at once, the clock stepped back, or [`rotate`](WindowedBloom::rotate) is called beside a
-//! window, one more is allocated. If that is refused, the newest
-//! generation goes on for another: then keys are forgotten late, and none early.
+//! All generations are allocated by the builder, and one to spare; a dropped one is cleared and
+//! becomes the spare once no lookup uses it. Where lookups still do, several threads are about to
+//! rotate at once, the clock stepped back, or [`rotate`](WindowedBloom::rotate) is called beside a
+//! window, one more is allocated. If that is refused, the newest generation goes on for another:
+//! then keys are forgotten late, and none early.
 
 mod snapshot;
 
@@ -117,30 +125,38 @@ use std::sync::Mutex;
 
 // # The protocol
 //
-// The state is one pointer to a list of generations. Only a rotation replaces it, by a compare-and-swap from the list that it has looked
-// at: so rotations have one order, and two threads that find the same one due make one of it. (The loser looks again.) Nobody waits for
+// The state is one pointer to a list of generations. Only a rotation replaces it, by a
+// compare-and-swap from the list that it has looked at: so rotations have one order, and two
+// threads that find the same one due make one of it. (The loser looks again.) Nobody waits for
 // another thread: who finds a rotation due makes it.
 //
-// An insert writes into the newest generation of the list that it sees, and then looks whether it still is the list (`Swap::settle`);
-// if not, it writes into the new one's newest, and so on. Its place in the order of rotations is the last list that it saw:
+// An insert writes into the newest generation of the list that it sees, and then looks whether it
+// still is the list (`Swap::settle`); if not, it writes into the new one's newest, and so on. Its
+// place in the order of rotations is the last list that it saw:
 //
-// - A rotation that happened before the insert is seen by its first load. What the insert happens before, lookups and rotations, sees
-//   the last list that it saw or a later one, and all lists up to `G - 1` rotations later have the generation.
-// - Without the second look, an insert that is held up would write into a generation that is the oldest by then, or that no list has.
-// - Of a rotation at the same time, coherence alone would let the second look miss it. Both have a `SeqCst` fence between their write and
-//   what they look at after: the insert its bits and the list, a rotation its list and what that thread then looks up. So if that
-//   thread misses the key, its fence came first, and the insert sees its list, and writes there.
+// - A rotation that happened before the insert is seen by its first load. What the insert happens
+//   before, lookups and rotations, sees the last list that it saw or a later one, and all lists up
+//   to `G - 1` rotations later have the generation.
+// - Without the second look, an insert that is held up would write into a generation that is the
+//   oldest by then, or that no list has.
+// - Of a rotation at the same time, coherence alone would let the second look miss it. Both have a
+//   `SeqCst` fence between their write and what they look at after: the insert its bits and the
+//   list, a rotation its list and what that thread then looks up. So if that thread misses the key,
+//   its fence came first, and the insert sees its list, and writes there.
 //
-// At least one of racing inserters of a new key answers true: answers come from the first list that each saw. Take those who saw the
-// oldest such list. Its older generations lack the key, since all write into newer ones; so of those who write into its newest, the one
-// that changed it answers true, and there is one by `ConcurrentBloom`'s own promise.
+// At least one of racing inserters of a new key answers true: answers come from the first list that
+// each saw. Take those who saw the oldest such list. Its older generations lack the key, since all
+// write into newer ones; so of those who write into its newest, the one that changed it answers
+// true, and there is one by `ConcurrentBloom`'s own promise.
 //
 // # By age
 //
-// A list says when its newest generation began and `until` when it is for new keys, a period `T` later at most; and when the keys of each generation
-// expire, which is a window `W`, or `(G - 1) * T`, after that. So a key is visible for `W`, and gone after `W + T`. Lookups compare the clock with
-// that, so they need not rotate. No generation expires later than a newer one, so the newest one that has a key decides, and the clock is read only
-// where a key was found. Nothing is numbered and nothing is counted from the clock's zero, which may have been a second ago.
+// A list says when its newest generation began and `until` when it is for new keys, a period `T`
+// later at most; and when the keys of each generation expire, which is a window `W`, or `(G - 1) *
+// T`, after that. So a key is visible for `W`, and gone after `W + T`. Lookups compare the clock
+// with that, so they need not rotate. No generation expires later than a newer one, so the newest
+// one that has a key decides, and the clock is read only where a key was found. Nothing is numbered
+// and nothing is counted from the clock's zero, which may have been a second ago.
 //
 // | a rotation is due | the new generation lasts | older ones expire | the list keeps |
 // |---|---|---|---|
@@ -148,22 +164,29 @@ use std::sync::Mutex;
 // | by call | `T` from now | as before | `G` |
 // | because the clock stepped back | `T` from now | as long after now as they would have after the newest began | `G + 1` |
 //
-// The ends of periods keep their rhythm because all processes of a `SharedWindow` must have the same ones: multiples of `T`.
+// The ends of periods keep their rhythm because all processes of a `SharedWindow` must have the
+// same ones: multiples of `T`.
 //
-// The clock stepped back if it is before the beginning of the newest generation by more than a part of `T` ([`SLACK`], for clocks that threads see
-// a little differently). The thread reads the clock again, after the list, before it believes that: the thread may have been held up after its
-// first reading, and the list may be younger. Nobody knows how much of its period the newest generation had lasted, since inserts
-// write no time down. So it ends there, because it is not to get the keys of a second period; and older ones are kept for as long as they need if it
-// had just begun. What follows for a step of `s`:
+// The clock stepped back if it is before the beginning of the newest generation by more than a part
+// of `T` ([`SLACK`], for clocks that threads see a little differently). The thread reads the clock
+// again, after the list, before it believes that: the thread may have been held up after its first
+// reading, and the list may be younger. Nobody knows how much of its period the newest generation
+// had lasted, since inserts write no time down. So it ends there, because it is not to get the keys
+// of a second period; and older ones are kept for as long as they need if it had just begun. What
+// follows for a step of `s`:
 //
 // - A key is visible for up to `s` longer.
-// - Up to one more generation is visible, for a window at most. That is why lists have room for one more.
-// - A step to a time within the newest generation goes unnoticed. That generation gets the keys of its period and of `s`.
-// - `W` is kept if the clock steps back once in it: up to `G - 1` periods end in a window, and with the step there are `G` rotations, for which a list keeps
-//   a generation. Each further step may make keys be forgotten one generation early. (Longer lists would keep `W`, and make lookups
+// - Up to one more generation is visible, for a window at most. That is why lists have room for one
+//   more.
+// - A step to a time within the newest generation goes unnoticed. That generation gets the keys of
+//   its period and of `s`.
+// - `W` is kept if the clock steps back once in it: up to `G - 1` periods end in a window, and with
+//   the step there are `G` rotations, for which a list keeps a generation. Each further step may
+//   make keys be forgotten one generation early. (Longer lists would keep `W`, and make lookups
 //   slower and wrong more often.)
 //
-// A generation's memory is used again once its `Arc` has one owner, the pool, which nobody waits for either.
+// A generation's memory is used again once its `Arc` has one owner, the pool, which nobody waits
+// for either.
 
 /// The most generations: a lookup asks each.
 pub(crate) const MAX_GENERATIONS: usize = 64;
@@ -173,21 +196,26 @@ pub(crate) const MAX_WINDOW: Duration = Duration::from_nanos(1 << 62);
 /// A time that does not come: no clock says it.
 const NEVER: u64 = u64::MAX;
 
-/// By the number of keys, a generation ends at so many times its share of them: the gauge is off by 1% to 2%, and the window is not to be
-/// shorter for it. It is sized for a little more, since the gauge only looks now and then.
+/// By the number of keys, a generation ends at so many times its share of them: the gauge is off by
+/// 1% to 2%, and the window is not to be shorter for it. It is sized for a little more, since the
+/// gauge only looks now and then.
 const FULL_AT: f64 = 1.04;
 const SIZED_FOR: f64 = 1.06;
 
-/// A clock may be behind the beginning of the newest generation by one part in so many of a period before that is a step back.
+/// A clock may be behind the beginning of the newest generation by one part in so many of a period
+/// before that is a step back.
 const SLACK: u64 = 4;
 
-/// Lists that are kept to be used again: the one that was replaced, and those that a lookup held up.
+/// Lists that are kept to be used again: the one that was replaced, and those that a lookup held
+/// up.
 const SPARE_LISTS: usize = 4;
 
-/// A filter that forgets: keys are visible for a window of time, of keys, or of rotations, and then no more.
+/// A filter that forgets: keys are visible for a window of time, of keys, or of rotations, and then
+/// no more.
 ///
-/// Keys are any [`Funnel`] type; they are hashed by `S`. All operations but [`clear`](Self::clear) take `&self`: share it as
-/// `Arc<WindowedBloom>`. [The module](self) says what the window is and what threads may rely on.
+/// Keys are any [`Funnel`] type; they are hashed by `S`. All operations but [`clear`](Self::clear)
+/// take `&self`: share it as `Arc<WindowedBloom>`. [The module](self) says what the window is and
+/// what threads may rely on.
 ///
 /// # Examples
 ///
@@ -214,7 +242,8 @@ pub struct WindowedBloom<S = Murmur3> {
     renew: bool,
 }
 
-/// What readers see at once. Times are in nanoseconds of the clock. Without one it is always 0, and they are 0 and never, `u64::MAX`.
+/// What readers see at once. Times are in nanoseconds of the clock. Without one it is always 0, and
+/// they are 0 and never, `u64::MAX`.
 struct State<S> {
     /// The newest first; never empty. None expires later than a newer one.
     generations: Vec<Generation<S>>,
@@ -308,7 +337,8 @@ impl fmt::Display for Shape {
 
 /// Sizes a [`WindowedBloom`]; made by [`WindowedBloom::builder`].
 ///
-/// Unless told otherwise by [`window`](Self::window) or [`rotate_when_full`](Self::rotate_when_full), the filter rotates when
+/// Unless told otherwise by [`window`](Self::window) or
+/// [`rotate_when_full`](Self::rotate_when_full), the filter rotates when
 /// [`rotate`](WindowedBloom::rotate) is called.
 ///
 /// # Examples
@@ -377,11 +407,11 @@ impl Builder {
 }
 
 impl<S: KeyHasher + Clone> Builder<S> {
-    /// The number of distinct keys inserted within a window, at which the false-positive rate is to hold. 0 means 1. For
-    /// [`rotate_when_full`](Self::rotate_when_full) it is the window.
+    /// The number of distinct keys inserted within a window, at which the false-positive rate is to
+    /// hold. 0 means 1. For [`rotate_when_full`](Self::rotate_when_full) it is the window.
     ///
-    /// Each generation is sized for its share, one part in `generations - 1`. If keys come in bursts, then expect so many times the most that
-    /// come within one generation.
+    /// Each generation is sized for its share, one part in `generations - 1`. If keys come in
+    /// bursts, then expect so many times the most that come within one generation.
     ///
     /// ```
     /// use lanebloom::WindowedBloom;
@@ -399,8 +429,8 @@ impl<S: KeyHasher + Clone> Builder<S> {
         self
     }
 
-    /// The chance that a key which is in no generation is taken for one that is, when all are full: between 0 and 1, both excluded.
-    /// 0.01 by default. Each generation gets the same part of it.
+    /// The chance that a key which is in no generation is taken for one that is, when all are full:
+    /// between 0 and 1, both excluded. 0.01 by default. Each generation gets the same part of it.
     ///
     /// ```
     /// use lanebloom::WindowedBloom;
@@ -414,8 +444,8 @@ impl<S: KeyHasher + Clone> Builder<S> {
         self
     }
 
-    /// The most memory that the bits may take, in bytes, all generations and the spare one together. Each gets the same part of it, at
-    /// least one line of 64; errors name that part.
+    /// The most memory that the bits may take, in bytes, all generations and the spare one
+    /// together. Each gets the same part of it, at least one line of 64; errors name that part.
     ///
     /// ```
     /// use lanebloom::WindowedBloom;
@@ -430,7 +460,8 @@ impl<S: KeyHasher + Clone> Builder<S> {
         self
     }
 
-    /// How many 64-bit words of its line a key touches, as [`bloom::Builder::words_per_key`](crate::Builder::words_per_key) says.
+    /// How many 64-bit words of its line a key touches, as
+    /// [`bloom::Builder::words_per_key`](crate::Builder::words_per_key) says.
     ///
     /// ```
     /// use lanebloom::WindowedBloom;
@@ -444,8 +475,8 @@ impl<S: KeyHasher + Clone> Builder<S> {
         self
     }
 
-    /// The number of generations, from 2 to 64; 4 by default. A key is visible for up to one part in `generations - 1` longer than the
-    /// window, and a lookup of an absent key asks all of them.
+    /// The number of generations, from 2 to 64; 4 by default. A key is visible for up to one part
+    /// in `generations - 1` longer than the window, and a lookup of an absent key asks all of them.
     ///
     /// ```
     /// use lanebloom::WindowedBloom;
@@ -466,9 +497,11 @@ impl<S: KeyHasher + Clone> Builder<S> {
         self
     }
 
-    /// Rotates by age: a key is visible for the window after its insert, and not when it is `generations / (generations - 1)` times as old.
+    /// Rotates by age: a key is visible for the window after its insert, and not when it is
+    /// `generations / (generations - 1)` times as old.
     ///
-    /// Inserts rotate when it is time; lookups only look whether what they found is too old. From 1 ns to 146 years.
+    /// Inserts rotate when it is time; lookups only look whether what they found is too old. From 1
+    /// ns to 146 years.
     ///
     /// ```
     /// use lanebloom::WindowedBloom;
@@ -487,8 +520,9 @@ impl<S: KeyHasher + Clone> Builder<S> {
 
     /// The clock by which keys age: the time since some moment, the same for all calls.
     ///
-    /// It may be called by several threads at once, once for each insert, each lookup that finds something, and each batch.
-    /// [The module](self#the-clock) says what happens if it steps back. By default it is the system's monotonic clock, on Linux the one that is exact to a tick (1
+    /// It may be called by several threads at once, once for each insert, each lookup that finds
+    /// something, and each batch. [The module](self#the-clock) says what happens if it steps back.
+    /// By default it is the system's monotonic clock, on Linux the one that is exact to a tick (1
     /// to 10 ms), since it takes 5 ns to read; the bounds are meant as measured by it.
     ///
     /// ```
@@ -515,11 +549,12 @@ impl<S: KeyHasher + Clone> Builder<S> {
         self
     }
 
-    /// The time of day as the [clock](Self::clock): the time since 1970, on Linux exact to a tick (1 to 10 ms), since that takes 5 ns to read.
+    /// The time of day as the [clock](Self::clock): the time since 1970, on Linux exact to a tick
+    /// (1 to 10 ms), since that takes 5 ns to read.
     ///
     /// All machines whose clocks are right then have the same generations, which is what a
-    /// `redis::SharedWindow` (feature `redis`) needs, and a snapshot that is read later knows how much later.
-    /// [The module](self#the-clock) says what happens where the time of day is set.
+    /// `redis::SharedWindow` (feature `redis`) needs, and a snapshot that is read later knows how
+    /// much later. [The module](self#the-clock) says what happens where the time of day is set.
     ///
     /// ```
     /// use lanebloom::WindowedBloom;
@@ -541,12 +576,14 @@ impl<S: KeyHasher + Clone> Builder<S> {
         self
     }
 
-    /// Rotates when the newest generation has its share of the expected keys: a key is visible until that many were inserted after it.
+    /// Rotates when the newest generation has its share of the expected keys: a key is visible
+    /// until that many were inserted after it.
     ///
-    /// What counts is distinct keys of a generation: a key that is inserted again counts once more in each generation. They are not
-    /// counted one by one, but told from how full the generation is, seen at one insert in about `keys / 64`. A generation is sized for 6% more than
-    /// its share, which takes so much more memory. How many times its share it gets, measured at 1000 to 3000 generations of each size and at
-    /// rates of 10%, 1% and 0.01% (one test repeats it):
+    /// What counts is distinct keys of a generation: a key that is inserted again counts once more
+    /// in each generation. They are not counted one by one, but told from how full the generation
+    /// is, seen at one insert in about `keys / 64`. A generation is sized for 6% more than its
+    /// share, which takes so much more memory. How many times its share it gets, measured at 1000
+    /// to 3000 generations of each size and at rates of 10%, 1% and 0.01% (one test repeats it):
     ///
     /// | keys of a share | least | mean | most |
     /// |---|---|---|---|
@@ -555,7 +592,8 @@ impl<S: KeyHasher + Clone> Builder<S> {
     /// | 1000 | 1.01 | 1.06 | 1.18 |
     /// | 10,000 (100 generations) | 1.02 | 1.05 | 1.15 |
     ///
-    /// So where a share is of a few hundred keys or less, a key may be forgotten a few per cent early: ask for so many more.
+    /// So where a share is of a few hundred keys or less, a key may be forgotten a few per cent
+    /// early: ask for so many more.
     ///
     /// ```
     /// use lanebloom::WindowedBloom;
@@ -573,8 +611,9 @@ impl<S: KeyHasher + Clone> Builder<S> {
 
     /// Whether a key that is inserted while it is visible begins its window anew; true by default.
     ///
-    /// If not, its window is counted from the first insert, the one that answered true, so that of a key that keeps coming one in
-    /// each window does. An insert that answers false then writes nothing, and **the key may be forgotten right after**.
+    /// If not, its window is counted from the first insert, the one that answered true, so that of
+    /// a key that keeps coming one in each window does. An insert that answers false then writes
+    /// nothing, and **the key may be forgotten right after**.
     ///
     /// ```
     /// use lanebloom::WindowedBloom;
@@ -596,7 +635,8 @@ impl<S: KeyHasher + Clone> Builder<S> {
         self
     }
 
-    /// Another hasher: [`SipHash13`](crate::SipHash13) or any `BuildHasher`. [`crate::hash`] says when to take which.
+    /// Another hasher: [`SipHash13`](crate::SipHash13) or any `BuildHasher`. [`crate::hash`] says
+    /// when to take which.
     ///
     /// ```
     /// use lanebloom::{SipHash13, WindowedBloom};
@@ -621,8 +661,8 @@ impl<S: KeyHasher + Clone> Builder<S> {
     ///
     /// # Errors
     ///
-    /// Those of [`bloom::Builder::build`](crate::Builder::build), of one generation; and if the generations are not 2 to 64, or the window is not 1 ns to
-    /// 146 years.
+    /// Those of [`bloom::Builder::build`](crate::Builder::build), of one generation; and if the
+    /// generations are not 2 to 64, or the window is not 1 ns to 146 years.
     ///
     /// # Examples
     ///
@@ -660,7 +700,8 @@ impl<S: KeyHasher + Clone> Builder<S> {
         let mut filter = self.filter;
         filter.request = Request {
             keys: asked.keys.map(|keys| margin(share(keys), SIZED_FOR)),
-            // The chance that one of several is wrong is a little less than the sum, 1% of it at a rate of 2%.
+            // The chance that one of several is wrong is a little less than the sum, 1% of it at a
+            // rate of 2%.
             rate: (!best_that_fits).then(|| asked.rate.unwrap_or(0.01) / generations as f64),
             budget: asked.budget.map(|bytes| bytes / (generations + 1)),
             ..asked
@@ -756,7 +797,8 @@ impl<S> Clone for Generation<S> {
 }
 
 impl<S> State<S> {
-    /// One to be filled, of a filter of `count` generations: with room for one more, after the clock stepped back.
+    /// One to be filled, of a filter of `count` generations: with room for one more, after the
+    /// clock stepped back.
     fn empty(count: usize) -> Self {
         Self {
             generations: Vec::with_capacity(count + 1),
@@ -805,7 +847,8 @@ struct Pool<S> {
     lists: Vec<Arc<State<S>>>,
 }
 
-/// The state and a pool for it, with all the memory that rotations need unless lookups hold on to some.
+/// The state and a pool for it, with all the memory that rotations need unless lookups hold on to
+/// some.
 fn with_spares<S: KeyHasher + Clone>(mut state: State<S>, count: usize) -> Result<(State<S>, Pool<S>), BuildError> {
     let mut pool = Pool {
         clean: Vec::with_capacity(count + 1),
@@ -849,14 +892,17 @@ impl<S> Pool<S> {
 
 /// Rotations.
 impl<S: KeyHasher + Clone> WindowedBloom<S> {
-    /// Rotates: puts an empty generation before the others, and forgets all but the newest `G`, whatever made rotations due.
+    /// Rotates: puts an empty generation before the others, and forgets all but the newest `G`,
+    /// whatever made rotations due.
     ///
-    /// Beside a [window](Builder::window) it ends the newest generation early, and the new one is for a full `window / (G - 1)`. A key is then
-    /// visible for the window or for `G - 1` rotations, those by age among them, whichever ends first; and is gone after `G` calls.
+    /// Beside a [window](Builder::window) it ends the newest generation early, and the new one is
+    /// for a full `window / (G - 1)`. A key is then visible for the window or for `G - 1`
+    /// rotations, those by age among them, whichever ends first; and is gone after `G` calls.
     ///
     /// # Memory ordering
     ///
-    /// A thread that misses a key after its rotation can rely on it that the key, once inserted, is visible for `G - 1` further ones.
+    /// A thread that misses a key after its rotation can rely on it that the key, once inserted, is
+    /// visible for `G - 1` further ones.
     ///
     /// # Examples
     ///
@@ -883,10 +929,12 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
         }
     }
 
-    /// Rotates if it is time, by age or by the number of keys; whether this call did. Never, where only [`rotate`](Self::rotate) does.
+    /// Rotates if it is time, by age or by the number of keys; whether this call did. Never, where
+    /// only [`rotate`](Self::rotate) does.
     ///
-    /// Inserts do that by themselves. A thread that calls it now and then takes the work from them: to clear the dropped
-    /// generation takes about 0.05 ms per MiB (of 1.6 MiB, Emerald Rapids, `cargo bench --bench windowed -- rotate`).
+    /// Inserts do that by themselves. A thread that calls it now and then takes the work from them:
+    /// to clear the dropped generation takes about 0.05 ms per MiB (of 1.6 MiB, Emerald Rapids,
+    /// `cargo bench --bench windowed -- rotate`).
     ///
     /// ```
     /// use lanebloom::WindowedBloom;
@@ -947,12 +995,13 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
     #[cold]
     fn rotate_if_full(&self, gauge: &Gauge, hash: u64) -> bool {
         let old = Arc::clone(&self.state.load());
-        // If another thread was faster, then the generation that was full is not the newest any more.
+        // If another thread was faster, then the generation that was full is not the newest any
+        // more.
         gauge.level(old.newest(), hash) >= 1.0 && self.replace(old, 0, NEVER, self.generations)
     }
 
-    /// Makes the list, of `most` generations at most, with a new one for `now..until` before those of `old` that are visible, if `old` still is
-    /// the list; whether it was.
+    /// Makes the list, of `most` generations at most, with a new one for `now..until` before those
+    /// of `old` that are visible, if `old` still is the list; whether it was.
     ///
     /// No other `Guard` of `old` should be alive in this thread, for its memory to be used again.
     fn replace(&self, old: Arc<State<S>>, now: u64, until: u64, most: usize) -> bool {
@@ -976,7 +1025,8 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
         let (kept, dropped) = others.split_at(visible.min(most));
         list.begin = now;
         list.until = until;
-        // Later than that of any older one, but for those that began early since another node's clock is ahead.
+        // Later than that of any older one, but for those that began early since another node's
+        // clock is ahead.
         let latest = until.saturating_add(window);
         list.generations.push(Generation {
             expires: latest,
@@ -1044,9 +1094,11 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
         spare.unwrap_or_else(|| Arc::new(State::empty(self.generations)))
     }
 
-    /// Makes the list with empty generations more that expire at these times, if `old` still is the list.
+    /// Makes the list with empty generations more that expire at these times, if `old` still is the
+    /// list.
     ///
-    /// The newest is the same one, so that this is no rotation: an insert that sees the list replaced writes the same bits again.
+    /// The newest is the same one, so that this is no rotation: an insert that sees the list
+    /// replaced writes the same bits again.
     ///
     /// # Errors
     ///
@@ -1092,12 +1144,14 @@ pub(crate) type Numbered<S> = (u64, Arc<ConcurrentBloom<S>>);
 /// For what keeps copies of the generations elsewhere.
 #[cfg(any(feature = "redis", lanebloom_loom))]
 impl<S: KeyHasher + Clone> WindowedBloom<S> {
-    /// The generations and their numbers, the newest first: that of now, or `least` if it is greater, and all before it that are visible. Those that the list
-    /// lacks, because no key was inserted while they were the newest, are added to it. So bits that are set in any of them are found by
-    /// lookups until the generation expires.
+    /// The generations and their numbers, the newest first: that of now, or `least` if it is
+    /// greater, and all before it that are visible. Those that the list lacks, because no key was
+    /// inserted while they were the newest, are added to it. So bits that are set in any of them
+    /// are found by lookups until the generation expires.
     ///
-    /// Number `n` is for keys inserted while the clock is in `n * T .. (n + 1) * T`, and expires at `(n + G) * T`. `None` if there are visible ones
-    /// of other times, because the clock was set back or [`rotate`](Self::rotate) was called.
+    /// Number `n` is for keys inserted while the clock is in `n * T .. (n + 1) * T`, and expires at
+    /// `(n + G) * T`. `None` if there are visible ones of other times, because the clock was set
+    /// back or [`rotate`](Self::rotate) was called.
     ///
     /// # Errors
     ///
@@ -1169,13 +1223,16 @@ impl<S> WindowedBloom<S> {
 
 /// Single operations.
 impl<S: KeyHasher + Clone> WindowedBloom<S> {
-    /// Inserts `key`; returns whether it was new: in no generation, hence not seen within the window.
+    /// Inserts `key`; returns whether it was new: in no generation, hence not seen within the
+    /// window.
     ///
-    /// `false` means that it was seen, or taken for one that was: a false positive. Either way its window begins anew, unless
-    /// [`Builder::renew`] says otherwise. A key that the newest generation has costs loads only; one that it has not is written
-    /// there, and then the older ones are asked.
+    /// `false` means that it was seen, or taken for one that was: a false positive. Either way its
+    /// window begins anew, unless [`Builder::renew`] says otherwise. A key that the newest
+    /// generation has costs loads only; one that it has not is written there, and then the older
+    /// ones are asked.
     ///
-    /// Where several threads race to insert a new key, **at least** one of them gets `true`, and several may.
+    /// Where several threads race to insert a new key, **at least** one of them gets `true`, and
+    /// several may.
     ///
     /// # Memory ordering
     ///
@@ -1198,8 +1255,8 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
         self.insert_hash(self.hash(key))
     }
 
-    /// Whether `key` may have been inserted within the window: `false` is certain, `true` may be a false positive, or a key
-    /// up to a generation older.
+    /// Whether `key` may have been inserted within the window: `false` is certain, `true` may be a
+    /// false positive, or a key up to a generation older.
     ///
     /// # Memory ordering
     ///
@@ -1240,7 +1297,8 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
         self.hasher.hash_key(key)
     }
 
-    /// [`insert`](Self::insert) by hash. All 64 bits must be evenly distributed: those of a good hash function, not an id as it is.
+    /// [`insert`](Self::insert) by hash. All 64 bits must be evenly distributed: those of a good
+    /// hash function, not an id as it is.
     ///
     /// ```
     /// use lanebloom::WindowedBloom;
@@ -1292,13 +1350,14 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
     }
 }
 
-/// Batches: the same answers as the single calls in order, many keys at a time, each generation asked by the vector kernels. A batch
-/// reads the clock once.
+/// Batches: the same answers as the single calls in order, many keys at a time, each generation
+/// asked by the vector kernels. A batch reads the clock once.
 impl<S: KeyHasher + Clone> WindowedBloom<S> {
     /// Inserts every hash; returns how many of them were new.
     ///
-    /// Results are those of [`insert_hash`](Self::insert_hash) in order, duplicates within the batch included. A dense batch is
-    /// inserted [in bulk](crate#inserting-in-bulk) where a generation has at most 1 MiB, unless the filter rotates when full.
+    /// Results are those of [`insert_hash`](Self::insert_hash) in order, duplicates within the
+    /// batch included. A dense batch is inserted [in bulk](crate#inserting-in-bulk) where a
+    /// generation has at most 1 MiB, unless the filter rotates when full.
     ///
     /// ```
     /// use lanebloom::WindowedBloom;
@@ -1315,8 +1374,8 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
         self.insert_all(self.when.now(), hashes, &mut |_, _| ())
     }
 
-    /// [`insert_hashes`](Self::insert_hashes) that also writes for every hash whether it was new to the same place of `new`. Of
-    /// duplicates within the batch the first gets `true`.
+    /// [`insert_hashes`](Self::insert_hashes) that also writes for every hash whether it was new to
+    /// the same place of `new`. Of duplicates within the batch the first gets `true`.
     ///
     /// # Panics
     ///
@@ -1342,7 +1401,8 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
         })
     }
 
-    /// Writes for every hash whether it may have been inserted within the window to the same place of `out`.
+    /// Writes for every hash whether it may have been inserted within the window to the same place
+    /// of `out`.
     ///
     /// # Panics
     ///
@@ -1369,8 +1429,8 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
         });
     }
 
-    /// [`contains_hashes`](Self::contains_hashes) into a bitmap: bit `i % 64` of `out[i / 64]` is the answer for hash `i`.
-    /// The bits after the last hash are 0.
+    /// [`contains_hashes`](Self::contains_hashes) into a bitmap: bit `i % 64` of `out[i / 64]` is
+    /// the answer for hash `i`. The bits after the last hash are 0.
     ///
     /// # Panics
     ///
@@ -1393,7 +1453,8 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
         self.lookup().bitmap(hashes, out);
     }
 
-    /// Calls `each` with the position of every hash that was certainly not inserted within the window, in order.
+    /// Calls `each` with the position of every hash that was certainly not inserted within the
+    /// window, in order.
     ///
     /// ```
     /// use lanebloom::WindowedBloom;
@@ -1548,8 +1609,8 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
         self.hash_stretches(keys, |start, hashes| lookup.absent(hashes, |i| each(start + i)));
     }
 
-    /// Inserts hashes; how many were new. Tells where a part of them begins and the bitmap of those that were, perhaps
-    /// several times: what is said last holds.
+    /// Inserts hashes; how many were new. Tells where a part of them begins and the bitmap of those
+    /// that were, perhaps several times: what is said last holds.
     fn insert_all(&self, now: u64, hashes: &[u64], tell: &mut dyn FnMut(usize, &[u64])) -> usize {
         let part = match &self.when {
             When::Full(gauge) => gauge.stretch(),
@@ -1720,7 +1781,8 @@ fn each_found<S: KeyHasher>(
     }
 }
 
-/// Space for the answers of at most a stretch. (To clear it for a whole one takes longer than to work on a few keys.)
+/// Space for the answers of at most a stretch. (To clear it for a whole one takes longer than to
+/// work on a few keys.)
 #[inline]
 fn with_bitmap<R>(words: usize, work: impl FnOnce(&mut [u64]) -> R) -> R {
     if words <= 1 {
@@ -1730,7 +1792,8 @@ fn with_bitmap<R>(words: usize, work: impl FnOnce(&mut [u64]) -> R) -> R {
     }
 }
 
-/// The places of `out` that belong to these words of a bitmap, the first of which is for place `at`.
+/// The places of `out` that belong to these words of a bitmap, the first of which is for place
+/// `at`.
 fn part_of(out: &mut [bool], at: usize, words: usize) -> &mut [bool] {
     let end = out.len().min(at + 64 * words);
     &mut out[at..end]
@@ -1738,19 +1801,23 @@ fn part_of(out: &mut [bool], at: usize, words: usize) -> &mut [bool] {
 
 /// The whole filter.
 impl<S: KeyHasher + Clone> WindowedBloom<S> {
-    /// Adds every visible key of `other` to this filter; returns whether that changed it. Both may be in use meanwhile.
+    /// Adds every visible key of `other` to this filter; returns whether that changed it. Both may
+    /// be in use meanwhile.
     ///
-    /// By age, each generation goes into one here that lives as long, and less than a generation longer, as told by each filter's own clock; if
-    /// there is none, one is begun. So a key is visible here for the window since it was inserted there, and at most one generation longer than there.
-    /// Where [`rotate`](Self::rotate) was called or the clock was set back within a window before, there may be no room for one more: then keys may be
-    /// forgotten as late as if they were inserted now, or early by a rotation of that kind.
+    /// By age, each generation goes into one here that lives as long, and less than a generation
+    /// longer, as told by each filter's own clock; if there is none, one is begun. So a key is
+    /// visible here for the window since it was inserted there, and at most one generation longer
+    /// than there. Where [`rotate`](Self::rotate) was called or the clock was set back within a
+    /// window before, there may be no room for one more: then keys may be forgotten as late as if
+    /// they were inserted now, or early by a rotation of that kind.
     ///
-    /// Otherwise the newest goes to the newest, and so on: a key is forgotten by as many further rotations as there. Where the filter rotates
-    /// when full, what is added counts.
+    /// Otherwise the newest goes to the newest, and so on: a key is forgotten by as many further
+    /// rotations as there. Where the filter rotates when full, what is added counts.
     ///
     /// # Errors
     ///
-    /// If generations, window, layout or hasher (its algorithm, seed or key) differ; nothing is changed then.
+    /// If generations, window, layout or hasher (its algorithm, seed or key) differ; nothing is
+    /// changed then.
     ///
     /// # Memory ordering
     ///
@@ -1811,8 +1878,8 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
         changed
     }
 
-    /// When generations that the list lacks are to expire, so that for each of these times, the latest first, there is one that expires then or less than
-    /// a period later.
+    /// When generations that the list lacks are to expire, so that for each of these times, the
+    /// latest first, there is one that expires then or less than a period later.
     fn lacking(&self, state: &State<S>, wanted: impl Iterator<Item = u64>) -> Vec<u64> {
         let newest = state.generations[0].expires;
         let mut lacking = Vec::new();
@@ -1828,7 +1895,8 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
         lacking
     }
 
-    /// Removes all keys. It takes `&mut self` because beside inserts nobody could say which of them survived.
+    /// Removes all keys. It takes `&mut self` because beside inserts nobody could say which of them
+    /// survived.
     ///
     /// ```
     /// use lanebloom::WindowedBloom;
@@ -1851,7 +1919,8 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
         }
     }
 
-    /// [`clone`](Clone::clone), with an error instead of an abort where the memory is not to be had.
+    /// [`clone`](Clone::clone), with an error instead of an abort where the memory is not to be
+    /// had.
     ///
     /// # Errors
     ///
@@ -1899,8 +1968,8 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
     }
 }
 
-/// What the filter is, and how full. Figures from the bits read the whole filter: beside inserts, each word as it was at
-/// some moment meanwhile.
+/// What the filter is, and how full. Figures from the bits read the whole filter: beside inserts,
+/// each word as it was at some moment meanwhile.
 impl<S> WindowedBloom<S> {
     /// The number of keys within a window that the filter was sized for.
     ///
@@ -1928,7 +1997,8 @@ impl<S> WindowedBloom<S> {
         self.generations
     }
 
-    /// For how long keys are visible at least, where they age: as asked, each generation rounded up to whole nanoseconds.
+    /// For how long keys are visible at least, where they age: as asked, each generation rounded up
+    /// to whole nanoseconds.
     ///
     /// ```
     /// use lanebloom::WindowedBloom;
@@ -1959,8 +2029,8 @@ impl<S> WindowedBloom<S> {
         (self.generations + 1) * self.state.load().newest().memory_bytes()
     }
 
-    /// The generations whose keys are visible, the newest first: to ask each how full it is. While one is held, its memory is not
-    /// used again.
+    /// The generations whose keys are visible, the newest first: to ask each how full it is. While
+    /// one is held, its memory is not used again.
     ///
     /// ```
     /// use lanebloom::WindowedBloom;
@@ -1980,8 +2050,9 @@ impl<S> WindowedBloom<S> {
         live.iter().map(|one| Arc::clone(&one.filter)).collect()
     }
 
-    /// An estimate of the number of distinct keys that are visible, from the bits of all generations together: a key that several
-    /// have counts once. Its error is that of [`ConcurrentBloom::estimated_len`], a few times greater the more generations there are.
+    /// An estimate of the number of distinct keys that are visible, from the bits of all
+    /// generations together: a key that several have counts once. Its error is that of
+    /// [`ConcurrentBloom::estimated_len`], a few times greater the more generations there are.
     ///
     /// ```
     /// use lanebloom::WindowedBloom;
@@ -2026,8 +2097,9 @@ impl<S> WindowedBloom<S> {
         sum / live.len().max(1) as f64
     }
 
-    /// The false-positive rate to expect when all generations have their share of the expected keys, from the model that the filter was sized
-    /// by: at most the one that the builder was asked for.
+    /// The false-positive rate to expect when all generations have their share of the expected
+    /// keys, from the model that the filter was sized by: at most the one that the builder was
+    /// asked for.
     ///
     /// ```
     /// use lanebloom::WindowedBloom;
@@ -2043,8 +2115,8 @@ impl<S> WindowedBloom<S> {
         (0..self.generations).fold(0.0, |any, _| any + (1.0 - any) * one)
     }
 
-    /// The false-positive rate of the filter as it is: the chance, given its bits, that a random hash is taken for present in any
-    /// generation, if in each line these chances are independent.
+    /// The false-positive rate of the filter as it is: the chance, given its bits, that a random
+    /// hash is taken for present in any generation, if in each line these chances are independent.
     ///
     /// ```
     /// use lanebloom::WindowedBloom;
@@ -2090,8 +2162,9 @@ fn lines<S>(generations: &[Arc<ConcurrentBloom<S>>]) -> impl Iterator<Item = Vec
     core::iter::from_fn(move || each.iter_mut().map(Iterator::next).collect())
 }
 
-/// A copy that holds at least every key whose insertion happened before and whose window is not over. Aborts where the memory is not
-/// to be had; [`try_clone`](WindowedBloom::try_clone) does not.
+/// A copy that holds at least every key whose insertion happened before and whose window is not
+/// over. Aborts where the memory is not to be had; [`try_clone`](WindowedBloom::try_clone) does
+/// not.
 impl<S: KeyHasher + Clone> Clone for WindowedBloom<S> {
     fn clone(&self) -> Self {
         self.try_clone()
@@ -2104,8 +2177,9 @@ fn out_of_memory<S>(one: &ConcurrentBloom<S>) -> ! {
     alloc::alloc::handle_alloc_error(layout.expect("a filter of this size exists"))
 }
 
-/// Equal if number of generations, window, expected keys, hasher and the bits of the visible generations, one by one, are. Clocks, and when keys
-/// expire, do not count. Beside inserts, each word is compared as it was at some moment meanwhile.
+/// Equal if number of generations, window, expected keys, hasher and the bits of the visible
+/// generations, one by one, are. Clocks, and when keys expire, do not count. Beside inserts, each
+/// word is compared as it was at some moment meanwhile.
 impl<S: KeyHasher + Clone> PartialEq for WindowedBloom<S> {
     fn eq(&self, other: &Self) -> bool {
         self.shape() == other.shape()

@@ -1,5 +1,6 @@
-//! [`RedisBitmap`]: keys to offsets, offsets to commands, replies to answers. What is said to a server is written once, over a `Link`; each
-//! public call is that over a blocking connection, or over an asynchronous one.
+//! [`RedisBitmap`]: keys to offsets, offsets to commands, replies to answers. What is said to a
+//! server is written once, over a `Link`; each public call is that over a blocking connection, or
+//! over an asynchronous one.
 
 use super::error::{BitmapError, BitmapErrorKind};
 use super::layout::Layout;
@@ -16,26 +17,30 @@ use core::slice;
 use core::time::Duration;
 use redis::{Cmd, ConnectionLike, Value};
 
-/// Offsets that are sent in one round trip, if a key has not more of them. A server that does nothing else meanwhile takes a microsecond
-/// for each (Redis 7.0, in Lua), so that other clients wait about one millisecond.
+/// Offsets that are sent in one round trip, if a key has not more of them. A server that does
+/// nothing else meanwhile takes a microsecond for each (Redis 7.0, in Lua), so that other clients
+/// wait about one millisecond.
 const OFFSETS_PER_TRIP: usize = 1024;
 /// The greatest cursor of a growing filter that is believed. (A lookup takes all bitmaps up to it.)
 const GREATEST_CURSOR: u64 = 1023;
 
-/// A Bloom filter in Redis, in a layout that other programs use as well: bits and answers are theirs.
+/// A Bloom filter in Redis, in a layout that other programs use as well: bits and answers are
+/// theirs.
 ///
-/// It is a description, which costs nothing to clone; a connection of the `redis` crate is given to each call. Calls of the blocking kind
-/// take `&mut dyn redis::ConnectionLike`: a connection, a client, what a pool lends. Those that end in `_async` take
-/// `redis::aio::MultiplexedConnection` and its like.
+/// It is a description, which costs nothing to clone; a connection of the `redis` crate is given to
+/// each call. Calls of the blocking kind take `&mut dyn redis::ConnectionLike`: a connection, a
+/// client, what a pool lends. Those that end in `_async` take `redis::aio::MultiplexedConnection`
+/// and its like.
 ///
-/// A batch is sent in as few round trips as keep each short for the server's other clients: one for 1024 bits, which are 146 keys of 7 hash
-/// functions. Where one fails, those before it are done.
+/// A batch is sent in as few round trips as keep each short for the server's other clients: one for
+/// 1024 bits, which are 146 keys of 7 hash functions. Where one fails, those before it are done.
 ///
 /// # Errors
 ///
-/// All calls fail if the server is not reached, a key holds something else than a bitmap, a reply is not of the kind that the command
-/// gives, or the cursor of a growing filter is no number in 0 to 1023; those that write, too, if the server is a read-only replica or
-/// refuses writes for another reason. A key that is not there is no error: it is an empty bitmap.
+/// All calls fail if the server is not reached, a key holds something else than a bitmap, a reply
+/// is not of the kind that the command gives, or the cursor of a growing filter is no number in 0
+/// to 1023; those that write, too, if the server is a read-only replica or refuses writes for
+/// another reason. A key that is not there is no error: it is an empty bitmap.
 ///
 /// # Examples
 ///
@@ -75,19 +80,23 @@ enum Kept {
 
 /// The layouts.
 impl RedisBitmap {
-    /// Guava's filter on Redis, with growth: the class `RedisBitmaps` that many Java programs copied from one another.
+    /// Guava's filter on Redis, with growth: the class `RedisBitmaps` that many Java programs
+    /// copied from one another.
     ///
-    /// Bitmaps are named after `base`, as `bloomfilter-0`, `bloomfilter-1`, and the key `cursor` has the number of the last one. (In that
-    /// class the two are `bloomfilter` and `cursor`.) Their size, and the number of hash functions, are by Guava's formulas up to 2024. When
-    /// after an insert more than half of the last bitmap's bits are set, the next one begins. A lookup looks into all; a key that is in one
-    /// is not inserted again.
+    /// Bitmaps are named after `base`, as `bloomfilter-0`, `bloomfilter-1`, and the key `cursor`
+    /// has the number of the last one. (In that class the two are `bloomfilter` and `cursor`.)
+    /// Their size, and the number of hash functions, are by Guava's formulas up to 2024. When after
+    /// an insert more than half of the last bitmap's bits are set, the next one begins. A lookup
+    /// looks into all; a key that is in one is not inserted again.
     ///
-    /// Each call is one script for many keys. So an insert, the check whether to grow, and the step are one: clients of this type never grow
-    /// twice. (Those of the class do, and may skip a number.)
+    /// Each call is one script for many keys. So an insert, the check whether to grow, and the step
+    /// are one: clients of this type never grow twice. (Those of the class do, and may skip a
+    /// number.)
     ///
     /// # Errors
     ///
-    /// Where Guava throws, as of [`GuavaBloom::create`](crate::GuavaBloom::create), and beyond Redis's limit of 2^32 bits.
+    /// Where Guava throws, as of [`GuavaBloom::create`](crate::GuavaBloom::create), and beyond
+    /// Redis's limit of 2^32 bits.
     ///
     /// # Examples
     ///
@@ -121,11 +130,14 @@ impl RedisBitmap {
         )
     }
 
-    /// Guava's hashing on one bitmap through Jedis or Codis: the class `RedisBloomFilter` that many Java programs copied from one another.
+    /// Guava's hashing on one bitmap through Jedis or Codis: the class `RedisBloomFilter` that many
+    /// Java programs copied from one another.
     ///
-    /// The bitmap's key is `bf:` and `key`. The number of bits is by Guava's formula and not rounded, and an `int` of Java: where the
-    /// formula gives more than 2,147,483,647, it is that, and the rate is higher than `rate`. Commands are sent in pipelines. That class
-    /// lets the key expire some time after the last insert; [`expire_on_insert`](Self::expire_on_insert) does so here.
+    /// The bitmap's key is `bf:` and `key`. The number of bits is by Guava's formula and not
+    /// rounded, and an `int` of Java: where the formula gives more than 2,147,483,647, it is that,
+    /// and the rate is higher than `rate`. Commands are sent in pipelines. That class lets the key
+    /// expire some time after the last insert; [`expire_on_insert`](Self::expire_on_insert) does so
+    /// here.
     ///
     /// # Errors
     ///
@@ -186,18 +198,24 @@ impl RedisBitmap {
         Self::new(Layout::go_zero(bits).map_err(BuildError)?, Kept::Scripted { key })
     }
 
-    /// The filter of the Python package `scrapy-redis-bloomfilter`: `2^bit` bits (`BLOOMFILTER_BIT`, 30 if it was not set) of which a key has
-    /// `hash_number` (`BLOOMFILTER_HASH_NUMBER`, 6). The key is `<spider>:bloomfilter`, unless `SCHEDULER_DUPEFILTER_KEY` was set.
+    /// The filter of the Python package `scrapy-redis-bloomfilter`: `2^bit` bits
+    /// (`BLOOMFILTER_BIT`, 30 if it was not set) of which a key has `hash_number`
+    /// (`BLOOMFILTER_HASH_NUMBER`, 6). The key is `<spider>:bloomfilter`, unless
+    /// `SCHEDULER_DUPEFILTER_KEY` was set.
     ///
-    /// Keys are texts, whose characters are summed: for Scrapy the 40 hexadecimal digits of a request's fingerprint. A key whose bytes are
-    /// no UTF-8 cannot be inserted, and is never in it. (The package says of the empty string that it is not in the filter, whatever was
+    /// Keys are texts, whose characters are summed: for Scrapy the 40 hexadecimal digits of a
+    /// request's fingerprint. A key whose bytes are no UTF-8 cannot be inserted, and is never in
+    /// it. (The package says of the empty string that it is not in the filter, whatever was
     /// inserted; here it is a key like any other.)
     ///
-    /// **The hash is bad.** The first function is the plain sum of the characters, which for fingerprints takes some hundred values only:
-    /// soon these bits are all set, and it tells nothing any more. Of 40,000 random fingerprints in 2^20 bits the rate is 2.1e-4, where six
-    /// good functions have 7.3e-5; of 110,000 it is 1.13% and not 1.04%. Short keys do far worse, since all their sums are small: after
-    /// 110,000 words of 5 random letters, 94% of the other words are false positives (`tests/servers/redis_bitmaps.rs` measures it). And who wants to
-    /// can write keys of which all sums are the same. Take it to read filters that are there, and another layout for new ones.
+    /// **The hash is bad.** The first function is the plain sum of the characters, which for
+    /// fingerprints takes some hundred values only: soon these bits are all set, and it tells
+    /// nothing any more. Of 40,000 random fingerprints in 2^20 bits the rate is 2.1e-4, where six
+    /// good functions have 7.3e-5; of 110,000 it is 1.13% and not 1.04%. Short keys do far worse,
+    /// since all their sums are small: after 110,000 words of 5 random letters, 94% of the other
+    /// words are false positives (`tests/servers/redis_bitmaps.rs` measures it). And who wants to
+    /// can write keys of which all sums are the same. Take it to read filters that are there, and
+    /// another layout for new ones.
     ///
     /// # Errors
     ///
@@ -238,7 +256,8 @@ impl RedisBitmap {
         })
     }
 
-    /// Lets each insert set when the whole filter expires: so long after it, in milliseconds, rounded up.
+    /// Lets each insert set when the whole filter expires: so long after it, in milliseconds,
+    /// rounded up.
     ///
     /// By default inserts leave that as it is. An expired filter is an empty one.
     ///
@@ -323,9 +342,10 @@ impl RedisBitmap {
 
     /// Inserts `key`; returns whether this call changed the filter.
     ///
-    /// The server does one insert after another: of several clients that race to insert a key, one gets `true`. (Unless the key is a
-    /// false positive already. By pipelines, which `jedis` and `scrapy` use, commands of two clients may alternate: then at least one
-    /// gets `true`, and both may.)
+    /// The server does one insert after another: of several clients that race to insert a key, one
+    /// gets `true`. (Unless the key is a false positive already. By pipelines, which `jedis` and
+    /// `scrapy` use, commands of two clients may alternate: then at least one gets `true`, and both
+    /// may.)
     ///
     /// # Errors
     ///
@@ -387,7 +407,8 @@ impl RedisBitmap {
 
     /// Inserts every key; returns how many of them changed the filter.
     ///
-    /// Results are those of [`insert`](Self::insert) in order, duplicates within the batch included.
+    /// Results are those of [`insert`](Self::insert) in order, duplicates within the batch
+    /// included.
     ///
     /// # Errors
     ///
@@ -413,7 +434,8 @@ impl RedisBitmap {
         now(self.set_all(&mut Blocking(connection), keys, None))
     }
 
-    /// [`insert_batch`](Self::insert_batch) that also writes for every key whether it changed the filter to the same place of `changed`.
+    /// [`insert_batch`](Self::insert_batch) that also writes for every key whether it changed the
+    /// filter to the same place of `changed`.
     ///
     /// # Panics
     ///
@@ -445,7 +467,8 @@ impl RedisBitmap {
         now(self.set_all(&mut Blocking(connection), keys, Some(changed)))
     }
 
-    /// Removes all keys: of a growing filter the bitmaps, whose cursor is 0 then, of another one its bitmap.
+    /// Removes all keys: of a growing filter the bitmaps, whose cursor is 0 then, of another one
+    /// its bitmap.
     ///
     /// Keys that other clients insert meanwhile come before or after.
     ///
@@ -471,7 +494,8 @@ impl RedisBitmap {
         now(self.remove(&mut Blocking(connection)))
     }
 
-    /// Lets the filter expire so long from now, in milliseconds, rounded up; returns whether there was one.
+    /// Lets the filter expire so long from now, in milliseconds, rounded up; returns whether there
+    /// was one.
     ///
     /// The bitmap with which a filter grows later does not expire; where that can be, take
     /// [`expire_on_insert`](Self::expire_on_insert).
@@ -502,13 +526,15 @@ impl RedisBitmap {
 
     /// Copies the filter into this process, where a lookup takes nanoseconds.
     ///
-    /// The copy takes as many bytes as the layout has, a whole bitmap's for each that the filter has grown by; in all at most
-    /// `limit` bytes, now and after each [`refresh`](LocalBitmap::refresh). A mebibyte is asked for at a time.
+    /// The copy takes as many bytes as the layout has, a whole bitmap's for each that the filter
+    /// has grown by; in all at most `limit` bytes, now and after each
+    /// [`refresh`](LocalBitmap::refresh). A mebibyte is asked for at a time.
     ///
     /// # Errors
     ///
-    /// As of [all calls](Self#errors); if the copy takes more than `limit` bytes, which is found before anything is allocated;
-    /// if the bitmap has more bytes than the layout, since it is another's then; and if the allocation fails.
+    /// As of [all calls](Self#errors); if the copy takes more than `limit` bytes, which is found
+    /// before anything is allocated; if the bitmap has more bytes than the layout, since it is
+    /// another's then; and if the allocation fails.
     ///
     /// # Examples
     ///
@@ -960,7 +986,8 @@ impl RedisBitmap {
         }
     }
 
-    /// Runs a script on the filter's keys. That of a growing filter answers a cursor that is none by itself.
+    /// Runs a script on the filter's keys. That of a growing filter answers a cursor that is none
+    /// by itself.
     async fn run(
         &self,
         link: &mut impl Link,

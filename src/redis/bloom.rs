@@ -1,5 +1,5 @@
-//! [`RedisBloom`] out of Redis and into it: the commands by which its dump travels, over a blocking connection of the `redis` crate. What
-//! the chunks are, `filter/redisbloom/dump.rs` knows.
+//! [`RedisBloom`] out of Redis and into it: the commands by which its dump travels, over a blocking
+//! connection of the `redis` crate. What the chunks are, `filter/redisbloom/dump.rs` knows.
 
 use super::error::{RedisBloomTransferError, RedisBloomTransferErrorKind as Kind};
 use super::link::lossy;
@@ -11,20 +11,22 @@ use core::hash::BuildHasher;
 use redis::{Cmd, ConnectionLike, ErrorKind, RedisError, ServerErrorKind, Value, cmd};
 use std::hash::RandomState;
 
-/// Seconds after which Redis drops a filter that a client began to put there and left. Counted from its last chunk.
+/// Seconds after which Redis drops a filter that a client began to put there and left. Counted from
+/// its last chunk.
 const ABANDONED: u32 = 600;
 
-/// Out of Redis, and into it (feature `redis`). An asynchronous client takes a filter out with a [`Loader`], and puts the chunks of
-/// [`to_loadchunks`](RedisBloom::to_loadchunks) back by `BF.LOADCHUNK`.
+/// Out of Redis, and into it (feature `redis`). An asynchronous client takes a filter out with a
+/// [`Loader`], and puts the chunks of [`to_loadchunks`](RedisBloom::to_loadchunks) back by
+/// `BF.LOADCHUNK`.
 ///
 /// The connection is any blocking one of the `redis` crate, also of its pools.
 impl RedisBloom {
-    /// Takes a filter out of Redis that takes `max_bytes` bytes of [memory](Self::memory_bytes) at most, here and when it grows:
-    /// `BF.SCANDUMP` until all of it is there.
+    /// Takes a filter out of Redis that takes `max_bytes` bytes of [memory](Self::memory_bytes) at
+    /// most, here and when it grows: `BF.SCANDUMP` until all of it is there.
     ///
-    /// The filter may be in use meanwhile: the copy has at least every key that was inserted before. The keys that it
-    /// [counts](RedisBloom::info) are those of the beginning. A server's chunks are of 16 MiB at
-    /// most; what another one sends, the `redis` crate
+    /// The filter may be in use meanwhile: the copy has at least every key that was inserted
+    /// before. The keys that it [counts](RedisBloom::info) are those of the beginning. A server's
+    /// chunks are of 16 MiB at most; what another one sends, the `redis` crate
     /// [buffers](crate::redis#what-the-client-buffers) before it is looked at.
     ///
     /// # Errors
@@ -66,14 +68,16 @@ impl RedisBloom {
 
     /// Puts the filter into Redis where there is nothing at `key` yet: `BF.LOADCHUNK` of all of it.
     ///
-    /// It is loaded under another name first, and gets its own when all is there: nobody sees half of it. (The name has the same hash tag, so
-    /// that it is on the same node of a cluster. A filter that was begun and left, because this process died, expires after ten minutes.)
+    /// It is loaded under another name first, and gets its own when all is there: nobody sees half
+    /// of it. (The name has the same hash tag, so that it is on the same node of a cluster. A
+    /// filter that was begun and left, because this process died, expires after ten minutes.)
     ///
     /// # Errors
     ///
-    /// If there is something at `key`, the server is not reached, has not loaded RedisBloom, is a replica that takes no writes, or
-    /// refuses a chunk, for want of memory for example. Nothing is at `key` then that was not
-    /// there. And if a reply is not the command's; then it is not known what is at `key`.
+    /// If there is something at `key`, the server is not reached, has not loaded RedisBloom, is a
+    /// replica that takes no writes, or refuses a chunk, for want of memory for example. Nothing is
+    /// at `key` then that was not there. And if a reply is not the command's; then it is not known
+    /// what is at `key`.
     ///
     /// # Examples
     ///
@@ -110,7 +114,8 @@ impl RedisBloom {
         stored.map_err(|kind| talk.error(kind))
     }
 
-    /// [`store`](Self::store) in the place of whatever is at `key`, which is gone at that moment, with its time to live.
+    /// [`store`](Self::store) in the place of whatever is at `key`, which is gone at that moment,
+    /// with its time to live.
     ///
     /// # Errors
     ///
@@ -192,7 +197,8 @@ impl Talk<'_> {
             loader.load(cursor, &chunk).map_err(Kind::Load)?;
         }
         let filter = loader.finish().map_err(Kind::Load)?;
-        // A cursor says nothing of the filter that it is of. If it was another one's in the middle, the header has changed.
+        // A cursor says nothing of the filter that it is of. If it was another one's in the middle,
+        // the header has changed.
         let (_, header) = self.scandump(0)?;
         if filter.has_become(&header).map_err(Kind::Load)? {
             Ok(filter)
@@ -221,7 +227,8 @@ impl Talk<'_> {
     }
 
     fn load_as(&mut self, name: &[u8], filter: &RedisBloom, rename: &str) -> Result<(), Kind> {
-        // A server without the module would repeat the bytes of a chunk in its error, which the client takes for broken text.
+        // A server without the module would repeat the bytes of a chunk in its error, which the
+        // client takes for broken text.
         self.ask("BF.EXISTS", |call| _ = call.arg(name).arg(""), flag)?;
         for (cursor, chunk) in filter.to_loadchunks() {
             self.ask("BF.LOADCHUNK", |call| _ = call.arg(name).arg(cursor).arg(chunk), done)?;
@@ -270,7 +277,8 @@ fn done(reply: Value) -> Result<(), String> {
 fn temporary(key: &[u8]) -> Vec<u8> {
     let find = |bytes: &[u8], brace| bytes.iter().position(|byte| *byte == brace);
     let tag = find(key, b'{').and_then(|open| find(&key[open + 1..], b'}'));
-    // A key without a tag is one as a whole. (An empty tag is none; with one, or a brace that does not fit, there is no such name.)
+    // A key without a tag is one as a whole. (An empty tag is none; with one, or a brace that does
+    // not fit, there is no such name.)
     let wrap = tag.is_none() && find(key, b'}').is_none();
     let (open, close): (&[u8], &[u8]) = if wrap { (b"{", b"}") } else { (b"", b"") };
     let random = RandomState::new().hash_one(0u8);

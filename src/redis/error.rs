@@ -1,4 +1,5 @@
-//! What can go wrong between this process and a server. Made by the commands and by the threads of this folder, read by callers.
+//! What can go wrong between this process and a server. Made by the commands and by the threads of
+//! this folder, read by callers.
 
 use crate::error::{BuildError, IncompatibleError, RedisBloomLoadError};
 use crate::redis::Life;
@@ -50,7 +51,8 @@ pub(crate) enum RedisBloomTransferErrorKind {
 }
 
 impl RedisBloomTransferError {
-    /// Whether the server was not reached, or the connection to it broke: another connection may succeed.
+    /// Whether the server was not reached, or the connection to it broke: another connection may
+    /// succeed.
     ///
     /// ```
     /// let mut client = redis::Client::open("redis://127.0.0.1:1/")?; // nobody is there
@@ -81,7 +83,8 @@ impl RedisBloomTransferError {
         matches!(self.kind, RedisBloomTransferErrorKind::Missing)
     }
 
-    /// Whether there is something at the key already, where a filter was to be [stored](crate::RedisBloom::store).
+    /// Whether there is something at the key already, where a filter was to be
+    /// [stored](crate::RedisBloom::store).
     ///
     /// ```
     /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
@@ -201,8 +204,9 @@ pub(crate) enum BitmapErrorKind {
 }
 
 impl BitmapError {
-    /// Whether the server was not reached, did not answer in time, or the connection to it broke: another connection may succeed. Of an insert it is not known
-    /// then whether it was done; to do it again does no harm.
+    /// Whether the server was not reached, did not answer in time, or the connection to it broke:
+    /// another connection may succeed. Of an insert it is not known then whether it was done; to do
+    /// it again does no harm.
     #[must_use]
     pub fn is_unreachable(&self) -> bool {
         matches!(self.0, BitmapErrorKind::Unreachable { .. })
@@ -278,7 +282,8 @@ impl Error for BitmapError {
     }
 }
 
-/// Why a [`SharedBloom`](crate::redis::SharedBloom) and the set on the server were not brought together.
+/// Why a [`SharedBloom`](crate::redis::SharedBloom) and the set on the server were not brought
+/// together.
 ///
 /// # Examples
 ///
@@ -358,7 +363,8 @@ impl From<SharedErrorKind> for SharedError {
 }
 
 impl SharedError {
-    /// Whether the set on the server is of another layout, hasher or seed, or expires at another time, so that no later attempt will succeed either.
+    /// Whether the set on the server is of another layout, hasher or seed, or expires at another
+    /// time, so that no later attempt will succeed either.
     ///
     /// ```
     /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
@@ -418,7 +424,8 @@ impl SharedError {
         matches!(*self.0, SharedErrorKind::Ended)
     }
 
-    /// Whether the server answered that it does not do this, over a connection that is as good as before.
+    /// Whether the server answered that it does not do this, over a connection that is as good as
+    /// before.
     pub(crate) fn is_refusal(&self) -> bool {
         use redis::ErrorKind;
         let SharedErrorKind::Redis(error) = &*self.0 else {

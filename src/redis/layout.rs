@@ -1,5 +1,5 @@
-//! The layouts of others' Redis bitmaps: a key to the offsets of its bits. Pure; `bitmap.rs` sends the offsets to a server, `local.rs` looks
-//! at them in a copy.
+//! The layouts of others' Redis bitmaps: a key to the offsets of its bits. Pure; `bitmap.rs` sends
+//! the offsets to a server, `local.rs` looks at them in a copy.
 
 use crate::error::BuildErrorKind;
 use crate::filter::guava::HashFunctions;
@@ -8,8 +8,8 @@ use crate::funnel::{Funnel, Sink};
 use crate::hash::Murmur3;
 use alloc::vec::Vec;
 
-/// The most bits of a Redis bitmap: a string has at most 512 MiB, and `SETBIT` takes offsets below 2^32.
-/// Source: the documentation of `SETBIT`; a server's `proto-max-bulk-len` can make it less.
+/// The most bits of a Redis bitmap: a string has at most 512 MiB, and `SETBIT` takes offsets below
+/// 2^32. Source: the documentation of `SETBIT`; a server's `proto-max-bulk-len` can make it less.
 pub(crate) const MAX_BITS: u64 = 1 << 32;
 /// go-zero's `maps`: bits of a key.
 const GO_ZERO_FUNCTIONS: u8 = 14;
@@ -35,21 +35,23 @@ enum Scheme {
 }
 
 impl Layout {
-    /// Guava's bits, rounded up to whole longs as in its own filter. The number of hash functions is by the formula that Guava had up to
-    /// 2024, which those who copied it have.
+    /// Guava's bits, rounded up to whole longs as in its own filter. The number of hash functions
+    /// is by the formula that Guava had up to 2024, which those who copied it have.
     pub(crate) fn guava(keys: u64, rate: f64) -> Result<Self, BuildErrorKind> {
         let (bits, functions) = guava::size(keys, rate, HashFunctions::ByBits)?;
         Self::new(Scheme::Mitz64, bits.next_multiple_of(64), functions)
     }
 
-    /// Guava's bits, not rounded, as an `int` of Java: where they are more, it stays at the greatest.
+    /// Guava's bits, not rounded, as an `int` of Java: where they are more, it stays at the
+    /// greatest.
     pub(crate) fn jedis(keys: u64, rate: f64) -> Result<Self, BuildErrorKind> {
         const MAX: u64 = i32::MAX as u64;
         let (bits, functions) = guava::size(keys, rate, HashFunctions::ByBits)?;
         if bits <= MAX {
             return Self::new(Scheme::Mitz64, bits, functions);
         }
-        // Fewer bits than asked for, and their number is what the formula for the functions is given.
+        // Fewer bits than asked for, and their number is what the formula for the functions is
+        // given.
         let functions = guava::functions_by_bits(MAX, keys);
         Self::new(Scheme::Mitz64, MAX, functions.min(u8::MAX.into()) as u8)
     }
@@ -85,9 +87,11 @@ impl Layout {
         self.bits.div_ceil(8)
     }
 
-    /// Calls `each` with the offsets of the key's bits, one after another, until it answers false; whether it answered true to all.
+    /// Calls `each` with the offsets of the key's bits, one after another, until it answers false;
+    /// whether it answered true to all.
     ///
-    /// False, too, where the layout has no place for the key: one that is no text, in a layout that sums characters.
+    /// False, too, where the layout has no place for the key: one that is no text, in a layout that
+    /// sums characters.
     #[inline]
     pub(crate) fn all<K: Funnel + ?Sized>(&self, key: &K, mut each: impl FnMut(u64) -> bool) -> bool {
         match self.scheme {
@@ -132,8 +136,8 @@ fn with_text<K: Funnel + ?Sized>(key: &K, then: impl FnOnce(&str) -> bool) -> bo
     }
 }
 
-/// `ret += seed * ret + ord(character)` for each character, from 0. Python's integers grow without end; of them only the lowest bits are
-/// taken, which are those of wrapping arithmetic.
+/// `ret += seed * ret + ord(character)` for each character, from 0. Python's integers grow without
+/// end; of them only the lowest bits are taken, which are those of wrapping arithmetic.
 fn weighed_sum(text: &str, seed: u8) -> u64 {
     let weight = u64::from(seed) + 1;
     text.chars().fold(0u64, |sum, character| {

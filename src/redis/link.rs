@@ -1,5 +1,6 @@
-//! What lies between the commands and a connection: a [`Link`] sends a pipeline and waits for its replies. What is said over it is written
-//! once, as `async` code; over a [`Blocking`] link that code never waits, so that [`now`] has its result at once.
+//! What lies between the commands and a connection: a [`Link`] sends a pipeline and waits for its
+//! replies. What is said over it is written once, as `async` code; over a [`Blocking`] link that
+//! code never waits, so that [`now`] has its result at once.
 
 use super::error::{BitmapError, BitmapErrorKind};
 use super::reply::{brief, shortened};
@@ -12,7 +13,8 @@ use core::task::{Context, Poll, Waker};
 use redis::{Cmd, ErrorKind, Pipeline, RedisResult, ServerErrorKind, Value};
 use std::sync::OnceLock;
 
-/// Sends a pipeline, and receives one reply to each of its commands: errors of the server as values, everything else as an error.
+/// Sends a pipeline, and receives one reply to each of its commands: errors of the server as
+/// values, everything else as an error.
 pub(super) trait Link {
     fn send(&mut self, pipeline: &Pipeline) -> impl Future<Output = RedisResult<Vec<Value>>> + Send;
 }
@@ -37,7 +39,8 @@ impl<C: redis::aio::ConnectionLike + Send> Link for Async<'_, C> {
     }
 }
 
-/// The result of what is said over a [`Blocking`] link, which waits in the link and not by the future.
+/// The result of what is said over a [`Blocking`] link, which waits in the link and not by the
+/// future.
 pub(super) fn now<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(result) => result,
@@ -113,7 +116,8 @@ impl<L: Link> Talk<'_, L> {
         replies.into_iter().map(|reply| self.checked(reply)).collect()
     }
 
-    /// The reply to a script, which is sent whole where the server does not know it. `then` is done after it.
+    /// The reply to a script, which is sent whole where the server does not know it. `then` is done
+    /// after it.
     pub(super) async fn run(
         &mut self,
         script: &Script,

@@ -1,5 +1,6 @@
-//! [`LocalBitmap`]: what a `RedisBitmap` has on the server, copied into words that many threads look at. Bytes come in from the server in
-//! bounded pieces; digests of what is here go out, so that only what changed comes in later.
+//! [`LocalBitmap`]: what a `RedisBitmap` has on the server, copied into words that many threads
+//! look at. Bytes come in from the server in bounded pieces; digests of what is here go out, so
+//! that only what changed comes in later.
 
 use super::error::{BitmapError, BitmapErrorKind};
 #[cfg(feature = "redis-tokio")]
@@ -19,10 +20,11 @@ use std::sync::OnceLock;
 
 /// Bytes of a bitmap that are asked for at once when all of it is.
 const PIECE: u64 = 1 << 20;
-/// Bytes that one digest is of. A key that was inserted changes as many chunks as it has bits, at most; 4 KiB is near what is best for some
-/// thousand new bits in 16 MiB.
+/// Bytes that one digest is of. A key that was inserted changes as many chunks as it has bits, at
+/// most; 4 KiB is near what is best for some thousand new bits in 16 MiB.
 const CHUNK: u64 = 4 << 10;
-/// Chunks that are compared at once: 256 KiB, for which the server takes a millisecond (SHA-1 in Redis 7.0: 200 MiB/s).
+/// Chunks that are compared at once: 256 KiB, for which the server takes a millisecond (SHA-1 in
+/// Redis 7.0: 200 MiB/s).
 const COMPARED: u64 = 64;
 /// Words of a chunk.
 const CHUNK_WORDS: usize = CHUNK as usize / 8;
@@ -30,8 +32,9 @@ const CHUNK_WORDS: usize = CHUNK as usize / 8;
 /// A copy of a [`RedisBitmap`] in this process, for many threads to ask at once: made by
 /// [`fetch_local`](RedisBitmap::fetch_local).
 ///
-/// It answers as the filter did when it was fetched or last [refreshed](Self::refresh): a key that was in the filter then is in the copy.
-/// What is inserted into the filter afterwards is not. Lookups never wait, neither for the server nor for a refresh, which may go on beside them.
+/// It answers as the filter did when it was fetched or last [refreshed](Self::refresh): a key that
+/// was in the filter then is in the copy. What is inserted into the filter afterwards is not.
+/// Lookups never wait, neither for the server nor for a refresh, which may go on beside them.
 ///
 /// # Examples
 ///
@@ -53,7 +56,8 @@ const CHUNK_WORDS: usize = CHUNK as usize / 8;
 /// ```
 pub struct LocalBitmap {
     source: RedisBitmap,
-    /// As many as the limit allows, and those that the server has are there: from the first one on, without a gap.
+    /// As many as the limit allows, and those that the server has are there: from the first one on,
+    /// without a gap.
     bitmaps: Box<[OnceLock<Bits>]>,
     limit: usize,
 }
@@ -86,8 +90,9 @@ pub struct LocalBitmap {
 pub struct Refreshed {
     /// Whether the copy has keys now that it did not have.
     pub changed: bool,
-    /// Whether the copy has bits that the filter has not: the filter was cleared, or has expired, since it was fetched. The copy still answers
-    /// for the keys of before; [`fetch_local`](RedisBitmap::fetch_local) makes one without them.
+    /// Whether the copy has bits that the filter has not: the filter was cleared, or has expired,
+    /// since it was fetched. The copy still answers for the keys of before;
+    /// [`fetch_local`](RedisBitmap::fetch_local) makes one without them.
     pub vanished: bool,
     /// Bytes of bitmaps that were sent here.
     pub bytes: u64,
@@ -95,11 +100,13 @@ pub struct Refreshed {
 
 /// Looking keys up.
 impl LocalBitmap {
-    /// Whether `key` may have been in the filter when it was fetched or last refreshed: `false` is certain, `true` may be a false positive.
+    /// Whether `key` may have been in the filter when it was fetched or last refreshed: `false` is
+    /// certain, `true` may be a false positive.
     ///
     /// # Memory ordering
     ///
-    /// `true` ends in an `Acquire`: everything that the thread which refreshed the copy had done before is visible.
+    /// `true` ends in an `Acquire`: everything that the thread which refreshed the copy had done
+    /// before is visible.
     ///
     /// # Examples
     ///
@@ -124,8 +131,8 @@ impl LocalBitmap {
         found
     }
 
-    /// Writes for every key whether it may have been in the filter to the same place of `out`. In a copy beyond the caches the lines of many
-    /// keys are fetched ahead, all at once.
+    /// Writes for every key whether it may have been in the filter to the same place of `out`. In a
+    /// copy beyond the caches the lines of many keys are fetched ahead, all at once.
     ///
     /// # Panics
     ///
@@ -201,12 +208,15 @@ const PLACES: usize = 512;
 impl LocalBitmap {
     /// Adds what is in the filter now and was not when it was fetched or last refreshed.
     ///
-    /// Only the chunks of 4 KiB that changed are sent here. To find them, digests of what is here are sent there, 0.6% of the copy's size, and
-    /// compared with the server's. That costs the server more than to send everything would: about 5 ms for each MiB of the filter, a
-    /// millisecond at a time. It is worth it for a few new keys now and then: a key changes as many chunks as it has bits, so that from a
-    /// new key for every 30 KiB of filter on nearly all is sent, and [`fetch_local`](RedisBitmap::fetch_local) anew is better.
+    /// Only the chunks of 4 KiB that changed are sent here. To find them, digests of what is here
+    /// are sent there, 0.6% of the copy's size, and compared with the server's. That costs the
+    /// server more than to send everything would: about 5 ms for each MiB of the filter, a
+    /// millisecond at a time. It is worth it for a few new keys now and then: a key changes as many
+    /// chunks as it has bits, so that from a new key for every 30 KiB of filter on nearly all is
+    /// sent, and [`fetch_local`](RedisBitmap::fetch_local) anew is better.
     ///
-    /// Bits are only added. Where the filter lost some, the result says so. Several threads may refresh at once.
+    /// Bits are only added. Where the filter lost some, the result says so. Several threads may
+    /// refresh at once.
     ///
     /// # Errors
     ///
@@ -274,13 +284,15 @@ impl LocalBitmap {
     }
 
     async fn pull(&self, link: &mut impl Link) -> Result<Refreshed, BitmapError> {
-        // Before the server is asked: another refresh may hear later than this one that the filter has grown, and add the bitmap.
+        // Before the server is asked: another refresh may hear later than this one that the filter
+        // has grown, and add the bitmap.
         let here = self.bitmaps();
         let needed = self.source.bitmaps(link).await?;
         self.pull_bitmaps(link, needed, here).await
     }
 
-    /// Of the first `count` bitmaps, what is not here, where `here` were before the server told their number.
+    /// Of the first `count` bitmaps, what is not here, where `here` were before the server told
+    /// their number.
     async fn pull_bitmaps(&self, link: &mut impl Link, count: u64, here: usize) -> Result<Refreshed, BitmapError> {
         if count > self.bitmaps.len() as u64 {
             return Err(BitmapError(BitmapErrorKind::OverLimit {
@@ -308,7 +320,8 @@ impl LocalBitmap {
             } else {
                 let blocks = bytes(&self.source) as usize / LINE_BYTES;
                 let bits = Bits::new(blocks).map_err(|error| BitmapError(BitmapErrorKind::OutOfMemory(error)))?;
-                // Where another thread was first its words are there already, and what is pulled here is added to them.
+                // Where another thread was first its words are there already, and what is pulled
+                // here is added to them.
                 bitmap.pull_all(slot.get_or_init(|| bits)).await?;
             }
         }
@@ -356,7 +369,8 @@ impl<L: Link> Bitmap<'_, L> {
         let mut at = 0;
         loop {
             let chunks = (self.bytes - at).div_ceil(CHUNK).min(COMPARED);
-            // As it is before the server is asked: meanwhile another refresh may add what it was told later than this one.
+            // As it is before the server is asked: meanwhile another refresh may add what it was
+            // told later than this one.
             let mut image = alloc::vec![0; chunks as usize * CHUNK_WORDS];
             bits.copy(at as usize / LINE_BYTES, &mut image);
             let mut arguments = Vec::from([at, CHUNK]);
@@ -417,8 +431,8 @@ impl<L: Link> Bitmap<'_, L> {
     }
 }
 
-/// The words of a piece of a Redis bitmap, whose offset 0 is the highest bit of its first byte; of our words it is the lowest bit. Zeros
-/// without end after them.
+/// The words of a piece of a Redis bitmap, whose offset 0 is the highest bit of its first byte; of
+/// our words it is the lowest bit. Zeros without end after them.
 fn words(piece: &[u8]) -> impl Iterator<Item = u64> {
     let (whole, rest) = piece.as_chunks::<8>();
     let mut last = [0; 8];
@@ -427,8 +441,9 @@ fn words(piece: &[u8]) -> impl Iterator<Item = u64> {
     bytes.map(|bytes| u64::from_be_bytes(bytes).reverse_bits())
 }
 
-/// What `changed.lua` compares: the first 13 hexadecimal digits of the SHA-1 of a chunk as Redis has it, beyond the end filled up with zeros. (A
-/// number of Lua holds 53 bits exactly. That a chunk changed and its digest did not happens once in 2^52 times.)
+/// What `changed.lua` compares: the first 13 hexadecimal digits of the SHA-1 of a chunk as Redis
+/// has it, beyond the end filled up with zeros. (A number of Lua holds 53 bits exactly. That a
+/// chunk changed and its digest did not happens once in 2^52 times.)
 fn digest(chunk: &[u64]) -> u64 {
     let mut sha1 = sha1_smol::Sha1::new();
     for word in chunk {
@@ -487,8 +502,8 @@ impl LocalBitmap {
         self.all_bits().map(Bits::bytes).sum()
     }
 
-    /// The false-positive rate of the copy as it is, from the fraction of the bits that are set: for hash functions that are good.
-    /// (scrapy's are not.)
+    /// The false-positive rate of the copy as it is, from the fraction of the bits that are set:
+    /// for hash functions that are good. (scrapy's are not.)
     ///
     /// ```
     #[doc = include_str!("example.md")]

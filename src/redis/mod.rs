@@ -1,17 +1,24 @@
-//! Filters that are kept in Redis, in the layouts that other programs have: read and written in place, or copied into this process.
+//! Filters that are kept in Redis, in the layouts that other programs have: read and written in
+//! place, or copied into this process.
 //!
-//! One set on many nodes, each of which answers from memory of its own, is [`SharedBloom`], and one that forgets, `SharedWindow` (feature `window`). What RedisBloom's `BF` commands keep is taken out and put
-//! back by [`RedisBloom::fetch`](crate::RedisBloom::fetch) and [`store`](crate::RedisBloom::store). The rest of this page is about the third kind.
+//! One set on many nodes, each of which answers from memory of its own, is [`SharedBloom`], and one
+//! that forgets, `SharedWindow` (feature `window`). What RedisBloom's `BF` commands keep is taken
+//! out and put back by [`RedisBloom::fetch`](crate::RedisBloom::fetch) and
+//! [`store`](crate::RedisBloom::store). The rest of this page is about the third kind.
 //!
-//! Many programs keep a Bloom filter in a plain Redis bitmap, a string of which they set and get single bits. [`RedisBitmap`] is one type for
-//! their layouts, chosen by the constructor; [`LocalBitmap`] is a copy of one, which answers in process.
+//! Many programs keep a Bloom filter in a plain Redis bitmap, a string of which they set and get
+//! single bits. [`RedisBitmap`] is one type for their layouts, chosen by the constructor;
+//! [`LocalBitmap`] is a copy of one, which answers in process.
 //!
 //! # When not to use it
 //!
-//! - **Where a copy will do.** A lookup on a server takes a round trip of the network, a lookup in a
-//!   [`LocalBitmap`] a few accesses to memory, thousands of times less, and it works while the server does not. Take the bitmap in place where a key that somebody has just inserted must be seen at once.
+//! - **Where a copy will do.** A lookup on a server takes a round trip of the network, a lookup in
+//!   a [`LocalBitmap`] a few accesses to memory, thousands of times less, and it works while the
+//!   server does not. Take the bitmap in place where a key that somebody has just inserted must be
+//!   seen at once.
 //! - For a new filter that only this crate uses: take a [`SharedBloom`].
-//! - Where strangers choose the keys. All of these layouts hash without a secret; [the module `hash`](crate::hash) says what follows.
+//! - Where strangers choose the keys. All of these layouts hash without a secret; [the module
+//!   `hash`](crate::hash) says what follows.
 //!
 //! # Whose layout
 //!
@@ -29,8 +36,9 @@
 //! | of two who insert a key at once | one gets `true` | one at least | one gets `true` | one at least |
 //! | not for | old clients beside ours that grow: they may skip a number | more than 2^31 bits | | short keys, new filters: [its hash is bad](RedisBitmap::scrapy) |
 //!
-//! Scripts are sent by their digest, and whole where the server does not know them yet. They are not for Redis Cluster unless `base` and the
-//! cursor have the same hash tag, as `{seen}bits` and `{seen}cursor`; whether a client for Cluster works is not tested.
+//! Scripts are sent by their digest, and whole where the server does not know them yet. They are
+//! not for Redis Cluster unless `base` and the cursor have the same hash tag, as `{seen}bits` and
+//! `{seen}cursor`; whether a client for Cluster works is not tested.
 //!
 //! # What can go wrong
 //!

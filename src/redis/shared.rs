@@ -1,5 +1,6 @@
-//! One set on many nodes: [`SharedBloom`], a filter in every process, which a thread in the background keeps equal to the others' through
-//! Redis; and [`SharedWindow`], one that [forgets](#forgetting).
+//! One set on many nodes: [`SharedBloom`], a filter in every process, which a thread in the
+//! background keeps equal to the others' through Redis; and [`SharedWindow`], one that
+//! [forgets](#forgetting).
 //!
 //! ```text
 //! process A                                     Redis                                     process B
@@ -9,23 +10,29 @@
 //!
 //! # What it promises
 //!
-//! 1. **Lookups and inserts are the local filter's.** [`SharedBloom`] derefs to its [`ConcurrentBloom`], in which nothing is marked or counted
-//!    for this: no call ever waits for the network, whatever has become of the server, and neither
-//!    does a drop. Only [`connect`](SharedBuilder::connect), [`sync`](SharedBloom::sync) and
+//! 1. **Lookups and inserts are the local filter's.** [`SharedBloom`] derefs to its
+//!    [`ConcurrentBloom`], in which nothing is marked or counted for this: no call ever waits for
+//!    the network, whatever has become of the server, and neither does a drop. Only
+//!    [`connect`](SharedBuilder::connect), [`sync`](SharedBloom::sync) and
 //!    [`close`](SharedBloom::close) wait. All that the crate promises of the filter
 //!    ([Consistency](crate#consistency)) holds within the process.
-//! 2. **What was pushed arrives.** A key that was inserted here before [`sync`](SharedBloom::sync) was called, is on the server when that
-//!    answers `Ok`, and is found by every node that calls `sync` from then on, or connects. Without `sync` the same happens in the background,
-//!    every [interval](SharedBuilder::interval).
-//! 3. **No push is lost by a race.** The server ORs, in a script, which is alone on the server while it runs.
-//! 4. **Inserts while the server is away are kept**, and pushed once it is back. The thread reconnects by itself, after pauses that double up to
-//!    3 seconds, and that are random by half, so that not all nodes come at once. A server that is full is pulled from all the same.
-//! 5. **A new node starts from the server's state**, which [`connect`](SharedBuilder::connect) takes before it returns; what was in the new
-//!    node's filter before is pushed.
-//! 6. **What the server loses is pushed again**, by every node that has it: after a crash with an append-only file that lacks the end, a
-//!    failover to a replica that was behind, a restored backup, `FLUSHALL`. The nodes notice by ids that the server gives every
-//!    push, at their next exchange with it.
-//! 7. **Who does not fit is refused**: a filter of another layout, seed or hasher, by an error that says what differs.
+//! 2. **What was pushed arrives.** A key that was inserted here before [`sync`](SharedBloom::sync)
+//!    was called, is on the server when that answers `Ok`, and is found by every node that calls
+//!    `sync` from then on, or connects. Without `sync` the same happens in the background, every
+//!    [interval](SharedBuilder::interval).
+//! 3. **No push is lost by a race.** The server ORs, in a script, which is alone on the server
+//!    while it runs.
+//! 4. **Inserts while the server is away are kept**, and pushed once it is back. The thread
+//!    reconnects by itself, after pauses that double up to 3 seconds, and that are random by half,
+//!    so that not all nodes come at once. A server that is full is pulled from all the same.
+//! 5. **A new node starts from the server's state**, which [`connect`](SharedBuilder::connect)
+//!    takes before it returns; what was in the new node's filter before is pushed.
+//! 6. **What the server loses is pushed again**, by every node that has it: after a crash with an
+//!    append-only file that lacks the end, a failover to a replica that was behind, a restored
+//!    backup, `FLUSHALL`. The nodes notice by ids that the server gives every push, at their next
+//!    exchange with it.
+//! 7. **Who does not fit is refused**: a filter of another layout, seed or hasher, by an error that
+//!    says what differs.
 //! 8. **No server holds a node for ever**, whatever it sends: each round trip ends within the
 //!    [timeout](SharedBuilder::timeout), and after 16 MiB of replies and 128 bytes for each 8 KiB
 //!    of the filter. A server that fails, or refuses, is left: the next attempt is made on a new
@@ -44,76 +51,96 @@
 //!
 //! # What it does not promise
 //!
-//! - **A key that another node inserted is not here yet**, for up to an interval at each end and what the network takes. During that time a
-//!   lookup here answers "certainly not" for a key that is in the set. See below for what a guard does about it.
-//! - An insert that answers true says that the key is new *here*: several nodes may each get true for one key. To claim a
-//!   key among nodes takes a call to a server.
-//! - Keys are never removed, and the set cannot grow. Both take a new set under another name, to which a guard goes over by
-//!   [`CacheGuard::rebuild`](crate::CacheGuard::rebuild); the old one can be told when to [expire](SharedBuilder::expires_at). Or a set that
-//!   [forgets](#forgetting) by itself.
-//! - Whoever can write to the server can set every bit. What a broken server or another program writes there is an error, and nothing worse.
-//! - The server must not evict: with `maxmemory`, a policy of `noeviction`, or one of `volatile-*` where the set does not expire. A chunk that
-//!   is gone while the rest is there is missed by nobody until it is next compared. Delete a set by deleting all its keys, while no node
-//!   has it: the last [closed](SharedBloom::close), since one that is dropped may push a little
-//!   later.
+//! - **A key that another node inserted is not here yet**, for up to an interval at each end and
+//!   what the network takes. During that time a lookup here answers "certainly not" for a key that
+//!   is in the set. See below for what a guard does about it.
+//! - An insert that answers true says that the key is new *here*: several nodes may each get true
+//!   for one key. To claim a key among nodes takes a call to a server.
+//! - Keys are never removed, and the set cannot grow. Both take a new set under another name, to
+//!   which a guard goes over by [`CacheGuard::rebuild`](crate::CacheGuard::rebuild); the old one
+//!   can be told when to [expire](SharedBuilder::expires_at). Or a set that [forgets](#forgetting)
+//!   by itself.
+//! - Whoever can write to the server can set every bit. What a broken server or another program
+//!   writes there is an error, and nothing worse.
+//! - The server must not evict: with `maxmemory`, a policy of `noeviction`, or one of `volatile-*`
+//!   where the set does not expire. A chunk that is gone while the rest is there is missed by
+//!   nobody until it is next compared. Delete a set by deleting all its keys, while no node has it:
+//!   the last [closed](SharedBloom::close), since one that is dropped may push a little later.
 //! - The expected keys are those of all nodes together.
 //!
 //! # Before a store
 //!
-//! A [`CacheGuard`](crate::CacheGuard) over a `SharedBloom` turns away keys that others have just added to the store, until they have
-//! arrived. What to do about it depends on who asks for a new key first:
+//! A [`CacheGuard`](crate::CacheGuard) over a `SharedBloom` turns away keys that others have just
+//! added to the store, until they have arrived. What to do about it depends on who asks for a new
+//! key first:
 //!
-//! - Insert, `sync`, and hand the id out after: who learns of the id later than that finds it on nodes that have synced meanwhile, which is
-//!   within their interval. To the client that made it, it is known at once where it made it.
-//! - Where a new id may be asked for at another node within milliseconds, send it along with what proves that it is new (a time in the
-//!   id, say), and let such requests pass the guard: ids that are younger than [`lag`](SharedStats::lag) plus the others' interval.
-//! - A node whose `lag` grows does not hear of new keys: above some seconds, admit everything and rely on the store alone.
+//! - Insert, `sync`, and hand the id out after: who learns of the id later than that finds it on
+//!   nodes that have synced meanwhile, which is within their interval. To the client that made it,
+//!   it is known at once where it made it.
+//! - Where a new id may be asked for at another node within milliseconds, send it along with what
+//!   proves that it is new (a time in the id, say), and let such requests pass the guard: ids that
+//!   are younger than [`lag`](SharedStats::lag) plus the others' interval.
+//! - A node whose `lag` grows does not hear of new keys: above some seconds, admit everything and
+//!   rely on the store alone.
 //!
 //! # What it costs
 //!
-//! - Memory: twice the filter's, since beside it there is a copy of what is known to be on the server. On the server the filter, and a log of a
-//!   quarter of it, between 1 and 16 MiB.
-//! - A comparison of the two per interval, one pass over both, in the background thread, which pauses at least four times as long
-//!   as it takes: at 512 MiB an exchange begins every second or so, whatever the interval. Nothing is marked by inserts, so that
-//!   nothing is paid there. (A map of the regions that changed, kept by the inserts, would spare most of the comparison; but a batch would
-//!   have to find out which of its keys changed the filter, and those that are inserted in bulk do not tell.)
-//! - On the wire 2 bytes for every bit that is new on the server, some 35 for every chunk (8 KiB) that is pushed, and some 350 for every
-//!   interval. From 1024 new bits in a chunk on, all of it travels. So a key costs, pushed and then pulled by one other node, in a
-//!   filter for a million keys at 1%, exchanged 10 times a second (`cargo bench --bench redis --features redis`):
+//! - Memory: twice the filter's, since beside it there is a copy of what is known to be on the
+//!   server. On the server the filter, and a log of a quarter of it, between 1 and 16 MiB.
+//! - A comparison of the two per interval, one pass over both, in the background thread, which
+//!   pauses at least four times as long as it takes: at 512 MiB an exchange begins every second or
+//!   so, whatever the interval. Nothing is marked by inserts, so that nothing is paid there. (A map
+//!   of the regions that changed, kept by the inserts, would spare most of the comparison; but a
+//!   batch would have to find out which of its keys changed the filter, and those that are inserted
+//!   in bulk do not tell.)
+//! - On the wire 2 bytes for every bit that is new on the server, some 35 for every chunk (8 KiB)
+//!   that is pushed, and some 350 for every interval. From 1024 new bits in a chunk on, all of it
+//!   travels. So a key costs, pushed and then pulled by one other node, in a filter for a million
+//!   keys at 1%, exchanged 10 times a second (`cargo bench --bench redis --features redis`):
 //!
 //!   | keys a second | 10 | 100 | 1000 | 10,000 | 100,000 | 1,000,000 |
 //!   |---|--:|--:|--:|--:|--:|--:|
 //!   | bytes pushed, per key | 356 | 69 | 34 | 16 | 12 | 13 |
 //!   | bytes pulled, per key | 372 | 54 | 20 | 13 | 11 | 13 |
-//! - The server's time: about a microsecond for every bit, 20 for every whole chunk. All of a set is at one server, in Redis Cluster at one
-//!   shard, by the hash tag `{name}`: connect to that one.
+//! - The server's time: about a microsecond for every bit, 20 for every whole chunk. All of a set
+//!   is at one server, in Redis Cluster at one shard, by the hash tag `{name}`: connect to that
+//!   one.
 //!
 //! # When not to use it
 //!
 //! - One machine has all the processes: they could share memory, or one of them the filter.
-//! - A key must be found everywhere as soon as it is inserted anywhere: ask a server, with a filter of [`redis`](crate::redis) in place.
+//! - A key must be found everywhere as soon as it is inserted anywhere: ask a server, with a filter
+//!   of [`redis`](crate::redis) in place.
 //! - The set is of some thousand keys: `SADD`, and a copy of the set in each process.
 //! - Hundreds of nodes: everything pushed is pulled by each of them from the one server.
 //!
 //! # Forgetting
 //!
-//! A [`SharedWindow`] is the same for a [`WindowedBloom`](crate::WindowedBloom) that rotates by age: "seen by any node in the last ten minutes?" Its
-//! generations are numbered by the time of day, so that nodes agree on them without asking anybody. On the server each is a set of its own, under
-//! keys of its own, which expires; in every process, a filter of the window's list. All that is [promised](#what-it-promises) above holds of
-//! every generation as long as it lives, and besides:
+//! A [`SharedWindow`] is the same for a [`WindowedBloom`](crate::WindowedBloom) that rotates by
+//! age: "seen by any node in the last ten minutes?" Its generations are numbered by the time of
+//! day, so that nodes agree on them without asking anybody. On the server each is a set of its own,
+//! under keys of its own, which expires; in every process, a filter of the window's list. All that
+//! is [promised](#what-it-promises) above holds of every generation as long as it lives, and
+//! besides:
 //!
-//! 1. **A key is visible for the window, wherever it has arrived**, counted from its insertion at whatever node, and at most one
-//!    generation longer, also where it arrives late. That is by clocks that agree; see below for those that do not.
-//! 2. **Inserts and lookups are the local window's**, rotations too: an insert that finds one due makes it, whatever has become of the server.
-//! 3. **Nothing is lost by a race of a push with a rotation.** A generation is compared and pushed until its last key has expired, not only
-//!    while it is the newest.
-//! 4. **Inserts while the server is away are kept** as long as they are visible, and pushed into the generations that they were made in.
+//! 1. **A key is visible for the window, wherever it has arrived**, counted from its insertion at
+//!    whatever node, and at most one generation longer, also where it arrives late. That is by
+//!    clocks that agree; see below for those that do not.
+//! 2. **Inserts and lookups are the local window's**, rotations too: an insert that finds one due
+//!    makes it, whatever has become of the server.
+//! 3. **Nothing is lost by a race of a push with a rotation.** A generation is compared and pushed
+//!    until its last key has expired, not only while it is the newest.
+//! 4. **Inserts while the server is away are kept** as long as they are visible, and pushed into
+//!    the generations that they were made in.
 //! 5. **A new node starts from all generations that live**, each of the age that it has.
-//! 6. **The server forgets too.** A generation's keys expire there (`PEXPIREAT`) one generation later than at the nodes: after its last use, where no clock is
-//!    wrong by more than a generation. So it has no more generations than the nodes do, and two: that one, and one that begins where a clock is ahead. How long that
-//!    is from now on, nodes say; the server's own clock may be anything. If it is set forward, a
-//!    generation goes early and as a whole, and the nodes that have it push it again.
-//! 7. **Who does not fit is refused**: also by another period or number of generations, by an error that says both.
+//! 6. **The server forgets too.** A generation's keys expire there (`PEXPIREAT`) one generation
+//!    later than at the nodes: after its last use, where no clock is wrong by more than a
+//!    generation. So it has no more generations than the nodes do, and two: that one, and one that
+//!    begins where a clock is ahead. How long that is from now on, nodes say; the server's own
+//!    clock may be anything. If it is set forward, a generation goes early and as a whole, and the
+//!    nodes that have it push it again.
+//! 7. **Who does not fit is refused**: also by another period or number of generations, by an error
+//!    that says both.
 //!
 //! | two clocks differ by | then a key that goes from one node to the other |
 //! |---|---|
@@ -121,13 +148,17 @@
 //! | `d`, up to a generation | is visible as soon as it is pulled, for the window less `d` at least, and `d` longer at most: where that matters, ask for a window that is longer by `d`. A node whose clock is behind rotates with those ahead as soon as they push |
 //! | more | may be visible late or not at all: its generation has expired by one clock, or has not begun by the other. Nobody else's keys suffer |
 //!
-//! Where a node's clock is set back by more than a quarter of a generation, or [`rotate`](crate::WindowedBloom::rotate) is called, its generations
-//! are not those of the other nodes any more. It does not exchange then, and says so ([`last_error`](SharedStats::last_error)), until they have
-//! expired, a window and a generation later at most; what is inserted meanwhile is pushed then, where it is still visible.
+//! Where a node's clock is set back by more than a quarter of a generation, or
+//! [`rotate`](crate::WindowedBloom::rotate) is called, its generations are not those of the other
+//! nodes any more. It does not exchange then, and says so
+//! ([`last_error`](SharedStats::last_error)), until they have expired, a window and a generation
+//! later at most; what is inserted meanwhile is pushed then, where it is still visible.
 //!
-//! It costs what a `SharedBloom` of each generation costs, in memory at nodes and server. An interval in which nothing happens is one call,
-//! of some 450 bytes with four generations. The background thread holds on to the generations of its last exchange, and clears those that were
-//! dropped, so that rotations in an insert take a microsecond; only where an exchange takes longer than a generation, an insert may have to allocate one.
+//! It costs what a `SharedBloom` of each generation costs, in memory at nodes and server. An
+//! interval in which nothing happens is one call, of some 450 bytes with four generations. The
+//! background thread holds on to the generations of its last exchange, and clears those that were
+//! dropped, so that rotations in an insert take a microsecond; only where an exchange takes longer
+//! than a generation, an insert may have to allocate one.
 //!
 //! # Examples
 //!
@@ -188,8 +219,8 @@ pub use window::exchange_window_over;
 
 /// A [`ConcurrentBloom`] that is one set with those of other processes, through Redis.
 ///
-/// It derefs to the filter: look up and insert by the filter's own calls. [The module](self) says what is promised, what it costs, and how a
-/// guard treats keys that have not arrived yet.
+/// It derefs to the filter: look up and insert by the filter's own calls. [The module](self) says
+/// what is promised, what it costs, and how a guard treats keys that have not arrived yet.
 ///
 /// A drop waits for nothing, so that it may happen in any thread. The background thread then pushes
 /// what is left, once and only if its last attempt succeeded, and ends: within eight times the
@@ -256,8 +287,9 @@ pub struct SharedBuilder {
 }
 
 impl SharedBloom {
-    /// A builder for a node of the set of this name. The set's keys in Redis are `{name}:meta`, `{name}:log`, `{name}:versions`,
-    /// `{name}:scratch` and `{name}:0` and on; a short name makes short messages.
+    /// A builder for a node of the set of this name. The set's keys in Redis are `{name}:meta`,
+    /// `{name}:log`, `{name}:versions`, `{name}:scratch` and `{name}:0` and on; a short name makes
+    /// short messages.
     ///
     /// ```
     /// use lanebloom::{ConcurrentBloom, redis::SharedBloom};
@@ -333,11 +365,12 @@ impl SharedBuilder {
         self
     }
 
-    /// When the server deletes the set, all of it at once; never by default. To the millisecond, and the same for all nodes: one that has
-    /// another time is refused.
+    /// When the server deletes the set, all of it at once; never by default. To the millisecond,
+    /// and the same for all nodes: one that has another time is refused.
     ///
-    /// From then on a node keeps what it has, but no longer exchanges: [`sync`](SharedBloom::sync) fails at once. Of a
-    /// [`SharedWindow`] each generation expires by itself, and no other time can be given.
+    /// From then on a node keeps what it has, but no longer exchanges: [`sync`](SharedBloom::sync)
+    /// fails at once. Of a [`SharedWindow`] each generation expires by itself, and no other time
+    /// can be given.
     ///
     /// ```
     /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
@@ -361,12 +394,14 @@ impl SharedBuilder {
 
     /// Connects, brings `filter` and the set together, and starts the thread that keeps them so.
     ///
-    /// The filter may have keys, and the caller may keep an `Arc` of it: what is inserted there is shared as well.
+    /// The filter may have keys, and the caller may keep an `Arc` of it: what is inserted there is
+    /// shared as well.
     ///
     /// # Errors
     ///
-    /// If the name is empty or has a brace, if there is no memory for a second copy of the bits, if the server does not answer or refuses,
-    /// or if the set on it is of another layout, seed or hasher. A set that is not there yet is begun.
+    /// If the name is empty or has a brace, if there is no memory for a second copy of the bits, if
+    /// the server does not answer or refuses, or if the set on it is of another layout, seed or
+    /// hasher. A set that is not there yet is begun.
     ///
     /// # Examples
     ///
@@ -404,16 +439,18 @@ impl SharedBuilder {
 }
 
 impl<S> SharedBloom<S> {
-    /// Pushes and pulls now, and waits for it: once this is `Ok`, every key that was inserted here before the call is on the server, and every
-    /// key that was on the server before the call is here.
+    /// Pushes and pulls now, and waits for it: once this is `Ok`, every key that was inserted here
+    /// before the call is on the server, and every key that was on the server before the call is
+    /// here.
     ///
-    /// Attempts that fail are repeated, after growing pauses, until `timeout` is over. Not for request paths: inserts and lookups
-    /// need no `sync`.
+    /// Attempts that fail are repeated, after growing pauses, until `timeout` is over. Not for
+    /// request paths: inserts and lookups need no `sync`.
     ///
     /// # Errors
     ///
-    /// If that did not succeed within `timeout`; the error says why the last attempt failed. Earlier if no attempt can succeed, because the
-    /// set on the server is now another filter's, or has expired. The keys stay here in any case, and will be pushed.
+    /// If that did not succeed within `timeout`; the error says why the last attempt failed.
+    /// Earlier if no attempt can succeed, because the set on the server is now another filter's, or
+    /// has expired. The keys stay here in any case, and will be pushed.
     ///
     /// # Examples
     ///
@@ -566,14 +603,15 @@ pub struct SharedStats {
     pub passes: u64,
     /// Attempts that failed.
     pub failures: u64,
-    /// How often chunks were compared and fetched: once to begin with, then where the server's log did not reach back far enough, or the server
-    /// had lost something.
+    /// How often chunks were compared and fetched: once to begin with, then where the server's log
+    /// did not reach back far enough, or the server had lost something.
     pub resyncs: u64,
     /// Bytes of what was added here, as sent; without what Redis's protocol adds.
     pub pushed_bytes: u64,
     /// Bytes of what others added, as received.
     pub pulled_bytes: u64,
-    /// How long ago the last exchange that succeeded began: what was here before that is on the server, and what was there is here.
+    /// How long ago the last exchange that succeeded began: what was here before that is on the
+    /// server, and what was there is here.
     pub lag: Duration,
     /// Why the last attempt failed, if it did: for a panic, too, of what the thread has from the
     /// caller, the clock of a window and the clones of its hasher. The thread goes on in any case.

@@ -1,7 +1,9 @@
-//! The kernels for AVX2 and BMI: x86-64 from 2013 (Haswell) and 2015 (Excavator) on. A group of keys is two vectors.
+//! The kernels for AVX2 and BMI: x86-64 from 2013 (Haswell) and 2015 (Excavator) on. A group of
+//! keys is two vectors.
 //!
-//! Single calls are the same Rust as everywhere, compiled for this: the compiler then makes all masks of a key by
-//! vector shifts, where the baseline has only one bit a time. (Intrinsics were no faster: 2.94 ns to 2.85 on Zen 3.)
+//! Single calls are the same Rust as everywhere, compiled for this: the compiler then makes all
+//! masks of a key by vector shifts, where the baseline has only one bit a time. (Intrinsics were no
+//! faster: 2.94 ns to 2.85 on Zen 3.)
 
 #![expect(
     clippy::needless_range_loop,
@@ -49,7 +51,8 @@ pub(super) fn contains_hashes<const W: usize, const B: usize, T: Load>(
     found: &mut [u64],
 ) {
     let (count, cuts) = (lines.blocks(), lookups.cuts.known::<W, B>());
-    // SAFETY: `words` gives words of blocks below `count`, which is below 2^32 (`Isa::for_blocks`); a block has 8.
+    // SAFETY: `words` gives words of blocks below `count`, which is below 2^32 (`Isa::for_blocks`);
+    // a block has 8.
     unsafe {
         groups::contains(
             lines,
@@ -150,7 +153,8 @@ fn block(hashes: __m256i, count: usize) -> __m256i {
     _mm256_srli_epi64::<32>(_mm256_add_epi64(high, _mm256_srli_epi64::<32>(low)))
 }
 
-/// The words that each hash touches, counted from block `first` on: for 0 below 8 times `count`, the filter's blocks.
+/// The words that each hash touches, counted from block `first` on: for 0 below 8 times `count`,
+/// the filter's blocks.
 #[target_feature(enable = "avx2")]
 #[inline]
 fn words<const W: usize>(hashes: &Group, cuts: &Cuts, first: usize, count: usize) -> [Group; W] {
@@ -178,7 +182,8 @@ fn words<const W: usize>(hashes: &Group, cuts: &Cuts, first: usize, count: usize
     words
 }
 
-/// The mask of each hash in each of its words. For each target `T` a function of its own, which has one caller, and so is inlined.
+/// The mask of each hash in each of its words. For each target `T` a function of its own, which has
+/// one caller, and so is inlined.
 #[target_feature(enable = "avx2")]
 #[inline]
 fn masks<const W: usize, T>(hashes: &Group, cuts: &Cuts, into: &mut [Group; W]) {
@@ -196,8 +201,8 @@ fn masks<const W: usize, T>(hashes: &Group, cuts: &Cuts, into: &mut [Group; W]) 
     }
 }
 
-/// Whether the words hold all bits of their hash's pattern. (For each kind `T` of words one of its own: the compiler makes a call of
-/// what it finds in two kernels.)
+/// Whether the words hold all bits of their hash's pattern. (For each kind `T` of words one of its
+/// own: the compiler makes a call of what it finds in two kernels.)
 #[target_feature(enable = "avx2")]
 #[inline]
 fn hold<const W: usize, T>(hashes: &Group, cuts: &Cuts, words: &[Group; W]) -> u8 {
@@ -283,8 +288,8 @@ fn store(vectors: Vectors) -> Group {
 
 // ---- Murmur3 x64_128 of short keys, four at a time; murmur3.rs is the specification ----
 //
-// Of a u64 it takes 1.9 ns, one key after another 2.8 (Zen 4). Longer keys are left to the scalar code: without loads that
-// stop at the end of a key there is little to be won.
+// Of a u64 it takes 1.9 ns, one key after another 2.8 (Zen 4). Longer keys are left to the scalar
+// code: without loads that stop at the end of a key there is little to be won.
 
 /// The state of four hashes.
 #[derive(Clone, Copy)]
@@ -293,8 +298,8 @@ struct State {
     h2: __m256i,
 }
 
-/// Hashes of keys of `width` bytes, at most 16: of each, `keys` is the first 8, little-endian, and becomes the hash; `high`
-/// is the rest, and empty where there is none.
+/// Hashes of keys of `width` bytes, at most 16: of each, `keys` is the first 8, little-endian, and
+/// becomes the hash; `high` is the rest, and empty where there is none.
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(super) fn murmur3_short(seed: u32, width: usize, keys: &mut [u64], high: &[u64]) {
     let seed = _mm256_set1_epi64x(i64::from(seed));

@@ -1,4 +1,5 @@
-//! The kernels for AVX-512 (F, BW, DQ, VL): x86-64 servers from Skylake (2017) and Zen 4 (2022) on. Eight keys fill a vector.
+//! The kernels for AVX-512 (F, BW, DQ, VL): x86-64 servers from Skylake (2017) and Zen 4 (2022) on.
+//! Eight keys fill a vector.
 
 #![expect(
     clippy::needless_range_loop,
@@ -40,7 +41,8 @@ pub(super) fn contains_hashes<const W: usize, const B: usize, T: Load>(
     found: &mut [u64],
 ) {
     let (count, cuts) = (lines.blocks(), lookups.cuts.known::<W, B>());
-    // SAFETY: `words` gives words of blocks below `count`, which is below 2^32 (`Isa::for_blocks`); a block has 8.
+    // SAFETY: `words` gives words of blocks below `count`, which is below 2^32 (`Isa::for_blocks`);
+    // a block has 8.
     unsafe {
         groups::contains(
             lines,
@@ -103,7 +105,8 @@ pub(super) fn unpack(bitmap: &[u64], out: &mut [bool]) {
     debug_assert_eq!(out.len().div_ceil(64), bitmap.len());
     for (out, &word) in out.chunks_mut(64).zip(bitmap) {
         let there = u64::MAX >> (64 - out.len());
-        // SAFETY: writes the bytes of `out` alone, as its length says, each 0 or 1, which are the values of `bool`.
+        // SAFETY: writes the bytes of `out` alone, as its length says, each 0 or 1, which are the
+        // values of `bool`.
         unsafe { _mm512_mask_storeu_epi8(out.as_mut_ptr().cast(), there, _mm512_maskz_set1_epi8(word, 1)) };
     }
 }
@@ -125,7 +128,8 @@ fn block(hashes: __m512i, count: usize) -> __m512i {
     _mm512_srli_epi64::<32>(_mm512_add_epi64(high, _mm512_srli_epi64::<32>(low)))
 }
 
-/// The words that each hash touches, counted from block `first` on: for 0 below 8 times `count`, the filter's blocks.
+/// The words that each hash touches, counted from block `first` on: for 0 below 8 times `count`,
+/// the filter's blocks.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
 pub(super) fn words<const W: usize>(hashes: &Group, cuts: &Cuts, first: usize, count: usize) -> [Group; W] {
@@ -148,7 +152,8 @@ pub(super) fn words<const W: usize>(hashes: &Group, cuts: &Cuts, first: usize, c
     words
 }
 
-/// The mask of each hash in each of its words. For each target `T` a function of its own, which has one caller, and so is inlined.
+/// The mask of each hash in each of its words. For each target `T` a function of its own, which has
+/// one caller, and so is inlined.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
 fn masks<const W: usize, T>(hashes: &Group, cuts: &Cuts, into: &mut [Group; W]) {
@@ -158,8 +163,8 @@ fn masks<const W: usize, T>(hashes: &Group, cuts: &Cuts, into: &mut [Group; W]) 
     }
 }
 
-/// Whether the words hold all bits of their hash's pattern. (For each kind `T` of words one of its own: the compiler makes a call of
-/// what it finds in two kernels.)
+/// Whether the words hold all bits of their hash's pattern. (For each kind `T` of words one of its
+/// own: the compiler makes a call of what it finds in two kernels.)
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
 fn hold<const W: usize, T>(hashes: &Group, cuts: &Cuts, words: &[Group; W]) -> u8 {
@@ -186,7 +191,8 @@ fn vector_masks<const W: usize>(hashes: __m512i, cuts: &Cuts) -> [__m512i; W] {
     let mut masks = [_mm512_setzero_si512(); W];
     for _ in 0..cuts.bits {
         for i in 0..W {
-            // A rotation takes the lowest 6 bits of its count, so that what lies above them need not be cleared.
+            // A rotation takes the lowest 6 bits of its count, so that what lies above them need
+            // not be cleared.
             let bit = _mm512_rolv_epi64(_mm512_set1_epi64(1), positions[i]);
             masks[i] = _mm512_or_si512(masks[i], bit);
             positions[i] = _mm512_srli_epi64::<6>(positions[i]);
@@ -226,8 +232,8 @@ struct State {
     h2: __m512i,
 }
 
-/// Hashes of keys of `width` bytes, at most 16: of each, `keys` is the first 8, little-endian, and becomes the hash; `high`
-/// is the rest, and empty where there is none.
+/// Hashes of keys of `width` bytes, at most 16: of each, `keys` is the first 8, little-endian, and
+/// becomes the hash; `high` is the rest, and empty where there is none.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 pub(super) fn murmur3_short(seed: u32, width: usize, keys: &mut [u64], high: &[u64]) {
     let state = begin(seed);
@@ -297,10 +303,11 @@ pub(super) fn murmur3_slices(seed: u32, keys: &[&[u8]], out: &mut [u64]) {
     }
 }
 
-/// If a key is this long, in bytes, keys are sorted so that those of a group are about as long: to sort costs 15 ns a key.
+/// If a key is this long, in bytes, keys are sorted so that those of a group are about as long: to
+/// sort costs 15 ns a key.
 const LONG: usize = 512;
-/// If so many keys of a group or fewer have a chunk yet, and one of them many, they go on one by one: a chunk takes 9 cycles
-/// then, and 20 to 35 in a vector, whatever the number of keys (Zen 4).
+/// If so many keys of a group or fewer have a chunk yet, and one of them many, they go on one by
+/// one: a chunk takes 9 cycles then, and 20 to 35 in a vector, whatever the number of keys (Zen 4).
 const FEW: u32 = 3;
 const MANY: usize = 16;
 
@@ -322,7 +329,8 @@ fn murmur3_group(seed: u32, keys: [&[u8]; GROUP]) -> Group {
         let (k1, k2) = transpose(|i| unsafe { _mm_loadu_si128(keys[i].as_ptr().add(16 * chunk).cast()) });
         state = body(state, k1, k2);
     }
-    // Where a key has nothing to load, zeros are loaded from here: a masked load of no byte is slow where nothing is mapped.
+    // Where a key has nothing to load, zeros are loaded from here: a masked load of no byte is slow
+    // where nothing is mapped.
     const ZEROS: [u8; 16] = [0; 16];
     let mut alone = 0;
     let mut alone_at = 0;

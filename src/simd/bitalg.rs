@@ -1,8 +1,9 @@
-//! The lookups for AVX-512 with VBMI and BITALG: Ice Lake (2019), Zen 4 (2022) and later. All else is
-//! as in `avx512.rs`.
+//! The lookups for AVX-512 with VBMI and BITALG: Ice Lake (2019), Zen 4 (2022) and later. All else
+//! is as in `avx512.rs`.
 //!
-//! VBMI cuts eight positions out of a product at once, BITALG tests eight bits of a word at once. So a
-//! lookup takes two instructions for each word, whatever the number of bits, and that number is data.
+//! VBMI cuts eight positions out of a product at once, BITALG tests eight bits of a word at once.
+//! So a lookup takes two instructions for each word, whatever the number of bits, and that number
+//! is data.
 
 use crate::bits::{Lines, Load, Probed};
 use crate::pattern::{Cuts, MULTIPLIER};
@@ -29,7 +30,8 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
     found: &mut [u64],
 ) {
     let (count, cuts) = (lines.blocks(), &lookups.cuts);
-    // SAFETY: `words` gives words of blocks below `count`, which is below 2^32 (`Isa::for_blocks`); a block has 8.
+    // SAFETY: `words` gives words of blocks below `count`, which is below 2^32 (`Isa::for_blocks`);
+    // a block has 8.
     unsafe {
         groups::contains(
             lines,
@@ -43,8 +45,8 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
     }
 }
 
-/// Whether the words hold all bits of their hash's pattern. (For each kind `T` of words one of its own:
-/// the compiler makes a call of what it finds in two kernels.)
+/// Whether the words hold all bits of their hash's pattern. (For each kind `T` of words one of its
+/// own: the compiler makes a call of what it finds in two kernels.)
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
 #[inline]
 fn hold<const W: usize, T>(hashes: &Group, cuts: &Cuts, words: &[Group; W]) -> u8 {

@@ -1,6 +1,7 @@
-//! The pipelines of `batch.rs` by groups of keys, for instruction sets that have vectors: what flows through here are arrays
-//! of a group's hashes, words and masks, which this thread owns; words are loaded from the filter one by one, as atomics, and put
-//! together in such an array. Called by an instruction set's file, which says what its vectors do with a group.
+//! The pipelines of `batch.rs` by groups of keys, for instruction sets that have vectors: what
+//! flows through here are arrays of a group's hashes, words and masks, which this thread owns;
+//! words are loaded from the filter one by one, as atomics, and put together in such an array.
+//! Called by an instruction set's file, which says what its vectors do with a group.
 
 use crate::batch::is_cached;
 use crate::bits::{Lines, Load, Probed, Purpose, Target};
@@ -10,15 +11,17 @@ use crate::pattern::block;
 pub(super) const GROUP: usize = 8;
 pub(super) type Group = [u64; GROUP];
 
-/// How far ahead lines are asked for from memory into L2, in groups: 192 keys. `batch.rs` has the reason.
+/// How far ahead lines are asked for from memory into L2, in groups: 192 keys. `batch.rs` has the
+/// reason.
 const AHEAD: usize = 24;
-/// How far ahead words are loaded before they are tested, and lines brought into L1 before they are written, in groups: far
-/// enough for L2 and the nearer part of L3.
+/// How far ahead words are loaded before they are tested, and lines brought into L1 before they are
+/// written, in groups: far enough for L2 and the nearer part of L3.
 const NEAR: usize = 4;
 
-/// Lookups by groups, with what an instruction set can do for a group: the `blocks` of its hashes, the `words` of the whole
-/// filter that each touches, and whether these words, loaded, `hold` the patterns: one bit a hash. What does not fill a group,
-/// and batches of few groups, for which the pipeline would take longer to fill than to work, go `one` by one.
+/// Lookups by groups, with what an instruction set can do for a group: the `blocks` of its hashes,
+/// the `words` of the whole filter that each touches, and whether these words, loaded, `hold` the
+/// patterns: one bit a hash. What does not fill a group, and batches of few groups, for which the
+/// pipeline would take longer to fill than to work, go `one` by one.
 ///
 /// # Safety
 ///
@@ -52,17 +55,17 @@ pub(super) unsafe fn contains<const W: usize, T: Load>(
     ask_rest(&lines, rest, Purpose::Read);
     let mut answers = 0;
     if !groups.is_empty() {
-        // Two rings: the words of the groups to come, and what was loaded from them. That what is stored in them is read
-        // several groups later is the point: the loads of many keys are under way together, and nothing waits for a store
-        // that is still in flight.
+        // Two rings: the words of the groups to come, and what was loaded from them. That what is
+        // stored in them is read several groups later is the point: the loads of many keys are
+        // under way together, and nothing waits for a store that is still in flight.
         let mut places = [[[0; GROUP]; W]; 2 * NEAR];
         let mut loaded = [[[0; GROUP]; W]; NEAR];
         for (group, places) in groups.iter().zip(&mut places) {
             *places = words(group);
         }
         for (places, loaded) in places.iter().zip(&mut loaded) {
-            // SAFETY: `places` are what `words` gave for some group, by the caller's promise words of the filter, or the
-            // zeros that they began as, the first word.
+            // SAFETY: `places` are what `words` gave for some group, by the caller's promise words
+            // of the filter, or the zeros that they began as, the first word.
             unsafe { lines.load(places, loaded) };
         }
         for (i, group) in groups.iter().enumerate() {
@@ -85,8 +88,9 @@ pub(super) unsafe fn contains<const W: usize, T: Load>(
     each_rest(hashes.len(), rest, answers, found, one);
 }
 
-/// Inserts by groups, in order, with what an instruction set can do for a group: the `blocks` of its hashes, the `words` of
-/// the target that each touches, and their `masks`. What does not fill a group goes `one` by one.
+/// Inserts by groups, in order, with what an instruction set can do for a group: the `blocks` of
+/// its hashes, the `words` of the target that each touches, and their `masks`. What does not fill a
+/// group goes `one` by one.
 #[inline(always)]
 pub(super) fn insert<const W: usize, T: Target>(
     target: &mut T,
@@ -149,8 +153,8 @@ fn ask_rest(target: &impl Probed, rest: &[u64], purpose: Purpose) {
     }
 }
 
-/// Calls `one` for each of the last hashes of `len`, and writes the last word of the bitmap, of which `answers` has the bits before
-/// theirs.
+/// Calls `one` for each of the last hashes of `len`, and writes the last word of the bitmap, of
+/// which `answers` has the bits before theirs.
 #[inline(always)]
 fn each_rest(len: usize, rest: &[u64], mut answers: u64, bitmap: &mut [u64], mut one: impl FnMut(u64) -> bool) {
     for (i, &hash) in (len - rest.len()..).zip(rest) {

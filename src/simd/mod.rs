@@ -1,12 +1,13 @@
-//! The machine code that answers: for every shape of the pattern and every instruction set, functions
-//! that are chosen when a filter is built, or a batch of keys is hashed.
+//! The machine code that answers: for every shape of the pattern and every instruction set,
+//! functions that are chosen when a filter is built, or a batch of keys is hashed.
 //!
 //! A filter looks its [`Kernels`] up once. A call of them is one well-predicted indirect call. (A
-//! `match` on the shape in each call would put a jump table in its place.) The files of the instruction
-//! sets are twins: the same names, the same signatures. They take values and slices that this thread
-//! owns, never the shared words. `groups.rs` loads those as atomics and puts them together to vectors:
-//! a vector load or a hardware gather from memory that others write would be a data race. There is no
-//! file for the plain instruction set: `batch.rs`, `pattern.rs` and `murmur3.rs` are the specification.
+//! `match` on the shape in each call would put a jump table in its place.) The files of the
+//! instruction sets are twins: the same names, the same signatures. They take values and slices
+//! that this thread owns, never the shared words. `groups.rs` loads those as atomics and puts them
+//! together to vectors: a vector load or a hardware gather from memory that others write would be a
+//! data race. There is no file for the plain instruction set: `batch.rs`, `pattern.rs` and
+//! `murmur3.rs` are the specification.
 //!
 //! | | single calls | batches of hashes | Murmur3 of many keys |
 //! |---|---|---|---|
@@ -18,11 +19,11 @@
 //!
 //! # Shapes as data
 //!
-//! There are 28 shapes. Single calls are compiled for each: they are short. A batch kernel is compiled
-//! for each number of words, and takes the number of bits as data ([`Cuts`]), but for the shapes that the
-//! builder chooses by itself ([`bits_in_code`]). With bits as data in all of them the crate compiled in
-//! 14 s instead of 38, and batches in cache took 15% to 30% longer with AVX2 and without vectors (Zen 5).
-//! BITALG tests eight bits at once, so that it loses nothing by it.
+//! There are 28 shapes. Single calls are compiled for each: they are short. A batch kernel is
+//! compiled for each number of words, and takes the number of bits as data ([`Cuts`]), but for the
+//! shapes that the builder chooses by itself ([`bits_in_code`]). With bits as data in all of them
+//! the crate compiled in 14 s instead of 38, and batches in cache took 15% to 30% longer with AVX2
+//! and without vectors (Zen 5). BITALG tests eight bits at once, so that it loses nothing by it.
 
 #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
 mod avx2;
@@ -43,7 +44,8 @@ use crate::sizing::{Layout, Shape};
 use crate::sync::AtomicU64;
 use core::sync::atomic::{AtomicU8, Ordering};
 
-/// An instruction set that this CPU has; made only after [`Level::is_there`], so that to have one proves it.
+/// An instruction set that this CPU has; made only after [`Level::is_there`], so that to have one
+/// proves it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Isa(Level);
 
@@ -91,8 +93,8 @@ impl Level {
     }
 }
 
-/// The place in [`Level::ALL`] of the instruction set to use, counted from 1; 0 before it is known. What is not there never gets
-/// in here.
+/// The place in [`Level::ALL`] of the instruction set to use, counted from 1; 0 before it is known.
+/// What is not there never gets in here.
 static CHOSEN: AtomicU8 = AtomicU8::new(0);
 
 impl Isa {
@@ -119,7 +121,8 @@ impl Isa {
         best
     }
 
-    /// This, unless there are more blocks than the vectors can number with 32 bits: 256 GiB of them.
+    /// This, unless there are more blocks than the vectors can number with 32 bits: 256 GiB of
+    /// them.
     fn for_blocks(self, blocks: u64) -> Self {
         if blocks >> 32 == 0 { self } else { Self(Level::Plain) }
     }
@@ -145,14 +148,15 @@ impl Isa {
     }
 }
 
-/// For benches and tests of this crate: the names of the instruction sets that are to be had, the best last.
+/// For benches and tests of this crate: the names of the instruction sets that are to be had, the
+/// best last.
 #[doc(hidden)]
 pub fn instruction_sets() -> impl Iterator<Item = &'static str> {
     Isa::all().map(Isa::name)
 }
 
-/// For benches and tests of this crate: filters that are built from now on, and batches of keys that are hashed, use
-/// this instruction set.
+/// For benches and tests of this crate: filters that are built from now on, and batches of keys
+/// that are hashed, use this instruction set.
 ///
 /// # Panics
 ///
@@ -164,7 +168,8 @@ pub fn limit_instruction_set(name: &str) {
     CHOSEN.store(isa.number(), Ordering::Relaxed);
 }
 
-/// The table's entry for a shape and an instruction set: `$table::plain::<W, S, B>()`, `$table::avx2::<W, S, B>()`, and so on.
+/// The table's entry for a shape and an instruction set: `$table::plain::<W, S, B>()`,
+/// `$table::avx2::<W, S, B>()`, and so on.
 macro_rules! entry {
     ($table:ty, $layout:expr, $isa:expr) => {
         entry! { $table, $layout, $isa;
@@ -202,8 +207,8 @@ const fn bits_in_code(words: usize, bits: usize) -> usize {
     }
 }
 
-/// The operations on hashes that only read, for one shape, one instruction set and one kind of words: `AtomicU64` of a filter, or
-/// the bytes of a snapshot.
+/// The operations on hashes that only read, for one shape, one instruction set and one kind of
+/// words: `AtomicU64` of a filter, or the bytes of a snapshot.
 #[derive(Debug)]
 pub(crate) struct Lookups<T: 'static> {
     cuts: Cuts,
@@ -224,7 +229,8 @@ pub(crate) struct Kernels {
 
 /// The operations on hashes of a filter of counters, for one shape and one instruction set.
 ///
-/// Inserts and removes are the same for all: a compare-exchange per word takes longer than vectors could save, and cannot be done by them.
+/// Inserts and removes are the same for all: a compare-exchange per word takes longer than vectors
+/// could save, and cannot be done by them.
 #[derive(Debug)]
 pub(crate) struct CounterKernels {
     lookups: Lookups<Counters>,
@@ -317,7 +323,8 @@ fn insert<const W: usize, const S: usize>(mut bits: &Bits, hash: u64) -> bool {
 }
 
 impl Lookups<[u8; 8]> {
-    /// The lookups in a snapshot of this layout on this CPU: its having `isa` is what makes their calls sound.
+    /// The lookups in a snapshot of this layout on this CPU: its having `isa` is what makes their
+    /// calls sound.
     pub(crate) fn of(layout: Layout, isa: Isa) -> &'static Self {
         entry!(Self, layout, isa)
     }
@@ -369,7 +376,8 @@ impl<T: Load> Lookups<T> {
 
     #[inline(always)]
     pub(crate) fn contains(&self, lines: Lines<'_, T>, hash: u64) -> bool {
-        // SAFETY: `of` gave this out against an `Isa`, which proves that the CPU has what the function needs.
+        // SAFETY: `of` gave this out against an `Isa`, which proves that the CPU has what the
+        // function needs.
         unsafe { (self.contains)(lines, hash) }
     }
 
@@ -462,7 +470,8 @@ impl Kernels {
 
     #[inline(always)]
     pub(crate) fn insert(&self, bits: &Bits, hash: u64) -> bool {
-        // SAFETY: `of` gave this out against an `Isa`, which proves that the CPU has what the function needs.
+        // SAFETY: `of` gave this out against an `Isa`, which proves that the CPU has what the
+        // function needs.
         unsafe { (self.insert)(bits, hash) }
     }
 
@@ -482,7 +491,8 @@ impl Kernels {
         });
     }
 
-    /// [`insert_hashes`](Self::insert_hashes) into words that this thread owns. All hashes must be of blocks that the region has.
+    /// [`insert_hashes`](Self::insert_hashes) into words that this thread owns. All hashes must be
+    /// of blocks that the region has.
     #[inline(always)]
     pub(crate) fn fill(&self, region: &mut Region<'_>, hashes: &[u64], changed: &mut [u64]) {
         // SAFETY: as in `insert`.
@@ -490,7 +500,8 @@ impl Kernels {
     }
 }
 
-/// Murmur3 of many keys, where an instruction set has kernels that are faster than one key after another.
+/// Murmur3 of many keys, where an instruction set has kernels that are faster than one key after
+/// another.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HashKernels {
     // SAFETY, for both: callable where the instruction set is there which they are compiled for.
@@ -504,7 +515,8 @@ impl HashKernels {
     pub(crate) fn of(isa: Isa) -> Option<Self> {
         match isa.0 {
             Level::Plain => None,
-            // No multiplication of 64 bits in its vectors, and two lanes: one key after another is faster.
+            // No multiplication of 64 bits in its vectors, and two lanes: one key after another is
+            // faster.
             #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
             Level::Neon => None,
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
@@ -520,12 +532,13 @@ impl HashKernels {
         }
     }
 
-    /// Hashes of keys of `width` bytes, at most 16: of each, `keys` is the first 8, little-endian, and becomes the hash; `high`
-    /// is the rest, and empty where there is none.
+    /// Hashes of keys of `width` bytes, at most 16: of each, `keys` is the first 8, little-endian,
+    /// and becomes the hash; `high` is the rest, and empty where there is none.
     #[inline]
     pub(crate) fn short(self, seed: u32, width: usize, keys: &mut [u64], high: &[u64]) {
         debug_assert!(width <= 16 && (width <= 8 || keys.len() == high.len()));
-        // SAFETY: `of` gave this out against an `Isa`, which proves that the CPU has what the function needs.
+        // SAFETY: `of` gave this out against an `Isa`, which proves that the CPU has what the
+        // function needs.
         unsafe { (self.short)(seed, width, keys, high) }
     }
 
@@ -594,8 +607,8 @@ mod tests {
         changed.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// Every instruction set of this CPU, on every shape, at every length around the windows: the same answers and the
-    /// same bits as the plain single calls.
+    /// Every instruction set of this CPU, on every shape, at every length around the windows: the
+    /// same answers and the same bits as the plain single calls.
     #[test]
     fn all_instruction_sets_agree() {
         for (words, most) in crate::sizing::WORDS {

@@ -1,9 +1,11 @@
-//! The kernels for NEON, which every 64-bit Arm has. Two keys fill a vector, and there is no multiplication of 64 bits in
-//! vectors: blocks and products are computed one by one, masks and tests in vectors.
+//! The kernels for NEON, which every 64-bit Arm has. Two keys fill a vector, and there is no
+//! multiplication of 64 bits in vectors: blocks and products are computed one by one, masks and
+//! tests in vectors.
 //!
-//! Not measured on a machine; by the models of llvm-mca 22, with all data in L1, a lookup (two words of three bits) takes so many
-//! cycles, here and one by one: Neoverse N1 14.8 and 14.8, N2 9.1 and 8.9, V1 4.8 and 8.1, V2 7.0 and 6.5, Cortex-A55 32 and 35. What
-//! speaks for it beside that is that words are loaded well before they are tested, which the models do not see.
+//! Not measured on a machine; by the models of llvm-mca 22, with all data in L1, a lookup (two
+//! words of three bits) takes so many cycles, here and one by one: Neoverse N1 14.8 and 14.8, N2
+//! 9.1 and 8.9, V1 4.8 and 8.1, V2 7.0 and 6.5, Cortex-A55 32 and 35. What speaks for it beside
+//! that is that words are loaded well before they are tested, which the models do not see.
 
 #![expect(
     clippy::needless_range_loop,
@@ -93,7 +95,8 @@ fn blocks(hashes: &Group, count: usize) -> Group {
     blocks
 }
 
-/// The words that each hash touches, counted from block `first` on: for 0 below 8 times `count`, the filter's blocks.
+/// The words that each hash touches, counted from block `first` on: for 0 below 8 times `count`,
+/// the filter's blocks.
 #[target_feature(enable = "neon")]
 #[inline]
 fn words<const W: usize>(hashes: &Group, cuts: &Cuts, first: usize, count: usize) -> [Group; W] {
@@ -108,7 +111,8 @@ fn words<const W: usize>(hashes: &Group, cuts: &Cuts, first: usize, count: usize
     words
 }
 
-/// The mask of each hash in each of its words. For each target `T` a function of its own, which has one caller, and so is inlined.
+/// The mask of each hash in each of its words. For each target `T` a function of its own, which has
+/// one caller, and so is inlined.
 #[target_feature(enable = "neon")]
 #[inline]
 fn masks<const W: usize, T>(hashes: &Group, cuts: &Cuts, into: &mut [Group; W]) {
@@ -121,8 +125,8 @@ fn masks<const W: usize, T>(hashes: &Group, cuts: &Cuts, into: &mut [Group; W]) 
     }
 }
 
-/// Whether the words hold all bits of their hash's pattern. (For each kind `T` of words one of its own: the compiler makes a call of
-/// what it finds in two kernels.)
+/// Whether the words hold all bits of their hash's pattern. (For each kind `T` of words one of its
+/// own: the compiler makes a call of what it finds in two kernels.)
 #[target_feature(enable = "neon")]
 #[inline]
 fn hold<const W: usize, T>(hashes: &Group, cuts: &Cuts, words: &[Group; W]) -> u8 {

@@ -1,5 +1,5 @@
-//! Hashing, single inserts, lookups and batches that are not dense never allocate, and what others allocate is bounded and can be
-//! refused: counted by the allocator itself.
+//! Hashing, single inserts, lookups and batches that are not dense never allocate, and what others
+//! allocate is bounded and can be refused: counted by the allocator itself.
 
 use lanebloom::{
     BloomView, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, GuavaBloom, Murmur3, RedisBloom,
@@ -21,8 +21,8 @@ thread_local! {
 
 struct Counting;
 
-// SAFETY: hands everything on to the system's allocator; the count is a plain cell of this thread, which needs no
-// allocation and no destructor.
+// SAFETY: hands everything on to the system's allocator; the count is a plain cell of this thread,
+// which needs no allocation and no destructor.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
@@ -66,7 +66,8 @@ fn hashing_inserts_and_lookups_never_allocate() {
         (&filter).extend(&keys);
     });
     assert_eq!(count, 0);
-    // The counter counts. (Unseen by the optimizer, which may leave out an allocation that nobody uses.)
+    // The counter counts. (Unseen by the optimizer, which may leave out an allocation that nobody
+    // uses.)
     assert_eq!(allocations(|| drop(black_box(Box::new(1)))), 1);
     assert!(found.iter().all(|&found| found));
 }
@@ -94,7 +95,8 @@ fn a_guava_filter_never_allocates_for_a_key() {
     }
 }
 
-/// Two allocations for each layer, its lines and itself; lookups none, whatever the number of layers.
+/// Two allocations for each layer, its lines and itself; lookups none, whatever the number of
+/// layers.
 #[test]
 fn a_growing_filter_allocates_nothing_but_layers() {
     let filter = ScalableBloom::builder()
@@ -143,8 +145,8 @@ fn a_growing_filter_makes_its_next_layer_ahead_of_need() {
     }
 }
 
-/// Where the next layer's memory is refused, the filter fills the layer that it has, says so when that is full, and goes on when there is
-/// memory again.
+/// Where the next layer's memory is refused, the filter fills the layer that it has, says so when
+/// that is full, and goes on when there is memory again.
 #[test]
 fn a_growing_filter_does_without_memory_until_it_is_full() {
     let filter = ScalableBloom::builder()
@@ -245,7 +247,8 @@ fn filters_that_can_delete_never_allocate_for_a_key() {
     }
 }
 
-/// A stream that says it is large, and is not, takes little memory; one that is takes three times as much at most.
+/// A stream that says it is large, and is not, takes little memory; one that is takes three times
+/// as much at most.
 #[cfg(feature = "std")]
 #[test]
 fn a_stream_takes_memory_as_its_bytes_arrive() {
@@ -270,7 +273,8 @@ fn a_stream_takes_memory_as_its_bytes_arrive() {
     }
 }
 
-/// A snapshot that is not there takes no memory; one that says it is large as much as was allowed at most.
+/// A snapshot that is not there takes no memory; one that says it is large as much as was allowed
+/// at most.
 #[cfg(feature = "std")]
 #[test]
 fn a_snapshot_takes_the_memory_that_was_allowed() {
@@ -353,7 +357,8 @@ fn a_redisbloom_filter_allocates_only_to_grow() {
     assert!(filter.insert_batch(&keys).is_ok() && filter.info().filters == 2);
 }
 
-/// Before the header was checked nothing is allocated for what it says, and then the bits that it says.
+/// Before the header was checked nothing is allocated for what it says, and then the bits that it
+/// says.
 #[test]
 fn a_dump_takes_memory_within_the_limit() {
     let filter = RedisBloom::reserve(0.01, 1_000_000).unwrap();
@@ -402,8 +407,8 @@ fn a_guard_never_allocates_for_a_request() {
     assert!((2000..2100).contains(&admitted));
 }
 
-/// A batch of at least six keys per line is inserted by way of memory that is allocated for it: in a filter beyond 1 MiB for
-/// the hashes, sorted, and a region of the filter.
+/// A batch of at least six keys per line is inserted by way of memory that is allocated for it: in
+/// a filter beyond 1 MiB for the hashes, sorted, and a region of the filter.
 #[test]
 fn a_dense_batch_allocates_as_much_as_documented_and_does_without() {
     for (lines, most) in [(500, 64 * 500), (40_000, 8 * 300_000 * 5 / 4 + (256 << 10))] {
@@ -427,7 +432,8 @@ fn a_dense_batch_allocates_as_much_as_documented_and_does_without() {
     }
 }
 
-/// Neither do rotations, once all generations are in use: by call, by age and by the number of keys.
+/// Neither do rotations, once all generations are in use: by call, by age and by the number of
+/// keys.
 #[cfg(feature = "window")]
 #[test]
 fn a_filter_that_forgets_never_allocates() {

@@ -1,5 +1,5 @@
-//! Batches against single calls: whatever is done to many keys at once has the answers and sets the bits that the plain
-//! code's single calls have and set, in order, under every instruction set.
+//! Batches against single calls: whatever is done to many keys at once has the answers and sets the
+//! bits that the plain code's single calls have and set, in order, under every instruction set.
 
 use crate::common::{RATES, WORDS, for_each_instruction_set, number, within};
 use lanebloom::{Builder, ConcurrentBloom, Funnel, instruction_sets, limit_instruction_set};
@@ -19,8 +19,8 @@ const EXTREMES: [u64; 8] = [
     u64::MAX << 32,
 ];
 
-/// Hashes without a pattern, among them extreme ones, and some that were there before: just before, in the group of
-/// eight before, and farther back.
+/// Hashes without a pattern, among them extreme ones, and some that were there before: just before,
+/// in the group of eight before, and farther back.
 fn hashes(seed: u64, len: usize) -> Vec<u64> {
     let mut hashes: Vec<u64> = Vec::with_capacity(len);
     for i in 0..len {
@@ -35,8 +35,8 @@ fn hashes(seed: u64, len: usize) -> Vec<u64> {
     hashes
 }
 
-/// Three filters of the same layout: one that single calls fill in plain code, and two that batches fill under the
-/// instruction set of the moment, one by each form of insert.
+/// Three filters of the same layout: one that single calls fill in plain code, and two that batches
+/// fill under the instruction set of the moment, one by each form of insert.
 struct Trio {
     single: ConcurrentBloom,
     counted: ConcurrentBloom,
@@ -57,7 +57,8 @@ impl Trio {
         })
     }
 
-    /// Inserts hashes that begin `offset` into a buffer, then asks for half of them and as many others.
+    /// Inserts hashes that begin `offset` into a buffer, then asks for half of them and as many
+    /// others.
     fn hashes(&self, seed: u64, len: usize, offset: usize) {
         let buffer = hashes(seed, offset + len + len / 2);
         self.these(&buffer[offset..][..len], &buffer[offset + len / 2..][..len], offset);
@@ -87,8 +88,8 @@ impl Trio {
         );
     }
 
-    /// Of these keys, which begin `offset` into a buffer: inserts the first half, then asks for a half of that and as many
-    /// others.
+    /// Of these keys, which begin `offset` into a buffer: inserts the first half, then asks for a
+    /// half of that and as many others.
     fn keys<K: Funnel>(&self, buffer: &[K], offset: usize) {
         let len = (buffer.len() - offset) / 2;
         let new = &buffer[offset..offset + len];
@@ -157,8 +158,9 @@ fn strings(seed: u64, len: usize) -> Vec<String> {
         .collect()
 }
 
-/// Lengths around a vector, two vectors and a word of the bitmap, where every case is another path; every place of the
-/// slices relative to a vector, on every shape of the pattern that these rates lead to.
+/// Lengths around a vector, two vectors and a word of the bitmap, where every case is another path;
+/// every place of the slices relative to a vector, on every shape of the pattern that these rates
+/// lead to.
 #[test]
 fn short_batches_equal_single_calls() {
     for_each_instruction_set(|set| {
@@ -213,8 +215,8 @@ fn long_batches_equal_single_calls() {
     });
 }
 
-/// Filters beyond the size up to which nothing is asked for ahead, at lengths around how far ahead that is (4, 8 and 16
-/// groups, 16 and 64 keys).
+/// Filters beyond the size up to which nothing is asked for ahead, at lengths around how far ahead
+/// that is (4, 8 and 16 groups, 16 and 64 keys).
 #[test]
 fn batches_on_a_prefetched_filter_equal_single_calls() {
     for_each_instruction_set(|set| {
@@ -240,7 +242,8 @@ fn empty(words: usize) -> ConcurrentBloom {
     filter.build().unwrap()
 }
 
-/// One key many times, and pairs that take turns: only the first of each is new, wherever in the batch it is.
+/// One key many times, and pairs that take turns: only the first of each is new, wherever in the
+/// batch it is.
 #[test]
 fn only_the_first_of_equal_keys_is_new() {
     for_each_instruction_set(|set| {
@@ -289,8 +292,8 @@ fn nothing_but_the_keys_is_inserted() {
     });
 }
 
-/// Extreme hashes alone, and the first and the last of many blocks: the carry of the product that finds a block decides of
-/// these, and of few others.
+/// Extreme hashes alone, and the first and the last of many blocks: the carry of the product that
+/// finds a block decides of these, and of few others.
 #[test]
 fn hashes_at_the_borders_equal_single_calls() {
     for_each_instruction_set(|set| {

@@ -1,4 +1,5 @@
-//! Batches that are dense in the filter are inserted in bulk: whichever way, the same bits and the same answers.
+//! Batches that are dense in the filter are inserted in bulk: whichever way, the same bits and the
+//! same answers.
 
 use crate::common::{for_each_instruction_set, number};
 use lanebloom::ConcurrentBloom;
@@ -32,7 +33,8 @@ fn ones(filter: &ConcurrentBloom) -> usize {
     (filter.fill_ratio() * 8.0 * filter.memory_bytes() as f64).round() as usize
 }
 
-/// Every way to insert `hashes` into `empty`, `chunk` at a time: the same answers as by one, and the same filter.
+/// Every way to insert `hashes` into `empty`, `chunk` at a time: the same answers as by one, and
+/// the same filter.
 fn agree(empty: &ConcurrentBloom, hashes: &[u64], chunk: usize) {
     let (answers, expected) = by_one(empty, hashes);
     let count = answers.iter().filter(|&&changed| changed).count();
@@ -50,8 +52,8 @@ fn agree(empty: &ConcurrentBloom, hashes: &[u64], chunk: usize) {
     #[cfg(feature = "rayon")]
     {
         let parallel = empty.clone();
-        // (How many are new depends on their order, where bits of some hide others'; and of threads with the same hash several may be told
-        // that it is.)
+        // (How many are new depends on their order, where bits of some hide others'; and of threads
+        // with the same hash several may be told that it is.)
         let changed: usize = hashes
             .chunks(chunk)
             .map(|hashes| parallel.par_insert_hashes(hashes))
@@ -63,7 +65,8 @@ fn agree(empty: &ConcurrentBloom, hashes: &[u64], chunk: usize) {
         let most = if lines.collect::<HashSet<_>>().len() > 64 {
             count + slack
         } else {
-            // Of the few lines for which threads race, each word may be another's; but who is told so has set a bit.
+            // Of the few lines for which threads race, each word may be another's; but who is told
+            // so has set a bit.
             ones(&expected) - ones(empty)
         };
         assert!(
@@ -91,7 +94,8 @@ fn one_region() {
     });
 }
 
-/// More than 1 MiB, so that they are sorted; the last region is not whole. Other hashes are in already.
+/// More than 1 MiB, so that they are sorted; the last region is not whole. Other hashes are in
+/// already.
 #[test]
 fn many_regions() {
     let lines = 5 * 4096 + 1;
@@ -180,8 +184,8 @@ proptest! {
     }
 }
 
-/// A filter of one bit a key, so that a key changed it if and only if it set its bit: however many threads insert the same hashes, in
-/// bulk and not, the answers add up to the bits that are set.
+/// A filter of one bit a key, so that a key changed it if and only if it set its bit: however many
+/// threads insert the same hashes, in bulk and not, the answers add up to the bits that are set.
 #[test]
 fn of_racing_inserters_exactly_one_wins() {
     for lines in [300, 16_384 + 4096 + 5] {

@@ -1,5 +1,5 @@
-//! The counting filter against a multiset, its batches against single calls, its rates against the model, and its contract with
-//! real threads.
+//! The counting filter against a multiset, its batches against single calls, its rates against the
+//! model, and its contract with real threads.
 
 use crate::common::{RATES, STRESS_KEYS, WORDS, for_each_instruction_set, number, within};
 use lanebloom::counting::{Builder, CountingBloom};
@@ -85,8 +85,9 @@ impl Multiset {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 32 } else { 256 }))]
 
-    /// Whatever is done by whatever call: the filter is that of the keys that are left, counter by counter; nothing of
-    /// them is missing, what is not there is not removed, and answers of "new" and "not there" are never wrong.
+    /// Whatever is done by whatever call: the filter is that of the keys that are left, counter by
+    /// counter; nothing of them is missing, what is not there is not removed, and answers of "new"
+    /// and "not there" are never wrong.
     #[test]
     fn behaves_as_a_multiset_with_false_positives(
         steps in proptest::collection::vec(step(), 0..30),
@@ -206,8 +207,8 @@ proptest! {
     }
 }
 
-/// Every instruction set on every number of words, at every length around the windows, without prefetching and with it: the same answers and
-/// the same counters as single calls in plain code.
+/// Every instruction set on every number of words, at every length around the windows, without
+/// prefetching and with it: the same answers and the same counters as single calls in plain code.
 #[test]
 fn batches_of_any_length_equal_single_calls_under_every_instruction_set() {
     for_each_instruction_set(|instruction_set| {
@@ -302,7 +303,8 @@ fn lengths_that_differ_panic_before_anything_is_changed() {
     }
 }
 
-/// From its 15th insert on a key stays, and others that share counters with it lose nothing by that.
+/// From its 15th insert on a key stays, and others that share counters with it lose nothing by
+/// that.
 #[test]
 fn a_key_that_is_stuck_stays_and_others_come_and_go() {
     for words in WORDS {
@@ -411,7 +413,8 @@ fn what_does_not_fit_is_an_error() {
     assert!(filter != builder().expected_keys(1000).seed(1).build().unwrap());
 }
 
-/// What the documentation says of the memory: (rate, words, bits per key), 0 for the words that the builder chooses.
+/// What the documentation says of the memory: (rate, words, bits per key), 0 for the words that the
+/// builder chooses.
 #[test]
 fn bits_per_key_are_those_of_the_documentation() {
     for (rate, words, chosen, bits) in [
@@ -445,7 +448,8 @@ fn bits_per_key_are_those_of_the_documentation() {
     }
 }
 
-/// The counters of version 1: a change here is a change of format. (The same on every platform that runs this.)
+/// The counters of version 1: a change here is a change of format. (The same on every platform that
+/// runs this.)
 #[test]
 fn the_counters_are_those_of_version_1() {
     let mut prints = Vec::new();
@@ -459,7 +463,8 @@ fn the_counters_are_those_of_version_1() {
             else {
                 continue;
             };
-            // Many times too many, then half of them gone: a print of which are found, that any moved counter would change.
+            // Many times too many, then half of them gone: a print of which are found, that any
+            // moved counter would change.
             let keys = if rate < 1e-3 { 6000 } else { 1200 };
             filter.insert_batch(&Vec::from_iter(0..keys));
             filter.remove_batch(&Vec::from_iter(0..keys / 2));
@@ -519,8 +524,9 @@ fn together(work: impl Fn(u64) + Sync) {
     });
 }
 
-/// Every thread inserts and removes keys of its own, over and over, in a filter so small that they share every counter: nothing of its own
-/// is ever missing, every remove finds its key, and in the end nothing is left.
+/// Every thread inserts and removes keys of its own, over and over, in a filter so small that they
+/// share every counter: nothing of its own is ever missing, every remove finds its key, and in the
+/// end nothing is left.
 #[test]
 fn nothing_of_ones_own_is_ever_missing_while_all_counters_are_shared() {
     for words in WORDS {
@@ -565,7 +571,8 @@ fn nothing_of_ones_own_is_ever_missing_while_all_counters_are_shared() {
     }
 }
 
-/// All threads want to remove the same keys, each of which is there once: each is removed by exactly one, with other keys in between that stay.
+/// All threads want to remove the same keys, each of which is there once: each is removed by
+/// exactly one, with other keys in between that stay.
 #[test]
 fn of_racing_removers_exactly_one_wins_each_key() {
     let keys = STRESS_KEYS as u64 / 4;
@@ -591,7 +598,8 @@ fn of_racing_removers_exactly_one_wins_each_key() {
     }
 }
 
-/// A filter is united into another and copied while keys come and go in both: what stays is in all of them.
+/// A filter is united into another and copied while keys come and go in both: what stays is in all
+/// of them.
 #[test]
 fn unions_and_copies_beside_changes_hold_what_stays() {
     for words in [1, 4] {
@@ -632,7 +640,8 @@ fn unions_and_copies_beside_changes_hold_what_stays() {
     }
 }
 
-/// The standard deviation of the rate of one line, as a multiple of the rate, for each of `RATES`: rounded up over the words per key.
+/// The standard deviation of the rate of one line, as a multiple of the rate, for each of `RATES`:
+/// rounded up over the words per key.
 const SPREADS: [f64; 7] = [0.7, 1.1, 1.6, 3.5, 8.0, 18.0, 30.0];
 
 /// The hashes of these keys, some thousands at a time.
@@ -648,8 +657,9 @@ fn insert(filter: &CountingBloom, keys: Range<u64>) {
     }
 }
 
-/// Fills a filter for `n` keys, with as many more coming and going, and asks it for absent ones: what is measured, what the counters say
-/// exactly, what the model says, and what was asked for must agree within 4 standard deviations, as in `rates.rs`.
+/// Fills a filter for `n` keys, with as many more coming and going, and asks it for absent ones:
+/// what is measured, what the counters say exactly, what the model says, and what was asked for
+/// must agree within 4 standard deviations, as in `rates.rs`.
 fn measure(rate: f64, words: usize, n: u64, queries: u64) {
     let Ok(filter) = builder()
         .expected_keys(n as usize)
@@ -719,7 +729,8 @@ fn the_rate_holds_for_some_thousand_keys() {
     }
 }
 
-/// Run it with optimization, it takes a minute: `cargo test --release --test api counting -- --ignored`.
+/// Run it with optimization, it takes a minute: `cargo test --release --test api counting --
+/// --ignored`.
 #[test]
 #[ignore = "takes a minute; ci/release.sh runs it"]
 fn the_rate_holds_for_a_million_keys_down_to_one_in_a_million() {

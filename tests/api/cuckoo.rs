@@ -1,5 +1,5 @@
-//! The cuckoo filter beside a multiset, its batches beside its single calls, full and beyond, its rates beside its model, and with
-//! real threads near its highest load.
+//! The cuckoo filter beside a multiset, its batches beside its single calls, full and beyond, its
+//! rates beside its model, and with real threads near its highest load.
 
 use crate::common::{STRESS_KEYS, SetAtEnd, number, within};
 use lanebloom::CuckooFilter;
@@ -78,7 +78,8 @@ fn all_hashes() -> impl Iterator<Item = u64> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 40 } else { 1000 }))]
 
-    /// Of keys that collide, each class is a multiset of its own: inserts, removals, counts and answers, full or not.
+    /// Of keys that collide, each class is a multiset of its own: inserts, removals, counts and
+    /// answers, full or not.
     #[test]
     fn a_cuckoo_filter_is_a_multiset_of_classes(
         tag_bits in prop::sample::select(&TAG_BITS[..]),
@@ -141,7 +142,8 @@ proptest! {
     }
 }
 
-/// What the builder plans for fits, for hundreds of small filters and a large one, and nothing of it is lost on the way.
+/// What the builder plans for fits, for hundreds of small filters and a large one, and nothing of
+/// it is lost on the way.
 #[test]
 fn the_expected_keys_fit() {
     for tag_bits in TAG_BITS {
@@ -172,7 +174,8 @@ fn the_expected_keys_fit() {
     }
 }
 
-/// Beyond the expected keys, until there is no room: at which load, and that then nothing changes any more.
+/// Beyond the expected keys, until there is no room: at which load, and that then nothing changes
+/// any more.
 #[test]
 fn full_is_an_error_and_nothing_is_lost() {
     for (tag_bits, least) in [(10, 0.988), (12, 0.97), (16, 0.95)] {
@@ -216,7 +219,8 @@ fn a_key_can_be_inserted_as_often_as_two_buckets_have_slots() {
     }
 }
 
-/// Within the caches and beyond, at every length around the windows, at any place of a larger buffer.
+/// Within the caches and beyond, at every length around the windows, at any place of a larger
+/// buffer.
 #[test]
 fn batches_answer_as_single_calls_do() {
     for (tag_bits, bytes) in [(10, 4096), (12, 4096), (16, 4096), (10, 3 << 20), (16, 3 << 20)] {
@@ -308,7 +312,8 @@ fn a_batch_that_fails_says_how_much_of_it_is_in() {
     );
 }
 
-/// The rate of the filter when it is as full as it is planned to be, beside the model's and beside what was asked for.
+/// The rate of the filter when it is as full as it is planned to be, beside the model's and beside
+/// what was asked for.
 fn measure(keys: usize, queries: usize, rate: Option<f64>, tag_bits: Option<usize>) {
     let mut builder = CuckooFilter::builder().expected_keys(keys);
     builder = rate.map_or(builder.clone(), |rate| builder.false_positive_rate(rate));
@@ -361,7 +366,8 @@ fn rates_and_loads_at_full_size() {
     for rate in [0.01, 1e-3] {
         measure(5_000_000, 20_000_000, Some(rate), None);
     }
-    // What the figures of the documentation are: bits per key at the rate, and the load from where on there is no room.
+    // What the figures of the documentation are: bits per key at the rate, and the load from where
+    // on there is no room.
     for (tag_bits, bits_per_key, rate, load) in [
         (10, 10.8, 0.012, 0.989),
         (12, 13.6, 0.00244, 0.983),
@@ -397,8 +403,8 @@ fn together<T: Send>(work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     })
 }
 
-/// Each thread has keys of its own, in a filter so full that inserts move the tags of all. None is ever missing, and in the end there is
-/// nothing left of any.
+/// Each thread has keys of its own, in a filter so full that inserts move the tags of all. None is
+/// ever missing, and in the end there is nothing left of any.
 #[test]
 fn nothing_is_missing_while_others_move_it() {
     for tag_bits in TAG_BITS {
@@ -445,7 +451,8 @@ fn nothing_is_missing_while_others_move_it() {
     }
 }
 
-/// Keys that share their tags and buckets, moved to and fro in a tiny filter, while others look: as many moves of one tag as there can be.
+/// Keys that share their tags and buckets, moved to and fro in a tiny filter, while others look: as
+/// many moves of one tag as there can be.
 #[test]
 fn a_tag_that_is_moved_all_the_time_is_never_unseen() {
     for tag_bits in TAG_BITS {
@@ -485,7 +492,8 @@ fn a_tag_that_is_moved_all_the_time_is_never_unseen() {
     }
 }
 
-/// Of threads that race to remove a key that was inserted once, one has it; beside inserts that move tags.
+/// Of threads that race to remove a key that was inserted once, one has it; beside inserts that
+/// move tags.
 #[test]
 fn a_removal_is_a_claim() {
     let filter = filter(STRESS_KEYS, 16);

@@ -1,5 +1,5 @@
-//! The d-left filter beside a multiset, its batches beside its single calls, full and saturated, its rates beside its model, and with
-//! real threads near its highest load.
+//! The d-left filter beside a multiset, its batches beside its single calls, full and saturated,
+//! its rates beside its model, and with real threads near its highest load.
 
 use crate::common::{STRESS_KEYS, number, within};
 use lanebloom::DLeftFilter;
@@ -21,8 +21,8 @@ enum Step {
     Clone,
 }
 
-/// In a filter of one bucket per subtable a key is its remainder of 14 bits: a few near each other and at both ends, under
-/// different other bits.
+/// In a filter of one bucket per subtable a key is its remainder of 14 bits: a few near each other
+/// and at both ends, under different other bits.
 fn any_hash() -> impl Strategy<Value = u64> {
     (0..4u64, 0..48u64).prop_map(|(rest, i)| rest << 50 | (if i < 24 { i } else { 0x3fff - (i - 24) }))
 }
@@ -109,8 +109,8 @@ proptest! {
     }
 }
 
-/// Keys of two filters meet in the same cells only if bucket and remainder are the same: what is taken out of a full filter leaves
-/// nothing behind, and nothing of others is taken.
+/// Keys of two filters meet in the same cells only if bucket and remainder are the same: what is
+/// taken out of a full filter leaves nothing behind, and nothing of others is taken.
 #[test]
 fn removals_leave_nothing_behind() {
     let keys = if cfg!(debug_assertions) { 20_000 } else { 500_000 };
@@ -166,7 +166,8 @@ fn full_is_an_error_and_nothing_is_lost() {
     filter.insert_hash(number(full)).unwrap();
 }
 
-/// Within the caches and beyond, at every length around the windows, at any place of a larger buffer.
+/// Within the caches and beyond, at every length around the windows, at any place of a larger
+/// buffer.
 #[test]
 fn batches_answer_as_single_calls_do() {
     for bytes in [4096, 3 << 20] {
@@ -308,7 +309,8 @@ fn together<T: Send>(work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     })
 }
 
-/// Each thread has keys of its own. None is ever missing, and in the end there is nothing left of any.
+/// Each thread has keys of its own. None is ever missing, and in the end there is nothing left of
+/// any.
 #[test]
 fn nothing_is_missing_while_others_come_and_go() {
     let filter = filter(STRESS_KEYS);
@@ -346,11 +348,13 @@ fn nothing_is_missing_while_others_come_and_go() {
     assert!(filter.is_empty());
 }
 
-/// All threads insert the same keys and take them out again: one cell for each, and counts that are right in the end.
+/// All threads insert the same keys and take them out again: one cell for each, and counts that are
+/// right in the end.
 #[test]
 fn threads_that_insert_the_same_keys_share_their_cells() {
     let filter = filter(STRESS_KEYS);
-    // A thread less than a cell counts, so that there is always room, and no two keys that the filter takes for one.
+    // A thread less than a cell counts, so that there is always room, and no two keys that the
+    // filter takes for one.
     let scratch = self::filter(STRESS_KEYS);
     let numbers = (0..).map(number);
     let keys: Vec<u64> = numbers

@@ -45,7 +45,8 @@ fn inserts_by_any_number_of_threads_are_the_same() {
         for threads in [1, 2, 3, 30] {
             let pool = ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             let filter = filter(keys.len());
-            // (How many of the keys are new depends a little on their order, as bits of some hide others.)
+            // (How many of the keys are new depends a little on their order, as bits of some hide
+            // others.)
             let changed = pool.install(|| filter.par_insert_batch(&keys));
             assert!(changed.abs_diff(count) <= count / 1000, "{changed}, {count}");
             assert!(filter == expected, "{} keys, {threads} threads", keys.len());

@@ -1,4 +1,5 @@
-//! `ScalableBloom`: its answers against an exact set, its growth step by step, its limits, its compound rate, and threads.
+//! `ScalableBloom`: its answers against an exact set, its growth step by step, its limits, its
+//! compound rate, and threads.
 
 use crate::common::{STRESS_KEYS, for_each_instruction_set, number, within};
 use lanebloom::scalable::{Builder, Growth, ScalableBloom};
@@ -15,7 +16,8 @@ fn unlimited(capacity: usize, rate: f64) -> Builder {
         .false_positive_rate(rate)
 }
 
-/// Of at most six layers: without optimization, to solve for the layout of one takes ten milliseconds.
+/// Of at most six layers: without optimization, to solve for the layout of one takes ten
+/// milliseconds.
 fn builder(capacity: usize, rate: f64) -> Builder {
     unlimited(capacity, rate).max_layers(6)
 }
@@ -31,7 +33,8 @@ fn fill(filter: &ScalableBloom, keys: std::ops::Range<u64>) {
 
 // ---- Growth ----
 
-/// Keys by single calls and by batches: each layer is left when it has its keys, not before and not much later.
+/// Keys by single calls and by batches: each layer is left when it has its keys, not before and not
+/// much later.
 #[test]
 fn a_layer_is_left_when_it_is_full() {
     for (capacity, least, most) in [
@@ -64,7 +67,8 @@ fn a_layer_is_left_when_it_is_full() {
     }
 }
 
-/// The steps as documented: capacities, and rates that add up to the one that was asked for and waste little of it.
+/// The steps as documented: capacities, and rates that add up to the one that was asked for and
+/// waste little of it.
 #[test]
 fn layers_have_the_capacities_and_rates_that_were_asked_for() {
     for (expansion, ratio, rate, limit) in [
@@ -133,8 +137,8 @@ fn large_layers_follow_small_ones() {
     assert!(filter.try_clone().unwrap() == filter);
 }
 
-/// Half of the bits are the capacity's keys, and the compound rate holds, at rates for which a filter of the least memory has a quarter
-/// of its bits set when it is full, and more than half.
+/// Half of the bits are the capacity's keys, and the compound rate holds, at rates for which a
+/// filter of the least memory has a quarter of its bits set when it is full, and more than half.
 #[test]
 fn half_of_the_bits_is_the_other_policy() {
     for rate in [0.3, 0.1, 0.01, 1e-3, 1e-4] {
@@ -365,7 +369,8 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if SLOW { 8 } else { 200 }))]
 
-    /// At so low a rate the filter is a set, but for a few keys that are taken for present where unions overfill layers.
+    /// At so low a rate the filter is a set, but for a few keys that are taken for present where
+    /// unions overfill layers.
     #[test]
     fn answers_are_those_of_a_set(
         capacity in 1..2000usize,
@@ -439,7 +444,8 @@ proptest! {
     }
 }
 
-/// Every form of lookup at lengths around its stretches, over several layers, under every instruction set.
+/// Every form of lookup at lengths around its stretches, over several layers, under every
+/// instruction set.
 #[test]
 fn batches_equal_single_calls() {
     for_each_instruction_set(|_| {
@@ -612,7 +618,8 @@ fn a_key_is_new_once_whatever_layer_it_is_in() {
     assert!(hashes.iter().all(|&hash| filter.insert_hash(hash) == Ok(false)));
     assert_eq!(filter.insert_hashes(&hashes), Ok(0));
     assert_eq!(filter.insert_hashes_flagged(&hashes, &mut [true; 3000]), Ok(0));
-    // Neighbours are in the same layer, so that one layer has all of some words of the bitmap, and nothing of others.
+    // Neighbours are in the same layer, so that one layer has all of some words of the bitmap, and
+    // nothing of others.
     let mut found = [false; 3000];
     filter.contains_hashes(&hashes, &mut found);
     assert!(found.iter().all(|&found| found));
@@ -669,8 +676,8 @@ fn together<T: Send>(work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     })
 }
 
-/// All threads insert all keys, each from another end, by single calls and batches, through many growths: nothing is lost, and each
-/// key that is not a false positive has a winner.
+/// All threads insert all keys, each from another end, by single calls and batches, through many
+/// growths: nothing is lost, and each key that is not a false positive has a winner.
 #[test]
 fn racing_inserters_lose_nothing_and_one_wins_each_key() {
     const KEYS: usize = if SLOW { STRESS_KEYS / 4 } else { STRESS_KEYS };
@@ -737,7 +744,8 @@ fn lookups_beside_growth_find_all_that_was_inserted_before() {
     assert!(filter.current_false_positive_rate() < 1e-3);
 }
 
-/// Several threads fill a filter to its limit: what was taken is there, and nobody waits for room that will not come.
+/// Several threads fill a filter to its limit: what was taken is there, and nobody waits for room
+/// that will not come.
 #[test]
 fn racing_to_the_limit_loses_nothing() {
     let filter = builder(500, 0.01).max_layers(3).build().unwrap();
@@ -762,7 +770,8 @@ fn racing_to_the_limit_loses_nothing() {
 
 // ---- The compound rate ----
 
-/// The bound: at most the promised rate, and four standard deviations of what is measured by so many queries.
+/// The bound: at most the promised rate, and four standard deviations of what is measured by so
+/// many queries.
 fn measure(filter: &ScalableBloom, rate: f64, queries: u64) -> f64 {
     let mut found = vec![false; 1 << 12];
     let mut hits = 0;
@@ -809,7 +818,8 @@ fn the_compound_rate_holds() {
     }
 }
 
-/// Planned for 10 thousand keys, filled with 10 million by two threads, one of which inserts batches.
+/// Planned for 10 thousand keys, filled with 10 million by two threads, one of which inserts
+/// batches.
 #[test]
 #[ignore = "takes long without optimization; ci/release.sh runs it"]
 fn the_compound_rate_holds_for_a_thousand_times_the_planned_keys() {

@@ -1,4 +1,5 @@
-//! The pair of filters against two sets, its batches against single calls, its two rates against the model, and claims by real threads.
+//! The pair of filters against two sets, its batches against single calls, its two rates against
+//! the model, and claims by real threads.
 
 use crate::common::{RATES, STRESS_KEYS, WORDS, number};
 use lanebloom::tombstone::{Builder, TombstoneBloom};
@@ -43,8 +44,8 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// Whatever is done by whatever call: the bits are those of single calls, a removed key is never found again, and without
-    /// removes nothing is missing.
+    /// Whatever is done by whatever call: the bits are those of single calls, a removed key is
+    /// never found again, and without removes nothing is missing.
     #[test]
     fn behaves_as_two_sets_with_false_positives(
         steps in proptest::collection::vec(step(), 0..16),
@@ -199,7 +200,8 @@ fn what_does_not_fit_is_an_error() {
     shared(&filter);
 }
 
-/// All threads want all keys, by single calls and by batches; each is somebody's, and nobody finds it afterwards.
+/// All threads want all keys, by single calls and by batches; each is somebody's, and nobody finds
+/// it afterwards.
 #[test]
 fn with_one_word_per_key_a_remove_is_a_claim() {
     let keys = STRESS_KEYS as u64 / 4;
@@ -242,8 +244,8 @@ fn with_one_word_per_key_a_remove_is_a_claim() {
     assert!(lost as f64 <= 3.0 + keys as f64 * 2e-4, "{lost} of {keys}");
 }
 
-/// What is measured, of both kinds of mistakes, what the bits say and what the model says agree within 4 standard deviations. `SPREAD` as in
-/// `rates.rs`.
+/// What is measured, of both kinds of mistakes, what the bits say and what the model says agree
+/// within 4 standard deviations. `SPREAD` as in `rates.rs`.
 fn measure(false_positives: f64, false_negatives: f64, words: usize, n: usize) {
     const SPREADS: [f64; 7] = [0.2, 0.4, 0.6, 1.2, 3.5, 6.0, 8.0];
     let spread = |rate: f64| SPREADS[RATES.iter().position(|&known| known == rate).unwrap()];
@@ -258,7 +260,8 @@ fn measure(false_positives: f64, false_negatives: f64, words: usize, n: usize) {
         .unwrap();
     filter.insert_hashes(&Vec::from_iter((0..n as u64).map(number)));
     let removed = filter.remove_hashes(&Vec::from_iter((0..removals as u64).map(number)));
-    // What was taken for removed before it was. The mean over all fills is far below the rate at the last.
+    // What was taken for removed before it was. The mean over all fills is far below the rate at
+    // the last.
     assert!(removals - removed <= 3 + (removals as f64 * false_negatives) as usize);
     assert!(filter.estimated_removals().abs_diff(removals) < 3 + removals / 20);
 
@@ -330,7 +333,8 @@ fn both_rates_hold_for_some_thousand_keys() {
     measure(0.01, 1e-3, 4, keys);
 }
 
-/// Run it with optimization, it takes some seconds: `cargo test --release --test api tombstone -- --ignored`.
+/// Run it with optimization, it takes some seconds: `cargo test --release --test api tombstone --
+/// --ignored`.
 #[test]
 #[ignore = "takes some seconds; ci/release.sh runs it"]
 fn both_rates_hold_for_two_million_keys() {

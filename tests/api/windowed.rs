@@ -1,5 +1,6 @@
-//! A filter that forgets: how long a key is visible, at least and at most, by age, by the number of keys and by calls; what the calls
-//! answer, against a plain map; and both beside threads that rotate.
+//! A filter that forgets: how long a key is visible, at least and at most, by age, by the number of
+//! keys and by calls; what the calls answer, against a plain map; and both beside threads that
+//! rotate.
 #![cfg(feature = "window")]
 
 use crate::common::{STRESS_KEYS, SetAtEnd, for_each_instruction_set, number};
@@ -143,7 +144,8 @@ fn a_filter_that_was_just_built_has_nothing_due() {
     assert!(!filter.rotate_if_due());
 }
 
-/// The longest window of any number of generations; and near the end of time, where what is inserted stays.
+/// The longest window of any number of generations; and near the end of time, where what is
+/// inserted stays.
 #[test]
 fn the_longest_window_and_the_last_times() {
     for generations in [2, 3, 64] {
@@ -187,8 +189,8 @@ fn a_clock_may_say_anything() {
     assert_eq!(filter.live_generations().len(), 1);
 }
 
-/// A step back begins a generation, so that the newest does not get the keys of two periods; and what was inserted before is visible for its
-/// window from then on.
+/// A step back begins a generation, so that the newest does not get the keys of two periods; and
+/// what was inserted before is visible for its window from then on.
 #[test]
 fn a_clock_that_steps_back_begins_a_generation_and_forgets_nothing() {
     let time = Time::default();
@@ -213,7 +215,8 @@ fn a_clock_that_steps_back_begins_a_generation_and_forgets_nothing() {
             .into_iter()
             .all(|key| !finds(&filter, key))
     );
-    // An hour of oscillation neither begins more generations than there is room for, nor does it forget what was inserted last.
+    // An hour of oscillation neither begins more generations than there is room for, nor does it
+    // forget what was inserted last.
     for i in 0..1000u64 {
         time.set(if i % 2 == 0 { 1_000_000 } else { 500_000 } + i);
         filter.insert(&i);
@@ -304,7 +307,8 @@ fn only_what_is_due_is_rotated() {
     assert!((0..1100).all(|key| finds(&full, key)));
 }
 
-/// A rotation by call ends the newest generation early, and takes none of the window from what is inserted after it.
+/// A rotation by call ends the newest generation early, and takes none of the window from what is
+/// inserted after it.
 #[test]
 fn a_key_is_visible_for_the_window_or_for_fewer_rotations_whichever_ends_first() {
     for calls in [1, 3, 4, 100] {
@@ -349,7 +353,8 @@ fn the_rate_holds_after_many_rotations_by_call() {
     assert!(rate < 0.0105, "{rate}");
 }
 
-/// One insert is made while the clock is an hour ahead; then it is put right, and keys come as they are expected.
+/// One insert is made while the clock is an hour ahead; then it is put right, and keys come as they
+/// are expected.
 #[test]
 fn the_rate_and_the_window_hold_after_a_clock_was_ahead() {
     let hour = 60 * 3000;
@@ -398,7 +403,8 @@ fn the_systems_clock_goes_on() {
 
 // ---- By the number of keys ----
 
-/// The keys `0..`, one by one or in batches; generations come out as promised, and so does what is visible.
+/// The keys `0..`, one by one or in batches; generations come out as promised, and so does what is
+/// visible.
 #[test]
 fn by_number_the_last_keys_are_visible_and_at_most_a_generation_more() {
     for (keys, generations, batch) in [
@@ -619,8 +625,8 @@ proptest! {
     }
 }
 
-/// What a key must do by the time at which it was inserted: by how much the clock had gone on in all, and how many rotations by call and how many
-/// steps back there had been.
+/// What a key must do by the time at which it was inserted: by how much the clock had gone on in
+/// all, and how many rotations by call and how many steps back there had been.
 #[derive(Clone, Copy)]
 struct Promise {
     on: i64,
@@ -628,7 +634,8 @@ struct Promise {
     steps: i64,
 }
 
-/// When a key must be gone: at what time of the clock, since the beginning, and after how many rotations by call.
+/// When a key must be gone: at what time of the clock, since the beginning, and after how many
+/// rotations by call.
 #[derive(Clone, Copy)]
 struct Limit {
     clock: i64,
@@ -735,7 +742,8 @@ impl Watched {
         })
     }
 
-    /// What is added is as old here as there, and is forgotten up to a generation later; or anew, if generations are not even.
+    /// What is added is as old here as there, and is forgotten up to a generation later; or anew,
+    /// if generations are not even.
     fn unite(&mut self, other: &Self) {
         self.filter.union_from(&other.filter).unwrap();
         self.find_step();
@@ -807,7 +815,8 @@ impl Watched {
     }
 }
 
-/// Inserts, rotations by call, a clock that steps on and back by little and much, idle times, unions and restarts, in any order.
+/// Inserts, rotations by call, a clock that steps on and back by little and much, idle times,
+/// unions and restarts, in any order.
 #[test]
 fn a_key_is_visible_as_promised_whatever_happens() {
     let (mut kept, mut forgotten) = (0, 0);
@@ -872,8 +881,8 @@ fn a_key_is_visible_as_promised_whatever_happens() {
 /// About a word of the bitmap, a stretch of keys and one of hashes.
 const LENGTHS: [usize; 7] = [0, 1, 63, 64, 65, 1025, 4100];
 
-/// Keys of which every third is in an older generation, some in the newest, and some come twice; at so high a rate that others
-/// are false positives.
+/// Keys of which every third is in an older generation, some in the newest, and some come twice; at
+/// so high a rate that others are false positives.
 #[test]
 fn batches_are_single_calls_in_order() {
     for_each_instruction_set(|isa| {
@@ -917,7 +926,8 @@ fn batches_are_single_calls_in_order() {
                     before.for_each_absent_hash(&hashes, |i| absent.push(i));
                     assert_eq!(absent, (0..len).filter(|&i| !singly[i]).collect::<Vec<_>>());
                     if full {
-                        // Where the filter rotates by itself, batches look at how full it is at other keys.
+                        // Where the filter rotates by itself, batches look at how full it is at
+                        // other keys.
                         continue;
                     }
 
@@ -1033,7 +1043,8 @@ fn the_rate_holds_when_all_generations_are_full() {
     }
 }
 
-/// The chance that any of several is wrong, which is less than the sum of theirs: far less, where they are too full.
+/// The chance that any of several is wrong, which is less than the sum of theirs: far less, where
+/// they are too full.
 #[test]
 fn the_rate_of_overfull_generations_is_measured_as_it_is_said() {
     let filter = WindowedBloom::builder()
@@ -1094,7 +1105,8 @@ fn what_cannot_be_built_is_refused_by_name() {
     assert!(builder().memory_budget(1 << 58).build().unwrap_err().is_out_of_memory());
 }
 
-/// Of the keys, rounded up, and of the rate; of a filter that rotates when full somewhat more, as it rotates late.
+/// Of the keys, rounded up, and of the rate; of a filter that rotates when full somewhat more, as
+/// it rotates late.
 #[test]
 fn each_generation_is_sized_for_its_share() {
     let share = |builder: Builder| {
@@ -1170,7 +1182,8 @@ fn a_union_by_call_goes_from_generation_to_generation() {
     }
 }
 
-/// Fresh, idle for part of the window or all of it, with gaps: a key of any age is visible as long as there, and less than a generation longer.
+/// Fresh, idle for part of the window or all of it, with gaps: a key of any age is visible as long
+/// as there, and less than a generation longer.
 #[test]
 fn a_union_into_a_filter_that_has_few_generations_keeps_the_bounds() {
     for (phase, idle) in [0, 7, 19]
@@ -1212,7 +1225,8 @@ fn a_union_into_a_filter_that_has_few_generations_keeps_the_bounds() {
     }
 }
 
-/// Whatever the two clocks say: as long as there, or for the window if that is less, and at most a generation longer than there.
+/// Whatever the two clocks say: as long as there, or for the window if that is less, and at most a
+/// generation longer than there.
 #[test]
 fn a_union_by_age_keeps_keys_as_long_as_there() {
     for generations in [2, 4] {
@@ -1284,7 +1298,8 @@ fn a_union_into_a_filter_whose_keys_have_expired_is_found() {
     ours_time.set(10_000);
     assert_eq!(ours.union_from(&theirs), Ok(true));
     assert!(finds(&ours, 2) && !finds(&ours, 1));
-    // What has expired there is not added, nor does it need room here; and what differs is refused all the same.
+    // What has expired there is not added, nor does it need room here; and what differs is refused
+    // all the same.
     theirs_time.set(10_000);
     assert_eq!(ours.union_from(&theirs), Ok(false));
     let builder = exact(1000).window(Duration::from_nanos(300)).clock(ours_time.clock());
@@ -1407,7 +1422,8 @@ fn figures_say_what_the_filter_is() {
 /// As many as hold a lookup up now and then.
 const THREADS: usize = 4;
 
-/// Each thread has its own keys and knows when it inserted them; what is within the window must be there. Two more rotate.
+/// Each thread has its own keys and knows when it inserted them; what is within the window must be
+/// there. Two more rotate.
 #[test]
 fn nothing_of_the_window_is_missing_beside_racing_rotations() {
     for generations in [2, 4] {
@@ -1460,8 +1476,8 @@ fn nothing_of_the_window_is_missing_beside_racing_rotations() {
     }
 }
 
-/// All threads find the same rotations due at the same time, as all set the clock; of each there is one, so that what is within the window
-/// is there, and what is too old is not.
+/// All threads find the same rotations due at the same time, as all set the clock; of each there is
+/// one, so that what is within the window is there, and what is too old is not.
 #[test]
 fn racing_rotations_by_age_keep_the_window() {
     let (generations, period) = (3, 1000);
@@ -1508,11 +1524,13 @@ fn racing_rotations_by_age_keep_the_window() {
     assert!(kept > 100 && forgotten > 100, "{kept} kept, {forgotten} forgotten");
 }
 
-/// All threads insert all keys: of each key that was forgotten meanwhile, or never seen, one at least is told that it is new.
+/// All threads insert all keys: of each key that was forgotten meanwhile, or never seen, one at
+/// least is told that it is new.
 #[test]
 fn each_new_key_has_a_winner_beside_rotations() {
     let filter = exact(STRESS_KEYS).generations(16).rotate_when_full().build().unwrap();
-    // Whatever the threads' pace, of all their inserts fewer than the window holds come after the last one of any key.
+    // Whatever the threads' pace, of all their inserts fewer than the window holds come after the
+    // last one of any key.
     let keys = STRESS_KEYS as u64 / 4;
     let won: Vec<HashSet<u64>> = thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS as u64)
@@ -1565,7 +1583,8 @@ fn a_generation_that_is_held_stays_as_it_is() {
     }
 }
 
-/// A list that was replaced is used again once no lookup has it; the one that lets go of it may do so at any moment.
+/// A list that was replaced is used again once no lookup has it; the one that lets go of it may do
+/// so at any moment.
 #[test]
 fn lists_are_used_again_without_what_they_held() {
     let filter = exact(1).generations(2).build().unwrap();
@@ -1591,8 +1610,9 @@ fn lists_are_used_again_without_what_they_held() {
     });
 }
 
-/// Batches are looked up in lists that are replaced, and whose memory is used again, meanwhile: nothing is found that was never
-/// inserted, and a generation that is not the newest any more does not change while it is held.
+/// Batches are looked up in lists that are replaced, and whose memory is used again, meanwhile:
+/// nothing is found that was never inserted, and a generation that is not the newest any more does
+/// not change while it is held.
 #[test]
 fn lookups_hold_on_to_what_they_read() {
     let filter = exact(4000).generations(3).build().unwrap();

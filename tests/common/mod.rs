@@ -1,4 +1,5 @@
-//! What the tests share: numbers without a pattern, how much work a test does, readers and writers that fail, forged snapshots.
+//! What the tests share: numbers without a pattern, how much work a test does, readers and writers
+//! that fail, forged snapshots.
 
 #![allow(dead_code, reason = "each test binary uses its part")]
 
@@ -16,13 +17,15 @@ pub(crate) fn number(i: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Keys that a stress test takes: small where everything is slow, with debug assertions or under emulation.
+/// Keys that a stress test takes: small where everything is slow, with debug assertions or under
+/// emulation.
 pub(crate) const STRESS_KEYS: usize = if cfg!(debug_assertions) { 20_000 } else { 1_000_000 };
 
 pub(crate) const RATES: [f64; 7] = [0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5, 1e-6];
 pub(crate) const WORDS: [usize; 4] = [1, 2, 4, 8];
 
-/// Runs `test` once for every instruction set of this machine, which filters built meanwhile use; the best one stays.
+/// Runs `test` once for every instruction set of this machine, which filters built meanwhile use;
+/// the best one stays.
 ///
 /// The choice is the whole process's, so one test of a program at a time has it.
 pub(crate) fn for_each_instruction_set(mut test: impl FnMut(&str)) {
@@ -34,8 +37,8 @@ pub(crate) fn for_each_instruction_set(mut test: impl FnMut(&str)) {
     }
 }
 
-/// What `write` makes of `len` places that begin `offset` into a larger buffer of `garbage`, and its result; what lies
-/// around them must stay as it is.
+/// What `write` makes of `len` places that begin `offset` into a larger buffer of `garbage`, and
+/// its result; what lies around them must stay as it is.
 pub(crate) fn within<T: Copy + PartialEq, R>(
     offset: usize,
     len: usize,
@@ -53,7 +56,8 @@ pub(crate) fn within<T: Copy + PartialEq, R>(
     (written, result)
 }
 
-/// Sets the flag when it goes, also by a panic: threads that go on until then end, and a test that fails does not hang.
+/// Sets the flag when it goes, also by a panic: threads that go on until then end, and a test that
+/// fails does not hang.
 pub(crate) struct SetAtEnd<'a>(pub(crate) &'a AtomicBool);
 
 impl Drop for SetAtEnd<'_> {

@@ -1,5 +1,6 @@
-//! Nothing is read or written beside the slices that are given: they lie between two pieces of memory that may not be
-//! touched, right after the first or right before the second. (Vectors read more bytes at once than a key may have.)
+//! Nothing is read or written beside the slices that are given: they lie between two pieces of
+//! memory that may not be touched, right after the first or right before the second. (Vectors read
+//! more bytes at once than a key may have.)
 
 #![cfg(target_os = "linux")]
 
@@ -12,7 +13,8 @@ use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, m
 use std::ptr::{copy_nonoverlapping, null_mut};
 use std::slice;
 
-/// Bytes between the two edges, and of what may not be touched before and after: whole pages, however large these are.
+/// Bytes between the two edges, and of what may not be touched before and after: whole pages,
+/// however large these are.
 const BYTES: usize = 1 << 16;
 
 /// Memory between two edges at which the program ends.
@@ -36,7 +38,8 @@ impl Fenced {
         fenced
     }
 
-    /// A copy of `values` whose last byte is the last that may be touched, or its first byte the first.
+    /// A copy of `values` whose last byte is the last that may be touched, or its first byte the
+    /// first.
     fn put<T: Copy>(&mut self, values: &[T], at_the_end: bool) -> &mut [T] {
         let last = BYTES.checked_sub(size_of_val(values)).unwrap();
         self.copy(values, if at_the_end { last } else { 0 })
@@ -44,9 +47,10 @@ impl Fenced {
 
     fn copy<T: Copy>(&mut self, values: &[T], at: usize) -> &mut [T] {
         assert!(at + size_of_val(values) <= BYTES);
-        // SAFETY: these bytes are among those that may be read and written, as just asserted. They are aligned: pages
-        // are, and what is before them or after them is a multiple of T's size. Their values are written
-        // before the slice is made, and the slice has the borrow of `self`, alone as long as it lives.
+        // SAFETY: these bytes are among those that may be read and written, as just asserted. They
+        // are aligned: pages are, and what is before them or after them is a multiple of T's size.
+        // Their values are written before the slice is made, and the slice has the borrow of
+        // `self`, alone as long as it lives.
         unsafe {
             let place: *mut T = self.start.add(BYTES + at).cast();
             assert!(place.is_aligned());
@@ -128,7 +132,8 @@ fn strings_at_the_edges() {
                 filter.contains_batch(&[*key], &mut answer);
                 assert_eq!((hash, answer), ([murmur3[len]], [answers[len]]), "{set}: {len} bytes");
             }
-            // Ever longer and ever shorter ones, and mixed: 1000 and 4097 have no divisor in common.
+            // Ever longer and ever shorter ones, and mixed: 1000 and 4097 have no divisor in
+            // common.
             let orders: [fn(usize) -> usize; 3] = [|i| i, |i| LONGEST - i, |i| i * 1000 % (LONGEST + 1)];
             for order in orders {
                 let lengths = Vec::from_iter((0..=LONGEST).map(order));
@@ -213,7 +218,8 @@ fn keys_of_one_width_at_the_edges() {
     keys_of_one_width(|x| &text.as_bytes()[..x as usize % text.len()]);
 }
 
-/// Slices of hashes at both edges, and answers right at them, on a filter that is prefetched and on one that is not.
+/// Slices of hashes at both edges, and answers right at them, on a filter that is prefetched and on
+/// one that is not.
 #[test]
 fn hashes_and_answers_at_the_edges() {
     let hashes: Vec<u64> = (0..200).map(number).collect();
@@ -256,7 +262,8 @@ fn hashes_and_answers_at_the_edges() {
     }
 }
 
-/// A filter takes from the system only the pages that are written to, so that a big one is there at once.
+/// A filter takes from the system only the pages that are written to, so that a big one is there at
+/// once.
 #[test]
 fn pages_without_keys_take_no_memory() {
     // The program's, in which no other test takes more than some megabytes.

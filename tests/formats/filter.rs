@@ -36,8 +36,8 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// Whatever is done: nothing that was inserted is missing, an answer of "new" is never wrong, and every way to
-    /// insert or to ask gives the same bits and answers as the single calls do.
+    /// Whatever is done: nothing that was inserted is missing, an answer of "new" is never wrong,
+    /// and every way to insert or to ask gives the same bits and answers as the single calls do.
     #[test]
     fn behaves_as_a_set_with_false_positives(
         steps in proptest::collection::vec(step(), 0..12),
@@ -105,7 +105,8 @@ proptest! {
     }
 }
 
-/// Batches of every length around the pipeline's windows, on a filter small enough for no prefetching and on a larger.
+/// Batches of every length around the pipeline's windows, on a filter small enough for no
+/// prefetching and on a larger.
 #[test]
 fn batches_of_any_length_equal_single_calls() {
     for bytes in [64 << 10, 1 << 20] {
@@ -289,7 +290,8 @@ fn a_filter_says_what_it_is() {
     assert!(debug.len() < 300, "{debug}");
 }
 
-/// The documented relative standard error of `estimated_len`, 0.3 / sqrt(n): no sample is off by more than four of them.
+/// The documented relative standard error of `estimated_len`, 0.3 / sqrt(n): no sample is off by
+/// more than four of them.
 #[test]
 fn estimated_len_has_the_documented_error() {
     for words in WORDS {
@@ -376,7 +378,8 @@ fn equality_is_layout_hasher_and_bits() {
     assert!(filter == clone);
 }
 
-/// The bits of version 1: a change here is a change of format. (The same on every platform that runs this.)
+/// The bits of version 1: a change here is a change of format. (The same on every platform that
+/// runs this.)
 #[test]
 fn the_bits_are_those_of_version_1() {
     let mut prints = Vec::new();
@@ -390,7 +393,8 @@ fn the_bits_are_those_of_version_1() {
             else {
                 continue;
             };
-            // Four times too many, so that many absent keys are found: a print of which, that any moved bit would change.
+            // Four times too many, so that many absent keys are found: a print of which, that any
+            // moved bit would change.
             filter.insert_batch(&Vec::from_iter(0..1200u64));
             let found = (0..5000u64).map(|i| filter.contains_hash(number(i)));
             let print = found.fold(0u64, |print, found| {
@@ -437,7 +441,8 @@ fn it_can_be_shared_and_sent() {
     shared::<BuildError>();
 }
 
-/// Every builder, asked for as much as can be said: an error or a filter, and no number that overflows on the way.
+/// Every builder, asked for as much as can be said: an error or a filter, and no number that
+/// overflows on the way.
 #[test]
 fn no_builder_overflows() {
     use lanebloom::{CountingBloom, CuckooFilter, DLeftFilter, GuavaBloom, RedisBloom, ScalableBloom, TombstoneBloom};

@@ -1,4 +1,5 @@
-//! `GuavaBloom` without a JVM: values that Guava made, what Guava's own tests ask of its filter, and streams that are none.
+//! `GuavaBloom` without a JVM: values that Guava made, what Guava's own tests ask of its filter,
+//! and streams that are none.
 #![cfg(feature = "std")]
 
 use crate::common::{Full, Pieces, STRESS_KEYS, number};
@@ -69,7 +70,8 @@ fn small_filters_are_guavas_to_the_byte() {
     );
 }
 
-/// A million keys: every false positive among another million is Guava's, and so are the figures and the whole array.
+/// A million keys: every false positive among another million is Guava's, and so are the figures
+/// and the whole array.
 #[test]
 fn big_filters_are_guavas() {
     for case in golden()["big_filters"]["cases"].as_array().unwrap() {
@@ -111,7 +113,8 @@ fn big_filters_are_guavas() {
     }
 }
 
-/// By the crate of that name. (The SHA-256 beside it is what Guava's bytes were checked by when they were made.)
+/// By the crate of that name. (The SHA-256 beside it is what Guava's bytes were checked by when
+/// they were made.)
 fn murmur3(mut bytes: &[u8]) -> String {
     format!("{:032x}", murmur3::murmur3_x64_128(&mut bytes, 0).unwrap())
 }
@@ -151,7 +154,8 @@ fn the_rate_is_the_requested_one() {
     }
 }
 
-/// Guava's `testPreconditions` and `testFailureWhenMoreThan255HashFunctions`. Expected keys below 0 do not compile.
+/// Guava's `testPreconditions` and `testFailureWhenMoreThan255HashFunctions`. Expected keys below 0
+/// do not compile.
 #[test]
 fn what_guava_refuses_is_an_error() {
     for formula in FORMULAS {
@@ -317,7 +321,8 @@ fn threads_lose_no_bit() {
                 let threads: Vec<_> = (0..THREADS)
                     .map(|thread| {
                         let (shared, start) = (&shared, &start);
-                        // All the same keys, each from another place on, by single calls and in batches.
+                        // All the same keys, each from another place on, by single calls and in
+                        // batches.
                         let order = (0..keys).map(move |i| number((i + thread * keys / THREADS / 2) % keys));
                         scope.spawn(move || {
                             let order: Vec<u64> = order.collect();
@@ -339,8 +344,8 @@ fn threads_lose_no_bit() {
     }
 }
 
-/// From 1 to 252 hash functions, so that there are 64 keys to a window of a batch and down to 2, in filters within the caches; some
-/// of them beyond.
+/// From 1 to 252 hash functions, so that there are 64 keys to a window of a batch and down to 2, in
+/// filters within the caches; some of them beyond.
 fn shapes() -> impl Iterator<Item = Builder> {
     let rates = [0.5, 0.3, 0.1, 0.01, 1e-4, 1e-5, 1e-6, 1e-10, 1e-20, 1e-40, 1e-76];
     let sizes = [200, 17_000_000]; // bits
@@ -355,7 +360,8 @@ fn shapes() -> impl Iterator<Item = Builder> {
     })
 }
 
-/// The stream of a filter so full that about half of all keys are in it, each of whose bits matters.
+/// The stream of a filter so full that about half of all keys are in it, each of whose bits
+/// matters.
 fn dense(builder: Builder) -> Vec<u8> {
     let mut stream = builder.build().unwrap().to_bytes();
     let bits = 8 * (stream.len() - 6);
@@ -474,7 +480,8 @@ fn contains_batch_bitmap_panics_where_lengths_differ() {
     filter.contains_batch_bitmap(&[0; 65], &mut [0]);
 }
 
-/// Filters of one long to 100 KiB, about the places where a line, a buffer and what is allocated at first end.
+/// Filters of one long to 100 KiB, about the places where a line, a buffer and what is allocated at
+/// first end.
 fn written() -> impl Iterator<Item = (GuavaBloom, Vec<u8>)> {
     let words = [
         1, 2, 7, 8, 9, 100, 1023, 1024, 1025, 2048, 8191, 8192, 8193, 8200, 16384, 16385, 40_000,

@@ -1,9 +1,10 @@
-//! `GuavaBloom` beside Guava itself on a JVM: the same streams to the byte, the same answers, the same figures, whichever of the
-//! two made the filter.
+//! `GuavaBloom` beside Guava itself on a JVM: the same streams to the byte, the same answers, the
+//! same figures, whichever of the two made the filter.
 //!
-//! Needs `java`, `javac` and Guava (Debian's `libguava-java`; elsewhere `LANEBLOOM_GUAVA` is its class path). Where they are not
-//! installed the tests say so and pass, unless `LANEBLOOM_REQUIRE_JVM` is set, as it is in CI. (`tests/formats/guava.rs` has what Guava
-//! made of some keys, and needs nothing.)
+//! Needs `java`, `javac` and Guava (Debian's `libguava-java`; elsewhere `LANEBLOOM_GUAVA` is its
+//! class path). Where they are not installed the tests say so and pass, unless
+//! `LANEBLOOM_REQUIRE_JVM` is set, as it is in CI. (`tests/formats/guava.rs` has what Guava made of
+//! some keys, and needs nothing.)
 #![cfg(feature = "std")]
 
 use crate::common::{STRESS_KEYS, number};
@@ -274,7 +275,8 @@ fn bytes(i: u64) -> Vec<u8> {
         .collect()
 }
 
-/// Both make a filter of the even keys, and all are asked for; then each reads what the other wrote.
+/// Both make a filter of the even keys, and all are asked for; then each reads what the other
+/// wrote.
 fn assert_same<K: JavaKey>(guava: &mut Guava, expected: usize, rate: f64, keys: usize, key: impl Fn(u64) -> K) {
     let keys: Vec<K> = (0..2 * keys as u64).map(key).collect();
     let (present, absent) = keys.split_at(keys.len() / 2);
@@ -326,7 +328,8 @@ fn assert_same<K: JavaKey>(guava: &mut Guava, expected: usize, rate: f64, keys: 
     }
 }
 
-/// Every funnel, at rates that take one hash function and up to many, in filters just filled and overfilled.
+/// Every funnel, at rates that take one hash function and up to many, in filters just filled and
+/// overfilled.
 #[test]
 fn all_funnels_agree_with_guava() {
     let Some(mut guava) = Guava::start("all_funnels_agree_with_guava") else {
@@ -369,7 +372,8 @@ fn all_funnels_agree_with_guava() {
     }
 }
 
-/// Filters that take the way of large ones through our batches: millions of keys in a release build.
+/// Filters that take the way of large ones through our batches: millions of keys in a release
+/// build.
 #[test]
 fn large_filters_agree_with_guava() {
     let Some(mut guava) = Guava::start("large_filters_agree_with_guava") else {

@@ -1,4 +1,5 @@
-//! Keys to hashes: known answers, the `murmur3` crate as a second opinion, and which keys are the same key.
+//! Keys to hashes: known answers, the `murmur3` crate as a second opinion, and which keys are the
+//! same key.
 
 use lanebloom::hash::OneKeyType;
 use lanebloom::{ByHash, ConcurrentBloom, Funnel, KeyHasher, Murmur3, Sink, SipHash13, UnencodedChars};
@@ -73,7 +74,8 @@ fn funnels_give_the_known_bytes() {
     }
 }
 
-/// SMHasher's VerificationTest: the hash of the hashes of the keys [], [0], [0, 1], ... [0, ... 254], seeded 256, 255, ... 1.
+/// SMHasher's VerificationTest: the hash of the hashes of the keys [], [0], [0, 1], ... [0, ...
+/// 254], seeded 256, 255, ... 1.
 #[test]
 fn murmur3_has_smhashers_verification_value() {
     let keys: Vec<u8> = (0..=255).collect();
@@ -237,7 +239,8 @@ fn times_are_seconds_and_nanoseconds() {
 
     assert_eq!(bytes_of_width(SystemTime::UNIX_EPOCH, Some(12)), [0; 12]);
     assert_eq!(bytes(&(SystemTime::UNIX_EPOCH + duration)), bytes(&duration));
-    // Before 1970: the second that has begun, so that the nanoseconds count upwards there too. (100 ns is what Windows has.)
+    // Before 1970: the second that has begun, so that the nanoseconds count upwards there too. (100
+    // ns is what Windows has.)
     let before = |secs, nanos| bytes(&(SystemTime::UNIX_EPOCH - Duration::new(secs, nanos)));
     assert_eq!(before(1, 0), bytes(&(-1i64, 0u32)));
     assert_eq!(before(0, 100), bytes(&(-1i64, 999_999_900u32)));
@@ -335,8 +338,8 @@ fn by_hash_takes_any_hash() {
     assert_eq!(bytes(by_reference), expected);
 }
 
-/// Whoever relies on it (`HashMap`s do for hashes, a guard's batches for these bytes) may take either form: also by the bytes
-/// that a batch copies or points to.
+/// Whoever relies on it (`HashMap`s do for hashes, a guard's batches for these bytes) may take
+/// either form: also by the bytes that a batch copies or points to.
 #[test]
 fn what_a_key_borrows_as_has_its_bytes() {
     fn same<B: Funnel + ?Sized, K: Borrow<B> + Funnel>(key: K) {
@@ -425,7 +428,8 @@ fn a_seed_does_not_protect_murmur3_and_a_key_protects_siphash() {
     assert!(!filter.contains(&b));
 }
 
-/// In agreement with std's own SipHash-1-3 (`DefaultHasher`, whose key is zero), and however the bytes arrive.
+/// In agreement with std's own SipHash-1-3 (`DefaultHasher`, whose key is zero), and however the
+/// bytes arrive.
 #[test]
 fn siphash13_is_siphash13() {
     fn std_hash(bytes: &[u8]) -> u64 {
@@ -445,8 +449,8 @@ fn siphash13_is_siphash13() {
     assert!(!format!("{:?}", SipHash13::with_key([77; 16])).contains("77"));
 }
 
-/// What `hasher` answers when it is fed `bytes` as the module `hash` says: in pieces of 128, the last one shorter, and an
-/// empty key as one empty piece.
+/// What `hasher` answers when it is fed `bytes` as the module `hash` says: in pieces of 128, the
+/// last one shorter, and an empty key as one empty piece.
 fn fed(hasher: &impl BuildHasher, bytes: &[u8]) -> u64 {
     let mut hasher = hasher.build_hasher();
     let pieces = bytes.chunks(128);
@@ -469,7 +473,8 @@ fn a_build_hasher_is_fed_the_canonical_bytes() {
     assert_eq!(filter.hash(&7u32), expected);
 }
 
-/// A hasher to which "ab" written at once is not "a" and "b" written one after the other, and neither is an empty write nothing.
+/// A hasher to which "ab" written at once is not "a" and "b" written one after the other, and
+/// neither is an empty write nothing.
 #[derive(Default)]
 struct Divided(u64);
 
@@ -487,7 +492,8 @@ impl Hasher for Divided {
     }
 }
 
-/// Keys whose bytes are equal have one hash under `hasher`, however they are put, alone and in batches.
+/// Keys whose bytes are equal have one hash under `hasher`, however they are put, alone and in
+/// batches.
 struct SameUnder<B>(B);
 
 impl<B: BuildHasher> SameUnder<B> {
@@ -708,7 +714,8 @@ fn one_key_type_looks_at_every_key_of_a_batch_and_lets_clones_agree() {
     assert!(format!("{:?}", OneKeyType::new(SipHash13::with_key([77; 16]))).contains("secret"));
 }
 
-/// Whatever filter it is in, a key of another type panics. What a filter asks its hasher for itself is no key.
+/// Whatever filter it is in, a key of another type panics. What a filter asks its hasher for itself
+/// is no key.
 #[test]
 fn every_filter_takes_one_key_type() {
     macro_rules! checked {

@@ -1,5 +1,6 @@
-//! Hashing many keys at once against hashing them one by one: the same hashes, whatever the type of the keys, their
-//! lengths and their order, under every instruction set. (`hash.rs` says what those hashes must be.)
+//! Hashing many keys at once against hashing them one by one: the same hashes, whatever the type of
+//! the keys, their lengths and their order, under every instruction set. (`hash.rs` says what those
+//! hashes must be.)
 
 use crate::common::{for_each_instruction_set, number, within};
 use lanebloom::{Funnel, KeyHasher, Murmur3, Sink, SipHash13};
@@ -294,7 +295,8 @@ fn strings_of_one_length() {
     });
 }
 
-/// Where keys are hashed side by side, those that are longer than the others keep them waiting, or go on alone.
+/// Where keys are hashed side by side, those that are longer than the others keep them waiting, or
+/// go on alone.
 #[test]
 fn some_strings_unlike_the_others() {
     let soup = soup();

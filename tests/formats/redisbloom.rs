@@ -1,5 +1,5 @@
-//! `RedisBloom` without a server: values that the real module made, a plain reading of what it does, and dumps that are none.
-//! `redisbloom_module.rs` asks the module itself.
+//! `RedisBloom` without a server: values that the real module made, a plain reading of what it
+//! does, and dumps that are none. `redisbloom_module.rs` asks the module itself.
 
 use crate::common::{STRESS_KEYS, number};
 use lanebloom::redisbloom::{Loader, RedisBloom};
@@ -81,7 +81,8 @@ fn chains_are_the_modules_to_the_byte() {
     assert_eq!(cases.len(), 2);
 }
 
-/// What the module does, read plainly: a bit at a time, with divisions, and the platform's logarithm.
+/// What the module does, read plainly: a bit at a time, with divisions, and the platform's
+/// logarithm.
 #[derive(Clone)]
 struct Model {
     options: u32,
@@ -209,7 +210,8 @@ impl Model {
         bytes
     }
 
-    /// As `BF.SCANDUMP` replies, in chunks of at most `most` bytes, with the reply that says the end.
+    /// As `BF.SCANDUMP` replies, in chunks of at most `most` bytes, with the reply that says the
+    /// end.
     fn scandump(&self, most: usize) -> Vec<(i64, Vec<u8>)> {
         let mut replies = vec![(1, self.header())];
         let mut cursor = 1;
@@ -267,7 +269,8 @@ fn key(i: u64) -> Vec<u8> {
     (0..i % 41).map(|j| (number(i) >> (j % 57)) as u8 ^ j as u8).collect()
 }
 
-/// The rates have the nearest logarithm on every platform, as the first test of `redisbloom_module.rs` has it of the module's.
+/// The rates have the nearest logarithm on every platform, as the first test of
+/// `redisbloom_module.rs` has it of the module's.
 #[test]
 fn a_chain_grows_and_answers_as_the_module_does() {
     for (rate, capacity, expansion) in [
@@ -362,8 +365,9 @@ fn beside_the_model(filter: &mut RedisBloom, model: &mut Model) {
     assert!((filter.current_false_positive_rate() - rate).abs() < 1e-12);
 }
 
-/// Chains with filters within and beyond the caches, with few bits a key and with more than are asked for ahead; about half of the bits
-/// are set, so that of keys that nobody inserted some are found in each filter.
+/// Chains with filters within and beyond the caches, with few bits a key and with more than are
+/// asked for ahead; about half of the bits are set, so that of keys that nobody inserted some are
+/// found in each filter.
 fn large_chains() -> impl Iterator<Item = RedisBloom> {
     let chains: [&[(u64, f64)]; 5] = [
         &[(1000, 0.3)],
@@ -428,7 +432,8 @@ fn batches_of_any_length_equal_single_calls() {
     }
 }
 
-/// Windows that begin in one filter and end in another, duplicates, and keys that earlier ones of their batch make false positives.
+/// Windows that begin in one filter and end in another, duplicates, and keys that earlier ones of
+/// their batch make false positives.
 #[test]
 fn batches_insert_as_single_calls_do() {
     let small = RedisBloom::builder().expected_keys(3).false_positive_rate(0.5);
@@ -742,7 +747,8 @@ fn chunks_out_of_order_are_errors() {
     assert!(loader.finish().unwrap() == load(&replies, MIB).unwrap());
 }
 
-/// Every field of the header, each with what it cannot be; the first filter's fields begin at byte 20, the second's at 73.
+/// Every field of the header, each with what it cannot be; the first filter's fields begin at byte
+/// 20, the second's at 73.
 #[test]
 fn a_header_that_is_none_is_an_error() {
     let (model, replies) = replies();
@@ -853,7 +859,8 @@ fn memory(bytes: u64) -> u64 {
     bytes.next_multiple_of(64) + 256
 }
 
-/// Rates halve, and there are not so many halves: a chain of all of them, and one with one more. What is beside the bits counts too.
+/// Rates halve, and there are not so many halves: a chain of all of them, and one with one more.
+/// What is beside the bits counts too.
 #[test]
 fn a_chain_has_no_more_filters_than_rates() {
     let mut model = Model::new(0.5, 1, 5, 2);
@@ -881,7 +888,8 @@ fn a_chain_has_no_more_filters_than_rates() {
     let last = model.links.last().unwrap().clone();
     model.links.push(last.clone());
     assert_error(&model.scandump(64), "1076 filters in the chain are not in 1 to 1075");
-    // A million of one rate, 51 MiB of header, which the memory for 64 bits each would be ten times of.
+    // A million of one rate, 51 MiB of header, which the memory for 64 bits each would be ten times
+    // of.
     model.links = vec![ModelLink::new(1, 0.5, 5); 1_000_000];
     assert_error(
         &[(1, model.header())],
@@ -1085,8 +1093,8 @@ fn contains_batch_bitmap_panics_where_lengths_differ() {
         .contains_batch_bitmap(&["a"; 65], &mut [0]);
 }
 
-/// What a fuzzer does with replies: whatever they are, they are refused, or they are a filter that says the same again, answers and
-/// takes keys.
+/// What a fuzzer does with replies: whatever they are, they are refused, or they are a filter that
+/// says the same again, answers and takes keys.
 fn check_replies(replies: &[(i64, Vec<u8>)], limit: usize) {
     let Ok(mut filter) = load(replies, limit) else { return };
     let (header, bits) = dump(&filter);

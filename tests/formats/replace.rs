@@ -1,4 +1,5 @@
-//! Files that are replaced: who opens one finds the old bytes or the new ones, also after its writer was killed.
+//! Files that are replaced: who opens one finds the old bytes or the new ones, also after its
+//! writer was killed.
 #![cfg(feature = "std")]
 
 use crate::common::number;
@@ -14,7 +15,8 @@ use std::time::Duration;
 /// Tells the test below to be the program that is killed; its value is the file.
 const WRITER: &str = "LANEBLOOM_TEST_REPLACES";
 
-/// Blocks of the filters that are written in turn, of different length, so that half of one is no other.
+/// Blocks of the filters that are written in turn, of different length, so that half of one is no
+/// other.
 const BLOCKS: [usize; 3] = [3000, 1, 9000];
 
 /// The filter of a turn: its number is its first block, and all others are full of it.
@@ -59,7 +61,8 @@ fn leftovers(directory: &Path) -> Vec<PathBuf> {
     entries
 }
 
-/// This program, to be started for one of its tests; nothing where it is emulated and cannot start itself.
+/// This program, to be started for one of its tests; nothing where it is emulated and cannot start
+/// itself.
 fn itself(test: &str) -> Option<Command> {
     let program = std::env::current_exe().unwrap();
     let listed = Command::new(&program).arg("--list").output();
@@ -221,7 +224,8 @@ fn the_path_may_be_a_bare_name_and_must_be_one() {
         replace_file(missing, |_| Ok(())).unwrap_err().kind(),
         io::ErrorKind::NotFound
     );
-    // In the directory that a program runs in: another one than this program's, which may be read-only.
+    // In the directory that a program runs in: another one than this program's, which may be
+    // read-only.
     let directory = tempfile::tempdir().unwrap();
     let Some(mut writer) = itself("bare_name_writer") else {
         return;
@@ -288,7 +292,8 @@ fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o777
 }
 
-/// Nobody opens what is written in place of a file before it has that file's permissions, and all that is to be in it.
+/// Nobody opens what is written in place of a file before it has that file's permissions, and all
+/// that is to be in it.
 #[cfg(unix)]
 #[test]
 fn a_file_is_its_owners_until_it_is_whole() {
@@ -318,7 +323,8 @@ fn a_file_is_its_owners_until_it_is_whole() {
     }
 }
 
-/// Whether this program may do as it likes, as root: what needs that is skipped otherwise, and says so.
+/// Whether this program may do as it likes, as root: what needs that is skipped otherwise, and says
+/// so.
 #[cfg(unix)]
 fn is_root(what: &str) -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -353,7 +359,8 @@ fn root_leaves_a_file_to_its_owner() {
 #[cfg(unix)]
 const UNREADABLE: &str = "LANEBLOOM_TEST_UNREADABLE";
 
-/// Not a test unless [`UNREADABLE`] is set: names in the directory may be changed, but it cannot be opened to bring that to the disk.
+/// Not a test unless [`UNREADABLE`] is set: names in the directory may be changed, but it cannot be
+/// opened to bring that to the disk.
 #[cfg(unix)]
 #[test]
 fn in_an_unreadable_directory() {

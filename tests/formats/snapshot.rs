@@ -1,4 +1,5 @@
-//! Snapshots, views and deltas: golden files both ways, every truncation, every corrupted byte, every absurd field.
+//! Snapshots, views and deltas: golden files both ways, every truncation, every corrupted byte,
+//! every absurd field.
 #![cfg(feature = "std")]
 
 use crate::common::{Full, Pieces, STRESS_KEYS, WORDS, for_each_instruction_set, number, with_field};
@@ -419,7 +420,8 @@ fn every_absurd_field_is_an_error() {
             assert!(!error.is_incompatible());
         }
     }
-    // What is well-formed is taken, and its length believed only if the bytes are there, or the limit allows it.
+    // What is well-formed is taken, and its length believed only if the bytes are there, or the
+    // limit allows it.
     let huge = |blocks: u64| {
         let bytes = with_field(&bytes, 24, &number(192 + 64 * blocks));
         with_field(&bytes, 40, &number(blocks))
@@ -490,7 +492,8 @@ fn an_error_of_the_writer_is_given_on() {
     }
 }
 
-/// What a view needs to be mapped in huge pages: a file system keeps a file in them where it was written in whole ones.
+/// What a view needs to be mapped in huge pages: a file system keeps a file in them where it was
+/// written in whole ones.
 #[test]
 fn a_snapshot_is_written_in_pieces_of_2_mib() {
     const PIECE: usize = 2 << 20;
@@ -1313,8 +1316,8 @@ mod growing {
         }
     }
 
-    /// A few hundred bytes that say that the next layer is for 4096 times the keys: whoever reads them says how much memory they may take, now
-    /// and later.
+    /// A few hundred bytes that say that the next layer is for 4096 times the keys: whoever reads
+    /// them says how much memory they may take, now and later.
     #[test]
     fn the_limit_of_a_reader_is_one_for_growth() {
         const LIMIT: usize = 4096;
@@ -1482,7 +1485,8 @@ mod forgetting {
                 "{error}"
             );
         }
-        // The generation of 30 to 40 s is forgotten at 70, that of 50 to 60 at 90, the newest at 100.
+        // The generation of 30 to 40 s is forgotten at 70, that of 50 to 60 at 90, the newest at
+        // 100.
         for (seconds, expected) in [
             (69, [30; 3]),
             (70, [30, 30, 0]),
@@ -1611,8 +1615,8 @@ mod forgetting {
         }
     }
 
-    /// By the monotonic clock, which starts anew, a second ago or a year: each key is as old as it was, to the nanosecond, also where it was inserted before
-    /// the clock began.
+    /// By the monotonic clock, which starts anew, a second ago or a year: each key is as old as it
+    /// was, to the nanosecond, also where it was inserted before the clock began.
     #[test]
     fn time_stands_still_between_writing_and_reading() {
         let clock = Clock::at(5_000_000_000);
@@ -1629,7 +1633,8 @@ mod forgetting {
         let then = field(&bytes, 64);
         for same in read_whole(&bytes).map(Result::unwrap) {
             assert!(same.contains("a") && same.contains("b") && !same.contains("c"));
-            // What it writes says how much is left, by its own clock, which a moment ago said what `then` was by the other.
+            // What it writes says how much is left, by its own clock, which a moment ago said what
+            // `then` was by the other.
             let again = same.to_bytes();
             let read = field(&again, 72) - (field(&bytes, 72) - then);
             let now = field(&again, 64);
@@ -1832,8 +1837,8 @@ mod forgetting {
         }
     }
 
-    /// Whatever the times are, the filter is one that works by its clock: nothing overflows, and what is inserted is visible for the window, and not
-    /// for much longer.
+    /// Whatever the times are, the filter is one that works by its clock: nothing overflows, and
+    /// what is inserted is visible for the window, and not for much longer.
     #[test]
     fn every_absurd_time_is_an_error_or_some_time() {
         let most = u64::MAX;
@@ -2009,7 +2014,8 @@ mod mapped {
         let bytes = filled(2, 100).to_bytes();
         let map = |bytes: &[u8]| {
             fs::write(&path, bytes).unwrap();
-            // SAFETY: nobody else knows of the file, and the view is gone before it is written again.
+            // SAFETY: nobody else knows of the file, and the view is gone before it is written
+            // again.
             unsafe { BloomView::map(&File::open(&path).unwrap()) }.map(|view| view.verify())
         };
         assert!(map(&bytes).unwrap().is_ok());
@@ -2186,7 +2192,8 @@ mod through_serde {
         assert!(error.starts_with("the hasher differs: SipHash-1-3 there and here, but under another key"));
         assert!(serde_json::from_str::<ConcurrentBloom>(&json).is_err());
     }
-    /// What `Limited` makes of a filter by a hasher that is not the default one: the same bytes, within the limit and not below it.
+    /// What `Limited` makes of a filter by a hasher that is not the default one: the same bytes,
+    /// within the limit and not below it.
     #[track_caller]
     fn assert_limited<F: Snapshot<Hasher = SipHash13> + Serialize>(
         filter: &F,
@@ -2290,7 +2297,8 @@ mod through_serde {
     }
 }
 
-/// For functions that answer `io::Result`: the kind says what to do about it, and the message stays.
+/// For functions that answer `io::Result`: the kind says what to do about it, and the message
+/// stays.
 #[test]
 fn errors_become_errors_of_io() {
     struct Fails;

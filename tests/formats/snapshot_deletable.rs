@@ -1,5 +1,6 @@
-//! Snapshots of the filters that can delete: golden files both ways, every truncation, every corrupted byte, every absurd field and every
-//! absurd word, and what is read goes on as what was written.
+//! Snapshots of the filters that can delete: golden files both ways, every truncation, every
+//! corrupted byte, every absurd field and every absurd word, and what is read goes on as what was
+//! written.
 #![cfg(feature = "std")]
 
 use crate::common::{Full, Pieces, STRESS_KEYS, WORDS, number, with_field};
@@ -132,7 +133,8 @@ fn read<F: Filter>(bytes: &[u8]) -> Result<F, String> {
         }
         (Err(one), Err(other)) => {
             let (one, other) = (one.to_string(), other.to_string());
-            // The parts of a pair are read before it is known that they are not all there; and only if they are is memory asked for.
+            // The parts of a pair are read before it is known that they are not all there; and only
+            // if they are is memory asked for.
             assert!(
                 one == other || one.starts_with("the bytes end after") || other.starts_with("the filter was not read"),
                 "{one}\n{other}"
@@ -150,7 +152,8 @@ macro_rules! golden {
     };
 }
 
-/// The golden file is what the filter is written as after keys came and went, and what is read of it.
+/// The golden file is what the filter is written as after keys came and went, and what is read of
+/// it.
 macro_rules! assert_golden {
     ($name:literal, $type:ident, $filter:expr, $keys:expr, $again:expr $(, $convert:ident)?) => {{
         let filter = $filter.unwrap();
@@ -246,7 +249,8 @@ fn a_pair_of_version_1_is_read_and_written() {
     assert!(found.len() >= 159 && found.iter().all(|i| i % 5 != 0));
 }
 
-/// By all calls, the same bytes; from all of them, the same filter; and no more of what is there is taken than is its own.
+/// By all calls, the same bytes; from all of them, the same filter; and no more of what is there is
+/// taken than is its own.
 fn assert_round_trip<F: Filter>(filter: &F) -> F {
     let bytes = filter.to_bytes();
     assert_eq!(bytes.len(), filter.snapshot_bytes());
@@ -277,7 +281,8 @@ fn assert_round_trip<F: Filter>(filter: &F) -> F {
     same
 }
 
-/// From few words, of which the last line is not full, to some beyond what is copied at once, and around that.
+/// From few words, of which the last line is not full, to some beyond what is copied at once, and
+/// around that.
 fn word_counts() -> impl Iterator<Item = usize> {
     // (Of the compact form, which takes 52 bits for 64, more.)
     [6, 8, 10, 16, 8190, 8192, 8194, 8200, 10_100].into_iter()
@@ -546,7 +551,8 @@ fn no_damaged_d_left_filter_is_read() {
     assert_every_truncation_and_corruption_is_an_error::<DLeftFilter>();
 }
 
-/// Writers of checksums get no further. (Fields that are as absurd in every kind are tried of every kind.)
+/// Writers of checksums get no further. (Fields that are as absurd in every kind are tried of every
+/// kind.)
 fn assert_absurd<F: Filter>(cases: &[(usize, &[u8], &str)]) {
     let bytes = F::small().to_bytes();
     let len = bytes.len();
@@ -599,7 +605,8 @@ fn assert_zeros<F: Filter>(places: impl Iterator<Item = usize>) {
     }
 }
 
-/// A length that nobody has is believed only within the limit; and memory for it is not asked for unless all is there.
+/// A length that nobody has is believed only within the limit; and memory for it is not asked for
+/// unless all is there.
 fn assert_lengths_are_not_believed<F: Filter>(bytes_of_bucket: u64, buckets: impl Iterator<Item = u64>, most: u64) {
     let bytes = F::small().to_bytes();
     let huge = |buckets: u64| {
@@ -736,7 +743,8 @@ fn every_absurd_field_of_a_pair_is_an_error() {
             bytes.len()
         )
     );
-    // Parts of other hashers: the first must be by the pair's own, the second is always by Murmur3 with seed 0.
+    // Parts of other hashers: the first must be by the pair's own, the second is always by Murmur3
+    // with seed 0.
     let seeded = lanebloom::ConcurrentBloom::builder()
         .expected_keys(1)
         .seed(9)
@@ -867,7 +875,8 @@ fn assert_keys_are_planned<F: Filter>(expected_keys: impl Fn(&F) -> usize) {
     }
 }
 
-/// Bits that belong to no slot would be taken for something. In four tags of 16 bits there are none.
+/// Bits that belong to no slot would be taken for something. In four tags of 16 bits there are
+/// none.
 #[test]
 fn every_bit_of_no_slot_is_an_error() {
     for (bits, top) in [(10, 4), (12, 4), (16, 0)] {
@@ -998,7 +1007,8 @@ fn an_empty_cell_with_a_remainder_is_an_error() {
     }
 }
 
-/// Of two cells one would stay when the key is removed, and what is found would depend on which is looked at first.
+/// Of two cells one would stay when the key is removed, and what is found would depend on which is
+/// looked at first.
 #[test]
 fn two_cells_of_a_key_are_an_error() {
     // One bucket in each subtable: a key is its remainder, and all 32 cells are its own.
@@ -1020,7 +1030,8 @@ fn two_cells_of_a_key_are_an_error() {
             assert_eq!(filter.count_hash(u64::from(remainder) ^ 1), 1);
         }
     }
-    // In a larger one: the cell of a key that is alone in the filter, put into every other bucket, is the same key's in three of them.
+    // In a larger one: the cell of a key that is alone in the filter, put into every other bucket,
+    // is the same key's in three of them.
     let buckets = 7;
     let filter = d_left(buckets, 0);
     filter.remove_hashes(&[number(0); 3]);
@@ -1075,7 +1086,8 @@ fn two_cells_of_a_key_are_an_error() {
     assert!(tried > 20, "{tried}");
 }
 
-/// What was inserted before is in the snapshot, whatever comes, goes and moves meanwhile; and what is not to be waited for is not.
+/// What was inserted before is in the snapshot, whatever comes, goes and moves meanwhile; and what
+/// is not to be waited for is not.
 #[test]
 fn live_filters_are_written_with_all_keys_of_before() {
     let keys = (STRESS_KEYS / 40) as u64;

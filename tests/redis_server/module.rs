@@ -1,7 +1,8 @@
 // Included beside `server.rs`: where the real RedisBloom is.
 
-/// A server that has loaded RedisBloom, which `ci/redis_module.sh` fetches; `LANEBLOOM_REDIS_BLOOM` is its path elsewhere. Nothing where
-/// there is none, which is said, and is a failure where `LANEBLOOM_REQUIRE_REDIS` is set.
+/// A server that has loaded RedisBloom, which `ci/redis_module.sh` fetches; `LANEBLOOM_REDIS_BLOOM`
+/// is its path elsewhere. Nothing where there is none, which is said, and is a failure where
+/// `LANEBLOOM_REQUIRE_REDIS` is set.
 pub(crate) fn bloom_server(test: &str) -> Option<Redis> {
     let Some(module) = bloom_module().filter(|path| path.exists()) else {
         skip(test, "LANEBLOOM_REQUIRE_REDIS", "there is no RedisBloom: run ci/redis_module.sh");

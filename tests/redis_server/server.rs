@@ -23,11 +23,12 @@ pub(crate) struct Redis {
     arguments: Vec<String>,
 }
 
-/// How long a server may take until it answers. It takes some milliseconds, more where everything is emulated.
+/// How long a server may take until it answers. It takes some milliseconds, more where everything
+/// is emulated.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Ports that are tried: between asking for a free one and starting the server, another process may take it, or the one 10,000 above,
-/// which a cluster takes too.
+/// Ports that are tried: between asking for a free one and starting the server, another process may
+/// take it, or the one 10,000 above, which a cluster takes too.
 const PORTS: usize = 20;
 
 impl Server {
@@ -44,7 +45,8 @@ impl Server {
         self.argument("--loadmodule").argument(&path.display().to_string())
     }
 
-    /// With a further argument of the command line. It is given after those by which nothing is kept on disk, which it can override.
+    /// With a further argument of the command line. It is given after those by which nothing is
+    /// kept on disk, which it can override.
     pub(crate) fn argument(mut self, argument: &str) -> Self {
         self.arguments.push(argument.into());
         self
@@ -84,7 +86,8 @@ impl Server {
     }
 }
 
-/// Says that `test` was skipped, and fails it where the environment variable `required` says that it must not be.
+/// Says that `test` was skipped, and fails it where the environment variable `required` says that
+/// it must not be.
 pub(crate) fn skip(test: &str, required: &str, why: &str) {
     assert!(std::env::var_os(required).is_none(), "{required} is set, but {why}");
     // Past the harness, which keeps what a test that passes prints.
@@ -95,8 +98,9 @@ fn program() -> String {
     std::env::var("LANEBLOOM_REDIS_SERVER").unwrap_or_else(|_| "redis-server".into())
 }
 
-/// A port at which nobody listens now. Systems give their own choice, from 32,768 on, to outgoing connections too: while a server of such
-/// a port is down, a node that connects again may be given that port itself.
+/// A port at which nobody listens now. Systems give their own choice, from 32,768 on, to outgoing
+/// connections too: while a server of such a port is down, a node that connects again may be given
+/// that port itself.
 fn free_port() -> u16 {
     let random = || 10_240 + (RandomState::new().hash_one(()) % 22_528) as u16;
     let free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
@@ -158,13 +162,15 @@ impl Redis {
         self.folder.path().into()
     }
 
-    /// Ends the server as `kill -9` does. Connections break; [`restart`](Self::restart) starts it again.
+    /// Ends the server as `kill -9` does. Connections break; [`restart`](Self::restart) starts it
+    /// again.
     pub(crate) fn kill(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 
-    /// Starts the server again, at the same port and in the same folder. What it had is lost, unless its arguments say otherwise.
+    /// Starts the server again, at the same port and in the same folder. What it had is lost,
+    /// unless its arguments say otherwise.
     pub(crate) fn restart(&mut self) {
         self.kill();
         let began = Instant::now();
@@ -178,7 +184,8 @@ impl Redis {
     }
 }
 
-/// Whether the server at this port is this process: on a machine with many tests it may be another's.
+/// Whether the server at this port is this process: on a machine with many tests it may be
+/// another's.
 fn answers_as(port: u16, process: u32) -> bool {
     let answer = || -> redis::RedisResult<String> {
         let mut connection = Client::open(("127.0.0.1", port))?.get_connection_with_timeout(PATIENCE)?;

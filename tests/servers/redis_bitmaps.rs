@@ -1,5 +1,6 @@
-//! `RedisBitmap` and `LocalBitmap` on a real server: known bits, a model of each layout written down again, growth, races, copies, and all that
-//! can go wrong. Beside the programs that the layouts come from: `tests/servers/redis_peers.rs`.
+//! `RedisBitmap` and `LocalBitmap` on a real server: known bits, a model of each layout written
+//! down again, growth, races, copies, and all that can go wrong. Beside the programs that the
+//! layouts come from: `tests/servers/redis_peers.rs`.
 
 use crate::common::number;
 use crate::redis_server::{Redis, Server};
@@ -199,7 +200,8 @@ fn bits_on_redis_are_those_of_guavas_streams() {
     assert_eq!(cases, 6);
 }
 
-/// Every bit of hundreds of keys, in lengths that are no multiple of anything, beside the formulas written down again.
+/// Every bit of hundreds of keys, in lengths that are no multiple of anything, beside the formulas
+/// written down again.
 #[test]
 fn bits_of_many_keys_are_those_of_the_formulas() {
     let server = server!(bits_of_many_keys_are_those_of_the_formulas);
@@ -207,7 +209,8 @@ fn bits_of_many_keys_are_those_of_the_formulas() {
     for (i, bits) in [1, 2, 7, 64, 1009, 65_537, 16_777_213, 1 << 32].into_iter().enumerate() {
         let name = format!("go-zero {i}");
         let filter = RedisBitmap::go_zero(name.as_str(), bits).unwrap();
-        // Of the greatest bitmap one key only, and the bits asked for one by one: it has half a GiB.
+        // Of the greatest bitmap one key only, and the bits asked for one by one: it has half a
+        // GiB.
         let keys = keys(0..if bits > 1 << 30 { 1 } else { 200 });
         filter.insert_batch(&mut connection, &keys).unwrap();
         let expected: BTreeSet<u64> = keys.iter().flat_map(|key| go_zero(key, bits)).collect();
@@ -294,7 +297,8 @@ fn sizes_and_their_limits() {
     }
     // Of so few bits a key has one all the same.
     assert_eq!(RedisBitmap::jedis("a", 1000, 0.9).unwrap().hash_functions(), 1);
-    // An int of Java ends: 300,000,000 keys at 3% take 2,189,532,240 bits. (5, too, where it does not.)
+    // An int of Java ends: 300,000,000 keys at 3% take 2,189,532,240 bits. (5, too, where it does
+    // not.)
     let jedis = RedisBitmap::jedis("a", 300_000_000, 0.03).unwrap();
     assert_eq!((jedis.bit_size(), jedis.hash_functions()), (2_147_483_647, 5));
     let jedis = RedisBitmap::jedis("a", 2_147_483_647, 0.03).unwrap();
@@ -324,8 +328,8 @@ fn sizes_and_their_limits() {
     assert!(message(RedisBitmap::jedis("a", 10, 1e-80)).starts_with("a rate of 1e-80 takes 266 hash functions"));
 }
 
-/// In batches of every length about a round trip's, present, absent and repeated keys: the answers of single calls in order, which are those of
-/// a plain set of offsets.
+/// In batches of every length about a round trip's, present, absent and repeated keys: the answers
+/// of single calls in order, which are those of a plain set of offsets.
 #[test]
 fn batches_answer_as_single_calls() {
     let server = server!(batches_answer_as_single_calls);
@@ -523,7 +527,8 @@ fn growth_is_that_of_the_model() {
     }
 }
 
-/// What is there already, from before a cursor was lost say, is counted, and a bitmap that is full is passed by.
+/// What is there already, from before a cursor was lost say, is counted, and a bitmap that is full
+/// is passed by.
 #[test]
 fn growth_counts_what_is_there() {
     let server = server!(growth_counts_what_is_there);
@@ -559,8 +564,9 @@ fn growth_counts_what_is_there() {
     assert_eq!(get::<u64>(&mut connection, &["GET", "cursor"]), 2);
 }
 
-/// Clients on threads and on an asynchronous runtime insert beside each other, some of it the same: the cursor never skips and never doubles,
-/// which shows in every bitmap but the last being just over half full; nothing is missing; and of those who race for a key one gets true.
+/// Clients on threads and on an asynchronous runtime insert beside each other, some of it the same:
+/// the cursor never skips and never doubles, which shows in every bitmap but the last being just
+/// over half full; nothing is missing; and of those who race for a key one gets true.
 #[test]
 fn growth_beside_other_clients() {
     const CLIENTS: u64 = 4;
@@ -656,13 +662,15 @@ fn growth_beside_other_clients() {
     assert!((distinct * 98 / 100..=distinct).contains(&wins), "{wins} of {distinct}");
 }
 
-/// Keys of which a few, some or many were inserted, in copies of every layout: answers as the server's.
+/// Keys of which a few, some or many were inserted, in copies of every layout: answers as the
+/// server's.
 #[test]
 fn copies_answer_as_the_server() {
     let server = server!(copies_answer_as_the_server);
     let mut connection = server.connection();
     let mut filters = one_of_each();
-    // More than one piece and several comparisons, each with a rest; the longest only grows by being fetched in pieces.
+    // More than one piece and several comparisons, each with a rest; the longest only grows by
+    // being fetched in pieces.
     filters.push(RedisBitmap::go_zero("two pieces", 8 * 1_500_003).unwrap());
     filters.push(RedisBitmap::jedis("rest", 1_000_003, 0.01).unwrap());
     filters.push(RedisBitmap::go_zero("one bit", 1).unwrap());
@@ -734,7 +742,8 @@ fn received(connection: &mut Connection) -> u64 {
     line.unwrap().parse().unwrap()
 }
 
-/// Measured on the wire: a refresh brings the chunks that changed, and what it takes to find them is a hundredth of the filter.
+/// Measured on the wire: a refresh brings the chunks that changed, and what it takes to find them
+/// is a hundredth of the filter.
 #[test]
 fn a_refresh_brings_what_changed() {
     let server = server!(a_refresh_brings_what_changed);
@@ -824,7 +833,8 @@ impl Drop for Stop<'_> {
     }
 }
 
-/// Threads look keys up while others refresh and one inserts: no key that was inserted before a refresh began is missing after it.
+/// Threads look keys up while others refresh and one inserts: no key that was inserted before a
+/// refresh began is missing after it.
 #[test]
 fn lookups_and_refreshes_beside_inserts() {
     let server = server!(lookups_and_refreshes_beside_inserts);
@@ -902,7 +912,8 @@ fn copies_stay_within_their_limit() {
     let error = huge.fetch_local(&mut connection, (1 << 29) - 1).unwrap_err();
     assert!(error.is_over_limit(), "{error}");
 
-    // Another's bitmap, longer than the layout's by a byte, found when it is fetched and when it is refreshed.
+    // Another's bitmap, longer than the layout's by a byte, found when it is fetched and when it is
+    // refreshed.
     let filter = RedisBitmap::go_zero("filter", 20_001).unwrap();
     let copy = filter.fetch_local(&mut connection, 1 << 20).unwrap();
     get::<()>(&mut connection, &["SETBIT", "filter", "20007", "1"]);
@@ -924,7 +935,8 @@ fn copies_stay_within_their_limit() {
     assert!(filter.fetch_local(&mut connection, 1 << 20).is_err());
 }
 
-/// What every call says of a filter and a connection: the names of those that did not fail, and the errors of those that did.
+/// What every call says of a filter and a connection: the names of those that did not fail, and the
+/// errors of those that did.
 fn errors(
     filter: &RedisBitmap,
     copy: Option<&LocalBitmap>,
@@ -1171,7 +1183,8 @@ fn filters_expire() {
         assert!(filter.expire(&mut connection, Duration::from_secs(500)).unwrap());
         let left = remaining(&mut connection);
         assert!(left.iter().all(|left| (400_000..=500_000).contains(left)), "{left:?}");
-        // An insert leaves it, unless it is to set it: of all keys alike, those of a growing filter too.
+        // An insert leaves it, unless it is to set it: of all keys alike, those of a growing filter
+        // too.
         filter.insert(&mut connection, "a").unwrap();
         assert!(
             remaining(&mut connection)
@@ -1256,7 +1269,8 @@ fn times_are_rounded_up() {
     }
 }
 
-/// Keys that are no text have no place in sums of characters: they are absent, and cannot be inserted.
+/// Keys that are no text have no place in sums of characters: they are absent, and cannot be
+/// inserted.
 #[test]
 fn scrapys_keys_are_texts() {
     let server = server!(scrapys_keys_are_texts);
@@ -1287,7 +1301,8 @@ fn scrapys_keys_are_texts() {
     }
 }
 
-/// The rate of scrapy's sums beside that of as many good functions; the documentation has the figures.
+/// The rate of scrapy's sums beside that of as many good functions; the documentation has the
+/// figures.
 #[test]
 fn scrapys_hash_is_bad() {
     let server = server!(scrapys_hash_is_bad);
@@ -1379,7 +1394,8 @@ fn some_value(random: &mut u64, depth: u32) -> Value {
     }
 }
 
-/// Replies of the wrong kind, number, length or value are errors that quote them; nothing panics, and nothing is allocated for them.
+/// Replies of the wrong kind, number, length or value are errors that quote them; nothing panics,
+/// and nothing is allocated for them.
 #[test]
 fn replies_of_another_kind_are_told() {
     let filters = one_of_each();
@@ -1456,7 +1472,8 @@ fn replies_of_another_kind_are_told() {
     }
 }
 
-/// The asynchronous calls: the answers of the blocking ones, on one connection that many tasks share.
+/// The asynchronous calls: the answers of the blocking ones, on one connection that many tasks
+/// share.
 #[test]
 fn asynchronous_calls_answer_as_blocking_ones() {
     let server = server!(asynchronous_calls_answer_as_blocking_ones);
@@ -1542,7 +1559,8 @@ fn sendable<F: Future + Send>(future: F) -> F {
     future
 }
 
-/// An asynchronous connection that waits longer than it does by default: half a second for an answer, which an emulated machine may take.
+/// An asynchronous connection that waits longer than it does by default: half a second for an
+/// answer, which an emulated machine may take.
 async fn multiplexed(server: &Redis) -> redis::aio::MultiplexedConnection {
     let patience = Some(Duration::from_secs(30));
     let config = redis::AsyncConnectionConfig::new()

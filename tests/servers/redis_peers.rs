@@ -1,9 +1,11 @@
-//! `RedisBitmap` beside the programs that its layouts come from, on one server: Java with Guava's own hashing, and the Python package
-//! scrapy-redis-bloomfilter. Each reads what the other wrote, and bits and answers are the same.
+//! `RedisBitmap` beside the programs that its layouts come from, on one server: Java with Guava's
+//! own hashing, and the Python package scrapy-redis-bloomfilter. Each reads what the other wrote,
+//! and bits and answers are the same.
 //!
-//! Needs a server (`redis_server`), and `java` with Guava as `tests/formats/guava_jvm.rs` does, or `python3` with the
-//! packages that `ci/python_peers.sh` fetches. Where they are not there the tests say so and pass, unless `LANEBLOOM_REQUIRE_JVM` or
-//! `LANEBLOOM_REQUIRE_SCRAPY` is set, as in CI.
+//! Needs a server (`redis_server`), and `java` with Guava as `tests/formats/guava_jvm.rs` does, or
+//! `python3` with the packages that `ci/python_peers.sh` fetches. Where they are not there the
+//! tests say so and pass, unless `LANEBLOOM_REQUIRE_JVM` or `LANEBLOOM_REQUIRE_SCRAPY` is set, as
+//! in CI.
 
 use crate::common::number;
 use crate::redis_server::{Redis, Server, skip};
@@ -176,7 +178,8 @@ fn value(connection: &mut Connection, key: &str) -> Vec<u8> {
     redis::cmd("GET").arg(key).query(connection).unwrap()
 }
 
-/// The same inserts by Java and by us, one by one and in batches: the same bits in Redis, the same answers, and each reads the other's.
+/// The same inserts by Java and by us, one by one and in batches: the same bits in Redis, the same
+/// answers, and each reads the other's.
 #[test]
 fn guavas_layouts_agree_with_java() {
     const TEST: &str = "guavas_layouts_agree_with_java";

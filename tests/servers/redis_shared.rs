@@ -1,5 +1,6 @@
-//! `SharedBloom` beside a real server: what one node pushes the others have, whatever happens to the server, the network and the nodes.
-//! Faults that need processes of their own are in `redis_shared/processes.rs`.
+//! `SharedBloom` beside a real server: what one node pushes the others have, whatever happens to
+//! the server, the network and the nodes. Faults that need processes of their own are in
+//! `redis_shared/processes.rs`.
 
 mod processes;
 mod proxy;
@@ -63,7 +64,8 @@ fn fails(node: &SharedBloom, says: &str) {
     sync_fails(|patience| node.sync(patience), &[says]);
 }
 
-/// Syncs that fail until one says one of `says`: on a busy machine the first may end before anything was attempted.
+/// Syncs that fail until one says one of `says`: on a busy machine the first may end before
+/// anything was attempted.
 fn sync_fails(sync: impl Fn(Duration) -> Result<(), SharedError>, says: &[&str]) {
     let began = Instant::now();
     loop {
@@ -106,8 +108,8 @@ fn command(redis: &Redis, words: &[&str]) {
         .unwrap();
 }
 
-/// The 99th percentile of the time that an insert with a lookup takes while `fault` is under way, in ns. What waited for the network would
-/// take milliseconds.
+/// The 99th percentile of the time that an insert with a lookup takes while `fault` is under way,
+/// in ns. What waited for the network would take milliseconds.
 fn p99_during(node: &SharedBloom, fault: impl FnOnce()) -> u64 {
     p99_of(&asks(node.filter()), fault)
 }
@@ -124,7 +126,8 @@ fn p99_of(ask: &(impl Fn(u64) + Sync), fault: impl FnOnce()) -> u64 {
     })
 }
 
-/// An insert and a lookup: of few keys, so that little new comes in, and of none that the tests look for.
+/// An insert and a lookup: of few keys, so that little new comes in, and of none that the tests
+/// look for.
 fn asks(filter: &ConcurrentBloom) -> impl Fn(u64) + Sync {
     |i| {
         filter.insert(&number((1 << 50) + i % 1000));
@@ -417,7 +420,8 @@ fn what_the_server_lost_is_pushed_again() {
         }
         more(&other);
         redis.restart();
-        // New exchanges take the numbers of those that were lost, by a node that knows them and by one that does not.
+        // New exchanges take the numbers of those that were lost, by a node that knows them and by
+        // one that does not.
         for _ in 0..pushes_of_another {
             more(&third);
         }
@@ -507,7 +511,8 @@ fn many_chunks_are_pushed() {
     assert!(!found.contains(&false));
 }
 
-/// More than one answer takes: it comes in several, and what is to be pushed meanwhile is pushed after the last.
+/// More than one answer takes: it comes in several, and what is to be pushed meanwhile is pushed
+/// after the last.
 #[test]
 fn much_is_pulled_piece_by_piece() {
     let Some(redis) = Server::of("much_is_pulled_piece_by_piece").start() else {
@@ -678,7 +683,8 @@ fn it_runs_on_a_cluster() {
     assert!(**one.filter() == **node(&redis).filter());
 }
 
-/// Cut at every kind of place: in the call's beginning, in the middle of a push, before the answer, in its middle.
+/// Cut at every kind of place: in the call's beginning, in the middle of a push, before the answer,
+/// in its middle.
 #[test]
 fn connections_that_are_cut_lose_nothing() {
     let Some(redis) = Server::of("connections_that_are_cut_lose_nothing").start() else {

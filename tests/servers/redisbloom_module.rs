@@ -1,4 +1,5 @@
-//! `RedisBloom` beside the real module in a real server: the same answers, the same growth, the same dumps, both ways.
+//! `RedisBloom` beside the real module in a real server: the same answers, the same growth, the
+//! same dumps, both ways.
 //!
 //! Needs `redis-server`, and the module, which `ci/redis_module.sh` fetches.
 
@@ -12,7 +13,8 @@ use redis::{Connection, ConnectionLike, RedisError, RedisResult, Value, cmd};
 use std::error::Error;
 use std::path::PathBuf;
 
-/// Keys that are inserted into a filter, and as many others that are asked for. In most of the filters they are several growth steps.
+/// Keys that are inserted into a filter, and as many others that are asked for. In most of the
+/// filters they are several growth steps.
 const KEYS: u64 = STRESS_KEYS as u64 / 8;
 
 /// Distinct but for some duplicates, of 0 to 40 bytes of any value.
@@ -243,7 +245,8 @@ fn a_filter_that_does_not_scale_refuses_the_same_key() {
     theirs.assert_is(&ours);
 }
 
-/// Chains of older versions, which the module loads and goes on with: by every set of options, from 1 (NOROUND) to 8 (NO_SCALING).
+/// Chains of older versions, which the module loads and goes on with: by every set of options, from
+/// 1 (NOROUND) to 8 (NO_SCALING).
 #[test]
 fn older_chains_go_on_as_in_the_module() {
     let Some(server) = bloom_server("older_chains_go_on_as_in_the_module") else {

@@ -1,12 +1,14 @@
-//! The promise of the builder: at the expected number of keys, the false-positive rate is at most the requested one.
+//! The promise of the builder: at the expected number of keys, the false-positive rate is at most
+//! the requested one.
 //!
 //! # The bound
 //!
-//! A measured rate `hits / queries` differs from the filter's true one by sampling noise, and one filter's from the mean of
-//! all by the luck of its keys. The variance of the first is `rate / queries`; that of the second
-//! `(rate * spread)^2 / lines`, where the rates of single lines have the standard deviation `rate * spread`. A
-//! measurement passes up to 4 standard deviations above the requested rate. Where a filter has many lines it must
-//! also be within 4 of the model's rate: not above, and not below either, for then memory was wasted.
+//! A measured rate `hits / queries` differs from the filter's true one by sampling noise, and one
+//! filter's from the mean of all by the luck of its keys. The variance of the first is `rate /
+//! queries`; that of the second `(rate * spread)^2 / lines`, where the rates of single lines have
+//! the standard deviation `rate * spread`. A measurement passes up to 4 standard deviations above
+//! the requested rate. Where a filter has many lines it must also be within 4 of the model's rate:
+//! not above, and not below either, for then memory was wasted.
 
 use crate::common::{RATES, WORDS, number};
 use lanebloom::{Builder, ConcurrentBloom, Funnel};
@@ -34,12 +36,13 @@ fn hash(filter: &ConcurrentBloom, keys: Keys, i: u64) -> u64 {
 
 const STRANGERS: u64 = 1 << 40;
 
-/// The spread for each of `RATES`, from 16 filters of a million keys each, rounded up over the words per key (0.08 at 10%
-/// with 1 word, 6.6 at 1e-6 with 8): the lower the rate, the more it comes from few crowded lines.
+/// The spread for each of `RATES`, from 16 filters of a million keys each, rounded up over the
+/// words per key (0.08 at 10% with 1 word, 6.6 at 1e-6 with 8): the lower the rate, the more it
+/// comes from few crowded lines.
 const SPREADS: [f64; 7] = [0.2, 0.4, 0.6, 1.2, 3.5, 6.0, 8.0];
 
-/// Fills filters of `n` keys, as many as make `least_lines` lines, and asks each for absent keys, at least
-/// `least_queries` in all.
+/// Fills filters of `n` keys, as many as make `least_lines` lines, and asks each for absent keys,
+/// at least `least_queries` in all.
 fn measure(builder: &Builder, rate: f64, n: usize, keys: Keys, least_lines: usize, least_queries: usize) {
     let probe = builder.clone().build().unwrap();
     let filters = least_lines.div_ceil(probe.blocks());
@@ -83,7 +86,8 @@ fn measure(builder: &Builder, rate: f64, n: usize, keys: Keys, least_lines: usiz
         "{what}, sigma {sigma:e}"
     );
     assert!(exact <= rate + 4.0 * luck.sqrt(), "{what}, sigma {:e}", luck.sqrt());
-    // What a hash hits at random and what the bits say must agree, or the patterns are not random enough.
+    // What a hash hits at random and what the bits say must agree, or the patterns are not random
+    // enough.
     assert!(
         (measured - exact).abs() <= 4.0 * (exact / queries).sqrt() + 1.0 / queries,
         "{what}"
@@ -100,7 +104,8 @@ fn measure(builder: &Builder, rate: f64, n: usize, keys: Keys, least_lines: usiz
     }
 }
 
-/// The builder, or `None` where the rate is out of reach with so few words; which the builder must say.
+/// The builder, or `None` where the rate is out of reach with so few words; which the builder must
+/// say.
 fn builder(n: usize, rate: f64, words: usize) -> Option<Builder> {
     let builder = ConcurrentBloom::builder()
         .expected_keys(n)
@@ -136,7 +141,8 @@ fn sweep(sizes: &[usize], kinds: &[Keys], least_lines: usize, least_queries: usi
     }
 }
 
-/// How much the tests that run with everything else do; without optimization a key costs a microsecond.
+/// How much the tests that run with everything else do; without optimization a key costs a
+/// microsecond.
 const SMALL: usize = if cfg!(debug_assertions) { 1 } else { 20 };
 
 #[test]
@@ -158,7 +164,8 @@ fn the_rate_holds_for_the_default_words() {
     }
 }
 
-/// Run it with optimization, it takes some minutes: `cargo test --release --test stress rates -- --ignored`.
+/// Run it with optimization, it takes some minutes: `cargo test --release --test stress rates --
+/// --ignored`.
 #[test]
 #[ignore = "takes minutes; ci/release.sh runs it"]
 fn the_rate_holds_for_up_to_a_million_keys_of_any_kind() {

@@ -1,4 +1,5 @@
-//! The contract with real threads: what loom proves on one line, at the size of a filter and the speed of the machine.
+//! The contract with real threads: what loom proves on one line, at the size of a filter and the
+//! speed of the machine.
 
 use crate::common::{STRESS_KEYS, SetAtEnd, WORDS, number};
 use lanebloom::{CacheGuard, ConcurrentBloom};
@@ -33,7 +34,8 @@ fn together<T: Send>(work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     })
 }
 
-/// All threads insert all keys, each from another end: no bit is lost, and each new key has a winner.
+/// All threads insert all keys, each from another end: no bit is lost, and each new key has a
+/// winner.
 #[test]
 fn racing_inserters_lose_nothing_and_one_wins_each_key() {
     for words in WORDS {
@@ -53,7 +55,8 @@ fn racing_inserters_lose_nothing_and_one_wins_each_key() {
 
         let wins: usize = won.iter().map(HashSet::len).sum();
         let winners = won.iter().flatten().collect::<HashSet<_>>();
-        // The order decides which keys are false positives when they come, so the counts agree only nearly.
+        // The order decides which keys are false positives when they come, so the counts agree only
+        // nearly.
         assert!(
             winners.len().abs_diff(new) * 100 < new,
             "{} winners, {new} alone",

@@ -1,8 +1,10 @@
-//! [`CompactCuckoo`]: the buckets of a [`CuckooFilter`], semi-sorted, to be asked only. Buckets in, answers or buckets out.
+//! [`CompactCuckoo`]: the buckets of a [`CuckooFilter`], semi-sorted, to be asked only. Buckets in,
+//! answers or buckets out.
 //!
-//! The order of the tags in a bucket says nothing, and it is bits of information: sorted, the highest four bits of the tags are one of
-//! so few sequences that their number takes less room than they do. The lower bits follow as they are. (Fan et al. do so for buckets
-//! of four; it is as easy for five and six.)
+//! The order of the tags in a bucket says nothing, and it is bits of information: sorted, the
+//! highest four bits of the tags are one of so few sequences that their number takes less room than
+//! they do. The lower bits follow as they are. (Fan et al. do so for buckets of four; it is as easy
+//! for five and six.)
 //!
 //! | tags | sequences | bits of their number | bits of a bucket |
 //! |---|---|---|---|
@@ -10,7 +12,8 @@
 //! | 5 of 12 bits | 15504 | 14 instead of 20 | 54 of 64 |
 //! | 6 of 10 bits | 54264 | 16 instead of 24 | 52 of 64 |
 //!
-//! A lookup compares the lower bits in both buckets first, and unpacks one, with a table of the sequences, only where these agree.
+//! A lookup compares the lower bits in both buckets first, and unpacks one, with a table of the
+//! sequences, only where these agree.
 
 mod snapshot;
 
@@ -28,9 +31,10 @@ use core::fmt;
 
 /// A cuckoo filter that can only be asked, in less memory: made by [`CuckooFilter::to_compact`].
 ///
-/// It gives the answers of the filter it was made of, false positives included, from 60, 54 or 52 bits per bucket (tags of 16,
-/// 12 or 10 bits) instead of 64. [`to_filter`](Self::to_filter) leads back. Lookups in batches take one to three times as long as the
-/// filter's (`benches/record`), and need a table of 15, 61 or 212 KiB, which all filters share.
+/// It gives the answers of the filter it was made of, false positives included, from 60, 54 or 52
+/// bits per bucket (tags of 16, 12 or 10 bits) instead of 64. [`to_filter`](Self::to_filter) leads
+/// back. Lookups in batches take one to three times as long as the filter's (`benches/record`), and
+/// need a table of 15, 61 or 212 KiB, which all filters share.
 ///
 /// # Examples
 ///
@@ -99,8 +103,8 @@ const CHOICES: [[u32; 22]; 7] = {
     choices
 };
 
-/// The number of a sequence: `highs` never descend, so that each plus its place ascends, and those are a choice of places
-/// out of 15 + their number (the combinatorial number system).
+/// The number of a sequence: `highs` never descend, so that each plus its place ascends, and those
+/// are a choice of places out of 15 + their number (the combinatorial number system).
 fn rank(highs: &[u8]) -> u64 {
     let ranks = highs.iter().enumerate();
     u64::from(
@@ -110,14 +114,16 @@ fn rank(highs: &[u8]) -> u64 {
     )
 }
 
-/// All sequences of `SLOTS` in the order of their numbers, each with the bits of place `i` from `4 * i` on.
+/// All sequences of `SLOTS` in the order of their numbers, each with the bits of place `i` from `4
+/// * i` on.
 const fn sequences<const SLOTS: usize, const SEQUENCES: usize>() -> [u32; SEQUENCES] {
     assert!(SEQUENCES as u64 == Shape::ALL[6 - SLOTS].sequences());
     let mut all = [0; SEQUENCES];
     let mut highs = [0; SLOTS];
     let mut number = 1;
     while number < SEQUENCES {
-        // The first place that can be raised without passing the one after it; what is before it begins anew.
+        // The first place that can be raised without passing the one after it; what is before it
+        // begins anew.
         let mut i = 0;
         while i + 1 < SLOTS && highs[i] == highs[i + 1] {
             highs[i] = 0;
@@ -134,7 +140,8 @@ const fn sequences<const SLOTS: usize, const SEQUENCES: usize>() -> [u32; SEQUEN
     all
 }
 
-/// 15, 61 and 212 KiB. (With the sequences worked out by arithmetic, lookups in 8 MiB took 64 to 127 ns, now 28 to 35; Emerald Rapids.)
+/// 15, 61 and 212 KiB. (With the sequences worked out by arithmetic, lookups in 8 MiB took 64 to
+/// 127 ns, now 28 to 35; Emerald Rapids.)
 static OF_FOUR: [u32; 3876] = sequences::<4, 3876>();
 static OF_FIVE: [u32; 15_504] = sequences::<5, 15_504>();
 static OF_SIX: [u32; 54_264] = sequences::<6, 54_264>();
@@ -182,7 +189,8 @@ fn unpack_bucket(shape: Shape, packed: u64) -> u64 {
     bucket
 }
 
-/// Whether a tag of the bucket has the lower bits of this one: all but one bucket of 1000, 50 or 11 without it are told so at once.
+/// Whether a tag of the bucket has the lower bits of this one: all but one bucket of 1000, 50 or 11
+/// without it are told so at once.
 #[inline(always)]
 fn may_hold(shape: Shape, packed: u64, tag: u64) -> bool {
     let low = shape.low_bits();
@@ -227,7 +235,8 @@ impl Packed {
         Ok(Self { words, buckets, shape })
     }
 
-    /// Bytes of so many buckets, and of a word more, so that the word after one of theirs is always there.
+    /// Bytes of so many buckets, and of a word more, so that the word after one of theirs is always
+    /// there.
     fn bytes_of(shape: Shape, buckets: usize) -> usize {
         8 * (Self::words_filled(shape, buckets) + 1)
     }
@@ -249,8 +258,9 @@ impl Packed {
         }
     }
 
-    /// An error if a bucket has a number that no sequence has, or there is a bit after the last bucket. (In what order a bucket
-    /// has tags whose sorted bits are the same makes no difference to anything.)
+    /// An error if a bucket has a number that no sequence has, or there is a bit after the last
+    /// bucket. (In what order a bucket has tags whose sorted bits are the same makes no difference
+    /// to anything.)
     fn check(&self) -> Result<(), SnapshotErrorKind> {
         let (limit, lows) = (self.shape.sequences(), self.shape.slots * self.shape.low_bits());
         let sequences = (0..self.buckets).map(|bucket| self.get(bucket) >> lows);
@@ -286,8 +296,8 @@ impl Packed {
         both & ((1 << self.shape.packed_bits()) - 1)
     }
 
-    /// Whether either bucket holds the tag, of a shape that is a constant where this is called: a shift by a constant takes a third of
-    /// the time of one by a variable.
+    /// Whether either bucket holds the tag, of a shape that is a constant where this is called: a
+    /// shift by a constant takes a third of the time of one by a variable.
     #[inline(always)]
     fn holds_in(&self, shape: Shape, place: &Place) -> bool {
         let [first, second] = [self.get(place.first), self.get(place.second)];

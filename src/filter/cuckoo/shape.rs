@@ -1,5 +1,5 @@
-//! The arithmetic of one bucket, a `u64` of several tags: find one, find room, count; and keys and a rate to a number of
-//! buckets. Pure values; `table.rs` applies them to memory.
+//! The arithmetic of one bucket, a `u64` of several tags: find one, find room, count; and keys and
+//! a rate to a number of buckets. Pure values; `table.rs` applies them to memory.
 //!
 //! | tag bits | slots | rate when full | load planned | bits per key at it |
 //! |---|---|---|---|---|
@@ -7,12 +7,14 @@
 //! | 12 | 5 | 0.244% | 97% | 13.2 |
 //! | 16 | 4 | 0.0122% | 95% | 16.8 |
 //!
-//! Slot `i` is the bits from `i * tag_bits` on; 0 is an empty one; the 4 highest bits of a word of 5 or 6 slots are 0.
+//! Slot `i` is the bits from `i * tag_bits` on; 0 is an empty one; the 4 highest bits of a word of
+//! 5 or 6 slots are 0.
 //!
 //! # The rate
 //!
-//! A lookup compares the key's tag with the `2 * slots * load` others of its two buckets, each of which is the same with a chance
-//! of `1 / (2^tag_bits - 1)`; so they all miss with `exp(-2 * slots * load / (2^tag_bits - 1))`.
+//! A lookup compares the key's tag with the `2 * slots * load` others of its two buckets, each of
+//! which is the same with a chance of `1 / (2^tag_bits - 1)`; so they all miss with `exp(-2 * slots
+//! * load / (2^tag_bits - 1))`.
 
 use crate::error::{BuildErrorKind, SnapshotErrorKind};
 use crate::filter::stripes::Stripes;
@@ -57,7 +59,8 @@ impl Shape {
         (1 << self.tag_bits) - 1
     }
 
-    /// The tag of a hash, from its 32 lower bits, which do not choose the bucket of any filter that fits in memory.
+    /// The tag of a hash, from its 32 lower bits, which do not choose the bucket of any filter that
+    /// fits in memory.
     #[inline(always)]
     pub(crate) const fn tag(self, hash: u64) -> u64 {
         (((hash & 0xffff_ffff) * self.tags()) >> 32) + 1
@@ -69,8 +72,8 @@ impl Shape {
         tag * self.ones
     }
 
-    /// 0 if no slot holds the tag that was spread; otherwise the top bit of the first that does is the lowest bit set. (Bits above
-    /// it may be wrong, by the borrow.)
+    /// 0 if no slot holds the tag that was spread; otherwise the top bit of the first that does is
+    /// the lowest bit set. (Bits above it may be wrong, by the borrow.)
     #[inline(always)]
     pub(crate) const fn matches(self, word: u64, spread: u64) -> u64 {
         let differences = word ^ spread;
@@ -119,7 +122,8 @@ impl Shape {
         (0..self.slots).map(move |slot| slot * self.tag_bits)
     }
 
-    /// The part of the slots that a filter is planned to fill. Searches reach 0.2% to 2% more (`SEARCHED` of `table.rs`).
+    /// The part of the slots that a filter is planned to fill. Searches reach 0.2% to 2% more
+    /// (`SEARCHED` of `table.rs`).
     pub(crate) const fn planned_load(self) -> f64 {
         match self.slots {
             4 => 0.95,
@@ -170,8 +174,8 @@ impl Shape {
     }
 }
 
-/// Buckets beyond what the planned load needs. In a small filter chance fills a few buckets long before the others: of 400 filters of
-/// 20 buckets of 4 slots one was full at 82%.
+/// Buckets beyond what the planned load needs. In a small filter chance fills a few buckets long
+/// before the others: of 400 filters of 20 buckets of 4 slots one was full at 82%.
 const SPARE: usize = 4;
 
 /// What a builder was asked for; every field is optional.

@@ -1,35 +1,39 @@
-//! The buckets, shared: put a tag in, find it, move it, take it out. Takes hashes from `cuckoo.rs`; what happens when threads meet is
-//! argued here.
+//! The buckets, shared: put a tag in, find it, move it, take it out. Takes hashes from `cuckoo.rs`;
+//! what happens when threads meet is argued here.
 //!
 //! # Places
 //!
-//! A hash has a tag and a bucket, and the tag in a bucket says what its other bucket is: `second = (step(tag) - first) mod buckets`,
-//! and the same from `second` leads back. (The exclusive or that others take needs a power of two of buckets: up to twice the
-//! memory.) The number of buckets is even and every step odd, so a key's buckets are never one.
+//! A hash has a tag and a bucket, and the tag in a bucket says what its other bucket is: `second =
+//! (step(tag) - first) mod buckets`, and the same from `second` leads back. (The exclusive or that
+//! others take needs a power of two of buckets: up to twice the memory.) The number of buckets is
+//! even and every step odd, so a key's buckets are never one.
 //!
 //! # What a lookup sees while a tag moves
 //!
-//! A move copies the tag to its other bucket, counts the move in the tag's [stripe](super::super::stripes), and only then clears the
-//! original. So the tag is at every moment in one bucket at least, and yet a lookup could read bucket `D` before the copy and
-//! bucket `S` after the clearing. It reads the count, `first`, `second`, and after a miss the count again:
+//! A move copies the tag to its other bucket, counts the move in the tag's
+//! [stripe](super::super::stripes), and only then clears the original. So the tag is at every
+//! moment in one bucket at least, and yet a lookup could read bucket `D` before the copy and bucket
+//! `S` after the clearing. It reads the count, `first`, `second`, and after a miss the count again:
 //!
-//! - It saw `S` cleared by an `Acquire` load, which pairs with the clearing's `Release`; the count went up before that, so the second
-//!   reading sees it.
-//! - It saw `D` without the copy. Had the first reading of the count (`Acquire`) seen this move counted (`Release`), then the
-//!   copy too, being earlier. So it did not.
+//! - It saw `S` cleared by an `Acquire` load, which pairs with the clearing's `Release`; the count
+//!   went up before that, so the second reading sees it.
+//! - It saw `D` without the copy. Had the first reading of the count (`Acquire`) seen this move
+//!   counted (`Release`), then the copy too, being earlier. So it did not.
 //!
-//! The two readings differ, and the lookup looks again. It never waits: each time it does, another thread's insert has got
-//! on. With several copies of one tag in the two buckets it is the same, since at most one of them moves at a time.
+//! The two readings differ, and the lookup looks again. It never waits: each time it does, another
+//! thread's insert has got on. With several copies of one tag in the two buckets it is the same,
+//! since at most one of them moves at a time.
 //!
 //! # What writers do beside each other
 //!
 //! - A tag is put into an empty slot by compare-exchange of the bucket. Nobody is waited for.
-//! - Who moves a tag or takes one out holds its stripe. For while a tag moves, it is there twice, and a remover must not
-//!   take the copy that is about to be the only one, or two removers both. A bucket of four tags of 16 bits has no bit
-//!   left to say so. Under the stripe there is neither, and a single atomic AND empties the slot.
-//! - The way to an empty slot is searched before anything is moved, and moves are made from its end: each into a slot that is
-//!   empty. What other threads changed meanwhile makes a move not happen, and the search begins anew. So nothing is ever
-//!   out of the filter.
+//! - Who moves a tag or takes one out holds its stripe. For while a tag moves, it is there twice,
+//!   and a remover must not take the copy that is about to be the only one, or two removers both. A
+//!   bucket of four tags of 16 bits has no bit left to say so. Under the stripe there is neither,
+//!   and a single atomic AND empties the slot.
+//! - The way to an empty slot is searched before anything is moved, and moves are made from its
+//!   end: each into a slot that is empty. What other threads changed meanwhile makes a move not
+//!   happen, and the search begins anew. So nothing is ever out of the filter.
 //!
 //! | operation | ordering | partner, and why |
 //! |---|---|---|
@@ -52,18 +56,20 @@ use crate::memory::Words;
 use crate::pattern::block;
 use crate::sync::{AtomicU64, Ordering};
 
-/// Buckets that a search looks at, at most, before it says that there is no room: 32 KiB of the stack. What load is reached by then,
-/// from the first key on, in filters of 10 million buckets of 4, 5 and 6 slots:
+/// Buckets that a search looks at, at most, before it says that there is no room: 32 KiB of the
+/// stack. What load is reached by then, from the first key on, in filters of 10 million buckets of
+/// 4, 5 and 6 slots:
 ///
 /// | 512 | 95.5% | 96.8% | 97.7% |
 /// |---|---|---|---|
 /// | 2048 | 96.9% | 98.2% | 98.7% |
 /// | 4096 | 97.4% | 98.5% | 99.0% |
 ///
-/// (From where there is no way at all any more: 98.0%, 99.0%, 99.4%, by the theory of random graphs.)
-/// (The model checker's threads have smaller stacks, and its filters six buckets.)
+/// (From where there is no way at all any more: 98.0%, 99.0%, 99.4%, by the theory of random
+/// graphs.) (The model checker's threads have smaller stacks, and its filters six buckets.)
 pub(super) const SEARCHED: usize = if cfg!(lanebloom_loom) { 64 } else { 4096 };
-/// Buckets that it looks at in a first, short search. To clear the list of the long one takes longer than most searches.
+/// Buckets that it looks at in a first, short search. To clear the list of the long one takes
+/// longer than most searches.
 const SEARCHED_FIRST: usize = if cfg!(lanebloom_loom) { 8 } else { 256 };
 
 #[derive(Debug)]
@@ -90,8 +96,9 @@ enum Room {
     None,
 }
 
-/// A bucket that a search has come to: from which node, and which slot of that one's bucket holds the tag that would move here.
-/// In one word, that the list may be short: 3 bits of the slot, 12 of the node, the bucket.
+/// A bucket that a search has come to: from which node, and which slot of that one's bucket holds
+/// the tag that would move here. In one word, that the list may be short: 3 bits of the slot, 12 of
+/// the node, the bucket.
 #[derive(Clone, Copy, Default)]
 struct Node(u64);
 
@@ -151,7 +158,8 @@ impl Table {
         loop {
             let moves = self.stripes.moves(place.tag);
             let spread = self.shape.spread(place.tag);
-            // Both are read, whatever the first says: a branch on it would be mispredicted as often as the answer varies.
+            // Both are read, whatever the first says: a branch on it would be mispredicted as often
+            // as the answer varies.
             let first = self.words[place.first].load(Ordering::Acquire);
             let second = self.words[place.second].load(Ordering::Acquire);
             let found = self.shape.matches(first, spread) | self.shape.matches(second, spread) != 0;
@@ -259,10 +267,11 @@ impl Table {
         true
     }
 
-    /// Searches for the shortest way to an empty slot, breadth first, and moves every tag on it one bucket on.
+    /// Searches for the shortest way to an empty slot, breadth first, and moves every tag on it one
+    /// bucket on.
     ///
-    /// No way leads through a bucket twice, since from the first time on there would be a shorter one. (Changes by others
-    /// meanwhile can make it seem so; then a move does not happen.)
+    /// No way leads through a bucket twice, since from the first time on there would be a shorter
+    /// one. (Changes by others meanwhile can make it seem so; then a move does not happen.)
     fn make_room<const N: usize>(&self, place: Place) -> Room {
         let mut nodes = [Node::default(); N];
         nodes[0] = Node::new(place.first, 0, 0);
@@ -320,7 +329,8 @@ impl Table {
         occupied
     }
 
-    /// A copy that has every tag whose insert happened before, as often as it was inserted; moves and removals wait meanwhile.
+    /// A copy that has every tag whose insert happened before, as often as it was inserted; moves
+    /// and removals wait meanwhile.
     pub(super) fn try_clone(&self) -> Result<Self, BuildError> {
         let mut copy = Self::new(self.shape, self.buckets())?;
         let _held = self.hold_all();
@@ -388,8 +398,8 @@ fn other(bucket: usize, tag: u64, buckets: usize) -> usize {
     }
 }
 
-/// Spreads tags over all 64 bits. (One multiplication would not do: the differences of its products are products, so that all
-/// that can be reached from a bucket by moves would be few buckets.)
+/// Spreads tags over all 64 bits. (One multiplication would not do: the differences of its products
+/// are products, so that all that can be reached from a bucket by moves would be few buckets.)
 #[inline(always)]
 const fn mix(tag: u64) -> u64 {
     // The multipliers of SplitMix64.

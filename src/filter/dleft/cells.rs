@@ -1,13 +1,15 @@
-//! The buckets of the d-left filter, shared: find a key's cell, count it up and down, make one. And the arithmetic of a word of four
-//! cells, and keys to a number of buckets. Takes hashes from `dleft.rs`; what happens when threads meet is argued here.
+//! The buckets of the d-left filter, shared: find a key's cell, count it up and down, make one. And
+//! the arithmetic of a word of four cells, and keys to a number of buckets. Takes hashes from
+//! `dleft.rs`; what happens when threads meet is argued here.
 //!
 //! # Places
 //!
-//! The hash is a bucket `q` and a remainder `r` of 14 bits; in subtable `i` the key's bucket is `(q + step_i(r)) mod buckets`, and its
-//! remainder again `r`. Each of the four is a permutation of the pairs `(q, r)`: two keys have the same bucket and remainder in one
-//! subtable only if they have in all. So what is found under a key's remainder in any of its buckets is the key's own,
-//! and nothing of another key is ever counted down for it. (Bonomi et al. say why it takes a permutation: with four
-//! independent hashes it does not hold.)
+//! The hash is a bucket `q` and a remainder `r` of 14 bits; in subtable `i` the key's bucket is `(q
+//! + step_i(r)) mod buckets`, and its remainder again `r`. Each of the four is a permutation of the
+//! pairs `(q, r)`: two keys have the same bucket and remainder in one subtable only if they have in
+//! all. So what is found under a key's remainder in any of its buckets is the key's own, and
+//! nothing of another key is ever counted down for it. (Bonomi et al. say why it takes a
+//! permutation: with four independent hashes it does not hold.)
 //!
 //! # A cell
 //!
@@ -18,13 +20,14 @@
 //!
 //! # What happens beside each other
 //!
-//! A key has one cell at most, and this does not move while the key is there. So a lookup that reads the four buckets sees it,
-//! and needs no second look.
+//! A key has one cell at most, and this does not move while the key is there. So a lookup that
+//! reads the four buckets sees it, and needs no second look.
 //!
 //! - To count up, or down, perhaps to 0, is one compare-exchange of the word. Nobody is waited for.
-//! - A cell is made under the [stripe](super::super::stripes) of its remainder, after all four buckets were looked at under it: or two
-//!   inserts of one key could make two cells in two subtables, and when one of them goes while the other comes, a lookup can
-//!   read both places at the wrong moments.
+//! - A cell is made under the [stripe](super::super::stripes) of its remainder, after all four
+//!   buckets were looked at under it: or two inserts of one key could make two cells in two
+//!   subtables, and when one of them goes while the other comes, a lookup can read both places at
+//!   the wrong moments.
 //!
 //! | operation | ordering | partner, and why |
 //! |---|---|---|
@@ -34,8 +37,9 @@
 //! | `words` | load `Relaxed`, then a fence | one barrier for the whole copy |
 //! | `store` | store `Relaxed` | borrowed mutably: no other thread has the cells, and what hands them on orders them |
 //!
-//! A copy is made under all stripes. Otherwise a key that is taken out and put in again meanwhile, elsewhere, could be seen in both
-//! places; of two cells one would stay when the key is removed from the copy.
+//! A copy is made under all stripes. Otherwise a key that is taken out and put in again meanwhile,
+//! elsewhere, could be seen in both places; of two cells one would stay when the key is removed
+//! from the copy.
 
 use crate::bits::{Purpose, prefetch};
 use crate::error::{BuildError, BuildErrorKind, SnapshotErrorKind};
@@ -189,7 +193,8 @@ impl Cells {
         self.find(place).map_or(0, Found::count)
     }
 
-    /// Puts the word that `found` had in place of what is there, if that is still the same; whether it was.
+    /// Puts the word that `found` had in place of what is there, if that is still the same; whether
+    /// it was.
     #[inline(always)]
     fn change(&self, found: Found, to: u64) -> bool {
         let word = &self.words[found.at];
@@ -215,7 +220,8 @@ impl Cells {
         }
     }
 
-    /// Makes a cell for the key in the emptiest of its buckets, the first of several. `None` where it has one.
+    /// Makes a cell for the key in the emptiest of its buckets, the first of several. `None` where
+    /// it has one.
     fn make(&self, place: &Place) -> Option<Inserted> {
         let _held = self.stripes.hold(place.remainder);
         loop {
@@ -295,7 +301,8 @@ impl Cells {
         self.stripes.hold_all()
     }
 
-    /// A copy that has every key whose insert happened before, in one cell; no cell is made meanwhile.
+    /// A copy that has every key whose insert happened before, in one cell; no cell is made
+    /// meanwhile.
     pub(super) fn try_clone(&self) -> Result<Self, BuildError> {
         let mut copy = Self::new(self.buckets)?;
         let _held = self.hold_all();
@@ -311,8 +318,8 @@ impl Cells {
         }
     }
 
-    /// An error if an empty cell has a remainder, into which that of a key would be mixed, or a key has several cells, of which one would
-    /// stay when it is removed.
+    /// An error if an empty cell has a remainder, into which that of a key would be mixed, or a key
+    /// has several cells, of which one would stay when it is removed.
     pub(super) fn check(&self) -> Result<(), SnapshotErrorKind> {
         for (at, word) in self.words().enumerate() {
             let occupied = occupied(word);
@@ -363,7 +370,8 @@ impl Cells {
         Ok(())
     }
 
-    /// The bucket in the first subtable of a key with this remainder whose bucket in this one is this.
+    /// The bucket in the first subtable of a key with this remainder whose bucket in this one is
+    /// this.
     fn first_bucket(&self, subtable: usize, bucket: usize, remainder: u64) -> usize {
         let step = self.step(subtable, mix(remainder));
         if bucket >= step {
@@ -414,7 +422,8 @@ impl Probe for Cells {
         }
     }
 
-    /// All buckets are read, whatever the first ones say: a branch on them would be mispredicted as often as the answer varies.
+    /// All buckets are read, whatever the first ones say: a branch on them would be mispredicted as
+    /// often as the answer varies.
     #[inline(always)]
     fn holds(&self, place: &Place) -> bool {
         let mut all = 0;
@@ -435,14 +444,15 @@ const fn mix(remainder: u64) -> u64 {
     z ^ z >> 31
 }
 
-/// The part of the cells that a filter is planned to fill. If keys only come, the first that finds its four buckets full does so at 88%,
-/// in filters of 32 and of 256 million cells (the worst of 400 small ones: 90%). But where keys come and go the buckets get less
-/// even: of 3.4 million that came for others which went, in a filter of half a million cells, 550 found no room at a load of
+/// The part of the cells that a filter is planned to fill. If keys only come, the first that finds
+/// its four buckets full does so at 88%, in filters of 32 and of 256 million cells (the worst of
+/// 400 small ones: 90%). But where keys come and go the buckets get less even: of 3.4 million that
+/// came for others which went, in a filter of half a million cells, 550 found no room at a load of
 /// 85%, one at 82%, and none at 80%.
 const PLANNED_LOAD: f64 = 0.8;
 
-/// The false-positive rate with this part of the cells occupied: a stranger's bucket and remainder are some key's with
-/// `32 * load` keys to `2^14` remainders.
+/// The false-positive rate with this part of the cells occupied: a stranger's bucket and remainder
+/// are some key's with `32 * load` keys to `2^14` remainders.
 pub(super) fn rate_at(load: f64) -> f64 {
     CELLS_OF_BUCKETS as f64 * load / (1u64 << REMAINDER) as f64
 }
@@ -605,7 +615,8 @@ mod tests {
         }
     }
 
-    /// Two pairs of bucket and remainder are one in a subtable only if they are in all, and every pair is hit: permutations.
+    /// Two pairs of bucket and remainder are one in a subtable only if they are in all, and every
+    /// pair is hit: permutations.
     #[test]
     fn each_subtable_is_a_permutation() {
         let buckets = 7;

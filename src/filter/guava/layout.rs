@@ -1,5 +1,5 @@
-//! Guava's formulas: expected keys and a rate to a layout, a hash to the places of its bits, and a count of bits back to keys and
-//! a rate. No memory is touched here; `guava.rs` calls it.
+//! Guava's formulas: expected keys and a rate to a layout, a hash to the places of its bits, and a
+//! count of bits back to keys and a rate. No memory is touched here; `guava.rs` calls it.
 
 use super::{HashFunctions, Strategy};
 use crate::error::BuildErrorKind;
@@ -8,7 +8,8 @@ use crate::logarithm::{Twofold, ln, pow};
 use core::f64::consts::LN_2;
 use core::fmt;
 
-/// The most longs that Guava's array of bits can have: the greatest index of a Java array, plus one, is an `int`.
+/// The most longs that Guava's array of bits can have: the greatest index of a Java array, plus
+/// one, is an `int`.
 pub(crate) const MAX_WORDS: u64 = i32::MAX as u64;
 /// The most bits of a key: Guava's stream has one byte for their number.
 const MAX_HASH_FUNCTIONS: u32 = 255;
@@ -50,12 +51,14 @@ impl Layout {
         })
     }
 
-    /// Guava's `expectedFpp`: the chance that all the bits of a key are set by others, where `ones` are set.
+    /// Guava's `expectedFpp`: the chance that all the bits of a key are set by others, where `ones`
+    /// are set.
     pub(crate) fn rate_of(&self, ones: u64) -> f64 {
         pow(self.fill(ones), self.hash_functions.into())
     }
 
-    /// Guava's `approximateElementCount`: the number of keys that leave `ones` bits set in the mean.
+    /// Guava's `approximateElementCount`: the number of keys that leave `ones` bits set in the
+    /// mean.
     pub(crate) fn keys_for(&self, ones: u64) -> u64 {
         let bits = 64 * self.words as u64;
         if ones >= bits {
@@ -70,7 +73,8 @@ impl Layout {
     }
 }
 
-/// The number of bits, before it is rounded up to whole longs, and the number of hash functions, by Guava's formulas.
+/// The number of bits, before it is rounded up to whole longs, and the number of hash functions, by
+/// Guava's formulas.
 pub(crate) fn size(keys: u64, rate: f64, hash_functions: HashFunctions) -> Result<(u64, u8), BuildErrorKind> {
     if !(rate > 0.0 && rate < 1.0) {
         return Err(BuildErrorKind::Rate(rate));
@@ -100,7 +104,8 @@ pub(crate) fn functions_by_bits(bits: u64, keys: u64) -> u64 {
     round(bits as f64 / keys as f64 * LN_2).max(1)
 }
 
-/// Guava's `optimalNumOfBits`, in the order of its operations: `(long) (-n * log(p) / (log(2) * log(2)))`.
+/// Guava's `optimalNumOfBits`, in the order of its operations: `(long) (-n * log(p) / (log(2) *
+/// log(2)))`.
 fn optimal_bits(keys: u64, rate: f64) -> u64 {
     (-(keys as f64) * ln(Twofold::new(rate)) / (LN_2 * LN_2)) as u64
 }
@@ -114,7 +119,8 @@ fn round(x: f64) -> u64 {
 /// The two halves of a key's Murmur3 x64_128 with seed 0, from which all its places follow.
 pub(crate) type Hash = (u64, u64);
 
-/// The places of one key's bits, one after another. `WIDE` says which strategy: `MURMUR128_MITZ_64`, or `MURMUR128_MITZ_32`.
+/// The places of one key's bits, one after another. `WIDE` says which strategy:
+/// `MURMUR128_MITZ_64`, or `MURMUR128_MITZ_32`.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Places<const WIDE: bool> {
     next: u64,

@@ -1,5 +1,6 @@
-//! Guava's stream, both ways: `writeTo` and `readFrom`. A byte for the strategy's ordinal, a byte for the number of hash
-//! functions, an `int` for the number of longs, and the longs, all big-endian (`java.io.DataOutputStream`).
+//! Guava's stream, both ways: `writeTo` and `readFrom`. A byte for the strategy's ordinal, a byte
+//! for the number of hash functions, an `int` for the number of longs, and the longs, all
+//! big-endian (`java.io.DataOutputStream`).
 
 use super::layout::{Layout, MAX_WORDS};
 use super::{GuavaBloom, Strategy};
@@ -56,8 +57,8 @@ impl Layout {
 impl GuavaBloom {
     /// The filter as Guava's `writeTo` writes it: 6 bytes, and 8 for every 64 bits.
     ///
-    /// Beside inserts, it holds at least every key whose insertion happened before. Aborts where the memory is not to be had;
-    /// [`write_to`](Self::write_to) needs none.
+    /// Beside inserts, it holds at least every key whose insertion happened before. Aborts where
+    /// the memory is not to be had; [`write_to`](Self::write_to) needs none.
     ///
     /// # Examples
     ///
@@ -83,8 +84,9 @@ impl GuavaBloom {
     ///
     /// # Errors
     ///
-    /// If the bytes end before the filter does, their strategy is unknown, the number of hash functions is 0, the number of longs
-    /// is 0 or negative, or the memory is not to be had. Nothing is allocated unless all of the filter is there.
+    /// If the bytes end before the filter does, their strategy is unknown, the number of hash
+    /// functions is 0, the number of longs is 0 or negative, or the memory is not to be had.
+    /// Nothing is allocated unless all of the filter is there.
     ///
     /// # Examples
     ///
@@ -151,8 +153,8 @@ mod io {
 
     /// Guava's stream, by `std::io` (feature `std`).
     impl GuavaBloom {
-        /// Writes the filter as Guava's `writeTo` does: 6 bytes, and 8 for every 64 bits. It writes 8 KiB at a time, and does not
-        /// flush.
+        /// Writes the filter as Guava's `writeTo` does: 6 bytes, and 8 for every 64 bits. It writes
+        /// 8 KiB at a time, and does not flush.
         ///
         /// Beside inserts, it writes at least every key whose insertion happened before.
         ///
@@ -191,17 +193,19 @@ mod io {
             }
         }
 
-        /// Reads a filter that Guava's `writeTo` or [`write_to`](Self::write_to) wrote, whose bits take `max_bytes` bytes at most.
-        /// What comes after it is left unread.
+        /// Reads a filter that Guava's `writeTo` or [`write_to`](Self::write_to) wrote, whose bits
+        /// take `max_bytes` bytes at most. What comes after it is left unread.
         ///
-        /// The length that the stream declares is checked before anything is allocated, and memory grows with the bytes that arrive:
-        /// at most three times as much as has arrived, or 64 KiB. The reader need not be buffered: it is asked for 8 KiB at a time.
+        /// The length that the stream declares is checked before anything is allocated, and memory
+        /// grows with the bytes that arrive: at most three times as much as has arrived, or 64 KiB.
+        /// The reader need not be buffered: it is asked for 8 KiB at a time.
         ///
         /// # Errors
         ///
-        /// If the reader fails (its error is the [source](std::error::Error::source)), the stream ends before the filter does, the
-        /// strategy is unknown, the number of hash functions is 0, the number of longs is 0 or negative or takes more than
-        /// `max_bytes`, or the memory is not to be had.
+        /// If the reader fails (its error is the [source](std::error::Error::source)), the stream
+        /// ends before the filter does, the strategy is unknown, the number of hash functions is 0,
+        /// the number of longs is 0 or negative or takes more than `max_bytes`, or the memory is
+        /// not to be had.
         ///
         /// # Examples
         ///

@@ -1,8 +1,9 @@
-//! RedisBloom's dump, both ways: what `BF.SCANDUMP` gives and `BF.LOADCHUNK` takes. A header, and then the bits of the filters of the
-//! chain, the oldest first, in chunks of up to 16 MiB none of which has bits of two filters.
+//! RedisBloom's dump, both ways: what `BF.SCANDUMP` gives and `BF.LOADCHUNK` takes. A header, and
+//! then the bits of the filters of the chain, the oldest first, in chunks of up to 16 MiB none of
+//! which has bits of two filters.
 //!
-//! A chunk comes with a cursor. The header's is 1; that of bits is 1 and the number of all bytes of bits up to the chunk's end. All numbers
-//! are little-endian, and nothing lies between them:
+//! A chunk comes with a cursor. The header's is 1; that of bits is 1 and the number of all bytes of
+//! bits up to the chunk's end. All numbers are little-endian, and nothing lies between them:
 //!
 //! | header | | for each filter | |
 //! |---|---|---|---|
@@ -29,8 +30,9 @@ const FIRST: i64 = 1;
 /// The most bytes of bits in a chunk that the module makes.
 const CHUNK: usize = 16 << 20;
 
-/// The most filters that a chain can have. Each is made for half of the rate of the one before, or less. The first rate is below 1, and
-/// below 2^-1074, the rate of the 1075th at the most, there is no other `f64` than 0.
+/// The most filters that a chain can have. Each is made for half of the rate of the one before, or
+/// less. The first rate is below 1, and below 2^-1074, the rate of the 1075th at the most, there is
+/// no other `f64` than 0.
 const MOST_LINKS: u32 = 1075;
 
 /// What the header says, checked.
@@ -180,8 +182,8 @@ fn parse_link(numbers: &mut Numbers, most_rate: f64) -> Result<(Layout, u64), Fa
 
 /// Takes a filter out of Redis chunk by chunk, for a client of your own.
 ///
-/// [`cursor`](Self::cursor) is what to ask `BF.SCANDUMP` for, until the filter [is complete](Self::is_complete). Chunks must come in
-/// the order in which the module gives them.
+/// [`cursor`](Self::cursor) is what to ask `BF.SCANDUMP` for, until the filter [is
+/// complete](Self::is_complete). Chunks must come in the order in which the module gives them.
 ///
 /// # Examples
 ///
@@ -211,7 +213,8 @@ pub struct Loader {
     cursor: i64,
     /// Bytes of all bits, as the header says.
     bytes: u64,
-    /// The filter of the chain of which the next chunk is, and where its bits begin there, in bytes.
+    /// The filter of the chain of which the next chunk is, and where its bits begin there, in
+    /// bytes.
     link: usize,
     offset: u64,
     /// Whether the end was said: cursor 0.
@@ -219,8 +222,8 @@ pub struct Loader {
 }
 
 impl Loader {
-    /// A loader of a filter that takes `max_bytes` bytes of [memory](RedisBloom::memory_bytes) at most: when it is loaded, and when it
-    /// grows afterwards.
+    /// A loader of a filter that takes `max_bytes` bytes of [memory](RedisBloom::memory_bytes) at
+    /// most: when it is loaded, and when it grows afterwards.
     ///
     /// ```
     /// use lanebloom::redisbloom::Loader;
@@ -240,7 +243,8 @@ impl Loader {
         }
     }
 
-    /// The cursor to ask `BF.SCANDUMP` for next: 0 at first, and then what came with the last chunk.
+    /// The cursor to ask `BF.SCANDUMP` for next: 0 at first, and then what came with the last
+    /// chunk.
     ///
     /// ```
     /// use lanebloom::RedisBloom;
@@ -257,7 +261,8 @@ impl Loader {
         self.cursor
     }
 
-    /// Whether all bits are there. The reply that says the end, cursor 0 with nothing, may be loaded or left out.
+    /// Whether all bits are there. The reply that says the end, cursor 0 with nothing, may be
+    /// loaded or left out.
     ///
     /// ```
     /// use lanebloom::RedisBloom;
@@ -280,13 +285,15 @@ impl Loader {
 
     /// Takes a reply of `BF.SCANDUMP`: a cursor and a chunk.
     ///
-    /// Nothing is allocated before the header was checked, and then what it says that the bits take.
+    /// Nothing is allocated before the header was checked, and then what it says that the bits
+    /// take.
     ///
     /// # Errors
     ///
-    /// If the cursor is not the one that follows, the header is not what RedisBloom writes, declares more bytes than the limit, the memory
-    /// is not to be had, or the chunk is not of whole words, of more bits than its filter has left, or beyond the end. Nothing
-    /// is changed then.
+    /// If the cursor is not the one that follows, the header is not what RedisBloom writes,
+    /// declares more bytes than the limit, the memory is not to be had, or the chunk is not of
+    /// whole words, of more bits than its filter has left, or beyond the end. Nothing is changed
+    /// then.
     ///
     /// # Examples
     ///
@@ -399,14 +406,16 @@ impl Loader {
 
 /// RedisBloom's dump.
 impl RedisBloom {
-    /// The filter of which these are the replies of `BF.SCANDUMP`, in order. What [`to_loadchunks`](Self::to_loadchunks) gives is the same.
-    /// The last reply, cursor 0 with nothing, may be left out.
+    /// The filter of which these are the replies of `BF.SCANDUMP`, in order. What
+    /// [`to_loadchunks`](Self::to_loadchunks) gives is the same. The last reply, cursor 0 with
+    /// nothing, may be left out.
     ///
-    /// `max_bytes` limits the [memory](Self::memory_bytes) of the filter, here and when inserts let it grow: a chain grows by what the dump's
-    /// expansion says, which whoever made the dump chose. [`max_bytes`](Self::max_bytes) shows the limit.
+    /// `max_bytes` limits the [memory](Self::memory_bytes) of the filter, here and when inserts let
+    /// it grow: a chain grows by what the dump's expansion says, which whoever made the dump chose.
+    /// [`max_bytes`](Self::max_bytes) shows the limit.
     ///
-    /// Everything is checked, as by [`Loader::load`], which takes one reply after another. (Whether the bits are those of the keys that you
-    /// expect cannot be known.)
+    /// Everything is checked, as by [`Loader::load`], which takes one reply after another. (Whether
+    /// the bits are those of the keys that you expect cannot be known.)
     ///
     /// # Errors
     ///
@@ -442,8 +451,8 @@ impl RedisBloom {
         loader.finish()
     }
 
-    /// The filter's dump, to be loaded by `BF.LOADCHUNK`: a cursor with each chunk, in order. The same as `BF.SCANDUMP` gives, but for the
-    /// reply that says the end.
+    /// The filter's dump, to be loaded by `BF.LOADCHUNK`: a cursor with each chunk, in order. The
+    /// same as `BF.SCANDUMP` gives, but for the reply that says the end.
     ///
     /// A chunk takes up to 16 MiB. Aborts where the memory for it is not to be had.
     ///
@@ -467,8 +476,8 @@ impl RedisBloom {
         }
     }
 
-    /// Whether the filter of which this is the header can be what this one has become by inserts: the same chain, which may be longer now,
-    /// with no fewer keys.
+    /// Whether the filter of which this is the header can be what this one has become by inserts:
+    /// the same chain, which may be longer now, with no fewer keys.
     #[cfg(feature = "redis")]
     pub(crate) fn has_become(&self, header: &[u8]) -> Result<bool, RedisBloomLoadError> {
         let header = Header::parse(header, u64::MAX).map_err(RedisBloomLoadError)?;
@@ -529,7 +538,8 @@ pub struct LoadChunks<'a> {
     filter: &'a RedisBloom,
     /// That of the last chunk, 0 before the first.
     cursor: i64,
-    /// The filter of the chain of which the next chunk is, and where its bits begin there, in bytes.
+    /// The filter of the chain of which the next chunk is, and where its bits begin there, in
+    /// bytes.
     link: usize,
     offset: usize,
 }

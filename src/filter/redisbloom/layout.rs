@@ -1,7 +1,8 @@
-//! RedisBloom's formulas: a capacity and a rate to the layout of a link, and a hash to the places of its bits. No memory is touched
-//! here; `redisbloom.rs` calls it.
+//! RedisBloom's formulas: a capacity and a rate to the layout of a link, and a hash to the places
+//! of its bits. No memory is touched here; `redisbloom.rs` calls it.
 //!
-//! Source: RedisBloom's documented options and formulas (`deps/bloom/bloom.c`), checked beside the module by `tests/servers/redisbloom_module.rs`.
+//! Source: RedisBloom's documented options and formulas (`deps/bloom/bloom.c`), checked beside the
+//! module by `tests/servers/redisbloom_module.rs`.
 
 use crate::error::BuildErrorKind;
 use crate::flat::{Modulo, NextPlace};
@@ -31,8 +32,9 @@ const LN_2_SQUARED: f64 = 0.480453013918201;
 /// What a new link's rate is of that of the one before, and the first one's of the chain's.
 pub(super) const TIGHTENING: f64 = 0.5;
 
-/// Bytes that a link takes beside its bits: the link itself, a Vec that has grown to twice what it holds at the most, and what the
-/// allocator adds. (Without them, a chain of links of 8 bytes would take ten times the memory that it counts.)
+/// Bytes that a link takes beside its bits: the link itself, a Vec that has grown to twice what it
+/// holds at the most, and what the allocator adds. (Without them, a chain of links of 8 bytes would
+/// take ten times the memory that it counts.)
 pub(super) const BESIDE_BITS: u64 = 256;
 
 /// What fixes where a key's bits are in a link, and what its size followed from.
@@ -42,13 +44,15 @@ pub(crate) struct Layout {
     pub(crate) capacity: u64,
     /// The rate that it was sized for, between 0 and 1.
     pub(crate) rate: f64,
-    /// Bits per key by the formula for the rate, RedisBloom's `bpe`: the size follows from it, and the bits of a key.
+    /// Bits per key by the formula for the rate, RedisBloom's `bpe`: the size follows from it, and
+    /// the bits of a key.
     pub(crate) bits_per_key: f64,
     /// At least 1.
     pub(crate) words: usize,
     /// Bits of a key, at least 1.
     pub(crate) hash_functions: u32,
-    /// Where it is not 0, only the first `2^log` bits are used: RedisBloom's `n2`, of sizes that were rounded up.
+    /// Where it is not 0, only the first `2^log` bits are used: RedisBloom's `n2`, of sizes that
+    /// were rounded up.
     pub(crate) log: u8,
 }
 
@@ -113,8 +117,8 @@ impl Layout {
     }
 }
 
-/// RedisBloom's `calc_bpe`. Its logarithm is the C library's, and ours the nearest `f64`: of 3000 random rates one had
-/// another last bit there.
+/// RedisBloom's `calc_bpe`. Its logarithm is the C library's, and ours the nearest `f64`: of 3000
+/// random rates one had another last bit there.
 pub(super) fn bits_per_key(rate: f64) -> f64 {
     -(ln(Twofold::new(rate)) / LN_2_SQUARED)
 }
@@ -146,8 +150,8 @@ pub(super) fn hash(key: &[u8], options: u32) -> Hash {
 pub(super) struct Places {
     next: u64,
     step: u64,
-    /// The numbers before they are taken modulo the bits have these bits: all, or of a size that was rounded up as many as it has, to which
-    /// the modulo does nothing then.
+    /// The numbers before they are taken modulo the bits have these bits: all, or of a size that
+    /// was rounded up as many as it has, to which the modulo does nothing then.
     mask: u64,
 }
 
@@ -179,7 +183,8 @@ mod tests {
 
     #[test]
     fn sizes_are_redisblooms() {
-        // BF.RESERVE 0.01 10 and its growth, of which the module's bytes, hashes and capacities are known.
+        // BF.RESERVE 0.01 10 and its growth, of which the module's bytes, hashes and capacities are
+        // known.
         let mut rate = 0.01;
         for (i, (words, functions)) in [(2, 8), (4, 9), (9, 10), (20, 11)].into_iter().enumerate() {
             rate *= TIGHTENING;
@@ -194,7 +199,8 @@ mod tests {
         assert_eq!(solve(1, 4.9e-324, 5).hash_functions, 1075);
     }
 
-    /// Rounded up to a power of two, with the capacity that there is room for then; below 64 bits the rest of a word is not used.
+    /// Rounded up to a power of two, with the capacity that there is room for then; below 64 bits
+    /// the rest of a word is not used.
     #[test]
     fn rounded_sizes_are_redisblooms() {
         // 10 keys at 0.005 take 110 bits: 128, which are 18 more, for one key of 11.02 bits.

@@ -1,4 +1,5 @@
-//! Snapshots of a filter that grows: what it was built with, and the snapshots of its layers. `codec` describes the bytes.
+//! Snapshots of a filter that grows: what it was built with, and the snapshots of its layers.
+//! `codec` describes the bytes.
 
 use super::{Asked, FULL, Growth, Layer, MAX_EXPANSION, MAX_LAYERS, OPEN, ScalableBloom, State};
 use crate::codec::{FIELDS, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, from_slice, given, murmur3};
@@ -12,8 +13,8 @@ use alloc::vec::Vec;
 impl<S: KeyHasher> ScalableBloom<S> {
     /// The filter as bytes that [`from_bytes`](ScalableBloom::from_bytes) reads.
     ///
-    /// Beside inserts, they hold at least every key whose insertion happened before. Aborts where the memory is not to be had;
-    /// [`write_to`](Self::write_to) needs 2 MiB.
+    /// Beside inserts, they hold at least every key whose insertion happened before. Aborts where
+    /// the memory is not to be had; [`write_to`](Self::write_to) needs 2 MiB.
     ///
     /// # Examples
     ///
@@ -34,8 +35,8 @@ impl<S: KeyHasher> ScalableBloom<S> {
         bytes
     }
 
-    /// Writes the filter as bytes that [`read_from`](ScalableBloom::read_from) reads, up to 2 MiB at a time, so that the writer need not be
-    /// buffered. It does not flush.
+    /// Writes the filter as bytes that [`read_from`](ScalableBloom::read_from) reads, up to 2 MiB
+    /// at a time, so that the writer need not be buffered. It does not flush.
     ///
     /// Beside inserts, it writes at least every key whose insertion happened before.
     ///
@@ -77,7 +78,8 @@ impl<S: KeyHasher> ScalableBloom<S> {
             Growth::AtHalfFull => 1,
         };
         let words = asked.words.unwrap_or(0) as u8;
-        // That memory was refused, or less was allowed where this filter was read, may be otherwise where the snapshot is read.
+        // That memory was refused, or less was allowed where this filter was read, may be otherwise
+        // where the snapshot is read.
         let full = u8::from(layers.phase == FULL && self.max_bytes == asked.max_bytes);
         let max_layers = asked.max_layers.map_or(0, |most| most.min(MAX_LAYERS) as u8);
         let max_bytes = match asked.max_bytes {
@@ -97,11 +99,13 @@ impl<S: KeyHasher> ScalableBloom<S> {
 }
 
 impl<S: KeyHasher + Clone> ScalableBloom<S> {
-    /// [`from_bytes`](ScalableBloom::from_bytes) of a filter with any hasher: `hasher` must be the one that it was filled by.
+    /// [`from_bytes`](ScalableBloom::from_bytes) of a filter with any hasher: `hasher` must be the
+    /// one that it was filled by.
     ///
     /// # Errors
     ///
-    /// As of [`from_bytes`](ScalableBloom::from_bytes), and if the filter's hasher has another algorithm, seed or key.
+    /// As of [`from_bytes`](ScalableBloom::from_bytes), and if the filter's hasher has another
+    /// algorithm, seed or key.
     ///
     /// # Examples
     ///
@@ -119,11 +123,13 @@ impl<S: KeyHasher + Clone> ScalableBloom<S> {
         from_slice(bytes, |input| Self::decode(input, usize::MAX, given(hasher))).map_err(SnapshotError)
     }
 
-    /// [`read_from`](ScalableBloom::read_from) of a filter with any hasher: `hasher` must be the one that it was filled by.
+    /// [`read_from`](ScalableBloom::read_from) of a filter with any hasher: `hasher` must be the
+    /// one that it was filled by.
     ///
     /// # Errors
     ///
-    /// As of [`read_from`](ScalableBloom::read_from), and if the filter's hasher has another algorithm, seed or key.
+    /// As of [`read_from`](ScalableBloom::read_from), and if the filter's hasher has another
+    /// algorithm, seed or key.
     ///
     /// # Examples
     ///
@@ -143,7 +149,8 @@ impl<S: KeyHasher + Clone> ScalableBloom<S> {
         crate::codec::from_reader(reader, |input| Self::decode(input, max_bytes, given(hasher))).map_err(SnapshotError)
     }
 
-    /// Reads a filter whose bits take `limit` bytes at most, when it is read and when it grows afterwards.
+    /// Reads a filter whose bits take `limit` bytes at most, when it is read and when it grows
+    /// afterwards.
     pub(crate) fn decode<I: Input>(
         input: &mut I,
         limit: usize,
@@ -198,8 +205,9 @@ impl<S: KeyHasher + Clone> ScalableBloom<S> {
             });
         }
 
-        // The layers must be those that a builder plans. It takes half a millisecond for each, so after the bytes have proved to be whole; those
-        // of layers to come are planned when they are made, for whoever wrote the bytes says how many there are.
+        // The layers must be those that a builder plans. It takes half a millisecond for each, so
+        // after the bytes have proved to be whole; those of layers to come are planned when they
+        // are made, for whoever wrote the bytes says how many there are.
         let mut layouts = Vec::new();
         for (number, layer) in layers.iter().enumerate() {
             let (keys, layout) = (layer.expected_keys(), layer.layout());
@@ -234,7 +242,8 @@ impl<S: KeyHasher + Clone> ScalableBloom<S> {
             full.into(),
             0..=u8::from(!full || filter.room(count).is_err()),
         )?;
-        // Full by the limit of whoever reads, which the one who wrote did not know: else each start would take some keys more.
+        // Full by the limit of whoever reads, which the one who wrote did not know: else each start
+        // would take some keys more.
         if filter.max_bytes < asked.max_bytes && !full {
             let Layer { filter: newest, gauge } = filter.layers_now().newest();
             if gauge.level(newest, 0) >= 1.0 && filter.room(count).is_err() {
@@ -246,13 +255,15 @@ impl<S: KeyHasher + Clone> ScalableBloom<S> {
 }
 
 impl ScalableBloom {
-    /// The filter with which `bytes` begin, and the bytes after it. It grows on as the snapshot's filter did. A snapshot that others made
-    /// may say that each layer is for 4096 times the keys of the one before: [`read_from`](Self::read_from) limits growth.
+    /// The filter with which `bytes` begin, and the bytes after it. It grows on as the snapshot's
+    /// filter did. A snapshot that others made may say that each layer is for 4096 times the keys
+    /// of the one before: [`read_from`](Self::read_from) limits growth.
     ///
     /// # Errors
     ///
-    /// If the bytes end before the filter does, are corrupt, are no snapshot of a `ScalableBloom`, or one by another version of the
-    /// format or with another hasher than [`Murmur3`](crate::Murmur3) ([`from_bytes_with`](Self::from_bytes_with) reads those), or the
+    /// If the bytes end before the filter does, are corrupt, are no snapshot of a `ScalableBloom`,
+    /// or one by another version of the format or with another hasher than
+    /// [`Murmur3`](crate::Murmur3) ([`from_bytes_with`](Self::from_bytes_with) reads those), or the
     /// memory is not to be had. Nothing is allocated unless all of the filter is there.
     ///
     /// # Examples
@@ -278,19 +289,19 @@ impl ScalableBloom {
         from_slice(bytes, |input| Self::decode(input, usize::MAX, murmur3)).map_err(SnapshotError)
     }
 
-    /// Reads a filter that [`write_to`](Self::write_to) or [`to_bytes`](Self::to_bytes) wrote, whose bits take `max_bytes` bytes at
-    /// most. What comes after it is left unread.
+    /// Reads a filter that [`write_to`](Self::write_to) or [`to_bytes`](Self::to_bytes) wrote,
+    /// whose bits take `max_bytes` bytes at most. What comes after it is left unread.
     ///
-    /// The limit is one for growth too: [`max_bytes`](Self::max_bytes) shows it. It is not written into snapshots of the filter that is
-    /// read, so that a later reader may allow more.
+    /// The limit is one for growth too: [`max_bytes`](Self::max_bytes) shows it. It is not written
+    /// into snapshots of the filter that is read, so that a later reader may allow more.
     ///
-    /// The length that the stream declares is checked before memory is allocated, which then is for one layer after another, as they
-    /// arrive.
+    /// The length that the stream declares is checked before memory is allocated, which then is for
+    /// one layer after another, as they arrive.
     ///
     /// # Errors
     ///
-    /// If the reader fails (its error is the [source](std::error::Error::source)), the filter takes more than `max_bytes`, and as of
-    /// [`from_bytes`](Self::from_bytes).
+    /// If the reader fails (its error is the [source](std::error::Error::source)), the filter takes
+    /// more than `max_bytes`, and as of [`from_bytes`](Self::from_bytes).
     ///
     /// # Examples
     ///

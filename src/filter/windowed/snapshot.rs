@@ -1,4 +1,5 @@
-//! Snapshots of a filter that forgets: when it rotates, when its generations expire, and their snapshots. `codec` describes the bytes.
+//! Snapshots of a filter that forgets: when it rotates, when its generations expire, and their
+//! snapshots. `codec` describes the bytes.
 
 use super::{
     Clock, FULL_AT, Generation, MAX_GENERATIONS, MAX_WINDOW, NEVER, State, When, WindowedBloom, window_of, with_spares,
@@ -30,8 +31,8 @@ const SUPPLIED: u8 = 3;
 
 /// Snapshots, in the [format](crate::codec#the-format) of this crate.
 ///
-/// For a filter with a [window](super::Builder::window), the snapshot records by which clock keys age, what it said, and when each generation
-/// expires.
+/// For a filter with a [window](super::Builder::window), the snapshot records by which clock keys
+/// age, what it said, and when each generation expires.
 ///
 /// | the filter was built with | read by | keys' ages |
 /// |---|---|---|
@@ -42,8 +43,8 @@ const SUPPLIED: u8 = 3;
 ///
 /// # Examples
 ///
-/// A restart: what was seen by the process before counts, and so does the time that it was down. The filter that was just built says
-/// how much memory the file may ask for.
+/// A restart: what was seen by the process before counts, and so does the time that it was down.
+/// The filter that was just built says how much memory the file may ask for.
 ///
 /// ```
 /// use lanebloom::WindowedBloom;
@@ -73,8 +74,9 @@ const SUPPLIED: u8 = 3;
 impl<S: KeyHasher + Clone> WindowedBloom<S> {
     /// The filter as bytes that [`from_bytes`](WindowedBloom::from_bytes) reads.
     ///
-    /// Beside inserts, they hold at least every key whose insertion happened before and that the filter has not forgotten. Aborts where
-    /// the memory is not to be had; [`write_to`](Self::write_to) needs 2 MiB.
+    /// Beside inserts, they hold at least every key whose insertion happened before and that the
+    /// filter has not forgotten. Aborts where the memory is not to be had;
+    /// [`write_to`](Self::write_to) needs 2 MiB.
     ///
     /// # Examples
     ///
@@ -98,10 +100,11 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
         bytes
     }
 
-    /// Writes the filter as bytes that [`read_from`](WindowedBloom::read_from) reads, up to 2 MiB at a time, so that the writer need not be
-    /// buffered. It does not flush.
+    /// Writes the filter as bytes that [`read_from`](WindowedBloom::read_from) reads, up to 2 MiB
+    /// at a time, so that the writer need not be buffered. It does not flush.
     ///
-    /// Beside inserts, it writes at least every key whose insertion happened before and that the filter has not forgotten.
+    /// Beside inserts, it writes at least every key whose insertion happened before and that the
+    /// filter has not forgotten.
     ///
     /// # Errors
     ///
@@ -165,11 +168,13 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
         list.iter().try_for_each(|one| one.filter.encode(out))
     }
 
-    /// [`from_bytes`](WindowedBloom::from_bytes) of a filter with any hasher: `hasher` must be the one that it was filled by.
+    /// [`from_bytes`](WindowedBloom::from_bytes) of a filter with any hasher: `hasher` must be the
+    /// one that it was filled by.
     ///
     /// # Errors
     ///
-    /// As of [`from_bytes`](WindowedBloom::from_bytes), and if the filter's hasher has another algorithm, seed or key.
+    /// As of [`from_bytes`](WindowedBloom::from_bytes), and if the filter's hasher has another
+    /// algorithm, seed or key.
     ///
     /// # Examples
     ///
@@ -187,8 +192,9 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
         from_slice(bytes, |input| Self::decode(input, usize::MAX, None, given(hasher))).map_err(SnapshotError)
     }
 
-    /// [`from_bytes_with`](Self::from_bytes_with) and a clock: `now` goes on from where the clock was that the filter had. Where that was
-    /// the monotonic one, from any time on; and where the filter does not rotate by age, it is not called.
+    /// [`from_bytes_with`](Self::from_bytes_with) and a clock: `now` goes on from where the clock
+    /// was that the filter had. Where that was the monotonic one, from any time on; and where the
+    /// filter does not rotate by age, it is not called.
     ///
     /// # Errors
     ///
@@ -225,11 +231,13 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
         .map_err(SnapshotError)
     }
 
-    /// [`read_from`](WindowedBloom::read_from) of a filter with any hasher: `hasher` must be the one that it was filled by.
+    /// [`read_from`](WindowedBloom::read_from) of a filter with any hasher: `hasher` must be the
+    /// one that it was filled by.
     ///
     /// # Errors
     ///
-    /// As of [`read_from`](WindowedBloom::read_from), and if the filter's hasher has another algorithm, seed or key.
+    /// As of [`read_from`](WindowedBloom::read_from), and if the filter's hasher has another
+    /// algorithm, seed or key.
     ///
     /// # Examples
     ///
@@ -248,7 +256,8 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
         codec::from_reader(reader, |input| Self::decode(input, max_bytes, None, given(hasher))).map_err(SnapshotError)
     }
 
-    /// [`read_from_with`](Self::read_from_with) and a clock, as [`from_bytes_with_clock`](Self::from_bytes_with_clock).
+    /// [`read_from_with`](Self::read_from_with) and a clock, as
+    /// [`from_bytes_with_clock`](Self::from_bytes_with_clock).
     ///
     /// # Errors
     ///
@@ -324,7 +333,8 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
             },
             other => other,
         })?;
-        // All generations, and one to spare, are allocated, whether they are in the snapshot or not.
+        // All generations, and one to spare, are allocated, whether they are in the snapshot or
+        // not.
         let needed = (bytes / count as u64).saturating_mul(generations as u64 + 1);
         admit(input, header.len as usize, needed, limit)?;
         let mut expires = Vec::new();
@@ -382,8 +392,8 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
             }
         };
         let (begin, until, expires) = if is_aged {
-            // The newest is for a period at most, or for two where it began early since another node's clock is ahead; and the older
-            // ones have ended by then.
+            // The newest is for a period at most, or for two where it began early since another
+            // node's clock is ahead; and the older ones have ended by then.
             let until = until.min(begin.saturating_add(period).saturating_add(period));
             let newest = until.saturating_add(window);
             expires.insert(0, newest);
@@ -431,10 +441,13 @@ impl WindowedBloom {
     ///
     /// # Errors
     ///
-    /// If the bytes end before the filter does, are corrupt, are no snapshot of a `WindowedBloom`, or one by another version of the
-    /// format, with another hasher than [`Murmur3`](crate::Murmur3) ([`from_bytes_with`](Self::from_bytes_with) reads those) or by a
-    /// [clock](super::Builder::clock) of its own ([`from_bytes_with_clock`](Self::from_bytes_with_clock)), or the memory is not to be had. Nothing is allocated unless all of the filter is there; then it is that of all generations, which may be
-    /// 65 times as much as is there.
+    /// If the bytes end before the filter does, are corrupt, are no snapshot of a `WindowedBloom`,
+    /// or one by another version of the format, with another hasher than
+    /// [`Murmur3`](crate::Murmur3) ([`from_bytes_with`](Self::from_bytes_with) reads those) or by a
+    /// [clock](super::Builder::clock) of its own
+    /// ([`from_bytes_with_clock`](Self::from_bytes_with_clock)), or the memory is not to be had.
+    /// Nothing is allocated unless all of the filter is there; then it is that of all generations,
+    /// which may be 65 times as much as is there.
     ///
     /// # Examples
     ///
@@ -455,15 +468,16 @@ impl WindowedBloom {
         from_slice(bytes, |input| Self::decode(input, usize::MAX, None, murmur3)).map_err(SnapshotError)
     }
 
-    /// Reads a filter that [`write_to`](Self::write_to) or [`to_bytes`](Self::to_bytes) wrote, whose bits take `max_bytes` bytes at
-    /// most, those of all generations that there can be and of the spare one. What comes after it is left unread.
+    /// Reads a filter that [`write_to`](Self::write_to) or [`to_bytes`](Self::to_bytes) wrote,
+    /// whose bits take `max_bytes` bytes at most, those of all generations that there can be and of
+    /// the spare one. What comes after it is left unread.
     ///
     /// The length that the stream declares is checked before memory is allocated.
     ///
     /// # Errors
     ///
-    /// If the reader fails (its error is the [source](std::error::Error::source)), the filter takes more than `max_bytes`, and as of
-    /// [`from_bytes`](Self::from_bytes).
+    /// If the reader fails (its error is the [source](std::error::Error::source)), the filter takes
+    /// more than `max_bytes`, and as of [`from_bytes`](Self::from_bytes).
     ///
     /// # Examples
     ///

@@ -1,5 +1,5 @@
-//! What travels: bits that were added to chunks, as bytes. Made by the node that pushes, read by the server's script
-//! (`exchange.lua`), kept in the set's log, and read by the nodes that pull.
+//! What travels: bits that were added to chunks, as bytes. Made by the node that pushes, read by
+//! the server's script (`exchange.lua`), kept in the set's log, and read by the nodes that pull.
 //!
 //! A delta is a sequence of records, one per chunk, all numbers little-endian:
 //!
@@ -10,8 +10,9 @@
 //! | 2 `n` | the bits: each by the offset that Redis gives it in the chunk, where the highest bit of a byte comes first |
 //! | or `n` - 2^15 | the words of the whole chunk: those bits set that were added |
 //!
-//! It is not the delta of the [snapshot format](crate::codec), which takes a third less (7.9 bytes a key, of 1000 in a filter for a million; these
-//! 12.8) and as long in the script, but no whole chunks that Redis could OR: of 50,000 keys 1.3 s in the script, these 9 ms.
+//! It is not the delta of the [snapshot format](crate::codec), which takes a third less (7.9 bytes
+//! a key, of 1000 in a filter for a million; these 12.8) and as long in the script, but no whole
+//! chunks that Redis could OR: of 50,000 keys 1.3 s in the script, these 9 ms.
 
 use crate::sizing::{LINE_BYTES, LINE_WORDS};
 use alloc::vec::Vec;
@@ -21,15 +22,17 @@ pub(super) const CHUNK_BLOCKS: usize = 128;
 pub(super) const CHUNK_WORDS: usize = CHUNK_BLOCKS * LINE_WORDS;
 pub(super) const CHUNK_BYTES: usize = CHUNK_BLOCKS * LINE_BYTES;
 
-/// Bits of a chunk from which on it travels whole. That takes four times the bytes of so many bits; but the server sets a bit by a call of its
-/// script of 0.7 to 1.5 µs, and ORs a whole chunk in 20.
+/// Bits of a chunk from which on it travels whole. That takes four times the bytes of so many bits;
+/// but the server sets a bit by a call of its script of 0.7 to 1.5 µs, and ORs a whole chunk in 20.
 const WHOLE: usize = CHUNK_BYTES / 2 / 4;
 /// In the record of a whole chunk, added to its number of bytes.
 const WHOLE_FLAG: u16 = 1 << 15;
 
-/// Bytes of a delta, in its records, from which on the next one is begun: so the server works on one for some milliseconds.
+/// Bytes of a delta, in its records, from which on the next one is begun: so the server works on
+/// one for some milliseconds.
 const FULL_BYTES: usize = 32 << 10;
-/// Chunks, too: a script's call takes less than 8000 arguments, and two for each chunk are among them.
+/// Chunks, too: a script's call takes less than 8000 arguments, and two for each chunk are among
+/// them.
 const FULL_CHUNKS: usize = 1024;
 
 /// Bits to be pushed.
@@ -68,7 +71,8 @@ impl Delta {
     }
 }
 
-/// Reads a delta of a filter of `filter_words` words: calls `each` with the chunk, the place of a word in it, and bits of that word.
+/// Reads a delta of a filter of `filter_words` words: calls `each` with the chunk, the place of a
+/// word in it, and bits of that word.
 ///
 /// What comes before the first error has been called for.
 pub(super) fn decode(

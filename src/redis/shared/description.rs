@@ -1,5 +1,6 @@
-//! What a set is: its keys in Redis, and what all of its nodes must have in common, as text that the server keeps and every node compares with
-//! its own. Read by the sides of a node before they exchange bits.
+//! What a set is: its keys in Redis, and what all of its nodes must have in common, as text that
+//! the server keeps and every node compares with its own. Read by the sides of a node before they
+//! exchange bits.
 
 use crate::error::{IncompatibleError, IncompatibleErrorKind};
 use crate::filter::bloom::ConcurrentBloom;
@@ -12,7 +13,8 @@ use alloc::string::{String, ToString};
 use core::fmt;
 use core::time::Duration;
 
-/// Of this form of the keys and deltas. Nodes of another one are refused, as those of another layout are.
+/// Of this form of the keys and deltas. Nodes of another one are refused, as those of another
+/// layout are.
 const FORMAT: u32 = 1;
 
 /// The keys of a set, or of a generation of one.
@@ -23,7 +25,8 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    /// Those of the set of this name, which in braces is what Redis Cluster places keys by, so that all of a set are at one server.
+    /// Those of the set of this name, which in braces is what Redis Cluster places keys by, so that
+    /// all of a set are at one server.
     pub(super) fn of(name: &str) -> Result<Self, SharedError> {
         if name.is_empty() || name.contains(['{', '}']) {
             return Err(SharedErrorKind::Name(name.to_owned()).into());

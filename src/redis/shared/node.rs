@@ -1,5 +1,6 @@
-//! The thread of a node, which brings its side of a set and the server together from time to time, and what it and the node's owners tell each
-//! other. Started by [`SharedBloom`](super::SharedBloom) and `SharedWindow`, each with its own [`Side`].
+//! The thread of a node, which brings its side of a set and the server together from time to time,
+//! and what it and the node's owners tell each other. Started by
+//! [`SharedBloom`](super::SharedBloom) and `SharedWindow`, each with its own [`Side`].
 //!
 //! # How it ends
 //!
@@ -37,8 +38,8 @@ pub(super) trait Side: Send {
     /// What is to be done before an exchange, whether the server is there or not.
     fn prepare(&mut self) -> Result<(), SharedError>;
 
-    /// Pushes what is here and the server lacks, and pulls what it has more. Once this is `Ok`, what was here before is on the server, and
-    /// what was on the server before is here.
+    /// Pushes what is here and the server lacks, and pulls what it has more. Once this is `Ok`,
+    /// what was here before is on the server, and what was on the server before is here.
     ///
     /// Ends early, with an error, once `ended` says so.
     fn pass(&mut self, server: &mut dyn ConnectionLike, ended: &dyn Fn() -> bool) -> Result<(), SharedError>;
@@ -54,7 +55,8 @@ pub(super) trait Side: Send {
     fn counts(&self) -> Counts;
 }
 
-/// So many passes of a side, as its thread makes them, whatever becomes of each; what became of the last.
+/// So many passes of a side, as its thread makes them, whatever becomes of each; what became of the
+/// last.
 pub(super) fn passes(mut side: impl Side, server: &mut dyn ConnectionLike, passes: usize) -> Result<(), SharedError> {
     let pass = |_| side.prepare().and_then(|()| side.pass(server, &|| false));
     (0..passes).map(pass).last().unwrap_or(Ok(()))
@@ -96,7 +98,8 @@ impl Node {
             server,
             connection: None,
             interval,
-            // A timeout of zero is none, for sockets; and instants do not reach to the end of all durations.
+            // A timeout of zero is none, for sockets; and instants do not reach to the end of all
+            // durations.
             timeout: timeout.clamp(Duration::from_millis(1), Duration::from_secs(3600)),
             random: RandomState::new(),
         };
@@ -168,7 +171,8 @@ impl Drop for AtEnd<'_> {
     }
 }
 
-/// What the thread and its owners tell each other. The lock is held to read and to write the state, and while nothing else is done.
+/// What the thread and its owners tell each other. The lock is held to read and to write the state,
+/// and while nothing else is done.
 struct Control {
     state: Mutex<State>,
     /// For the thread: somebody asked for a pass, or for the end.
@@ -246,7 +250,8 @@ impl Control {
         })
     }
 
-    /// Waits until the pause is over or somebody asks; how often `sync` has been called by then, or nothing if this is the end.
+    /// Waits until the pause is over or somebody asks; how often `sync` has been called by then, or
+    /// nothing if this is the end.
     fn wait(&self, pause: Duration) -> Option<u64> {
         let state = self.lock();
         let (state, _) = self

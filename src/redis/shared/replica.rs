@@ -1,20 +1,23 @@
-//! What a node knows of the set on the server, and how the two are brought together. Called by the thread of a
-//! [`SharedBloom`](super::SharedBloom) with a connection; calls the scripts `exchange.lua` and
-//! `read.lua`.
+//! What a node knows of the set on the server, and how the two are brought together. Called by the
+//! thread of a [`SharedBloom`](super::SharedBloom) with a connection; calls the scripts
+//! `exchange.lua` and `read.lua`.
 //!
 //! # Nothing is lost
 //!
-//! `pushed` is the node's picture of the server: bits that the server was seen to have. What the filter has beyond it is to be pushed. So
-//! a push is forgotten only once the server has answered it, and whatever fails before is found again by the next comparison; that bits
-//! are pushed twice does no harm.
+//! `pushed` is the node's picture of the server: bits that the server was seen to have. What the
+//! filter has beyond it is to be pushed. So a push is forgotten only once the server has answered
+//! it, and whatever fails before is found again by the next comparison; that bits are pushed twice
+//! does no harm.
 //!
-//! The picture may be ahead of a server that lost something: restarted with an append-only file that lacks its end, restored from
-//! a backup, replaced by a replica that was behind, flushed. Every exchange has an id, its number and 64 random bits, which the
-//! server keeps as `head`, and in `versions` for every chunk that it changed. A node names in each call the last exchange that it knows.
-//! If that is neither the head nor in the log, the node compares versions, and where they differ takes the chunk from the server and
-//! the server's word for what is in `pushed`: what the server lost is then missing there, and is pushed again. An id is never given
-//! twice, so a version that is the same stands for the same bits, whatever happened to the server: `pushed` holds of a chunk no bits
-//! beyond those that were there at `versions`.
+//! The picture may be ahead of a server that lost something: restarted with an append-only file
+//! that lacks its end, restored from a backup, replaced by a replica that was behind, flushed.
+//! Every exchange has an id, its number and 64 random bits, which the server keeps as `head`, and
+//! in `versions` for every chunk that it changed. A node names in each call the last exchange that
+//! it knows. If that is neither the head nor in the log, the node compares versions, and where they
+//! differ takes the chunk from the server and the server's word for what is in `pushed`: what the
+//! server lost is then missing there, and is pushed again. An id is never given twice, so a version
+//! that is the same stands for the same bits, whatever happened to the server: `pushed` holds of a
+//! chunk no bits beyond those that were there at `versions`.
 //!
 //! For that a chunk and its version are read at one moment, by a script. While chunks are fetched
 //! others push, so some come in a version that is newer than the head that was read before. These
@@ -44,8 +47,8 @@ use redis::{ConnectionLike, RedisResult, Script, Value};
 use std::hash::RandomState;
 use std::time::{Instant, SystemTime};
 
-/// The log takes a quarter of the filter's bytes, but no less and no more than this. A node that was away while more was pushed reads the
-/// chunks that changed.
+/// The log takes a quarter of the filter's bytes, but no less and no more than this. A node that
+/// was away while more was pushed reads the chunks that changed.
 const LOG_BYTES: (usize, usize) = (1 << 20, 16 << 20);
 
 /// Chunks that are asked for at once: half a MiB.
@@ -57,14 +60,16 @@ const REPLY_BYTES: usize = 16 << 20;
 /// Bytes of a chunk's number and version, as the protocol has them, are fewer than this.
 const VERSION_BYTES: usize = 128;
 
-/// How often within one pass a node may find that the log has been cut off meanwhile, before it gives up until the next.
+/// How often within one pass a node may find that the log has been cut off meanwhile, before it
+/// gives up until the next.
 const RESYNCS: usize = 8;
 
 /// How often within one pass the server may say that there is more to pull: each time a MiB, of a
 /// log that has 16. A server that says so for ever holds no pass.
 const MORE: usize = 64;
 
-/// An exchange: its number, and 64 random bits, since a server that lost its last exchanges gives their numbers again.
+/// An exchange: its number, and 64 random bits, since a server that lost its last exchanges gives
+/// their numbers again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Id {
     number: u64,
@@ -188,7 +193,8 @@ impl<S: KeyHasher> Replica<S> {
         &self.filter
     }
 
-    /// [`Side::pass`], where the last exchange that the server knows is `head` if that is known: to look is not to exchange.
+    /// [`Side::pass`], where the last exchange that the server knows is `head` if that is known: to
+    /// look is not to exchange.
     pub(super) fn catch_up(
         &mut self,
         server: &mut dyn ConnectionLike,
@@ -224,7 +230,8 @@ impl<S: KeyHasher> Replica<S> {
                     self.resync(server, ended)?;
                     (delta, next) = self.changes_from(0);
                 }
-                // A server that is full, or must not be written to, still gives what others have pushed.
+                // A server that is full, or must not be written to, still gives what others have
+                // pushed.
                 Err(error) if error.is_refusal() && !delta.chunks.is_empty() => {
                     refused = Some(error);
                     (delta, next) = (Delta::default(), chunks);
@@ -234,7 +241,8 @@ impl<S: KeyHasher> Replica<S> {
         }
     }
 
-    /// What is to be pushed of the chunks from `next` on, as much as one delta takes, and the chunk after.
+    /// What is to be pushed of the chunks from `next` on, as much as one delta takes, and the chunk
+    /// after.
     fn changes_from(&mut self, mut next: usize) -> (Delta, usize) {
         let began = Instant::now();
         let mut delta = Delta::default();
@@ -420,7 +428,8 @@ impl<S: KeyHasher> Replica<S> {
         Id::parse(text).ok_or_else(|| self.keys.foreign("versions", "a version is no id"))
     }
 
-    /// Takes the bits of a chunk, which are what the server has; what is not among them it does not.
+    /// Takes the bits of a chunk, which are what the server has; what is not among them it does
+    /// not.
     fn take_chunk(&mut self, chunk: usize, content: &[u8]) -> Result<(), SharedError> {
         let first = chunk * CHUNK_WORDS;
         let words = delta::chunk_words(chunk, self.pushed.len()).unwrap_or(0);
@@ -449,7 +458,8 @@ impl<S: KeyHasher> Replica<S> {
         REPLY_BYTES + self.versions.len() * VERSION_BYTES
     }
 
-    /// Forgets what is known of the server, so that all of it is fetched: of what was read it is not known what is in it.
+    /// Forgets what is known of the server, so that all of it is fetched: of what was read it is
+    /// not known what is in it.
     pub(super) fn forget(&mut self) {
         self.pushed.fill(0);
         self.versions.fill(Id::default());

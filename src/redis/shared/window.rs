@@ -1,13 +1,16 @@
-//! [`SharedWindow`]: one set on many nodes that forgets. On the server each generation is a set of its own, as that of a
-//! [`SharedBloom`](super::SharedBloom), which expires; here each has a [`Replica`], as long as it is one of the window's.
+//! [`SharedWindow`]: one set on many nodes that forgets. On the server each generation is a set of
+//! its own, as that of a [`SharedBloom`](super::SharedBloom), which expires; here each has a
+//! [`Replica`], as long as it is one of the window's.
 //!
 //! # Nothing is lost by a rotation
 //!
-//! Rotations are made by inserts, whenever they find one due, beside the thread that is called here. It reads the window's list of generations
-//! once per pass, and compares all of them with what was pushed, not only the newest. So what is inserted into a generation after it was compared, while it
-//! was the newest or by a thread that was held up, is pushed by the next pass, and passes come to a generation until
-//! it leaves the list, which is when its keys have expired. A replica keeps its generation's memory from being used for another; and one
-//! whose filter is not the list's any more is replaced, since another filter may have been put in its place.
+//! Rotations are made by inserts, whenever they find one due, beside the thread that is called
+//! here. It reads the window's list of generations once per pass, and compares all of them with
+//! what was pushed, not only the newest. So what is inserted into a generation after it was
+//! compared, while it was the newest or by a thread that was held up, is pushed by the next pass,
+//! and passes come to a generation until it leaves the list, which is when its keys have expired. A
+//! replica keeps its generation's memory from being used for another; and one whose filter is not
+//! the list's any more is replaced, since another filter may have been put in its place.
 
 use super::description::{Description, Keys, Life};
 use super::node::{self, Counts, Node, Side};
@@ -28,11 +31,13 @@ use redis::{Client, ConnectionLike, Script};
 /// Generations are at least so long, in ns: Redis counts in milliseconds.
 const SHORTEST: u64 = 1_000_000;
 
-/// A [`WindowedBloom`] that is one set with those of other processes, through Redis: "seen anywhere in the last minutes?".
+/// A [`WindowedBloom`] that is one set with those of other processes, through Redis: "seen anywhere
+/// in the last minutes?".
 ///
-/// It derefs to the filter: look up and insert by the filter's own calls, of which none waits for the network. It rotates by its age, as
-/// [`Builder::window`](crate::windowed::Builder::window) says, by the [time of day](crate::windowed::Builder::time_of_day), so that all nodes have the same
-/// generations. [The module](super#forgetting) says what is promised.
+/// It derefs to the filter: look up and insert by the filter's own calls, of which none waits for
+/// the network. It rotates by its age, as [`Builder::window`](crate::windowed::Builder::window)
+/// says, by the [time of day](crate::windowed::Builder::time_of_day), so that all nodes have the
+/// same generations. [The module](super#forgetting) says what is promised.
 ///
 /// Dropped, it has its thread push what is left and end, as [`SharedBloom`](super::SharedBloom)
 /// does, and waits for nothing.
@@ -67,8 +72,10 @@ pub struct SharedWindow<S = Murmur3> {
 }
 
 impl SharedWindow {
-    /// A builder for a node of the set of this name, to be [connected](SharedBuilder::connect_window). The set's keys in Redis are `{name}:meta`, and of the
-    /// generation of number `n` those that a [`SharedBloom`](super::SharedBloom) has, after `{name}:n`.
+    /// A builder for a node of the set of this name, to be
+    /// [connected](SharedBuilder::connect_window). The set's keys in Redis are `{name}:meta`, and
+    /// of the generation of number `n` those that a [`SharedBloom`](super::SharedBloom) has, after
+    /// `{name}:n`.
     ///
     /// ```
     /// use lanebloom::{WindowedBloom, redis::SharedWindow};
@@ -88,15 +95,16 @@ impl SharedWindow {
 impl SharedBuilder {
     /// Connects, brings `filter` and the set together, and starts the thread that keeps them so.
     ///
-    /// The filter may have keys, and the caller may keep an `Arc` of it: what is inserted there is shared as well. All generations that can be visible
-    /// are in use from then on.
+    /// The filter may have keys, and the caller may keep an `Arc` of it: what is inserted there is
+    /// shared as well. All generations that can be visible are in use from then on.
     ///
     /// # Errors
     ///
-    /// Those of [`connect`](Self::connect), and if the filter does not rotate by age, or by a clock that other nodes do not have, or its
-    /// generations are shorter than a millisecond, if some of them are of other times than other nodes' because its clock was set back or
-    /// [`rotate`](WindowedBloom::rotate) was called, if the set on the server has another period or number of generations, or if it was
-    /// [to expire](Self::expires_at) besides.
+    /// Those of [`connect`](Self::connect), and if the filter does not rotate by age, or by a clock
+    /// that other nodes do not have, or its generations are shorter than a millisecond, if some of
+    /// them are of other times than other nodes' because its clock was set back or
+    /// [`rotate`](WindowedBloom::rotate) was called, if the set on the server has another period or
+    /// number of generations, or if it was [to expire](Self::expires_at) besides.
     ///
     /// # Examples
     ///
@@ -141,16 +149,18 @@ impl SharedBuilder {
 }
 
 impl<S> SharedWindow<S> {
-    /// Pushes and pulls now, and waits for it: once this is `Ok`, every key that was inserted here before the call and has not expired is on the server, and
-    /// every key that was on the server before the call, of a generation that has not expired, is here.
+    /// Pushes and pulls now, and waits for it: once this is `Ok`, every key that was inserted here
+    /// before the call and has not expired is on the server, and every key that was on the server
+    /// before the call, of a generation that has not expired, is here.
     ///
-    /// Attempts that fail are repeated, after growing pauses, until `timeout` is over. Not for request paths: inserts and lookups need no
-    /// `sync`.
+    /// Attempts that fail are repeated, after growing pauses, until `timeout` is over. Not for
+    /// request paths: inserts and lookups need no `sync`.
     ///
     /// # Errors
     ///
-    /// As of [`SharedBloom::sync`](super::SharedBloom::sync); and after the clock was set back by more than a quarter of a generation, or
-    /// [`rotate`](WindowedBloom::rotate) was called, until the generations that were there have expired.
+    /// As of [`SharedBloom::sync`](super::SharedBloom::sync); and after the clock was set back by
+    /// more than a quarter of a generation, or [`rotate`](WindowedBloom::rotate) was called, until
+    /// the generations that were there have expired.
     ///
     /// # Examples
     ///
@@ -322,7 +332,8 @@ impl<S: KeyHasher + Clone> Generations<S> {
         Ok(list.ok_or(SharedErrorKind::WindowAstray)?)
     }
 
-    /// Has a replica of each of the window's generations, of which the newest is `least` at least, and of none else.
+    /// Has a replica of each of the window's generations, of which the newest is `least` at least,
+    /// and of none else.
     fn follow(&mut self, least: u64) -> Result<(), SharedError> {
         let list = Self::list(&self.window, least)?;
         let past = &mut self.past;
@@ -335,7 +346,8 @@ impl<S: KeyHasher + Clone> Generations<S> {
             }
             kept
         });
-        // The memory of what was let go is used again by a rotation, and an insert that makes it should not have to clear it.
+        // The memory of what was let go is used again by a rotation, and an insert that makes it
+        // should not have to clear it.
         self.window.clean_ahead();
         for (place, (number, filter)) in list.into_iter().enumerate() {
             if self.replicas.get(place).is_none_or(|there| there.0 != number) {
@@ -346,15 +358,17 @@ impl<S: KeyHasher + Clone> Generations<S> {
         Ok(())
     }
 
-    /// In how many ms from `now` on, in ns, no node needs a generation any more: its keys have expired everywhere one generation later than
-    /// by this node's clock, if clocks differ by no more. Nothing if they have here.
+    /// In how many ms from `now` on, in ns, no node needs a generation any more: its keys have
+    /// expired everywhere one generation later than by this node's clock, if clocks differ by no
+    /// more. Nothing if they have here.
     fn remaining(&self, number: u64, now: u64) -> Option<u64> {
         let expires = self.period.saturating_mul(number.saturating_add(self.generations));
         (now < expires).then(|| (expires - now).saturating_add(self.period).div_ceil(1_000_000))
     }
 
-    /// The last exchange of each generation that the server knows, the newest first, and whether anybody has pushed to the generation after the newest. Begins the
-    /// window where the server has none, and is an error if it has another.
+    /// The last exchange of each generation that the server knows, the newest first, and whether
+    /// anybody has pushed to the generation after the newest. Begins the window where the server
+    /// has none, and is an error if it has another.
     fn look(&self, server: &mut dyn ConnectionLike) -> Result<(Vec<Vec<u8>>, bool), SharedError> {
         // In ms. It outlives all generations, and is written once in each.
         let lasting = |periods: u64| {
@@ -396,8 +410,8 @@ impl<S: KeyHasher + Clone + Send + Sync> Side for Generations<S> {
             return Err(SharedErrorKind::WindowAstray.into());
         }
         let (heads, ahead) = self.look(server)?;
-        // Where others' clocks are ahead of this one, so that what they insert is found here at once. One whose clock is wrong by more is
-        // not followed.
+        // Where others' clocks are ahead of this one, so that what they insert is found here at
+        // once. One whose clock is wrong by more is not followed.
         if ahead && newest <= clock {
             self.follow(newest + 1)?;
         }

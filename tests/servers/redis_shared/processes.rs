@@ -23,7 +23,8 @@ struct Process {
 }
 
 impl Process {
-    /// Starts a node; nothing where this program cannot be started by itself, because it is emulated.
+    /// Starts a node; nothing where this program cannot be started by itself, because it is
+    /// emulated.
     fn start(test: &str, redis: &Redis) -> Option<Self> {
         let spawned = Command::new(std::env::current_exe().unwrap())
             .args([
@@ -152,8 +153,8 @@ fn node_process() {
     }
 }
 
-/// With an append-only file that is written before every answer: nothing acknowledged is lost, even where the node that pushed it is
-/// gone as well.
+/// With an append-only file that is written before every answer: nothing acknowledged is lost, even
+/// where the node that pushed it is gone as well.
 #[test]
 fn a_killed_server_loses_nothing_that_was_acknowledged() {
     let test = "a_killed_server_loses_nothing_that_was_acknowledged";

@@ -16,7 +16,8 @@ pub(crate) struct Proxy {
 
 #[derive(Default)]
 struct Wire {
-    /// Bytes that still pass to the server, and to the client, before the connection is cut, where it is to be.
+    /// Bytes that still pass to the server, and to the client, before the connection is cut, where
+    /// it is to be.
     left: Mutex<[Option<usize>; 2]>,
     cuts: AtomicUsize,
     stalled: AtomicBool,

@@ -92,7 +92,8 @@ fn generations(redis: &Redis) -> Vec<u64> {
     numbers
 }
 
-/// From the first to the last moment of a generation, at a node that was there and at one that comes late.
+/// From the first to the last moment of a generation, at a node that was there and at one that
+/// comes late.
 #[test]
 fn a_key_is_seen_by_others_for_its_window_and_at_most_a_generation_longer() {
     let Some(redis) = Server::of("a_key_is_seen_by_others_for_its_window_and_at_most_a_generation_longer").start()
@@ -135,7 +136,8 @@ fn a_key_is_seen_by_others_for_its_window_and_at_most_a_generation_longer() {
     }
 }
 
-/// The server has several generations; each is as old at a new node as where its keys were inserted.
+/// The server has several generations; each is as old at a new node as where its keys were
+/// inserted.
 #[test]
 fn a_new_node_starts_from_all_generations_that_live() {
     let Some(redis) = Server::of("a_new_node_starts_from_all_generations_that_live").start() else {
@@ -204,7 +206,8 @@ fn what_is_pushed_late_goes_where_it_belongs() {
     }
 }
 
-/// Four nodes that push while the clock goes on, two of them in the background: nothing of the window is missing anywhere.
+/// Four nodes that push while the clock goes on, two of them in the background: nothing of the
+/// window is missing anywhere.
 #[test]
 fn nothing_is_lost_by_races_of_pushes_and_rotations() {
     let Some(redis) = Server::of("nothing_is_lost_by_races_of_pushes_and_rotations").start() else {
@@ -220,7 +223,8 @@ fn nothing_is_lost_by_races_of_pushes_and_rotations() {
     let nodes = [NEVER, NEVER, Duration::from_millis(1), Duration::from_millis(3)].map(connect);
     let stop = AtomicBool::new(false);
     let counts: [AtomicUsize; 4] = Default::default();
-    // By node: keys and the time before they were inserted; the first and the last at times that stand still.
+    // By node: keys and the time before they were inserted; the first and the last at times that
+    // stand still.
     const STILL: usize = 50;
     let inserted: Vec<Vec<(u64, u64)>> = thread::scope(|scope| {
         let stop = SetAtEnd(&stop);
@@ -293,7 +297,8 @@ fn nothing_is_lost_by_races_of_pushes_and_rotations() {
     assert!(all > 100 && there <= all / 50, "{there} of {all}");
 }
 
-/// Less than a generation apart: what is pulled is found at once, and for the window less the difference of the clocks.
+/// Less than a generation apart: what is pulled is found at once, and for the window less the
+/// difference of the clocks.
 #[test]
 fn clocks_that_differ_cost_no_more_than_the_difference() {
     let Some(redis) = Server::of("clocks_that_differ_cost_no_more_than_the_difference").start() else {
@@ -346,7 +351,8 @@ fn clocks_that_differ_cost_no_more_than_the_difference() {
     }
 }
 
-/// Of whose clock is wrong by more, others take nothing that they would not find by their own, and forget nothing early.
+/// Of whose clock is wrong by more, others take nothing that they would not find by their own, and
+/// forget nothing early.
 #[test]
 fn a_wrong_clock_harms_nobody_else() {
     let Some(redis) = Server::of("a_wrong_clock_harms_nobody_else").start() else {
@@ -378,7 +384,8 @@ fn a_wrong_clock_harms_nobody_else() {
     assert_eq!(found(&other, 1000..1100), 100);
 }
 
-/// Where the clock was set back, a window has generations that others do not look at: that is said, and ends with the clock, or with these generations.
+/// Where the clock was set back, a window has generations that others do not look at: that is said,
+/// and ends with the clock, or with these generations.
 #[test]
 fn a_clock_that_is_set_back_is_an_error_until_its_generations_have_expired() {
     let test = "a_clock_that_is_set_back_is_an_error_until_its_generations_have_expired";
@@ -397,7 +404,8 @@ fn a_clock_that_is_set_back_is_an_error_until_its_generations_have_expired() {
     clock.set(START + 4 * PERIOD);
     sync(&one);
     assert_eq!(found(&node(&redis, &clock), 0..100), 100);
-    // Rotations that the clock knows nothing of; and a step back in front of the newest generation that an insert found.
+    // Rotations that the clock knows nothing of; and a step back in front of the newest generation
+    // that an insert found.
     for (set_back, says) in [(0, "or `rotate` was called"), (PERIOD, says)] {
         if set_back == 0 {
             one.rotate();
@@ -408,7 +416,8 @@ fn a_clock_that_is_set_back_is_an_error_until_its_generations_have_expired() {
         insert(&one, keys.clone());
         sync_fails(|patience| one.sync(patience), &[says]);
         assert_eq!(found(&one, keys.clone()), 100);
-        // It is mended by the window's end, when what was inserted first after it has one generation left.
+        // It is mended by the window's end, when what was inserted first after it has one
+        // generation left.
         clock.set(clock.now() + WINDOW);
         insert(&one, keys.end..keys.end + 100);
         clock.set(clock.now() + PERIOD);
@@ -534,8 +543,8 @@ fn windows_that_no_other_node_can_have_are_refused() {
     assert!(error.to_string().contains("\"{recent}\""), "{error}");
 }
 
-/// Every key of the server is to go when nobody needs it any more, and not before: after the generation has expired at every node whose clock
-/// is wrong by a generation at most.
+/// Every key of the server is to go when nobody needs it any more, and not before: after the
+/// generation has expired at every node whose clock is wrong by a generation at most.
 #[test]
 fn a_generation_vanishes_from_the_server_after_its_last_use() {
     let Some(redis) = Server::of("a_generation_vanishes_from_the_server_after_its_last_use").start() else {
@@ -564,7 +573,8 @@ fn a_generation_vanishes_from_the_server_after_its_last_use() {
                 assert!(left > (GENERATIONS + 1) * PERIOD && left <= (GENERATIONS + 3) * PERIOD);
                 continue;
             };
-            // When the last node has forgotten it; what was written at another time, was by the clock of that time.
+            // When the last node has forgotten it; what was written at another time, was by the
+            // clock of that time.
             let end = (number + GENERATIONS + 1) * PERIOD;
             seen.push(number);
             if now < end {
@@ -724,7 +734,8 @@ fn a_hasher_that_panics_is_an_error_and_no_end() {
     assert!(failed && one.stats().last_error.is_none());
 }
 
-/// A hundred rotations, faster than the server forgets: what they leave is gone when its time is over.
+/// A hundred rotations, faster than the server forgets: what they leave is gone when its time is
+/// over.
 #[test]
 fn the_servers_memory_does_not_grow_over_rotations() {
     let Some(redis) = Server::of("the_servers_memory_does_not_grow_over_rotations").start() else {
@@ -747,13 +758,15 @@ fn the_servers_memory_does_not_grow_over_rotations() {
         }
         greatest = greatest.max(count());
         if rotation > 3 {
-            // The server may have lost the oldest already, by its own clock: nodes have it, and so have those which follow it.
+            // The server may have lost the oldest already, by its own clock: nodes have it, and so
+            // have those which follow it.
             assert_eq!(found(&one, 10 * rotation - 20..10 * rotation + 10), 30);
         }
     }
     let written = info(&redis, "expired_keys") + count();
     assert!(written > 4 * 100, "{written} keys written");
-    // Nothing is inserted any more: all goes, the last of it a generation and a half after all nodes have forgotten it.
+    // Nothing is inserted any more: all goes, the last of it a generation and a half after all
+    // nodes have forgotten it.
     drop((one, other));
     let began = Instant::now();
     while count() > 0 {
@@ -767,7 +780,8 @@ fn the_servers_memory_does_not_grow_over_rotations() {
     }
 }
 
-/// By the time of day, in the background, for some dozens of generations: the server keeps as many as there are, and those that are about to go.
+/// By the time of day, in the background, for some dozens of generations: the server keeps as many
+/// as there are, and those that are about to go.
 #[test]
 fn by_the_time_of_day_the_server_keeps_what_is_visible() {
     let Some(redis) = Server::of("by_the_time_of_day_the_server_keeps_what_is_visible").start() else {
@@ -799,8 +813,9 @@ fn by_the_time_of_day_the_server_keeps_what_is_visible() {
         }
         assert!(began.elapsed() < PATIENCE);
     }
-    // While it goes on: three generations that are visible, one on its way out, perhaps one ahead of a clock; each of meta, log, versions and a chunk;
-    // and what the server has not swept up yet.
+    // While it goes on: three generations that are visible, one on its way out, perhaps one ahead
+    // of a clock; each of meta, log, versions and a chunk; and what the server has not swept up
+    // yet.
     let count = || -> u64 { redis::cmd("DBSIZE").query(&mut redis.connection()).unwrap() };
     let mut key = 1_000_000;
     while count() > 4 * 5 + 1 {
@@ -812,7 +827,8 @@ fn by_the_time_of_day_the_server_keeps_what_is_visible() {
     assert!(other.stats().last_error.is_none());
 }
 
-/// The server goes away and comes back with nothing, and meanwhile generations come and go: nobody waits.
+/// The server goes away and comes back with nothing, and meanwhile generations come and go: nobody
+/// waits.
 #[test]
 fn the_hot_path_is_as_fast_while_the_server_is_away_and_the_window_rotates() {
     let test = "the_hot_path_is_as_fast_while_the_server_is_away_and_the_window_rotates";
@@ -891,7 +907,8 @@ fn what_the_server_lost_is_pushed_again() {
     assert_eq!(found(&node(&redis, &clock), 0..400), 400);
 }
 
-/// A server that takes nothing: what it has is pulled from every generation all the same, where the window began and where it did not.
+/// A server that takes nothing: what it has is pulled from every generation all the same, where the
+/// window began and where it did not.
 #[test]
 fn a_full_server_still_gives() {
     let Some(redis) = Server::of("the windows' a_full_server_still_gives").start() else {
