@@ -334,8 +334,7 @@ impl<'a, T: Load> Lines<'a, T> {
 
     /// How many bits are set, as [`words`](Self::words) has them.
     pub(crate) fn ones(self) -> u64 {
-        let count = |words: [u64; LINE_WORDS]| words.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
-        self.words().map(count).sum()
+        self.words().map(|line| ones_of(&line)).sum()
     }
 }
 
@@ -525,6 +524,11 @@ impl Target for Region<'_> {
         }
         lacking != 0
     }
+}
+
+/// How many bits of a line are set.
+pub(crate) fn ones_of(line: &[u64; LINE_WORDS]) -> u64 {
+    line.iter().map(|word| u64::from(word.count_ones())).sum()
 }
 
 /// Adds to each word what it lacks of its mask; whether this call added any.

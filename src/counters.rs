@@ -226,6 +226,16 @@ impl CounterLines {
         self.words.iter().map(Counters::value)
     }
 
+    /// Every line as lookups see it, and what its counters add up to, as [`words`](Self::words) has
+    /// them.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = ([u64; LINE_WORDS], u64)> {
+        self.shared().0.iter().map(|line| {
+            let values = line.each_ref().map(Counters::value);
+            let seen = values.map(|value| above_zero(value) * STUCK);
+            (seen, values.into_iter().map(total).sum())
+        })
+    }
+
     /// Adds the counters of `other`, up to 15 each; whether that changed any. Both may be in use
     /// meanwhile.
     ///

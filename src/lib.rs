@@ -239,7 +239,6 @@ pub use error::{
     BuildError, FullError, GuavaReadError, IncompatibleError, InsertError, RedisBloomInsertError, RedisBloomLoadError,
     SnapshotError,
 };
-pub use filter::Filter;
 pub use filter::bloom::{Builder, ConcurrentBloom};
 pub use filter::counting::{self, CountingBloom};
 pub use filter::cuckoo::{self, CompactCuckoo, CuckooFilter};
@@ -252,6 +251,7 @@ pub use filter::tombstone::{self, TombstoneBloom};
 pub use filter::view::BloomView;
 #[cfg(feature = "window")]
 pub use filter::windowed::{self, WindowedBloom};
+pub use filter::{Figures, Filter};
 pub use funnel::{ByHash, Funnel, Sink, UnencodedChars, Utf16};
 #[cfg(feature = "guard")]
 pub use guard::{Admission, CacheGuard, GuardFilter, GuardStats, InsertOnDrop, Rebuild};

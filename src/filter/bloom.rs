@@ -1,8 +1,8 @@
 //! [`ConcurrentBloom`]: bits in cache-line blocks. Hands hashes to the kernels of its shape, and
 //! orders memory where an answer rests on what another thread did.
 
-use super::Filter;
 use super::engine::{Engine, Estimate, Insert, InsertFlagged, Stored, Union, sealed};
+use super::{Figures, Filter};
 use crate::bits::{self, Bits, Load};
 use crate::bulk;
 use crate::codec::{Hashing, Header, Input, Kind, Out, SNAPSHOT_HEADER, admit, read_words, write_words};
@@ -318,6 +318,18 @@ impl Engine for Bloom {
         let rate = self.layout.mean_rate(self.bits.words());
         bits::acquire();
         rate
+    }
+
+    fn figures(&self) -> Figures {
+        let mut ones = 0;
+        let words = self.bits.words().inspect(|line| ones += bits::ones_of(line));
+        let false_positive_rate = self.layout.mean_rate(words);
+        bits::acquire();
+        Figures {
+            fill_ratio: ones as f64 / (self.layout.blocks * LINE_BITS) as f64,
+            len: self.layout.keys_for(ones),
+            false_positive_rate,
+        }
     }
 
     fn try_clone(&self) -> Result<Self, BuildError> {

@@ -88,8 +88,8 @@
 //! each of two lines would take 40.2 bits at 1% and 62.3 at 0.1%, and a second miss of the cache in
 //! every operation.)
 
-use super::Filter;
 use super::engine::{Engine, Estimate, Insert, InsertFlagged, Remove, Stored, Union, sealed};
+use super::{Figures, Filter};
 use crate::bits::{self, Load};
 use crate::codec::{Hashing, Header, Input, Kind, Out, SNAPSHOT_HEADER, admit, read_words, write_words};
 use crate::counters::{self, CounterLines};
@@ -415,6 +415,23 @@ impl Engine for Counting {
         let rate = self.layout.mean_rate(self.counters.shared().words());
         bits::acquire();
         rate
+    }
+
+    fn figures(&self) -> Figures {
+        let (mut ones, mut total) = (0, 0);
+        // All bits of the counters above 0, and what the counters add up to.
+        let lines = self.counters.lines().map(|(line, sum)| {
+            ones += bits::ones_of(&line);
+            total += sum;
+            line
+        });
+        let false_positive_rate = self.layout.mean_rate(lines);
+        bits::acquire();
+        Figures {
+            fill_ratio: ones as f64 / (self.layout.blocks * LINE_BITS) as f64,
+            len: (total as f64 / self.layout.counters_per_key() + 0.5) as usize,
+            false_positive_rate,
+        }
     }
 
     fn try_clone(&self) -> Result<Self, BuildError> {

@@ -60,10 +60,9 @@
 //!    [snapshots](crate::codec) of a live filter hold every key whose insertion happened before;
 //!    moves and removals wait meanwhile. [`clear`](Filter::clear) takes `&mut self`.
 //!
-//! There is no union, since two full filters do not fit into one of them,: two equal sets may
-//! compare unequal, since where a tag lies depends on the order of the inserts.
-//! [`try_extend`](Filter::try_extend) stands for `Extend`, which could not say that the filter is
-//! full.
+//! There is no union, since two full filters do not fit into one of them, and no `==`: where a tag
+//! lies depends on the order of the inserts. [`try_extend`](Filter::try_extend) takes the place of
+//! `Extend`, which could not say that the filter is full.
 //!
 //! Source: Fan, Andersen, Kaminsky, Mitzenmacher, "Cuckoo Filter: Practically Better Than Bloom"
 //! (2014).
@@ -76,9 +75,9 @@ mod table;
 pub use crate::error::InsertError;
 pub use compact::{Compact, CompactCuckoo};
 
-use super::Filter;
 use super::engine::{Count, Engine, Insert, Remove, sealed};
 use super::probe::{self, Probe};
+use super::{Figures, Filter};
 use crate::bits;
 use crate::error::{BuildError, InsertErrorKind};
 use crate::hash::{KeyHasher, Murmur3};
@@ -381,6 +380,17 @@ impl Engine for Cuckoo {
 
     fn current_false_positive_rate(&self) -> f64 {
         self.table.shape().rate_at(self.fill_ratio())
+    }
+
+    fn figures(&self) -> Figures {
+        let len = self.len();
+        let fill_ratio = len as f64 / self.slots() as f64;
+        let false_positive_rate = self.table.shape().rate_at(fill_ratio);
+        Figures {
+            fill_ratio,
+            len,
+            false_positive_rate,
+        }
     }
 
     fn try_clone(&self) -> Result<Self, BuildError> {

@@ -63,9 +63,9 @@ mod snapshot;
 
 pub use crate::error::InsertError;
 
-use super::Filter;
 use super::engine::{Count, Engine, Insert, Remove, sealed};
 use super::probe::{self, Probe};
+use super::{Figures, Filter};
 use crate::bits;
 use crate::error::{BuildError, InsertErrorKind};
 use crate::hash::{KeyHasher, Murmur3};
@@ -337,6 +337,17 @@ impl Engine for DLeft {
 
     fn current_false_positive_rate(&self) -> f64 {
         cells::rate_at(self.fill_ratio())
+    }
+
+    fn figures(&self) -> Figures {
+        let (cells, len) = self.cells.occupied();
+        let fill_ratio = cells as f64 / self.slots() as f64;
+        let false_positive_rate = cells::rate_at(fill_ratio);
+        Figures {
+            fill_ratio,
+            len,
+            false_positive_rate,
+        }
     }
 
     fn try_clone(&self) -> Result<Self, BuildError> {

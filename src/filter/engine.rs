@@ -4,6 +4,7 @@
 //! The traits are public, so that a function can take any filter (`fn f<E: Engine>(filter:
 //! &Filter<E>)`), and sealed: only this crate implements them.
 
+use super::Figures;
 use crate::codec::{Hashing, Input, Out};
 use crate::error::{BuildError, IncompatibleError, SnapshotErrorKind};
 use crate::source::{Answer, Source};
@@ -65,6 +66,9 @@ pub trait Engine: sealed::Sealed + Sized {
 
     #[doc(hidden)]
     fn current_false_positive_rate(&self) -> f64;
+
+    #[doc(hidden)]
+    fn figures(&self) -> Figures;
 
     /// A copy that holds at least every insert that happened before.
     #[doc(hidden)]

@@ -6,6 +6,7 @@ use crate::error::{BuildError, IncompatibleError, IncompatibleErrorKind, InsertE
 use crate::funnel::Funnel;
 use crate::hash::{self, KeyHasher, Murmur3, assert_same_length};
 use crate::source::{self, HASHED, Keys, Source, assert_bitmap_length, try_gathered};
+use alloc::vec::Vec;
 use core::fmt;
 
 /// A membership filter: keys in, "certainly not" or "probably" out.
@@ -40,6 +41,28 @@ use core::fmt;
 pub struct Filter<E, S = Murmur3> {
     pub(crate) engine: E,
     pub(crate) hasher: S,
+}
+
+/// What [`Filter::figures`] tells of a filter.
+///
+/// ```
+/// use lanebloom::{CuckooFilter, Figures};
+///
+/// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+/// filter.insert_batch(&["a", "b"]).unwrap();
+/// let Figures { len, fill_ratio, .. } = filter.figures();
+/// assert_eq!((len, fill_ratio), (2, filter.fill_ratio()));
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Figures {
+    /// The share of the bits, counters or slots that are taken.
+    pub fill_ratio: f64,
+    /// The number of keys: exact for filters with slots, otherwise an estimate.
+    pub len: usize,
+    /// The chance that a random hash is taken for present.
+    pub false_positive_rate: f64,
 }
 
 /// Single operations.
@@ -121,6 +144,23 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
     pub fn contains_batch<K: Funnel>(&self, keys: &[K], out: &mut [bool]) {
         assert_same_length(keys.len(), out.len());
         self.look_up(&self.keys(keys), source::unpack_into(out));
+    }
+
+    /// [`contains_batch`](Self::contains_batch) into a new vector.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// filter.insert("a");
+    /// assert_eq!(filter.contains_each(&["a", "b"]), [true, false]);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn contains_each<K: Funnel>(&self, keys: &[K]) -> Vec<bool> {
+        let mut found = alloc::vec![false; keys.len()];
+        self.contains_batch(keys, &mut found);
+        found
     }
 
     /// [`contains_batch`](Self::contains_batch) by hash.
@@ -884,6 +924,32 @@ impl<E: Engine, S> Filter<E, S> {
     #[must_use]
     pub fn current_false_positive_rate(&self) -> f64 {
         self.engine.current_false_positive_rate()
+    }
+
+    /// Fill, number of keys and false-positive rate as they are, from one pass over the content.
+    ///
+    /// For a dashboard, in Prometheus' text format:
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// filter.insert_all(0..1000u32);
+    /// let now = filter.figures();
+    /// assert_eq!(now.fill_ratio, filter.fill_ratio());
+    /// assert_eq!(now.len, filter.estimated_len());
+    /// assert_eq!(now.false_positive_rate, filter.current_false_positive_rate());
+    ///
+    /// let text = format!(
+    ///     "bloom_keys {}\nbloom_fill_ratio {}\nbloom_false_positive_rate {}\n",
+    ///     now.len, now.fill_ratio, now.false_positive_rate,
+    /// );
+    /// assert!(text.starts_with("bloom_keys 1") || text.starts_with("bloom_keys 9"));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn figures(&self) -> Figures {
+        self.engine.figures()
     }
 
     /// The hasher.

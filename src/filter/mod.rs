@@ -23,4 +23,4 @@ pub(crate) mod view;
 #[cfg(feature = "window")]
 pub mod windowed;
 
-pub use filter::Filter;
+pub use filter::{Figures, Filter};

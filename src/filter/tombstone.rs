@@ -68,9 +68,9 @@
 //!    what was removed before is absent, and what was inserted before and is not removed meanwhile
 //!    is there, but for the rate of false negatives.
 
-use super::Filter;
 use super::bloom::{self, Bloom, ConcurrentBloom};
 use super::engine::{Engine, Estimate, Insert, InsertFlagged, Remove, Stored, Union, sealed};
+use super::{Figures, Filter};
 use crate::bits;
 use crate::codec::{FIELDS, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, given};
 use crate::error::{BuildError, BuildErrorKind, IncompatibleError, SnapshotErrorKind};
@@ -421,6 +421,18 @@ impl Engine for Tombstone {
 
     fn current_false_positive_rate(&self) -> f64 {
         self.added.current_false_positive_rate() * (1.0 - self.removed.current_false_positive_rate())
+    }
+
+    fn figures(&self) -> Figures {
+        // The added ones last, as in `estimated_len`.
+        let removed = self.removed.figures();
+        let added = self.added.figures();
+        let [of_added, of_removed] = [&self.added, &self.removed].map(|part| part.memory_bytes() as f64);
+        Figures {
+            fill_ratio: (added.fill_ratio * of_added + removed.fill_ratio * of_removed) / (of_added + of_removed),
+            len: added.len.saturating_sub(removed.len),
+            false_positive_rate: added.false_positive_rate * (1.0 - removed.false_positive_rate),
+        }
     }
 
     fn try_clone(&self) -> Result<Self, BuildError> {

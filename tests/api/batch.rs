@@ -356,3 +356,45 @@ fn wrong_lengths_panic_and_change_nothing() {
         assert_eq!(filter.fill_ratio(), 0.0);
     });
 }
+
+/// One pass over the content gives what the figures give one by one.
+#[test]
+fn figures_are_those_of_the_single_calls() {
+    use lanebloom::{CountingBloom, CuckooFilter, DLeftFilter, TombstoneBloom};
+
+    macro_rules! check {
+        ($filter:expr, $len:ident) => {
+            let (filter, now) = ($filter, $filter.figures());
+            assert!(now.len > 0 && now.fill_ratio > 0.0 && now.false_positive_rate > 0.0);
+            assert_eq!(now.len, filter.$len());
+            assert_eq!(now.fill_ratio, filter.fill_ratio());
+            assert_eq!(now.false_positive_rate, filter.current_false_positive_rate());
+        };
+    }
+    let keys: Vec<u32> = (0..1000).collect();
+    let bloom = ConcurrentBloom::builder().expected_keys(1000).build().unwrap();
+    let new = bloom.insert_all(&keys);
+    let mut again = bloom.clone();
+    assert_eq!(again.insert_all(&keys), 0);
+    again.clear();
+    assert_eq!(again.insert_batch(&keys), new);
+    check!(&bloom, estimated_len);
+    let counting = CountingBloom::builder().expected_keys(1000).build().unwrap();
+    counting.insert_batch(&keys);
+    counting.insert_batch(&keys[..100]);
+    check!(&counting, estimated_len);
+    let tombstones = TombstoneBloom::builder().expected_keys(1000).build().unwrap();
+    tombstones.insert_batch(&keys);
+    tombstones.remove_batch(&keys[..100]);
+    check!(&tombstones, estimated_len);
+    let cuckoo = CuckooFilter::builder().expected_keys(1000).build().unwrap();
+    cuckoo.insert_batch(&keys).unwrap();
+    check!(&cuckoo, len);
+    let compact = cuckoo.to_compact().unwrap();
+    check!(&compact, len);
+    assert!(keys.iter().all(|key| compact.count(key) == cuckoo.count(key)));
+    let d_left = DLeftFilter::builder().expected_keys(1000).build().unwrap();
+    d_left.insert_batch(&keys).unwrap();
+    d_left.insert_batch(&keys[..100]).unwrap();
+    check!(&d_left, len);
+}

@@ -22,9 +22,9 @@ use super::table::{Place, Table, place};
 use super::{Cuckoo, CuckooFilter};
 use crate::bits::{Purpose, prefetch};
 use crate::error::{BuildError, BuildErrorKind, SnapshotErrorKind};
-use crate::filter::Filter;
 use crate::filter::engine::{Count, Engine, sealed};
 use crate::filter::probe::{self, Probe};
+use crate::filter::{Figures, Filter};
 use crate::hash::Murmur3;
 use crate::memory::Words;
 use core::fmt;
@@ -398,6 +398,17 @@ impl Engine for Compact {
 
     fn current_false_positive_rate(&self) -> f64 {
         self.buckets.shape.rate_at(self.fill_ratio())
+    }
+
+    fn figures(&self) -> Figures {
+        let len = self.len();
+        let fill_ratio = len as f64 / self.slots() as f64;
+        let false_positive_rate = self.buckets.shape.rate_at(fill_ratio);
+        Figures {
+            fill_ratio,
+            len,
+            false_positive_rate,
+        }
     }
 
     fn try_clone(&self) -> Result<Self, BuildError> {
