@@ -362,9 +362,9 @@ pub(crate) fn first(len: usize) -> u64 {
 /// n * m / 2^(69 + s) = n / (64 * d) + n * e / (64 * d * 2^(63 + s)),
 /// ```
 ///
-/// and the last term is below `1 / (64 * d)`, since `n * e < 2^63 * 2^s`. The fraction of `n / (64
-/// * d)` is at most `1 - 1 / (64 * d)`, so that the floor of both sides is the quotient. `n * m >>
-/// 64 >> (5 + s)` is that floor.
+/// and the last term is below `1 / (64 * d)`, since `n * e < 2^63 * 2^s`. The fraction of
+/// `n / (64 * d)` is at most `1 - 1 / (64 * d)`, so that the floor of both sides is the quotient.
+/// That floor is `n * m >> 64 >> (5 + s)`.
 ///
 /// The quotient of any 64-bit `n` is that of `n / 2`, rounded down and so below 2^63, by `32 * d`,
 /// for that divides evenly by 2. The same sums with 32 for 64 say that it is `(n >> 1) * m >> 64 >>

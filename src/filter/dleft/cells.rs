@@ -4,11 +4,11 @@
 //!
 //! # Places
 //!
-//! The hash is a bucket `q` and a remainder `r` of 14 bits; in subtable `i` the key's bucket is `(q
-//! + step_i(r)) mod buckets`, and its remainder again `r`. Each of the four is a permutation of the
-//! pairs `(q, r)`: two keys have the same bucket and remainder in one subtable only if they have in
-//! all. So what is found under a key's remainder in any of its buckets is the key's own, and
-//! nothing of another key is ever counted down for it. (Bonomi et al. say why it takes a
+//! The hash is a bucket `q` and a remainder `r` of 14 bits. In subtable `i` the key's bucket is
+//! `(q + step_i(r)) mod buckets`, and its remainder is `r` again. Each of the four is a permutation
+//! of the pairs `(q, r)`: two keys have the same bucket and remainder in one subtable only if they
+//! have in all. So what is found under a key's remainder in any of its buckets is the key's own,
+//! and nothing of another key is ever counted down for it. (Bonomi et al. say why it takes a
 //! permutation: with four independent hashes it does not hold.)
 //!
 //! # A cell
