@@ -142,7 +142,7 @@ impl Table {
         self.words.len()
     }
 
-    /// Of the buckets and what is beside them.
+    /// The bytes of the buckets and of what is beside them.
     pub(super) fn memory_bytes(&self) -> usize {
         bytes_of(self.buckets())
     }
@@ -253,7 +253,7 @@ impl Table {
 
     /// Moves the tag in a slot to another bucket, if that is still the tag's and there is room.
     fn shift(&self, from: usize, shift: u32, to: usize) -> bool {
-        // Which stripe to hold the tag itself says.
+        // The tag itself says which stripe to hold.
         let tag = self.shape.tag_at(self.words[from].load(Ordering::Relaxed), shift);
         if tag == 0 || self.other(from, tag) != to {
             return false;

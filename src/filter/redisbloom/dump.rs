@@ -39,7 +39,7 @@ const MOST_LINKS: u32 = 1075;
 struct Header {
     options: u32,
     expansion: u32,
-    /// Of each filter its layout and its items.
+    /// The layout and the items of each filter.
     links: Vec<(Layout, u64)>,
     /// Bytes of all bits.
     bytes: u64,
@@ -290,8 +290,8 @@ impl Loader {
     ///
     /// # Errors
     ///
-    /// If the cursor is not the one that follows, the header is not what RedisBloom writes,
-    /// declares more bytes than the limit, the memory is not to be had, or the chunk is not of
+    /// Fails if the cursor is not the one that follows, the header is not what RedisBloom writes,
+    /// the header declares more bytes than the limit, the allocation fails, or the chunk is not of
     /// whole words, of more bits than its filter has left, or beyond the end. Nothing is changed
     /// then.
     ///
@@ -454,7 +454,7 @@ impl RedisBloom {
     /// The filter's dump, to be loaded by `BF.LOADCHUNK`: a cursor with each chunk, in order. The
     /// same as `BF.SCANDUMP` gives, but for the reply that says the end.
     ///
-    /// A chunk takes up to 16 MiB. Aborts where the memory for it is not to be had.
+    /// A chunk takes up to 16 MiB. Aborts if the allocation fails.
     ///
     /// # Examples
     ///
