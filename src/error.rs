@@ -328,9 +328,9 @@ impl Error for IncompatibleError {}
 
 /// Why a growing filter did not take a key: it is full, and can have no more layers.
 ///
-/// Nothing is lost silently. Of a single insert the key was not inserted; of a batch the first
-/// [`taken`](Self::taken) keys are in the filter, and none after them was inserted. Keys that are
-/// in the filter already are never refused.
+/// Nothing is lost silently. A single insert that fails did not insert its key. A batch that fails
+/// inserted the first [`taken`](Self::taken) keys, and none after them. Keys that are in the filter
+/// already are never refused.
 ///
 /// # Examples
 ///
@@ -578,7 +578,7 @@ pub enum SnapshotErrorKind {
     Words(u8),
     TagBits(u8),
     OddBuckets(usize),
-    /// Of a word of the body.
+    /// Unused bits of a word of the body.
     UnusedBits {
         word: u64,
         bits: u64,
@@ -622,7 +622,7 @@ pub enum SnapshotErrorKind {
         ours: crate::hash::sealed::Identity,
     },
     HasherKey(crate::hash::sealed::Identity),
-    /// Of an algorithm without a secret: its print follows from its name.
+    /// For an algorithm without a secret: the algorithm's name determines its print.
     HasherPrint {
         identity: crate::hash::sealed::Identity,
         stored: u64,

@@ -1,11 +1,11 @@
-//! Filters whose keys have their bits anywhere in a flat array: looked up and inserted, one key at
-//! a time or many with the lines of all asked for ahead. Takes the places of a key's bits, one
-//! after another, from a [`NextPlace`]; knows no hashes. Called by `filter/guava.rs` and
-//! `filter/redisbloom.rs`.
+//! Filters whose keys have their bits anywhere in a flat array. Looks up and inserts one key at a
+//! time, or many keys whose lines are all prefetched. Takes the places of a key's bits, one after
+//! another, from a [`NextPlace`], and knows no hashes. `filter/guava.rs` and `filter/redisbloom.rs`
+//! call it.
 //!
-//! Nothing here orders memory beyond the `Release` of the bits that are set; the caller calls
-//! [`acquire`](bits::acquire) where an answer rests on bits seen, except that of a window of a
-//! batch.
+//! Nothing here orders memory beyond the `Release` of the bits that are set. The caller calls
+//! [`acquire`](bits::acquire) if an answer rests on bits seen. The exception is a window of a
+//! batch, which calls it here.
 
 use crate::batch::is_cached;
 use crate::bits::{self, Bits, Purpose};
@@ -35,9 +35,9 @@ const FIRST: usize = 2;
 
 /// Some keys of a batch, under way.
 struct Window {
-    /// Of each key those of all its bits.
+    /// The places of all bits of each key.
     places: [u64; LINES],
-    /// The keys that have their first bits.
+    /// The keys whose first bits are set.
     candidates: u64,
 }
 

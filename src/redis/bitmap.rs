@@ -1,6 +1,6 @@
-//! [`RedisBitmap`]: keys to offsets, offsets to commands, replies to answers. What is said to a
-//! server is written once, over a `Link`; each public call is that over a blocking connection, or
-//! over an asynchronous one.
+//! [`RedisBitmap`]: keys to offsets, offsets to commands, replies to answers. The code that talks
+//! to a server is written once, over a `Link`. Each public call runs it over a blocking connection,
+//! or over an asynchronous one.
 
 use super::error::{BitmapError, BitmapErrorKind};
 use super::layout::Layout;

@@ -1,5 +1,6 @@
-//! [`RedisBloom`] out of Redis and into it: the commands by which its dump travels, over a blocking
-//! connection of the `redis` crate. What the chunks are, `filter/redisbloom/dump.rs` knows.
+//! Fetches a [`RedisBloom`] from Redis and stores it there: the commands for its dump, over a
+//! blocking connection of the `redis` crate. `filter/redisbloom/dump.rs` knows the content of the
+//! chunks.
 
 use super::error::{RedisBloomTransferError, RedisBloomTransferErrorKind as Kind};
 use super::link::lossy;

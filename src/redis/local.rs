@@ -1,6 +1,6 @@
-//! [`LocalBitmap`]: what a `RedisBitmap` has on the server, copied into words that many threads
-//! look at. Bytes come in from the server in bounded pieces; digests of what is here go out, so
-//! that only what changed comes in later.
+//! [`LocalBitmap`]: a copy of a `RedisBitmap`'s bits on the server, in words that many threads
+//! read. Bytes come in from the server in bounded pieces. Digests of the copy go out, so that later
+//! only changed bytes come in.
 
 use super::error::{BitmapError, BitmapErrorKind};
 #[cfg(feature = "redis-tokio")]
@@ -291,8 +291,8 @@ impl LocalBitmap {
         self.pull_bitmaps(link, needed, here).await
     }
 
-    /// Of the first `count` bitmaps, what is not here, where `here` were before the server told
-    /// their number.
+    /// Pulls what the first `count` bitmaps have on the server and this copy lacks. This copy had
+    /// `here` bitmaps before the server told their number.
     async fn pull_bitmaps(&self, link: &mut impl Link, count: u64, here: usize) -> Result<Refreshed, BitmapError> {
         if count > self.bitmaps.len() as u64 {
             return Err(BitmapError(BitmapErrorKind::OverLimit {

@@ -1,7 +1,7 @@
-//! The pipelines of `batch.rs` by groups of keys, for instruction sets that have vectors: what
-//! flows through here are arrays of a group's hashes, words and masks, which this thread owns;
-//! words are loaded from the filter one by one, as atomics, and put together in such an array.
-//! Called by an instruction set's file, which says what its vectors do with a group.
+//! The pipelines of `batch.rs` by groups of keys, for instruction sets that have vectors. They work
+//! on arrays of a group's hashes, words and masks, which this thread owns. They load words from the
+//! filter one by one, as atomics, and put them together in such an array. An instruction set's file
+//! calls them, and says what its vectors do with a group.
 
 use crate::batch::is_cached;
 use crate::bits::{Lines, Load, Probed, Purpose, Target};
