@@ -1,5 +1,5 @@
-//! The words of a snapshot, between its header and the sum of both: whatever a filter is made of,
-//! bits, counters, tags or cells, it is an array of 64-bit words here, which fills whole lines.
+//! The words of a snapshot, between its header and the checksum of both. Every filter, whether it
+//! has bits, counters, tags or cells, is an array of 64-bit words here, which fills whole lines.
 //! Words in, bytes out, and back; the filters' own decoders say what words mean.
 
 use super::{Checksum, Input, Out, SNAPSHOT_HEADER, TRAILER};
@@ -37,16 +37,16 @@ pub(crate) fn write_words<O: Out>(
             *bytes = word.to_le_bytes();
         }
         rest.fill(0);
-        // Who reads these bytes may rely on what the inserters had done.
+        // A reader of these bytes may rely on what the inserters had done.
         bits::acquire();
         put(chunk, &mut sum)?;
     }
     out.put(&sum.trailer())
 }
 
-/// Reads what [`write_words`] has written after the header, and hands on the words of one chunk
-/// after another, each time with the number of the first. What they are believed for must wait
-/// until the sum is known to be right.
+/// Reads what [`write_words`] has written after the header. Passes on the words chunk by chunk,
+/// each time with the number of the first word. The caller must not trust the words until the
+/// checksum is verified.
 pub(crate) fn read_words<I: Input>(
     input: &mut I,
     // As it was read, since each byte of a header that was accepted is one that its fields make.
@@ -78,10 +78,10 @@ pub(crate) fn read_words<I: Input>(
     not_zero.map_or(Ok(()), Err)
 }
 
-/// An error if a filter of `needed` bytes of memory is beyond the limit, or the rest of its
-/// snapshot, which is of `len` bytes and of which the header was read, is known not to be there. To
-/// be asked before memory is allocated: all of it at once then, as much as was allowed, or as there
-/// are bytes; its pages come into being when they are written to.
+/// Fails if a filter of `needed` bytes of memory is beyond the limit, or the rest of its snapshot
+/// is known not to be there (the snapshot is of `len` bytes, and its header was read). Call it
+/// before allocating memory. The caller then allocates all of it at once: as much as was allowed,
+/// or as there are bytes. The system provides its pages when they are written to.
 pub(crate) fn admit<I: Input>(input: &mut I, len: usize, needed: u64, limit: usize) -> Result<(), SnapshotErrorKind> {
     if needed > limit as u64 {
         return Err(SnapshotErrorKind::OverLimit {

@@ -104,7 +104,7 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
                 skipped = 0;
             }
         }
-        // Who applies the delta may rely on what the inserters had done.
+        // The thread that applies the delta may rely on what the inserters had done.
         bits::acquire();
         let header = DeltaHeader {
             hashing: Hashing::of(self.hasher()),
@@ -117,19 +117,19 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
         Ok(delta)
     }
 
-    /// Adds what the deltas have, one after another, to this filter; whether that changed it. It
-    /// may be in use meanwhile.
+    /// Adds the contents of the deltas, one after another, to this filter; returns whether that
+    /// changed it. The filter may be in use meanwhile.
     ///
     /// # Errors
     ///
-    /// If the bytes end within a delta, are corrupt, are no deltas, or their filter's layout or
-    /// hasher (its algorithm, seed or key) differs. Of the delta that the error is about nothing
-    /// has been added then, all of those before it has.
+    /// Fails if the bytes end within a delta, are corrupt, are no deltas, or their filter's layout
+    /// or hasher (its algorithm, seed or key) differs. Then the filter has all deltas before the
+    /// faulty one, and nothing of the faulty one.
     ///
     /// # Memory ordering
     ///
-    /// As of [`insert`](Self::insert): who finds a key sees what the thread that applied the delta
-    /// had done before.
+    /// As [`insert`](Self::insert): a thread that finds a key sees what the thread that applied the
+    /// delta had done before.
     ///
     /// # Examples
     ///

@@ -1,5 +1,5 @@
-//! The first bytes of a snapshot and of a delta: what they are of, by which hasher, and how long.
-//! Checked here before anything that they declare is believed; `mod.rs` describes them byte by
+//! The first bytes of a snapshot and of a delta: its kind, its hasher and its length. The decoder
+//! checks them here before it trusts anything that they declare. `mod.rs` describes them byte by
 //! byte.
 
 use crate::error::SnapshotErrorKind;
@@ -8,13 +8,13 @@ use crate::hash::{self, KeyHasher, Murmur3};
 use crate::sizing::{LINE_BYTES, LINE_WORDS, Layout, Shape, WORDS};
 use twox_hash::XxHash3_64;
 
-/// What every record begins with. The first byte is no text, and the line ends and the end of file
-/// of DOS do not survive a transfer that takes the rest for text (as in PNG).
+/// The beginning of every record. The first byte is no text. A transfer that takes the rest for
+/// text breaks the line ends and the end of file of DOS (as in PNG).
 pub(super) const MAGIC: [u8; 8] = *b"\x89LBF\r\n\x1a\n";
-/// Of the format, which this crate writes, and the only one so far.
+/// The version of the format that this crate writes, and the only one so far.
 const VERSION: u16 = 1;
-/// Which bits, counters, tags or cells a hash has: of `pattern.rs` and of the filters that have
-/// tags or cells.
+/// The version of the layout: it decides the bits, counters, tags or cells of a hash, by
+/// `pattern.rs` and by the filters that have tags or cells.
 const LAYOUT_VERSION: u8 = 1;
 
 /// Bytes before a snapshot's body: two lines, so that the body's lines are aligned wherever the
@@ -142,7 +142,7 @@ pub(crate) struct OwnHeader {
 /// What a snapshot of buckets says of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Buckets {
-    /// Of a tag or a remainder.
+    /// The length of a tag or a remainder.
     pub(crate) bits: u8,
     pub(crate) number: usize,
     pub(crate) expected_keys: usize,
@@ -250,8 +250,8 @@ impl OwnHeader {
         header
     }
 
-    /// What the header of a snapshot of buckets says, of which there can be `limit`. `most_keys`
-    /// says for how many keys buckets of so many bits, of such a number, are planned at most.
+    /// The buckets that the header of a snapshot describes, at most `limit`. `most_keys` returns
+    /// the most keys that are planned for buckets with tags of so many bits, and so many of them.
     pub(crate) fn buckets(
         &self,
         limit: u64,
@@ -273,7 +273,7 @@ impl OwnHeader {
         check_len(self.len, snapshot_bytes(words))
     }
 
-    /// The bytes that the bits of its `parts` snapshots take, of which each has at least one block.
+    /// The bytes that the bits of its `parts` snapshots take; each has at least one block.
     pub(crate) fn body_bytes(&self, parts: usize) -> Result<u64, SnapshotErrorKind> {
         let overhead = (SNAPSHOT_HEADER + parts * (SNAPSHOT_HEADER + TRAILER)) as u64;
         let least = overhead + (parts * LINE_BYTES) as u64;

@@ -8,10 +8,10 @@ use std::io::{self, ErrorKind, Read, Write};
 
 /// Bytes that are written at once, to places that are multiples of it.
 ///
-/// As many as a huge page has: Linux then keeps a file in huge pages where its file system can
-/// (ext4 from 6.16 on, XFS), and a view maps them. With pieces of 64 KiB, batches of lookups in a
-/// mapped view of 512 MiB took 1.5 to 1.7 times as long as in the filter, with these 0.9 to 1.1
-/// times (Emerald Rapids, ext4, Linux 6.18).
+/// The size of a huge page: Linux then keeps a file in huge pages if its file system can (ext4 from
+/// 6.16 on, XFS), and a view maps them. With pieces of 64 KiB, batches of lookups in a mapped view
+/// of 512 MiB took 1.5 to 1.7 times as long as in the filter; with these pieces 0.9 to 1.1 times
+/// (Emerald Rapids, ext4, Linux 6.18).
 const PIECE: usize = 2 << 20;
 
 /// Hands on bytes in pieces of [`PIECE`]; the last ones by [`finish`](Self::finish).

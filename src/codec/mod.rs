@@ -12,8 +12,8 @@
 //! [`ScalableBloom`](crate::ScalableBloom), [`WindowedBloom`](crate::WindowedBloom) and the filters
 //! that can delete have the first three rows and the last, in the same format.
 //!
-//! A filter may be in use meanwhile: a snapshot holds at least every key whose insertion happened
-//! before, and that is not removed meanwhile. [`GuavaBloom`](crate::GuavaBloom) has [Guava's own
+//! The filter may be in use meanwhile: a snapshot holds at least every key whose insertion happened
+//! before and that is not removed meanwhile. [`GuavaBloom`](crate::GuavaBloom) has [Guava's own
 //! stream](crate::GuavaBloom::write_to), which [`replace_file`] and `serde` take as well.
 //!
 //! # Example
@@ -37,32 +37,32 @@
 //! # Which hasher
 //!
 //! A snapshot names its hasher, and holds the seed of [`Murmur3`]: such a filter is read as it is.
-//! **It never holds a secret**, neither the key of [`SipHash13`](crate::SipHash13) nor whatever a
-//! `BuildHasher` has. Who reads it gives the hasher
+//! **It never holds a secret**, neither the key of [`SipHash13`](crate::SipHash13) nor the state of
+//! a `BuildHasher`. The reader supplies such a hasher
 //! ([`from_bytes_with`](crate::ConcurrentBloom::from_bytes_with),
-//! [`read_from_with`](crate::ConcurrentBloom::read_from_with)); one with another key is told by its
-//! print, the hash of a fixed key, and refused. Keep [`SipHash13::key`](crate::SipHash13::key)
-//! where secrets are kept. A hasher whose key cannot be had again, like std's `RandomState`, makes
-//! a snapshot that only this process reads.
+//! [`read_from_with`](crate::ConcurrentBloom::read_from_with)). A snapshot holds a print of its
+//! hasher, the hash of a fixed key; reading refuses a hasher with another print. Keep
+//! [`SipHash13::key`](crate::SipHash13::key) where you keep secrets. If the key of a hasher cannot
+//! be obtained again, as with std's `RandomState`, only this process can read the snapshot.
 //!
 //! # Hostile bytes
 //!
-//! Whatever the bytes are, reading ends in a filter or in an error that says what is wrong: no
-//! panic, no hang, and no allocation of more than the limit that was given, or than the bytes that
-//! are there. Lengths are checked before memory is asked for. The checksums are against accidents:
-//! who can write the bytes can write the sums, and has decided what is in the filter. But what that
-//! is, is such a filter: counters, tags and cells that no sequence of operations leads to, and that
-//! later ones would go wrong with, are refused too, and so are plans that no builder makes. Where a
-//! filter grows, the limit of whoever reads it is one for growth. (And a hasher's print is one
-//! hash: who knows the algorithm and guesses few keys can try them. Under a random 128-bit key it
-//! says nothing.)
+//! Whatever the bytes are, reading ends in a filter or in an error that says what is wrong. It does
+//! not panic or hang. It allocates no more than the given limit, or than the bytes that are there.
+//! It checks lengths before it allocates. The checksums are against accidents: an attacker who can
+//! write the bytes can write the checksums too, and decides what is in the filter. But the result
+//! is always a valid filter. Reading refuses counters, tags and cells that no sequence of
+//! operations leads to and that would break later operations. It also refuses plans that no builder
+//! makes. If a filter grows, the reader's limit limits its growth too. (A hasher's print is one
+//! hash: an attacker who knows the algorithm and guesses that there are few keys can try them.
+//! Under a random 128-bit key the print reveals nothing.)
 //!
 //! # The format
 //!
 //! Version 1. All numbers are little-endian and unsigned unless said otherwise. Every snapshot
 //! consists of lines of 64 bytes: two of header, one for each block of the filter, one of trailer.
-//! So its blocks are aligned to lines of the cache where the snapshot is, as in a mapped file, and
-//! where several follow one another.
+//! So its blocks are aligned to cache lines if the snapshot is, as in a mapped file, also when
+//! several snapshots follow one another.
 //!
 //! | offset | bytes | header |
 //! |---|---|---|
@@ -92,22 +92,21 @@
 //! | 128 + 64 × blocks | 8 | XXH3-64 (seed 0) of all bytes before: header and body |
 //! | 136 + 64 × blocks | 56 | 0 |
 //!
-//! Which block, which words and which bits a hash *h* of 64 bits has (all arithmetic modulo 2^64
-//! but for the first line):
+//! A hash *h* of 64 bits determines a block, words and bits as follows (all arithmetic is modulo
+//! 2^64 except in the first line):
 //!
 //! - The block is ⌊*h* × blocks / 2^64⌋.
-//! - The 8 words of a block are in as many groups of neighbours as there are words per key, each of
-//!   which gives one. From *p* = *h* × `9e3779b97f4a7c15` are taken, from the highest bits down:
-//!   for each word first as many bits as number the words of a group (3, 2, 1 or none), which say
-//!   which word of the group, then 6 for each bit, which say which bit. Where what is left of the
-//!   64 bits does not suffice for one more word, *p* is multiplied by the same number again, and
-//!   its highest bits are taken.
+//! - The 8 words of a block form as many groups of neighbours as there are words per key. Each
+//!   group gives one word. The bits of *p* = *h* × `9e3779b97f4a7c15` are used from the highest
+//!   down. For each word, the first bits number a word of the group (3, 2, 1 or no bits) and choose
+//!   it. Then 6 bits for each bit choose that bit. If the rest of the 64 bits does not suffice for
+//!   one more word, *p* is multiplied by the same number again, and its highest bits are used.
 //!
 //! ## Filters of several
 //!
-//! The snapshot of a [`ScalableBloom`](crate::ScalableBloom) is a header like the one above and,
-//! one after another, the snapshots of its layers as `ConcurrentBloom`s, all with its own hasher.
-//! It has no trailer: each of its parts has its checksum.
+//! The snapshot of a [`ScalableBloom`](crate::ScalableBloom) is a header like the one above. The
+//! snapshots of its layers as `ConcurrentBloom`s follow, one after another, all with its own
+//! hasher. It has no trailer: each of its parts has its checksum.
 //!
 //! | offset | bytes | header |
 //! |---|---|---|
@@ -129,12 +128,13 @@
 //! | 88 | 32 | 0 |
 //! | 120 | 8 | as above |
 //!
-//! All else follows from what was asked for, as a builder plans it. Layers that are not as planned
-//! are refused.
+//! All else follows from these values, as a builder plans it. Layers that differ from the plan are
+//! refused.
 //!
-//! That of a [`WindowedBloom`](crate::WindowedBloom) is a header, when its generations expire, a
-//! trailer, and the snapshots of the generations, the newest first, in the same way. All times are
-//! in nanoseconds of the filter's clock, and 0 where it does not rotate by age:
+//! The snapshot of a [`WindowedBloom`](crate::WindowedBloom) is a header, the times when its
+//! generations expire, a trailer, and the snapshots of the generations, the newest first, in the
+//! same way. All times are in nanoseconds of the filter's clock. They are 0 if the filter does not
+//! rotate by age:
 //!
 //! | offset | bytes | header |
 //! |---|---|---|
@@ -156,14 +156,14 @@
 //! | 88 | 32 | 0 |
 //! | 120 | 8 | as above |
 //!
-//! The newest generation expires (generations − 1) × the nanoseconds of one after it ends. The body
-//! is, where the filter rotates by age, a number of 8 bytes for each other generation that there
-//! is, when it expires, the last line filled up with zeros; otherwise there is none. The trailer is
-//! as above.
+//! The newest generation expires (generations − 1) × the nanoseconds of one after it ends. If the
+//! filter rotates by age, the body has a number of 8 bytes for each other generation that there is:
+//! the time when it expires. Zeros fill up the last line. Otherwise there is no body. The trailer
+//! is as above.
 //!
-//! That of a [`TombstoneBloom`](crate::TombstoneBloom) is a header and two snapshots of
-//! `ConcurrentBloom`s, of the keys that were added, with its own hasher, and of those that were
-//! removed, which says that its hasher is Murmur3 with seed 0:
+//! The snapshot of a [`TombstoneBloom`](crate::TombstoneBloom) is a header and two snapshots of
+//! `ConcurrentBloom`s. The first holds the keys that were added, with the filter's own hasher. The
+//! second holds the keys that were removed, and says that its hasher is Murmur3 with seed 0:
 //!
 //! | offset | bytes | header |
 //! |---|---|---|
@@ -174,23 +174,24 @@
 //! | 32 | 88 | 0 |
 //! | 120 | 8 | as above |
 //!
-//! The second one knows a key of hash *h* by another: *h* is xored with *h* / 2^30, multiplied by
-//! `bf58476d1ce4e5b9`, xored with itself / 2^27, multiplied by `94d049bb133111eb`, and xored with
-//! itself / 2^31.
+//! The second snapshot knows a key of hash *h* by another hash. To compute it, *h* is xored with
+//! *h* / 2^30, multiplied by `bf58476d1ce4e5b9`, xored with itself / 2^27, multiplied by
+//! `94d049bb133111eb`, and xored with itself / 2^31.
 //!
 //! ## Counters
 //!
-//! The snapshot of a [`CountingBloom`](crate::CountingBloom) is that of a `ConcurrentBloom` but for
-//! its kind, 4, and what words and bits are: a word has 16 counters of 4 bits, the first one
-//! lowest, and bit *p* of a hash's pattern says that counter ⌊*p* / 4⌋ of the word counts it (once,
-//! if several bits do). The header has at 34 how many bits a pattern has in each of its words. A
-//! counter at 15 has lost count and stays.
+//! The snapshot of a [`CountingBloom`](crate::CountingBloom) is like that of a `ConcurrentBloom`,
+//! but its kind is 4, and words and bits have another meaning. A word has 16 counters of 4 bits,
+//! the first one lowest. Bit *p* of a hash's pattern says that counter ⌊*p* / 4⌋ of the word counts
+//! the hash (once, if several bits do). At 34 the header has the number of bits that a pattern has
+//! in each of its words. A counter at 15 has lost count and stays.
 //!
 //! ## Buckets
 //!
 //! The snapshots of a [`CuckooFilter`](crate::CuckooFilter), of its [compact
 //! form](crate::CompactCuckoo) and of a [`DLeftFilter`](crate::DLeftFilter) are a header, words as
-//! in the body of a `ConcurrentBloom`, the last line filled up with zeros, and the same trailer.
+//! in the body of a `ConcurrentBloom`, and the same trailer. Zeros fill up the last line of the
+//! words.
 //!
 //! | offset | bytes | header |
 //! |---|---|---|
@@ -206,29 +207,31 @@
 //! | 56 | 64 | 0 |
 //! | 120 | 8 | as above |
 //!
-//! All arithmetic is modulo 2^64 but where 2^32 or 2^64 is divided by. ⌊*x* × *n* / 2^64⌋ is
-//! written *x* of *n*.
+//! All arithmetic is modulo 2^64, except in divisions by 2^32 or 2^64. *x* of *n* means ⌊*x* × *n*
+//! / 2^64⌋.
 //!
 //! **Cuckoo filter.** Word *b* is bucket *b*: 6, 5 or 4 tags of 10, 12 or 16 bits, the first one
-//! lowest, of which 0 is none; the highest 4 bits beside 6 or 5 tags are 0. A hash *h* has the tag
-//! *t* = ⌊(*h* mod 2^32) × (2^bits − 1) / 2^32⌋ + 1, in bucket *b* = *h* of buckets, or in (*s* −
-//! *b*) modulo buckets. For *s*, *t* is multiplied by `bf58476d1ce4e5b9`, xored with itself / 2^32
-//! and multiplied by `94d049bb133111eb`; of this, *s* = 2 × (it of buckets / 2) + 1. A key is there
-//! as often as its tag is in the two.
+//! lowest. A tag of 0 is an empty slot. The highest 4 bits beside 6 or 5 tags are 0. A hash *h* has
+//! the tag *t* = ⌊(*h* mod 2^32) × (2^bits − 1) / 2^32⌋ + 1. It lies in bucket *b* = *h* of
+//! buckets, or in (*s* − *b*) modulo buckets. To compute *s*, *t* is multiplied by
+//! `bf58476d1ce4e5b9`, xored with itself / 2^32 and multiplied by `94d049bb133111eb`. With *x* as
+//! the result, *s* = 2 × (*x* of buckets / 2) + 1. A key is there as often as its tag is in the two
+//! buckets.
 //!
-//! **Compact form.** Buckets of 52, 54 or 60 bits (tags of 10, 12 or 16), one directly after
-//! another, each from the lowest free bit on; after the last one zeros. The tags *t*₀, *t*₁ … of a
-//! bucket, those that are 0 too, ascend. First come the lower bits of each, all but the highest 4.
-//! Then, in 16, 14 or 12 bits, the number of the sequence *u*₀, *u*₁ … of their highest 4: the sum
-//! of the binomial coefficients (*uᵢ* + *i* over *i* + 1).
+//! **Compact form.** Buckets have 52, 54 or 60 bits (tags of 10, 12 or 16), one directly after
+//! another, each from the lowest free bit on. Zeros follow the last one. The tags *t*₀, *t*₁ … of a
+//! bucket ascend, including those that are 0. First come the lower bits of each tag, all but the
+//! highest 4. Then, in 16, 14 or 12 bits, comes the number of the sequence *u*₀, *u*₁ … of their
+//! highest 4: the sum of the binomial coefficients (*uᵢ* + *i* over *i* + 1).
 //!
-//! **d-left filter.** Four words are two buckets of 8 cells, after one another all buckets of
-//! subtable 0, then those of 1, 2 and 3. A cell has 16 bits, four to a word, the first one lowest:
-//! 14 of a remainder, and above them 2 of a count, 1 to 3, or 0 in an empty cell, which is 0 as a
-//! whole. A hash *h* has the remainder *r* = *h* mod 2^14, and in subtable *i* the bucket (*h* of
-//! buckets + *sᵢ*) modulo buckets; *s*₀ = 0. For the others, *r* + 1 is multiplied by
-//! `bf58476d1ce4e5b9`, xored with itself / 2^32, multiplied by `94d049bb133111eb` and xored with
-//! itself / 2^31; of this, rotated up by 21 × (*i* − 1) bits, *sᵢ* = it of buckets. A key has one
+//! **d-left filter.** Four words are two buckets of 8 cells. All buckets of subtable 0 come first,
+//! then those of 1, 2 and 3. A cell has 16 bits, four cells to a word, the first one lowest: 14
+//! bits of a remainder, and above them 2 of a count. The count is 1 to 3, or 0 in an empty cell,
+//! which is 0 as a whole. A hash *h* has the remainder *r* = *h* mod 2^14. Its bucket in subtable
+//! *i* is (*h* of buckets + *sᵢ*) modulo buckets; *s*₀ = 0. For the other subtables, *r* + 1 is
+//! multiplied by `bf58476d1ce4e5b9`, xored with itself / 2^32, multiplied by `94d049bb133111eb` and
+//! xored with itself / 2^31. With *x* as the result, rotated up by 21 × (*i* − 1) bits, *sᵢ* = *x*
+//! of buckets. A key has one cell, in one of its four buckets.
 //! cell, in one of its four buckets.
 //!
 //! ## Deltas
@@ -245,21 +248,21 @@
 //!
 //! The body has, for each block that has bits to add, in order:
 //!
-//! - How many blocks lie between it and the one before it in the body, or the beginning: LEB128,
-//!   that is 7 bits a byte, the lowest first, and 128 added to each byte but the last, of which
-//!   there are as few as suffice.
+//! - The number of blocks between it and the one before it in the body, or the beginning. It is in
+//!   LEB128: 7 bits a byte, the lowest first, with 128 added to each byte but the last, in as few
+//!   bytes as suffice.
 //! - A byte whose bit *w* says that word *w* has bits to add. It is not 0.
 //! - For each of these words, its bits. Up to 8 bits: a byte for each, their numbers ascending, 128
 //!   added to the last. More than 8: the byte 64, and the word of bits, 8 bytes.
 //!
-//! So a fresh key costs 8 to 10 bytes where two words of three bits are set for it.
+//! So a fresh key that sets two words of three bits costs 8 to 10 bytes.
 //!
 //! # Compatibility
 //!
-//! What version 1 wrote stays readable: `tests/data` has files of every released version, which the
-//! tests read. Another version of the format, a layout version that sets other bits, an unknown
-//! hasher, and what is not 0 where version 1 has 0, are refused by an error that names them, rather
-//! than taken for something else.
+//! Everything that version 1 wrote stays readable: `tests/data` has files of every released
+//! version, which the tests read. Reading refuses another version of the format, a layout version
+//! that sets other bits, an unknown hasher, and bytes that are not 0 where version 1 has 0. The
+//! error names the cause.
 
 mod body;
 mod delta;
@@ -294,9 +297,9 @@ use header::check_zeros;
 
 /// XXH3-64, seed 0, of bytes that come in pieces.
 ///
-/// Of the checksums tried (64 MiB, 64 KiB at a time, Emerald Rapids) twox-hash's took 6.6 GB/s,
-/// xxhash-rust's, whose vectors are chosen when it is compiled, 5.6, and crc32c, of half the width,
-/// 8.5.
+/// Three checksums were tried (64 MiB, 64 KiB at a time, Emerald Rapids). twox-hash's took 6.6
+/// GB/s. xxhash-rust's, which chooses its vectors at compile time, took 5.6. crc32c, of half the
+/// width, took 8.5.
 #[derive(Default)]
 pub(crate) struct Checksum(twox_hash::XxHash3_64);
 

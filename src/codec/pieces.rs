@@ -40,8 +40,7 @@ pub trait Input {
     /// The next `len` bytes, which may be in `buffer`. An error if there are not as many.
     fn take<'a>(&'a mut self, len: usize, buffer: &'a mut Vec<u8>) -> Result<&'a [u8], SnapshotErrorKind>;
 
-    /// Says that there are to be `len` bytes more. An error if it is known that there are not as
-    /// many.
+    /// Announces that `len` bytes more follow. An error if the source is known to have fewer.
     fn announce(&mut self, len: u64) -> Result<(), SnapshotErrorKind>;
 }
 
@@ -53,14 +52,14 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Says that there are to be `len` bytes more.
+    /// Announces that `len` bytes more follow.
     pub(crate) fn announce(&mut self, len: u64) {
         self.announced = self.announced.max(self.taken.saturating_add(len));
     }
 
-    /// That only these are left.
+    /// The error for a source that ends with these bytes.
     pub(crate) fn truncated(&self, rest: &[u8]) -> SnapshotErrorKind {
-        // Of a header that is not all there: it may be no beginning of one at all.
+        // The header is incomplete: the bytes may not even begin one.
         if self.taken == 0
             && let Err(error) = first::<SNAPSHOT_HEADER>(rest)
         {

@@ -350,7 +350,8 @@ fn deserialize<'de, D: Deserializer<'de>, T, E: fmt::Display>(
 
 /// Takes bytes in any of the forms that formats have for them, and hands them to `decode`.
 struct Bytes<F> {
-    /// Of more bytes than these only the first are looked at, which say how many there should be.
+    /// If there are more bytes than this, only the first are read; they say how many there should
+    /// be.
     limit: usize,
     is_text: bool,
     decode: F,

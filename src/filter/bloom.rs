@@ -1,5 +1,5 @@
-//! [`ConcurrentBloom`]: bits in cache-line blocks. Hands hashes to the kernels of its shape, and
-//! orders memory where an answer rests on what another thread did.
+//! [`ConcurrentBloom`]: bits in cache-line blocks. This file hands hashes to the kernels of the
+//! filter's shape. It orders memory where an answer depends on what another thread did.
 
 use super::Filter;
 use super::engine::{Engine, Estimate, Insert, InsertFlagged, Stored, Union, sealed};
@@ -15,11 +15,11 @@ use crate::source::{Answer, Keys, Source};
 use alloc::vec::Vec;
 use core::fmt;
 
-/// A lock-free Bloom filter in cache-line blocks, for many threads to fill and ask at once.
+/// A lock-free Bloom filter in cache-line blocks. Many threads can insert and look up at once.
 ///
-/// Keys are any [`Funnel`] type; they are hashed by `S`, [`Murmur3`] unless chosen otherwise. All
-/// operations but [`clear`](Filter::clear) take `&self`: share it as `Arc<ConcurrentBloom>`. What
-/// threads may rely on is in the [Consistency](crate#consistency) chapter.
+/// Keys are any [`Funnel`] type. `S` hashes them; it is [`Murmur3`] by default. All operations but
+/// [`clear`](Filter::clear) take `&self`: share the filter as `Arc<ConcurrentBloom>`. The
+/// [Consistency](crate#consistency) chapter says what threads may rely on.
 ///
 /// # Examples
 ///
@@ -101,7 +101,7 @@ impl ConcurrentBloom {
 }
 
 impl Builder {
-    /// Seeds [`Murmur3`]; 0 by default. A seed does not protect against hostile keys, see
+    /// Seeds [`Murmur3`]; 0 by default. A seed does not protect against hostile keys: see
     /// [`crate::hash`].
     ///
     /// ```
@@ -118,7 +118,7 @@ impl Builder {
 }
 
 impl<S: KeyHasher> Builder<S> {
-    /// The number of distinct keys at which the false-positive rate is to hold. 0 means 1.
+    /// The number of distinct keys up to which the false-positive rate holds. 0 means 1.
     ///
     /// ```
     /// use lanebloom::ConcurrentBloom;
@@ -133,8 +133,8 @@ impl<S: KeyHasher> Builder<S> {
         self
     }
 
-    /// The chance that a key which was never inserted is taken for one that was, once the expected
-    /// keys are in: between 0 and 1, both excluded. 0.01 by default.
+    /// The chance that the filter reports a key that was never inserted, once it holds the expected
+    /// keys. Between 0 and 1, both excluded; 0.01 by default.
     ///
     /// ```
     /// use lanebloom::ConcurrentBloom;
@@ -165,9 +165,10 @@ impl<S: KeyHasher> Builder<S> {
 
     /// How many 64-bit words of its line a key touches: 1, 2, 4 or 8.
     ///
-    /// Each word is one atomic operation of a fresh insert. Left open, the fewest are taken whose
-    /// memory is within 6% of the least: 1 at 10%, 2 at 1%, 4 from 0.1% to 1e-6. With 1, an insert
-    /// is a claim: of racing inserters of a new key exactly one gets `true`.
+    /// A fresh insert makes one atomic operation for each word. By default the builder takes the
+    /// fewest words whose memory is within 6% of the least: 1 at 10%, 2 at 1%, 4 from 0.1% to 1e-6.
+    /// With 1, an insert is a claim: if several threads race to insert a new key, exactly one gets
+    /// `true`.
     ///
     /// ```
     /// use lanebloom::ConcurrentBloom;
@@ -203,14 +204,14 @@ impl<S: KeyHasher> Builder<S> {
         }
     }
 
-    /// Solves for the layout, which takes about half a millisecond, and allocates it.
+    /// Computes the layout, which takes about half a millisecond, and allocates it.
     ///
     /// # Errors
     ///
-    /// Where neither keys nor budget were given, the rate is not between 0 and 1, the words per key
-    /// are not 1, 2, 4 or 8, the rate would take more than 128 bits per key, the budget is below
-    /// one line or below what keys and rate need, the size is beyond addressable memory, or the
-    /// allocation fails.
+    /// Fails if neither keys nor budget were given, the rate is not between 0 and 1, the words per
+    /// key are not 1, 2, 4 or 8, the rate would take more than 128 bits per key, the budget is
+    /// below one line or below what keys and rate need, the size is beyond addressable memory, or
+    /// the allocation fails.
     ///
     /// # Examples
     ///
@@ -235,7 +236,7 @@ impl Bloom {
         Ok(Self::with_bits(layout, Bits::new(layout.blocks)?, expected_keys))
     }
 
-    /// `bits` as a filter of this layout, whose blocks they have.
+    /// A filter of this layout with these `bits`; the bits must have the layout's blocks.
     pub(crate) fn with_bits(layout: Layout, bits: Bits, expected_keys: usize) -> Self {
         debug_assert_eq!(bits.blocks(), layout.blocks);
         Self {
@@ -313,7 +314,7 @@ impl Engine for Bloom {
         self.layout.rate_at(keys)
     }
 
-    /// The exact chance, given the bits.
+    /// The exact chance, computed from the bits.
     fn current_false_positive_rate(&self) -> f64 {
         let rate = self.layout.mean_rate(self.bits.words());
         bits::acquire();
@@ -427,12 +428,13 @@ impl Union for Bloom {
     }
 }
 
-/// Without atomics, while nobody else has the filter.
+/// Operations without atomics, for exclusive access.
 impl<S: KeyHasher> ConcurrentBloom<S> {
-    /// [`insert_hashes`](Self::insert_hashes) where nobody else has the filter: without atomics, so
-    /// that a key takes 4.9 ns, not 20 (512 KiB, Emerald Rapids; a dense batch of `insert_hashes`
-    /// takes 6.8). In a filter beyond 1 MiB hashes are sorted from 4 per line of the filter on, in
-    /// memory of 8 bytes for each of at most 8 per line: the filter's size.
+    /// [`insert_hashes`](Self::insert_hashes) without atomics, for exclusive access. A key takes
+    /// 4.9 ns instead of 20 (512 KiB, Emerald Rapids; a dense batch of `insert_hashes` takes 6.8).
+    /// In a filter beyond 1 MiB, a batch of at least 4 hashes per line of the filter is sorted
+    /// first. The sort needs 8 bytes for each hash, of at most 8 hashes per line: as much memory as
+    /// the filter.
     ///
     /// ```
     /// use lanebloom::ConcurrentBloom;
@@ -511,7 +513,7 @@ impl<S> ConcurrentBloom<S> {
         self.engine.layout.shape.words
     }
 
-    /// The bits that a key throws in each of its words (two throws may hit the same bit).
+    /// The number of bits that a key throws in each of its words (two throws may hit the same bit).
     ///
     /// ```
     /// use lanebloom::ConcurrentBloom;

@@ -1,9 +1,10 @@
-//! A Bloom filter that can delete: [`CountingBloom`] counts, in 4 bits each, how many of its keys
-//! have a place in common, so that a key can be taken out again. As lock-free as
-//! [`ConcurrentBloom`](crate::ConcurrentBloom), with the same lookups, for four times the memory.
+//! A Bloom filter that can delete: [`CountingBloom`] has counters of 4 bits in place of bits. A
+//! counter says how many keys share it, so that a key can be removed again. The filter is as
+//! lock-free as [`ConcurrentBloom`](crate::ConcurrentBloom), with the same lookups, for four times
+//! the memory.
 //!
-//! For coupons that are used, sessions that end, rows that are deleted. Where keys only come, take
-//! a `ConcurrentBloom`.
+//! Use it for coupons that are used, sessions that end, rows that are deleted. If keys are never
+//! removed, use a `ConcurrentBloom`.
 //!
 //! # Example
 //!
@@ -21,60 +22,59 @@
 //!
 //! # Remove only what you inserted
 //!
-//! Every remove must be of a key that is in the filter, by an insert that happened before it and
-//! that no other remove is for. Then there are no false negatives. Of a key that is not there a
+//! Every remove must have its own insert: the insert happened before the remove, and no other
+//! remove belongs to it. Then there are no false negatives. If the key is not in the filter, a
 //! remove answers `false` and changes nothing, **unless the filter takes it for present**, at the
-//! false-positive rate: then it takes from the counters of other keys, and those may be missing
-//! from then on. No filter without the keys themselves can tell the difference.
+//! false-positive rate. Then the remove decrements the counters of other keys, and those may be
+//! missing from then on. No filter without the keys themselves can tell the difference.
 //!
-//! So ask the source of truth first, and let the one who changed it remove: whoever marked the
-//! coupon as used in the database, once. Of threads that race to [remove](Filter::remove) a key
-//! that is there once, exactly one gets `true`; but that too is true only if the key is no false
-//! positive without it.
+//! So ask the source of truth first. Let only the thread that changed it remove the key: for
+//! example, the thread that marked the coupon as used in the database. If several threads race to
+//! [remove](Filter::remove) a key that is there once, exactly one gets `true`. That too holds only
+//! if the key is not a false positive without that insert.
 //!
 //! # Keys that are inserted several times
 //!
-//! are to be removed as many times. That ends at 15: a counter that reaches 15, by one key or by
-//! several, stays there for good ("stuck"), and of the keys that have it nothing is lost but the
-//! means to be deleted in full. A key whose counters are all stuck, inserted 15 times or more, is
-//! found for ever. [`stuck_counters`](CountingBloom::stuck_counters) says how many there are; of
-//! distinct keys, at the expected number of them, a counter gets there with a chance of about
-//! 1e-15.
+//! Such a key must be removed as many times. The limit is 15. A counter that reaches 15, by one key
+//! or by several, stays there for good ("stuck"). Its keys lose nothing but the means to be deleted
+//! in full. A key whose counters are all stuck, inserted 15 times or more, is found for ever.
+//! [`stuck_counters`](CountingBloom::stuck_counters) returns the number of stuck counters. With the
+//! expected number of distinct keys, a counter gets stuck with a chance of about 1e-15.
 //!
 //! # Consistency
 //!
 //! The promises of the [crate](crate#consistency), with these differences:
 //!
-//! 1. **No false negatives.** If an insert of a key happens before a lookup of it, and the remove
-//!    that is for this insert does not happen before the end of the lookup, nor run beside it, the
-//!    lookup answers true: whatever other keys, and other inserts and removes of this one, do
-//!    meanwhile. As long as nobody removes what was not inserted (above).
+//! 1. **No false negatives.** A lookup answers true if an insert of the key happens before it, and
+//!    the remove that belongs to this insert neither happens before the end of the lookup nor runs
+//!    beside it. Other keys, and other inserts and removes of this key, may come and go meanwhile.
+//!    The promise requires that nobody removes what was not inserted (above).
 //! 2. **Answers.** An insert answers true if one of the key's counters was 0: then the key was
-//!    certainly not there. Of several threads that race to insert a new key at least one gets true,
-//!    and with one [word per key](Builder::words_per_key) exactly one. A remove answers whether the
-//!    key was there (or was taken for it), and of several that race for a key that is there once
-//!    exactly one gets true.
-//! 3. **Publication.** Who finds a key, inserts or removes it sees what those had done before who
-//!    inserted it, and an insert or remove that answered true also what those had done who inserted
-//!    or removed keys in the same words.
-//! 4. **Lock-freedom.** An insert or remove is one compare-exchange per word; it is tried again
-//!    only where another thread's has succeeded meanwhile. Nothing allocates.
+//!    certainly not there. If several threads race to insert a new key, at least one gets true;
+//!    with one [word per key](Builder::words_per_key), exactly one does. A remove answers whether
+//!    the key was there (or was taken for it). If several threads race to remove a key that is
+//!    there once, exactly one gets true.
+//! 3. **Publication.** A thread that finds, inserts or removes a key sees what the key's inserters
+//!    had done before. If its insert or remove answered true, the thread also sees what other
+//!    threads had done before they inserted or removed keys in the same words.
+//! 4. **Lock-freedom.** An insert or remove is one compare-exchange per word. It retries only if
+//!    another thread's compare-exchange has succeeded meanwhile. Nothing allocates.
 //! 5. **The whole filter beside changes.** [`union_from`](Filter::union_from), `clone`,
-//!    [snapshots](crate::codec) and comparison take each word as it is at some moment. A key whose
-//!    insert happened before and whose remove had not begun is in it. Of a key that comes or goes
-//!    at that moment some counters may be, which then stay too high by one: false positives, never
-//!    false negatives.
+//!    [snapshots](crate::codec) and comparison take each word as it is at some moment. They include
+//!    every key whose insert happened before and whose remove had not begun. If a key comes or goes
+//!    at that moment, they may include some of its counters, which then stay too high by one. That
+//!    causes false positives, never false negatives.
 //!
-//! **With one word per key** each insert and each remove is one atomic step, so that all answers
-//! are as if they had come one after another. With several that holds but for removes of keys that
-//! are not there and are taken for present in some of their words: while such a remove races with
-//! others it may take from some counters and give back, and other keys that share them can be
-//! missing for that moment.
+//! **With one word per key** each insert and each remove is one atomic step: all answers are as if
+//! the operations had come one after another. With several words there is one exception: the remove
+//! of a key that is not there but is taken for present in some of its words. While such a remove
+//! races with others, it may decrement some counters and increment them again. Other keys that
+//! share these counters can be missing for that moment.
 //!
 //! # Cost
 //!
-//! Bits of memory per key, 4 for each counter, with the words per key that the builder chooses by
-//! itself and with one:
+//! Bits of memory per key, 4 for each counter. The words per key are first those that the builder
+//! chooses by itself, then one:
 //!
 //! | rate | 10% | 3% | 1% | 0.1% | 1e-4 | 1e-5 |
 //! |---|---|---|---|---|---|---|
@@ -83,10 +83,10 @@
 //! | words per key | 2 | 2 | 4 | 4 | 4 | 4 |
 //! | with one word per key | 23.1 | 46.3 | 83.5 | 302 | | |
 //!
-//! All counters of a key lie in one cache line, which is why it is more than the textbook's: a line
-//! of 128 counters holds 11 keys at 1%, and their number varies from line to line. (Half of them in
-//! each of two lines would take 40.2 bits at 1% and 62.3 at 0.1%, and a second miss of the cache in
-//! every operation.)
+//! All counters of a key lie in one cache line, so the filter takes more memory than the
+//! textbook's: a line of 128 counters holds 11 keys at 1%, and this number varies from line to
+//! line. (Half of the counters in each of two lines would take 40.2 bits at 1% and 62.3 at 0.1%,
+//! and would cost a second cache miss in every operation.)
 
 use super::Filter;
 use super::engine::{Engine, Estimate, Insert, InsertFlagged, Remove, Stored, Union, sealed};
@@ -101,12 +101,11 @@ use crate::source::{Answer, Source, answers, teller};
 use alloc::vec::Vec;
 use core::fmt;
 
-/// A lock-free counting Bloom filter, for many threads to fill, to ask and to remove from at once.
+/// A lock-free counting Bloom filter. Many threads can insert, look up and remove at once.
 ///
-/// Keys are any [`Funnel`](crate::Funnel) type; they are hashed by `S`, [`Murmur3`] unless chosen
-/// otherwise. All operations but [`clear`](Filter::clear) take `&self`: share it as
-/// `Arc<CountingBloom>`. What threads may rely on, and what not to remove, is in [the
-/// module](self).
+/// Keys are any [`Funnel`](crate::Funnel) type. `S` hashes them; it is [`Murmur3`] by default. All
+/// operations but [`clear`](Filter::clear) take `&self`: share the filter as `Arc<CountingBloom>`.
+/// [The module](self) says what threads may rely on and which keys must not be removed.
 ///
 /// # Examples
 ///
@@ -144,8 +143,8 @@ pub struct Counting {
 
 /// Sizes a [`CountingBloom`]; made by [`CountingBloom::builder`].
 ///
-/// What follows from expected keys, rate and budget is as in the [builder](crate::Builder) of the
-/// filter of bits.
+/// Expected keys, rate and budget have the same meaning as in the [builder](crate::Builder) of
+/// `ConcurrentBloom`.
 ///
 /// # Examples
 ///
@@ -189,7 +188,7 @@ impl CountingBloom {
 }
 
 impl Builder {
-    /// Seeds [`Murmur3`]; 0 by default. A seed does not protect against hostile keys, see
+    /// Seeds [`Murmur3`]; 0 by default. A seed does not protect against hostile keys: see
     /// [`crate::hash`].
     ///
     /// ```
@@ -206,8 +205,8 @@ impl Builder {
 }
 
 impl<S: KeyHasher> Builder<S> {
-    /// The number of distinct keys, in the filter at one time, at which the false-positive rate is
-    /// to hold. 0 means 1.
+    /// The number of distinct keys, in the filter at one time, up to which the false-positive rate
+    /// holds. 0 means 1.
     ///
     /// ```
     /// use lanebloom::CountingBloom;
@@ -225,10 +224,10 @@ impl<S: KeyHasher> Builder<S> {
         self
     }
 
-    /// The chance that a key which is not there is taken for one that is, once the expected keys
-    /// are in: between 0 and 1, both excluded. 0.01 by default.
+    /// The chance that the filter reports a key that it does not hold, once it holds the expected
+    /// keys. Between 0 and 1, both excluded; 0.01 by default.
     ///
-    /// It is also the chance that a remove of a key which is not there does harm.
+    /// It is also the chance that the remove of a key that is not there does harm.
     ///
     /// ```
     /// use lanebloom::CountingBloom;
@@ -257,12 +256,12 @@ impl<S: KeyHasher> Builder<S> {
         self
     }
 
-    /// How many 64-bit words of its line a key has counters in: 1, 2, 4 or 8.
+    /// The number of 64-bit words of its line in which a key has counters: 1, 2, 4 or 8.
     ///
-    /// Each word is one atomic operation of an insert and of a remove. Left open, the fewest are
-    /// taken whose memory is within 6% of the least: 2 at 10% and 3%, 4 from 1% to 1e-5. With 1
-    /// every insert and remove is one atomic step, at the price in memory that [the
-    /// module](self#cost) tells; with 2 a filter for 1% takes 49.8 bits per key instead of 45.9.
+    /// An insert or a remove makes one atomic operation for each word. By default the builder takes
+    /// the fewest words whose memory is within 6% of the least: 2 at 10% and 3%, 4 from 1% to 1e-5.
+    /// With 1, every insert and remove is one atomic step; [the module](self#cost) says what that
+    /// costs in memory. With 2, a filter for 1% takes 49.8 bits per key instead of 45.9.
     ///
     /// ```
     /// use lanebloom::CountingBloom;
@@ -298,14 +297,14 @@ impl<S: KeyHasher> Builder<S> {
         }
     }
 
-    /// Solves for the layout, which takes about half a millisecond, and allocates it.
+    /// Computes the layout, which takes about half a millisecond, and allocates it.
     ///
     /// # Errors
     ///
-    /// Where neither keys nor budget were given, the rate is not between 0 and 1, the words per key
-    /// are not 1, 2, 4 or 8, the rate would take more than 512 bits per key, the budget is below
-    /// one line or below what keys and rate need, the size is beyond addressable memory, or the
-    /// allocation fails.
+    /// Fails if neither keys nor budget were given, the rate is not between 0 and 1, the words per
+    /// key are not 1, 2, 4 or 8, the rate would take more than 512 bits per key, the budget is
+    /// below one line or below what keys and rate need, the size is beyond addressable memory, or
+    /// the allocation fails.
     ///
     /// # Examples
     ///
@@ -339,7 +338,7 @@ impl Counting {
         }
     }
 
-    /// Inserts hashes, or removes them; of how many the answer was yes.
+    /// Inserts or removes hashes; returns how many operations answered yes.
     fn change(&self, kernel: CounterBatch, source: &impl Source, mut answer: Answer<'_>) -> usize {
         let change = |hashes: &[u64], bitmap: &mut [u64]| {
             kernel(self.kernels, self.counters.shared(), hashes, bitmap);
@@ -410,8 +409,8 @@ impl Engine for Counting {
     }
 
     fn current_false_positive_rate(&self) -> f64 {
-        // In a word whose counters above 0 have all their bits, the fraction of the bits is that of
-        // the counters.
+        // Each word's nonzero counters have all their bits, so the fraction of set bits is the
+        // fraction of nonzero counters.
         let rate = self.layout.mean_rate(self.counters.shared().words());
         bits::acquire();
         rate
@@ -496,7 +495,7 @@ impl Union for Counting {
     }
 }
 
-/// As the snapshots of the filter of bits, and of another kind. `codec` describes the bytes.
+/// Like the snapshots of `ConcurrentBloom`, with another kind. `codec` describes the bytes.
 impl Stored for Counting {
     const HELD: bool = false;
 
@@ -541,8 +540,8 @@ impl<S> CountingBloom<S> {
         self.engine.layout.shape.words
     }
 
-    /// The counters that a key throws in each of its words, of 16 (two throws may hit the same one,
-    /// which then counts once).
+    /// The number of counters that a key throws in each of its words, which have 16 (two throws may
+    /// hit the same one, which then counts once).
     ///
     /// ```
     /// use lanebloom::CountingBloom;
@@ -568,7 +567,7 @@ impl<S> CountingBloom<S> {
         self.engine.layout.blocks
     }
 
-    /// How many counters are stuck at 15, never to be lowered again.
+    /// The number of counters that are stuck at 15 and never decrease again.
     ///
     /// ```
     /// use lanebloom::CountingBloom;

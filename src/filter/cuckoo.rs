@@ -1,10 +1,11 @@
-//! A cuckoo filter: keys can be removed again. [`CuckooFilter`] holds a short tag of every key, in
-//! one of two buckets that the key chooses, and each bucket is one atomic word.
+//! A cuckoo filter: keys can be removed again. [`CuckooFilter`] stores a short tag (a fingerprint)
+//! of every key. Each key chooses two buckets, and its tag lies in one of them. Each bucket is one
+//! atomic word.
 //!
-//! Of the filters that can delete it takes the least memory, and a lookup reads two words. A key
-//! may be inserted several times and is then to be removed as often. What it asks of its user in
-//! return: **remove only what was inserted.** To remove another key is to remove, at the
-//! false-positive rate, somebody else's tag.
+//! This filter takes the least memory of the filters that can delete, and a lookup reads two words.
+//! A key may be inserted several times; it must then be removed as many times. **Remove only what
+//! was inserted.** The removal of any other key removes another key's tag, at the false-positive
+//! rate.
 //!
 //! # Example
 //!
@@ -27,42 +28,43 @@
 //! | 12 | 5 | 0.24% | 97% | 13.2 |
 //! | 16 | 4 | 0.012% | 95% | 16.8 |
 //!
-//! The rate is in proportion to how full the filter is. A builder that is asked for a rate takes
-//! the tags with which it takes the least memory, and where the full filter's rate would be higher,
-//! a filter that is not filled so far: 12.5 bits at 1%.
+//! The rate is in proportion to how full the filter is. If a rate is given, the builder takes the
+//! tags that need the least memory. If the full filter's rate would be too high, the builder plans
+//! a filter that is less full: 12.5 bits at 1%.
 //!
 //! # When it is full
 //!
-//! An insert that finds both buckets full moves other keys' tags to their other buckets, after it
-//! has found a way to an empty slot. Where there is none within 4096 buckets it answers an
-//! [`InsertError`], and nothing that was in the filter is lost. A filter sized for its keys does
-//! not come to that, unless one key is inserted too often: each copy takes a slot, and a key has
-//! those of two buckets: 12, 10 or 8 ([`max_copies`](Filter::max_copies)).
+//! If both buckets are full, an insert first searches for a path to an empty slot. Then it moves
+//! other keys' tags to their other buckets along that path. If no slot within 4096 buckets is
+//! empty, the insert returns an [`InsertError`]; the filter keeps everything that it held. A filter
+//! that is sized for its keys does not reach this point, unless one key is inserted too often. Each
+//! copy of a key takes a slot, and a key has only the slots of its two buckets: 12, 10 or 8
+//! ([`max_copies`](Filter::max_copies)).
 //!
 //! # Consistency
 //!
 //! What threads may rely on, in the words of the [crate](crate#consistency):
 //!
 //! 1. **No false negatives.** If an insert of a key happens before a lookup of it, and no removal
-//!    of it does, the lookup answers true, whatever other threads insert, move and remove
+//!    of it does, the lookup answers true. Other threads may insert, move and remove keys
 //!    meanwhile.
-//! 2. **Answers.** Of threads that race to remove a key that was inserted once, exactly one gets
+//! 2. **Answers.** If several threads race to remove a key that was inserted once, exactly one gets
 //!    `true`: a removal is a claim. (Two keys with the same tag and buckets are one key to the
 //!    filter, at the false-positive rate.)
-//! 3. **Publication.** If a lookup answers true, everything is visible that the thread which
-//!    inserted the key had done before, also if the tag was moved by others since.
-//! 4. **Progress.** Lookups are lock-free: they never wait, and look again only when another thread
-//!    moved a tag meanwhile. An insert that finds an empty slot in one of its two buckets is
-//!    lock-free too. *Moves and removals are not*: those of the same stripe of tags (one of up to
-//!    256) exclude each other for the time of a few atomic operations, since a tag that is being
-//!    moved is in two places, and no bit is free in a bucket to say so.
+//! 3. **Publication.** If a lookup answers true, everything that the inserting thread had done
+//!    before the insert is visible. This holds even if other threads have moved the tag since.
+//! 4. **Progress.** Lookups are lock-free: they never wait, and they look again only if another
+//!    thread moved a tag meanwhile. An insert that finds an empty slot in one of its two buckets is
+//!    lock-free too. *Moves and removals are not*: those in the same stripe of tags (one of up
+//!    to 256) exclude each other for a few atomic operations. The reason is that a moving tag is in
+//!    two places, and a bucket has no free bit to mark it.
 //! 5. **The whole filter.** [`clone`](Clone::clone), [`to_compact`](CuckooFilter::to_compact) and
-//!    [snapshots](crate::codec) of a live filter hold every key whose insertion happened before;
-//!    moves and removals wait meanwhile. [`clear`](Filter::clear) takes `&mut self`.
+//!    [snapshots](crate::codec) of a live filter hold every key whose insertion happened before.
+//!    Moves and removals wait meanwhile. [`clear`](Filter::clear) takes `&mut self`.
 //!
-//! There is no union, since two full filters do not fit into one of them,: two equal sets may
-//! compare unequal, since where a tag lies depends on the order of the inserts.
-//! [`try_extend`](Filter::try_extend) stands for `Extend`, which could not say that the filter is
+//! There is no union, since two full filters do not fit into one of them. There is no `==`: two
+//! equal sets may compare unequal, since a tag's place depends on the order of the inserts.
+//! [`try_extend`](Filter::try_extend) replaces `Extend`, which could not report that the filter is
 //! full.
 //!
 //! Source: Fan, Andersen, Kaminsky, Mitzenmacher, "Cuckoo Filter: Practically Better Than Bloom"
@@ -87,13 +89,11 @@ use core::fmt;
 use shape::{Plan, Request};
 use table::{Place, SEARCHED, Table};
 
-/// A filter from which keys can be removed, for many threads to fill and ask at once: a cuckoo
-/// filter.
+/// A cuckoo filter: keys can be removed again. Many threads can insert, look up and remove at once.
 ///
-/// Keys are any [`Funnel`](crate::Funnel) type; they are hashed by `S`, [`Murmur3`] unless chosen
-/// otherwise. All operations but [`clear`](Filter::clear) take `&self`: share it as
-/// `Arc<CuckooFilter>`. What threads may rely on, and what the filter asks of its users, is in [the
-/// module](self).
+/// Keys are any [`Funnel`](crate::Funnel) type. `S` hashes them; it is [`Murmur3`] by default. All
+/// operations but [`clear`](Filter::clear) take `&self`: share the filter as `Arc<CuckooFilter>`.
+/// [The module](self) says what threads may rely on and what the filter requires of its users.
 ///
 /// # Examples
 ///
@@ -139,7 +139,8 @@ pub struct Cuckoo {
 /// | keys and budget | the budget | the longest that fit |
 /// | keys, rate and budget | what keys and rate need, or an error where that is more than the budget | as without the budget |
 ///
-/// [`tag_bits`](Self::tag_bits) chooses the tags; without a rate, theirs is taken.
+/// [`tag_bits`](Self::tag_bits) chooses the tags. If no rate is given, the filter has the rate of
+/// these tags.
 ///
 /// # Examples
 ///
@@ -181,7 +182,7 @@ impl CuckooFilter {
 }
 
 impl Builder {
-    /// Seeds [`Murmur3`]; 0 by default. A seed does not protect against hostile keys, see
+    /// Seeds [`Murmur3`]; 0 by default. A seed does not protect against hostile keys: see
     /// [`crate::hash`].
     ///
     /// ```
@@ -198,8 +199,7 @@ impl Builder {
 }
 
 impl<S: KeyHasher> Builder<S> {
-    /// The number of keys that are to be in the filter at once, each copy of a key counted. 0 means
-    /// 1.
+    /// The number of keys that the filter can hold at once; each copy of a key counts. 0 means 1.
     ///
     /// ```
     /// use lanebloom::CuckooFilter;
@@ -214,9 +214,9 @@ impl<S: KeyHasher> Builder<S> {
         self
     }
 
-    /// The chance that a key which is not in the filter is taken for one that is, once the expected
-    /// keys are in: between 0 and 1, both excluded. 0.01 by default, unless the tags are chosen by
-    /// [`tag_bits`](Self::tag_bits) or by keys and budget.
+    /// The chance that the filter reports a key that it does not hold, once it holds the expected
+    /// keys. Between 0 and 1, both excluded. 0.01 by default, unless [`tag_bits`](Self::tag_bits)
+    /// or keys and budget choose the tags.
     ///
     /// ```
     /// use lanebloom::CuckooFilter;
@@ -251,7 +251,7 @@ impl<S: KeyHasher> Builder<S> {
         self
     }
 
-    /// The length of a tag in bits: 10, 12 or 16, six, five or four to a bucket.
+    /// The length of a tag in bits: 10, 12 or 16. A bucket then holds six, five or four tags.
     ///
     /// ```
     /// use lanebloom::CuckooFilter;
@@ -292,10 +292,10 @@ impl<S: KeyHasher> Builder<S> {
     ///
     /// # Errors
     ///
-    /// Where neither keys nor budget were given, the rate is not between 0 and 1, the tags are not
-    /// of 10, 12 or 16 bits, the rate would take more than 128 bits per key, the budget is below 64
-    /// bytes or below what keys and rate need, the size is beyond addressable memory, or the
-    /// allocation fails.
+    /// Fails if neither keys nor budget were given, the rate is not between 0 and 1, the tags are
+    /// not of 10, 12 or 16 bits, the rate would take more than 128 bits per key, the budget is
+    /// below 64 bytes or below what keys and rate need, the size is beyond addressable memory, or
+    /// the allocation fails.
     ///
     /// # Examples
     ///
@@ -358,8 +358,8 @@ impl Engine for Cuckoo {
         self.expected_keys
     }
 
-    /// The buckets, and the stripes beside them: at most 2 KiB, and not more than 1/256, or 8
-    /// bytes.
+    /// The bytes of the buckets and of the stripes. The stripes take at most 2 KiB, and not more
+    /// than 1/256 or 8 bytes.
     fn memory_bytes(&self) -> usize {
         self.table.memory_bytes()
     }
@@ -410,7 +410,7 @@ impl Count for Cuckoo {
         self.table.buckets() * self.table.shape().slots as usize
     }
 
-    /// As often as two buckets have slots.
+    /// The number of slots in two buckets.
     fn max_copies(&self) -> usize {
         2 * self.table.shape().slots as usize
     }
@@ -447,7 +447,7 @@ impl Remove for Cuckoo {
 }
 
 impl<S> CuckooFilter<S> {
-    /// A copy that can only be asked, and takes 6% to 19% less memory.
+    /// A read-only copy that takes 6% to 19% less memory.
     ///
     /// # Errors
     ///

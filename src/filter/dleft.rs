@@ -1,12 +1,12 @@
-//! A d-left counting filter: keys can be removed again. [`DLeftFilter`] holds a remainder of every
-//! key with a count of 1 to 3, in one of four buckets of eight cells, the one that was emptiest
-//! when the key came.
+//! A d-left counting filter: keys can be removed again. [`DLeftFilter`] stores a remainder (a
+//! fingerprint) of every key with a count of 1 to 3. The remainder lies in one of four buckets of
+//! eight cells: the emptiest one when the key came.
 //!
-//! It stands between a counting Bloom filter, of which it takes half the memory, and a
-//! [`CuckooFilter`](crate::CuckooFilter), which takes less still. Against that one: a key never
-//! moves once it is in, so that an insert costs the same however full the filter is, and a key that
-//! is inserted twice takes one cell. What it asks of its user: **remove only what was inserted.**
-//! To remove another key is to count down, at the false-positive rate, somebody else's cell.
+//! It takes half the memory of a counting Bloom filter, and more than a
+//! [`CuckooFilter`](crate::CuckooFilter). In contrast to the cuckoo filter, a key never moves once
+//! it is in: an insert costs the same however full the filter is. A key that is inserted twice
+//! takes one cell. **Remove only what was inserted.** The removal of any other key decrements
+//! another key's count, at the false-positive rate.
 //!
 //! | bits of a cell | false-positive rate at the planned load | planned load | bits per key then |
 //! |---|---|---|---|
@@ -27,33 +27,35 @@
 //!
 //! # When there is no room
 //!
-//! An insert answers an [`InsertError`], and nothing has changed: if all 32 cells of the key's
-//! buckets are other keys', which begins to happen at a load of 88% where keys only come, and of
-//! 82% where they come and go, or if the key is there 3 times. (Keys that the filter takes for one
-//! share the count. That four of them meet happens once in six billion keys, by the model.)
+//! An insert returns an [`InsertError`], and changes nothing, in two cases. The first: other keys
+//! have all 32 cells of the key's buckets. This begins to happen at a load of 88% if keys only
+//! come, and at 82% if they come and go. The second: the key is there 3 times already. (Keys that
+//! the filter takes for one share the count. The model says that four of them meet once in six
+//! billion keys.)
 //!
 //! # Consistency
 //!
 //! What threads may rely on, in the words of the [crate](crate#consistency):
 //!
 //! 1. **No false negatives.** If an insert of a key happens before a lookup of it, and no removal
-//!    of it does, the lookup answers true, whatever other threads insert and remove meanwhile.
-//! 2. **Answers.** Of threads that race to remove a key that was inserted once, exactly one gets
+//!    of it does, the lookup answers true. Other threads may insert and remove keys meanwhile.
+//! 2. **Answers.** If several threads race to remove a key that was inserted once, exactly one gets
 //!    `true`: a removal is a claim. (Two keys with the same bucket and remainder are one key to the
 //!    filter, at the false-positive rate.)
-//! 3. **Publication.** If a lookup answers true, everything is visible that the threads which
-//!    inserted the key had done before.
-//! 4. **Progress.** Lookups never wait and look once. Removals, and inserts of a key that is there
-//!    already, are lock-free. *Inserts of new keys are not*: those of the same stripe of remainders
-//!    (one of up to 256) exclude each other for the time of a few atomic operations, so that a key
+//! 3. **Publication.** If a lookup answers true, everything that the inserting threads had done
+//!    before their inserts is visible.
+//! 4. **Progress.** Lookups never wait and look once. Removals are lock-free, and so are inserts of
+//!    a key that is there already. *Inserts of new keys are not*: those in the same stripe of
+//!    remainders (one of up to 256) exclude each other for a few atomic operations, so that a key
 //!    never gets two cells.
 //! 5. **The whole filter.** [`clone`](Clone::clone) and [snapshots](crate::codec) of a live filter
-//!    hold every key whose insertion happened before; inserts of new keys wait meanwhile.
+//!    hold every key whose insertion happened before. Inserts of new keys wait meanwhile.
 //!    [`clear`](Filter::clear) takes `&mut self`.
 //!
-//! There is no union, since keys of two filters may not fit into the buckets of one, and no `==`:
-//! where a cell lies depends on the order of the inserts. [`try_extend`](Filter::try_extend) stands
-//! for `Extend`, which could not say that there is no room.
+//! There is no union, since the keys of two filters may not fit into the buckets of one. There is
+//! no `==`, since a cell's place depends on the order of the inserts.
+//! [`try_extend`](Filter::try_extend) replaces `Extend`, which could not report that there is no
+//! room.
 //!
 //! Source: Bonomi, Mitzenmacher, Panigrahy, Singh, Varghese, "An Improved Construction for Counting
 //! Bloom Filters" (2006).
@@ -73,13 +75,12 @@ use crate::source::{Answer, Source};
 use cells::{Cells, Inserted, Place, Plan, Request};
 use core::fmt;
 
-/// A filter from which keys can be removed, for many threads to fill and ask at once: a d-left
-/// counting filter.
+/// A d-left counting filter: keys can be removed again. Many threads can insert, look up and remove
+/// at once.
 ///
-/// Keys are any [`Funnel`](crate::Funnel) type; they are hashed by `S`, [`Murmur3`] unless chosen
-/// otherwise. All operations but [`clear`](Filter::clear) take `&self`: share it as
-/// `Arc<DLeftFilter>`. What threads may rely on, and what the filter asks of its users, is in [the
-/// module](self).
+/// Keys are any [`Funnel`](crate::Funnel) type. `S` hashes them; it is [`Murmur3`] by default. All
+/// operations but [`clear`](Filter::clear) take `&self`: share the filter as `Arc<DLeftFilter>`.
+/// [The module](self) says what threads may rely on and what the filter requires of its users.
 ///
 /// # Examples
 ///
@@ -161,7 +162,7 @@ impl DLeftFilter {
 }
 
 impl Builder {
-    /// Seeds [`Murmur3`]; 0 by default. A seed does not protect against hostile keys, see
+    /// Seeds [`Murmur3`]; 0 by default. A seed does not protect against hostile keys: see
     /// [`crate::hash`].
     ///
     /// ```
@@ -178,7 +179,7 @@ impl Builder {
 }
 
 impl<S: KeyHasher> Builder<S> {
-    /// The number of distinct keys that are to be in the filter at once. 0 means 1.
+    /// The number of distinct keys that the filter can hold at once. 0 means 1.
     ///
     /// ```
     /// use lanebloom::DLeftFilter;
@@ -193,9 +194,9 @@ impl<S: KeyHasher> Builder<S> {
         self
     }
 
-    /// The chance that a key which is not in the filter is taken for one that is, once the expected
-    /// keys are in: between 0 and 1, both excluded. It is 0.16% where nothing is said, whatever
-    /// higher rate is allowed, and a lower one takes more memory in proportion.
+    /// The chance that the filter reports a key that it does not hold, once it holds the expected
+    /// keys. Between 0 and 1, both excluded. The default is 0.16%. A higher rate changes nothing; a
+    /// lower rate takes more memory in proportion.
     ///
     /// ```
     /// use lanebloom::DLeftFilter;
@@ -253,9 +254,9 @@ impl<S: KeyHasher> Builder<S> {
     ///
     /// # Errors
     ///
-    /// Where neither keys nor budget were given, the rate is not between 0 and 1 or would take more
-    /// than 128 bits per key, the budget is below 72 bytes or below what keys and rate need, the
-    /// size is beyond addressable memory, or the allocation fails.
+    /// Fails if neither keys nor budget were given, the rate is not between 0 and 1 or would take
+    /// more than 128 bits per key, the budget is below 72 bytes or below what keys and rate need,
+    /// the size is beyond addressable memory, or the allocation fails.
     ///
     /// # Examples
     ///

@@ -1,9 +1,9 @@
-//! Guava's `BloomFilter`, bit for bit: [`GuavaBloom`] reads what Guava on a JVM wrote, writes what
-//! Guava reads, and gives the same answers, as lock-free as
+//! Guava's `BloomFilter`, bit for bit. [`GuavaBloom`] reads what Guava on a JVM wrote, and writes
+//! what Guava reads. It gives the same answers, and is as lock-free as
 //! [`ConcurrentBloom`](crate::ConcurrentBloom).
 //!
-//! For filters that Java programs keep on disk or send. Where both ends are yours, a
-//! `ConcurrentBloom` is faster, since a key's bits lie in one line of the cache: here they lie
+//! Use it for filters that Java programs keep on disk or send. If you own both ends, use a
+//! `ConcurrentBloom`: it is faster, since a key's bits lie in one cache line. Here they lie
 //! anywhere, and a key of a filter for 1% touches 7 lines.
 //!
 //! # Example
@@ -25,8 +25,8 @@
 //!
 //! # Which type is which funnel
 //!
-//! A stream does not say which funnel its filter was made with. The Rust type must be the one whose
-//! bytes are the funnel's:
+//! A stream does not say which funnel its filter was made with. Choose the Rust type that yields
+//! the same bytes as the funnel:
 //!
 //! | Guava's funnel | Rust's key |
 //! |---|---|
@@ -53,15 +53,15 @@
 //! | `putBytes` | `[u8]` |
 //! | `putString(s, UTF_8)`, `putUnencodedChars` | `str`, [`UnencodedChars`](crate::UnencodedChars) |
 //!
-//! A string of Java can hold half a surrogate pair, which `str` cannot. By `unencodedCharsFunnel()`
-//! it is the `[u16]` of its units. By `stringFunnel(UTF_8)` Java writes a `?` in its place, so that
+//! A Java string can hold half a surrogate pair, which `str` cannot. For `unencodedCharsFunnel()`,
+//! pass the `[u16]` of its units. For `stringFunnel(UTF_8)`, Java writes a `?` in its place, so
 //! several strings are one key.
 //!
 //! # Moving a service over
 //!
 //! A filter cannot be converted, neither into another layout nor into another size: it holds bits,
-//! and the keys are gone. So a service reads the Guava filter and serves from it at once, and fills
-//! a [`ConcurrentBloom`](crate::ConcurrentBloom) from the source of truth meanwhile:
+//! not keys. So a service reads the Guava filter and serves from it at once. Meanwhile it fills a
+//! [`ConcurrentBloom`](crate::ConcurrentBloom) from the source of truth:
 //!
 //! ```
 //! use lanebloom::{ConcurrentBloom, GuavaBloom};
@@ -87,11 +87,11 @@
 //!
 //! # Consistency
 //!
-//! The promises are those of the [crate](crate#consistency), with these differences. (2) Of several
-//! threads that race to insert a key at least one gets `true`, and several may: a key has many
-//! words here, so that an insert is never a claim. (6) The rate is Guava's: about the requested one
-//! at the expected keys, higher for `MURMUR128_MITZ_32` from some hundred million bits on, since
-//! its hash has 32 bits.
+//! The promises are those of the [crate](crate#consistency), with these differences. (2) If several
+//! threads race to insert a key, at least one gets `true`, and several may: a key has many words
+//! here, so an insert is never a claim. (6) The rate is Guava's: about the requested one at the
+//! expected keys. For `MURMUR128_MITZ_32` it is higher from some hundred million bits on, since
+//! that hash has 32 bits.
 //!
 //! Hashing is Murmur3 with seed 0, as Guava's. **Strangers can make keys that collide**: [the
 //! module `hash`](crate::hash) says more.
@@ -110,10 +110,10 @@ use crate::source::{assert_bitmap_length, gathered};
 use core::fmt;
 use layout::{Hash, Layout, Places};
 
-/// Guava's `BloomFilter`, bit for bit, for many threads to fill and ask at once.
+/// Guava's `BloomFilter`, bit for bit. Many threads can insert and look up at once.
 ///
-/// Keys are any [`Funnel`] type; [the module](self) says which is which of Guava's funnels. All
-/// operations take `&self`: share it as `Arc<GuavaBloom>`.
+/// Keys are any [`Funnel`] type; [the module](self) says which type stands for which of Guava's
+/// funnels. All operations take `&self`: share the filter as `Arc<GuavaBloom>`.
 ///
 /// # Examples
 ///
@@ -155,12 +155,12 @@ impl fmt::Display for Strategy {
     }
 }
 
-/// The formula for the number of hash functions, `k`, the bits of a key. It is written in the
-/// stream, so that it matters only where a filter is made.
+/// The formula for the number of hash functions, `k`, the bits of a key. The stream holds the
+/// number, so the formula matters only when a filter is made.
 ///
-/// Both give the same for all but tiny filters, and for rates at which the two sides of a rounding
-/// are about as good. Filters are only [compatible](GuavaBloom::is_compatible) with the same
-/// number: take the one of the Guava at the other end.
+/// Both formulas give the same number except for tiny filters, and for rates at which the two sides
+/// of a rounding are about equally good. Filters are only [compatible](GuavaBloom::is_compatible)
+/// if they have the same number: choose the formula of the Guava at the other end.
 ///
 /// # Examples
 ///
@@ -205,7 +205,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// The number of distinct keys at which the false-positive rate is to hold: Guava's
+    /// The number of distinct keys up to which the false-positive rate holds: Guava's
     /// `expectedInsertions`. 0 means 1, and is the default.
     ///
     /// ```
@@ -270,9 +270,9 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// Where Guava throws: if the rate is not between 0 and 1, the formulas give no bit (few keys
-    /// at a rate near 1), more than 137,438,953,408 bits or more than 255 hash functions. And if
-    /// the allocation fails.
+    /// Fails where Guava throws: if the rate is not between 0 and 1, or the formulas give no bit
+    /// (few keys at a rate near 1), more than 137,438,953,408 bits or more than 255 hash functions.
+    /// It also fails if the allocation fails.
     ///
     /// # Examples
     ///
@@ -379,17 +379,17 @@ impl GuavaBloom {
 impl GuavaBloom {
     /// Inserts `key`; returns whether this call changed the filter: Guava's `put`.
     ///
-    /// `true` means that the key was not in the filter before. `false` means that it was, or that
-    /// it was taken for one that was: a false positive. Where several threads race to insert a key
-    /// that the filter does not hold, **at least** one of them gets `true`, and several may, each
-    /// being first in another bit. (Guava's documentation says that `true` means the first
-    /// insertion, which its code does not keep either.)
+    /// `true` means that the key was not in the filter before. `false` means that the key was
+    /// there, or is a false positive. If several threads race to insert a key that the filter does
+    /// not hold, **at least** one of them gets `true`. Several may, each as the first in another
+    /// bit. (Guava's documentation says that `true` means the first insertion. Its code does not
+    /// keep that promise either.)
     ///
     /// # Memory ordering
     ///
     /// Setting a bit is a `Release`, and `false` ends in an `Acquire`: then everything that the
-    /// threads which set these bits had done before is visible. A key that was already there costs
-    /// loads only, and nothing is written to its lines.
+    /// threads that set these bits had done before is visible. A key that was already there costs
+    /// loads only; the insert writes nothing to its lines.
     ///
     /// # Examples
     ///
@@ -619,18 +619,18 @@ impl GuavaBloom {
     /// Adds every key of `other` to this filter; returns whether that changed it. Both may be in
     /// use meanwhile. Guava's `putAll`.
     ///
-    /// Everything that was inserted into `other` before is in this filter after; of what is
-    /// inserted there meanwhile, some may be.
+    /// Everything that was inserted into `other` before is in this filter afterwards. An insert
+    /// into `other` at the same time may be.
     ///
     /// # Errors
     ///
-    /// If the filters are not [compatible](Self::is_compatible), or are one: nothing is changed
-    /// then.
+    /// If the filters are not [compatible](Self::is_compatible), or are the same filter. Nothing is
+    /// changed then.
     ///
     /// # Memory ordering
     ///
-    /// `Acquire` on `other`'s bits and `Release` on these: who finds a key here sees what its
-    /// inserter there had done before. `false` ends in an `Acquire`, as of
+    /// `Acquire` on `other`'s bits and `Release` on these: a thread that finds a key here sees what
+    /// its inserter there had done before. `false` ends in an `Acquire`, as in
     /// [`insert`](Self::insert).
     ///
     /// # Examples
@@ -670,9 +670,9 @@ impl GuavaBloom {
         Ok(changed)
     }
 
-    /// Whether the two filters can be [united](Self::union_from): they are two, and have the same
-    /// strategy, number of bits and number of hash functions. Whether their keys were written by
-    /// the same funnel nobody can see.
+    /// Whether the two filters can be [united](Self::union_from). They can if they are not the same
+    /// filter, and have the same strategy, number of bits and number of hash functions. The filters
+    /// do not tell whether the same funnel wrote their keys.
     ///
     /// ```
     /// use lanebloom::GuavaBloom;
@@ -689,8 +689,7 @@ impl GuavaBloom {
         !core::ptr::eq(self, other) && self.layout == other.layout
     }
 
-    /// [`clone`](Clone::clone), with an error instead of an abort where the memory is not to be
-    /// had.
+    /// [`clone`](Clone::clone) that returns an error, instead of aborting, if the allocation fails.
     ///
     /// # Errors
     ///
@@ -789,8 +788,8 @@ impl GuavaBloom {
         self.layout.rate_of(self.ones())
     }
 
-    /// An estimate of the number of distinct keys inserted: Guava's `approximateElementCount`, from
-    /// the fraction of the bits that are set. Of a full filter, for which Guava throws, it is
+    /// An estimate of the number of distinct keys inserted, from the fraction of the bits that are
+    /// set: Guava's `approximateElementCount`. For a full filter, where Guava throws, it returns
     /// `u64::MAX`.
     ///
     /// ```
@@ -815,8 +814,8 @@ impl GuavaBloom {
     }
 }
 
-/// A copy that holds at least every key whose insertion happened before. Aborts where the memory is
-/// not to be had; [`try_clone`](GuavaBloom::try_clone) does not.
+/// A copy that holds at least every key whose insertion happened before. Aborts if the allocation
+/// fails; [`try_clone`](GuavaBloom::try_clone) does not.
 impl Clone for GuavaBloom {
     fn clone(&self) -> Self {
         self.try_clone().unwrap_or_else(|_| {

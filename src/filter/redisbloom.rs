@@ -1,15 +1,15 @@
-//! RedisBloom's scalable Bloom filter, bit for bit: [`RedisBloom`] is what `BF.RESERVE` makes, with
-//! the same answers, the same growth and the same dump, so that a filter can be taken out of Redis
-//! and asked in process, or built here and put into Redis.
+//! RedisBloom's scalable Bloom filter, bit for bit. [`RedisBloom`] is the filter that `BF.RESERVE`
+//! makes, with the same answers, the same growth and the same dump. A filter can be taken out of
+//! Redis and used in process, or built here and put into Redis.
 //!
-//! It is for what is in Redis already. Where both ends are yours, take a
-//! [`ConcurrentBloom`](crate::ConcurrentBloom): a key's bits lie in one line of the cache there.
-//! Here they lie anywhere in each filter of a chain, and a key that is absent from a chain of `n`
-//! filters is looked for in all of them: about `2 * n` lines, and `2 * n + k` for one that is in
-//! the oldest, where a key has `k` bits. Growth costs memory too, since every further filter is for
-//! half the rate of the one before: a chain of eight takes about twice what one filter for as many
-//! keys would. (The rate holds, as good as: 20,000 keys in a chain that was reserved for 100 at 1%
-//! gave 0.9% with decimal keys and 1.0% with random ones, in the module and so here.)
+//! Use it for filters that are in Redis already. If you own both ends, use a
+//! [`ConcurrentBloom`](crate::ConcurrentBloom): there a key's bits lie in one cache line. Here they
+//! lie anywhere in each filter of a chain. A lookup of an absent key searches all `n` filters of
+//! the chain, which touches about `2 * n` lines. A key in the oldest filter touches `2 * n + k`, if
+//! a key has `k` bits. Growth costs memory too, since every further filter has half the rate of the
+//! one before: a chain of eight takes about twice the memory of one filter for as many keys. (The
+//! rate practically holds: 20,000 keys in a chain that was reserved for 100 at 1% gave 0.9% with
+//! decimal keys and 1.0% with random ones, in the module and so here.)
 //!
 //! # Example
 //!
@@ -26,42 +26,43 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! By the feature `redis` the chunks travel by themselves: `RedisBloom::fetch`, `store` and
-//! `replace`. Any other client does with a [`Loader`].
+//! With the feature `redis`, `RedisBloom::fetch`, `store` and `replace` transfer the chunks. Any
+//! other client works with a [`Loader`].
 //!
 //! # Keys
 //!
-//! A key is a string of bytes, as it is to Redis: `str`, `String`, `[u8]`, `Vec<u8>`. Numbers do
-//! not compile, because what a client sends for them is its own affair: mostly their decimal
-//! digits, `"42"`.
+//! A key is a string of bytes, as in Redis: `str`, `String`, `[u8]`, `Vec<u8>`. Numbers do not
+//! compile, because each client encodes them in its own way: mostly as their decimal digits,
+//! `"42"`.
 //!
 //! # Which RedisBloom
 //!
-//! The layout is that of 2.4 (2022) and later, 8 among them, which write the same dumps:
+//! The layout is that of 2.4 (2022) and later, including 8, which write the same dumps. It has
 //! MurmurHash64A, sizes that are not rounded up to powers of two, rates that halve from filter to
-//! filter. What older versions made is in their dumps as soon as one of these has loaded it, and is
-//! read as well: sizes that were rounded up, and MurmurHash2. (Dumps of 2.2 and before have a
-//! shorter header, which is refused.) Known differences:
+//! filter. Filters of older versions, with rounded sizes and MurmurHash2, can be read once one of
+//! these versions has loaded and dumped them. (Dumps of 2.2 and before have a shorter header, which
+//! is refused.) Known differences:
 //!
-//! - Since version 8 `BF.RESERVE` takes a rate above 0.25 for 0.25, and `EXPANSION 0` for
+//! - Since version 8 `BF.RESERVE` treats a rate above 0.25 as 0.25, and `EXPANSION 0` as
 //!   `NONSCALING`. Here rates are taken as they are.
-//! - The size of a filter follows from a logarithm, which is that of the C library there, and the
-//!   nearest `f64` here. Of 3000 random rates one had another last bit. It changes the size itself
+//! - A logarithm decides the size of a filter. RedisBloom uses that of the C library; here it is
+//!   the nearest `f64`. One of 3000 random rates had another last bit. It changes the size itself
 //!   only where a product comes out next to a whole number.
 //!
 //! # Sharing it
 //!
 //! Lookups take `&self`: they are lock-free, and any number of threads share a filter as
 //! `Arc<RedisBloom>`. Inserts take `&mut self`. A chain grows when its newest filter has counted as
-//! many keys as it is for, a count that is exact only where inserts come one after another, as in
-//! Redis, which has one thread. So that both sides stay the same to the bit, it is so here too.
+//! many keys as it is for. This count is exact only if inserts come one after another, as in Redis,
+//! which has one thread. Inserts are exclusive here too, so that both sides stay the same to the
+//! bit.
 //!
 //! # Moving a service over
 //!
-//! A filter cannot be converted: it holds bits, and the keys are gone. A service takes the filter
-//! out of Redis and answers from the copy, and fills a [`ConcurrentBloom`](crate::ConcurrentBloom)
-//! from the source of truth meanwhile, sized for what [`info`](RedisBloom::info) says that the
-//! chain has come to:
+//! A filter cannot be converted: it holds bits, not keys. A service takes the filter out of Redis
+//! and answers from the copy. Meanwhile it fills a [`ConcurrentBloom`](crate::ConcurrentBloom) from
+//! the source of truth, sized for the number of keys that [`info`](RedisBloom::info) reports for
+//! the chain:
 //!
 //! ```
 //! use lanebloom::{ConcurrentBloom, RedisBloom};
@@ -85,7 +86,7 @@
 //! ```
 //!
 //! **Strangers can make keys that collide** under MurmurHash64A, whatever its seed, as under every
-//! hash that is not keyed: [the module `hash`](crate::hash) says more.
+//! hash without a key: [the module `hash`](crate::hash) says more.
 
 mod dump;
 pub(crate) mod layout;
@@ -185,9 +186,9 @@ impl Builder {
     /// The false-positive rate, between 0 and 1, both excluded: RedisBloom's error rate. 0.01 by
     /// default, as RedisBloom's.
     ///
-    /// The first filter of a chain is made for half of it, and every further one for half of that
-    /// of the one before, so that all together stay below it. That of a chain that [does not
-    /// grow](Self::non_scaling) is made for all of it.
+    /// The first filter of a chain gets half of this rate. Every further filter gets half the rate
+    /// of the one before, so that all together stay below it. A chain that [does not
+    /// grow](Self::non_scaling) gets all of it.
     ///
     /// ```
     /// use lanebloom::RedisBloom;
@@ -391,15 +392,14 @@ impl Link {
 impl RedisBloom {
     /// Inserts `key`; returns whether it was not in the filter before: `BF.ADD`.
     ///
-    /// `false` means that it was, or that it was taken for one that was: a false positive. Then
-    /// nothing is counted, and the chain does not grow.
+    /// `false` means that the key was there, or is a false positive. Then nothing is counted, and
+    /// the chain does not grow.
     ///
     /// # Errors
     ///
-    /// Where RedisBloom refuses: if the filter [does not scale](Builder::non_scaling) and is full.
-    /// And if a further filter of the chain is needed that would take more than
-    /// [`max_bytes`](Self::max_bytes), or that there is no memory for. The key is not in the filter
-    /// then.
+    /// Fails where RedisBloom refuses: if the filter [does not scale](Builder::non_scaling) and is
+    /// full. Also fails if the chain needs a further filter, and that filter would take more than
+    /// [`max_bytes`](Self::max_bytes) or its allocation fails. The key is not in the filter then.
     ///
     /// # Examples
     ///
@@ -790,10 +790,10 @@ impl RedisBloom {
         self.links.iter().map(|link| link.layout.memory_bytes() as usize).sum()
     }
 
-    /// The most [memory](Self::memory_bytes) that the chain may take, in bytes: the limit that it
-    /// was loaded under ([`from_scandump`](Self::from_scandump), [`Loader::new`]). An insert that
-    /// would let it grow beyond is an error. A filter that was built here has no limit, which is
-    /// `usize::MAX`.
+    /// The most [memory](Self::memory_bytes) that the chain may take, in bytes: the limit under
+    /// which it was loaded ([`from_scandump`](Self::from_scandump), [`Loader::new`]). An insert
+    /// that would let the chain grow beyond it is an error. A filter that was built here has no
+    /// limit, which is `usize::MAX`.
     ///
     /// ```
     /// use lanebloom::RedisBloom;
@@ -848,8 +848,9 @@ impl RedisBloom {
         usize::try_from(self.info().items).unwrap_or(usize::MAX)
     }
 
-    /// The false-positive rate of the filter as it is: that any filter of the chain has all the
-    /// bits of a key that is in none, by the fractions of their bits that are set.
+    /// The false-positive rate of the filter as it is: the chance that any filter of the chain has
+    /// all the bits of a key that is in none, computed from the fractions of their bits that are
+    /// set.
     ///
     /// ```
     /// use lanebloom::RedisBloom;
@@ -868,8 +869,7 @@ impl RedisBloom {
         1.0 - self.links.iter().map(miss).product::<f64>()
     }
 
-    /// [`clone`](Clone::clone), with an error instead of an abort where the memory is not to be
-    /// had.
+    /// [`clone`](Clone::clone) that returns an error, instead of aborting, if the allocation fails.
     ///
     /// # Errors
     ///
@@ -904,7 +904,7 @@ impl RedisBloom {
     }
 }
 
-/// Aborts where the memory is not to be had; [`try_clone`](RedisBloom::try_clone) does not.
+/// Aborts if the allocation fails; [`try_clone`](RedisBloom::try_clone) does not.
 impl Clone for RedisBloom {
     fn clone(&self) -> Self {
         self.try_clone().unwrap_or_else(|_| {

@@ -1,10 +1,10 @@
-//! A filter that grows: [`ScalableBloom`], a chain of [`ConcurrentBloom`] layers for a number of
-//! keys that nobody knows beforehand, as lock-free as one of them.
+//! A filter that grows. [`ScalableBloom`] is a chain of [`ConcurrentBloom`] layers for an unknown
+//! number of keys, as lock-free as one of them.
 //!
-//! Inserts go into the newest layer; when it is full there is a next one, by default for twice as
-//! many keys. A lookup asks all of them, the newest first. Each layer has a lower false-positive
-//! rate than the one before it, so that the rates of all, however many there will be, add up to the
-//! one that was asked for.
+//! Inserts go into the newest layer. When it is full, the filter adds a layer, by default for twice
+//! as many keys. A lookup searches all layers, the newest first. Each layer has a lower
+//! false-positive rate than the one before it. So the rates of all layers, however many there will
+//! be, add up to the requested rate.
 //!
 //! # Example
 //!
@@ -24,48 +24,49 @@
 //! # Growth
 //!
 //! Layer `i` (from 0) is for `capacity * expansion^i` keys at a rate of `p * (1 - r) * r^i`, where
-//! `r` is the tightening ratio. (If the number of layers `n` is limited, these are divided by `1 -
-//! r^n`, so that nothing of the rate `p` is left over.) A rate that takes more than 128 bits per
-//! key is out of reach, which ends growth: [`max_layers`](ScalableBloom::max_layers) says when.
-//! With the defaults, 1000 keys at 1%, that is far beyond any memory.
+//! `r` is the tightening ratio. (If the number of layers `n` is limited, these rates are divided by
+//! `1 - r^n`, so that nothing of the rate `p` is left over.) A rate that takes more than 128 bits
+//! per key is out of reach, which ends growth: [`max_layers`](ScalableBloom::max_layers) returns
+//! the number of layers until then. With the defaults, 1000 keys at 1%, that is far beyond any
+//! memory.
 //!
-//! No insert counts. One in 64 to 128 of those that fill a layer looks at how many bits are set in
-//! up to 256 of its lines. From three quarters on the thread that looks makes the next layer, while
-//! the others go on filling this one; when the layer is full the next one takes over by one store.
-//! If it is not made yet then, whoever sees the full layer makes one too, so that growth waits for
-//! nobody.
+//! No insert counts keys. One in 64 to 128 of the inserts that fill a layer checks how many bits
+//! are set in up to 256 of its lines. From three quarters on, the thread that checks makes the next
+//! layer, while the others go on filling this one. When the layer is full, one store makes the next
+//! layer the newest. If the next layer is not made yet, every thread that sees the full layer makes
+//! one too, so that growth waits for no thread.
 //!
 //! So a layer ends up with a little more or less than its capacity: 1% more in the mean, with a
 //! standard deviation of 1.4% and 8% more at most (of 200 filters of 5 layers from 10 thousand keys
-//! on, by single inserts); for each thread that is inserting a batch at that moment, up to 1/64
-//! more. Every layer is sized for 1/16 more keys than its capacity. Two threads that fill a
-//! thousand times the planned keys come to about 0.85 of the promised rate; `tests/api/scalable.rs`
-//! measures it.
+//! on, by single inserts). Each thread that is inserting a batch at that moment may add up to 1/64
+//! more. Every layer is sized for 1/16 more keys than its capacity. If two threads insert a
+//! thousand times the planned keys, the rate is about 0.85 of the promised rate;
+//! `tests/api/scalable.rs` measures it.
 //!
 //! # What it costs
 //!
-//! A lookup of a key that is in no layer asks all of them: about as many times a fixed filter's
-//! lookup as there are layers, of which the old ones are small and near. Batches hash a key once
-//! and ask every layer by the vector kernels. Memory: most keys are in the last layers, which have
-//! the lowest rates. With the defaults it is 3 times that of a fixed filter for as many keys after
-//! ten layers, all full, at 1%; with a higher [tightening ratio](Builder::tightening_ratio) less.
-//! If you know the number of keys within a factor of two, a [`ConcurrentBloom`] is smaller and
-//! faster.
+//! A lookup of a key that is in no layer searches all of them. It takes about as many times a fixed
+//! filter's lookup as there are layers; the old layers are small and near. Batches hash a key once
+//! and search every layer by the vector kernels. Memory: most keys are in the last layers, which
+//! have the lowest rates. With the defaults, after ten layers, all full, at 1%, the filter takes 3
+//! times the memory of a fixed filter for as many keys. With a higher [tightening
+//! ratio](Builder::tightening_ratio) it takes less. If you know the number of keys within a factor
+//! of two, a [`ConcurrentBloom`] is smaller and faster.
 //!
 //! # Consistency
 //!
 //! The promises are those of the [crate](crate#consistency), also while a layer is added, with
-//! these differences. (2) Of several threads that race to insert a key at least one gets `true`,
-//! and several may, with one word per key too: one may still be filling the old layer when another
-//! one begins the new. So an insert is never a claim: [see below](#claims) what to do instead. (4)
-//! Lookups never allocate. Inserts allocate nothing but layers, and where the memory is refused
-//! they go on, until the layer is full and they say [so](crate::FullError).
+//! these differences. (2) If several threads race to insert a key, at least one gets `true`.
+//! Several may, with one word per key too: one thread may still be filling the old layer when
+//! another begins the new one. So an insert is never a claim: [see below](#claims) for an
+//! alternative. (4) Lookups never allocate. Inserts allocate nothing but layers. If an allocation
+//! fails, they go on until the layer is full, and then return [an error](crate::FullError).
 //!
 //! # Claims
 //!
-//! To let one thread only act on a key ("I am the one to fetch this URL"), choose the thread by the
-//! key's hash. Then all inserts of a key come from one thread, one after another, and at most one
-//! of them answers `Ok(true)`. The threads share the filter and never wait for each other:
+//! Sometimes only one thread may act on a key ("I am the one to fetch this URL"). Then choose the
+//! thread by the key's hash. All inserts of a key come from one thread, one after another, and at
+//! most one of them answers `Ok(true)`. The threads share the filter and never wait for each other:
 //!
 //! ```
 //! use lanebloom::ScalableBloom;
@@ -101,8 +102,8 @@
 //! # Ok::<(), lanebloom::BuildError>(())
 //! ```
 //!
-//! Where the number of keys is known, a [`ConcurrentBloom`] with [one word per
-//! key](crate::Builder::words_per_key) is a claim by itself.
+//! If the number of keys is known, use a [`ConcurrentBloom`] with [one word per
+//! key](crate::Builder::words_per_key): there an insert is a claim by itself.
 
 mod snapshot;
 
@@ -120,11 +121,11 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// A lock-free Bloom filter that grows, for many threads to fill and ask at once.
+/// A lock-free Bloom filter that grows. Many threads can insert and look up at once.
 ///
-/// Keys are any [`Funnel`] type; they are hashed by `S`, [`Murmur3`] unless chosen otherwise. All
-/// operations but [`clear`](Self::clear) take `&self`: share it as `Arc<ScalableBloom>`. How it
-/// grows, and what threads may rely on, is in [the module](self).
+/// Keys are any [`Funnel`] type. `S` hashes them; it is [`Murmur3`] by default. All operations but
+/// [`clear`](Self::clear) take `&self`: share the filter as `Arc<ScalableBloom>`. [The
+/// module](self) says how it grows and what threads may rely on.
 ///
 /// # Examples
 ///
@@ -151,8 +152,8 @@ pub struct ScalableBloom<S = Murmur3> {
     slots: Box<[Slot<S>]>,
     /// See [`State`].
     state: AtomicU64,
-    /// The number of the layer that a thread makes ahead of need, or has made; 0 when none does.
-    /// Only to save others the same work.
+    /// The number of the layer that a thread makes ahead of need, or has made; 0 if no thread does.
+    /// It only saves work in other threads.
     claimed: AtomicU64,
     hasher: S,
     asked: Asked,
@@ -188,8 +189,8 @@ struct Layer<S> {
 /// | [`layers`](ScalableBloom::layers_now) | load `Acquire` | `change`: who sees the number sees that the layers are there |
 /// | `change` | compare-exchange `Release` | as above: of a layer that this thread made, or got by `OnceBox::get`. All changes are read-modify-write operations, so that those before continue to be seen. Failing is `Relaxed`: of what another one has published nothing is touched |
 ///
-/// That lookups miss nothing needs no ordering at all: the number only grows, and a lookup that an
-/// insert happened before reads one that is at least the insert's, by coherence.
+/// Lookups miss nothing, and that needs no ordering: the number only grows. If an insert happened
+/// before a lookup, the lookup reads at least the insert's number, by coherence.
 #[derive(Clone, Copy)]
 struct State(u64);
 
@@ -214,22 +215,22 @@ impl State {
 /// How full the newest layer is, by its [`Gauge`], when the next one is made.
 const AHEAD: f64 = 0.75;
 
-/// A layer is sized for one key in so many more than its capacity: it is noticed late that it is
-/// full, most of all by several threads at once. (With one in 32 two threads that insert batches
-/// came to 0.88 to 0.99 of the promised rate, and once, beside other work, to 1.04.)
+/// A layer is sized for one key in so many more than its capacity, since inserts notice late that
+/// it is full, most of all several threads at once. (With one in 32, two threads that insert
+/// batches came to 0.88 to 0.99 of the promised rate, and once, beside other work, to 1.04.)
 const HEADROOM: usize = 16;
 
 /// The most layers: a lookup asks all of them.
 const MAX_LAYERS: usize = 64;
 
-/// The greatest expansion. From 1000 keys on, the third layer is for 17 billion then; a greater
-/// number is a number of keys, taken for a factor by mistake, or one that somebody put into a
-/// snapshot so that a few inserts allocate all memory.
+/// The greatest expansion. With it, the third layer is for 17 billion keys if the first is
+/// for 1000. A greater number is a mistake (a number of keys in place of a factor), or an attack:
+/// somebody put it into a snapshot so that a few inserts allocate all memory.
 const MAX_EXPANSION: usize = 1 << 12;
 
-/// Layouts of layers up to this many keys are computed when the filter is built, since it takes
-/// half a millisecond: from 20 ns per key in the last quarter of the layer before, it takes 250
-/// thousand keys for that to be no hurry.
+/// Layouts of layers up to this many keys are computed when the filter is built, since one takes
+/// half a millisecond. For later layers, the last quarter of the layer before leaves enough time:
+/// it has 250 thousand keys, from 20 ns per key.
 const PLANNED_KEYS: usize = 1 << 20;
 
 /// What decides the layout of every layer.
@@ -237,7 +238,7 @@ const PLANNED_KEYS: usize = 1 << 20;
 pub(crate) struct Steps {
     capacity: usize,
     expansion: usize,
-    /// Of the first layer.
+    /// The rate of the first layer.
     rate: f64,
     ratio: f64,
     words: Option<usize>,
@@ -248,7 +249,7 @@ pub(crate) struct Steps {
 impl Eq for Steps {}
 
 impl Steps {
-    /// Of the layer with this number.
+    /// The capacity of the layer with this number.
     fn capacity(&self, layer: usize) -> usize {
         let times = (0..layer).fold(1usize, |times, _| times.saturating_mul(self.expansion));
         self.capacity.saturating_mul(times)
@@ -325,10 +326,10 @@ pub enum Growth {
     /// When the layer has the number of keys that it is for.
     #[default]
     ByKeys,
-    /// When half of the layer's bits are set, whose number of bits per key is chosen for that: as
-    /// filters on Redis bitmaps grow, by `BITCOUNT`. It takes more memory the lower the rate is,
-    /// since [`ByKeys`](Self::ByKeys) has fewer bits set then; and rates below about 2e-6 are out
-    /// of reach, so that there can be fewer layers: 12 from a rate of 1%.
+    /// When half of the layer's bits are set; the number of bits per key is chosen for that.
+    /// Filters on Redis bitmaps grow in this way, by `BITCOUNT`. The lower the rate, the more
+    /// memory this takes, since [`ByKeys`](Self::ByKeys) has fewer bits set then. Rates below about
+    /// 2e-6 are out of reach, so there can be fewer layers: 12 from a rate of 1%.
     AtHalfFull,
 }
 
@@ -360,7 +361,7 @@ pub struct Builder<S = Murmur3> {
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     capacity: usize,
-    /// Of all layers together.
+    /// The rate of all layers together.
     rate: f64,
     ratio: f64,
     expansion: usize,
@@ -415,8 +416,8 @@ impl Builder {
 }
 
 impl<S: KeyHasher + Clone> Builder<S> {
-    /// The number of distinct keys that the first layer is for: the fewest that are to be expected.
-    /// 0 means 1; 1000 by default.
+    /// The number of distinct keys that the first layer is for: the fewest that you expect. 0 means
+    /// 1; 1000 by default.
     ///
     /// ```
     /// use lanebloom::ScalableBloom;
@@ -433,8 +434,8 @@ impl<S: KeyHasher + Clone> Builder<S> {
         self
     }
 
-    /// The chance that a key which was never inserted is taken for one that was, over all layers
-    /// however many: between 0 and 1, both excluded. 0.01 by default.
+    /// The chance that the filter reports a key that was never inserted, over all layers, however
+    /// many. Between 0 and 1, both excluded; 0.01 by default.
     ///
     /// ```
     /// use lanebloom::ScalableBloom;
@@ -450,11 +451,11 @@ impl<S: KeyHasher + Clone> Builder<S> {
         self
     }
 
-    /// How many times the rate of a layer that of the next one is: between 0 and 1, both excluded.
-    /// 0.5 by default.
+    /// The rate of each layer divided by the rate of the one before it: between 0 and 1, both
+    /// excluded. 0.5 by default.
     ///
     /// Near 1 the first layers get little of the rate, and take more memory; near 0 the last ones
-    /// do. From 0.5 to 0.9 serve.
+    /// do. Values from 0.5 to 0.9 work well.
     ///
     /// ```
     /// use lanebloom::ScalableBloom;
@@ -470,10 +471,11 @@ impl<S: KeyHasher + Clone> Builder<S> {
         self
     }
 
-    /// How many times the keys of a layer the next one is for: 1 to 4096. 2 by default; with 1 all
-    /// are for the same number.
+    /// The number of keys of each layer divided by that of the one before it: 1 to 4096. 2 by
+    /// default; with 1 all layers are for the same number.
     ///
-    /// More means fewer layers, so faster lookups, and more memory that is not needed yet.
+    /// A greater number means fewer layers, so faster lookups, and more memory that is not needed
+    /// yet.
     ///
     /// ```
     /// use lanebloom::ScalableBloom;
@@ -492,8 +494,8 @@ impl<S: KeyHasher + Clone> Builder<S> {
         self
     }
 
-    /// The most layers, at least 1: then inserts say that the filter is [full](FullError). No limit
-    /// by default, but that of [the rates](self#growth), and 64.
+    /// The most layers, at least 1. Beyond it, inserts say that the filter is [full](FullError). By
+    /// default the only limits are [the rates](self#growth) and 64.
     ///
     /// ```
     /// use lanebloom::ScalableBloom;
@@ -508,7 +510,7 @@ impl<S: KeyHasher + Clone> Builder<S> {
         self
     }
 
-    /// One layer and no more: a filter that says when it is full. The same as
+    /// Limits the filter to one layer: it says when it is full. The same as
     /// [`max_layers(1)`](Self::max_layers), RedisBloom's `NONSCALING`.
     ///
     /// ```
@@ -524,8 +526,8 @@ impl<S: KeyHasher + Clone> Builder<S> {
         self.max_layers(1)
     }
 
-    /// The most memory that the bits of all layers may take together, in bytes: the layer that
-    /// would take more is not added, and inserts say that the filter is [full](FullError). No limit
+    /// The most memory that the bits of all layers may take together, in bytes. The filter does not
+    /// add a layer that would take more; inserts say that the filter is [full](FullError). No limit
     /// by default.
     ///
     /// ```
@@ -562,10 +564,10 @@ impl<S: KeyHasher + Clone> Builder<S> {
         self
     }
 
-    /// How many 64-bit words of its line a key touches in every layer: 1, 2, 4 or 8. Left open,
-    /// each layer has what is best for its rate, as of
-    /// [`ConcurrentBloom`](crate::Builder::words_per_key). With 1 low rates are soon out of reach,
-    /// so that there can be few layers.
+    /// How many 64-bit words of its line a key touches in every layer: 1, 2, 4 or 8. By default
+    /// each layer has the best number for its rate, as in
+    /// [`ConcurrentBloom`](crate::Builder::words_per_key). With 1, low rates are soon out of reach,
+    /// so there can be only few layers.
     ///
     /// ```
     /// use lanebloom::ScalableBloom;
@@ -598,15 +600,15 @@ impl<S: KeyHasher + Clone> Builder<S> {
         }
     }
 
-    /// Allocates the first layer, and solves for the layouts of all up to a million keys: about
-    /// half a millisecond for each.
+    /// Allocates the first layer, and computes the layouts of all layers up to a million keys:
+    /// about half a millisecond for each.
     ///
     /// # Errors
     ///
-    /// Where the rate or the tightening ratio is not between 0 and 1, the expansion is not in 1 to
-    /// 4096, the limit of layers is 0, or the words per key are not 1, 2, 4 or 8; where the first
-    /// layer would take more than 128 bits per key, than the limit of bytes or than addressable
-    /// memory; and if an allocation fails.
+    /// Fails if the rate or the tightening ratio is not between 0 and 1, the expansion is not in 1
+    /// to 4096, the limit of layers is 0, or the words per key are not 1, 2, 4 or 8. Fails if the
+    /// first layer would take more than 128 bits per key, more than the limit of bytes or more than
+    /// addressable memory. Also fails if an allocation fails.
     ///
     /// # Examples
     ///
@@ -742,7 +744,8 @@ impl<'a, S: KeyHasher> Layers<'a, S> {
     }
 }
 
-/// Which of the hashes are in any of these layers, as a bitmap; up to `STRETCH` hashes.
+/// Finds the hashes that are in any of these layers; returns a bitmap. Takes up to `STRETCH`
+/// hashes.
 fn found_in<'a, S: KeyHasher + 'a>(
     layers: impl DoubleEndedIterator<Item = &'a Layer<S>>,
     hashes: &[u64],
@@ -769,10 +772,10 @@ fn found_in<'a, S: KeyHasher + 'a>(
 impl<S: KeyHasher + Clone> ScalableBloom<S> {
     /// Inserts `key`; returns whether this call changed the filter.
     ///
-    /// `Ok(true)` means that the key was in no layer before. `Ok(false)` means that it was, or that
-    /// it was taken for one that was: a false positive. Where several threads race to insert a key
-    /// that the filter does not hold, **at least** one of them gets `true`, and several may; [the
-    /// module](self#claims) says how one thread only can act on a key.
+    /// `Ok(true)` means that the key was in no layer before. `Ok(false)` means that the key was
+    /// there, or is a false positive. If several threads race to insert a key that the filter does
+    /// not hold, **at least** one of them gets `true`, and several may. [The module](self#claims)
+    /// says how only one thread can act on a key.
     ///
     /// # Errors
     ///
@@ -841,8 +844,8 @@ impl<S: KeyHasher + Clone> ScalableBloom<S> {
 impl<S: KeyHasher> ScalableBloom<S> {
     /// Whether `key` may be in the filter: `false` is certain, `true` may be a false positive.
     ///
-    /// Never `false` for a key whose insertion happened before, nor ever waiting, also while a
-    /// layer is added.
+    /// Never `false` for a key whose insertion happened before, also while a layer is added. A
+    /// lookup never waits.
     ///
     /// # Memory ordering
     ///
@@ -1468,18 +1471,18 @@ impl<S: KeyHasher + Clone> ScalableBloom<S> {
     /// Both may be in use meanwhile.
     ///
     /// This filter gets as many layers as the other one has. Everything that was inserted into
-    /// `other` before is in this filter after; of what is inserted there meanwhile, some may be.
+    /// `other` before is in this filter afterwards. An insert into `other` at the same time may be.
     ///
-    /// **The rate**: two layers that are united hold the keys of both. If these are much the same
-    /// in both filters, as of replicas, the compound rate holds; if they are not, a layer can end
-    /// up with twice its keys and, from 1%, about ten times its rate.
+    /// **The rate**: two united layers hold the keys of both. If both filters have much the same
+    /// keys, as replicas do, the compound rate holds. If not, a layer can end up with twice its
+    /// keys and, from 1%, about ten times its rate.
     /// [`current_false_positive_rate`](Self::current_false_positive_rate) tells.
     ///
     /// # Errors
     ///
-    /// If the filters grow otherwise (another initial capacity, rate, ratio, expansion, limit of
-    /// layers or words per key) or the hasher differs; nothing is changed then. If there is no room
-    /// for as many layers: no key was added then.
+    /// Fails if the filters grow in different ways (another initial capacity, rate, ratio,
+    /// expansion, limit of layers or words per key) or the hasher differs; nothing is changed then.
+    /// Fails if there is no room for as many layers; no key was added then.
     ///
     /// # Memory ordering
     ///
@@ -1524,8 +1527,7 @@ impl<S: KeyHasher + Clone> ScalableBloom<S> {
         Ok(changed)
     }
 
-    /// [`clone`](Clone::clone), with an error instead of an abort where the memory is not to be
-    /// had.
+    /// [`clone`](Clone::clone) that returns an error, instead of aborting, if the allocation fails.
     ///
     /// # Errors
     ///
@@ -1561,7 +1563,7 @@ impl<S: KeyHasher + Clone> ScalableBloom<S> {
 
 impl<S> ScalableBloom<S> {
     /// Removes all keys, and all layers but the first. It takes `&mut self` because beside inserts
-    /// nobody could say which of them survived.
+    /// nobody could say which keys survive.
     ///
     /// ```
     /// use lanebloom::ScalableBloom;
@@ -1769,8 +1771,8 @@ impl<S> ScalableBloom<S> {
     }
 }
 
-/// A copy that holds at least every key whose insertion happened before. Aborts where the memory is
-/// not to be had; [`try_clone`](ScalableBloom::try_clone) does not.
+/// A copy that holds at least every key whose insertion happened before. Aborts if the allocation
+/// fails; [`try_clone`](ScalableBloom::try_clone) does not.
 impl<S: KeyHasher + Clone> Clone for ScalableBloom<S> {
     fn clone(&self) -> Self {
         self.try_clone().unwrap_or_else(|_| {

@@ -1,11 +1,11 @@
-//! A pair of Bloom filters that can delete, once: [`TombstoneBloom`] has one for the keys that were
-//! added and one for those that were removed since. A key is there if the first has it and the
-//! second has not.
+//! A pair of Bloom filters that can delete, once. [`TombstoneBloom`] has one filter for the keys
+//! that were added and one for the keys that were removed since. A key is there if the first filter
+//! has it and the second has not.
 //!
-//! For keys that come once and go once, such as coupons or one-time tokens. Nothing is ever unset,
-//! so that it is as fast and as lock-free as two [`ConcurrentBloom`]s, and pairs from several
-//! machines can be [united](TombstoneBloom::union_from) in any order (it is what the literature
-//! calls a two-phase set).
+//! Use it for keys that come once and go once, such as coupons or one-time tokens. The filter never
+//! unsets a bit, so it is as fast and as lock-free as two [`ConcurrentBloom`]s. Pairs from several
+//! machines can be [united](TombstoneBloom::union_from) in any order (the literature calls this a
+//! two-phase set).
 //!
 //! # Example
 //!
@@ -23,21 +23,21 @@
 //!
 //! # When not to use it
 //!
-//! - **A key that is there may be missing.** What the second filter takes for removed is not found:
-//!   a false *negative*, at the rate that is chosen as
-//!   [`false_negative_rate`](Builder::false_negative_rate), one key in a thousand by default. The
-//!   first promise of all other filters here is not kept. It holds for ever, for the same keys:
-//!   asking again does not help, and inserting again does not either. Where no key may be missing,
-//!   take a [`CountingBloom`](crate::CountingBloom).
-//! - **A removed key cannot come back.** To insert it again changes nothing.
-//! - Keys come and go without end: both filters fill up, by what was ever added and what was ever
-//!   removed, not by what is there. Beyond the expected numbers both rates rise, that of the false
-//!   negatives too.
+//! - **A key that is there may be missing.** A lookup misses every key that the second filter takes
+//!   for removed: a false *negative*. Its rate is the
+//!   [`false_negative_rate`](Builder::false_negative_rate), one key in a thousand by default. So
+//!   this filter does not keep the first promise of all other filters here. A missing key stays
+//!   missing for ever: neither another lookup nor another insert helps. If no key may be missing,
+//!   use a [`CountingBloom`](crate::CountingBloom).
+//! - **A removed key cannot come back.** Another insert of it changes nothing.
+//! - Both filters fill up if keys come and go without end: by all keys that were ever added and
+//!   ever removed, not by those that are there. Beyond the expected numbers both rates rise, that
+//!   of the false negatives too.
 //!
 //! # The rates
 //!
-//! With `fp` the rate of the first filter at the keys ever added, and `fn` that of the second at
-//! the keys ever removed:
+//! Let `fp` be the rate of the first filter at the keys ever added, and `fn` the rate of the second
+//! at the keys ever removed:
 //!
 //! | a key that | is taken for present at the rate |
 //! |---|---|
@@ -45,28 +45,28 @@
 //! | was added | `1 - fn`; it is missing at the rate `fn` |
 //! | was added and removed | never, from then on |
 //!
-//! The second filter knows a key by other bits of its hash than the first, so that the mistakes of
-//! one have nothing to do with those of the other. To remove what was never added does harm at the
-//! rate `fp` only: there it takes another one of the second filter's places.
+//! The second filter uses other bits of a key's hash than the first, so the errors of the two are
+//! independent. The remove of a key that was never added does harm only at the rate `fp`: then it
+//! takes a place in the second filter.
 //!
 //! # Consistency
 //!
 //! The promises of the [crate](crate#consistency), with these differences:
 //!
 //! 1. **Once removed, absent.** If a remove of a key that found it happens before a lookup, the
-//!    lookup answers false. A key whose insert happens before a lookup, and that nobody removes, is
-//!    found, **but for the rate of false negatives**; and it does not go missing unless keys are
+//!    lookup answers false. A lookup finds every key whose insert happened before and that nobody
+//!    removes, **but for the rate of false negatives**. A key does not go missing unless keys are
 //!    removed.
-//! 2. **Answers.** An insert answers true if this call changed the filter of the added. A remove
-//!    answers true if the key was found there and this call changed the filter of the removed: of
-//!    several threads that race to remove a key that is there, at least one gets true, and with one
-//!    [word per key](Builder::words_per_key) exactly one, which makes it a claim: who gets it has
-//!    the coupon.
-//! 3. **Publication.** Who finds a key sees what its inserter had done before, who misses it
-//!    because it was removed what its remover had.
-//! 4. **The whole filter.** In a `clone`, a union and a [snapshot](crate::codec) of a live filter
-//!    what was removed before is absent, and what was inserted before and is not removed meanwhile
-//!    is there, but for the rate of false negatives.
+//! 2. **Answers.** An insert answers true if this call changed the filter of added keys. A remove
+//!    answers true if the key was found there and this call changed the filter of removed keys. If
+//!    several threads race to remove a key that is there, at least one gets true. With one [word
+//!    per key](Builder::words_per_key) exactly one does, so a remove is a claim: the thread that
+//!    gets true has the coupon.
+//! 3. **Publication.** A thread that finds a key sees what its inserter had done before. A thread
+//!    that misses a key because it was removed sees what its remover had done before.
+//! 4. **The whole filter.** In a `clone`, a union and a [snapshot](crate::codec) of a live filter,
+//!    every key that was removed before is absent. Every key that was inserted before and is not
+//!    removed meanwhile is there, but for the rate of false negatives.
 
 use super::Filter;
 use super::bloom::{self, Bloom, ConcurrentBloom};
@@ -81,10 +81,9 @@ use core::fmt;
 
 /// A pair of lock-free Bloom filters, of keys added and of keys removed, for many threads at once.
 ///
-/// Keys are any [`Funnel`](crate::Funnel) type; they are hashed by `S`, [`Murmur3`] unless chosen
-/// otherwise. All operations but [`clear`](Filter::clear) take `&self`: share it as
-/// `Arc<TombstoneBloom>`. **It has false negatives**, and a removed key cannot come back: [the
-/// module](self) says more.
+/// Keys are any [`Funnel`](crate::Funnel) type. `S` hashes them; it is [`Murmur3`] by default. All
+/// operations but [`clear`](Filter::clear) take `&self`: share the filter as `Arc<TombstoneBloom>`.
+/// **It has false negatives**, and a removed key cannot come back: [the module](self) says more.
 ///
 /// # Examples
 ///
@@ -110,9 +109,9 @@ pub struct Tombstone {
     removed: Bloom,
 }
 
-/// The hash by which the filter of the removed knows the key that the other knows by this one: a
-/// bijection, as good as another hash. Were it the same, two keys that meet in one filter would
-/// meet in the other, and the rates would depend on each other.
+/// Maps a key's hash in the filter of added keys to its hash in the filter of removed keys. The map
+/// is a bijection, as good as another hash. With the same hash in both, two keys that collide in
+/// one filter would collide in the other, and the rates would depend on each other.
 ///
 /// (Two rounds of xor-shift and multiplication, with the constants of SplitMix64.)
 #[inline(always)]
@@ -170,7 +169,7 @@ impl TombstoneBloom {
 }
 
 impl Builder {
-    /// Seeds [`Murmur3`]; 0 by default. A seed does not protect against hostile keys, see
+    /// Seeds [`Murmur3`]; 0 by default. A seed does not protect against hostile keys: see
     /// [`crate::hash`].
     ///
     /// ```
@@ -187,8 +186,8 @@ impl Builder {
 }
 
 impl<S: KeyHasher> Builder<S> {
-    /// The number of distinct keys that are ever added, at which the rate of false positives is to
-    /// hold. 0 means 1, and is the default.
+    /// The number of distinct keys ever added, up to which the rate of false positives holds. 0
+    /// means 1, and is the default.
     ///
     /// ```
     /// use lanebloom::TombstoneBloom;
@@ -203,8 +202,8 @@ impl<S: KeyHasher> Builder<S> {
         self
     }
 
-    /// The number of distinct keys that are ever removed, at which the rate of false negatives is
-    /// to hold. 0 means 1; by default all expected keys.
+    /// The number of distinct keys ever removed, up to which the rate of false negatives holds. 0
+    /// means 1. The default is all expected keys.
     ///
     /// ```
     /// use lanebloom::TombstoneBloom;
@@ -220,8 +219,8 @@ impl<S: KeyHasher> Builder<S> {
         self
     }
 
-    /// The chance that a key which was never added is taken for present, once the expected keys are
-    /// in: between 0 and 1, both excluded. 0.01 by default.
+    /// The chance that the filter reports a key that was never added, once it holds the expected
+    /// keys. Between 0 and 1, both excluded; 0.01 by default.
     ///
     /// ```
     /// use lanebloom::TombstoneBloom;
@@ -235,8 +234,8 @@ impl<S: KeyHasher> Builder<S> {
         self
     }
 
-    /// The chance that a key which is there is **not found**, once the expected removals are done:
-    /// between 0 and 1, both excluded. 0.001 by default.
+    /// The chance that the filter does **not find** a key that is there, once the expected removals
+    /// are done. Between 0 and 1, both excluded; 0.001 by default.
     ///
     /// ```
     /// use lanebloom::TombstoneBloom;
@@ -250,10 +249,10 @@ impl<S: KeyHasher> Builder<S> {
         self
     }
 
-    /// How many 64-bit words of its line a key touches, in either filter: 1, 2, 4 or 8, as of
+    /// How many 64-bit words of its line a key touches, in either filter: 1, 2, 4 or 8, as for
     /// [`ConcurrentBloom`](crate::Builder::words_per_key).
     ///
-    /// With 1, an insert and a remove are claims: of those that race exactly one gets `true`.
+    /// With 1, an insert and a remove are claims: exactly one of the racing threads gets `true`.
     ///
     /// ```
     /// use lanebloom::TombstoneBloom;
@@ -292,11 +291,11 @@ impl<S: KeyHasher> Builder<S> {
         }
     }
 
-    /// Solves for the two layouts, which takes about a millisecond, and allocates them.
+    /// Computes the two layouts, which takes about a millisecond, and allocates them.
     ///
     /// # Errors
     ///
-    /// Where a rate is not between 0 and 1, the words per key are not 1, 2, 4 or 8, a rate would
+    /// Fails if a rate is not between 0 and 1, the words per key are not 1, 2, 4 or 8, a rate would
     /// take more than 128 bits per key, the size is beyond addressable memory, or the allocation
     /// fails.
     ///
@@ -337,7 +336,7 @@ impl Tombstone {
     fn ask_both(&self, hashes: &[u64], answers: &mut [u64], second: impl Fn(&[u64], &mut [u64])) {
         let chunks = hashes.chunks(HASHED).zip(answers.chunks_mut(HASHED / 64));
         for (hashes, answers) in chunks {
-            // To clear the space for a whole chunk takes longer than to work on a few keys.
+            // Clearing the space for a whole chunk takes longer than the work on a few keys.
             if hashes.len() <= 64 {
                 self.ask_chunk(hashes, answers, &mut [0; 64], &mut [0; 1], &second);
             } else {
@@ -424,8 +423,7 @@ impl Engine for Tombstone {
     }
 
     fn try_clone(&self) -> Result<Self, BuildError> {
-        // The removed ones last, so that of the keys in the copy as few as can be are removed
-        // already.
+        // Copies the filter of removed keys last, so that few keys in the copy are removed already.
         let added = self.added.try_clone()?;
         let removed = self.removed.try_clone()?;
         Ok(Self { added, removed })
@@ -482,8 +480,8 @@ impl Remove for Tombstone {
 
 impl Estimate for Tombstone {
     fn estimated_len(&self) -> usize {
-        // The added ones last: beside removes of keys that were just added, rather too many than
-        // too few.
+        // Merges the filter of added keys last. Beside removes of keys that were just added, the
+        // result then has rather too many keys than too few.
         let removed = self.removed.estimated_len();
         self.added.estimated_len().saturating_sub(removed)
     }
@@ -500,8 +498,8 @@ impl Union for Tombstone {
     }
 
     fn union_from(&self, other: &Self) -> bool {
-        // The removed ones first, or those that are new here would be found until their tombstones
-        // have come.
+        // Merges the filter of removed keys first. Otherwise removed keys that are new here would
+        // be found until their tombstones have come.
         let buried = self.removed.union_from(&other.removed);
         self.added.union_from(&other.added) | buried
     }
@@ -523,7 +521,7 @@ impl Stored for Tombstone {
             fields: [0; FIELDS],
         };
         out.put(&header.to_bytes())?;
-        // The removed ones last, as in a clone.
+        // Writes the filter of removed keys last, as in a clone.
         self.added.encode(hashing, out)?;
         self.removed.encode(Hashing::of(&Murmur3::default()), out)
     }
@@ -569,7 +567,7 @@ impl<S> TombstoneBloom<S> {
         self.engine.removed.expected_keys
     }
 
-    /// The words of its line that a key touches in the filter of the removed, 1, 2, 4 or 8: with 1
+    /// The words of its line that a key touches in the filter of removed keys: 1, 2, 4 or 8. With 1
     /// a remove is a claim.
     ///
     /// ```
@@ -601,9 +599,9 @@ impl<S> TombstoneBloom<S> {
         self.engine.removed.estimated_len()
     }
 
-    /// The rate to expect, once `keys` distinct keys were added and `removals` of them removed, at
-    /// which keys are taken for present that never were. From the model that the filter was sized
-    /// by.
+    /// The rate of false positives to expect after `keys` distinct keys were added and `removals`
+    /// of them removed: how often a key that was never added is reported. It comes from the model
+    /// by which the filter was sized.
     ///
     /// ```
     /// use lanebloom::TombstoneBloom;
@@ -619,8 +617,8 @@ impl<S> TombstoneBloom<S> {
         self.engine.added.false_positive_rate_at(keys) * (1.0 - self.false_negative_rate_at(removals))
     }
 
-    /// The rate to expect, once `removals` distinct keys were removed, at which keys that are there
-    /// are **not found**.
+    /// The rate to expect at which keys that are there are **not found**, after `removals` distinct
+    /// keys were removed.
     ///
     /// ```
     /// use lanebloom::TombstoneBloom;
@@ -636,7 +634,7 @@ impl<S> TombstoneBloom<S> {
         self.engine.removed.false_positive_rate_at(removals)
     }
 
-    /// The rate, given the bits, at which keys that are there are **not found**.
+    /// The rate at which keys that are there are **not found**, computed from the bits.
     ///
     /// ```
     /// use lanebloom::TombstoneBloom;

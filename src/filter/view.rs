@@ -1,6 +1,6 @@
-//! `BloomView`: a snapshot's bytes, borrowed or mapped from a file, asked as they lie. Keys in,
-//! answers out, by the kernels of [`ConcurrentBloom`]; nothing is copied, and nothing can be
-//! inserted.
+//! `BloomView`: a snapshot's bytes, borrowed or mapped from a file, that answer lookups in place.
+//! Keys go in, answers come out, by the kernels of [`ConcurrentBloom`]. A view copies nothing and
+//! inserts nothing.
 
 use crate::bits::Lines;
 use crate::codec::{Checksum, Hashing, Header, Kind, SNAPSHOT_HEADER, TRAILER, given, murmur3, split};
@@ -13,21 +13,20 @@ use crate::simd::{Isa, Lookups};
 use crate::sizing::{LINE_BITS, LINE_BYTES};
 use core::fmt;
 
-/// A [`ConcurrentBloom`]'s snapshot that is asked as it lies: in borrowed bytes, or in a mapped
-/// file (feature `mmap`).
+/// A [`ConcurrentBloom`]'s snapshot that answers lookups in place: in borrowed bytes, or in a
+/// mapped file (feature `mmap`).
 ///
-/// It is opened in microseconds, whatever its size, and answers as the filter did of which it is,
-/// by the same vector kernels. Nothing can be inserted; [`to_filter`](Self::to_filter) makes a
-/// filter of it.
+/// It opens in microseconds, whatever its size. It answers as the original filter did, by the same
+/// vector kernels. A view is read-only; [`to_filter`](Self::to_filter) makes a filter from it.
 ///
-/// Opening checks the header, with its checksum, and that all bytes are there. The checksum of the
-/// whole is only computed by [`verify`](Self::verify), which reads all of it: a view of bytes that
-/// are corrupt gives wrong answers, but safely.
+/// Opening checks the header, with its checksum, and that all bytes are there. Only
+/// [`verify`](Self::verify) computes the checksum of the whole, since it reads all of it: a view of
+/// corrupt bytes gives wrong answers, but safely.
 ///
-/// The bytes may begin anywhere, and their order is that of the [format](crate::codec#the-format)
-/// on every machine. Lookups are as fast as in a filter where the blocks [begin with a line of the
-/// cache](Self::is_aligned), as in a mapped file, and where the machine is little-endian; elsewhere
-/// a key may touch two lines, or its words take an instruction more.
+/// The bytes may begin anywhere. Their order is that of the [format](crate::codec#the-format) on
+/// every machine. Lookups are as fast as in a filter if the blocks [begin with a line of the
+/// cache](Self::is_aligned), as in a mapped file, and the machine is little-endian. Elsewhere a key
+/// may touch two lines, or its words take an instruction more.
 ///
 /// # Examples
 ///
@@ -88,8 +87,8 @@ impl<'a> BloomView<'a> {
 }
 
 impl<'a, S: KeyHasher> BloomView<'a, S> {
-    /// [`from_bytes`](BloomView::from_bytes) of a filter with any hasher: `hasher` must be the one
-    /// that it was filled by.
+    /// [`from_bytes`](BloomView::from_bytes) for a filter with any hasher: `hasher` must be the one
+    /// that filled the filter.
     ///
     /// # Errors
     ///
@@ -142,13 +141,13 @@ mod map {
 
     impl BloomView<'static> {
         /// A view of a file that holds a snapshot and nothing else, mapped into memory (feature
-        /// `mmap`): pages are read from the file when a lookup first needs them, and shared with
-        /// every process that maps it. `file` may be closed then.
+        /// `mmap`). The system reads a page from the file when a lookup first needs it, and shares
+        /// it with every process that maps the file. `file` may be closed then.
         ///
-        /// Linux is asked for huge pages. It has them where the file system can keep a file in
-        /// them, if the file is read anew, or was written in large pieces, as
-        /// [`write_to`](crate::ConcurrentBloom::write_to) does; then lookups are as fast as in a
-        /// filter. A first lookup then reads 2 MiB.
+        /// The view asks Linux for huge pages. Linux grants them if the file system can keep a file
+        /// in huge pages, and the file is read anew or was written in large pieces, as
+        /// [`write_to`](crate::ConcurrentBloom::write_to) does. Then lookups are as fast as in a
+        /// filter, and a first lookup reads 2 MiB.
         ///
         /// # Errors
         ///
@@ -159,10 +158,10 @@ mod map {
         /// # Safety
         ///
         /// As long as the view lives, nobody may change the file: neither this process nor another
-        /// one may write to it or make it shorter. Rust takes the bytes for immutable, and a lookup
-        /// in a page that is gone ends the process (`SIGBUS`). To *replace* the file by another of
-        /// the same name, as [`replace_file`](crate::codec::replace_file) does, is no change of it:
-        /// a view keeps the old one, and a new view has the new one.
+        /// one may write to it or make it shorter. Rust assumes that the bytes are immutable, and a
+        /// lookup in a page that is gone ends the process (`SIGBUS`). *Replacing* the file by
+        /// another of the same name, as [`replace_file`](crate::codec::replace_file) does, does not
+        /// change it: a view keeps the old file, and a new view has the new one.
         ///
         /// # Examples
         ///
@@ -444,12 +443,12 @@ impl<S: KeyHasher> BloomView<'_, S> {
         self.lookup().for_each_absent(keys, each);
     }
 
-    /// A filter with the same keys, into which more can be inserted:
+    /// A filter with the same keys that accepts inserts:
     /// [`from_bytes_with`](ConcurrentBloom::from_bytes_with) of the view's bytes.
     ///
     /// # Errors
     ///
-    /// If the bytes are corrupt, or the memory is not to be had.
+    /// Fails if the bytes are corrupt, or the allocation fails.
     ///
     /// # Examples
     ///
@@ -484,7 +483,7 @@ impl<S> BloomView<'_, S> {
     ///
     /// # Errors
     ///
-    /// If it is not the one that the snapshot has.
+    /// If the checksum differs from the one in the snapshot.
     ///
     /// # Examples
     ///

@@ -1,10 +1,10 @@
 //! Forgetting: [`WindowedBloom`] answers "seen in the last minutes?", or "among the last million
 //! keys?".
 //!
-//! It is a list of *generations*, each a [`ConcurrentBloom`] of the same layout. Keys are inserted
-//! into the newest; lookups ask all. A *rotation* puts an empty generation before the others and
-//! drops the oldest. So with `G` generations a key is visible for `G - 1` rotations at least, and
-//! is gone after `G` of them.
+//! The filter is a list of *generations*, each a [`ConcurrentBloom`] of the same layout. Inserts
+//! write into the newest generation; lookups search all of them. A *rotation* puts an empty
+//! generation before the others and drops the oldest. With `G` generations, a key is visible for at
+//! least `G - 1` rotations, and is gone after `G` of them.
 //!
 //! # The window
 //!
@@ -15,9 +15,10 @@
 //! | by age and when it is told to | both | for the window or for `G - 1` rotations, those by age among them, whichever ends first; and not after `G / (G - 1)` windows or `G` calls |
 //! | by the number of keys | [`Builder::rotate_when_full`] | until the expected keys were inserted after it, and not after `G / (G - 1)` of them (both within a few per cent) |
 //!
-//! With the default of 4 generations that is a third more than the window at most. More generations
-//! make it less, and lookups slower, since each generation is asked. Of the memory, generations of
-//! which there is one more than the window needs, and the spare one, take `2 / (G - 1)` on top.
+//! With the default of 4 generations a key is visible for at most a third more than the window.
+//! More generations reduce this excess, but make lookups slower, since a lookup searches each
+//! generation. There is one generation more than the window needs, and a spare one: the two take
+//! `2 / (G - 1)` more memory.
 //!
 //! # Example
 //!
@@ -35,8 +36,8 @@
 //!
 //! # The clock
 //!
-//! The bounds by age are as measured by the [clock](Builder::clock). The default one, which is
-//! monotonic, is never set. Another one may be:
+//! The bounds by age are as measured by the [clock](Builder::clock). The default clock is monotonic
+//! and never set. Another clock may be set:
 //!
 //! | the clock steps | then |
 //! |---|---|
@@ -47,10 +48,10 @@
 //!
 //! # Seen again
 //!
-//! A key that is inserted again begins its window anew, also where `insert` answers false: "did X
-//! in the last minute". So a key that keeps coming is never forgotten. Where it is to be let
-//! through once per window, as in "notify once in ten minutes", it must not begin anew:
-//! [`Builder::renew`].
+//! A key that is inserted again begins its window anew, even if `insert` answers false: "did X in
+//! the last minute". So a filter never forgets a key that keeps coming. Some uses let a key through
+//! once per window, as in "notify once in ten minutes". For those the window must not begin anew:
+//! see [`Builder::renew`].
 //!
 //! # Replacing the contents
 //!
@@ -80,28 +81,29 @@
 //!
 //! The promises of the [crate](crate#consistency) hold within the window, with these differences.
 //!
-//! 1. **No false negatives.** An insert is made between two rotations, in the one order that these
-//!    have. Rotations that happened before it are before it there, those that it happened before
-//!    are after it, and of those that run at the same time, one after which its own thread still
-//!    misses the key is before it. Lookups find the key for the `G - 1` rotations after it. By age,
-//!    the window is counted from the beginning of the call.
+//! 1. **No false negatives.** Rotations have one order, and every insert has a place between two of
+//!    them. Rotations that happened before the insert come before it in this order. Rotations that
+//!    it happened before come after it. If a rotation runs at the same time, and its own thread
+//!    still misses the key afterwards, that rotation comes before the insert. Lookups find the key
+//!    for the `G - 1` rotations after the insert. By age, the window begins when the call begins.
 //! 2. **Answers of inserts.** True if no generation had the key: it was not seen within the window.
-//!    Of racing inserters of such a key at least one gets `true`, also beside a rotation. With one
-//!    word per key it is exactly one where no rotation runs meanwhile.
+//!    If several threads race to insert such a key, at least one gets `true`, also beside a
+//!    rotation. With one word per key exactly one gets it, if no rotation runs meanwhile.
 //! 3. **Publication** holds unchanged.
-//! 4. **Lock-freedom** too: a rotation stops nobody. Of threads that find one due each tries to
-//!    make it, one succeeds, and the others go on with its list. The winner also clears the
-//!    generation that was dropped, to be used again: about 0.05 ms per MiB, in that one call. Where
-//!    that matters, have a thread of your own call [`rotate_if_due`](WindowedBloom::rotate_if_due)
-//!    more often than generations end.
+//! 4. **Lock-freedom** holds too: a rotation stops nobody. If several threads find a rotation due,
+//!    each tries to make it, one succeeds, and the others go on with its list. The winner also
+//!    clears the dropped generation for reuse: about 0.05 ms per MiB, in that one call. If that
+//!    matters, let a thread of your own call [`rotate_if_due`](WindowedBloom::rotate_if_due) more
+//!    often than generations end.
 //!
 //! # Memory
 //!
-//! All generations are allocated by the builder, and one to spare; a dropped one is cleared and
-//! becomes the spare once no lookup uses it. Where lookups still do, several threads are about to
-//! rotate at once, the clock stepped back, or [`rotate`](WindowedBloom::rotate) is called beside a
-//! window, one more is allocated. If that is refused, the newest generation goes on for another:
-//! then keys are forgotten late, and none early.
+//! The builder allocates all generations and a spare one. A dropped generation is cleared and
+//! becomes the spare once no lookup uses it. The filter allocates one more generation in four
+//! cases: lookups still use the dropped one, several threads are about to rotate at once, the clock
+//! stepped back, or [`rotate`](WindowedBloom::rotate) is called beside a window. If the allocation
+//! fails, the newest generation goes on for another period: then keys are forgotten late, and none
+//! early.
 
 mod snapshot;
 
@@ -126,37 +128,39 @@ use std::sync::Mutex;
 // # The protocol
 //
 // The state is one pointer to a list of generations. Only a rotation replaces it, by a
-// compare-and-swap from the list that it has looked at: so rotations have one order, and two
-// threads that find the same one due make one of it. (The loser looks again.) Nobody waits for
-// another thread: who finds a rotation due makes it.
+// compare-and-swap from the list that the rotation has looked at. So rotations have one order, and
+// two threads that find the same rotation due make it once. (The loser looks again.) No thread
+// waits for another: every thread that finds a rotation due makes it.
 //
-// An insert writes into the newest generation of the list that it sees, and then looks whether it
-// still is the list (`Swap::settle`); if not, it writes into the new one's newest, and so on. Its
-// place in the order of rotations is the last list that it saw:
+// An insert writes into the newest generation of the list that it sees. Then it checks whether that
+// list is still current (`Swap::settle`). If not, it writes into the newest generation of the new
+// list, and so on. Its place in the order of rotations is the last list that it saw:
 //
-// - A rotation that happened before the insert is seen by its first load. What the insert happens
-//   before, lookups and rotations, sees the last list that it saw or a later one, and all lists up
-//   to `G - 1` rotations later have the generation.
-// - Without the second look, an insert that is held up would write into a generation that is the
-//   oldest by then, or that no list has.
-// - Of a rotation at the same time, coherence alone would let the second look miss it. Both have a
-//   `SeqCst` fence between their write and what they look at after: the insert its bits and the
-//   list, a rotation its list and what that thread then looks up. So if that thread misses the key,
-//   its fence came first, and the insert sees its list, and writes there.
+// - The insert's first load sees every rotation that happened before it. Lookups and rotations that
+//   the insert happens before see the last list that it saw or a later one. All lists up to `G - 1`
+//   rotations later have the generation.
+// - Without the second look, a delayed insert would write into a generation that is the oldest by
+//   then, or that no list has.
+// - If a rotation runs at the same time, coherence alone would let the second look miss it. Both
+//   threads have a `SeqCst` fence between their write and their next read: the insert writes its
+//   bits and reads the list; the rotating thread writes its list and then looks up keys. So if that
+//   thread misses the key, its fence came first, and the insert sees its list, and writes there.
 //
-// At least one of racing inserters of a new key answers true: answers come from the first list that
-// each saw. Take those who saw the oldest such list. Its older generations lack the key, since all
-// write into newer ones; so of those who write into its newest, the one that changed it answers
-// true, and there is one by `ConcurrentBloom`'s own promise.
+// At least one of racing inserters of a new key answers true. Answers come from the first list that
+// each inserter saw. Consider the inserters that saw the oldest such list. Its older generations
+// lack the key, since all inserters write into newer ones. So among those that write into its
+// newest generation, the one that changed it answers true. `ConcurrentBloom`'s own promise says
+// that there is one.
 //
 // # By age
 //
-// A list says when its newest generation began and `until` when it is for new keys, a period `T`
-// later at most; and when the keys of each generation expire, which is a window `W`, or `(G - 1) *
-// T`, after that. So a key is visible for `W`, and gone after `W + T`. Lookups compare the clock
-// with that, so they need not rotate. No generation expires later than a newer one, so the newest
-// one that has a key decides, and the clock is read only where a key was found. Nothing is numbered
-// and nothing is counted from the clock's zero, which may have been a second ago.
+// A list records three times: when its newest generation began; `until` when that generation takes
+// new keys, at most a period `T` later; and when the keys of each generation expire, which is a
+// window `W`, or `(G - 1) * T`, after that. So a key is visible for `W`, and gone after `W + T`.
+// Lookups compare the clock with these times, so they need not rotate. No generation expires later
+// than a newer one. So the newest one that has a key decides, and a lookup reads the clock only if
+// it found the key. Nothing is numbered, and nothing is counted from the clock's zero, which may
+// have been a second ago.
 //
 // | a rotation is due | the new generation lasts | older ones expire | the list keeps |
 // |---|---|---|---|
@@ -168,12 +172,12 @@ use std::sync::Mutex;
 // same ones: multiples of `T`.
 //
 // The clock stepped back if it is before the beginning of the newest generation by more than a part
-// of `T` ([`SLACK`], for clocks that threads see a little differently). The thread reads the clock
-// again, after the list, before it believes that: the thread may have been held up after its first
-// reading, and the list may be younger. Nobody knows how much of its period the newest generation
-// had lasted, since inserts write no time down. So it ends there, because it is not to get the keys
-// of a second period; and older ones are kept for as long as they need if it had just begun. What
-// follows for a step of `s`:
+// of `T` ([`SLACK`], for clocks that threads see a little differently). Before the thread concludes
+// that, it reads the clock again, after the list: the thread may have been delayed after its first
+// reading, and the list may be younger. Inserts write no time down, so nobody knows how much of its
+// period the newest generation had lasted. So this generation ends there, since it must not get the
+// keys of a second period. Older generations are kept for as long as they need if it had just
+// begun. The consequences of a step of `s`:
 //
 // - A key is visible for up to `s` longer.
 // - Up to one more generation is visible, for a window at most. That is why lists have room for one
@@ -185,8 +189,8 @@ use std::sync::Mutex;
 //   make keys be forgotten one generation early. (Longer lists would keep `W`, and make lookups
 //   slower and wrong more often.)
 //
-// A generation's memory is used again once its `Arc` has one owner, the pool, which nobody waits
-// for either.
+// A generation's memory is used again once the pool is the only owner of its `Arc`. No thread waits
+// for that either.
 
 /// The most generations: a lookup asks each.
 pub(crate) const MAX_GENERATIONS: usize = 64;
@@ -196,9 +200,9 @@ pub(crate) const MAX_WINDOW: Duration = Duration::from_nanos(1 << 62);
 /// A time that does not come: no clock says it.
 const NEVER: u64 = u64::MAX;
 
-/// By the number of keys, a generation ends at so many times its share of them: the gauge is off by
-/// 1% to 2%, and the window is not to be shorter for it. It is sized for a little more, since the
-/// gauge only looks now and then.
+/// By the number of keys, a generation ends at so many times its share of them. The gauge is off by
+/// 1% to 2%, and the window must not be shorter for it. The generation is sized for a little more,
+/// since the gauge only looks now and then.
 const FULL_AT: f64 = 1.04;
 const SIZED_FOR: f64 = 1.06;
 
@@ -210,12 +214,11 @@ const SLACK: u64 = 4;
 /// up.
 const SPARE_LISTS: usize = 4;
 
-/// A filter that forgets: keys are visible for a window of time, of keys, or of rotations, and then
-/// no more.
+/// A filter that forgets: keys are visible for a window of time, of keys, or of rotations.
 ///
-/// Keys are any [`Funnel`] type; they are hashed by `S`. All operations but [`clear`](Self::clear)
-/// take `&self`: share it as `Arc<WindowedBloom>`. [The module](self) says what the window is and
-/// what threads may rely on.
+/// Keys are any [`Funnel`] type; `S` hashes them. All operations but [`clear`](Self::clear) take
+/// `&self`: share the filter as `Arc<WindowedBloom>`. [The module](self) says what the window is
+/// and what threads may rely on.
 ///
 /// # Examples
 ///
@@ -407,11 +410,11 @@ impl Builder {
 }
 
 impl<S: KeyHasher + Clone> Builder<S> {
-    /// The number of distinct keys inserted within a window, at which the false-positive rate is to
-    /// hold. 0 means 1. For [`rotate_when_full`](Self::rotate_when_full) it is the window.
+    /// The number of distinct keys inserted within a window, up to which the false-positive rate
+    /// holds. 0 means 1. For [`rotate_when_full`](Self::rotate_when_full) it is the window.
     ///
     /// Each generation is sized for its share, one part in `generations - 1`. If keys come in
-    /// bursts, then expect so many times the most that come within one generation.
+    /// bursts, expect `generations - 1` times the most keys that come within one generation.
     ///
     /// ```
     /// use lanebloom::WindowedBloom;
@@ -429,8 +432,9 @@ impl<S: KeyHasher + Clone> Builder<S> {
         self
     }
 
-    /// The chance that a key which is in no generation is taken for one that is, when all are full:
-    /// between 0 and 1, both excluded. 0.01 by default. Each generation gets the same part of it.
+    /// The chance that the filter reports a key that is in no generation, when all generations are
+    /// full. Between 0 and 1, both excluded; 0.01 by default. Each generation gets the same part of
+    /// it.
     ///
     /// ```
     /// use lanebloom::WindowedBloom;
@@ -500,7 +504,7 @@ impl<S: KeyHasher + Clone> Builder<S> {
     /// Rotates by age: a key is visible for the window after its insert, and not when it is
     /// `generations / (generations - 1)` times as old.
     ///
-    /// Inserts rotate when it is time; lookups only look whether what they found is too old. From 1
+    /// Inserts rotate when a rotation is due. Lookups only check the age of what they found. From 1
     /// ns to 146 years.
     ///
     /// ```
@@ -520,10 +524,10 @@ impl<S: KeyHasher + Clone> Builder<S> {
 
     /// The clock by which keys age: the time since some moment, the same for all calls.
     ///
-    /// It may be called by several threads at once, once for each insert, each lookup that finds
-    /// something, and each batch. [The module](self#the-clock) says what happens if it steps back.
-    /// By default it is the system's monotonic clock, on Linux the one that is exact to a tick (1
-    /// to 10 ms), since it takes 5 ns to read; the bounds are meant as measured by it.
+    /// Several threads may call it at once: once for each insert, each lookup that finds something,
+    /// and each batch. [The module](self#the-clock) says what happens if it steps back. The default
+    /// is the system's monotonic clock. On Linux it is the one that is exact to a tick (1 to 10
+    /// ms), since it takes 5 ns to read. The bounds are as measured by it.
     ///
     /// ```
     /// use lanebloom::WindowedBloom;
@@ -552,9 +556,9 @@ impl<S: KeyHasher + Clone> Builder<S> {
     /// The time of day as the [clock](Self::clock): the time since 1970, on Linux exact to a tick
     /// (1 to 10 ms), since that takes 5 ns to read.
     ///
-    /// All machines whose clocks are right then have the same generations, which is what a
-    /// `redis::SharedWindow` (feature `redis`) needs, and a snapshot that is read later knows how
-    /// much later. [The module](self#the-clock) says what happens where the time of day is set.
+    /// All machines whose clocks are right then have the same generations: a `redis::SharedWindow`
+    /// (feature `redis`) needs that. A snapshot that is read later knows how much later. [The
+    /// module](self#the-clock) says what happens if the time of day is set.
     ///
     /// ```
     /// use lanebloom::WindowedBloom;
@@ -579,11 +583,12 @@ impl<S: KeyHasher + Clone> Builder<S> {
     /// Rotates when the newest generation has its share of the expected keys: a key is visible
     /// until that many were inserted after it.
     ///
-    /// What counts is distinct keys of a generation: a key that is inserted again counts once more
-    /// in each generation. They are not counted one by one, but told from how full the generation
-    /// is, seen at one insert in about `keys / 64`. A generation is sized for 6% more than its
-    /// share, which takes so much more memory. How many times its share it gets, measured at 1000
-    /// to 3000 generations of each size and at rates of 10%, 1% and 0.01% (one test repeats it):
+    /// The filter counts the distinct keys of a generation: a key that is inserted again counts
+    /// once more in each generation. It does not count keys one by one. It estimates them from how
+    /// full the generation is, at one insert in about `keys / 64`. A generation is sized for 6%
+    /// more than its share, and takes as much more memory. The table says how many times its share
+    /// a generation gets, measured at 1000 to 3000 generations of each size and at rates of 10%, 1%
+    /// and 0.01% (one test repeats it):
     ///
     /// | keys of a share | least | mean | most |
     /// |---|---|---|---|
@@ -592,8 +597,8 @@ impl<S: KeyHasher + Clone> Builder<S> {
     /// | 1000 | 1.01 | 1.06 | 1.18 |
     /// | 10,000 (100 generations) | 1.02 | 1.05 | 1.15 |
     ///
-    /// So where a share is of a few hundred keys or less, a key may be forgotten a few per cent
-    /// early: ask for so many more.
+    /// So if a share is a few hundred keys or less, a key may be forgotten a few per cent early:
+    /// ask for so many more.
     ///
     /// ```
     /// use lanebloom::WindowedBloom;
@@ -611,8 +616,8 @@ impl<S: KeyHasher + Clone> Builder<S> {
 
     /// Whether a key that is inserted while it is visible begins its window anew; true by default.
     ///
-    /// If not, its window is counted from the first insert, the one that answered true, so that of
-    /// a key that keeps coming one in each window does. An insert that answers false then writes
+    /// If not, its window begins at the first insert, the one that answered true. So if a key keeps
+    /// coming, one insert in each window answers true. An insert that answers false then writes
     /// nothing, and **the key may be forgotten right after**.
     ///
     /// ```
@@ -657,12 +662,12 @@ impl<S: KeyHasher + Clone> Builder<S> {
         }
     }
 
-    /// Solves for the layout, which takes about half a millisecond, and allocates all generations.
+    /// Computes the layout, which takes about half a millisecond, and allocates all generations.
     ///
     /// # Errors
     ///
-    /// Those of [`bloom::Builder::build`](crate::Builder::build), of one generation; and if the
-    /// generations are not 2 to 64, or the window is not 1 ns to 146 years.
+    /// Fails as [`bloom::Builder::build`](crate::Builder::build) does for one generation, if the
+    /// number of generations is not 2 to 64, or if the window is not 1 ns to 146 years.
     ///
     /// # Examples
     ///
@@ -892,8 +897,8 @@ impl<S> Pool<S> {
 
 /// Rotations.
 impl<S: KeyHasher + Clone> WindowedBloom<S> {
-    /// Rotates: puts an empty generation before the others, and forgets all but the newest `G`,
-    /// whatever made rotations due.
+    /// Rotates: puts an empty generation before the others, and forgets all but the newest `G`. It
+    /// does so whatever else makes rotations due.
     ///
     /// Beside a [window](Builder::window) it ends the newest generation early, and the new one is
     /// for a full `window / (G - 1)`. A key is then visible for the window or for `G - 1`
@@ -901,8 +906,8 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
     ///
     /// # Memory ordering
     ///
-    /// A thread that misses a key after its rotation can rely on it that the key, once inserted, is
-    /// visible for `G - 1` further ones.
+    /// If a thread misses a key after its rotation, then the key, once inserted, is visible for
+    /// `G - 1` further rotations.
     ///
     /// # Examples
     ///
@@ -929,12 +934,12 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
         }
     }
 
-    /// Rotates if it is time, by age or by the number of keys; whether this call did. Never, where
-    /// only [`rotate`](Self::rotate) does.
+    /// Rotates if a rotation is due, by age or by the number of keys; returns whether this call
+    /// did. Never rotates a filter that only [`rotate`](Self::rotate) rotates.
     ///
-    /// Inserts do that by themselves. A thread that calls it now and then takes the work from them:
-    /// to clear the dropped generation takes about 0.05 ms per MiB (of 1.6 MiB, Emerald Rapids,
-    /// `cargo bench --bench windowed -- rotate`).
+    /// Inserts rotate by themselves. A thread that calls this method now and then takes the work
+    /// from them: clearing the dropped generation takes about 0.05 ms per MiB (of 1.6 MiB, Emerald
+    /// Rapids, `cargo bench --bench windowed -- rotate`).
     ///
     /// ```
     /// use lanebloom::WindowedBloom;
@@ -1055,7 +1060,7 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
         true
     }
 
-    /// An empty generation, if the memory is to be had.
+    /// An empty generation; `None` if the allocation fails.
     fn fresh(&self, like: &ConcurrentBloom<S>) -> Option<Arc<ConcurrentBloom<S>>> {
         let clean = self.pool.try_lock().ok().and_then(|mut pool| pool.clean.pop());
         clean
@@ -1102,7 +1107,7 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
     ///
     /// # Errors
     ///
-    /// If the memory is not to be had.
+    /// If the allocation fails.
     fn complete(&self, old: Arc<State<S>>, lacking: &[u64]) -> Result<(), BuildError> {
         let mut new = self.list();
         let list = Arc::get_mut(&mut new).expect("nobody else has it yet");
@@ -1144,18 +1149,18 @@ pub(crate) type Numbered<S> = (u64, Arc<ConcurrentBloom<S>>);
 /// For what keeps copies of the generations elsewhere.
 #[cfg(any(feature = "redis", lanebloom_loom))]
 impl<S: KeyHasher + Clone> WindowedBloom<S> {
-    /// The generations and their numbers, the newest first: that of now, or `least` if it is
-    /// greater, and all before it that are visible. Those that the list lacks, because no key was
-    /// inserted while they were the newest, are added to it. So bits that are set in any of them
-    /// are found by lookups until the generation expires.
+    /// The generations and their numbers, the newest first: the current one, or `least` if that is
+    /// greater, and all earlier ones that are visible. The list may lack generations, because no
+    /// key was inserted while they were the newest; they are added to it. So lookups find bits that
+    /// are set in any of them until the generation expires.
     ///
     /// Number `n` is for keys inserted while the clock is in `n * T .. (n + 1) * T`, and expires at
-    /// `(n + G) * T`. `None` if there are visible ones of other times, because the clock was set
-    /// back or [`rotate`](Self::rotate) was called.
+    /// `(n + G) * T`. Returns `None` if there are visible generations of other times, because the
+    /// clock was set back or [`rotate`](Self::rotate) was called.
     ///
     /// # Errors
     ///
-    /// If the memory of a generation that is lacking is not to be had.
+    /// If a generation that the list lacks cannot be allocated.
     #[doc(hidden)]
     pub fn numbered_generations(&self, least: u64) -> Result<Option<Vec<Numbered<S>>>, BuildError> {
         let (count, period) = (self.generations as u64, self.period);
@@ -1226,12 +1231,12 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
     /// Inserts `key`; returns whether it was new: in no generation, hence not seen within the
     /// window.
     ///
-    /// `false` means that it was seen, or taken for one that was: a false positive. Either way its
-    /// window begins anew, unless [`Builder::renew`] says otherwise. A key that the newest
-    /// generation has costs loads only; one that it has not is written there, and then the older
-    /// ones are asked.
+    /// `false` means that the key was seen, or is a false positive. Either way its window begins
+    /// anew, unless [`Builder::renew`] says otherwise. If the newest generation has the key, the
+    /// insert costs loads only. Otherwise it writes the key there, and then searches the older
+    /// generations.
     ///
-    /// Where several threads race to insert a new key, **at least** one of them gets `true`, and
+    /// If several threads race to insert a new key, **at least** one of them gets `true`, and
     /// several may.
     ///
     /// # Memory ordering
@@ -1374,8 +1379,8 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
         self.insert_all(self.when.now(), hashes, &mut |_, _| ())
     }
 
-    /// [`insert_hashes`](Self::insert_hashes) that also writes for every hash whether it was new to
-    /// the same place of `new`. Of duplicates within the batch the first gets `true`.
+    /// [`insert_hashes`](Self::insert_hashes) that also writes whether each hash was new to the
+    /// same place of `new`. The first of several equal hashes gets `true`.
     ///
     /// # Panics
     ///
@@ -1804,15 +1809,15 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
     /// Adds every visible key of `other` to this filter; returns whether that changed it. Both may
     /// be in use meanwhile.
     ///
-    /// By age, each generation goes into one here that lives as long, and less than a generation
-    /// longer, as told by each filter's own clock; if there is none, one is begun. So a key is
-    /// visible here for the window since it was inserted there, and at most one generation longer
-    /// than there. Where [`rotate`](Self::rotate) was called or the clock was set back within a
-    /// window before, there may be no room for one more: then keys may be forgotten as late as if
-    /// they were inserted now, or early by a rotation of that kind.
+    /// By age, each generation goes into one here that lasts as long or up to a generation longer,
+    /// as told by each filter's own clock. If there is none, one is begun. So a key is visible here
+    /// for the window since it was inserted there, and at most one generation longer than there. If
+    /// [`rotate`](Self::rotate) was called or the clock was set back within a window before, there
+    /// may be no room for one more generation. Then keys may be forgotten as late as if they were
+    /// inserted now, or early by a rotation of that kind.
     ///
-    /// Otherwise the newest goes to the newest, and so on: a key is forgotten by as many further
-    /// rotations as there. Where the filter rotates when full, what is added counts.
+    /// Otherwise the newest generation goes to the newest, and so on: it takes as many further
+    /// rotations as there to forget a key. If the filter rotates when full, the added keys count.
     ///
     /// # Errors
     ///
@@ -1878,8 +1883,8 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
         changed
     }
 
-    /// When generations that the list lacks are to expire, so that for each of these times, the
-    /// latest first, there is one that expires then or less than a period later.
+    /// The expiry times of generations that the list lacks. With them, for each wanted time, the
+    /// latest first, some generation expires then or less than a period later.
     fn lacking(&self, state: &State<S>, wanted: impl Iterator<Item = u64>) -> Vec<u64> {
         let newest = state.generations[0].expires;
         let mut lacking = Vec::new();
@@ -1895,8 +1900,8 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
         lacking
     }
 
-    /// Removes all keys. It takes `&mut self` because beside inserts nobody could say which of them
-    /// survived.
+    /// Removes all keys. It takes `&mut self` because beside inserts nobody could say which keys
+    /// survive.
     ///
     /// ```
     /// use lanebloom::WindowedBloom;
@@ -1919,8 +1924,7 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
         }
     }
 
-    /// [`clone`](Clone::clone), with an error instead of an abort where the memory is not to be
-    /// had.
+    /// [`clone`](Clone::clone) that returns an error, instead of aborting, if the allocation fails.
     ///
     /// # Errors
     ///
@@ -2029,8 +2033,8 @@ impl<S> WindowedBloom<S> {
         (self.generations + 1) * self.state.load().newest().memory_bytes()
     }
 
-    /// The generations whose keys are visible, the newest first: to ask each how full it is. While
-    /// one is held, its memory is not used again.
+    /// The generations whose keys are visible, the newest first, for example to ask each how full
+    /// it is. The filter does not reuse a generation's memory while you hold it.
     ///
     /// ```
     /// use lanebloom::WindowedBloom;
@@ -2163,8 +2167,7 @@ fn lines<S>(generations: &[Arc<ConcurrentBloom<S>>]) -> impl Iterator<Item = Vec
 }
 
 /// A copy that holds at least every key whose insertion happened before and whose window is not
-/// over. Aborts where the memory is not to be had; [`try_clone`](WindowedBloom::try_clone) does
-/// not.
+/// over. Aborts if the allocation fails; [`try_clone`](WindowedBloom::try_clone) does not.
 impl<S: KeyHasher + Clone> Clone for WindowedBloom<S> {
     fn clone(&self) -> Self {
         self.try_clone()
@@ -2177,9 +2180,9 @@ fn out_of_memory<S>(one: &ConcurrentBloom<S>) -> ! {
     alloc::alloc::handle_alloc_error(layout.expect("a filter of this size exists"))
 }
 
-/// Equal if number of generations, window, expected keys, hasher and the bits of the visible
-/// generations, one by one, are. Clocks, and when keys expire, do not count. Beside inserts, each
-/// word is compared as it was at some moment meanwhile.
+/// Two filters are equal if the number of generations, the window, the expected keys, the hasher
+/// and the bits of the visible generations, one by one, are equal. Clocks and expiry times do not
+/// count. Beside inserts, each word is compared as it was at some moment meanwhile.
 impl<S: KeyHasher + Clone> PartialEq for WindowedBloom<S> {
     fn eq(&self, other: &Self) -> bool {
         self.shape() == other.shape()

@@ -57,8 +57,8 @@ impl Layout {
 impl GuavaBloom {
     /// The filter as Guava's `writeTo` writes it: 6 bytes, and 8 for every 64 bits.
     ///
-    /// Beside inserts, it holds at least every key whose insertion happened before. Aborts where
-    /// the memory is not to be had; [`write_to`](Self::write_to) needs none.
+    /// Beside inserts, it holds at least every key whose insertion happened before. Aborts if the
+    /// allocation fails; [`write_to`](Self::write_to) allocates nothing.
     ///
     /// # Examples
     ///
@@ -84,9 +84,9 @@ impl GuavaBloom {
     ///
     /// # Errors
     ///
-    /// If the bytes end before the filter does, their strategy is unknown, the number of hash
-    /// functions is 0, the number of longs is 0 or negative, or the memory is not to be had.
-    /// Nothing is allocated unless all of the filter is there.
+    /// Fails if the bytes end before the filter does, their strategy is unknown, the number of hash
+    /// functions is 0, the number of longs is 0 or negative, or the allocation fails. Allocates
+    /// nothing unless all of the filter is there.
     ///
     /// # Examples
     ///
@@ -202,10 +202,10 @@ mod io {
         ///
         /// # Errors
         ///
-        /// If the reader fails (its error is the [source](std::error::Error::source)), the stream
-        /// ends before the filter does, the strategy is unknown, the number of hash functions is 0,
-        /// the number of longs is 0 or negative or takes more than `max_bytes`, or the memory is
-        /// not to be had.
+        /// Fails if the reader fails (its error is the [source](std::error::Error::source)), the
+        /// stream ends before the filter does, the strategy is unknown, the number of hash
+        /// functions is 0, the number of longs is 0 or negative or takes more than `max_bytes`, or
+        /// the allocation fails.
         ///
         /// # Examples
         ///

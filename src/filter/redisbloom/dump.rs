@@ -39,7 +39,7 @@ const MOST_LINKS: u32 = 1075;
 struct Header {
     options: u32,
     expansion: u32,
-    /// Of each filter its layout and its items.
+    /// The layout and the items of each filter.
     links: Vec<(Layout, u64)>,
     /// Bytes of all bits.
     bytes: u64,
@@ -213,8 +213,8 @@ pub struct Loader {
     cursor: i64,
     /// Bytes of all bits, as the header says.
     bytes: u64,
-    /// The filter of the chain of which the next chunk is, and where its bits begin there, in
-    /// bytes.
+    /// The filter of the chain that the next chunk belongs to, and the byte where the chunk's bits
+    /// begin there.
     link: usize,
     offset: u64,
     /// Whether the end was said: cursor 0.
@@ -290,8 +290,8 @@ impl Loader {
     ///
     /// # Errors
     ///
-    /// If the cursor is not the one that follows, the header is not what RedisBloom writes,
-    /// declares more bytes than the limit, the memory is not to be had, or the chunk is not of
+    /// Fails if the cursor is not the one that follows, the header is not what RedisBloom writes,
+    /// the header declares more bytes than the limit, the allocation fails, or the chunk is not of
     /// whole words, of more bits than its filter has left, or beyond the end. Nothing is changed
     /// then.
     ///
@@ -406,12 +406,12 @@ impl Loader {
 
 /// RedisBloom's dump.
 impl RedisBloom {
-    /// The filter of which these are the replies of `BF.SCANDUMP`, in order. What
-    /// [`to_loadchunks`](Self::to_loadchunks) gives is the same. The last reply, cursor 0 with
+    /// The filter with these replies of `BF.SCANDUMP`, in order.
+    /// [`to_loadchunks`](Self::to_loadchunks) gives the same. The last reply, cursor 0 with
     /// nothing, may be left out.
     ///
     /// `max_bytes` limits the [memory](Self::memory_bytes) of the filter, here and when inserts let
-    /// it grow: a chain grows by what the dump's expansion says, which whoever made the dump chose.
+    /// it grow: the dump's expansion decides how a chain grows, and the dump's author chose it.
     /// [`max_bytes`](Self::max_bytes) shows the limit.
     ///
     /// Everything is checked, as by [`Loader::load`], which takes one reply after another. (Whether
@@ -454,7 +454,7 @@ impl RedisBloom {
     /// The filter's dump, to be loaded by `BF.LOADCHUNK`: a cursor with each chunk, in order. The
     /// same as `BF.SCANDUMP` gives, but for the reply that says the end.
     ///
-    /// A chunk takes up to 16 MiB. Aborts where the memory for it is not to be had.
+    /// A chunk takes up to 16 MiB. Aborts if the allocation fails.
     ///
     /// # Examples
     ///
@@ -476,8 +476,8 @@ impl RedisBloom {
         }
     }
 
-    /// Whether the filter of which this is the header can be what this one has become by inserts:
-    /// the same chain, which may be longer now, with no fewer keys.
+    /// Whether the filter with this header can be what inserts have made of this one: the same
+    /// chain, which may be longer now, with no fewer keys.
     #[cfg(feature = "redis")]
     pub(crate) fn has_become(&self, header: &[u8]) -> Result<bool, RedisBloomLoadError> {
         let header = Header::parse(header, u64::MAX).map_err(RedisBloomLoadError)?;
@@ -538,8 +538,8 @@ pub struct LoadChunks<'a> {
     filter: &'a RedisBloom,
     /// That of the last chunk, 0 before the first.
     cursor: i64,
-    /// The filter of the chain of which the next chunk is, and where its bits begin there, in
-    /// bytes.
+    /// The filter of the chain that the next chunk belongs to, and the byte where the chunk's bits
+    /// begin there.
     link: usize,
     offset: usize,
 }

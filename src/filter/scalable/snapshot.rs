@@ -13,8 +13,8 @@ use alloc::vec::Vec;
 impl<S: KeyHasher> ScalableBloom<S> {
     /// The filter as bytes that [`from_bytes`](ScalableBloom::from_bytes) reads.
     ///
-    /// Beside inserts, they hold at least every key whose insertion happened before. Aborts where
-    /// the memory is not to be had; [`write_to`](Self::write_to) needs 2 MiB.
+    /// Beside inserts, they hold at least every key whose insertion happened before. Aborts if the
+    /// allocation fails; [`write_to`](Self::write_to) needs 2 MiB.
     ///
     /// # Examples
     ///
@@ -261,10 +261,10 @@ impl ScalableBloom {
     ///
     /// # Errors
     ///
-    /// If the bytes end before the filter does, are corrupt, are no snapshot of a `ScalableBloom`,
-    /// or one by another version of the format or with another hasher than
+    /// Fails if the bytes end before the filter does, are corrupt, are no snapshot of a
+    /// `ScalableBloom`, or one by another version of the format or with another hasher than
     /// [`Murmur3`](crate::Murmur3) ([`from_bytes_with`](Self::from_bytes_with) reads those), or the
-    /// memory is not to be had. Nothing is allocated unless all of the filter is there.
+    /// allocation fails. Allocates nothing unless all of the filter is there.
     ///
     /// # Examples
     ///

@@ -75,8 +75,8 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
     /// The filter as bytes that [`from_bytes`](WindowedBloom::from_bytes) reads.
     ///
     /// Beside inserts, they hold at least every key whose insertion happened before and that the
-    /// filter has not forgotten. Aborts where the memory is not to be had;
-    /// [`write_to`](Self::write_to) needs 2 MiB.
+    /// filter has not forgotten. Aborts if the allocation fails; [`write_to`](Self::write_to) needs
+    /// 2 MiB.
     ///
     /// # Examples
     ///
@@ -441,13 +441,13 @@ impl WindowedBloom {
     ///
     /// # Errors
     ///
-    /// If the bytes end before the filter does, are corrupt, are no snapshot of a `WindowedBloom`,
-    /// or one by another version of the format, with another hasher than
+    /// Fails if the bytes end before the filter does, are corrupt, are no snapshot of a
+    /// `WindowedBloom`, or one by another version of the format, with another hasher than
     /// [`Murmur3`](crate::Murmur3) ([`from_bytes_with`](Self::from_bytes_with) reads those) or by a
     /// [clock](super::Builder::clock) of its own
-    /// ([`from_bytes_with_clock`](Self::from_bytes_with_clock)), or the memory is not to be had.
-    /// Nothing is allocated unless all of the filter is there; then it is that of all generations,
-    /// which may be 65 times as much as is there.
+    /// ([`from_bytes_with_clock`](Self::from_bytes_with_clock)). Also fails if the allocation
+    /// fails. Allocates nothing unless all of the filter is there. Then it allocates all
+    /// generations, which may take 65 times as much as is there.
     ///
     /// # Examples
     ///
