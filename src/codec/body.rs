@@ -37,7 +37,7 @@ pub(crate) fn write_words<O: Out>(
             *bytes = word.to_le_bytes();
         }
         rest.fill(0);
-        // Who reads these bytes may rely on what the inserters had done.
+        // A reader of these bytes may rely on what the inserters had done.
         bits::acquire();
         put(chunk, &mut sum)?;
     }

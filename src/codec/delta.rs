@@ -104,7 +104,7 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
                 skipped = 0;
             }
         }
-        // Who applies the delta may rely on what the inserters had done.
+        // The thread that applies the delta may rely on what the inserters had done.
         bits::acquire();
         let header = DeltaHeader {
             hashing: Hashing::of(self.hasher()),

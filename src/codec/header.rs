@@ -250,8 +250,8 @@ impl OwnHeader {
         header
     }
 
-    /// What the header of a snapshot of buckets says, of which there can be `limit`. `most_keys`
-    /// says for how many keys buckets of so many bits, of such a number, are planned at most.
+    /// The buckets that the header of a snapshot describes, at most `limit`. `most_keys` returns
+    /// the most keys that are planned for buckets with tags of so many bits, and so many of them.
     pub(crate) fn buckets(
         &self,
         limit: u64,
@@ -273,7 +273,7 @@ impl OwnHeader {
         check_len(self.len, snapshot_bytes(words))
     }
 
-    /// The bytes that the bits of its `parts` snapshots take, of which each has at least one block.
+    /// The bytes that the bits of its `parts` snapshots take; each has at least one block.
     pub(crate) fn body_bytes(&self, parts: usize) -> Result<u64, SnapshotErrorKind> {
         let overhead = (SNAPSHOT_HEADER + parts * (SNAPSHOT_HEADER + TRAILER)) as u64;
         let least = overhead + (parts * LINE_BYTES) as u64;

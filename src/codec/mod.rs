@@ -211,25 +211,27 @@
 //! / 2^64⌋.
 //!
 //! **Cuckoo filter.** Word *b* is bucket *b*: 6, 5 or 4 tags of 10, 12 or 16 bits, the first one
-//! lowest, of which 0 is none; the highest 4 bits beside 6 or 5 tags are 0. A hash *h* has the tag
-//! *t* = ⌊(*h* mod 2^32) × (2^bits − 1) / 2^32⌋ + 1, in bucket *b* = *h* of buckets, or in (*s* −
-//! *b*) modulo buckets. For *s*, *t* is multiplied by `bf58476d1ce4e5b9`, xored with itself / 2^32
-//! and multiplied by `94d049bb133111eb`; of this, *s* = 2 × (it of buckets / 2) + 1. A key is there
-//! as often as its tag is in the two.
+//! lowest. A tag of 0 is an empty slot. The highest 4 bits beside 6 or 5 tags are 0. A hash *h* has
+//! the tag *t* = ⌊(*h* mod 2^32) × (2^bits − 1) / 2^32⌋ + 1. It lies in bucket *b* = *h* of
+//! buckets, or in (*s* − *b*) modulo buckets. To compute *s*, *t* is multiplied by
+//! `bf58476d1ce4e5b9`, xored with itself / 2^32 and multiplied by `94d049bb133111eb`. With *x* as
+//! the result, *s* = 2 × (*x* of buckets / 2) + 1. A key is there as often as its tag is in the two
+//! buckets.
 //!
-//! **Compact form.** Buckets of 52, 54 or 60 bits (tags of 10, 12 or 16), one directly after
-//! another, each from the lowest free bit on; after the last one zeros. The tags *t*₀, *t*₁ … of a
-//! bucket, those that are 0 too, ascend. First come the lower bits of each, all but the highest 4.
-//! Then, in 16, 14 or 12 bits, the number of the sequence *u*₀, *u*₁ … of their highest 4: the sum
-//! of the binomial coefficients (*uᵢ* + *i* over *i* + 1).
+//! **Compact form.** Buckets have 52, 54 or 60 bits (tags of 10, 12 or 16), one directly after
+//! another, each from the lowest free bit on. Zeros follow the last one. The tags *t*₀, *t*₁ … of a
+//! bucket ascend, including those that are 0. First come the lower bits of each tag, all but the
+//! highest 4. Then, in 16, 14 or 12 bits, comes the number of the sequence *u*₀, *u*₁ … of their
+//! highest 4: the sum of the binomial coefficients (*uᵢ* + *i* over *i* + 1).
 //!
-//! **d-left filter.** Four words are two buckets of 8 cells, after one another all buckets of
-//! subtable 0, then those of 1, 2 and 3. A cell has 16 bits, four to a word, the first one lowest:
-//! 14 of a remainder, and above them 2 of a count, 1 to 3, or 0 in an empty cell, which is 0 as a
-//! whole. A hash *h* has the remainder *r* = *h* mod 2^14, and in subtable *i* the bucket (*h* of
-//! buckets + *sᵢ*) modulo buckets; *s*₀ = 0. For the others, *r* + 1 is multiplied by
-//! `bf58476d1ce4e5b9`, xored with itself / 2^32, multiplied by `94d049bb133111eb` and xored with
-//! itself / 2^31; of this, rotated up by 21 × (*i* − 1) bits, *sᵢ* = it of buckets. A key has one
+//! **d-left filter.** Four words are two buckets of 8 cells. All buckets of subtable 0 come first,
+//! then those of 1, 2 and 3. A cell has 16 bits, four cells to a word, the first one lowest: 14
+//! bits of a remainder, and above them 2 of a count. The count is 1 to 3, or 0 in an empty cell,
+//! which is 0 as a whole. A hash *h* has the remainder *r* = *h* mod 2^14. Its bucket in subtable
+//! *i* is (*h* of buckets + *sᵢ*) modulo buckets; *s*₀ = 0. For the other subtables, *r* + 1 is
+//! multiplied by `bf58476d1ce4e5b9`, xored with itself / 2^32, multiplied by `94d049bb133111eb` and
+//! xored with itself / 2^31. With *x* as the result, rotated up by 21 × (*i* − 1) bits, *sᵢ* = *x*
+//! of buckets. A key has one cell, in one of its four buckets.
 //! cell, in one of its four buckets.
 //!
 //! ## Deltas
@@ -246,9 +248,9 @@
 //!
 //! The body has, for each block that has bits to add, in order:
 //!
-//! - How many blocks lie between it and the one before it in the body, or the beginning: LEB128,
-//!   that is 7 bits a byte, the lowest first, and 128 added to each byte but the last, of which
-//!   there are as few as suffice.
+//! - The number of blocks between it and the one before it in the body, or the beginning. It is in
+//!   LEB128: 7 bits a byte, the lowest first, with 128 added to each byte but the last, in as few
+//!   bytes as suffice.
 //! - A byte whose bit *w* says that word *w* has bits to add. It is not 0.
 //! - For each of these words, its bits. Up to 8 bits: a byte for each, their numbers ascending, 128
 //!   added to the last. More than 8: the byte 64, and the word of bits, 8 bytes.

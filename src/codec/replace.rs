@@ -105,7 +105,7 @@ fn replace<T>(path: &Path, write: impl FnOnce(&mut File) -> io::Result<T>) -> io
     // Else the disk may still have the old name, though never half a file.
     #[cfg(unix)]
     match opened.sync_all() {
-        // Of file systems that cannot.
+        // File systems that cannot do it.
         Err(error) if !matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => return Err(error),
         _ => {}
     }

@@ -1,20 +1,20 @@
-//! How full a filter is, told from some of its lines: when to begin the next layer or generation.
-//! Asked by the filters that are made of several, after inserts.
+//! Estimates how full a filter is from some of its lines, to tell when to begin the next layer or
+//! generation. The filters that consist of several call it after inserts.
 //!
-//! Nothing is counted, so that inserts write nothing that they share: of the hashes that changed a
-//! filter one in `keys / 128` to `keys / 64` is *due*, by the highest bits of a product, and at
-//! such a one the bits that are set in up to [`LINES`] lines are counted.
+//! It counts no keys, so inserts write nothing that they share. Among the hashes that changed a
+//! filter, one in `keys / 128` to `keys / 64` is *due*, by the highest bits of a product. At a due
+//! hash, the gauge counts the bits that are set in up to [`LINES`] lines.
 //!
 //! # How exact it is
 //!
-//! - What the sample says of the filter varies as the number of keys in its lines does, by `1 /
-//!   sqrt(keys in them)`: at a rate of 1% (50 keys to a line) 0.9% for 256 lines. A filter of no
-//!   more lines is read whole: 0.3% at 10 thousand keys.
-//! - Between two looks the filter grows by 1/128 to 1/64 in the mean; seldom by more: beyond 5
-//!   times that in one case of 150.
+//! - The sample's estimate varies as the number of keys in its lines does, by
+//!   `1 / sqrt(keys in them)`: at a rate of 1% (50 keys to a line) 0.9% for 256 lines. A filter of
+//!   no more lines is read whole: 0.3% at 10 thousand keys.
+//! - Between two looks the filter grows by 1/128 to 1/64 in the mean. It seldom grows more: beyond
+//!   5 times that in one case of 150.
 //!
-//! A counter bumped by one key in `2^j` would need `j = 4` at 10 thousand keys to be as far from
-//! every insert's way, and be 4% off.
+//! A counter that one key in `2^j` increments would need `j = 4` at 10 thousand keys to slow
+//! inserts as little, and would be 4% off.
 
 use super::bloom::ConcurrentBloom;
 use crate::sizing::{LINE_BITS, LINE_WORDS, Layout};
@@ -24,10 +24,10 @@ const LINES: usize = 256;
 /// Looks until the filter is full, at least.
 const LOOKS: usize = 64;
 
-/// Makes whether a hash is due depend on all its bits. By some of them alone hashes may have been
-/// dealt out: to threads, of which only one would look then, or to filters, of which all but one
-/// would never be looked at. It is not the pattern's multiplier, so that the patterns of due hashes
-/// are as random as others.
+/// Makes it depend on all bits of a hash whether the hash is due. The caller may have distributed
+/// hashes by some of their bits: to threads, so that only one thread would look, or to filters, so
+/// that all but one would never be looked at. This is not the pattern's multiplier, so that the
+/// patterns of due hashes are as random as others.
 const SPREAD: u64 = 0xd6e8_feb8_6659_fd93;
 
 /// Says how full filters of one layout are.

@@ -1,6 +1,7 @@
-//! Lookups of many keys: hashes or keys in; out come flags, a bitmap, or the positions of absent
-//! keys. What [`ConcurrentBloom`](super::bloom::ConcurrentBloom), whose words others set meanwhile,
-//! and [`BloomView`](crate::BloomView), whose words are a snapshot's bytes, have in common.
+//! Lookups of many keys: hashes or keys go in; flags, a bitmap, or the positions of absent keys
+//! come out. [`ConcurrentBloom`](super::bloom::ConcurrentBloom), whose words other threads set
+//! meanwhile, and [`BloomView`](crate::BloomView), whose words are a snapshot's bytes, share this
+//! code.
 
 use crate::bits::{self, Lines, Load};
 use crate::funnel::Funnel;
@@ -8,9 +9,9 @@ use crate::hash::{KeyHasher, assert_same_length};
 use crate::simd::Lookups;
 use crate::source::{Keys, Source, absent, answers, assert_bitmap_length, unpack_into};
 
-/// A filter that is asked. Every answer comes after an `Acquire`, which pairs with the `Release` of
-/// who set the bits; of a snapshot's bits nobody does, and it is nothing, or one barrier for up to
-/// 4096 keys.
+/// A filter that answers lookups. Every answer comes after an `Acquire`, which pairs with the
+/// `Release` of the thread that set the bits. No thread sets a snapshot's bits: for those the
+/// `Acquire` is nothing, or one barrier for up to 4096 keys.
 pub(super) struct Lookup<'a, T: 'static, S> {
     pub(super) lines: Lines<'a, T>,
     pub(super) lookups: &'a Lookups<T>,

@@ -229,8 +229,8 @@ const MAX_LAYERS: usize = 64;
 const MAX_EXPANSION: usize = 1 << 12;
 
 /// Layouts of layers up to this many keys are computed when the filter is built, since one takes
-/// half a millisecond. At 20 ns per key, the last quarter of the layer before leaves that much time
-/// only if it has 250 thousand keys.
+/// half a millisecond. For later layers, the last quarter of the layer before leaves enough time:
+/// it has 250 thousand keys, from 20 ns per key.
 const PLANNED_KEYS: usize = 1 << 20;
 
 /// What decides the layout of every layer.

@@ -1,15 +1,15 @@
-//! Small words beside a filter that can delete: each is a lock among some of its writers, and
-//! counts the moves of what it stands for, so that a lookup can tell whether one passed it by.
-//! `cuckoo.rs` and `dleft.rs` take them by tag or remainder.
+//! Small words beside a filter that can delete. Each is a lock among some of its writers. It also
+//! counts the moves of what it stands for, so that a lookup can tell whether a move passed it by.
+//! `cuckoo.rs` and `dleft.rs` choose them by tag or remainder.
 //!
 //! | bits | meaning |
 //! |---|---|
 //! | 0 | a writer holds the stripe |
 //! | 1 to 63 | moves, counted when the copy is there and the original not yet gone |
 //!
-//! Lookups only read them and never wait for bit 0. What is done under a stripe is a handful of
-//! atomic operations, none of which waits: but a writer that is taken off its core meanwhile stops
-//! the others of its stripe, one in up to [`MOST`].
+//! Lookups only read them and never wait for bit 0. A writer that holds a stripe makes a few atomic
+//! operations, and none of them waits. But if it is taken off its core meanwhile, it stops the
+//! other writers of its stripe, one in up to [`MOST`].
 //!
 //! | operation | ordering | partner, and why |
 //! |---|---|---|
@@ -91,9 +91,9 @@ impl Stripes {
         }
     }
 
-    /// Holds all of them, one after another: nothing is moved and nothing taken out until that is
-    /// dropped. (Who holds one by [`hold`](Self::hold) asks for no other, and all go through them
-    /// in this order, so nobody waits for ever.)
+    /// Holds all of them, one after another: nothing moves and nothing is taken out until the
+    /// result is dropped. (A thread that holds one by [`hold`](Self::hold) requests no other, and
+    /// all threads take them in this order, so no thread waits for ever.)
     pub(super) fn hold_all(&self) -> AllHeld<'_> {
         for stripe in self.words.iter() {
             acquire(stripe);

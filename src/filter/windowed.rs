@@ -414,7 +414,7 @@ impl<S: KeyHasher + Clone> Builder<S> {
     /// holds. 0 means 1. For [`rotate_when_full`](Self::rotate_when_full) it is the window.
     ///
     /// Each generation is sized for its share, one part in `generations - 1`. If keys come in
-    /// bursts, multiply the most keys that come within one generation by this number.
+    /// bursts, expect `generations - 1` times the most keys that come within one generation.
     ///
     /// ```
     /// use lanebloom::WindowedBloom;
@@ -1379,8 +1379,8 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
         self.insert_all(self.when.now(), hashes, &mut |_, _| ())
     }
 
-    /// [`insert_hashes`](Self::insert_hashes) that also writes for every hash whether it was new to
-    /// the same place of `new`. Of duplicates within the batch the first gets `true`.
+    /// [`insert_hashes`](Self::insert_hashes) that also writes whether each hash was new to the
+    /// same place of `new`. The first of several equal hashes gets `true`.
     ///
     /// # Panics
     ///
@@ -1883,8 +1883,8 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
         changed
     }
 
-    /// When generations that the list lacks are to expire, so that for each of these times, the
-    /// latest first, there is one that expires then or less than a period later.
+    /// The expiry times of generations that the list lacks. With them, for each wanted time, the
+    /// latest first, some generation expires then or less than a period later.
     fn lacking(&self, state: &State<S>, wanted: impl Iterator<Item = u64>) -> Vec<u64> {
         let newest = state.generations[0].expires;
         let mut lacking = Vec::new();

@@ -1,5 +1,5 @@
-//! The buckets, shared: put a tag in, find it, move it, take it out. Takes hashes from `cuckoo.rs`;
-//! what happens when threads meet is argued here.
+//! The shared buckets: put a tag in, find it, move it, take it out. Takes hashes from `cuckoo.rs`.
+//! This file argues what happens when threads meet.
 //!
 //! # Places
 //!
@@ -11,29 +11,32 @@
 //! # What a lookup sees while a tag moves
 //!
 //! A move copies the tag to its other bucket, counts the move in the tag's
-//! [stripe](super::super::stripes), and only then clears the original. So the tag is at every
-//! moment in one bucket at least, and yet a lookup could read bucket `D` before the copy and bucket
-//! `S` after the clearing. It reads the count, `first`, `second`, and after a miss the count again:
+//! [stripe](super::super::stripes), and only then clears the original. So at every moment the tag
+//! is in at least one bucket. Still, a lookup could read bucket `D` before the copy and bucket `S`
+//! after the clearing. Therefore it reads the count, `first`, `second`, and after a miss the count
+//! again:
 //!
 //! - It saw `S` cleared by an `Acquire` load, which pairs with the clearing's `Release`; the count
 //!   went up before that, so the second reading sees it.
 //! - It saw `D` without the copy. Had the first reading of the count (`Acquire`) seen this move
 //!   counted (`Release`), then the copy too, being earlier. So it did not.
 //!
-//! The two readings differ, and the lookup looks again. It never waits: each time it does, another
-//! thread's insert has got on. With several copies of one tag in the two buckets it is the same,
-//! since at most one of them moves at a time.
+//! The two readings differ, and the lookup looks again. It never waits: each repetition means that
+//! another thread's insert has made progress. Several copies of one tag in the two buckets change
+//! nothing, since at most one of them moves at a time.
 //!
 //! # What writers do beside each other
 //!
-//! - A tag is put into an empty slot by compare-exchange of the bucket. Nobody is waited for.
-//! - Who moves a tag or takes one out holds its stripe. For while a tag moves, it is there twice,
-//!   and a remover must not take the copy that is about to be the only one, or two removers both. A
-//!   bucket of four tags of 16 bits has no bit left to say so. Under the stripe there is neither,
-//!   and a single atomic AND empties the slot.
-//! - The way to an empty slot is searched before anything is moved, and moves are made from its
-//!   end: each into a slot that is empty. What other threads changed meanwhile makes a move not
-//!   happen, and the search begins anew. So nothing is ever out of the filter.
+//! - An insert puts a tag into an empty slot by compare-exchange of the bucket. It waits for no
+//!   thread.
+//! - A thread that moves a tag or takes one out holds the tag's stripe. The reason: a tag that
+//!   moves is there twice. A remover must not take the copy that is about to be the only one, and
+//!   two removers must not take both copies. A bucket of four tags of 16 bits has no bit left to
+//!   mark the move. Under the stripe neither can happen, and a single atomic AND empties the slot.
+//! - An insert searches the path to an empty slot before it moves anything. It makes the moves from
+//!   the end of the path: each goes into an empty slot. If another thread has changed something
+//!   meanwhile, the move does not happen, and the search begins anew. So nothing is ever out of the
+//!   filter.
 //!
 //! | operation | ordering | partner, and why |
 //! |---|---|---|
@@ -220,7 +223,7 @@ impl Table {
         for bucket in [place.first, place.second] {
             let matches = self.shape.matches(self.words[bucket].load(Ordering::Relaxed), spread);
             if matches != 0 {
-                // Still there: who takes a tag away holds its stripe.
+                // Still there: a thread that takes a tag away holds its stripe.
                 self.empty(bucket, self.shape.shift(matches));
                 return true;
             }

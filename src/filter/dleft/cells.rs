@@ -1,15 +1,15 @@
-//! The buckets of the d-left filter, shared: find a key's cell, count it up and down, make one. And
-//! the arithmetic of a word of four cells, and keys to a number of buckets. Takes hashes from
-//! `dleft.rs`; what happens when threads meet is argued here.
+//! The shared buckets of the d-left filter: find a key's cell, increment and decrement its count,
+//! make a cell. Also the arithmetic of a word of four cells, and of the number of buckets for a
+//! number of keys. Takes hashes from `dleft.rs`. This file argues what happens when threads meet.
 //!
 //! # Places
 //!
 //! The hash is a bucket `q` and a remainder `r` of 14 bits. In subtable `i` the key's bucket is
-//! `(q + step_i(r)) mod buckets`, and its remainder is `r` again. Each of the four is a permutation
-//! of the pairs `(q, r)`: two keys have the same bucket and remainder in one subtable only if they
-//! have in all. So what is found under a key's remainder in any of its buckets is the key's own,
-//! and nothing of another key is ever counted down for it. (Bonomi et al. say why it takes a
-//! permutation: with four independent hashes it does not hold.)
+//! `(q + step_i(r)) mod buckets`, and its remainder again `r`. Each of the four is a permutation of
+//! the pairs `(q, r)`: if two keys have the same bucket and remainder in one subtable, they have
+//! the same in all. So a cell with a key's remainder in any of its buckets is the key's own, and an
+//! operation never decrements the count of another key. (Bonomi et al. say why this takes a
+//! permutation: it does not hold with four independent hashes.)
 //!
 //! # A cell
 //!
@@ -20,14 +20,15 @@
 //!
 //! # What happens beside each other
 //!
-//! A key has one cell at most, and this does not move while the key is there. So a lookup that
+//! A key has at most one cell, and the cell does not move while the key is there. So a lookup that
 //! reads the four buckets sees it, and needs no second look.
 //!
-//! - To count up, or down, perhaps to 0, is one compare-exchange of the word. Nobody is waited for.
-//! - A cell is made under the [stripe](super::super::stripes) of its remainder, after all four
-//!   buckets were looked at under it: or two inserts of one key could make two cells in two
-//!   subtables, and when one of them goes while the other comes, a lookup can read both places at
-//!   the wrong moments.
+//! - An increment or a decrement, perhaps to 0, is one compare-exchange of the word. It waits for
+//!   no thread.
+//! - A thread makes a cell under the [stripe](super::super::stripes) of its remainder, after it has
+//!   looked at all four buckets under it. Otherwise two inserts of one key could make two cells in
+//!   two subtables. If one of them goes while the other comes, a lookup can read both places at the
+//!   wrong moments.
 //!
 //! | operation | ordering | partner, and why |
 //! |---|---|---|
@@ -37,8 +38,8 @@
 //! | `words` | load `Relaxed`, then a fence | one barrier for the whole copy |
 //! | `store` | store `Relaxed` | borrowed mutably: no other thread has the cells, and what hands them on orders them |
 //!
-//! A copy is made under all stripes. Otherwise a key that is taken out and put in again meanwhile,
-//! elsewhere, could be seen in both places; of two cells one would stay when the key is removed
+//! A copy is made under all stripes. Otherwise a key that is taken out and put in again elsewhere
+//! meanwhile could be seen in both places. One of the two cells would stay when the key is removed
 //! from the copy.
 
 use crate::bits::{Purpose, prefetch};
@@ -318,8 +319,8 @@ impl Cells {
         }
     }
 
-    /// An error if an empty cell has a remainder, into which that of a key would be mixed, or a key
-    /// has several cells, of which one would stay when it is removed.
+    /// Fails if an empty cell has a remainder, since that of a key would be mixed into it. Fails if
+    /// a key has several cells, since one would stay when the key is removed.
     pub(super) fn check(&self) -> Result<(), SnapshotErrorKind> {
         for (at, word) in self.words().enumerate() {
             let occupied = occupied(word);
@@ -552,10 +553,10 @@ impl Request {
     }
 }
 
-/// Of one bucket in each subtable, and a stripe.
+/// The bytes of one bucket in each subtable, and of a stripe.
 const LEAST_BYTES: usize = BYTES + 8;
 
-/// Of so many buckets in each subtable, and what is beside them.
+/// The bytes of so many buckets in each subtable, and of what is beside them.
 pub(super) fn bytes_of(buckets: usize) -> usize {
     let words = buckets.saturating_mul(WORDS_OF_BUCKETS);
     words.saturating_add(Stripes::number(words)).saturating_mul(8)

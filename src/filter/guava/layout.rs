@@ -203,7 +203,7 @@ mod tests {
         Ok((layout.hash_functions, layout.words))
     }
 
-    /// Of Guava's tests: what its limits are, and what is still within them.
+    /// From Guava's tests: its limits, and values that are just within them.
     #[test]
     fn limits_are_guavas() {
         assert_eq!(optimal_bits(2_147_483_647, 4.9e-324), 3_327_428_144_502);

@@ -213,8 +213,8 @@ pub struct Loader {
     cursor: i64,
     /// Bytes of all bits, as the header says.
     bytes: u64,
-    /// The filter of the chain of which the next chunk is, and where its bits begin there, in
-    /// bytes.
+    /// The filter of the chain that the next chunk belongs to, and the byte where the chunk's bits
+    /// begin there.
     link: usize,
     offset: u64,
     /// Whether the end was said: cursor 0.
@@ -406,12 +406,12 @@ impl Loader {
 
 /// RedisBloom's dump.
 impl RedisBloom {
-    /// The filter of which these are the replies of `BF.SCANDUMP`, in order. What
-    /// [`to_loadchunks`](Self::to_loadchunks) gives is the same. The last reply, cursor 0 with
+    /// The filter with these replies of `BF.SCANDUMP`, in order.
+    /// [`to_loadchunks`](Self::to_loadchunks) gives the same. The last reply, cursor 0 with
     /// nothing, may be left out.
     ///
     /// `max_bytes` limits the [memory](Self::memory_bytes) of the filter, here and when inserts let
-    /// it grow: a chain grows by what the dump's expansion says, which whoever made the dump chose.
+    /// it grow: the dump's expansion decides how a chain grows, and the dump's author chose it.
     /// [`max_bytes`](Self::max_bytes) shows the limit.
     ///
     /// Everything is checked, as by [`Loader::load`], which takes one reply after another. (Whether
@@ -476,8 +476,8 @@ impl RedisBloom {
         }
     }
 
-    /// Whether the filter of which this is the header can be what this one has become by inserts:
-    /// the same chain, which may be longer now, with no fewer keys.
+    /// Whether the filter with this header can be what inserts have made of this one: the same
+    /// chain, which may be longer now, with no fewer keys.
     #[cfg(feature = "redis")]
     pub(crate) fn has_become(&self, header: &[u8]) -> Result<bool, RedisBloomLoadError> {
         let header = Header::parse(header, u64::MAX).map_err(RedisBloomLoadError)?;
@@ -538,8 +538,8 @@ pub struct LoadChunks<'a> {
     filter: &'a RedisBloom,
     /// That of the last chunk, 0 before the first.
     cursor: i64,
-    /// The filter of the chain of which the next chunk is, and where its bits begin there, in
-    /// bytes.
+    /// The filter of the chain that the next chunk belongs to, and the byte where the chunk's bits
+    /// begin there.
     link: usize,
     offset: usize,
 }

@@ -51,8 +51,8 @@ pub(crate) struct Layout {
     pub(crate) words: usize,
     /// Bits of a key, at least 1.
     pub(crate) hash_functions: u32,
-    /// Where it is not 0, only the first `2^log` bits are used: RedisBloom's `n2`, of sizes that
-    /// were rounded up.
+    /// If not 0, only the first `2^log` bits are used: RedisBloom's `n2`, for sizes that were
+    /// rounded up.
     pub(crate) log: u8,
 }
 
