@@ -1,15 +1,15 @@
-//! Filling a filter with all keys that it is for: lanebloom's ways beside fastbloom and a copy of
-//! the hashes.
+//! Fills a filter with all keys that it is for: lanebloom's ways beside fastbloom and a copy of the
+//! hashes.
 //!
 //!     cargo bench --bench bulk --features rayon                     # all sizes, about 10 minutes and 7 GiB of memory
 //!     cargo bench --bench bulk --features rayon -- --sizes 512K,8M --threads 1,2,4
 //!     cargo bench --bench bulk --features rayon -- --record FILE    # the tables into benches/FILE too
 //!     cargo bench --bench bulk --features rayon -- --test           # a tiny size, to see that it runs
 //!
-//! In a round every contestant inserts the same hashes once into its cleared filter, in turn; the
-//! tables show medians of the rounds in ns per key and of the ratios to fastbloom in the same
+//! In a round every contestant in turn inserts the same hashes once into its cleared filter. The
+//! tables show medians of the rounds in ns per key, and of the ratios to fastbloom in the same
 //! round. fastbloom inserts the first 16 million keys only: its time for a key does not depend on
-//! how many there are. How many keys were new is checked.
+//! how many there are. The bench checks how many keys were new.
 
 use clap::Parser;
 use fastbloom::AtomicBloomFilter;

@@ -8,15 +8,15 @@
 //!     cargo bench --bench deletable -- --test                # a tiny size, to see that it runs
 //!
 //! How it measures: as the bench `peers` does. All contestants hold the same keys, sized for the
-//! same number and rate, and do the same work in turn, once per round; the tables show the median
+//! same number and rate. They do the same work in turn, once per round. The tables show the median
 //! of the rounds in ns per key, and the median of the per-round ratios to the fastest peer of that
-//! column. Half of the keys stay; of the others those of a round are inserted into the half-full
-//! filter, looked up, and removed again (a tombstone filter begins each round as it was filled).
-//! Keys are hashes already; peers that hash by themselves are given a hasher of one multiplication.
-//! "Highest load" is how many keys there were when an insert failed, as a part of the slots. Every
-//! answer is counted and checked.
+//! column. Half of the keys stay. A round takes its part of the other half: inserts it into the
+//! half-full filter, looks it up, and removes it again. (A tombstone filter begins each round as it
+//! was filled.) Keys are hashes already; peers that hash by themselves get a hasher of one
+//! multiplication. "Highest load" is the number of keys when an insert failed, as a part of the
+//! slots. Every answer is counted and checked.
 //!
-//! A peer that is not concurrent is behind a `RwLock`, taken for every key, as a service would have
+//! A peer that is not concurrent is behind a `RwLock`, taken for every key, as a service would use
 //! it.
 
 use clap::Parser;
@@ -107,12 +107,12 @@ fn in_batches(keys: &[u64], contains: impl Fn(&[u64], &mut [bool])) -> usize {
     keys.chunks(BATCH).map(batch).sum()
 }
 
-/// What is asked of a filter of ours.
+/// The operations that this bench measures on one of our filters.
 trait Filter: Send + Sync {
-    /// Of the single calls, and of the batches.
+    /// The names of the single calls and of the batch calls.
     const NAMES: [&'static str; 2];
     fn insert_one(&self, hash: u64) -> bool;
-    /// How many found room.
+    /// Returns how many keys found room.
     fn insert_all(&self, hashes: &[u64]) -> usize;
     fn contains_one(&self, hash: u64) -> bool;
     fn contains_all(&self, hashes: &[u64], found: &mut [bool]);

@@ -1,6 +1,6 @@
-//! The crate's own parts, for seeing whether a change made one of them faster: `cargo bench --bench
-//! filter`, about 4 minutes; `-- contains` for a part; `-- --test` to see that it runs. How we
-//! stand beside others is in `peers.rs`.
+//! The crate's own parts, to see whether a change made one of them faster: `cargo bench --bench
+//! filter`, about 4 minutes; `-- contains` for a part; `-- --test` to see that it runs. `peers.rs`
+//! compares the crate with others.
 //!
 //! Times are per pass over `KEYS` keys; criterion prints keys per second beside them. Filters are
 //! sized for 1% and, except for fresh inserts, hold all the keys they are sized for.

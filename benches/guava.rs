@@ -6,15 +6,15 @@
 //!     cargo bench --bench guava -- --test             # a tiny size, to see that it runs
 //!
 //! Needs `java` and Guava (Debian's `libguava-java`; elsewhere `LANEBLOOM_GUAVA` is its class
-//! path). Without them our side alone is measured, and it says so.
+//! path). Without them the bench measures our side alone, and says so.
 //!
-//! How it measures: one JVM for each size and type of keys, which warms up before it is asked, and
-//! has the same filter, read from a file that we wrote. Filters are for a rate of 1%. A round lets
-//! Guava, our single calls and our batches do the same work once, in turn; the table shows the
-//! median of the rounds in ns per key, and the median of the per-round ratios. Lookups are half
-//! hits, half misses, in no order; inserts are of new keys, and the filter is full after the last
-//! round. The keys of a round were never used before. Every answer is counted and compared, and at
-//! the end the bits set.
+//! How it measures: there is one JVM for each size and type of keys. It warms up before the bench
+//! asks it. It has the same filter, read from a file that we wrote. Filters are for a rate of 1%.
+//! In a round Guava, our single calls and our batches do the same work once, in turn. The table
+//! shows the median of the rounds in ns per key, and the median of the per-round ratios. Lookups
+//! are half hits, half misses, in no order. Inserts are of new keys, and the filter is full after
+//! the last round. The keys of a round were never used before. Every answer is counted and
+//! compared, and at the end the bits set.
 
 use clap::Parser;
 use lanebloom::{Funnel, GuavaBloom};

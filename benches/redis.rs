@@ -1,6 +1,6 @@
-//! Lookups of a filter that is kept in Redis, of RedisBloom, of a local filter, of `SharedBloom`
-//! and of `SharedWindow`, side by side; what the shared ones send; and how long their inserts and
-//! lookups take while the server is well, and while it is not.
+//! Lookups of a filter in Redis, of RedisBloom, of a local filter, of `SharedBloom` and of
+//! `SharedWindow`, side by side. Also the bytes that the shared ones send, and the time of their
+//! inserts and lookups while the server is well, and while it is not.
 //!
 //!     cargo bench --bench redis --features redis                       # everything, about 2 minutes
 //!     cargo bench --bench redis --features redis -- --record FILE      # the tables into benches/FILE too

@@ -7,11 +7,11 @@
 //! Needs `redis-server` (elsewhere than in the path: `LANEBLOOM_REDIS_SERVER`), which it starts on
 //! the loopback and stops; without it, it says so and does nothing.
 //!
-//! How it measures: one filter of each layout with as many keys as it is for, of which half of the
-//! asked ones are. Each number is the median of the rounds; in a round every thread, with a
-//! connection of its own, asks for keys that no round asked for before, in calls of so many keys.
-//! Every answer is compared with that of a copy. The last columns are the copy itself, which all
-//! threads share.
+//! How it measures: there is one filter of each layout, with as many keys as it is for. Half of the
+//! keys in lookups are among them. Each number is the median of the rounds. In a round every
+//! thread, with a connection of its own, asks for keys that no round asked for before, in calls of
+//! so many keys. Every answer is compared with that of a copy. The last columns are the copy
+//! itself, which all threads share.
 
 #[path = "../tests/redis_server/mod.rs"]
 mod redis_server;

@@ -6,10 +6,10 @@
 //!     cargo bench --bench snapshot --features mmap,serde -- --record FILE     # the tables into benches/FILE too
 //!     cargo bench --bench snapshot --features mmap,serde -- --test            # a tiny size, to see that it runs
 //!
-//! In a round every contestant does the same once, in turn; the tables show medians of the rounds,
+//! In a round every contestant does the same once, in turn. The tables show medians of the rounds,
 //! and of the ratios to the plain copy of the same round. Files are written anew each time. "To the
-//! disk" includes `fsync`; reading is from the page cache. What was read is compared with what was
-//! written.
+//! disk" includes `fsync`; reading is from the page cache. The bench compares the data that it read
+//! with the data that it wrote.
 
 use clap::Parser;
 use fastbloom::AtomicBloomFilter;

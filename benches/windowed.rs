@@ -1,10 +1,10 @@
-//! A filter that forgets, beside one that does not: what its generations, its clock and the second
-//! look of an insert cost, and what a rotation does. `cargo bench --bench windowed`, about a
-//! minute; `-- --test` to see that it runs.
+//! A filter that forgets, beside one that does not. The bench measures the cost of its generations,
+//! its clock and the second look of an insert, and the effect of a rotation. `cargo bench --bench
+//! windowed`, about a minute; `-- --test` to see that it runs.
 //!
-//! Times are per pass over `KEYS` hashes, but for rotations, which are single ones. Filters are
-//! sized for 1% and hold what they are sized for: of a filter that forgets, the memory is that of
-//! all generations and the spare one.
+//! Times are per pass over `KEYS` hashes, except for rotations, which are single. Filters are sized
+//! for 1% and hold what they are sized for. The memory of a filter that forgets is that of all
+//! generations and the spare one.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use lanebloom::{ConcurrentBloom, WindowedBloom};

@@ -1,8 +1,9 @@
-//! A cache-penetration guard at its job: a store on disk, threads that read rows from it, and
-//! strangers who ask for ids that do not exist. Requests are served without the guard, with it, and
-//! with it while rows are added and the guard is rebuilt; then multi-gets, requests for many ids at
-//! once, without the guard and with it. At the end: what the guard saved, what it took, and whether
-//! it kept its promise that no valid key is ever turned away; if it did not, the exit code says so.
+//! A cache-penetration guard at work: a store on disk, threads that read rows from it, and
+//! strangers who ask for ids that do not exist. The program serves requests without the guard, with
+//! it, and with it while rows are added and the guard is rebuilt. Then it serves multi-gets,
+//! requests for many ids at once, without the guard and with it. At the end it reports what the
+//! guard saved, what it cost, and whether it kept its promise: no valid key is ever turned away. If
+//! the guard broke the promise, the exit code says so.
 //!
 //! ```sh
 //! cargo run --release --bin cache_guard

@@ -1,13 +1,13 @@
 //! A store of coupons behind a filter that can delete. Workers check baskets of codes, many of
-//! which are made up or used already, against the filter first; what it does not know never reaches
-//! the store. Who redeems a coupon removes it from the filter, while all others go on checking, and
-//! new coupons are issued meanwhile.
+//! which are made up or used already. They ask the filter first, and a code that it does not know
+//! never reaches the store. A worker that redeems a coupon removes it from the filter, while all
+//! others go on checking. Meanwhile new coupons are issued.
 //!
 //!     cargo run --release --bin coupons                          # a million coupons, all cores
 //!     cargo run --release --bin coupons -- --rate 0.001 --threads 2
 //!
 //! The exit status says whether the promise was kept: no valid coupon is ever refused, every used
-//! one is removed, and what is left in the end are the coupons that nobody used.
+//! one is removed, and the coupons left in the end are those that nobody used.
 
 use clap::Parser;
 use lanebloom::{BuildError, CountingBloom};

@@ -1,8 +1,9 @@
-//! A crawler that visits no page twice: worker threads take URLs from a queue, follow the links of
-//! each page, and a shared `ScalableBloom` says which of these are new. Nobody knows beforehand how
-//! many pages there are, so it begins small and grows. At the end: pages per second, duplicates
-//! dropped, how the filter grew, and how many pages were wrongly dropped, against an exact set. If
-//! that is more than promised, or a page was forgotten, the exit code says so.
+//! A crawler that visits no page twice. Worker threads take URLs from a queue and follow the links
+//! of each page. A shared `ScalableBloom` says which of the links are new. Nobody knows beforehand
+//! how many pages there are, so the filter begins small and grows. At the end the program reports
+//! pages per second, dropped duplicates, how the filter grew, and how many pages were wrongly
+//! dropped, against an exact set. If that is more than promised, or a page was forgotten, the exit
+//! code says so.
 //!
 //! ```sh
 //! cargo run --release --bin crawler_dedup

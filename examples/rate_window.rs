@@ -1,8 +1,9 @@
-//! "Did this user do X in the last minute?" Who did is told to wait. Threads serve requests from
-//! many users and share one filter that forgets, which says who may do X; beside it, an exact table
-//! of the times at which each user did, to which every answer is compared. If the filter breaks a
-//! promise, the exit code says so: who did X within the window is never let through, and who did
-//! not is held back only by a false positive, or because it is up to a generation longer ago.
+//! "Did this user do X in the last minute?" A user who did is told to wait. Threads serve requests
+//! from many users and share one filter that forgets. The filter says who may do X. An exact table
+//! holds the times at which each user did X, and every answer is compared with it. If the filter
+//! breaks a promise, the exit code says so. It never lets a user through who did X within the
+//! window. It holds another user back only by a false positive, or because X was up to a generation
+//! longer ago.
 //!
 //!     cargo run --release --bin rate_window                                  # simulated time: 60 windows
 //!     cargo run --release --bin rate_window -- --seconds 10 --window 2       # real time

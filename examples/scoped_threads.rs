@@ -1,4 +1,4 @@
-//! Plain threads of the standard library on one filter, without rayon: they take slices of the keys
+//! Plain threads of the standard library on one filter, without rayon. They take slices of the keys
 //! from a common counter, insert them in batches, and look them up again.
 //!
 //!     cargo run --release --bin scoped_threads                      # 10 million keys, all cores

@@ -1,14 +1,15 @@
-//! One set of ids on several nodes: each process has a guard over its own filter, adds ids, and
-//! sees those of the others.
+//! One set of ids on several nodes. Each process has a guard over its own filter, adds ids, and
+//! sees the ids of the others.
 //!
 //! ```sh
 //! cargo run --release --bin shared_guard --features redis
 //! cargo run --release --bin shared_guard --features redis -- --nodes 5 --seconds 10 --interval 20 --redis redis://127.0.0.1/
 //! ```
 //!
-//! Without `--redis` it starts a `redis-server` of its own. It prints how long ids take from an
-//! insert in one process until the guard of another admits them, and how many lookups a second the
-//! guards answer meanwhile. It ends with an error if an id that was pushed is missing anywhere.
+//! Without `--redis` it starts a `redis-server` of its own. It prints the time from an insert of an
+//! id in one process until the guard of another admits the id. It also prints how many lookups a
+//! second the guards answer meanwhile. It ends with an error if an id that was pushed is missing
+//! anywhere.
 
 #[path = "../tests/redis_server/mod.rs"]
 mod redis_server;

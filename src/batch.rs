@@ -1,11 +1,12 @@
-//! Pipelines over the bits: a hash, or a slice of them, to answers. `simd/` compiles them for each
-//! shape of the pattern and each instruction set; nothing here knows which.
+//! Pipelines over the bits: a hash, or a slice of hashes, goes in, and answers come out. `simd/`
+//! compiles them for each shape of the pattern and each instruction set. Nothing here depends on
+//! either.
 //!
-//! Answers of a batch are a bitmap: bit `i % 64` of word `i / 64` is the answer for hash `i`, and
-//! the bits that no hash belongs to are 0.
+//! The answers of a batch are a bitmap: bit `i % 64` of word `i / 64` is the answer for hash `i`.
+//! The bits that no hash belongs to are 0.
 //!
-//! None of them orders memory beyond the `Release` of the bits it sets; the caller calls
-//! [`acquire`](crate::bits::acquire) where an answer rests on bits seen.
+//! No pipeline orders memory beyond the `Release` of the bits it sets. The caller calls
+//! [`acquire`](crate::bits::acquire) if an answer rests on bits seen.
 
 use crate::bits::{Lines, Load, Probed, Purpose, Region, Target};
 use crate::counters::{self, Counters};

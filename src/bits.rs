@@ -1,5 +1,5 @@
-//! The lines of atomics: allocated, loaded, OR-ed, prefetched. Takes places from `pattern.rs`,
-//! knows no hashes; every memory ordering of the filter is argued here.
+//! The lines of atomics: allocated, loaded, OR-ed, prefetched. This file takes places from
+//! `pattern.rs` and knows no hashes. It gives the reasons for every memory ordering of the filter.
 //!
 //! | operation | ordering | partner, and why |
 //! |---|---|---|
@@ -15,9 +15,9 @@
 //! | `or_words`, `set_word` | load `Relaxed`, `fetch_or` `Release` | as in `set`, of words that come from elsewhere |
 //! | `words`, `try_clone` | load `Relaxed`, then [`acquire`] | one barrier for the whole copy |
 //!
-//! No false negative needs no more than this: a word's bits are only ever added while it is shared,
-//! so once an insert happened before a lookup, coherence alone makes the lookup's load see the
-//! bits, whether the insert wrote them or found them there.
+//! The promise "no false negative" needs only this: while a word is shared, threads only add bits
+//! to it. So if an insert happened before a lookup, coherence alone makes the lookup's load see the
+//! bits. It does not matter whether the insert wrote the bits or found them there.
 
 use crate::error::{BuildError, BuildErrorKind};
 use crate::memory::Words;
@@ -60,7 +60,7 @@ pub(crate) fn acquire_if(seen: bool) {
 }
 
 impl Bits {
-    /// `blocks` lines of zeros, or an error where the memory is not to be had.
+    /// Allocates `blocks` lines of zeros. Fails if there is not enough memory.
     pub(crate) fn new(blocks: usize) -> Result<Self, BuildError> {
         let words = blocks.checked_mul(LINE_WORDS).and_then(Words::new);
         let words = words.ok_or_else(|| {
@@ -96,8 +96,8 @@ impl Bits {
         self.shared().prefetch(block, purpose);
     }
 
-    /// Copies the words of the blocks from `first` on, as many as `image` holds; what they add up
-    /// to. Beside inserts each is some value that it had meanwhile.
+    /// Copies the words of the blocks from `first` on, as many as `image` holds, and returns their
+    /// sum. Beside inserts each word is some value that it had meanwhile.
     pub(crate) fn copy(&self, first: usize, image: &mut [u64]) -> u128 {
         let mut sum = 0;
         for (copy, word) in image.iter_mut().zip(&self.words[first * LINE_WORDS..]) {
@@ -107,11 +107,12 @@ impl Bits {
         sum
     }
 
-    /// Sets the bits of `image`, a [`copy`](Self::copy) of the words of the blocks from `first` on
-    /// in which bits were set since; what the image and what the bits that this call set add up to.
+    /// Sets the bits of `image`, which is a [`copy`](Self::copy) of the blocks from `first` on,
+    /// with more bits set since. Returns two sums: that of the image, and that of the bits that
+    /// this call set.
     ///
-    /// Of the words that were written, `image` becomes what they were just before, so that what was
-    /// inserted into the copy can be inserted again, to see what of it this call did set.
+    /// For each written word, `image` becomes the word's value just before the write. The caller
+    /// can insert the copy's keys again into that image, and so learns which of them this call set.
     pub(crate) fn merge(&self, first: usize, image: &mut [u64]) -> (u128, u128) {
         let (mut sum, mut set) = (0, 0);
         let lines = &self.lines()[first..];
@@ -130,8 +131,8 @@ impl Bits {
         (sum, set)
     }
 
-    /// The words, where nobody else has them. (None of the model checker's, which are no plain
-    /// words.)
+    /// The words, for a caller that borrows them mutably. (Not the model checker's, which are no
+    /// plain words.)
     pub(crate) fn words_mut(&mut self) -> Option<&mut [u64]> {
         #[cfg(not(lanebloom_loom))]
         {
@@ -188,8 +189,8 @@ impl Bits {
         any != 0
     }
 
-    /// Adds bits to a word, by its number in the whole array, as `set` does; whether this call set
-    /// any.
+    /// Adds bits to a word, given by its number in the whole array, as `set` does. Returns whether
+    /// this call set any.
     pub(crate) fn set_word(&self, word: usize, mask: u64) -> bool {
         set([(&self.words[word], mask)])
     }

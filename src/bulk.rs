@@ -1,23 +1,25 @@
-//! Slices of hashes, or of keys that are hashed on the way, into the bits: one after another, or,
-//! where there are so many that several fall into each line, for less than one atomic operation a
-//! key.
+//! Inserts slices of hashes, or of keys that are hashed on the way, into the bits. Inserts them one
+//! after another if they are few. If several hashes fall into each line, inserts them in bulk, for
+//! less than one atomic operation a key.
 //!
-//! In bulk, a region of the filter is copied into an image that this thread owns, the hashes set
-//! their bits there by plain stores, and then each word of the filter that lacks bits gets them by
-//! one `fetch_or` ([`combine`]). A filter that fits the cache is one region. Of a larger one, the
-//! hashes are first sorted into buckets, one for each region ([`Buckets`]), so that a region at a
-//! time is in the cache. Of a filter that is borrowed mutably the region's own memory is the image.
+//! In bulk, this thread copies a region of the filter into an image of its own. The hashes set
+//! their bits in the image by plain stores. Then one `fetch_or` adds the missing bits to each word
+//! of the filter that lacks some ([`combine`]). A filter that fits the cache is one region. For a
+//! larger filter, the hashes are first sorted into buckets, one for each region ([`Buckets`]), so
+//! that one region at a time is in the cache. For a filter that is borrowed mutably, the region's
+//! own memory is the image.
 //!
 //! The answers are those of inserts in order, as if all hashes of a region were inserted at the
-//! moment when it is merged: which of them changed the filter is told by the image. That can only
-//! be wrong where another thread has set some of the same bits since the copy was taken. It shows
-//! by a sum: of all words, as numbers, image less copy is what was to be set. If less was, the
-//! hashes are inserted again into what the words were when they were merged. So of several threads
-//! that insert a key, with one word per key, exactly one is told that it did, as by single inserts.
+//! moment of the merge. The image tells which hashes changed the filter. This is wrong only if
+//! another thread set some of the same bits after the copy was taken. A sum detects it: sum(image)
+//! minus sum(copy) must equal what the merge set. If the merge set less, the hashes are inserted
+//! again, into the values that the words had just before the merge. So if several threads insert a
+//! key, with one word per key, exactly one is told that it did. Single inserts give the same
+//! guarantee.
 //!
-//! The constants say when which way is taken. They were measured on an Emerald Rapids Xeon
-//! (AVX-512, 2 MiB L2) with fresh keys at 1%, ns per key; a locked operation takes 8 there, and a
-//! filter's first memory comes slowly from the hypervisor.
+//! The constants decide which way is taken. They were measured on an Emerald Rapids Xeon (AVX-512,
+//! 2 MiB L2) with fresh keys at 1%, in ns per key. A locked operation takes 8 there, and a filter's
+//! first memory comes slowly from the hypervisor.
 
 #[cfg(feature = "rayon")]
 use crate::batch::STRETCH;
@@ -40,8 +42,8 @@ const LEAST: usize = if cfg!(lanebloom_loom) { 2 } else { 1024 };
 /// at 512 KiB, with 4 hashes per line 21, 8 14, 50 6; at 64 MiB, 4 29, 8 22, 50 15.)
 const DENSE: usize = if cfg!(lanebloom_loom) { 2 } else { 6 };
 
-/// As [`DENSE`], of sorting for a filter that is borrowed mutably. (With prefetching alone 12 at 8
-/// MiB and 15 at 64 MiB; sorted, with 1 hash per line 9.5 and 23, 4 8.5 and 16, 50 10 and 11.)
+/// As [`DENSE`], for sorting with a filter that is borrowed mutably. (With prefetching alone 12 at
+/// 8 MiB and 15 at 64 MiB; sorted, with 1 hash per line 9.5 and 23, 4 8.5 and 16, 50 10 and 11.)
 const DENSE_MUT: usize = 4;
 
 /// Filters up to this size, in bytes, are one region.
@@ -67,7 +69,7 @@ const LEAST_AT_ONCE: usize = 8 << 20;
 /// operations to be saved. (8 MiB with 8 per line 6.7, with 64 7.8.)
 const MOST_PER_LINE_MUT: usize = 8;
 
-/// Inserts the hashes; how many changed the filter.
+/// Inserts the hashes. Returns how many changed the filter.
 pub(crate) fn insert(bits: &Bits, kernels: &Kernels, source: &impl Source, mut answer: Answer<'_>) -> usize {
     let answer = &mut answer;
     in_bulk(bits, kernels, source, answer).unwrap_or_else(|| one_by_one(bits, kernels, source, answer))
@@ -78,7 +80,7 @@ fn one_by_one(bits: &Bits, kernels: &Kernels, source: &impl Source, answer: &mut
     answers(source, insert, teller(answer))
 }
 
-/// What pays for so many hashes.
+/// The way that is fastest for this number of hashes.
 enum Plan {
     OneByOne,
     Whole,
@@ -97,7 +99,7 @@ impl Plan {
     }
 }
 
-/// Inserts the hashes if it pays to do it in bulk, and the memory for it is to be had.
+/// Inserts the hashes in bulk, if that pays and there is enough memory for it.
 fn in_bulk(bits: &Bits, kernels: &Kernels, source: &impl Source, answer: &mut Answer<'_>) -> Option<usize> {
     match Plan::of(bits.blocks(), source.len()) {
         Plan::OneByOne => None,
@@ -142,8 +144,9 @@ pub(crate) fn insert_mut(words: &mut [u64], kernels: &Kernels, source: &impl Sou
     changed
 }
 
-/// Inserts the hashes that `all` gives, every time that it is called the same, into the blocks from
-/// `first` on, by way of `image`, which has a word for each of theirs; how many changed the filter.
+/// Inserts the hashes that `all` gives into the blocks from `first` on. `all` must give the same
+/// hashes on every call. `image` has a word for each word of the blocks. Returns how many changed
+/// the filter.
 fn combine(
     bits: &Bits,
     kernels: &Kernels,
@@ -168,8 +171,8 @@ fn combine(
     if set == after - before { changed } else { insert(image) }
 }
 
-/// Inserts hashes, of which the first is number `start`, into words that this thread owns; how many
-/// changed them.
+/// Inserts hashes into words that this thread owns. The first hash is number `start`. Returns how
+/// many changed the words.
 fn fill(kernels: &Kernels, region: &mut Region<'_>, hashes: &[u64], start: usize, answer: &mut Answer<'_>) -> usize {
     let insert = |hashes: &[u64], bitmap: &mut [u64]| kernels.fill(region, hashes, bitmap);
     answers_from(start, hashes, insert, teller(answer))
@@ -259,9 +262,9 @@ fn par_in_bulk(bits: &Bits, kernels: &Kernels, source: &(impl Source + Sync)) ->
 /// A filter's blocks, cut into regions.
 #[derive(Clone, Copy)]
 struct Regions {
-    /// Of the whole filter.
+    /// The number of blocks of the whole filter.
     blocks: usize,
-    /// The number of blocks in a region, as a power of two; the last may have fewer.
+    /// The number of blocks in a region, as a power of two. The last region may have fewer.
     size: u32,
     count: usize,
 }
@@ -345,7 +348,8 @@ struct Buckets {
 }
 
 impl Buckets {
-    /// Room for so many evenly distributed hashes, if the memory is to be had.
+    /// Allocates room for `hashes` evenly distributed hashes, or returns `None` if there is not
+    /// enough memory.
     fn new(regions: Regions, hashes: usize) -> Option<Self> {
         let mean = (hashes as u128 * (1 << regions.size)).div_ceil(regions.blocks as u128);
         let mean = hashes.min(mean as usize);

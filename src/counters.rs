@@ -1,11 +1,11 @@
-//! The lines of counters: 16 of 4 bits in a word, allocated, looked at, raised, lowered. Takes
-//! places from `pattern.rs`, knows no hashes; called by `batch.rs` and by `filter/counting.rs`,
-//! whose memory orderings are all argued here.
+//! The lines of counters, 16 of 4 bits in a word: allocated, looked at, raised, lowered. This file
+//! takes places from `pattern.rs` and knows no hashes. `batch.rs` and `filter/counting.rs` call it.
+//! It gives the reasons for all memory orderings of `filter/counting.rs`.
 //!
-//! A key's pattern is that of the filters of bits, and its counters are those that its bits lie in:
-//! bit `p` of a word is in counter `p / 4`. So a word [read](Load) with all four bits set of every
-//! counter above 0 answers lookups as a word of bits does, and all kernels of the lookups serve
-//! here as they are. (Two bits of a key in one counter count once.)
+//! A key's pattern is the same as in the filters of bits. Its counters are those that its bits lie
+//! in: bit `p` of a word is in counter `p / 4`. [Reading](Load) a word sets all four bits of every
+//! counter above 0. Such a word answers lookups as a word of bits does, and all kernels of the
+//! lookups work here unchanged. (Two bits of a key in one counter count once.)
 //!
 //! | operation | ordering | partner, and why |
 //! |---|---|---|
@@ -18,16 +18,17 @@
 //!
 //! # Why no key is ever missing
 //!
-//! Let every remove have an insert of its key of its own that happened before it. The changes of
-//! one word have one order, and in it, by coherence, every remove comes after its insert: so a
-//! counter that never reached 15 is at every moment the number of the inserts that have raised it
-//! and whose removes have not yet lowered it, and one that did stays 15. Neither goes below 0, and
-//! while a key's insert is done and its remove is not begun, each of its counters is at least 1, in
-//! every word, whatever others do. A lookup that the insert happened before reads each word at or
-//! after the insert's change: it finds all of them.
+//! Assume that every remove has its own insert of the same key, and that the insert happened before
+//! the remove. The changes of one word have one order. In this order, by coherence, every remove
+//! comes after its insert. So a counter that never reached 15 is at every moment the number of
+//! inserts that have raised it and whose removes have not yet lowered it. A counter that reached 15
+//! stays 15. Neither goes below 0. After a key's insert is done and before its remove begins, each
+//! of its counters is at least 1, in every word, whatever other threads do. If the insert happened
+//! before a lookup, the lookup reads each word at or after the insert's change. It finds all of
+//! them.
 //!
-//! Hence a remove never lacks a counter then, and need not be one atomic step: word after word is
-//! as good. What comes after "lacks" in `lower` is for removes of keys that are not there.
+//! Hence such a remove never lacks a counter. It need not be one atomic step: word after word is as
+//! good. The code after "lacks" in `lower` is for removes of keys that are not there.
 
 use crate::bits::{self, Lines, Load};
 use crate::error::{BuildError, BuildErrorKind};
@@ -203,7 +204,7 @@ pub(crate) struct CounterLines {
 }
 
 impl CounterLines {
-    /// `blocks` lines of zeros, or an error where the memory is not to be had.
+    /// Allocates `blocks` lines of zeros. Fails if there is not enough memory.
     pub(crate) fn new(blocks: usize) -> Result<Self, BuildError> {
         let words = blocks.checked_mul(LINE_WORDS).and_then(Words::new);
         let words = words.ok_or_else(|| {

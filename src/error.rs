@@ -328,9 +328,9 @@ impl Error for IncompatibleError {}
 
 /// Why a growing filter did not take a key: it is full, and can have no more layers.
 ///
-/// Nothing is lost silently. Of a single insert the key was not inserted; of a batch the first
-/// [`taken`](Self::taken) keys are in the filter, and none after them was inserted. Keys that are
-/// in the filter already are never refused.
+/// Nothing is lost silently. A single insert that fails did not insert its key. A batch that fails
+/// inserted the first [`taken`](Self::taken) keys, and none after them. Keys that are in the filter
+/// already are never refused.
 ///
 /// # Examples
 ///
@@ -565,9 +565,9 @@ pub enum SnapshotErrorKind {
         least: u64,
         most: u64,
     },
-    /// What a header says of a filter that it grows by is what no builder takes.
+    /// The header gives growth settings that no builder accepts.
     Plan(BuildError),
-    /// A layer is another than the plan has.
+    /// A layer differs from the plan.
     Layer {
         layer: usize,
         keys: usize,
@@ -578,7 +578,7 @@ pub enum SnapshotErrorKind {
     Words(u8),
     TagBits(u8),
     OddBuckets(usize),
-    /// Of a word of the body.
+    /// Unused bits of a word of the body.
     UnusedBits {
         word: u64,
         bits: u64,
@@ -589,7 +589,7 @@ pub enum SnapshotErrorKind {
         sequence: u64,
         limit: u64,
     },
-    /// Of one key of a d-left filter, by its bucket in the first subtable.
+    /// One key of a d-left filter, by its bucket in the first subtable.
     TwoCells {
         bucket: u64,
         remainder: u64,
@@ -622,7 +622,7 @@ pub enum SnapshotErrorKind {
         ours: crate::hash::sealed::Identity,
     },
     HasherKey(crate::hash::sealed::Identity),
-    /// Of an algorithm without a secret: its print follows from its name.
+    /// For an algorithm without a secret: the algorithm's name determines its print.
     HasherPrint {
         identity: crate::hash::sealed::Identity,
         stored: u64,
@@ -1206,8 +1206,8 @@ impl Error for RedisBloomLoadError {
     }
 }
 
-/// Why a key could not be inserted into a filter that can delete. What was in the filter is still
-/// in it.
+/// Why a key could not be inserted into a filter that can delete. The filter still holds all its
+/// keys.
 ///
 /// # Examples
 ///

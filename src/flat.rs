@@ -1,11 +1,11 @@
-//! Filters whose keys have their bits anywhere in a flat array: looked up and inserted, one key at
-//! a time or many with the lines of all asked for ahead. Takes the places of a key's bits, one
-//! after another, from a [`NextPlace`]; knows no hashes. Called by `filter/guava.rs` and
-//! `filter/redisbloom.rs`.
+//! Filters whose keys have their bits anywhere in a flat array. Looks up and inserts one key at a
+//! time, or many keys whose lines are all prefetched. Takes the places of a key's bits, one after
+//! another, from a [`NextPlace`], and knows no hashes. `filter/guava.rs` and `filter/redisbloom.rs`
+//! call it.
 //!
-//! Nothing here orders memory beyond the `Release` of the bits that are set; the caller calls
-//! [`acquire`](bits::acquire) where an answer rests on bits seen, except that of a window of a
-//! batch.
+//! Nothing here orders memory beyond the `Release` of the bits that are set. The caller calls
+//! [`acquire`](bits::acquire) if an answer rests on bits seen. The exception is a window of a
+//! batch, which calls it here.
 
 use crate::batch::is_cached;
 use crate::bits::{self, Bits, Purpose};
@@ -35,9 +35,9 @@ const FIRST: usize = 2;
 
 /// Some keys of a batch, under way.
 struct Window {
-    /// Of each key those of all its bits.
+    /// The places of all bits of each key.
     places: [u64; LINES],
-    /// The keys that have their first bits.
+    /// The keys whose first bits are set.
     candidates: u64,
 }
 
@@ -153,8 +153,8 @@ impl Flat {
         small || self.functions as usize > LINES
     }
 
-    /// Looks `len` keys up, of which `key` gives the places; calls `each` with where a window of
-    /// them begins, its length, and the bitmap of its answers.
+    /// Looks `len` keys up. `key` gives the places of each key. Calls `each(start, len, bitmap)`
+    /// for every window.
     #[inline(always)]
     pub(crate) fn contains_each<P: NextPlace>(
         &self,
@@ -192,10 +192,10 @@ impl Flat {
         }
     }
 
-    /// Three windows are under way at once: of the last one the keys are hashed and the lines of
-    /// their [`FIRST`] bits asked for; of the one before it these bits are looked at, and only for
-    /// keys that have them the other lines asked for; of the one before that the other bits are
-    /// looked at. Half of the bits are set, so that of absent keys 3 lines in 4 need not be
+    /// Three windows are under way at once. For the last one, the keys are hashed and the lines of
+    /// their [`FIRST`] bits prefetched. For the one before it, these bits are looked at, and the
+    /// other lines are prefetched for the keys that have them. For the one before that, the other
+    /// bits are looked at. Half of the bits are set. So for absent keys, 3 lines in 4 need not be
     /// fetched.
     fn contains_ahead<P: NextPlace>(
         &self,
@@ -250,11 +250,11 @@ impl Flat {
         }
     }
 
-    /// Inserts `len` keys; calls `each` with where a window of them begins, its length, and the
-    /// bitmap of those that changed the filter.
+    /// Inserts `len` keys. Calls `each(start, len, bitmap)` for every window, with the bitmap of
+    /// the keys that changed the filter.
     ///
-    /// Two windows are under way at once: of the last one the keys are hashed and all their lines
-    /// asked for, the one before it is inserted.
+    /// Two windows are under way at once. For the last one, the keys are hashed and all their lines
+    /// prefetched. The one before it is inserted.
     pub(crate) fn insert_each<P: NextPlace>(
         &self,
         len: usize,

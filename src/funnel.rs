@@ -1,5 +1,5 @@
-//! A key to its bytes: [`Funnel`] writes a key's canonical bytes into a [`Sink`]; the hashers of
-//! `hash.rs` are the sinks. Both words are Guava's.
+//! Turns a key into its bytes: [`Funnel`] writes a key's canonical bytes into a [`Sink`]. The
+//! hashers of `hash.rs` are the sinks. Both words are Guava's.
 //!
 //! The bytes of the common types are those of Guava's own funnels, so that programs in other
 //! languages can compute the same hash:
@@ -28,15 +28,15 @@
 //! | [`UnencodedChars`] of a string, `[u16]` | UTF-16 units, each little-endian | `unencodedCharsFunnel()` |
 //! | [`Utf16`] of a string | a byte order mark, then UTF-16 units, each big-endian | `stringFunnel(UTF_16)` |
 //!
-//! More of them, and those of a compound funnel's parts, are in
-//! [`guava`](crate::guava#which-type-is-which-funnel).
+//! The module [`guava`](crate::guava#which-type-is-which-funnel) lists more types, and the parts of
+//! a compound funnel.
 //!
 //! # Keys are untyped
 //!
-//! A filter sees bytes, never types. `insert(&17)` inserts an `i32`, 4 bytes; `contains(&17u64)`
-//! asks for 8 bytes and misses it. Both compile. Use one type for the keys of a filter, named in
-//! one place, and wrap the filter's hasher in [`OneKeyType`](crate::hash::OneKeyType) in tests: it
-//! panics where another type is used.
+//! A filter sees bytes, never types. `insert(&17)` inserts an `i32`, 4 bytes. `contains(&17u64)`
+//! asks for 8 bytes and misses it. Both compile. Use one type for the keys of a filter, and name it
+//! in one place. In tests, wrap the filter's hasher in [`OneKeyType`](crate::hash::OneKeyType),
+//! which panics when a key has another type.
 //!
 //! # Recipes
 //!
@@ -58,8 +58,8 @@
 //! | a path | `path.as_os_str()` | equal paths like `a/b` and `a//b` are two keys |
 //! | any other `T: Hash` | [`ByHash(key)`](ByHash), [`ByHash::from_slice(keys)`](ByHash::from_slice) | |
 //!
-//! (`Path` itself is no key. Equal keys must have equal bytes, and equal paths may be written
-//! differently, by rules that differ between systems.)
+//! (`Path` itself is no key. Equal keys must have equal bytes. Two equal paths may be written
+//! differently, and the rules for this differ between systems.)
 //!
 //! ```
 //! use lanebloom::{ByHash, Funnel, Sink};

@@ -1,41 +1,41 @@
-//! The cache-penetration guard: a filter of all valid keys that is asked before a store is, so that
-//! made-up keys never reach it. Request paths call it; it calls a [`GuardFilter`], or two of them
-//! while it is being rebuilt.
+//! The cache-penetration guard: a filter of all valid keys that answers before a store does, so
+//! that made-up keys never reach the store. Request paths call it. It calls a [`GuardFilter`], or
+//! two of them during a rebuild.
 //!
 //! # A rebuild loses nothing
 //!
 //! The guard's state is one pointer to a pair: the filter that serves, and the next one while a
-//! rebuild runs. An insert goes into both, and then looks whether the state is still the one it
-//! used; if not, it inserts again. A rebuild publishes the pair first and reads the valid keys
-//! after. Both put a `SeqCst` fence between their write and their look at the other's, so for each
-//! insert one of two things holds: it saw the pair and inserted into the next filter, or the
-//! rebuild began after it, and reads a store that has the key already. A batch is one insert in all
-//! this: the store has all its keys before, and the look comes after the last.
+//! rebuild runs. An insert goes into both. Then it checks that the state is still the one it used;
+//! if not, it inserts again. A rebuild publishes the pair first and reads the valid keys after.
+//! Both put a `SeqCst` fence between their own write and their read of the other's write. So for
+//! each insert one of two things holds. Either the insert saw the pair and inserted into the next
+//! filter, or the rebuild began after the insert and reads a store that has the key already. Here a
+//! batch is one insert: the store has all its keys before, and the check comes after the last key.
 //!
 //! # Why inserts come after the store's commit
 //!
 //! The second case above needs the order "commit, then insert". An insert *before* the commit is
-//! not enough: a rebuild that begins between the two does not see the insert's key in flight, reads
-//! a store that lacks the row, and replaces the filter that has the key. (An additional insert
-//! before the commit does no harm: it costs one read of the store per early request.) But code
-//! after an `await` may never run, because its future may be dropped there. So
-//! [`CacheGuard::insert_on_drop`] is made before the commit and inserts when it is dropped: after
+//! not enough. A rebuild may begin between the two: it does not see the insert's key in flight,
+//! reads a store that lacks the row, and replaces the filter that has the key. (An additional
+//! insert before the commit does no harm: it costs one read of the store per early request.) But
+//! code after an `await` may never run, because its future may be dropped there. So the caller
+//! makes [`CacheGuard::insert_on_drop`] before the commit, and it inserts when it is dropped: after
 //! the commit, or in place of the code after it. This is the order "commit, then insert" again,
 //! wherever the future ends.
 //!
 //! It cannot order a commit that is still on its way when the future is dropped. The key is then
 //! lost only if a rebuild begins after the drop and reads the store before the commit arrives
-//! there. Nothing in this process can know of it, so the docs name the cure: a task of its own for
-//! the write.
+//! there. Nothing in this process can know of such a commit. So the docs name the remedy: a task of
+//! its own for the write.
 //!
 //! # Who drops a filter
 //!
-//! To drop a filter can take long: memory is unmapped, a thread is joined. No reader may do it, so
-//! whoever replaces the state waits until every reader has left the old one, and drops it then
-//! ([`Swap::replace`]). Readers wait for nobody. A reader holds a state only while the filters' own
-//! code runs, never during a caller's code (the loads of [`CacheGuard::get_with`], the closure of
-//! [`CacheGuard::check_batch`]), so the wait is as long as the longest lookup or batch of inserts
-//! that has begun, and a rebuild may be committed from within such code.
+//! Dropping a filter can take long: memory is unmapped, a thread is joined. No reader may do it.
+//! The thread that replaces the state waits until every reader has left the old state, and then
+//! drops it ([`Swap::replace`]). Readers wait for nobody. A reader holds a state only while the
+//! filters' own code runs, never during a caller's code (the loads of [`CacheGuard::get_with`], the
+//! closure of [`CacheGuard::check_batch`]). So the wait is as long as the longest running lookup or
+//! batch of inserts, and such code may itself commit a rebuild.
 
 use crate::error::{BuildError, RebuildError, RebuildErrorKind};
 use crate::filter::bloom::ConcurrentBloom;
@@ -88,13 +88,13 @@ use core::sync::atomic::{AtomicU64, AtomicUsize};
 /// # Keys from strangers
 ///
 /// [`with_capacity`](Self::with_capacity) hashes with [`SipHash13`] under a random key, so nobody
-/// can make keys that pass the guard. Under [`Murmur3`] anybody can: whoever knows one valid key
-/// computes as many others with the same hash as they like. [`new`](Self::new) takes any
-/// [`GuardFilter`]; give it a filter under Murmur3, a [`GuavaBloom`] for one, only if strangers
+/// can make keys that pass the guard. Under [`Murmur3`] anybody can: a stranger who knows one valid
+/// key can compute any number of others with the same hash. [`new`](Self::new) takes any
+/// [`GuardFilter`]. Give it a filter under Murmur3, for example a [`GuavaBloom`], only if strangers
 /// cannot choose the keys.
 ///
-/// A false positive stays one until the filter is replaced. Whoever finds one by trying can ask for
-/// it again and again, and every request reaches the store.
+/// A false positive stays one until the filter is replaced. A stranger who finds one by trying can
+/// ask for it again and again, and every request reaches the store.
 /// [`rebuild_with_capacity`](Self::rebuild_with_capacity) draws a new key, under which other
 /// made-up keys are false positives. Until then, remember the store's "no" for a while, as for any
 /// missing row.
@@ -699,11 +699,11 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
         })
     }
 
-    /// The filter that serves now, for its figures and its own calls. Those know nothing of the
+    /// The filter that serves now, for its figures and its own calls. Its calls do not check the
     /// guard's key type.
     ///
-    /// It stays in memory as long as such an `Arc` of it is held, also after a rebuild has replaced
-    /// it. Whoever drops the last one drops the filter.
+    /// The filter stays in memory as long as such an `Arc` of it is held, also after a rebuild has
+    /// replaced it. The holder that drops the last `Arc` drops the filter.
     ///
     /// ```
     /// use lanebloom::CacheGuard;

@@ -1,28 +1,28 @@
-//! A key's bytes to one `u64`: the choice of hasher ([`KeyHasher`]), which is Murmur3, keyed
-//! SipHash-1-3, or any `BuildHasher`; one key or many at a time.
+//! Turns a key's bytes into one `u64`, one key or many at a time. The hasher ([`KeyHasher`]) is
+//! Murmur3, keyed SipHash-1-3, or any `BuildHasher`.
 //!
 //! # Which hasher
 //!
 //! [`Murmur3`] is the default: Guava, Cassandra and go-zero hash with it, it is fast on short keys,
-//! and its results can be computed elsewhere. It is **not** safe against keys chosen by an enemy,
-//! whatever the seed: there are pairs of keys that collide under *every* seed, and who knows the
-//! algorithm can make as many as they like, each one a sure false positive once its twin is in the
-//! filter.
+//! and other programs can compute its results. It is **not** safe against keys chosen by an enemy,
+//! whatever the seed. There are pairs of keys that collide under *every* seed. An enemy who knows
+//! the algorithm can make any number of such pairs. One key of a pair is a sure false positive once
+//! the other is in the filter.
 //!
-//! [`SipHash13`] under a random key that stays secret is for filters that face the public: a guard
+//! Use [`SipHash13`] under a secret random key for filters that face the public, such as a guard
 //! before a database, where strangers choose the ids (`CacheGuard::with_capacity` makes one so). It
-//! costs a few nanoseconds more per key, and a hash then means something only to the filter (and
-//! its clones) that made it.
+//! costs a few nanoseconds more per key. A hash then has a meaning only for the filter that made
+//! it, and for that filter's clones.
 //!
-//! Any other `BuildHasher` serves where its hashes fill 64 bits evenly. `foldhash` and `ahash` do.
-//! A hasher that leaves integers as they are does not: it would send all small keys to one line.
+//! Any other `BuildHasher` works if its hashes fill 64 bits evenly. `foldhash` and `ahash` do. A
+//! hasher that leaves integers as they are does not: it would send all small keys to one line.
 //!
 //! # What a `BuildHasher` is fed
 //!
-//! Keys of equal bytes have equal hashes, whatever their types and however they put the bytes. A
-//! `Hasher` may answer differently when the same bytes come in other writes. Therefore it gets a
-//! key's [`Funnel`] bytes in pieces of 128 through `Hasher::write`, the last piece shorter, and an
-//! empty key as one empty write. Nothing else is written: no length, no integer.
+//! Keys of equal bytes have equal hashes, whatever their types and however they put the bytes. But
+//! a `Hasher` may answer differently when the same bytes come in other writes. Therefore this
+//! module passes a key's [`Funnel`] bytes to `Hasher::write` in pieces of 128. The last piece is
+//! shorter, and an empty key is one empty write. It writes nothing else: no length, no integer.
 //!
 //! - A hasher that takes its writes as one stream, as SipHash, XXH3 and FNV do, computes the hash
 //!   of the key's bytes. A program in another language can compute the same.
@@ -156,8 +156,8 @@ pub(crate) mod sealed {
         }
     }
 
-    /// A hash function as far as a snapshot names it. Which of its keys it has shows in the hash of
-    /// a fixed key.
+    /// A hash function, as a snapshot names it. The hash of a fixed key shows which secret key it
+    /// has.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Identity {
         /// Some `BuildHasher`.
@@ -434,7 +434,7 @@ impl Murmur3 {
 /// Takes up to 16 bytes, as a little-endian number.
 struct Packed {
     bytes: u128,
-    /// Of more than 16 bytes only their number is right.
+    /// For more than 16 bytes only the length is right.
     len: usize,
 }
 
@@ -488,8 +488,8 @@ impl SipHash13 {
         Self { key }
     }
 
-    /// The key, for who must find the filter's keys again after a restart. Snapshots do not hold
-    /// it: keep it where secrets are kept.
+    /// The secret key, for callers that must find the filter's keys again after a restart.
+    /// Snapshots do not hold it: keep it where secrets are kept.
     ///
     /// ```
     /// use lanebloom::SipHash13;

@@ -1,23 +1,23 @@
-//! A lock-free, concurrent, in-process membership filter: a Bloom filter in cache-line blocks of
-//! `AtomicU64`, hashed with Murmur3, that many threads fill and ask at once.
+//! A lock-free, concurrent, in-process membership filter. It is a Bloom filter in cache-line blocks
+//! of `AtomicU64`, hashed with Murmur3. Many threads fill it and ask it at the same time.
 //!
-//! It answers "certainly not" or "probably": for a key that was inserted always "probably", for any
-//! other "certainly not" but for a rate of false positives that you choose. A lookup touches one
-//! cache line.
+//! A lookup answers "certainly not" or "probably". For a key that was inserted it always answers
+//! "probably". For any other key it answers "certainly not", except at a rate of false positives
+//! that you choose. A lookup touches one cache line.
 //!
 //! # When not to use it
 //!
 //! - The set must be exact, or listed, or counted exactly: use a hash set. Up to some ten thousand
-//!   keys it is small enough anyway.
-//! - Keys must be removed one by one: [`CuckooFilter`], [`DLeftFilter`] and [`CountingBloom`] can.
-//!   The others forget a whole generation at a time ([`WindowedBloom`]), are cleared, or are
-//!   replaced while they serve ([`CacheGuard::rebuild`]).
-//! - Only one thread uses it, and a key more or less in a thousand of memory matters: one line per
-//!   key costs 7% more memory than a textbook Bloom filter at a rate of 1%, 18% at 1e-4 and 43% at
-//!   1e-6. A filter without atomics inserts faster, too.
-//! - Strangers choose the keys, and the default hasher is left in place: they can make collisions
-//!   under any seed of Murmur3. Take [`SipHash13`]; [the module `hash`](crate::hash) says why. A
-//!   [`CacheGuard`] made by [`with_capacity`](CacheGuard::with_capacity) has it.
+//!   keys a hash set is small enough anyway.
+//! - Keys must be removed one by one: [`CuckooFilter`], [`DLeftFilter`] and [`CountingBloom`] can
+//!   do this. The other filters forget a whole generation at a time ([`WindowedBloom`]), are
+//!   cleared, or are replaced while they serve ([`CacheGuard::rebuild`]).
+//! - Only one thread uses the filter, and memory is scarce: one line per key costs 7% more memory
+//!   than a textbook Bloom filter at a rate of 1%, 18% at 1e-4 and 43% at 1e-6. A filter without
+//!   atomics also inserts faster.
+//! - Strangers choose the keys, and the default hasher stays: they can make collisions under any
+//!   seed of Murmur3. Use [`SipHash13`]; [the module `hash`](crate::hash) says why. A
+//!   [`CacheGuard`] made by [`with_capacity`](CacheGuard::with_capacity) uses it.
 //!
 //! # Example
 //!
@@ -45,8 +45,8 @@
 //!
 //! # Keys are untyped
 //!
-//! A filter sees the bytes of a key, never its type. `insert(&17)` inserts an `i32`;
-//! `contains(&17u64)` compiles, and does not find it:
+//! A filter sees the bytes of a key, never its type. `insert(&17)` inserts an `i32`.
+//! `contains(&17u64)` compiles but does not find it:
 //!
 //! ```
 //! # let filter = lanebloom::ConcurrentBloom::builder().expected_keys(1000).build()?;
@@ -56,10 +56,10 @@
 //! ```
 //!
 //! Name the type of a filter's keys in one place. In tests and debug builds, wrap the filter's
-//! hasher in [`OneKeyType`](hash::OneKeyType), which panics where a key is of another type. The
-//! module [`funnel`] has the bytes of every type, and [recipes](funnel#recipes) for common keys: a
-//! UUID and its `u128` are two keys. A [`CacheGuard`] has a key type, so that a key of another type
-//! does not compile.
+//! hasher in [`OneKeyType`](hash::OneKeyType), which panics when a key has another type. The module
+//! [`funnel`] lists the bytes of every type, and [recipes](funnel#recipes) for common keys. For
+//! example, a UUID and its `u128` are two keys. A [`CacheGuard`] has a key type, so a key of
+//! another type does not compile.
 //!
 //! # Which filter
 //!
@@ -75,65 +75,67 @@
 //! | are in Redis under RedisBloom's `BF` commands | [`RedisBloom`] | about 8 lines of each filter in the chain | 11, and 23 in a chain of seven | Redis need not have them |
 //! | are in a plain Redis bitmap that other programs fill | `redis::RedisBitmap` (feature `redis`) | the server, or a copy: a line for each of its bits | theirs | a filter in each process will do |
 //!
-//! A [`CacheGuard`] keeps requests for made-up keys from a store. It can serve from any filter
-//! whose inserts cannot fail: [`GuardFilter`] says which. One set that many processes ask, each
-//! from memory of its own, is `redis::SharedBloom`, or `redis::SharedWindow` where it forgets
-//! (feature `redis`).
+//! A [`CacheGuard`] keeps requests for made-up keys away from a store. It can serve from any filter
+//! whose inserts cannot fail: [`GuardFilter`] lists these filters. With the feature `redis`, many
+//! processes can share one set, and each process answers from its own memory. Use
+//! `redis::SharedBloom`, or `redis::SharedWindow` for a set that forgets.
 //!
-//! The first three and those that can delete are [saved and loaded](codec), as bytes, streams,
-//! files that a crash cannot halve, and through `serde`. Of a [`ConcurrentBloom`] a [`BloomView`]
-//! answers from such bytes as they lie, in a mapped file too, and deltas keep replicas up to date.
+//! The first three filters, and those that can delete, are [saved and loaded](codec): as bytes, as
+//! streams, as files that a crash cannot halve, and through `serde`. A [`BloomView`] answers
+//! directly from the bytes of a saved [`ConcurrentBloom`], also in a mapped file. Deltas of a
+//! [`ConcurrentBloom`] keep replicas up to date.
 //!
 //! # Consistency
 //!
-//! What threads may rely on. Each promise is tried by the model checker loom in every interleaving
-//! (`loom-tests/`). "Happens before" is meant as in the memory model: by joining a thread, through
-//! a lock or a channel, or any `Release`/`Acquire` pair.
+//! Threads may rely on the promises below. The model checker loom tries each promise in every
+//! interleaving (`loom-tests/`). "Happens before" has the meaning of the memory model: by joining a
+//! thread, through a lock or a channel, or through any `Release`/`Acquire` pair.
 //!
 //! 1. **No false negatives.** If an insert of a key happens before a lookup of it, the lookup
-//!    answers true. This holds for inserts that answered false too.
-//! 2. **Answers of inserts.** An insert answers true if this call changed the filter. Of several
-//!    threads racing to insert a key that the filter does not hold, at least one gets true. With
-//!    one [word per key](Builder::words_per_key) *exactly* one does, which makes it a claim ("I am
-//!    the one to fetch this URL"); with more, several may, since each can be first in another word.
-//!    (In either mode a false positive can leave a new key without a winner: at the chosen rate, or
-//!    because other keys were inserted at that moment.)
-//! 3. **Publication.** If a lookup answers true, or an insert false, everything is visible that the
-//!    threads which set the bits in question had done before they set them. It costs nothing on
-//!    x86-64 and a barrier on Arm, on hits only. (Of a false positive the bits are other keys'.)
-//! 4. **Lock-freedom.** Inserts and lookups never block, whatever other threads do, and no counter
-//!    is written. Where an atomic OR is a compare-exchange loop, a retry means that another thread
-//!    set a bit of that word: at most 64 times in the word's life. They never allocate, but for
-//!    [dense batches](#inserting-in-bulk), which do without if they cannot.
+//!    answers true. This also holds for inserts that answered false.
+//! 2. **Answers of inserts.** An insert answers true if this call changed the filter. If several
+//!    threads race to insert a key that the filter does not hold, at least one gets true. With one
+//!    [word per key](Builder::words_per_key) *exactly* one gets true. The answer is then a claim
+//!    ("I am the one to fetch this URL"). With more words several threads may get true, since each
+//!    can be first in another word. (In either mode a false positive can leave a new key without a
+//!    winner: at the chosen rate, or because other keys were inserted at that moment.)
+//! 3. **Publication.** If a lookup answers true, or an insert false, some threads have set the bits
+//!    in question. The caller then sees everything that those threads did before they set the bits.
+//!    This costs nothing on x86-64 and a barrier on Arm, on hits only. (For a false positive the
+//!    bits belong to other keys.)
+//! 4. **Lock-freedom.** Inserts and lookups never block, whatever other threads do, and write no
+//!    counter. On some CPUs an atomic OR is a compare-exchange loop. A retry there means that
+//!    another thread set a bit of that word: at most 64 times in the word's life. Inserts and
+//!    lookups never allocate, except for [dense batches](#inserting-in-bulk), which work without
+//!    the memory if they cannot get it.
 //! 5. **The whole filter beside inserts.** [`union_from`](ConcurrentBloom::union_from), `clone`,
 //!    comparison, [snapshots and deltas](codec) and the figures read or write a live filter safely.
 //!    Union, clone, snapshot and delta hold at least every insert that happened before them, and
-//!    pass its publication on. What cannot be made safe, [`clear`](ConcurrentBloom::clear), takes
+//!    pass its publication on. [`clear`](ConcurrentBloom::clear) cannot be made safe, so it takes
 //!    `&mut self`.
 //! 6. **The rate.** At the expected number of keys the false-positive rate is at most the chosen
 //!    one, within sampling noise, from 10% down to 1e-6. The builder solves a model of the blocked
-//!    filter for it; `tests/stress/rates.rs` measures it.
+//!    filter for the rate; `tests/stress/rates.rs` measures it.
 //! 7. **Same bits everywhere.** The same keys, hasher, seed and layout set the same bits on every
 //!    platform, byte order and instruction set. (With a `BuildHasher` of another crate this holds
 //!    [as far as its hashes](hash#what-a-buildhasher-is-fed) are the same.)
 //!
 //! # Features
 //!
-//! Features only add; none changes a result.
+//! Features only add. No feature changes a result.
 //!
 //! - `std` (default): random keys for [`SipHash13`], Guava's streams by `std::io`, and the choice
-//!   of AVX-512 or AVX2 when the program runs. Without it the crate is `no_std` + `alloc`, and they
-//!   are used where the target has them.
+//!   of AVX-512 or AVX2 at run time. Without `std` the crate is `no_std` + `alloc`. It then uses
+//!   AVX-512 or AVX2 if the compilation target has them.
 //! - `guard` (default, needs `std`): [`CacheGuard`], with the `arc-swap` crate.
 //! - `window` (default, needs `std`): [`WindowedBloom`], with the `arc-swap` crate.
 //! - `rayon` (needs `std`): batches, unions and collecting on the threads of rayon's pool.
-//! - `mmap` (needs `std`): [`BloomView::map`], lookups in a file that is mapped into memory, with
+//! - `mmap` (needs `std`): [`BloomView::map`] answers lookups from a file mapped into memory, with
 //!   the `memmap2` crate.
 //! - `serde`: `Serialize` and `Deserialize` of the filters, as [snapshots](codec).
 //! - `uuid`: keys of the type `uuid::Uuid`.
 //! - `bytes`: keys of the types `bytes::Bytes` and `bytes::BytesMut`.
-//! - `redis` (needs `std`): filters that are kept in Redis, by blocking connections of the `redis`
-//!   crate.
+//! - `redis` (needs `std`): filters in Redis, by blocking connections of the `redis` crate.
 //! - `redis-tokio`: the same through tokio, on a multiplexed connection.
 //!
 //! # Cost
@@ -146,28 +148,30 @@
 //! | here | 5.0 | 7.7 | 10.3 | 15.8 | 22.6 | 31.1 | 41.1 |
 //! | words per key | 1 | 2 | 2 | 4 | 4 | 4 | 4 |
 //!
-//! Batches are what the filter is fastest at. A batch of a few keys is slower than single calls;
-//! from 16 to 32 keys on it is faster, and at hundreds by a factor of two to five. With AVX-512 a
-//! lookup then takes 1.1 to 2.4 ns from a filter of up to 8 MiB (Zen 4).
+//! Use batches for speed. A batch of a few keys is slower than single calls. A batch of 16 to 32
+//! keys or more is faster, and a batch of hundreds is faster by a factor of two to five. With
+//! AVX-512 a lookup then takes 1.1 to 2.4 ns from a filter of up to 8 MiB (Zen 4).
 //!
-//! Alone, a fresh insert costs one atomic operation per word, of 2.5 ns (Zen 3) to 5 (Zen 5) each;
-//! an insert of a present key, like a lookup, costs loads only, and leaves the line shared among
-//! the cores. In a filter beyond the caches all of this is hidden behind one cache miss, which
-//! batches overlap. Figures, with the machine and the cases that we lose, are in the
-//! [README](https://docs.rs/crate/lanebloom/latest/source/README.md).
+//! A single insert of a new key costs one atomic operation per word, of 2.5 ns (Zen 3) to 5 (Zen 5)
+//! each. An insert of a present key, like a lookup, costs loads only, and leaves the line shared
+//! among the cores. In a filter larger than the caches one cache miss hides all of this, and
+//! batches overlap their cache misses. The
+//! [README](https://docs.rs/crate/lanebloom/latest/source/README.md) has figures, with the machine
+//! and the cases that we lose.
 
 //! # Inserting in bulk
 //!
-//! A batch of at least 1024 keys and 6 keys per line (an eighth of the keys that a filter for 1% is
-//! for) is inserted for less than one atomic operation a key, whether it comes as hashes or as
-//! keys: into a private copy of the filter by plain stores, from where each word that changed is
-//! added by one atomic OR. A filter beyond 1 MiB is passed through a region at a time, after the
-//! hashes were sorted by region. So the more keys a call gets at once the better, and the keys of a
-//! batch become visible to other threads towards its end.
+//! A batch is dense if it has at least 1024 keys and 6 keys per line (an eighth of the keys that a
+//! filter for 1% is for). A dense batch of hashes or keys costs less than one atomic operation a
+//! key. Plain stores insert it into a private copy of the filter. Then one atomic OR adds each word
+//! that changed. For a filter beyond 1 MiB, the hashes are first sorted by region, and the filter
+//! is passed through a region at a time. So the more keys a call gets at once the better. The keys
+//! of a batch become visible to other threads towards its end.
 //!
-//! The memory for that is freed at the end of the call, and without it the keys are inserted one
-//! after another: up to 1 MiB for the copy, and for sorted hashes 8 bytes each, of at most 8
-//! million of them or 16 per line (twice the filter's size), whichever is more.
+//! This needs memory, which is freed at the end of the call: up to 1 MiB for the copy, and 8 bytes
+//! for each sorted hash. At most 8 million hashes or 16 per line (twice the filter's size),
+//! whichever is more, are sorted at a time. Without the memory the keys are inserted one after
+//! another.
 //!
 //! | all keys that the filter is for, at 1%, ns per key | 512 KiB | 8 MiB | 64 MiB | 512 MiB |
 //! |---|--:|--:|--:|--:|
@@ -176,19 +180,19 @@
 //! | in one batch, by `insert_hashes_mut` | 4.9 | 11 | 12 | 12 |
 //! | in one batch, in bulk by two threads | 8.7 | 6.7 | 13 | 13 |
 //!
-//! (Pre-hashed keys, an Emerald Rapids Xeon with AVX-512 and 2 MiB of L2. On this virtual machine
-//! fresh memory is dear, which the larger filters' bulk inserts pay for: where it had been touched
-//! a moment before, 13 at 64 MiB.)
+//! (Pre-hashed keys, an Emerald Rapids Xeon with AVX-512 and 2 MiB of L2. Fresh memory is expensive
+//! on this virtual machine, and the larger filters' bulk inserts pay for it. Where the memory had
+//! been touched a moment before, 64 MiB took 13.)
 //!
-//! A filter that is still being built, which nobody else has, needs no atomics at all:
+//! A filter that is still being built belongs to one thread and needs no atomics:
 //! [`insert_hashes_mut`](ConcurrentBloom::insert_hashes_mut),
 //! [`insert_batch_mut`](ConcurrentBloom::insert_batch_mut). With the feature `rayon` all cores fill
-//! it, each a region that no other works on: `par_insert_hashes`, `par_insert_batch`,
-//! `build_from_par_iter`. How to do it with plain threads is in `examples/scoped_threads.rs`.
+//! it (`par_insert_hashes`, `par_insert_batch`, `build_from_par_iter`), and each core works on a
+//! region of its own. `examples/scoped_threads.rs` shows how to do it with plain threads.
 //!
-//! A new filter's memory is zeros that nobody has touched yet, so that it is there at once, however
-//! large; its pages come into being where keys are inserted, by the thread that inserts them. It
-//! begins at a cache line, and from 4 MiB on at a huge page of 2 MiB, for which Linux is asked.
+//! A new filter's memory is untouched zero pages, so building takes no time, however large the
+//! filter is. The thread that first inserts into a page creates the page. The memory begins at a
+//! cache line. From 4 MiB on it begins at a huge page of 2 MiB, which the crate asks Linux for.
 
 #![no_std]
 // On docs.rs every item shows which feature it needs.

@@ -1,7 +1,6 @@
-//! `ln` and whole powers of `f64`, rounded to the nearest in all but one of some billions of cases,
-//! by `+ - * /` alone: `core` has neither function, and those of the platforms differ in their last
-//! bits. Called by the formulas of `filter/guava/layout.rs`, which a JVM must find the same results
-//! for.
+//! `ln` and whole powers of `f64` by `+ - * /` alone, rounded to the nearest in all but one of some
+//! billions of cases. `core` has neither function, and those of the platforms differ in their last
+//! bits. The formulas of `filter/guava/layout.rs` call it, and must find the same results as a JVM.
 //!
 //! Numbers are carried as sums of two `f64`, 106 bits. Source: Dekker, "A floating-point technique
 //! for extending the available precision" (1971); Knuth's and Dekker's exact sum and product.

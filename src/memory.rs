@@ -1,11 +1,10 @@
-//! Memory for words: zeroed, aligned to cache lines, and where there is much of it in huge pages.
-//! Knows nothing of filters.
+//! Memory for words: zeroed, aligned to cache lines, and in huge pages if it is large. Knows
+//! nothing of filters.
 //!
-//! The allocator is asked for zeros and no more alignment than any word has, and the aligned part
-//! is taken from what it gives: so it can hand out pages of the system that nobody has touched yet,
-//! which are zero already, where a request for alignment makes most allocators write the zeros
-//! themselves. A filter of any size is built in microseconds, and its pages come into being on the
-//! core that first writes to them.
+//! The allocator is asked for zeros with no more alignment than any word has. The aligned part is
+//! taken from what it gives. So the allocator can hand out untouched pages of the system, which are
+//! zero already. If asked for alignment, most allocators write the zeros themselves. A filter of
+//! any size is built in microseconds. The core that first writes to a page creates it.
 
 use core::ops::{Deref, DerefMut};
 
@@ -52,7 +51,7 @@ mod zeroed {
     unsafe impl<T: Sync> Sync for Words<T> {}
 
     impl<T: Word> Words<T> {
-        /// `len` zeros, if the memory is to be had.
+        /// Allocates `len` zeros, or returns `None` if there is not enough memory.
         pub(crate) fn new(len: usize) -> Option<Self> {
             const { assert!(size_of::<T>() == 8 && !core::mem::needs_drop::<T>()) };
             let bytes = len.checked_mul(size_of::<T>())?;

@@ -1,11 +1,11 @@
 //! MurmurHash64A and MurmurHash2 in plain Rust: bytes and a seed in, a number out. Called by
 //! `filter/redisbloom.rs`.
 //!
-//! Both begin with the length of all the bytes, so that they cannot take a key in pieces as Murmur3
+//! Both begin with the length of all the bytes. So they cannot take a key in pieces as Murmur3
 //! does.
 //!
-//! Source: Austin Appleby's `MurmurHash64A` and `MurmurHash2`, SMHasher, public domain; on every
-//! byte order as on a little-endian one.
+//! Source: Austin Appleby's `MurmurHash64A` and `MurmurHash2`, SMHasher, public domain. Every byte
+//! order gives the result of a little-endian one.
 
 use crate::murmur3::load_le;
 

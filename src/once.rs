@@ -1,5 +1,6 @@
-//! A place for a value that is set once while others read it. Without locks: nobody waits for who
-//! sets it, several may try, and one wins. The layers of a growing filter live in such places.
+//! A place for a value that is set once while others read it, without locks. No thread waits for
+//! the thread that sets the value. Several threads may try, and one wins. The layers of a growing
+//! filter live in such places.
 
 use crate::sync::{AtomicPtr, Ordering};
 use alloc::boxed::Box;
@@ -53,8 +54,8 @@ impl<T> OnceBox<T> {
         Some(&mut value[0])
     }
 
-    /// Makes `value` the value, unless there is one; then it is dropped. `None` where the memory
-    /// for the box is not to be had.
+    /// Makes `value` the value. If there is one already, drops `value`. Returns `None` if there is
+    /// not enough memory for the box.
     pub(crate) fn set(&self, value: T) -> Option<()> {
         let value = Box::into_raw(try_box(value)?);
         let set = self

@@ -1,5 +1,5 @@
-//! A check for tests: [`OneKeyType`] stands before a filter's hasher, looks at the keys, and hands
-//! them on. Called by filters as any [`KeyHasher`].
+//! A check for tests: [`OneKeyType`] wraps a filter's hasher, checks the keys, and hands them on.
+//! Filters call it as any [`KeyHasher`].
 
 use crate::funnel::{Funnel, Sink};
 use crate::hash::KeyHasher;

@@ -1,13 +1,13 @@
-//! A hash to its place: which block, which words of it, which bits of each. Pure arithmetic on
-//! values, the same on every platform; `bits.rs` applies the result to memory.
+//! Turns a hash into its place: which block, which words of it, which bits of each. It is pure
+//! arithmetic on values, the same on every platform. `bits.rs` applies the result to memory.
 //!
 //! The bits of the hash are used as follows. The block is the hash scaled to the number of blocks
 //! by a widening multiplication, which takes it from the high bits. The pattern is cut from the
-//! high end of a product of the whole hash: per word first the bits that select the word in its
-//! group, then 6 bits for each of its bits. Where the product's 64 bits do not reach for another
-//! word, it is multiplied again. (An arithmetic progression inside the line, as in double hashing,
-//! would put a floor of about 1e-3 under the false-positive rate: two keys of a line then share all
-//! their bits far too often.)
+//! high end of a product of the whole hash. Each word first takes the bits that select the word in
+//! its group, then 6 bits for each of its bits. If the product's 64 bits do not suffice for another
+//! word, the product is multiplied again. (An arithmetic progression inside the line, as in double
+//! hashing, would put a floor of about 1e-3 under the false-positive rate: two keys of a line would
+//! then share all their bits far too often.)
 //!
 //! Version 1 of the layout: a change to any of this changes the bits of every filter.
 

@@ -1,14 +1,14 @@
-//! Keys and a false-positive rate to a layout, and back: all false-positive arithmetic. Called when
-//! a filter is built and when it is asked about itself.
+//! Turns keys and a false-positive rate into a layout, and back. All false-positive arithmetic is
+//! here. Called when a filter is built, and when a caller asks for its figures.
 //!
 //! # The model
 //!
-//! A key picks one line of 512 bits, in it `w` of the 8 words (one out of each of `w` groups of
-//! `8/w`), and in each of those `s` bits, thrown with replacement. For a key that was never
-//! inserted, let `j` keys be in its line: `j` is Poisson with mean `load`, the keys per line. The
-//! words are independent given `j`, so the rate is the mean over `j` of `g(j)^w`, where `g(j)` is
-//! the chance that all `s` throws land on set bits of one word. By inclusion and exclusion over the
-//! distinct bits that the throws ask for,
+//! A key picks one line of 512 bits. In the line it picks `w` of the 8 words, one out of each of
+//! `w` groups of `8/w`. In each of those words it picks `s` bits, thrown with replacement. For a
+//! key that was never inserted, let `j` be the number of keys in its line. `j` is Poisson with mean
+//! `load`, the keys per line. The words are independent given `j`. So the rate is the mean over `j`
+//! of `g(j)^w`, where `g(j)` is the chance that all `s` throws land on set bits of one word. By
+//! inclusion and exclusion over the distinct bits that the throws ask for,
 //!
 //! ```text
 //! g(j) = sum over i in 0..=s of a_i * x_i^j,   x_i = 1 - w/8 * (1 - (1 - i/64)^s)

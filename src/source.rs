@@ -1,5 +1,5 @@
-//! Many hashes in, bitmaps of answers out: keys to hashes, hashes in chunks, and what becomes of a
-//! bitmap. Called by the filters, their engines and `bulk.rs`; knows no filter.
+//! Takes many hashes and gives bitmaps of answers: keys to hashes, hashes in chunks, and the use of
+//! each bitmap. The filters, their engines and `bulk.rs` call it. It knows no filter.
 
 use crate::batch::{STRETCH, for_each_absent, ones};
 use crate::funnel::Funnel;

@@ -1,7 +1,7 @@
-//! Deltas of any bytes: nothing is added, or bits of which the delta is written the same way.
+//! Deltas of any bytes: a delta adds nothing, or adds bits for which the same delta is written.
 //!
-//! Most inputs become the body of a delta whose header is right for the filter, for hardly any
-//! would be one by themselves.
+//! Most inputs become the body of a delta whose header is right for the filter. Hardly any input
+//! would be a delta by itself.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Guava's streams of any bytes: both ways to read them give the same filter, which is written as
-//! it was, or the same error.
+//! Guava's streams of any bytes: both ways to read them give the same error, or the same filter,
+//! which writes the same bytes again.
 
 #![no_main]
 

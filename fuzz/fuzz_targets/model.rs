@@ -1,8 +1,8 @@
-//! Any sequence of operations on filters, beside the sets and multisets of the keys that they hold.
+//! Any sequence of operations on filters, compared with the sets and multisets of their keys.
 //!
-//! A key of the set is always found, and an insert of it changes nothing. What the set does not
-//! have may be found, for these filters are small; but then every call must say so, one by one and
-//! in batches, of the filter and of its copies.
+//! A key of the set is always found, and an insert of it changes nothing. A key outside the set may
+//! be found, for these filters are small. But then every call must find it, single calls and
+//! batches, on the filter and on its copies.
 
 #![no_main]
 
@@ -32,7 +32,7 @@ enum Operation {
     /// Many keys, so that they are inserted in bulk: the first, and how many.
     InsertMany(u16, u16),
     ContainsBatch(Vec<u16>),
-    /// Of the other filter's keys.
+    /// The union with the other filter.
     Union,
     Swap,
     Clear,

@@ -1,5 +1,5 @@
-//! Dumps of RedisBloom with anything changed: each is refused, or is a filter that says the same
-//! again, answers and takes keys.
+//! Dumps of RedisBloom with any changes. Each is refused, or gives a filter that writes the same
+//! dump again, answers and takes keys.
 
 #![no_main]
 
@@ -15,7 +15,7 @@ struct Input {
     capacity: u8,
     expansion: u8,
     keys: u8,
-    /// Of a reply, of its bytes: what is there instead.
+    /// Replacement bytes: the reply, the offset in it, the new byte.
     bytes: Vec<(u8, u16, u8)>,
     cursors: Vec<(u8, i64)>,
     lengths: Vec<(u8, u16)>,

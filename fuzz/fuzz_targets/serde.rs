@@ -1,4 +1,4 @@
-//! Filters in JSON: any text is one that is written the same way, or an error.
+//! Filters in JSON: any text gives an error, or a filter that is written the same way.
 
 #![no_main]
 

@@ -1,8 +1,8 @@
-//! A node of a shared set whose server answers anything: it takes bits, or says what is wrong, and
-//! forgets nothing.
+//! A node of a shared set whose server answers anything. The node takes bits, or reports the error,
+//! and forgets nothing.
 //!
-//! Answers are made of the parts that real ones have, since a fuzzer would hardly find a delta in
-//! an exchange by itself, and now and then are bytes of the protocol as they come.
+//! Answers consist of the parts of real answers, since a fuzzer would hardly find a delta in an
+//! exchange by itself. Now and then they are raw bytes of the protocol.
 
 #![no_main]
 

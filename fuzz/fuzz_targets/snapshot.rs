@@ -1,8 +1,8 @@
-//! Snapshots of any bytes: every way to read them gives the same filter, which is written as it
-//! was, or the same error.
+//! Snapshots of any bytes: every way to read them gives the same error, or the same filter, which
+//! writes the same bytes again.
 //!
-//! Half of the inputs get the checksums that they should have, without which hardly any would get
-//! beyond them.
+//! Half of the inputs get correct checksums. Hardly any input would pass the checksum check without
+//! that.
 
 #![no_main]
 
@@ -297,7 +297,7 @@ fn read<'a, T>(
         }
         (Err(one), Err(other)) => {
             let (one, other) = (one.to_string(), other.to_string());
-            // Of a pair the slice is known to be too short before its parts are looked at.
+            // For a pair, the length of the slice is checked before its parts are read.
             assert!(
                 one == other || other.contains("more than the limit of") || one.starts_with("the bytes end after"),
                 "{one}\n{other}"

@@ -1,4 +1,4 @@
-//! The batch calls keep what the single ones promise, where the hashes are inserted one after
+//! The batch calls keep the promises of the single calls if the hashes are inserted one after
 //! another: in a batch of one, or with less than two hashes per line.
 
 use super::*;

@@ -1,5 +1,5 @@
-//! Batches that are inserted in bulk, by way of an image of the line, keep what single inserts
-//! promise. Under loom two hashes per line are enough for that.
+//! Batches that are inserted in bulk, through an image of the line, keep the promises of single
+//! inserts. Under loom two hashes per line are enough for that.
 
 use super::*;
 

@@ -1,5 +1,5 @@
-//! Counters that several keys share are raised and lowered: no key that is there goes missing, and
-//! nothing is left of those that went.
+//! Several keys share counters, which inserts raise and removes lower. No present key goes missing,
+//! and removed keys leave nothing behind.
 
 use super::*;
 use lanebloom::CountingBloom;
@@ -304,7 +304,7 @@ fn who_finds_inserts_or_removes_a_key_sees_what_its_inserter_did_before() {
     }
 }
 
-/// Of a stuck key too, whose counters do not change.
+/// This holds for a stuck key too, whose counters do not change.
 #[test]
 fn an_insert_publishes_where_all_counters_are_stuck() {
     loom::model(|| {

@@ -249,7 +249,7 @@ fn a_key_that_goes_and_comes_again_is_not_in_a_copy_twice() {
                 }
             };
             let (_, bytes) = beside(goer, copier);
-            // Which reads no key with two cells.
+            // `from_bytes` accepts no key with two cells.
             let (copy, _) = DLeftFilter::from_bytes(&bytes).unwrap();
             assert!(copy.count_hash(ONE) <= 1 && cells_in_use(&copy) == 5 + copy.count_hash(ONE));
             assert_eq!((filter.count_hash(ONE), cells_in_use(&filter)), (1, 6));

@@ -1,5 +1,5 @@
-//! A filter of flat bits keeps what one in lines promises: Guava's, whose keys have several words,
-//! or several bits of one.
+//! A filter of flat bits keeps the promises of a filter in lines. It is Guava's, whose keys have
+//! several words, or several bits of one.
 
 use super::*;
 use lanebloom::GuavaBloom;

@@ -1,11 +1,11 @@
-//! lanebloom's contract, each promise tried in every interleaving and under every value that the
-//! memory model allows.
+//! lanebloom's contract. Loom tries each promise in every interleaving and under every value that
+//! the memory model allows.
 //!
-//! `ci/loom.sh` runs it: a crate of its own, built with `--cfg lanebloom_loom`, which exchanges the
-//! atomics of lanebloom for loom's. Without that flag there is nothing here. Filters are one line
-//! of eight words, the smallest.
+//! `ci/loom.sh` runs it. It is a crate of its own, built with `--cfg lanebloom_loom`, which
+//! exchanges the atomics of lanebloom for loom's. Without that flag the crate is empty. Filters are
+//! one line of eight words, the smallest.
 //!
-//! The names say the property. What loom cannot see: the vector kernels (they work on values) and
+//! The name of a test is the property. Loom cannot see the vector kernels (they work on values) and
 //! arc-swap.
 
 #![cfg(all(test, lanebloom_loom))]

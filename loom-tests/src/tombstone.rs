@@ -1,4 +1,4 @@
-//! A pair of filters: who was removed stays away, however inserts, removes, lookups and unions of
+//! A pair of filters: a removed key stays away, however inserts, removes, lookups and unions of
 //! both interleave.
 
 use super::*;

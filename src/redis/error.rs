@@ -1,5 +1,5 @@
-//! What can go wrong between this process and a server. Made by the commands and by the threads of
-//! this folder, read by callers.
+//! What can go wrong between this process and a server. The commands and threads of this folder
+//! make these errors, and callers read them.
 
 use crate::error::{BuildError, IncompatibleError, RedisBloomLoadError};
 use crate::redis::Life;
@@ -204,9 +204,9 @@ pub(crate) enum BitmapErrorKind {
 }
 
 impl BitmapError {
-    /// Whether the server was not reached, did not answer in time, or the connection to it broke:
-    /// another connection may succeed. Of an insert it is not known then whether it was done; to do
-    /// it again does no harm.
+    /// Whether the server was not reached, did not answer in time, or the connection to it broke.
+    /// Another connection may succeed. After an insert the caller does not know whether the server
+    /// did it. Repeating the insert does no harm.
     #[must_use]
     pub fn is_unreachable(&self) -> bool {
         matches!(self.0, BitmapErrorKind::Unreachable { .. })

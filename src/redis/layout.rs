@@ -1,5 +1,5 @@
-//! The layouts of others' Redis bitmaps: a key to the offsets of its bits. Pure; `bitmap.rs` sends
-//! the offsets to a server, `local.rs` looks at them in a copy.
+//! The layouts of others' Redis bitmaps: a key to the offsets of its bits. Pure functions.
+//! `bitmap.rs` sends the offsets to a server. `local.rs` looks at them in a copy.
 
 use crate::error::BuildErrorKind;
 use crate::filter::guava::HashFunctions;

@@ -1,6 +1,6 @@
-//! What lies between the commands and a connection: a [`Link`] sends a pipeline and waits for its
-//! replies. What is said over it is written once, as `async` code; over a [`Blocking`] link that
-//! code never waits, so that [`now`] has its result at once.
+//! The layer between the commands and a connection: a [`Link`] sends a pipeline and waits for its
+//! replies. The code that uses a link is written once, as `async` code. Over a [`Blocking`] link
+//! that code never waits, so [`now`] has its result at once.
 
 use super::error::{BitmapError, BitmapErrorKind};
 use super::reply::{brief, shortened};
@@ -55,13 +55,13 @@ pub(super) struct Script {
     digest: OnceLock<String>,
 }
 
-/// Which keys have all their bits in a bitmap.
+/// Finds the keys that have all their bits in a bitmap.
 pub(super) static TEST: Script = Script::new("test.lua", include_str!("test.lua"));
 
 /// Sets the bits of keys in a bitmap.
 pub(super) static SET: Script = Script::new("set.lua", include_str!("set.lua"));
 
-/// Which keys have all their bits in one of the bitmaps of a growing filter.
+/// Finds the keys that have all their bits in one of the bitmaps of a growing filter.
 pub(super) static TEST_GROWING: Script = Script::new(
     "test_growing.lua",
     concat!(include_str!("cursor.lua"), include_str!("test_growing.lua")),

@@ -1,24 +1,28 @@
-//! Filters that are kept in Redis, in the layouts that other programs have: read and written in
-//! place, or copied into this process.
+//! Filters in Redis, in the layouts of other programs. This module reads and writes them in place,
+//! or copies them into this process.
 //!
-//! One set on many nodes, each of which answers from memory of its own, is [`SharedBloom`], and one
-//! that forgets, `SharedWindow` (feature `window`). What RedisBloom's `BF` commands keep is taken
-//! out and put back by [`RedisBloom::fetch`](crate::RedisBloom::fetch) and
-//! [`store`](crate::RedisBloom::store). The rest of this page is about the third kind.
+//! There are three kinds:
 //!
-//! Many programs keep a Bloom filter in a plain Redis bitmap, a string of which they set and get
-//! single bits. [`RedisBitmap`] is one type for their layouts, chosen by the constructor;
-//! [`LocalBitmap`] is a copy of one, which answers in process.
+//! - [`SharedBloom`] is one set on many nodes, each of which answers from its own memory.
+//!   `SharedWindow` (feature `window`) is such a set that forgets.
+//! - [`RedisBloom::fetch`](crate::RedisBloom::fetch) and [`store`](crate::RedisBloom::store) move a
+//!   filter of RedisBloom's `BF` commands out of Redis and back.
+//! - [`RedisBitmap`] and [`LocalBitmap`] are for plain bitmaps. The rest of this page is about
+//!   them.
+//!
+//! Many programs keep a Bloom filter in a plain Redis bitmap, which is a string. They set and get
+//! its single bits. [`RedisBitmap`] is one type for all their layouts, and the constructor chooses
+//! the layout. [`LocalBitmap`] is a copy of such a bitmap, which answers in process.
 //!
 //! # When not to use it
 //!
-//! - **Where a copy will do.** A lookup on a server takes a round trip of the network, a lookup in
-//!   a [`LocalBitmap`] a few accesses to memory, thousands of times less, and it works while the
-//!   server does not. Take the bitmap in place where a key that somebody has just inserted must be
-//!   seen at once.
-//! - For a new filter that only this crate uses: take a [`SharedBloom`].
-//! - Where strangers choose the keys. All of these layouts hash without a secret; [the module
-//!   `hash`](crate::hash) says what follows.
+//! - **Where a copy will do.** A lookup on a server takes a round trip of the network. A lookup in
+//!   a [`LocalBitmap`] takes a few accesses to memory, thousands of times less, and works while the
+//!   server is down. Use the bitmap in place if a lookup must see a key that somebody has just
+//!   inserted.
+//! - For a new filter that only this crate uses: use a [`SharedBloom`].
+//! - Where strangers choose the keys. All of these layouts hash without a secret. [The module
+//!   `hash`](crate::hash) describes the consequences.
 //!
 //! # Whose layout
 //!
@@ -36,9 +40,9 @@
 //! | of two who insert a key at once | one gets `true` | one at least | one gets `true` | one at least |
 //! | not for | old clients beside ours that grow: they may skip a number | more than 2^31 bits | | short keys, new filters: [its hash is bad](RedisBitmap::scrapy) |
 //!
-//! Scripts are sent by their digest, and whole where the server does not know them yet. They are
-//! not for Redis Cluster unless `base` and the cursor have the same hash tag, as `{seen}bits` and
-//! `{seen}cursor`; whether a client for Cluster works is not tested.
+//! Scripts are sent by their digest, and whole if the server does not know them yet. They do not
+//! work on Redis Cluster unless `base` and the cursor have the same hash tag, as `{seen}bits` and
+//! `{seen}cursor`. Clients for Cluster are not tested.
 //!
 //! # What can go wrong
 //!
@@ -56,13 +60,13 @@
 //!
 //! # What the client buffers
 //!
-//! The `redis` crate reads all of a reply into memory, before anybody here sees how long it is: of
-//! a text, its bytes and a copy of them; of a list of small things, some ten times its bytes.
-//! Limits that calls here are given (`max_bytes`) hold for what is made of the replies, and no call
-//! here asks for more than a chunk at a time; but a server that is not what it is taken for, or
-//! somebody who writes to it, can send what it likes. Nor does a connection of the `redis` crate
-//! bound a reply's time: its timeouts hold for each single read. A [`SharedBloom`] has a connection
-//! of its own, which [bounds both](shared#what-it-promises).
+//! The `redis` crate reads all of a reply into memory before this crate sees its length. A text
+//! takes its bytes and a copy of them. A list of small things takes some ten times its bytes. The
+//! limits that calls take (`max_bytes`) bound what this crate makes of the replies, and no call
+//! asks for more than a chunk at a time. But a wrong server, or somebody who writes to it, can send
+//! replies of any length. A connection of the `redis` crate does not bound a reply's time either:
+//! its timeouts hold for each single read. A [`SharedBloom`] has a connection of its own, which
+//! [bounds both](shared#what-it-promises).
 //!
 //! # Example
 //!

@@ -1,8 +1,8 @@
-//! Replies taken apart. One that is not what its command gives becomes a text for the error: its
+//! Takes replies apart. If a reply does not fit its command, the error gets a text: the reply's
 //! beginning, since a server may send anything, of any length.
 //!
-//! Replies are asked for as [`Value`]s: the conversions of the `redis` crate write all of a reply
-//! into their error.
+//! Replies are read as [`Value`]s: the conversions of the `redis` crate write all of a reply into
+//! their error.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -32,12 +32,13 @@ pub(super) fn bytes(reply: Value) -> Taken<Vec<u8>> {
     }
 }
 
-/// As much of a reply as a message should have. Of the rest, which can be long, nothing is written.
+/// The beginning of a reply, as long as a message should have. Never formats the rest, which can be
+/// long.
 pub(super) fn shortened(reply: impl fmt::Debug) -> String {
     beginning(format_args!("{reply:?}"), REPLY_TEXT).0
 }
 
-/// The error, with no more of its text than a message should have.
+/// The error, with its text cut to the length that a message should have.
 pub(super) fn brief(error: RedisError) -> RedisError {
     let (text, true) = beginning(&error, ERROR_TEXT) else {
         return error;

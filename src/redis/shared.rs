@@ -1,5 +1,5 @@
-//! One set on many nodes: [`SharedBloom`], a filter in every process, which a thread in the
-//! background keeps equal to the others' through Redis; and [`SharedWindow`], one that
+//! One set on many nodes. [`SharedBloom`] is a filter in every process. A background thread keeps
+//! it equal to the others' through Redis. [`SharedWindow`] is such a set that
 //! [forgets](#forgetting).
 //!
 //! ```text
@@ -11,35 +11,35 @@
 //! # What it promises
 //!
 //! 1. **Lookups and inserts are the local filter's.** [`SharedBloom`] derefs to its
-//!    [`ConcurrentBloom`], in which nothing is marked or counted for this: no call ever waits for
-//!    the network, whatever has become of the server, and neither does a drop. Only
+//!    [`ConcurrentBloom`], and marks and counts nothing in it. So no call ever waits for the
+//!    network, whatever the state of the server, and neither does a drop. Only
 //!    [`connect`](SharedBuilder::connect), [`sync`](SharedBloom::sync) and
-//!    [`close`](SharedBloom::close) wait. All that the crate promises of the filter
-//!    ([Consistency](crate#consistency)) holds within the process.
-//! 2. **What was pushed arrives.** A key that was inserted here before [`sync`](SharedBloom::sync)
-//!    was called, is on the server when that answers `Ok`, and is found by every node that calls
-//!    `sync` from then on, or connects. Without `sync` the same happens in the background, every
-//!    [interval](SharedBuilder::interval).
-//! 3. **No push is lost by a race.** The server ORs, in a script, which is alone on the server
-//!    while it runs.
+//!    [`close`](SharedBloom::close) wait. All promises of the crate for the filter
+//!    ([Consistency](crate#consistency)) hold within the process.
+//! 2. **What was pushed arrives.** If a key was inserted here before a call of
+//!    [`sync`](SharedBloom::sync), and `sync` answers `Ok`, the key is on the server. Every node
+//!    that calls `sync` or connects from then on finds it. Without `sync` the same happens in the
+//!    background, every [interval](SharedBuilder::interval).
+//! 3. **No push is lost by a race.** The server ORs in a script, and runs only one script at a
+//!    time.
 //! 4. **Inserts while the server is away are kept**, and pushed once it is back. The thread
-//!    reconnects by itself, after pauses that double up to 3 seconds, and that are random by half,
-//!    so that not all nodes come at once. A server that is full is pulled from all the same.
+//!    reconnects by itself, after pauses that double up to 3 seconds. Half of each pause is random,
+//!    so that the nodes do not all come at once. Nodes pull from a full server all the same.
 //! 5. **A new node starts from the server's state**, which [`connect`](SharedBuilder::connect)
-//!    takes before it returns; what was in the new node's filter before is pushed.
+//!    takes before it returns. Keys that were in the new node's filter before are pushed.
 //! 6. **What the server loses is pushed again**, by every node that has it: after a crash with an
 //!    append-only file that lacks the end, a failover to a replica that was behind, a restored
-//!    backup, `FLUSHALL`. The nodes notice by ids that the server gives every push, at their next
-//!    exchange with it.
-//! 7. **Who does not fit is refused**: a filter of another layout, seed or hasher, by an error that
-//!    says what differs.
-//! 8. **No server holds a node for ever**, whatever it sends: each round trip ends within the
+//!    backup, `FLUSHALL`. The server gives every push an id. By these ids the nodes notice a loss
+//!    at their next exchange with the server.
+//! 7. **Who does not fit is refused**: a filter of another layout, seed or hasher gets an error
+//!    that says what differs.
+//! 8. **No server holds a node for ever**, whatever it sends. Each round trip ends within the
 //!    [timeout](SharedBuilder::timeout), and after 16 MiB of replies and 128 bytes for each 8 KiB
-//!    of the filter. A server that fails, or refuses, is left: the next attempt is made on a new
-//!    connection, and finds whoever has the server's name by then. By TLS the timeout is looked at
-//!    between replies only, and their length is not bounded.
+//!    of the filter. A node leaves a server that fails or refuses. It makes the next attempt on a
+//!    new connection, to the server that has the name by then. With TLS the node checks the timeout
+//!    between replies only, and does not bound their length.
 //!
-//! Pushed is what the server has answered. How far it keeps that is the server's part:
+//! A key is pushed when the server has answered. The server decides how long it keeps the key:
 //!
 //! | `appendonly`, `appendfsync` | of what it has answered, a server that crashes keeps | and if its machine does |
 //! |---|---|---|
@@ -47,100 +47,104 @@
 //! | `yes`, `everysec` | everything, unless its disk is so slow that writes wait (2 seconds at most) | all but the last 2 seconds |
 //! | `no` | what its last snapshot has | what its last snapshot has |
 //!
-//! What is lost there is missing only where no node that has it is left (6).
+//! A key that the server loses is missing only if no node that has it is left (6).
 //!
 //! # What it does not promise
 //!
 //! - **A key that another node inserted is not here yet**, for up to an interval at each end and
-//!   what the network takes. During that time a lookup here answers "certainly not" for a key that
-//!   is in the set. See below for what a guard does about it.
-//! - An insert that answers true says that the key is new *here*: several nodes may each get true
+//!   the network's time. During that time a lookup here answers "certainly not" for a key that is
+//!   in the set. See below for what a guard does about it.
+//! - An insert that answers true says that the key is new *here*. Several nodes may each get true
 //!   for one key. To claim a key among nodes takes a call to a server.
-//! - Keys are never removed, and the set cannot grow. Both take a new set under another name, to
-//!   which a guard goes over by [`CacheGuard::rebuild`](crate::CacheGuard::rebuild); the old one
-//!   can be told when to [expire](SharedBuilder::expires_at). Or a set that [forgets](#forgetting)
-//!   by itself.
-//! - Whoever can write to the server can set every bit. What a broken server or another program
-//!   writes there is an error, and nothing worse.
-//! - The server must not evict: with `maxmemory`, a policy of `noeviction`, or one of `volatile-*`
-//!   where the set does not expire. A chunk that is gone while the rest is there is missed by
-//!   nobody until it is next compared. Delete a set by deleting all its keys, while no node has it:
-//!   the last [closed](SharedBloom::close), since one that is dropped may push a little later.
+//! - Keys are never removed, and the set cannot grow. Both need a new set under another name. A
+//!   guard goes over to the new set by [`CacheGuard::rebuild`](crate::CacheGuard::rebuild). The old
+//!   set can [expire](SharedBuilder::expires_at). Or use a set that [forgets](#forgetting) by
+//!   itself.
+//! - Anybody who can write to the server can set every bit. Wrong data from a broken server or
+//!   another program gives an error, and nothing worse.
+//! - The server must not evict. With `maxmemory`, use a policy of `noeviction`, or of `volatile-*`
+//!   if the set does not expire. If the server evicts a chunk and keeps the rest, no node notices
+//!   until the chunk is next compared. Delete a set by deleting all its keys, while no node has it.
+//!   [Close](SharedBloom::close) the last node, since a node that is only dropped may push a little
+//!   later.
 //! - The expected keys are those of all nodes together.
 //!
 //! # Before a store
 //!
-//! A [`CacheGuard`](crate::CacheGuard) over a `SharedBloom` turns away keys that others have just
-//! added to the store, until they have arrived. What to do about it depends on who asks for a new
-//! key first:
+//! A [`CacheGuard`](crate::CacheGuard) over a `SharedBloom` turns away keys that other nodes have
+//! just added to the store, until the keys have arrived. The remedy depends on the client that
+//! first asks for a new key:
 //!
-//! - Insert, `sync`, and hand the id out after: who learns of the id later than that finds it on
-//!   nodes that have synced meanwhile, which is within their interval. To the client that made it,
-//!   it is known at once where it made it.
-//! - Where a new id may be asked for at another node within milliseconds, send it along with what
-//!   proves that it is new (a time in the id, say), and let such requests pass the guard: ids that
-//!   are younger than [`lag`](SharedStats::lag) plus the others' interval.
-//! - A node whose `lag` grows does not hear of new keys: above some seconds, admit everything and
+//! - Insert, `sync`, and only then hand the id out. A client that learns of the id later finds it
+//!   on nodes that have synced meanwhile, which they do within their interval. The client that made
+//!   the id finds it at once at the node where it made it.
+//! - If a client may ask another node for a new id within milliseconds, send along what proves that
+//!   the id is new (a time in the id, for example). Let such requests pass the guard: ids younger
+//!   than [`lag`](SharedStats::lag) plus the others' interval.
+//! - A node whose `lag` grows does not hear of new keys. Above some seconds, admit everything and
 //!   rely on the store alone.
 //!
 //! # What it costs
 //!
-//! - Memory: twice the filter's, since beside it there is a copy of what is known to be on the
-//!   server. On the server the filter, and a log of a quarter of it, between 1 and 16 MiB.
-//! - A comparison of the two per interval, one pass over both, in the background thread, which
-//!   pauses at least four times as long as it takes: at 512 MiB an exchange begins every second or
-//!   so, whatever the interval. Nothing is marked by inserts, so that nothing is paid there. (A map
-//!   of the regions that changed, kept by the inserts, would spare most of the comparison; but a
-//!   batch would have to find out which of its keys changed the filter, and those that are inserted
-//!   in bulk do not tell.)
-//! - On the wire 2 bytes for every bit that is new on the server, some 35 for every chunk (8 KiB)
-//!   that is pushed, and some 350 for every interval. From 1024 new bits in a chunk on, all of it
-//!   travels. So a key costs, pushed and then pulled by one other node, in a filter for a million
-//!   keys at 1%, exchanged 10 times a second (`cargo bench --bench redis --features redis`):
+//! - Memory: twice the filter's. The second half is a copy of what the server is known to have. On
+//!   the server: the filter, and a log of a quarter of it, between 1 and 16 MiB.
+//! - A comparison of the two per interval: one pass over both, in the background thread. The thread
+//!   pauses at least four times as long as the pass takes. At 512 MiB an exchange begins every
+//!   second or so, whatever the interval. Inserts mark nothing, so they pay nothing. (A map of the
+//!   changed regions, kept by the inserts, would spare most of the comparison. But a batch would
+//!   have to find out which of its keys changed the filter, and keys that are inserted in bulk do
+//!   not tell.)
+//! - On the wire: 2 bytes for every bit that is new on the server, some 35 for every chunk (8 KiB)
+//!   that is pushed, and some 350 for every interval. From 1024 new bits in a chunk on, all of the
+//!   chunk travels. The table shows the cost of a key that one node pushes and one other node
+//!   pulls, in a filter for a million keys at 1%, exchanged 10 times a second (`cargo bench --bench
+//!   redis --features redis`):
 //!
 //!   | keys a second | 10 | 100 | 1000 | 10,000 | 100,000 | 1,000,000 |
 //!   |---|--:|--:|--:|--:|--:|--:|
 //!   | bytes pushed, per key | 356 | 69 | 34 | 16 | 12 | 13 |
 //!   | bytes pulled, per key | 372 | 54 | 20 | 13 | 11 | 13 |
-//! - The server's time: about a microsecond for every bit, 20 for every whole chunk. All of a set
-//!   is at one server, in Redis Cluster at one shard, by the hash tag `{name}`: connect to that
-//!   one.
+//! - The server's time: about a microsecond for every bit, 20 for every whole chunk. One server
+//!   holds all of a set. In Redis Cluster one shard holds it, by the hash tag `{name}`. Connect to
+//!   that shard.
 //!
 //! # When not to use it
 //!
-//! - One machine has all the processes: they could share memory, or one of them the filter.
-//! - A key must be found everywhere as soon as it is inserted anywhere: ask a server, with a filter
-//!   of [`redis`](crate::redis) in place.
-//! - The set is of some thousand keys: `SADD`, and a copy of the set in each process.
-//! - Hundreds of nodes: everything pushed is pulled by each of them from the one server.
+//! - One machine runs all the processes: they could share memory, or one of them could own the
+//!   filter.
+//! - Every node must find a key as soon as any node inserts it: ask a server, with a filter of
+//!   [`redis`](crate::redis) in place.
+//! - The set has some thousand keys: use `SADD`, and a copy of the set in each process.
+//! - There are hundreds of nodes: each of them pulls everything that the others push, from the one
+//!   server.
 //!
 //! # Forgetting
 //!
 //! A [`SharedWindow`] is the same for a [`WindowedBloom`](crate::WindowedBloom) that rotates by
-//! age: "seen by any node in the last ten minutes?" Its generations are numbered by the time of
-//! day, so that nodes agree on them without asking anybody. On the server each is a set of its own,
-//! under keys of its own, which expires; in every process, a filter of the window's list. All that
-//! is [promised](#what-it-promises) above holds of every generation as long as it lives, and
-//! besides:
+//! age: "seen by any node in the last ten minutes?" The time of day numbers its generations, so the
+//! nodes agree on them without asking anybody. On the server each generation is a set of its own,
+//! under keys of its own, which expires. In every process it is a filter of the window's list. All
+//! [promises](#what-it-promises) above hold for every generation as long as it lives. In addition:
 //!
-//! 1. **A key is visible for the window, wherever it has arrived**, counted from its insertion at
-//!    whatever node, and at most one generation longer, also where it arrives late. That is by
-//!    clocks that agree; see below for those that do not.
-//! 2. **Inserts and lookups are the local window's**, rotations too: an insert that finds one due
-//!    makes it, whatever has become of the server.
+//! 1. **A key is visible for the window, wherever it has arrived.** The window counts from the
+//!    key's insertion at any node. A key is visible at most one generation longer, even if it
+//!    arrives late. This assumes that the clocks agree; see below for clocks that do not.
+//! 2. **Inserts and lookups are the local window's**, and so are rotations: an insert that finds a
+//!    rotation due makes it, whatever the state of the server.
 //! 3. **Nothing is lost by a race of a push with a rotation.** A generation is compared and pushed
 //!    until its last key has expired, not only while it is the newest.
 //! 4. **Inserts while the server is away are kept** as long as they are visible, and pushed into
 //!    the generations that they were made in.
-//! 5. **A new node starts from all generations that live**, each of the age that it has.
-//! 6. **The server forgets too.** A generation's keys expire there (`PEXPIREAT`) one generation
-//!    later than at the nodes: after its last use, where no clock is wrong by more than a
-//!    generation. So it has no more generations than the nodes do, and two: that one, and one that
-//!    begins where a clock is ahead. How long that is from now on, nodes say; the server's own
-//!    clock may be anything. If it is set forward, a generation goes early and as a whole, and the
-//!    nodes that have it push it again.
-//! 7. **Who does not fit is refused**: also by another period or number of generations, by an error
-//!    that says both.
+//! 5. **A new node starts from all generations that live**, each with its real age.
+//! 6. **The server forgets too.** A generation's keys expire on the server (`PEXPIREAT`) one
+//!    generation later than at the nodes. This is after its last use, if no clock is wrong by more
+//!    than a generation. So the server has at most two generations more than the nodes: this one,
+//!    and one that begins where a clock is ahead. The nodes tell the server how long
+//!    to keep a generation from now on, so the server's own clock may show anything. If the
+//!    server's clock is set forward, a generation goes early and as a whole, and the nodes that
+//!    have it push it again.
+//! 7. **Who does not fit is refused**: also a node with another period or number of generations.
+//!    The error names both.
 //!
 //! | two clocks differ by | then a key that goes from one node to the other |
 //! |---|---|
@@ -148,17 +152,17 @@
 //! | `d`, up to a generation | is visible as soon as it is pulled, for the window less `d` at least, and `d` longer at most: where that matters, ask for a window that is longer by `d`. A node whose clock is behind rotates with those ahead as soon as they push |
 //! | more | may be visible late or not at all: its generation has expired by one clock, or has not begun by the other. Nobody else's keys suffer |
 //!
-//! Where a node's clock is set back by more than a quarter of a generation, or
-//! [`rotate`](crate::WindowedBloom::rotate) is called, its generations are not those of the other
-//! nodes any more. It does not exchange then, and says so
-//! ([`last_error`](SharedStats::last_error)), until they have expired, a window and a generation
-//! later at most; what is inserted meanwhile is pushed then, where it is still visible.
+//! If a node's clock is set back by more than a quarter of a generation, or
+//! [`rotate`](crate::WindowedBloom::rotate) is called, the node's generations differ from those of
+//! the other nodes. The node then does not exchange, and says so
+//! ([`last_error`](SharedStats::last_error)), until these generations have expired, a window and a
+//! generation later at most. Then it pushes the keys inserted meanwhile, if they are still visible.
 //!
-//! It costs what a `SharedBloom` of each generation costs, in memory at nodes and server. An
+//! It costs the same as a `SharedBloom` for each generation, in memory at nodes and server. An
 //! interval in which nothing happens is one call, of some 450 bytes with four generations. The
-//! background thread holds on to the generations of its last exchange, and clears those that were
-//! dropped, so that rotations in an insert take a microsecond; only where an exchange takes longer
-//! than a generation, an insert may have to allocate one.
+//! background thread holds on to the generations of its last exchange, and clears the dropped ones.
+//! So a rotation in an insert takes a microsecond. Only if an exchange takes longer than a
+//! generation, an insert may have to allocate a generation.
 //!
 //! # Examples
 //!
@@ -334,18 +338,19 @@ impl SharedBuilder {
         self
     }
 
-    /// How long a round trip may take; 2 seconds by default, one millisecond to an hour. One is to
-    /// connect and log in; every further one is a request, from its first byte until all of its
-    /// reply is there. After that the connection counts as broken, however much of the reply has
-    /// come.
+    /// How long a round trip may take; 2 seconds by default, one millisecond to an hour. The first
+    /// round trip connects and logs in. Every further one is a request, from its first byte to the
+    /// last byte of its reply. After that time the connection counts as broken, however much of the
+    /// reply has come.
     ///
-    /// `connect` and `sync` make as many round trips as there is to be moved: one for 512 KiB of
-    /// what a new node fetches, one for 32 KiB of what it pushes, one for a MiB of what it pulls.
-    /// For a slower network than 1 MiB in this time, or a filter of some GiB, whose chunks'
-    /// versions are one reply of 40 bytes for each 8 KiB, give more time.
+    /// `connect` and `sync` make as many round trips as the data needs: one for 512 KiB that a new
+    /// node fetches, one for 32 KiB that it pushes, one for a MiB that it pulls. Give more time for
+    /// a slower network than 1 MiB in this time, or for a filter of some GiB: its chunks' versions
+    /// are one reply of 40 bytes for each 8 KiB.
     ///
-    /// Two things take their own time: to look the server's name up, what the system takes; and by
-    /// TLS, where the `redis` crate reads, a single reply of which a part comes now and then.
+    /// This time does not bound two things. Looking up the server's name takes as long as the
+    /// system needs. With TLS the `redis` crate reads, and a single reply that comes in parts may
+    /// take longer.
     ///
     /// ```
     /// use lanebloom::{ConcurrentBloom, redis::SharedBloom};
@@ -365,12 +370,12 @@ impl SharedBuilder {
         self
     }
 
-    /// When the server deletes the set, all of it at once; never by default. To the millisecond,
-    /// and the same for all nodes: one that has another time is refused.
+    /// When the server deletes the set, all of it at once; never by default. The time has a
+    /// precision of 1 ms. All nodes must have the same time: a node with another time is refused.
     ///
     /// From then on a node keeps what it has, but no longer exchanges: [`sync`](SharedBloom::sync)
-    /// fails at once. Of a [`SharedWindow`] each generation expires by itself, and no other time
-    /// can be given.
+    /// fails at once. Each generation of a [`SharedWindow`] expires by itself, so a `SharedWindow`
+    /// takes no other time.
     ///
     /// ```
     /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
@@ -476,9 +481,9 @@ impl<S> SharedBloom<S> {
         self.node.sync(timeout)
     }
 
-    /// [`sync`](Self::sync), and then ends the background thread and waits until it is gone, with
-    /// its hold of the filter and its connection: for the end of a process, which a drop does not
-    /// wait for.
+    /// [`sync`](Self::sync), and then ends the background thread. Waits until the thread is gone,
+    /// with its hold of the filter and its connection. Use it at the end of a process, since a drop
+    /// does not wait.
     ///
     /// # Errors
     ///
@@ -606,19 +611,19 @@ pub struct SharedStats {
     /// How often chunks were compared and fetched: once to begin with, then where the server's log
     /// did not reach back far enough, or the server had lost something.
     pub resyncs: u64,
-    /// Bytes of what was added here, as sent; without what Redis's protocol adds.
+    /// Bytes of the keys added here, as sent; without what Redis's protocol adds.
     pub pushed_bytes: u64,
-    /// Bytes of what others added, as received.
+    /// Bytes of the keys that others added, as received.
     pub pulled_bytes: u64,
-    /// How long ago the last exchange that succeeded began: what was here before that is on the
-    /// server, and what was there is here.
+    /// How long ago the last successful exchange began. Keys that were here before that are on the
+    /// server, and keys that were there are here.
     pub lag: Duration,
-    /// Why the last attempt failed, if it did: for a panic, too, of what the thread has from the
-    /// caller, the clock of a window and the clones of its hasher. The thread goes on in any case.
+    /// Why the last attempt failed, if it did. A panic in the caller's code also counts: the clock
+    /// of a window, or a clone of the hasher. The thread goes on in any case.
     pub last_error: Option<SharedError>,
 }
 
-/// The exchanges of a node that has `filter` with whatever is at the other end: for the fuzzer.
+/// For the fuzzer: the exchanges of a node that has `filter` with any other end.
 #[doc(hidden)]
 pub fn exchange_over<S: KeyHasher + Send + Sync>(
     server: &mut dyn redis::ConnectionLike,

@@ -1,7 +1,7 @@
-//! The lookups for AVX-512 with VBMI and BITALG: Ice Lake (2019), Zen 4 (2022) and later. All else
-//! is as in `avx512.rs`.
+//! The lookups for AVX-512 with VBMI and BITALG: Ice Lake (2019), Zen 4 (2022) and later.
+//! Everything else is as in `avx512.rs`.
 //!
-//! VBMI cuts eight positions out of a product at once, BITALG tests eight bits of a word at once.
+//! VBMI cuts eight positions out of a product at once. BITALG tests eight bits of a word at once.
 //! So a lookup takes two instructions for each word, whatever the number of bits, and that number
 //! is data.
 

@@ -1,5 +1,5 @@
-//! The machine code that answers: for every shape of the pattern and every instruction set,
-//! functions that are chosen when a filter is built, or a batch of keys is hashed.
+//! The kernels: functions for every shape of the pattern and every instruction set. A filter
+//! chooses its kernels when it is built, and a batch of keys when it is hashed.
 //!
 //! A filter looks its [`Kernels`] up once. A call of them is one well-predicted indirect call. (A
 //! `match` on the shape in each call would put a jump table in its place.) The files of the
@@ -19,11 +19,12 @@
 //!
 //! # Shapes as data
 //!
-//! There are 28 shapes. Single calls are compiled for each: they are short. A batch kernel is
-//! compiled for each number of words, and takes the number of bits as data ([`Cuts`]), but for the
-//! shapes that the builder chooses by itself ([`bits_in_code`]). With bits as data in all of them
-//! the crate compiled in 14 s instead of 38, and batches in cache took 15% to 30% longer with AVX2
-//! and without vectors (Zen 5). BITALG tests eight bits at once, so that it loses nothing by it.
+//! There are 28 shapes. Single calls are short, and compiled for each shape. A batch kernel is
+//! compiled for each number of words, and takes the number of bits as data ([`Cuts`]). The
+//! exceptions are the shapes that the builder chooses by itself ([`bits_in_code`]). With bits as
+//! data in all shapes the crate compiled in 14 s instead of 38, and batches in cache took 15% to
+//! 30% longer with AVX2 and without vectors (Zen 5). BITALG tests eight bits at once, so it loses
+//! nothing.
 
 #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
 mod avx2;
@@ -94,7 +95,7 @@ impl Level {
 }
 
 /// The place in [`Level::ALL`] of the instruction set to use, counted from 1; 0 before it is known.
-/// What is not there never gets in here.
+/// Never an instruction set that this machine lacks.
 static CHOSEN: AtomicU8 = AtomicU8::new(0);
 
 impl Isa {
@@ -148,8 +149,8 @@ impl Isa {
     }
 }
 
-/// For benches and tests of this crate: the names of the instruction sets that are to be had, the
-/// best last.
+/// The names of the instruction sets that this machine has, the best last. For benches and tests of
+/// this crate.
 #[doc(hidden)]
 pub fn instruction_sets() -> impl Iterator<Item = &'static str> {
     Isa::all().map(Isa::name)

@@ -1,11 +1,10 @@
-//! The kernels for NEON, which every 64-bit Arm has. Two keys fill a vector, and there is no
-//! multiplication of 64 bits in vectors: blocks and products are computed one by one, masks and
-//! tests in vectors.
+//! The kernels for NEON, which every 64-bit Arm has. Two keys fill a vector. NEON cannot multiply
+//! 64 bits in vectors. So blocks and products are computed one by one, masks and tests in vectors.
 //!
-//! Not measured on a machine; by the models of llvm-mca 22, with all data in L1, a lookup (two
-//! words of three bits) takes so many cycles, here and one by one: Neoverse N1 14.8 and 14.8, N2
-//! 9.1 and 8.9, V1 4.8 and 8.1, V2 7.0 and 6.5, Cortex-A55 32 and 35. What speaks for it beside
-//! that is that words are loaded well before they are tested, which the models do not see.
+//! Not measured on a machine. The models of llvm-mca 22, with all data in L1, give these cycles for
+//! a lookup (two words of three bits), here and one by one: Neoverse N1 14.8 and 14.8, N2 9.1 and
+//! 8.9, V1 4.8 and 8.1, V2 7.0 and 6.5, Cortex-A55 32 and 35. Words are also loaded well before
+//! they are tested, which the models do not see.
 
 #![expect(
     clippy::needless_range_loop,

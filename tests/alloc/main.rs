@@ -1,5 +1,5 @@
-//! Hashing, single inserts, lookups and batches that are not dense never allocate, and what others
-//! allocate is bounded and can be refused: counted by the allocator itself.
+//! Hashing, single inserts, lookups and batches that are not dense never allocate. Other operations
+//! allocate a bounded amount and survive a refusal. The allocator itself counts.
 
 use lanebloom::{
     BloomView, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, GuavaBloom, Murmur3, RedisBloom,

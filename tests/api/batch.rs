@@ -1,5 +1,5 @@
-//! Batches against single calls: whatever is done to many keys at once has the answers and sets the
-//! bits that the plain code's single calls have and set, in order, under every instruction set.
+//! Batches against single calls: a batch gives the same answers and sets the same bits as the plain
+//! code's single calls in order, under every instruction set.
 
 use crate::common::{RATES, WORDS, for_each_instruction_set, number, within};
 use lanebloom::{Builder, ConcurrentBloom, Funnel, instruction_sets, limit_instruction_set};
@@ -88,8 +88,8 @@ impl Trio {
         );
     }
 
-    /// Of these keys, which begin `offset` into a buffer: inserts the first half, then asks for a
-    /// half of that and as many others.
+    /// Inserts the first half of these keys, which begin `offset` into a buffer. Then asks for half
+    /// of the inserted keys and as many others.
     fn keys<K: Funnel>(&self, buffer: &[K], offset: usize) {
         let len = (buffer.len() - offset) / 2;
         let new = &buffer[offset..offset + len];

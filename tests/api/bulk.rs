@@ -1,5 +1,5 @@
-//! Batches that are dense in the filter are inserted in bulk: whichever way, the same bits and the
-//! same answers.
+//! Batches that are dense in the filter are inserted in bulk. Every way of insertion gives the same
+//! bits and the same answers.
 
 use crate::common::{for_each_instruction_set, number};
 use lanebloom::ConcurrentBloom;
@@ -65,8 +65,8 @@ fn agree(empty: &ConcurrentBloom, hashes: &[u64], chunk: usize) {
         let most = if lines.collect::<HashSet<_>>().len() > 64 {
             count + slack
         } else {
-            // Of the few lines for which threads race, each word may be another's; but who is told
-            // so has set a bit.
+            // If threads race for a few lines, each word may go to another thread. But a thread
+            // that is told of a change has set a bit.
             ones(&expected) - ones(empty)
         };
         assert!(

@@ -1,4 +1,4 @@
-//! What each type promises to one who calls it, one thread at a time or some.
+//! The promises of each type to its callers, on one thread or a few.
 
 #[path = "../common/mod.rs"]
 mod common;

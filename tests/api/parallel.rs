@@ -1,4 +1,4 @@
-//! What the threads of a pool do together is what one would do.
+//! The threads of a pool together give the same result as one thread.
 
 use crate::common::number;
 use lanebloom::ConcurrentBloom;

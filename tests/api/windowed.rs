@@ -1,6 +1,6 @@
 //! A filter that forgets: how long a key is visible, at least and at most, by age, by the number of
-//! keys and by calls; what the calls answer, against a plain map; and both beside threads that
-//! rotate.
+//! keys and by calls. The tests compare the answers of its calls with a plain map. Both also run
+//! beside threads that rotate.
 #![cfg(feature = "window")]
 
 use crate::common::{STRESS_KEYS, SetAtEnd, for_each_instruction_set, number};
@@ -1105,8 +1105,8 @@ fn what_cannot_be_built_is_refused_by_name() {
     assert!(builder().memory_budget(1 << 58).build().unwrap_err().is_out_of_memory());
 }
 
-/// Of the keys, rounded up, and of the rate; of a filter that rotates when full somewhat more, as
-/// it rotates late.
+/// A generation's share of the keys is rounded up, and it has a share of the rate. A filter that
+/// rotates when full gets somewhat more keys, since it rotates late.
 #[test]
 fn each_generation_is_sized_for_its_share() {
     let share = |builder: Builder| {

@@ -1,6 +1,6 @@
-//! Nothing is read or written beside the slices that are given: they lie between two pieces of
-//! memory that may not be touched, right after the first or right before the second. (Vectors read
-//! more bytes at once than a key may have.)
+//! No function reads or writes beside the slices that it gets. Each slice lies between two pieces
+//! of memory that may not be touched, right after the first or right before the second. (Vectors
+//! read more bytes at once than a key may have.)
 
 #![cfg(target_os = "linux")]
 

@@ -1,4 +1,4 @@
-//! The filter against a set, its builder's errors, and what it says of itself.
+//! The filter against a set, its builder's errors, and its figures.
 
 use crate::common::{RATES, WORDS, number};
 use lanebloom::{BuildError, Builder, ConcurrentBloom, KeyHasher, Murmur3, SipHash13};

@@ -1,5 +1,5 @@
-//! `GuavaBloom` without a JVM: values that Guava made, what Guava's own tests ask of its filter,
-//! and streams that are none.
+//! `GuavaBloom` without a JVM: values from Guava, the checks of Guava's own tests, and invalid
+//! streams.
 #![cfg(feature = "std")]
 
 use crate::common::{Full, Pieces, STRESS_KEYS, number};

@@ -2,9 +2,9 @@
 //! same figures, whichever of the two made the filter.
 //!
 //! Needs `java`, `javac` and Guava (Debian's `libguava-java`; elsewhere `LANEBLOOM_GUAVA` is its
-//! class path). Where they are not installed the tests say so and pass, unless
-//! `LANEBLOOM_REQUIRE_JVM` is set, as it is in CI. (`tests/formats/guava.rs` has what Guava made of
-//! some keys, and needs nothing.)
+//! class path). If they are not installed the tests say so and pass, unless `LANEBLOOM_REQUIRE_JVM`
+//! is set, as it is in CI. (`tests/formats/guava.rs` has Guava's results for some keys, and needs
+//! nothing.)
 #![cfg(feature = "std")]
 
 use crate::common::{STRESS_KEYS, number};

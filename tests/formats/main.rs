@@ -1,5 +1,5 @@
-//! What is the same on every machine: hashes, the bits of filters, and bytes that are written,
-//! read, sent, refused and kept in files, the crate's own, Guava's and RedisBloom's.
+//! Data that is the same on every machine: hashes, the bits of filters, and bytes that are written,
+//! read, sent, refused and kept in files. The bytes are the crate's own, Guava's and RedisBloom's.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -1,5 +1,5 @@
-//! `RedisBloom` without a server: values that the real module made, a plain reading of what it
-//! does, and dumps that are none. `redisbloom_module.rs` asks the module itself.
+//! `RedisBloom` without a server: values that the real module made, a plain model of the module,
+//! and invalid dumps. `redisbloom_module.rs` asks the module itself.
 
 use crate::common::{STRESS_KEYS, number};
 use lanebloom::redisbloom::{Loader, RedisBloom};
@@ -723,7 +723,7 @@ fn chunks_out_of_order_are_errors() {
             &format!("cursor {cursor} came with a chunk whose cursor is 17"),
         );
     }
-    // Of two filters at once, and of more than there is.
+    // Chunks of two filters at once, and a chunk with more than there is.
     assert_error(
         &[at(0), (25, vec![0; 24])],
         "a chunk of 24 bytes is more than the 16 that filter 0 of the chain has left",
@@ -775,7 +775,7 @@ fn a_header_that_is_none_is_an_error() {
         assert_error(&with(12, &options.to_le_bytes()), &message);
     }
     assert_error(&with(16, &[0; 4]), "an expansion of 0 is not at least 1");
-    // Which one that never grows does not need.
+    // A filter that never grows needs no expansion.
     let mut no_scaling = with(12, &13u32.to_le_bytes());
     no_scaling[0].1[16..20].fill(0);
     assert_eq!(load(&no_scaling, MIB).unwrap().info().expansion, None);

@@ -1,5 +1,5 @@
-//! Files that are replaced: who opens one finds the old bytes or the new ones, also after its
-//! writer was killed.
+//! Files that are replaced: a reader that opens one finds the old bytes or the new ones, also after
+//! the writer was killed.
 #![cfg(feature = "std")]
 
 use crate::common::number;

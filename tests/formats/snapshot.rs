@@ -790,7 +790,7 @@ mod deltas {
         assert!(ConcurrentBloom::from_bytes(&[&delta[..], &[0; 64]].concat()).is_err());
     }
 
-    /// Of a delta that is not whole or not right nothing is added; those before it stay.
+    /// A delta that is incomplete or wrong adds nothing. The deltas before it stay.
     #[test]
     fn every_truncation_and_every_corrupted_byte_is_an_error() {
         let base = filled(4, 40);
@@ -1196,7 +1196,7 @@ mod growing {
                 double(1e-30),
                 format!("the number of layers, {layers}, is not in 1 to 1"),
             ),
-            // Which leaves rates for one layer only.
+            // This rate leaves rates for one layer only.
             (
                 64,
                 double(1e-200),
@@ -1805,7 +1805,7 @@ mod forgetting {
                 assert!(text.starts_with(&expected), "byte {at}: {text}");
             }
         }
-        // Of all five: four generations and one to spare.
+        // The memory of all five: four generations and one spare.
         let needed = 5 * (part - 192);
         for limit in [0, needed - 1] {
             assert_eq!(
@@ -2207,7 +2207,7 @@ mod through_serde {
             let limited = || Limited::new(limit, hasher);
             let text = limited().deserialize(&mut serde_json::Deserializer::from_str(&json));
             let bytes = limited().deserialize(&mut postcard::Deserializer::from_bytes(&binary));
-            // Which postcard's errors have no room for.
+            // postcard's errors have no room for a message.
             [
                 text.map_err(|error| error.to_string()),
                 bytes.map_err(|_| "postcard says nothing".into()),

@@ -1,6 +1,6 @@
 //! Snapshots of the filters that can delete: golden files both ways, every truncation, every
-//! corrupted byte, every absurd field and every absurd word, and what is read goes on as what was
-//! written.
+//! corrupted byte, every absurd field and every absurd word. A filter that was read goes on as the
+//! written one.
 #![cfg(feature = "std")]
 
 use crate::common::{Full, Pieces, STRESS_KEYS, WORDS, number, with_field};
@@ -1007,8 +1007,8 @@ fn an_empty_cell_with_a_remainder_is_an_error() {
     }
 }
 
-/// Of two cells one would stay when the key is removed, and what is found would depend on which is
-/// looked at first.
+/// If a key had two cells, one would stay when the key is removed. The answer of a lookup would
+/// depend on which cell it looks at first.
 #[test]
 fn two_cells_of_a_key_are_an_error() {
     // One bucket in each subtable: a key is its remainder, and all 32 cells are its own.

@@ -12,7 +12,7 @@ import types
 
 import redis
 
-# Of the package only the file with the filter: its others import Scrapy.
+# Loads only the package's file with the filter: the other files import Scrapy.
 found = importlib.util.find_spec("scrapy_redis_bloomfilter")
 if found is None:
     sys.exit("there is no package scrapy_redis_bloomfilter")

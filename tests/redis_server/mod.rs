@@ -1,7 +1,7 @@
 //! A Redis of a test's own: started on a free port of the loopback, in a folder of its own, stopped
 //! when it is dropped.
 //!
-//! Needs `redis-server` (Debian's; elsewhere `LANEBLOOM_REDIS_SERVER` is its path). Where there is
+//! Needs `redis-server` (Debian's; elsewhere `LANEBLOOM_REDIS_SERVER` is its path). If there is
 //! none the tests say so and pass, unless `LANEBLOOM_REQUIRE_REDIS` is set, as it is in CI.
 
 #![allow(dead_code, reason = "each test binary uses its part")]

@@ -1,6 +1,6 @@
-//! `RedisBitmap` and `LocalBitmap` on a real server: known bits, a model of each layout written
-//! down again, growth, races, copies, and all that can go wrong. Beside the programs that the
-//! layouts come from: `tests/servers/redis_peers.rs`.
+//! `RedisBitmap` and `LocalBitmap` on a real server: known bits, a second implementation of each
+//! layout, growth, races, copies, and all errors. `tests/servers/redis_peers.rs` runs them beside
+//! the programs that the layouts come from.
 
 use crate::common::number;
 use crate::redis_server::{Redis, Server};
@@ -209,8 +209,7 @@ fn bits_of_many_keys_are_those_of_the_formulas() {
     for (i, bits) in [1, 2, 7, 64, 1009, 65_537, 16_777_213, 1 << 32].into_iter().enumerate() {
         let name = format!("go-zero {i}");
         let filter = RedisBitmap::go_zero(name.as_str(), bits).unwrap();
-        // Of the greatest bitmap one key only, and the bits asked for one by one: it has half a
-        // GiB.
+        // The largest bitmap has half a GiB: insert one key only, and ask for its bits one by one.
         let keys = keys(0..if bits > 1 << 30 { 1 } else { 200 });
         filter.insert_batch(&mut connection, &keys).unwrap();
         let expected: BTreeSet<u64> = keys.iter().flat_map(|key| go_zero(key, bits)).collect();
@@ -381,7 +380,7 @@ fn batches_answer_as_single_calls() {
                     .iter()
                     .enumerate()
                     .all(|(i, found)| *found || {
-                        // Of each batch the keys at i % 4 == 1 and i % 7 == 6 were others.
+                        // In each batch the keys at i % 4 == 1 and i % 7 == 6 were others.
                         let i = (len - len / 2) as usize + i;
                         i % 4 == 1 || i % 7 == 6
                     })
@@ -812,7 +811,7 @@ fn what_vanished_is_told() {
         .unwrap();
     let refreshed = copy.refresh(&mut connection).unwrap();
     assert!(refreshed.vanished && refreshed.bytes == 0);
-    // Of two bitmaps the second is gone.
+    // The second of two bitmaps is gone.
     let filter = RedisBitmap::guava("two", "two:cursor", 100, 0.01).unwrap();
     filter.insert_batch(&mut connection, &keys(0..150)).unwrap();
     assert_eq!(get::<u64>(&mut connection, &["GET", "two:cursor"]), 1);

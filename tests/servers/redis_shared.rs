@@ -1,6 +1,6 @@
-//! `SharedBloom` beside a real server: what one node pushes the others have, whatever happens to
-//! the server, the network and the nodes. Faults that need processes of their own are in
-//! `redis_shared/processes.rs`.
+//! `SharedBloom` beside a real server: other nodes get what one node pushes, whatever happens to
+//! the server, the network and the nodes. `redis_shared/processes.rs` has the faults that need
+//! processes of their own.
 
 mod processes;
 mod proxy;
@@ -43,7 +43,7 @@ fn node(redis: &Redis) -> SharedBloom {
     node_of(redis.client(), filter(KEYS)).unwrap()
 }
 
-/// Of the nodes of most tests: 16 chunks, of which the last is not whole.
+/// The expected keys of the nodes in most tests: 16 chunks, the last one incomplete.
 const KEYS: usize = 100_000;
 
 fn insert(node: &SharedBloom, keys: Range<u64>) {
@@ -608,7 +608,8 @@ fn a_replica_gives_and_takes_nothing() {
     let (one, other) = (node(&redis), node(&redis));
     insert(&one, 0..100);
     sync(&one);
-    // Of a server that is not there: it keeps what it has, and is read-only.
+    // The server becomes a replica of a server that does not exist. It keeps its data, and is
+    // read-only.
     command(&redis, &["REPLICAOF", "127.0.0.1", "1"]);
     insert(&other, 100..200);
     fails(&other, "read only replica");

@@ -496,7 +496,7 @@ fn a_replica_takes_no_filter() {
         );
     };
     let replica = Server::of("a_replica_takes_no_filter").module(&module);
-    // Of a server that is not there.
+    // A replica of a server that does not exist.
     let Some(server) = replica.argument("--replicaof").argument("127.0.0.1 1").start() else {
         return;
     };
@@ -690,7 +690,7 @@ fn a_filter_that_is_not_stored_leaves_nothing() {
     });
     assert!(filter.store(&mut connection, "a").unwrap_err().is_taken());
     assert_eq!(names(&mut other), ["a"]);
-    // Of the same place, another filter is put there all the same.
+    // `replace` puts another filter there all the same.
     filter.replace(&mut other, "a").unwrap();
     assert!(RedisBloom::fetch(&mut other, "a", 1 << 20).unwrap() == filter);
 }

@@ -3,12 +3,12 @@
 //!
 //! # The bound
 //!
-//! A measured rate `hits / queries` differs from the filter's true one by sampling noise, and one
-//! filter's from the mean of all by the luck of its keys. The variance of the first is `rate /
-//! queries`; that of the second `(rate * spread)^2 / lines`, where the rates of single lines have
-//! the standard deviation `rate * spread`. A measurement passes up to 4 standard deviations above
-//! the requested rate. Where a filter has many lines it must also be within 4 of the model's rate:
-//! not above, and not below either, for then memory was wasted.
+//! A measured rate `hits / queries` differs from the filter's true rate by sampling noise. The rate
+//! of one filter differs from the mean of all by the luck of its keys. The variance of the first is
+//! `rate / queries`. That of the second is `(rate * spread)^2 / lines`, where the rates of single
+//! lines have the standard deviation `rate * spread`. A measurement passes up to 4 standard
+//! deviations above the requested rate. If a filter has many lines, the measurement must also be
+//! within 4 of the model's rate: not above, and not below either, for then memory was wasted.
 
 use crate::common::{RATES, WORDS, number};
 use lanebloom::{Builder, ConcurrentBloom, Funnel};

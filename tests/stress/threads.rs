@@ -1,5 +1,5 @@
-//! The contract with real threads: what loom proves on one line, at the size of a filter and the
-//! speed of the machine.
+//! The contract with real threads. Loom proves it on one line; these tests run at the size of a
+//! filter and the speed of the machine.
 
 use crate::common::{STRESS_KEYS, SetAtEnd, WORDS, number};
 use lanebloom::{CacheGuard, ConcurrentBloom};

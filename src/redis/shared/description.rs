@@ -1,6 +1,6 @@
-//! What a set is: its keys in Redis, and what all of its nodes must have in common, as text that
-//! the server keeps and every node compares with its own. Read by the sides of a node before they
-//! exchange bits.
+//! The description of a set: its keys in Redis, and what all of its nodes must have in common. The
+//! server keeps it as text, and every node compares it with its own. The sides of a node read it
+//! before they exchange bits.
 
 use crate::error::{IncompatibleError, IncompatibleErrorKind};
 use crate::filter::bloom::ConcurrentBloom;

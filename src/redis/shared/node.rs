@@ -1,13 +1,13 @@
-//! The thread of a node, which brings its side of a set and the server together from time to time,
-//! and what it and the node's owners tell each other. Started by
-//! [`SharedBloom`](super::SharedBloom) and `SharedWindow`, each with its own [`Side`].
+//! The thread of a node. It brings its side of a set and the server together from time to time. The
+//! file also holds the messages between the thread and the node's owners.
+//! [`SharedBloom`](super::SharedBloom) and `SharedWindow` start it, each with its own [`Side`].
 //!
 //! # How it ends
 //!
-//! A node may be dropped anywhere: in a request thread, say, that was the last to read from a
-//! guard's old filter. So a drop says that the end has come, and waits for nothing. The thread
-//! finishes the round trip that it is in, pushes once more what is left where the last attempt
-//! succeeded, and ends. Each of these takes a timeout at most: the round trip, a new connection, a
+//! A node may be dropped anywhere, for example in a request thread that was the last to read from a
+//! guard's old filter. So a drop only tells the thread to end, and waits for nothing. The thread
+//! finishes its current round trip. If the last attempt succeeded, it pushes once more what is
+//! left. Then it ends. Each of these takes a timeout at most: the round trip, a new connection, a
 //! last round trip that began within the timeout of the push.
 
 use super::SharedStats;

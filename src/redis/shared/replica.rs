@@ -1,29 +1,30 @@
-//! What a node knows of the set on the server, and how the two are brought together. Called by the
-//! thread of a [`SharedBloom`](super::SharedBloom) with a connection; calls the scripts
+//! A node's knowledge of the set on the server, and the code that brings the two together. The
+//! thread of a [`SharedBloom`](super::SharedBloom) calls it with a connection. It calls the scripts
 //! `exchange.lua` and `read.lua`.
 //!
 //! # Nothing is lost
 //!
-//! `pushed` is the node's picture of the server: bits that the server was seen to have. What the
-//! filter has beyond it is to be pushed. So a push is forgotten only once the server has answered
-//! it, and whatever fails before is found again by the next comparison; that bits are pushed twice
-//! does no harm.
+//! `pushed` is the node's picture of the server: bits that the node has seen on the server. The
+//! node must push the filter's bits that are not in it. So a push enters the picture only when the
+//! server has answered it. If a push fails before, the next comparison finds its bits again.
+//! Pushing bits twice does no harm.
 //!
 //! The picture may be ahead of a server that lost something: restarted with an append-only file
 //! that lacks its end, restored from a backup, replaced by a replica that was behind, flushed.
-//! Every exchange has an id, its number and 64 random bits, which the server keeps as `head`, and
-//! in `versions` for every chunk that it changed. A node names in each call the last exchange that
-//! it knows. If that is neither the head nor in the log, the node compares versions, and where they
-//! differ takes the chunk from the server and the server's word for what is in `pushed`: what the
-//! server lost is then missing there, and is pushed again. An id is never given twice, so a version
-//! that is the same stands for the same bits, whatever happened to the server: `pushed` holds of a
-//! chunk no bits beyond those that were there at `versions`.
+//! Every exchange has an id: its number and 64 random bits. The server keeps the id as `head`, and
+//! in `versions` for every chunk that the exchange changed. In each call a node names the last
+//! exchange that it knows. If that is neither the head nor in the log, the node compares versions.
+//! Where they differ, the node takes the chunk from the server, and takes the server's word for
+//! what is in `pushed`. Bits that the server lost are then missing in `pushed`, and are pushed
+//! again. An id is never given twice. So the same version stands for the same bits, whatever
+//! happened to the server: for a chunk, `pushed` holds no bits beyond those that were there at
+//! `versions`.
 //!
-//! For that a chunk and its version are read at one moment, by a script. While chunks are fetched
-//! others push, so some come in a version that is newer than the head that was read before. These
-//! are `ahead`: their exchanges are still to come from the log, which is then followed from that
-//! head. If the log passes the number of such a version by another exchange, or ends before it, the
-//! server has lost it between: the chunks are compared again.
+//! For that a script reads a chunk and its version at one moment. While a node fetches chunks,
+//! other nodes push. So some chunks come in a version that is newer than the head that was read
+//! before. These are `ahead`: the log, which is followed from that head, still has to deliver their
+//! exchanges. If the log passes the number of such a version by another exchange, or ends before
+//! it, the server has lost it in between. The chunks are then compared again.
 
 use super::delta::{self, CHUNK_BLOCKS, CHUNK_WORDS, Delta};
 use super::description::{Description, Keys, Life};

@@ -1,16 +1,17 @@
 //! [`SharedWindow`]: one set on many nodes that forgets. On the server each generation is a set of
-//! its own, as that of a [`SharedBloom`](super::SharedBloom), which expires; here each has a
-//! [`Replica`], as long as it is one of the window's.
+//! its own, as that of a [`SharedBloom`](super::SharedBloom), which expires. Here each generation
+//! has a [`Replica`], as long as it belongs to the window.
 //!
 //! # Nothing is lost by a rotation
 //!
-//! Rotations are made by inserts, whenever they find one due, beside the thread that is called
-//! here. It reads the window's list of generations once per pass, and compares all of them with
-//! what was pushed, not only the newest. So what is inserted into a generation after it was
-//! compared, while it was the newest or by a thread that was held up, is pushed by the next pass,
-//! and passes come to a generation until it leaves the list, which is when its keys have expired. A
-//! replica keeps its generation's memory from being used for another; and one whose filter is not
-//! the list's any more is replaced, since another filter may have been put in its place.
+//! Inserts make the rotations, whenever they find one due. They run beside the thread that calls
+//! this file. The thread reads the window's list of generations once per pass. It compares all of
+//! them, not only the newest, with what was pushed. So a key may enter a generation after the
+//! comparison, while the generation is the newest or from a thread that was held up. The next pass
+//! pushes such a key. Passes come to a generation until it leaves the list, which is when its keys
+//! have expired. A replica keeps its generation's memory from being used for another. A replica
+//! whose filter is no longer the list's is replaced, since another filter may have been put in its
+//! place.
 
 use super::description::{Description, Keys, Life};
 use super::node::{self, Counts, Node, Side};
@@ -294,9 +295,9 @@ struct Generations<S> {
     /// Nanoseconds of a generation.
     period: u64,
     look: Script,
-    /// By the generation's number, the newest first.
+    /// Sorted by the generation's number, the newest first.
     replicas: Vec<(u64, Replica<S>)>,
-    /// Of the replicas that are gone.
+    /// The counts of replicas that were dropped.
     past: Counts,
 }
 

@@ -2,10 +2,10 @@
 //! and exchanges over.
 //!
 //! The `redis` crate's own blocking connection bounds each single read. A server that sends a byte
-//! now and then, or messages that nobody asked for, holds its caller for ever; and nothing but the
-//! socket's owner can end that. So this one owns the socket, gives each read what is left of the
-//! round trip's time and bytes, and has the `redis` crate parse what comes. TLS is the `redis`
-//! crate's: there it is between replies that the deadline is looked at.
+//! now and then, or messages that nobody asked for, holds its caller for ever. Only the owner of
+//! the socket can end that. So this connection owns the socket, and gives each read what is left of
+//! the round trip's time and bytes. The `redis` crate parses the bytes. TLS is the `redis` crate's:
+//! there the deadline is checked between replies only.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -271,7 +271,7 @@ impl Budget {
             stream.set_timeout(self.rest()?)?;
             match operation(stream) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                // Which of the two it is depends on the system.
+                // The system decides which of the two errors it reports.
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
                     return Err(self.timed_out());
                 }

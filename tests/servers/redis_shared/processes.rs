@@ -1,4 +1,4 @@
-//! Nodes that are processes: this program again, told by lines what to do.
+//! Nodes that are processes: this program again, which takes its commands as lines.
 
 use super::{KEYS, PATIENCE, asks, assert_as_without, filter, insert, measure, missing, node, sync};
 use crate::redis_server::{Redis, Server, skip};

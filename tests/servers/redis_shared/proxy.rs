@@ -1,4 +1,5 @@
-//! A wire that can be cut: what comes to its port goes on to a server's. And servers that lie.
+//! A wire that can be cut: it passes the bytes from its port on to a server's. And servers that
+//! lie.
 
 #![allow(dead_code, reason = "the benches use a part")]
 

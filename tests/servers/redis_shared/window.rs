@@ -1,4 +1,4 @@
-//! `SharedWindow`: what a set that forgets does with generations, by clocks that the tests turn.
+//! `SharedWindow`: a set that forgets and its generations, under clocks that the tests set.
 
 use super::{KEYS, NEVER, PATIENCE, Proxy, assert_as_without, cluster, command, info, p99_of, sync_fails, wait_until};
 use crate::common::{SetAtEnd, number};
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Of the sets of most tests: a window of a minute, and generations of a third of it.
+/// The sets of most tests: a window of a minute, and generations of a third of it.
 const GENERATIONS: u64 = 4;
 const WINDOW: u64 = 60_000;
 const PERIOD: u64 = WINDOW / (GENERATIONS - 1);
