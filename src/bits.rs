@@ -96,8 +96,8 @@ impl Bits {
         self.shared().prefetch(block, purpose);
     }
 
-    /// Copies the words of the blocks from `first` on, as many as `image` holds; what they add up
-    /// to. Beside inserts each is some value that it had meanwhile.
+    /// Copies the words of the blocks from `first` on, as many as `image` holds, and returns their
+    /// sum. Beside inserts each word is some value that it had meanwhile.
     pub(crate) fn copy(&self, first: usize, image: &mut [u64]) -> u128 {
         let mut sum = 0;
         for (copy, word) in image.iter_mut().zip(&self.words[first * LINE_WORDS..]) {
@@ -131,8 +131,8 @@ impl Bits {
         (sum, set)
     }
 
-    /// The words, where nobody else has them. (None of the model checker's, which are no plain
-    /// words.)
+    /// The words, for a caller that borrows them mutably. (Not the model checker's, which are no
+    /// plain words.)
     pub(crate) fn words_mut(&mut self) -> Option<&mut [u64]> {
         #[cfg(not(lanebloom_loom))]
         {
@@ -189,8 +189,8 @@ impl Bits {
         any != 0
     }
 
-    /// Adds bits to a word, by its number in the whole array, as `set` does; whether this call set
-    /// any.
+    /// Adds bits to a word, given by its number in the whole array, as `set` does. Returns whether
+    /// this call set any.
     pub(crate) fn set_word(&self, word: usize, mask: u64) -> bool {
         set([(&self.words[word], mask)])
     }

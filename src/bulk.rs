@@ -42,8 +42,8 @@ const LEAST: usize = if cfg!(lanebloom_loom) { 2 } else { 1024 };
 /// at 512 KiB, with 4 hashes per line 21, 8 14, 50 6; at 64 MiB, 4 29, 8 22, 50 15.)
 const DENSE: usize = if cfg!(lanebloom_loom) { 2 } else { 6 };
 
-/// As [`DENSE`], of sorting for a filter that is borrowed mutably. (With prefetching alone 12 at 8
-/// MiB and 15 at 64 MiB; sorted, with 1 hash per line 9.5 and 23, 4 8.5 and 16, 50 10 and 11.)
+/// As [`DENSE`], for sorting with a filter that is borrowed mutably. (With prefetching alone 12 at
+/// 8 MiB and 15 at 64 MiB; sorted, with 1 hash per line 9.5 and 23, 4 8.5 and 16, 50 10 and 11.)
 const DENSE_MUT: usize = 4;
 
 /// Filters up to this size, in bytes, are one region.
@@ -69,7 +69,7 @@ const LEAST_AT_ONCE: usize = 8 << 20;
 /// operations to be saved. (8 MiB with 8 per line 6.7, with 64 7.8.)
 const MOST_PER_LINE_MUT: usize = 8;
 
-/// Inserts the hashes; how many changed the filter.
+/// Inserts the hashes. Returns how many changed the filter.
 pub(crate) fn insert(bits: &Bits, kernels: &Kernels, source: &impl Source, mut answer: Answer<'_>) -> usize {
     let answer = &mut answer;
     in_bulk(bits, kernels, source, answer).unwrap_or_else(|| one_by_one(bits, kernels, source, answer))
@@ -80,7 +80,7 @@ fn one_by_one(bits: &Bits, kernels: &Kernels, source: &impl Source, answer: &mut
     answers(source, insert, teller(answer))
 }
 
-/// What pays for so many hashes.
+/// The way that is fastest for this number of hashes.
 enum Plan {
     OneByOne,
     Whole,
@@ -144,8 +144,9 @@ pub(crate) fn insert_mut(words: &mut [u64], kernels: &Kernels, source: &impl Sou
     changed
 }
 
-/// Inserts the hashes that `all` gives, every time that it is called the same, into the blocks from
-/// `first` on, by way of `image`, which has a word for each of theirs; how many changed the filter.
+/// Inserts the hashes that `all` gives into the blocks from `first` on. `all` must give the same
+/// hashes on every call. `image` has a word for each word of the blocks. Returns how many changed
+/// the filter.
 fn combine(
     bits: &Bits,
     kernels: &Kernels,
@@ -170,8 +171,8 @@ fn combine(
     if set == after - before { changed } else { insert(image) }
 }
 
-/// Inserts hashes, of which the first is number `start`, into words that this thread owns; how many
-/// changed them.
+/// Inserts hashes into words that this thread owns. The first hash is number `start`. Returns how
+/// many changed the words.
 fn fill(kernels: &Kernels, region: &mut Region<'_>, hashes: &[u64], start: usize, answer: &mut Answer<'_>) -> usize {
     let insert = |hashes: &[u64], bitmap: &mut [u64]| kernels.fill(region, hashes, bitmap);
     answers_from(start, hashes, insert, teller(answer))

@@ -565,9 +565,9 @@ pub enum SnapshotErrorKind {
         least: u64,
         most: u64,
     },
-    /// What a header says of a filter that it grows by is what no builder takes.
+    /// The header gives growth settings that no builder accepts.
     Plan(BuildError),
-    /// A layer is another than the plan has.
+    /// A layer differs from the plan.
     Layer {
         layer: usize,
         keys: usize,
@@ -589,7 +589,7 @@ pub enum SnapshotErrorKind {
         sequence: u64,
         limit: u64,
     },
-    /// Of one key of a d-left filter, by its bucket in the first subtable.
+    /// One key of a d-left filter, by its bucket in the first subtable.
     TwoCells {
         bucket: u64,
         remainder: u64,
@@ -1206,8 +1206,8 @@ impl Error for RedisBloomLoadError {
     }
 }
 
-/// Why a key could not be inserted into a filter that can delete. What was in the filter is still
-/// in it.
+/// Why a key could not be inserted into a filter that can delete. The filter still holds all its
+/// keys.
 ///
 /// # Examples
 ///

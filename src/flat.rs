@@ -153,8 +153,8 @@ impl Flat {
         small || self.functions as usize > LINES
     }
 
-    /// Looks `len` keys up, of which `key` gives the places; calls `each` with where a window of
-    /// them begins, its length, and the bitmap of its answers.
+    /// Looks `len` keys up. `key` gives the places of each key. Calls `each(start, len, bitmap)`
+    /// for every window.
     #[inline(always)]
     pub(crate) fn contains_each<P: NextPlace>(
         &self,
@@ -192,10 +192,10 @@ impl Flat {
         }
     }
 
-    /// Three windows are under way at once: of the last one the keys are hashed and the lines of
-    /// their [`FIRST`] bits asked for; of the one before it these bits are looked at, and only for
-    /// keys that have them the other lines asked for; of the one before that the other bits are
-    /// looked at. Half of the bits are set, so that of absent keys 3 lines in 4 need not be
+    /// Three windows are under way at once. For the last one, the keys are hashed and the lines of
+    /// their [`FIRST`] bits prefetched. For the one before it, these bits are looked at, and the
+    /// other lines are prefetched for the keys that have them. For the one before that, the other
+    /// bits are looked at. Half of the bits are set. So for absent keys, 3 lines in 4 need not be
     /// fetched.
     fn contains_ahead<P: NextPlace>(
         &self,
@@ -250,11 +250,11 @@ impl Flat {
         }
     }
 
-    /// Inserts `len` keys; calls `each` with where a window of them begins, its length, and the
-    /// bitmap of those that changed the filter.
+    /// Inserts `len` keys. Calls `each(start, len, bitmap)` for every window, with the bitmap of
+    /// the keys that changed the filter.
     ///
-    /// Two windows are under way at once: of the last one the keys are hashed and all their lines
-    /// asked for, the one before it is inserted.
+    /// Two windows are under way at once. For the last one, the keys are hashed and all their lines
+    /// prefetched. The one before it is inserted.
     pub(crate) fn insert_each<P: NextPlace>(
         &self,
         len: usize,

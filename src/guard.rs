@@ -88,13 +88,13 @@ use core::sync::atomic::{AtomicU64, AtomicUsize};
 /// # Keys from strangers
 ///
 /// [`with_capacity`](Self::with_capacity) hashes with [`SipHash13`] under a random key, so nobody
-/// can make keys that pass the guard. Under [`Murmur3`] anybody can: whoever knows one valid key
-/// computes as many others with the same hash as they like. [`new`](Self::new) takes any
-/// [`GuardFilter`]; give it a filter under Murmur3, a [`GuavaBloom`] for one, only if strangers
+/// can make keys that pass the guard. Under [`Murmur3`] anybody can: a stranger who knows one valid
+/// key can compute any number of others with the same hash. [`new`](Self::new) takes any
+/// [`GuardFilter`]. Give it a filter under Murmur3, for example a [`GuavaBloom`], only if strangers
 /// cannot choose the keys.
 ///
-/// A false positive stays one until the filter is replaced. Whoever finds one by trying can ask for
-/// it again and again, and every request reaches the store.
+/// A false positive stays one until the filter is replaced. A stranger who finds one by trying can
+/// ask for it again and again, and every request reaches the store.
 /// [`rebuild_with_capacity`](Self::rebuild_with_capacity) draws a new key, under which other
 /// made-up keys are false positives. Until then, remember the store's "no" for a while, as for any
 /// missing row.
@@ -699,11 +699,11 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
         })
     }
 
-    /// The filter that serves now, for its figures and its own calls. Those know nothing of the
+    /// The filter that serves now, for its figures and its own calls. Its calls do not check the
     /// guard's key type.
     ///
-    /// It stays in memory as long as such an `Arc` of it is held, also after a rebuild has replaced
-    /// it. Whoever drops the last one drops the filter.
+    /// The filter stays in memory as long as such an `Arc` of it is held, also after a rebuild has
+    /// replaced it. The holder that drops the last `Arc` drops the filter.
     ///
     /// ```
     /// use lanebloom::CacheGuard;

@@ -488,8 +488,8 @@ impl SipHash13 {
         Self { key }
     }
 
-    /// The key, for who must find the filter's keys again after a restart. Snapshots do not hold
-    /// it: keep it where secrets are kept.
+    /// The secret key, for callers that must find the filter's keys again after a restart.
+    /// Snapshots do not hold it: keep it where secrets are kept.
     ///
     /// ```
     /// use lanebloom::SipHash13;

@@ -24,16 +24,16 @@ const OFFSETS_PER_TRIP: usize = 1024;
 /// The greatest cursor of a growing filter that is believed. (A lookup takes all bitmaps up to it.)
 const GREATEST_CURSOR: u64 = 1023;
 
-/// A Bloom filter in Redis, in a layout that other programs use as well: bits and answers are
-/// theirs.
+/// A Bloom filter in Redis, in a layout that other programs use as well. It gives the same bits and
+/// answers as they do.
 ///
-/// It is a description, which costs nothing to clone; a connection of the `redis` crate is given to
-/// each call. Calls of the blocking kind take `&mut dyn redis::ConnectionLike`: a connection, a
-/// client, what a pool lends. Those that end in `_async` take `redis::aio::MultiplexedConnection`
-/// and its like.
+/// This type is a description, which costs nothing to clone. Each call takes a connection of the
+/// `redis` crate. Blocking calls take `&mut dyn redis::ConnectionLike`: a connection, a client, or
+/// what a pool lends. Calls that end in `_async` take `redis::aio::MultiplexedConnection` and its
+/// like.
 ///
-/// A batch is sent in as few round trips as keep each short for the server's other clients: one for
-/// 1024 bits, which are 146 keys of 7 hash functions. Where one fails, those before it are done.
+/// A batch is sent in several round trips, each short for the server's other clients: one for 1024
+/// bits, which are 146 keys of 7 hash functions. If a round trip fails, those before it are done.
 ///
 /// # Errors
 ///
@@ -213,8 +213,8 @@ impl RedisBitmap {
     /// nothing any more. Of 40,000 random fingerprints in 2^20 bits the rate is 2.1e-4, where six
     /// good functions have 7.3e-5; of 110,000 it is 1.13% and not 1.04%. Short keys do far worse,
     /// since all their sums are small: after 110,000 words of 5 random letters, 94% of the other
-    /// words are false positives (`tests/servers/redis_bitmaps.rs` measures it). And who wants to
-    /// can write keys of which all sums are the same. Take it to read filters that are there, and
+    /// words are false positives (`tests/servers/redis_bitmaps.rs` measures it). An attacker can
+    /// also write keys whose sums are all the same. Use this layout to read existing filters, and
     /// another layout for new ones.
     ///
     /// # Errors
@@ -342,9 +342,9 @@ impl RedisBitmap {
 
     /// Inserts `key`; returns whether this call changed the filter.
     ///
-    /// The server does one insert after another: of several clients that race to insert a key, one
-    /// gets `true`. (Unless the key is a false positive already. By pipelines, which `jedis` and
-    /// `scrapy` use, commands of two clients may alternate: then at least one gets `true`, and both
+    /// The server does one insert after another. If several clients race to insert a key, one gets
+    /// `true`. (Unless the key is a false positive already. `jedis` and `scrapy` use pipelines, in
+    /// which commands of two clients may alternate. Then at least one client gets `true`, and both
     /// may.)
     ///
     /// # Errors
@@ -467,8 +467,8 @@ impl RedisBitmap {
         now(self.set_all(&mut Blocking(connection), keys, Some(changed)))
     }
 
-    /// Removes all keys: of a growing filter the bitmaps, whose cursor is 0 then, of another one
-    /// its bitmap.
+    /// Removes all keys. Deletes the bitmap, or all bitmaps of a growing filter, whose cursor is 0
+    /// then.
     ///
     /// Keys that other clients insert meanwhile come before or after.
     ///

@@ -22,13 +22,13 @@ const ABANDONED: u32 = 600;
 ///
 /// The connection is any blocking one of the `redis` crate, also of its pools.
 impl RedisBloom {
-    /// Takes a filter out of Redis that takes `max_bytes` bytes of [memory](Self::memory_bytes) at
-    /// most, here and when it grows: `BF.SCANDUMP` until all of it is there.
+    /// Fetches a filter from Redis by `BF.SCANDUMP`. The filter takes at most `max_bytes` bytes of
+    /// [memory](Self::memory_bytes), here and when it grows.
     ///
-    /// The filter may be in use meanwhile: the copy has at least every key that was inserted
-    /// before. The keys that it [counts](RedisBloom::info) are those of the beginning. A server's
-    /// chunks are of 16 MiB at most; what another one sends, the `redis` crate
-    /// [buffers](crate::redis#what-the-client-buffers) before it is looked at.
+    /// Other clients may use the filter meanwhile: the copy has at least every key that was
+    /// inserted before. The keys that it [counts](RedisBloom::info) are those of the beginning. A
+    /// server's chunks have 16 MiB at most. If another server sends more, the `redis` crate
+    /// [buffers](crate::redis#what-the-client-buffers) it before it is looked at.
     ///
     /// # Errors
     ///
@@ -115,12 +115,12 @@ impl RedisBloom {
         stored.map_err(|kind| talk.error(kind))
     }
 
-    /// [`store`](Self::store) in the place of whatever is at `key`, which is gone at that moment,
-    /// with its time to live.
+    /// [`store`](Self::store) in the place of the value at `key`. That value disappears at the same
+    /// moment, with its time to live.
     ///
     /// # Errors
     ///
-    /// As of [`store`](Self::store), but for what is at `key`.
+    /// As of [`store`](Self::store), except that `key` may be taken.
     ///
     /// # Examples
     ///
@@ -257,8 +257,8 @@ impl Talk<'_> {
     }
 }
 
-/// Whether there is, or was, what was asked for. (RedisBloom answers by the newer protocol's own
-/// kind, where that is spoken.)
+/// Whether the requested value exists, or existed. (With the newer protocol, RedisBloom answers by
+/// that protocol's own kind.)
 fn flag(reply: Value) -> Result<bool, String> {
     match reply {
         Value::Int(0) | Value::Boolean(false) => Ok(false),
@@ -274,7 +274,7 @@ fn done(reply: Value) -> Result<(), String> {
     }
 }
 
-/// A name that nobody else has, with the hash tag of `key`: by which a cluster chooses the node.
+/// A name that nobody else has, with the hash tag of `key`, by which a cluster chooses the node.
 fn temporary(key: &[u8]) -> Vec<u8> {
     let find = |bytes: &[u8], brace| bytes.iter().position(|byte| *byte == brace);
     let tag = find(key, b'{').and_then(|open| find(&key[open + 1..], b'}'));

@@ -56,8 +56,8 @@ const CHUNK_WORDS: usize = CHUNK as usize / 8;
 /// ```
 pub struct LocalBitmap {
     source: RedisBitmap,
-    /// As many as the limit allows, and those that the server has are there: from the first one on,
-    /// without a gap.
+    /// One place for each bitmap that the limit allows. The bitmaps that the server has fill the
+    /// places from the first one on, without a gap.
     bitmaps: Box<[OnceLock<Bits>]>,
     limit: usize,
 }
@@ -441,9 +441,9 @@ fn words(piece: &[u8]) -> impl Iterator<Item = u64> {
     bytes.map(|bytes| u64::from_be_bytes(bytes).reverse_bits())
 }
 
-/// What `changed.lua` compares: the first 13 hexadecimal digits of the SHA-1 of a chunk as Redis
-/// has it, beyond the end filled up with zeros. (A number of Lua holds 53 bits exactly. That a
-/// chunk changed and its digest did not happens once in 2^52 times.)
+/// The digests that `changed.lua` compares: the first 13 hexadecimal digits of the SHA-1 of a chunk
+/// as Redis has it, filled up with zeros beyond the end. (A number of Lua holds 53 bits exactly. A
+/// chunk changes without its digest once in 2^52 times.)
 fn digest(chunk: &[u64]) -> u64 {
     let mut sha1 = sha1_smol::Sha1::new();
     for word in chunk {

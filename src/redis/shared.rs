@@ -139,9 +139,10 @@
 //! 6. **The server forgets too.** A generation's keys expire on the server (`PEXPIREAT`) one
 //!    generation later than at the nodes. This is after its last use, if no clock is wrong by more
 //!    than a generation. So the server has at most two generations more than the nodes: this one,
-//!    and one that begins where a clock is ahead. The nodes tell the server how long that is from
-//!    now on, so the server's own clock may show anything. If the server's clock is set forward, a
-//!    generation goes early and as a whole, and the nodes that have it push it again.
+//!    and one that begins where a clock is ahead. The nodes tell the server how long
+//!    to keep a generation from now on, so the server's own clock may show anything. If the
+//!    server's clock is set forward, a generation goes early and as a whole, and the nodes that
+//!    have it push it again.
 //! 7. **Who does not fit is refused**: also a node with another period or number of generations.
 //!    The error names both.
 //!
@@ -337,18 +338,19 @@ impl SharedBuilder {
         self
     }
 
-    /// How long a round trip may take; 2 seconds by default, one millisecond to an hour. One is to
-    /// connect and log in; every further one is a request, from its first byte until all of its
-    /// reply is there. After that the connection counts as broken, however much of the reply has
-    /// come.
+    /// How long a round trip may take; 2 seconds by default, one millisecond to an hour. The first
+    /// round trip connects and logs in. Every further one is a request, from its first byte to the
+    /// last byte of its reply. After that time the connection counts as broken, however much of the
+    /// reply has come.
     ///
-    /// `connect` and `sync` make as many round trips as there is to be moved: one for 512 KiB of
-    /// what a new node fetches, one for 32 KiB of what it pushes, one for a MiB of what it pulls.
-    /// For a slower network than 1 MiB in this time, or a filter of some GiB, whose chunks'
-    /// versions are one reply of 40 bytes for each 8 KiB, give more time.
+    /// `connect` and `sync` make as many round trips as the data needs: one for 512 KiB that a new
+    /// node fetches, one for 32 KiB that it pushes, one for a MiB that it pulls. Give more time for
+    /// a slower network than 1 MiB in this time, or for a filter of some GiB: its chunks' versions
+    /// are one reply of 40 bytes for each 8 KiB.
     ///
-    /// Two things take their own time: to look the server's name up, what the system takes; and by
-    /// TLS, where the `redis` crate reads, a single reply of which a part comes now and then.
+    /// This time does not bound two things. Looking up the server's name takes as long as the
+    /// system needs. With TLS the `redis` crate reads, and a single reply that comes in parts may
+    /// take longer.
     ///
     /// ```
     /// use lanebloom::{ConcurrentBloom, redis::SharedBloom};
@@ -479,9 +481,9 @@ impl<S> SharedBloom<S> {
         self.node.sync(timeout)
     }
 
-    /// [`sync`](Self::sync), and then ends the background thread and waits until it is gone, with
-    /// its hold of the filter and its connection: for the end of a process, which a drop does not
-    /// wait for.
+    /// [`sync`](Self::sync), and then ends the background thread. Waits until the thread is gone,
+    /// with its hold of the filter and its connection. Use it at the end of a process, since a drop
+    /// does not wait.
     ///
     /// # Errors
     ///
@@ -609,19 +611,19 @@ pub struct SharedStats {
     /// How often chunks were compared and fetched: once to begin with, then where the server's log
     /// did not reach back far enough, or the server had lost something.
     pub resyncs: u64,
-    /// Bytes of what was added here, as sent; without what Redis's protocol adds.
+    /// Bytes of the keys added here, as sent; without what Redis's protocol adds.
     pub pushed_bytes: u64,
-    /// Bytes of what others added, as received.
+    /// Bytes of the keys that others added, as received.
     pub pulled_bytes: u64,
-    /// How long ago the last exchange that succeeded began: what was here before that is on the
-    /// server, and what was there is here.
+    /// How long ago the last successful exchange began. Keys that were here before that are on the
+    /// server, and keys that were there are here.
     pub lag: Duration,
-    /// Why the last attempt failed, if it did: for a panic, too, of what the thread has from the
-    /// caller, the clock of a window and the clones of its hasher. The thread goes on in any case.
+    /// Why the last attempt failed, if it did. A panic in the caller's code also counts: the clock
+    /// of a window, or a clone of the hasher. The thread goes on in any case.
     pub last_error: Option<SharedError>,
 }
 
-/// The exchanges of a node that has `filter` with whatever is at the other end: for the fuzzer.
+/// For the fuzzer: the exchanges of a node that has `filter` with any other end.
 #[doc(hidden)]
 pub fn exchange_over<S: KeyHasher + Send + Sync>(
     server: &mut dyn redis::ConnectionLike,

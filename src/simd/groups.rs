@@ -18,14 +18,14 @@ const AHEAD: usize = 24;
 /// written, in groups: far enough for L2 and the nearer part of L3.
 const NEAR: usize = 4;
 
-/// Lookups by groups, with what an instruction set can do for a group: the `blocks` of its hashes,
-/// the `words` of the whole filter that each touches, and whether these words, loaded, `hold` the
-/// patterns: one bit a hash. What does not fill a group, and batches of few groups, for which the
-/// pipeline would take longer to fill than to work, go `one` by one.
+/// Lookups by groups. An instruction set supplies three functions for a group: the `blocks` of its
+/// hashes, the `words` of the whole filter that each hash touches, and whether these words, loaded,
+/// `hold` the patterns, one bit a hash. Hashes that do not fill a group go `one` by one. So do
+/// batches of few groups, for which the pipeline would take longer to fill than to work.
 ///
 /// # Safety
 ///
-/// What `words` gives for any group is below 8 times the number of `lines`.
+/// Every number that `words` gives for any group is below 8 times the number of `lines`.
 #[inline(always)]
 pub(super) unsafe fn contains<const W: usize, T: Load>(
     lines: Lines<'_, T>,
@@ -88,9 +88,9 @@ pub(super) unsafe fn contains<const W: usize, T: Load>(
     each_rest(hashes.len(), rest, answers, found, one);
 }
 
-/// Inserts by groups, in order, with what an instruction set can do for a group: the `blocks` of
-/// its hashes, the `words` of the target that each touches, and their `masks`. What does not fill a
-/// group goes `one` by one.
+/// Inserts by groups, in order. An instruction set supplies three functions for a group: the
+/// `blocks` of its hashes, the `words` of the target that each hash touches, and their `masks`.
+/// Hashes that do not fill a group go `one` by one.
 #[inline(always)]
 pub(super) fn insert<const W: usize, T: Target>(
     target: &mut T,

@@ -21,7 +21,7 @@
 //!
 //! There are 28 shapes. Single calls are short, and compiled for each shape. A batch kernel is
 //! compiled for each number of words, and takes the number of bits as data ([`Cuts`]). The
-//! exception are the shapes that the builder chooses by itself ([`bits_in_code`]). With bits as
+//! exceptions are the shapes that the builder chooses by itself ([`bits_in_code`]). With bits as
 //! data in all shapes the crate compiled in 14 s instead of 38, and batches in cache took 15% to
 //! 30% longer with AVX2 and without vectors (Zen 5). BITALG tests eight bits at once, so it loses
 //! nothing.
@@ -95,7 +95,7 @@ impl Level {
 }
 
 /// The place in [`Level::ALL`] of the instruction set to use, counted from 1; 0 before it is known.
-/// What is not there never gets in here.
+/// Never an instruction set that this machine lacks.
 static CHOSEN: AtomicU8 = AtomicU8::new(0);
 
 impl Isa {
