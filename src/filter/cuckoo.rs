@@ -67,10 +67,6 @@
 //! [`try_extend`](Filter::try_extend) replaces `Extend`, which could not report that the filter is
 //! full.
 //!
-//! There is no union, since two full filters do not fit into one of them, and no `==`: where a tag
-//! lies depends on the order of the inserts. [`try_extend`](Filter::try_extend) takes the place of
-//! `Extend`, which could not say that the filter is full.
-//!
 //! Source: Fan, Andersen, Kaminsky, Mitzenmacher, "Cuckoo Filter: Practically Better Than Bloom"
 //! (2014).
 
