@@ -118,10 +118,10 @@ fn a_failed_write_changes_nothing() {
     let path = directory.path().join("filter");
     let fail = |file: &mut File| -> io::Result<()> {
         file.write_all(b"half")?;
-        Err(io::Error::other("the rest is not to be had"))
+        Err(io::Error::other("the disk is full"))
     };
     let error = replace_file(&path, fail).unwrap_err();
-    assert_eq!(error.to_string(), "the rest is not to be had");
+    assert_eq!(error.to_string(), "the disk is full");
     assert!(!path.exists() && leftovers(directory.path()).is_empty());
 
     let answer = replace_file(&path, |file| file.write_all(b"whole").map(|()| 17)).unwrap();
