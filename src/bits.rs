@@ -251,7 +251,11 @@ impl Bits {
 }
 
 /// A word that a lookup can read.
-pub(crate) trait Load {
+pub trait Load {
+    /// Whether other threads may set bits of it, so that who relies on them needs an
+    /// [`acquire`].
+    const SHARED: bool = true;
+
     /// Its value now. Where others may set bits of it meanwhile, that is the `load` of the table
     /// above.
     fn load(&self) -> u64;
@@ -268,6 +272,8 @@ impl Load for AtomicU64 {
 /// are borrowed. It is read by one instruction on every machine that can read words wherever they
 /// begin, whatever its own byte order.
 impl Load for [u8; 8] {
+    const SHARED: bool = false;
+
     #[inline(always)]
     fn load(&self) -> u64 {
         u64::from_le_bytes(*self)
@@ -276,7 +282,7 @@ impl Load for [u8; 8] {
 
 /// The lines that lookups read: those of [`Bits`], which others may write meanwhile, or of a
 /// snapshot, which nobody does.
-pub(crate) struct Lines<'a, T>(pub(crate) &'a [[T; LINE_WORDS]]);
+pub struct Lines<'a, T>(pub(crate) &'a [[T; LINE_WORDS]]);
 
 impl<T> Clone for Lines<'_, T> {
     #[inline(always)]

@@ -48,7 +48,7 @@ const EVERY_OTHER: u64 = 0x0f0f_0f0f_0f0f_0f0f;
 /// A word of 16 counters.
 #[derive(Debug, Default)]
 #[repr(transparent)]
-pub(crate) struct Counters(AtomicU64);
+pub struct Counters(AtomicU64);
 
 /// For lookups: all bits of the counters above 0.
 impl Load for Counters {

@@ -41,7 +41,7 @@ pub(crate) const MAX_BITS_PER_KEY: usize = 128;
 
 /// What a word is made of, and a key's throw lands on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Cell {
+pub enum Cell {
     #[default]
     Bit,
     /// 4 bits that count.
@@ -365,11 +365,6 @@ impl Layout {
     /// The most keys that a filter is planned for.
     pub(crate) fn most_keys(&self) -> usize {
         self.blocks.saturating_mul(MAX_LOAD as usize)
-    }
-
-    /// The false-positive rate once `keys` keys are in.
-    pub(crate) fn rate_at(&self, keys: usize) -> f64 {
-        self.rate_of(Cell::Bit, keys)
     }
 
     /// The false-positive rate once `keys` distinct keys are in, where words are made of such

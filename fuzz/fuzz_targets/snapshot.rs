@@ -329,7 +329,7 @@ fn counting(bytes: &[u8]) {
     let _ = (
         filter.estimated_len(),
         filter.stuck_counters(),
-        filter.counters_per_word(),
+        filter.bits_per_word(),
     );
     assert!(filter.bits_per_key().is_finite());
     let (keys, mut flags) = (Vec::from_iter(0..100u64), [false; 100]);

@@ -23,7 +23,7 @@ pub(crate) const SNAPSHOT_HEADER: usize = 128;
 /// Bytes after a snapshot's body: a line, so that what follows is aligned too.
 pub(crate) const TRAILER: usize = 64;
 /// Bytes before a delta's body.
-pub(super) const DELTA_HEADER: usize = 64;
+pub(crate) const DELTA_HEADER: usize = 64;
 /// What is addressable less the header and the trailer, in lines.
 const MOST_LINES: u64 = (isize::MAX as u64 - (SNAPSHOT_HEADER + TRAILER) as u64) / LINE_BYTES as u64;
 /// Words that a snapshot can have.
@@ -31,7 +31,7 @@ pub(crate) const MOST_WORDS: u64 = MOST_LINES * LINE_WORDS as u64;
 
 /// The kind of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     Bloom = 1,
     Scalable = 2,
     #[cfg(feature = "window")]
@@ -331,17 +331,17 @@ fn check_sum(bytes: &[u8; SNAPSHOT_HEADER]) -> Result<(), SnapshotErrorKind> {
 
 /// The header of a delta.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct DeltaHeader {
-    pub(super) hashing: Hashing,
-    pub(super) layout: Layout,
+pub(crate) struct DeltaHeader {
+    pub(crate) hashing: Hashing,
+    pub(crate) layout: Layout,
     /// Lines that the body has bits of.
-    pub(super) lines: u64,
+    pub(crate) lines: u64,
     /// Bytes of the whole delta.
-    pub(super) len: u64,
+    pub(crate) len: u64,
 }
 
 impl DeltaHeader {
-    pub(super) fn to_bytes(self, body: &[u8]) -> [u8; DELTA_HEADER] {
+    pub(crate) fn to_bytes(self, body: &[u8]) -> [u8; DELTA_HEADER] {
         let mut bytes = [0; DELTA_HEADER];
         put_common(&mut bytes, Kind::Delta, self.hashing, self.len);
         put_layout(&mut bytes, self.layout);
@@ -353,7 +353,7 @@ impl DeltaHeader {
 
     /// The header with which `bytes` begin, the delta's body, and what comes after it. The checksum
     /// of both has been checked.
-    pub(super) fn parse(bytes: &[u8]) -> Result<(Self, &[u8], &[u8]), SnapshotErrorKind> {
+    pub(crate) fn parse(bytes: &[u8]) -> Result<(Self, &[u8], &[u8]), SnapshotErrorKind> {
         let header: &[u8; DELTA_HEADER] = first(bytes)?;
         check_kind(header, Kind::Delta)?;
         let len = get(header, 24);

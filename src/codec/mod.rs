@@ -278,8 +278,10 @@ mod serde;
 #[cfg(feature = "serde")]
 pub use self::serde::{Limited, Snapshot};
 pub(crate) use body::{admit, assert_snapshot_length, read_words, write_words};
+pub(crate) use delta::{Changes, put_line};
 pub(crate) use header::{
-    Buckets, FIELDS, Hashing, Header, Kind, MOST_WORDS, OwnHeader, SNAPSHOT_HEADER, TRAILER, snapshot_bytes,
+    Buckets, DELTA_HEADER, DeltaHeader, FIELDS, Hashing, Header, Kind, MOST_WORDS, OwnHeader, SNAPSHOT_HEADER, TRAILER,
+    snapshot_bytes,
 };
 #[cfg(feature = "std")]
 pub(crate) use io::{Short, Writer, fill, from_reader};

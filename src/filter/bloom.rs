@@ -1,19 +1,21 @@
 //! [`ConcurrentBloom`]: bits in cache-line blocks. This file hands hashes to the kernels of the
 //! filter's shape. It orders memory where an answer depends on what another thread did.
 
-use super::engine::{Engine, Estimate, Insert, InsertFlagged, Stored, Union, sealed};
-use super::{Figures, Filter};
-use crate::bits::{self, Bits, Load};
+mod delta;
+
+use super::Filter;
+use super::engine::{Insert, InsertFlagged, sealed};
+use super::lines::{Lined, OwnLines};
+use crate::bits::{self, Bits, Lines};
 use crate::bulk;
-use crate::codec::{Hashing, Header, Input, Kind, Out, SNAPSHOT_HEADER, admit, read_words, write_words};
-use crate::error::{BuildError, IncompatibleError, IncompatibleErrorKind, SnapshotErrorKind};
+use crate::codec::Kind;
+use crate::error::BuildError;
 use crate::funnel::Funnel;
 use crate::hash::{KeyHasher, Murmur3};
-use crate::simd::{Isa, Kernels};
-use crate::sizing::{LINE_BITS, LINE_BYTES, LINE_WORDS, Layout, Request};
+use crate::simd::{Isa, Kernels, Lookups};
+use crate::sizing::{Cell, Layout, Request};
 use crate::source::{Answer, Keys, Source};
-use alloc::vec::Vec;
-use core::fmt;
+use crate::sync::AtomicU64;
 
 /// A lock-free Bloom filter in cache-line blocks. Many threads can insert and look up at once.
 ///
@@ -232,11 +234,7 @@ impl<S: KeyHasher> Builder<S> {
 }
 
 impl Bloom {
-    pub(crate) fn new(layout: Layout, expected_keys: usize) -> Result<Self, BuildError> {
-        Ok(Self::with_bits(layout, Bits::new(layout.blocks)?, expected_keys))
-    }
-
-    /// A filter of this layout with these `bits`; the bits must have the layout's blocks.
+    /// An engine with `layout` and these `bits`; the bits must have the layout's blocks.
     pub(crate) fn with_bits(layout: Layout, bits: Bits, expected_keys: usize) -> Self {
         debug_assert_eq!(bits.blocks(), layout.blocks);
         Self {
@@ -255,95 +253,60 @@ impl Bloom {
             ..*self
         })
     }
-
-    pub(crate) fn header(&self, hashing: Hashing) -> Header {
-        Header {
-            kind: Kind::Bloom,
-            hashing,
-            layout: self.layout,
-            expected_keys: self.expected_keys,
-            rate: self.layout.rate_at(self.expected_keys),
-        }
-    }
-
-    fn ones(&self) -> u64 {
-        let ones = self.bits.shared().ones();
-        bits::acquire();
-        ones
-    }
 }
 
 impl sealed::Sealed for Bloom {}
 
-impl Engine for Bloom {
-    const NAME: &'static str = "ConcurrentBloom";
+impl Lined for Bloom {
+    type Word = AtomicU64;
+    const TYPE: &'static str = "ConcurrentBloom";
+    const CELL: Cell = Cell::Bit;
 
-    #[inline]
-    fn contains(&self, hash: u64) -> bool {
-        let found = self.kernels.contains(&self.bits, hash);
-        bits::acquire_if(found);
-        found
+    fn layout(&self) -> Layout {
+        self.layout
     }
 
-    fn contains_bitmap(&self, hashes: &[u64], found: &mut [u64]) {
-        self.kernels
-            .lookups()
-            .contains_hashes(self.bits.shared(), hashes, found);
-        bits::acquire();
-    }
-
-    fn expected_keys(&self) -> usize {
+    fn planned_keys(&self) -> usize {
         self.expected_keys
     }
 
-    fn memory_bytes(&self) -> usize {
-        self.layout.blocks * LINE_BYTES
+    #[inline(always)]
+    fn lookups(&self) -> &Lookups<AtomicU64> {
+        self.kernels.lookups()
     }
 
-    fn is_empty(&self) -> bool {
-        let empty = self.bits.words().all(|line| line == [0; 8]);
-        bits::acquire();
-        empty
+    #[inline(always)]
+    fn lines(&self) -> Lines<'_, AtomicU64> {
+        self.bits.shared()
     }
 
-    fn fill_ratio(&self) -> f64 {
-        self.ones() as f64 / (self.layout.blocks * LINE_BITS) as f64
-    }
-
-    fn false_positive_rate_at(&self, keys: usize) -> f64 {
-        self.layout.rate_at(keys)
-    }
-
-    /// The exact chance, computed from the bits.
-    fn current_false_positive_rate(&self) -> f64 {
-        let rate = self.layout.mean_rate(self.bits.words());
-        bits::acquire();
-        rate
-    }
-
-    fn figures(&self) -> Figures {
-        let mut ones = 0;
-        let words = self.bits.words().inspect(|line| ones += bits::ones_of(line));
-        let false_positive_rate = self.layout.mean_rate(words);
-        bits::acquire();
-        Figures {
-            fill_ratio: ones as f64 / (self.layout.blocks * LINE_BITS) as f64,
-            len: self.layout.keys_for(ones),
-            false_positive_rate,
-        }
-    }
-
-    fn try_clone(&self) -> Result<Self, BuildError> {
+    fn copy(&self) -> Result<Self, BuildError> {
         Ok(Self {
             bits: self.bits.try_clone()?,
             ..*self
         })
     }
+}
 
-    fn debug(&self, f: &mut fmt::DebugStruct<'_, '_>) {
-        f.field("words_per_key", &self.layout.shape.words)
-            .field("bits_per_word", &self.layout.shape.bits)
-            .field("fill_ratio", &self.fill_ratio());
+impl OwnLines for Bloom {
+    const KIND: Kind = Kind::Bloom;
+
+    fn empty(layout: Layout, expected_keys: usize) -> Result<Self, BuildError> {
+        Ok(Self::with_bits(layout, Bits::new(layout.blocks)?, expected_keys))
+    }
+
+    fn words(&self) -> impl Iterator<Item = u64> {
+        self.bits.words().flatten()
+    }
+
+    fn store_words(&mut self, first: usize, words: impl Iterator<Item = u64>) {
+        self.bits.store_words(first, words);
+    }
+
+    fn add(&self, other: &Self) -> bool {
+        let changed = self.bits.or_from(&other.bits, 0..self.layout.blocks);
+        bits::acquire_if(!changed);
+        changed
     }
 }
 
@@ -371,71 +334,6 @@ impl InsertFlagged for Bloom {
     fn insert_flagged(&self, source: &impl Source, answer: Answer<'_>) -> usize {
         let changed = bulk::insert(&self.bits, self.kernels, source, answer);
         bits::acquire();
-        changed
-    }
-}
-
-impl Estimate for Bloom {
-    fn estimated_len(&self) -> usize {
-        self.layout.keys_for(self.ones())
-    }
-}
-
-impl Stored for Bloom {
-    const HELD: bool = false;
-
-    fn snapshot_bytes(&self) -> usize {
-        self.header(Hashing::of(&Murmur3::default())).len()
-    }
-
-    fn encode<O: Out>(&self, hashing: Hashing, out: &mut O) -> Result<(), O::Error> {
-        let words = self.layout.blocks * LINE_WORDS;
-        write_words(
-            out,
-            &self.header(hashing).to_bytes(),
-            words,
-            self.bits.words().flatten(),
-        )
-    }
-
-    fn decode<I: Input, S>(
-        input: &mut I,
-        limit: usize,
-        hasher: impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind>,
-    ) -> Result<(Self, S), SnapshotErrorKind> {
-        let header = Header::parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?, Kind::Bloom)?;
-        let hasher = hasher(header.hashing)?;
-        let blocks = header.layout.blocks;
-        admit(input, header.len(), (blocks * LINE_BYTES) as u64, limit)?;
-        let mut bits = Bits::new(blocks).map_err(SnapshotErrorKind::OutOfMemory)?;
-        read_words(input, &header.to_bytes(), blocks * LINE_WORDS, |first, words| {
-            bits.store_words(first, words.iter().map(Load::load));
-        })?;
-        Ok((Self::with_bits(header.layout, bits, header.expected_keys), hasher))
-    }
-}
-
-impl Union for Bloom {
-    fn same(&self, other: &Self) -> bool {
-        let same = self.layout == other.layout && self.bits.words().eq(other.bits.words());
-        bits::acquire();
-        same
-    }
-
-    fn check_union(&self, other: &Self) -> Result<(), IncompatibleError> {
-        if self.layout != other.layout {
-            let kind = IncompatibleErrorKind::Layout {
-                ours: self.layout,
-                theirs: other.layout,
-            };
-            return Err(IncompatibleError(kind));
-        }
-        Ok(())
-    }
-
-    fn union_from(&self, other: &Self) -> bool {
-        let changed = self.bits.or_from(&other.bits, 0..self.layout.blocks);
-        bits::acquire_if(!changed);
         changed
     }
 }
@@ -483,11 +381,10 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     }
 }
 
-/// The layout.
 impl<S> ConcurrentBloom<S> {
     pub(super) fn with_layout(layout: Layout, expected_keys: usize, hasher: S) -> Result<Self, BuildError> {
         Ok(Self {
-            engine: Bloom::new(layout, expected_keys)?,
+            engine: Bloom::empty(layout, expected_keys)?,
             hasher,
         })
     }
@@ -510,44 +407,5 @@ impl<S> ConcurrentBloom<S> {
             engine: self.engine.blank()?,
             hasher: self.hasher.clone(),
         })
-    }
-
-    /// The words of its line that a key touches: 1, 2, 4 or 8.
-    ///
-    /// ```
-    /// use lanebloom::ConcurrentBloom;
-    ///
-    /// assert_eq!(ConcurrentBloom::builder().expected_keys(1000).build()?.words_per_key(), 2);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn words_per_key(&self) -> usize {
-        self.engine.layout.shape.words
-    }
-
-    /// The number of bits that a key throws in each of its words (two throws may hit the same bit).
-    ///
-    /// ```
-    /// use lanebloom::ConcurrentBloom;
-    ///
-    /// assert_eq!(ConcurrentBloom::builder().expected_keys(1000).build()?.bits_per_word(), 3);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn bits_per_word(&self) -> usize {
-        self.engine.layout.shape.bits
-    }
-
-    /// The number of blocks, each a line of 64 bytes.
-    ///
-    /// ```
-    /// use lanebloom::ConcurrentBloom;
-    ///
-    /// assert_eq!(ConcurrentBloom::builder().memory_budget(1 << 20).build()?.blocks(), 1 << 14);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn blocks(&self) -> usize {
-        self.engine.layout.blocks
     }
 }

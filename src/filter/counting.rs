@@ -88,17 +88,17 @@
 //! line. (Half of the counters in each of two lines would take 40.2 bits at 1% and 62.3 at 0.1%,
 //! and would cost a second cache miss in every operation.)
 
-use super::engine::{Engine, Estimate, Insert, InsertFlagged, Remove, Stored, Union, sealed};
-use super::{Figures, Filter};
-use crate::bits::{self, Load};
-use crate::codec::{Hashing, Header, Input, Kind, Out, SNAPSHOT_HEADER, admit, read_words, write_words};
-use crate::counters::{self, CounterLines};
-use crate::error::{BuildError, IncompatibleError, IncompatibleErrorKind, SnapshotErrorKind};
+use super::Filter;
+use super::engine::{Insert, InsertFlagged, Remove, sealed};
+use super::lines::{Lined, OwnLines};
+use crate::bits::{self, Lines};
+use crate::codec::Kind;
+use crate::counters::{self, CounterLines, Counters};
+use crate::error::BuildError;
 use crate::hash::{KeyHasher, Murmur3};
-use crate::simd::{CounterBatch, CounterKernels, Isa};
-use crate::sizing::{Cell, LINE_BITS, LINE_BYTES, LINE_WORDS, Layout, Request};
+use crate::simd::{CounterBatch, CounterKernels, Isa, Lookups};
+use crate::sizing::{Cell, LINE_WORDS, Layout, Request};
 use crate::source::{Answer, Source, answers, teller};
-use alloc::vec::Vec;
 use core::fmt;
 
 /// A lock-free counting Bloom filter. Many threads can insert, look up and remove at once.
@@ -320,24 +320,14 @@ impl<S: KeyHasher> Builder<S> {
     /// ```
     pub fn build(self) -> Result<CountingBloom<S>, BuildError> {
         let (layout, expected_keys) = self.request.solve()?;
-        let counters = CounterLines::new(layout.blocks)?;
         Ok(Filter {
-            engine: Counting::new(layout, counters, expected_keys),
+            engine: Counting::empty(layout, expected_keys)?,
             hasher: self.hasher,
         })
     }
 }
 
 impl Counting {
-    fn new(layout: Layout, counters: CounterLines, expected_keys: usize) -> Self {
-        Self {
-            counters,
-            kernels: CounterKernels::of(layout, Isa::detect()),
-            layout,
-            expected_keys,
-        }
-    }
-
     /// Inserts or removes hashes; returns how many operations answered yes.
     fn change(&self, kernel: CounterBatch, source: &impl Source, mut answer: Answer<'_>) -> usize {
         let change = |hashes: &[u64], bitmap: &mut [u64]| {
@@ -346,105 +336,81 @@ impl Counting {
         answers(source, change, teller(&mut answer))
     }
 
-    fn header(&self, hashing: Hashing) -> Header {
-        Header {
-            kind: Kind::Counting,
-            hashing,
-            layout: self.layout,
-            expected_keys: self.expected_keys,
-            rate: self.false_positive_rate_at(self.expected_keys),
-        }
-    }
-
-    /// What `of` says of the words, added up.
-    fn sum(&self, of: impl Fn(u64) -> u64) -> u64 {
-        let sum = self.counters.words().map(of).sum();
+    fn stuck(&self) -> usize {
+        let stuck: u64 = self.counters.words().map(counters::stuck_in).sum();
         bits::acquire();
-        sum
+        stuck as usize
     }
 }
 
 impl sealed::Sealed for Counting {}
 
-impl Engine for Counting {
-    const NAME: &'static str = "CountingBloom";
+impl Lined for Counting {
+    type Word = Counters;
+    const TYPE: &'static str = "CountingBloom";
+    const CELL: Cell = Cell::Counter;
 
-    #[inline]
-    fn contains(&self, hash: u64) -> bool {
-        let found = self.kernels.lookups().contains(self.counters.shared(), hash);
-        bits::acquire_if(found);
-        found
+    fn layout(&self) -> Layout {
+        self.layout
     }
 
-    fn contains_bitmap(&self, hashes: &[u64], found: &mut [u64]) {
-        self.kernels
-            .lookups()
-            .contains_hashes(self.counters.shared(), hashes, found);
-        bits::acquire();
-    }
-
-    fn expected_keys(&self) -> usize {
+    fn planned_keys(&self) -> usize {
         self.expected_keys
     }
 
-    fn memory_bytes(&self) -> usize {
-        self.layout.blocks * LINE_BYTES
+    #[inline(always)]
+    fn lookups(&self) -> &Lookups<Counters> {
+        self.kernels.lookups()
     }
 
-    fn is_empty(&self) -> bool {
-        let empty = self.counters.words().all(|word| word == 0);
-        bits::acquire();
-        empty
+    #[inline(always)]
+    fn lines(&self) -> Lines<'_, Counters> {
+        self.counters.shared()
     }
 
-    fn fill_ratio(&self) -> f64 {
-        // All bits of the counters above 0.
-        let ones = self.counters.shared().ones();
-        bits::acquire();
-        ones as f64 / (self.layout.blocks * LINE_BITS) as f64
+    fn weighed(&self) -> impl Iterator<Item = ([u64; LINE_WORDS], u64)> {
+        self.counters.lines()
     }
 
-    fn false_positive_rate_at(&self, keys: usize) -> f64 {
-        self.layout.rate_of(Cell::Counter, keys)
+    fn keys_of(&self, total: u64) -> usize {
+        (total as f64 / self.layout.counters_per_key() + 0.5) as usize
     }
 
-    fn current_false_positive_rate(&self) -> f64 {
-        // Each word's nonzero counters have all their bits, so the fraction of set bits is the
-        // fraction of nonzero counters.
-        let rate = self.layout.mean_rate(self.counters.shared().words());
-        bits::acquire();
-        rate
-    }
-
-    fn figures(&self) -> Figures {
-        let (mut ones, mut total) = (0, 0);
-        // All bits of the counters above 0, and what the counters add up to.
-        let lines = self.counters.lines().map(|(line, sum)| {
-            ones += bits::ones_of(&line);
-            total += sum;
-            line
-        });
-        let false_positive_rate = self.layout.mean_rate(lines);
-        bits::acquire();
-        Figures {
-            fill_ratio: ones as f64 / (self.layout.blocks * LINE_BITS) as f64,
-            len: (total as f64 / self.layout.counters_per_key() + 0.5) as usize,
-            false_positive_rate,
-        }
-    }
-
-    fn try_clone(&self) -> Result<Self, BuildError> {
+    fn copy(&self) -> Result<Self, BuildError> {
         Ok(Self {
             counters: self.counters.try_clone()?,
             ..*self
         })
     }
 
-    fn debug(&self, f: &mut fmt::DebugStruct<'_, '_>) {
-        f.field("words_per_key", &self.layout.shape.words)
-            .field("counters_per_word", &self.layout.shape.bits)
-            .field("fill_ratio", &self.fill_ratio())
-            .field("stuck_counters", &self.sum(counters::stuck_in));
+    fn debug_more(&self, f: &mut fmt::DebugStruct<'_, '_>) {
+        f.field("stuck_counters", &self.stuck());
+    }
+}
+
+impl OwnLines for Counting {
+    const KIND: Kind = Kind::Counting;
+
+    fn empty(layout: Layout, expected_keys: usize) -> Result<Self, BuildError> {
+        Ok(Self {
+            counters: CounterLines::new(layout.blocks)?,
+            kernels: CounterKernels::of(layout, Isa::detect()),
+            layout,
+            expected_keys,
+        })
+    }
+
+    fn words(&self) -> impl Iterator<Item = u64> {
+        self.counters.words()
+    }
+
+    fn store_words(&mut self, first: usize, words: impl Iterator<Item = u64>) {
+        self.counters.store_words(first, words);
+    }
+
+    /// Every key as often as it is there.
+    fn add(&self, other: &Self) -> bool {
+        self.counters.add_from(&other.counters)
     }
 }
 
@@ -483,107 +449,8 @@ impl Remove for Counting {
     }
 }
 
-impl Estimate for Counting {
-    fn estimated_len(&self) -> usize {
-        (self.sum(counters::total) as f64 / self.layout.counters_per_key() + 0.5) as usize
-    }
-}
-
-impl Union for Counting {
-    fn same(&self, other: &Self) -> bool {
-        let same = self.layout == other.layout && self.counters.words().eq(other.counters.words());
-        bits::acquire();
-        same
-    }
-
-    fn check_union(&self, other: &Self) -> Result<(), IncompatibleError> {
-        if self.layout == other.layout {
-            return Ok(());
-        }
-        Err(IncompatibleError(IncompatibleErrorKind::Layout {
-            ours: self.layout,
-            theirs: other.layout,
-        }))
-    }
-
-    /// Adds every key as often as it is there.
-    fn union_from(&self, other: &Self) -> bool {
-        self.counters.add_from(&other.counters)
-    }
-}
-
-/// Like the snapshots of `ConcurrentBloom`, with another kind. `codec` describes the bytes.
-impl Stored for Counting {
-    const HELD: bool = false;
-
-    fn snapshot_bytes(&self) -> usize {
-        self.header(Hashing::of(&Murmur3::default())).len()
-    }
-
-    fn encode<O: Out>(&self, hashing: Hashing, out: &mut O) -> Result<(), O::Error> {
-        let words = self.layout.blocks * LINE_WORDS;
-        write_words(out, &self.header(hashing).to_bytes(), words, self.counters.words())
-    }
-
-    fn decode<I: Input, S>(
-        input: &mut I,
-        limit: usize,
-        hasher: impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind>,
-    ) -> Result<(Self, S), SnapshotErrorKind> {
-        let header = Header::parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?, Kind::Counting)?;
-        let hasher = hasher(header.hashing)?;
-        let blocks = header.layout.blocks;
-        admit(input, header.len(), (blocks * LINE_BYTES) as u64, limit)?;
-        let mut counters = CounterLines::new(blocks).map_err(SnapshotErrorKind::OutOfMemory)?;
-        read_words(input, &header.to_bytes(), blocks * LINE_WORDS, |first, words| {
-            counters.store_words(first, words.iter().map(Load::load));
-        })?;
-        Ok((Self::new(header.layout, counters, header.expected_keys), hasher))
-    }
-}
-
-/// The layout, and what has lost count.
+/// Counters that have lost count.
 impl<S> CountingBloom<S> {
-    /// The words of its line that a key has counters in: 1, 2, 4 or 8.
-    ///
-    /// ```
-    /// use lanebloom::CountingBloom;
-    ///
-    /// assert_eq!(CountingBloom::builder().expected_keys(1000).build()?.words_per_key(), 4);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn words_per_key(&self) -> usize {
-        self.engine.layout.shape.words
-    }
-
-    /// The number of counters that a key throws in each of its words, which have 16 (two throws may
-    /// hit the same one, which then counts once).
-    ///
-    /// ```
-    /// use lanebloom::CountingBloom;
-    ///
-    /// assert_eq!(CountingBloom::builder().expected_keys(1000).build()?.counters_per_word(), 2);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn counters_per_word(&self) -> usize {
-        self.engine.layout.shape.bits
-    }
-
-    /// The number of blocks, each a line of 64 bytes.
-    ///
-    /// ```
-    /// use lanebloom::CountingBloom;
-    ///
-    /// assert_eq!(CountingBloom::builder().memory_budget(1 << 20).build()?.blocks(), 1 << 14);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn blocks(&self) -> usize {
-        self.engine.layout.blocks
-    }
-
     /// The number of counters that are stuck at 15 and never decrease again.
     ///
     /// ```
@@ -598,6 +465,6 @@ impl<S> CountingBloom<S> {
     /// ```
     #[must_use]
     pub fn stuck_counters(&self) -> usize {
-        self.engine.sum(counters::stuck_in) as usize
+        self.engine.stuck()
     }
 }

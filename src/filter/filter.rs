@@ -19,7 +19,7 @@ use core::fmt;
 /// | [`CountingBloom`](crate::CountingBloom) | whether the key was new | yes |
 /// | [`TombstoneBloom`](crate::TombstoneBloom) | whether the key was new | yes, for good |
 /// | [`CuckooFilter`](crate::CuckooFilter), [`DLeftFilter`](crate::DLeftFilter) | an error if there is no room | yes |
-/// | [`CompactCuckoo`](crate::CompactCuckoo) | cannot be inserted into | no |
+/// | [`CompactCuckoo`](crate::CompactCuckoo), [`BloomView`](crate::BloomView) | cannot be inserted into | no |
 ///
 /// `E` is the engine of such a type, `S` the hasher. Keys are any [`Funnel`] type. All methods but
 /// [`clear`](Self::clear) take `&self`: share a filter as `Arc`. Each type's page says what threads

@@ -10,7 +10,7 @@ pub(crate) mod engine;
 mod filter;
 mod gauge;
 pub mod guava;
-mod lookup;
+mod lines;
 #[cfg(feature = "rayon")]
 mod parallel;
 mod probe;

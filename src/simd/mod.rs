@@ -211,7 +211,7 @@ const fn bits_in_code(words: usize, bits: usize) -> usize {
 /// The operations on hashes that only read, for one shape, one instruction set and one kind of
 /// words: `AtomicU64` of a filter, or the bytes of a snapshot.
 #[derive(Debug)]
-pub(crate) struct Lookups<T: 'static> {
+pub struct Lookups<T: 'static> {
     cuts: Cuts,
     // SAFETY, for all: callable where the instruction set is there which they are compiled for.
     contains: unsafe fn(Lines<'_, T>, u64) -> bool,
@@ -465,11 +465,6 @@ impl Kernels {
     }
 
     #[inline(always)]
-    pub(crate) fn contains(&self, bits: &Bits, hash: u64) -> bool {
-        self.lookups.contains(bits.shared(), hash)
-    }
-
-    #[inline(always)]
     pub(crate) fn insert(&self, bits: &Bits, hash: u64) -> bool {
         // SAFETY: `of` gave this out against an `Isa`, which proves that the CPU has what the
         // function needs.
@@ -629,12 +624,15 @@ mod tests {
                             );
                             assert_eq!(inserted(kernels, &batch, &new), changed);
                             let asked = hashes(1000 * len as u64 + len as u64 / 2, len);
-                            let expected: Vec<bool> = asked.iter().map(|&hash| plain.contains(&by_one, hash)).collect();
+                            let expected: Vec<bool> = asked
+                                .iter()
+                                .map(|&hash| plain.lookups().contains(by_one.shared(), hash))
+                                .collect();
                             assert!(
                                 asked
                                     .iter()
                                     .zip(&expected)
-                                    .all(|(&hash, &e)| kernels.contains(&single, hash) == e)
+                                    .all(|(&hash, &e)| kernels.lookups().contains(single.shared(), hash) == e)
                             );
                             let mut found = vec![u64::MAX; len.div_ceil(64)];
                             kernels.lookups().contains_hashes(batch.shared(), &asked, &mut found);
@@ -656,7 +654,8 @@ mod tests {
                             kernels.lookups().contains_hashes(batch.shared(), &asked, &mut found);
                             lookups.contains_hashes(lines, &asked, &mut in_bytes);
                             assert_eq!(in_bytes, found, "{shape:?}, {isa:?}, {blocks} blocks, {len} hashes");
-                            let single = |hash| lookups.contains(lines, hash) == plain.contains(&batch, hash);
+                            let single =
+                                |hash| lookups.contains(lines, hash) == plain.lookups().contains(batch.shared(), hash);
                             assert!(asked.iter().all(|&hash| single(hash)));
                         }
                     }

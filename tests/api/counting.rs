@@ -474,7 +474,7 @@ fn the_counters_are_those_of_version_1() {
             });
             prints.push(format!(
                 "{rate:e} {words} {} {} {print:016x}",
-                filter.counters_per_word(),
+                filter.bits_per_word(),
                 filter.blocks()
             ));
         }
