@@ -272,7 +272,7 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
 }
 
 fn filled<K: Key>(n: u64, base: u64) -> GuavaBloom {
-    let filter = GuavaBloom::create(n as usize, 0.01).unwrap();
+    let filter = GuavaBloom::with_capacity(n as usize, 0.01).unwrap();
     thread::scope(|scope| {
         for thread in 0..2 {
             let filter = &filter;
@@ -332,7 +332,7 @@ fn size<K: Key>(args: &Args, bytes: u64, table: &mut String) {
                 let theirs = guava.as_mut().map(|guava| guava.run(work, threads, *from, n));
                 let ours = [(&single, false), (&batch, true)].map(|(filter, by)| {
                     // Into the caches as far as it goes, as the JVM's was by its last run.
-                    std::hint::black_box(filter.expected_fpp());
+                    std::hint::black_box(filter.current_false_positive_rate());
                     run(filter, work, by, threads, &keys)
                 });
                 *from += n;
@@ -394,7 +394,10 @@ fn size<K: Key>(args: &Args, bytes: u64, table: &mut String) {
     // In the end all three have the same bits, or as many.
     assert!(single == batch);
     if let Some(guava) = &mut guava {
-        assert_eq!(guava.ask("fpp"), single.expected_fpp().to_bits().to_string());
+        assert_eq!(
+            guava.ask("fpp"),
+            single.current_false_positive_rate().to_bits().to_string()
+        );
     }
 }
 

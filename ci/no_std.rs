@@ -38,7 +38,7 @@ pub extern "C" fn insert(hash: u64) -> bool {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn insert_as_guava(key: u64) -> bool {
-    GuavaBloom::create(1, 0.03).is_ok_and(|filter| filter.insert(&key) && !filter.to_bytes().is_empty())
+    GuavaBloom::with_capacity(1, 0.03).is_ok_and(|filter| filter.insert(&key) && !filter.to_bytes().is_empty())
 }
 
 /// # Safety

@@ -39,6 +39,7 @@
 
 use crate::error::{BuildError, RebuildError, RebuildErrorKind};
 use crate::filter::bloom::ConcurrentBloom;
+use crate::filter::engine::Insert;
 use crate::filter::guava::GuavaBloom;
 #[cfg(feature = "window")]
 use crate::filter::windowed::WindowedBloom;
@@ -166,7 +167,7 @@ struct State<F> {
 /// }
 ///
 /// let ours = CacheGuard::with_capacity(1000, 0.01)?;
-/// let javas = CacheGuard::new(GuavaBloom::create(1000, 0.01)?);
+/// let javas = CacheGuard::new(GuavaBloom::with_capacity(1000, 0.01)?);
 /// ours.insert("ann");
 /// javas.insert("ann");
 /// assert_eq!((row(&ours, "ann"), row(&javas, "ann")), (Some(3), Some(3)));
@@ -185,9 +186,11 @@ impl<S: KeyHasher> GuardFilter for crate::redis::SharedBloom<S> {}
 impl<S: KeyHasher + Clone> GuardFilter for crate::redis::SharedWindow<S> {}
 
 mod sealed {
+    #[cfg(feature = "redis")]
+    use super::ConcurrentBloom;
     #[cfg(feature = "window")]
     use super::WindowedBloom;
-    use super::{ConcurrentBloom, Funnel, GuavaBloom, KeyHasher};
+    use super::{Funnel, Insert, KeyHasher};
 
     /// What a guard needs of a filter: the calls of these names. Keeps
     /// [`GuardFilter`](super::GuardFilter) ours, so that more can be added.
@@ -215,29 +218,7 @@ mod sealed {
         }
     }
 
-    impl<S: KeyHasher> Filter for ConcurrentBloom<S> {
-        type Local = Self;
-
-        fn local(&self) -> &Self {
-            self
-        }
-        #[inline]
-        fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-            self.insert(key)
-        }
-        #[inline]
-        fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-            self.contains(key)
-        }
-        fn insert_batch<K: Funnel>(&self, keys: &[K]) -> usize {
-            self.insert_batch(keys)
-        }
-        fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
-            self.contains_batch_bitmap(keys, out);
-        }
-    }
-
-    impl Filter for GuavaBloom {
+    impl<E: Insert<Answer = bool, Total = usize>, S: KeyHasher<E::Hash>> Filter for crate::Filter<E, S> {
         type Local = Self;
 
         fn local(&self) -> &Self {

@@ -53,7 +53,7 @@ use core::hash::{BuildHasher, Hasher};
 
 /// How a filter turns keys into hashes: [`Murmur3`], [`SipHash13`], and every `BuildHasher`.
 ///
-/// It cannot be implemented further. A hash function of your own comes in as a `BuildHasher`, which
+/// `H` is the hash: 64 bits, but 128 for Guava's filters. It cannot be implemented further. A hash function of your own comes in as a `BuildHasher`, which
 /// is fed a key's [`Funnel`] bytes through `Hasher::write`, in [pieces of one
 /// length](crate::hash#what-a-buildhasher-is-fed).
 ///
@@ -68,9 +68,9 @@ use core::hash::{BuildHasher, Hasher};
 /// let random = RandomState::new();
 /// assert_eq!(random.hash_key("hello"), random.hash_key(&String::from("hello")));
 /// ```
-pub trait KeyHasher: sealed::Sealed {
-    /// Hashes `key` to 64 evenly distributed bits.
-    fn hash_key<K: Funnel + ?Sized>(&self, key: &K) -> u64;
+pub trait KeyHasher<H = u64>: sealed::Sealed {
+    /// Hashes `key` to evenly distributed bits.
+    fn hash_key<K: Funnel + ?Sized>(&self, key: &K) -> H;
 
     /// Writes the hash of each key to the same place of `out`.
     ///
@@ -87,13 +87,13 @@ pub trait KeyHasher: sealed::Sealed {
     /// Murmur3::default().hash_batch(&["hello", "world"], &mut hashes);
     /// assert_eq!(hashes, ["hello", "world"].map(|key| Murmur3::default().hash_key(key)));
     /// ```
-    fn hash_batch<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
+    fn hash_batch<K: Funnel>(&self, keys: &[K], out: &mut [H]) {
         assert_same_length(keys.len(), out.len());
         one_by_one(self, keys, out);
     }
 }
 
-fn one_by_one<K: Funnel>(hasher: &(impl KeyHasher + ?Sized), keys: &[K], out: &mut [u64]) {
+fn one_by_one<K: Funnel, H>(hasher: &(impl KeyHasher<H> + ?Sized), keys: &[K], out: &mut [H]) {
     for (hash, key) in out.iter_mut().zip(keys) {
         // Left to vectorize this loop, the compiler makes each 64-bit multiplication of Murmur3 of
         // three with 32 bits, which baseline x86-64 has: 1.5 ns a key slower than one hash after
@@ -183,7 +183,7 @@ pub(crate) mod sealed {
 }
 
 /// [`Sealed::print`](sealed::Sealed::print).
-pub(crate) fn print(hasher: &impl KeyHasher) -> u64 {
+pub(crate) fn print(hasher: &impl sealed::Sealed) -> u64 {
     hasher.print()
 }
 

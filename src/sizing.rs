@@ -432,7 +432,7 @@ impl Layout {
 }
 
 /// `x^n` by squaring.
-fn pow(mut x: f64, mut n: u64) -> f64 {
+pub(crate) fn pow(mut x: f64, mut n: u64) -> f64 {
     let mut result = 1.0;
     while n > 0 {
         if n & 1 == 1 {

@@ -7,23 +7,23 @@ use crate::hash::KeyHasher;
 use core::convert::Infallible;
 use core::ops::Range;
 
-/// Keys that are hashed at a time, 8 KiB on the stack, before the filter is asked.
+/// Keys that are hashed at a time, 8 or 16 KiB on the stack, before the filter is asked.
 pub(crate) const HASHED: usize = 1024;
 
 /// Hashes in order, as they are, or made from keys when they are asked for.
-pub trait Source {
+pub trait Source<H = u64> {
     fn len(&self) -> usize;
 
     /// Calls `each` with the hashes of `range`, in order, some at a time.
-    fn each(&self, range: Range<usize>, each: impl FnMut(&[u64]));
+    fn each(&self, range: Range<usize>, each: impl FnMut(&[H]));
 }
 
-impl Source for &[u64] {
+impl<H> Source<H> for &[H] {
     fn len(&self) -> usize {
-        <[u64]>::len(self)
+        <[H]>::len(self)
     }
 
-    fn each(&self, range: Range<usize>, mut each: impl FnMut(&[u64])) {
+    fn each(&self, range: Range<usize>, mut each: impl FnMut(&[H])) {
         each(&self[range]);
     }
 }
@@ -49,24 +49,27 @@ pub(crate) struct Keys<'a, K, S> {
     pub(crate) keys: &'a [K],
 }
 
-impl<K: Funnel, S: KeyHasher> Source for Keys<'_, K, S> {
+impl<K: Funnel, H: Copy + Default, S: KeyHasher<H>> Source<H> for Keys<'_, K, S> {
     fn len(&self) -> usize {
         self.keys.len()
     }
 
-    fn each(&self, range: Range<usize>, each: impl FnMut(&[u64])) {
+    fn each(&self, range: Range<usize>, each: impl FnMut(&[H])) {
         // To clear the space for a whole chunk takes longer than to work on a few keys.
         if range.len() <= 64 {
-            self.each_chunk::<64>(range, each);
+            self.each_chunk::<_, 64>(range, each);
         } else {
-            self.each_chunk::<HASHED>(range, each);
+            self.each_chunk::<_, HASHED>(range, each);
         }
     }
 }
 
-impl<K: Funnel, S: KeyHasher> Keys<'_, K, S> {
-    fn each_chunk<const N: usize>(&self, range: Range<usize>, mut each: impl FnMut(&[u64])) {
-        let mut hashes = [0; N];
+impl<K: Funnel, S> Keys<'_, K, S> {
+    fn each_chunk<H: Copy + Default, const N: usize>(&self, range: Range<usize>, mut each: impl FnMut(&[H]))
+    where
+        S: KeyHasher<H>,
+    {
+        let mut hashes = [H::default(); N];
         for keys in self.keys[range].chunks(N) {
             let hashes = &mut hashes[..keys.len()];
             self.hasher.hash_batch(keys, hashes);
@@ -81,9 +84,9 @@ pub(crate) type Answer<'a> = Option<&'a mut dyn FnMut(usize, &[u64])>;
 
 /// Calls `work` with one chunk of hashes after another and a bitmap to fill, and `each` with where
 /// the chunk begins and the bitmap; how many bits were set.
-pub(crate) fn answers(
-    source: &impl Source,
-    mut work: impl FnMut(&[u64], &mut [u64]),
+pub(crate) fn answers<H>(
+    source: &impl Source<H>,
+    mut work: impl FnMut(&[H], &mut [u64]),
     mut each: impl FnMut(usize, &[u64]),
 ) -> usize {
     let (mut at, mut set) = (0, 0);
@@ -95,13 +98,13 @@ pub(crate) fn answers(
 }
 
 /// [`answers`] for hashes of which the first is number `start`.
-pub(crate) fn answers_from(
+pub(crate) fn answers_from<H>(
     start: usize,
-    hashes: &[u64],
-    mut work: impl FnMut(&[u64], &mut [u64]),
+    hashes: &[H],
+    mut work: impl FnMut(&[H], &mut [u64]),
     mut each: impl FnMut(usize, &[u64]),
 ) -> usize {
-    let mut chunk = |at, hashes: &[u64], bitmap: &mut [u64]| {
+    let mut chunk = |at, hashes: &[H], bitmap: &mut [u64]| {
         work(hashes, bitmap);
         each(at, bitmap);
         ones(bitmap)

@@ -20,7 +20,7 @@ fuzz_target!(|bytes: &[u8]| {
             }
             copy.insert_batch(&Vec::from_iter(0..20u64));
             assert!(copy == filter);
-            assert!((0.0..=1.0).contains(&filter.expected_fpp()));
+            assert!((0.0..=1.0).contains(&filter.current_false_positive_rate()));
             let (keys, mut flags, mut bitmap) = (Vec::from_iter(0..40u64), [false; 40], [0]);
             copy.insert_batch_flagged(&keys, &mut flags);
             copy.contains_batch(&keys, &mut flags);
@@ -30,7 +30,7 @@ fuzz_target!(|bytes: &[u8]| {
             assert!(bitmap == [(1 << 40) - 1] && copy.is_compatible(&filter));
             assert!(!copy.union_from(&filter).unwrap() && copy.try_clone().unwrap() == copy);
             let _ = (
-                filter.approximate_element_count(),
+                filter.estimated_len(),
                 filter.bit_size(),
                 filter.strategy(),
                 filter.hash_functions(),

@@ -181,7 +181,7 @@ impl Empty {
             (
                 ScalableBloom::builder().initial_capacity(10).build().unwrap(),
                 windowed.build().unwrap(),
-                GuavaBloom::create(100, 0.01).unwrap(),
+                GuavaBloom::with_capacity(100, 0.01).unwrap(),
             )
         };
         self.others.get_or_insert_with(new).clone()

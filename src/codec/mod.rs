@@ -277,6 +277,8 @@ mod serde;
 
 #[cfg(feature = "serde")]
 pub use self::serde::{Limited, Snapshot};
+#[cfg(feature = "serde")]
+pub(crate) use self::serde::{deserialize, sealed::Decode, serialize};
 pub(crate) use body::{admit, assert_snapshot_length, read_words, write_words};
 pub(crate) use delta::{Changes, put_line};
 pub(crate) use header::{

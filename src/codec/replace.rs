@@ -62,7 +62,7 @@ use twox_hash::XxHash3_64;
 /// assert!(ConcurrentBloom::read_from(File::open(&path)?, 1 << 20)?.contains("a"));
 ///
 /// // Guava's stream; and a failure, after which the file is as before.
-/// let filter = GuavaBloom::create(1000, 0.01)?;
+/// let filter = GuavaBloom::with_capacity(1000, 0.01)?;
 /// replace_file(&path, |file| filter.write_to(file))?;
 /// assert!(replace_file(&path, |_| Err::<(), _>(io::Error::other("no"))).is_err());
 /// assert_eq!(fs::read(&path)?, filter.to_bytes());

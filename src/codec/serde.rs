@@ -1,16 +1,8 @@
-//! `Serialize` and `Deserialize` (feature `serde`): the bytes of the snapshot, or of Guava's
-//! stream, as one value; in formats for people as a string in Base64. Reading goes through the same
-//! checks as everywhere.
+//! A filter's bytes as one value of `serde` (feature `serde`); in formats for people as a string in
+//! Base64. `filter/serde.rs` calls it.
 
-use crate::codec::{SNAPSHOT_HEADER, TRAILER, from_slice, given};
-use crate::error::{GuavaReadError, SnapshotError, SnapshotErrorKind};
-use crate::filter::Filter;
-use crate::filter::engine::Stored;
-use crate::filter::guava::GuavaBloom;
-use crate::filter::scalable::ScalableBloom;
-#[cfg(feature = "window")]
-use crate::filter::windowed::WindowedBloom;
-use crate::hash::KeyHasher;
+use crate::codec::{SNAPSHOT_HEADER, TRAILER};
+use crate::error::{SnapshotError, SnapshotErrorKind};
 use crate::sizing::LINE_BYTES;
 use alloc::vec::Vec;
 use base64::Engine;
@@ -19,91 +11,10 @@ use base64::engine::general_purpose::STANDARD;
 use core::fmt;
 use core::marker::PhantomData;
 use serde::de::{DeserializeSeed, Error, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserializer, Serializer};
 
 /// A sequence of bytes that somebody announces as longer is not believed until they are there.
 const BELIEVED: usize = 64 << 10;
-
-/// The snapshot's bytes, or in formats for people a string with them in Base64.
-///
-/// It takes the filter's size in memory meanwhile. Hashers are not written, but for the seed of
-/// [`Murmur3`](crate::Murmur3).
-///
-/// ```
-/// use lanebloom::ConcurrentBloom;
-///
-/// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
-/// filter.insert("a");
-/// let json = serde_json::to_string(&filter)?;
-/// assert!(json.starts_with("\"iUxCRg0KGgoB")); // Base64 of what every snapshot begins with
-/// let same: ConcurrentBloom = serde_json::from_str(&json)?;
-/// assert!(same == filter);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-impl<E: Stored, S: KeyHasher> Serialize for Filter<E, S> {
-    fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
-        serialize(&self.to_bytes(), serializer)
-    }
-}
-
-/// Reads a filter by [`Murmur3`](crate::Murmur3); [`Limited`] reads others, and within a limit.
-/// Allocates in proportion to the bytes that are there.
-impl<'de, E: Stored> Deserialize<'de> for Filter<E> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        snapshot(deserializer, Self::from_bytes)
-    }
-}
-
-/// Guava's stream, as a [`Filter`]'s snapshot.
-///
-/// ```
-/// use lanebloom::GuavaBloom;
-///
-/// let filter = GuavaBloom::create(1, 0.03)?;
-/// let json = serde_json::to_string(&filter)?;
-/// assert_eq!(json, "\"AQUAAAABAAAAAAAAAAA=\"");
-/// let same: GuavaBloom = serde_json::from_str(&json)?;
-/// assert!(same == filter);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-impl Serialize for GuavaBloom {
-    fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
-        serialize(&self.to_bytes(), serializer)
-    }
-}
-
-/// Allocates in proportion to the bytes that are there; [`Limited`] reads within a limit.
-impl<'de> Deserialize<'de> for GuavaBloom {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserialize(deserializer, usize::MAX, |bytes| {
-            let (filter, rest) = Self::from_bytes(bytes).map_err(Problem::Guava)?;
-            whole(bytes, rest).map(|()| filter).map_err(Problem::Snapshot)
-        })
-    }
-}
-
-/// As [`Filter`].
-impl<S: KeyHasher> Serialize for ScalableBloom<S> {
-    fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
-        serialize(&self.to_bytes(), serializer)
-    }
-}
-
-/// As [`Filter`].
-impl<'de> Deserialize<'de> for ScalableBloom {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        snapshot(deserializer, Self::from_bytes)
-    }
-}
-
-/// As [`Filter`]. There is no `Deserialize`, only [`Limited`]: the memory for all generations is
-/// allocated at once, up to 65 times the bytes of a snapshot that has one of them.
-#[cfg(feature = "window")]
-impl<S: KeyHasher + Clone> Serialize for WindowedBloom<S> {
-    fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
-        serialize(&self.to_bytes(), serializer)
-    }
-}
 
 /// A filter that [`Limited`] deserializes: all filters of this crate but
 /// [`RedisBloom`](crate::RedisBloom). Other types cannot implement it.
@@ -129,47 +40,18 @@ pub trait Snapshot: sealed::Decode {}
 
 impl<F: sealed::Decode> Snapshot for F {}
 
-mod sealed {
-    use super::*;
+pub(crate) mod sealed {
+    use core::fmt::Display;
 
     pub trait Decode: Sized {
-        /// What it takes to read the filter beside its bytes: the hasher that it was filled by.
-        /// Nothing, `()`, for [`GuavaBloom`], which has no other.
+        /// What it takes to read the filter beside its bytes: the hasher that filled it, or `()`
+        /// where the filter has no other.
         type Hasher;
+        type Error: Display;
 
         /// The filter with which `bytes` begin, if it takes `max_bytes` at most, and the rest.
         #[doc(hidden)]
-        fn decode_within(bytes: &[u8], max_bytes: usize, hasher: Self::Hasher) -> Result<(Self, &[u8]), Problem>;
-    }
-
-    impl<S: KeyHasher + Clone> Decode for ScalableBloom<S> {
-        type Hasher = S;
-        fn decode_within(bytes: &[u8], max_bytes: usize, hasher: S) -> Result<(Self, &[u8]), Problem> {
-            from_slice(bytes, |input| Self::decode(input, max_bytes, given(hasher))).map_err(Problem::from)
-        }
-    }
-
-    #[cfg(feature = "window")]
-    impl<S: KeyHasher + Clone> Decode for WindowedBloom<S> {
-        type Hasher = S;
-        fn decode_within(mut bytes: &[u8], max_bytes: usize, hasher: S) -> Result<(Self, &[u8]), Problem> {
-            let filter = Self::read_from_with(&mut bytes, max_bytes, hasher)?;
-            Ok((filter, bytes))
-        }
-    }
-
-    impl<E: Stored, S: KeyHasher> Decode for Filter<E, S> {
-        type Hasher = S;
-        fn decode_within(bytes: &[u8], max_bytes: usize, hasher: S) -> Result<(Self, &[u8]), Problem> {
-            from_slice(bytes, |input| Self::decode(input, max_bytes, given(hasher))).map_err(Problem::from)
-        }
-    }
-
-    impl Decode for GuavaBloom {
-        type Hasher = ();
-        fn decode_within(bytes: &[u8], max_bytes: usize, (): ()) -> Result<(Self, &[u8]), Problem> {
-            Self::from_bytes_within(bytes, max_bytes as u64).map_err(|kind| Problem::Guava(GuavaReadError(kind)))
-        }
+        fn decode_within(bytes: &[u8], max_bytes: usize, hasher: Self::Hasher) -> Result<(Self, &[u8]), Self::Error>;
     }
 }
 
@@ -239,7 +121,7 @@ impl<F: Snapshot> Limited<F> {
     /// use lanebloom::codec::Limited;
     /// use serde::de::DeserializeSeed;
     ///
-    /// let json = serde_json::to_string(&GuavaBloom::create(1000, 0.03)?)?;
+    /// let json = serde_json::to_string(&GuavaBloom::with_capacity(1000, 0.03)?)?;
     /// let read = |max_bytes| {
     ///     let limited = Limited::<GuavaBloom>::new(max_bytes, ());
     ///     limited.deserialize(&mut serde_json::Deserializer::from_str(&json))
@@ -268,65 +150,12 @@ impl<'de, F: Snapshot> DeserializeSeed<'de> for Limited<F> {
         // And one more, which shows that there are more.
         let limit = self.max_bytes.saturating_add(MOST_BESIDE + 1);
         deserialize(deserializer, limit, |bytes| {
-            let (filter, rest) = F::decode_within(bytes, self.max_bytes, self.hasher)?;
-            whole(bytes, rest).map(|()| filter).map_err(Problem::Snapshot)
+            F::decode_within(bytes, self.max_bytes, self.hasher)
         })
     }
 }
 
-/// What is wrong with bytes that are to be a filter.
-#[doc(hidden)]
-#[derive(Debug)]
-pub enum Problem {
-    Guava(GuavaReadError),
-    Snapshot(SnapshotError),
-}
-
-impl From<SnapshotError> for Problem {
-    fn from(error: SnapshotError) -> Self {
-        Self::Snapshot(error)
-    }
-}
-
-impl From<SnapshotErrorKind> for Problem {
-    fn from(kind: SnapshotErrorKind) -> Self {
-        Self::Snapshot(SnapshotError(kind))
-    }
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Guava(error) => error.fmt(f),
-            Self::Snapshot(error) => error.fmt(f),
-        }
-    }
-}
-
-/// An error if there is anything after the filter.
-fn whole(bytes: &[u8], rest: &[u8]) -> Result<(), SnapshotError> {
-    if rest.is_empty() {
-        Ok(())
-    } else {
-        Err(SnapshotError(SnapshotErrorKind::TooLong {
-            bytes: bytes.len() as u64,
-            needed: (bytes.len() - rest.len()) as u64,
-        }))
-    }
-}
-
-/// The filter that `from_bytes` makes of all of the bytes.
-fn snapshot<'de, D: Deserializer<'de>, T>(
-    deserializer: D,
-    from_bytes: impl FnOnce(&[u8]) -> Result<(T, &[u8]), SnapshotError>,
-) -> Result<T, D::Error> {
-    deserialize(deserializer, usize::MAX, |bytes| {
-        let (filter, rest) = from_bytes(bytes)?;
-        whole(bytes, rest).map(|()| filter)
-    })
-}
-
-fn serialize<Z: Serializer>(bytes: &[u8], serializer: Z) -> Result<Z::Ok, Z::Error> {
+pub(crate) fn serialize<Z: Serializer>(bytes: &[u8], serializer: Z) -> Result<Z::Ok, Z::Error> {
     if serializer.is_human_readable() {
         serializer.collect_str(&Base64Display::new(bytes, &STANDARD))
     } else {
@@ -334,10 +163,11 @@ fn serialize<Z: Serializer>(bytes: &[u8], serializer: Z) -> Result<Z::Ok, Z::Err
     }
 }
 
-fn deserialize<'de, D: Deserializer<'de>, T, E: fmt::Display>(
+/// What `decode` makes of the bytes; an error if it leaves any.
+pub(crate) fn deserialize<'de, D: Deserializer<'de>, T, E: fmt::Display>(
     deserializer: D,
     limit: usize,
-    decode: impl FnOnce(&[u8]) -> Result<T, E>,
+    decode: impl FnOnce(&[u8]) -> Result<(T, &[u8]), E>,
 ) -> Result<T, D::Error> {
     let is_text = deserializer.is_human_readable();
     let bytes = Bytes { limit, is_text, decode };
@@ -357,7 +187,7 @@ struct Bytes<F> {
     decode: F,
 }
 
-impl<'de, T, E: fmt::Display, F: FnOnce(&[u8]) -> Result<T, E>> Visitor<'de> for Bytes<F> {
+impl<'de, T, E: fmt::Display, F: FnOnce(&[u8]) -> Result<(T, &[u8]), E>> Visitor<'de> for Bytes<F> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -369,7 +199,14 @@ impl<'de, T, E: fmt::Display, F: FnOnce(&[u8]) -> Result<T, E>> Visitor<'de> for
     }
 
     fn visit_bytes<Z: Error>(self, bytes: &[u8]) -> Result<T, Z> {
-        (self.decode)(bytes).map_err(Z::custom)
+        let (filter, rest) = (self.decode)(bytes).map_err(Z::custom)?;
+        if rest.is_empty() {
+            return Ok(filter);
+        }
+        Err(Z::custom(SnapshotError(SnapshotErrorKind::TooLong {
+            bytes: bytes.len() as u64,
+            needed: (bytes.len() - rest.len()) as u64,
+        })))
     }
 
     fn visit_str<Z: Error>(self, text: &str) -> Result<T, Z> {

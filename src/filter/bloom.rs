@@ -4,7 +4,7 @@
 mod delta;
 
 use super::Filter;
-use super::engine::{Insert, InsertFlagged, sealed};
+use super::engine::{Insert, InsertFlagged, Planned, sealed};
 use super::lines::{Lined, OwnLines};
 use crate::bits::{self, Bits, Lines};
 use crate::bulk;
@@ -307,6 +307,15 @@ impl OwnLines for Bloom {
         let changed = self.bits.or_from(&other.bits, 0..self.layout.blocks);
         bits::acquire_if(!changed);
         changed
+    }
+}
+
+impl Planned for Bloom {
+    type Hasher = Murmur3;
+
+    fn plan(keys: usize, false_positive_rate: f64) -> Result<Self, BuildError> {
+        let builder = ConcurrentBloom::builder().expected_keys(keys);
+        Ok(builder.false_positive_rate(false_positive_rate).build()?.engine)
     }
 }
 

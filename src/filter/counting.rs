@@ -89,7 +89,7 @@
 //! and would cost a second cache miss in every operation.)
 
 use super::Filter;
-use super::engine::{Insert, InsertFlagged, Remove, sealed};
+use super::engine::{Insert, InsertFlagged, Planned, Remove, sealed};
 use super::lines::{Lined, OwnLines};
 use crate::bits::{self, Lines};
 use crate::codec::Kind;
@@ -411,6 +411,15 @@ impl OwnLines for Counting {
     /// Every key as often as it is there.
     fn add(&self, other: &Self) -> bool {
         self.counters.add_from(&other.counters)
+    }
+}
+
+impl Planned for Counting {
+    type Hasher = Murmur3;
+
+    fn plan(keys: usize, false_positive_rate: f64) -> Result<Self, BuildError> {
+        let builder = CountingBloom::builder().expected_keys(keys);
+        Ok(builder.false_positive_rate(false_positive_rate).build()?.engine)
     }
 }
 

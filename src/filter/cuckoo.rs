@@ -78,7 +78,7 @@ mod table;
 pub use crate::error::InsertError;
 pub use compact::{Compact, CompactCuckoo};
 
-use super::engine::{Count, Engine, Insert, Remove, sealed};
+use super::engine::{Count, Engine, Insert, Planned, Remove, sealed};
 use super::probe::{self, Probe};
 use super::{Figures, Filter};
 use crate::bits;
@@ -343,6 +343,7 @@ impl Cuckoo {
 impl sealed::Sealed for Cuckoo {}
 
 impl Engine for Cuckoo {
+    type Hash = u64;
     const NAME: &'static str = "CuckooFilter";
 
     #[inline]
@@ -424,6 +425,15 @@ impl Count for Cuckoo {
     /// The number of slots in two buckets.
     fn max_copies(&self) -> usize {
         2 * self.table.shape().slots as usize
+    }
+}
+
+impl Planned for Cuckoo {
+    type Hasher = Murmur3;
+
+    fn plan(keys: usize, false_positive_rate: f64) -> Result<Self, BuildError> {
+        let builder = CuckooFilter::builder().expected_keys(keys);
+        Ok(builder.false_positive_rate(false_positive_rate).build()?.engine)
     }
 }
 

@@ -302,6 +302,7 @@ impl DLeft {
 impl sealed::Sealed for DLeft {}
 
 impl Engine for DLeft {
+    type Hash = u64;
     const NAME: &'static str = "DLeftFilter";
 
     #[inline]

@@ -1,12 +1,13 @@
 //! What a filter type has to bring: how it keeps hashes. All that is about keys, batches and
 //! answers is in `filter.rs`, written once for all engines.
 //!
-//! The traits are public, so that a function can take any filter (`fn f<E: Engine>(filter:
-//! &Filter<E>)`), and sealed: only this crate implements them.
+//! The traits are public, so that a function can take any filter (`fn f<E: Engine, S:
+//! KeyHasher<E::Hash>>(filter: &Filter<E, S>)`), and sealed: only this crate implements them.
 
 use super::Figures;
 use crate::codec::{Hashing, Input, Out};
 use crate::error::{BuildError, IncompatibleError, SnapshotErrorKind};
+use crate::hash::KeyHasher;
 use crate::source::{Answer, Source};
 use core::fmt;
 
@@ -24,7 +25,7 @@ pub(crate) mod sealed {
 /// ```
 /// use lanebloom::{ConcurrentBloom, CuckooFilter, Engine, Filter};
 ///
-/// fn present<E: Engine>(filter: &Filter<E>, names: &[&str]) -> usize {
+/// fn present<E: Engine<Hash = u64>>(filter: &Filter<E>, names: &[&str]) -> usize {
 ///     names.iter().filter(|name| filter.contains(**name)).count()
 /// }
 ///
@@ -36,18 +37,21 @@ pub(crate) mod sealed {
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 pub trait Engine: sealed::Sealed + Sized {
+    /// What it knows a key by: 64 bits, but two times 64 in a [`GuavaBloom`](crate::GuavaBloom).
+    type Hash: Copy + Default;
+
     /// The name of the filter type, for `Debug`.
     #[doc(hidden)]
     const NAME: &'static str;
 
     /// Whether the hash may be there. `true` ends in an `Acquire`.
     #[doc(hidden)]
-    fn contains(&self, hash: u64) -> bool;
+    fn contains(&self, hash: Self::Hash) -> bool;
 
     /// [`contains`](Self::contains) of every hash, as a bitmap: bit `i % 64` of word `i / 64`. The
     /// bitmap has a word for every 64 hashes; the bits after the last hash become 0.
     #[doc(hidden)]
-    fn contains_bitmap(&self, hashes: &[u64], found: &mut [u64]);
+    fn contains_bitmap(&self, hashes: &[Self::Hash], found: &mut [u64]);
 
     #[doc(hidden)]
     fn expected_keys(&self) -> usize;
@@ -79,6 +83,17 @@ pub trait Engine: sealed::Sealed + Sized {
     fn debug(&self, f: &mut fmt::DebugStruct<'_, '_>);
 }
 
+/// An engine that is planned for a number of keys and a false-positive rate.
+///
+/// It cannot be implemented further.
+pub trait Planned: Engine {
+    /// The hasher of filters that are made without naming one.
+    type Hasher: KeyHasher<Self::Hash> + Default;
+
+    #[doc(hidden)]
+    fn plan(keys: usize, false_positive_rate: f64) -> Result<Self, BuildError>;
+}
+
 /// An engine that hashes can be inserted into.
 ///
 /// It cannot be implemented further.
@@ -89,11 +104,11 @@ pub trait Insert: Engine {
     type Total;
 
     #[doc(hidden)]
-    fn insert(&self, hash: u64) -> Self::Answer;
+    fn insert(&self, hash: Self::Hash) -> Self::Answer;
 
     /// Inserts in order.
     #[doc(hidden)]
-    fn insert_all(&self, source: &impl Source) -> Self::Total;
+    fn insert_all(&self, source: &impl Source<Self::Hash>) -> Self::Total;
 
     /// Unsets everything.
     #[doc(hidden)]
@@ -106,7 +121,7 @@ pub trait Insert: Engine {
 pub trait InsertFlagged: Insert {
     /// [`insert_all`](Insert::insert_all) that gives the answers away.
     #[doc(hidden)]
-    fn insert_flagged(&self, source: &impl Source, answer: Answer<'_>) -> Self::Total;
+    fn insert_flagged(&self, source: &impl Source<Self::Hash>, answer: Answer<'_>) -> Self::Total;
 }
 
 /// An engine that knows how many keys it holds only by an estimate.
@@ -140,7 +155,7 @@ pub trait Union: Insert {
 /// It cannot be implemented further.
 pub trait Count: Engine {
     #[doc(hidden)]
-    fn count(&self, hash: u64) -> usize;
+    fn count(&self, hash: Self::Hash) -> usize;
 
     #[doc(hidden)]
     fn len(&self) -> usize;
@@ -157,11 +172,11 @@ pub trait Count: Engine {
 /// It cannot be implemented further.
 pub trait Remove: Insert {
     #[doc(hidden)]
-    fn remove(&self, hash: u64) -> bool;
+    fn remove(&self, hash: Self::Hash) -> bool;
 
     /// Removes in order; how many were there.
     #[doc(hidden)]
-    fn remove_all(&self, source: &impl Source, answer: Answer<'_>) -> usize;
+    fn remove_all(&self, source: &impl Source<Self::Hash>, answer: Answer<'_>) -> usize;
 }
 
 /// An engine that can be saved and loaded.

@@ -15,7 +15,7 @@ use core::fmt;
 ///
 /// | type | an insert answers | keys can be removed |
 /// |---|---|---|
-/// | [`ConcurrentBloom`](crate::ConcurrentBloom) | whether it changed the filter | no |
+/// | [`ConcurrentBloom`](crate::ConcurrentBloom), [`GuavaBloom`](crate::GuavaBloom) | whether it changed the filter | no |
 /// | [`CountingBloom`](crate::CountingBloom) | whether the key was new | yes |
 /// | [`TombstoneBloom`](crate::TombstoneBloom) | whether the key was new | yes, for good |
 /// | [`CuckooFilter`](crate::CuckooFilter), [`DLeftFilter`](crate::DLeftFilter) | an error if there is no room | yes |
@@ -66,7 +66,7 @@ pub struct Figures {
 }
 
 /// Single operations.
-impl<E: Engine, S: KeyHasher> Filter<E, S> {
+impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// Whether `key` may be in the filter: `false` is certain, `true` may be a false positive.
     ///
     /// Never `false` for a key whose insertion happened before (and that was not removed since).
@@ -80,7 +80,7 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
     /// assert!(!filter.contains(&18u64));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    #[doc(alias("might_contain", "may_contain", "exists", "check"))]
+    #[doc(alias("might_contain", "mightContain", "may_contain", "exists", "check"))]
     #[inline]
     #[must_use]
     pub fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
@@ -99,7 +99,7 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
     /// ```
     #[inline]
     #[must_use]
-    pub fn hash<K: Funnel + ?Sized>(&self, key: &K) -> u64 {
+    pub fn hash<K: Funnel + ?Sized>(&self, key: &K) -> E::Hash {
         self.hasher.hash_key(key)
     }
 
@@ -116,13 +116,13 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
     /// ```
     #[inline]
     #[must_use]
-    pub fn contains_hash(&self, hash: u64) -> bool {
+    pub fn contains_hash(&self, hash: E::Hash) -> bool {
         self.engine.contains(hash)
     }
 }
 
 /// Lookups of many keys.
-impl<E: Engine, S: KeyHasher> Filter<E, S> {
+impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// Writes whether each key may be in the filter to the same place of `out`.
     ///
     /// # Panics
@@ -181,7 +181,7 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
     /// assert_eq!(found, [true, false]);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    pub fn contains_hashes(&self, hashes: &[u64], out: &mut [bool]) {
+    pub fn contains_hashes(&self, hashes: &[E::Hash], out: &mut [bool]) {
         assert_same_length(hashes.len(), out.len());
         self.look_up(&hashes, source::unpack_into(out));
     }
@@ -232,7 +232,7 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
     /// assert_eq!(found, [0b10]);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    pub fn contains_hashes_bitmap(&self, hashes: &[u64], out: &mut [u64]) {
+    pub fn contains_hashes_bitmap(&self, hashes: &[E::Hash], out: &mut [u64]) {
         assert_bitmap_length(hashes.len(), out.len());
         self.engine.contains_bitmap(hashes, out);
     }
@@ -266,7 +266,7 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
     /// assert_eq!(absent, [0, 2]);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    pub fn for_each_absent_hash(&self, hashes: &[u64], each: impl FnMut(usize)) {
+    pub fn for_each_absent_hash(&self, hashes: &[E::Hash], each: impl FnMut(usize)) {
         self.look_up(&hashes, source::absent(hashes.len(), each));
     }
 
@@ -287,12 +287,12 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
     /// assert_eq!(hashes, ["a", "b"].map(|key| filter.hash(key)));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    pub fn hash_batch<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
+    pub fn hash_batch<K: Funnel>(&self, keys: &[K], out: &mut [E::Hash]) {
         self.hasher.hash_batch(keys, out);
     }
 
     /// Looks up the hashes; calls `each` with where a chunk begins and the bitmap of its answers.
-    fn look_up(&self, source: &impl Source, each: impl FnMut(usize, &[u64])) {
+    fn look_up(&self, source: &impl Source<E::Hash>, each: impl FnMut(usize, &[u64])) {
         source::answers(source, |hashes, found| self.engine.contains_bitmap(hashes, found), each);
     }
 
@@ -305,7 +305,7 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
 }
 
 /// Inserts.
-impl<E: Insert, S: KeyHasher> Filter<E, S> {
+impl<E: Insert, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// Inserts `key`. The table of [`Filter`] says what each type answers.
     ///
     /// A `bool` can be `false` for a new key, at the false-positive rate. Where several threads
@@ -354,7 +354,7 @@ impl<E: Insert, S: KeyHasher> Filter<E, S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[inline]
-    pub fn insert_hash(&self, hash: u64) -> E::Answer {
+    pub fn insert_hash(&self, hash: E::Hash) -> E::Answer {
         self.engine.insert(hash)
     }
 
@@ -393,7 +393,7 @@ impl<E: Insert, S: KeyHasher> Filter<E, S> {
     /// assert_eq!((filter.count("a"), filter.count("b")), (2, 1));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    pub fn insert_hashes(&self, hashes: &[u64]) -> E::Total {
+    pub fn insert_hashes(&self, hashes: &[E::Hash]) -> E::Total {
         self.engine.insert_all(&hashes)
     }
 
@@ -415,7 +415,7 @@ impl<E: Insert, S: KeyHasher> Filter<E, S> {
 }
 
 /// Inserts that answer for each key.
-impl<E: InsertFlagged, S: KeyHasher> Filter<E, S> {
+impl<E: InsertFlagged, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// [`insert_batch`](Self::insert_batch) that also writes each insert's answer to the same place
     /// of `new`. The first of several equal keys gets `true`.
     ///
@@ -458,14 +458,14 @@ impl<E: InsertFlagged, S: KeyHasher> Filter<E, S> {
     /// assert_eq!(new, [true, true, false]);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    pub fn insert_hashes_flagged(&self, hashes: &[u64], new: &mut [bool]) -> E::Total {
+    pub fn insert_hashes_flagged(&self, hashes: &[E::Hash], new: &mut [bool]) -> E::Total {
         assert_same_length(hashes.len(), new.len());
         self.engine.insert_flagged(&hashes, Some(&mut source::unpack_into(new)))
     }
 }
 
 /// Inserts that cannot fail.
-impl<E: Insert<Total = usize>, S: KeyHasher> Filter<E, S> {
+impl<E: Insert<Total = usize>, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// Inserts the keys of an iterator in batches; returns how many inserts answered `true`.
     ///
     /// [`Extend`] does the same through `&mut`.
@@ -489,7 +489,7 @@ impl<E: Insert<Total = usize>, S: KeyHasher> Filter<E, S> {
 }
 
 /// Inserts that can find the filter full.
-impl<E: Insert<Total = Result<(), InsertError>>, S: KeyHasher> Filter<E, S> {
+impl<E: Insert<Total = Result<(), InsertError>>, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// Inserts the keys of an iterator in batches, up to the first that finds no room.
     ///
     /// # Errors
@@ -524,7 +524,7 @@ impl<E: Insert<Total = Result<(), InsertError>>, S: KeyHasher> Filter<E, S> {
 }
 
 /// Removing keys.
-impl<E: Remove, S: KeyHasher> Filter<E, S> {
+impl<E: Remove, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// Removes `key`: one copy of it, where the filter counts copies. Returns whether it was there.
     ///
     /// Remove only keys that were inserted: removing a false positive removes a part of another
@@ -556,7 +556,7 @@ impl<E: Remove, S: KeyHasher> Filter<E, S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[inline]
-    pub fn remove_hash(&self, hash: u64) -> bool {
+    pub fn remove_hash(&self, hash: E::Hash) -> bool {
         self.engine.remove(hash)
     }
 
@@ -586,7 +586,7 @@ impl<E: Remove, S: KeyHasher> Filter<E, S> {
     /// assert!(filter.contains("b") && !filter.contains("a"));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    pub fn remove_hashes(&self, hashes: &[u64]) -> usize {
+    pub fn remove_hashes(&self, hashes: &[E::Hash]) -> usize {
         self.engine.remove_all(&hashes, None)
     }
 
@@ -634,14 +634,14 @@ impl<E: Remove, S: KeyHasher> Filter<E, S> {
     /// assert_eq!(removed, [false, true]);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    pub fn remove_hashes_flagged(&self, hashes: &[u64], removed: &mut [bool]) -> usize {
+    pub fn remove_hashes_flagged(&self, hashes: &[E::Hash], removed: &mut [bool]) -> usize {
         assert_same_length(hashes.len(), removed.len());
         self.engine.remove_all(&hashes, Some(&mut source::unpack_into(removed)))
     }
 }
 
 /// Copies and slots.
-impl<E: Count, S: KeyHasher> Filter<E, S> {
+impl<E: Count, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// How often `key` is in the filter: as often as it was inserted and not removed, or more at
     /// the false-positive rate.
     ///
@@ -669,7 +669,7 @@ impl<E: Count, S: KeyHasher> Filter<E, S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]
-    pub fn count_hash(&self, hash: u64) -> usize {
+    pub fn count_hash(&self, hash: E::Hash) -> usize {
         self.engine.count(hash)
     }
 }
@@ -729,7 +729,7 @@ impl<E: Count, S> Filter<E, S> {
 }
 
 /// Unions.
-impl<E: Union, S: KeyHasher> Filter<E, S> {
+impl<E: Union, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// Adds every key of `other` to this filter; returns whether that changed it. Both may be in
     /// use meanwhile.
     ///
@@ -758,10 +758,26 @@ impl<E: Union, S: KeyHasher> Filter<E, S> {
     /// assert!(all.contains("a"));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    #[doc(alias("merge", "put_all"))]
+    #[doc(alias("merge", "put_all", "putAll"))]
     pub fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
         self.check_compatible(other)?;
         Ok(self.engine.union_from(&other.engine))
+    }
+
+    /// Whether [`union_from`](Self::union_from) of `other` is no error.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// assert!(filter.is_compatible(&filter.clone()));
+    /// assert!(!filter.is_compatible(&ConcurrentBloom::builder().expected_keys(2000).build()?));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[doc(alias = "isCompatible")]
+    #[must_use]
+    pub fn is_compatible(&self, other: &Self) -> bool {
+        self.check_compatible(other).is_ok()
     }
 
     /// An error if the other's content means something else.
@@ -792,7 +808,7 @@ impl<E: Estimate, S> Filter<E, S> {
     /// assert!(filter.estimated_len().abs_diff(50_000) < 1000);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    #[doc(alias = "approximate_element_count")]
+    #[doc(alias("approximate_element_count", "approximateElementCount"))]
     #[must_use]
     pub fn estimated_len(&self) -> usize {
         self.engine.estimated_len()
@@ -887,7 +903,6 @@ impl<E: Engine, S> Filter<E, S> {
     /// assert!((0.0099..=0.01).contains(&filter.false_positive_rate()));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    #[doc(alias = "expected_fpp")]
     #[must_use]
     pub fn false_positive_rate(&self) -> f64 {
         self.engine.false_positive_rate_at(self.expected_keys())
@@ -921,6 +936,7 @@ impl<E: Engine, S> Filter<E, S> {
     /// assert!((0.0099..=0.01).contains(&filter.current_false_positive_rate()));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[doc(alias("expected_fpp", "expectedFpp"))]
     #[must_use]
     pub fn current_false_positive_rate(&self) -> f64 {
         self.engine.current_false_positive_rate()
@@ -1006,7 +1022,7 @@ impl<E: Engine, S: Clone> Clone for Filter<E, S> {
 
 /// Same layout, same hasher and same content. Beside inserts, each word is compared as it was at
 /// some moment meanwhile.
-impl<E: Union, S: KeyHasher> PartialEq for Filter<E, S> {
+impl<E: Union, S: KeyHasher<E::Hash>> PartialEq for Filter<E, S> {
     fn eq(&self, other: &Self) -> bool {
         hash::print(&self.hasher) == hash::print(&other.hasher) && self.engine.same(&other.engine)
     }
@@ -1036,13 +1052,13 @@ impl<E: Engine, S: fmt::Debug> fmt::Debug for Filter<E, S> {
 /// assert!(filter.contains("b") && filter.contains(&9u32) && !filter.contains(&10u32));
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
-impl<K: Funnel, E: Insert<Total = usize>, S: KeyHasher> Extend<K> for Filter<E, S> {
+impl<K: Funnel, E: Insert<Total = usize>, S: KeyHasher<E::Hash>> Extend<K> for Filter<E, S> {
     fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
         self.insert_all(keys);
     }
 }
 
-impl<K: Funnel, E: Insert<Total = usize>, S: KeyHasher> Extend<K> for &Filter<E, S> {
+impl<K: Funnel, E: Insert<Total = usize>, S: KeyHasher<E::Hash>> Extend<K> for &Filter<E, S> {
     fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
         self.insert_all(keys);
     }

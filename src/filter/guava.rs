@@ -12,7 +12,7 @@
 //! use lanebloom::GuavaBloom;
 //!
 //! // BloomFilter.create(Funnels.stringFunnel(UTF_8), 1000, 0.01), put("ann"), writeTo(out)
-//! let filter = GuavaBloom::create(1000, 0.01)?;
+//! let filter = GuavaBloom::with_capacity(1000, 0.01)?;
 //! filter.insert("ann");
 //! let mut stream = Vec::new();
 //! filter.write_to(&mut stream)?;
@@ -66,7 +66,7 @@
 //! ```
 //! use lanebloom::{ConcurrentBloom, GuavaBloom};
 //! # let store = ["ann", "bob"];
-//! # let made_by_java = GuavaBloom::create(1000, 0.01)?;
+//! # let made_by_java = GuavaBloom::with_capacity(1000, 0.01)?;
 //! # (&made_by_java).extend(store);
 //! # let stream = made_by_java.to_bytes();
 //!
@@ -99,21 +99,39 @@
 pub(crate) mod layout;
 mod stream;
 
-use crate::batch::unpack;
+use super::engine::{Engine, Estimate, Insert, InsertFlagged, Planned, Union, sealed};
+use super::{Figures, Filter};
 use crate::bits;
 use crate::error::{BuildError, IncompatibleError, IncompatibleErrorKind};
-use crate::flat::{Flat, each_one, first};
+use crate::flat::Flat;
 use crate::funnel::Funnel;
-use crate::hash::{Murmur3, assert_same_length};
-use crate::sizing::{LINE_BYTES, LINE_WORDS};
-use crate::source::{assert_bitmap_length, gathered};
+use crate::hash::sealed::{Identity, Sealed};
+use crate::hash::{KeyHasher, Murmur3};
+use crate::sizing::LINE_BYTES;
+use crate::source::{Answer, Source, answers, teller};
 use core::fmt;
 use layout::{Hash, Layout, Places};
 
 /// Guava's `BloomFilter`, bit for bit. Many threads can insert and look up at once.
 ///
 /// Keys are any [`Funnel`] type; [the module](self) says which type stands for which of Guava's
-/// funnels. All operations take `&self`: share the filter as `Arc<GuavaBloom>`.
+/// funnels. All operations but [`clear`](Filter::clear) take `&self`: share the filter as
+/// `Arc<GuavaBloom>`.
+///
+/// | Guava | here |
+/// |---|---|
+/// | `create` | [`with_capacity`](Filter::with_capacity), [`builder`](GuavaBloom::builder) |
+/// | `put`, `mightContain` | [`insert`](Filter::insert), [`contains`](Filter::contains) |
+/// | `putAll`, `isCompatible` | [`union_from`](Filter::union_from), [`is_compatible`](Filter::is_compatible) |
+/// | `expectedFpp` | [`current_false_positive_rate`](Filter::current_false_positive_rate) |
+/// | `approximateElementCount` | [`estimated_len`](Filter::estimated_len); `usize::MAX` for a full filter, where Guava throws |
+/// | `toBloomFilter` | [`from_keys`](Filter::from_keys) |
+/// | `copy`, `equals` | `clone`, `==` |
+/// | `writeTo`, `readFrom` | [`write_to`](GuavaBloom::write_to), [`read_from`](GuavaBloom::read_from) |
+///
+/// `union_from` of a filter with itself is an error, as in Guava. A stream does not say how many
+/// keys its filter is for: [`expected_keys`](Filter::expected_keys) of a filter that was read is
+/// the number of keys that set half of its bits.
 ///
 /// # Examples
 ///
@@ -121,7 +139,7 @@ use layout::{Hash, Layout, Places};
 /// use lanebloom::GuavaBloom;
 ///
 /// // 3 and 42 from a JVM: BloomFilter.create(Funnels.integerFunnel(), 2, 0.01), writeTo.
-/// let filter = GuavaBloom::create(2, 0.01)?;
+/// let filter = GuavaBloom::with_capacity(2, 0.01)?;
 /// assert!(filter.insert(&3i32) && filter.insert(&42i32));
 /// assert!(!filter.insert(&42i32));
 /// assert!(filter.contains(&3i32) && !filter.contains(&4i32));
@@ -129,9 +147,41 @@ use layout::{Hash, Layout, Places};
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 #[doc(alias = "BloomFilter")]
-pub struct GuavaBloom {
+pub type GuavaBloom = Filter<Guava, Murmur128>;
+
+/// The engine of [`GuavaBloom`]: bits anywhere in an array.
+pub struct Guava {
     flat: Flat,
     layout: Layout,
+    expected_keys: usize,
+}
+
+/// Guava's hash: both halves of Murmur3 x64_128 with seed 0.
+///
+/// ```
+/// use lanebloom::guava::Murmur128;
+/// use lanebloom::{KeyHasher, Murmur3};
+///
+/// assert_eq!(Murmur128.hash_key("a"), Murmur3::with_seed(0).hash128("a"));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Murmur128;
+
+impl KeyHasher<Hash> for Murmur128 {
+    #[inline]
+    fn hash_key<K: Funnel + ?Sized>(&self, key: &K) -> Hash {
+        Murmur3::with_seed(0).hash128(key)
+    }
+}
+
+impl Sealed for Murmur128 {
+    fn identity(&self) -> Identity {
+        Murmur3::with_seed(0).identity()
+    }
+
+    fn print(&self) -> u64 {
+        Murmur3::with_seed(0).print()
+    }
 }
 
 /// How a hash becomes the places of bits: the constants of Guava's `BloomFilterStrategies`, which
@@ -159,7 +209,7 @@ impl fmt::Display for Strategy {
 /// number, so the formula matters only when a filter is made.
 ///
 /// Both formulas give the same number except for tiny filters, and for rates at which the two sides
-/// of a rounding are about equally good. Filters are only [compatible](GuavaBloom::is_compatible)
+/// of a rounding are about equally good. Filters are only [compatible](Filter::is_compatible)
 /// if they have the same number: choose the formula of the Guava at the other end.
 ///
 /// # Examples
@@ -288,58 +338,11 @@ impl Builder {
     /// ```
     pub fn build(self) -> Result<GuavaBloom, BuildError> {
         let layout = Layout::solve(self.keys as u64, self.rate, self.strategy, self.hash_functions);
-        GuavaBloom::with_layout(layout.map_err(BuildError)?)
-    }
-
-    /// Builds the filter and inserts the keys: Guava's `toBloomFilter` collector.
-    ///
-    /// # Errors
-    ///
-    /// As of [`build`](Self::build).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::GuavaBloom;
-    ///
-    /// let filter = GuavaBloom::builder().expected_keys(100).collect(["ann", "bob"])?;
-    /// assert!(filter.contains("ann") && filter.contains("bob") && !filter.contains("eve"));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[doc(alias = "toBloomFilter")]
-    pub fn collect<K: Funnel>(self, keys: impl IntoIterator<Item = K>) -> Result<GuavaBloom, BuildError> {
-        let filter = self.build()?;
-        (&filter).extend(keys);
-        Ok(filter)
+        GuavaBloom::with_layout(layout.map_err(BuildError)?, self.keys.max(1))
     }
 }
 
 impl GuavaBloom {
-    /// A filter for `expected_keys` keys at a false-positive rate of `rate`: Guava's `create`, with
-    /// the defaults of the [`builder`](Self::builder).
-    ///
-    /// # Errors
-    ///
-    /// As of [`Builder::build`].
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::GuavaBloom;
-    ///
-    /// let filter = GuavaBloom::create(1000, 0.01)?;
-    /// assert_eq!((filter.bit_size(), filter.hash_functions()), (9600, 7));
-    /// let error = GuavaBloom::create(1000, 1.0).unwrap_err();
-    /// assert_eq!(error.to_string(), "false-positive rate 1 is not between 0 and 1, both excluded");
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn create(expected_keys: usize, rate: f64) -> Result<Self, BuildError> {
-        Self::builder()
-            .expected_keys(expected_keys)
-            .false_positive_rate(rate)
-            .build()
-    }
-
     /// A builder with Guava's defaults: a rate of 0.03, `MURMUR128_MITZ_64`, and today's formula
     /// for the number of hash functions.
     ///
@@ -347,7 +350,7 @@ impl GuavaBloom {
     /// use lanebloom::GuavaBloom;
     ///
     /// let filter = GuavaBloom::builder().expected_keys(1000).build()?;
-    /// assert!(filter == GuavaBloom::create(1000, 0.03)?);
+    /// assert!(filter == GuavaBloom::with_capacity(1000, 0.03)?);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn builder() -> Builder {
@@ -359,53 +362,165 @@ impl GuavaBloom {
         }
     }
 
-    fn with_layout(layout: Layout) -> Result<Self, BuildError> {
-        Ok(Self {
-            flat: Flat::new(layout.words, layout.hash_functions.into())?,
-            layout,
-        })
+    fn with_layout(layout: Layout, expected_keys: usize) -> Result<Self, BuildError> {
+        let flat = Flat::new(layout.words, layout.hash_functions.into())?;
+        Ok(Self::of(flat, layout, expected_keys))
     }
 
-    #[cfg(feature = "std")]
-    fn of(layout: Layout, bits: bits::Bits) -> Self {
+    fn of(flat: Flat, layout: Layout, expected_keys: usize) -> Self {
         Self {
-            flat: Flat::of(bits, layout.words, layout.hash_functions.into()),
-            layout,
+            engine: Guava {
+                flat,
+                layout,
+                expected_keys,
+            },
+            hasher: Murmur128,
         }
     }
-}
 
-/// Single operations.
-impl GuavaBloom {
-    /// Inserts `key`; returns whether this call changed the filter: Guava's `put`.
+    /// How a hash becomes the places of bits.
     ///
-    /// `true` means that the key was not in the filter before. `false` means that the key was
-    /// there, or is a false positive. If several threads race to insert a key that the filter does
-    /// not hold, **at least** one of them gets `true`. Several may, each as the first in another
-    /// bit. (Guava's documentation says that `true` means the first insertion. Its code does not
-    /// keep that promise either.)
+    /// ```
+    /// use lanebloom::guava::{GuavaBloom, Strategy};
     ///
-    /// # Memory ordering
-    ///
-    /// Setting a bit is a `Release`, and `false` ends in an `Acquire`: then everything that the
-    /// threads that set these bits had done before is visible. A key that was already there costs
-    /// loads only; the insert writes nothing to its lines.
-    ///
-    /// # Examples
+    /// assert_eq!(GuavaBloom::with_capacity(1000, 0.01)?.strategy(), Strategy::Mitz64);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn strategy(&self) -> Strategy {
+        self.engine.layout.strategy
+    }
+
+    /// The number of hash functions, 1 to 255: the bits of a key (two may be the same).
     ///
     /// ```
     /// use lanebloom::GuavaBloom;
     ///
-    /// let filter = GuavaBloom::create(1000, 0.01)?;
-    /// assert!(filter.insert("a"));
-    /// assert!(!filter.insert("a"));
-    /// assert!(filter.contains("a"));
+    /// assert_eq!(GuavaBloom::with_capacity(1000, 1e-3)?.hash_functions(), 10);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    #[doc(alias = "put")]
+    #[must_use]
+    pub fn hash_functions(&self) -> u8 {
+        self.engine.layout.hash_functions
+    }
+
+    /// The number of bits, a multiple of 64. (Guava does not make it public.)
+    ///
+    /// ```
+    /// use lanebloom::GuavaBloom;
+    ///
+    /// assert_eq!(GuavaBloom::with_capacity(1_000_000, 0.03)?.bit_size(), 7_298_496);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[doc(alias = "bitSize")]
+    #[must_use]
+    pub fn bit_size(&self) -> u64 {
+        64 * self.engine.layout.words as u64
+    }
+}
+
+impl Guava {
+    fn ones(&self) -> u64 {
+        let ones = self.flat.ones();
+        bits::acquire();
+        ones
+    }
+
+    fn figures_of(&self, ones: u64) -> Figures {
+        Figures {
+            fill_ratio: self.layout.fill(ones),
+            len: usize::try_from(self.layout.keys_for(ones)).unwrap_or(usize::MAX),
+            false_positive_rate: self.layout.rate_of(self.layout.fill(ones)),
+        }
+    }
+}
+
+impl sealed::Sealed for Guava {}
+
+impl Engine for Guava {
+    type Hash = Hash;
+    const NAME: &'static str = "GuavaBloom";
+
     #[inline]
-    pub fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-        let hash = hash(key);
+    fn contains(&self, hash: Hash) -> bool {
+        let found = match self.layout.strategy {
+            Strategy::Mitz64 => self.flat.holds(Places::<true>::new(hash)),
+            Strategy::Mitz32 => self.flat.holds(Places::<false>::new(hash)),
+        };
+        bits::acquire_if(found);
+        found
+    }
+
+    fn contains_bitmap(&self, hashes: &[Hash], found: &mut [u64]) {
+        let len = hashes.len();
+        found.fill(0);
+        let each = |at: usize, _, window| found[at / 64] |= window << (at % 64);
+        match self.layout.strategy {
+            Strategy::Mitz64 => self.flat.contains_each(len, |i| Places::<true>::new(hashes[i]), each),
+            Strategy::Mitz32 => self.flat.contains_each(len, |i| Places::<false>::new(hashes[i]), each),
+        }
+    }
+
+    fn expected_keys(&self) -> usize {
+        self.expected_keys
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.flat.bits.blocks() * LINE_BYTES
+    }
+
+    fn is_empty(&self) -> bool {
+        let empty = self.flat.words().all(|word| word == 0);
+        bits::acquire();
+        empty
+    }
+
+    fn fill_ratio(&self) -> f64 {
+        self.layout.fill(self.ones())
+    }
+
+    fn false_positive_rate_at(&self, keys: usize) -> f64 {
+        self.layout.rate_of(self.layout.fill_at(keys))
+    }
+
+    fn current_false_positive_rate(&self) -> f64 {
+        self.figures().false_positive_rate
+    }
+
+    fn figures(&self) -> Figures {
+        self.figures_of(self.ones())
+    }
+
+    fn try_clone(&self) -> Result<Self, BuildError> {
+        Ok(Self {
+            flat: self.flat.try_clone()?,
+            ..*self
+        })
+    }
+
+    fn debug(&self, f: &mut fmt::DebugStruct<'_, '_>) {
+        f.field("strategy", &self.layout.strategy)
+            .field("bit_size", &(64 * self.layout.words as u64))
+            .field("hash_functions", &self.layout.hash_functions)
+            .field("fill_ratio", &self.fill_ratio());
+    }
+}
+
+impl Planned for Guava {
+    type Hasher = Murmur128;
+
+    fn plan(keys: usize, false_positive_rate: f64) -> Result<Self, BuildError> {
+        let builder = GuavaBloom::builder().expected_keys(keys);
+        Ok(builder.false_positive_rate(false_positive_rate).build()?.engine)
+    }
+}
+
+impl Insert for Guava {
+    type Answer = bool;
+    type Total = usize;
+
+    #[inline]
+    fn insert(&self, hash: Hash) -> bool {
         let changed = match self.layout.strategy {
             Strategy::Mitz64 => self.flat.set(Places::<true>::new(hash)),
             Strategy::Mitz32 => self.flat.set(Places::<false>::new(hash)),
@@ -414,463 +529,57 @@ impl GuavaBloom {
         changed
     }
 
-    /// Whether `key` may be in the filter: `false` is certain, `true` may be a false positive.
-    /// Guava's `mightContain`.
-    ///
-    /// Never `false` for a key whose insertion happened before.
-    ///
-    /// # Memory ordering
-    ///
-    /// `true` ends in an `Acquire`: everything that the threads which set these bits had done
-    /// before is visible.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::GuavaBloom;
-    ///
-    /// let filter = GuavaBloom::create(1000, 0.01)?;
-    /// filter.insert(&17i64);
-    /// assert!(filter.contains(&17i64));
-    /// assert!(!filter.contains(&18i64));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[doc(alias = "mightContain")]
-    #[inline]
-    #[must_use]
-    pub fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-        let hash = hash(key);
-        let found = match self.layout.strategy {
-            Strategy::Mitz64 => self.flat.holds(Places::<true>::new(hash)),
-            Strategy::Mitz32 => self.flat.holds(Places::<false>::new(hash)),
+    fn insert_all(&self, source: &impl Source<Hash>) -> usize {
+        self.insert_flagged(source, None)
+    }
+
+    fn clear(&mut self) {
+        self.flat.bits.clear();
+    }
+}
+
+impl InsertFlagged for Guava {
+    fn insert_flagged(&self, source: &impl Source<Hash>, mut answer: Answer<'_>) -> usize {
+        let work = |hashes: &[Hash], changed: &mut [u64]| {
+            let len = hashes.len();
+            changed.fill(0);
+            let each = |at: usize, _, window| changed[at / 64] |= window << (at % 64);
+            match self.layout.strategy {
+                Strategy::Mitz64 => self.flat.insert_each(len, |i| Places::<true>::new(hashes[i]), each),
+                Strategy::Mitz32 => self.flat.insert_each(len, |i| Places::<false>::new(hashes[i]), each),
+            }
         };
-        bits::acquire_if(found);
-        found
+        answers(source, work, teller(&mut answer))
     }
 }
 
-/// Batches: the same answers as the single calls in order. In a filter beyond the caches the lines
-/// of many keys are fetched ahead, all at once.
-impl GuavaBloom {
-    /// Inserts every key; returns how many of them changed the filter.
-    ///
-    /// Results are those of [`insert`](Self::insert) in order, duplicates within the batch
-    /// included.
-    ///
-    /// # Memory ordering
-    ///
-    /// As of the single calls; there is one `Acquire` for many keys, before any of their answers is
-    /// given out.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::GuavaBloom;
-    ///
-    /// let filter = GuavaBloom::create(1000, 0.01)?;
-    /// assert_eq!(filter.insert_batch(&["a", "b", "a"]), 2);
-    /// assert!(filter.contains("b"));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn insert_batch<K: Funnel>(&self, keys: &[K]) -> usize {
-        let mut sum = 0;
-        self.insert_each(keys.len(), |i| hash(&keys[i]), |_, _, changed| sum += ones(changed));
-        sum
-    }
-
-    /// [`insert_batch`](Self::insert_batch) that also writes for every key whether it changed the
-    /// filter to the same place of `changed`.
-    ///
-    /// # Panics
-    ///
-    /// If the lengths differ.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::GuavaBloom;
-    ///
-    /// let filter = GuavaBloom::create(1000, 0.01)?;
-    /// let mut first_seen = [false; 3];
-    /// assert_eq!(filter.insert_batch_flagged(&["a", "a", "b"], &mut first_seen), 2);
-    /// assert_eq!(first_seen, [true, false, true]);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn insert_batch_flagged<K: Funnel>(&self, keys: &[K], changed: &mut [bool]) -> usize {
-        assert_same_length(keys.len(), changed.len());
-        let mut sum = 0;
-        self.insert_each(
-            keys.len(),
-            |i| hash(&keys[i]),
-            |at, len, bitmap| {
-                unpack(&[bitmap], &mut changed[at..at + len]);
-                sum += ones(bitmap);
-            },
-        );
-        sum
-    }
-
-    /// Writes for every key whether it may be in the filter to the same place of `out`.
-    ///
-    /// # Panics
-    ///
-    /// If the lengths differ.
-    ///
-    /// # Memory ordering
-    ///
-    /// As of the single calls; there is one `Acquire` for many keys, before any of their answers is
-    /// given out.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::GuavaBloom;
-    ///
-    /// let filter = GuavaBloom::create(1000, 0.01)?;
-    /// filter.insert("a");
-    /// let mut found = [false; 2];
-    /// filter.contains_batch(&["a", "b"], &mut found);
-    /// assert_eq!(found, [true, false]);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn contains_batch<K: Funnel>(&self, keys: &[K], out: &mut [bool]) {
-        assert_same_length(keys.len(), out.len());
-        self.contains_each(keys, |at, len, found| unpack(&[found], &mut out[at..at + len]));
-    }
-
-    /// [`contains_batch`](Self::contains_batch) into a bitmap: bit `i % 64` of `out[i / 64]` is the
-    /// answer for key `i`. The bits after the last key are 0.
-    ///
-    /// # Panics
-    ///
-    /// If `out` has not one word for every 64 keys, the last ones rounded up.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::GuavaBloom;
-    ///
-    /// let filter = GuavaBloom::create(1000, 0.01)?;
-    /// filter.insert("a");
-    /// let mut found = [0];
-    /// filter.contains_batch_bitmap(&["b", "a"], &mut found);
-    /// assert_eq!(found, [0b10]);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
-        assert_bitmap_length(keys.len(), out.len());
-        out.fill(0);
-        self.contains_each(keys, |at, _, found| out[at / 64] |= found << (at % 64));
-    }
-
-    /// Calls `each` with the position of every key that is certainly not in the filter, in order.
-    ///
-    /// ```
-    /// use lanebloom::GuavaBloom;
-    ///
-    /// let filter = GuavaBloom::create(1000, 0.01)?;
-    /// filter.insert("b");
-    /// let mut absent = Vec::new();
-    /// filter.for_each_absent(&["a", "b", "c"], |i| absent.push(i));
-    /// assert_eq!(absent, [0, 2]);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn for_each_absent<K: Funnel>(&self, keys: &[K], mut each: impl FnMut(usize)) {
-        self.contains_each(keys, |at, len, found| {
-            each_one(!found & first(len), |i| each(at + i));
-        });
-    }
-
-    /// Looks keys up; calls `each` with where a window of them begins, its length, and the bitmap
-    /// of its answers.
-    fn contains_each<K: Funnel>(&self, keys: &[K], each: impl FnMut(usize, usize, u64)) {
-        let hash = |i: usize| hash(&keys[i]);
-        match self.layout.strategy {
-            Strategy::Mitz64 => self
-                .flat
-                .contains_each(keys.len(), |i| Places::<true>::new(hash(i)), each),
-            Strategy::Mitz32 => self
-                .flat
-                .contains_each(keys.len(), |i| Places::<false>::new(hash(i)), each),
-        }
-    }
-
-    /// Inserts `len` keys by their hashes; calls `each` with where a window of them begins, its
-    /// length, and the bitmap of those that changed the filter.
-    fn insert_each(&self, len: usize, mut hash: impl FnMut(usize) -> Hash, each: impl FnMut(usize, usize, u64)) {
-        match self.layout.strategy {
-            Strategy::Mitz64 => self.flat.insert_each(len, |i| Places::<true>::new(hash(i)), each),
-            Strategy::Mitz32 => self.flat.insert_each(len, |i| Places::<false>::new(hash(i)), each),
-        }
+impl Estimate for Guava {
+    fn estimated_len(&self) -> usize {
+        self.figures().len
     }
 }
 
-#[inline(always)]
-fn hash<K: Funnel + ?Sized>(key: &K) -> Hash {
-    Murmur3::with_seed(0).hash128(key)
-}
-
-fn ones(bitmap: u64) -> usize {
-    bitmap.count_ones() as usize
-}
-
-/// The whole filter.
-impl GuavaBloom {
-    /// Adds every key of `other` to this filter; returns whether that changed it. Both may be in
-    /// use meanwhile. Guava's `putAll`.
-    ///
-    /// Everything that was inserted into `other` before is in this filter afterwards. An insert
-    /// into `other` at the same time may be.
-    ///
-    /// # Errors
-    ///
-    /// If the filters are not [compatible](Self::is_compatible), or are the same filter. Nothing is
-    /// changed then.
-    ///
-    /// # Memory ordering
-    ///
-    /// `Acquire` on `other`'s bits and `Release` on these: a thread that finds a key here sees what
-    /// its inserter there had done before. `false` ends in an `Acquire`, as in
-    /// [`insert`](Self::insert).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::GuavaBloom;
-    ///
-    /// let all = GuavaBloom::create(1000, 0.01)?;
-    /// let part = all.clone();
-    /// part.insert("a");
-    /// assert_eq!(all.union_from(&part), Ok(true));
-    /// assert_eq!(all.union_from(&part), Ok(false));
-    /// assert!(all.contains("a"));
-    ///
-    /// let error = all.union_from(&GuavaBloom::create(1000, 0.02)?).unwrap_err();
-    /// assert_eq!(
-    ///     error.to_string(),
-    ///     "the other Guava filter's layout differs: MURMUR128_MITZ_64, 8192 bits, 6 hash functions there, \
-    ///      MURMUR128_MITZ_64, 9600 bits, 7 hash functions here"
-    /// );
-    /// assert_eq!(all.union_from(&all).unwrap_err().to_string(), "a filter cannot be united with itself");
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[doc(alias = "putAll")]
-    pub fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
-        if core::ptr::eq(self, other) {
-            return Err(IncompatibleError(IncompatibleErrorKind::Itself));
-        }
-        if self.layout != other.layout {
-            return Err(IncompatibleError(IncompatibleErrorKind::Guava {
-                ours: self.layout,
-                theirs: other.layout,
-            }));
-        }
-        let changed = self.flat.bits.or_from(&other.flat.bits, 0..self.flat.bits.blocks());
-        bits::acquire_if(!changed);
-        Ok(changed)
-    }
-
-    /// Whether the two filters can be [united](Self::union_from). They can if they are not the same
-    /// filter, and have the same strategy, number of bits and number of hash functions. The filters
-    /// do not tell whether the same funnel wrote their keys.
-    ///
-    /// ```
-    /// use lanebloom::GuavaBloom;
-    ///
-    /// let filter = GuavaBloom::create(1000, 0.01)?;
-    /// assert!(filter.is_compatible(&GuavaBloom::create(999, 0.01)?)); // as many longs
-    /// assert!(!filter.is_compatible(&GuavaBloom::create(2000, 0.01)?));
-    /// assert!(!filter.is_compatible(&filter));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[doc(alias = "isCompatible")]
-    #[must_use]
-    pub fn is_compatible(&self, other: &Self) -> bool {
-        !core::ptr::eq(self, other) && self.layout == other.layout
-    }
-
-    /// [`clone`](Clone::clone) that returns an error, instead of aborting, if the allocation fails.
-    ///
-    /// # Errors
-    ///
-    /// If the allocation fails.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::GuavaBloom;
-    ///
-    /// let filter = GuavaBloom::create(1000, 0.01)?;
-    /// filter.insert("a");
-    /// assert!(filter.try_clone()? == filter);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[doc(alias = "copy")]
-    pub fn try_clone(&self) -> Result<Self, BuildError> {
-        Ok(Self {
-            flat: self.flat.try_clone()?,
-            layout: self.layout,
-        })
-    }
-}
-
-/// What the filter is, and how full. Figures from the bits read the whole filter: beside inserts,
-/// each word as it was at some moment meanwhile.
-impl GuavaBloom {
-    /// How a hash becomes the places of bits.
-    ///
-    /// ```
-    /// use lanebloom::guava::{GuavaBloom, Strategy};
-    ///
-    /// assert_eq!(GuavaBloom::create(1000, 0.01)?.strategy(), Strategy::Mitz64);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn strategy(&self) -> Strategy {
-        self.layout.strategy
-    }
-
-    /// The number of hash functions, 1 to 255: the bits of a key (two may be the same).
-    ///
-    /// ```
-    /// use lanebloom::GuavaBloom;
-    ///
-    /// assert_eq!(GuavaBloom::create(1000, 1e-3)?.hash_functions(), 10);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn hash_functions(&self) -> u8 {
-        self.layout.hash_functions
-    }
-
-    /// The number of bits, a multiple of 64. (Guava does not make it public.)
-    ///
-    /// ```
-    /// use lanebloom::GuavaBloom;
-    ///
-    /// assert_eq!(GuavaBloom::create(1_000_000, 0.03)?.bit_size(), 7_298_496);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[doc(alias = "bitSize")]
-    #[must_use]
-    pub fn bit_size(&self) -> u64 {
-        64 * self.layout.words as u64
-    }
-
-    /// Bytes of memory that the bits take, in whole lines of 64.
-    ///
-    /// ```
-    /// use lanebloom::GuavaBloom;
-    ///
-    /// assert_eq!(GuavaBloom::create(1000, 0.01)?.memory_bytes(), 1216); // 9600 bits are 1200 bytes
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn memory_bytes(&self) -> usize {
-        self.flat.bits.blocks() * LINE_BYTES
-    }
-
-    /// The false-positive rate of the filter as it is: Guava's `expectedFpp`, the fraction of the
-    /// bits that are set to the power of the number of hash functions.
-    ///
-    /// ```
-    /// use lanebloom::GuavaBloom;
-    ///
-    /// let filter = GuavaBloom::create(100_000, 0.01)?;
-    /// assert_eq!(filter.expected_fpp(), 0.0);
-    /// (&filter).extend(0..100_000);
-    /// assert!((0.0098..0.0102).contains(&filter.expected_fpp()));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[doc(alias = "expectedFpp")]
-    #[must_use]
-    pub fn expected_fpp(&self) -> f64 {
-        self.layout.rate_of(self.ones())
-    }
-
-    /// An estimate of the number of distinct keys inserted, from the fraction of the bits that are
-    /// set: Guava's `approximateElementCount`. For a full filter, where Guava throws, it returns
-    /// `u64::MAX`.
-    ///
-    /// ```
-    /// use lanebloom::GuavaBloom;
-    ///
-    /// let filter = GuavaBloom::create(100_000, 0.01)?;
-    /// assert_eq!(filter.approximate_element_count(), 0);
-    /// (&filter).extend(0..50_000);
-    /// assert!(filter.approximate_element_count().abs_diff(50_000) < 500);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[doc(alias = "approximateElementCount")]
-    #[must_use]
-    pub fn approximate_element_count(&self) -> u64 {
-        self.layout.keys_for(self.ones())
-    }
-
-    fn ones(&self) -> u64 {
-        let ones = self.flat.ones();
-        bits::acquire();
-        ones
-    }
-}
-
-/// A copy that holds at least every key whose insertion happened before. Aborts if the allocation
-/// fails; [`try_clone`](GuavaBloom::try_clone) does not.
-impl Clone for GuavaBloom {
-    fn clone(&self) -> Self {
-        self.try_clone().unwrap_or_else(|_| {
-            let layout = core::alloc::Layout::array::<[u64; LINE_WORDS]>(self.flat.bits.blocks());
-            alloc::alloc::handle_alloc_error(layout.expect("a filter of this size exists"))
-        })
-    }
-}
-
-/// Same strategy, same number of hash functions and same bits: Guava's `equals`, which compares the
-/// funnels too. Beside inserts, each word is compared as it was at some moment meanwhile.
-impl PartialEq for GuavaBloom {
-    fn eq(&self, other: &Self) -> bool {
+impl Union for Guava {
+    fn same(&self, other: &Self) -> bool {
         let same = self.layout == other.layout && self.flat.bits.words().eq(other.flat.bits.words());
         bits::acquire();
         same
     }
-}
 
-/// A summary; it reads the whole filter for the rate.
-impl fmt::Debug for GuavaBloom {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GuavaBloom")
-            .field("strategy", &self.strategy())
-            .field("bit_size", &self.bit_size())
-            .field("hash_functions", &self.hash_functions())
-            .field("expected_fpp", &self.expected_fpp())
-            .finish_non_exhaustive()
+    fn check_union(&self, other: &Self) -> Result<(), IncompatibleError> {
+        let (ours, theirs) = (self.layout, other.layout);
+        if core::ptr::eq(self, other) {
+            Err(IncompatibleError(IncompatibleErrorKind::Itself))
+        } else if ours != theirs {
+            Err(IncompatibleError(IncompatibleErrorKind::Guava { ours, theirs }))
+        } else {
+            Ok(())
+        }
+    }
+
+    fn union_from(&self, other: &Self) -> bool {
+        let changed = self.flat.bits.or_from(&other.flat.bits, 0..self.flat.bits.blocks());
+        bits::acquire_if(!changed);
+        changed
     }
 }
-
-/// Inserts the keys in batches. For `&GuavaBloom` too, so that a shared filter can be extended.
-///
-/// ```
-/// use lanebloom::GuavaBloom;
-///
-/// let mut filter = GuavaBloom::create(1000, 0.01)?;
-/// filter.extend(["a", "b"]);
-/// (&filter).extend(0..10u32);
-/// assert!(filter.contains("b") && filter.contains(&9u32) && !filter.contains(&10u32));
-/// # Ok::<(), lanebloom::BuildError>(())
-/// ```
-impl<K: Funnel> Extend<K> for GuavaBloom {
-    fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
-        (&*self).extend(keys);
-    }
-}
-
-impl<K: Funnel> Extend<K> for &GuavaBloom {
-    fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
-        gathered::<EXTENDED, _>(keys.into_iter().map(|key| hash(&key)), |hashes| {
-            self.insert_each(hashes.len(), |i| hashes[i], |_, _, _| ());
-        });
-    }
-}
-
-/// Keys of an iterator that are hashed, 8 KiB on the stack, before they are inserted.
-const EXTENDED: usize = 512;

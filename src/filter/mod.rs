@@ -2,6 +2,7 @@
 //! one file or folder for each.
 
 pub(crate) mod bloom;
+mod build;
 pub mod counting;
 pub mod cuckoo;
 pub mod dleft;
@@ -16,6 +17,8 @@ mod parallel;
 mod probe;
 pub mod redisbloom;
 pub mod scalable;
+#[cfg(feature = "serde")]
+mod serde;
 mod snapshot;
 mod stripes;
 pub mod tombstone;

@@ -69,7 +69,7 @@
 //!    removed meanwhile is there, but for the rate of false negatives.
 
 use super::bloom::{self, Bloom, ConcurrentBloom};
-use super::engine::{Engine, Estimate, Insert, InsertFlagged, Remove, Stored, Union, sealed};
+use super::engine::{Engine, Estimate, Insert, InsertFlagged, Planned, Remove, Stored, Union, sealed};
 use super::{Figures, Filter};
 use crate::bits;
 use crate::codec::{FIELDS, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, given};
@@ -379,6 +379,7 @@ impl Tombstone {
 impl sealed::Sealed for Tombstone {}
 
 impl Engine for Tombstone {
+    type Hash = u64;
     const NAME: &'static str = "TombstoneBloom";
 
     #[inline]
@@ -445,6 +446,15 @@ impl Engine for Tombstone {
         f.field("expected_removals", &self.removed.expected_keys)
             .field("added", &self.added.fill_ratio())
             .field("removed", &self.removed.fill_ratio());
+    }
+}
+
+impl Planned for Tombstone {
+    type Hasher = Murmur3;
+
+    fn plan(keys: usize, false_positive_rate: f64) -> Result<Self, BuildError> {
+        let builder = TombstoneBloom::builder().expected_keys(keys);
+        Ok(builder.false_positive_rate(false_positive_rate).build()?.engine)
     }
 }
 

@@ -95,7 +95,7 @@ impl RedisBitmap {
     ///
     /// # Errors
     ///
-    /// Where Guava throws, as of [`GuavaBloom::create`](crate::GuavaBloom::create), and beyond
+    /// Where Guava throws, as of [`GuavaBloom::with_capacity`](crate::GuavaBloom::with_capacity), and beyond
     /// Redis's limit of 2^32 bits.
     ///
     /// # Examples
@@ -141,7 +141,7 @@ impl RedisBitmap {
     ///
     /// # Errors
     ///
-    /// Where Guava throws, as of [`GuavaBloom::create`](crate::GuavaBloom::create).
+    /// Where Guava throws, as of [`GuavaBloom::with_capacity`](crate::GuavaBloom::with_capacity).
     ///
     /// # Examples
     ///

@@ -106,7 +106,7 @@ fn any_filter_is_guarded_alike() {
         assert_eq!((stats.admitted, stats.turned_away, stats.found), (5, 4, 3));
     }
     serves_and_is_rebuilt(|| ConcurrentBloom::builder().expected_keys(1000).build().unwrap());
-    serves_and_is_rebuilt(|| GuavaBloom::create(1000, 1e-6).unwrap());
+    serves_and_is_rebuilt(|| GuavaBloom::with_capacity(1000, 1e-6).unwrap());
     #[cfg(feature = "window")]
     serves_and_is_rebuilt(|| lanebloom::WindowedBloom::builder().expected_keys(1000).build().unwrap());
 }

@@ -305,9 +305,11 @@ fn assert_same<K: JavaKey>(guava: &mut Guava, expected: usize, rate: f64, keys: 
         assert!(one_by_one == ours);
 
         assert!(ours.to_bytes() == made.stream, "the stream: {context}");
-        assert_eq!(ours.expected_fpp(), made.expected_fpp, "{context}");
-        let count = made.approximate_element_count.unwrap_or(u64::MAX);
-        assert_eq!(ours.approximate_element_count(), count, "{context}");
+        assert_eq!(ours.current_false_positive_rate(), made.expected_fpp, "{context}");
+        let count = made
+            .approximate_element_count
+            .map_or(usize::MAX, |count| count as usize);
+        assert_eq!(ours.estimated_len(), count, "{context}");
 
         let theirs = GuavaBloom::read_from(&made.stream[..], usize::MAX).unwrap();
         assert!(theirs == ours, "{context}");

@@ -2075,7 +2075,7 @@ mod through_serde {
 
     #[test]
     fn filters_are_parts_of_other_values() {
-        let java = GuavaBloom::create(100, 0.01).unwrap();
+        let java = GuavaBloom::with_capacity(100, 0.01).unwrap();
         java.insert("a");
         let state = State {
             name: "x".into(),
@@ -2155,7 +2155,7 @@ mod through_serde {
         let right = postcard::to_allocvec(&serde_bytes(&bytes)).unwrap();
         assert!(postcard::from_bytes::<ConcurrentBloom>(&right).unwrap() == filled(2, 3));
 
-        let guava = GuavaBloom::create(100, 0.01).unwrap().to_bytes();
+        let guava = GuavaBloom::with_capacity(100, 0.01).unwrap().to_bytes();
         let longer = postcard::to_allocvec(&serde_bytes(&[&guava[..], b"more"].concat())).unwrap();
         assert!(postcard::from_bytes::<GuavaBloom>(&longer).is_err());
         let short = postcard::to_allocvec(&serde_bytes(&guava[..20])).unwrap();

@@ -363,6 +363,7 @@ impl Compact {
 impl sealed::Sealed for Compact {}
 
 impl Engine for Compact {
+    type Hash = u64;
     const NAME: &'static str = "CompactCuckoo";
 
     #[inline]

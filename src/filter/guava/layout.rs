@@ -5,6 +5,7 @@ use super::{HashFunctions, Strategy};
 use crate::error::BuildErrorKind;
 use crate::flat::{Modulo, NextPlace};
 use crate::logarithm::{Twofold, ln, pow};
+use crate::sizing;
 use core::f64::consts::LN_2;
 use core::fmt;
 
@@ -51,10 +52,22 @@ impl Layout {
         })
     }
 
-    /// Guava's `expectedFpp`: the chance that all the bits of a key are set by others, where `ones`
-    /// are set.
-    pub(crate) fn rate_of(&self, ones: u64) -> f64 {
-        pow(self.fill(ones), self.hash_functions.into())
+    /// Guava's `expectedFpp`: the chance that all the bits of a key are set by others, where this
+    /// share of the bits is set.
+    pub(crate) fn rate_of(&self, fill: f64) -> f64 {
+        pow(fill, self.hash_functions.into())
+    }
+
+    /// The share of the bits that `keys` keys set in the mean.
+    pub(crate) fn fill_at(&self, keys: usize) -> f64 {
+        let throws = (keys as u64).saturating_mul(self.hash_functions.into());
+        1.0 - sizing::pow(1.0 - 1.0 / (64 * self.words as u64) as f64, throws)
+    }
+
+    /// The number of keys that set half of the bits: the best for so many hash functions.
+    pub(crate) fn keys_for_half(&self) -> usize {
+        let keys = self.keys_for(32 * self.words as u64);
+        usize::try_from(keys).unwrap_or(usize::MAX).max(1)
     }
 
     /// Guava's `approximateElementCount`: the number of keys that leave `ones` bits set in the
@@ -68,7 +81,8 @@ impl Layout {
         round(-unset * bits as f64 / f64::from(self.hash_functions))
     }
 
-    fn fill(&self, ones: u64) -> f64 {
+    /// The share of the bits that `ones` of them are.
+    pub(crate) fn fill(&self, ones: u64) -> f64 {
         ones as f64 / (64 * self.words as u64) as f64
     }
 }

@@ -65,7 +65,7 @@ impl GuavaBloom {
     /// ```
     /// use lanebloom::GuavaBloom;
     ///
-    /// let filter = GuavaBloom::create(1, 0.03)?;
+    /// let filter = GuavaBloom::with_capacity(1, 0.03)?;
     /// assert_eq!(filter.to_bytes(), [1, 5, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0]);
     /// filter.insert("a");
     /// assert_eq!(filter.to_bytes()[6..], [0x20, 0x02, 0, 0x08, 0, 0x80, 0x02, 0]);
@@ -73,8 +73,8 @@ impl GuavaBloom {
     /// ```
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(self.layout.stream_bytes() as usize);
-        bytes.extend_from_slice(&self.layout.header());
+        let mut bytes = Vec::with_capacity(self.engine.layout.stream_bytes() as usize);
+        bytes.extend_from_slice(&self.engine.layout.header());
         bytes.extend(self.longs().flat_map(u64::to_be_bytes));
         bits::acquire();
         bytes
@@ -93,7 +93,7 @@ impl GuavaBloom {
     /// ```
     /// use lanebloom::GuavaBloom;
     ///
-    /// let filter = GuavaBloom::create(100, 0.03)?;
+    /// let filter = GuavaBloom::with_capacity(100, 0.03)?;
     /// filter.insert("a");
     /// let mut bytes = filter.to_bytes();
     /// bytes.extend(b"more");
@@ -127,14 +127,14 @@ impl GuavaBloom {
         let Some(longs) = longs.get(..layout.words) else {
             return Err(truncated(layout.stream_bytes()));
         };
-        let mut filter = Self::with_layout(layout).map_err(GuavaReadErrorKind::OutOfMemory)?;
+        let mut filter = Self::with_layout(layout, layout.keys_for_half()).map_err(GuavaReadErrorKind::OutOfMemory)?;
         let longs = longs.iter().map(|long| u64::from_be_bytes(*long));
-        filter.flat.bits.store_words(0, longs);
+        filter.engine.flat.bits.store_words(0, longs);
         Ok((filter, &rest[8 * layout.words..]))
     }
 
     fn longs(&self) -> impl Iterator<Item = u64> {
-        self.flat.words()
+        self.engine.flat.words()
     }
 }
 
@@ -143,6 +143,7 @@ mod io {
     use super::{GuavaBloom, GuavaReadError, GuavaReadErrorKind, HEADER, Layout};
     use crate::bits::{self, Bits};
     use crate::codec::{self, Short};
+    use crate::flat::Flat;
     use crate::sizing::LINE_WORDS;
     use std::io::{self, Read, Write};
 
@@ -167,7 +168,7 @@ mod io {
         /// ```
         /// use lanebloom::GuavaBloom;
         ///
-        /// let filter = GuavaBloom::create(1000, 0.03)?;
+        /// let filter = GuavaBloom::with_capacity(1000, 0.03)?;
         /// filter.insert("a");
         /// let mut stream = Vec::new();
         /// filter.write_to(&mut stream)?;
@@ -176,7 +177,7 @@ mod io {
         /// ```
         #[doc(alias = "writeTo")]
         pub fn write_to(&self, mut writer: impl Write) -> io::Result<()> {
-            writer.write_all(&self.layout.header())?;
+            writer.write_all(&self.engine.layout.header())?;
             let mut buffer = [0; BUFFER];
             let mut longs = self.longs();
             loop {
@@ -212,7 +213,7 @@ mod io {
         /// ```
         /// use lanebloom::GuavaBloom;
         ///
-        /// let filter = GuavaBloom::create(1000, 0.03)?;
+        /// let filter = GuavaBloom::with_capacity(1000, 0.03)?;
         /// filter.insert("a");
         /// let stream = [filter.to_bytes(), b"more".to_vec()].concat();
         ///
@@ -259,7 +260,8 @@ mod io {
                 bits.store_words(words, longs.iter().map(|long| u64::from_be_bytes(*long)));
                 words += longs.len();
             }
-            Ok(Self::of(layout, bits))
+            let flat = Flat::of(bits, layout.words, layout.hash_functions.into());
+            Ok(Self::of(flat, layout, layout.keys_for_half()))
         }
     }
 

@@ -1,0 +1,130 @@
+//! `Serialize` and `Deserialize` of the filters (feature `serde`): the bytes of the snapshot, or of
+//! Guava's stream. Reading goes through the same checks as everywhere.
+
+use super::Filter;
+use super::engine::Stored;
+use super::guava::GuavaBloom;
+use super::scalable::ScalableBloom;
+#[cfg(feature = "window")]
+use super::windowed::WindowedBloom;
+use crate::codec::{Decode, deserialize, from_slice, given, serialize};
+use crate::error::{GuavaReadError, SnapshotError};
+use crate::hash::KeyHasher;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// The snapshot's bytes, or in formats for people a string with them in Base64.
+///
+/// It takes the filter's size in memory meanwhile. Hashers are not written, but for the seed of
+/// [`Murmur3`](crate::Murmur3).
+///
+/// ```
+/// use lanebloom::ConcurrentBloom;
+///
+/// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+/// filter.insert("a");
+/// let json = serde_json::to_string(&filter)?;
+/// assert!(json.starts_with("\"iUxCRg0KGgoB")); // Base64 of what every snapshot begins with
+/// let same: ConcurrentBloom = serde_json::from_str(&json)?;
+/// assert!(same == filter);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+impl<E: Stored, S: KeyHasher> Serialize for Filter<E, S> {
+    fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
+        serialize(&self.to_bytes(), serializer)
+    }
+}
+
+/// Reads a filter by [`Murmur3`](crate::Murmur3); [`Limited`](crate::codec::Limited) reads others,
+/// and within a limit. Allocates in proportion to the bytes that are there.
+impl<'de, E: Stored> Deserialize<'de> for Filter<E> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserialize(deserializer, usize::MAX, Self::from_bytes)
+    }
+}
+
+impl<E: Stored, S: KeyHasher> Decode for Filter<E, S> {
+    type Hasher = S;
+    type Error = SnapshotError;
+
+    fn decode_within(bytes: &[u8], max_bytes: usize, hasher: S) -> Result<(Self, &[u8]), SnapshotError> {
+        from_slice(bytes, |input| Self::decode(input, max_bytes, given(hasher))).map_err(SnapshotError)
+    }
+}
+
+/// Guava's stream, as a [`Filter`]'s snapshot.
+///
+/// ```
+/// use lanebloom::GuavaBloom;
+///
+/// let filter = GuavaBloom::with_capacity(1, 0.03)?;
+/// let json = serde_json::to_string(&filter)?;
+/// assert_eq!(json, "\"AQUAAAABAAAAAAAAAAA=\"");
+/// let same: GuavaBloom = serde_json::from_str(&json)?;
+/// assert!(same == filter);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+impl Serialize for GuavaBloom {
+    fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
+        serialize(&self.to_bytes(), serializer)
+    }
+}
+
+/// As [`Filter`].
+impl<'de> Deserialize<'de> for GuavaBloom {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserialize(deserializer, usize::MAX, Self::from_bytes)
+    }
+}
+
+impl Decode for GuavaBloom {
+    type Hasher = ();
+    type Error = GuavaReadError;
+
+    fn decode_within(bytes: &[u8], max_bytes: usize, (): ()) -> Result<(Self, &[u8]), GuavaReadError> {
+        Self::from_bytes_within(bytes, max_bytes as u64).map_err(GuavaReadError)
+    }
+}
+
+/// As [`Filter`].
+impl<S: KeyHasher> Serialize for ScalableBloom<S> {
+    fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
+        serialize(&self.to_bytes(), serializer)
+    }
+}
+
+/// As [`Filter`].
+impl<'de> Deserialize<'de> for ScalableBloom {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserialize(deserializer, usize::MAX, Self::from_bytes)
+    }
+}
+
+impl<S: KeyHasher + Clone> Decode for ScalableBloom<S> {
+    type Hasher = S;
+    type Error = SnapshotError;
+
+    fn decode_within(bytes: &[u8], max_bytes: usize, hasher: S) -> Result<(Self, &[u8]), SnapshotError> {
+        from_slice(bytes, |input| Self::decode(input, max_bytes, given(hasher))).map_err(SnapshotError)
+    }
+}
+
+/// As [`Filter`]. There is no `Deserialize`, only [`Limited`](crate::codec::Limited): the memory
+/// for all generations is allocated at once, up to 65 times the bytes of a snapshot that has one of
+/// them.
+#[cfg(feature = "window")]
+impl<S: KeyHasher + Clone> Serialize for WindowedBloom<S> {
+    fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
+        serialize(&self.to_bytes(), serializer)
+    }
+}
+
+#[cfg(feature = "window")]
+impl<S: KeyHasher + Clone> Decode for WindowedBloom<S> {
+    type Hasher = S;
+    type Error = SnapshotError;
+
+    fn decode_within(mut bytes: &[u8], max_bytes: usize, hasher: S) -> Result<(Self, &[u8]), SnapshotError> {
+        let filter = Self::read_from_with(&mut bytes, max_bytes, hasher)?;
+        Ok((filter, bytes))
+    }
+}
