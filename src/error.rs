@@ -1106,7 +1106,7 @@ impl RedisBloomLoadError {
     /// ```
     /// use lanebloom::RedisBloom;
     ///
-    /// let filter = RedisBloom::reserve(0.01, 10)?;
+    /// let filter = RedisBloom::with_capacity(10, 0.01)?;
     /// let header = filter.to_loadchunks().take(1);
     /// assert!(RedisBloom::from_scandump(header, 1 << 20).unwrap_err().is_truncated());
     /// assert!(!RedisBloom::from_scandump(filter.to_loadchunks(), 1).unwrap_err().is_truncated());

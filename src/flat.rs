@@ -346,11 +346,6 @@ pub(crate) fn each_one(mut bitmap: u64, mut each: impl FnMut(usize)) {
     }
 }
 
-/// A bitmap of the first `len` bits, 1 to 64.
-pub(crate) fn first(len: usize) -> u64 {
-    u64::MAX >> (64 - len)
-}
-
 /// Remainders by the number of bits, without a division: two multiplications and a shift, 8 cycles
 /// from end to end, where `div` takes 10 to 40.
 ///

@@ -17,7 +17,7 @@
 //! use lanebloom::RedisBloom;
 //!
 //! // BF.RESERVE seen 0.01 1000, BF.ADD seen ann
-//! let mut seen = RedisBloom::reserve(0.01, 1000)?;
+//! let mut seen = RedisBloom::with_capacity(1000, 0.01)?;
 //! assert!(seen.insert("ann")?);
 //!
 //! // BF.SCANDUMP here, BF.LOADCHUNK there, or the other way round.
@@ -67,7 +67,7 @@
 //! ```
 //! use lanebloom::{ConcurrentBloom, RedisBloom};
 //! # let store = ["ann", "bob"];
-//! # let mut in_redis = RedisBloom::reserve(0.01, 10)?;
+//! # let mut in_redis = RedisBloom::with_capacity(10, 0.01)?;
 //! # in_redis.insert_batch(&store)?;
 //! # let scandump = in_redis.to_loadchunks();
 //!
@@ -89,16 +89,19 @@
 //! hash without a key: [the module `hash`](crate::hash) says more.
 
 mod dump;
+mod figures;
 pub(crate) mod layout;
 
-use crate::batch::unpack;
+use crate::batch::for_each_absent;
 use crate::error::{BuildError, BuildErrorKind, RedisBloomInsertError, RedisBloomInsertErrorKind};
-use crate::flat::{Flat, WINDOW, each_one, first};
+use crate::flat::{Flat, WINDOW, each_one};
 use crate::hash::assert_same_length;
-use crate::logarithm::pow;
+use crate::source::{HASHED, Source, absent, answers, assert_bitmap_length, try_gathered, unpack_into};
 use alloc::vec::Vec;
 use core::fmt;
+use core::ops::Range;
 pub use dump::{LoadChunks, Loader};
+pub use figures::{Info, LinkInfo};
 use layout::{Hash, Layout, Places, TIGHTENING, hash, options};
 
 /// RedisBloom's `BF` filter, bit for bit: a chain of filters that grows as keys are inserted.
@@ -112,7 +115,7 @@ use layout::{Hash, Layout, Places, TIGHTENING, hash, options};
 /// use lanebloom::RedisBloom;
 ///
 /// // BF.RESERVE f 0.01 10, BF.MADD f 0 1 ... 99, BF.INFO f
-/// let mut filter = RedisBloom::reserve(0.01, 10)?;
+/// let mut filter = RedisBloom::with_capacity(10, 0.01)?;
 /// for key in 0..100 {
 ///     filter.insert(&key.to_string())?;
 /// }
@@ -283,27 +286,27 @@ impl Builder {
 }
 
 impl RedisBloom {
-    /// The filter that `BF.RESERVE key rate expected_keys` makes: with the defaults of the
-    /// [`builder`](Self::builder).
+    /// The filter that `BF.RESERVE key false_positive_rate keys` makes.
     ///
     /// # Errors
     ///
-    /// As of [`Builder::build`].
+    /// As [`Builder::build`].
     ///
     /// # Examples
     ///
     /// ```
     /// use lanebloom::RedisBloom;
     ///
-    /// assert_eq!(RedisBloom::reserve(0.01, 1000)?.info().size, 1480);
-    /// let error = RedisBloom::reserve(0.01, 0).unwrap_err();
+    /// assert_eq!(RedisBloom::with_capacity(1000, 0.01)?.info().size, 1480);
+    /// let error = RedisBloom::with_capacity(0, 0.01).unwrap_err();
     /// assert_eq!(error.to_string(), "a capacity of 0 keys is not at least 1");
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    pub fn reserve(rate: f64, expected_keys: usize) -> Result<Self, BuildError> {
+    #[doc(alias("reserve", "BF.RESERVE"))]
+    pub fn with_capacity(keys: usize, false_positive_rate: f64) -> Result<Self, BuildError> {
         Self::builder()
-            .expected_keys(expected_keys)
-            .false_positive_rate(rate)
+            .expected_keys(keys)
+            .false_positive_rate(false_positive_rate)
             .build()
     }
 
@@ -312,7 +315,7 @@ impl RedisBloom {
     /// ```
     /// use lanebloom::RedisBloom;
     ///
-    /// assert!(RedisBloom::builder().build()? == RedisBloom::reserve(0.01, 100)?);
+    /// assert!(RedisBloom::builder().build()? == RedisBloom::with_capacity(100, 0.01)?);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn builder() -> Builder {
@@ -382,10 +385,6 @@ impl Link {
         let words = self.flat.words().take(used.div_ceil(64) as usize);
         words.map(|word| u64::from((word & mask).count_ones())).sum()
     }
-
-    fn fill_ratio(&self) -> f64 {
-        self.ones() as f64 / self.layout.used_bits() as f64
-    }
 }
 
 /// Single operations.
@@ -406,7 +405,7 @@ impl RedisBloom {
     /// ```
     /// use lanebloom::RedisBloom;
     ///
-    /// let mut filter = RedisBloom::reserve(0.01, 1000)?;
+    /// let mut filter = RedisBloom::with_capacity(1000, 0.01)?;
     /// assert!(filter.insert("a")?);
     /// assert!(!filter.insert("a")?);
     /// assert!(filter.contains("a"));
@@ -444,7 +443,7 @@ impl RedisBloom {
     /// ```
     /// use lanebloom::RedisBloom;
     ///
-    /// let mut filter = RedisBloom::reserve(0.01, 1000)?;
+    /// let mut filter = RedisBloom::with_capacity(1000, 0.01)?;
     /// filter.insert("a")?;
     /// assert!(filter.contains("a"));
     /// assert!(!filter.contains("b"));
@@ -463,29 +462,49 @@ impl RedisBloom {
     }
 }
 
-/// Keys of a batch that are hashed before they are looked up in each filter of the chain: 20 KiB of
-/// stack. Between two filters no line is asked for ahead, so they should be many.
-const STRETCH: usize = 1024;
+/// Keys of a batch, hashed by the chain's options when their hashes are asked for.
+struct Keys<'a, K> {
+    keys: &'a [K],
+    options: u32,
+}
 
-/// Batches: the same answers as the single calls in order. In filters beyond the caches the lines
-/// of many keys are fetched ahead, all at once.
+impl<K: AsRef<[u8]>> Source<Hash> for Keys<'_, K> {
+    fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    fn each(&self, range: Range<usize>, mut each: impl FnMut(&[Hash])) {
+        let mut hashes = [(0, 0); HASHED];
+        for keys in self.keys[range].chunks(HASHED) {
+            each(hash_all(keys, self.options, &mut hashes));
+        }
+    }
+}
+
+/// The hashes of so many keys as there are places for.
+fn hash_all<'a, K: AsRef<[u8]>>(keys: &[K], options: u32, hashes: &'a mut [Hash]) -> &'a [Hash] {
+    let hashes = &mut hashes[..keys.len()];
+    for (kept, key) in hashes.iter_mut().zip(keys) {
+        *kept = hash(key.as_ref(), options);
+    }
+    hashes
+}
+
+/// Batches, as those of [`Filter`](crate::Filter#batches).
 impl RedisBloom {
     /// Inserts every key; returns how many of them were not in the filter before. `BF.MADD`.
     ///
-    /// Results are those of [`insert`](Self::insert) in order, duplicates within the batch
-    /// included.
-    ///
     /// # Errors
     ///
-    /// As of [`insert`](Self::insert), at the first key that cannot be inserted. Those before it
-    /// are in the filter; the error says [how many](RedisBloomInsertError::position) they are.
+    /// As [`insert`](Self::insert), at the first key that cannot be inserted. Those before it are
+    /// in the filter; the error says [how many](RedisBloomInsertError::position) they are.
     ///
     /// # Examples
     ///
     /// ```
     /// use lanebloom::RedisBloom;
     ///
-    /// let mut filter = RedisBloom::reserve(0.01, 1000)?;
+    /// let mut filter = RedisBloom::with_capacity(1000, 0.01)?;
     /// assert_eq!(filter.insert_batch(&["a", "b", "a"])?, 2);
     /// assert!(filter.contains("b"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -495,8 +514,8 @@ impl RedisBloom {
         self.insert_each(keys, |_, _| ())
     }
 
-    /// [`insert_batch`](Self::insert_batch) that also writes for every key whether it was not in
-    /// the filter before to the same place of `changed`.
+    /// [`insert_batch`](Self::insert_batch) that also writes whether each key was not in the filter
+    /// before to the same place of `new`.
     ///
     /// # Panics
     ///
@@ -504,62 +523,105 @@ impl RedisBloom {
     ///
     /// # Errors
     ///
-    /// As of [`insert_batch`](Self::insert_batch). The places from that key on are as they were.
+    /// As [`insert_batch`](Self::insert_batch). The places from that key on are as they were.
     ///
     /// # Examples
     ///
     /// ```
     /// use lanebloom::RedisBloom;
     ///
-    /// let mut filter = RedisBloom::reserve(0.01, 1000)?;
-    /// let mut first_seen = [false; 3];
-    /// assert_eq!(filter.insert_batch_flagged(&["a", "a", "b"], &mut first_seen)?, 2);
-    /// assert_eq!(first_seen, [true, false, true]);
+    /// let mut filter = RedisBloom::with_capacity(1000, 0.01)?;
+    /// let mut new = [false; 3];
+    /// assert_eq!(filter.insert_batch_flagged(&["a", "a", "b"], &mut new)?, 2);
+    /// assert_eq!(new, [true, false, true]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn insert_batch_flagged<K: AsRef<[u8]>>(
         &mut self,
         keys: &[K],
-        changed: &mut [bool],
+        new: &mut [bool],
     ) -> Result<usize, RedisBloomInsertError> {
-        assert_same_length(keys.len(), changed.len());
-        self.insert_each(keys, |i, inserted| changed[i] = inserted)
+        assert_same_length(keys.len(), new.len());
+        self.insert_each(keys, |i, inserted| new[i] = inserted)
+    }
+
+    /// [`insert_batch`](Self::insert_batch) of all keys of an iterator, some at a time.
+    ///
+    /// # Errors
+    ///
+    /// As [`insert_batch`](Self::insert_batch). The iterator may have been asked for keys beyond
+    /// the one that was not inserted.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::RedisBloom;
+    ///
+    /// let mut filter = RedisBloom::with_capacity(10, 0.01)?;
+    /// let new = filter.try_extend((0..100).map(|id| format!("{id}")))?;
+    /// assert!((95..=100).contains(&new) && filter.contains("99"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias("extend", "insert_all"))]
+    pub fn try_extend<K: AsRef<[u8]>>(
+        &mut self,
+        keys: impl IntoIterator<Item = K>,
+    ) -> Result<usize, RedisBloomInsertError> {
+        let (mut new, mut inserted, options) = (0, 0, self.options);
+        let hashes = keys.into_iter().map(|key| hash(key.as_ref(), options));
+        try_gathered::<WINDOW, _, _>(hashes, |hashes| {
+            new += self.insert_window(hashes, inserted, |_, _| ())?;
+            inserted += hashes.len();
+            Ok(())
+        })?;
+        Ok(new)
     }
 
     /// Inserts keys; calls `each` with the position of every key and its answer.
-    ///
-    /// A window of keys at a time: first all are looked up ahead. What is found then is found
-    /// whatever is inserted before it. For the others the lines of the newest filter are asked for,
-    /// where they will be set, and then they are inserted one after another.
     fn insert_each<K: AsRef<[u8]>>(
         &mut self,
         keys: &[K],
         mut each: impl FnMut(usize, bool),
     ) -> Result<usize, RedisBloomInsertError> {
-        let mut sum = 0;
+        let (mut new, mut hashes) = (0, [(0, 0); WINDOW]);
         for (window, keys) in keys.chunks(WINDOW).enumerate() {
-            let mut hashes = [(0, 0); WINDOW];
-            let hashes = self.hash_all(keys, &mut hashes);
-            let [found, ..] = self.contains_hashes(hashes);
-            each_one(!found & first(hashes.len()), |i| {
-                let newest = self.newest();
-                newest.flat.prefetch(newest.places(hashes[i]));
-            });
-            for (i, hash) in hashes.iter().enumerate() {
-                let position = WINDOW * window + i;
-                let inserted = found >> i & 1 == 0
-                    && self
-                        .insert_hashed(*hash)
-                        .map_err(|kind| RedisBloomInsertError { kind, position })?;
-                each(position, inserted);
-                sum += usize::from(inserted);
-            }
+            let hashes = hash_all(keys, self.options, &mut hashes);
+            new += self.insert_window(hashes, WINDOW * window, &mut each)?;
         }
-        Ok(sum)
+        Ok(new)
     }
 
-    /// Writes for every key whether it may be in the filter to the same place of `out`:
-    /// `BF.MEXISTS`.
+    /// Inserts at most [`WINDOW`] hashes, the first of which has the position `start`.
+    ///
+    /// First all are looked up ahead. What is found then is found whatever is inserted before it.
+    /// For the others the lines of the newest filter are asked for, where they will be set, and
+    /// then they are inserted one after another.
+    fn insert_window(
+        &mut self,
+        hashes: &[Hash],
+        start: usize,
+        mut each: impl FnMut(usize, bool),
+    ) -> Result<usize, RedisBloomInsertError> {
+        let mut found = [0];
+        self.contains_bitmap(hashes, &mut found[..hashes.len().min(1)]);
+        for_each_absent(&found, hashes.len(), |i| {
+            let newest = self.newest();
+            newest.flat.prefetch(newest.places(hashes[i]));
+        });
+        let mut new = 0;
+        for (i, hash) in hashes.iter().enumerate() {
+            let inserted = found[0] >> i & 1 == 0
+                && self.insert_hashed(*hash).map_err(|kind| RedisBloomInsertError {
+                    kind,
+                    position: start + i,
+                })?;
+            each(start + i, inserted);
+            new += usize::from(inserted);
+        }
+        Ok(new)
+    }
+
+    /// Writes whether each key may be in the filter to the same place of `out`: `BF.MEXISTS`.
     ///
     /// # Panics
     ///
@@ -570,7 +632,7 @@ impl RedisBloom {
     /// ```
     /// use lanebloom::RedisBloom;
     ///
-    /// let mut filter = RedisBloom::reserve(0.01, 1000)?;
+    /// let mut filter = RedisBloom::with_capacity(1000, 0.01)?;
     /// filter.insert("a")?;
     /// let mut found = [false; 2];
     /// filter.contains_batch(&["a", "b"], &mut found);
@@ -580,11 +642,27 @@ impl RedisBloom {
     #[doc(alias = "BF.MEXISTS")]
     pub fn contains_batch<K: AsRef<[u8]>>(&self, keys: &[K], out: &mut [bool]) {
         assert_same_length(keys.len(), out.len());
-        self.contains_each(keys, |at, len, found| unpack(&[found], &mut out[at..at + len]));
+        self.look_up(keys, unpack_into(out));
     }
 
-    /// [`contains_batch`](Self::contains_batch) into a bitmap: bit `i % 64` of `out[i / 64]` is the
-    /// answer for key `i`. The bits after the last key are 0.
+    /// [`contains_batch`](Self::contains_batch) into a new vector.
+    ///
+    /// ```
+    /// use lanebloom::RedisBloom;
+    ///
+    /// let mut filter = RedisBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert("a")?;
+    /// assert_eq!(filter.contains_each(&["a", "b"]), [true, false]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn contains_each<K: AsRef<[u8]>>(&self, keys: &[K]) -> Vec<bool> {
+        let mut found = alloc::vec![false; keys.len()];
+        self.contains_batch(keys, &mut found);
+        found
+    }
+
+    /// [`contains_batch`](Self::contains_batch) into a bitmap. The bits after the last key become 0.
     ///
     /// # Panics
     ///
@@ -595,7 +673,7 @@ impl RedisBloom {
     /// ```
     /// use lanebloom::RedisBloom;
     ///
-    /// let mut filter = RedisBloom::reserve(0.01, 1000)?;
+    /// let mut filter = RedisBloom::with_capacity(1000, 0.01)?;
     /// filter.insert("a")?;
     /// let mut found = [0];
     /// filter.contains_batch_bitmap(&["b", "a"], &mut found);
@@ -603,8 +681,8 @@ impl RedisBloom {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn contains_batch_bitmap<K: AsRef<[u8]>>(&self, keys: &[K], out: &mut [u64]) {
-        crate::source::assert_bitmap_length(keys.len(), out.len());
-        self.contains_each(keys, |at, _, found| out[at / WINDOW] = found);
+        assert_bitmap_length(keys.len(), out.len());
+        self.look_up(keys, |at, found| out[at / 64..][..found.len()].copy_from_slice(found));
     }
 
     /// Calls `each` with the position of every key that is certainly not in the filter, in order.
@@ -612,46 +690,29 @@ impl RedisBloom {
     /// ```
     /// use lanebloom::RedisBloom;
     ///
-    /// let mut filter = RedisBloom::reserve(0.01, 1000)?;
+    /// let mut filter = RedisBloom::with_capacity(1000, 0.01)?;
     /// filter.insert("b")?;
-    /// let mut absent = Vec::new();
-    /// filter.for_each_absent(&["a", "b", "c"], |i| absent.push(i));
-    /// assert_eq!(absent, [0, 2]);
+    /// let mut missing = Vec::new();
+    /// filter.for_each_absent(&["a", "b", "c"], |i| missing.push(i));
+    /// assert_eq!(missing, [0, 2]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn for_each_absent<K: AsRef<[u8]>>(&self, keys: &[K], mut each: impl FnMut(usize)) {
-        self.contains_each(keys, |at, len, found| {
-            each_one(!found & first(len), |i| each(at + i));
-        });
+    pub fn for_each_absent<K: AsRef<[u8]>>(&self, keys: &[K], each: impl FnMut(usize)) {
+        self.look_up(keys, absent(keys.len(), each));
     }
 
-    /// Looks keys up; calls `each` with where every 64 of them begin, their number, and the bitmap
-    /// of their answers.
-    fn contains_each<K: AsRef<[u8]>>(&self, keys: &[K], mut each: impl FnMut(usize, usize, u64)) {
-        let mut hashes = [(0, 0); STRETCH];
-        for (stretch, keys) in keys.chunks(STRETCH).enumerate() {
-            let hashes = self.hash_all(keys, &mut hashes);
-            let found = self.contains_hashes(hashes);
-            for (i, (hashes, found)) in hashes.chunks(WINDOW).zip(found).enumerate() {
-                each(STRETCH * stretch + WINDOW * i, hashes.len(), found);
-            }
-        }
+    /// Looks keys up; calls `each` with where a chunk begins and the bitmap of its answers.
+    fn look_up<K: AsRef<[u8]>>(&self, keys: &[K], each: impl FnMut(usize, &[u64])) {
+        let options = self.options;
+        let work = |hashes: &[Hash], found: &mut [u64]| self.contains_bitmap(hashes, found);
+        answers(&Keys { keys, options }, work, each);
     }
 
-    /// The hashes of so many keys as there are places for.
-    fn hash_all<'a, K: AsRef<[u8]>>(&self, keys: &[K], hashes: &'a mut [Hash]) -> &'a [Hash] {
-        let hashes = &mut hashes[..keys.len()];
-        for (kept, key) in hashes.iter_mut().zip(keys) {
-            *kept = hash(key.as_ref(), self.options);
-        }
-        hashes
-    }
-
-    /// The bitmap of the answers for at most `STRETCH` keys. Each filter of the chain is asked for
-    /// those that no newer one has.
-    fn contains_hashes(&self, hashes: &[Hash]) -> [u64; STRETCH / WINDOW] {
-        let mut found = [0; STRETCH / WINDOW];
-        let mut left: [u16; STRETCH] = core::array::from_fn(|i| i as u16);
+    /// The answers for at most [`HASHED`] keys. Each filter of the chain is asked for those that no
+    /// newer one has. Between two filters no line is asked for ahead, so the keys should be many.
+    fn contains_bitmap(&self, hashes: &[Hash], found: &mut [u64]) {
+        found.fill(0);
+        let mut left: [u16; HASHED] = core::array::from_fn(|i| i as u16);
         let mut len = hashes.len();
         for link in self.links.iter().rev() {
             let (asked, mut kept) = (left, 0);
@@ -659,216 +720,19 @@ impl RedisBloom {
             link.flat.contains_each(len, key, |at, len, answers| {
                 each_one(answers, |i| {
                     let position = usize::from(asked[at + i]);
-                    found[position / WINDOW] |= 1 << (position % WINDOW);
+                    found[position / 64] |= 1 << (position % 64);
                 });
-                each_one(!answers & first(len), |i| {
+                for_each_absent(&[answers], len, |i| {
                     left[kept] = asked[at + i];
                     kept += 1;
                 });
             });
             len = kept;
         }
-        found
     }
 }
 
-/// What `BF.INFO` says of a filter; made by [`RedisBloom::info`].
-///
-/// # Examples
-///
-/// ```
-/// let info = lanebloom::RedisBloom::reserve(0.01, 10)?.info();
-/// assert_eq!((info.capacity, info.size, info.filters, info.items, info.expansion), (10, 112, 1, 0, Some(2)));
-/// # Ok::<(), lanebloom::BuildError>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Info {
-    /// `Capacity`: the keys that all filters of the chain together are for.
-    pub capacity: u64,
-    /// `Size`: bytes that the filter takes in Redis. ([`memory_bytes`](RedisBloom::memory_bytes)
-    /// are those here.)
-    pub size: u64,
-    /// `Number of filters` in the chain.
-    pub filters: usize,
-    /// `Number of items inserted`: inserts that answered true.
-    pub items: u64,
-    /// `Expansion rate`; none where the filter does not scale.
-    pub expansion: Option<u32>,
-}
-
-/// A filter of the chain, as `BF.DEBUG` describes it; one of [`RedisBloom::links`].
-///
-/// # Examples
-///
-/// ```
-/// let filter = lanebloom::RedisBloom::reserve(0.01, 10)?;
-/// let link = filter.links().next().unwrap();
-/// assert_eq!((link.bits, link.hash_functions, link.capacity, link.items), (128, 8, 10, 0));
-/// assert_eq!(link.false_positive_rate, 0.005);
-/// # Ok::<(), lanebloom::BuildError>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct LinkInfo {
-    /// The number of bits, a multiple of 64.
-    pub bits: u64,
-    /// The bits of a key (two may be the same).
-    pub hash_functions: u32,
-    /// The keys that it is for. When so many were counted, the chain grows.
-    pub capacity: u64,
-    /// The keys that were counted: inserts that changed it.
-    pub items: u64,
-    /// The rate that it was sized for.
-    pub false_positive_rate: f64,
-}
-
-/// What the filter is, and how full.
 impl RedisBloom {
-    /// What `BF.INFO` says.
-    ///
-    /// ```
-    /// use lanebloom::RedisBloom;
-    ///
-    /// let mut filter = RedisBloom::builder().expected_keys(1).non_scaling().build()?;
-    /// filter.insert("a")?;
-    /// let info = filter.info();
-    /// assert_eq!((info.items, info.capacity, info.expansion), (1, 1, None));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[doc(alias = "BF.INFO")]
-    #[must_use]
-    pub fn info(&self) -> Info {
-        /// The module's own structures: of the chain, and of each filter.
-        const CHAIN: u64 = 32;
-        const LINK: u64 = 64;
-        let sum = |of: fn(&Link) -> u64| self.links.iter().map(of).fold(0, u64::saturating_add);
-        Info {
-            capacity: sum(|link| link.layout.capacity),
-            size: CHAIN + sum(|link| LINK + link.layout.bytes()),
-            filters: self.links.len(),
-            items: sum(|link| link.items),
-            expansion: (self.options & options::NO_SCALING == 0).then_some(self.expansion),
-        }
-    }
-
-    /// The filters of the chain, from the oldest to the newest, as `BF.DEBUG` says.
-    ///
-    /// ```
-    /// use lanebloom::RedisBloom;
-    ///
-    /// let mut filter = RedisBloom::reserve(0.01, 10)?;
-    /// for key in 0..100 {
-    ///     filter.insert(&key.to_string())?;
-    /// }
-    /// assert!(filter.links().map(|link| link.bits).eq([128, 256, 576, 1280]));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[doc(alias = "BF.DEBUG")]
-    pub fn links(&self) -> impl Iterator<Item = LinkInfo> + '_ {
-        self.links.iter().map(|link| LinkInfo {
-            bits: link.layout.bits(),
-            hash_functions: link.layout.hash_functions,
-            capacity: link.layout.capacity,
-            items: link.items,
-            false_positive_rate: link.layout.rate,
-        })
-    }
-
-    /// Bytes of memory that the chain takes: for each filter of it the bits, in whole lines of 64,
-    /// and 256 bytes for what is beside them.
-    ///
-    /// ```
-    /// use lanebloom::RedisBloom;
-    ///
-    /// // 11027 bits are 1408 bytes in whole lines.
-    /// assert_eq!(RedisBloom::reserve(0.01, 1000)?.memory_bytes(), 1408 + 256);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn memory_bytes(&self) -> usize {
-        self.links.iter().map(|link| link.layout.memory_bytes() as usize).sum()
-    }
-
-    /// The most [memory](Self::memory_bytes) that the chain may take, in bytes: the limit under
-    /// which it was loaded ([`from_scandump`](Self::from_scandump), [`Loader::new`]). An insert
-    /// that would let the chain grow beyond it is an error. A filter that was built here has no
-    /// limit, which is `usize::MAX`.
-    ///
-    /// ```
-    /// use lanebloom::RedisBloom;
-    ///
-    /// let filter = RedisBloom::reserve(0.01, 2)?;
-    /// assert_eq!(filter.max_bytes(), usize::MAX);
-    /// let mut copy = RedisBloom::from_scandump(filter.to_loadchunks(), filter.memory_bytes())?;
-    /// assert_eq!(copy.max_bytes(), filter.memory_bytes());
-    /// assert_eq!(copy.insert_batch(&["a", "b"])?, 2);
-    /// assert_eq!(
-    ///     copy.insert("c").unwrap_err().to_string(),
-    ///     "key 0 was not inserted: with a further filter the chain would take 640 bytes, more than its limit of 320 bytes"
-    /// );
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn max_bytes(&self) -> usize {
-        usize::try_from(self.max_bytes).unwrap_or(usize::MAX)
-    }
-
-    /// The fraction of all bits that are set. It is near one half where the newest filter is full,
-    /// and less where it has just been begun.
-    ///
-    /// ```
-    /// use lanebloom::RedisBloom;
-    ///
-    /// let mut filter = RedisBloom::reserve(0.01, 10)?;
-    /// filter.insert("a")?;
-    /// assert_eq!(filter.fill_ratio(), 8.0 / 128.0);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn fill_ratio(&self) -> f64 {
-        let ones: u64 = self.links.iter().map(Link::ones).sum();
-        let bits: u64 = self.links.iter().map(|link| link.layout.used_bits()).sum();
-        ones as f64 / bits as f64
-    }
-
-    /// The number of distinct keys inserted, as RedisBloom counts them: too small by the false
-    /// positives among them.
-    ///
-    /// ```
-    /// use lanebloom::RedisBloom;
-    ///
-    /// let mut filter = RedisBloom::reserve(0.01, 1000)?;
-    /// assert_eq!(filter.insert_batch(&["a", "b", "a"])?, 2);
-    /// assert_eq!(filter.estimated_len(), 2);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn estimated_len(&self) -> usize {
-        usize::try_from(self.info().items).unwrap_or(usize::MAX)
-    }
-
-    /// The false-positive rate of the filter as it is: the chance that any filter of the chain has
-    /// all the bits of a key that is in none, computed from the fractions of their bits that are
-    /// set.
-    ///
-    /// ```
-    /// use lanebloom::RedisBloom;
-    ///
-    /// let mut filter = RedisBloom::reserve(0.01, 1000)?;
-    /// assert_eq!(filter.current_false_positive_rate(), 0.0);
-    /// for key in 0..1000 {
-    ///     filter.insert(&key.to_string())?;
-    /// }
-    /// assert!((0.004..0.006).contains(&filter.current_false_positive_rate())); // half of it
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn current_false_positive_rate(&self) -> f64 {
-        let miss = |link: &Link| 1.0 - pow(link.fill_ratio(), link.layout.hash_functions);
-        1.0 - self.links.iter().map(miss).product::<f64>()
-    }
-
     /// [`clone`](Clone::clone) that returns an error, instead of aborting, if the allocation fails.
     ///
     /// # Errors
@@ -880,7 +744,7 @@ impl RedisBloom {
     /// ```
     /// use lanebloom::RedisBloom;
     ///
-    /// let mut filter = RedisBloom::reserve(0.01, 1000)?;
+    /// let mut filter = RedisBloom::with_capacity(1000, 0.01)?;
     /// filter.insert("a")?;
     /// let copy = filter.try_clone()?;
     /// filter.insert("b")?;

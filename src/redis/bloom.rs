@@ -90,7 +90,7 @@ impl RedisBloom {
     /// # let url = server.url();
     /// use lanebloom::RedisBloom;
     ///
-    /// let mut seen = RedisBloom::reserve(0.01, 1000)?;
+    /// let mut seen = RedisBloom::with_capacity(1000, 0.01)?;
     /// seen.insert("ann")?;
     ///
     /// let mut connection = redis::Client::open(url)?.get_connection()?;
@@ -135,7 +135,7 @@ impl RedisBloom {
     /// let mut connection = redis::Client::open(url)?.get_connection()?;
     /// redis::cmd("BF.ADD").arg("seen").arg("eve").exec(&mut connection)?;
     ///
-    /// let mut seen = RedisBloom::reserve(0.01, 1000)?;
+    /// let mut seen = RedisBloom::with_capacity(1000, 0.01)?;
     /// seen.insert("ann")?;
     /// seen.replace(&mut connection, "seen")?;
     /// assert!(RedisBloom::fetch(&mut connection, "seen", 1 << 30)? == seen);

@@ -92,7 +92,7 @@ impl RedisBloomTransferError {
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let Some(server) = bloom_server("the example of is_taken") else { return Ok(()) };
     /// # let mut connection = server.connection();
-    /// let filter = lanebloom::RedisBloom::reserve(0.01, 1000)?;
+    /// let filter = lanebloom::RedisBloom::with_capacity(1000, 0.01)?;
     /// filter.store(&mut connection, "seen")?;
     /// assert!(filter.store(&mut connection, "seen").unwrap_err().is_taken());
     /// # Ok(())

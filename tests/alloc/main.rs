@@ -323,7 +323,7 @@ fn a_snapshot_takes_the_memory_that_was_allowed() {
 fn a_redisbloom_filter_allocates_only_to_grow() {
     // Within the caches and beyond.
     for size in [1000, 3_000_000] {
-        let mut filter = RedisBloom::reserve(0.01, size).unwrap();
+        let mut filter = RedisBloom::with_capacity(size, 0.01).unwrap();
         let keys: Vec<String> = (0..1000).map(|i| format!("key {i}")).collect();
         let mut found = vec![false; keys.len()];
         let count = allocations(|| {
@@ -340,7 +340,7 @@ fn a_redisbloom_filter_allocates_only_to_grow() {
         assert!(found.iter().all(|&found| found));
     }
     // Without the memory for that nothing changes.
-    let mut filter = RedisBloom::reserve(0.01, 1000).unwrap();
+    let mut filter = RedisBloom::with_capacity(1000, 0.01).unwrap();
     let keys: Vec<String> = (0..2000).map(|i| i.to_string()).collect();
     LIMIT.set(1500);
     let error = filter.insert_batch(&keys).unwrap_err();
@@ -361,7 +361,7 @@ fn a_redisbloom_filter_allocates_only_to_grow() {
 /// says.
 #[test]
 fn a_dump_takes_memory_within_the_limit() {
-    let filter = RedisBloom::reserve(0.01, 1_000_000).unwrap();
+    let filter = RedisBloom::with_capacity(1_000_000, 0.01).unwrap();
     let replies: Vec<_> = filter.to_loadchunks().collect();
     let bits = replies[1].1.len();
     let memory = filter.memory_bytes();

@@ -502,7 +502,7 @@ fn no_builder_overflows() {
                     .unwrap_err(),
             );
             too_much(GuavaBloom::with_capacity(keys, rate).map(drop).unwrap_err());
-            too_much(RedisBloom::reserve(rate, keys).map(drop).unwrap_err());
+            too_much(RedisBloom::with_capacity(keys, rate).map(drop).unwrap_err());
             // Layers, slots and budgets that are beyond all use.
             let layers = ScalableBloom::builder().false_positive_rate(rate).max_layers(most);
             let error = layers

@@ -35,7 +35,7 @@ fn chains_are_the_modules_to_the_byte() {
     let golden = golden();
     let cases = golden["cases"].as_array().unwrap();
     for (case, (rate, capacity, inserted)) in cases.iter().zip([(0.01, 10, 100), (0.001, 100, 4000)]) {
-        let mut filter = RedisBloom::reserve(rate, capacity).unwrap();
+        let mut filter = RedisBloom::with_capacity(capacity, rate).unwrap();
         let keys = keys(0..inserted);
         let new = keys.iter().filter(|key| filter.insert(*key).unwrap()).count();
         assert_eq!(new as u64, case["size"].as_u64().unwrap());
@@ -932,7 +932,7 @@ fn a_chain_grows_within_the_limit_that_it_was_loaded_under() {
     assert!(filter.insert("a").unwrap() && filter.memory_bytes() == grown as usize);
     let mut filter = load(&model.scandump(64), grown as usize - 1).unwrap();
     assert!(filter.insert("a").is_err() && filter.memory_bytes() == memory(16) as usize);
-    assert_eq!(RedisBloom::reserve(0.01, 10).unwrap().max_bytes(), usize::MAX);
+    assert_eq!(RedisBloom::with_capacity(10, 0.01).unwrap().max_bytes(), usize::MAX);
 }
 
 /// Nothing is allocated for what a header merely says: these declare up to 2^63 bytes.
@@ -989,7 +989,7 @@ fn a_dump_beyond_the_limit_is_an_error() {
 
 #[test]
 fn copies_are_equal_and_other_filters() {
-    let mut filter = RedisBloom::reserve(0.01, 10).unwrap();
+    let mut filter = RedisBloom::with_capacity(10, 0.01).unwrap();
     filter.insert_batch(&keys(0..50)).unwrap();
     let copy = filter.clone();
     assert!(copy == filter && copy.try_clone().unwrap() == filter);
@@ -999,7 +999,7 @@ fn copies_are_equal_and_other_filters() {
     );
     filter.insert(&absent.unwrap()).unwrap();
     assert!(copy != filter && dump(&copy) == before);
-    let reserved = |rate, keys| RedisBloom::reserve(rate, keys).unwrap();
+    let reserved = |rate, keys| RedisBloom::with_capacity(keys, rate).unwrap();
     assert!(reserved(0.01, 10) == reserved(0.01, 10));
     assert!(reserved(0.01, 10) != reserved(0.01, 11) && reserved(0.01, 10) != reserved(0.0101, 10));
     let builder = RedisBloom::builder().expected_keys(10);
@@ -1043,7 +1043,7 @@ fn bits_beyond_a_rounded_size_are_not_counted() {
 
 #[test]
 fn threads_ask_one_filter_at_once() {
-    let mut filter = RedisBloom::reserve(0.01, 100).unwrap();
+    let mut filter = RedisBloom::with_capacity(100, 0.01).unwrap();
     let inserted = keys(0..STRESS_KEYS as u64 / 4);
     filter.insert_batch(&inserted).unwrap();
     let filter = std::sync::Arc::new(filter);
@@ -1072,7 +1072,7 @@ fn threads_ask_one_filter_at_once() {
 #[test]
 #[should_panic(expected = "3 keys and 2 places for their answers: the lengths must be the same")]
 fn contains_batch_panics_where_lengths_differ() {
-    RedisBloom::reserve(0.01, 10)
+    RedisBloom::with_capacity(10, 0.01)
         .unwrap()
         .contains_batch(&["a", "b", "c"], &mut [false; 2]);
 }
@@ -1080,7 +1080,7 @@ fn contains_batch_panics_where_lengths_differ() {
 #[test]
 #[should_panic(expected = "1 keys and 2 places for their answers: the lengths must be the same")]
 fn insert_batch_flagged_panics_where_lengths_differ() {
-    let _ = RedisBloom::reserve(0.01, 10)
+    let _ = RedisBloom::with_capacity(10, 0.01)
         .unwrap()
         .insert_batch_flagged(&["a"], &mut [false; 2]);
 }
@@ -1088,7 +1088,7 @@ fn insert_batch_flagged_panics_where_lengths_differ() {
 #[test]
 #[should_panic(expected = "65 keys and 1 words for a bit each: it must be 2 words")]
 fn contains_batch_bitmap_panics_where_lengths_differ() {
-    RedisBloom::reserve(0.01, 10)
+    RedisBloom::with_capacity(10, 0.01)
         .unwrap()
         .contains_batch_bitmap(&["a"; 65], &mut [0]);
 }

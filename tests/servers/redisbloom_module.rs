@@ -214,7 +214,7 @@ fn defaults_are_the_modules() {
         .arg(&["CAPACITY", "5", "ERROR", "0.2", "ITEMS", "x"])
         .exec(connection)
         .unwrap();
-    let mut ours = RedisBloom::reserve(0.2, 5).unwrap();
+    let mut ours = RedisBloom::with_capacity(5, 0.2).unwrap();
     ours.insert("x").unwrap();
     Filter { connection, key: "b" }.assert_is(&ours);
 }
@@ -257,7 +257,7 @@ fn older_chains_go_on_as_in_the_module() {
     for options in [0u8, 1, 4, 5, 8, 9, 12, 13] {
         // 110 bits in 128, and for such as are rounded up the 2^7 that this is, or fewer.
         for log in if options & 1 == 0 { &[7, 6, 3][..] } else { &[0] } {
-            let empty = RedisBloom::reserve(0.01, 10).unwrap();
+            let empty = RedisBloom::with_capacity(10, 0.01).unwrap();
             let mut replies: Vec<_> = empty.to_loadchunks().collect();
             replies[0].1[12] = options;
             replies[0].1[72] = *log;
@@ -302,7 +302,7 @@ fn sizes_of_any_rate_are_the_modules() {
             .arg(capacity)
             .exec(connection)
             .unwrap();
-        let ours = RedisBloom::reserve(rate, capacity as usize).unwrap();
+        let ours = RedisBloom::with_capacity(capacity as usize, rate).unwrap();
         let mut theirs = Filter { connection, key: "a" };
         let (_, header) = theirs.scandump().swap_remove(0);
         let (_, mut expected) = ours.to_loadchunks().next().unwrap();
@@ -323,7 +323,7 @@ fn headers_that_the_module_refuses_are_refused() {
         return;
     };
     let connection = &mut server.connection();
-    let mut filter = RedisBloom::reserve(0.01, 10).unwrap();
+    let mut filter = RedisBloom::with_capacity(10, 0.01).unwrap();
     filter.insert_batch(&keys(0)[..60]).unwrap();
     let replies: Vec<_> = filter.to_loadchunks().collect();
     let (mut refused, mut taken) = (0, 0);
@@ -414,7 +414,7 @@ fn ttl(connection: &mut Connection, key: &str) -> i64 {
 }
 
 fn some_filter() -> RedisBloom {
-    let mut filter = RedisBloom::reserve(0.01, 1000).unwrap();
+    let mut filter = RedisBloom::with_capacity(1000, 0.01).unwrap();
     filter.insert_batch(&keys(0)[..1000]).unwrap();
     filter
 }
@@ -638,7 +638,7 @@ fn a_filter_that_is_not_stored_leaves_nothing() {
         return;
     };
     let mut other = server.connection();
-    let mut filter = RedisBloom::reserve(0.01, 100).unwrap();
+    let mut filter = RedisBloom::with_capacity(100, 0.01).unwrap();
     filter.insert_batch(&keys(0)[..300]).unwrap();
     let broken = |at: usize, once: bool| {
         move |i: usize| {

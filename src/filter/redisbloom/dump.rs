@@ -190,7 +190,7 @@ fn parse_link(numbers: &mut Numbers, most_rate: f64) -> Result<(Layout, u64), Fa
 /// ```
 /// use lanebloom::RedisBloom;
 /// use lanebloom::redisbloom::Loader;
-/// # let mut filter = RedisBloom::reserve(0.01, 1000)?;
+/// # let mut filter = RedisBloom::with_capacity(1000, 0.01)?;
 /// # filter.insert("a")?;
 /// # let mut dump = filter.to_loadchunks();
 /// # let mut scandump = |key: &str, cursor: i64| dump.next().unwrap();
@@ -251,7 +251,7 @@ impl Loader {
     /// use lanebloom::redisbloom::Loader;
     ///
     /// let mut loader = Loader::new(1 << 20);
-    /// let (cursor, header) = RedisBloom::reserve(0.01, 10)?.to_loadchunks().next().unwrap();
+    /// let (cursor, header) = RedisBloom::with_capacity(10, 0.01)?.to_loadchunks().next().unwrap();
     /// loader.load(cursor, &header)?;
     /// assert_eq!(loader.cursor(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -269,7 +269,7 @@ impl Loader {
     /// use lanebloom::redisbloom::Loader;
     ///
     /// let mut loader = Loader::new(1 << 20);
-    /// for (cursor, chunk) in RedisBloom::reserve(0.01, 10)?.to_loadchunks() {
+    /// for (cursor, chunk) in RedisBloom::with_capacity(10, 0.01)?.to_loadchunks() {
     ///     assert!(!loader.is_complete());
     ///     loader.load(cursor, &chunk)?;
     /// }
@@ -302,7 +302,7 @@ impl Loader {
     /// use lanebloom::redisbloom::Loader;
     ///
     /// let mut loader = Loader::new(100);
-    /// let (cursor, header) = RedisBloom::reserve(0.01, 1000)?.to_loadchunks().next().unwrap();
+    /// let (cursor, header) = RedisBloom::with_capacity(1000, 0.01)?.to_loadchunks().next().unwrap();
     /// let error = loader.load(cursor, &header).unwrap_err();
     /// assert_eq!(error.to_string(), "the filter takes 1664 bytes, more than the limit of 100 bytes");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -380,7 +380,7 @@ impl Loader {
     /// use lanebloom::redisbloom::Loader;
     ///
     /// let mut loader = Loader::new(1 << 20);
-    /// let (cursor, header) = RedisBloom::reserve(0.01, 10)?.to_loadchunks().next().unwrap();
+    /// let (cursor, header) = RedisBloom::with_capacity(10, 0.01)?.to_loadchunks().next().unwrap();
     /// loader.load(cursor, &header)?;
     /// let error = loader.finish().unwrap_err();
     /// assert_eq!(error.to_string(), "the dump ends after 0 bytes of bits of 16");
@@ -461,7 +461,7 @@ impl RedisBloom {
     /// ```
     /// use lanebloom::RedisBloom;
     ///
-    /// let filter = RedisBloom::reserve(0.01, 1000)?;
+    /// let filter = RedisBloom::with_capacity(1000, 0.01)?;
     /// let chunks: Vec<_> = filter.to_loadchunks().map(|(cursor, chunk)| (cursor, chunk.len())).collect();
     /// assert_eq!(chunks, [(1, 73), (1385, 1384)]);
     /// # Ok::<(), lanebloom::BuildError>(())
@@ -525,7 +525,7 @@ impl RedisBloom {
 /// # Examples
 ///
 /// ```
-/// let filter = lanebloom::RedisBloom::reserve(0.01, 10)?;
+/// let filter = lanebloom::RedisBloom::with_capacity(10, 0.01)?;
 /// let mut chunks = filter.to_loadchunks();
 /// assert_eq!(chunks.next().unwrap().0, 1);
 /// assert_eq!(chunks.next(), Some((17, vec![0; 16])));
