@@ -106,7 +106,7 @@ use crate::error::{BuildError, IncompatibleError, IncompatibleErrorKind};
 use crate::flat::Flat;
 use crate::funnel::Funnel;
 use crate::hash::sealed::{Identity, Sealed};
-use crate::hash::{KeyHasher, Murmur3};
+use crate::hash::{KeyHasher, Murmur3, assert_same_length};
 use crate::sizing::LINE_BYTES;
 use crate::source::{Answer, Source, answers, teller};
 use core::fmt;
@@ -171,6 +171,15 @@ impl KeyHasher<Hash> for Murmur128 {
     #[inline]
     fn hash_key<K: Funnel + ?Sized>(&self, key: &K) -> Hash {
         Murmur3::with_seed(0).hash128(key)
+    }
+
+    fn hash_batch<K: Funnel>(&self, keys: &[K], out: &mut [Hash]) {
+        assert_same_length(keys.len(), out.len());
+        // Without the provided method's `black_box`, which sends two halves through memory: 2.5 ns a
+        // key. The compiler makes no vectors of this loop.
+        for (hash, key) in out.iter_mut().zip(keys) {
+            *hash = self.hash_key(key);
+        }
     }
 }
 
