@@ -293,7 +293,7 @@ impl<K: Funnel + ?Sized> CacheGuard<K> {
     ///
     /// # Errors
     ///
-    /// Fails as [`Builder::build`](crate::Builder::build) does: `keys` is 0, the rate is not
+    /// Fails as [`Builder::build`](crate::bloom::Builder::build) does: `keys` is 0, the rate is not
     /// between 0 and 1 or out of reach, or the memory is not there.
     ///
     /// # Examples

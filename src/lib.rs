@@ -95,7 +95,7 @@
 //!    answers true. This also holds for inserts that answered false.
 //! 2. **Answers of inserts.** An insert answers true if this call changed the filter. If several
 //!    threads race to insert a key that the filter does not hold, at least one gets true. With one
-//!    [word per key](Builder::words_per_key) *exactly* one gets true. The answer is then a claim
+//!    [word per key](bloom::Builder::words_per_key) *exactly* one gets true. The answer is then a claim
 //!    ("I am the one to fetch this URL"). With more words several threads may get true, since each
 //!    can be first in another word. (In either mode a false positive can leave a new key without a
 //!    winner: at the chosen rate, or because other keys were inserted at that moment.)
@@ -243,7 +243,7 @@ pub use error::{
     BuildError, FullError, GuavaReadError, IncompatibleError, InsertError, RedisBloomInsertError, RedisBloomLoadError,
     SnapshotError,
 };
-pub use filter::bloom::{Builder, ConcurrentBloom};
+pub use filter::bloom::{self, ConcurrentBloom};
 pub use filter::counting::{self, CountingBloom};
 pub use filter::cuckoo::{self, CompactCuckoo, CuckooFilter};
 pub use filter::dleft::{self, DLeftFilter};
@@ -252,7 +252,7 @@ pub use filter::guava::{self, GuavaBloom};
 pub use filter::redisbloom::{self, RedisBloom};
 pub use filter::scalable::{self, ScalableBloom};
 pub use filter::tombstone::{self, TombstoneBloom};
-pub use filter::view::BloomView;
+pub use filter::view::{self, BloomView};
 #[cfg(feature = "window")]
 pub use filter::windowed::{self, WindowedBloom};
 pub use filter::{Figures, Filter};

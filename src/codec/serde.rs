@@ -56,7 +56,8 @@ pub(crate) mod sealed {
 }
 
 /// Deserializes a filter with any hasher, which takes no more bytes than allowed, as by its
-/// `read_from_with`: a [`DeserializeSeed`]. A [`WindowedBloom`] ages by the monotonic clock then.
+/// `read_from_with`: a [`DeserializeSeed`]. A [`WindowedBloom`](crate::WindowedBloom) ages by the
+/// monotonic clock then.
 ///
 /// Its parameter is the filter's type, which follows from the place where the filter goes.
 ///
@@ -114,7 +115,7 @@ pub struct Limited<F: Snapshot> {
 
 impl<F: Snapshot> Limited<F> {
     /// For a filter that takes `max_bytes` at most and was filled by this hasher (`()` for a
-    /// [`GuavaBloom`]).
+    /// [`GuavaBloom`](crate::GuavaBloom)).
     ///
     /// ```
     /// use lanebloom::GuavaBloom;

@@ -1,5 +1,5 @@
-//! [`ConcurrentBloom`]: bits in cache-line blocks. This file hands hashes to the kernels of the
-//! filter's shape. It orders memory where an answer depends on what another thread did.
+//! A Bloom filter whose keys have all their bits in one line of the cache: [`ConcurrentBloom`]. The
+//! [crate's page](crate) says when to use it, and what threads may rely on.
 
 mod delta;
 

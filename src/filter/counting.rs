@@ -143,7 +143,7 @@ pub struct Counting {
 
 /// Sizes a [`CountingBloom`]; made by [`CountingBloom::builder`].
 ///
-/// Expected keys, rate and budget have the same meaning as in the [builder](crate::Builder) of
+/// Expected keys, rate and budget have the same meaning as in the [builder](crate::bloom::Builder) of
 /// `ConcurrentBloom`.
 ///
 /// # Examples

@@ -1,7 +1,7 @@
 //! The filter types. `filter.rs` has what filters share, `engine.rs` what each has to bring; then
 //! one file or folder for each.
 
-pub(crate) mod bloom;
+pub mod bloom;
 mod build;
 pub mod counting;
 pub mod cuckoo;
@@ -22,7 +22,7 @@ mod serde;
 mod snapshot;
 mod stripes;
 pub mod tombstone;
-pub(crate) mod view;
+pub mod view;
 #[cfg(feature = "window")]
 pub mod windowed;
 

@@ -103,7 +103,7 @@
 //! ```
 //!
 //! If the number of keys is known, use a [`ConcurrentBloom`] with [one word per
-//! key](crate::Builder::words_per_key): there an insert is a claim by itself.
+//! key](crate::bloom::Builder::words_per_key): there an insert is a claim by itself.
 
 mod snapshot;
 
@@ -566,7 +566,7 @@ impl<S: KeyHasher + Clone> Builder<S> {
 
     /// How many 64-bit words of its line a key touches in every layer: 1, 2, 4 or 8. By default
     /// each layer has the best number for its rate, as in
-    /// [`ConcurrentBloom`](crate::Builder::words_per_key). With 1, low rates are soon out of reach,
+    /// [`ConcurrentBloom`](crate::bloom::Builder::words_per_key). With 1, low rates are soon out of reach,
     /// so there can be only few layers.
     ///
     /// ```

@@ -250,7 +250,7 @@ impl<S: KeyHasher> Builder<S> {
     }
 
     /// How many 64-bit words of its line a key touches, in either filter: 1, 2, 4 or 8, as for
-    /// [`ConcurrentBloom`](crate::Builder::words_per_key).
+    /// [`ConcurrentBloom`](crate::bloom::Builder::words_per_key).
     ///
     /// With 1, an insert and a remove are claims: exactly one of the racing threads gets `true`.
     ///

@@ -394,7 +394,7 @@ impl WindowedBloom {
 }
 
 impl Builder {
-    /// Seeds [`Murmur3`], as [`bloom::Builder::seed`](crate::Builder::seed) does.
+    /// Seeds [`Murmur3`], as [`bloom::Builder::seed`](crate::bloom::Builder::seed) does.
     ///
     /// ```
     /// use lanebloom::WindowedBloom;
@@ -465,7 +465,7 @@ impl<S: KeyHasher + Clone> Builder<S> {
     }
 
     /// How many 64-bit words of its line a key touches, as
-    /// [`bloom::Builder::words_per_key`](crate::Builder::words_per_key) says.
+    /// [`bloom::Builder::words_per_key`](crate::bloom::Builder::words_per_key) says.
     ///
     /// ```
     /// use lanebloom::WindowedBloom;
@@ -666,7 +666,7 @@ impl<S: KeyHasher + Clone> Builder<S> {
     ///
     /// # Errors
     ///
-    /// Fails as [`bloom::Builder::build`](crate::Builder::build) does for one generation, if the
+    /// Fails as [`bloom::Builder::build`](crate::bloom::Builder::build) does for one generation, if the
     /// number of generations is not 2 to 64, or if the window is not 1 ns to 146 years.
     ///
     /// # Examples

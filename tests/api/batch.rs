@@ -2,7 +2,8 @@
 //! code's single calls in order, under every instruction set.
 
 use crate::common::{RATES, WORDS, for_each_instruction_set, number, within};
-use lanebloom::{Builder, ConcurrentBloom, Funnel, instruction_sets, limit_instruction_set};
+use lanebloom::bloom::Builder;
+use lanebloom::{ConcurrentBloom, Funnel, instruction_sets, limit_instruction_set};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A bitmap's places before it is written.

@@ -8,7 +8,8 @@
 mod common;
 
 use common::{WORDS, for_each_instruction_set, number};
-use lanebloom::{Builder, ConcurrentBloom, Funnel, KeyHasher, Murmur3, SipHash13};
+use lanebloom::bloom::Builder;
+use lanebloom::{ConcurrentBloom, Funnel, KeyHasher, Murmur3, SipHash13};
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 use std::ptr::{copy_nonoverlapping, null_mut};
 use std::slice;

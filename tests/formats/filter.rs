@@ -1,7 +1,8 @@
 //! The filter against a set, its builder's errors, and its figures.
 
 use crate::common::{RATES, WORDS, number};
-use lanebloom::{BuildError, Builder, ConcurrentBloom, KeyHasher, Murmur3, SipHash13};
+use lanebloom::bloom::Builder;
+use lanebloom::{BuildError, ConcurrentBloom, KeyHasher, Murmur3, SipHash13};
 use proptest::prelude::*;
 use std::collections::HashSet;
 

@@ -11,7 +11,8 @@
 //! within 4 of the model's rate: not above, and not below either, for then memory was wasted.
 
 use crate::common::{RATES, WORDS, number};
-use lanebloom::{Builder, ConcurrentBloom, Funnel};
+use lanebloom::bloom::Builder;
+use lanebloom::{ConcurrentBloom, Funnel};
 
 #[derive(Clone, Copy, Debug)]
 enum Keys {
