@@ -53,9 +53,9 @@ use core::hash::{BuildHasher, Hasher};
 
 /// How a filter turns keys into hashes: [`Murmur3`], [`SipHash13`], and every `BuildHasher`.
 ///
-/// `H` is the hash: 64 bits, but 128 for Guava's filters. It cannot be implemented further. A hash function of your own comes in as a `BuildHasher`, which
-/// is fed a key's [`Funnel`] bytes through `Hasher::write`, in [pieces of one
-/// length](crate::hash#what-a-buildhasher-is-fed).
+/// `H` is the hash: 64 bits, and 128 for Guava's filters. The trait cannot be implemented further.
+/// A hash function of your own comes in as a `BuildHasher`, which is fed a key's [`Funnel`] bytes
+/// through `Hasher::write`, in [pieces of one length](crate::hash#what-a-buildhasher-is-fed).
 ///
 /// # Examples
 ///

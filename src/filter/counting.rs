@@ -143,8 +143,8 @@ pub struct Counting {
 
 /// Sizes a [`CountingBloom`]; made by [`CountingBloom::builder`].
 ///
-/// Expected keys, rate and budget have the same meaning as in the [builder](crate::bloom::Builder) of
-/// `ConcurrentBloom`.
+/// Expected keys, rate and budget have the same meaning as in the
+/// [builder](crate::bloom::Builder) of `ConcurrentBloom`.
 ///
 /// # Examples
 ///

@@ -310,8 +310,8 @@ impl<E: Insert, S: KeyHasher<E::Hash>> Filter<E, S> {
     ///
     /// A `bool` can be `false` for a new key, at the false-positive rate. Where several threads
     /// race to insert a new key, **at least** one of them gets `true`, and several may: do not take
-    /// it for a claim. (With one [word per key](crate::bloom::Builder::words_per_key) exactly one thread
-    /// gets it.)
+    /// it for a claim. (With one [word per key](crate::bloom::Builder::words_per_key) exactly one
+    /// thread gets it.)
     ///
     /// An error means that a filter with slots is full, or that the key was inserted
     /// [as often as it can be](Self::max_copies). Nothing that was in the filter is lost.

@@ -666,8 +666,8 @@ impl<S: KeyHasher + Clone> Builder<S> {
     ///
     /// # Errors
     ///
-    /// Fails as [`bloom::Builder::build`](crate::bloom::Builder::build) does for one generation, if the
-    /// number of generations is not 2 to 64, or if the window is not 1 ns to 146 years.
+    /// Fails as [`bloom::Builder::build`](crate::bloom::Builder::build) does for one generation, if
+    /// the number of generations is not 2 to 64, or if the window is not 1 ns to 146 years.
     ///
     /// # Examples
     ///

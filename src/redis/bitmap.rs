@@ -95,8 +95,8 @@ impl RedisBitmap {
     ///
     /// # Errors
     ///
-    /// Where Guava throws, as of [`GuavaBloom::with_capacity`](crate::GuavaBloom::with_capacity), and beyond
-    /// Redis's limit of 2^32 bits.
+    /// Where Guava throws, as [`GuavaBloom::with_capacity`](crate::GuavaBloom::with_capacity), and
+    /// beyond Redis's limit of 2^32 bits.
     ///
     /// # Examples
     ///

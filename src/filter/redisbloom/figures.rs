@@ -123,9 +123,9 @@ impl RedisBloom {
     }
 
     /// The most [memory](Self::memory_bytes) that the chain may take, in bytes: the limit under
-    /// which it was loaded ([`from_scandump`](Self::from_scandump), [`Loader::new`](super::Loader::new)). An insert
-    /// that would let the chain grow beyond it is an error. A filter that was built here has no
-    /// limit, which is `usize::MAX`.
+    /// which it was loaded ([`from_scandump`](Self::from_scandump),
+    /// [`Loader::new`](super::Loader::new)). An insert that would let the chain grow beyond it is
+    /// an error. A filter that was built here has no limit, which is `usize::MAX`.
     ///
     /// ```
     /// use lanebloom::RedisBloom;
