@@ -558,12 +558,12 @@ impl RedisBloom {
     /// use lanebloom::RedisBloom;
     ///
     /// let mut filter = RedisBloom::with_capacity(10, 0.01)?;
-    /// let new = filter.try_extend((0..100).map(|id| format!("{id}")))?;
+    /// let new = filter.insert_all((0..100).map(|id| format!("{id}")))?;
     /// assert!((95..=100).contains(&new) && filter.contains("99"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[doc(alias("extend", "insert_all"))]
-    pub fn try_extend<K: AsRef<[u8]>>(
+    #[doc(alias("extend", "try_extend"))]
+    pub fn insert_all<K: AsRef<[u8]>>(
         &mut self,
         keys: impl IntoIterator<Item = K>,
     ) -> Result<usize, RedisBloomInsertError> {

@@ -242,7 +242,7 @@ impl RedisBloom {
     ///
     /// let mut filter = RedisBloom::with_capacity(1000, 0.01)?;
     /// assert_eq!(filter.current_false_positive_rate(), 0.0);
-    /// filter.try_extend((0..1000).map(|id| format!("{id}")))?;
+    /// filter.insert_all((0..1000).map(|id| format!("{id}")))?;
     /// assert!((0.004..0.006).contains(&filter.current_false_positive_rate()));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
