@@ -7,7 +7,8 @@ use crate::hash::KeyHasher;
 use core::convert::Infallible;
 use core::ops::Range;
 
-/// Keys that are hashed at a time, 8 or 16 KiB on the stack, before the filter is asked.
+/// Keys that are hashed at a time, 8 KiB on the stack, before the filter is asked. (Half as many
+/// with hashes of 128 bits.)
 pub(crate) const HASHED: usize = 1024;
 
 /// Hashes in order, as they are, or made from keys when they are asked for.
@@ -58,13 +59,17 @@ impl<K: Funnel, H: Copy + Default, S: KeyHasher<H>> Source<H> for Keys<'_, K, S>
         // To clear the space for a whole chunk takes longer than to work on a few keys.
         if range.len() <= 64 {
             self.each_chunk::<_, 64>(range, each);
-        } else {
+        } else if size_of::<H>() <= 8 {
             self.each_chunk::<_, HASHED>(range, each);
+        } else {
+            self.each_chunk::<_, { HASHED / 2 }>(range, each);
         }
     }
 }
 
 impl<K: Funnel, S> Keys<'_, K, S> {
+    // A call, so that only large batches have a large stack frame.
+    #[inline(never)]
     fn each_chunk<H: Copy + Default, const N: usize>(&self, range: Range<usize>, mut each: impl FnMut(&[H]))
     where
         S: KeyHasher<H>,

@@ -361,7 +361,7 @@ fn wrong_lengths_panic_and_change_nothing() {
 /// One pass over the content gives what the figures give one by one.
 #[test]
 fn figures_are_those_of_the_single_calls() {
-    use lanebloom::{CountingBloom, CuckooFilter, DLeftFilter, TombstoneBloom};
+    use lanebloom::{BloomView, CountingBloom, CuckooFilter, DLeftFilter, GuavaBloom, RedisBloom, TombstoneBloom};
 
     macro_rules! check {
         ($filter:expr, $len:ident) => {
@@ -380,6 +380,17 @@ fn figures_are_those_of_the_single_calls() {
     again.clear();
     assert_eq!(again.insert_batch(&keys), new);
     check!(&bloom, estimated_len);
+    let bytes = bloom.to_bytes();
+    let (view, _) = BloomView::from_bytes(&bytes).unwrap();
+    check!(&view, estimated_len);
+    assert!(view.figures() == bloom.figures() && !view.is_empty());
+    let guava = GuavaBloom::from_keys(&keys, 0.01).unwrap();
+    check!(&guava, estimated_len);
+    assert!((guava.false_positive_rate() / guava.current_false_positive_rate() - 1.0).abs() < 0.2);
+    let mut redis = RedisBloom::with_capacity(1000, 0.01).unwrap();
+    redis.insert_all(keys.iter().map(|key| key.to_string())).unwrap();
+    check!(&redis, estimated_len);
+    assert_eq!(redis.contains_each(&["17", "1000"]), [true, redis.contains("1000")]);
     let counting = CountingBloom::builder().expected_keys(1000).build().unwrap();
     counting.insert_batch(&keys);
     counting.insert_batch(&keys[..100]);
@@ -398,4 +409,31 @@ fn figures_are_those_of_the_single_calls() {
     d_left.insert_batch(&keys).unwrap();
     d_left.insert_batch(&keys[..100]).unwrap();
     check!(&d_left, len);
+}
+
+/// The short constructors make what the builders make.
+#[test]
+fn a_filter_in_one_call_is_the_builders() {
+    use lanebloom::{CountingBloom, CuckooFilter, GuavaBloom, RedisBloom, TombstoneBloom};
+
+    macro_rules! check {
+        ($($filter:ident)*) => {$(
+            for (keys, rate) in [(1, 0.1), (1000, 0.01), (5000, 0.002)] {
+                let short = $filter::with_capacity(keys, rate).unwrap();
+                let built = $filter::builder().expected_keys(keys).false_positive_rate(rate).build().unwrap();
+                assert_eq!(format!("{short:?}"), format!("{built:?}"));
+                assert_eq!((short.expected_keys(), short.memory_bytes()), (keys, built.memory_bytes()));
+                assert!(short.is_empty());
+            }
+            assert!($filter::with_capacity(1000, 0.0).is_err());
+        )*};
+    }
+    check! { ConcurrentBloom CountingBloom TombstoneBloom CuckooFilter GuavaBloom RedisBloom }
+
+    let keys: Vec<u32> = (0..1000).collect();
+    let filter = ConcurrentBloom::from_keys(&keys, 0.01).unwrap();
+    assert_eq!(filter.expected_keys(), 1000);
+    let one_by_one = ConcurrentBloom::with_capacity(1000, 0.01).unwrap();
+    keys.iter().for_each(|key| _ = one_by_one.insert(key));
+    assert!(filter == one_by_one);
 }

@@ -4,7 +4,7 @@
 
 use crate::common::{Full, Pieces, STRESS_KEYS, number};
 use lanebloom::guava::{Builder, GuavaBloom, HashFunctions, Strategy};
-use lanebloom::{GuavaReadError, UnencodedChars};
+use lanebloom::{GuavaReadError, Murmur3, UnencodedChars};
 use proptest::prelude::*;
 use serde_json::Value;
 use std::collections::HashSet;
@@ -239,6 +239,49 @@ fn the_count_is_about_the_number_of_distinct_keys() {
         (full.estimated_len(), full.current_false_positive_rate()),
         (usize::MAX, 1.0)
     );
+}
+
+/// A hash is both halves, and stands for its key in every call.
+#[test]
+fn hashes_stand_for_their_keys() {
+    for builder in shapes() {
+        let [by_key, mut by_hash] = [(); 2].map(|()| builder.clone().build().unwrap());
+        let keys: Vec<u64> = (0..700).map(number).collect();
+        let mut hashes = vec![(0, 0); keys.len()];
+        by_hash.hash_batch(&keys, &mut hashes);
+        assert!(keys.iter().zip(&hashes).all(|(key, hash)| by_key.hash(key) == *hash));
+        assert_eq!(hashes[0], Murmur3::default().hash128(&keys[0]));
+
+        assert_eq!(by_hash.insert_hashes(&hashes[..350]), by_key.insert_batch(&keys[..350]));
+        assert!(by_hash == by_key);
+        let mut found = vec![false; keys.len()];
+        by_hash.contains_hashes(&hashes, &mut found);
+        assert_eq!(found, by_key.contains_each(&keys));
+        assert!(
+            hashes
+                .iter()
+                .zip(&found)
+                .all(|(hash, found)| by_hash.contains_hash(*hash) == *found)
+        );
+        by_hash.clear();
+        assert!(by_hash.is_empty() && by_hash == builder.build().unwrap());
+    }
+}
+
+/// A stream does not hold the number of keys; a filter that was read has about as many.
+#[test]
+fn a_filter_that_was_read_expects_as_many_keys() {
+    for rate in [0.1, 0.01, 1e-6] {
+        let filter = builder(100_000, rate).build().unwrap();
+        assert_eq!(filter.expected_keys(), 100_000);
+        assert!((filter.false_positive_rate() / rate - 1.0).abs() < 0.1);
+        let same = read(&filter.to_bytes()).unwrap();
+        assert!(same.expected_keys().abs_diff(100_000) < 20_000);
+        assert_eq!(
+            same.expected_keys(),
+            GuavaBloom::from_bytes(&filter.to_bytes()).unwrap().0.expected_keys()
+        );
+    }
 }
 
 /// Guava's `testBitSize`: the size is that of the stream.

@@ -987,6 +987,25 @@ fn a_dump_beyond_the_limit_is_an_error() {
     }
 }
 
+/// A batch of any length is a row of single inserts, and so is an iterator.
+#[test]
+fn all_keys_of_an_iterator_are_inserted_in_order() {
+    for len in [0, 1, 63, 64, 65, 128, 1000] {
+        let [mut batch, mut all] = [(); 2].map(|()| RedisBloom::with_capacity(10, 0.01).unwrap());
+        let new = batch.insert_batch(&keys(0..len)).unwrap();
+        assert_eq!(all.insert_all(keys(0..len)).unwrap(), new);
+        assert!(all == batch);
+    }
+    let mut full = RedisBloom::builder().expected_keys(100).non_scaling().build().unwrap();
+    let error = full.insert_all(keys(0..200)).unwrap_err();
+    assert!(error.is_full() && (100..110).contains(&error.position()));
+    assert!(
+        full.contains_each(&keys(0..error.position() as u64))
+            .into_iter()
+            .all(|found| found)
+    );
+}
+
 #[test]
 fn copies_are_equal_and_other_filters() {
     let mut filter = RedisBloom::with_capacity(10, 0.01).unwrap();

@@ -2002,8 +2002,10 @@ mod mapped {
             replace_file(&path, |file| empty(1, 1, 1).write_to(file)).unwrap();
             assert!(view.to_filter().unwrap() == filter);
             fs::remove_file(&path).unwrap();
+            let copy = view.clone();
             let elsewhere = thread::spawn(move || view.to_filter().unwrap());
             assert!(elsewhere.join().unwrap() == filter);
+            assert!(copy.to_filter().unwrap() == filter);
         }
     }
 
