@@ -247,7 +247,7 @@ pub use filter::bloom::{self, ConcurrentBloom};
 pub use filter::counting::{self, CountingBloom};
 pub use filter::cuckoo::{self, CompactCuckoo, CuckooFilter};
 pub use filter::dleft::{self, DLeftFilter};
-pub use filter::engine::{Count, Engine, Estimate, Insert, InsertFlagged, Planned, Remove, Stored, Union};
+pub use filter::engine::{Count, Engine, Estimate, Insert, InsertFlagged, Remove, Stored, Union};
 pub use filter::guava::{self, GuavaBloom};
 pub use filter::redisbloom::{self, RedisBloom};
 pub use filter::scalable::{self, ScalableBloom};
@@ -255,7 +255,7 @@ pub use filter::tombstone::{self, TombstoneBloom};
 pub use filter::view::{self, BloomView};
 #[cfg(feature = "window")]
 pub use filter::windowed::{self, WindowedBloom};
-pub use filter::{Figures, Filter};
+pub use filter::{Builder, Figures, Filter, Planned};
 pub use funnel::{ByHash, Funnel, Sink, UnencodedChars, Utf16};
 #[cfg(feature = "guard")]
 pub use guard::{Admission, CacheGuard, GuardFilter, GuardStats, InsertOnDrop, Rebuild};

@@ -94,7 +94,7 @@ impl fmt::Display for Layout {
 
 /// What a builder was asked for; every field is optional.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Request {
+pub struct Request {
     pub(crate) keys: Option<usize>,
     pub(crate) rate: Option<f64>,
     pub(crate) budget: Option<usize>,

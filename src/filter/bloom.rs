@@ -4,7 +4,8 @@
 mod delta;
 
 use super::Filter;
-use super::engine::{Insert, InsertFlagged, Planned, sealed};
+use super::builder::{Budgeted, Options, Planned, Worded};
+use super::engine::{Insert, InsertFlagged, sealed};
 use super::lines::{Lined, OwnLines};
 use crate::bits::{self, Bits, Lines};
 use crate::bulk;
@@ -53,183 +54,46 @@ pub struct Bloom {
     pub(crate) expected_keys: usize,
 }
 
-/// Sizes a [`ConcurrentBloom`]; made by [`ConcurrentBloom::builder`].
+/// Sizes a [`ConcurrentBloom`]; made by [`ConcurrentBloom::builder`](Filter::builder).
 ///
-/// Give the expected keys, or a memory budget, or both:
-///
-/// | given | size | rate |
-/// |---|---|---|
-/// | keys, perhaps rate | what they need | as asked, 1% by default |
-/// | budget, perhaps rate | the budget | as asked, 1% by default; [`expected_keys`](ConcurrentBloom::expected_keys) says how many keys that is |
-/// | keys and budget | the budget | the best that fits: [`false_positive_rate_at`](ConcurrentBloom::false_positive_rate_at) says which |
-/// | keys, rate and budget | what keys and rate need | as asked, or an error where that is more than the budget |
-///
-/// # Examples
-///
-/// ```
-/// use lanebloom::ConcurrentBloom;
-///
-/// let filter = ConcurrentBloom::builder().expected_keys(1_000_000).false_positive_rate(1e-3).build()?;
-/// assert!((15.8..15.9).contains(&filter.bits_per_key()));
-///
-/// let filter = ConcurrentBloom::builder().memory_budget(1 << 20).build()?;
-/// assert_eq!(filter.memory_bytes(), 1 << 20);
-/// assert!((800_000..820_000).contains(&filter.expected_keys()));
-/// # Ok::<(), lanebloom::BuildError>(())
-/// ```
-#[derive(Clone, Debug)]
-#[must_use = "a builder does nothing until `build`"]
-pub struct Builder<S = Murmur3> {
-    pub(super) request: Request,
-    hasher: S,
-}
+/// By default a key touches 1 word at a rate of 10%, 2 at 1%, and 4 from 0.1% to 1e-6.
+pub type Builder<S = Murmur3> = super::Builder<Bloom, S>;
 
-impl ConcurrentBloom {
-    /// A builder with [`Murmur3`], seed 0.
-    ///
-    /// ```
-    /// use lanebloom::ConcurrentBloom;
-    ///
-    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
-    /// assert_eq!(filter.expected_keys(), 1000);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn builder() -> Builder {
-        Builder {
-            request: Request::default(),
-            hasher: Murmur3::default(),
-        }
+impl Planned for Bloom {
+    type Options = Request;
+    type Hasher = Murmur3;
+
+    fn options() -> Request {
+        Request::default()
+    }
+
+    fn build(request: Request) -> Result<Self, BuildError> {
+        let (layout, expected_keys) = request.solve()?;
+        Self::empty(layout, expected_keys)
     }
 }
 
-impl Builder {
-    /// Seeds [`Murmur3`]; 0 by default. A seed does not protect against hostile keys: see
-    /// [`crate::hash`].
-    ///
-    /// ```
-    /// use lanebloom::ConcurrentBloom;
-    ///
-    /// let filter = ConcurrentBloom::builder().expected_keys(1000).seed(1).build()?;
-    /// assert_eq!(filter.hash("hello"), 0xa78d_dff5_adae_8d10);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn seed(mut self, seed: u32) -> Self {
-        self.hasher = Murmur3::with_seed(seed);
-        self
+impl sealed::Sealed for Request {}
+
+impl Options for Request {
+    fn keys(&mut self) -> &mut Option<usize> {
+        &mut self.keys
+    }
+
+    fn rate(&mut self) -> &mut Option<f64> {
+        &mut self.rate
     }
 }
 
-impl<S: KeyHasher> Builder<S> {
-    /// The number of distinct keys up to which the false-positive rate holds. 0 means 1.
-    ///
-    /// ```
-    /// use lanebloom::ConcurrentBloom;
-    ///
-    /// let filter = ConcurrentBloom::builder().expected_keys(50_000).build()?;
-    /// assert!((0..50_000u32).filter(|key| filter.insert(key)).count() > 49_500);
-    /// assert!(filter.current_false_positive_rate() < 0.011);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn expected_keys(mut self, keys: usize) -> Self {
-        self.request.keys = Some(keys);
-        self
+impl Budgeted for Request {
+    fn budget(&mut self) -> &mut Option<usize> {
+        &mut self.budget
     }
+}
 
-    /// The chance that the filter reports a key that was never inserted, once it holds the expected
-    /// keys. Between 0 and 1, both excluded; 0.01 by default.
-    ///
-    /// ```
-    /// use lanebloom::ConcurrentBloom;
-    ///
-    /// let filter = ConcurrentBloom::builder().expected_keys(1000).false_positive_rate(1e-6).build()?;
-    /// assert!(filter.false_positive_rate_at(1000) <= 1e-6);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn false_positive_rate(mut self, rate: f64) -> Self {
-        self.request.rate = Some(rate);
-        self
-    }
-
-    /// The most memory that the bits may take, in bytes: at least one line of 64.
-    ///
-    /// ```
-    /// use lanebloom::ConcurrentBloom;
-    ///
-    /// let filter = ConcurrentBloom::builder().memory_budget(10_000).expected_keys(5000).build()?;
-    /// assert_eq!(filter.memory_bytes(), 9984); // whole lines
-    /// assert!(filter.false_positive_rate_at(5000) < 1e-3);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn memory_budget(mut self, bytes: usize) -> Self {
-        self.request.budget = Some(bytes);
-        self
-    }
-
-    /// How many 64-bit words of its line a key touches: 1, 2, 4 or 8.
-    ///
-    /// A fresh insert makes one atomic operation for each word. By default the builder takes the
-    /// fewest words whose memory is within 6% of the least: 1 at 10%, 2 at 1%, 4 from 0.1% to 1e-6.
-    /// With 1, an insert is a claim: if several threads race to insert a new key, exactly one gets
-    /// `true`.
-    ///
-    /// ```
-    /// use lanebloom::ConcurrentBloom;
-    ///
-    /// let claims = ConcurrentBloom::builder().expected_keys(1000).words_per_key(1).build()?;
-    /// assert_eq!(claims.words_per_key(), 1);
-    ///
-    /// let wrong = ConcurrentBloom::builder().expected_keys(1000).words_per_key(3).build();
-    /// assert_eq!(wrong.unwrap_err().to_string(), "3 words per key is not 1, 2, 4 or 8");
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn words_per_key(mut self, words: usize) -> Self {
-        self.request.words = Some(words);
-        self
-    }
-
-    /// Another hasher: [`SipHash13`](crate::SipHash13) or any `BuildHasher`. [`crate::hash`] says
-    /// when to take which.
-    ///
-    /// ```
-    /// use lanebloom::ConcurrentBloom;
-    /// use std::hash::RandomState;
-    ///
-    /// let filter = ConcurrentBloom::builder().expected_keys(1000).hasher(RandomState::new()).build()?;
-    /// filter.insert("a");
-    /// assert!(filter.contains("a") && !filter.contains("b"));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn hasher<T: KeyHasher>(self, hasher: T) -> Builder<T> {
-        Builder {
-            request: self.request,
-            hasher,
-        }
-    }
-
-    /// Computes the layout, which takes about half a millisecond, and allocates it.
-    ///
-    /// # Errors
-    ///
-    /// Fails if neither keys nor budget were given, the rate is not between 0 and 1, the words per
-    /// key are not 1, 2, 4 or 8, the rate would take more than 128 bits per key, the budget is
-    /// below one line or below what keys and rate need, the size is beyond addressable memory, or
-    /// the allocation fails.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::ConcurrentBloom;
-    ///
-    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
-    /// assert_eq!(filter.memory_bytes(), 1344);
-    ///
-    /// let error = ConcurrentBloom::builder().build().unwrap_err();
-    /// assert!(error.to_string().starts_with("neither expected keys nor a memory budget was given"));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn build(self) -> Result<ConcurrentBloom<S>, BuildError> {
-        let (layout, expected_keys) = self.request.solve()?;
-        Filter::with_layout(layout, expected_keys, self.hasher)
+impl Worded for Request {
+    fn set_words(&mut self, words: usize) {
+        self.words = Some(words);
     }
 }
 
@@ -307,15 +171,6 @@ impl OwnLines for Bloom {
         let changed = self.bits.or_from(&other.bits, 0..self.layout.blocks);
         bits::acquire_if(!changed);
         changed
-    }
-}
-
-impl Planned for Bloom {
-    type Hasher = Murmur3;
-
-    fn plan(keys: usize, false_positive_rate: f64) -> Result<Self, BuildError> {
-        let builder = ConcurrentBloom::builder().expected_keys(keys);
-        Ok(builder.false_positive_rate(false_positive_rate).build()?.engine)
     }
 }
 

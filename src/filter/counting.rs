@@ -89,13 +89,14 @@
 //! and would cost a second cache miss in every operation.)
 
 use super::Filter;
-use super::engine::{Insert, InsertFlagged, Planned, Remove, sealed};
+use super::builder::Planned;
+use super::engine::{Insert, InsertFlagged, Remove, sealed};
 use super::lines::{Lined, OwnLines};
 use crate::bits::{self, Lines};
 use crate::codec::Kind;
 use crate::counters::{self, CounterLines, Counters};
 use crate::error::BuildError;
-use crate::hash::{KeyHasher, Murmur3};
+use crate::hash::Murmur3;
 use crate::simd::{CounterBatch, CounterKernels, Isa, Lookups};
 use crate::sizing::{Cell, LINE_WORDS, Layout, Request};
 use crate::source::{Answer, Source, answers, teller};
@@ -141,10 +142,11 @@ pub struct Counting {
     expected_keys: usize,
 }
 
-/// Sizes a [`CountingBloom`]; made by [`CountingBloom::builder`].
+/// Sizes a [`CountingBloom`]; made by [`CountingBloom::builder`](Filter::builder).
 ///
-/// Expected keys, rate and budget have the same meaning as in the
-/// [builder](crate::bloom::Builder) of `ConcurrentBloom`.
+/// By default a key has counters in 2 words at rates of 10% and 3%, and in 4 from 1% to 1e-5. With
+/// 1, every insert and remove is one atomic step; [the module](self#cost) says what that costs in
+/// memory. With 2, a filter for 1% takes 49.8 bits per key instead of 45.9.
 ///
 /// # Examples
 ///
@@ -155,175 +157,25 @@ pub struct Counting {
 /// assert!((79.0..80.0).contains(&filter.bits_per_key()));
 ///
 /// let filter = CountingBloom::builder().memory_budget(1 << 20).build()?;
-/// assert_eq!(filter.memory_bytes(), 1 << 20);
 /// assert!((180_000..185_000).contains(&filter.expected_keys()));
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
-#[derive(Clone, Debug)]
-#[must_use = "a builder does nothing until `build`"]
-pub struct Builder<S = Murmur3> {
-    request: Request,
-    hasher: S,
-}
+pub type Builder<S = Murmur3> = super::Builder<Counting, S>;
 
-impl CountingBloom {
-    /// A builder with [`Murmur3`], seed 0.
-    ///
-    /// ```
-    /// use lanebloom::CountingBloom;
-    ///
-    /// let filter = CountingBloom::builder().expected_keys(1000).build()?;
-    /// assert_eq!(filter.expected_keys(), 1000);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn builder() -> Builder {
-        Builder {
-            request: Request {
-                cell: Cell::Counter,
-                ..Request::default()
-            },
-            hasher: Murmur3::default(),
-        }
-    }
-}
+impl Planned for Counting {
+    type Options = Request;
+    type Hasher = Murmur3;
 
-impl Builder {
-    /// Seeds [`Murmur3`]; 0 by default. A seed does not protect against hostile keys: see
-    /// [`crate::hash`].
-    ///
-    /// ```
-    /// use lanebloom::CountingBloom;
-    ///
-    /// let filter = CountingBloom::builder().expected_keys(1000).seed(1).build()?;
-    /// assert_eq!(filter.hash("hello"), 0xa78d_dff5_adae_8d10);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn seed(mut self, seed: u32) -> Self {
-        self.hasher = Murmur3::with_seed(seed);
-        self
-    }
-}
-
-impl<S: KeyHasher> Builder<S> {
-    /// The number of distinct keys, in the filter at one time, up to which the false-positive rate
-    /// holds. 0 means 1.
-    ///
-    /// ```
-    /// use lanebloom::CountingBloom;
-    ///
-    /// let filter = CountingBloom::builder().expected_keys(5000).build()?;
-    /// for day in 0..10u32 {
-    ///     filter.insert_batch(&Vec::from_iter((0..5000u32).map(|key| (day, key))));
-    ///     assert!((0.008..0.012).contains(&filter.current_false_positive_rate()));
-    ///     filter.remove_batch(&Vec::from_iter((0..5000u32).map(|key| (day, key))));
-    /// }
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn expected_keys(mut self, keys: usize) -> Self {
-        self.request.keys = Some(keys);
-        self
-    }
-
-    /// The chance that the filter reports a key that it does not hold, once it holds the expected
-    /// keys. Between 0 and 1, both excluded; 0.01 by default.
-    ///
-    /// It is also the chance that the remove of a key that is not there does harm.
-    ///
-    /// ```
-    /// use lanebloom::CountingBloom;
-    ///
-    /// let filter = CountingBloom::builder().expected_keys(1000).false_positive_rate(1e-5).build()?;
-    /// assert!(filter.false_positive_rate_at(1000) <= 1e-5);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn false_positive_rate(mut self, rate: f64) -> Self {
-        self.request.rate = Some(rate);
-        self
-    }
-
-    /// The most memory that the counters may take, in bytes: at least one line of 64.
-    ///
-    /// ```
-    /// use lanebloom::CountingBloom;
-    ///
-    /// let filter = CountingBloom::builder().memory_budget(10_000).expected_keys(1000).build()?;
-    /// assert_eq!(filter.memory_bytes(), 9984); // whole lines
-    /// assert!(filter.false_positive_rate_at(1000) < 1e-3);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn memory_budget(mut self, bytes: usize) -> Self {
-        self.request.budget = Some(bytes);
-        self
-    }
-
-    /// The number of 64-bit words of its line in which a key has counters: 1, 2, 4 or 8.
-    ///
-    /// An insert or a remove makes one atomic operation for each word. By default the builder takes
-    /// the fewest words whose memory is within 6% of the least: 2 at 10% and 3%, 4 from 1% to 1e-5.
-    /// With 1, every insert and remove is one atomic step; [the module](self#cost) says what that
-    /// costs in memory. With 2, a filter for 1% takes 49.8 bits per key instead of 45.9.
-    ///
-    /// ```
-    /// use lanebloom::CountingBloom;
-    ///
-    /// let steps = CountingBloom::builder().expected_keys(1000).false_positive_rate(0.1).words_per_key(1).build()?;
-    /// assert_eq!(steps.words_per_key(), 1);
-    ///
-    /// let wrong = CountingBloom::builder().expected_keys(1000).words_per_key(3).build();
-    /// assert_eq!(wrong.unwrap_err().to_string(), "3 words per key is not 1, 2, 4 or 8");
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn words_per_key(mut self, words: usize) -> Self {
-        self.request.words = Some(words);
-        self
-    }
-
-    /// Another hasher: [`SipHash13`](crate::SipHash13) or any `BuildHasher`. [`crate::hash`] says
-    /// when to take which.
-    ///
-    /// ```
-    /// use lanebloom::CountingBloom;
-    /// use std::hash::RandomState;
-    ///
-    /// let filter = CountingBloom::builder().expected_keys(1000).hasher(RandomState::new()).build()?;
-    /// filter.insert("a");
-    /// assert!(filter.contains("a") && !filter.contains("b"));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn hasher<T: KeyHasher>(self, hasher: T) -> Builder<T> {
-        Builder {
-            request: self.request,
-            hasher,
+    fn options() -> Request {
+        Request {
+            cell: Cell::Counter,
+            ..Request::default()
         }
     }
 
-    /// Computes the layout, which takes about half a millisecond, and allocates it.
-    ///
-    /// # Errors
-    ///
-    /// Fails if neither keys nor budget were given, the rate is not between 0 and 1, the words per
-    /// key are not 1, 2, 4 or 8, the rate would take more than 512 bits per key, the budget is
-    /// below one line or below what keys and rate need, the size is beyond addressable memory, or
-    /// the allocation fails.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::CountingBloom;
-    ///
-    /// let filter = CountingBloom::builder().expected_keys(1000).build()?;
-    /// assert_eq!(filter.memory_bytes(), 5760);
-    ///
-    /// let error = CountingBloom::builder().expected_keys(1000).false_positive_rate(1e-9).build().unwrap_err();
-    /// assert_eq!(error.to_string(), "a false-positive rate of 1e-9 takes more than the limit of 512 bits per key");
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn build(self) -> Result<CountingBloom<S>, BuildError> {
-        let (layout, expected_keys) = self.request.solve()?;
-        Ok(Filter {
-            engine: Counting::empty(layout, expected_keys)?,
-            hasher: self.hasher,
-        })
+    fn build(request: Request) -> Result<Self, BuildError> {
+        let (layout, expected_keys) = request.solve()?;
+        Self::empty(layout, expected_keys)
     }
 }
 
@@ -411,15 +263,6 @@ impl OwnLines for Counting {
     /// Every key as often as it is there.
     fn add(&self, other: &Self) -> bool {
         self.counters.add_from(&other.counters)
-    }
-}
-
-impl Planned for Counting {
-    type Hasher = Murmur3;
-
-    fn plan(keys: usize, false_positive_rate: f64) -> Result<Self, BuildError> {
-        let builder = CountingBloom::builder().expected_keys(keys);
-        Ok(builder.false_positive_rate(false_positive_rate).build()?.engine)
     }
 }
 

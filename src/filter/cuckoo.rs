@@ -78,12 +78,13 @@ mod table;
 pub use crate::error::InsertError;
 pub use compact::{Compact, CompactCuckoo};
 
-use super::engine::{Count, Engine, Insert, Planned, Remove, sealed};
+use super::builder::{Budgeted, Options, Planned};
+use super::engine::{Count, Engine, Insert, Remove, sealed};
 use super::probe::{self, Probe};
 use super::{Figures, Filter};
 use crate::bits;
 use crate::error::{BuildError, InsertErrorKind};
-use crate::hash::{KeyHasher, Murmur3};
+use crate::hash::Murmur3;
 use crate::source::{Answer, Source};
 use core::fmt;
 use shape::{Plan, Request};
@@ -128,7 +129,7 @@ pub struct Cuckoo {
     expected_keys: usize,
 }
 
-/// Sizes a [`CuckooFilter`]; made by [`CuckooFilter::builder`].
+/// Sizes a [`CuckooFilter`]; made by [`CuckooFilter::builder`](Filter::builder).
 ///
 /// Give the expected keys, or a memory budget, or both:
 ///
@@ -139,7 +140,7 @@ pub struct Cuckoo {
 /// | keys and budget | the budget | the longest that fit |
 /// | keys, rate and budget | what keys and rate need, or an error where that is more than the budget | as without the budget |
 ///
-/// [`tag_bits`](Self::tag_bits) chooses the tags. If no rate is given, the filter has the rate of
+/// [`tag_bits`](Builder::tag_bits) chooses the tags. If no rate is given, the filter has the rate of
 /// these tags.
 ///
 /// # Examples
@@ -156,101 +157,9 @@ pub struct Cuckoo {
 /// assert!((630_000..635_000).contains(&filter.expected_keys()));
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
-#[derive(Clone, Debug)]
-#[must_use = "a builder does nothing until `build`"]
-pub struct Builder<S = Murmur3> {
-    request: Request,
-    hasher: S,
-}
+pub type Builder<S = Murmur3> = super::Builder<Cuckoo, S>;
 
-impl CuckooFilter {
-    /// A builder with [`Murmur3`], seed 0.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
-    /// assert_eq!(filter.expected_keys(), 1000);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn builder() -> Builder {
-        Builder {
-            request: Request::default(),
-            hasher: Murmur3::default(),
-        }
-    }
-}
-
-impl Builder {
-    /// Seeds [`Murmur3`]; 0 by default. A seed does not protect against hostile keys: see
-    /// [`crate::hash`].
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).seed(1).build()?;
-    /// assert_eq!(filter.hash("hello"), 0xa78d_dff5_adae_8d10);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn seed(mut self, seed: u32) -> Self {
-        self.hasher = Murmur3::with_seed(seed);
-        self
-    }
-}
-
-impl<S: KeyHasher> Builder<S> {
-    /// The number of keys that the filter can hold at once; each copy of a key counts. 0 means 1.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(50_000).build()?;
-    /// assert!((0..50_000u32).all(|key| filter.insert(&key).is_ok()));
-    /// assert!(filter.current_false_positive_rate() <= 0.01);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn expected_keys(mut self, keys: usize) -> Self {
-        self.request.keys = Some(keys);
-        self
-    }
-
-    /// The chance that the filter reports a key that it does not hold, once it holds the expected
-    /// keys. Between 0 and 1, both excluded. 0.01 by default, unless [`tag_bits`](Self::tag_bits)
-    /// or keys and budget choose the tags.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).false_positive_rate(1e-4).build()?;
-    /// assert!(filter.false_positive_rate_at(1000) <= 1e-4);
-    ///
-    /// let wrong = CuckooFilter::builder().expected_keys(1000).false_positive_rate(1e-6).build();
-    /// assert_eq!(
-    ///     wrong.unwrap_err().to_string(),
-    ///     "a false-positive rate of 1e-6 with tags of 16 bits takes more than the limit of 128 bits per key"
-    /// );
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn false_positive_rate(mut self, rate: f64) -> Self {
-        self.request.rate = Some(rate);
-        self
-    }
-
-    /// The most memory that the filter may take, in bytes: at least 64.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().memory_budget(10_000).expected_keys(5000).build()?;
-    /// assert!(filter.memory_bytes() <= 10_000);
-    /// assert_eq!(filter.tag_bits(), 12); // of 16 bits each they would not fit
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn memory_budget(mut self, bytes: usize) -> Self {
-        self.request.budget = Some(bytes);
-        self
-    }
-
+impl<S> Builder<S> {
     /// The length of a tag in bits: 10, 12 or 16. A bucket then holds six, five or four tags.
     ///
     /// ```
@@ -265,60 +174,43 @@ impl<S: KeyHasher> Builder<S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn tag_bits(mut self, bits: usize) -> Self {
-        self.request.tag_bits = Some(bits);
+        self.options.tag_bits = Some(bits);
         self
     }
+}
 
-    /// Another hasher: [`SipHash13`](crate::SipHash13) or any `BuildHasher`. [`crate::hash`] says
-    /// when to take which.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    /// use std::hash::RandomState;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).hasher(RandomState::new()).build()?;
-    /// filter.insert("a")?;
-    /// assert!(filter.contains("a") && !filter.contains("b"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn hasher<T: KeyHasher>(self, hasher: T) -> Builder<T> {
-        Builder {
-            request: self.request,
-            hasher,
-        }
+impl Planned for Cuckoo {
+    type Options = Request;
+    type Hasher = Murmur3;
+
+    fn options() -> Request {
+        Request::default()
     }
 
-    /// Sizes the filter and allocates it.
-    ///
-    /// # Errors
-    ///
-    /// Fails if neither keys nor budget were given, the rate is not between 0 and 1, the tags are
-    /// not of 10, 12 or 16 bits, the rate would take more than 128 bits per key, the budget is
-    /// below 64 bytes or below what keys and rate need, the size is beyond addressable memory, or
-    /// the allocation fails.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
-    /// assert_eq!(filter.memory_bytes(), 1608);
-    ///
-    /// let error = CuckooFilter::builder().build().unwrap_err();
-    /// assert!(error.to_string().starts_with("neither expected keys nor a memory budget was given"));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn build(self) -> Result<CuckooFilter<S>, BuildError> {
-        let Plan { shape, buckets, keys } = self.request.solve().map_err(BuildError)?;
-        let engine = Cuckoo {
+    fn build(request: Request) -> Result<Self, BuildError> {
+        let Plan { shape, buckets, keys } = request.solve().map_err(BuildError)?;
+        Ok(Self {
             table: Table::new(shape, buckets)?,
             expected_keys: keys,
-        };
-        Ok(Filter {
-            engine,
-            hasher: self.hasher,
         })
+    }
+}
+
+impl sealed::Sealed for Request {}
+
+impl Options for Request {
+    fn keys(&mut self) -> &mut Option<usize> {
+        &mut self.keys
+    }
+
+    fn rate(&mut self) -> &mut Option<f64> {
+        &mut self.rate
+    }
+}
+
+impl Budgeted for Request {
+    fn budget(&mut self) -> &mut Option<usize> {
+        &mut self.budget
     }
 }
 
@@ -425,15 +317,6 @@ impl Count for Cuckoo {
     /// The number of slots in two buckets.
     fn max_copies(&self) -> usize {
         2 * self.table.shape().slots as usize
-    }
-}
-
-impl Planned for Cuckoo {
-    type Hasher = Murmur3;
-
-    fn plan(keys: usize, false_positive_rate: f64) -> Result<Self, BuildError> {
-        let builder = CuckooFilter::builder().expected_keys(keys);
-        Ok(builder.false_positive_rate(false_positive_rate).build()?.engine)
     }
 }
 

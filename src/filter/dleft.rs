@@ -65,12 +65,13 @@ mod snapshot;
 
 pub use crate::error::InsertError;
 
+use super::builder::{Budgeted, Options, Planned};
 use super::engine::{Count, Engine, Insert, Remove, sealed};
 use super::probe::{self, Probe};
 use super::{Figures, Filter};
 use crate::bits;
 use crate::error::{BuildError, InsertErrorKind};
-use crate::hash::{KeyHasher, Murmur3};
+use crate::hash::Murmur3;
 use crate::source::{Answer, Source};
 use cells::{Cells, Inserted, Place, Plan, Request};
 use core::fmt;
@@ -115,7 +116,7 @@ pub struct DLeft {
     expected_keys: usize,
 }
 
-/// Sizes a [`DLeftFilter`]; made by [`DLeftFilter::builder`].
+/// Sizes a [`DLeftFilter`]; made by [`DLeftFilter::builder`](Filter::builder).
 ///
 /// Give the expected keys, or a memory budget, or both; a rate below 0.16% takes more memory:
 ///
@@ -136,150 +137,40 @@ pub struct DLeft {
 /// assert!((418_000..420_000).contains(&filter.expected_keys()));
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
-#[derive(Clone, Debug)]
-#[must_use = "a builder does nothing until `build`"]
-pub struct Builder<S = Murmur3> {
-    request: Request,
-    hasher: S,
-}
+pub type Builder<S = Murmur3> = super::Builder<DLeft, S>;
 
-impl DLeftFilter {
-    /// A builder with [`Murmur3`], seed 0.
-    ///
-    /// ```
-    /// use lanebloom::DLeftFilter;
-    ///
-    /// let filter = DLeftFilter::builder().expected_keys(1000).build()?;
-    /// assert_eq!(filter.expected_keys(), 1000);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn builder() -> Builder {
-        Builder {
-            request: Request::default(),
-            hasher: Murmur3::default(),
-        }
-    }
-}
+impl Planned for DLeft {
+    type Options = Request;
+    type Hasher = Murmur3;
 
-impl Builder {
-    /// Seeds [`Murmur3`]; 0 by default. A seed does not protect against hostile keys: see
-    /// [`crate::hash`].
-    ///
-    /// ```
-    /// use lanebloom::DLeftFilter;
-    ///
-    /// let filter = DLeftFilter::builder().expected_keys(1000).seed(1).build()?;
-    /// assert_eq!(filter.hash("hello"), 0xa78d_dff5_adae_8d10);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn seed(mut self, seed: u32) -> Self {
-        self.hasher = Murmur3::with_seed(seed);
-        self
-    }
-}
-
-impl<S: KeyHasher> Builder<S> {
-    /// The number of distinct keys that the filter can hold at once. 0 means 1.
-    ///
-    /// ```
-    /// use lanebloom::DLeftFilter;
-    ///
-    /// let filter = DLeftFilter::builder().expected_keys(50_000).build()?;
-    /// assert!((0..50_000u32).all(|key| filter.insert(&key).is_ok()));
-    /// assert!(filter.current_false_positive_rate() <= 0.00157);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn expected_keys(mut self, keys: usize) -> Self {
-        self.request.keys = Some(keys);
-        self
+    fn options() -> Request {
+        Request::default()
     }
 
-    /// The chance that the filter reports a key that it does not hold, once it holds the expected
-    /// keys. Between 0 and 1, both excluded. The default is 0.16%. A higher rate changes nothing; a
-    /// lower rate takes more memory in proportion.
-    ///
-    /// ```
-    /// use lanebloom::DLeftFilter;
-    ///
-    /// let filter = DLeftFilter::builder().expected_keys(1000).false_positive_rate(1e-3).build()?;
-    /// assert!(filter.false_positive_rate_at(1000) <= 1e-3);
-    ///
-    /// let wrong = DLeftFilter::builder().expected_keys(1000).false_positive_rate(1e-6).build();
-    /// assert_eq!(
-    ///     wrong.unwrap_err().to_string(),
-    ///     "a false-positive rate of 1e-6 with remainders of 14 bits takes more than the limit of 128 bits per key"
-    /// );
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn false_positive_rate(mut self, rate: f64) -> Self {
-        self.request.rate = Some(rate);
-        self
-    }
-
-    /// The most memory that the filter may take, in bytes: at least 72.
-    ///
-    /// ```
-    /// use lanebloom::DLeftFilter;
-    ///
-    /// let filter = DLeftFilter::builder().memory_budget(10_000).build()?;
-    /// assert!(filter.memory_bytes() <= 10_000);
-    /// assert_eq!(filter.expected_keys(), 3968);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn memory_budget(mut self, bytes: usize) -> Self {
-        self.request.budget = Some(bytes);
-        self
-    }
-
-    /// Another hasher: [`SipHash13`](crate::SipHash13) or any `BuildHasher`. [`crate::hash`] says
-    /// when to take which.
-    ///
-    /// ```
-    /// use lanebloom::DLeftFilter;
-    /// use std::hash::RandomState;
-    ///
-    /// let filter = DLeftFilter::builder().expected_keys(1000).hasher(RandomState::new()).build()?;
-    /// filter.insert("a")?;
-    /// assert!(filter.contains("a") && !filter.contains("b"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn hasher<T: KeyHasher>(self, hasher: T) -> Builder<T> {
-        Builder {
-            request: self.request,
-            hasher,
-        }
-    }
-
-    /// Sizes the filter and allocates it.
-    ///
-    /// # Errors
-    ///
-    /// Fails if neither keys nor budget were given, the rate is not between 0 and 1 or would take
-    /// more than 128 bits per key, the budget is below 72 bytes or below what keys and rate need,
-    /// the size is beyond addressable memory, or the allocation fails.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::DLeftFilter;
-    ///
-    /// let filter = DLeftFilter::builder().expected_keys(1000).build()?;
-    /// assert_eq!(filter.memory_bytes(), 2568);
-    ///
-    /// let error = DLeftFilter::builder().build().unwrap_err();
-    /// assert!(error.to_string().starts_with("neither expected keys nor a memory budget was given"));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn build(self) -> Result<DLeftFilter<S>, BuildError> {
-        let Plan { buckets, keys } = self.request.solve().map_err(BuildError)?;
-        let engine = DLeft {
+    fn build(request: Request) -> Result<Self, BuildError> {
+        let Plan { buckets, keys } = request.solve().map_err(BuildError)?;
+        Ok(Self {
             cells: Cells::new(buckets)?,
             expected_keys: keys,
-        };
-        Ok(Filter {
-            engine,
-            hasher: self.hasher,
         })
+    }
+}
+
+impl sealed::Sealed for Request {}
+
+impl Options for Request {
+    fn keys(&mut self) -> &mut Option<usize> {
+        &mut self.keys
+    }
+
+    fn rate(&mut self) -> &mut Option<f64> {
+        &mut self.rate
+    }
+}
+
+impl Budgeted for Request {
+    fn budget(&mut self) -> &mut Option<usize> {
+        &mut self.budget
     }
 }
 

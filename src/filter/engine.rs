@@ -7,7 +7,6 @@
 use super::Figures;
 use crate::codec::{Hashing, Input, Out};
 use crate::error::{BuildError, IncompatibleError, SnapshotErrorKind};
-use crate::hash::KeyHasher;
 use crate::source::{Answer, Source};
 use core::fmt;
 
@@ -81,17 +80,6 @@ pub trait Engine: sealed::Sealed + Sized {
     /// The figures that only this engine has.
     #[doc(hidden)]
     fn debug(&self, f: &mut fmt::DebugStruct<'_, '_>);
-}
-
-/// An engine that is planned for a number of keys and a false-positive rate.
-///
-/// It cannot be implemented further.
-pub trait Planned: Engine {
-    /// The hasher of filters that are made without naming one.
-    type Hasher: KeyHasher<Self::Hash> + Default;
-
-    #[doc(hidden)]
-    fn plan(keys: usize, false_positive_rate: f64) -> Result<Self, BuildError>;
 }
 
 /// An engine that hashes can be inserted into.

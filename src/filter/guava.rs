@@ -99,7 +99,8 @@
 pub(crate) mod layout;
 mod stream;
 
-use super::engine::{Engine, Estimate, Insert, InsertFlagged, Planned, Union, sealed};
+use super::builder::{Options, Planned};
+use super::engine::{Engine, Estimate, Insert, InsertFlagged, Union, sealed};
 use super::{Figures, Filter};
 use crate::bits;
 use crate::error::{BuildError, IncompatibleError, IncompatibleErrorKind};
@@ -120,7 +121,7 @@ use layout::{Hash, Layout, Places};
 ///
 /// | Guava | here |
 /// |---|---|
-/// | `create` | [`with_capacity`](Filter::with_capacity), [`builder`](GuavaBloom::builder) |
+/// | `create` | [`with_capacity`](Filter::with_capacity), [`builder`](Filter::builder) |
 /// | `put`, `mightContain` | [`insert`](Filter::insert), [`contains`](Filter::contains) |
 /// | `putAll`, `isCompatible` | [`union_from`](Filter::union_from), [`is_compatible`](Filter::is_compatible) |
 /// | `expectedFpp` | [`current_false_positive_rate`](Filter::current_false_positive_rate) |
@@ -243,7 +244,11 @@ pub enum HashFunctions {
     ByRate,
 }
 
-/// Sizes a [`GuavaBloom`]; made by [`GuavaBloom::builder`].
+/// Sizes a [`GuavaBloom`]; made by [`GuavaBloom::builder`](Filter::builder).
+///
+/// The defaults are Guava's: one key, a rate of 0.03, `MURMUR128_MITZ_64`, and today's formula for
+/// the number of hash functions. `build` fails where Guava throws: if the formulas give no bit (few
+/// keys at a rate near 1), more than 137,438,953,408 bits or more than 255 hash functions.
 ///
 /// # Examples
 ///
@@ -252,49 +257,15 @@ pub enum HashFunctions {
 ///
 /// let filter = GuavaBloom::builder().expected_keys(1_000_000).strategy(Strategy::Mitz32).build()?;
 /// assert_eq!((filter.bit_size(), filter.hash_functions()), (7_298_496, 5));
+///
+/// let error = GuavaBloom::with_capacity(1000, 1e-80).unwrap_err();
+/// let text = "a rate of 1e-80 takes 266 hash functions, more than Guava's limit of 255";
+/// assert_eq!(error.to_string(), text);
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
-#[derive(Clone, Debug)]
-#[must_use = "a builder does nothing until `build`"]
-pub struct Builder {
-    keys: usize,
-    rate: f64,
-    strategy: Strategy,
-    hash_functions: HashFunctions,
-}
+pub type Builder = super::Builder<Guava>;
 
 impl Builder {
-    /// The number of distinct keys up to which the false-positive rate holds: Guava's
-    /// `expectedInsertions`. 0 means 1, and is the default.
-    ///
-    /// ```
-    /// use lanebloom::GuavaBloom;
-    ///
-    /// assert_eq!(GuavaBloom::builder().expected_keys(1000).build()?.bit_size(), 7360);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[doc(alias = "expectedInsertions")]
-    pub fn expected_keys(mut self, keys: usize) -> Self {
-        self.keys = keys;
-        self
-    }
-
-    /// The false-positive rate at the expected keys: Guava's `fpp`, between 0 and 1, both excluded.
-    /// 0.03 by default, as Guava's.
-    ///
-    /// ```
-    /// use lanebloom::GuavaBloom;
-    ///
-    /// let filter = GuavaBloom::builder().expected_keys(1000).false_positive_rate(1e-6).build()?;
-    /// assert_eq!((filter.bit_size(), filter.hash_functions()), (28_800, 20));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[doc(alias = "fpp")]
-    pub fn false_positive_rate(mut self, rate: f64) -> Self {
-        self.rate = rate;
-        self
-    }
-
     /// How a hash becomes the places of bits. [`Strategy::Mitz64`] by default, as Guava's.
     ///
     /// ```
@@ -305,7 +276,7 @@ impl Builder {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn strategy(mut self, strategy: Strategy) -> Self {
-        self.strategy = strategy;
+        self.options.strategy = strategy;
         self
     }
 
@@ -321,72 +292,48 @@ impl Builder {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn hash_functions(mut self, formula: HashFunctions) -> Self {
-        self.hash_functions = formula;
+        self.options.hash_functions = formula;
         self
     }
+}
 
-    /// Computes the layout by Guava's formulas, which takes a few microseconds, and allocates it.
-    ///
-    /// # Errors
-    ///
-    /// Fails where Guava throws: if the rate is not between 0 and 1, or the formulas give no bit
-    /// (few keys at a rate near 1), more than 137,438,953,408 bits or more than 255 hash functions.
-    /// It also fails if the allocation fails.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::GuavaBloom;
-    ///
-    /// let filter = GuavaBloom::builder().expected_keys(500).build()?;
-    /// assert_eq!(filter.bit_size(), 3712);
-    ///
-    /// let error = GuavaBloom::builder().expected_keys(1000).false_positive_rate(1e-80).build().unwrap_err();
-    /// assert_eq!(error.to_string(), "a rate of 1e-80 takes 266 hash functions, more than Guava's limit of 255");
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn build(self) -> Result<GuavaBloom, BuildError> {
-        let layout = Layout::solve(self.keys as u64, self.rate, self.strategy, self.hash_functions);
-        GuavaBloom::with_layout(layout.map_err(BuildError)?, self.keys.max(1))
+/// What a builder was asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    keys: Option<usize>,
+    rate: Option<f64>,
+    strategy: Strategy,
+    hash_functions: HashFunctions,
+}
+
+impl sealed::Sealed for Request {}
+
+impl Options for Request {
+    fn keys(&mut self) -> &mut Option<usize> {
+        &mut self.keys
+    }
+
+    fn rate(&mut self) -> &mut Option<f64> {
+        &mut self.rate
+    }
+}
+
+impl Planned for Guava {
+    type Options = Request;
+    type Hasher = Murmur128;
+
+    fn options() -> Request {
+        Request::default()
+    }
+
+    fn build(request: Request) -> Result<Self, BuildError> {
+        let (keys, rate) = (request.keys.unwrap_or(0), request.rate.unwrap_or(0.03));
+        let layout = Layout::solve(keys as u64, rate, request.strategy, request.hash_functions);
+        Self::with_layout(layout.map_err(BuildError)?, keys.max(1))
     }
 }
 
 impl GuavaBloom {
-    /// A builder with Guava's defaults: a rate of 0.03, `MURMUR128_MITZ_64`, and today's formula
-    /// for the number of hash functions.
-    ///
-    /// ```
-    /// use lanebloom::GuavaBloom;
-    ///
-    /// let filter = GuavaBloom::builder().expected_keys(1000).build()?;
-    /// assert!(filter == GuavaBloom::with_capacity(1000, 0.03)?);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn builder() -> Builder {
-        Builder {
-            keys: 0,
-            rate: 0.03,
-            strategy: Strategy::default(),
-            hash_functions: HashFunctions::default(),
-        }
-    }
-
-    fn with_layout(layout: Layout, expected_keys: usize) -> Result<Self, BuildError> {
-        let flat = Flat::new(layout.words, layout.hash_functions.into())?;
-        Ok(Self::of(flat, layout, expected_keys))
-    }
-
-    fn of(flat: Flat, layout: Layout, expected_keys: usize) -> Self {
-        Self {
-            engine: Guava {
-                flat,
-                layout,
-                expected_keys,
-            },
-            hasher: Murmur128,
-        }
-    }
-
     /// How a hash becomes the places of bits.
     ///
     /// ```
@@ -429,6 +376,15 @@ impl GuavaBloom {
 }
 
 impl Guava {
+    fn with_layout(layout: Layout, expected_keys: usize) -> Result<Self, BuildError> {
+        let flat = Flat::new(layout.words, layout.hash_functions.into())?;
+        Ok(Self {
+            flat,
+            layout,
+            expected_keys,
+        })
+    }
+
     fn ones(&self) -> u64 {
         let ones = self.flat.ones();
         bits::acquire();
@@ -512,15 +468,6 @@ impl Engine for Guava {
             .field("bit_size", &(64 * self.layout.words as u64))
             .field("hash_functions", &self.layout.hash_functions)
             .field("fill_ratio", &self.fill_ratio());
-    }
-}
-
-impl Planned for Guava {
-    type Hasher = Murmur128;
-
-    fn plan(keys: usize, false_positive_rate: f64) -> Result<Self, BuildError> {
-        let builder = GuavaBloom::builder().expected_keys(keys);
-        Ok(builder.false_positive_rate(false_positive_rate).build()?.engine)
     }
 }
 

@@ -2,7 +2,7 @@
 //! one file or folder for each.
 
 pub mod bloom;
-mod build;
+mod builder;
 pub mod counting;
 pub mod cuckoo;
 pub mod dleft;
@@ -26,4 +26,5 @@ pub mod view;
 #[cfg(feature = "window")]
 pub mod windowed;
 
+pub use builder::{Builder, Planned};
 pub use filter::{Figures, Filter};

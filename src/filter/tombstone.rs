@@ -3,7 +3,7 @@
 //! has it and the second has not.
 //!
 //! Use it for keys that come once and go once, such as coupons or one-time tokens. The filter never
-//! unsets a bit, so it is as fast and as lock-free as two [`ConcurrentBloom`]s. Pairs from several
+//! unsets a bit, so it is as fast and as lock-free as two `ConcurrentBloom`s. Pairs from several
 //! machines can be [united](TombstoneBloom::union_from) in any order (the literature calls this a
 //! two-phase set).
 //!
@@ -68,13 +68,15 @@
 //!    every key that was removed before is absent. Every key that was inserted before and is not
 //!    removed meanwhile is there, but for the rate of false negatives.
 
-use super::bloom::{self, Bloom, ConcurrentBloom};
-use super::engine::{Engine, Estimate, Insert, InsertFlagged, Planned, Remove, Stored, Union, sealed};
+use super::bloom::Bloom;
+use super::builder::{Options, Planned, Worded};
+use super::engine::{Engine, Estimate, Insert, InsertFlagged, Remove, Stored, Union, sealed};
 use super::{Figures, Filter};
 use crate::bits;
 use crate::codec::{FIELDS, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, given};
 use crate::error::{BuildError, BuildErrorKind, IncompatibleError, SnapshotErrorKind};
-use crate::hash::{KeyHasher, Murmur3};
+use crate::hash::Murmur3;
+use crate::sizing;
 use crate::source::{Answer, HASHED, Source, answers, teller};
 use alloc::vec::Vec;
 use core::fmt;
@@ -121,7 +123,8 @@ fn tombstone(hash: u64) -> u64 {
     mixed ^ mixed >> 31
 }
 
-/// Sizes a [`TombstoneBloom`]; made by [`TombstoneBloom::builder`].
+/// Sizes a [`TombstoneBloom`]; made by [`TombstoneBloom::builder`](Filter::builder). By default the
+/// rates are 1% of false positives and 0.1% of false negatives, and all expected keys are removed.
 ///
 /// # Examples
 ///
@@ -136,72 +139,9 @@ fn tombstone(hash: u64) -> u64 {
 /// assert!((11.8..12.0).contains(&few.bits_per_key()));
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
-#[derive(Clone, Debug)]
-#[must_use = "a builder does nothing until `build`"]
-pub struct Builder<S = Murmur3> {
-    added: bloom::Builder<S>,
-    removed: bloom::Builder,
-    keys: usize,
-    removals: Option<usize>,
-}
+pub type Builder<S = Murmur3> = super::Builder<Tombstone, S>;
 
-impl TombstoneBloom {
-    /// A builder with [`Murmur3`], seed 0, rates of 1% of false positives and 0.1% of false
-    /// negatives.
-    ///
-    /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let filter = TombstoneBloom::builder().expected_keys(1000).build()?;
-    /// assert_eq!((filter.expected_keys(), filter.expected_removals()), (1000, 1000));
-    /// assert!(filter.false_positive_rate_at(1000) <= 0.01);
-    /// assert!(filter.false_negative_rate_at(1000) <= 0.001);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn builder() -> Builder {
-        Builder {
-            added: ConcurrentBloom::builder(),
-            removed: ConcurrentBloom::builder().false_positive_rate(0.001),
-            keys: 1,
-            removals: None,
-        }
-    }
-}
-
-impl Builder {
-    /// Seeds [`Murmur3`]; 0 by default. A seed does not protect against hostile keys: see
-    /// [`crate::hash`].
-    ///
-    /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let filter = TombstoneBloom::builder().expected_keys(1000).seed(1).build()?;
-    /// assert_eq!(filter.hash("hello"), 0xa78d_dff5_adae_8d10);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn seed(mut self, seed: u32) -> Self {
-        self.added = self.added.seed(seed);
-        self
-    }
-}
-
-impl<S: KeyHasher> Builder<S> {
-    /// The number of distinct keys ever added, up to which the rate of false positives holds. 0
-    /// means 1, and is the default.
-    ///
-    /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let filter = TombstoneBloom::builder().expected_keys(50_000).build()?;
-    /// filter.insert_batch(&Vec::from_iter(0..50_000u32));
-    /// assert!(filter.current_false_positive_rate() < 0.011);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn expected_keys(mut self, keys: usize) -> Self {
-        self.keys = keys.max(1);
-        self
-    }
-
+impl<S> Builder<S> {
     /// The number of distinct keys ever removed, up to which the rate of false negatives holds. 0
     /// means 1. The default is all expected keys.
     ///
@@ -215,22 +155,7 @@ impl<S: KeyHasher> Builder<S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn expected_removals(mut self, removals: usize) -> Self {
-        self.removals = Some(removals.max(1));
-        self
-    }
-
-    /// The chance that the filter reports a key that was never added, once it holds the expected
-    /// keys. Between 0 and 1, both excluded; 0.01 by default.
-    ///
-    /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let filter = TombstoneBloom::builder().expected_keys(1000).false_positive_rate(1e-6).build()?;
-    /// assert!(filter.false_positive_rate_at(1000) <= 1e-6);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn false_positive_rate(mut self, rate: f64) -> Self {
-        self.added = self.added.false_positive_rate(rate);
+        self.options.removed.keys = Some(removals);
         self
     }
 
@@ -245,76 +170,56 @@ impl<S: KeyHasher> Builder<S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn false_negative_rate(mut self, rate: f64) -> Self {
-        self.removed = self.removed.false_positive_rate(rate);
+        self.options.removed.rate = Some(rate);
         self
     }
+}
 
-    /// How many 64-bit words of its line a key touches, in either filter: 1, 2, 4 or 8, as for
-    /// [`ConcurrentBloom`](crate::bloom::Builder::words_per_key).
-    ///
-    /// With 1, an insert and a remove are claims: exactly one of the racing threads gets `true`.
-    ///
-    /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let claims = TombstoneBloom::builder().expected_keys(100_000).words_per_key(1).build()?;
-    /// assert!((36.0..36.5).contains(&claims.bits_per_key()));
-    ///
-    /// let wrong = TombstoneBloom::builder().expected_keys(1000).words_per_key(3).build();
-    /// assert_eq!(wrong.unwrap_err().to_string(), "3 words per key is not 1, 2, 4 or 8");
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn words_per_key(mut self, words: usize) -> Self {
-        self.added = self.added.words_per_key(words);
-        self.removed = self.removed.words_per_key(words);
-        self
+/// What the two filters were asked for.
+#[derive(Clone, Debug)]
+pub struct Request {
+    added: sizing::Request,
+    removed: sizing::Request,
+}
+
+impl sealed::Sealed for Request {}
+
+impl Options for Request {
+    fn keys(&mut self) -> &mut Option<usize> {
+        &mut self.added.keys
     }
 
-    /// Another hasher: [`SipHash13`](crate::SipHash13) or any `BuildHasher`. [`crate::hash`] says
-    /// when to take which.
-    ///
-    /// ```
-    /// use lanebloom::TombstoneBloom;
-    /// use std::hash::RandomState;
-    ///
-    /// let filter = TombstoneBloom::builder().expected_keys(1000).hasher(RandomState::new()).build()?;
-    /// filter.insert("a");
-    /// assert!(filter.contains("a") && !filter.contains("b"));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn hasher<T: KeyHasher>(self, hasher: T) -> Builder<T> {
-        Builder {
-            added: self.added.hasher(hasher),
-            removed: self.removed,
-            keys: self.keys,
-            removals: self.removals,
+    fn rate(&mut self) -> &mut Option<f64> {
+        &mut self.added.rate
+    }
+}
+
+impl Worded for Request {
+    fn set_words(&mut self, words: usize) {
+        self.added.words = Some(words);
+        self.removed.words = Some(words);
+    }
+}
+
+impl Planned for Tombstone {
+    type Options = Request;
+    type Hasher = Murmur3;
+
+    fn options() -> Request {
+        let rate = |rate| sizing::Request {
+            rate: Some(rate),
+            ..sizing::Request::default()
+        };
+        Request {
+            added: rate(0.01),
+            removed: rate(0.001),
         }
     }
 
-    /// Computes the two layouts, which takes about a millisecond, and allocates them.
-    ///
-    /// # Errors
-    ///
-    /// Fails if a rate is not between 0 and 1, the words per key are not 1, 2, 4 or 8, a rate would
-    /// take more than 128 bits per key, the size is beyond addressable memory, or the allocation
-    /// fails.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let filter = TombstoneBloom::builder().expected_keys(1000).build()?;
-    /// assert_eq!(filter.memory_bytes(), 1344 + 1984);
-    ///
-    /// let error = TombstoneBloom::builder().expected_keys(1000).false_negative_rate(0.0).build().unwrap_err();
-    /// assert_eq!(error.to_string(), "false-negative rate 0 is not between 0 and 1, both excluded");
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn build(self) -> Result<TombstoneBloom<S>, BuildError> {
-        let removed = self.removed.expected_keys(self.removals.unwrap_or(self.keys)).build();
-        let Filter { engine: added, hasher } = self.added.expected_keys(self.keys).build()?;
-        let Filter { engine: removed, .. } = removed.map_err(|BuildError(kind)| {
+    fn build(Request { mut added, mut removed }: Request) -> Result<Self, BuildError> {
+        added.keys = added.keys.or(Some(1));
+        removed.keys = removed.keys.or(added.keys);
+        let removed = Bloom::build(removed).map_err(|BuildError(kind)| {
             BuildError(match kind {
                 BuildErrorKind::Rate(rate) => BuildErrorKind::FalseNegativeRate { rate, limit: None },
                 BuildErrorKind::Unreachable { rate, limit, .. } => BuildErrorKind::FalseNegativeRate {
@@ -323,10 +228,10 @@ impl<S: KeyHasher> Builder<S> {
                 },
                 other => other,
             })
-        })?;
-        Ok(Filter {
-            engine: Tombstone { added, removed },
-            hasher,
+        });
+        Ok(Self {
+            added: Bloom::build(added)?,
+            removed: removed?,
         })
     }
 }
@@ -446,15 +351,6 @@ impl Engine for Tombstone {
         f.field("expected_removals", &self.removed.expected_keys)
             .field("added", &self.added.fill_ratio())
             .field("removed", &self.removed.fill_ratio());
-    }
-}
-
-impl Planned for Tombstone {
-    type Hasher = Murmur3;
-
-    fn plan(keys: usize, false_positive_rate: f64) -> Result<Self, BuildError> {
-        let builder = TombstoneBloom::builder().expected_keys(keys);
-        Ok(builder.false_positive_rate(false_positive_rate).build()?.engine)
     }
 }
 

@@ -689,7 +689,7 @@ impl<S: KeyHasher + Clone> Builder<S> {
         {
             return Err(BuildError(BuildErrorKind::Window(window)));
         }
-        let asked = self.filter.request;
+        let asked = self.filter.options;
         // Before it is divided.
         if let Some(rate) = asked.rate
             && !(rate > 0.0 && rate < 1.0)
@@ -703,7 +703,7 @@ impl<S: KeyHasher + Clone> Builder<S> {
         };
         let best_that_fits = asked.rate.is_none() && asked.keys.is_some() && asked.budget.is_some();
         let mut filter = self.filter;
-        filter.request = Request {
+        filter.options = Request {
             keys: asked.keys.map(|keys| margin(share(keys), SIZED_FOR)),
             // The chance that one of several is wrong is a little less than the sum, 1% of it at a
             // rate of 2%.

@@ -180,7 +180,7 @@ const SPARE: usize = 4;
 
 /// What a builder was asked for; every field is optional.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Request {
+pub struct Request {
     pub(crate) keys: Option<usize>,
     pub(crate) rate: Option<f64>,
     pub(crate) budget: Option<usize>,

@@ -460,7 +460,7 @@ pub(super) fn rate_at(load: f64) -> f64 {
 
 /// What a builder was asked for; every field is optional.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Request {
+pub struct Request {
     pub(super) keys: Option<usize>,
     pub(super) rate: Option<f64>,
     pub(super) budget: Option<usize>,

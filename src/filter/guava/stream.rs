@@ -3,7 +3,7 @@
 //! big-endian (`java.io.DataOutputStream`).
 
 use super::layout::{Layout, MAX_WORDS};
-use super::{GuavaBloom, Strategy};
+use super::{Guava, GuavaBloom, Murmur128, Strategy};
 use crate::bits;
 use crate::error::{GuavaReadError, GuavaReadErrorKind};
 use alloc::vec::Vec;
@@ -127,10 +127,18 @@ impl GuavaBloom {
         let Some(longs) = longs.get(..layout.words) else {
             return Err(truncated(layout.stream_bytes()));
         };
-        let mut filter = Self::with_layout(layout, layout.keys_for_half()).map_err(GuavaReadErrorKind::OutOfMemory)?;
+        let engine = Guava::with_layout(layout, layout.keys_for_half());
+        let mut engine = engine.map_err(GuavaReadErrorKind::OutOfMemory)?;
         let longs = longs.iter().map(|long| u64::from_be_bytes(*long));
-        filter.engine.flat.bits.store_words(0, longs);
-        Ok((filter, &rest[8 * layout.words..]))
+        engine.flat.bits.store_words(0, longs);
+        Ok((Self::of(engine), &rest[8 * layout.words..]))
+    }
+
+    fn of(engine: Guava) -> Self {
+        Self {
+            engine,
+            hasher: Murmur128,
+        }
     }
 
     fn longs(&self) -> impl Iterator<Item = u64> {
@@ -140,7 +148,7 @@ impl GuavaBloom {
 
 #[cfg(feature = "std")]
 mod io {
-    use super::{GuavaBloom, GuavaReadError, GuavaReadErrorKind, HEADER, Layout};
+    use super::{Guava, GuavaBloom, GuavaReadError, GuavaReadErrorKind, HEADER, Layout};
     use crate::bits::{self, Bits};
     use crate::codec::{self, Short};
     use crate::flat::Flat;
@@ -261,7 +269,11 @@ mod io {
                 words += longs.len();
             }
             let flat = Flat::of(bits, layout.words, layout.hash_functions.into());
-            Ok(Self::of(flat, layout, layout.keys_for_half()))
+            Ok(Self::of(Guava {
+                flat,
+                layout,
+                expected_keys: layout.keys_for_half(),
+            }))
         }
     }
 

@@ -1,0 +1,316 @@
+//! The one builder, and filters in one call without it. Takes what a caller knows of the keys, and
+//! hands it to the engine, which sizes itself.
+
+use super::Filter;
+use super::engine::{Engine, Insert, sealed};
+use crate::error::BuildError;
+use crate::funnel::Funnel;
+use crate::hash::{KeyHasher, Murmur3};
+use core::fmt;
+
+/// An engine that a [`Builder`] makes.
+///
+/// It cannot be implemented further.
+pub trait Planned: Engine {
+    /// What a builder collects.
+    #[doc(hidden)]
+    type Options: Options;
+
+    /// The hasher of filters that are made without naming one.
+    type Hasher: KeyHasher<Self::Hash> + Default;
+
+    /// What a builder begins with.
+    #[doc(hidden)]
+    fn options() -> Self::Options;
+
+    #[doc(hidden)]
+    fn build(options: Self::Options) -> Result<Self, BuildError>;
+}
+
+/// What a builder was asked for.
+pub trait Options: sealed::Sealed + Clone + fmt::Debug {
+    fn keys(&mut self) -> &mut Option<usize>;
+    fn rate(&mut self) -> &mut Option<f64>;
+}
+
+/// Options with a limit of memory.
+pub trait Budgeted: Options {
+    fn budget(&mut self) -> &mut Option<usize>;
+}
+
+/// Options of a filter in lines: the words of its line that a key touches.
+pub trait Worded: Options {
+    fn set_words(&mut self, words: usize);
+}
+
+/// Sizes a [`Filter`]; made by [`Filter::builder`].
+///
+/// `E` is the engine of the filter, `S` its hasher. The builder's name in the module of its type,
+/// for example [`bloom::Builder`](crate::bloom::Builder), says what is particular to the type.
+///
+/// Many filters take the expected keys, or a memory budget, or both:
+///
+/// | given | size | rate |
+/// |---|---|---|
+/// | keys, perhaps rate | what they need | as asked, 1% by default |
+/// | budget, perhaps rate | the budget | as asked, 1% by default; [`expected_keys`](Filter::expected_keys) says how many keys that is |
+/// | keys and budget | the budget | the best that fits: [`false_positive_rate`](Filter::false_positive_rate) says which |
+/// | keys, rate and budget | what keys and rate need | as asked, or an error where that is more than the budget |
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::ConcurrentBloom;
+///
+/// let filter = ConcurrentBloom::builder().expected_keys(1_000_000).false_positive_rate(1e-3).build()?;
+/// assert!((15.8..15.9).contains(&filter.bits_per_key()));
+///
+/// let filter = ConcurrentBloom::builder().memory_budget(1 << 20).build()?;
+/// assert_eq!(filter.memory_bytes(), 1 << 20);
+/// assert!((800_000..820_000).contains(&filter.expected_keys()));
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+#[must_use = "a builder does nothing until `build`"]
+pub struct Builder<E: Planned, S = <E as Planned>::Hasher> {
+    pub(super) options: E::Options,
+    pub(super) hasher: S,
+}
+
+impl<E: Planned, S: Clone> Clone for Builder<E, S> {
+    fn clone(&self) -> Self {
+        Self {
+            options: self.options.clone(),
+            hasher: self.hasher.clone(),
+        }
+    }
+}
+
+impl<E: Planned, S: fmt::Debug> fmt::Debug for Builder<E, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("options", &self.options)
+            .field("hasher", &self.hasher)
+            .finish()
+    }
+}
+
+impl<E: Planned> Builder<E, Murmur3> {
+    /// Seeds [`Murmur3`]; 0 by default. A seed does not protect against hostile keys: see
+    /// [`crate::hash`].
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).seed(1).build()?;
+    /// assert_eq!(filter.hash("hello"), 0xa78d_dff5_adae_8d10);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn seed(mut self, seed: u32) -> Self {
+        self.hasher = Murmur3::with_seed(seed);
+        self
+    }
+}
+
+impl<E: Planned, S> Builder<E, S> {
+    /// The number of distinct keys up to which the false-positive rate holds. 0 means 1.
+    ///
+    /// In filters whose keys can be removed these are the keys that are there at one time. A filter
+    /// with slots can hold as many, each copy of a key counted.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(50_000).build()?;
+    /// assert!((0..50_000u32).filter(|key| filter.insert(key)).count() > 49_500);
+    /// assert!(filter.current_false_positive_rate() < 0.011);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[doc(alias("expectedInsertions", "capacity"))]
+    pub fn expected_keys(mut self, keys: usize) -> Self {
+        *self.options.keys() = Some(keys);
+        self
+    }
+
+    /// The chance that the filter reports a key that it does not hold, once it holds the expected
+    /// keys. Between 0 and 1, both excluded.
+    ///
+    /// In filters whose keys can be removed it is also the chance that the remove of a key that is
+    /// not there does harm.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).false_positive_rate(1e-6).build()?;
+    /// assert!(filter.false_positive_rate_at(1000) <= 1e-6);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[doc(alias = "fpp")]
+    pub fn false_positive_rate(mut self, rate: f64) -> Self {
+        *self.options.rate() = Some(rate);
+        self
+    }
+
+    /// Another hasher: [`SipHash13`](crate::SipHash13) or any `BuildHasher`. [`crate::hash`] says
+    /// when to take which.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    /// use std::hash::RandomState;
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).hasher(RandomState::new()).build()?;
+    /// filter.insert("a");
+    /// assert!(filter.contains("a") && !filter.contains("b"));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn hasher<T: KeyHasher<E::Hash>>(self, hasher: T) -> Builder<E, T> {
+        Builder {
+            options: self.options,
+            hasher,
+        }
+    }
+
+    /// Computes the layout and allocates it. A layout of lines takes about half a millisecond.
+    ///
+    /// # Errors
+    ///
+    /// Fails if neither keys nor budget were given, the rate is not between 0 and 1, an option of
+    /// the type has a value that it cannot have, the rate would take more than 128 bits per key
+    /// (512 with counters), the budget is below one line of 64 bytes or below what keys and rate
+    /// need, the size is beyond addressable memory, or the allocation fails.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// assert_eq!(filter.memory_bytes(), 1344);
+    ///
+    /// let error = ConcurrentBloom::builder().build().unwrap_err();
+    /// assert!(error.to_string().starts_with("neither expected keys nor a memory budget was given"));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn build(self) -> Result<Filter<E, S>, BuildError> {
+        Ok(Filter {
+            engine: E::build(self.options)?,
+            hasher: self.hasher,
+        })
+    }
+}
+
+impl<E: Planned<Options: Budgeted>, S> Builder<E, S> {
+    /// The most memory that the filter may take, in bytes: at least one line of 64, and 72 in a
+    /// [`DLeftFilter`](crate::DLeftFilter).
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::builder().memory_budget(10_000).expected_keys(5000).build()?;
+    /// assert_eq!(filter.memory_bytes(), 9984); // whole lines
+    /// assert!(filter.false_positive_rate_at(5000) < 1e-3);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn memory_budget(mut self, bytes: usize) -> Self {
+        *self.options.budget() = Some(bytes);
+        self
+    }
+}
+
+impl<E: Planned<Options: Worded>, S> Builder<E, S> {
+    /// How many 64-bit words of its line a key touches: 1, 2, 4 or 8.
+    ///
+    /// A fresh insert, or a remove, makes one atomic operation for each word. By default the
+    /// builder takes the fewest words whose memory is within 6% of the least. With 1, an insert and
+    /// a remove are claims: if several threads race to insert a new key, exactly one gets `true`.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let claims = ConcurrentBloom::builder().expected_keys(1000).words_per_key(1).build()?;
+    /// assert_eq!(claims.words_per_key(), 1);
+    ///
+    /// let wrong = ConcurrentBloom::builder().expected_keys(1000).words_per_key(3).build();
+    /// assert_eq!(wrong.unwrap_err().to_string(), "3 words per key is not 1, 2, 4 or 8");
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn words_per_key(mut self, words: usize) -> Self {
+        self.options.set_words(words);
+        self
+    }
+}
+
+/// Making a filter.
+impl<E: Planned> Filter<E, E::Hasher> {
+    /// A builder, which has all options.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// assert_eq!(filter.expected_keys(), 1000);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn builder() -> Builder<E> {
+        Builder {
+            options: E::options(),
+            hasher: E::Hasher::default(),
+        }
+    }
+
+    /// An empty filter for `keys` keys at this false-positive rate, with the defaults of the
+    /// builder.
+    ///
+    /// # Errors
+    ///
+    /// As [`Builder::build`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::{ConcurrentBloom, CuckooFilter};
+    ///
+    /// let filter = ConcurrentBloom::with_capacity(1000, 1e-3)?;
+    /// let same = ConcurrentBloom::builder().expected_keys(1000).false_positive_rate(1e-3).build()?;
+    /// assert!(filter == same);
+    /// assert_eq!(CuckooFilter::with_capacity(1000, 1e-3)?.expected_keys(), 1000);
+    /// let error = ConcurrentBloom::with_capacity(1000, 1.0).unwrap_err();
+    /// let text = "false-positive rate 1 is not between 0 and 1, both excluded";
+    /// assert_eq!(error.to_string(), text);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[doc(alias("create", "new", "with_false_pos"))]
+    pub fn with_capacity(keys: usize, false_positive_rate: f64) -> Result<Self, BuildError> {
+        let builder = Self::builder().expected_keys(keys);
+        builder.false_positive_rate(false_positive_rate).build()
+    }
+
+    /// A filter that holds `keys` and is sized for as many, at this false-positive rate.
+    ///
+    /// # Errors
+    ///
+    /// As [`Builder::build`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let filter = ConcurrentBloom::from_keys(["a", "b"], 0.01)?;
+    /// assert!(filter.contains("a") && filter.contains("b") && !filter.contains("c"));
+    /// assert_eq!(filter.expected_keys(), 2);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[doc(alias("collect", "from_iter", "toBloomFilter"))]
+    pub fn from_keys<K: Funnel>(
+        keys: impl IntoIterator<Item = K, IntoIter: ExactSizeIterator>,
+        false_positive_rate: f64,
+    ) -> Result<Self, BuildError>
+    where
+        E: Insert<Total = usize>,
+    {
+        let keys = keys.into_iter();
+        let filter = Self::with_capacity(keys.len(), false_positive_rate)?;
+        filter.insert_all(keys);
+        Ok(filter)
+    }
+}
