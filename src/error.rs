@@ -282,8 +282,8 @@ pub(crate) enum IncompatibleErrorKind {
     },
     Itself,
     Steps {
-        ours: crate::filter::scalable::Steps,
-        theirs: crate::filter::scalable::Steps,
+        ours: crate::filter::scalable::steps::Steps,
+        theirs: crate::filter::scalable::steps::Steps,
     },
     NoRoom {
         layers: usize,
@@ -329,31 +329,31 @@ impl Error for IncompatibleError {}
 /// Why a growing filter did not take a key: it is full, and can have no more layers.
 ///
 /// Nothing is lost silently. A single insert that fails did not insert its key. A batch that fails
-/// inserted the first [`taken`](Self::taken) keys, and none after them. Keys that are in the filter
-/// already are never refused.
+/// inserted the first [`inserted`](Self::inserted) keys, and none after them. Keys that are in the
+/// filter already are never refused.
 ///
 /// # Examples
 ///
 /// ```
 /// use lanebloom::ScalableBloom;
 ///
-/// let filter = ScalableBloom::builder().initial_capacity(100).non_scaling().build()?;
+/// let filter = ScalableBloom::builder().expected_keys(100).non_scaling().build()?;
 /// let keys: Vec<u32> = (0..200).collect();
 /// let error = filter.insert_batch(&keys).unwrap_err();
-/// assert!((95..=110).contains(&error.taken()));
-/// let taken = error.taken();
+/// let inserted = error.inserted();
+/// assert!((95..=110).contains(&inserted));
 /// assert_eq!(
 ///     error.to_string(),
-///     format!("the filter is full: its limit of layers is 1; the first {taken} keys of the batch were taken")
+///     format!("the filter is full: its limit of layers is 1; the first {inserted} keys of the batch were inserted")
 /// );
-/// assert!(keys[..error.taken()].iter().all(|key| filter.contains(key)));
+/// assert!(keys[..inserted].iter().all(|key| filter.contains(key)));
 /// assert!(filter.insert(&1000u32).is_err() && filter.insert(&1u32) == Ok(false));
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FullError {
     pub(crate) kind: FullErrorKind,
-    pub(crate) taken: usize,
+    pub(crate) inserted: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -364,24 +364,25 @@ pub(crate) enum FullErrorKind {
 }
 
 impl FullError {
-    /// How many keys from the beginning of the batch are in the filter. 0 of a single insert.
+    /// How many keys of the batch are in the filter, those before the one that is not; 0 of a single
+    /// insert.
     ///
     /// ```
     /// use lanebloom::ScalableBloom;
     ///
-    /// let filter = ScalableBloom::builder().initial_capacity(1000).non_scaling().build()?;
+    /// let filter = ScalableBloom::builder().expected_keys(1000).non_scaling().build()?;
     /// let mut keys: Vec<u32> = (0..3000).collect();
     /// // Go on with those that are left, in another filter.
-    /// let taken = filter.insert_batch(&keys).unwrap_err().taken();
-    /// let next = ScalableBloom::builder().initial_capacity(1000).build()?;
-    /// let rest = keys.split_off(taken);
+    /// let inserted = filter.insert_batch(&keys).unwrap_err().inserted();
+    /// let next = ScalableBloom::builder().expected_keys(1000).build()?;
+    /// let rest = keys.split_off(inserted);
     /// assert!(next.insert_batch(&rest).is_ok());
     /// assert!(keys.iter().all(|key| filter.contains(key)) && rest.iter().all(|key| next.contains(key)));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]
-    pub fn taken(&self) -> usize {
-        self.taken
+    pub fn inserted(&self) -> usize {
+        self.inserted
     }
 
     /// Whether the allocator refused the memory of the next layer, so that the same key may be
@@ -390,7 +391,7 @@ impl FullError {
     /// ```
     /// use lanebloom::ScalableBloom;
     ///
-    /// let filter = ScalableBloom::builder().initial_capacity(1).non_scaling().build()?;
+    /// let filter = ScalableBloom::builder().expected_keys(1).non_scaling().build()?;
     /// let error = (0..10u32).find_map(|key| filter.insert(&key).err()).unwrap();
     /// assert!(!error.is_out_of_memory());
     /// # Ok::<(), lanebloom::BuildError>(())
@@ -419,10 +420,10 @@ impl fmt::Display for FullErrorKind {
 impl fmt::Display for FullError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the filter is full: {}", self.kind)?;
-        match self.taken {
+        match self.inserted {
             0 => Ok(()),
-            1 => f.write_str("; the first key of the batch was taken"),
-            taken => write!(f, "; the first {taken} keys of the batch were taken"),
+            1 => f.write_str("; the first key of the batch was inserted"),
+            inserted => write!(f, "; the first {inserted} keys of the batch were inserted"),
         }
     }
 }
@@ -1215,7 +1216,7 @@ impl Error for RedisBloomLoadError {
 /// use lanebloom::CuckooFilter;
 ///
 /// let filter = CuckooFilter::builder().expected_keys(1).build()?;
-/// let error = filter.try_extend(0..1000u32).unwrap_err();
+/// let error = filter.insert_all(0..1000u32).unwrap_err();
 /// assert!(error.is_full());
 /// assert_eq!(
 ///     error.to_string(),
@@ -1263,7 +1264,7 @@ impl InsertError {
     /// use lanebloom::CuckooFilter;
     ///
     /// let filter = CuckooFilter::builder().expected_keys(100).build()?;
-    /// assert!(filter.try_extend(0..1000u32).unwrap_err().is_full());
+    /// assert!(filter.insert_all(0..1000u32).unwrap_err().is_full());
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]

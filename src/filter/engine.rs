@@ -6,7 +6,7 @@
 
 use super::Figures;
 use crate::codec::{Hashing, Input, Out};
-use crate::error::{BuildError, IncompatibleError, SnapshotErrorKind};
+use crate::error::{BuildError, FullError, IncompatibleError, InsertError, SnapshotErrorKind};
 use crate::source::{Answer, Source};
 use core::fmt;
 
@@ -84,9 +84,9 @@ pub trait Engine: sealed::Sealed + Sized {
 /// It cannot be implemented further.
 pub trait Insert: Engine {
     /// What one insert answers.
-    type Answer;
+    type Answer: Outcome;
     /// What many inserts answer.
-    type Total;
+    type Total: Total;
 
     #[doc(hidden)]
     fn insert(&self, hash: u64) -> Self::Answer;
@@ -98,6 +98,109 @@ pub trait Insert: Engine {
     /// Unsets everything.
     #[doc(hidden)]
     fn clear(&mut self);
+}
+
+/// What an insert answers: a value, or an error if there was no room.
+///
+/// It cannot be implemented further.
+pub trait Outcome: sealed::Sealed + Sized {
+    /// Whether a key was not inserted.
+    #[doc(hidden)]
+    fn is_refused(&self) -> bool;
+
+    /// The answer of an insert into two engines: the first error, otherwise the greater value.
+    #[doc(hidden)]
+    fn and(self, other: Self) -> Self;
+}
+
+/// What many inserts answer: the sum of the values, or the error of the first key that was not
+/// inserted.
+///
+/// It cannot be implemented further.
+pub trait Total: Outcome {
+    /// The answer for no keys.
+    #[doc(hidden)]
+    const NONE: Self;
+
+    /// Adds the answer for keys before which there were `before` others.
+    #[doc(hidden)]
+    fn add(&mut self, before: usize, next: Self);
+}
+
+macro_rules! values {
+    ($($value:ty)*) => {$(
+        impl sealed::Sealed for $value {}
+
+        impl Outcome for $value {
+            fn is_refused(&self) -> bool {
+                false
+            }
+
+            fn and(self, other: Self) -> Self {
+                self.max(other)
+            }
+        }
+    )*};
+}
+values! { () bool usize }
+
+impl Total for () {
+    const NONE: Self = ();
+
+    fn add(&mut self, _: usize, (): ()) {}
+}
+
+impl Total for usize {
+    const NONE: Self = 0;
+
+    fn add(&mut self, _: usize, next: Self) {
+        *self += next;
+    }
+}
+
+/// Why a key was not inserted.
+pub trait Refusal {
+    /// The error for a batch in which so many keys came before.
+    fn after(self, before: usize) -> Self;
+}
+
+impl Refusal for InsertError {
+    fn after(self, before: usize) -> Self {
+        let inserted = self.inserted + before;
+        Self { inserted, ..self }
+    }
+}
+
+impl Refusal for FullError {
+    fn after(self, before: usize) -> Self {
+        let inserted = self.inserted + before;
+        Self { inserted, ..self }
+    }
+}
+
+impl<T, E> sealed::Sealed for Result<T, E> {}
+
+impl<T: Outcome, E: Refusal> Outcome for Result<T, E> {
+    fn is_refused(&self) -> bool {
+        self.is_err()
+    }
+
+    fn and(self, other: Self) -> Self {
+        Ok(self?.and(other?))
+    }
+}
+
+impl<T: Total, E: Refusal> Total for Result<T, E> {
+    const NONE: Self = Ok(T::NONE);
+
+    fn add(&mut self, before: usize, next: Self) {
+        if let Ok(sum) = self {
+            match next {
+                Ok(next) => sum.add(before, next),
+                Err(error) => *self = Err(error.after(before)),
+            }
+        }
+    }
 }
 
 /// An engine whose inserts say whether the key was new.
@@ -130,9 +233,9 @@ pub trait Union: Insert {
     #[doc(hidden)]
     fn check_union(&self, other: &Self) -> Result<(), IncompatibleError>;
 
-    /// Adds what `other` holds; whether that changed this engine.
+    /// Adds what `other` holds; whether that changed this engine. An error if there is no room.
     #[doc(hidden)]
-    fn union_from(&self, other: &Self) -> bool;
+    fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError>;
 }
 
 /// An engine that keeps a slot for each copy of a key.
