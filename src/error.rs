@@ -364,8 +364,8 @@ pub(crate) enum FullErrorKind {
 }
 
 impl FullError {
-    /// How many keys of the batch are in the filter, those before the one that is not; 0 of a single
-    /// insert.
+    /// How many keys of the batch are in the filter, those before the one that is not; 0 of a
+    /// single insert.
     ///
     /// ```
     /// use lanebloom::ScalableBloom;
