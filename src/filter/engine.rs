@@ -104,9 +104,17 @@ pub trait Insert: Engine {
 ///
 /// It cannot be implemented further.
 pub trait Outcome: sealed::Sealed + Sized {
+    /// Whether it can be that a key is not inserted.
+    #[doc(hidden)]
+    const CAN_REFUSE: bool;
+
     /// Whether a key was not inserted.
     #[doc(hidden)]
     fn is_refused(&self) -> bool;
+
+    /// Whether a key was not inserted though it is not there as often as it can be.
+    #[doc(hidden)]
+    fn is_full(&self) -> bool;
 
     /// The answer of an insert into two engines: the first error, otherwise the greater value.
     #[doc(hidden)]
@@ -125,6 +133,10 @@ pub trait Total: Outcome {
     /// Adds the answer for keys before which there were `before` others.
     #[doc(hidden)]
     fn add(&mut self, before: usize, next: Self);
+
+    /// The position of the key that was not inserted. Those after it were not either.
+    #[doc(hidden)]
+    fn refused_at(&self) -> Option<usize>;
 }
 
 macro_rules! values {
@@ -132,7 +144,13 @@ macro_rules! values {
         impl sealed::Sealed for $value {}
 
         impl Outcome for $value {
+            const CAN_REFUSE: bool = false;
+
             fn is_refused(&self) -> bool {
+                false
+            }
+
+            fn is_full(&self) -> bool {
                 false
             }
 
@@ -148,6 +166,10 @@ impl Total for () {
     const NONE: Self = ();
 
     fn add(&mut self, _: usize, (): ()) {}
+
+    fn refused_at(&self) -> Option<usize> {
+        None
+    }
 }
 
 impl Total for usize {
@@ -156,18 +178,36 @@ impl Total for usize {
     fn add(&mut self, _: usize, next: Self) {
         *self += next;
     }
+
+    fn refused_at(&self) -> Option<usize> {
+        None
+    }
 }
 
 /// Why a key was not inserted.
 pub trait Refusal {
     /// The error for a batch in which so many keys came before.
     fn after(self, before: usize) -> Self;
+
+    /// The keys of the batch that were inserted before.
+    fn inserted(&self) -> usize;
+
+    /// Otherwise the key is there as often as it can be.
+    fn is_full(&self) -> bool;
 }
 
 impl Refusal for InsertError {
     fn after(self, before: usize) -> Self {
         let inserted = self.inserted + before;
         Self { inserted, ..self }
+    }
+
+    fn inserted(&self) -> usize {
+        self.inserted
+    }
+
+    fn is_full(&self) -> bool {
+        self.is_full()
     }
 }
 
@@ -176,13 +216,27 @@ impl Refusal for FullError {
         let inserted = self.inserted + before;
         Self { inserted, ..self }
     }
+
+    fn inserted(&self) -> usize {
+        self.inserted
+    }
+
+    fn is_full(&self) -> bool {
+        true
+    }
 }
 
 impl<T, E> sealed::Sealed for Result<T, E> {}
 
 impl<T: Outcome, E: Refusal> Outcome for Result<T, E> {
+    const CAN_REFUSE: bool = true;
+
     fn is_refused(&self) -> bool {
         self.is_err()
+    }
+
+    fn is_full(&self) -> bool {
+        self.as_ref().is_err_and(E::is_full)
     }
 
     fn and(self, other: Self) -> Self {
@@ -200,6 +254,10 @@ impl<T: Total, E: Refusal> Total for Result<T, E> {
                 Err(error) => *self = Err(error.after(before)),
             }
         }
+    }
+
+    fn refused_at(&self) -> Option<usize> {
+        self.as_ref().err().map(E::inserted)
     }
 }
 
