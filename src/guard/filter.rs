@@ -1,7 +1,6 @@
 //! What a guard needs of a filter: keys in, answers out.
 
 use crate::Filter;
-use crate::filter::bloom::Bloom;
 use crate::filter::engine::{Insert, Outcome, Total};
 use crate::filter::guava::GuavaBloom;
 #[cfg(feature = "window")]
@@ -11,8 +10,7 @@ use crate::hash::KeyHasher;
 use sealed::Calls;
 
 /// A filter that a [`CacheGuard`](super::CacheGuard) can serve from: every
-/// [`Filter`](crate::Filter) with inserts, and with the feature `redis` a `SharedBloom` or a
-/// `SharedWindow`.
+/// [`Filter`] with inserts, and with the feature `redis` a `SharedBloom` or a `SharedWindow`.
 ///
 /// It cannot be implemented further.
 ///
@@ -62,7 +60,7 @@ impl<F: Calls> GuardFilter for F {
 impl<S: KeyHasher> GuardFilter for crate::redis::SharedBloom<S> {
     type Answer = bool;
     type Total = usize;
-    type Local = Filter<Bloom, S>;
+    type Local = crate::ConcurrentBloom<S>;
 
     #[inline]
     fn local(&self) -> &Self::Local {

@@ -137,7 +137,8 @@ impl<K: Funnel + ?Sized, F: GuardFilter> Rebuild<'_, K, F> {
     /// Serves from the new filter from now on, if it has taken every key that it was given.
     ///
     /// What [`commit`](Self::commit) says holds here too. A key that the new filter refuses while
-    /// this call runs opens the guard: see [Filters that can be full](CacheGuard#filters-that-can-be-full).
+    /// this call runs opens the guard: see [Filters that can be
+    /// full](CacheGuard#filters-that-can-be-full).
     ///
     /// # Errors
     ///
