@@ -390,7 +390,7 @@ impl Engine for Chain {
         layers.iter().map(share).sum::<f64>() / layers.iter().map(bytes).sum::<usize>() as f64
     }
 
-    /// Of keys that fill one layer after another, also those that are not there yet.
+    /// The keys fill one layer after another, also layers that are not there yet.
     fn false_positive_rate_at(&self, keys: usize) -> f64 {
         let (mut left, mut missed) = (keys, 1.0);
         for number in 0..self.slots.len() {
