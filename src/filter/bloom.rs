@@ -292,6 +292,12 @@ impl Engine for Bloom {
         bits::acquire();
     }
 
+    #[inline]
+    fn contains_few(&self, hashes: &[u64], found: &mut [bool]) {
+        self.kernels.lookups().contains_few(self.bits.shared(), hashes, found);
+        bits::acquire();
+    }
+
     fn expected_keys(&self) -> usize {
         self.expected_keys
     }

@@ -5,9 +5,10 @@
 
 use crate::batch::is_cached;
 use crate::bits::{Lines, Load, Probed, Purpose, Target};
-use crate::pattern::block;
+use core::mem::MaybeUninit;
+use core::ptr;
 
-/// Hashes that are taken together: as many as the widest vectors hold.
+/// Hashes that are taken together: as many as the widest vectors hold. The kernels take no fewer.
 pub(super) const GROUP: usize = 8;
 pub(super) type Group = [u64; GROUP];
 
@@ -18,149 +19,174 @@ const AHEAD: usize = 24;
 /// written, in groups: far enough for L2 and the nearer part of L3.
 const NEAR: usize = 4;
 
+/// A place for a group, which is written before it is read. (To clear the rings would take longer
+/// than to look up a few keys.)
+pub(super) type Slot = MaybeUninit<Group>;
+const NONE: Slot = Slot::uninit();
+
+/// # Safety
+///
+/// All were written.
+#[inline(always)]
+unsafe fn written<const W: usize>(slots: &[Slot; W]) -> &[Group; W] {
+    // SAFETY: `MaybeUninit` has the layout of what is in it.
+    unsafe { &*ptr::from_ref(slots).cast() }
+}
+
 /// Lookups by groups. An instruction set supplies three functions for a group: the `blocks` of its
-/// hashes, the `words` of the whole filter that each hash touches, and whether these words, loaded,
-/// `hold` the patterns, one bit a hash. Hashes that do not fill a group go `one` by one. So do
-/// batches of few groups, for which the pipeline would take longer to fill than to work.
+/// hashes, their `places`, and whether the words there, loaded, `hold` the patterns, one bit a
+/// hash.
 ///
 /// # Safety
 ///
-/// Every number that `words` gives for any group is below 8 times the number of `lines`.
+/// Every word of every place is below 8 times the number of `lines`.
 #[inline(always)]
 pub(super) unsafe fn contains<const W: usize, T: Load>(
     lines: Lines<'_, T>,
     hashes: &[u64],
     found: &mut [u64],
     blocks: impl Fn(&Group) -> Group,
-    words: impl Fn(&Group) -> [Group; W],
+    places: impl Fn(&Group, &mut Slot, &mut [Slot; W]),
     hold: impl Fn(&Group, &[Group; W]) -> u8,
-    one: impl Fn(u64) -> bool,
 ) {
     debug_assert_eq!(hashes.len().div_ceil(64), found.len());
-    let (mut groups, mut rest) = hashes.as_chunks::<GROUP>();
-    if groups.len() < NEAR {
-        (groups, rest) = (&[], hashes);
-    }
+    let groups = Groups(hashes);
     let cached = is_cached(lines.bytes());
-    let ask = |group: &Group| {
-        if !cached {
-            for block in blocks(group) {
-                lines.prefetch(block as usize, Purpose::Later);
-            }
-        }
-    };
-    for group in groups.iter().take(AHEAD) {
-        ask(group);
+    for group in 0..groups.len().min(if cached { 0 } else { AHEAD }) {
+        ask(&lines, groups, group, &blocks, Purpose::Later);
     }
-    ask_rest(&lines, rest, Purpose::Read);
+    // Rings: the places of the groups to come, and what was loaded from them. That what is stored
+    // in them is read several groups later is the point: the loads of many keys are under way
+    // together, and nothing waits for a store that is still in flight.
+    let mut products = [NONE; 2 * NEAR];
+    let mut words = [[NONE; W]; 2 * NEAR];
+    let mut loaded = [[NONE; W]; NEAR];
+    let near = groups.len().min(NEAR);
     let mut answers = 0;
-    if !groups.is_empty() {
-        // Two rings: the words of the groups to come, and what was loaded from them. That what is
-        // stored in them is read several groups later is the point: the loads of many keys are
-        // under way together, and nothing waits for a store that is still in flight.
-        let mut places = [[[0; GROUP]; W]; 2 * NEAR];
-        let mut loaded = [[[0; GROUP]; W]; NEAR];
-        for (group, places) in groups.iter().zip(&mut places) {
-            *places = words(group);
+    // Each step stands in one place: what is called in two is not inlined. A group that is not
+    // there yet has a number beyond the last.
+    for turn in 0..groups.len() + 2 * near {
+        let group = turn.wrapping_sub(2 * near);
+        if group < groups.len() {
+            if !cached {
+                ask(&lines, groups, group + AHEAD, &blocks, Purpose::Later);
+            }
+            // SAFETY: both were written for this group, in earlier turns.
+            let hold = unsafe {
+                hold(products[group % (2 * NEAR)].assume_init_ref(), written(&loaded[group % NEAR]))
+            };
+            answers = answers >> GROUP | u64::from(hold) << (64 - GROUP);
+            if group % 8 == 7 {
+                found[group / 8] = answers;
+            }
         }
-        for (places, loaded) in places.iter().zip(&mut loaded) {
-            // SAFETY: `places` are what `words` gave for some group, by the caller's promise words
-            // of the filter, or the zeros that they began as, the first word.
-            unsafe { lines.load(places, loaded) };
+        let group = turn.wrapping_sub(near);
+        if group < groups.len() {
+            // SAFETY: written for this group in an earlier turn. By the caller's promise they are
+            // words of the filter.
+            unsafe { lines.load(written(&words[group % (2 * NEAR)]), &mut loaded[group % NEAR]) };
         }
-        for (i, group) in groups.iter().enumerate() {
-            if let Some(group) = groups.get(i + AHEAD) {
-                ask(group);
-            }
-            let slot = &mut loaded[i % NEAR];
-            answers |= u64::from(hold(group, slot)) << (i % 8 * 8);
-            // SAFETY: as above.
-            unsafe { lines.load(&places[(i + NEAR) % (2 * NEAR)], slot) };
-            if let Some(group) = groups.get(i + 2 * NEAR) {
-                places[i % (2 * NEAR)] = words(group);
-            }
-            if i % 8 == 7 {
-                found[i / 8] = answers;
-                answers = 0;
-            }
+        if turn < groups.len() {
+            let slot = turn % (2 * NEAR);
+            places(groups.at(turn), &mut products[slot], &mut words[slot]);
         }
     }
-    each_rest(hashes.len(), rest, answers, found, one);
+    groups.finish(answers, found);
+}
+
+/// Asks for the lines of a group, if there is one.
+#[inline(always)]
+fn ask(
+    target: &impl Probed,
+    groups: Groups<'_>,
+    group: usize,
+    blocks: &impl Fn(&Group) -> Group,
+    purpose: Purpose,
+) {
+    if group < groups.len() {
+        for block in blocks(groups.at(group)) {
+            target.prefetch(block as usize, purpose);
+        }
+    }
 }
 
 /// Inserts by groups, in order. An instruction set supplies three functions for a group: the
-/// `blocks` of its hashes, the `words` of the target that each hash touches, and their `masks`.
-/// Hashes that do not fill a group go `one` by one.
+/// `blocks` of its hashes, their `places` in the target, and their `masks`.
 #[inline(always)]
 pub(super) fn insert<const W: usize, T: Target>(
     target: &mut T,
     hashes: &[u64],
     changed: &mut [u64],
     blocks: impl Fn(&Group) -> Group,
-    words: impl Fn(&Group) -> [Group; W],
-    masks: impl Fn(&Group, &mut [Group; W]),
-    one: impl Fn(&mut T, u64) -> bool,
+    places: impl Fn(&Group, &mut Slot, &mut [Slot; W]),
+    masks: impl Fn(&Group, &mut [Slot; W]),
 ) {
     debug_assert_eq!(hashes.len().div_ceil(64), changed.len());
-    let (groups, rest) = hashes.as_chunks::<GROUP>();
+    let groups = Groups(hashes);
     let cached = is_cached(target.bytes());
-    let ask = |target: &T, group: &Group, purpose| {
-        if !cached {
-            for block in blocks(group) {
-                target.prefetch(block as usize, purpose);
-            }
-        }
-    };
-    for group in groups.iter().take(AHEAD - NEAR) {
-        ask(target, group, Purpose::Later);
+    for group in 0..groups.len().min(if cached { 0 } else { AHEAD - NEAR }) {
+        ask(target, groups, group, &blocks, Purpose::Later);
     }
-    ask_rest(target, rest, Purpose::Write);
-    let mut answers = 0;
     // As in `contains`: stored, and read several groups later.
-    let mut places = [([[0; GROUP]; W], [[0; GROUP]; W]); NEAR];
+    let mut slots = [([NONE; W], [NONE; W]); NEAR];
+    let mut answers = 0;
     for turn in 0..groups.len() + NEAR {
-        let slot = &mut places[turn % NEAR];
-        if let Some(i) = turn.checked_sub(NEAR) {
+        let slot = &mut slots[turn % NEAR];
+        if let Some(group) = turn.checked_sub(NEAR) {
+            // SAFETY: both were written for this group, `NEAR` turns ago.
+            let (words, masks) = unsafe { (written(&slot.0), written(&slot.1)) };
             let mut changes = 0;
             for hash in 0..GROUP {
-                changes |= u64::from(target.set_in_group(&slot.0, &slot.1, hash)) << hash;
+                changes |= u64::from(target.set_in_group(words, masks, hash)) << hash;
             }
-            answers |= changes << (i % 8 * 8);
-            if i % 8 == 7 {
-                changed[i / 8] = answers;
-                answers = 0;
+            answers = answers >> GROUP | changes << (64 - GROUP);
+            if group % 8 == 7 {
+                changed[group / 8] = answers;
             }
         }
-        if let Some(group) = groups.get(turn) {
-            ask(target, group, Purpose::Write);
-            slot.0 = words(group);
-            masks(group, &mut slot.1);
-        }
-        if let Some(group) = groups.get(turn + AHEAD - NEAR) {
-            ask(target, group, Purpose::Later);
+        if turn < groups.len() {
+            if !cached {
+                ask(target, groups, turn, &blocks, Purpose::Write);
+                ask(target, groups, turn + AHEAD - NEAR, &blocks, Purpose::Later);
+            }
+            let mut products = NONE;
+            places(groups.at(turn), &mut products, &mut slot.0);
+            // SAFETY: `places` has written it.
+            masks(unsafe { products.assume_init_ref() }, &mut slot.1);
         }
     }
-    each_rest(hashes.len(), rest, answers, changed, |hash| one(target, hash));
+    groups.finish(answers, changed);
 }
 
-/// Asks for the lines of the last hashes.
-#[inline(always)]
-fn ask_rest(target: &impl Probed, rest: &[u64], purpose: Purpose) {
-    if !is_cached(target.bytes()) {
-        for &hash in rest {
-            target.prefetch(block(hash, target.blocks()), purpose);
-        }
-    }
-}
+/// Hashes as groups. The last group is of the last hashes, as a whole group: it shares some with
+/// the group before.
+#[derive(Clone, Copy)]
+struct Groups<'a>(&'a [u64]);
 
-/// Calls `one` for each of the last hashes of `len`, and writes the last word of the bitmap, of
-/// which `answers` has the bits before theirs.
-#[inline(always)]
-fn each_rest(len: usize, rest: &[u64], mut answers: u64, bitmap: &mut [u64], mut one: impl FnMut(u64) -> bool) {
-    for (i, &hash) in (len - rest.len()..).zip(rest) {
-        answers |= u64::from(one(hash)) << (i % 64);
+impl Groups<'_> {
+    #[inline(always)]
+    fn len(self) -> usize {
+        self.0.len().div_ceil(GROUP)
     }
-    if !len.is_multiple_of(64) {
-        bitmap[len / 64] = answers;
+
+    #[inline(always)]
+    fn at(&self, group: usize) -> &Group {
+        let start = (GROUP * group).min(self.0.len() - GROUP);
+        // SAFETY: it ends with the last hash, or before.
+        unsafe { &*self.0.as_ptr().add(start).cast() }
+    }
+
+    /// Writes the last word of the bitmap, if the groups do not fill it; its highest bits are the
+    /// last `answers`.
+    #[inline(always)]
+    fn finish(self, answers: u64, bitmap: &mut [u64]) {
+        let (groups, hashes) = (self.len() % 8, self.0.len() % 64);
+        let shared = GROUP * self.len() - self.0.len();
+        if hashes == 0 {
+            return;
+        }
+        let last = answers >> (64 - GROUP) >> shared;
+        let before = (answers & u64::MAX >> GROUP) >> (64 - 8 * if groups == 0 { 8 } else { groups });
+        bitmap[self.0.len() / 64] = before | last << (hashes - (GROUP - shared));
     }
 }

@@ -38,9 +38,9 @@ mod groups;
 mod neon;
 
 use crate::batch;
-use crate::bits::{Bits, Lines, Load, Purpose, Region};
+use crate::bits::{Bits, Lines, Load, Probed, Purpose, Region};
 use crate::counters::Counters;
-use crate::pattern::Cuts;
+use crate::pattern::{Cuts, block};
 use crate::sizing::{Layout, Shape};
 use crate::sync::AtomicU64;
 use core::sync::atomic::{AtomicU8, Ordering};
@@ -199,6 +199,10 @@ macro_rules! entry {
     }};
 }
 
+/// Fewer hashes than this go one by one: a batch kernel takes longer to begin. It takes a group of
+/// 8 at least.
+pub(crate) const FEW: usize = 16;
+
 /// The number of bits per word for which the batch kernels of a shape are compiled, or 0 where the
 /// kernels take it as data. The builder chooses these shapes for rates from 10% to 1e-6.
 const fn bits_in_code(words: usize, bits: usize) -> usize {
@@ -313,6 +317,29 @@ impl CounterKernels {
     }
 }
 
+/// The answers of `each` for a few hashes, whose lines are asked for first.
+#[inline(always)]
+fn few(hashes: &[u64], answers: &mut [u64], target: &impl Probed, purpose: Purpose, each: impl Fn(u64) -> bool) {
+    ask(hashes, target, purpose);
+    let mut word = 0;
+    for (i, &hash) in hashes.iter().enumerate() {
+        word |= u64::from(each(hash)) << i;
+    }
+    if let Some(answers) = answers.first_mut() {
+        *answers = word;
+    }
+}
+
+/// Asks for the lines of a few hashes.
+#[inline(always)]
+fn ask(hashes: &[u64], target: &impl Probed, purpose: Purpose) {
+    if !batch::is_cached(target.bytes()) && hashes.len() > 1 {
+        for &hash in hashes {
+            target.prefetch(block(hash, target.blocks()), purpose);
+        }
+    }
+}
+
 /// A lookup of the plain instruction set.
 fn contains<const W: usize, const S: usize, T: Load>(lines: Lines<'_, T>, hash: u64) -> bool {
     batch::contains::<W, false, T>(lines, const { &Cuts::new(W, S) }, hash)
@@ -345,7 +372,7 @@ impl<T: Load> Lookups<T> {
         Self {
             cuts: Cuts::new(W, S),
             contains: avx2::contains::<W, S, T>,
-            contains_hashes: avx2::contains_hashes::<W, B, T>,
+            contains_hashes: avx2::contains_hashes::<W, 0, T>,
         }
     }
 
@@ -355,7 +382,7 @@ impl<T: Load> Lookups<T> {
             // One key at a time has no use for wider vectors.
             cuts: Cuts::new(W, S),
             contains: avx2::contains::<W, S, T>,
-            contains_hashes: avx512::contains_hashes::<W, B, T>,
+            contains_hashes: avx512::contains_hashes::<W, 0, T>,
         }
     }
 
@@ -382,9 +409,21 @@ impl<T: Load> Lookups<T> {
         unsafe { (self.contains)(lines, hash) }
     }
 
+    /// Whether each hash is found, of a few.
+    #[inline]
+    pub(crate) fn contains_few(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [bool]) {
+        ask(hashes, &lines, Purpose::Read);
+        for (&hash, found) in hashes.iter().zip(found) {
+            *found = self.contains(lines, hash);
+        }
+    }
+
     /// Whether each hash is found, as a bitmap.
     #[inline(always)]
     pub(crate) fn contains_hashes(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
+        if hashes.len() < FEW {
+            return few(hashes, found, &lines, Purpose::Read, |hash| self.contains(lines, hash));
+        }
         // SAFETY: as in `contains`.
         unsafe { (self.contains_hashes)(self, lines, hashes, found) }
     }
@@ -415,7 +454,7 @@ impl Kernels {
             lookups: Lookups::plain::<W, S, B>(),
             insert: insert::<W, S>,
             insert_hashes: Self::insert_each::<W, B>,
-            fill: batch::fill::<W, B>,
+            fill: batch::fill::<W, 0>,
         }
     }
 
@@ -424,8 +463,8 @@ impl Kernels {
         Self {
             lookups: Lookups::avx2::<W, S, B>(),
             insert: avx2::insert::<W, S>,
-            insert_hashes: avx2::insert_hashes::<W, B>,
-            fill: avx2::fill::<W, B>,
+            insert_hashes: avx2::insert_hashes::<W, 0>,
+            fill: avx2::fill::<W, 0>,
         }
     }
 
@@ -435,8 +474,8 @@ impl Kernels {
             lookups: Lookups::avx512::<W, S, B>(),
             // One key at a time has no use for wider vectors.
             insert: avx2::insert::<W, S>,
-            insert_hashes: avx512::insert_hashes::<W, B>,
-            fill: avx512::fill::<W, B>,
+            insert_hashes: avx512::insert_hashes::<W, 0>,
+            fill: avx512::fill::<W, 0>,
         }
     }
 
@@ -479,6 +518,9 @@ impl Kernels {
     /// Whether each hash's insert changed the filter, as a bitmap.
     #[inline(always)]
     pub(crate) fn insert_hashes(&self, bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
+        if hashes.len() < FEW {
+            return few(hashes, changed, &bits, Purpose::Write, |hash| self.insert(bits, hash));
+        }
         // SAFETY: as in `insert`.
         unsafe { (self.insert_hashes)(self, bits, hashes, changed) }
     }

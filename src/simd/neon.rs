@@ -14,7 +14,7 @@
 use crate::batch;
 use crate::bits::{Bits, Lines, Load, Probed, Region, Target};
 use crate::pattern::{self, Cuts, MULTIPLIER};
-use crate::simd::groups::{self, GROUP, Group};
+use crate::simd::groups::{self, GROUP, Group, Slot};
 use crate::simd::{Kernels, Lookups};
 use core::arch::aarch64::*;
 
@@ -33,12 +33,8 @@ pub(super) fn contains_hashes<const W: usize, const B: usize, T: Load>(
             hashes,
             found,
             |group| blocks(group, count),
-            |group| words::<W>(group, cuts, 0, count),
-            |group, words| hold::<W, T>(group, cuts, words),
-            |hash| match B {
-                0 => lookups.contains(lines, hash),
-                _ => batch::contains::<W, false, T>(lines, cuts, hash),
-            },
+            |group, products, words| places::<W>(group, cuts, 0, count, products, words),
+            |products, words| hold::<W, T>(products, cuts, words),
         );
     }
 }
@@ -60,6 +56,9 @@ pub(super) fn fill<const W: usize, const B: usize>(
     hashes: &[u64],
     changed: &mut [u64],
 ) {
+    if hashes.len() < GROUP {
+        return batch::fill::<W, 0>(region, cuts, hashes, changed);
+    }
     insert_into::<W, B, _>(region, cuts, hashes, changed);
 }
 
@@ -77,9 +76,8 @@ fn insert_into<const W: usize, const B: usize, T: Target>(
         hashes,
         changed,
         |group| blocks(group, count),
-        |group| words::<W>(group, cuts, first, count),
-        |group, into| masks::<W, T>(group, cuts, into),
-        |target, hash| batch::insert::<W>(target, cuts, hash),
+        |group, products, words| places::<W>(group, cuts, first, count, products, words),
+        |products, into| masks::<W, T>(products, cuts, into),
     );
 }
 
@@ -114,7 +112,7 @@ fn words<const W: usize>(hashes: &Group, cuts: &Cuts, first: usize, count: usize
 /// one caller, and so is inlined.
 #[target_feature(enable = "neon")]
 #[inline]
-fn masks<const W: usize, T>(hashes: &Group, cuts: &Cuts, into: &mut [Group; W]) {
+fn masks<const W: usize, T>(hashes: &Group, cuts: &Cuts, into: &mut [Slot; W]) {
     for pair in (0..GROUP).step_by(2) {
         let vectors = vector_masks::<W>([hashes[pair], hashes[pair + 1]], cuts);
         for word in 0..W {
