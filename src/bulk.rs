@@ -26,7 +26,7 @@ use crate::batch::STRETCH;
 use crate::bits::{self, Bits, Purpose, Region};
 use crate::memory::Words;
 use crate::pattern::block;
-use crate::simd::{FEW, Kernels};
+use crate::simd::Kernels;
 use crate::sizing::{LINE_BYTES, LINE_WORDS};
 #[cfg(feature = "rayon")]
 use crate::source::Part;
@@ -70,11 +70,9 @@ const LEAST_AT_ONCE: usize = 8 << 20;
 const MOST_PER_LINE_MUT: usize = 8;
 
 /// Inserts the hashes. Returns how many changed the filter.
+#[inline(never)]
 pub(crate) fn insert(bits: &Bits, kernels: &Kernels, source: &impl Source, mut answer: Answer<'_>) -> usize {
     let answer = &mut answer;
-    if source.len() < FEW {
-        return one_by_one(bits, kernels, source, answer);
-    }
     in_bulk(bits, kernels, source, answer).unwrap_or_else(|| one_by_one(bits, kernels, source, answer))
 }
 

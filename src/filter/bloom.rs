@@ -9,7 +9,7 @@ use crate::codec::{Hashing, Header, Input, Kind, Out, SNAPSHOT_HEADER, admit, re
 use crate::error::{BuildError, IncompatibleError, IncompatibleErrorKind, SnapshotErrorKind};
 use crate::funnel::Funnel;
 use crate::hash::{KeyHasher, Murmur3};
-use crate::simd::{Isa, Kernels};
+use crate::simd::{FEW, Isa, Kernels};
 use crate::sizing::{LINE_BITS, LINE_BYTES, LINE_WORDS, Layout, Request};
 use crate::source::{Answer, Keys, Source};
 use alloc::vec::Vec;
@@ -364,6 +364,7 @@ impl Insert for Bloom {
         changed
     }
 
+    #[inline]
     fn insert_all(&self, source: &impl Source) -> usize {
         self.insert_flagged(source, None)
     }
@@ -374,8 +375,18 @@ impl Insert for Bloom {
 }
 
 impl InsertFlagged for Bloom {
+    #[inline]
     fn insert_flagged(&self, source: &impl Source, answer: Answer<'_>) -> usize {
-        let changed = bulk::insert(&self.bits, self.kernels, source, answer);
+        let changed = if source.len() < FEW {
+            let mut changed = 0;
+            source.each(0..source.len(), |hashes| changed = self.kernels.insert_few(&self.bits, hashes));
+            if let (Some(answer), 1..) = (answer, source.len()) {
+                answer(0, &[changed]);
+            }
+            changed.count_ones() as usize
+        } else {
+            bulk::insert(&self.bits, self.kernels, source, answer)
+        };
         bits::acquire();
         changed
     }

@@ -405,6 +405,7 @@ impl<E: Insert, S: KeyHasher> Filter<E, S> {
     /// assert_eq!((filter.count("a"), filter.count("b")), (2, 1));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
+    #[inline]
     pub fn insert_hashes(&self, hashes: &[u64]) -> E::Total {
         self.engine.insert_all(&hashes)
     }

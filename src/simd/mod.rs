@@ -201,7 +201,7 @@ macro_rules! entry {
 
 /// Fewer hashes than this go one by one: a batch kernel takes longer to begin. It takes a group of
 /// 8 at least.
-pub(crate) const FEW: usize = 16;
+pub(crate) const FEW: usize = 32;
 
 /// The number of bits per word for which the batch kernels of a shape are compiled, or 0 where the
 /// kernels take it as data. The builder chooses these shapes for rates from 10% to 1e-6.
@@ -319,15 +319,13 @@ impl CounterKernels {
 
 /// The answers of `each` for a few hashes, whose lines are asked for first.
 #[inline(always)]
-fn few(hashes: &[u64], answers: &mut [u64], target: &impl Probed, purpose: Purpose, each: impl Fn(u64) -> bool) {
+fn few(hashes: &[u64], target: &impl Probed, purpose: Purpose, each: impl Fn(u64) -> bool) -> u64 {
     ask(hashes, target, purpose);
-    let mut word = 0;
+    let mut answers = 0;
     for (i, &hash) in hashes.iter().enumerate() {
-        word |= u64::from(each(hash)) << i;
+        answers |= u64::from(each(hash)) << i;
     }
-    if let Some(answers) = answers.first_mut() {
-        *answers = word;
-    }
+    answers
 }
 
 /// Asks for the lines of a few hashes.
@@ -422,7 +420,8 @@ impl<T: Load> Lookups<T> {
     #[inline(always)]
     pub(crate) fn contains_hashes(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
         if hashes.len() < FEW {
-            return few(hashes, found, &lines, Purpose::Read, |hash| self.contains(lines, hash));
+            let answers = few(hashes, &lines, Purpose::Read, |hash| self.contains(lines, hash));
+            return found.fill(answers);
         }
         // SAFETY: as in `contains`.
         unsafe { (self.contains_hashes)(self, lines, hashes, found) }
@@ -515,11 +514,17 @@ impl Kernels {
         unsafe { (self.insert)(bits, hash) }
     }
 
+    /// Whether each hash's insert changed the filter, of fewer than [`FEW`].
+    #[inline]
+    pub(crate) fn insert_few(&self, bits: &Bits, hashes: &[u64]) -> u64 {
+        few(hashes, &bits, Purpose::Write, |hash| self.insert(bits, hash))
+    }
+
     /// Whether each hash's insert changed the filter, as a bitmap.
     #[inline(always)]
     pub(crate) fn insert_hashes(&self, bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
         if hashes.len() < FEW {
-            return few(hashes, changed, &bits, Purpose::Write, |hash| self.insert(bits, hash));
+            return changed.fill(self.insert_few(bits, hashes));
         }
         // SAFETY: as in `insert`.
         unsafe { (self.insert_hashes)(self, bits, hashes, changed) }
