@@ -66,13 +66,7 @@ pub(crate) fn insert<const W: usize>(target: &mut impl Target, cuts: &Cuts, hash
 }
 
 /// Inserts into words that this thread owns.
-pub(crate) fn fill<const W: usize, const B: usize>(
-    region: &mut Region<'_>,
-    cuts: &Cuts,
-    hashes: &[u64],
-    changed: &mut [u64],
-) {
-    let cuts = cuts.known::<W, B>();
+pub(crate) fn fill<const W: usize>(region: &mut Region<'_>, cuts: &Cuts, hashes: &[u64], changed: &mut [u64]) {
     one_by_one(region, hashes, changed, Purpose::Write, |region, hash| {
         insert::<W>(region, cuts, hash)
     });

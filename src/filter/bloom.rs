@@ -379,7 +379,9 @@ impl InsertFlagged for Bloom {
     fn insert_flagged(&self, source: &impl Source, answer: Answer<'_>) -> usize {
         let changed = if source.len() < FEW {
             let mut changed = 0;
-            source.each(0..source.len(), |hashes| changed = self.kernels.insert_few(&self.bits, hashes));
+            source.each(0..source.len(), |hashes| {
+                changed = self.kernels.insert_few(&self.bits, hashes)
+            });
             if let (Some(answer), 1..) = (answer, source.len()) {
                 answer(0, &[changed]);
             }

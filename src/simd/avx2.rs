@@ -44,13 +44,13 @@ pub(super) fn insert<const W: usize, const S: usize>(mut bits: &Bits, hash: u64)
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(super) fn contains_hashes<const W: usize, const B: usize, T: Load>(
+pub(super) fn contains_hashes<const W: usize, T: Load>(
     lookups: &Lookups<T>,
     lines: Lines<'_, T>,
     hashes: &[u64],
     found: &mut [u64],
 ) {
-    let (count, cuts) = (lines.blocks(), lookups.cuts.known::<W, B>());
+    let (count, cuts) = (lines.blocks(), &lookups.cuts);
     // SAFETY: `words` gives words of blocks below `count`, which is below 2^32 (`Isa::for_blocks`);
     // a block has 8.
     unsafe {
@@ -66,37 +66,22 @@ pub(super) fn contains_hashes<const W: usize, const B: usize, T: Load>(
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(super) fn insert_hashes<const W: usize, const B: usize>(
-    kernels: &Kernels,
-    mut bits: &Bits,
-    hashes: &[u64],
-    changed: &mut [u64],
-) {
-    insert_into::<W, B, _>(&mut bits, &kernels.lookups.cuts, hashes, changed);
+pub(super) fn insert_hashes<const W: usize>(kernels: &Kernels, mut bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
+    insert_into::<W, _>(&mut bits, &kernels.lookups.cuts, hashes, changed);
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(super) fn fill<const W: usize, const B: usize>(
-    region: &mut Region<'_>,
-    cuts: &Cuts,
-    hashes: &[u64],
-    changed: &mut [u64],
-) {
+pub(super) fn fill<const W: usize>(region: &mut Region<'_>, cuts: &Cuts, hashes: &[u64], changed: &mut [u64]) {
     if hashes.len() < GROUP {
-        return batch::fill::<W, 0>(region, cuts, hashes, changed);
+        return batch::fill::<W>(region, cuts, hashes, changed);
     }
-    insert_into::<W, B, _>(region, cuts, hashes, changed);
+    insert_into::<W, _>(region, cuts, hashes, changed);
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 #[inline]
-fn insert_into<const W: usize, const B: usize, T: Target>(
-    target: &mut T,
-    cuts: &Cuts,
-    hashes: &[u64],
-    changed: &mut [u64],
-) {
-    let (first, count, cuts) = (target.first(), target.blocks(), cuts.known::<W, B>());
+fn insert_into<const W: usize, T: Target>(target: &mut T, cuts: &Cuts, hashes: &[u64], changed: &mut [u64]) {
+    let (first, count) = (target.first(), target.blocks());
     groups::insert::<W, _>(
         target,
         hashes,
@@ -155,7 +140,14 @@ fn block(hashes: __m256i, count: usize) -> __m256i {
 /// the filter's blocks.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn places<const W: usize>(hashes: &Group, cuts: &Cuts, first: usize, count: usize, products: &mut Slot, words: &mut [Slot; W]) {
+fn places<const W: usize>(
+    hashes: &Group,
+    cuts: &Cuts,
+    first: usize,
+    count: usize,
+    products: &mut Slot,
+    words: &mut [Slot; W],
+) {
     let mut product = load(hashes);
     let first = _mm256_set1_epi64x(first as i64);
     let line = [

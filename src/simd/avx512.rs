@@ -34,13 +34,13 @@ pub(super) fn detect() -> bool {
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
-pub(super) fn contains_hashes<const W: usize, const B: usize, T: Load>(
+pub(super) fn contains_hashes<const W: usize, T: Load>(
     lookups: &Lookups<T>,
     lines: Lines<'_, T>,
     hashes: &[u64],
     found: &mut [u64],
 ) {
-    let (count, cuts) = (lines.blocks(), lookups.cuts.known::<W, B>());
+    let (count, cuts) = (lines.blocks(), &lookups.cuts);
     // SAFETY: `words` gives words of blocks below `count`, which is below 2^32 (`Isa::for_blocks`);
     // a block has 8.
     unsafe {
@@ -56,37 +56,22 @@ pub(super) fn contains_hashes<const W: usize, const B: usize, T: Load>(
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
-pub(super) fn insert_hashes<const W: usize, const B: usize>(
-    kernels: &Kernels,
-    mut bits: &Bits,
-    hashes: &[u64],
-    changed: &mut [u64],
-) {
-    insert_into::<W, B, _>(&mut bits, &kernels.lookups.cuts, hashes, changed);
+pub(super) fn insert_hashes<const W: usize>(kernels: &Kernels, mut bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
+    insert_into::<W, _>(&mut bits, &kernels.lookups.cuts, hashes, changed);
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
-pub(super) fn fill<const W: usize, const B: usize>(
-    region: &mut Region<'_>,
-    cuts: &Cuts,
-    hashes: &[u64],
-    changed: &mut [u64],
-) {
+pub(super) fn fill<const W: usize>(region: &mut Region<'_>, cuts: &Cuts, hashes: &[u64], changed: &mut [u64]) {
     if hashes.len() < GROUP {
-        return batch::fill::<W, 0>(region, cuts, hashes, changed);
+        return batch::fill::<W>(region, cuts, hashes, changed);
     }
-    insert_into::<W, B, _>(region, cuts, hashes, changed);
+    insert_into::<W, _>(region, cuts, hashes, changed);
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
-fn insert_into<const W: usize, const B: usize, T: Target>(
-    target: &mut T,
-    cuts: &Cuts,
-    hashes: &[u64],
-    changed: &mut [u64],
-) {
-    let (first, count, cuts) = (target.first(), target.blocks(), cuts.known::<W, B>());
+fn insert_into<const W: usize, T: Target>(target: &mut T, cuts: &Cuts, hashes: &[u64], changed: &mut [u64]) {
+    let (first, count) = (target.first(), target.blocks());
     groups::insert::<W, _>(
         target,
         hashes,
@@ -130,7 +115,14 @@ fn block(hashes: __m512i, count: usize) -> __m512i {
 /// the filter's blocks.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
-pub(super) fn places<const W: usize>(hashes: &Group, cuts: &Cuts, first: usize, count: usize, products: &mut Slot, words: &mut [Slot; W]) {
+pub(super) fn places<const W: usize>(
+    hashes: &Group,
+    cuts: &Cuts,
+    first: usize,
+    count: usize,
+    products: &mut Slot,
+    words: &mut [Slot; W],
+) {
     let mut product = load(hashes);
     let block = _mm512_sub_epi64(block(product, count), _mm512_set1_epi64(first as i64));
     let line = _mm512_slli_epi64::<3>(block);

@@ -73,7 +73,10 @@ pub(super) unsafe fn contains<const W: usize, T: Load>(
             }
             // SAFETY: both were written for this group, in earlier turns.
             let hold = unsafe {
-                hold(products[group % (2 * NEAR)].assume_init_ref(), written(&loaded[group % NEAR]))
+                hold(
+                    products[group % (2 * NEAR)].assume_init_ref(),
+                    written(&loaded[group % NEAR]),
+                )
             };
             answers = answers >> GROUP | u64::from(hold) << (64 - GROUP);
             if group % 8 == 7 {
@@ -96,13 +99,7 @@ pub(super) unsafe fn contains<const W: usize, T: Load>(
 
 /// Asks for the lines of a group, if there is one.
 #[inline(always)]
-fn ask(
-    target: &impl Probed,
-    groups: Groups<'_>,
-    group: usize,
-    blocks: &impl Fn(&Group) -> Group,
-    purpose: Purpose,
-) {
+fn ask(target: &impl Probed, groups: Groups<'_>, group: usize, blocks: &impl Fn(&Group) -> Group, purpose: Purpose) {
     if group < groups.len() {
         for block in blocks(groups.at(group)) {
             target.prefetch(block as usize, purpose);

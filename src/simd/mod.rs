@@ -20,11 +20,9 @@
 //! # Shapes as data
 //!
 //! There are 28 shapes. Single calls are short, and compiled for each shape. A batch kernel is
-//! compiled for each number of words, and takes the number of bits as data ([`Cuts`]). The
-//! exceptions are the shapes that the builder chooses by itself ([`bits_in_code`]). With bits as
-//! data in all shapes the crate compiled in 14 s instead of 38, and batches in cache took 15% to
-//! 30% longer with AVX2 and without vectors (Zen 5). BITALG tests eight bits at once, so it loses
-//! nothing.
+//! compiled for each number of words, and takes the number of bits as data ([`Cuts`]). With that
+//! number in code too, the crate took twice as long to compile, and batches were at most 10%
+//! faster (Zen 5).
 
 #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
 mod avx2;
@@ -169,8 +167,8 @@ pub fn limit_instruction_set(name: &str) {
     CHOSEN.store(isa.number(), Ordering::Relaxed);
 }
 
-/// The table's entry for a shape and an instruction set: `$table::plain::<W, S, B>()`,
-/// `$table::avx2::<W, S, B>()`, and so on.
+/// The table's entry for a shape and an instruction set: `$table::plain::<W, S>()`,
+/// `$table::avx2::<W, S>()`, and so on.
 macro_rules! entry {
     ($table:ty, $layout:expr, $isa:expr) => {
         entry! { $table, $layout, $isa;
@@ -184,15 +182,15 @@ macro_rules! entry {
         let Layout { shape: Shape { words, bits }, blocks } = $layout;
         match (words, bits, $isa.for_blocks(blocks as u64).0) {
             $($(
-                ($w, $s, Level::Plain) => const { &<$table>::plain::<$w, $s, { bits_in_code($w, $s) }>() },
+                ($w, $s, Level::Plain) => const { &<$table>::plain::<$w, $s>() },
                 #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-                ($w, $s, Level::Avx2) => const { &<$table>::avx2::<$w, $s, { bits_in_code($w, $s) }>() },
+                ($w, $s, Level::Avx2) => const { &<$table>::avx2::<$w, $s>() },
                 #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-                ($w, $s, Level::Avx512) => const { &<$table>::avx512::<$w, $s, { bits_in_code($w, $s) }>() },
+                ($w, $s, Level::Avx512) => const { &<$table>::avx512::<$w, $s>() },
                 #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-                ($w, $s, Level::Bitalg) => const { &<$table>::bitalg::<$w, $s, { bits_in_code($w, $s) }>() },
+                ($w, $s, Level::Bitalg) => const { &<$table>::bitalg::<$w, $s>() },
                 #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
-                ($w, $s, Level::Neon) => const { &<$table>::neon::<$w, $s, { bits_in_code($w, $s) }>() },
+                ($w, $s, Level::Neon) => const { &<$table>::neon::<$w, $s>() },
             )*)*
             _ => unreachable!("{words} words with {bits} bits is not a shape of sizing.rs"),
         }
@@ -202,15 +200,6 @@ macro_rules! entry {
 /// Fewer hashes than this go one by one: a batch kernel takes longer to begin. It takes a group of
 /// 8 at least.
 pub(crate) const FEW: usize = 32;
-
-/// The number of bits per word for which the batch kernels of a shape are compiled, or 0 where the
-/// kernels take it as data. The builder chooses these shapes for rates from 10% to 1e-6.
-const fn bits_in_code(words: usize, bits: usize) -> usize {
-    match (words, bits) {
-        (1, 3) | (2, 2 | 3) | (4, 2..=4) => bits,
-        _ => 0,
-    }
-}
 
 /// The operations on hashes that only read, for one shape, one instruction set and one kind of
 /// words: `AtomicU64` of a filter, or the bytes of a snapshot.
@@ -260,28 +249,28 @@ impl CounterKernels {
         }
     }
 
-    const fn plain<const W: usize, const S: usize, const B: usize>() -> Self {
-        Self::with::<W, S>(Lookups::plain::<W, S, B>())
+    const fn plain<const W: usize, const S: usize>() -> Self {
+        Self::with::<W, S>(Lookups::plain::<W, S>())
     }
 
     #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-    const fn avx2<const W: usize, const S: usize, const B: usize>() -> Self {
-        Self::with::<W, S>(Lookups::avx2::<W, S, B>())
+    const fn avx2<const W: usize, const S: usize>() -> Self {
+        Self::with::<W, S>(Lookups::avx2::<W, S>())
     }
 
     #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-    const fn avx512<const W: usize, const S: usize, const B: usize>() -> Self {
-        Self::with::<W, S>(Lookups::avx512::<W, S, B>())
+    const fn avx512<const W: usize, const S: usize>() -> Self {
+        Self::with::<W, S>(Lookups::avx512::<W, S>())
     }
 
     #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-    const fn bitalg<const W: usize, const S: usize, const B: usize>() -> Self {
-        Self::with::<W, S>(Lookups::bitalg::<W, S, B>())
+    const fn bitalg<const W: usize, const S: usize>() -> Self {
+        Self::with::<W, S>(Lookups::bitalg::<W, S>())
     }
 
     #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
-    const fn neon<const W: usize, const S: usize, const B: usize>() -> Self {
-        Self::with::<W, S>(Lookups::neon::<W, S, B>())
+    const fn neon<const W: usize, const S: usize>() -> Self {
+        Self::with::<W, S>(Lookups::neon::<W, S>())
     }
 }
 
@@ -357,46 +346,46 @@ impl Lookups<[u8; 8]> {
 }
 
 impl<T: Load> Lookups<T> {
-    const fn plain<const W: usize, const S: usize, const B: usize>() -> Self {
+    const fn plain<const W: usize, const S: usize>() -> Self {
         Self {
             cuts: Cuts::new(W, S),
             contains: contains::<W, S, T>,
-            contains_hashes: Self::contains_each::<W, B>,
+            contains_hashes: Self::contains_each,
         }
     }
 
     #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-    const fn avx2<const W: usize, const S: usize, const B: usize>() -> Self {
+    const fn avx2<const W: usize, const S: usize>() -> Self {
         Self {
             cuts: Cuts::new(W, S),
             contains: avx2::contains::<W, S, T>,
-            contains_hashes: avx2::contains_hashes::<W, 0, T>,
+            contains_hashes: avx2::contains_hashes::<W, T>,
         }
     }
 
     #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-    const fn avx512<const W: usize, const S: usize, const B: usize>() -> Self {
+    const fn avx512<const W: usize, const S: usize>() -> Self {
         Self {
             // One key at a time has no use for wider vectors.
             cuts: Cuts::new(W, S),
             contains: avx2::contains::<W, S, T>,
-            contains_hashes: avx512::contains_hashes::<W, 0, T>,
+            contains_hashes: avx512::contains_hashes::<W, T>,
         }
     }
 
     #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-    const fn bitalg<const W: usize, const S: usize, const B: usize>() -> Self {
+    const fn bitalg<const W: usize, const S: usize>() -> Self {
         Self {
             contains_hashes: bitalg::contains_hashes::<W, T>,
-            ..Self::avx512::<W, S, B>()
+            ..Self::avx512::<W, S>()
         }
     }
 
     #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
-    const fn neon<const W: usize, const S: usize, const B: usize>() -> Self {
+    const fn neon<const W: usize, const S: usize>() -> Self {
         Self {
-            contains_hashes: neon::contains_hashes::<W, B, T>,
-            ..Self::plain::<W, S, B>()
+            contains_hashes: neon::contains_hashes::<W, T>,
+            ..Self::plain::<W, S>()
         }
     }
 
@@ -428,16 +417,9 @@ impl<T: Load> Lookups<T> {
     }
 
     /// [`contains_hashes`](Self::contains_hashes) without vectors.
-    fn contains_each<const W: usize, const B: usize>(
-        &self,
-        mut lines: Lines<'_, T>,
-        hashes: &[u64],
-        found: &mut [u64],
-    ) {
-        let cuts = self.cuts.known::<W, B>();
-        batch::one_by_one(&mut lines, hashes, found, Purpose::Read, |lines, hash| match B {
-            0 => self.contains(*lines, hash),
-            _ => batch::contains::<W, false, T>(*lines, cuts, hash),
+    fn contains_each(&self, mut lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
+        batch::one_by_one(&mut lines, hashes, found, Purpose::Read, |lines, hash| {
+            self.contains(*lines, hash)
         });
     }
 }
@@ -448,51 +430,51 @@ impl Kernels {
         entry!(Self, layout, isa)
     }
 
-    const fn plain<const W: usize, const S: usize, const B: usize>() -> Self {
+    const fn plain<const W: usize, const S: usize>() -> Self {
         Self {
-            lookups: Lookups::plain::<W, S, B>(),
+            lookups: Lookups::plain::<W, S>(),
             insert: insert::<W, S>,
-            insert_hashes: Self::insert_each::<W, B>,
-            fill: batch::fill::<W, 0>,
+            insert_hashes: Self::insert_each,
+            fill: batch::fill::<W>,
         }
     }
 
     #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-    const fn avx2<const W: usize, const S: usize, const B: usize>() -> Self {
+    const fn avx2<const W: usize, const S: usize>() -> Self {
         Self {
-            lookups: Lookups::avx2::<W, S, B>(),
+            lookups: Lookups::avx2::<W, S>(),
             insert: avx2::insert::<W, S>,
-            insert_hashes: avx2::insert_hashes::<W, 0>,
-            fill: avx2::fill::<W, 0>,
+            insert_hashes: avx2::insert_hashes::<W>,
+            fill: avx2::fill::<W>,
         }
     }
 
     #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-    const fn avx512<const W: usize, const S: usize, const B: usize>() -> Self {
+    const fn avx512<const W: usize, const S: usize>() -> Self {
         Self {
-            lookups: Lookups::avx512::<W, S, B>(),
+            lookups: Lookups::avx512::<W, S>(),
             // One key at a time has no use for wider vectors.
             insert: avx2::insert::<W, S>,
-            insert_hashes: avx512::insert_hashes::<W, 0>,
-            fill: avx512::fill::<W, 0>,
+            insert_hashes: avx512::insert_hashes::<W>,
+            fill: avx512::fill::<W>,
         }
     }
 
     #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-    const fn bitalg<const W: usize, const S: usize, const B: usize>() -> Self {
+    const fn bitalg<const W: usize, const S: usize>() -> Self {
         Self {
-            lookups: Lookups::bitalg::<W, S, B>(),
-            ..Self::avx512::<W, S, B>()
+            lookups: Lookups::bitalg::<W, S>(),
+            ..Self::avx512::<W, S>()
         }
     }
 
     #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
-    const fn neon<const W: usize, const S: usize, const B: usize>() -> Self {
+    const fn neon<const W: usize, const S: usize>() -> Self {
         Self {
-            lookups: Lookups::neon::<W, S, B>(),
-            insert_hashes: neon::insert_hashes::<W, B>,
-            fill: neon::fill::<W, B>,
-            ..Self::plain::<W, S, B>()
+            lookups: Lookups::neon::<W, S>(),
+            insert_hashes: neon::insert_hashes::<W>,
+            fill: neon::fill::<W>,
+            ..Self::plain::<W, S>()
         }
     }
 
@@ -531,11 +513,9 @@ impl Kernels {
     }
 
     /// [`insert_hashes`](Self::insert_hashes) without vectors.
-    fn insert_each<const W: usize, const B: usize>(&self, mut bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
-        let cuts = self.lookups.cuts.known::<W, B>();
-        batch::one_by_one(&mut bits, hashes, changed, Purpose::Write, |bits, hash| match B {
-            0 => self.insert(bits, hash),
-            _ => batch::insert::<W>(bits, cuts, hash),
+    fn insert_each(&self, mut bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
+        batch::one_by_one(&mut bits, hashes, changed, Purpose::Write, |bits, hash| {
+            self.insert(bits, hash)
         });
     }
 

@@ -19,13 +19,13 @@ use crate::simd::{Kernels, Lookups};
 use core::arch::aarch64::*;
 
 #[target_feature(enable = "neon")]
-pub(super) fn contains_hashes<const W: usize, const B: usize, T: Load>(
+pub(super) fn contains_hashes<const W: usize, T: Load>(
     lookups: &Lookups<T>,
     lines: Lines<'_, T>,
     hashes: &[u64],
     found: &mut [u64],
 ) {
-    let (count, cuts) = (lines.blocks(), lookups.cuts.known::<W, B>());
+    let (count, cuts) = (lines.blocks(), &lookups.cuts);
     // SAFETY: `words` gives words of blocks below `count`; a block has 8.
     unsafe {
         groups::contains(
@@ -40,37 +40,22 @@ pub(super) fn contains_hashes<const W: usize, const B: usize, T: Load>(
 }
 
 #[target_feature(enable = "neon")]
-pub(super) fn insert_hashes<const W: usize, const B: usize>(
-    kernels: &Kernels,
-    mut bits: &Bits,
-    hashes: &[u64],
-    changed: &mut [u64],
-) {
-    insert_into::<W, B, _>(&mut bits, &kernels.lookups.cuts, hashes, changed);
+pub(super) fn insert_hashes<const W: usize>(kernels: &Kernels, mut bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
+    insert_into::<W, _>(&mut bits, &kernels.lookups.cuts, hashes, changed);
 }
 
 #[target_feature(enable = "neon")]
-pub(super) fn fill<const W: usize, const B: usize>(
-    region: &mut Region<'_>,
-    cuts: &Cuts,
-    hashes: &[u64],
-    changed: &mut [u64],
-) {
+pub(super) fn fill<const W: usize>(region: &mut Region<'_>, cuts: &Cuts, hashes: &[u64], changed: &mut [u64]) {
     if hashes.len() < GROUP {
-        return batch::fill::<W, 0>(region, cuts, hashes, changed);
+        return batch::fill::<W>(region, cuts, hashes, changed);
     }
-    insert_into::<W, B, _>(region, cuts, hashes, changed);
+    insert_into::<W, _>(region, cuts, hashes, changed);
 }
 
 #[target_feature(enable = "neon")]
 #[inline]
-fn insert_into<const W: usize, const B: usize, T: Target>(
-    target: &mut T,
-    cuts: &Cuts,
-    hashes: &[u64],
-    changed: &mut [u64],
-) {
-    let (first, count, cuts) = (target.first(), target.blocks(), cuts.known::<W, B>());
+fn insert_into<const W: usize, T: Target>(target: &mut T, cuts: &Cuts, hashes: &[u64], changed: &mut [u64]) {
+    let (first, count) = (target.first(), target.blocks());
     groups::insert::<W, _>(
         target,
         hashes,
