@@ -42,7 +42,7 @@ pub(crate) struct Cut {
 
 /// The cuts of all words of a pattern. They are data, not code: the vector kernels are compiled
 /// once for a number of words, whatever the number of bits in each.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Cuts {
     /// Bits per word.
     pub(crate) bits: usize,

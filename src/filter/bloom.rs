@@ -46,7 +46,7 @@ pub type ConcurrentBloom<S = Murmur3> = Filter<Bloom, S>;
 /// The engine of [`ConcurrentBloom`]: bits in lines of 64 bytes.
 pub struct Bloom {
     pub(crate) bits: Bits,
-    pub(crate) kernels: &'static Kernels,
+    pub(crate) kernels: Kernels,
     pub(crate) layout: Layout,
     pub(crate) expected_keys: usize,
 }
@@ -387,7 +387,7 @@ impl InsertFlagged for Bloom {
             }
             changed.count_ones() as usize
         } else {
-            bulk::insert(&self.bits, self.kernels, source, answer)
+            bulk::insert(&self.bits, &self.kernels, source, answer)
         };
         bits::acquire();
         changed
@@ -478,7 +478,7 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     /// ```
     pub fn insert_hashes_mut(&mut self, hashes: &[u64]) -> usize {
         match self.engine.bits.words_mut() {
-            Some(words) => bulk::insert_mut(words, self.engine.kernels, &hashes),
+            Some(words) => bulk::insert_mut(words, &self.engine.kernels, &hashes),
             None => self.insert_hashes(hashes),
         }
     }
@@ -496,7 +496,7 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     pub fn insert_batch_mut<K: Funnel>(&mut self, keys: &[K]) -> usize {
         let hasher = &self.hasher;
         match self.engine.bits.words_mut() {
-            Some(words) => bulk::insert_mut(words, self.engine.kernels, &Keys { hasher, keys }),
+            Some(words) => bulk::insert_mut(words, &self.engine.kernels, &Keys { hasher, keys }),
             None => self.insert_batch(keys),
         }
     }

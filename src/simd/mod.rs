@@ -1,7 +1,7 @@
 //! The kernels: functions for every shape of the pattern and every instruction set. A filter
 //! chooses its kernels when it is built, and a batch of keys when it is hashed.
 //!
-//! A filter looks its [`Kernels`] up once. A call of them is one well-predicted indirect call. (A
+//! A filter keeps its [`Kernels`]. A call of them is one well-predicted indirect call. (A
 //! `match` on the shape in each call would put a jump table in its place.) The files of the
 //! instruction sets are twins: the same names, the same signatures. They take values and slices
 //! that this thread owns, never the shared words. `groups.rs` loads those as atomics and puts them
@@ -167,31 +167,20 @@ pub fn limit_instruction_set(name: &str) {
     CHOSEN.store(isa.number(), Ordering::Relaxed);
 }
 
-/// The table's entry for a shape and an instruction set: `$table::plain::<W, S>()`,
-/// `$table::avx2::<W, S>()`, and so on.
-macro_rules! entry {
-    ($table:ty, $layout:expr, $isa:expr) => {
-        entry! { $table, $layout, $isa;
+/// `$table::new::<W, S>($isa)` for the words and bits of a shape.
+macro_rules! of_shape {
+    ($table:ty, $shape:expr, $isa:expr) => {
+        of_shape! { $table, $shape, $isa;
             1: 1 2 3 4 5 6 7 8 9 10;
             2: 1 2 3 4 5 6 7 8;
             4: 1 2 3 4 5 6;
             8: 1 2 3 4;
         }
     };
-    ($table:ty, $layout:expr, $isa:expr; $($w:literal: $($s:literal)*;)*) => {{
-        let Layout { shape: Shape { words, bits }, blocks } = $layout;
-        match (words, bits, $isa.for_blocks(blocks as u64).0) {
-            $($(
-                ($w, $s, Level::Plain) => const { &<$table>::plain::<$w, $s>() },
-                #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-                ($w, $s, Level::Avx2) => const { &<$table>::avx2::<$w, $s>() },
-                #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-                ($w, $s, Level::Avx512) => const { &<$table>::avx512::<$w, $s>() },
-                #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-                ($w, $s, Level::Bitalg) => const { &<$table>::bitalg::<$w, $s>() },
-                #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
-                ($w, $s, Level::Neon) => const { &<$table>::neon::<$w, $s>() },
-            )*)*
+    ($table:ty, $shape:expr, $isa:expr; $($w:literal: $($s:literal)*;)*) => {{
+        let Shape { words, bits } = $shape;
+        match (words, bits) {
+            $($( ($w, $s) => <$table>::new::<$w, $s>($isa), )*)*
             _ => unreachable!("{words} words with {bits} bits is not a shape of sizing.rs"),
         }
     }};
@@ -204,28 +193,40 @@ pub(crate) const FEW: usize = 32;
 /// The operations on hashes that only read, for one shape, one instruction set and one kind of
 /// words: `AtomicU64` of a filter, or the bytes of a snapshot.
 #[derive(Debug)]
-pub(crate) struct Lookups<T: 'static> {
+pub(crate) struct Lookups<T> {
     cuts: Cuts,
     // SAFETY, for all: callable where the instruction set is there which they are compiled for.
     contains: unsafe fn(Lines<'_, T>, u64) -> bool,
-    contains_hashes: unsafe fn(&Self, Lines<'_, T>, &[u64], &mut [u64]),
+    contains_hashes: Batch<T>,
 }
 
+type Batch<T> = unsafe fn(&Lookups<T>, Lines<'_, T>, &[u64], &mut [u64]);
+
+impl<T> Clone for Lookups<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Lookups<T> {}
+
 /// The operations on hashes for one shape and one instruction set.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Kernels {
     lookups: Lookups<AtomicU64>,
     // SAFETY, for all: callable where the instruction set is there which they are compiled for.
     insert: unsafe fn(&Bits, u64) -> bool,
     insert_hashes: unsafe fn(&Self, &Bits, &[u64], &mut [u64]),
-    fill: unsafe fn(&mut Region<'_>, &Cuts, &[u64], &mut [u64]),
+    fill: Fill,
 }
+
+type Fill = unsafe fn(&mut Region<'_>, &Cuts, &[u64], &mut [u64]);
 
 /// The operations on hashes of a filter of counters, for one shape and one instruction set.
 ///
 /// Inserts and removes are the same for all: a compare-exchange per word takes longer than vectors
 /// could save, and cannot be done by them.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct CounterKernels {
     lookups: Lookups<Counters>,
     insert: fn(Lines<'_, Counters>, u64) -> bool,
@@ -237,40 +238,16 @@ pub(crate) type CounterBatch = fn(&CounterKernels, Lines<'_, Counters>, &[u64], 
 
 impl CounterKernels {
     /// The kernels for `layout` on this CPU: its having `isa` is what makes their calls sound.
-    pub(crate) fn of(layout: Layout, isa: Isa) -> &'static Self {
-        entry!(Self, layout, isa)
+    pub(crate) fn of(layout: Layout, isa: Isa) -> Self {
+        of_shape!(Self, layout.shape, isa.for_blocks(layout.blocks as u64))
     }
 
-    const fn with<const W: usize, const S: usize>(lookups: Lookups<Counters>) -> Self {
+    fn new<const W: usize, const S: usize>(isa: Isa) -> Self {
         Self {
-            lookups,
+            lookups: Lookups::new::<W, S>(isa),
             insert: batch::raise::<W, S>,
             remove: batch::lower::<W, S>,
         }
-    }
-
-    const fn plain<const W: usize, const S: usize>() -> Self {
-        Self::with::<W, S>(Lookups::plain::<W, S>())
-    }
-
-    #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-    const fn avx2<const W: usize, const S: usize>() -> Self {
-        Self::with::<W, S>(Lookups::avx2::<W, S>())
-    }
-
-    #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-    const fn avx512<const W: usize, const S: usize>() -> Self {
-        Self::with::<W, S>(Lookups::avx512::<W, S>())
-    }
-
-    #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-    const fn bitalg<const W: usize, const S: usize>() -> Self {
-        Self::with::<W, S>(Lookups::bitalg::<W, S>())
-    }
-
-    #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
-    const fn neon<const W: usize, const S: usize>() -> Self {
-        Self::with::<W, S>(Lookups::neon::<W, S>())
     }
 }
 
@@ -337,55 +314,34 @@ fn insert<const W: usize, const S: usize>(mut bits: &Bits, hash: u64) -> bool {
     batch::insert::<W>(&mut bits, const { &Cuts::new(W, S) }, hash)
 }
 
-impl Lookups<[u8; 8]> {
-    /// The lookups in a snapshot of this layout on this CPU: its having `isa` is what makes their
-    /// calls sound.
-    pub(crate) fn of(layout: Layout, isa: Isa) -> &'static Self {
-        entry!(Self, layout, isa)
-    }
-}
-
 impl<T: Load> Lookups<T> {
-    const fn plain<const W: usize, const S: usize>() -> Self {
-        Self {
-            cuts: Cuts::new(W, S),
-            contains: contains::<W, S, T>,
-            contains_hashes: Self::contains_each,
-        }
+    /// The lookups for `layout` on this CPU: its having `isa` is what makes their calls sound.
+    pub(crate) fn of(layout: Layout, isa: Isa) -> Self {
+        of_shape!(Self, layout.shape, isa.for_blocks(layout.blocks as u64))
     }
 
-    #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-    const fn avx2<const W: usize, const S: usize>() -> Self {
-        Self {
-            cuts: Cuts::new(W, S),
-            contains: avx2::contains::<W, S, T>,
-            contains_hashes: avx2::contains_hashes::<W, T>,
-        }
-    }
-
-    #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-    const fn avx512<const W: usize, const S: usize>() -> Self {
-        Self {
+    fn new<const W: usize, const S: usize>(isa: Isa) -> Self {
+        let contains_hashes: Batch<T> = match isa.0 {
+            Level::Plain => Self::contains_each,
+            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+            Level::Avx2 => avx2::contains_hashes::<W, T>,
+            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+            Level::Avx512 => avx512::contains_hashes::<W, T>,
+            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+            Level::Bitalg => bitalg::contains_hashes::<W, T>,
+            #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
+            Level::Neon => neon::contains_hashes::<W, T>,
+        };
+        let contains: unsafe fn(Lines<'_, T>, u64) -> bool = match isa.0 {
             // One key at a time has no use for wider vectors.
+            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+            Level::Avx2 | Level::Avx512 | Level::Bitalg => avx2::contains::<W, S, T>,
+            _ => contains::<W, S, T>,
+        };
+        Self {
             cuts: Cuts::new(W, S),
-            contains: avx2::contains::<W, S, T>,
-            contains_hashes: avx512::contains_hashes::<W, T>,
-        }
-    }
-
-    #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-    const fn bitalg<const W: usize, const S: usize>() -> Self {
-        Self {
-            contains_hashes: bitalg::contains_hashes::<W, T>,
-            ..Self::avx512::<W, S>()
-        }
-    }
-
-    #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
-    const fn neon<const W: usize, const S: usize>() -> Self {
-        Self {
-            contains_hashes: neon::contains_hashes::<W, T>,
-            ..Self::plain::<W, S>()
+            contains,
+            contains_hashes,
         }
     }
 
@@ -426,55 +382,30 @@ impl<T: Load> Lookups<T> {
 
 impl Kernels {
     /// The kernels for `layout` on this CPU: its having `isa` is what makes their calls sound.
-    pub(crate) fn of(layout: Layout, isa: Isa) -> &'static Self {
-        entry!(Self, layout, isa)
+    pub(crate) fn of(layout: Layout, isa: Isa) -> Self {
+        of_shape!(Self, layout.shape, isa.for_blocks(layout.blocks as u64))
     }
 
-    const fn plain<const W: usize, const S: usize>() -> Self {
+    fn new<const W: usize, const S: usize>(isa: Isa) -> Self {
+        let (insert_hashes, fill): (unsafe fn(&Self, &Bits, &[u64], &mut [u64]), Fill) = match isa.0 {
+            Level::Plain => (Self::insert_each, batch::fill::<W>),
+            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+            Level::Avx2 => (avx2::insert_hashes::<W>, avx2::fill::<W>),
+            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+            Level::Avx512 | Level::Bitalg => (avx512::insert_hashes::<W>, avx512::fill::<W>),
+            #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
+            Level::Neon => (neon::insert_hashes::<W>, neon::fill::<W>),
+        };
+        let insert: unsafe fn(&Bits, u64) -> bool = match isa.0 {
+            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+            Level::Avx2 | Level::Avx512 | Level::Bitalg => avx2::insert::<W, S>,
+            _ => insert::<W, S>,
+        };
         Self {
-            lookups: Lookups::plain::<W, S>(),
-            insert: insert::<W, S>,
-            insert_hashes: Self::insert_each,
-            fill: batch::fill::<W>,
-        }
-    }
-
-    #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-    const fn avx2<const W: usize, const S: usize>() -> Self {
-        Self {
-            lookups: Lookups::avx2::<W, S>(),
-            insert: avx2::insert::<W, S>,
-            insert_hashes: avx2::insert_hashes::<W>,
-            fill: avx2::fill::<W>,
-        }
-    }
-
-    #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-    const fn avx512<const W: usize, const S: usize>() -> Self {
-        Self {
-            lookups: Lookups::avx512::<W, S>(),
-            // One key at a time has no use for wider vectors.
-            insert: avx2::insert::<W, S>,
-            insert_hashes: avx512::insert_hashes::<W>,
-            fill: avx512::fill::<W>,
-        }
-    }
-
-    #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-    const fn bitalg<const W: usize, const S: usize>() -> Self {
-        Self {
-            lookups: Lookups::bitalg::<W, S>(),
-            ..Self::avx512::<W, S>()
-        }
-    }
-
-    #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
-    const fn neon<const W: usize, const S: usize>() -> Self {
-        Self {
-            lookups: Lookups::neon::<W, S>(),
-            insert_hashes: neon::insert_hashes::<W>,
-            fill: neon::fill::<W>,
-            ..Self::plain::<W, S>()
+            lookups: Lookups::new::<W, S>(isa),
+            insert,
+            insert_hashes,
+            fill,
         }
     }
 
