@@ -108,16 +108,15 @@ pub(crate) fn one_by_one<T: Probed>(
     }
     // One loop, whether lines are asked for or not: the compiler inlines what is called in one
     // place, and calls, for each key, what is in two.
-    for (i, (part, answers)) in hashes.chunks(64).zip(answers).enumerate() {
-        let mut last = 0;
-        for (at, hash) in (64 * i..).zip(part) {
+    for (word, (part, answers)) in hashes.chunks(64).zip(answers).enumerate() {
+        *answers = 0;
+        for (i, hash) in part.iter().enumerate() {
             if asks {
-                ask(target, hashes.get(at + AHEAD), Purpose::Later);
-                ask(target, hashes.get(at + NEAR), near);
+                ask(target, hashes.get(64 * word + i + AHEAD), Purpose::Later);
+                ask(target, hashes.get(64 * word + i + NEAR), near);
             }
-            last = last >> 1 | u64::from(each(target, *hash)) << 63;
+            *answers |= u64::from(each(target, *hash)) << i;
         }
-        *answers = last >> (64 - part.len());
     }
 }
 

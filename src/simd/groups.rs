@@ -60,37 +60,29 @@ pub(super) unsafe fn contains<const W: usize, T: Load>(
     // together, and nothing waits for a store that is still in flight.
     let mut products = [NONE; 2 * NEAR];
     let mut words = [[NONE; W]; 2 * NEAR];
-    let mut loaded = [[NONE; W]; NEAR];
-    let near = groups.len().min(NEAR);
+    let mut loaded = [[NONE; W]; 2 * NEAR];
     let mut answers = 0;
-    // Each step stands in one place: what is called in two is not inlined. A group that is not
-    // there yet has a number beyond the last.
-    for turn in 0..groups.len() + 2 * near {
-        let group = turn.wrapping_sub(2 * near);
-        if group < groups.len() {
+    // Each step stands in one place: what is called in two is not inlined.
+    for turn in 0..groups.len() + 2 * NEAR {
+        let (slot, near_slot) = (turn % (2 * NEAR), (turn + NEAR) % (2 * NEAR));
+        if let Some(group) = turn.checked_sub(2 * NEAR) {
             if !cached {
                 ask(&lines, groups, group + AHEAD, &blocks, Purpose::Later);
             }
             // SAFETY: both were written for this group, in earlier turns.
-            let hold = unsafe {
-                hold(
-                    products[group % (2 * NEAR)].assume_init_ref(),
-                    written(&loaded[group % NEAR]),
-                )
-            };
+            let hold = unsafe { hold(products[slot].assume_init_ref(), written(&loaded[slot])) };
             answers = answers >> GROUP | u64::from(hold) << (64 - GROUP);
             if group % 8 == 7 {
                 found[group / 8] = answers;
             }
         }
-        let group = turn.wrapping_sub(near);
-        if group < groups.len() {
+        // A group that is not there yet has a number beyond the last.
+        if turn.wrapping_sub(NEAR) < groups.len() {
             // SAFETY: written for this group in an earlier turn. By the caller's promise they are
             // words of the filter.
-            unsafe { lines.load(written(&words[group % (2 * NEAR)]), &mut loaded[group % NEAR]) };
+            unsafe { lines.load(written(&words[near_slot]), &mut loaded[near_slot]) };
         }
         if turn < groups.len() {
-            let slot = turn % (2 * NEAR);
             places(groups.at(turn), &mut products[slot], &mut words[slot]);
         }
     }
