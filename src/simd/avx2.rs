@@ -179,9 +179,12 @@ fn places<const W: usize>(
 #[target_feature(enable = "avx2")]
 #[inline]
 fn masks<const W: usize, T>(products: &Group, cuts: &Cuts, into: &mut [Slot; W]) {
-    let masks = vector_masks::<W>(load(products), cuts);
-    for i in 0..W {
-        into[i].write(store(masks[i]));
+    let mut product = load(products);
+    for pair in (0..W).step_by(2) {
+        let masks = vector_masks::<W>(&mut product, cuts, pair);
+        for i in pair..W.min(pair + 2) {
+            into[i].write(store(masks[i - pair]));
+        }
     }
 }
 
@@ -190,12 +193,16 @@ fn masks<const W: usize, T>(products: &Group, cuts: &Cuts, into: &mut [Slot; W])
 #[target_feature(enable = "avx2")]
 #[inline]
 fn hold<const W: usize, T>(products: &Group, cuts: &Cuts, words: &[Group; W]) -> u8 {
-    let masks = vector_masks::<W>(load(products), cuts);
+    let mut product = load(products);
     let mut lacking = [_mm256_setzero_si256(); 2];
-    for i in 0..W {
-        let words = load(&words[i]);
-        for half in 0..2 {
-            lacking[half] = _mm256_or_si256(lacking[half], _mm256_andnot_si256(words[half], masks[i][half]));
+    for pair in (0..W).step_by(2) {
+        let masks = vector_masks::<W>(&mut product, cuts, pair);
+        for i in pair..W.min(pair + 2) {
+            let words = load(&words[i]);
+            for half in 0..2 {
+                let lacks = _mm256_andnot_si256(words[half], masks[i - pair][half]);
+                lacking[half] = _mm256_or_si256(lacking[half], lacks);
+            }
         }
     }
     let mut answers = 0;
@@ -206,15 +213,16 @@ fn hold<const W: usize, T>(products: &Group, cuts: &Cuts, words: &[Group; W]) ->
     answers as u8
 }
 
+/// The masks of two words, as many as fit the registers, or of the one that there is.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn vector_masks<const W: usize>(mut product: Vectors, cuts: &Cuts) -> [Vectors; W] {
-    let mut positions = [[_mm256_setzero_si256(); 2]; W];
-    let mut masks = [[_mm256_setzero_si256(); 2]; W];
-    for i in 0..W {
-        let cut = &cuts.words[i];
+fn vector_masks<const W: usize>(product: &mut Vectors, cuts: &Cuts, first: usize) -> [Vectors; 2] {
+    let mut positions = [[_mm256_setzero_si256(); 2]; 2];
+    let mut masks = [[_mm256_setzero_si256(); 2]; 2];
+    for i in 0..W.min(2) {
+        let cut = &cuts.words[first + i];
         for half in 0..2 {
-            if i > 0 && cut.multiply {
+            if first + i > 0 && cut.multiply {
                 product[half] = multiply(product[half], MULTIPLIER);
             }
             positions[i][half] = shift(product[half], cut.positions);
@@ -222,7 +230,7 @@ fn vector_masks<const W: usize>(mut product: Vectors, cuts: &Cuts) -> [Vectors; 
         }
     }
     for _ in 1..cuts.bits {
-        for i in 0..W {
+        for i in 0..W.min(2) {
             for half in 0..2 {
                 positions[i][half] = _mm256_srli_epi64::<6>(positions[i][half]);
                 masks[i][half] = _mm256_or_si256(masks[i][half], bit(positions[i][half]));
