@@ -21,15 +21,15 @@
 //! 2 MiB L2) with fresh keys at 1%, in ns per key. A locked operation takes 8 there, and a filter's
 //! first memory comes slowly from the hypervisor.
 
-#[cfg(feature = "rayon")]
-use crate::batch::STRETCH;
 use crate::bits::{self, Bits, Purpose, Region};
+use crate::kernel::Kernels;
 use crate::memory::Words;
 use crate::pattern::block;
-use crate::simd::Kernels;
 use crate::sizing::{LINE_BYTES, LINE_WORDS};
 #[cfg(feature = "rayon")]
 use crate::source::Part;
+#[cfg(feature = "rayon")]
+use crate::source::STRETCH;
 use crate::source::{Answer, Source, answers, answers_from, teller};
 #[cfg(feature = "rayon")]
 use alloc::vec::Vec;

@@ -9,7 +9,7 @@ use crate::codec::{Hashing, Header, Input, Kind, Out, SNAPSHOT_HEADER, admit, re
 use crate::error::{BuildError, IncompatibleError, IncompatibleErrorKind, SnapshotErrorKind};
 use crate::funnel::Funnel;
 use crate::hash::{KeyHasher, Murmur3};
-use crate::simd::{FEW, Isa, Kernels};
+use crate::kernel::{FEW, Isa, Kernels};
 use crate::sizing::{LINE_BITS, LINE_BYTES, LINE_WORDS, Layout, Request};
 use crate::source::{Answer, Keys, Source};
 use alloc::vec::Vec;

@@ -95,7 +95,7 @@ use crate::codec::{Hashing, Header, Input, Kind, Out, SNAPSHOT_HEADER, admit, re
 use crate::counters::{self, CounterLines};
 use crate::error::{BuildError, IncompatibleError, IncompatibleErrorKind, SnapshotErrorKind};
 use crate::hash::{KeyHasher, Murmur3};
-use crate::simd::{CounterBatch, CounterKernels, Isa};
+use crate::kernel::{CounterBatch, CounterKernels, Isa};
 use crate::sizing::{Cell, LINE_BITS, LINE_BYTES, LINE_WORDS, Layout, Request};
 use crate::source::{Answer, Source, answers, teller};
 use alloc::vec::Vec;

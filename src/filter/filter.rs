@@ -5,7 +5,7 @@ use super::engine::{Count, Engine, Estimate, Insert, InsertFlagged, Remove, Unio
 use crate::error::{BuildError, IncompatibleError, IncompatibleErrorKind, InsertError};
 use crate::funnel::Funnel;
 use crate::hash::{self, KeyHasher, Murmur3, assert_same_length};
-use crate::simd::FEW;
+use crate::kernel::FEW;
 use crate::source::{self, HASHED, Keys, Source, assert_bitmap_length, try_gathered};
 use alloc::vec::Vec;
 use core::fmt;

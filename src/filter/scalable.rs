@@ -109,13 +109,13 @@ mod snapshot;
 
 use super::bloom::ConcurrentBloom;
 use super::gauge::Gauge;
-use crate::batch::{STRETCH, for_each_absent};
 use crate::error::{BuildError, BuildErrorKind, FullError, FullErrorKind, IncompatibleError, IncompatibleErrorKind};
 use crate::funnel::Funnel;
 use crate::hash::{KeyHasher, Murmur3, assert_same_length};
 use crate::once::OnceBox;
 use crate::sizing::{LINE_BYTES, Layout, Request};
 use crate::source::{HASHED, assert_bitmap_length, gathered, unpack_into};
+use crate::source::{STRETCH, for_each_absent};
 use crate::sync::{AtomicU64, Ordering};
 use alloc::boxed::Box;
 use alloc::vec::Vec;

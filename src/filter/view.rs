@@ -9,7 +9,7 @@ use crate::filter::bloom::ConcurrentBloom;
 use crate::filter::lookup::Lookup;
 use crate::funnel::Funnel;
 use crate::hash::{KeyHasher, Murmur3};
-use crate::simd::{Isa, Lookups};
+use crate::kernel::{Isa, Lookups};
 use crate::sizing::{LINE_BITS, LINE_BYTES};
 use core::fmt;
 

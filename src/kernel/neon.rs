@@ -11,21 +11,20 @@
     reason = "loops over W and S unroll, which those over iterators do not always"
 )]
 
-use crate::batch;
 use crate::bits::{Bits, Lines, Load, Probed, Region, Target};
+use crate::kernel::groups::{self, GROUP, Group, Slot};
+use crate::kernel::scalar;
 use crate::pattern::{self, Cuts, MULTIPLIER};
-use crate::simd::groups::{self, GROUP, Group, Slot};
-use crate::simd::{Kernels, Lookups};
 use core::arch::aarch64::*;
 
 #[target_feature(enable = "neon")]
 pub(super) fn contains_hashes<const W: usize, T: Load>(
-    lookups: &Lookups<T>,
+    cuts: &Cuts,
     lines: Lines<'_, T>,
     hashes: &[u64],
     found: &mut [u64],
 ) {
-    let (count, cuts) = (lines.blocks(), &lookups.cuts);
+    let count = lines.blocks();
     // SAFETY: `words` gives words of blocks below `count`; a block has 8.
     unsafe {
         groups::contains(
@@ -40,14 +39,14 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
 }
 
 #[target_feature(enable = "neon")]
-pub(super) fn insert_hashes<const W: usize>(kernels: &Kernels, mut bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
-    insert_into::<W, _>(&mut bits, &kernels.lookups.cuts, hashes, changed);
+pub(super) fn insert_hashes<const W: usize>(cuts: &Cuts, mut bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
+    insert_into::<W, _>(&mut bits, cuts, hashes, changed);
 }
 
 #[target_feature(enable = "neon")]
-pub(super) fn fill<const W: usize>(region: &mut Region<'_>, cuts: &Cuts, hashes: &[u64], changed: &mut [u64]) {
+pub(super) fn fill<const W: usize>(cuts: &Cuts, region: &mut Region<'_>, hashes: &[u64], changed: &mut [u64]) {
     if hashes.len() < GROUP {
-        return batch::fill::<W>(region, cuts, hashes, changed);
+        return scalar::fill::<W>(cuts, region, hashes, changed);
     }
     insert_into::<W, _>(region, cuts, hashes, changed);
 }

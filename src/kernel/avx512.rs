@@ -6,13 +6,12 @@
     reason = "loops over W and S unroll, which those over iterators do not always"
 )]
 
-use crate::batch;
 use crate::bits::{Bits, Lines, Load, Probed, Region, Target};
 use crate::funnel::Sink;
+use crate::kernel::groups::{self, GROUP, Group, Slot};
+use crate::kernel::scalar;
 use crate::murmur3::{C1, C2, Murmur3Sink};
 use crate::pattern::{Cuts, MULTIPLIER};
-use crate::simd::groups::{self, GROUP, Group, Slot};
-use crate::simd::{Kernels, Lookups};
 use crate::sizing::LINE_WORDS;
 use core::arch::x86_64::*;
 
@@ -35,12 +34,12 @@ pub(super) fn detect() -> bool {
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 pub(super) fn contains_hashes<const W: usize, T: Load>(
-    lookups: &Lookups<T>,
+    cuts: &Cuts,
     lines: Lines<'_, T>,
     hashes: &[u64],
     found: &mut [u64],
 ) {
-    let (count, cuts) = (lines.blocks(), &lookups.cuts);
+    let count = lines.blocks();
     // SAFETY: `words` gives words of blocks below `count`, which is below 2^32 (`Isa::for_blocks`);
     // a block has 8.
     unsafe {
@@ -56,14 +55,14 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
-pub(super) fn insert_hashes<const W: usize>(kernels: &Kernels, mut bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
-    insert_into::<W, _>(&mut bits, &kernels.lookups.cuts, hashes, changed);
+pub(super) fn insert_hashes<const W: usize>(cuts: &Cuts, mut bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
+    insert_into::<W, _>(&mut bits, cuts, hashes, changed);
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
-pub(super) fn fill<const W: usize>(region: &mut Region<'_>, cuts: &Cuts, hashes: &[u64], changed: &mut [u64]) {
+pub(super) fn fill<const W: usize>(cuts: &Cuts, region: &mut Region<'_>, hashes: &[u64], changed: &mut [u64]) {
     if hashes.len() < GROUP {
-        return batch::fill::<W>(region, cuts, hashes, changed);
+        return scalar::fill::<W>(cuts, region, hashes, changed);
     }
     insert_into::<W, _>(region, cuts, hashes, changed);
 }

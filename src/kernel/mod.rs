@@ -6,16 +6,15 @@
 //! instruction sets are twins: the same names, the same signatures. They take values and slices
 //! that this thread owns, never the shared words. `groups.rs` loads those as atomics and puts them
 //! together to vectors: a vector load or a hardware gather from memory that others write would be a
-//! data race. There is no file for the plain instruction set: `batch.rs`, `pattern.rs` and
-//! `murmur3.rs` are the specification.
+//! data race. `scalar.rs`, `pattern.rs` and `murmur3.rs` are the specification.
 //!
 //! | | single calls | batches of hashes | Murmur3 of many keys |
 //! |---|---|---|---|
-//! | plain | `batch.rs` | `batch.rs` | `murmur3.rs` |
-//! | AVX2 | `batch.rs`, compiled for it | `avx2.rs` | `avx2.rs` up to 16 bytes, else `murmur3.rs` |
+//! | plain | `scalar.rs` | `scalar.rs` | `murmur3.rs` |
+//! | AVX2 | `scalar.rs`, compiled for it | `avx2.rs` | `avx2.rs` up to 16 bytes, else `murmur3.rs` |
 //! | AVX-512 | as AVX2 | `avx512.rs` | `avx512.rs` |
 //! | AVX-512 BITALG | as AVX2 | lookups `bitalg.rs`, inserts `avx512.rs` | `avx512.rs` |
-//! | NEON | `batch.rs` | `neon.rs` | `murmur3.rs` |
+//! | NEON | `scalar.rs` | `neon.rs` | `murmur3.rs` |
 //!
 //! # Shapes as data
 //!
@@ -34,9 +33,9 @@ mod bitalg;
 mod groups;
 #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
 mod neon;
+pub(crate) mod scalar;
 
-use crate::batch;
-use crate::bits::{Bits, Lines, Load, Probed, Purpose, Region};
+use crate::bits::{Bits, Lines, Load, Probed, Purpose, Region, is_cached};
 use crate::counters::Counters;
 use crate::pattern::{Cuts, block};
 use crate::sizing::{Layout, Shape};
@@ -197,10 +196,11 @@ pub(crate) struct Lookups<T> {
     cuts: Cuts,
     // SAFETY, for all: callable where the instruction set is there which they are compiled for.
     contains: unsafe fn(Lines<'_, T>, u64) -> bool,
-    contains_hashes: Batch<T>,
+    /// One by one if there is none.
+    contains_hashes: Option<Batch<T>>,
 }
 
-type Batch<T> = unsafe fn(&Lookups<T>, Lines<'_, T>, &[u64], &mut [u64]);
+type Batch<T> = unsafe fn(&Cuts, Lines<'_, T>, &[u64], &mut [u64]);
 
 impl<T> Clone for Lookups<T> {
     fn clone(&self) -> Self {
@@ -216,11 +216,13 @@ pub(crate) struct Kernels {
     lookups: Lookups<AtomicU64>,
     // SAFETY, for all: callable where the instruction set is there which they are compiled for.
     insert: unsafe fn(&Bits, u64) -> bool,
-    insert_hashes: unsafe fn(&Self, &Bits, &[u64], &mut [u64]),
+    /// One by one if there is none.
+    insert_hashes: Option<InsertBatch>,
     fill: Fill,
 }
 
-type Fill = unsafe fn(&mut Region<'_>, &Cuts, &[u64], &mut [u64]);
+type InsertBatch = unsafe fn(&Cuts, &Bits, &[u64], &mut [u64]);
+type Fill = unsafe fn(&Cuts, &mut Region<'_>, &[u64], &mut [u64]);
 
 /// The operations on hashes of a filter of counters, for one shape and one instruction set.
 ///
@@ -245,8 +247,8 @@ impl CounterKernels {
     fn new<const W: usize, const S: usize>(isa: Isa) -> Self {
         Self {
             lookups: Lookups::new::<W, S>(isa),
-            insert: batch::raise::<W, S>,
-            remove: batch::lower::<W, S>,
+            insert: scalar::raise::<W, S>,
+            remove: scalar::lower::<W, S>,
         }
     }
 }
@@ -270,14 +272,14 @@ impl CounterKernels {
 
     /// Whether each hash's insert found a counter at 0, as a bitmap.
     pub(crate) fn insert_hashes(&self, mut lines: Lines<'_, Counters>, hashes: &[u64], new: &mut [u64]) {
-        batch::one_by_one(&mut lines, hashes, new, Purpose::Write, |lines, hash| {
+        scalar::one_by_one(&mut lines, hashes, new, Purpose::Write, |lines, hash| {
             (self.insert)(*lines, hash)
         });
     }
 
     /// Whether each hash was removed, as a bitmap.
     pub(crate) fn remove_hashes(&self, mut lines: Lines<'_, Counters>, hashes: &[u64], removed: &mut [u64]) {
-        batch::one_by_one(&mut lines, hashes, removed, Purpose::Write, |lines, hash| {
+        scalar::one_by_one(&mut lines, hashes, removed, Purpose::Write, |lines, hash| {
             (self.remove)(*lines, hash)
         });
     }
@@ -297,7 +299,7 @@ fn few(hashes: &[u64], target: &impl Probed, purpose: Purpose, each: impl Fn(u64
 /// Asks for the lines of a few hashes.
 #[inline(always)]
 fn ask(hashes: &[u64], target: &impl Probed, purpose: Purpose) {
-    if !batch::is_cached(target.bytes()) && hashes.len() > 1 {
+    if !is_cached(target.bytes()) && hashes.len() > 1 {
         for &hash in hashes {
             target.prefetch(block(hash, target.blocks()), purpose);
         }
@@ -306,12 +308,12 @@ fn ask(hashes: &[u64], target: &impl Probed, purpose: Purpose) {
 
 /// A lookup of the plain instruction set.
 fn contains<const W: usize, const S: usize, T: Load>(lines: Lines<'_, T>, hash: u64) -> bool {
-    batch::contains::<W, false, T>(lines, const { &Cuts::new(W, S) }, hash)
+    scalar::contains::<W, false, T>(lines, const { &Cuts::new(W, S) }, hash)
 }
 
 /// An insert of the plain instruction set.
 fn insert<const W: usize, const S: usize>(mut bits: &Bits, hash: u64) -> bool {
-    batch::insert::<W>(&mut bits, const { &Cuts::new(W, S) }, hash)
+    scalar::insert::<W>(&mut bits, const { &Cuts::new(W, S) }, hash)
 }
 
 impl<T: Load> Lookups<T> {
@@ -321,16 +323,16 @@ impl<T: Load> Lookups<T> {
     }
 
     fn new<const W: usize, const S: usize>(isa: Isa) -> Self {
-        let contains_hashes: Batch<T> = match isa.0 {
-            Level::Plain => Self::contains_each,
+        let contains_hashes: Option<Batch<T>> = match isa.0 {
+            Level::Plain => None,
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-            Level::Avx2 => avx2::contains_hashes::<W, T>,
+            Level::Avx2 => Some(avx2::contains_hashes::<W, T>),
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-            Level::Avx512 => avx512::contains_hashes::<W, T>,
+            Level::Avx512 => Some(avx512::contains_hashes::<W, T>),
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-            Level::Bitalg => bitalg::contains_hashes::<W, T>,
+            Level::Bitalg => Some(bitalg::contains_hashes::<W, T>),
             #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
-            Level::Neon => neon::contains_hashes::<W, T>,
+            Level::Neon => Some(neon::contains_hashes::<W, T>),
         };
         let contains: unsafe fn(Lines<'_, T>, u64) -> bool = match isa.0 {
             // One key at a time has no use for wider vectors.
@@ -362,21 +364,19 @@ impl<T: Load> Lookups<T> {
     }
 
     /// Whether each hash is found, as a bitmap.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn contains_hashes(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
         if hashes.len() < FEW {
             let answers = few(hashes, &lines, Purpose::Read, |hash| self.contains(lines, hash));
             return found.fill(answers);
         }
-        // SAFETY: as in `contains`.
-        unsafe { (self.contains_hashes)(self, lines, hashes, found) }
-    }
-
-    /// [`contains_hashes`](Self::contains_hashes) without vectors.
-    fn contains_each(&self, mut lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
-        batch::one_by_one(&mut lines, hashes, found, Purpose::Read, |lines, hash| {
-            self.contains(*lines, hash)
-        });
+        match self.contains_hashes {
+            // SAFETY: as in `contains`.
+            Some(contains) => unsafe { contains(&self.cuts, lines, hashes, found) },
+            None => scalar::one_by_one(&mut { lines }, hashes, found, Purpose::Read, |lines, hash| {
+                self.contains(*lines, hash)
+            }),
+        }
     }
 }
 
@@ -387,14 +387,14 @@ impl Kernels {
     }
 
     fn new<const W: usize, const S: usize>(isa: Isa) -> Self {
-        let (insert_hashes, fill): (unsafe fn(&Self, &Bits, &[u64], &mut [u64]), Fill) = match isa.0 {
-            Level::Plain => (Self::insert_each, batch::fill::<W>),
+        let (insert_hashes, fill): (Option<InsertBatch>, Fill) = match isa.0 {
+            Level::Plain => (None, scalar::fill::<W>),
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-            Level::Avx2 => (avx2::insert_hashes::<W>, avx2::fill::<W>),
+            Level::Avx2 => (Some(avx2::insert_hashes::<W>), avx2::fill::<W>),
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-            Level::Avx512 | Level::Bitalg => (avx512::insert_hashes::<W>, avx512::fill::<W>),
+            Level::Avx512 | Level::Bitalg => (Some(avx512::insert_hashes::<W>), avx512::fill::<W>),
             #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
-            Level::Neon => (neon::insert_hashes::<W>, neon::fill::<W>),
+            Level::Neon => (Some(neon::insert_hashes::<W>), neon::fill::<W>),
         };
         let insert: unsafe fn(&Bits, u64) -> bool = match isa.0 {
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
@@ -434,20 +434,18 @@ impl Kernels {
     }
 
     /// Whether each hash's insert changed the filter, as a bitmap.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn insert_hashes(&self, bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
         if hashes.len() < FEW {
             return changed.fill(self.insert_few(bits, hashes));
         }
-        // SAFETY: as in `insert`.
-        unsafe { (self.insert_hashes)(self, bits, hashes, changed) }
-    }
-
-    /// [`insert_hashes`](Self::insert_hashes) without vectors.
-    fn insert_each(&self, mut bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
-        batch::one_by_one(&mut bits, hashes, changed, Purpose::Write, |bits, hash| {
-            self.insert(bits, hash)
-        });
+        match self.insert_hashes {
+            // SAFETY: as in `insert`.
+            Some(insert) => unsafe { insert(&self.lookups.cuts, bits, hashes, changed) },
+            None => scalar::one_by_one(&mut { bits }, hashes, changed, Purpose::Write, |bits, hash| {
+                self.insert(bits, hash)
+            }),
+        }
     }
 
     /// [`insert_hashes`](Self::insert_hashes) into words that this thread owns. All hashes must be
@@ -455,7 +453,7 @@ impl Kernels {
     #[inline(always)]
     pub(crate) fn fill(&self, region: &mut Region<'_>, hashes: &[u64], changed: &mut [u64]) {
         // SAFETY: as in `insert`.
-        unsafe { (self.fill)(region, &self.lookups.cuts, hashes, changed) }
+        unsafe { (self.fill)(&self.lookups.cuts, region, hashes, changed) }
     }
 }
 
@@ -524,9 +522,9 @@ type Slices = unsafe fn(u32, &[&[u8]], &mut [u64]);
 #[inline]
 pub(crate) fn unpack() -> impl Fn(&[u64], &mut [bool]) {
     let unpack: unsafe fn(&[u64], &mut [bool]) = match Isa::detect().0 {
-        Level::Plain => batch::unpack,
+        Level::Plain => scalar::unpack,
         #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
-        Level::Neon => batch::unpack,
+        Level::Neon => scalar::unpack,
         #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
         Level::Avx2 => avx2::unpack,
         #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
@@ -585,7 +583,7 @@ mod tests {
                                 new.iter().filter(|&&hash| kernels.insert(&single, hash)).count(),
                                 changed
                             );
-                            assert_eq!(inserted(kernels, &batch, &new), changed);
+                            assert_eq!(inserted(&kernels, &batch, &new), changed);
                             let asked = hashes(1000 * len as u64 + len as u64 / 2, len);
                             let expected: Vec<bool> = asked.iter().map(|&hash| plain.contains(&by_one, hash)).collect();
                             assert!(

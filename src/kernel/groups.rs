@@ -1,10 +1,9 @@
-//! The pipelines of `batch.rs` by groups of keys, for instruction sets that have vectors. They work
+//! The pipelines of `scalar.rs` by groups of keys, for instruction sets that have vectors. They work
 //! on arrays of a group's hashes, words and masks, which this thread owns. They load words from the
 //! filter one by one, as atomics, and put them together in such an array. An instruction set's file
 //! calls them, and says what its vectors do with a group.
 
-use crate::batch::is_cached;
-use crate::bits::{Lines, Load, Probed, Purpose, Target};
+use crate::bits::{Lines, Load, Probed, Purpose, Target, is_cached};
 use core::mem::MaybeUninit;
 use core::ptr;
 
@@ -12,7 +11,7 @@ use core::ptr;
 pub(super) const GROUP: usize = 8;
 pub(super) type Group = [u64; GROUP];
 
-/// How far ahead lines are asked for from memory into L2, in groups: 192 keys. `batch.rs` has the
+/// How far ahead lines are asked for from memory into L2, in groups: 192 keys. `scalar.rs` has the
 /// reason.
 const AHEAD: usize = 24;
 /// How far ahead words are loaded before they are tested, and lines brought into L1 before they are
@@ -50,7 +49,7 @@ pub(super) unsafe fn contains<const W: usize, T: Load>(
     hold: impl Fn(&Group, &[Group; W]) -> u8,
 ) {
     debug_assert_eq!(hashes.len().div_ceil(64), found.len());
-    let groups = Groups(hashes);
+    let groups = Groups::of(hashes);
     let cached = is_cached(lines.bytes());
     for group in 0..groups.len().min(if cached { 0 } else { AHEAD }) {
         ask(&lines, groups, group, &blocks, Purpose::Later);
@@ -111,7 +110,7 @@ pub(super) fn insert<const W: usize, T: Target>(
     masks: impl Fn(&Group, &mut [Slot; W]),
 ) {
     debug_assert_eq!(hashes.len().div_ceil(64), changed.len());
-    let groups = Groups(hashes);
+    let groups = Groups::of(hashes);
     let cached = is_cached(target.bytes());
     for group in 0..groups.len().min(if cached { 0 } else { AHEAD - NEAR }) {
         ask(target, groups, group, &blocks, Purpose::Later);
@@ -152,30 +151,38 @@ pub(super) fn insert<const W: usize, T: Target>(
 #[derive(Clone, Copy)]
 struct Groups<'a>(&'a [u64]);
 
-impl Groups<'_> {
+impl<'a> Groups<'a> {
+    /// # Panics
+    ///
+    /// If there are fewer hashes than a group has.
+    #[inline(always)]
+    fn of(hashes: &'a [u64]) -> Self {
+        assert!(hashes.len() >= GROUP);
+        Self(hashes)
+    }
+
     #[inline(always)]
     fn len(self) -> usize {
         self.0.len().div_ceil(GROUP)
     }
 
     #[inline(always)]
-    fn at(&self, group: usize) -> &Group {
+    fn at(self, group: usize) -> &'a Group {
         let start = (GROUP * group).min(self.0.len() - GROUP);
-        // SAFETY: it ends with the last hash, or before.
+        // SAFETY: there are `GROUP` hashes from there on, since `of` has seen that there are any.
         unsafe { &*self.0.as_ptr().add(start).cast() }
     }
 
-    /// Writes the last word of the bitmap, if the groups do not fill it; its highest bits are the
-    /// last `answers`.
+    /// Writes the last word of the bitmap, if the hashes do not fill it. The highest bits of
+    /// `answers` are the last group's.
     #[inline(always)]
     fn finish(self, answers: u64, bitmap: &mut [u64]) {
-        let (groups, hashes) = (self.len() % 8, self.0.len() % 64);
-        let shared = GROUP * self.len() - self.0.len();
-        if hashes == 0 {
-            return;
+        let hashes = self.0.len() % 64;
+        if hashes > 0 {
+            let end = hashes.next_multiple_of(GROUP);
+            let (answers, last) = (answers >> (64 - end), end - GROUP);
+            let before = answers & !(u64::MAX << last);
+            bitmap[self.0.len() / 64] = before | answers >> last >> (end - hashes) << last;
         }
-        let last = answers >> (64 - GROUP) >> shared;
-        let before = (answers & u64::MAX >> GROUP) >> (64 - 8 * if groups == 0 { 8 } else { groups });
-        bitmap[self.0.len() / 64] = before | last << (hashes - (GROUP - shared));
     }
 }

@@ -10,12 +10,11 @@
     reason = "loops over W and S unroll, which those over iterators do not always"
 )]
 
-use crate::batch;
 use crate::bits::{Bits, Lines, Load, Probed, Region, Target};
+use crate::kernel::groups::{self, GROUP, Group, Slot};
+use crate::kernel::scalar;
 use crate::murmur3::{C1, C2};
 use crate::pattern::{Cuts, MULTIPLIER};
-use crate::simd::groups::{self, GROUP, Group, Slot};
-use crate::simd::{Kernels, Lookups};
 use crate::sizing::LINE_WORDS;
 use core::arch::x86_64::*;
 
@@ -35,22 +34,22 @@ pub(super) fn detect() -> bool {
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(super) fn contains<const W: usize, const S: usize, T: Load>(lines: Lines<'_, T>, hash: u64) -> bool {
-    batch::contains::<W, true, T>(lines, const { &Cuts::new(W, S) }, hash)
+    scalar::contains::<W, true, T>(lines, const { &Cuts::new(W, S) }, hash)
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(super) fn insert<const W: usize, const S: usize>(mut bits: &Bits, hash: u64) -> bool {
-    batch::insert::<W>(&mut bits, const { &Cuts::new(W, S) }, hash)
+    scalar::insert::<W>(&mut bits, const { &Cuts::new(W, S) }, hash)
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(super) fn contains_hashes<const W: usize, T: Load>(
-    lookups: &Lookups<T>,
+    cuts: &Cuts,
     lines: Lines<'_, T>,
     hashes: &[u64],
     found: &mut [u64],
 ) {
-    let (count, cuts) = (lines.blocks(), &lookups.cuts);
+    let count = lines.blocks();
     // SAFETY: `words` gives words of blocks below `count`, which is below 2^32 (`Isa::for_blocks`);
     // a block has 8.
     unsafe {
@@ -66,14 +65,14 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(super) fn insert_hashes<const W: usize>(kernels: &Kernels, mut bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
-    insert_into::<W, _>(&mut bits, &kernels.lookups.cuts, hashes, changed);
+pub(super) fn insert_hashes<const W: usize>(cuts: &Cuts, mut bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
+    insert_into::<W, _>(&mut bits, cuts, hashes, changed);
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(super) fn fill<const W: usize>(region: &mut Region<'_>, cuts: &Cuts, hashes: &[u64], changed: &mut [u64]) {
+pub(super) fn fill<const W: usize>(cuts: &Cuts, region: &mut Region<'_>, hashes: &[u64], changed: &mut [u64]) {
     if hashes.len() < GROUP {
-        return batch::fill::<W>(region, cuts, hashes, changed);
+        return scalar::fill::<W>(cuts, region, hashes, changed);
     }
     insert_into::<W, _>(region, cuts, hashes, changed);
 }
@@ -112,7 +111,7 @@ pub(super) fn unpack(bitmap: &[u64], out: &mut [bool]) {
             unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), bools) };
         }
     }
-    batch::unpack(&bitmap[whole.len()..], rest);
+    scalar::unpack(&bitmap[whole.len()..], rest);
 }
 
 /// A group of keys, each with 64 bits.

@@ -6,10 +6,9 @@
 //! is data.
 
 use crate::bits::{Lines, Load, Probed};
+use crate::kernel::avx512::{blocks, load, multiply_again, places};
+use crate::kernel::groups::{self, Group};
 use crate::pattern::Cuts;
-use crate::simd::Lookups;
-use crate::simd::avx512::{blocks, load, multiply_again, places};
-use crate::simd::groups::{self, Group};
 use core::arch::x86_64::*;
 
 /// Whether this CPU, or without `std` this target, has what the functions below need.
@@ -24,12 +23,12 @@ pub(super) fn detect() -> bool {
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
 pub(super) fn contains_hashes<const W: usize, T: Load>(
-    lookups: &Lookups<T>,
+    cuts: &Cuts,
     lines: Lines<'_, T>,
     hashes: &[u64],
     found: &mut [u64],
 ) {
-    let (count, cuts) = (lines.blocks(), &lookups.cuts);
+    let count = lines.blocks();
     // SAFETY: `words` gives words of blocks below `count`, which is below 2^32 (`Isa::for_blocks`);
     // a block has 8.
     unsafe {
