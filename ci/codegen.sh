@@ -22,22 +22,22 @@ fi
 # call it, or the single insert, for every hash, and the compiler makes one function of all four. One of ten AVX2 lookups may call a
 # closure of its own for each group: of four words with the bits as data, which is called in two places and large.
 kernels='
-    simd::avx512::contains_hashes | 10 | zmm vpmullq vprolvq     | vptestn?mq
-    simd::avx512::insert_hashes   | 10 | zmm vprolvq lock        | vpmullq
-    simd::avx512::fill            | 10 | zmm vprolvq             | vpmullq
-    simd::avx512::murmur3_short   |  1 | zmm vpmullq vprolq      | vpmullq
-    simd::avx512::murmur3_group   |  1 | zmm vpmullq vprolq      | vpmullq
-    simd::bitalg::contains_hashes |  4 | zmm vpmullq vpmultishiftqb | vpshufbitqmb
-    simd::avx2::contains_hashes   | 10 | ymm vpmuludq vps[lr]lvq | vmovmskp|prefetch
-    simd::avx2::insert_hashes     | 10 | ymm vpmuludq lock       | vpmuludq
-    simd::avx2::fill              | 10 | ymm vpmuludq            | vpmuludq
-    simd::avx2::murmur3_short     |  1 | ymm vpmuludq            | vpmuludq
-    simd::avx2::contains          | 28 |                         |
-    simd::avx2::insert            | 28 | lock                    |
-    simd::contains                | 28 |                         |
-    simd::insert                  | 28 | lock                    |
-    simd::Lookups<T>::contains_each | 7 |                        |
-    simd::Kernels::insert_each    |  7 | lock|call               |
+    kernel::avx512::contains_hashes | 10 | zmm vpmullq vprolvq     | vptestn?mq
+    kernel::avx512::insert_hashes   | 10 | zmm vprolvq lock        | vpmullq
+    kernel::avx512::fill            | 10 | zmm vprolvq             | vpmullq
+    kernel::avx512::murmur3_short   |  1 | zmm vpmullq vprolq      | vpmullq
+    kernel::avx512::murmur3_group   |  1 | zmm vpmullq vprolq      | vpmullq
+    kernel::bitalg::contains_hashes |  4 | zmm vpmullq vpmultishiftqb | vpshufbitqmb
+    kernel::avx2::contains_hashes   | 10 | ymm vpmuludq vps[lr]lvq | vmovmskp|prefetch
+    kernel::avx2::insert_hashes     | 10 | ymm vpmuludq lock       | vpmuludq
+    kernel::avx2::fill              | 10 | ymm vpmuludq            | vpmuludq
+    kernel::avx2::murmur3_short     |  1 | ymm vpmuludq            | vpmuludq
+    kernel::avx2::contains          | 28 |                         |
+    kernel::avx2::insert            | 28 | lock                    |
+    kernel::contains                | 28 |                         |
+    kernel::insert                  | 28 | lock                    |
+    kernel::Lookups<T>::contains_each | 7 |                        |
+    kernel::Kernels::insert_each    |  7 | lock|call               |
     batch::fill                   | 10 |                         |
     batch::raise                  | 28 | lock                    |
     batch::lower                  | 28 | lock                    | lock
@@ -66,7 +66,7 @@ objdump -d -C --no-show-raw-insn "${programs[@]}" | awk -v kernels="$kernels" '
         }
     }
 
-    # "00000000000d23c0 <lanebloom::simd::avx512::contains_hashes>:", with more or less of generics and hashes.
+    # "00000000000d23c0 <lanebloom::kernel::avx512::contains_hashes>:", with more or less of generics and hashes.
     /^[0-9a-f]+ <.*>:$/ {
         look()
         where = $0
