@@ -13,7 +13,7 @@ use crate::codec::Kind;
 use crate::error::BuildError;
 use crate::funnel::Funnel;
 use crate::hash::{KeyHasher, Murmur3};
-use crate::simd::{Isa, Kernels, Lookups};
+use crate::kernel::{FEW, Isa, Kernels, Lookups};
 use crate::sizing::{Cell, Layout, Request};
 use crate::source::{Answer, Keys, Source};
 use crate::sync::AtomicU64;
@@ -49,7 +49,7 @@ pub type ConcurrentBloom<S = Murmur3> = Filter<Bloom, S>;
 /// The engine of [`ConcurrentBloom`]: bits in lines of 64 bytes.
 pub struct Bloom {
     pub(crate) bits: Bits,
-    pub(crate) kernels: &'static Kernels,
+    pub(crate) kernels: Kernels,
     pub(crate) layout: Layout,
     pub(crate) expected_keys: usize,
 }
@@ -185,6 +185,7 @@ impl Insert for Bloom {
         changed
     }
 
+    #[inline]
     fn insert_all(&self, source: &impl Source) -> usize {
         self.insert_flagged(source, None)
     }
@@ -195,8 +196,20 @@ impl Insert for Bloom {
 }
 
 impl InsertFlagged for Bloom {
+    #[inline]
     fn insert_flagged(&self, source: &impl Source, answer: Answer<'_>) -> usize {
-        let changed = bulk::insert(&self.bits, self.kernels, source, answer);
+        let changed = if source.len() < FEW {
+            let mut changed = 0;
+            source.each(0..source.len(), |hashes| {
+                changed = self.kernels.insert_few(&self.bits, hashes)
+            });
+            if let (Some(answer), 1..) = (answer, source.len()) {
+                answer(0, &[changed]);
+            }
+            changed.count_ones() as usize
+        } else {
+            bulk::insert(&self.bits, &self.kernels, source, answer)
+        };
         bits::acquire();
         changed
     }
@@ -221,7 +234,7 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     /// ```
     pub fn insert_hashes_mut(&mut self, hashes: &[u64]) -> usize {
         match self.engine.bits.words_mut() {
-            Some(words) => bulk::insert_mut(words, self.engine.kernels, &hashes),
+            Some(words) => bulk::insert_mut(words, &self.engine.kernels, &hashes),
             None => self.insert_hashes(hashes),
         }
     }
@@ -239,20 +252,13 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     pub fn insert_batch_mut<K: Funnel>(&mut self, keys: &[K]) -> usize {
         let hasher = &self.hasher;
         match self.engine.bits.words_mut() {
-            Some(words) => bulk::insert_mut(words, self.engine.kernels, &Keys { hasher, keys }),
+            Some(words) => bulk::insert_mut(words, &self.engine.kernels, &Keys { hasher, keys }),
             None => self.insert_batch(keys),
         }
     }
 }
 
 impl<S> ConcurrentBloom<S> {
-    pub(super) fn with_layout(layout: Layout, expected_keys: usize, hasher: S) -> Result<Self, BuildError> {
-        Ok(Self {
-            engine: Bloom::empty(layout, expected_keys)?,
-            hasher,
-        })
-    }
-
     pub(crate) fn layout(&self) -> Layout {
         self.engine.layout
     }

@@ -97,7 +97,7 @@ use crate::codec::Kind;
 use crate::counters::{self, CounterLines, Counters};
 use crate::error::BuildError;
 use crate::hash::Murmur3;
-use crate::simd::{CounterBatch, CounterKernels, Isa, Lookups};
+use crate::kernel::{CounterBatch, CounterKernels, Isa, Lookups};
 use crate::sizing::{Cell, LINE_WORDS, Layout, Request};
 use crate::source::{Answer, Source, answers, teller};
 use core::fmt;
@@ -137,7 +137,7 @@ pub type CountingBloom<S = Murmur3> = Filter<Counting, S>;
 /// The engine of [`CountingBloom`]: counters of 4 bits in lines of 64 bytes.
 pub struct Counting {
     counters: CounterLines,
-    kernels: &'static CounterKernels,
+    kernels: CounterKernels,
     layout: Layout,
     expected_keys: usize,
 }
@@ -183,7 +183,7 @@ impl Counting {
     /// Inserts or removes hashes; returns how many operations answered yes.
     fn change(&self, kernel: CounterBatch, source: &impl Source, mut answer: Answer<'_>) -> usize {
         let change = |hashes: &[u64], bitmap: &mut [u64]| {
-            kernel(self.kernels, self.counters.shared(), hashes, bitmap);
+            kernel(&self.kernels, self.counters.shared(), hashes, bitmap);
         };
         answers(source, change, teller(&mut answer))
     }

@@ -426,6 +426,15 @@ impl Engine for Guava {
         }
     }
 
+    /// In a large filter the lines of few keys too are asked for ahead.
+    fn contains_few(&self, hashes: &[Hash], found: &mut [bool]) {
+        let mut bitmap = [0];
+        self.contains_bitmap(hashes, &mut bitmap);
+        for (i, found) in found.iter_mut().enumerate() {
+            *found = bitmap[0] >> i & 1 == 1;
+        }
+    }
+
     fn expected_keys(&self) -> usize {
         self.expected_keys
     }
@@ -533,9 +542,9 @@ impl Union for Guava {
         }
     }
 
-    fn union_from(&self, other: &Self) -> bool {
+    fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
         let changed = self.flat.bits.or_from(&other.flat.bits, 0..self.flat.bits.blocks());
         bits::acquire_if(!changed);
-        changed
+        Ok(changed)
     }
 }

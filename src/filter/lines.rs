@@ -10,7 +10,7 @@ use crate::bits::{self, Lines, Load};
 use crate::codec::{Hashing, Header, Input, Kind, Out, SNAPSHOT_HEADER, admit, read_words, write_words};
 use crate::error::{BuildError, IncompatibleError, IncompatibleErrorKind, SnapshotErrorKind};
 use crate::hash::Murmur3;
-use crate::simd::Lookups;
+use crate::kernel::Lookups;
 use crate::sizing::{Cell, LINE_BITS, LINE_BYTES, LINE_WORDS, Layout};
 use alloc::vec::Vec;
 use core::fmt;
@@ -147,6 +147,12 @@ impl<T: Lined> Engine for T {
         bits::acquire();
     }
 
+    #[inline]
+    fn contains_few(&self, hashes: &[u64], found: &mut [bool]) {
+        self.lookups().contains_few(self.lines(), hashes, found);
+        bits::acquire();
+    }
+
     fn expected_keys(&self) -> usize {
         self.planned_keys()
     }
@@ -230,8 +236,8 @@ impl<T: OwnLines + Insert> Union for T {
         Err(IncompatibleError(IncompatibleErrorKind::Layout { ours, theirs }))
     }
 
-    fn union_from(&self, other: &Self) -> bool {
-        self.add(other)
+    fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
+        Ok(self.add(other))
     }
 }
 

@@ -92,11 +92,12 @@ mod dump;
 mod figures;
 pub(crate) mod layout;
 
-use crate::batch::for_each_absent;
 use crate::error::{BuildError, BuildErrorKind, RedisBloomInsertError, RedisBloomInsertErrorKind};
 use crate::flat::{Flat, WINDOW, each_one};
 use crate::hash::assert_same_length;
-use crate::source::{HASHED, Source, absent, answers, assert_bitmap_length, try_gathered, unpack_into};
+use crate::source::{
+    HASHED, Source, absent, answers, assert_bitmap_length, for_each_absent, try_gathered, unpack_into,
+};
 use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Range;

@@ -4,7 +4,6 @@
 use super::Filter;
 use super::engine::Stored;
 use super::guava::GuavaBloom;
-use super::scalable::ScalableBloom;
 #[cfg(feature = "window")]
 use super::windowed::WindowedBloom;
 use crate::codec::{Decode, deserialize, from_slice, given, serialize};
@@ -82,29 +81,6 @@ impl Decode for GuavaBloom {
 
     fn decode_within(bytes: &[u8], max_bytes: usize, (): ()) -> Result<(Self, &[u8]), GuavaReadError> {
         Self::from_bytes_within(bytes, max_bytes as u64).map_err(GuavaReadError)
-    }
-}
-
-/// As [`Filter`].
-impl<S: KeyHasher> Serialize for ScalableBloom<S> {
-    fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
-        serialize(&self.to_bytes(), serializer)
-    }
-}
-
-/// As [`Filter`].
-impl<'de> Deserialize<'de> for ScalableBloom {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserialize(deserializer, usize::MAX, Self::from_bytes)
-    }
-}
-
-impl<S: KeyHasher + Clone> Decode for ScalableBloom<S> {
-    type Hasher = S;
-    type Error = SnapshotError;
-
-    fn decode_within(bytes: &[u8], max_bytes: usize, hasher: S) -> Result<(Self, &[u8]), SnapshotError> {
-        from_slice(bytes, |input| Self::decode(input, max_bytes, given(hasher))).map_err(SnapshotError)
     }
 }
 

@@ -9,7 +9,7 @@ use crate::bits::Lines;
 use crate::codec::{Checksum, Hashing, Header, Kind, SNAPSHOT_HEADER, TRAILER, given, murmur3, split};
 use crate::error::{BuildError, SnapshotError, SnapshotErrorKind};
 use crate::hash::{KeyHasher, Murmur3};
-use crate::simd::{Isa, Lookups};
+use crate::kernel::{Isa, Lookups};
 use crate::sizing::{Cell, LINE_BYTES, Layout};
 
 /// A [`ConcurrentBloom`]'s snapshot that answers lookups in place: in borrowed bytes, or in a
@@ -47,7 +47,7 @@ pub type BloomView<'a, S = Murmur3> = Filter<View<'a>, S>;
 /// The engine of [`BloomView`]: the bytes of a snapshot.
 pub struct View<'a> {
     snapshot: Snapshot<'a>,
-    lookups: &'static Lookups<[u8; 8]>,
+    lookups: Lookups<[u8; 8]>,
     header: Header,
 }
 
@@ -363,7 +363,7 @@ impl Lined for View<'_> {
 
     #[inline(always)]
     fn lookups(&self) -> &Lookups<[u8; 8]> {
-        self.lookups
+        &self.lookups
     }
 
     #[inline(always)]
