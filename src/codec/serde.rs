@@ -5,11 +5,9 @@
 use crate::codec::{SNAPSHOT_HEADER, TRAILER, from_slice, given};
 use crate::error::{GuavaReadError, SnapshotError, SnapshotErrorKind};
 use crate::filter::Filter;
-use crate::filter::engine::Stored;
+use crate::filter::engine::{FixedSize, Stored};
 use crate::filter::guava::GuavaBloom;
 use crate::filter::scalable::ScalableBloom;
-#[cfg(feature = "window")]
-use crate::filter::windowed::WindowedBloom;
 use crate::hash::KeyHasher;
 use crate::sizing::LINE_BYTES;
 use alloc::vec::Vec;
@@ -48,7 +46,15 @@ impl<E: Stored, S: KeyHasher> Serialize for Filter<E, S> {
 
 /// Reads a filter by [`Murmur3`](crate::Murmur3); [`Limited`] reads others, and within a limit.
 /// Allocates in proportion to the bytes that are there.
-impl<'de, E: Stored> Deserialize<'de> for Filter<E> {
+///
+/// Only [`Limited`] reads a [`WindowedBloom`](crate::WindowedBloom), since that allocates all
+/// generations at once, up to 65 times the bytes of a snapshot that has one of them:
+///
+/// ```compile_fail,E0277
+/// # use lanebloom::WindowedBloom;
+/// let filter: WindowedBloom = serde_json::from_str("\"\"").unwrap();
+/// ```
+impl<'de, E: FixedSize> Deserialize<'de> for Filter<E> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         snapshot(deserializer, Self::from_bytes)
     }
@@ -96,15 +102,6 @@ impl<'de> Deserialize<'de> for ScalableBloom {
     }
 }
 
-/// As [`Filter`]. There is no `Deserialize`, only [`Limited`]: the memory for all generations is
-/// allocated at once, up to 65 times the bytes of a snapshot that has one of them.
-#[cfg(feature = "window")]
-impl<S: KeyHasher + Clone> Serialize for WindowedBloom<S> {
-    fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
-        serialize(&self.to_bytes(), serializer)
-    }
-}
-
 /// A filter that [`Limited`] deserializes: all filters of this crate but
 /// [`RedisBloom`](crate::RedisBloom). Other types cannot implement it.
 ///
@@ -149,15 +146,6 @@ mod sealed {
         }
     }
 
-    #[cfg(feature = "window")]
-    impl<S: KeyHasher + Clone> Decode for WindowedBloom<S> {
-        type Hasher = S;
-        fn decode_within(mut bytes: &[u8], max_bytes: usize, hasher: S) -> Result<(Self, &[u8]), Problem> {
-            let filter = Self::read_from_with(&mut bytes, max_bytes, hasher)?;
-            Ok((filter, bytes))
-        }
-    }
-
     impl<E: Stored, S: KeyHasher> Decode for Filter<E, S> {
         type Hasher = S;
         fn decode_within(bytes: &[u8], max_bytes: usize, hasher: S) -> Result<(Self, &[u8]), Problem> {
@@ -174,7 +162,7 @@ mod sealed {
 }
 
 /// Deserializes a filter with any hasher, which takes no more bytes than allowed, as by its
-/// `read_from_with`: a [`DeserializeSeed`]. A [`WindowedBloom`] ages by the monotonic clock then.
+/// `read_from_with`: a [`DeserializeSeed`].
 ///
 /// Its parameter is the filter's type, which follows from the place where the filter goes.
 ///

@@ -130,9 +130,10 @@ pub trait Union: Insert {
     #[doc(hidden)]
     fn check_union(&self, other: &Self) -> Result<(), IncompatibleError>;
 
-    /// Adds what `other` holds; whether that changed this engine.
+    /// Adds what `other` holds, which [`check_union`](Self::check_union) found to fit; whether that
+    /// changed this engine.
     #[doc(hidden)]
-    fn union_from(&self, other: &Self) -> bool;
+    fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError>;
 }
 
 /// An engine that keeps a slot for each copy of a key.
@@ -187,3 +188,9 @@ pub trait Stored: Engine {
         hasher: impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind>,
     ) -> Result<(Self, S), SnapshotErrorKind>;
 }
+
+/// An engine of fixed size: its snapshot always has the same length, and takes as much memory when
+/// it is read.
+///
+/// It cannot be implemented further.
+pub trait FixedSize: Stored {}

@@ -18,6 +18,7 @@ use core::fmt;
 /// | [`ConcurrentBloom`](crate::ConcurrentBloom) | whether it changed the filter | no |
 /// | [`CountingBloom`](crate::CountingBloom) | whether the key was new | yes |
 /// | [`TombstoneBloom`](crate::TombstoneBloom) | whether the key was new | yes, for good |
+/// | [`WindowedBloom`](crate::WindowedBloom) | whether the key was not seen within the window | no, but it forgets them |
 /// | [`CuckooFilter`](crate::CuckooFilter), [`DLeftFilter`](crate::DLeftFilter) | an error if there is no room | yes |
 /// | [`CompactCuckoo`](crate::CompactCuckoo) | cannot be inserted into | no |
 ///
@@ -66,7 +67,7 @@ pub struct Figures {
 }
 
 /// Single operations.
-impl<E: Engine, S: KeyHasher> Filter<E, S> {
+impl<E: Engine, S> Filter<E, S> {
     /// Whether `key` may be in the filter: `false` is certain, `true` may be a false positive.
     ///
     /// Never `false` for a key whose insertion happened before (and that was not removed since).
@@ -83,7 +84,10 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
     #[doc(alias("might_contain", "may_contain", "exists", "check"))]
     #[inline]
     #[must_use]
-    pub fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+    pub fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool
+    where
+        S: KeyHasher,
+    {
         self.engine.contains(self.hash(key))
     }
 
@@ -99,7 +103,10 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
     /// ```
     #[inline]
     #[must_use]
-    pub fn hash<K: Funnel + ?Sized>(&self, key: &K) -> u64 {
+    pub fn hash<K: Funnel + ?Sized>(&self, key: &K) -> u64
+    where
+        S: KeyHasher,
+    {
         self.hasher.hash_key(key)
     }
 
@@ -305,7 +312,7 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
 }
 
 /// Inserts.
-impl<E: Insert, S: KeyHasher> Filter<E, S> {
+impl<E: Insert, S> Filter<E, S> {
     /// Inserts `key`. The table of [`Filter`] says what each type answers.
     ///
     /// A `bool` can be `false` for a new key, at the false-positive rate. Where several threads
@@ -339,7 +346,10 @@ impl<E: Insert, S: KeyHasher> Filter<E, S> {
     /// ```
     #[doc(alias("add", "put", "check_and_set"))]
     #[inline]
-    pub fn insert<K: Funnel + ?Sized>(&self, key: &K) -> E::Answer {
+    pub fn insert<K: Funnel + ?Sized>(&self, key: &K) -> E::Answer
+    where
+        S: KeyHasher,
+    {
         self.engine.insert(self.hash(key))
     }
 
@@ -378,7 +388,10 @@ impl<E: Insert, S: KeyHasher> Filter<E, S> {
     /// assert_eq!(error.inserted(), filter.count("c"));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    pub fn insert_batch<K: Funnel>(&self, keys: &[K]) -> E::Total {
+    pub fn insert_batch<K: Funnel>(&self, keys: &[K]) -> E::Total
+    where
+        S: KeyHasher,
+    {
         self.engine.insert_all(&self.keys(keys))
     }
 
@@ -738,7 +751,7 @@ impl<E: Union, S: KeyHasher> Filter<E, S> {
     ///
     /// # Errors
     ///
-    /// If layout or hasher (its algorithm, seed or key) differ; then nothing is changed.
+    /// If layout, window or hasher (its algorithm, seed or key) differ; then nothing is changed.
     ///
     /// # Memory ordering
     ///
@@ -761,7 +774,7 @@ impl<E: Union, S: KeyHasher> Filter<E, S> {
     #[doc(alias("merge", "put_all"))]
     pub fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
         self.check_compatible(other)?;
-        Ok(self.engine.union_from(&other.engine))
+        self.engine.union_from(&other.engine)
     }
 
     /// An error if the other's content means something else.

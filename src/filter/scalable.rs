@@ -275,8 +275,8 @@ impl Steps {
     /// The layer with this number.
     fn gauged<S>(&self, number: usize, filter: ConcurrentBloom<S>) -> Layer<S> {
         let gauge = match self.growth {
-            Growth::ByKeys => Gauge::new(&filter, self.capacity(number)),
-            Growth::AtHalfFull => Gauge::at_half(&filter),
+            Growth::ByKeys => Gauge::new(&filter.engine, self.capacity(number)),
+            Growth::AtHalfFull => Gauge::at_half(&filter.engine),
         };
         Layer { filter, gauge }
     }
@@ -1399,7 +1399,7 @@ impl<S: KeyHasher + Clone> ScalableBloom<S> {
     #[inline(never)]
     fn look(&self, layers: &Layers<'_, S>, hash: u64) {
         let Layer { filter, gauge } = layers.newest();
-        let level = gauge.level(filter, hash);
+        let level = gauge.level(&filter.engine, hash);
         let next = layers.len();
         if level >= 1.0 {
             // Made by several at once if need be: nobody waits for the one who began it ahead of

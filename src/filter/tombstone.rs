@@ -69,7 +69,7 @@
 //!    removed meanwhile is there, but for the rate of false negatives.
 
 use super::bloom::{self, Bloom, ConcurrentBloom};
-use super::engine::{Engine, Estimate, Insert, InsertFlagged, Remove, Stored, Union, sealed};
+use super::engine::{Engine, Estimate, FixedSize, Insert, InsertFlagged, Remove, Stored, Union, sealed};
 use super::{Figures, Filter};
 use crate::bits;
 use crate::codec::{FIELDS, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, given};
@@ -509,13 +509,15 @@ impl Union for Tombstone {
         self.removed.check_union(&other.removed)
     }
 
-    fn union_from(&self, other: &Self) -> bool {
+    fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
         // Merges the filter of removed keys first. Otherwise removed keys that are new here would
         // be found until their tombstones have come.
-        let buried = self.removed.union_from(&other.removed);
-        self.added.union_from(&other.added) | buried
+        let buried = self.removed.union_from(&other.removed)?;
+        Ok(self.added.union_from(&other.added)? | buried)
     }
 }
+
+impl FixedSize for Tombstone {}
 
 /// A header, and the snapshots of both. `codec` describes the bytes.
 impl Stored for Tombstone {

@@ -246,7 +246,7 @@ impl<S: KeyHasher + Clone> ScalableBloom<S> {
         // would take some keys more.
         if filter.max_bytes < asked.max_bytes && !full {
             let Layer { filter: newest, gauge } = filter.layers_now().newest();
-            if gauge.level(newest, 0) >= 1.0 && filter.room(count).is_err() {
+            if gauge.level(&newest.engine, 0) >= 1.0 && filter.room(count).is_err() {
                 filter.state = AtomicU64::new(State::new(count, FULL).0);
             }
         }
