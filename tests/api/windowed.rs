@@ -1070,6 +1070,45 @@ fn the_rate_of_overfull_generations_is_measured_as_it_is_said() {
     assert!((said - measured).abs() < 0.02, "{said} said, {measured} measured");
 }
 
+/// The model of a filter whose generations have their share of so many keys.
+#[test]
+fn the_rate_at_so_many_keys_is_that_of_all_generations() {
+    let builder = WindowedBloom::builder().expected_keys(30_000);
+    let filter = builder.clone().build().unwrap();
+    let rate = filter.false_positive_rate();
+    assert!((0.0097..=0.01).contains(&rate), "{rate}");
+    assert_eq!(filter.false_positive_rate_at(30_000), rate);
+    assert_eq!(filter.false_positive_rate_at(0), 0.0);
+    assert!((0.0..rate / 4.0).contains(&filter.false_positive_rate_at(15_000)));
+    assert!(filter.false_positive_rate_at(60_000) > 5.0 * rate);
+    // It rotates before it has more.
+    let full = builder.rotate_when_full().build().unwrap();
+    let rate = full.false_positive_rate();
+    assert!((0.0097..=0.01).contains(&rate), "{rate}");
+    assert_eq!(full.false_positive_rate_at(0), 0.0);
+    assert!(full.false_positive_rate_at(15_000) < rate / 4.0);
+    assert_eq!(full.false_positive_rate_at(1_000_000), rate);
+}
+
+#[test]
+fn a_filter_whose_keys_have_expired_is_empty() {
+    let time = Time::default();
+    let filter = aged(3, 200, &time);
+    assert!(filter.is_empty());
+    filter.insert(&1u64);
+    filter.rotate();
+    assert!(!filter.is_empty());
+    time.set(300);
+    assert!(filter.is_empty());
+    let figures = filter.figures();
+    assert_eq!(
+        (figures.len, figures.fill_ratio, figures.false_positive_rate),
+        (0, 0.0, 0.0)
+    );
+    filter.insert(&2u64);
+    assert!(!filter.is_empty());
+}
+
 #[test]
 fn what_cannot_be_built_is_refused_by_name() {
     let builder = WindowedBloom::builder;
@@ -1405,6 +1444,11 @@ fn figures_say_what_the_filter_is() {
         (filter.generations(), filter.window(), filter.expected_keys()),
         (4, None, 30_000)
     );
+    let figures = filter.figures();
+    assert_eq!(figures.len, filter.estimated_len());
+    assert!((figures.fill_ratio - filter.fill_ratio()).abs() < 1e-9);
+    assert!((0.4..0.5).contains(&figures.fill_ratio));
+    assert_eq!(figures.false_positive_rate, filter.current_false_positive_rate());
     let debug = format!(
         "{filter:?} {:?}",
         WindowedBloom::builder().window(Duration::from_secs(9))
