@@ -11,7 +11,7 @@
 //! | the filter rotates | by | a key is visible |
 //! |---|---|---|
 //! | when it is told to | [`rotate`](WindowedBloom::rotate) | for `G - 1` rotations, and not after `G` |
-//! | by age | [`Builder::window`] | for the window, and not after `G / (G - 1)` of it; [the clock](#the-clock) says what is if that is set |
+//! | by age | [`Builder::window`] | for the window, and not after `G / (G - 1)` of it, unless [the clock](#the-clock) is set |
 //! | by age and when it is told to | both | for the window or for `G - 1` rotations, those by age among them, whichever ends first; and not after `G / (G - 1)` windows or `G` calls |
 //! | by the number of keys | [`Builder::rotate_when_full`] | until the expected keys were inserted after it, and not after `G / (G - 1)` of them (both within a few per cent) |
 //!
@@ -43,12 +43,12 @@
 //! | the clock steps | then |
 //! |---|---|
 //! | on, by `s` | keys are forgotten up to `s` earlier |
-//! | back, by `s`, to a time before the newest generation began | that one ends. Keys are visible for the window at least, and `s` longer at most; up to one generation more is visible for a window, and the false-positive rate up to `(G + 1) / G` of what was asked for |
-//! | back, by `s`, to a time within the newest generation, or less than a quarter of a generation before it | that one lasts `s` longer, gets so many more keys, and they are visible `s` longer |
+//! | back, by `s`, to a time before the newest generation began | this generation ends. Keys are visible for the window at least, and `s` longer at most. For a window, one generation more may be visible, and the false-positive rate may be `(G + 1) / G` of what was asked for |
+//! | back, by `s`, to a time within the newest generation, or less than a quarter of a generation before it | this generation lasts `s` longer, gets the keys of that time too, and they are visible `s` longer |
 //! | back more than once within a window | each further time, keys may be forgotten one generation earlier |
 //!
 //! An insert reads the clock once, a lookup only if it finds something. A batch reads it once for
-//! at most 1024 keys or 4096 hashes.
+//! each chunk: 1024 keys, or at least as many hashes.
 //!
 //! # Seen again
 //!
