@@ -58,6 +58,11 @@
 //! once per window, as in "notify once in ten minutes". For those the window must not begin anew:
 //! see [`Builder::renew`].
 //!
+//! If the newest generation has the key, an insert costs loads only. Otherwise it writes the key
+//! there, and then searches the older generations. A dense batch of hashes is inserted [in
+//! bulk](crate#inserting-in-bulk) if a generation has at most 1 MiB, unless the filter rotates when
+//! full.
+//!
 //! # Unions
 //!
 //! [`union_from`](Filter::union_from) adds every visible key of the other filter.

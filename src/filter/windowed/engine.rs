@@ -272,14 +272,14 @@ impl Generations {
                     sum = 0;
                 }
                 with_bitmap(changed.len(), |new| {
-                    new.copy_from_slice(changed);
-                    let hashes = &hashes[at..hashes.len().min(at + 64 * changed.len())];
-                    if ones(changed) > 0 {
+                    if changed.iter().any(|word| *word != 0) {
+                        new.copy_from_slice(changed);
+                        let hashes = &hashes[at..hashes.len().min(at + 64 * changed.len())];
                         for one in older {
                             each_found(one, hashes, new, |new, found| *new &= !found);
                         }
+                        sum += ones(new);
                     }
-                    sum += ones(new);
                     tell(at, new);
                 });
             };
