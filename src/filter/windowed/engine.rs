@@ -239,8 +239,9 @@ impl Union for Generations {
 
 /// Batches.
 impl Generations {
-    /// Inserts hashes in one place of the order of rotations; how many were new. Tells where a part
-    /// of them begins and the bitmap of those that were, perhaps several times: the last call holds.
+    /// Inserts hashes in one place of the order of rotations; how many were new. Calls `tell` with
+    /// where a part of them begins and the bitmap of the new ones, perhaps several times for a
+    /// part: the last call holds.
     fn insert_chunk(&self, hashes: &[u64], tell: &mut dyn FnMut(usize, &[u64])) -> usize {
         let (changed, new) = if self.plan.renew {
             self.insert_renewing(hashes, tell)

@@ -32,9 +32,9 @@
 //! # Batches
 //!
 //! A batch is cut into chunks, and each chunk loads the list and reads the clock once. A chunk has
-//! up to 1024 keys. A slice of hashes is one chunk, except if the answers are collected on the stack
-//! (4096 hashes), if the filter does not renew keys (1024), or if the gauge looks between
-//! ([`Gauge::stretch`]).
+//! up to 1024 keys. A slice of hashes is one chunk, except in three cases: the answers of a lookup
+//! are collected on the stack (4096 hashes), the filter does not renew keys (1024), or the gauge
+//! looks between ([`Gauge::stretch`]).
 //!
 //! - The hashes of an inserted chunk share one place in the order of rotations: the last list that
 //!   the chunk saw. The argument above holds for each of them, since all their bits are written
@@ -357,8 +357,8 @@ impl Generations {
 
     /// Adds empty generations that expire at these times, if `old` is still the list.
     ///
-    /// This is no rotation, since the newest generation stays: an insert that sees the list replaced
-    /// writes the same bits again.
+    /// This is no rotation, since the newest generation stays. An insert that sees the list
+    /// replaced writes the same bits again.
     ///
     /// # Errors
     ///

@@ -89,8 +89,9 @@ impl<S: KeyHasher> WindowedBloom<S> {
     /// let recent = builder.window(Duration::from_secs(9)).clock(clock).build()?;
     /// recent.insert("a");
     ///
-    /// let (stream, hasher) = (recent.to_bytes(), Murmur3::default());
-    /// let same = WindowedBloom::read_from_with_clock(&stream[..], 1 << 20, hasher, clock)?;
+    /// let (bytes, hasher) = (recent.to_bytes(), Murmur3::default());
+    /// let read = WindowedBloom::read_from_with_clock;
+    /// let same = read(&bytes[..], 1 << 20, hasher, clock)?;
     /// assert!(same.contains("a"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
