@@ -178,11 +178,11 @@ pub trait GuardFilter: sealed::Filter {}
 impl<S: KeyHasher> GuardFilter for ConcurrentBloom<S> {}
 impl GuardFilter for GuavaBloom {}
 #[cfg(feature = "window")]
-impl<S: KeyHasher> GuardFilter for WindowedBloom<S> {}
+impl<S: KeyHasher + Clone> GuardFilter for WindowedBloom<S> {}
 #[cfg(feature = "redis")]
 impl<S: KeyHasher> GuardFilter for crate::redis::SharedBloom<S> {}
 #[cfg(all(feature = "redis", feature = "window"))]
-impl<S: KeyHasher> GuardFilter for crate::redis::SharedWindow<S> {}
+impl<S: KeyHasher + Clone> GuardFilter for crate::redis::SharedWindow<S> {}
 
 mod sealed {
     #[cfg(feature = "window")]
@@ -260,7 +260,7 @@ mod sealed {
     }
 
     #[cfg(feature = "window")]
-    impl<S: KeyHasher> Filter for WindowedBloom<S> {
+    impl<S: KeyHasher + Clone> Filter for WindowedBloom<S> {
         type Local = Self;
 
         fn local(&self) -> &Self {
@@ -293,7 +293,7 @@ mod sealed {
     }
 
     #[cfg(all(feature = "redis", feature = "window"))]
-    impl<S: KeyHasher> Filter for crate::redis::SharedWindow<S> {
+    impl<S: KeyHasher + Clone> Filter for crate::redis::SharedWindow<S> {
         type Local = WindowedBloom<S>;
 
         #[inline]

@@ -130,8 +130,7 @@ pub trait Union: Insert {
     #[doc(hidden)]
     fn check_union(&self, other: &Self) -> Result<(), IncompatibleError>;
 
-    /// Adds what `other` holds, which [`check_union`](Self::check_union) found to fit; whether that
-    /// changed this engine.
+    /// Adds what `other` holds; whether that changed this engine. An error if there is no room.
     #[doc(hidden)]
     fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError>;
 }

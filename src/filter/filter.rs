@@ -18,9 +18,9 @@ use core::fmt;
 /// | [`ConcurrentBloom`](crate::ConcurrentBloom) | whether it changed the filter | no |
 /// | [`CountingBloom`](crate::CountingBloom) | whether the key was new | yes |
 /// | [`TombstoneBloom`](crate::TombstoneBloom) | whether the key was new | yes, for good |
-/// | [`WindowedBloom`](crate::WindowedBloom) | whether the key was not seen within the window | no, but it forgets them |
 /// | [`CuckooFilter`](crate::CuckooFilter), [`DLeftFilter`](crate::DLeftFilter) | an error if there is no room | yes |
 /// | [`CompactCuckoo`](crate::CompactCuckoo) | cannot be inserted into | no |
+/// | [`WindowedBloom`](crate::WindowedBloom) | whether the key was not seen within the window | no, but it forgets them |
 ///
 /// `E` is the engine of such a type, `S` the hasher. Keys are any [`Funnel`] type. All methods but
 /// [`clear`](Self::clear) take `&self`: share a filter as `Arc`. Each type's page says what threads
@@ -67,7 +67,7 @@ pub struct Figures {
 }
 
 /// Single operations.
-impl<E: Engine, S> Filter<E, S> {
+impl<E: Engine, S: KeyHasher> Filter<E, S> {
     /// Whether `key` may be in the filter: `false` is certain, `true` may be a false positive.
     ///
     /// Never `false` for a key whose insertion happened before (and that was not removed since).
@@ -84,10 +84,7 @@ impl<E: Engine, S> Filter<E, S> {
     #[doc(alias("might_contain", "may_contain", "exists", "check"))]
     #[inline]
     #[must_use]
-    pub fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool
-    where
-        S: KeyHasher,
-    {
+    pub fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
         self.engine.contains(self.hash(key))
     }
 
@@ -103,14 +100,14 @@ impl<E: Engine, S> Filter<E, S> {
     /// ```
     #[inline]
     #[must_use]
-    pub fn hash<K: Funnel + ?Sized>(&self, key: &K) -> u64
-    where
-        S: KeyHasher,
-    {
+    pub fn hash<K: Funnel + ?Sized>(&self, key: &K) -> u64 {
         self.hasher.hash_key(key)
     }
+}
 
-    /// [`contains`](Self::contains) by hash.
+/// A lookup that needs no hasher.
+impl<E: Engine, S> Filter<E, S> {
+    /// [`contains`](Filter::contains) by hash.
     ///
     /// ```
     /// use lanebloom::CuckooFilter;
@@ -312,7 +309,7 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
 }
 
 /// Inserts.
-impl<E: Insert, S> Filter<E, S> {
+impl<E: Insert, S: KeyHasher> Filter<E, S> {
     /// Inserts `key`. The table of [`Filter`] says what each type answers.
     ///
     /// A `bool` can be `false` for a new key, at the false-positive rate. Where several threads
@@ -346,14 +343,14 @@ impl<E: Insert, S> Filter<E, S> {
     /// ```
     #[doc(alias("add", "put", "check_and_set"))]
     #[inline]
-    pub fn insert<K: Funnel + ?Sized>(&self, key: &K) -> E::Answer
-    where
-        S: KeyHasher,
-    {
+    pub fn insert<K: Funnel + ?Sized>(&self, key: &K) -> E::Answer {
         self.engine.insert(self.hash(key))
     }
+}
 
-    /// [`insert`](Self::insert) by hash.
+/// An insert that needs no hasher.
+impl<E: Insert, S> Filter<E, S> {
+    /// [`insert`](Filter::insert) by hash.
     ///
     /// ```
     /// use lanebloom::CuckooFilter;
@@ -367,7 +364,10 @@ impl<E: Insert, S> Filter<E, S> {
     pub fn insert_hash(&self, hash: u64) -> E::Answer {
         self.engine.insert(hash)
     }
+}
 
+/// Inserts of many keys.
+impl<E: Insert, S: KeyHasher> Filter<E, S> {
     /// Inserts every key; returns how many inserts answered `true`. A filter that can be full stops
     /// at the first key that finds no room; its error says how many keys were inserted before.
     ///
@@ -388,10 +388,7 @@ impl<E: Insert, S> Filter<E, S> {
     /// assert_eq!(error.inserted(), filter.count("c"));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    pub fn insert_batch<K: Funnel>(&self, keys: &[K]) -> E::Total
-    where
-        S: KeyHasher,
-    {
+    pub fn insert_batch<K: Funnel>(&self, keys: &[K]) -> E::Total {
         self.engine.insert_all(&self.keys(keys))
     }
 
@@ -751,7 +748,7 @@ impl<E: Union, S: KeyHasher> Filter<E, S> {
     ///
     /// # Errors
     ///
-    /// If layout, window or hasher (its algorithm, seed or key) differ; then nothing is changed.
+    /// If layout or hasher (its algorithm, seed or key) differ; then nothing is changed.
     ///
     /// # Memory ordering
     ///
