@@ -3,7 +3,6 @@
 
 use crate::funnel::Funnel;
 use crate::hash::KeyHasher;
-use core::convert::Infallible;
 use core::ops::Range;
 
 /// Keys that are hashed at a time, 8 KiB on the stack, before the filter is asked. (Half as many
@@ -186,17 +185,6 @@ pub(crate) fn try_gathered<const N: usize, H: Copy + Default, E>(
         }
     }
     each(&chunk[..len])
-}
-
-/// [`try_gathered`] of what does not fail.
-pub(crate) fn gathered<const N: usize, H: Copy + Default>(
-    hashes: impl IntoIterator<Item = H>,
-    mut each: impl FnMut(&[H]),
-) {
-    let Ok(()) = try_gathered::<N, H, _>(hashes, |chunk| {
-        each(chunk);
-        Ok::<_, Infallible>(())
-    });
 }
 
 #[track_caller]

@@ -56,8 +56,7 @@ pub(crate) mod sealed {
 }
 
 /// Deserializes a filter with any hasher, which takes no more bytes than allowed, as by its
-/// `read_from_with`: a [`DeserializeSeed`]. A [`WindowedBloom`](crate::WindowedBloom) ages by the
-/// monotonic clock then.
+/// `read_from_with`: a [`DeserializeSeed`].
 ///
 /// Its parameter is the filter's type, which follows from the place where the filter goes.
 ///

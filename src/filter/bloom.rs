@@ -266,16 +266,4 @@ impl<S> ConcurrentBloom<S> {
     pub(crate) fn bits(&self) -> &Bits {
         &self.engine.bits
     }
-
-    /// An empty filter that is otherwise the same.
-    #[cfg(feature = "window")]
-    pub(super) fn blank(&self) -> Result<Self, BuildError>
-    where
-        S: Clone,
-    {
-        Ok(Self {
-            engine: self.engine.blank()?,
-            hasher: self.hasher.clone(),
-        })
-    }
 }

@@ -4,7 +4,7 @@
 //! [`BloomView`](crate::BloomView) reads. Lookups, figures, comparison and snapshots are here. An
 //! engine brings its words, the kernels for them, and its inserts.
 
-use super::engine::{Engine, Estimate, Insert, Stored, Union, sealed};
+use super::engine::{Engine, Estimate, FixedSize, Insert, Stored, Union, sealed};
 use super::{Figures, Filter};
 use crate::bits::{self, Lines, Load};
 use crate::codec::{Hashing, Header, Input, Kind, Out, SNAPSHOT_HEADER, admit, read_words, write_words};
@@ -250,6 +250,8 @@ fn header<T: OwnLines>(engine: &T, hashing: Hashing) -> Header {
         rate: engine.false_positive_rate_at(engine.planned_keys()),
     }
 }
+
+impl<T: OwnLines> FixedSize for T {}
 
 /// `codec` describes the bytes.
 impl<T: OwnLines> Stored for T {

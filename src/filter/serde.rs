@@ -2,10 +2,8 @@
 //! Guava's stream. Reading goes through the same checks as everywhere.
 
 use super::Filter;
-use super::engine::Stored;
+use super::engine::{Proportional, Stored};
 use super::guava::GuavaBloom;
-#[cfg(feature = "window")]
-use super::windowed::WindowedBloom;
 use crate::codec::{Decode, deserialize, from_slice, given, serialize};
 use crate::error::{GuavaReadError, SnapshotError};
 use crate::hash::KeyHasher;
@@ -35,7 +33,15 @@ impl<E: Stored, S: KeyHasher> Serialize for Filter<E, S> {
 
 /// Reads a filter by [`Murmur3`](crate::Murmur3); [`Limited`](crate::codec::Limited) reads others,
 /// and within a limit. Allocates in proportion to the bytes that are there.
-impl<'de, E: Stored> Deserialize<'de> for Filter<E> {
+///
+/// Only `Limited` reads a [`WindowedBloom`](crate::WindowedBloom), since that allocates all
+/// generations at once, up to 65 times the bytes of a snapshot that has one of them:
+///
+/// ```compile_fail,E0277
+/// # use lanebloom::WindowedBloom;
+/// let filter: WindowedBloom = serde_json::from_str("\"\"").unwrap();
+/// ```
+impl<'de, E: Proportional> Deserialize<'de> for Filter<E> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserialize(deserializer, usize::MAX, Self::from_bytes)
     }
@@ -81,26 +87,5 @@ impl Decode for GuavaBloom {
 
     fn decode_within(bytes: &[u8], max_bytes: usize, (): ()) -> Result<(Self, &[u8]), GuavaReadError> {
         Self::from_bytes_within(bytes, max_bytes as u64).map_err(GuavaReadError)
-    }
-}
-
-/// As [`Filter`]. There is no `Deserialize`, only [`Limited`](crate::codec::Limited): the memory
-/// for all generations is allocated at once, up to 65 times the bytes of a snapshot that has one of
-/// them.
-#[cfg(feature = "window")]
-impl<S: KeyHasher + Clone> Serialize for WindowedBloom<S> {
-    fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
-        serialize(&self.to_bytes(), serializer)
-    }
-}
-
-#[cfg(feature = "window")]
-impl<S: KeyHasher + Clone> Decode for WindowedBloom<S> {
-    type Hasher = S;
-    type Error = SnapshotError;
-
-    fn decode_within(mut bytes: &[u8], max_bytes: usize, hasher: S) -> Result<(Self, &[u8]), SnapshotError> {
-        let filter = Self::read_from_with(&mut bytes, max_bytes, hasher)?;
-        Ok((filter, bytes))
     }
 }

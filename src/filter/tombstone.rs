@@ -70,7 +70,7 @@
 
 use super::bloom::Bloom;
 use super::builder::{Options, Planned, Worded};
-use super::engine::{Engine, Estimate, Insert, InsertFlagged, Remove, Stored, Union, sealed};
+use super::engine::{Engine, Estimate, FixedSize, Insert, InsertFlagged, Remove, Stored, Union, sealed};
 use super::{Figures, Filter};
 use crate::bits;
 use crate::codec::{FIELDS, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, given};
@@ -422,6 +422,8 @@ impl Union for Tombstone {
         Ok(self.added.union_from(&other.added)? | buried)
     }
 }
+
+impl FixedSize for Tombstone {}
 
 /// A header, and the snapshots of both. `codec` describes the bytes.
 impl Stored for Tombstone {

@@ -2,7 +2,7 @@
 
 use crate::Filter;
 use crate::filter::engine::{Insert, Outcome, Total};
-#[cfg(feature = "window")]
+#[cfg(all(feature = "redis", feature = "window"))]
 use crate::filter::windowed::WindowedBloom;
 use crate::funnel::Funnel;
 use crate::hash::KeyHasher;
@@ -108,27 +108,6 @@ impl<E: Insert, S: KeyHasher<E::Hash>> Calls for Filter<E, S> {
         self.contains(key)
     }
     fn insert_batch<K: Funnel>(&self, keys: &[K]) -> E::Total {
-        self.insert_batch(keys)
-    }
-    fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
-        self.contains_batch_bitmap(keys, out);
-    }
-}
-
-#[cfg(feature = "window")]
-impl<S: KeyHasher + Clone> Calls for WindowedBloom<S> {
-    type Answer = bool;
-    type Total = usize;
-
-    #[inline]
-    fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-        self.insert(key)
-    }
-    #[inline]
-    fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-        self.contains(key)
-    }
-    fn insert_batch<K: Funnel>(&self, keys: &[K]) -> usize {
         self.insert_batch(keys)
     }
     fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
