@@ -37,7 +37,9 @@
 //! closure of [`CacheGuard::check_batch`]). So the wait is as long as the longest running lookup or
 //! batch of inserts, and such code may itself commit a rebuild.
 
-use crate::error::{BuildError, RebuildError, RebuildErrorKind};
+pub(crate) mod error;
+
+use crate::error::BuildError;
 use crate::filter::bloom::ConcurrentBloom;
 use crate::filter::guava::GuavaBloom;
 #[cfg(feature = "window")]
@@ -54,6 +56,7 @@ use core::marker::PhantomData;
 // Counts order nothing and are no part of the protocol: the model checker need not try their
 // interleavings.
 use core::sync::atomic::{AtomicU64, AtomicUsize};
+use error::{RebuildError, RebuildErrorKind};
 
 /// Keeps requests for keys that do not exist away from a store, for many threads at once.
 ///

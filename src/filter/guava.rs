@@ -96,16 +96,17 @@
 //! Hashing is Murmur3 with seed 0, as Guava's. **Strangers can make keys that collide**: [the
 //! module `hash`](crate::hash) says more.
 
+pub(crate) mod error;
 pub(crate) mod layout;
 mod stream;
 
 use crate::batch::unpack;
 use crate::bits;
-use crate::error::{BuildError, IncompatibleError, IncompatibleErrorKind};
+use crate::error::{BuildError, IncompatibleError};
 use crate::flat::{Flat, each_one, first};
 use crate::funnel::Funnel;
 use crate::hash::{Murmur3, assert_same_length};
-use crate::sizing::{LINE_BYTES, LINE_WORDS};
+use crate::layout::{LINE_BYTES, LINE_WORDS};
 use crate::source::{assert_bitmap_length, gathered};
 use core::fmt;
 use layout::{Hash, Layout, Places};
@@ -648,7 +649,7 @@ impl GuavaBloom {
     /// let error = all.union_from(&GuavaBloom::create(1000, 0.02)?).unwrap_err();
     /// assert_eq!(
     ///     error.to_string(),
-    ///     "the other Guava filter's layout differs: MURMUR128_MITZ_64, 8192 bits, 6 hash functions there, \
+    ///     "the other filter's layout differs: MURMUR128_MITZ_64, 8192 bits, 6 hash functions there, \
     ///      MURMUR128_MITZ_64, 9600 bits, 7 hash functions here"
     /// );
     /// assert_eq!(all.union_from(&all).unwrap_err().to_string(), "a filter cannot be united with itself");
@@ -657,13 +658,10 @@ impl GuavaBloom {
     #[doc(alias = "putAll")]
     pub fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
         if core::ptr::eq(self, other) {
-            return Err(IncompatibleError(IncompatibleErrorKind::Itself));
+            return Err(IncompatibleError("a filter cannot be united with itself".into()));
         }
         if self.layout != other.layout {
-            return Err(IncompatibleError(IncompatibleErrorKind::Guava {
-                ours: self.layout,
-                theirs: other.layout,
-            }));
+            return Err(IncompatibleError::differs("layout", other.layout, self.layout));
         }
         let changed = self.flat.bits.or_from(&other.flat.bits, 0..self.flat.bits.blocks());
         bits::acquire_if(!changed);

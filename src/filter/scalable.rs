@@ -110,14 +110,16 @@ mod snapshot;
 use super::bloom::ConcurrentBloom;
 use super::gauge::Gauge;
 use crate::batch::{STRETCH, for_each_absent};
-use crate::error::{BuildError, BuildErrorKind, FullError, FullErrorKind, IncompatibleError, IncompatibleErrorKind};
+use crate::error::{BuildError, BuildErrorKind, FullError, FullErrorKind, IncompatibleError};
 use crate::funnel::Funnel;
 use crate::hash::{KeyHasher, Murmur3, assert_same_length};
+use crate::layout::{LINE_BYTES, Layout};
 use crate::once::OnceBox;
-use crate::sizing::{LINE_BYTES, Layout, Request};
+use crate::sizing::Request;
 use crate::source::{HASHED, assert_bitmap_length, gathered, unpack_into};
 use crate::sync::{AtomicU64, Ordering};
 use alloc::boxed::Box;
+use alloc::format;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -654,8 +656,8 @@ impl Asked {
             };
             needed = needed.saturating_add(layout.blocks * LINE_BYTES);
             if layer == 0 && needed > self.max_bytes {
-                let budget = self.max_bytes;
-                return Err(BuildError(BuildErrorKind::OverBudget { needed, budget }));
+                let limit = self.max_bytes;
+                return Err(BuildError(BuildErrorKind::OverBudget { needed, limit }));
             }
             layouts.push(layout);
         }
@@ -669,16 +671,22 @@ impl Asked {
             return Err(BuildErrorKind::Rate(rate));
         }
         if !between_0_and_1(ratio) {
-            return Err(BuildErrorKind::TighteningRatio(ratio));
+            return Err(BuildErrorKind::Setting(format!(
+                "tightening ratio {ratio} is not between 0 and 1, both excluded"
+            )));
         }
         if !(1..=MAX_EXPANSION).contains(&self.expansion) {
-            return Err(BuildErrorKind::Expansion {
-                expansion: self.expansion,
-                limit: MAX_EXPANSION,
-            });
+            return Err(BuildErrorKind::Setting(format!(
+                "an expansion of {} is not in 1 to {MAX_EXPANSION}",
+                self.expansion
+            )));
         }
         let all = match self.max_layers {
-            Some(0) => return Err(BuildErrorKind::NoLayers),
+            Some(0) => {
+                return Err(BuildErrorKind::Setting(
+                    "a filter of 0 layers holds nothing; 1 is the least".into(),
+                ));
+            }
             // 1 - ratio^n
             Some(n) => 1.0 - (0..n.min(MAX_LAYERS)).fold(1.0, |power, _| power * ratio),
             None => 1.0,
@@ -835,7 +843,8 @@ impl<S: KeyHasher + Clone> ScalableBloom<S> {
                 }
                 return Ok(changed);
             }
-            self.make_room(&layers).map_err(|kind| FullError { kind, taken: 0 })?;
+            self.make_room(&layers)
+                .map_err(|kind| FullError { kind, inserted: 0 })?;
         }
     }
 }
@@ -1130,7 +1139,7 @@ impl<S: KeyHasher + Clone> ScalableBloom<S> {
     /// # Errors
     ///
     /// At the first hash that [`insert_hash`](Self::insert_hash) would refuse.
-    /// [`taken`](FullError::taken) says how many came before it, which are all in the filter; of it
+    /// [`taken`](FullError::inserted) says how many came before it, which are all in the filter; of it
     /// and those after it none was inserted.
     ///
     /// # Memory ordering
@@ -1237,7 +1246,7 @@ impl<S: KeyHasher + Clone> ScalableBloom<S> {
         self.hash_stretches(keys, |at, hashes| {
             let changed = changed.as_deref_mut().map(|changed| &mut changed[at..][..hashes.len()]);
             let inserted = self.insert_all(hashes, changed).map_err(|mut error| {
-                error.taken += at;
+                error.inserted += at;
                 error
             });
             new += inserted?;
@@ -1274,7 +1283,8 @@ impl<S: KeyHasher + Clone> ScalableBloom<S> {
                     .take_while(|&&hash| layers.contains(hash))
                     .count();
                 if taken < hashes.len() {
-                    self.make_room(&layers).map_err(|kind| FullError { kind, taken })?;
+                    self.make_room(&layers)
+                        .map_err(|kind| FullError { kind, inserted: taken })?;
                 }
                 continue;
             }
@@ -1504,10 +1514,7 @@ impl<S: KeyHasher + Clone> ScalableBloom<S> {
     /// ```
     pub fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
         if self.steps != other.steps {
-            return Err(IncompatibleError(IncompatibleErrorKind::Steps {
-                ours: self.steps,
-                theirs: other.steps,
-            }));
+            return Err(IncompatibleError::differs("growth", other.steps, self.steps));
         }
         let theirs = other.layers_now();
         // The hashers. (The layouts follow from the steps.)
@@ -1516,8 +1523,11 @@ impl<S: KeyHasher + Clone> ScalableBloom<S> {
         }
         let layers = theirs.len();
         for number in self.layers_now().len()..layers {
-            self.make(number)
-                .map_err(|kind| IncompatibleError(IncompatibleErrorKind::NoRoom { layers, kind }))?;
+            self.make(number).map_err(|kind| {
+                IncompatibleError(format!(
+                    "there is no room for the other filter's {layers} layers here: {kind}"
+                ))
+            })?;
             self.change(number, State::new(number + 1, OPEN));
         }
         let mut changed = false;

@@ -9,8 +9,8 @@ use crate::filter::bloom::ConcurrentBloom;
 use crate::filter::lookup::Lookup;
 use crate::funnel::Funnel;
 use crate::hash::{KeyHasher, Murmur3};
+use crate::layout::{LINE_BITS, LINE_BYTES};
 use crate::simd::{Isa, Lookups};
-use crate::sizing::{LINE_BITS, LINE_BYTES};
 use core::fmt;
 
 /// A [`ConcurrentBloom`]'s snapshot that answers lookups in place: in borrowed bytes, or in a

@@ -112,12 +112,14 @@ use super::engine::InsertFlagged;
 use super::gauge::Gauge;
 use crate::batch::{STRETCH, for_each_absent, ones, unpack};
 use crate::bits;
-use crate::error::{BuildError, BuildErrorKind, IncompatibleError, IncompatibleErrorKind};
+use crate::error::{BuildError, BuildErrorKind, IncompatibleError};
 use crate::funnel::Funnel;
 use crate::hash::{KeyHasher, Murmur3, assert_same_length};
-use crate::sizing::{LINE_WORDS, Request};
+use crate::layout::LINE_WORDS;
+use crate::sizing::Request;
 use crate::source::{HASHED, Keys, Source, assert_bitmap_length, gathered};
 use crate::sync::{Guard, Ordering, Swap, fence};
+use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
@@ -682,12 +684,16 @@ impl<S: KeyHasher + Clone> Builder<S> {
     pub fn build(self) -> Result<WindowedBloom<S>, BuildError> {
         let generations = self.generations;
         if !(2..=MAX_GENERATIONS).contains(&generations) {
-            return Err(BuildError(BuildErrorKind::Generations(generations)));
+            return Err(BuildError(BuildErrorKind::Setting(format!(
+                "{generations} generations is not in 2 to {MAX_GENERATIONS}"
+            ))));
         }
         if let Rotation::Aged(window) = self.rotation
             && !(Duration::from_nanos(1)..=MAX_WINDOW).contains(&window)
         {
-            return Err(BuildError(BuildErrorKind::Window(window)));
+            return Err(BuildError(BuildErrorKind::Setting(format!(
+                "a window of {window:?} is not in 1ns to {MAX_WINDOW:?}"
+            ))));
         }
         let asked = self.filter.request;
         // Before it is divided.
@@ -1845,7 +1851,7 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
     pub fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
         let (ours, theirs) = (self.shape(), other.shape());
         if ours != theirs {
-            return Err(IncompatibleError(IncompatibleErrorKind::Window { ours, theirs }));
+            return Err(IncompatibleError::differs("window", theirs, ours));
         }
         let theirs = other.lookup();
         let live = theirs.state.live(theirs.now);

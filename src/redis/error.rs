@@ -1,7 +1,8 @@
 //! What can go wrong between this process and a server. The commands and threads of this folder
 //! make these errors, and callers read them.
 
-use crate::error::{BuildError, IncompatibleError, RedisBloomLoadError};
+use crate::error::{BuildError, IncompatibleError};
+use crate::filter::redisbloom::error::RedisBloomLoadError;
 use crate::redis::Life;
 use alloc::boxed::Box;
 use alloc::string::String;

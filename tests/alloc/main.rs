@@ -164,7 +164,7 @@ fn a_growing_filter_does_without_memory_until_it_is_full() {
         LIMIT.set(usize::MAX);
         let error = error.unwrap_err();
         assert!(error.is_out_of_memory() && filter.is_full());
-        assert_eq!(single.unwrap_err().taken(), 0);
+        assert_eq!(single.unwrap_err().inserted(), 0);
         // Ahead of need, again and again, and when it is full; afterwards once for a batch.
         assert!(
             if limit == 1000 {
@@ -174,9 +174,13 @@ fn a_growing_filter_does_without_memory_until_it_is_full() {
             },
             "{tried}"
         );
-        assert!((980..1080).contains(&error.taken()), "{}", error.taken());
-        assert!(hashes[..error.taken()].iter().all(|&hash| filter.contains_hash(hash)));
-        assert!(!filter.contains_hash(hashes[error.taken()]));
+        assert!((980..1080).contains(&error.inserted()), "{}", error.inserted());
+        assert!(
+            hashes[..error.inserted()]
+                .iter()
+                .all(|&hash| filter.contains_hash(hash))
+        );
+        assert!(!filter.contains_hash(hashes[error.inserted()]));
         assert_eq!(filter.layers().len(), 1);
     }
     let copy = filter.clone();
@@ -345,12 +349,12 @@ fn a_redisbloom_filter_allocates_only_to_grow() {
     LIMIT.set(1500);
     let error = filter.insert_batch(&keys).unwrap_err();
     LIMIT.set(usize::MAX);
-    assert!((1000..1100).contains(&error.position()) && !error.is_full());
+    assert!((1000..1100).contains(&error.inserted()) && !error.is_full());
     assert_eq!(
         error.to_string(),
         format!(
             "key {} was not inserted: the filter could not grow: the allocation of 3136 bytes failed",
-            error.position()
+            error.inserted()
         )
     );
     assert_eq!((filter.info().items, filter.info().filters), (1000, 1));

@@ -198,7 +198,7 @@ fn a_full_filter_refuses_what_it_lacks_and_only_that() {
         assert!(!filter.is_full());
         let (refused, error) = first_refusal(&filter);
         assert!(keys.contains(&refused), "{refused}");
-        assert_eq!((error.to_string().as_str(), error.taken()), (message, 0));
+        assert_eq!((error.to_string().as_str(), error.inserted()), (message, 0));
         assert!(!error.is_out_of_memory() && filter.is_full());
         assert_eq!(filter.layers().len(), layers);
         let before = filter.clone();
@@ -233,7 +233,7 @@ fn a_full_filter_refuses_what_it_lacks_and_only_that() {
 }
 
 #[test]
-fn a_batch_that_is_refused_says_how_much_was_taken() {
+fn a_batch_that_is_refused_says_how_much_was_inserted() {
     for batch in [1, 50, 64, 65, 1000, 3000] {
         for flagged in [false, true] {
             for keys in [false, true] {
@@ -251,7 +251,7 @@ fn a_batch_that_is_refused_says_how_much_was_taken() {
                     };
                     match inserted {
                         Ok(_) => at += batch,
-                        Err(error) => break (error.taken() as u64, changed),
+                        Err(error) => break (error.inserted() as u64, changed),
                     }
                     assert!(at < 10_000, "never full");
                 };
@@ -287,7 +287,7 @@ fn a_batch_that_is_refused_says_how_much_was_taken() {
                     let message = message.unwrap_err().to_string();
                     assert_eq!(
                         message,
-                        "the filter is full: its limit of layers is 2; the first 3000 keys of the batch were taken"
+                        "the filter is full: its limit of layers is 2; the first 3000 keys of the batch were inserted"
                     );
                 }
                 assert!(before == filter);
@@ -543,7 +543,7 @@ fn unions_grow_and_refuse_what_grows_otherwise() {
     ] {
         let message = message(other);
         assert!(
-            message.starts_with("the other filter grows otherwise: layers from 10"),
+            message.starts_with("the other filter's growth differs: layers from 10"),
             "{message}"
         );
     }
@@ -755,7 +755,7 @@ fn racing_to_the_limit_loses_nothing() {
         for hashes in hashes.chunks(32) {
             match filter.insert_hashes(hashes) {
                 Ok(_) => taken += hashes.len(),
-                Err(error) => return taken + error.taken(),
+                Err(error) => return taken + error.inserted(),
             }
         }
         taken

@@ -1330,7 +1330,7 @@ mod growing {
         for _ in 0..50 {
             let keys: Vec<u32> = (taken..2000).collect();
             let error = filter.insert_batch(&keys).unwrap_err();
-            taken += error.taken() as u32;
+            taken += error.inserted() as u32;
             assert!(!error.is_out_of_memory() && filter.is_full());
             assert!(filter.memory_bytes() <= LIMIT, "{} bytes", filter.memory_bytes());
             assert!((0..taken).all(|key| filter.contains(&key)));

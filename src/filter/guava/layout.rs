@@ -5,6 +5,7 @@ use super::{HashFunctions, Strategy};
 use crate::error::BuildErrorKind;
 use crate::flat::{Modulo, NextPlace};
 use crate::logarithm::{Twofold, ln, pow};
+use alloc::format;
 use core::f64::consts::LN_2;
 use core::fmt;
 
@@ -82,19 +83,24 @@ pub(crate) fn size(keys: u64, rate: f64, hash_functions: HashFunctions) -> Resul
     let keys = keys.max(1);
     let bits = optimal_bits(keys, rate);
     if bits == 0 {
-        return Err(BuildErrorKind::GuavaNoBits { keys, rate });
+        return Err(BuildErrorKind::Setting(format!(
+            "Guava's formula gives a filter for {keys} keys at a rate of {rate} no bit at all"
+        )));
     }
     if bits > 64 * MAX_WORDS {
-        return Err(BuildErrorKind::GuavaTooLarge { bits });
+        return Err(BuildErrorKind::Setting(format!(
+            "a filter of {bits} bits is beyond Guava's limit of {} bits",
+            64 * MAX_WORDS
+        )));
     }
     let number = match hash_functions {
         HashFunctions::ByBits => functions_by_bits(bits, keys),
         HashFunctions::ByRate => round(-ln(Twofold::new(rate)) / LN_2).max(1),
     };
-    let hash_functions = u8::try_from(number).map_err(|_| BuildErrorKind::GuavaHashFunctions {
-        needed: number,
-        limit: MAX_HASH_FUNCTIONS,
-        rate,
+    let hash_functions = u8::try_from(number).map_err(|_| {
+        BuildErrorKind::Setting(format!(
+            "a rate of {rate:e} takes {number} hash functions, more than Guava's limit of {MAX_HASH_FUNCTIONS}"
+        ))
     })?;
     Ok((bits, hash_functions))
 }
@@ -208,21 +214,14 @@ mod tests {
     fn limits_are_guavas() {
         assert_eq!(optimal_bits(2_147_483_647, 4.9e-324), 3_327_428_144_502);
         for formula in [HashFunctions::ByBits, HashFunctions::ByRate] {
-            assert_eq!(
-                solve(2_147_483_647, 4.9e-324, formula),
-                Err(BuildErrorKind::GuavaTooLarge {
-                    bits: 3_327_428_144_502
-                })
-            );
-            assert!(matches!(
-                solve(1000, 1e-77, formula),
-                Err(BuildErrorKind::GuavaHashFunctions { needed: 256, .. })
-            ));
+            let refused = |keys, rate| match solve(keys, rate, formula) {
+                Err(BuildErrorKind::Setting(problem)) => problem,
+                other => panic!("{other:?}"),
+            };
+            assert!(refused(2_147_483_647, 4.9e-324).starts_with("a filter of 3327428144502 bits is beyond Guava's"));
+            assert!(refused(1000, 1e-77).starts_with("a rate of 1e-77 takes 256 hash functions, more than Guava's"));
             assert_eq!(solve(1000, 1e-76, formula).unwrap().0, 252);
-            assert!(matches!(
-                solve(1, 0.99, formula),
-                Err(BuildErrorKind::GuavaNoBits { .. })
-            ));
+            assert!(refused(1, 0.99).ends_with("no bit at all"));
             // A billion keys, and more keys than bits.
             assert_eq!(solve(i32::MAX as u64 / 2, 0.28, formula), Ok((2, 44_451_423)));
             assert_eq!(solve(45 * i32::MAX as u64, 0.99, formula), Ok((1, 31_585_813)));

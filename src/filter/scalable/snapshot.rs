@@ -7,6 +7,7 @@ use crate::error::{BuildError, SnapshotError, SnapshotErrorKind};
 use crate::filter::bloom::ConcurrentBloom;
 use crate::hash::KeyHasher;
 use crate::sync::AtomicU64;
+use alloc::format;
 use alloc::vec::Vec;
 
 /// Snapshots, in the [format](crate::codec#the-format) of this crate.
@@ -178,7 +179,10 @@ impl<S: KeyHasher + Clone> ScalableBloom<S> {
             words: match words {
                 0 => None,
                 1 | 2 | 4 | 8 => Some(words.into()),
-                _ => return Err(SnapshotErrorKind::Words(words)),
+                _ => {
+                    let problem = format!("{words} words per key is not 0, 1, 2, 4 or 8");
+                    return Err(SnapshotErrorKind::Invalid(problem));
+                }
             },
         };
         let full = header.byte("whether it is full", full, 0..=1)? == 1;
@@ -214,13 +218,9 @@ impl<S: KeyHasher + Clone> ScalableBloom<S> {
             let planned = steps.layout(number).map_err(SnapshotErrorKind::Plan)?;
             let planned_keys = steps.capacity(number);
             if (keys, layout) != (planned_keys, planned) {
-                return Err(SnapshotErrorKind::Layer {
-                    layer: number,
-                    keys,
-                    layout,
-                    planned_keys,
-                    planned,
-                });
+                return Err(SnapshotErrorKind::Invalid(format!(
+                    "layer {number} is for {keys} keys ({layout}), where the header's plan has one for {planned_keys} keys ({planned})"
+                )));
             }
             layouts.push(layout);
         }

@@ -13,6 +13,7 @@ use crate::filter::bloom::ConcurrentBloom;
 use crate::filter::gauge::Gauge;
 use crate::hash::KeyHasher;
 use crate::sync::Swap;
+use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -346,7 +347,13 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
             (Some(clock), _) => clock,
             (None, MONOTONIC) => Clock::Monotonic,
             (None, TIME_OF_DAY) => Clock::TimeOfDay,
-            (None, SUPPLIED) => return Err(SnapshotErrorKind::Clock),
+            (None, SUPPLIED) => {
+                return Err(SnapshotErrorKind::Incompatible(
+                    "the window ages by a clock that its builder was given: read it with that one, by \
+                     `from_bytes_with_clock` or `read_from_with_clock`"
+                        .into(),
+                ));
+            }
             (None, _) => Clock::Monotonic,
         };
         let mut left = bytes;
@@ -357,10 +364,7 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
             if let Some(first) = filters.first()
                 && first.layout() != filter.layout()
             {
-                return Err(SnapshotErrorKind::Layout {
-                    theirs: filter.layout(),
-                    ours: first.layout(),
-                });
+                return Err(SnapshotErrorKind::differs("layout", filter.layout(), first.layout()));
             }
             filters.push(filter);
         }
@@ -400,11 +404,9 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
             let mut latest = newest;
             for (i, time) in expires.iter_mut().enumerate() {
                 if *time > latest {
-                    return Err(SnapshotErrorKind::Expiry {
-                        generation: i,
-                        expires: *time,
-                        latest,
-                    });
+                    return Err(SnapshotErrorKind::Invalid(format!(
+                        "generation {i} expires at {time}, where by those before it does at {latest} at the latest"
+                    )));
                 }
                 latest = *time;
                 *time = moved(*time);

@@ -27,16 +27,17 @@
 //! it, the server has lost it in between. The chunks are then compared again.
 
 use super::delta::{self, CHUNK_BLOCKS, CHUNK_WORDS, Delta};
-use super::description::{Description, Keys, Life};
+use super::description::{Description, Keys};
+use super::life::Life;
 use super::node::{Counts, Side};
 use crate::bits;
 use crate::error::{BuildError, BuildErrorKind};
 use crate::filter::bloom::ConcurrentBloom;
 use crate::hash::KeyHasher;
+use crate::layout::LINE_WORDS;
 use crate::memory::Words;
 use crate::redis::error::{SharedError, SharedErrorKind};
 use crate::redis::reply;
-use crate::sizing::LINE_WORDS;
 use alloc::collections::BTreeMap;
 use alloc::string::ToString;
 use alloc::sync::Arc;
