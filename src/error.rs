@@ -173,8 +173,8 @@ impl Error for IncompatibleError {}
 /// Why a growing filter did not take a key: it is full, and can have no more layers.
 ///
 /// Nothing is lost silently. A single insert that fails did not insert its key. A batch that fails
-/// inserted the first [`inserted`](Self::inserted) keys, and none after them. Keys that are in the filter
-/// already are never refused.
+/// inserted the first [`inserted`](Self::inserted) keys, and none after them. Keys that are in the
+/// filter already are never refused.
 ///
 /// # Examples
 ///

@@ -110,6 +110,7 @@ use crate::layout::{LINE_BYTES, LINE_WORDS};
 use crate::source::{assert_bitmap_length, gathered};
 use core::fmt;
 use layout::{Hash, Layout, Places};
+pub use layout::{HashFunctions, Strategy};
 
 /// Guava's `BloomFilter`, bit for bit. Many threads can insert and look up at once.
 ///
@@ -133,56 +134,6 @@ use layout::{Hash, Layout, Places};
 pub struct GuavaBloom {
     flat: Flat,
     layout: Layout,
-}
-
-/// How a hash becomes the places of bits: the constants of Guava's `BloomFilterStrategies`, which
-/// its streams name.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Strategy {
-    /// `MURMUR128_MITZ_32`, ordinal 0: what Guava made before version 15, from 64 bits of the hash
-    /// by 32-bit arithmetic.
-    Mitz32,
-    /// `MURMUR128_MITZ_64`, ordinal 1: what Guava makes.
-    #[default]
-    Mitz64,
-}
-
-impl fmt::Display for Strategy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Mitz32 => "MURMUR128_MITZ_32",
-            Self::Mitz64 => "MURMUR128_MITZ_64",
-        })
-    }
-}
-
-/// The formula for the number of hash functions, `k`, the bits of a key. The stream holds the
-/// number, so the formula matters only when a filter is made.
-///
-/// Both formulas give the same number except for tiny filters, and for rates at which the two sides
-/// of a rounding are about equally good. Filters are only [compatible](GuavaBloom::is_compatible)
-/// if they have the same number: choose the formula of the Guava at the other end.
-///
-/// # Examples
-///
-/// ```
-/// use lanebloom::guava::{GuavaBloom, HashFunctions};
-///
-/// let functions = |keys, formula| -> Result<u8, lanebloom::BuildError> {
-///     let builder = GuavaBloom::builder().expected_keys(keys).false_positive_rate(0.01);
-///     Ok(builder.hash_functions(formula).build()?.hash_functions())
-/// };
-/// assert_eq!((functions(1, HashFunctions::ByBits)?, functions(1, HashFunctions::ByRate)?), (6, 7));
-/// assert_eq!((functions(1000, HashFunctions::ByBits)?, functions(1000, HashFunctions::ByRate)?), (7, 7));
-/// # Ok::<(), lanebloom::BuildError>(())
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum HashFunctions {
-    /// `max(1, round(bits / keys * ln 2))`: Guava up to 33.3, from 2011 to 2024.
-    ByBits,
-    /// `max(1, round(-ln rate / ln 2))`: Guava since the end of 2024 (33.4).
-    #[default]
-    ByRate,
 }
 
 /// Sizes a [`GuavaBloom`]; made by [`GuavaBloom::builder`].

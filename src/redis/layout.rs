@@ -2,8 +2,7 @@
 //! `bitmap.rs` sends the offsets to a server. `local.rs` looks at them in a copy.
 
 use crate::error::BuildErrorKind;
-use crate::filter::guava::HashFunctions;
-use crate::filter::guava::layout::{self as guava, Places};
+use crate::filter::guava::layout::{self as guava, HashFunctions, Places};
 use crate::funnel::{Funnel, Sink};
 use crate::hash::Murmur3;
 use alloc::format;

@@ -1,7 +1,6 @@
 //! Guava's formulas: expected keys and a rate to a layout, a hash to the places of its bits, and a
 //! count of bits back to keys and a rate. No memory is touched here; `guava.rs` calls it.
 
-use super::{HashFunctions, Strategy};
 use crate::error::BuildErrorKind;
 use crate::flat::{Modulo, NextPlace};
 use crate::logarithm::{Twofold, ln, pow};
@@ -14,6 +13,57 @@ use core::fmt;
 pub(crate) const MAX_WORDS: u64 = i32::MAX as u64;
 /// The most bits of a key: Guava's stream has one byte for their number.
 const MAX_HASH_FUNCTIONS: u32 = 255;
+
+/// How a hash becomes the places of bits: the constants of Guava's `BloomFilterStrategies`, which
+/// its streams name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Strategy {
+    /// `MURMUR128_MITZ_32`, ordinal 0: what Guava made before version 15, from 64 bits of the hash
+    /// by 32-bit arithmetic.
+    Mitz32,
+    /// `MURMUR128_MITZ_64`, ordinal 1: what Guava makes.
+    #[default]
+    Mitz64,
+}
+
+impl fmt::Display for Strategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Mitz32 => "MURMUR128_MITZ_32",
+            Self::Mitz64 => "MURMUR128_MITZ_64",
+        })
+    }
+}
+
+/// The formula for the number of hash functions, `k`, the bits of a key. The stream holds the
+/// number, so the formula matters only when a filter is made.
+///
+/// Both formulas give the same number except for tiny filters, and for rates at which the two sides
+/// of a rounding are about equally good. Filters are only
+/// [compatible](super::GuavaBloom::is_compatible) if they have the same number: choose the formula
+/// of the Guava at the other end.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::guava::{GuavaBloom, HashFunctions};
+///
+/// let functions = |keys, formula| -> Result<u8, lanebloom::BuildError> {
+///     let builder = GuavaBloom::builder().expected_keys(keys).false_positive_rate(0.01);
+///     Ok(builder.hash_functions(formula).build()?.hash_functions())
+/// };
+/// assert_eq!((functions(1, HashFunctions::ByBits)?, functions(1, HashFunctions::ByRate)?), (6, 7));
+/// assert_eq!((functions(1000, HashFunctions::ByBits)?, functions(1000, HashFunctions::ByRate)?), (7, 7));
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum HashFunctions {
+    /// `max(1, round(bits / keys * ln 2))`: Guava up to 33.3, from 2011 to 2024.
+    ByBits,
+    /// `max(1, round(-ln rate / ln 2))`: Guava since the end of 2024 (33.4).
+    #[default]
+    ByRate,
+}
 
 /// What fixes where a key's bits are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,9 +2,9 @@
 //! for the number of hash functions, an `int` for the number of longs, and the longs, all
 //! big-endian (`java.io.DataOutputStream`).
 
+use super::GuavaBloom;
 use super::error::{GuavaReadError, GuavaReadErrorKind};
-use super::layout::{Layout, MAX_WORDS};
-use super::{GuavaBloom, Strategy};
+use super::layout::{Layout, MAX_WORDS, Strategy};
 use crate::bits;
 use alloc::format;
 use alloc::vec::Vec;

@@ -154,7 +154,8 @@ impl Node {
     }
 }
 
-/// What a [`SharedBloom`](super::SharedBloom) or [`SharedWindow`](super::SharedWindow) has done, and how the last attempt went.
+/// What a [`SharedBloom`](super::SharedBloom) or [`SharedWindow`](super::SharedWindow) has done,
+/// and how the last attempt went.
 ///
 /// # Examples
 ///
