@@ -160,7 +160,7 @@ impl<S: KeyHasher> Replica<S> {
         let chunks = filter.blocks().div_ceil(CHUNK_BLOCKS);
         if u32::try_from(chunks).is_err() {
             return Err(SharedErrorKind::TooLarge {
-                bytes: filter.memory_bytes(),
+                needed: filter.memory_bytes(),
                 limit: u64::from(u32::MAX) * delta::CHUNK_BYTES as u64,
             }
             .into());
