@@ -181,7 +181,7 @@ impl Error for IncompatibleError {}
 /// ```
 /// use lanebloom::ScalableBloom;
 ///
-/// let filter = ScalableBloom::builder().initial_capacity(100).non_scaling().build()?;
+/// let filter = ScalableBloom::builder().expected_keys(100).non_scaling().build()?;
 /// let keys: Vec<u32> = (0..200).collect();
 /// let error = filter.insert_batch(&keys).unwrap_err();
 /// let inserted = error.inserted();
@@ -214,11 +214,11 @@ impl FullError {
     /// ```
     /// use lanebloom::ScalableBloom;
     ///
-    /// let filter = ScalableBloom::builder().initial_capacity(1000).non_scaling().build()?;
+    /// let filter = ScalableBloom::builder().expected_keys(1000).non_scaling().build()?;
     /// let mut keys: Vec<u32> = (0..3000).collect();
     /// // Go on with those that are left, in another filter.
     /// let rest = keys.split_off(filter.insert_batch(&keys).unwrap_err().inserted());
-    /// let next = ScalableBloom::builder().initial_capacity(1000).build()?;
+    /// let next = ScalableBloom::builder().expected_keys(1000).build()?;
     /// assert!(next.insert_batch(&rest).is_ok());
     /// assert!(keys.iter().all(|key| filter.contains(key)) && rest.iter().all(|key| next.contains(key)));
     /// # Ok::<(), lanebloom::BuildError>(())
@@ -235,7 +235,7 @@ impl FullError {
     /// ```
     /// use lanebloom::ScalableBloom;
     ///
-    /// let filter = ScalableBloom::builder().initial_capacity(1).non_scaling().build()?;
+    /// let filter = ScalableBloom::builder().expected_keys(1).non_scaling().build()?;
     /// let error = (0..10u32).find_map(|key| filter.insert(&key).err()).unwrap();
     /// assert!(!error.is_out_of_memory());
     /// # Ok::<(), lanebloom::BuildError>(())
@@ -283,7 +283,7 @@ impl Error for FullError {}
 /// use lanebloom::CuckooFilter;
 ///
 /// let filter = CuckooFilter::builder().expected_keys(1).build()?;
-/// let error = filter.try_extend(0..1000u32).unwrap_err();
+/// let error = filter.insert_all(0..1000u32).unwrap_err();
 /// assert!(error.is_full());
 /// assert_eq!(
 ///     error.to_string(),
@@ -331,7 +331,7 @@ impl InsertError {
     /// use lanebloom::CuckooFilter;
     ///
     /// let filter = CuckooFilter::builder().expected_keys(100).build()?;
-    /// assert!(filter.try_extend(0..1000u32).unwrap_err().is_full());
+    /// assert!(filter.insert_all(0..1000u32).unwrap_err().is_full());
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]

@@ -243,7 +243,7 @@ pub use filter::bloom::{Builder, ConcurrentBloom};
 pub use filter::counting::{self, CountingBloom};
 pub use filter::cuckoo::{self, CompactCuckoo, CuckooFilter};
 pub use filter::dleft::{self, DLeftFilter};
-pub use filter::engine::{Count, Engine, Estimate, Insert, InsertFlagged, Remove, Stored, Union};
+pub use filter::engine::{Count, Engine, Estimate, Insert, InsertFlagged, Outcome, Remove, Stored, Total, Union};
 pub use filter::guava::error::GuavaReadError;
 pub use filter::guava::{self, GuavaBloom};
 pub use filter::redisbloom::error::{RedisBloomInsertError, RedisBloomLoadError};

@@ -430,10 +430,10 @@ impl Union for Bloom {
         Ok(())
     }
 
-    fn union_from(&self, other: &Self) -> bool {
+    fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
         let changed = self.bits.or_from(&other.bits, 0..self.layout.blocks);
         bits::acquire_if(!changed);
-        changed
+        Ok(changed)
     }
 }
 

@@ -505,8 +505,8 @@ impl Union for Counting {
     }
 
     /// Adds every key as often as it is there.
-    fn union_from(&self, other: &Self) -> bool {
-        self.counters.add_from(&other.counters)
+    fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
+        Ok(self.counters.add_from(&other.counters))
     }
 }
 

@@ -64,7 +64,7 @@
 //!
 //! There is no union, since two full filters do not fit into one of them. There is no `==`: two
 //! equal sets may compare unequal, since a tag's place depends on the order of the inserts.
-//! [`try_extend`](Filter::try_extend) replaces `Extend`, which could not report that the filter is
+//! [`insert_all`](Filter::insert_all) replaces `Extend`, which could not report that the filter is
 //! full.
 //!
 //! Source: Fan, Andersen, Kaminsky, Mitzenmacher, "Cuckoo Filter: Practically Better Than Bloom"

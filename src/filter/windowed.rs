@@ -736,7 +736,7 @@ impl<S: KeyHasher + Clone> Builder<S> {
             }
             Rotation::Full => {
                 let keys = margin(share(expected_keys), FULL_AT);
-                (When::Full(Gauge::new(&filter, keys)), NEVER)
+                (When::Full(Gauge::new(&filter.engine, keys)), NEVER)
             }
         };
         // The end of the period, counted from the clock's zero, that it is now.
@@ -1008,7 +1008,7 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
         let old = Arc::clone(&self.state.load());
         // If another thread was faster, then the generation that was full is not the newest any
         // more.
-        gauge.level(old.newest(), hash) >= 1.0 && self.replace(old, 0, NEVER, self.generations)
+        gauge.level(&old.newest().engine, hash) >= 1.0 && self.replace(old, 0, NEVER, self.generations)
     }
 
     /// Makes the list, of `most` generations at most, with a new one for `now..until` before those

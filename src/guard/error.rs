@@ -26,6 +26,7 @@ pub struct RebuildError(pub(crate) RebuildErrorKind);
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum RebuildErrorKind {
     InProgress,
+    Refused,
     Build(BuildError),
 }
 
@@ -46,6 +47,26 @@ impl RebuildError {
     pub fn is_in_progress(&self) -> bool {
         self.0 == RebuildErrorKind::InProgress
     }
+
+    /// Whether the new filter had no room for a key, so that it was not committed.
+    ///
+    /// ```
+    /// use lanebloom::{CacheGuard, CuckooFilter};
+    ///
+    /// let filter = |keys| CuckooFilter::builder().expected_keys(keys).build();
+    /// let guard = CacheGuard::<u64, _>::new(filter(1000)?);
+    /// let rebuild = guard.rebuild(filter(10)?)?;
+    /// assert!(rebuild.insert_all(0..1000).is_err());
+    /// let error = rebuild.try_commit().unwrap_err();
+    /// assert!(error.is_refused());
+    /// let text = "the new filter has no room for all keys; the guard goes on with the old one";
+    /// assert_eq!(error.to_string(), text);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        self.0 == RebuildErrorKind::Refused
+    }
 }
 
 impl fmt::Display for RebuildError {
@@ -53,6 +74,9 @@ impl fmt::Display for RebuildError {
         match &self.0 {
             RebuildErrorKind::InProgress => {
                 f.write_str("a rebuild of this guard is in progress; commit or drop it first")
+            }
+            RebuildErrorKind::Refused => {
+                f.write_str("the new filter has no room for all keys; the guard goes on with the old one")
             }
             RebuildErrorKind::Build(error) => write!(f, "the new filter could not be built: {error}"),
         }
@@ -62,7 +86,7 @@ impl fmt::Display for RebuildError {
 impl Error for RebuildError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match &self.0 {
-            RebuildErrorKind::InProgress => None,
+            RebuildErrorKind::InProgress | RebuildErrorKind::Refused => None,
             RebuildErrorKind::Build(error) => Some(error),
         }
     }

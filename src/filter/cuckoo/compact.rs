@@ -457,7 +457,7 @@ impl<S> CuckooFilter<S> {
     /// use lanebloom::CuckooFilter;
     ///
     /// let filter = CuckooFilter::builder().expected_keys(100_000).tag_bits(16).build()?;
-    /// filter.try_extend(0..100_000u32)?;
+    /// filter.insert_all(0..100_000u32)?;
     /// let compact = filter.to_compact()?;
     /// assert!((0..100_000u32).all(|key| compact.contains(&key)));
     /// assert!(compact.bits_per_key() < filter.bits_per_key() - 1.0);
@@ -492,7 +492,7 @@ impl<S> CompactCuckoo<S> {
     /// use lanebloom::CuckooFilter;
     ///
     /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
-    /// filter.try_extend(["a", "b"])?;
+    /// filter.insert_all(["a", "b"])?;
     /// let back = filter.to_compact()?.to_filter()?;
     /// assert!(back.remove("a") && back.contains("b") && back.len() == 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
