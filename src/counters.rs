@@ -1,6 +1,6 @@
 //! The lines of counters, 16 of 4 bits in a word: allocated, looked at, raised, lowered. This file
-//! takes places from `pattern.rs` and knows no hashes. `batch.rs` and `filter/counting.rs` call it.
-//! It gives the reasons for all memory orderings of `filter/counting.rs`.
+//! takes places from `pattern.rs` and knows no hashes. `scalar.rs` and `filter/counting.rs` call
+//! it. It gives the reasons for all memory orderings of `filter/counting.rs`.
 //!
 //! A key's pattern is the same as in the filters of bits. Its counters are those that its bits lie
 //! in: bit `p` of a word is in counter `p / 4`. [Reading](Load) a word sets all four bits of every

@@ -7,7 +7,7 @@
 //! [`acquire`](bits::acquire) if an answer rests on bits seen. The exception is a window of a
 //! batch, which calls it here.
 
-use crate::batch::is_cached;
+use crate::bits::is_cached;
 use crate::bits::{self, Bits, Purpose};
 use crate::error::BuildError;
 use crate::layout::LINE_WORDS;

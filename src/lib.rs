@@ -211,7 +211,6 @@ extern crate std;
 #[cfg(not(target_has_atomic = "64"))]
 compile_error!("lanebloom needs 64-bit atomics");
 
-mod batch;
 mod bits;
 mod bulk;
 pub mod codec;
@@ -223,6 +222,7 @@ pub mod funnel;
 #[cfg(feature = "guard")]
 mod guard;
 pub mod hash;
+mod kernel;
 mod layout;
 mod logarithm;
 mod memory;
@@ -233,7 +233,6 @@ mod one_key_type;
 mod pattern;
 #[cfg(feature = "redis")]
 pub mod redis;
-mod simd;
 mod sizing;
 mod source;
 mod sync;
@@ -262,7 +261,7 @@ pub use guard::{Admission, CacheGuard, GuardFilter, GuardStats, InsertOnDrop, Re
 pub use hash::{KeyHasher, Murmur3, Murmur3Sink, SipHash13};
 
 #[doc(hidden)]
-pub use simd::{instruction_sets, limit_instruction_set};
+pub use kernel::{instruction_sets, limit_instruction_set};
 
 /// The README's code, which runs as a test.
 #[cfg(all(doctest, feature = "guard"))]

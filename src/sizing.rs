@@ -26,7 +26,7 @@
 //! them.)
 
 use crate::error::{BuildError, BuildErrorKind};
-pub(crate) use crate::layout::{LINE_BITS, LINE_BYTES, LINE_WORDS, Layout, Shape, WORDS};
+use crate::layout::{LINE_BITS, LINE_BYTES, LINE_WORDS, Layout, Shape, WORDS};
 
 /// Bits of memory per key beyond which a rate counts as out of reach. At this price the 64-bit
 /// hashes themselves, in a hash set, would be wrong less often. (Of counters as many: 512 bits.)

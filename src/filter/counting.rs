@@ -95,8 +95,8 @@ use crate::codec::{Hashing, Header, Input, Kind, Out, SNAPSHOT_HEADER, admit, re
 use crate::counters::{self, CounterLines};
 use crate::error::{BuildError, IncompatibleError, SnapshotErrorKind};
 use crate::hash::{KeyHasher, Murmur3};
+use crate::kernel::{CounterBatch, CounterKernels, Isa};
 use crate::layout::{LINE_BITS, LINE_BYTES, LINE_WORDS, Layout};
-use crate::simd::{CounterBatch, CounterKernels, Isa};
 use crate::sizing::{Cell, Request};
 use crate::source::{Answer, Source, answers, teller};
 use alloc::vec::Vec;
@@ -137,7 +137,7 @@ pub type CountingBloom<S = Murmur3> = Filter<Counting, S>;
 /// The engine of [`CountingBloom`]: counters of 4 bits in lines of 64 bytes.
 pub struct Counting {
     counters: CounterLines,
-    kernels: &'static CounterKernels,
+    kernels: CounterKernels,
     layout: Layout,
     expected_keys: usize,
 }
@@ -342,7 +342,7 @@ impl Counting {
     /// Inserts or removes hashes; returns how many operations answered yes.
     fn change(&self, kernel: CounterBatch, source: &impl Source, mut answer: Answer<'_>) -> usize {
         let change = |hashes: &[u64], bitmap: &mut [u64]| {
-            kernel(self.kernels, self.counters.shared(), hashes, bitmap);
+            kernel(&self.kernels, self.counters.shared(), hashes, bitmap);
         };
         answers(source, change, teller(&mut answer))
     }

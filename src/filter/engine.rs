@@ -70,6 +70,15 @@ pub trait Engine: sealed::Sealed + Sized {
     #[doc(hidden)]
     fn contains_bitmap(&self, hashes: &[u64], found: &mut [u64]);
 
+    /// [`contains`](Self::contains) of hashes that are too few for a bitmap to pay.
+    #[doc(hidden)]
+    #[inline]
+    fn contains_few(&self, hashes: &[u64], found: &mut [bool]) {
+        for (&hash, found) in hashes.iter().zip(found) {
+            *found = self.contains(hash);
+        }
+    }
+
     #[doc(hidden)]
     fn expected_keys(&self) -> usize;
 

@@ -5,6 +5,7 @@ use super::engine::{Count, Engine, Estimate, Figures, Insert, InsertFlagged, Out
 use crate::error::{BuildError, IncompatibleError};
 use crate::funnel::Funnel;
 use crate::hash::{self, KeyHasher, Murmur3, assert_same_length};
+use crate::kernel::FEW;
 use crate::source::{self, HASHED, Keys, Source, assert_bitmap_length, try_gathered};
 use alloc::vec::Vec;
 use core::fmt;
@@ -125,6 +126,13 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
     /// ```
     pub fn contains_batch<K: Funnel>(&self, keys: &[K], out: &mut [bool]) {
         assert_same_length(keys.len(), out.len());
+        if keys.len() < FEW {
+            let mut hashes = [0; FEW];
+            for (hash, key) in hashes.iter_mut().zip(keys) {
+                *hash = self.hash(key);
+            }
+            return self.engine.contains_few(&hashes[..keys.len()], out);
+        }
         self.look_up(&self.keys(keys), source::unpack_into(out));
     }
 
@@ -163,8 +171,12 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
     /// assert_eq!(found, [true, false]);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
+    #[inline]
     pub fn contains_hashes(&self, hashes: &[u64], out: &mut [bool]) {
         assert_same_length(hashes.len(), out.len());
+        if hashes.len() < FEW {
+            return self.engine.contains_few(hashes, out);
+        }
         self.look_up(&hashes, source::unpack_into(out));
     }
 
@@ -375,6 +387,7 @@ impl<E: Insert, S: KeyHasher> Filter<E, S> {
     /// assert_eq!((filter.count("a"), filter.count("b")), (2, 1));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
+    #[inline]
     pub fn insert_hashes(&self, hashes: &[u64]) -> E::Total {
         self.engine.insert_all(&hashes)
     }

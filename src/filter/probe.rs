@@ -6,8 +6,8 @@
 //! AVX-512, whose compiler then makes vectors of the places, took as long (4.8 and 13 ns for a
 //! lookup in L2, Emerald Rapids); out of the caches it is the lines that take time.
 
-use crate::batch::is_cached;
 use crate::bits::Purpose;
+use crate::bits::is_cached;
 use crate::error::{InsertError, InsertErrorKind};
 use crate::source::{self, Answer, Source};
 

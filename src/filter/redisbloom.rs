@@ -92,10 +92,10 @@ mod dump;
 pub(crate) mod error;
 pub(crate) mod layout;
 
-use crate::batch::unpack;
 use crate::error::{BuildError, BuildErrorKind};
 use crate::flat::{Flat, WINDOW, each_one, first};
 use crate::hash::assert_same_length;
+use crate::kernel::scalar::unpack;
 use crate::logarithm::pow;
 use alloc::vec::Vec;
 use core::fmt;

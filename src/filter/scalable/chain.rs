@@ -2,7 +2,6 @@
 //! are searched for in all. Growth is lock-free, argued at [`State`].
 
 use super::steps::{Growth, Steps};
-use crate::batch::{STRETCH, for_each_absent};
 use crate::error::{BuildError, BuildErrorKind, FullError, FullErrorKind, IncompatibleError};
 use crate::filter::bloom::Bloom;
 use crate::filter::engine::{Engine, Estimate, Insert, InsertFlagged, Union, sealed};
@@ -11,6 +10,7 @@ use crate::filter::{Figures, Filter};
 use crate::layout::{LINE_BYTES, Layout};
 use crate::once::OnceBox;
 use crate::source::{Answer, HASHED, Source, unpack_into};
+use crate::source::{STRETCH, for_each_absent};
 use crate::sync::{AtomicU64, Ordering};
 use alloc::boxed::Box;
 use alloc::format;
