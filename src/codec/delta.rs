@@ -7,7 +7,8 @@ use crate::bits;
 use crate::error::{IncompatibleError, SnapshotError, SnapshotErrorKind};
 use crate::filter::bloom::ConcurrentBloom;
 use crate::hash::KeyHasher;
-use crate::sizing::LINE_WORDS;
+use crate::layout::LINE_WORDS;
+use alloc::format;
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -168,10 +169,7 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     /// An error if it is not a delta of such a filter.
     fn check_delta(&self, header: &DeltaHeader, body: &[u8]) -> Result<(), SnapshotErrorKind> {
         if header.layout != self.layout() {
-            return Err(SnapshotErrorKind::Layout {
-                theirs: header.layout,
-                ours: self.layout(),
-            });
+            return Err(SnapshotErrorKind::differs("layout", header.layout, self.layout()));
         }
         header.hashing.check(Hashing::of(self.hasher()))?;
         let mut changes = Changes::new(body);
@@ -231,10 +229,8 @@ impl<'a> Changes<'a> {
     }
 
     fn problem(&self, problem: &'static str) -> SnapshotErrorKind {
-        SnapshotErrorKind::Delta {
-            offset: (DELTA_HEADER + self.at) as u64,
-            problem,
-        }
+        let offset = DELTA_HEADER + self.at;
+        SnapshotErrorKind::Invalid(format!("the delta is none at byte {offset}: {problem}"))
     }
 
     fn byte(&mut self) -> Result<u8, SnapshotErrorKind> {

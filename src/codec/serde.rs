@@ -3,12 +3,13 @@
 //! checks as everywhere.
 
 use crate::codec::{SNAPSHOT_HEADER, TRAILER, from_slice, given};
-use crate::error::{GuavaReadError, SnapshotError, SnapshotErrorKind};
+use crate::error::{SnapshotError, SnapshotErrorKind};
 use crate::filter::Filter;
 use crate::filter::engine::{Proportional, Stored};
 use crate::filter::guava::GuavaBloom;
+use crate::filter::guava::error::GuavaReadError;
 use crate::hash::KeyHasher;
-use crate::sizing::LINE_BYTES;
+use crate::layout::LINE_BYTES;
 use alloc::vec::Vec;
 use base64::Engine;
 use base64::display::Base64Display;

@@ -6,11 +6,12 @@ use super::{Figures, Filter};
 use crate::bits::{self, Bits, Load};
 use crate::bulk;
 use crate::codec::{Hashing, Header, Input, Kind, Out, SNAPSHOT_HEADER, admit, read_words, write_words};
-use crate::error::{BuildError, IncompatibleError, IncompatibleErrorKind, SnapshotErrorKind};
+use crate::error::{BuildError, IncompatibleError, SnapshotErrorKind};
 use crate::funnel::Funnel;
 use crate::hash::{KeyHasher, Murmur3};
 use crate::kernel::{FEW, Isa, Kernels};
-use crate::sizing::{LINE_BITS, LINE_BYTES, LINE_WORDS, Layout, Request};
+use crate::layout::{LINE_BITS, LINE_BYTES, LINE_WORDS, Layout};
+use crate::sizing::Request;
 use crate::source::{Answer, Keys, Source};
 use alloc::vec::Vec;
 use core::fmt;
@@ -445,11 +446,7 @@ impl Union for Bloom {
 
     fn check_union(&self, other: &Self) -> Result<(), IncompatibleError> {
         if self.layout != other.layout {
-            let kind = IncompatibleErrorKind::Layout {
-                ours: self.layout,
-                theirs: other.layout,
-            };
-            return Err(IncompatibleError(kind));
+            return Err(IncompatibleError::differs("layout", other.layout, self.layout));
         }
         Ok(())
     }

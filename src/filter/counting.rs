@@ -93,10 +93,11 @@ use super::{Figures, Filter};
 use crate::bits::{self, Load};
 use crate::codec::{Hashing, Header, Input, Kind, Out, SNAPSHOT_HEADER, admit, read_words, write_words};
 use crate::counters::{self, CounterLines};
-use crate::error::{BuildError, IncompatibleError, IncompatibleErrorKind, SnapshotErrorKind};
+use crate::error::{BuildError, IncompatibleError, SnapshotErrorKind};
 use crate::hash::{KeyHasher, Murmur3};
 use crate::kernel::{CounterBatch, CounterKernels, Isa};
-use crate::sizing::{Cell, LINE_BITS, LINE_BYTES, LINE_WORDS, Layout, Request};
+use crate::layout::{LINE_BITS, LINE_BYTES, LINE_WORDS, Layout};
+use crate::sizing::{Cell, Request};
 use crate::source::{Answer, Source, answers, teller};
 use alloc::vec::Vec;
 use core::fmt;
@@ -500,10 +501,7 @@ impl Union for Counting {
         if self.layout == other.layout {
             return Ok(());
         }
-        Err(IncompatibleError(IncompatibleErrorKind::Layout {
-            ours: self.layout,
-            theirs: other.layout,
-        }))
+        Err(IncompatibleError::differs("layout", other.layout, self.layout))
     }
 
     /// Adds every key as often as it is there.

@@ -96,19 +96,21 @@
 //! Hashing is Murmur3 with seed 0, as Guava's. **Strangers can make keys that collide**: [the
 //! module `hash`](crate::hash) says more.
 
+pub(crate) mod error;
 pub(crate) mod layout;
 mod stream;
 
 use crate::bits;
-use crate::error::{BuildError, IncompatibleError, IncompatibleErrorKind};
+use crate::error::{BuildError, IncompatibleError};
 use crate::flat::{Flat, each_one, first};
 use crate::funnel::Funnel;
 use crate::hash::{Murmur3, assert_same_length};
 use crate::kernel::scalar::unpack;
-use crate::sizing::{LINE_BYTES, LINE_WORDS};
+use crate::layout::{LINE_BYTES, LINE_WORDS};
 use crate::source::{assert_bitmap_length, gathered};
 use core::fmt;
 use layout::{Hash, Layout, Places};
+pub use layout::{HashFunctions, Strategy};
 
 /// Guava's `BloomFilter`, bit for bit. Many threads can insert and look up at once.
 ///
@@ -132,56 +134,6 @@ use layout::{Hash, Layout, Places};
 pub struct GuavaBloom {
     flat: Flat,
     layout: Layout,
-}
-
-/// How a hash becomes the places of bits: the constants of Guava's `BloomFilterStrategies`, which
-/// its streams name.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Strategy {
-    /// `MURMUR128_MITZ_32`, ordinal 0: what Guava made before version 15, from 64 bits of the hash
-    /// by 32-bit arithmetic.
-    Mitz32,
-    /// `MURMUR128_MITZ_64`, ordinal 1: what Guava makes.
-    #[default]
-    Mitz64,
-}
-
-impl fmt::Display for Strategy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Mitz32 => "MURMUR128_MITZ_32",
-            Self::Mitz64 => "MURMUR128_MITZ_64",
-        })
-    }
-}
-
-/// The formula for the number of hash functions, `k`, the bits of a key. The stream holds the
-/// number, so the formula matters only when a filter is made.
-///
-/// Both formulas give the same number except for tiny filters, and for rates at which the two sides
-/// of a rounding are about equally good. Filters are only [compatible](GuavaBloom::is_compatible)
-/// if they have the same number: choose the formula of the Guava at the other end.
-///
-/// # Examples
-///
-/// ```
-/// use lanebloom::guava::{GuavaBloom, HashFunctions};
-///
-/// let functions = |keys, formula| -> Result<u8, lanebloom::BuildError> {
-///     let builder = GuavaBloom::builder().expected_keys(keys).false_positive_rate(0.01);
-///     Ok(builder.hash_functions(formula).build()?.hash_functions())
-/// };
-/// assert_eq!((functions(1, HashFunctions::ByBits)?, functions(1, HashFunctions::ByRate)?), (6, 7));
-/// assert_eq!((functions(1000, HashFunctions::ByBits)?, functions(1000, HashFunctions::ByRate)?), (7, 7));
-/// # Ok::<(), lanebloom::BuildError>(())
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum HashFunctions {
-    /// `max(1, round(bits / keys * ln 2))`: Guava up to 33.3, from 2011 to 2024.
-    ByBits,
-    /// `max(1, round(-ln rate / ln 2))`: Guava since the end of 2024 (33.4).
-    #[default]
-    ByRate,
 }
 
 /// Sizes a [`GuavaBloom`]; made by [`GuavaBloom::builder`].
@@ -648,7 +600,7 @@ impl GuavaBloom {
     /// let error = all.union_from(&GuavaBloom::create(1000, 0.02)?).unwrap_err();
     /// assert_eq!(
     ///     error.to_string(),
-    ///     "the other Guava filter's layout differs: MURMUR128_MITZ_64, 8192 bits, 6 hash functions there, \
+    ///     "the other filter's layout differs: MURMUR128_MITZ_64, 8192 bits, 6 hash functions there, \
     ///      MURMUR128_MITZ_64, 9600 bits, 7 hash functions here"
     /// );
     /// assert_eq!(all.union_from(&all).unwrap_err().to_string(), "a filter cannot be united with itself");
@@ -657,13 +609,10 @@ impl GuavaBloom {
     #[doc(alias = "putAll")]
     pub fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
         if core::ptr::eq(self, other) {
-            return Err(IncompatibleError(IncompatibleErrorKind::Itself));
+            return Err(IncompatibleError("a filter cannot be united with itself".into()));
         }
         if self.layout != other.layout {
-            return Err(IncompatibleError(IncompatibleErrorKind::Guava {
-                ours: self.layout,
-                theirs: other.layout,
-            }));
+            return Err(IncompatibleError::differs("layout", other.layout, self.layout));
         }
         let changed = self.flat.bits.or_from(&other.flat.bits, 0..self.flat.bits.blocks());
         bits::acquire_if(!changed);

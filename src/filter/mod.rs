@@ -23,4 +23,5 @@ pub(crate) mod view;
 #[cfg(feature = "window")]
 pub mod windowed;
 
-pub use filter::{Figures, Filter};
+pub use engine::Figures;
+pub use filter::Filter;

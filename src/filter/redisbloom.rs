@@ -89,9 +89,10 @@
 //! hash without a key: [the module `hash`](crate::hash) says more.
 
 mod dump;
+pub(crate) mod error;
 pub(crate) mod layout;
 
-use crate::error::{BuildError, BuildErrorKind, RedisBloomInsertError, RedisBloomInsertErrorKind};
+use crate::error::{BuildError, BuildErrorKind};
 use crate::flat::{Flat, WINDOW, each_one, first};
 use crate::hash::assert_same_length;
 use crate::kernel::scalar::unpack;
@@ -99,6 +100,7 @@ use crate::logarithm::pow;
 use alloc::vec::Vec;
 use core::fmt;
 pub use dump::{LoadChunks, Loader};
+use error::{RedisBloomInsertError, RedisBloomInsertErrorKind};
 use layout::{Hash, Layout, Places, TIGHTENING, hash, options};
 
 /// RedisBloom's `BF` filter, bit for bit: a chain of filters that grows as keys are inserted.
@@ -266,7 +268,7 @@ impl Builder {
             return Err(BuildError(BuildErrorKind::Rate(self.rate)));
         }
         if self.expansion == 0 {
-            return Err(BuildError(BuildErrorKind::NoExpansion));
+            return Err(BuildError(BuildErrorKind::Setting(error::NO_EXPANSION.into())));
         }
         let scaling = self.options & options::NO_SCALING == 0;
         let rate = if scaling { self.rate * TIGHTENING } else { self.rate };
@@ -416,7 +418,7 @@ impl RedisBloom {
     pub fn insert<K: AsRef<[u8]> + ?Sized>(&mut self, key: &K) -> Result<bool, RedisBloomInsertError> {
         let hash = hash(key.as_ref(), self.options);
         self.insert_hashed(hash)
-            .map_err(|kind| RedisBloomInsertError { kind, position: 0 })
+            .map_err(|kind| RedisBloomInsertError { kind, inserted: 0 })
     }
 
     fn insert_hashed(&mut self, hash: Hash) -> Result<bool, RedisBloomInsertErrorKind> {
@@ -478,7 +480,7 @@ impl RedisBloom {
     /// # Errors
     ///
     /// As of [`insert`](Self::insert), at the first key that cannot be inserted. Those before it
-    /// are in the filter; the error says [how many](RedisBloomInsertError::position) they are.
+    /// are in the filter; the error says [how many](RedisBloomInsertError::inserted) they are.
     ///
     /// # Examples
     ///
@@ -548,9 +550,10 @@ impl RedisBloom {
             for (i, hash) in hashes.iter().enumerate() {
                 let position = WINDOW * window + i;
                 let inserted = found >> i & 1 == 0
-                    && self
-                        .insert_hashed(*hash)
-                        .map_err(|kind| RedisBloomInsertError { kind, position })?;
+                    && self.insert_hashed(*hash).map_err(|kind| RedisBloomInsertError {
+                        kind,
+                        inserted: position,
+                    })?;
                 each(position, inserted);
                 sum += usize::from(inserted);
             }

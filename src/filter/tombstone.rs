@@ -76,6 +76,7 @@ use crate::codec::{FIELDS, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER
 use crate::error::{BuildError, BuildErrorKind, IncompatibleError, SnapshotErrorKind};
 use crate::hash::{KeyHasher, Murmur3};
 use crate::source::{Answer, HASHED, Source, answers, teller};
+use alloc::format;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -316,11 +317,12 @@ impl<S: KeyHasher> Builder<S> {
         let Filter { engine: added, hasher } = self.added.expected_keys(self.keys).build()?;
         let Filter { engine: removed, .. } = removed.map_err(|BuildError(kind)| {
             BuildError(match kind {
-                BuildErrorKind::Rate(rate) => BuildErrorKind::FalseNegativeRate { rate, limit: None },
-                BuildErrorKind::Unreachable { rate, limit, .. } => BuildErrorKind::FalseNegativeRate {
-                    rate,
-                    limit: Some(limit),
-                },
+                BuildErrorKind::Rate(rate) => BuildErrorKind::Setting(format!(
+                    "false-negative rate {rate} is not between 0 and 1, both excluded"
+                )),
+                BuildErrorKind::Unreachable { rate, limit, .. } => BuildErrorKind::Setting(format!(
+                    "a false-negative rate of {rate:e} takes more than the limit of {limit} bits per removed key"
+                )),
                 other => other,
             })
         })?;

@@ -10,7 +10,7 @@ use crate::filter::lookup::Lookup;
 use crate::funnel::Funnel;
 use crate::hash::{KeyHasher, Murmur3};
 use crate::kernel::{Isa, Lookups};
-use crate::sizing::{LINE_BITS, LINE_BYTES};
+use crate::layout::{LINE_BITS, LINE_BYTES};
 use core::fmt;
 
 /// A [`ConcurrentBloom`]'s snapshot that answers lookups in place: in borrowed bytes, or in a

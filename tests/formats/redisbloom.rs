@@ -489,7 +489,7 @@ fn a_full_filter_refuses_new_keys_and_says_which() {
             filter.insert_batch(&batch).unwrap_err(),
             flagged.insert_batch_flagged(&batch, &mut changed).unwrap_err(),
         ] {
-            assert!(error.is_full() && error.position() == position && error.source().is_none());
+            assert!(error.is_full() && error.inserted() == position && error.source().is_none());
             let expected = format!(
                 "key {position} was not inserted: the filter does not scale, and has as many keys as its capacity of {capacity}"
             );
@@ -509,7 +509,7 @@ fn growth_error(mut model: Model) -> RedisBloomInsertError {
     }
     let mut filter = model.loaded();
     let error = filter.insert("a").unwrap_err();
-    assert!(!error.is_full() && error.position() == 0 && !filter.contains("a"));
+    assert!(!error.is_full() && error.inserted() == 0 && !filter.contains("a"));
     assert!(error.source().is_some());
     assert!(filter == model.loaded());
     error
