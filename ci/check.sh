@@ -12,8 +12,11 @@ cargo fmt --all --check
 rustfmt --edition 2024 --check fuzz/fuzz_targets/*.rs
 rustfmt --edition 2024 --check ci/no_std.rs
 
-echo "== comments of at most 100 columns"
+echo "== comments of at most 100 columns, files of at most 900 lines"
 ci/widths.sh
+
+echo "== imports without circles"
+ci/imports.py
 
 echo "== lints"
 # All that there is, as `cargo test` and `cargo bench` build it, and with every feature; then each feature alone.

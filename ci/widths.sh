@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Comments and documentation are at most 100 columns wide, but for tables and code. (By perl, which
-# counts characters; awk counts bytes on some machines.)
+# counts characters; awk counts bytes on some machines.) No file of src has more than 900 lines.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -16,3 +16,18 @@ git ls-files '*.rs' | xargs perl -CSD -ne '
     close ARGV if eof;
     END { $? = 1 if $wide }
 '
+
+# TEMPORARY: files that are being divided.
+longer='src/filter/filter.rs src/redis/bitmap.rs'
+
+status=0
+while read -r lines file; do
+    if ((lines > 900)) && [[ " $longer " != *" $file "* ]]; then
+        echo "$file: $lines lines, more than 900"
+        status=1
+    elif ((lines <= 900)) && [[ " $longer " == *" $file "* ]]; then
+        echo "$file: only $lines lines; take it out of ci/widths.sh"
+        status=1
+    fi
+done < <(git ls-files 'src/*.rs' | xargs wc -l | grep -v ' total$')
+exit $status

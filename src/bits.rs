@@ -20,9 +20,9 @@
 //! bits. It does not matter whether the insert wrote the bits or found them there.
 
 use crate::error::{BuildError, BuildErrorKind};
+use crate::layout::{LINE_BYTES, LINE_WORDS};
 use crate::memory::Words;
 use crate::pattern::Place;
-use crate::sizing::{LINE_BYTES, LINE_WORDS};
 use crate::sync::{AtomicU64, Ordering, fence};
 use core::mem::MaybeUninit;
 use core::ops::Range;

@@ -23,9 +23,9 @@
 
 use crate::bits::{self, Bits, Purpose, Region};
 use crate::kernel::Kernels;
+use crate::layout::{LINE_BYTES, LINE_WORDS};
 use crate::memory::Words;
 use crate::pattern::block;
-use crate::sizing::{LINE_BYTES, LINE_WORDS};
 #[cfg(feature = "rayon")]
 use crate::source::Part;
 #[cfg(feature = "rayon")]

@@ -1,6 +1,6 @@
 //! The lines of counters, 16 of 4 bits in a word: allocated, looked at, raised, lowered. This file
-//! takes places from `pattern.rs` and knows no hashes. `scalar.rs` and `filter/counting.rs` call it.
-//! It gives the reasons for all memory orderings of `filter/counting.rs`.
+//! takes places from `pattern.rs` and knows no hashes. `scalar.rs` and `filter/counting.rs` call
+//! it. It gives the reasons for all memory orderings of `filter/counting.rs`.
 //!
 //! A key's pattern is the same as in the filters of bits. Its counters are those that its bits lie
 //! in: bit `p` of a word is in counter `p / 4`. [Reading](Load) a word sets all four bits of every
@@ -32,9 +32,9 @@
 
 use crate::bits::{self, Lines, Load};
 use crate::error::{BuildError, BuildErrorKind};
-use crate::memory::Words;
+use crate::layout::{LINE_BYTES, LINE_WORDS};
+use crate::memory::{Word, Words};
 use crate::pattern::Place;
-use crate::sizing::{LINE_BYTES, LINE_WORDS};
 use crate::sync::{AtomicU64, Ordering};
 
 /// A counter that has reached this stays, since nobody knows any more how much it should be.
@@ -49,6 +49,9 @@ const EVERY_OTHER: u64 = 0x0f0f_0f0f_0f0f_0f0f;
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub struct Counters(AtomicU64);
+
+// SAFETY: `AtomicU64`, which is a word, in a transparent wrapper.
+unsafe impl Word for Counters {}
 
 /// For lookups: all bits of the counters above 0.
 impl Load for Counters {

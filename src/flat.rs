@@ -10,7 +10,7 @@
 use crate::bits::is_cached;
 use crate::bits::{self, Bits, Purpose};
 use crate::error::BuildError;
-use crate::sizing::LINE_WORDS;
+use crate::layout::LINE_WORDS;
 
 /// The places of one key's bits, one after another.
 pub(crate) trait NextPlace: Copy + Default {

@@ -223,6 +223,7 @@ pub mod funnel;
 mod guard;
 pub mod hash;
 mod kernel;
+mod layout;
 mod logarithm;
 mod memory;
 mod murmur2;
@@ -236,12 +237,7 @@ mod sizing;
 mod source;
 mod sync;
 
-#[cfg(feature = "guard")]
-pub use error::RebuildError;
-pub use error::{
-    BuildError, FullError, GuavaReadError, IncompatibleError, InsertError, RedisBloomInsertError, RedisBloomLoadError,
-    SnapshotError,
-};
+pub use error::{BuildError, FullError, IncompatibleError, InsertError, SnapshotError};
 pub use filter::bloom::{self, ConcurrentBloom};
 pub use filter::counting::{self, CountingBloom};
 pub use filter::cuckoo::{self, CompactCuckoo, CuckooFilter};
@@ -249,7 +245,9 @@ pub use filter::dleft::{self, DLeftFilter};
 pub use filter::engine::{
     Count, Engine, Estimate, FixedSize, Insert, InsertFlagged, Outcome, Proportional, Remove, Stored, Total, Union,
 };
+pub use filter::guava::error::GuavaReadError;
 pub use filter::guava::{self, GuavaBloom};
+pub use filter::redisbloom::error::{RedisBloomInsertError, RedisBloomLoadError};
 pub use filter::redisbloom::{self, RedisBloom};
 pub use filter::scalable::{self, ScalableBloom};
 pub use filter::tombstone::{self, TombstoneBloom};
@@ -258,6 +256,8 @@ pub use filter::view::{self, BloomView};
 pub use filter::windowed::{self, WindowedBloom};
 pub use filter::{Builder, Figures, Filter, Planned};
 pub use funnel::{ByHash, Funnel, Sink, UnencodedChars, Utf16};
+#[cfg(feature = "guard")]
+pub use guard::error::RebuildError;
 #[cfg(feature = "guard")]
 pub use guard::{Admission, CacheGuard, GuardFilter, GuardStats, InsertOnDrop, Rebuild};
 pub use hash::{KeyHasher, Murmur3, Murmur3Sink, SipHash13};

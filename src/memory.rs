@@ -19,8 +19,6 @@ unsafe impl Word for u64 {}
 // SAFETY: documented to have the representation of `u64`. (The model checker's is not treated as
 // bytes.)
 unsafe impl Word for crate::sync::AtomicU64 {}
-// SAFETY: `AtomicU64` in a transparent wrapper.
-unsafe impl Word for crate::counters::Counters {}
 
 #[cfg(not(lanebloom_loom))]
 pub(crate) use zeroed::Words;
@@ -28,7 +26,7 @@ pub(crate) use zeroed::Words;
 #[cfg(not(lanebloom_loom))]
 mod zeroed {
     use super::{Word, huge_pages};
-    use crate::sizing::LINE_BYTES;
+    use crate::layout::LINE_BYTES;
     use alloc::alloc::{alloc_zeroed, dealloc};
     use core::alloc::Layout;
     use core::marker::PhantomData;

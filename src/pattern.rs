@@ -11,7 +11,7 @@
 //!
 //! Version 1 of the layout: a change to any of this changes the bits of every filter.
 
-use crate::sizing::LINE_WORDS;
+use crate::layout::LINE_WORDS;
 
 /// The block of `hash` among `blocks`.
 #[inline(always)]

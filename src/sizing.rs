@@ -26,14 +26,7 @@
 //! them.)
 
 use crate::error::{BuildError, BuildErrorKind};
-use core::fmt;
-
-/// Bytes of a line, the block of this filter: a cache line of x86-64 and of most aarch64 cores.
-pub(crate) const LINE_BYTES: usize = 64;
-/// Bits of a line.
-pub(crate) const LINE_BITS: usize = LINE_BYTES * 8;
-/// 64-bit words of a line.
-pub(crate) const LINE_WORDS: usize = 8;
+use crate::layout::{LINE_BITS, LINE_BYTES, LINE_WORDS, Layout, Shape, WORDS};
 
 /// Bits of memory per key beyond which a rate counts as out of reach. At this price the 64-bit
 /// hashes themselves, in a hash set, would be wrong less often. (Of counters as many: 512 bits.)
@@ -67,31 +60,6 @@ const FEWER_WORDS_PRICE: f64 = 1.06;
 /// to say the same. No filter is planned for more.
 const MAX_LOAD: f64 = 32768.0;
 
-/// The pattern's shape: how many words of its line a key touches, and how many bits it throws in
-/// each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
-    pub(crate) words: usize,
-    pub(crate) bits: usize,
-}
-
-/// What fixes where a hash's bits are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Layout {
-    pub(crate) shape: Shape,
-    pub(crate) blocks: usize,
-}
-
-impl fmt::Display for Layout {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            shape: Shape { words, bits },
-            blocks,
-        } = self;
-        write!(f, "{blocks} blocks, {words} words per key, {bits} bits per word")
-    }
-}
-
 /// What a builder was asked for; every field is optional.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Request {
@@ -109,11 +77,6 @@ pub struct Request {
 /// It is noticed late that a layer of a growing filter is full: when it has up to one key in so
 /// many too much.
 const LATE: usize = 32;
-
-/// The words per key that a line can be divided for, with the most bits per word that are of use
-/// for each: down to a rate of 1e-9 or to [`MAX_BITS_PER_KEY`], more would need more memory. (Of
-/// counters fewer are: down to 1e-6, 9, 5, 3 and 2.)
-pub(crate) const WORDS: [(usize, usize); 4] = [(1, 10), (2, 8), (4, 6), (8, 4)];
 
 impl Request {
     /// The layout, and the number of keys that it is meant for.
@@ -151,7 +114,7 @@ impl Request {
                 match budget {
                     Some(limit) if blocks > limit => Err(BuildError(BuildErrorKind::OverBudget {
                         needed: blocks * LINE_BYTES,
-                        budget: self.budget.unwrap_or(0),
+                        limit: self.budget.unwrap_or(0),
                     })),
                     _ => Ok((Layout { shape, blocks }, keys)),
                 }

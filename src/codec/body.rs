@@ -5,7 +5,7 @@
 use super::{Checksum, Input, Out, SNAPSHOT_HEADER, TRAILER};
 use crate::bits;
 use crate::error::SnapshotErrorKind;
-use crate::sizing::LINE_BYTES;
+use crate::layout::LINE_BYTES;
 use alloc::vec::Vec;
 
 /// Bytes that are copied, summed and handed on at once: as few calls of the system as matter, and

@@ -2,7 +2,8 @@
 
 use super::DELTA_HEADER;
 use crate::error::SnapshotErrorKind;
-use crate::sizing::LINE_WORDS;
+use crate::layout::LINE_WORDS;
+use alloc::format;
 use alloc::vec::Vec;
 
 /// Stands where the first bit of a word would, before a word of bits.
@@ -60,10 +61,8 @@ impl<'a> Changes<'a> {
     }
 
     pub(crate) fn problem(&self, problem: &'static str) -> SnapshotErrorKind {
-        SnapshotErrorKind::Delta {
-            offset: (DELTA_HEADER + self.at) as u64,
-            problem,
-        }
+        let offset = DELTA_HEADER + self.at;
+        SnapshotErrorKind::Invalid(format!("the delta is none at byte {offset}: {problem}"))
     }
 
     fn byte(&mut self) -> Result<u8, SnapshotErrorKind> {

@@ -5,7 +5,10 @@
 use crate::error::SnapshotErrorKind;
 use crate::hash::sealed::Identity;
 use crate::hash::{self, KeyHasher, Murmur3};
-use crate::sizing::{LINE_BYTES, LINE_WORDS, Layout, Shape, WORDS};
+use crate::layout::{LINE_BYTES, LINE_WORDS, Layout, Shape, WORDS};
+use alloc::format;
+use core::fmt::Display;
+use core::hash::Hasher;
 use twox_hash::XxHash3_64;
 
 /// The beginning of every record. The first byte is no text. A transfer that takes the rest for
@@ -62,13 +65,13 @@ impl Hashing {
     /// An error if the record's hasher, `self`, is not `given`.
     pub(crate) fn check(self, given: Self) -> Result<(), SnapshotErrorKind> {
         if self.identity != given.identity {
-            return Err(SnapshotErrorKind::Hasher {
-                theirs: self.identity,
-                ours: given.identity,
-            });
+            return Err(SnapshotErrorKind::differs("hasher", self.identity, given.identity));
         }
         if self.print != given.print {
-            return Err(SnapshotErrorKind::HasherKey(given.identity));
+            return Err(SnapshotErrorKind::Incompatible(format!(
+                "the hasher differs: {} there and here, but under another key",
+                given.identity
+            )));
         }
         Ok(())
     }
@@ -112,7 +115,7 @@ impl Header {
         let expected_keys = parse_expected_keys(get(bytes, 48), layout.most_keys())?;
         let rate = f64::from_bits(get(bytes, 56));
         if !(0.0..=1.0).contains(&rate) {
-            return Err(SnapshotErrorKind::Rate(rate));
+            return Err(SnapshotErrorKind::Invalid(format!("a rate of {rate} is not in 0 to 1")));
         }
         check_zeros(bytes, 64..120)?;
         let header = Self {
@@ -190,16 +193,7 @@ impl OwnHeader {
         at: usize,
         range: core::ops::RangeInclusive<u64>,
     ) -> Result<u64, SnapshotErrorKind> {
-        let value = self.get(at);
-        if range.contains(&value) {
-            return Ok(value);
-        }
-        Err(SnapshotErrorKind::Field {
-            name,
-            value,
-            least: *range.start(),
-            most: *range.end(),
-        })
+        in_range(name, self.get(at), range)
     }
 
     /// As of [`value`](Self::value): a number that this machine can count to.
@@ -220,15 +214,7 @@ impl OwnHeader {
         value: u8,
         range: core::ops::RangeInclusive<u8>,
     ) -> Result<u8, SnapshotErrorKind> {
-        if range.contains(&value) {
-            return Ok(value);
-        }
-        Err(SnapshotErrorKind::Field {
-            name,
-            value: value.into(),
-            least: (*range.start()).into(),
-            most: (*range.end()).into(),
-        })
+        in_range(name, value, range)
     }
 
     /// An error if a byte from `range` of the header is not 0.
@@ -304,15 +290,21 @@ fn check_len(declared: u64, needed: usize) -> Result<(), SnapshotErrorKind> {
 
 /// A number of keys that a filter is planned for, which is `most` at most.
 fn parse_expected_keys(keys: u64, most: usize) -> Result<usize, SnapshotErrorKind> {
-    match usize::try_from(keys) {
-        Ok(number) if (1..=most).contains(&number) => Ok(number),
-        _ => Err(SnapshotErrorKind::Field {
-            name: "the number of expected keys",
-            value: keys,
-            least: 1,
-            most: most as u64,
-        }),
+    Ok(in_range("the number of expected keys", keys, 1..=most as u64)? as usize)
+}
+
+fn in_range<T: PartialOrd + Display>(
+    name: &str,
+    value: T,
+    range: core::ops::RangeInclusive<T>,
+) -> Result<T, SnapshotErrorKind> {
+    if range.contains(&value) {
+        return Ok(value);
     }
+    let (least, most) = range.into_inner();
+    Err(SnapshotErrorKind::Invalid(format!(
+        "{name}, {value}, is not in {least} to {most}"
+    )))
 }
 
 fn put_sum(bytes: &mut [u8; SNAPSHOT_HEADER]) {
@@ -325,7 +317,9 @@ fn check_sum(bytes: &[u8; SNAPSHOT_HEADER]) -> Result<(), SnapshotErrorKind> {
     if stored == computed {
         Ok(())
     } else {
-        Err(SnapshotErrorKind::HeaderChecksum { stored, computed })
+        Err(SnapshotErrorKind::Invalid(format!(
+            "the header is corrupt: its checksum is {computed:016x}, and {stored:016x} is stored"
+        )))
     }
 }
 
@@ -385,10 +379,10 @@ impl DeltaHeader {
 }
 
 fn delta_checksum(header: &[u8; DELTA_HEADER], body: &[u8]) -> u64 {
-    let mut sum = super::Checksum::default();
-    sum.add(&header[..56]);
-    sum.add(body);
-    sum.get()
+    let mut sum = XxHash3_64::default();
+    sum.write(&header[..56]);
+    sum.write(body);
+    sum.finish()
 }
 
 fn put<const N: usize>(bytes: &mut [u8], at: usize, field: [u8; N]) {
@@ -428,13 +422,19 @@ pub(super) fn first<const N: usize>(bytes: &[u8]) -> Result<&[u8; N], SnapshotEr
     if !MAGIC.starts_with(magic) {
         let mut found = [0; 8];
         found[..magic.len()].copy_from_slice(magic);
-        return Err(SnapshotErrorKind::Magic(found));
+        return Err(SnapshotErrorKind::Invalid(format!(
+            "the bytes begin with \"{}\": no snapshot or delta of a filter does",
+            found.escape_ascii()
+        )));
     }
     // Before the rest is asked for: another version may have another length.
     if let Some(&[low, high]) = bytes.get(8..10).and_then(|version| version.first_chunk()) {
         match u16::from_le_bytes([low, high]) {
             VERSION => {}
-            other => return Err(SnapshotErrorKind::Version(other)),
+            other => {
+                let problem = format!("format version {other} is none that this version reads: 1");
+                return Err(SnapshotErrorKind::Invalid(problem));
+            }
         }
     }
     bytes.first_chunk().ok_or(SnapshotErrorKind::Truncated {
@@ -447,10 +447,27 @@ fn check_kind(bytes: &[u8], wanted: Kind) -> Result<(), SnapshotErrorKind> {
     if bytes[10] == wanted as u8 {
         Ok(())
     } else {
-        Err(SnapshotErrorKind::Kind {
-            found: bytes[10],
-            wanted: wanted as u8,
-        })
+        let (found, wanted) = (bytes[10], wanted as u8);
+        Err(SnapshotErrorKind::Invalid(format!(
+            "the bytes are of kind {found}{}, not {wanted}{}",
+            kind_name(found),
+            kind_name(wanted)
+        )))
+    }
+}
+
+fn kind_name(kind: u8) -> &'static str {
+    match kind {
+        1 => " (a ConcurrentBloom)",
+        2 => " (a ScalableBloom)",
+        3 => " (a WindowedBloom)",
+        4 => " (a CountingBloom)",
+        5 => " (a TombstoneBloom)",
+        6 => " (a CuckooFilter)",
+        7 => " (a CompactCuckoo)",
+        8 => " (a DLeftFilter)",
+        129 => " (a delta)",
+        _ => "",
     }
 }
 
@@ -460,7 +477,11 @@ fn parse_hashing(bytes: &[u8]) -> Result<Hashing, SnapshotErrorKind> {
         0 => Identity::Other,
         1 => Identity::Murmur3 { seed },
         2 => Identity::SipHash13,
-        other => return Err(SnapshotErrorKind::UnknownHasher(other)),
+        other => {
+            return Err(SnapshotErrorKind::Invalid(format!(
+                "hasher {other} is none of 0 (a BuildHasher), 1 (Murmur3), 2 (SipHash-1-3)"
+            )));
+        }
     };
     if !matches!(identity, Identity::Murmur3 { .. }) {
         check_zeros(bytes, 12..16)?;
@@ -469,11 +490,9 @@ fn parse_hashing(bytes: &[u8]) -> Result<Hashing, SnapshotErrorKind> {
     if matches!(identity, Identity::Murmur3 { .. }) {
         let computed = hash::print(&Murmur3::with_seed(seed));
         if stored != computed {
-            return Err(SnapshotErrorKind::HasherPrint {
-                identity,
-                stored,
-                computed,
-            });
+            return Err(SnapshotErrorKind::Invalid(format!(
+                "the hasher's print is that of another one: {identity} has {computed:016x}, and {stored:016x} is stored"
+            )));
         }
     }
     Ok(Hashing {
@@ -492,7 +511,10 @@ fn parse_layout(bytes: &[u8]) -> Result<Layout, SnapshotErrorKind> {
         .iter()
         .any(|&(words, most)| words == shape.words && (1..=most).contains(&shape.bits))
     {
-        return Err(SnapshotErrorKind::Shape(shape));
+        let Shape { words, bits } = shape;
+        return Err(SnapshotErrorKind::Invalid(format!(
+            "{words} words per key with {bits} bits each is no layout"
+        )));
     }
     check_zeros(bytes, 35..40)?;
     match get(bytes, 40) {
@@ -500,17 +522,18 @@ fn parse_layout(bytes: &[u8]) -> Result<Layout, SnapshotErrorKind> {
             shape,
             blocks: blocks as usize,
         }),
-        blocks => Err(SnapshotErrorKind::Blocks {
-            blocks,
-            limit: MOST_LINES,
-        }),
+        blocks => Err(SnapshotErrorKind::Invalid(format!(
+            "{blocks} blocks is not in 1 to {MOST_LINES}"
+        ))),
     }
 }
 
 fn check_layout_version(version: u8) -> Result<(), SnapshotErrorKind> {
     match version {
         LAYOUT_VERSION => Ok(()),
-        other => Err(SnapshotErrorKind::LayoutVersion(other)),
+        other => Err(SnapshotErrorKind::Invalid(format!(
+            "layout version {other} sets other bits than version 1, which this version knows"
+        ))),
     }
 }
 

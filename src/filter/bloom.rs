@@ -14,7 +14,8 @@ use crate::error::BuildError;
 use crate::funnel::Funnel;
 use crate::hash::{KeyHasher, Murmur3};
 use crate::kernel::{FEW, Isa, Kernels, Lookups};
-use crate::sizing::{Cell, Layout, Request};
+use crate::layout::Layout;
+use crate::sizing::{Cell, Request};
 use crate::source::{Answer, Keys, Source};
 use crate::sync::AtomicU64;
 

@@ -98,7 +98,8 @@ use crate::counters::{self, CounterLines, Counters};
 use crate::error::BuildError;
 use crate::hash::Murmur3;
 use crate::kernel::{CounterBatch, CounterKernels, Isa, Lookups};
-use crate::sizing::{Cell, LINE_WORDS, Layout, Request};
+use crate::layout::{LINE_WORDS, Layout};
+use crate::sizing::{Cell, Request};
 use crate::source::{Answer, Source, answers, teller};
 use core::fmt;
 

@@ -351,39 +351,6 @@ impl Remove for Cuckoo {
 }
 
 impl<S> CuckooFilter<S> {
-    /// A read-only copy that takes 6% to 19% less memory.
-    ///
-    /// # Errors
-    ///
-    /// If the allocation fails.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(100_000).tag_bits(16).build()?;
-    /// filter.insert_all(0..100_000u32)?;
-    /// let compact = filter.to_compact()?;
-    /// assert!((0..100_000u32).all(|key| compact.contains(&key)));
-    /// assert!(compact.bits_per_key() < filter.bits_per_key() - 1.0);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn to_compact(&self) -> Result<CompactCuckoo<S>, BuildError>
-    where
-        S: Clone,
-    {
-        let _held = self.engine.table.hold_all();
-        Ok(Filter {
-            engine: Compact::new(
-                self.engine.table.shape(),
-                self.engine.table.words(),
-                self.engine.expected_keys,
-            )?,
-            hasher: self.hasher.clone(),
-        })
-    }
-
     /// The length of a tag in bits: 10, 12 or 16.
     ///
     /// ```

@@ -4,7 +4,6 @@
 //! The traits are public, so that a function can take any filter (`fn f<E: Engine, S:
 //! KeyHasher<E::Hash>>(filter: &Filter<E, S>)`), and sealed: only this crate implements them.
 
-use super::Figures;
 use crate::codec::{Hashing, Input, Out};
 use crate::error::{BuildError, FullError, IncompatibleError, InsertError, SnapshotErrorKind};
 use crate::source::{Answer, Source};
@@ -12,6 +11,28 @@ use core::fmt;
 
 pub(crate) mod sealed {
     pub trait Sealed {}
+}
+
+/// What [`Filter::figures`](super::Filter::figures) tells of a filter.
+///
+/// ```
+/// use lanebloom::{CuckooFilter, Figures};
+///
+/// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+/// filter.insert_batch(&["a", "b"]).unwrap();
+/// let Figures { len, fill_ratio, .. } = filter.figures();
+/// assert_eq!((len, fill_ratio), (2, filter.fill_ratio()));
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Figures {
+    /// The share of the bits, counters or slots that are taken.
+    pub fill_ratio: f64,
+    /// The number of keys: exact for filters with slots, otherwise an estimate.
+    pub len: usize,
+    /// The chance that a random hash is taken for present.
+    pub false_positive_rate: f64,
 }
 
 /// A way to keep a set of hashes, asked by many threads at once. The engine of a

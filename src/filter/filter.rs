@@ -1,8 +1,8 @@
 //! The one filter type: keys in, answers out. It hashes keys, cuts batches into chunks, and hands
 //! the hashes to its engine. Everything that all filters share is written and documented here.
 
-use super::engine::{Count, Engine, Estimate, Insert, InsertFlagged, Outcome, Remove, Total, Union};
-use crate::error::{BuildError, IncompatibleError, IncompatibleErrorKind};
+use super::engine::{Count, Engine, Estimate, Figures, Insert, InsertFlagged, Outcome, Remove, Total, Union};
+use crate::error::{BuildError, IncompatibleError};
 use crate::funnel::Funnel;
 use crate::hash::{self, KeyHasher, Murmur3, assert_same_length};
 use crate::kernel::FEW;
@@ -44,28 +44,6 @@ use core::fmt;
 pub struct Filter<E, S = Murmur3> {
     pub(crate) engine: E,
     pub(crate) hasher: S,
-}
-
-/// What [`Filter::figures`] tells of a filter.
-///
-/// ```
-/// use lanebloom::{CuckooFilter, Figures};
-///
-/// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
-/// filter.insert_batch(&["a", "b"]).unwrap();
-/// let Figures { len, fill_ratio, .. } = filter.figures();
-/// assert_eq!((len, fill_ratio), (2, filter.fill_ratio()));
-/// # Ok::<(), lanebloom::BuildError>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct Figures {
-    /// The share of the bits, counters or slots that are taken.
-    pub fill_ratio: f64,
-    /// The number of keys: exact for filters with slots, otherwise an estimate.
-    pub len: usize,
-    /// The chance that a random hash is taken for present.
-    pub false_positive_rate: f64,
 }
 
 /// Single operations.
@@ -781,7 +759,7 @@ impl<E: Union, S: KeyHasher<E::Hash>> Filter<E, S> {
     pub(crate) fn check_compatible(&self, other: &Self) -> Result<(), IncompatibleError> {
         self.engine.check_union(&other.engine)?;
         if hash::print(&self.hasher) != hash::print(&other.hasher) {
-            return Err(IncompatibleError(IncompatibleErrorKind::Hasher));
+            return Err(IncompatibleError::hasher());
         }
         Ok(())
     }

@@ -17,7 +17,7 @@
 //! inserts as little, and would be 4% off.
 
 use super::bloom::Bloom;
-use crate::sizing::{LINE_BITS, LINE_WORDS, Layout};
+use crate::layout::{LINE_BITS, LINE_WORDS, Layout};
 
 /// Lines that are looked at, at most: 16 KiB, which takes 3 to 6 µs.
 const LINES: usize = 256;

@@ -96,6 +96,7 @@
 //! Hashing is Murmur3 with seed 0, as Guava's. **Strangers can make keys that collide**: [the
 //! module `hash`](crate::hash) says more.
 
+pub(crate) mod error;
 pub(crate) mod layout;
 mod stream;
 
@@ -103,15 +104,16 @@ use super::builder::{Options, Planned};
 use super::engine::{Engine, Estimate, Insert, InsertFlagged, Union, sealed};
 use super::{Figures, Filter};
 use crate::bits;
-use crate::error::{BuildError, IncompatibleError, IncompatibleErrorKind};
+use crate::error::{BuildError, IncompatibleError};
 use crate::flat::Flat;
 use crate::funnel::Funnel;
 use crate::hash::sealed::{Identity, Sealed};
 use crate::hash::{KeyHasher, Murmur3, assert_same_length};
-use crate::sizing::LINE_BYTES;
+use crate::layout::LINE_BYTES;
 use crate::source::{Answer, Source, answers, teller};
 use core::fmt;
 use layout::{Hash, Layout, Places};
+pub use layout::{HashFunctions, Strategy};
 
 /// Guava's `BloomFilter`, bit for bit. Many threads can insert and look up at once.
 ///
@@ -192,56 +194,6 @@ impl Sealed for Murmur128 {
     fn print(&self) -> u64 {
         Murmur3::with_seed(0).print()
     }
-}
-
-/// How a hash becomes the places of bits: the constants of Guava's `BloomFilterStrategies`, which
-/// its streams name.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Strategy {
-    /// `MURMUR128_MITZ_32`, ordinal 0: what Guava made before version 15, from 64 bits of the hash
-    /// by 32-bit arithmetic.
-    Mitz32,
-    /// `MURMUR128_MITZ_64`, ordinal 1: what Guava makes.
-    #[default]
-    Mitz64,
-}
-
-impl fmt::Display for Strategy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Mitz32 => "MURMUR128_MITZ_32",
-            Self::Mitz64 => "MURMUR128_MITZ_64",
-        })
-    }
-}
-
-/// The formula for the number of hash functions, `k`, the bits of a key. The stream holds the
-/// number, so the formula matters only when a filter is made.
-///
-/// Both formulas give the same number except for tiny filters, and for rates at which the two sides
-/// of a rounding are about equally good. Filters are only [compatible](Filter::is_compatible)
-/// if they have the same number: choose the formula of the Guava at the other end.
-///
-/// # Examples
-///
-/// ```
-/// use lanebloom::guava::{GuavaBloom, HashFunctions};
-///
-/// let functions = |keys, formula| -> Result<u8, lanebloom::BuildError> {
-///     let builder = GuavaBloom::builder().expected_keys(keys).false_positive_rate(0.01);
-///     Ok(builder.hash_functions(formula).build()?.hash_functions())
-/// };
-/// assert_eq!((functions(1, HashFunctions::ByBits)?, functions(1, HashFunctions::ByRate)?), (6, 7));
-/// assert_eq!((functions(1000, HashFunctions::ByBits)?, functions(1000, HashFunctions::ByRate)?), (7, 7));
-/// # Ok::<(), lanebloom::BuildError>(())
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum HashFunctions {
-    /// `max(1, round(bits / keys * ln 2))`: Guava up to 33.3, from 2011 to 2024.
-    ByBits,
-    /// `max(1, round(-ln rate / ln 2))`: Guava since the end of 2024 (33.4).
-    #[default]
-    ByRate,
 }
 
 /// Sizes a [`GuavaBloom`]; made by [`GuavaBloom::builder`](Filter::builder).
@@ -534,9 +486,9 @@ impl Union for Guava {
     fn check_union(&self, other: &Self) -> Result<(), IncompatibleError> {
         let (ours, theirs) = (self.layout, other.layout);
         if core::ptr::eq(self, other) {
-            Err(IncompatibleError(IncompatibleErrorKind::Itself))
+            Err(IncompatibleError("a filter cannot be united with itself".into()))
         } else if ours != theirs {
-            Err(IncompatibleError(IncompatibleErrorKind::Guava { ours, theirs }))
+            Err(IncompatibleError::differs("layout", theirs, ours))
         } else {
             Ok(())
         }

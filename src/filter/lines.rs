@@ -8,10 +8,11 @@ use super::engine::{Engine, Estimate, FixedSize, Insert, Stored, Union, sealed};
 use super::{Figures, Filter};
 use crate::bits::{self, Lines, Load};
 use crate::codec::{Hashing, Header, Input, Kind, Out, SNAPSHOT_HEADER, admit, read_words, write_words};
-use crate::error::{BuildError, IncompatibleError, IncompatibleErrorKind, SnapshotErrorKind};
+use crate::error::{BuildError, IncompatibleError, SnapshotErrorKind};
 use crate::hash::Murmur3;
 use crate::kernel::Lookups;
-use crate::sizing::{Cell, LINE_BITS, LINE_BYTES, LINE_WORDS, Layout};
+use crate::layout::{LINE_BITS, LINE_BYTES, LINE_WORDS, Layout};
+use crate::sizing::Cell;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -233,7 +234,7 @@ impl<T: OwnLines + Insert> Union for T {
         if ours == theirs {
             return Ok(());
         }
-        Err(IncompatibleError(IncompatibleErrorKind::Layout { ours, theirs }))
+        Err(IncompatibleError::differs("layout", theirs, ours))
     }
 
     fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {

@@ -27,4 +27,5 @@ pub mod view;
 pub mod windowed;
 
 pub use builder::{Builder, Planned};
-pub use filter::{Figures, Filter};
+pub use engine::Figures;
+pub use filter::Filter;

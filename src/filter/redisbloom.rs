@@ -89,10 +89,11 @@
 //! hash without a key: [the module `hash`](crate::hash) says more.
 
 mod dump;
+pub(crate) mod error;
 mod figures;
 pub(crate) mod layout;
 
-use crate::error::{BuildError, BuildErrorKind, RedisBloomInsertError, RedisBloomInsertErrorKind};
+use crate::error::{BuildError, BuildErrorKind};
 use crate::flat::{Flat, WINDOW, each_one};
 use crate::hash::assert_same_length;
 use crate::source::{
@@ -102,6 +103,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Range;
 pub use dump::{LoadChunks, Loader};
+use error::{RedisBloomInsertError, RedisBloomInsertErrorKind};
 pub use figures::{Info, LinkInfo};
 use layout::{Hash, Layout, Places, TIGHTENING, hash, options};
 
@@ -270,7 +272,7 @@ impl Builder {
             return Err(BuildError(BuildErrorKind::Rate(self.rate)));
         }
         if self.expansion == 0 {
-            return Err(BuildError(BuildErrorKind::NoExpansion));
+            return Err(BuildError(BuildErrorKind::Setting(error::NO_EXPANSION.into())));
         }
         let scaling = self.options & options::NO_SCALING == 0;
         let rate = if scaling { self.rate * TIGHTENING } else { self.rate };
@@ -416,7 +418,7 @@ impl RedisBloom {
     pub fn insert<K: AsRef<[u8]> + ?Sized>(&mut self, key: &K) -> Result<bool, RedisBloomInsertError> {
         let hash = hash(key.as_ref(), self.options);
         self.insert_hashed(hash)
-            .map_err(|kind| RedisBloomInsertError { kind, position: 0 })
+            .map_err(|kind| RedisBloomInsertError { kind, inserted: 0 })
     }
 
     fn insert_hashed(&mut self, hash: Hash) -> Result<bool, RedisBloomInsertErrorKind> {
@@ -498,7 +500,7 @@ impl RedisBloom {
     /// # Errors
     ///
     /// As [`insert`](Self::insert), at the first key that cannot be inserted. Those before it are
-    /// in the filter; the error says [how many](RedisBloomInsertError::position) they are.
+    /// in the filter; the error says [how many](RedisBloomInsertError::inserted) they are.
     ///
     /// # Examples
     ///
@@ -614,7 +616,7 @@ impl RedisBloom {
             let inserted = found[0] >> i & 1 == 0
                 && self.insert_hashed(*hash).map_err(|kind| RedisBloomInsertError {
                     kind,
-                    position: start + i,
+                    inserted: start + i,
                 })?;
             each(start + i, inserted);
             new += usize::from(inserted);

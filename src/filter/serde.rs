@@ -4,8 +4,9 @@
 use super::Filter;
 use super::engine::{Proportional, Stored};
 use super::guava::GuavaBloom;
+use super::guava::error::GuavaReadError;
 use crate::codec::{Decode, deserialize, from_slice, given, serialize};
-use crate::error::{GuavaReadError, SnapshotError};
+use crate::error::SnapshotError;
 use crate::hash::KeyHasher;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

@@ -78,6 +78,7 @@ use crate::error::{BuildError, BuildErrorKind, IncompatibleError, SnapshotErrorK
 use crate::hash::Murmur3;
 use crate::sizing;
 use crate::source::{Answer, HASHED, Source, answers, teller};
+use alloc::format;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -221,11 +222,12 @@ impl Planned for Tombstone {
         removed.keys = removed.keys.or(added.keys);
         let removed = Bloom::build(removed).map_err(|BuildError(kind)| {
             BuildError(match kind {
-                BuildErrorKind::Rate(rate) => BuildErrorKind::FalseNegativeRate { rate, limit: None },
-                BuildErrorKind::Unreachable { rate, limit, .. } => BuildErrorKind::FalseNegativeRate {
-                    rate,
-                    limit: Some(limit),
-                },
+                BuildErrorKind::Rate(rate) => BuildErrorKind::Setting(format!(
+                    "false-negative rate {rate} is not between 0 and 1, both excluded"
+                )),
+                BuildErrorKind::Unreachable { rate, limit, .. } => BuildErrorKind::Setting(format!(
+                    "a false-negative rate of {rate:e} takes more than the limit of {limit} bits per removed key"
+                )),
                 other => other,
             })
         });

@@ -10,7 +10,8 @@ use crate::codec::{Checksum, Hashing, Header, Kind, SNAPSHOT_HEADER, TRAILER, gi
 use crate::error::{BuildError, SnapshotError, SnapshotErrorKind};
 use crate::hash::{KeyHasher, Murmur3};
 use crate::kernel::{Isa, Lookups};
-use crate::sizing::{Cell, LINE_BYTES, Layout};
+use crate::layout::{LINE_BYTES, Layout};
+use crate::sizing::Cell;
 
 /// A [`ConcurrentBloom`]'s snapshot that answers lookups in place: in borrowed bytes, or in a
 /// mapped file (feature `mmap`).

@@ -178,6 +178,7 @@ use super::lines::OwnLines;
 use crate::error::{BuildError, BuildErrorKind};
 use crate::hash::{KeyHasher, Murmur3};
 use crate::sizing::Request;
+use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use clock::Clock;
@@ -566,12 +567,16 @@ impl<S: KeyHasher> Builder<S> {
     pub fn build(self) -> Result<WindowedBloom<S>, BuildError> {
         let generations = self.generations;
         if !(2..=MAX_GENERATIONS).contains(&generations) {
-            return Err(BuildError(BuildErrorKind::Generations(generations)));
+            return Err(BuildError(BuildErrorKind::Setting(format!(
+                "{generations} generations is not in 2 to {MAX_GENERATIONS}"
+            ))));
         }
         if let Rotation::Aged(window) = self.rotation
             && !(Duration::from_nanos(1)..=MAX_WINDOW).contains(&window)
         {
-            return Err(BuildError(BuildErrorKind::Window(window)));
+            return Err(BuildError(BuildErrorKind::Setting(format!(
+                "a window of {window:?} is not in 1ns to {MAX_WINDOW:?}"
+            ))));
         }
         let asked = self.request;
         // Before it is divided.

@@ -1,12 +1,13 @@
 //! A rebuild of a guard: a new filter is filled while the old one serves, and then takes over.
 
-use super::{CacheGuard, GuardFilter, Held, STRETCH, State, debug_assert_borrowed_form};
-use crate::error::{RebuildError, RebuildErrorKind};
+use super::error::{RebuildError, RebuildErrorKind};
+use super::{CacheGuard, GuardFilter, Held, STRETCH, State, debug_assert_borrowed_form, keyed_filter};
+use crate::error::BuildError;
 use crate::filter::bloom::ConcurrentBloom;
 use crate::filter::engine::Total;
 use crate::funnel::Funnel;
 use crate::hash::SipHash13;
-use crate::sync::{AtomicBool, Ordering};
+use crate::sync::{AtomicBool, Ordering, fence};
 use alloc::vec::Vec;
 use core::borrow::Borrow;
 use core::fmt;
@@ -28,21 +29,116 @@ use core::fmt;
 /// ```
 #[must_use = "the guard keeps its old filter until `commit`"]
 pub struct Rebuild<'a, K: Funnel + ?Sized, F: GuardFilter = ConcurrentBloom<SipHash13>> {
-    pub(super) guard: &'a CacheGuard<K, F>,
+    guard: &'a CacheGuard<K, F>,
     /// What the guard is left with: the old filter, or after `commit` the new one.
-    pub(super) serving: Held<F>,
-    pub(super) next: Held<F>,
+    serving: Held<F>,
+    next: Held<F>,
     /// Given back last, after the drop of the filters.
-    pub(super) _claim: Claim<'a>,
+    _claim: Claim<'a>,
 }
 
 /// That no other rebuild exists, until it is dropped.
-pub(super) struct Claim<'a>(pub(super) &'a AtomicBool);
+struct Claim<'a>(&'a AtomicBool);
 
 impl Drop for Claim<'_> {
     fn drop(&mut self) {
         // Partner: the swap in `CacheGuard::begin_rebuild`.
         self.0.store(false, Ordering::Release);
+    }
+}
+
+impl<K: Funnel + ?Sized> CacheGuard<K> {
+    /// [Begins a rebuild](Self::rebuild) into a filter as [`with_capacity`](Self::with_capacity)
+    /// makes it: of a new size, and under a new random key. False positives that strangers have
+    /// found are none any more.
+    ///
+    /// # Errors
+    ///
+    /// Fails if another rebuild of this guard is in progress, or as `with_capacity` does.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::CacheGuard;
+    /// use std::collections::HashSet;
+    ///
+    /// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
+    /// guard.insert("removed");
+    ///
+    /// let store = HashSet::from(["ann", "bob"]);
+    /// let mut rebuild = guard.rebuild_with_capacity(2000, 0.01)?;
+    /// guard.insert("added meanwhile");
+    /// rebuild.extend(store); // read after the rebuild began
+    /// rebuild.commit();
+    ///
+    /// assert!(["ann", "bob", "added meanwhile"].iter().all(|key| guard.check(key).is_some()));
+    /// assert!(guard.check("removed").is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn rebuild_with_capacity(&self, keys: usize, false_positive_rate: f64) -> Result<Rebuild<'_, K>, RebuildError> {
+        self.begin_rebuild(|| keyed_filter(keys, false_positive_rate))
+    }
+}
+
+impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
+    /// Begins to replace the filter with `filter`, which the caller has built for the keys to come,
+    /// empty.
+    ///
+    /// From here on keys that are [inserted](Self::insert) go into both. Read the valid keys from
+    /// the store **after** this call (a snapshot of an earlier moment lacks the keys added since),
+    /// put them into the [`Rebuild`], and [commit](Rebuild::commit). The guard serves from the old
+    /// filter meanwhile. Seed and key of the hasher may be new ones, and should be where strangers
+    /// choose the keys.
+    ///
+    /// Waits until the calls that began before have ended. They wait for nothing.
+    ///
+    /// # Errors
+    ///
+    /// Fails if another rebuild of this guard is in progress.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::{CacheGuard, ConcurrentBloom, SipHash13};
+    ///
+    /// let filter = || ConcurrentBloom::builder().memory_budget(1 << 20).hasher(SipHash13::random()).build();
+    /// let guard = CacheGuard::<str, _>::new(filter()?);
+    /// guard.insert("removed");
+    ///
+    /// let mut rebuild = guard.rebuild(filter()?)?;
+    /// assert!(guard.rebuild(filter()?).is_err());
+    /// guard.insert("added meanwhile");
+    /// rebuild.extend(["ann"]);
+    /// rebuild.commit();
+    ///
+    /// assert!(guard.check("ann").is_some() && guard.check("added meanwhile").is_some());
+    /// assert!(guard.check("removed").is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn rebuild(&self, filter: F) -> Result<Rebuild<'_, K, F>, RebuildError> {
+        self.begin_rebuild(|| Ok(filter))
+    }
+
+    fn begin_rebuild(&self, filter: impl FnOnce() -> Result<F, BuildError>) -> Result<Rebuild<'_, K, F>, RebuildError> {
+        // Partner: the store in `Claim::drop`, so that its last state is the one that we load.
+        if self.rebuilding.swap(true, Ordering::Acquire) {
+            return Err(RebuildError(RebuildErrorKind::InProgress));
+        }
+        let claim = Claim(&self.rebuilding);
+        let next = Held::new(filter().map_err(|error| RebuildError(RebuildErrorKind::Build(error)))?);
+        let serving = self.state.load().serving.clone();
+        self.state.replace(State {
+            serving: serving.clone(),
+            next: Some(next.clone()),
+        });
+        // Partner: the fence of `insert_by`, in `Swap::settle`.
+        fence(Ordering::SeqCst);
+        Ok(Rebuild {
+            guard: self,
+            serving,
+            next,
+            _claim: claim,
+        })
     }
 }
 

@@ -10,9 +10,9 @@ use crate::bits::{Bits, Lines, Load, Probed, Region, Target};
 use crate::funnel::Sink;
 use crate::kernel::groups::{self, GROUP, Group, Slot};
 use crate::kernel::scalar;
+use crate::layout::LINE_WORDS;
 use crate::murmur3::{C1, C2, Murmur3Sink};
 use crate::pattern::{Cuts, MULTIPLIER};
-use crate::sizing::LINE_WORDS;
 use core::arch::x86_64::*;
 
 /// Whether this CPU, or without `std` this target, has what the functions below need.

@@ -1,7 +1,7 @@
-//! The pipelines of `scalar.rs` by groups of keys, for instruction sets that have vectors. They work
-//! on arrays of a group's hashes, words and masks, which this thread owns. They load words from the
-//! filter one by one, as atomics, and put them together in such an array. An instruction set's file
-//! calls them, and says what its vectors do with a group.
+//! The pipelines of `scalar.rs` by groups of keys, for instruction sets that have vectors. They
+//! work on arrays of a group's hashes, words and masks, which this thread owns. They load words
+//! from the filter one by one, as atomics, and put them together in such an array. An instruction
+//! set's file calls them, and says what its vectors do with a group.
 
 use crate::bits::{Lines, Load, Probed, Purpose, Target, is_cached};
 use core::mem::MaybeUninit;

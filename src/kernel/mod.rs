@@ -37,8 +37,8 @@ pub(crate) mod scalar;
 
 use crate::bits::{Bits, Lines, Load, Probed, Purpose, Region, is_cached};
 use crate::counters::Counters;
+use crate::layout::{Layout, Shape};
 use crate::pattern::{Cuts, block};
-use crate::sizing::{Layout, Shape};
 use crate::sync::AtomicU64;
 use core::sync::atomic::{AtomicU8, Ordering};
 
@@ -563,7 +563,7 @@ mod tests {
     /// same answers and the same bits as the plain single calls.
     #[test]
     fn all_instruction_sets_agree() {
-        for (words, most) in crate::sizing::WORDS {
+        for (words, most) in crate::layout::WORDS {
             for shape in (1..=most).map(|bits| Shape { words, bits }) {
                 let plain = Kernels::of(Layout { shape, blocks: 1 }, Isa(Level::Plain));
                 for isa in Isa::all() {

@@ -1,7 +1,8 @@
 //! What can go wrong between this process and a server. The commands and threads of this folder
 //! make these errors, and callers read them.
 
-use crate::error::{BuildError, IncompatibleError, RedisBloomLoadError};
+use crate::error::{BuildError, IncompatibleError};
+use crate::filter::redisbloom::error::RedisBloomLoadError;
 use crate::redis::Life;
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -305,7 +306,7 @@ pub struct SharedError(Box<SharedErrorKind>);
 pub(crate) enum SharedErrorKind {
     Name(String),
     TooLarge {
-        bytes: usize,
+        needed: usize,
         limit: u64,
     },
     Build(BuildError),
@@ -444,8 +445,8 @@ impl fmt::Display for SharedError {
                     "the name {name:?} is empty or has a brace, which keys of Redis Cluster are divided by"
                 )
             }
-            SharedErrorKind::TooLarge { bytes, limit } => {
-                write!(f, "a filter of {bytes} bytes is beyond the limit of {limit} bytes")
+            SharedErrorKind::TooLarge { needed, limit } => {
+                write!(f, "a filter of {needed} bytes is beyond the limit of {limit} bytes")
             }
             SharedErrorKind::Build(error) => write!(f, "there is no memory to keep what was pushed: {error}"),
             SharedErrorKind::Thread(error) => write!(f, "no thread could be started: {error}"),

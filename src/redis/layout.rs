@@ -2,11 +2,12 @@
 //! `bitmap.rs` sends the offsets to a server. `local.rs` looks at them in a copy.
 
 use crate::error::BuildErrorKind;
-use crate::filter::guava::HashFunctions;
-use crate::filter::guava::layout::{self as guava, Places};
+use crate::filter::guava::layout::{self as guava, HashFunctions, Places};
 use crate::funnel::{Funnel, Sink};
 use crate::hash::Murmur3;
+use alloc::format;
 use alloc::vec::Vec;
+use core::fmt::Display;
 
 /// The most bits of a Redis bitmap: a string has at most 512 MiB, and `SETBIT` takes offsets below
 /// 2^32. Source: the documentation of `SETBIT`; a server's `proto-max-bulk-len` can make it less.
@@ -64,16 +65,18 @@ impl Layout {
     pub(crate) fn scrapy(bit: u32, functions: u8) -> Result<Self, BuildErrorKind> {
         match 1u64.checked_shl(bit) {
             Some(bits) => Self::new(Scheme::Scrapy, bits, functions),
-            None => Err(BuildErrorKind::RedisPower { bit }),
+            None => Err(too_large(format_args!("2^{bit}"))),
         }
     }
 
     fn new(scheme: Scheme, bits: u64, functions: u8) -> Result<Self, BuildErrorKind> {
         if bits == 0 || functions == 0 {
-            return Err(BuildErrorKind::RedisNothing { bits, functions });
+            return Err(BuildErrorKind::Setting(format!(
+                "a bitmap of {bits} bits, {functions} of each key, is none: both must be at least 1"
+            )));
         }
         if bits > MAX_BITS {
-            return Err(BuildErrorKind::RedisTooLarge { bits });
+            return Err(too_large(bits));
         }
         Ok(Self {
             scheme,
@@ -143,4 +146,10 @@ fn weighed_sum(text: &str, seed: u8) -> u64 {
     text.chars().fold(0u64, |sum, character| {
         sum.wrapping_mul(weight).wrapping_add(u64::from(u32::from(character)))
     })
+}
+
+fn too_large(bits: impl Display) -> BuildErrorKind {
+    BuildErrorKind::Setting(format!(
+        "a bitmap of {bits} bits is beyond Redis's limit of {MAX_BITS} bits (512 MiB)"
+    ))
 }

@@ -11,7 +11,7 @@ use crate::bits::is_cached;
 use crate::bits::{self, Bits, Purpose};
 use crate::funnel::Funnel;
 use crate::hash::assert_same_length;
-use crate::sizing::{LINE_BYTES, LINE_WORDS};
+use crate::layout::{LINE_BYTES, LINE_WORDS};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::{fmt, iter};
@@ -326,6 +326,71 @@ impl LocalBitmap {
             }
         }
         Ok(refreshed)
+    }
+}
+
+/// Copies.
+impl RedisBitmap {
+    /// Copies the filter into this process, where a lookup takes nanoseconds.
+    ///
+    /// The copy takes as many bytes as the layout has, a whole bitmap's for each that the filter
+    /// has grown by; in all at most `limit` bytes, now and after each
+    /// [`refresh`](LocalBitmap::refresh). A mebibyte is asked for at a time.
+    ///
+    /// # Errors
+    ///
+    /// As of [all calls](Self#errors); if the copy takes more than `limit` bytes, which is found
+    /// before anything is allocated; if the bitmap has more bytes than the layout, since it is
+    /// another's then; and if the allocation fails.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    #[doc = include_str!("example.md")]
+    /// use lanebloom::redis::RedisBitmap;
+    ///
+    /// let mut connection = redis::Client::open(url)?.get_connection()?;
+    /// let filter = RedisBitmap::go_zero("filter", 20_000)?;
+    /// filter.insert(&mut connection, "ann")?;
+    /// let copy = filter.fetch_local(&mut connection, 1 << 20)?;
+    /// assert!(copy.contains("ann") && !copy.contains("eve"));
+    ///
+    /// let error = filter.fetch_local(&mut connection, 1000).unwrap_err();
+    /// assert_eq!(error.to_string(), "a copy of \"filter\" takes 2560 bytes, more than the limit of 1000 bytes");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn fetch_local(&self, connection: &mut dyn ConnectionLike, limit: usize) -> Result<LocalBitmap, BitmapError> {
+        now(LocalBitmap::fetch(&mut Blocking(connection), self.clone(), limit))
+    }
+
+    /// [`fetch_local`](Self::fetch_local).
+    ///
+    /// # Errors
+    ///
+    /// As of that.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    #[doc = include_str!("example.md")]
+    /// use lanebloom::redis::RedisBitmap;
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+    /// let mut connection = redis::Client::open(url)?.get_multiplexed_async_connection().await?;
+    /// let filter = RedisBitmap::go_zero("filter", 20_000)?;
+    /// filter.insert_async(&mut connection, "ann").await?;
+    /// let copy = filter.fetch_local_async(&mut connection, 1 << 20).await?;
+    /// assert!(copy.contains("ann") && !copy.contains("eve"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(feature = "redis-tokio")]
+    pub async fn fetch_local_async<C>(&self, connection: &mut C, limit: usize) -> Result<LocalBitmap, BitmapError>
+    where
+        C: redis::aio::ConnectionLike + Send,
+    {
+        LocalBitmap::fetch(&mut Async(connection), self.clone(), limit).await
     }
 }
 

@@ -105,9 +105,8 @@ pub mod shared;
 
 pub use bitmap::RedisBitmap;
 pub use error::{BitmapError, RedisBloomTransferError, SharedError};
-pub(crate) use layout::MAX_BITS;
 pub use local::{LocalBitmap, Refreshed};
 pub use shared::SharedBloom;
 #[cfg(feature = "window")]
 pub use shared::SharedWindow;
-pub(crate) use shared::description::Life;
+pub(crate) use shared::life::Life;

@@ -193,7 +193,8 @@
 //! ```
 
 mod delta;
-pub(super) mod description;
+mod description;
+pub(super) mod life;
 mod node;
 mod replica;
 #[cfg(feature = "window")]
@@ -209,12 +210,14 @@ use alloc::sync::Arc;
 use core::fmt;
 use core::ops::Deref;
 use core::time::Duration;
-use description::{Description, Keys, Life};
+use description::{Description, Keys};
+use life::Life;
 use node::Node;
 use redis::Client;
 use replica::{Replica, since_1970};
 use std::time::SystemTime;
 
+pub use node::SharedStats;
 #[cfg(feature = "window")]
 pub use window::SharedWindow;
 #[cfg(feature = "window")]
@@ -575,53 +578,6 @@ impl<S: fmt::Debug> fmt::Debug for SharedBloom<S> {
             .field("stats", &self.stats())
             .finish_non_exhaustive()
     }
-}
-
-/// What a [`SharedBloom`] or [`SharedWindow`] has done, and how the last attempt went.
-///
-/// # Examples
-///
-/// ```
-/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let Some(redis) = Server::of("an example of SharedStats").start() else { return Ok(()) };
-/// # let server = redis.client();
-/// use lanebloom::{ConcurrentBloom, redis::SharedBloom};
-/// use std::time::Duration;
-///
-/// let shared = SharedBloom::builder("ids").connect(server, ConcurrentBloom::builder().expected_keys(1000).build()?)?;
-/// shared.sync(Duration::from_secs(30))?;
-/// // Whether what this node has not heard of yet can be told from what does not exist.
-/// assert!(shared.stats().lag < Duration::from_secs(5));
-///
-/// shared.insert("a");
-/// let before = shared.stats().pushed_bytes;
-/// shared.sync(Duration::from_secs(30))?;
-/// let sent = shared.stats().pushed_bytes - before;
-/// assert!((8..=18).contains(&sent)); // a chunk's number, how many bits, up to 6 bits of 2 bytes
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct SharedStats {
-    /// Exchanges with the server that succeeded, the first by `connect`.
-    pub passes: u64,
-    /// Attempts that failed.
-    pub failures: u64,
-    /// How often chunks were compared and fetched: once to begin with, then where the server's log
-    /// did not reach back far enough, or the server had lost something.
-    pub resyncs: u64,
-    /// Bytes of the keys added here, as sent; without what Redis's protocol adds.
-    pub pushed_bytes: u64,
-    /// Bytes of the keys that others added, as received.
-    pub pulled_bytes: u64,
-    /// How long ago the last successful exchange began. Keys that were here before that are on the
-    /// server, and keys that were there are here.
-    pub lag: Duration,
-    /// Why the last attempt failed, if it did. A panic in the caller's code, the clock of a window,
-    /// also counts. The thread goes on in any case.
-    pub last_error: Option<SharedError>,
 }
 
 /// For the fuzzer: the exchanges of a node that has `filter` with any other end.

@@ -349,12 +349,12 @@ fn a_redisbloom_filter_allocates_only_to_grow() {
     LIMIT.set(1500);
     let error = filter.insert_batch(&keys).unwrap_err();
     LIMIT.set(usize::MAX);
-    assert!((1000..1100).contains(&error.position()) && !error.is_full());
+    assert!((1000..1100).contains(&error.inserted()) && !error.is_full());
     assert_eq!(
         error.to_string(),
         format!(
             "key {} was not inserted: the filter could not grow: the allocation of 3136 bytes failed",
-            error.position()
+            error.inserted()
         )
     );
     assert_eq!((filter.info().items, filter.info().filters), (1000, 1));

@@ -551,7 +551,7 @@ fn unions_grow_and_refuse_what_grows_otherwise() {
     ] {
         let message = message(other);
         assert!(
-            message.starts_with("the other filter grows otherwise: up to ") && message.contains(" layers from 10"),
+            message.starts_with("the other filter's growth differs: up to ") && message.contains(" layers from 10"),
             "{message}"
         );
     }

@@ -489,7 +489,7 @@ fn a_full_filter_refuses_new_keys_and_says_which() {
             filter.insert_batch(&batch).unwrap_err(),
             flagged.insert_batch_flagged(&batch, &mut changed).unwrap_err(),
         ] {
-            assert!(error.is_full() && error.position() == position && error.source().is_none());
+            assert!(error.is_full() && error.inserted() == position && error.source().is_none());
             let expected = format!(
                 "key {position} was not inserted: the filter does not scale, and has as many keys as its capacity of {capacity}"
             );
@@ -509,7 +509,7 @@ fn growth_error(mut model: Model) -> RedisBloomInsertError {
     }
     let mut filter = model.loaded();
     let error = filter.insert("a").unwrap_err();
-    assert!(!error.is_full() && error.position() == 0 && !filter.contains("a"));
+    assert!(!error.is_full() && error.inserted() == 0 && !filter.contains("a"));
     assert!(error.source().is_some());
     assert!(filter == model.loaded());
     error
@@ -998,9 +998,9 @@ fn all_keys_of_an_iterator_are_inserted_in_order() {
     }
     let mut full = RedisBloom::builder().expected_keys(100).non_scaling().build().unwrap();
     let error = full.insert_all(keys(0..200)).unwrap_err();
-    assert!(error.is_full() && (100..110).contains(&error.position()));
+    assert!(error.is_full() && (100..110).contains(&error.inserted()));
     assert!(
-        full.contains_each(&keys(0..error.position() as u64))
+        full.contains_each(&keys(0..error.inserted() as u64))
             .into_iter()
             .all(|found| found)
     );

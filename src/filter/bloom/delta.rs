@@ -6,7 +6,7 @@ use crate::bits;
 use crate::codec::{Changes, DELTA_HEADER, DeltaHeader, Hashing, put_line};
 use crate::error::{IncompatibleError, SnapshotError, SnapshotErrorKind};
 use crate::hash::KeyHasher;
-use crate::sizing::LINE_WORDS;
+use crate::layout::LINE_WORDS;
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -160,10 +160,7 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     /// An error if it is not a delta of such a filter.
     fn check_delta(&self, header: &DeltaHeader, body: &[u8]) -> Result<(), SnapshotErrorKind> {
         if header.layout != self.layout() {
-            return Err(SnapshotErrorKind::Layout {
-                theirs: header.layout,
-                ours: self.layout(),
-            });
+            return Err(SnapshotErrorKind::differs("layout", header.layout, self.layout()));
         }
         header.hashing.check(Hashing::of(self.hasher()))?;
         let mut changes = Changes::new(body);

@@ -27,6 +27,7 @@ use crate::filter::probe::{self, Probe};
 use crate::filter::{Figures, Filter};
 use crate::hash::Murmur3;
 use crate::memory::Words;
+use alloc::format;
 use core::fmt;
 
 /// A cuckoo filter that can only be asked, in less memory: made by [`CuckooFilter::to_compact`].
@@ -265,11 +266,8 @@ impl Packed {
         let (limit, lows) = (self.shape.sequences(), self.shape.slots * self.shape.low_bits());
         let sequences = (0..self.buckets).map(|bucket| self.get(bucket) >> lows);
         if let Some((bucket, sequence)) = (0..).zip(sequences).find(|(_, sequence)| *sequence >= limit) {
-            return Err(SnapshotErrorKind::Sequence {
-                bucket,
-                sequence,
-                limit,
-            });
+            let problem = format!("bucket {bucket} has sequence {sequence}, which is not below {limit}");
+            return Err(SnapshotErrorKind::Invalid(problem));
         }
         let (word, shift) = self.bit(self.buckets);
         match self.words[word] >> shift << shift {
@@ -444,6 +442,41 @@ impl Count for Compact {
 
     fn max_copies(&self) -> usize {
         2 * self.buckets.shape.slots as usize
+    }
+}
+
+impl<S> CuckooFilter<S> {
+    /// A read-only copy that takes 6% to 19% less memory.
+    ///
+    /// # Errors
+    ///
+    /// If the allocation fails.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(100_000).tag_bits(16).build()?;
+    /// filter.insert_all(0..100_000u32)?;
+    /// let compact = filter.to_compact()?;
+    /// assert!((0..100_000u32).all(|key| compact.contains(&key)));
+    /// assert!(compact.bits_per_key() < filter.bits_per_key() - 1.0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn to_compact(&self) -> Result<CompactCuckoo<S>, BuildError>
+    where
+        S: Clone,
+    {
+        let _held = self.engine.table.hold_all();
+        Ok(Filter {
+            engine: Compact::new(
+                self.engine.table.shape(),
+                self.engine.table.words(),
+                self.engine.expected_keys,
+            )?,
+            hasher: self.hasher.clone(),
+        })
     }
 }
 

@@ -18,7 +18,8 @@
 
 use crate::error::{BuildErrorKind, SnapshotErrorKind};
 use crate::filter::stripes::Stripes;
-use crate::sizing::{LINE_BYTES, MAX_BITS_PER_KEY, ceil};
+use crate::layout::LINE_BYTES;
+use crate::sizing::{MAX_BITS_PER_KEY, ceil};
 
 /// How a bucket is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -231,6 +232,7 @@ impl Request {
                 rate,
                 tags: "tags",
                 bits: best.0.tag_bits,
+                limit: MAX_BITS_PER_KEY,
             });
         }
         match (self.keys, budget) {
@@ -270,7 +272,7 @@ impl Request {
         let buckets = shape.buckets(keys, load) as usize;
         BuildErrorKind::OverBudget {
             needed: bytes_of(buckets),
-            budget: self.budget.unwrap_or(0),
+            limit: self.budget.unwrap_or(0),
         }
     }
 }
@@ -365,7 +367,7 @@ mod tests {
                     };
                     let error = BuildErrorKind::OverBudget {
                         needed: bytes,
-                        budget: bytes - 16,
+                        limit: bytes - 16,
                     };
                     assert_eq!(less.solve(), Err(error));
                 }

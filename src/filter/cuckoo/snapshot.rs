@@ -7,9 +7,17 @@ use crate::bits::Load;
 use crate::codec::{
     self, Buckets, Hashing, Input, Kind, MOST_WORDS, Out, OwnHeader, SNAPSHOT_HEADER, admit, read_words, write_words,
 };
-use crate::error::SnapshotErrorKind;
+use crate::error::{BuildError, BuildErrorKind, SnapshotErrorKind};
 use crate::filter::engine::{FixedSize, Stored};
+use alloc::format;
+use alloc::string::ToString;
 use alloc::vec::Vec;
+
+/// The shape of buckets with tags of so many bits.
+fn shape_of(bits: u8) -> Result<Shape, SnapshotErrorKind> {
+    let bits = usize::from(bits);
+    Shape::of(bits).ok_or_else(|| SnapshotErrorKind::Invalid(BuildError(BuildErrorKind::TagBits(bits)).to_string()))
+}
 
 impl Plan {
     pub(super) fn to_header(self) -> Buckets {
@@ -25,14 +33,13 @@ impl Plan {
             bits,
             number,
             expected_keys,
-        } = header.buckets(MOST_WORDS, |bits, number| {
-            let shape = Shape::of(bits.into()).ok_or(SnapshotErrorKind::TagBits(bits))?;
-            Ok(shape.most_keys(number))
-        })?;
-        let shape = Shape::of(bits.into()).ok_or(SnapshotErrorKind::TagBits(bits))?;
+        } = header.buckets(MOST_WORDS, |bits, number| Ok(shape_of(bits)?.most_keys(number)))?;
+        let shape = shape_of(bits)?;
         // Two at least, then, and a key's two are never one.
         if !number.is_multiple_of(2) {
-            return Err(SnapshotErrorKind::OddBuckets(number));
+            return Err(SnapshotErrorKind::Invalid(format!(
+                "{number} buckets is not an even number"
+            )));
         }
         Ok(Self {
             shape,

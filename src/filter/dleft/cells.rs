@@ -46,10 +46,12 @@ use crate::bits::{Purpose, prefetch};
 use crate::error::{BuildError, BuildErrorKind, SnapshotErrorKind};
 use crate::filter::probe::{Probe, WINDOW};
 use crate::filter::stripes::{AllHeld, Stripes};
+use crate::layout::LINE_BYTES;
 use crate::memory::Words;
 use crate::pattern::block;
-use crate::sizing::{LINE_BYTES, MAX_BITS_PER_KEY, ceil};
+use crate::sizing::{MAX_BITS_PER_KEY, ceil};
 use crate::sync::{AtomicU64, Ordering};
+use alloc::format;
 
 /// Subtables: a key has a bucket in each.
 const SUBTABLES: usize = 4;
@@ -361,11 +363,9 @@ impl Cells {
             self.each_word(place, |_, word| cells += matches(word, remainder).count_ones());
             if cells != 1 {
                 let bucket = (place.words[0] / WORDS) as u64;
-                return Err(SnapshotErrorKind::TwoCells {
-                    bucket,
-                    remainder,
-                    cells,
-                });
+                return Err(SnapshotErrorKind::Invalid(format!(
+                    "the key of bucket {bucket} with remainder {remainder:#x} has {cells} cells, more than the limit of 1"
+                )));
             }
         }
         Ok(())
@@ -501,13 +501,14 @@ impl Request {
                 rate: self.rate.unwrap_or(0.0),
                 tags: "remainders",
                 bits: REMAINDER,
+                limit: MAX_BITS_PER_KEY,
             });
         }
         let budget = match self.budget {
             Some(bytes) if bytes < LEAST_BYTES => {
                 return Err(BuildErrorKind::OverBudget {
                     needed: LEAST_BYTES,
-                    budget: bytes,
+                    limit: bytes,
                 });
             }
             Some(bytes) if bytes > isize::MAX as usize => return Err(BuildErrorKind::OutOfMemory { bytes }),
@@ -516,7 +517,7 @@ impl Request {
         };
         let over_budget = |buckets: usize| BuildErrorKind::OverBudget {
             needed: bytes_of(buckets),
-            budget: self.budget.unwrap_or(0),
+            limit: self.budget.unwrap_or(0),
         };
         let buckets_for = |keys: usize| {
             let buckets = ceil(keys as f64 / (CELLS_OF_BUCKETS as f64 * load));
@@ -667,7 +668,7 @@ mod tests {
                 less.solve(),
                 Err(BuildErrorKind::OverBudget {
                     needed: bytes,
-                    budget: bytes - 1
+                    limit: bytes - 1
                 })
             );
         }

@@ -1,11 +1,11 @@
 //! Guava's formulas: expected keys and a rate to a layout, a hash to the places of its bits, and a
 //! count of bits back to keys and a rate. No memory is touched here; `guava.rs` calls it.
 
-use super::{HashFunctions, Strategy};
 use crate::error::BuildErrorKind;
 use crate::flat::{Modulo, NextPlace};
 use crate::logarithm::{Twofold, ln, pow};
 use crate::sizing;
+use alloc::format;
 use core::f64::consts::LN_2;
 use core::fmt;
 
@@ -14,6 +14,57 @@ use core::fmt;
 pub(crate) const MAX_WORDS: u64 = i32::MAX as u64;
 /// The most bits of a key: Guava's stream has one byte for their number.
 const MAX_HASH_FUNCTIONS: u32 = 255;
+
+/// How a hash becomes the places of bits: the constants of Guava's `BloomFilterStrategies`, which
+/// its streams name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Strategy {
+    /// `MURMUR128_MITZ_32`, ordinal 0: what Guava made before version 15, from 64 bits of the hash
+    /// by 32-bit arithmetic.
+    Mitz32,
+    /// `MURMUR128_MITZ_64`, ordinal 1: what Guava makes.
+    #[default]
+    Mitz64,
+}
+
+impl fmt::Display for Strategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Mitz32 => "MURMUR128_MITZ_32",
+            Self::Mitz64 => "MURMUR128_MITZ_64",
+        })
+    }
+}
+
+/// The formula for the number of hash functions, `k`, the bits of a key. The stream holds the
+/// number, so the formula matters only when a filter is made.
+///
+/// Both formulas give the same number except for tiny filters, and for rates at which the two sides
+/// of a rounding are about equally good. Filters are only
+/// [compatible](super::GuavaBloom::is_compatible) if they have the same number: choose the formula
+/// of the Guava at the other end.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::guava::{GuavaBloom, HashFunctions};
+///
+/// let functions = |keys, formula| -> Result<u8, lanebloom::BuildError> {
+///     let builder = GuavaBloom::builder().expected_keys(keys).false_positive_rate(0.01);
+///     Ok(builder.hash_functions(formula).build()?.hash_functions())
+/// };
+/// assert_eq!((functions(1, HashFunctions::ByBits)?, functions(1, HashFunctions::ByRate)?), (6, 7));
+/// assert_eq!((functions(1000, HashFunctions::ByBits)?, functions(1000, HashFunctions::ByRate)?), (7, 7));
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum HashFunctions {
+    /// `max(1, round(bits / keys * ln 2))`: Guava up to 33.3, from 2011 to 2024.
+    ByBits,
+    /// `max(1, round(-ln rate / ln 2))`: Guava since the end of 2024 (33.4).
+    #[default]
+    ByRate,
+}
 
 /// What fixes where a key's bits are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,19 +147,24 @@ pub(crate) fn size(keys: u64, rate: f64, hash_functions: HashFunctions) -> Resul
     let keys = keys.max(1);
     let bits = optimal_bits(keys, rate);
     if bits == 0 {
-        return Err(BuildErrorKind::GuavaNoBits { keys, rate });
+        return Err(BuildErrorKind::Setting(format!(
+            "Guava's formula gives a filter for {keys} keys at a rate of {rate} no bit at all"
+        )));
     }
     if bits > 64 * MAX_WORDS {
-        return Err(BuildErrorKind::GuavaTooLarge { bits });
+        return Err(BuildErrorKind::Setting(format!(
+            "a filter of {bits} bits is beyond Guava's limit of {} bits",
+            64 * MAX_WORDS
+        )));
     }
     let number = match hash_functions {
         HashFunctions::ByBits => functions_by_bits(bits, keys),
         HashFunctions::ByRate => round(-ln(Twofold::new(rate)) / LN_2).max(1),
     };
-    let hash_functions = u8::try_from(number).map_err(|_| BuildErrorKind::GuavaHashFunctions {
-        needed: number,
-        limit: MAX_HASH_FUNCTIONS,
-        rate,
+    let hash_functions = u8::try_from(number).map_err(|_| {
+        BuildErrorKind::Setting(format!(
+            "a rate of {rate:e} takes {number} hash functions, more than Guava's limit of {MAX_HASH_FUNCTIONS}"
+        ))
     })?;
     Ok((bits, hash_functions))
 }
@@ -222,21 +278,14 @@ mod tests {
     fn limits_are_guavas() {
         assert_eq!(optimal_bits(2_147_483_647, 4.9e-324), 3_327_428_144_502);
         for formula in [HashFunctions::ByBits, HashFunctions::ByRate] {
-            assert_eq!(
-                solve(2_147_483_647, 4.9e-324, formula),
-                Err(BuildErrorKind::GuavaTooLarge {
-                    bits: 3_327_428_144_502
-                })
-            );
-            assert!(matches!(
-                solve(1000, 1e-77, formula),
-                Err(BuildErrorKind::GuavaHashFunctions { needed: 256, .. })
-            ));
+            let refused = |keys, rate| match solve(keys, rate, formula) {
+                Err(BuildErrorKind::Setting(problem)) => problem,
+                other => panic!("{other:?}"),
+            };
+            assert!(refused(2_147_483_647, 4.9e-324).starts_with("a filter of 3327428144502 bits is beyond Guava's"));
+            assert!(refused(1000, 1e-77).starts_with("a rate of 1e-77 takes 256 hash functions, more than Guava's"));
             assert_eq!(solve(1000, 1e-76, formula).unwrap().0, 252);
-            assert!(matches!(
-                solve(1, 0.99, formula),
-                Err(BuildErrorKind::GuavaNoBits { .. })
-            ));
+            assert!(refused(1, 0.99).ends_with("no bit at all"));
             // A billion keys, and more keys than bits.
             assert_eq!(solve(i32::MAX as u64 / 2, 0.28, formula), Ok((2, 44_451_423)));
             assert_eq!(solve(45 * i32::MAX as u64, 0.99, formula), Ok((1, 31_585_813)));

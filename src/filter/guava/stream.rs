@@ -2,10 +2,11 @@
 //! for the number of hash functions, an `int` for the number of longs, and the longs, all
 //! big-endian (`java.io.DataOutputStream`).
 
-use super::layout::{Layout, MAX_WORDS};
-use super::{Guava, GuavaBloom, Murmur128, Strategy};
+use super::error::{GuavaReadError, GuavaReadErrorKind};
+use super::layout::{Layout, MAX_WORDS, Strategy};
+use super::{Guava, GuavaBloom, Murmur128};
 use crate::bits;
-use crate::error::{GuavaReadError, GuavaReadErrorKind};
+use alloc::format;
 use alloc::vec::Vec;
 
 /// Bytes before the longs.
@@ -31,13 +32,23 @@ impl Layout {
         let strategy = match ordinal {
             0 => Strategy::Mitz32,
             1 => Strategy::Mitz64,
-            _ => return Err(GuavaReadErrorKind::Strategy(ordinal as i8)),
+            _ => {
+                return Err(GuavaReadErrorKind::Invalid(format!(
+                    "strategy {} is neither 0 (MURMUR128_MITZ_32) nor 1 (MURMUR128_MITZ_64)",
+                    ordinal as i8
+                )));
+            }
         };
         if hash_functions == 0 {
-            return Err(GuavaReadErrorKind::NoHashFunctions);
+            return Err(GuavaReadErrorKind::Invalid(
+                "0 hash functions is not in 1 to 255".into(),
+            ));
         }
         match i32::from_be_bytes(length) {
-            length @ ..=0 => Err(GuavaReadErrorKind::Length(length)),
+            length @ ..=0 => Err(GuavaReadErrorKind::Invalid(format!(
+                "a length of {length} longs is not in 1 to {}",
+                i32::MAX
+            ))),
             length => Ok(Self {
                 strategy,
                 hash_functions,
@@ -152,7 +163,7 @@ mod io {
     use crate::bits::{self, Bits};
     use crate::codec::{self, Short};
     use crate::flat::Flat;
-    use crate::sizing::LINE_WORDS;
+    use crate::layout::LINE_WORDS;
     use std::io::{self, Read, Write};
 
     /// Bytes that are read or written at once, on the stack.

@@ -16,10 +16,13 @@
 //! | | | `u64` | capacity |
 //! | | | `u8` | `log2` of the size, of one that was rounded up |
 
+use super::error::{NO_CAPACITY, NO_EXPANSION, RedisBloomLoadError, RedisBloomLoadErrorKind as Kind};
 use super::layout::{Layout, TIGHTENING, bits_per_key, hash_functions, options};
 use super::{Link, RedisBloom};
-use crate::error::{BuildError, RedisBloomLinkFault as Fault, RedisBloomLoadError, RedisBloomLoadErrorKind as Kind};
-use crate::sizing::LINE_BYTES;
+use crate::error::{BuildError, BuildErrorKind};
+use crate::layout::LINE_BYTES;
+use alloc::format;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 /// Bytes of the header before the filters, and for each of them.
@@ -70,32 +73,28 @@ impl Numbers<'_> {
 
 impl Header {
     fn parse(bytes: &[u8], limit: u64) -> Result<Self, Kind> {
-        let truncated = |needed| Kind::Header {
-            bytes: bytes.len() as u64,
-            needed,
-        };
+        let other_length = |needed| Kind::Invalid(format!("the header has {} bytes, not {needed}", bytes.len()));
         if bytes.len() < HEADER {
-            return Err(truncated(HEADER as u64));
+            return Err(other_length(HEADER as u64));
         }
         let mut numbers = Numbers(bytes);
         let items = numbers.u64();
         let count = numbers.u32();
         let (options, expansion) = (numbers.u32(), numbers.u32());
         if !(1..=MOST_LINKS).contains(&count) {
-            return Err(Kind::Links {
-                count,
-                limit: MOST_LINKS,
-            });
+            let problem = format!("{count} filters in the chain are not in 1 to {MOST_LINKS}");
+            return Err(Kind::Invalid(problem));
         }
         let needed = HEADER as u64 + LINK as u64 * u64::from(count);
         if bytes.len() as u64 != needed {
-            return Err(truncated(needed));
+            return Err(other_length(needed));
         }
         if options & !options::ALL != 0 {
-            return Err(Kind::Options(options));
+            let problem = format!("options {options:#x} have others than 1 (NOROUND), 4 (FORCE64) and 8 (NO_SCALING)");
+            return Err(Kind::Invalid(problem));
         }
         if expansion == 0 && options & options::NO_SCALING == 0 {
-            return Err(Kind::NoExpansion);
+            return Err(Kind::Invalid(NO_EXPANSION.into()));
         }
         let mut header = Self {
             options,
@@ -105,7 +104,8 @@ impl Header {
         };
         let (mut counted, mut memory, mut most_rate) = (0u64, 0u64, 1.0);
         for link in 0..count {
-            let (layout, items) = parse_link(&mut numbers, most_rate).map_err(|fault| Kind::Link { link, fault })?;
+            let (layout, items) = parse_link(&mut numbers, most_rate)
+                .map_err(|problem| Kind::Invalid(format!("filter {link} of the chain: {problem}")))?;
             most_rate = layout.rate * TIGHTENING;
             header.bytes = header.bytes.saturating_add(layout.bytes());
             memory = memory.saturating_add(layout.memory_bytes());
@@ -113,7 +113,8 @@ impl Header {
             header.links.push((layout, items));
         }
         if counted != items {
-            return Err(Kind::Items { items, counted });
+            let problem = format!("{items} items are not the {counted} that the filters have together");
+            return Err(Kind::Invalid(problem));
         }
         if memory > limit {
             return Err(Kind::OverLimit { needed: memory, limit });
@@ -122,53 +123,56 @@ impl Header {
     }
 }
 
-/// A filter of a rate of `most_rate` or less.
-fn parse_link(numbers: &mut Numbers, most_rate: f64) -> Result<(Layout, u64), Fault> {
+fn other_cursor(cursor: i64, expected: i64) -> Kind {
+    Kind::Invalid(format!("cursor {cursor} came with a chunk whose cursor is {expected}"))
+}
+
+/// A filter of a rate of `most_rate` or less; otherwise what is wrong.
+fn parse_link(numbers: &mut Numbers, most_rate: f64) -> Result<(Layout, u64), String> {
     let (bytes, bits, items) = (numbers.u64(), numbers.u64(), numbers.u64());
     let (rate, per_key) = (numbers.f64(), numbers.f64());
     let (functions, capacity, [log]) = (numbers.u32(), numbers.u64(), numbers.take());
+    let size = || format!("{bytes} bytes and {bits} bits are not of the same 64-bit words, at least one");
     if bytes == 0 || bytes % 8 != 0 || bytes.checked_mul(8) != Some(bits) {
-        return Err(Fault::Size { bytes, bits });
+        return Err(size());
     }
     if log > 63 || log > 0 && 1 << log > bits {
-        return Err(Fault::Rounded { log, bits });
+        return Err(format!("2^{log} bits are more than its {bits}"));
     }
     if !(rate > 0.0 && rate < 1.0) {
-        return Err(Fault::Rate(rate));
+        return Err(BuildError(BuildErrorKind::Rate(rate)).to_string());
     }
     if rate > most_rate {
-        return Err(Fault::RateOfChain { rate, limit: most_rate });
+        return Err(format!(
+            "false-positive rate {rate:e} is above {most_rate:e}, half of the one before"
+        ));
     }
     // The rest of a logarithm's last bit, and far more.
     const TOLERANCE: f64 = 1e-9;
     let expected = bits_per_key(rate);
     let off = per_key / expected - 1.0;
     if !(-TOLERANCE..=TOLERANCE).contains(&off) {
-        return Err(Fault::BitsPerKey {
-            per_key,
-            expected,
-            rate,
-        });
+        return Err(format!(
+            "{per_key} bits per key are not the {expected} of a rate of {rate:e}"
+        ));
     }
     let expected = hash_functions(per_key);
     if u64::from(functions) != expected {
-        return Err(Fault::HashFunctions {
-            functions,
-            expected,
-            rate,
-        });
+        return Err(format!(
+            "{functions} hash functions are not the {expected} of a rate of {rate:e}"
+        ));
     }
     if capacity == 0 {
-        return Err(Fault::NoCapacity);
+        return Err(NO_CAPACITY.into());
     }
     // The last word's rest, and of a size that was rounded up the sum's last bit.
     if capacity as f64 * per_key > bits as f64 * (1.0 + TOLERANCE) + 1.0 {
-        return Err(Fault::Capacity { capacity, bits });
+        return Err(format!("a capacity of {capacity} keys takes more than its {bits} bits"));
     }
     if items > capacity {
-        return Err(Fault::Items { items, capacity });
+        return Err(format!("{items} items are more than its capacity of {capacity}"));
     }
-    let words = usize::try_from(bytes / 8).map_err(|_| Fault::Size { bytes, bits })?;
+    let words = usize::try_from(bytes / 8).map_err(|_| size())?;
     let layout = Layout {
         capacity,
         rate,
@@ -315,10 +319,7 @@ impl Loader {
         let complete = self.is_complete();
         let Some(filter) = &mut self.filter else {
             if cursor != FIRST {
-                return Err(Kind::Cursor {
-                    cursor,
-                    expected: FIRST,
-                });
+                return Err(other_cursor(cursor, FIRST));
             }
             let header = Header::parse(chunk, self.limit)?;
             self.bytes = header.bytes;
@@ -331,30 +332,25 @@ impl Loader {
             return if complete { Ok(()) } else { Err(self.incomplete()) };
         }
         let Some(link) = filter.links.get_mut(self.link) else {
-            return Err(Kind::AfterTheEnd {
-                cursor,
-                bytes: chunk.len(),
-            });
+            let problem = format!("cursor {cursor} with {} bytes came after the end", chunk.len());
+            return Err(Kind::Invalid(problem));
         };
         let len = chunk.len() as u64;
         // The limit is on the sum of all that came before, so that nothing overflows.
         let expected = self.cursor.saturating_add_unsigned(len);
         if cursor != expected {
-            return Err(Kind::Cursor { cursor, expected });
+            return Err(other_cursor(cursor, expected));
         }
-        let (words, []) = chunk.as_chunks() else {
-            return Err(Kind::Chunk { bytes: chunk.len() });
+        let (words @ [_, ..], []) = chunk.as_chunks() else {
+            let problem = format!("a chunk of {len} bytes is not of 8 bytes or a multiple of it");
+            return Err(Kind::Invalid(problem));
         };
-        if words.is_empty() {
-            return Err(Kind::Chunk { bytes: 0 });
-        }
         let left = link.layout.bytes() - self.offset;
         if len > left {
-            return Err(Kind::Beyond {
-                bytes: len,
-                link: self.link,
-                left,
-            });
+            return Err(Kind::Invalid(format!(
+                "a chunk of {len} bytes is more than the {left} that filter {} of the chain has left",
+                self.link
+            )));
         }
         let values = words.iter().map(|word| u64::from_le_bytes(*word));
         link.flat.bits.store_words((self.offset / 8) as usize, values);
@@ -396,7 +392,7 @@ impl Loader {
     fn incomplete(&self) -> Kind {
         match self.filter {
             None => Kind::Empty,
-            Some(_) => Kind::Incomplete {
+            Some(_) => Kind::Truncated {
                 bytes: (self.cursor - FIRST) as u64,
                 needed: self.bytes,
             },

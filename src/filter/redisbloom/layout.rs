@@ -4,11 +4,12 @@
 //! Source: RedisBloom's documented options and formulas (`deps/bloom/bloom.c`), checked beside the
 //! module by `tests/servers/redisbloom_module.rs`.
 
+use super::error::NO_CAPACITY;
 use crate::error::BuildErrorKind;
 use crate::flat::{Modulo, NextPlace};
+use crate::layout::LINE_BYTES;
 use crate::logarithm::{Twofold, ln};
 use crate::murmur2::{murmur2, murmur64a};
-use crate::sizing::LINE_BYTES;
 
 /// What RedisBloom's dumps call options, a bit each.
 pub(super) mod options {
@@ -60,7 +61,7 @@ impl Layout {
     /// The layout that RedisBloom's `bloom_init` chooses.
     pub(crate) fn solve(capacity: u64, rate: f64, options: u32) -> Result<Self, BuildErrorKind> {
         if capacity == 0 {
-            return Err(BuildErrorKind::NoCapacity);
+            return Err(BuildErrorKind::Setting(NO_CAPACITY.into()));
         }
         if !(rate > 0.0 && rate < 1.0) {
             return Err(BuildErrorKind::Rate(rate));
@@ -217,7 +218,10 @@ mod tests {
         for rate in [0.0, 1.0, -0.5, f64::NAN, f64::INFINITY] {
             assert!(matches!(Layout::solve(10, rate, 5), Err(BuildErrorKind::Rate(_))));
         }
-        assert_eq!(Layout::solve(0, 0.01, 5), Err(BuildErrorKind::NoCapacity));
+        assert_eq!(
+            Layout::solve(0, 0.01, 5),
+            Err(BuildErrorKind::Setting(NO_CAPACITY.into()))
+        );
         for options in [4, 5] {
             for capacity in [1 << 60, u64::MAX] {
                 assert!(matches!(

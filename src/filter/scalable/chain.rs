@@ -2,18 +2,20 @@
 //! are searched for in all. Growth is lock-free, argued at [`State`].
 
 use super::steps::{Growth, Steps};
-use crate::error::{BuildError, BuildErrorKind, FullError, FullErrorKind, IncompatibleError, IncompatibleErrorKind};
+use crate::error::{BuildError, BuildErrorKind, FullError, FullErrorKind, IncompatibleError};
 use crate::filter::bloom::Bloom;
 use crate::filter::engine::{Engine, Estimate, Insert, InsertFlagged, Union, sealed};
 use crate::filter::gauge::Gauge;
 use crate::filter::lines::OwnLines;
 use crate::filter::{Figures, Filter};
+use crate::layout::{LINE_BYTES, Layout};
 use crate::once::OnceBox;
-use crate::sizing::{Cell, LINE_BYTES, Layout};
+use crate::sizing::Cell;
 use crate::source::{Answer, HASHED, Source, unpack_into};
 use crate::source::{STRETCH, for_each_absent};
 use crate::sync::{AtomicU64, Ordering};
 use alloc::boxed::Box;
+use alloc::format;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -597,10 +599,7 @@ impl Union for Chain {
 
     fn check_union(&self, other: &Self) -> Result<(), IncompatibleError> {
         if self.steps != other.steps {
-            return Err(IncompatibleError(IncompatibleErrorKind::Steps {
-                ours: self.steps,
-                theirs: other.steps,
-            }));
+            return Err(IncompatibleError::differs("growth", other.steps, self.steps));
         }
         Ok(())
     }
@@ -609,8 +608,11 @@ impl Union for Chain {
         let theirs = other.layers_now();
         let layers = theirs.len();
         for number in self.layers_now().len()..layers {
-            self.make(number)
-                .map_err(|kind| IncompatibleError(IncompatibleErrorKind::NoRoom { layers, kind }))?;
+            self.make(number).map_err(|kind| {
+                IncompatibleError(format!(
+                    "there is no room for the other filter's {layers} layers here: {kind}"
+                ))
+            })?;
             self.change(number, State::new(number + 1, OPEN));
         }
         let mut changed = false;

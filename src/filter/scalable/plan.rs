@@ -2,7 +2,9 @@
 
 use super::steps::{Growth, MAX_LAYERS, Steps};
 use crate::error::{BuildError, BuildErrorKind};
-use crate::sizing::{LINE_BYTES, Layout, Request};
+use crate::layout::{LINE_BYTES, Layout};
+use crate::sizing::Request;
+use alloc::format;
 use alloc::vec::Vec;
 
 /// A layer is sized for one key in so many more than it is for, since inserts notice late that it
@@ -27,14 +29,17 @@ impl Steps {
         let wrong = if !between_0_and_1(self.rate) {
             BuildErrorKind::Rate(self.rate)
         } else if !between_0_and_1(self.ratio) {
-            BuildErrorKind::TighteningRatio(self.ratio)
+            BuildErrorKind::Setting(format!(
+                "tightening ratio {} is not between 0 and 1, both excluded",
+                self.ratio
+            ))
         } else if !(1..=MAX_EXPANSION).contains(&self.expansion) {
-            BuildErrorKind::Expansion {
-                expansion: self.expansion,
-                limit: MAX_EXPANSION,
-            }
+            BuildErrorKind::Setting(format!(
+                "an expansion of {} is not in 1 to {MAX_EXPANSION}",
+                self.expansion
+            ))
         } else if self.max_layers == Some(0) {
-            BuildErrorKind::NoLayers
+            BuildErrorKind::Setting("a filter of 0 layers holds nothing; 1 is the least".into())
         } else {
             return Ok(());
         };
@@ -87,8 +92,8 @@ impl Steps {
             };
             needed = needed.saturating_add(layout.blocks * LINE_BYTES);
             if layer == 0 && needed > max_bytes {
-                let budget = max_bytes;
-                return Err(BuildError(BuildErrorKind::OverBudget { needed, budget }));
+                let limit = max_bytes;
+                return Err(BuildError(BuildErrorKind::OverBudget { needed, limit }));
             }
             layouts.push(layout);
         }

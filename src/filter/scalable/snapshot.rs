@@ -8,6 +8,7 @@ use crate::codec::{FIELDS, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER
 use crate::error::SnapshotErrorKind;
 use crate::filter::bloom::Bloom;
 use crate::filter::engine::{Engine, Proportional, Stored};
+use alloc::format;
 use alloc::vec::Vec;
 
 impl Proportional for Chain {}
@@ -85,7 +86,10 @@ impl Stored for Chain {
             words: match words {
                 0 => None,
                 1 | 2 | 4 | 8 => Some(words.into()),
-                _ => return Err(SnapshotErrorKind::Words(words)),
+                _ => {
+                    let problem = format!("{words} words per key is not 0, 1, 2, 4 or 8");
+                    return Err(SnapshotErrorKind::Invalid(problem));
+                }
             },
         };
         let asked_bytes = usize::try_from(header.get(72)).unwrap_or(usize::MAX);
@@ -120,13 +124,9 @@ impl Stored for Chain {
             let planned = steps.layout(number).map_err(SnapshotErrorKind::Plan)?;
             let planned_keys = steps.keys_of(number);
             if (keys, layout) != (planned_keys, planned) {
-                return Err(SnapshotErrorKind::Layer {
-                    layer: number,
-                    keys,
-                    layout,
-                    planned_keys,
-                    planned,
-                });
+                return Err(SnapshotErrorKind::Invalid(format!(
+                    "layer {number} is for {keys} keys ({layout}), where the header's plan has one for {planned_keys} keys ({planned})"
+                )));
             }
             layouts.push(layout);
         }

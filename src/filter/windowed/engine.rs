@@ -5,11 +5,11 @@ use super::generations::Generations;
 use super::list::{Generation, List};
 use super::plan::{NEVER, Plan, When};
 use crate::bits;
-use crate::error::{BuildError, IncompatibleError, IncompatibleErrorKind};
+use crate::error::{BuildError, IncompatibleError};
 use crate::filter::Figures;
 use crate::filter::bloom::ConcurrentBloom;
 use crate::filter::engine::{Engine, Estimate, Insert, InsertFlagged, Union, sealed};
-use crate::sizing::{LINE_BITS, LINE_WORDS, Layout};
+use crate::layout::{LINE_BITS, LINE_WORDS, Layout};
 use crate::source::{Answer, HASHED, Source, teller};
 use crate::source::{STRETCH, for_each_absent, ones};
 use alloc::sync::Arc;
@@ -190,7 +190,7 @@ impl Union for Generations {
     fn check_union(&self, other: &Self) -> Result<(), IncompatibleError> {
         let (ours, theirs) = (self.plan.shape(), other.plan.shape());
         if ours != theirs {
-            return Err(IncompatibleError(IncompatibleErrorKind::Window { ours, theirs }));
+            return Err(IncompatibleError::differs("window", theirs, ours));
         }
         self.list.load().newest().check_union(other.list.load().newest())
     }

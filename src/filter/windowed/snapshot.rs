@@ -17,6 +17,7 @@ use crate::filter::bloom::{Bloom, ConcurrentBloom};
 use crate::filter::engine::Stored;
 use crate::hash::KeyHasher;
 use crate::sync::Guard;
+use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -252,7 +253,13 @@ impl Generations {
         let clock = match (supplied, kind) {
             (Some(clock), _) => clock,
             (None, TIME_OF_DAY) => Clock::TimeOfDay,
-            (None, SUPPLIED) => return Err(SnapshotErrorKind::Clock),
+            (None, SUPPLIED) => {
+                return Err(SnapshotErrorKind::Incompatible(
+                    "the window ages by a clock that its builder was given: read it with that one, by \
+                     `from_bytes_with_clock` or `read_from_with_clock`"
+                        .into(),
+                ));
+            }
             (None, _) => Clock::Monotonic,
         };
         let blooms = blooms(input, &header, bytes, count)?;
@@ -293,11 +300,9 @@ impl Generations {
             let mut latest = newest;
             for (i, time) in expires.iter_mut().enumerate() {
                 if *time > latest {
-                    return Err(SnapshotErrorKind::Expiry {
-                        generation: i,
-                        expires: *time,
-                        latest,
-                    });
+                    return Err(SnapshotErrorKind::Invalid(format!(
+                        "generation {i} expires at {time}, where by those before it does at {latest} at the latest"
+                    )));
                 }
                 latest = *time;
                 *time = moved(*time);
@@ -336,10 +341,7 @@ fn blooms<I: Input>(
         if let Some(first) = blooms.first()
             && first.layout() != bloom.layout()
         {
-            return Err(SnapshotErrorKind::Layout {
-                theirs: bloom.layout(),
-                ours: first.layout(),
-            });
+            return Err(SnapshotErrorKind::differs("layout", bloom.layout(), first.layout()));
         }
         blooms.push(bloom);
     }

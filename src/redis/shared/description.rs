@@ -2,15 +2,15 @@
 //! server keeps it as text, and every node compares it with its own. The sides of a node read it
 //! before they exchange bits.
 
-use crate::error::{IncompatibleError, IncompatibleErrorKind};
+use super::life::Life;
+use crate::error::IncompatibleError;
 use crate::hash::KeyHasher;
+use crate::layout::{Layout, Shape};
 use crate::redis::error::{SharedError, SharedErrorKind};
-use crate::sizing::{Layout, Shape};
 use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::{String, ToString};
 use core::fmt;
-use core::time::Duration;
 
 /// Of this form of the keys and deltas. Nodes of another one are refused, as those of another
 /// layout are.
@@ -50,33 +50,6 @@ impl Keys {
     pub(super) fn foreign(&self, role: impl fmt::Display, what: &'static str) -> SharedError {
         let key = self.key(role);
         SharedErrorKind::Foreign { key, what }.into()
-    }
-}
-
-/// For how long a set remembers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Life {
-    Forever,
-    /// In ms since 1970.
-    Until(u64),
-    /// By generations of so many nanoseconds.
-    Window {
-        generations: u64,
-        period: u64,
-    },
-}
-
-/// As it goes on after "the set".
-impl fmt::Display for Life {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Forever => f.write_str("never expires"),
-            Self::Until(time) => write!(f, "expires at {time} ms"),
-            Self::Window { generations, period } => {
-                let period = Duration::from_nanos(*period);
-                write!(f, "is a window by {generations} generations of {period:?}")
-            }
-        }
     }
 }
 
@@ -134,9 +107,9 @@ impl Description {
             }
         } else if theirs.layout != self.layout {
             let (ours, theirs) = (self.layout, theirs.layout);
-            SharedErrorKind::Incompatible(name, IncompatibleError(IncompatibleErrorKind::Layout { ours, theirs }))
+            SharedErrorKind::Incompatible(name, IncompatibleError::differs("layout", theirs, ours))
         } else if theirs.hasher_print != self.hasher_print {
-            SharedErrorKind::Incompatible(name, IncompatibleError(IncompatibleErrorKind::Hasher))
+            SharedErrorKind::Incompatible(name, IncompatibleError::hasher())
         } else {
             // The same in other letters: `+1` or `01`.
             return Err(keys.foreign("meta", "it describes no shared filter"));

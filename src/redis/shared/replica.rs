@@ -27,15 +27,16 @@
 //! it, the server has lost it in between. The chunks are then compared again.
 
 use super::delta::{self, CHUNK_BLOCKS, CHUNK_WORDS, Delta};
-use super::description::{Description, Keys, Life};
+use super::description::{Description, Keys};
+use super::life::Life;
 use super::node::{Counts, Side};
 use crate::bits;
 use crate::error::{BuildError, BuildErrorKind};
 use crate::filter::bloom::ConcurrentBloom;
+use crate::layout::LINE_WORDS;
 use crate::memory::Words;
 use crate::redis::error::{SharedError, SharedErrorKind};
 use crate::redis::reply;
-use crate::sizing::LINE_WORDS;
 use alloc::collections::BTreeMap;
 use alloc::string::ToString;
 use alloc::sync::Arc;
@@ -163,7 +164,7 @@ impl<S> Replica<S> {
         let chunks = filter.blocks().div_ceil(CHUNK_BLOCKS);
         if u32::try_from(chunks).is_err() {
             return Err(SharedErrorKind::TooLarge {
-                bytes: filter.memory_bytes(),
+                needed: filter.memory_bytes(),
                 limit: u64::from(u32::MAX) * delta::CHUNK_BYTES as u64,
             }
             .into());

@@ -13,10 +13,11 @@
 //! whose filter is no longer the list's is replaced, since another filter may have been put in its
 //! place.
 
-use super::description::{Description, Keys, Life};
-use super::node::{self, Counts, Node, Side};
+use super::SharedBuilder;
+use super::description::{Description, Keys};
+use super::life::Life;
+use super::node::{self, Counts, Node, SharedStats, Side};
 use super::replica::{Expires, Replica, answer};
-use super::{SharedBuilder, SharedStats};
 use crate::filter::windowed::{Numbered, WindowedBloom};
 use crate::hash::{KeyHasher, Murmur3};
 use crate::redis::error::{SharedError, SharedErrorKind};

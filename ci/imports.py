@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""Draws which file of src/ imports from which, and fails if the imports form a circle.
+
+    ci/imports.py            fails on a circle, and prints it
+    ci/imports.py --rooms    prints each room (folder): its files, lowest first, and what each imports
+
+The rules:
+- A node is a file. src/lib.rs is none: it only gives names. An inline module belongs to its file.
+- A path (`crate::a::B`, `super::B`, `child::B`, or `a::B` after `use crate::a`) leads to the file that defines B. Names
+  that are imported or re-exported on the way (`use`, `pub use`) are followed to their end within the crate.
+- `mod x;`, and the import of a module alone (`use crate::a`), are no imports; paths that begin with it are.
+- `pub use` (with any visibility) is an import only if the file itself also mentions the name.
+- Paths that come in by `use a::*` are not seen. Comments, strings and `#[cfg(test)]` items do not count.
+"""
+import re
+import sys
+from pathlib import Path
+
+# Imports that close a circle and wait for a rewrite, as (importing file, imported file) below src/. None should.
+ALLOWED = set()
+
+SRC = Path(__file__).resolve().parent.parent / "src"
+SKIPPED = re.compile(r'''//[^\n]*|/\*.*?\*/|\bb?r(\#*)".*?"\1|b?"(?:\\.|[^"\\])*"|b?'(?:\\[^']+|[^\\'\n])\'''', re.S)
+TEST = re.compile(r"#\[cfg\((?:all\()?test\b[^\]]*\]")
+USE = re.compile(r"\b(pub(?:\([^)]*\))?\s+)?use\s+([^;]+);")
+PATH = re.compile(r"(?<![\w:])(?:\w+::)+\w+")
+
+
+class Module:
+    def __init__(self, file, parent):
+        self.file, self.parent = file, parent
+        self.children, self.names, self.code, self.uses = {}, {}, "", []
+
+
+def end_of_item(code, at):
+    """Where the item ends that begins at `at`: after its `;`, or after the brace that closes it."""
+    depth = 0
+    for at in range(at, len(code)):
+        depth += (code[at] in "{[(") - (code[at] in "}])")
+        if depth == 0 and code[at] in ";}":
+            break
+    return at + 1
+
+
+def leaves(tree):
+    """Each name of `a::{b, c as d, self}`: its path, and what it is called here."""
+    while "{" in tree:
+        tree = re.sub(r"([\w:]*)\{([^{}]*)\}", lambda m: ",".join(m[1] + part.strip() for part in m[2].split(",")), tree)
+    for leaf in filter(None, map(str.strip, tree.split(","))):
+        path, _, name = leaf.removesuffix("::self").partition(" as ")
+        path = tuple(path.split("::"))
+        if path[-1]:  # not what follows a list's last comma
+            yield path, name or path[-1]
+
+
+def read(file):
+    code = SKIPPED.sub(" ", file.read_text())
+    while test := TEST.search(code):
+        code = code[: test.start()] + code[end_of_item(code, test.end()) :]
+    return code
+
+
+def parse(module, code, folder):
+    """Reads the modules inside, and takes them and the imports out of the code."""
+    while inside := re.search(r"\bmod (\w+)\s*[;{]", code):
+        name, end = inside[1], end_of_item(code, inside.start())
+        files = [file for file in (folder / f"{name}.rs", folder / name / "mod.rs") if file.exists()]
+        is_file = code[inside.end() - 1] == ";"
+        child = module.children[name] = Module(files[0] if is_file else module.file, module)
+        parse(child, read(files[0]) if is_file else code[inside.end() : end - 1], folder / name)
+        code = code[: inside.start()] + code[end:]
+    for public, tree in USE.findall(code):
+        module.uses += [(path, name, bool(public)) for path, name in leaves(tree)]
+    module.names = {name: path for path, name, _ in module.uses}
+    module.code = USE.sub("", code)
+
+
+def resolve(at, path, seen=frozenset()):
+    """The module that the path's end is defined in (None outside of the crate), and whether the end is that module."""
+    for i, name in enumerate(path):
+        if name in ("crate", "super", "self"):
+            at = {"crate": ROOT, "super": at.parent, "self": at}[name]
+        elif name in at.children:
+            at = at.children[name]
+        elif name in at.names and (at, name) not in seen:
+            found, whole = resolve(at, at.names[name] + path[i + 1 :], seen | {(at, name)})
+            return found or (at if i > 0 else None), whole and found is not None
+        else:
+            return at if i > 0 else None, False
+    return at, True
+
+
+def imports(module, graph):
+    """Adds the imports of the module, and of those in it, to the graph: file to file to an example."""
+    mentioned = set(re.findall(r"\w+", module.code))
+    paths = [path for path, name, public in module.uses if not public or name in mentioned]
+    for path in paths + [tuple(path.split("::")) for path in PATH.findall(module.code)]:
+        found, whole = resolve(module, path)
+        if found and not whole and ROOT.file not in (module.file, found.file) and found.file != module.file:
+            graph[module.file].setdefault(found.file, "::".join(path))
+    for child in module.children.values():
+        graph.setdefault(child.file, {})
+        imports(child, graph)
+
+
+def circle(graph):
+    """A shortest path of files from one of them to itself; None if there is none."""
+    found = None
+    for start in graph:
+        paths, reached = [[start]], set()
+        for path in paths:
+            for target in graph[path[-1]]:
+                if target == start and (found is None or len(path) < len(found)):
+                    found = path
+                if target not in reached:
+                    reached.add(target)
+                    paths.append([*path, target])
+    return found
+
+
+ROOT = Module(SRC / "lib.rs", None)
+parse(ROOT, read(ROOT.file), SRC)
+graph = {}
+imports(ROOT, graph)
+graph = {f.relative_to(SRC): {t.relative_to(SRC): path for t, path in targets.items()} for f, targets in graph.items()}
+
+if "--rooms" in sys.argv:
+    for room in sorted({file.parent for file in graph}):
+        print(f"{SRC.name / room}/")
+        for file in (file for file in graph if file.parent == room):
+            print(f"    {file.name}: {' '.join(sorted(map(str, graph[file])))}")
+
+for file, target in ALLOWED:
+    if graph.get(Path(file), {}).pop(Path(target), None) is None:
+        sys.exit(f"src/{file} does not import src/{target}: take this out of ALLOWED")
+failed = False
+while files := circle(graph):
+    failed = True
+    print("the imports of these files form a circle:")
+    for file, target in zip(files, files[1:] + files[:1]):
+        print(f"    src/{file} imports src/{target} ({graph[file][target]})")
+    for file, target in zip(files, files[1:] + files[:1]):
+        del graph[file][target]  # so that other circles are found
+sys.exit(failed)
