@@ -75,30 +75,30 @@
 //!
 //! Threads may rely on these promises. The model checker loom tries each in every interleaving
 //! (`loom-tests/`). "Happens before" has the meaning of the memory model: by joining a thread,
-//! through a lock or a channel, or through any `Release`/`Acquire` pair. A type's page says where it
-//! differs.
+//! through a lock or a channel, or through any `Release`/`Acquire` pair. A type's page says where
+//! it differs.
 //!
 //! 1. **No false negatives.** If an insert of a key happens before a lookup of it, the lookup
 //!    answers true. This also holds for inserts that answered false.
 //! 2. **Answers of inserts.** An insert answers true if this call changed the filter. If several
 //!    threads race to insert a key that the filter does not hold, at least one gets true, and
-//!    several may, since each can be first in another word. With one
-//!    [word per key](Builder::words_per_key) *exactly* one gets true: the answer is then a claim.
-//!    (A false positive can leave a new key without a winner.)
-//! 3. **Publication.** If a lookup answers true, or an insert false, the caller sees everything that
-//!    the threads which set the key's bits did before. This costs nothing on x86-64 and a barrier on
-//!    Arm, on hits only. (For a false positive the bits belong to other keys.)
+//!    several may, since each can be first in another word. With one [word per
+//!    key](Builder::words_per_key) *exactly* one gets true: the answer is then a claim. (A false
+//!    positive can leave a new key without a winner.)
+//! 3. **Publication.** If a lookup answers true, or an insert false, the caller sees everything
+//!    that the threads which set the key's bits did before. This costs nothing on x86-64 and a
+//!    barrier on Arm, on hits only. (For a false positive the bits belong to other keys.)
 //! 4. **Lock-freedom.** Inserts and lookups never block, whatever other threads do, and write no
-//!    counter. They retry only because another thread set a bit of the same word: at most 64 times in
-//!    the word's life. They never allocate, except for [dense batches](docs::cost), which work
+//!    counter. They retry only because another thread set a bit of the same word: at most 64 times
+//!    in the word's life. They never allocate, except for [dense batches](docs::cost), which work
 //!    without the memory if they cannot get it.
 //! 5. **The whole filter beside inserts.** [`union_from`](Filter::union_from), `clone`, comparison,
-//!    [snapshots and deltas](codec) and the figures read or write a live filter safely. Union, clone,
-//!    snapshot and delta hold at least every insert that happened before them, and pass its
+//!    [snapshots and deltas](codec) and the figures read or write a live filter safely. Union,
+//!    clone, snapshot and delta hold at least every insert that happened before them, and pass its
 //!    publication on. [`clear`](Filter::clear) cannot be made safe, so it takes `&mut self`.
-//! 6. **The rate.** At the expected number of keys the false-positive rate is at most the chosen one,
-//!    within sampling noise, from 10% down to 1e-6. The builder solves a model of the blocked filter;
-//!    `tests/stress/rates.rs` measures it.
+//! 6. **The rate.** At the expected number of keys the false-positive rate is at most the chosen
+//!    one, within sampling noise, from 10% down to 1e-6. The builder solves a model of the blocked
+//!    filter; `tests/stress/rates.rs` measures it.
 //! 7. **Same bits everywhere.** The same keys, hasher, seed and layout set the same bits on every
 //!    platform, byte order and instruction set. (With a `BuildHasher` of another crate this holds
 //!    [as far as its hashes](hash#what-a-buildhasher-is-fed) are the same.)
@@ -122,9 +122,10 @@
 //! # Cost
 //!
 //! A key takes 10.3 bits at a rate of 1% and 41.1 at 1e-6. A lookup in a batch takes 1.1 to 2.4 ns
-//! from a filter of up to 8 MiB (Zen 4, AVX-512). Use batches: from 16 to 32 keys on they are faster
-//! than single calls, by a factor of two to six from hundreds of keys on. To fill a filter, give
-//! many keys to one call. [`docs::cost`] has the tables, bulk inserts, and the cases that we lose.
+//! from a filter of up to 8 MiB (Zen 4, AVX-512). Use batches: from 16 to 32 keys on they are
+//! faster than single calls, by a factor of two to six from hundreds of keys on. To fill a filter,
+//! give many keys to one call. [`docs::cost`] has the tables, bulk inserts, and the cases that we
+//! lose.
 
 #![no_std]
 // On docs.rs every item shows which feature it needs.
