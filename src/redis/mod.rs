@@ -72,10 +72,7 @@
 //!
 //! ```
 #![doc = include_str!("example.md")]
-//! use lanebloom::redis::RedisBitmap;
-//!
 //! // What a Java service fills: new RedisBloomFilter(3000, 0.03), insert("read:ann", article, 3600)
-//! let mut connection = redis::Client::open(url)?.get_connection()?;
 //! let read = RedisBitmap::jedis("read:ann", 3000, 0.03)?;
 //! read.insert_batch(&mut connection, &["article 1", "article 2"])?;
 //!
