@@ -6,7 +6,7 @@
 //! | [`write_to`](crate::ConcurrentBloom::write_to), [`read_from`](crate::ConcurrentBloom::read_from) | by `std::io`, in pieces of 2 MiB and of 64 KiB |
 //! | [`replace_file`] | the file holds the old bytes or the new ones, never half, whenever the program dies |
 //! | [`BloomView`](crate::BloomView) | lookups in the bytes as they lie, borrowed or mapped (feature `mmap`): nothing is copied |
-//! | [`delta_since`](crate::ConcurrentBloom::delta_since), [`apply_deltas`](crate::ConcurrentBloom::apply_deltas) | what another filter lacks, for replicas |
+//! | [`delta_since`](crate::ConcurrentBloom::delta_since), [`apply_deltas`](crate::ConcurrentBloom::apply_deltas) | the bits that another filter lacks, for replicas |
 //! | feature `serde` | `Serialize` and `Deserialize`: the same bytes, in Base64 where the format is text; `Limited` for other hashers and limits |
 //!
 //! [`ScalableBloom`](crate::ScalableBloom), [`WindowedBloom`](crate::WindowedBloom) and the filters
@@ -47,15 +47,15 @@
 //!
 //! # Hostile bytes
 //!
-//! Whatever the bytes are, reading ends in a filter or in an error that says what is wrong. It does
-//! not panic or hang. It allocates no more than the given limit, or than the bytes that are there.
-//! It checks lengths before it allocates. The checksums are against accidents: an attacker who can
-//! write the bytes can write the checksums too, and decides what is in the filter. But the result
-//! is always a valid filter. Reading refuses counters, tags and cells that no sequence of
-//! operations leads to and that would break later operations. It also refuses plans that no builder
-//! makes. If a filter grows, the reader's limit limits its growth too. (A hasher's print is one
-//! hash: an attacker who knows the algorithm and guesses that there are few keys can try them.
-//! Under a random 128-bit key the print reveals nothing.)
+//! Whatever the bytes are, reading ends in a valid filter or in an error that names the cause. It
+//! does not panic or hang. It allocates in proportion to the input, and no more than the given
+//! limit; it checks lengths first. If a filter grows, the limit holds for its growth too.
+//!
+//! The checksums detect accidents. An attacker with access to the bytes can write the checksums
+//! too, and decides the filter's content. But reading refuses counters, tags and cells that no
+//! sequence of operations leads to and that would break later operations, and plans that no builder
+//! makes. (A hasher's print is one hash: an attacker can try keys if few are likely. Under a random
+//! 128-bit key the print reveals nothing.)
 //!
 //! # The format
 //!
@@ -94,7 +94,7 @@ use crate::hash::{KeyHasher, Murmur3};
 use core::hash::Hasher;
 use header::check_zeros;
 
-/// XXH3-64, seed 0, of bytes that come in pieces.
+/// XXH3-64, seed 0, over bytes that come in pieces.
 ///
 /// Three checksums were tried (64 MiB, 64 KiB at a time, Emerald Rapids). twox-hash's took 6.6
 /// GB/s. xxhash-rust's, which chooses its vectors at compile time, took 5.6. crc32c, of half the
@@ -111,15 +111,15 @@ impl Checksum {
         self.0.finish()
     }
 
-    /// The trailer after what was added.
+    /// The trailer after the added bytes.
     fn trailer(&self) -> [u8; TRAILER] {
         let mut trailer = [0; TRAILER];
         trailer[..8].copy_from_slice(&self.get().to_le_bytes());
         trailer
     }
 
-    /// An error if `trailer`, which begins `before` bytes into the record, is not the one after
-    /// what was added.
+    /// Fails unless `trailer` is the one after the added bytes. It begins `before` bytes into the
+    /// record.
     pub(crate) fn check(&self, trailer: &[u8], before: u64) -> Result<(), SnapshotErrorKind> {
         let (stored, _) = trailer.split_first_chunk().expect("it is longer");
         let (stored, computed) = (u64::from_le_bytes(*stored), self.get());
@@ -136,7 +136,7 @@ impl Checksum {
     }
 }
 
-/// `hasher`, if it is the record's.
+/// `hasher`, or an error if the record has another hasher.
 pub(crate) fn given<S: KeyHasher>(hasher: S) -> impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind> {
     move |hashing| hashing.check(Hashing::of(&hasher)).map(|()| hasher)
 }
@@ -145,7 +145,7 @@ pub(crate) fn given<S: KeyHasher>(hasher: S) -> impl FnOnce(Hashing) -> Result<S
 pub(crate) fn murmur3(hashing: Hashing) -> Result<Murmur3, SnapshotErrorKind> {
     let seed = match hashing.identity {
         Identity::Murmur3 { seed } => seed,
-        // What a caller who names no hasher has.
+        // The seed of a caller that names no hasher.
         _ => 0,
     };
     let hasher = Murmur3::with_seed(seed);
