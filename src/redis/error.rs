@@ -1,5 +1,5 @@
-//! What can go wrong between this process and a server. The commands and threads of this folder
-//! make these errors, and callers read them.
+//! The errors between this process and a server. The commands and threads of this folder make them,
+//! and callers read them.
 
 use crate::error::{BuildError, IncompatibleError, RedisBloomLoadError};
 use crate::redis::Life;
@@ -10,9 +10,9 @@ use core::error::Error;
 use core::fmt;
 use core::time::Duration;
 
-/// Why a RedisBloom filter was not taken out of Redis, or not put there.
+/// Why a RedisBloom filter could not be fetched from Redis, or stored there.
 ///
-/// [`source`](Error::source) is the `redis` crate's error, or what is wrong with the dump.
+/// [`source`](Error::source) is the `redis` crate's error, or the error of the dump.
 ///
 /// # Examples
 ///
@@ -40,7 +40,7 @@ pub(crate) enum RedisBloomTransferErrorKind {
     WrongType(redis::RedisError),
     ReadOnly(redis::RedisError),
     Refused(redis::RedisError),
-    /// A reply that the command does not give, its beginning.
+    /// The beginning of a reply that does not fit the command.
     Reply {
         command: &'static str,
         reply: String,
@@ -83,8 +83,7 @@ impl RedisBloomTransferError {
         matches!(self.kind, RedisBloomTransferErrorKind::Missing)
     }
 
-    /// Whether there is something at the key already, where a filter was to be
-    /// [stored](crate::RedisBloom::store).
+    /// Whether [`store`](crate::RedisBloom::store) found something at the key.
     ///
     /// ```
     /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
@@ -142,7 +141,7 @@ impl Error for RedisBloomTransferError {
 
 /// Why a bitmap in Redis could not be read or written.
 ///
-/// [`source`](Error::source) is the `redis` crate's error where there is one.
+/// [`source`](Error::source) is the `redis` crate's error, if there is one.
 ///
 /// # Examples
 ///
@@ -282,8 +281,7 @@ impl Error for BitmapError {
     }
 }
 
-/// Why a [`SharedBloom`](crate::redis::SharedBloom) and the set on the server were not brought
-/// together.
+/// Why a [`SharedBloom`](crate::redis::SharedBloom) and the set on the server could not be merged.
 ///
 /// # Examples
 ///
@@ -335,7 +333,7 @@ pub(crate) enum SharedErrorKind {
         key: String,
         what: &'static str,
     },
-    /// A reply that `to` does not give, its beginning.
+    /// The beginning of a reply that does not fit `to`.
     Reply {
         to: &'static str,
         reply: String,
@@ -350,7 +348,7 @@ pub(crate) enum SharedErrorKind {
 }
 
 impl SharedErrorKind {
-    /// What the `redis` crate says, as briefly as it is to be kept.
+    /// The `redis` crate's error, cut to the length of a message.
     pub(crate) fn redis(error: redis::RedisError) -> Self {
         Self::Redis(super::reply::brief(error))
     }
@@ -363,8 +361,8 @@ impl From<SharedErrorKind> for SharedError {
 }
 
 impl SharedError {
-    /// Whether the set on the server is of another layout, hasher or seed, or expires at another
-    /// time, so that no later attempt will succeed either.
+    /// Whether the set on the server has another layout, hasher, seed or time of expiry. Then no
+    /// later attempt will succeed either.
     ///
     /// ```
     /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
@@ -388,7 +386,7 @@ impl SharedError {
         }
     }
 
-    /// Whether the set's time is over.
+    /// Whether the set has expired.
     ///
     /// ```
     /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
@@ -424,8 +422,7 @@ impl SharedError {
         matches!(*self.0, SharedErrorKind::Ended)
     }
 
-    /// Whether the server answered that it does not do this, over a connection that is as good as
-    /// before.
+    /// Whether the server refused, over a connection that still works.
     pub(crate) fn is_refusal(&self) -> bool {
         use redis::ErrorKind;
         let SharedErrorKind::Redis(error) = &*self.0 else {

@@ -14,8 +14,9 @@ impl RedisBitmap {
     ///
     /// ```
     #[doc = include_str!("../example_async.md")]
-    /// let filter = RedisBitmap::go_zero("filter", 20_000)?; filter.insert_async(&mut connection,
-    /// "ann").await?; assert!(filter.contains_async(&mut connection, "ann").await?);
+    /// let filter = RedisBitmap::go_zero("filter", 20_000)?;
+    /// filter.insert_async(&mut connection, "ann").await?;
+    /// assert!(filter.contains_async(&mut connection, "ann").await?);
     /// assert!(!filter.contains_async(&mut connection, "eve").await?);
     /// # Ok(()) }
     /// ```
@@ -31,8 +32,9 @@ impl RedisBitmap {
     ///
     /// ```
     #[doc = include_str!("../example_async.md")]
-    /// let filter = RedisBitmap::jedis("filter", 1000, 0.01)?; assert!(filter.insert_async(&mut
-    /// connection, "ann").await?); assert!(!filter.insert_async(&mut connection, "ann").await?);
+    /// let filter = RedisBitmap::jedis("filter", 1000, 0.01)?;
+    /// assert!(filter.insert_async(&mut connection, "ann").await?);
+    /// assert!(!filter.insert_async(&mut connection, "ann").await?);
     /// # Ok(()) }
     /// ```
     pub async fn insert_async<C, K>(&self, connection: &mut C, key: &K) -> Result<bool, BitmapError>
@@ -47,10 +49,11 @@ impl RedisBitmap {
     ///
     /// ```
     #[doc = include_str!("../example_async.md")]
-    /// let filter = RedisBitmap::go_zero("filter", 20_000)?; filter.insert_async(&mut connection,
-    /// "b").await?; let (keys, mut found) = (["a", "b"], [false; 2]);
-    /// filter.contains_batch_async(&mut connection, &keys, &mut found).await?; assert_eq!(found,
-    /// [false, true]);
+    /// let filter = RedisBitmap::go_zero("filter", 20_000)?;
+    /// filter.insert_async(&mut connection, "b").await?;
+    /// let (keys, mut found) = (["a", "b"], [false; 2]);
+    /// filter.contains_batch_async(&mut connection, &keys, &mut found).await?;
+    /// assert_eq!(found, [false, true]);
     /// # Ok(()) }
     /// ```
     pub async fn contains_batch_async<C, K>(
@@ -70,8 +73,9 @@ impl RedisBitmap {
     ///
     /// ```
     #[doc = include_str!("../example_async.md")]
-    /// let filter = RedisBitmap::guava("filter", "filter:cursor", 1000, 0.01)?; let keys = ["a",
-    /// "b", "a"]; assert_eq!(filter.insert_batch_async(&mut connection, &keys).await?, 2);
+    /// let filter = RedisBitmap::guava("filter", "filter:cursor", 1000, 0.01)?;
+    /// let keys = ["a", "b", "a"];
+    /// assert_eq!(filter.insert_batch_async(&mut connection, &keys).await?, 2);
     /// # Ok(()) }
     /// ```
     pub async fn insert_batch_async<C, K>(&self, connection: &mut C, keys: &[K]) -> Result<usize, BitmapError>
@@ -86,9 +90,12 @@ impl RedisBitmap {
     ///
     /// ```
     #[doc = include_str!("../example_async.md")]
-    /// let filter = RedisBitmap::go_zero("filter", 20_000)?; let (keys, mut first_seen) = (["a",
-    /// "a", "b"], [false; 3]); filter .insert_batch_flagged_async(&mut connection, &keys, &mut
-    /// first_seen) .await?; assert_eq!(first_seen, [true, false, true]);
+    /// let filter = RedisBitmap::go_zero("filter", 20_000)?;
+    /// let (keys, mut first_seen) = (["a", "a", "b"], [false; 3]);
+    /// filter
+    ///     .insert_batch_flagged_async(&mut connection, &keys, &mut first_seen)
+    ///     .await?;
+    /// assert_eq!(first_seen, [true, false, true]);
     /// # Ok(()) }
     /// ```
     pub async fn insert_batch_flagged_async<C, K>(
@@ -108,9 +115,10 @@ impl RedisBitmap {
     ///
     /// ```
     #[doc = include_str!("../example_async.md")]
-    /// let filter = RedisBitmap::go_zero("filter", 20_000)?; filter.insert_async(&mut connection,
-    /// "a").await?; filter.clear_async(&mut connection).await?; assert!(!filter.contains_async(&mut
-    /// connection, "a").await?);
+    /// let filter = RedisBitmap::go_zero("filter", 20_000)?;
+    /// filter.insert_async(&mut connection, "a").await?;
+    /// filter.clear_async(&mut connection).await?;
+    /// assert!(!filter.contains_async(&mut connection, "a").await?);
     /// # Ok(()) }
     /// ```
     pub async fn clear_async<C>(&self, connection: &mut C) -> Result<(), BitmapError>
@@ -126,9 +134,11 @@ impl RedisBitmap {
     #[doc = include_str!("../example_async.md")]
     /// use std::time::Duration;
     ///
-    /// let after = Duration::from_secs(9); let filter = RedisBitmap::go_zero("filter", 20_000)?;
-    /// assert!(!filter.expire_async(&mut connection, after).await?); filter.insert_async(&mut
-    /// connection, "a").await?; assert!(filter.expire_async(&mut connection, after).await?);
+    /// let after = Duration::from_secs(9);
+    /// let filter = RedisBitmap::go_zero("filter", 20_000)?;
+    /// assert!(!filter.expire_async(&mut connection, after).await?);
+    /// filter.insert_async(&mut connection, "a").await?;
+    /// assert!(filter.expire_async(&mut connection, after).await?);
     /// # Ok(()) }
     /// ```
     pub async fn expire_async<C>(&self, connection: &mut C, after: Duration) -> Result<bool, BitmapError>
@@ -142,8 +152,9 @@ impl RedisBitmap {
     ///
     /// ```
     #[doc = include_str!("../example_async.md")]
-    /// let filter = RedisBitmap::go_zero("filter", 20_000)?; filter.insert_async(&mut connection,
-    /// "ann").await?; let copy = filter.fetch_local_async(&mut connection, 1 << 20).await?;
+    /// let filter = RedisBitmap::go_zero("filter", 20_000)?;
+    /// filter.insert_async(&mut connection, "ann").await?;
+    /// let copy = filter.fetch_local_async(&mut connection, 1 << 20).await?;
     /// assert!(copy.contains("ann") && !copy.contains("eve"));
     /// # Ok(()) }
     /// ```
