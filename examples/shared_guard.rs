@@ -3,13 +3,13 @@
 //!
 //! ```sh
 //! cargo run --release --bin shared_guard --features redis
-//! cargo run --release --bin shared_guard --features redis -- --nodes 5 --seconds 10 --interval 20 --redis redis://127.0.0.1/
+//! cargo run --release --bin shared_guard --features redis -- --nodes 5
 //! ```
 //!
-//! Without `--redis` it starts a `redis-server` of its own. It prints the time from an insert of an
-//! id in one process until the guard of another admits the id. It also prints how many lookups a
-//! second the guards answer meanwhile. It ends with an error if an id that was pushed is missing
-//! anywhere.
+//! With `--redis redis://127.0.0.1/` it uses that server. Otherwise it starts a `redis-server` of
+//! its own. It prints the time from an insert of an id in one process until the guard of another
+//! admits the id. It also prints how many lookups a second the guards answer meanwhile. It ends
+//! with an error if an id that was pushed is missing anywhere.
 
 #[path = "../tests/redis_server/mod.rs"]
 mod redis_server;

@@ -107,7 +107,10 @@
 //!
 //! // A domain name.
 //! let name = "EXAMPLE.org.";
-//! assert_eq!(bytes(name.trim_end_matches('.').to_ascii_lowercase()), b"example.org");
+//! assert_eq!(
+//!     bytes(name.trim_end_matches('.').to_ascii_lowercase()),
+//!     b"example.org"
+//! );
 //!
 //! // A tenant's row.
 //! assert_eq!(bytes((7u32, 17u64)), [7, 0, 0, 0, 17, 0, 0, 0, 0, 0, 0, 0]);
@@ -177,10 +180,13 @@
 //! ```
 //! use lanebloom::Murmur3;
 //!
-//! let hash = |tenant: &str, name: &str| Murmur3::default().hash128(&(tenant, name));
+//! let hash =
+//!     |tenant: &str, name: &str| Murmur3::default().hash128(&(tenant, name));
 //! assert_eq!(hash("ab", "c"), hash("a", "bc"));
 //!
-//! let hash = |tenant: &str, name: &str| Murmur3::default().hash128(&(tenant.len(), tenant, name));
+//! let hash = |tenant: &str, name: &str| {
+//!     Murmur3::default().hash128(&(tenant.len(), tenant, name))
+//! };
 //! assert_ne!(hash("ab", "c"), hash("a", "bc"));
 //! ```
 

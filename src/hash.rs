@@ -39,7 +39,10 @@
 //! let hasher = RandomState::new();
 //! assert_eq!(hasher.hash_key(&("ab", "c")), hasher.hash_key("abc"));
 //! assert_eq!(hasher.hash_key(&[1u8, 2, 3]), hasher.hash_key(&(1u8, 2u8, 3u8)));
-//! assert_eq!(hasher.hash_key(&UnencodedChars("a")), hasher.hash_key(&[u16::from(b'a')]));
+//! assert_eq!(
+//!     hasher.hash_key(&UnencodedChars("a")),
+//!     hasher.hash_key(&[u16::from(b'a')])
+//! );
 //! ```
 
 use crate::funnel::{Funnel, Sink};
@@ -84,7 +87,10 @@ pub trait KeyHasher: sealed::Sealed {
     ///
     /// let mut hashes = [0; 2];
     /// Murmur3::default().hash_batch(&["hello", "world"], &mut hashes);
-    /// assert_eq!(hashes, ["hello", "world"].map(|key| Murmur3::default().hash_key(key)));
+    /// assert_eq!(
+    ///     hashes,
+    ///     ["hello", "world"].map(|key| Murmur3::default().hash_key(key))
+    /// );
     /// ```
     fn hash_batch<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
         assert_same_length(keys.len(), out.len());
@@ -295,7 +301,10 @@ impl<H: Hasher> Sink for Pieces<H> {
 ///
 /// let hasher = Murmur3::with_seed(1);
 /// assert_eq!(hasher.hash_key("hello"), 0xa78d_dff5_adae_8d10);
-/// assert_eq!(hasher.hash128("hello"), (0xa78d_dff5_adae_8d10, 0x1289_00ef_2090_0135));
+/// assert_eq!(
+///     hasher.hash128("hello"),
+///     (0xa78d_dff5_adae_8d10, 0x1289_00ef_2090_0135)
+/// );
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Murmur3 {
@@ -308,7 +317,10 @@ impl Murmur3 {
     /// ```
     /// use lanebloom::{KeyHasher, Murmur3};
     ///
-    /// assert_ne!(Murmur3::with_seed(1).hash_key("a"), Murmur3::with_seed(2).hash_key("a"));
+    /// assert_ne!(
+    ///     Murmur3::with_seed(1).hash_key("a"),
+    ///     Murmur3::with_seed(2).hash_key("a")
+    /// );
     /// ```
     #[must_use]
     pub const fn with_seed(seed: u32) -> Self {
@@ -330,7 +342,10 @@ impl Murmur3 {
     /// ```
     /// use lanebloom::Murmur3;
     ///
-    /// assert_eq!(Murmur3::default().hash128("hello"), (0xcbd8_a7b3_41bd_9b02, 0x5b1e_906a_48ae_1d19));
+    /// assert_eq!(
+    ///     Murmur3::default().hash128("hello"),
+    ///     (0xcbd8_a7b3_41bd_9b02, 0x5b1e_906a_48ae_1d19)
+    /// );
     /// ```
     #[inline]
     #[must_use]
@@ -463,7 +478,8 @@ impl Sink for Packed {
 /// ```
 /// use lanebloom::{ConcurrentBloom, SipHash13};
 ///
-/// let filter = ConcurrentBloom::builder().expected_keys(1000).hasher(SipHash13::random()).build()?;
+/// let builder = ConcurrentBloom::builder().expected_keys(1000);
+/// let filter = builder.hasher(SipHash13::random()).build()?;
 /// filter.insert("user:17");
 /// assert!(filter.contains("user:17"));
 /// # Ok::<(), lanebloom::BuildError>(())

@@ -29,10 +29,12 @@
 //!     let (seen, urls) = (Arc::clone(&seen), ["/a", "/b", "/a"]);
 //!     thread::spawn(move || urls.iter().filter(|url| seen.insert(*url)).count())
 //! };
-//! assert_eq!(crawler.join().unwrap(), 2); // an insert says whether the key was new
+//! // An insert says whether the key was new.
+//! assert_eq!(crawler.join().unwrap(), 2);
 //! assert!(seen.contains("/b") && !seen.contains("/c"));
 //!
-//! // Faster in batches: many keys at once, in vectors, their lines fetched together.
+//! // Faster in batches: many keys at once, in vectors, their lines fetched
+//! // together.
 //! let mut found = [false; 3];
 //! seen.contains_batch(&["/a", "/b", "/c"], &mut found);
 //! assert_eq!(found, [true, true, false]);

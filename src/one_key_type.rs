@@ -43,7 +43,8 @@ use core::fmt;
 /// use lanebloom::{ConcurrentBloom, Murmur3};
 ///
 /// let hasher = OneKeyType::new(Murmur3::default());
-/// let filter = ConcurrentBloom::builder().expected_keys(1000).hasher(hasher).build().unwrap();
+/// let builder = ConcurrentBloom::builder().expected_keys(1000);
+/// let filter = builder.hasher(hasher).build().unwrap();
 /// filter.insert(&17);
 /// assert!(filter.contains(&17));
 /// filter.contains(&17u64); // panics: `u64` (8 bytes) after `i32` (4 bytes)
@@ -59,8 +60,8 @@ use core::fmt;
 /// #[cfg(not(debug_assertions))]
 /// type Hasher = Murmur3;
 ///
-/// let seen: ConcurrentBloom<Hasher> =
-///     ConcurrentBloom::builder().expected_keys(1000).hasher(Hasher::default()).build()?;
+/// let builder = ConcurrentBloom::builder().expected_keys(1000);
+/// let seen: ConcurrentBloom<Hasher> = builder.hasher(Hasher::default()).build()?;
 /// assert!(seen.insert("/a") && seen.contains(&String::from("/a")));
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
@@ -79,7 +80,12 @@ impl<S> OneKeyType<S> {
     ///
     /// let hasher = OneKeyType::new(Murmur3::with_seed(1));
     /// assert_eq!(hasher.hash_key("hello"), Murmur3::with_seed(1).hash_key("hello"));
-    /// assert!(std::panic::catch_unwind(|| OneKeyType::new(Murmur3::default()).hash_key(&17)).is_ok());
+    /// assert!(
+    ///     std::panic::catch_unwind(
+    ///         || OneKeyType::new(Murmur3::default()).hash_key(&17)
+    ///     )
+    ///     .is_ok()
+    /// );
     /// assert!(std::panic::catch_unwind(move || hasher.hash_key(&17)).is_err());
     /// ```
     #[must_use]

@@ -29,7 +29,8 @@
 //! seen.insert("a");
 //! replace_file(&path, |file| seen.write_to(file))?;
 //!
-//! let seen = ConcurrentBloom::read_from(File::open(&path)?, 64 << 20)?; // of 64 MiB at most
+//! // of 64 MiB at most
+//! let seen = ConcurrentBloom::read_from(File::open(&path)?, 64 << 20)?;
 //! assert!(seen.contains("a") && !seen.contains("b"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

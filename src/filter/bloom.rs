@@ -32,7 +32,9 @@ use core::fmt;
 /// let workers: Vec<_> = (0..4u32)
 ///     .map(|worker| {
 ///         let seen = Arc::clone(&seen);
-///         thread::spawn(move || (0..1000u32).filter(|i| seen.insert(&(worker, *i))).count())
+///         thread::spawn(move || {
+///             (0..1000u32).filter(|i| seen.insert(&(worker, *i))).count()
+///         })
 ///     })
 ///     .collect();
 /// let new: usize = workers.into_iter().map(|worker| worker.join().unwrap()).sum();
@@ -67,7 +69,8 @@ pub struct Bloom {
 /// ```
 /// use lanebloom::ConcurrentBloom;
 ///
-/// let filter = ConcurrentBloom::builder().expected_keys(1_000_000).false_positive_rate(1e-3).build()?;
+/// let builder = ConcurrentBloom::builder().expected_keys(1_000_000);
+/// let filter = builder.false_positive_rate(1e-3).build()?;
 /// assert!((15.8..15.9).contains(&filter.bits_per_key()));
 ///
 /// let filter = ConcurrentBloom::builder().memory_budget(1 << 20).build()?;
@@ -139,7 +142,8 @@ impl<S: KeyHasher> Builder<S> {
     /// ```
     /// use lanebloom::ConcurrentBloom;
     ///
-    /// let filter = ConcurrentBloom::builder().expected_keys(1000).false_positive_rate(1e-6).build()?;
+    /// let builder = ConcurrentBloom::builder().expected_keys(1000);
+    /// let filter = builder.false_positive_rate(1e-6).build()?;
     /// assert!(filter.false_positive_rate_at(1000) <= 1e-6);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
@@ -153,7 +157,8 @@ impl<S: KeyHasher> Builder<S> {
     /// ```
     /// use lanebloom::ConcurrentBloom;
     ///
-    /// let filter = ConcurrentBloom::builder().memory_budget(10_000).expected_keys(5000).build()?;
+    /// let builder = ConcurrentBloom::builder().memory_budget(10_000);
+    /// let filter = builder.expected_keys(5000).build()?;
     /// assert_eq!(filter.memory_bytes(), 9984); // whole lines
     /// assert!(filter.false_positive_rate_at(5000) < 1e-3);
     /// # Ok::<(), lanebloom::BuildError>(())
@@ -173,11 +178,16 @@ impl<S: KeyHasher> Builder<S> {
     /// ```
     /// use lanebloom::ConcurrentBloom;
     ///
-    /// let claims = ConcurrentBloom::builder().expected_keys(1000).words_per_key(1).build()?;
+    /// let claims =
+    ///     ConcurrentBloom::builder().expected_keys(1000).words_per_key(1).build()?;
     /// assert_eq!(claims.words_per_key(), 1);
     ///
-    /// let wrong = ConcurrentBloom::builder().expected_keys(1000).words_per_key(3).build();
-    /// assert_eq!(wrong.unwrap_err().to_string(), "3 words per key is not 1, 2, 4 or 8");
+    /// let wrong =
+    ///     ConcurrentBloom::builder().expected_keys(1000).words_per_key(3).build();
+    /// assert_eq!(
+    ///     wrong.unwrap_err().to_string(),
+    ///     "3 words per key is not 1, 2, 4 or 8"
+    /// );
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn words_per_key(mut self, words: usize) -> Self {
@@ -192,7 +202,8 @@ impl<S: KeyHasher> Builder<S> {
     /// use lanebloom::ConcurrentBloom;
     /// use std::hash::RandomState;
     ///
-    /// let filter = ConcurrentBloom::builder().expected_keys(1000).hasher(RandomState::new()).build()?;
+    /// let builder = ConcurrentBloom::builder().expected_keys(1000);
+    /// let filter = builder.hasher(RandomState::new()).build()?;
     /// filter.insert("a");
     /// assert!(filter.contains("a") && !filter.contains("b"));
     /// # Ok::<(), lanebloom::BuildError>(())
@@ -222,7 +233,7 @@ impl<S: KeyHasher> Builder<S> {
     /// assert_eq!(filter.memory_bytes(), 1344);
     ///
     /// let error = ConcurrentBloom::builder().build().unwrap_err();
-    /// assert!(error.to_string().starts_with("neither expected keys nor a memory budget was given"));
+    /// assert!(error.to_string().starts_with("neither expected keys nor a memory"));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn build(self) -> Result<ConcurrentBloom<S>, BuildError> {
@@ -517,7 +528,8 @@ impl<S> ConcurrentBloom<S> {
     /// ```
     /// use lanebloom::ConcurrentBloom;
     ///
-    /// assert_eq!(ConcurrentBloom::builder().expected_keys(1000).build()?.words_per_key(), 2);
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// assert_eq!(filter.words_per_key(), 2);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]
@@ -530,7 +542,8 @@ impl<S> ConcurrentBloom<S> {
     /// ```
     /// use lanebloom::ConcurrentBloom;
     ///
-    /// assert_eq!(ConcurrentBloom::builder().expected_keys(1000).build()?.bits_per_word(), 3);
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// assert_eq!(filter.bits_per_word(), 3);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]
@@ -543,7 +556,8 @@ impl<S> ConcurrentBloom<S> {
     /// ```
     /// use lanebloom::ConcurrentBloom;
     ///
-    /// assert_eq!(ConcurrentBloom::builder().memory_budget(1 << 20).build()?.blocks(), 1 << 14);
+    /// let filter = ConcurrentBloom::builder().memory_budget(1 << 20).build()?;
+    /// assert_eq!(filter.blocks(), 1 << 14);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]

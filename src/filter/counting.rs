@@ -121,7 +121,10 @@ use core::fmt;
 ///         scope.spawn(move || {
 ///             for i in 0..1000u32 {
 ///                 live.insert(&(worker, i));
-///                 assert!(live.contains(&(worker, i)) && live.contains("always there"));
+///                 assert!(
+///                     live.contains(&(worker, i))
+///                         && live.contains("always there")
+///                 );
 ///                 assert!(live.remove(&(worker, i)));
 ///             }
 ///         });
@@ -151,7 +154,8 @@ pub struct Counting {
 /// ```
 /// use lanebloom::CountingBloom;
 ///
-/// let filter = CountingBloom::builder().expected_keys(1_000_000).false_positive_rate(1e-3).build()?;
+/// let builder = CountingBloom::builder().expected_keys(1_000_000);
+/// let filter = builder.false_positive_rate(1e-3).build()?;
 /// assert!((79.0..80.0).contains(&filter.bits_per_key()));
 ///
 /// let filter = CountingBloom::builder().memory_budget(1 << 20).build()?;
@@ -232,7 +236,8 @@ impl<S: KeyHasher> Builder<S> {
     /// ```
     /// use lanebloom::CountingBloom;
     ///
-    /// let filter = CountingBloom::builder().expected_keys(1000).false_positive_rate(1e-5).build()?;
+    /// let builder = CountingBloom::builder().expected_keys(1000);
+    /// let filter = builder.false_positive_rate(1e-5).build()?;
     /// assert!(filter.false_positive_rate_at(1000) <= 1e-5);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
@@ -246,7 +251,8 @@ impl<S: KeyHasher> Builder<S> {
     /// ```
     /// use lanebloom::CountingBloom;
     ///
-    /// let filter = CountingBloom::builder().memory_budget(10_000).expected_keys(1000).build()?;
+    /// let builder = CountingBloom::builder().memory_budget(10_000);
+    /// let filter = builder.expected_keys(1000).build()?;
     /// assert_eq!(filter.memory_bytes(), 9984); // whole lines
     /// assert!(filter.false_positive_rate_at(1000) < 1e-3);
     /// # Ok::<(), lanebloom::BuildError>(())
@@ -266,11 +272,16 @@ impl<S: KeyHasher> Builder<S> {
     /// ```
     /// use lanebloom::CountingBloom;
     ///
-    /// let steps = CountingBloom::builder().expected_keys(1000).false_positive_rate(0.1).words_per_key(1).build()?;
+    /// let builder = CountingBloom::builder().expected_keys(1000);
+    /// let steps = builder.false_positive_rate(0.1).words_per_key(1).build()?;
     /// assert_eq!(steps.words_per_key(), 1);
     ///
-    /// let wrong = CountingBloom::builder().expected_keys(1000).words_per_key(3).build();
-    /// assert_eq!(wrong.unwrap_err().to_string(), "3 words per key is not 1, 2, 4 or 8");
+    /// let wrong =
+    ///     CountingBloom::builder().expected_keys(1000).words_per_key(3).build();
+    /// assert_eq!(
+    ///     wrong.unwrap_err().to_string(),
+    ///     "3 words per key is not 1, 2, 4 or 8"
+    /// );
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn words_per_key(mut self, words: usize) -> Self {
@@ -285,7 +296,8 @@ impl<S: KeyHasher> Builder<S> {
     /// use lanebloom::CountingBloom;
     /// use std::hash::RandomState;
     ///
-    /// let filter = CountingBloom::builder().expected_keys(1000).hasher(RandomState::new()).build()?;
+    /// let builder = CountingBloom::builder().expected_keys(1000);
+    /// let filter = builder.hasher(RandomState::new()).build()?;
     /// filter.insert("a");
     /// assert!(filter.contains("a") && !filter.contains("b"));
     /// # Ok::<(), lanebloom::BuildError>(())
@@ -314,8 +326,13 @@ impl<S: KeyHasher> Builder<S> {
     /// let filter = CountingBloom::builder().expected_keys(1000).build()?;
     /// assert_eq!(filter.memory_bytes(), 5760);
     ///
-    /// let error = CountingBloom::builder().expected_keys(1000).false_positive_rate(1e-9).build().unwrap_err();
-    /// assert_eq!(error.to_string(), "a false-positive rate of 1e-9 takes more than the limit of 512 bits per key");
+    /// let builder = CountingBloom::builder().expected_keys(1000);
+    /// let error = builder.false_positive_rate(1e-9).build().unwrap_err();
+    /// assert_eq!(
+    ///     error.to_string(),
+    ///     "a false-positive rate of 1e-9 takes more than the limit of 512 bits per \
+    ///      key"
+    /// );
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn build(self) -> Result<CountingBloom<S>, BuildError> {
@@ -549,7 +566,8 @@ impl<S> CountingBloom<S> {
     /// ```
     /// use lanebloom::CountingBloom;
     ///
-    /// assert_eq!(CountingBloom::builder().expected_keys(1000).build()?.words_per_key(), 4);
+    /// let filter = CountingBloom::builder().expected_keys(1000).build()?;
+    /// assert_eq!(filter.words_per_key(), 4);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]
@@ -563,7 +581,8 @@ impl<S> CountingBloom<S> {
     /// ```
     /// use lanebloom::CountingBloom;
     ///
-    /// assert_eq!(CountingBloom::builder().expected_keys(1000).build()?.counters_per_word(), 2);
+    /// let filter = CountingBloom::builder().expected_keys(1000).build()?;
+    /// assert_eq!(filter.counters_per_word(), 2);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]
@@ -576,7 +595,8 @@ impl<S> CountingBloom<S> {
     /// ```
     /// use lanebloom::CountingBloom;
     ///
-    /// assert_eq!(CountingBloom::builder().memory_budget(1 << 20).build()?.blocks(), 1 << 14);
+    /// let filter = CountingBloom::builder().memory_budget(1 << 20).build()?;
+    /// assert_eq!(filter.blocks(), 1 << 14);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]

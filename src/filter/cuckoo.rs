@@ -147,11 +147,13 @@ pub struct Cuckoo {
 /// ```
 /// use lanebloom::CuckooFilter;
 ///
-/// let filter = CuckooFilter::builder().expected_keys(1_000_000).false_positive_rate(1e-3).build()?;
+/// let builder = CuckooFilter::builder().expected_keys(1_000_000);
+/// let filter = builder.false_positive_rate(1e-3).build()?;
 /// assert_eq!(filter.tag_bits(), 16);
 /// assert!((16.8..17.0).contains(&filter.bits_per_key()));
 ///
-/// let filter = CuckooFilter::builder().memory_budget(1 << 20).tag_bits(12).build()?;
+/// let filter =
+///     CuckooFilter::builder().memory_budget(1 << 20).tag_bits(12).build()?;
 /// assert!(filter.memory_bytes() <= 1 << 20);
 /// assert!((630_000..635_000).contains(&filter.expected_keys()));
 /// # Ok::<(), lanebloom::BuildError>(())
@@ -221,13 +223,16 @@ impl<S: KeyHasher> Builder<S> {
     /// ```
     /// use lanebloom::CuckooFilter;
     ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).false_positive_rate(1e-4).build()?;
+    /// let builder = CuckooFilter::builder().expected_keys(1000);
+    /// let filter = builder.false_positive_rate(1e-4).build()?;
     /// assert!(filter.false_positive_rate_at(1000) <= 1e-4);
     ///
-    /// let wrong = CuckooFilter::builder().expected_keys(1000).false_positive_rate(1e-6).build();
+    /// let builder = CuckooFilter::builder().expected_keys(1000);
+    /// let wrong = builder.false_positive_rate(1e-6).build();
     /// assert_eq!(
     ///     wrong.unwrap_err().to_string(),
-    ///     "a false-positive rate of 1e-6 with tags of 16 bits takes more than the limit of 128 bits per key"
+    ///     "a false-positive rate of 1e-6 with tags of 16 bits takes more than the \
+    ///      limit of 128 bits per key"
     /// );
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
@@ -241,7 +246,8 @@ impl<S: KeyHasher> Builder<S> {
     /// ```
     /// use lanebloom::CuckooFilter;
     ///
-    /// let filter = CuckooFilter::builder().memory_budget(10_000).expected_keys(5000).build()?;
+    /// let builder = CuckooFilter::builder().memory_budget(10_000);
+    /// let filter = builder.expected_keys(5000).build()?;
     /// assert!(filter.memory_bytes() <= 10_000);
     /// assert_eq!(filter.tag_bits(), 12); // of 16 bits each they would not fit
     /// # Ok::<(), lanebloom::BuildError>(())
@@ -256,12 +262,16 @@ impl<S: KeyHasher> Builder<S> {
     /// ```
     /// use lanebloom::CuckooFilter;
     ///
-    /// let filter = CuckooFilter::builder().expected_keys(1_000_000).tag_bits(10).build()?;
+    /// let filter =
+    ///     CuckooFilter::builder().expected_keys(1_000_000).tag_bits(10).build()?;
     /// assert!(filter.bits_per_key() < 10.83);
     /// assert!((0.0115..0.012).contains(&filter.false_positive_rate_at(1_000_000)));
     ///
     /// let wrong = CuckooFilter::builder().expected_keys(1000).tag_bits(8).build();
-    /// assert_eq!(wrong.unwrap_err().to_string(), "tags of 8 bits are not of 10, 12 or 16");
+    /// assert_eq!(
+    ///     wrong.unwrap_err().to_string(),
+    ///     "tags of 8 bits are not of 10, 12 or 16"
+    /// );
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn tag_bits(mut self, bits: usize) -> Self {
@@ -276,7 +286,8 @@ impl<S: KeyHasher> Builder<S> {
     /// use lanebloom::CuckooFilter;
     /// use std::hash::RandomState;
     ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).hasher(RandomState::new()).build()?;
+    /// let builder = CuckooFilter::builder().expected_keys(1000);
+    /// let filter = builder.hasher(RandomState::new()).build()?;
     /// filter.insert("a")?;
     /// assert!(filter.contains("a") && !filter.contains("b"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -306,7 +317,7 @@ impl<S: KeyHasher> Builder<S> {
     /// assert_eq!(filter.memory_bytes(), 1608);
     ///
     /// let error = CuckooFilter::builder().build().unwrap_err();
-    /// assert!(error.to_string().starts_with("neither expected keys nor a memory budget was given"));
+    /// assert!(error.to_string().starts_with("neither expected keys nor a memory"));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn build(self) -> Result<CuckooFilter<S>, BuildError> {
@@ -469,7 +480,8 @@ impl<S> CuckooFilter<S> {
     /// ```
     /// use lanebloom::CuckooFilter;
     ///
-    /// let filter = CuckooFilter::builder().expected_keys(100_000).tag_bits(16).build()?;
+    /// let filter =
+    ///     CuckooFilter::builder().expected_keys(100_000).tag_bits(16).build()?;
     /// filter.try_extend(0..100_000u32)?;
     /// let compact = filter.to_compact()?;
     /// assert!((0..100_000u32).all(|key| compact.contains(&key)));

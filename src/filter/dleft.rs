@@ -201,13 +201,16 @@ impl<S: KeyHasher> Builder<S> {
     /// ```
     /// use lanebloom::DLeftFilter;
     ///
-    /// let filter = DLeftFilter::builder().expected_keys(1000).false_positive_rate(1e-3).build()?;
+    /// let builder = DLeftFilter::builder().expected_keys(1000);
+    /// let filter = builder.false_positive_rate(1e-3).build()?;
     /// assert!(filter.false_positive_rate_at(1000) <= 1e-3);
     ///
-    /// let wrong = DLeftFilter::builder().expected_keys(1000).false_positive_rate(1e-6).build();
+    /// let builder = DLeftFilter::builder().expected_keys(1000);
+    /// let wrong = builder.false_positive_rate(1e-6).build();
     /// assert_eq!(
     ///     wrong.unwrap_err().to_string(),
-    ///     "a false-positive rate of 1e-6 with remainders of 14 bits takes more than the limit of 128 bits per key"
+    ///     "a false-positive rate of 1e-6 with remainders of 14 bits takes more than \
+    ///      the limit of 128 bits per key"
     /// );
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
@@ -238,7 +241,8 @@ impl<S: KeyHasher> Builder<S> {
     /// use lanebloom::DLeftFilter;
     /// use std::hash::RandomState;
     ///
-    /// let filter = DLeftFilter::builder().expected_keys(1000).hasher(RandomState::new()).build()?;
+    /// let builder = DLeftFilter::builder().expected_keys(1000);
+    /// let filter = builder.hasher(RandomState::new()).build()?;
     /// filter.insert("a")?;
     /// assert!(filter.contains("a") && !filter.contains("b"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -267,7 +271,7 @@ impl<S: KeyHasher> Builder<S> {
     /// assert_eq!(filter.memory_bytes(), 2568);
     ///
     /// let error = DLeftFilter::builder().build().unwrap_err();
-    /// assert!(error.to_string().starts_with("neither expected keys nor a memory budget was given"));
+    /// assert!(error.to_string().starts_with("neither expected keys nor a memory"));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn build(self) -> Result<DLeftFilter<S>, BuildError> {

@@ -92,10 +92,13 @@ use core::fmt;
 /// use std::thread;
 ///
 /// // With one word per key a remove is a claim.
-/// let coupons = TombstoneBloom::builder().expected_keys(1000).words_per_key(1).build()?;
+/// let coupons =
+///     TombstoneBloom::builder().expected_keys(1000).words_per_key(1).build()?;
 /// coupons.insert("SPRING");
 /// let used: usize = thread::scope(|scope| {
-///     let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| usize::from(coupons.remove("SPRING")))).collect();
+///     let threads: Vec<_> = (0..4)
+///         .map(|_| scope.spawn(|| usize::from(coupons.remove("SPRING"))))
+///         .collect();
 ///     threads.into_iter().map(|thread| thread.join().unwrap()).sum()
 /// });
 /// assert_eq!(used, 1);
@@ -132,7 +135,8 @@ fn tombstone(hash: u64) -> u64 {
 /// let all = TombstoneBloom::builder().expected_keys(100_000).build()?;
 /// assert!((26.0..26.2).contains(&all.bits_per_key()));
 ///
-/// let few = TombstoneBloom::builder().expected_keys(100_000).expected_removals(10_000).build()?;
+/// let builder = TombstoneBloom::builder().expected_keys(100_000);
+/// let few = builder.expected_removals(10_000).build()?;
 /// assert!((11.8..12.0).contains(&few.bits_per_key()));
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
@@ -208,7 +212,8 @@ impl<S: KeyHasher> Builder<S> {
     /// ```
     /// use lanebloom::TombstoneBloom;
     ///
-    /// let filter = TombstoneBloom::builder().expected_keys(50_000).expected_removals(5000).build()?;
+    /// let builder = TombstoneBloom::builder().expected_keys(50_000);
+    /// let filter = builder.expected_removals(5000).build()?;
     /// filter.insert_batch(&Vec::from_iter(0..50_000u32));
     /// filter.remove_batch(&Vec::from_iter(0..5000u32));
     /// assert!((0.0005..0.0015).contains(&filter.current_false_negative_rate()));
@@ -225,7 +230,8 @@ impl<S: KeyHasher> Builder<S> {
     /// ```
     /// use lanebloom::TombstoneBloom;
     ///
-    /// let filter = TombstoneBloom::builder().expected_keys(1000).false_positive_rate(1e-6).build()?;
+    /// let builder = TombstoneBloom::builder().expected_keys(1000);
+    /// let filter = builder.false_positive_rate(1e-6).build()?;
     /// assert!(filter.false_positive_rate_at(1000) <= 1e-6);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
@@ -240,7 +246,8 @@ impl<S: KeyHasher> Builder<S> {
     /// ```
     /// use lanebloom::TombstoneBloom;
     ///
-    /// let filter = TombstoneBloom::builder().expected_keys(1000).false_negative_rate(1e-6).build()?;
+    /// let builder = TombstoneBloom::builder().expected_keys(1000);
+    /// let filter = builder.false_negative_rate(1e-6).build()?;
     /// assert!(filter.false_negative_rate_at(1000) <= 1e-6);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
@@ -257,11 +264,16 @@ impl<S: KeyHasher> Builder<S> {
     /// ```
     /// use lanebloom::TombstoneBloom;
     ///
-    /// let claims = TombstoneBloom::builder().expected_keys(100_000).words_per_key(1).build()?;
+    /// let builder = TombstoneBloom::builder().expected_keys(100_000);
+    /// let claims = builder.words_per_key(1).build()?;
     /// assert!((36.0..36.5).contains(&claims.bits_per_key()));
     ///
-    /// let wrong = TombstoneBloom::builder().expected_keys(1000).words_per_key(3).build();
-    /// assert_eq!(wrong.unwrap_err().to_string(), "3 words per key is not 1, 2, 4 or 8");
+    /// let wrong =
+    ///     TombstoneBloom::builder().expected_keys(1000).words_per_key(3).build();
+    /// assert_eq!(
+    ///     wrong.unwrap_err().to_string(),
+    ///     "3 words per key is not 1, 2, 4 or 8"
+    /// );
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn words_per_key(mut self, words: usize) -> Self {
@@ -277,7 +289,8 @@ impl<S: KeyHasher> Builder<S> {
     /// use lanebloom::TombstoneBloom;
     /// use std::hash::RandomState;
     ///
-    /// let filter = TombstoneBloom::builder().expected_keys(1000).hasher(RandomState::new()).build()?;
+    /// let builder = TombstoneBloom::builder().expected_keys(1000);
+    /// let filter = builder.hasher(RandomState::new()).build()?;
     /// filter.insert("a");
     /// assert!(filter.contains("a") && !filter.contains("b"));
     /// # Ok::<(), lanebloom::BuildError>(())
@@ -307,8 +320,12 @@ impl<S: KeyHasher> Builder<S> {
     /// let filter = TombstoneBloom::builder().expected_keys(1000).build()?;
     /// assert_eq!(filter.memory_bytes(), 1344 + 1984);
     ///
-    /// let error = TombstoneBloom::builder().expected_keys(1000).false_negative_rate(0.0).build().unwrap_err();
-    /// assert_eq!(error.to_string(), "false-negative rate 0 is not between 0 and 1, both excluded");
+    /// let builder = TombstoneBloom::builder().expected_keys(1000);
+    /// let error = builder.false_negative_rate(0.0).build().unwrap_err();
+    /// assert_eq!(
+    ///     error.to_string(),
+    ///     "false-negative rate 0 is not between 0 and 1, both excluded"
+    /// );
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn build(self) -> Result<TombstoneBloom<S>, BuildError> {
@@ -570,7 +587,8 @@ impl<S> TombstoneBloom<S> {
     /// ```
     /// use lanebloom::TombstoneBloom;
     ///
-    /// let filter = TombstoneBloom::builder().expected_keys(1000).expected_removals(10).build()?;
+    /// let builder = TombstoneBloom::builder().expected_keys(1000);
+    /// let filter = builder.expected_removals(10).build()?;
     /// assert_eq!(filter.expected_removals(), 10);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
@@ -585,8 +603,10 @@ impl<S> TombstoneBloom<S> {
     /// ```
     /// use lanebloom::TombstoneBloom;
     ///
-    /// assert_eq!(TombstoneBloom::builder().expected_keys(1000).build()?.words_per_key(), 4);
-    /// assert_eq!(TombstoneBloom::builder().words_per_key(1).build()?.words_per_key(), 1);
+    /// let filter = TombstoneBloom::builder().expected_keys(1000).build()?;
+    /// assert_eq!(filter.words_per_key(), 4);
+    /// let filter = TombstoneBloom::builder().words_per_key(1).build()?;
+    /// assert_eq!(filter.words_per_key(), 1);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]
@@ -621,7 +641,8 @@ impl<S> TombstoneBloom<S> {
     /// let filter = TombstoneBloom::builder().expected_keys(100_000).build()?;
     /// assert!((0.0099..0.01).contains(&filter.false_positive_rate_after(100_000, 0)));
     /// assert!(filter.false_positive_rate_after(200_000, 0) > 0.05);
-    /// assert!(filter.false_positive_rate_after(200_000, 10_000_000) < 0.001); // nearly all that is asked for counts as removed
+    /// // Nearly all lookups are of removed keys.
+    /// assert!(filter.false_positive_rate_after(200_000, 10_000_000) < 0.001);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]

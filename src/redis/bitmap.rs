@@ -45,7 +45,10 @@ use redis::ConnectionLike;
 /// let seen = RedisBitmap::go_zero("seen", 20 * 1000)?;
 /// assert!(seen.insert(&mut connection, "ann")?);
 /// assert!(!seen.insert(&mut connection, "ann")?);
-/// assert!(seen.contains(&mut connection, "ann")? && !seen.contains(&mut connection, "eve")?);
+/// assert!(
+///     seen.contains(&mut connection, "ann")?
+///         && !seen.contains(&mut connection, "eve")?
+/// );
 ///
 /// // Many keys in one round trip.
 /// assert_eq!(seen.insert_batch(&mut connection, &["ann", "bob", "cid"])?, 2);
@@ -96,13 +99,24 @@ impl RedisBitmap {
     #[doc = include_str!("example.md")]
     /// let seen = RedisBitmap::guava("bloomfilter", "cursor", 100, 0.01)?;
     /// assert_eq!((seen.bit_size(), seen.hash_functions()), (960, 7));
-    /// seen.insert_batch(&mut connection, &(0..200).map(|i| i.to_string()).collect::<Vec<_>>())?;
-    /// assert!(seen.contains(&mut connection, "0")? && seen.contains(&mut connection, "199")?);
+    /// seen.insert_batch(
+    ///     &mut connection,
+    ///     &(0..200).map(|i| i.to_string()).collect::<Vec<_>>(),
+    /// )?;
+    /// assert!(
+    ///     seen.contains(&mut connection, "0")?
+    ///         && seen.contains(&mut connection, "199")?
+    /// );
     /// let cursor: u32 = redis::cmd("GET").arg("cursor").query(&mut connection)?;
     /// assert!(cursor >= 1);
     ///
-    /// let error = RedisBitmap::guava("bloomfilter", "cursor", 1_000_000_000, 0.01).unwrap_err();
-    /// assert_eq!(error.to_string(), "a bitmap of 9585058432 bits is beyond Redis's limit of 4294967296 bits (512 MiB)");
+    /// let error = RedisBitmap::guava("bloomfilter", "cursor", 1_000_000_000, 0.01)
+    ///     .unwrap_err();
+    /// assert_eq!(
+    ///     error.to_string(),
+    ///     "a bitmap of 9585058432 bits is beyond Redis's limit of 4294967296 bits \
+    ///      (512 MiB)"
+    /// );
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "RedisBitmaps")]
@@ -137,11 +151,16 @@ impl RedisBitmap {
     /// ```
     #[doc = include_str!("example.md")]
     /// use std::time::Duration;
-    /// let read = RedisBitmap::jedis("read:ann", 3000, 0.03)?.expire_on_insert(Duration::from_secs(60));
+    /// let read = RedisBitmap::jedis("read:ann", 3000, 0.03)?
+    ///     .expire_on_insert(Duration::from_secs(60));
     /// assert_eq!((read.bit_size(), read.hash_functions()), (21_895, 5));
     /// read.insert(&mut connection, "article 17")?;
-    /// assert!(read.contains(&mut connection, "article 17")? && !read.contains(&mut connection, "article 18")?);
-    /// let seconds: i64 = redis::cmd("TTL").arg("bf:read:ann").query(&mut connection)?;
+    /// assert!(
+    ///     read.contains(&mut connection, "article 17")?
+    ///         && !read.contains(&mut connection, "article 18")?
+    /// );
+    /// let seconds: i64 =
+    ///     redis::cmd("TTL").arg("bf:read:ann").query(&mut connection)?;
     /// assert!((1..=60).contains(&seconds));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -166,7 +185,8 @@ impl RedisBitmap {
     #[doc = include_str!("example.md")]
     /// let filter = RedisBitmap::go_zero("filter", 20_480)?;
     /// filter.insert(&mut connection, "world")?;
-    /// let bit: u8 = redis::cmd("GETBIT").arg("filter").arg(9159).query(&mut connection)?;
+    /// let bit: u8 =
+    ///     redis::cmd("GETBIT").arg("filter").arg(9159).query(&mut connection)?;
     /// assert_eq!((bit, filter.hash_functions()), (1, 14));
     ///
     /// assert_eq!(
@@ -208,10 +228,16 @@ impl RedisBitmap {
     #[doc = include_str!("example.md")]
     /// let filter = RedisBitmap::scrapy("spider:bloomfilter", 30, 6)?;
     /// filter.insert(&mut connection, "hello")?;
-    /// let bit: u8 = redis::cmd("GETBIT").arg("spider:bloomfilter").arg(532).query(&mut connection)?;
+    /// let bit: u8 = redis::cmd("GETBIT")
+    ///     .arg("spider:bloomfilter")
+    ///     .arg(532)
+    ///     .query(&mut connection)?;
     /// assert_eq!(bit, 1);
     /// // A sum does not know the order of what it sums; the other functions do.
-    /// assert!(RedisBitmap::scrapy("spider:bloomfilter", 30, 1)?.contains(&mut connection, "olleh")?);
+    /// assert!(
+    ///     RedisBitmap::scrapy("spider:bloomfilter", 30, 1)?
+    ///         .contains(&mut connection, "olleh")?
+    /// );
     /// assert!(!filter.contains(&mut connection, "olleh")?);
     ///
     /// assert!(filter.insert(&mut connection, &[0xff_u8]).is_err());
@@ -241,7 +267,8 @@ impl RedisBitmap {
     /// ```
     #[doc = include_str!("example.md")]
     /// use std::time::Duration;
-    /// let filter = RedisBitmap::go_zero("filter", 1024)?.expire_on_insert(Duration::from_millis(1));
+    /// let filter = RedisBitmap::go_zero("filter", 1024)?
+    ///     .expire_on_insert(Duration::from_millis(1));
     /// filter.insert(&mut connection, "ann")?;
     /// std::thread::sleep(Duration::from_millis(20));
     /// assert!(!filter.contains(&mut connection, "ann")?);
@@ -291,10 +318,16 @@ impl RedisBitmap {
     /// let filter = RedisBitmap::jedis("filter", 1000, 0.01)?;
     /// assert!(!filter.contains(&mut connection, &17i64)?); // nothing there yet
     /// filter.insert(&mut connection, &17i64)?;
-    /// assert!(filter.contains(&mut connection, &17i64)? && !filter.contains(&mut connection, &18i64)?);
+    /// assert!(
+    ///     filter.contains(&mut connection, &17i64)?
+    ///         && !filter.contains(&mut connection, &18i64)?
+    /// );
     ///
     /// redis::cmd("DEL").arg("bf:filter").exec(&mut connection)?;
-    /// redis::cmd("LPUSH").arg("bf:filter").arg("not a bitmap").exec(&mut connection)?;
+    /// redis::cmd("LPUSH")
+    ///     .arg("bf:filter")
+    ///     .arg("not a bitmap")
+    ///     .exec(&mut connection)?;
     /// assert!(filter.contains(&mut connection, &17i64).unwrap_err().is_wrong_type());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -386,7 +419,14 @@ impl RedisBitmap {
     #[doc = include_str!("example.md")]
     /// let filter = RedisBitmap::jedis("filter", 1000, 0.01)?;
     /// let mut first_seen = [false; 3];
-    /// assert_eq!(filter.insert_batch_flagged(&mut connection, &["a", "a", "b"], &mut first_seen)?, 2);
+    /// assert_eq!(
+    ///     filter.insert_batch_flagged(
+    ///         &mut connection,
+    ///         &["a", "a", "b"],
+    ///         &mut first_seen
+    ///     )?,
+    ///     2
+    /// );
     /// assert_eq!(first_seen, [true, false, true]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -461,7 +501,10 @@ impl RedisBitmap {
     /// assert!(copy.contains("ann") && !copy.contains("eve"));
     ///
     /// let error = filter.fetch_local(&mut connection, 1000).unwrap_err();
-    /// assert_eq!(error.to_string(), "a copy of \"filter\" takes 2560 bytes, more than the limit of 1000 bytes");
+    /// assert_eq!(
+    ///     error.to_string(),
+    ///     "a copy of \"filter\" takes 2560 bytes, more than the limit of 1000 bytes"
+    /// );
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn fetch_local(&self, connection: &mut dyn ConnectionLike, limit: usize) -> Result<LocalBitmap, BitmapError> {

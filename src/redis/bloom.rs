@@ -91,7 +91,8 @@ impl RedisBloom {
     ///
     /// let mut connection = redis::Client::open(url)?.get_connection()?;
     /// seen.store(&mut connection, "seen")?;
-    /// let exists: bool = redis::cmd("BF.EXISTS").arg("seen").arg("ann").query(&mut connection)?;
+    /// let exists: bool =
+    ///     redis::cmd("BF.EXISTS").arg("seen").arg("ann").query(&mut connection)?;
     /// assert!(exists);
     /// assert!(seen.store(&mut connection, "seen").unwrap_err().is_taken());
     /// # Ok(())

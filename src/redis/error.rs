@@ -23,7 +23,9 @@ use core::time::Duration;
 /// let mut client = redis::Client::open("redis://127.0.0.1:1/")?;
 /// let error = RedisBloom::fetch(&mut client, "seen", 1 << 30).unwrap_err();
 /// assert!(error.is_unreachable() && !error.is_missing());
-/// assert!(error.to_string().starts_with("\"seen\": the server was not reached: "));
+/// assert!(
+///     error.to_string().starts_with("\"seen\": the server was not reached: ")
+/// );
 /// # Ok::<(), redis::RedisError>(())
 /// ```
 #[derive(Debug)]
@@ -55,8 +57,10 @@ impl RedisBloomTransferError {
     /// succeed.
     ///
     /// ```
-    /// let mut client = redis::Client::open("redis://127.0.0.1:1/")?; // nobody is there
-    /// let error = lanebloom::RedisBloom::fetch(&mut client, "seen", 1 << 30).unwrap_err();
+    /// // Nobody is there.
+    /// let mut client = redis::Client::open("redis://127.0.0.1:1/")?;
+    /// let error =
+    ///     lanebloom::RedisBloom::fetch(&mut client, "seen", 1 << 30).unwrap_err();
     /// assert!(error.is_unreachable());
     /// # Ok::<(), redis::RedisError>(())
     /// ```
@@ -73,7 +77,8 @@ impl RedisBloomTransferError {
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let Some(server) = bloom_server("the example of is_missing") else { return Ok(()) };
     /// # let mut connection = server.connection();
-    /// let error = lanebloom::RedisBloom::fetch(&mut connection, "nothing", 1 << 30).unwrap_err();
+    /// let error = lanebloom::RedisBloom::fetch(&mut connection, "nothing", 1 << 30)
+    ///     .unwrap_err();
     /// assert!(error.is_missing());
     /// # Ok(())
     /// # }
@@ -151,7 +156,9 @@ impl Error for RedisBloomTransferError {
 /// // There is no server at port 1.
 /// let client = redis::Client::open("redis://127.0.0.1:1/")?;
 /// let mut connection = client;
-/// let error = RedisBitmap::go_zero("seen", 20_000)?.contains(&mut connection, "ann").unwrap_err();
+/// let error = RedisBitmap::go_zero("seen", 20_000)?
+///     .contains(&mut connection, "ann")
+///     .unwrap_err();
 /// assert!(error.is_unreachable() && !error.is_wrong_type());
 /// assert!(error.to_string().starts_with("the server was not reached: "));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -292,7 +299,11 @@ impl Error for BitmapError {
 /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
 /// let server = redis::Client::open("redis://127.0.0.1:6379/")?;
 /// let error = SharedBloom::builder("{ids}").connect(server, filter).unwrap_err();
-/// assert_eq!(error.to_string(), "the name \"{ids}\" is empty or has a brace, which keys of Redis Cluster are divided by");
+/// assert_eq!(
+///     error.to_string(),
+///     "the name \"{ids}\" is empty or has a brace, which keys of Redis Cluster \
+///      are divided by"
+/// );
 /// assert!(!error.is_incompatible());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -373,7 +384,12 @@ impl SharedError {
     /// let one = ConcurrentBloom::builder().expected_keys(1000).build()?;
     /// let other = ConcurrentBloom::builder().expected_keys(1000).seed(1).build()?;
     /// let _one = SharedBloom::builder("ids").connect(server.clone(), one)?;
-    /// assert!(SharedBloom::builder("ids").connect(server, other).unwrap_err().is_incompatible());
+    /// assert!(
+    ///     SharedBloom::builder("ids")
+    ///         .connect(server, other)
+    ///         .unwrap_err()
+    ///         .is_incompatible()
+    /// );
     /// # Ok(())
     /// # }
     /// ```
@@ -398,7 +414,8 @@ impl SharedError {
     /// # let server = redis.client();
     /// let end = SystemTime::now() + Duration::from_secs(4);
     /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
-    /// let shared = SharedBloom::builder("ids").expires_at(end).connect(server, filter)?;
+    /// let shared =
+    ///     SharedBloom::builder("ids").expires_at(end).connect(server, filter)?;
     /// std::thread::sleep(Duration::from_millis(4001));
     /// assert!(shared.sync(Duration::from_secs(30)).unwrap_err().is_expired());
     /// # Ok(())

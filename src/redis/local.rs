@@ -70,7 +70,10 @@ pub struct LocalBitmap {
 /// let copy = filter.fetch_local(&mut connection, 1 << 20)?;
 ///
 /// let refreshed = copy.refresh(&mut connection)?;
-/// assert_eq!((refreshed.changed, refreshed.vanished, refreshed.bytes), (false, false, 0));
+/// assert_eq!(
+///     (refreshed.changed, refreshed.vanished, refreshed.bytes),
+///     (false, false, 0)
+/// );
 /// filter.insert(&mut connection, "ann")?;
 /// let refreshed = copy.refresh(&mut connection)?;
 /// assert!(refreshed.changed && !refreshed.vanished);
@@ -456,7 +459,8 @@ impl LocalBitmap {
     ///
     /// ```
     #[doc = include_str!("example.md")]
-    /// let copy = RedisBitmap::go_zero("filter", 20_000)?.fetch_local(&mut connection, 1 << 20)?;
+    /// let copy = RedisBitmap::go_zero("filter", 20_000)?
+    ///     .fetch_local(&mut connection, 1 << 20)?;
     /// assert_eq!(copy.memory_bytes(), 2560); // 20,000 bits are 2500 bytes
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

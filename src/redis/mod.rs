@@ -72,16 +72,18 @@
 //!
 //! ```
 #![doc = include_str!("example.md")]
-//! // What a Java service fills: new RedisBloomFilter(3000, 0.03), insert("read:ann", article, 3600)
+//! // What a Java service fills: new RedisBloomFilter(3000, 0.03),
+//! // insert("read:ann", article, 3600)
 //! let read = RedisBitmap::jedis("read:ann", 3000, 0.03)?;
 //! read.insert_batch(&mut connection, &["article 1", "article 2"])?;
 //!
 //! // In place, in one round trip.
 //! let mut found = [false; 3];
-//! read.contains_batch(&mut connection, &["article 2", "article 3", "article 1"], &mut found)?;
+//! let articles = ["article 2", "article 3", "article 1"];
+//! read.contains_batch(&mut connection, &articles, &mut found)?;
 //! assert_eq!(found, [true, false, true]);
 //!
-//! // A copy of at most 16 MiB, which many threads ask; from time to time one of them brings it up to date.
+//! // A copy of at most 16 MiB for many threads. One of them refreshes it at times.
 //! let copy = read.fetch_local(&mut connection, 16 << 20)?;
 //! assert!(copy.contains("article 1") && !copy.contains("article 3"));
 //! read.insert(&mut connection, "article 3")?;

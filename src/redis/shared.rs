@@ -172,13 +172,17 @@
 //! use lanebloom::{CacheGuard, ConcurrentBloom, SipHash13, redis::SharedBloom};
 //! use std::time::Duration;
 //!
-//! // Strangers ask for ids, so all nodes hash under one secret key, which is part of their configuration.
+//! // Strangers ask for ids, so all nodes hash under one secret key, which is part
+//! // of their configuration.
 //! let secret = *b"16 random bytes!";
 //! let hasher = SipHash13::with_key(secret);
-//! let filter = ConcurrentBloom::builder().expected_keys(1_000_000).hasher(hasher).build()?;
+//! let builder = ConcurrentBloom::builder().expected_keys(1_000_000);
+//! let filter = builder.hasher(hasher).build()?;
 //! let server = redis::Client::open("redis://127.0.0.1:6379/")?;
 //! # let server = redis.client();
-//! let ids = SharedBloom::builder("ids").interval(Duration::from_millis(50)).connect(server, filter)?;
+//! let ids = SharedBloom::builder("ids")
+//!     .interval(Duration::from_millis(50))
+//!     .connect(server, filter)?;
 //! ids.insert("new");
 //! assert!(ids.contains("new"));
 //! ids.sync(Duration::from_secs(30))?; // from here on it is on the server
@@ -232,7 +236,8 @@ pub use window::exchange_window_over;
 ///
 /// ```
 #[doc = include_str!("shared/example.md")]
-/// let node = || SharedBloom::builder("ids").connect(server.clone(), filter.clone());
+/// let node =
+///     || SharedBloom::builder("ids").connect(server.clone(), filter.clone());
 /// let (one, other) = (node()?, node()?);
 /// one.insert("a");
 /// one.sync(Duration::from_secs(30))?;
@@ -298,7 +303,8 @@ impl SharedBuilder {
     /// ```
     #[doc = include_str!("shared/example.md")]
     /// let minute = Duration::from_secs(60);
-    /// let rarely = SharedBloom::builder("ids").interval(minute).connect(server, filter)?;
+    /// let rarely =
+    ///     SharedBloom::builder("ids").interval(minute).connect(server, filter)?;
     /// rarely.insert("a");
     /// std::thread::sleep(Duration::from_secs(1));
     /// assert_eq!(rarely.stats().pushed_bytes, 0);
@@ -331,7 +337,12 @@ impl SharedBuilder {
     /// let client = redis::Client::open(("127.0.0.1", silent.local_addr()?.port()))?;
     /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
     /// let began = Instant::now();
-    /// assert!(SharedBloom::builder("ids").timeout(Duration::from_millis(50)).connect(client, filter).is_err());
+    /// assert!(
+    ///     SharedBloom::builder("ids")
+    ///         .timeout(Duration::from_millis(50))
+    ///         .connect(client, filter)
+    ///         .is_err()
+    /// );
     /// assert!(began.elapsed() < Duration::from_secs(20));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -417,11 +428,13 @@ impl<S> SharedBloom<S> {
     ///
     /// ```
     #[doc = include_str!("shared/example.md")]
-    /// let node = || SharedBloom::builder("ids").connect(server.clone(), filter.clone());
+    /// let node =
+    ///     || SharedBloom::builder("ids").connect(server.clone(), filter.clone());
     /// let one = node()?;
     /// one.insert("order 17");
     /// one.sync(Duration::from_secs(30))?;
-    /// assert!(node()?.contains("order 17")); // and every node that starts from here on
+    /// // Every node that starts from here on has it.
+    /// assert!(node()?.contains("order 17"));
     /// # Ok(()) }
     /// ```
     pub fn sync(&self, timeout: Duration) -> Result<(), SharedError> {
@@ -441,7 +454,8 @@ impl<S> SharedBloom<S> {
     ///
     /// ```
     #[doc = include_str!("shared/example.md")]
-    /// let node = || SharedBloom::builder("ids").connect(server.clone(), filter.clone());
+    /// let node =
+    ///     || SharedBloom::builder("ids").connect(server.clone(), filter.clone());
     /// let one = node()?;
     /// let its_filter = one.filter().clone();
     /// one.insert("order 17");

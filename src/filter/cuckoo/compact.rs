@@ -41,7 +41,8 @@ use core::fmt;
 /// ```
 /// use lanebloom::CuckooFilter;
 ///
-/// let filter = CuckooFilter::builder().expected_keys(1_000_000).tag_bits(10).build()?;
+/// let filter =
+///     CuckooFilter::builder().expected_keys(1_000_000).tag_bits(10).build()?;
 /// filter.insert("a")?;
 /// let compact = filter.to_compact()?;
 /// assert!(compact.contains("a") && !compact.contains("b"));

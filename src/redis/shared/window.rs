@@ -70,8 +70,11 @@ impl SharedWindow {
     ///
     /// // Nobody listens at port 1.
     /// let nobody = redis::Client::open("redis://127.0.0.1:1/")?;
-    /// let filter = WindowedBloom::builder().expected_keys(1000).window(Duration::from_secs(60)).time_of_day().build()?;
-    /// assert!(SharedWindow::builder("logins").connect_window(nobody, filter).is_err());
+    /// let builder = WindowedBloom::builder().expected_keys(1000);
+    /// let filter = builder.window(Duration::from_secs(60)).time_of_day().build()?;
+    /// assert!(
+    ///     SharedWindow::builder("logins").connect_window(nobody, filter).is_err()
+    /// );
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn builder(name: impl Into<String>) -> SharedBuilder {
