@@ -1,5 +1,5 @@
 //! [`ConcurrentBloom`]: bits in cache-line blocks. This file hands hashes to the kernels of the
-//! filter's shape. It orders memory where an answer depends on what another thread did.
+//! filter's shape, and orders memory if an answer depends on another thread's work.
 
 use super::engine::{Engine, Estimate, Insert, InsertFlagged, Stored, Union, sealed};
 use super::{Figures, Filter};
@@ -17,9 +17,8 @@ use core::fmt;
 
 /// A lock-free Bloom filter in cache-line blocks. Many threads can insert and look up at once.
 ///
-/// Keys are any [`Funnel`] type. `S` hashes them; it is [`Murmur3`] by default. All operations but
-/// [`clear`](Filter::clear) take `&self`: share the filter as `Arc<ConcurrentBloom>`. The
-/// [Consistency](crate#consistency) chapter says what threads may rely on.
+/// `S` hashes the keys; it is [`Murmur3`] by default. [`Filter`] has the methods, and the chapter
+/// [Consistency](crate#consistency) the promises to threads.
 ///
 /// # Examples
 ///
@@ -59,10 +58,10 @@ pub struct Bloom {
 ///
 /// | given | size | rate |
 /// |---|---|---|
-/// | keys, perhaps rate | what they need | as asked, 1% by default |
-/// | budget, perhaps rate | the budget | as asked, 1% by default; [`expected_keys`](ConcurrentBloom::expected_keys) says how many keys that is |
-/// | keys and budget | the budget | the best that fits: [`false_positive_rate_at`](ConcurrentBloom::false_positive_rate_at) says which |
-/// | keys, rate and budget | what keys and rate need | as asked, or an error where that is more than the budget |
+/// | keys, perhaps rate | as needed | the given one, by default 1% |
+/// | budget, perhaps rate | the budget | the given one, by default 1%; [`expected_keys`](ConcurrentBloom::expected_keys) returns the number of keys |
+/// | keys and budget | the budget | the best that fits; [`false_positive_rate_at`](ConcurrentBloom::false_positive_rate_at) returns it |
+/// | keys, rate and budget | as needed; an error if that exceeds the budget | the given one |
 ///
 /// # Examples
 ///
@@ -168,7 +167,7 @@ impl<S: KeyHasher> Builder<S> {
         self
     }
 
-    /// How many 64-bit words of its line a key touches: 1, 2, 4 or 8.
+    /// The 64-bit words of its line that a key touches: 1, 2, 4 or 8.
     ///
     /// A fresh insert makes one atomic operation for each word. By default the builder takes the
     /// fewest words whose memory is within 6% of the least: 1 at 10%, 2 at 1%, 4 from 0.1% to 1e-6.
@@ -195,8 +194,8 @@ impl<S: KeyHasher> Builder<S> {
         self
     }
 
-    /// Another hasher: [`SipHash13`](crate::SipHash13) or any `BuildHasher`. [`crate::hash`] says
-    /// when to take which.
+    /// Another hasher: [`SipHash13`](crate::SipHash13) or any `BuildHasher`. The module
+    /// [`hash`](crate::hash) compares them.
     ///
     /// ```
     /// use lanebloom::ConcurrentBloom;

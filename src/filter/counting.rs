@@ -35,9 +35,9 @@
 //!
 //! # Keys that are inserted several times
 //!
-//! Such a key must be removed as many times. The limit is 15. A counter that reaches 15, by one key
-//! or by several, stays there for good ("stuck"). Its keys lose nothing but the means to be deleted
-//! in full. A key whose counters are all stuck, inserted 15 times or more, is found for ever.
+//! Remove such a key as many times. The limit is 15. A counter that reaches 15, by one key or by
+//! several, stays there for good ("stuck"). Its keys can no longer be removed in full. A key whose
+//! counters are all stuck, inserted 15 times or more, is found for ever.
 //! [`stuck_counters`](CountingBloom::stuck_counters) returns the number of stuck counters. With the
 //! expected number of distinct keys, a counter gets stuck with a chance of about 1e-15.
 //!
@@ -73,13 +73,13 @@
 //!
 //! # Cost
 //!
-//! Bits of memory per key, 4 for each counter. The words per key are first those that the builder
-//! chooses by itself, then one:
+//! Bits of memory per key, 4 for each counter, with the words per key that the builder chooses, and
+//! with one word per key:
 //!
 //! | rate | 10% | 3% | 1% | 0.1% | 1e-4 | 1e-5 |
 //! |---|---|---|---|---|---|---|
 //! | textbook counting filter | 19.2 | 29.2 | 38.3 | 57.5 | 76.7 | 95.9 |
-//! | here | 20.5 | 33.4 | 45.9 | 79.3 | 136 | 227 |
+//! | `CountingBloom` | 20.5 | 33.4 | 45.9 | 79.3 | 136 | 227 |
 //! | words per key | 2 | 2 | 4 | 4 | 4 | 4 |
 //! | with one word per key | 23.1 | 46.3 | 83.5 | 302 | | |
 //!
@@ -103,9 +103,8 @@ use core::fmt;
 
 /// A lock-free counting Bloom filter. Many threads can insert, look up and remove at once.
 ///
-/// Keys are any [`Funnel`](crate::Funnel) type. `S` hashes them; it is [`Murmur3`] by default. All
-/// operations but [`clear`](Filter::clear) take `&self`: share the filter as `Arc<CountingBloom>`.
-/// [The module](self) says what threads may rely on and which keys must not be removed.
+/// `S` hashes the keys; it is [`Murmur3`] by default. [`Filter`] has the methods. [The
+/// module](self) has the promises to threads, and says which keys must not be removed.
 ///
 /// # Examples
 ///
@@ -266,8 +265,8 @@ impl<S: KeyHasher> Builder<S> {
     ///
     /// An insert or a remove makes one atomic operation for each word. By default the builder takes
     /// the fewest words whose memory is within 6% of the least: 2 at 10% and 3%, 4 from 1% to 1e-5.
-    /// With 1, every insert and remove is one atomic step; [the module](self#cost) says what that
-    /// costs in memory. With 2, a filter for 1% takes 49.8 bits per key instead of 45.9.
+    /// With 1, every insert and remove is one atomic step, [for more memory](self#cost). With 2, a
+    /// filter for 1% takes 49.8 bits per key instead of 45.9.
     ///
     /// ```
     /// use lanebloom::CountingBloom;
@@ -289,8 +288,8 @@ impl<S: KeyHasher> Builder<S> {
         self
     }
 
-    /// Another hasher: [`SipHash13`](crate::SipHash13) or any `BuildHasher`. [`crate::hash`] says
-    /// when to take which.
+    /// Another hasher: [`SipHash13`](crate::SipHash13) or any `BuildHasher`. The module
+    /// [`hash`](crate::hash) compares them.
     ///
     /// ```
     /// use lanebloom::CountingBloom;
@@ -373,7 +372,7 @@ impl Counting {
         }
     }
 
-    /// What `of` says of the words, added up.
+    /// The sum of `of` over the words.
     fn sum(&self, of: impl Fn(u64) -> u64) -> u64 {
         let sum = self.counters.words().map(of).sum();
         bits::acquire();
@@ -435,7 +434,7 @@ impl Engine for Counting {
 
     fn figures(&self) -> Figures {
         let (mut ones, mut total) = (0, 0);
-        // All bits of the counters above 0, and what the counters add up to.
+        // All bits of the counters above 0, and the sum of the counters.
         let lines = self.counters.lines().map(|(line, sum)| {
             ones += bits::ones_of(&line);
             total += sum;
@@ -523,7 +522,7 @@ impl Union for Counting {
         }))
     }
 
-    /// Adds every key as often as it is there.
+    /// Adds every key as many times as the other filter has it.
     fn union_from(&self, other: &Self) -> bool {
         self.counters.add_from(&other.counters)
     }
@@ -559,7 +558,7 @@ impl Stored for Counting {
     }
 }
 
-/// The layout, and what has lost count.
+/// The layout, and the stuck counters.
 impl<S> CountingBloom<S> {
     /// The words of its line that a key has counters in: 1, 2, 4 or 8.
     ///
@@ -575,8 +574,8 @@ impl<S> CountingBloom<S> {
         self.engine.layout.shape.words
     }
 
-    /// The number of counters that a key throws in each of its words, which have 16 (two throws may
-    /// hit the same one, which then counts once).
+    /// The number of counters that a key throws in each of its words, which have 16. Two throws may
+    /// hit the same counter, which then counts once.
     ///
     /// ```
     /// use lanebloom::CountingBloom;

@@ -20,7 +20,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # Which tags
+//! # Tags
 //!
 //! | bits of a tag | tags per bucket | false-positive rate when full | planned load | bits per key then |
 //! |---|---|---|---|---|
@@ -28,9 +28,9 @@
 //! | 12 | 5 | 0.24% | 97% | 13.2 |
 //! | 16 | 4 | 0.012% | 95% | 16.8 |
 //!
-//! The rate is in proportion to how full the filter is. If a rate is given, the builder takes the
-//! tags that need the least memory. If the full filter's rate would be too high, the builder plans
-//! a filter that is less full: 12.5 bits at 1%.
+//! The rate is proportional to the filter's load. For a given rate, the builder takes the tags that
+//! need the least memory. If the rate of a full filter is too high, the builder plans a lower load:
+//! 12.5 bits at 1%.
 //!
 //! # When it is full
 //!
@@ -43,7 +43,7 @@
 //!
 //! # Consistency
 //!
-//! What threads may rely on, in the words of the [crate](crate#consistency):
+//! The promises of the [crate](crate#consistency) for this filter:
 //!
 //! 1. **No false negatives.** If an insert of a key happens before a lookup of it, and no removal
 //!    of it does, the lookup answers true. Other threads may insert, move and remove keys
@@ -91,9 +91,8 @@ use table::{Place, SEARCHED, Table};
 
 /// A cuckoo filter: keys can be removed again. Many threads can insert, look up and remove at once.
 ///
-/// Keys are any [`Funnel`](crate::Funnel) type. `S` hashes them; it is [`Murmur3`] by default. All
-/// operations but [`clear`](Filter::clear) take `&self`: share the filter as `Arc<CuckooFilter>`.
-/// [The module](self) says what threads may rely on and what the filter requires of its users.
+/// `S` hashes the keys; it is [`Murmur3`] by default. [`Filter`] has the methods. [The
+/// module](self) has the promises to threads, and what the filter requires of its users.
 ///
 /// # Examples
 ///
@@ -279,8 +278,8 @@ impl<S: KeyHasher> Builder<S> {
         self
     }
 
-    /// Another hasher: [`SipHash13`](crate::SipHash13) or any `BuildHasher`. [`crate::hash`] says
-    /// when to take which.
+    /// Another hasher: [`SipHash13`](crate::SipHash13) or any `BuildHasher`. The module
+    /// [`hash`](crate::hash) compares them.
     ///
     /// ```
     /// use lanebloom::CuckooFilter;

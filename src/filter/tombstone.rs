@@ -30,9 +30,8 @@
 //!   missing for ever: neither another lookup nor another insert helps. If no key may be missing,
 //!   use a [`CountingBloom`](crate::CountingBloom).
 //! - **A removed key cannot come back.** Another insert of it changes nothing.
-//! - Both filters fill up if keys come and go without end: by all keys that were ever added and
-//!   ever removed, not by those that are there. Beyond the expected numbers both rates rise, that
-//!   of the false negatives too.
+//! - Both filters fill up if keys come and go without end: every key that was ever added or removed
+//!   counts. Beyond the expected numbers both rates rise.
 //!
 //! # The rates
 //!
@@ -81,9 +80,8 @@ use core::fmt;
 
 /// A pair of lock-free Bloom filters, of keys added and of keys removed, for many threads at once.
 ///
-/// Keys are any [`Funnel`](crate::Funnel) type. `S` hashes them; it is [`Murmur3`] by default. All
-/// operations but [`clear`](Filter::clear) take `&self`: share the filter as `Arc<TombstoneBloom>`.
-/// **It has false negatives**, and a removed key cannot come back: [the module](self) says more.
+/// `S` hashes the keys; it is [`Murmur3`] by default. [`Filter`] has the methods. **It has false
+/// negatives**, and a removed key cannot come back: see [the module](self).
 ///
 /// # Examples
 ///
@@ -106,7 +104,7 @@ use core::fmt;
 /// ```
 pub type TombstoneBloom<S = Murmur3> = Filter<Tombstone, S>;
 
-/// The engine of [`TombstoneBloom`]: the keys that were added, and the tombstones of those removed.
+/// The engine of [`TombstoneBloom`]: the added keys, and the tombstones of the removed ones.
 pub struct Tombstone {
     added: Bloom,
     removed: Bloom,
@@ -282,8 +280,8 @@ impl<S: KeyHasher> Builder<S> {
         self
     }
 
-    /// Another hasher: [`SipHash13`](crate::SipHash13) or any `BuildHasher`. [`crate::hash`] says
-    /// when to take which.
+    /// Another hasher: [`SipHash13`](crate::SipHash13) or any `BuildHasher`. The module
+    /// [`hash`](crate::hash) compares them.
     ///
     /// ```
     /// use lanebloom::TombstoneBloom;
