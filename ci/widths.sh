@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# Files whose examples are still wider.
+# Files with wider examples, for now.
 export TO_DO="
 src/codec/delta.rs src/codec/serde.rs src/error.rs src/guard.rs
 src/filter/engine.rs src/filter/filter.rs src/filter/guava.rs src/filter/guava/stream.rs
