@@ -133,7 +133,7 @@ pub struct Cuckoo {
 ///
 /// | given | size | tags |
 /// |---|---|---|
-/// | keys, perhaps rate | what they need | those of the least memory at that rate, 1% by default |
+/// | keys, perhaps rate | as needed | those of the least memory at that rate, by default 1% |
 /// | budget, perhaps rate | the budget | the same; [`expected_keys`](CuckooFilter::expected_keys) says how many keys that is |
 /// | keys and budget | the budget | the longest that fit |
 /// | keys, rate and budget | what keys and rate need, or an error where that is more than the budget | as without the budget |
