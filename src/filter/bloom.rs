@@ -20,8 +20,6 @@ use core::fmt;
 /// `S` hashes the keys; it is [`Murmur3`] by default. [`Filter`] has the methods, and the chapter
 /// [Consistency](crate#consistency) the promises to threads.
 ///
-/// # Examples
-///
 /// ```
 /// use lanebloom::ConcurrentBloom;
 /// use std::sync::Arc;
@@ -62,8 +60,6 @@ pub struct Bloom {
 /// | budget, perhaps rate | the budget | the given one, by default 1%; [`expected_keys`](ConcurrentBloom::expected_keys) returns the number of keys |
 /// | keys and budget | the budget | the best that fits; [`false_positive_rate_at`](ConcurrentBloom::false_positive_rate_at) returns it |
 /// | keys, rate and budget | as needed; an error if that exceeds the budget | the given one |
-///
-/// # Examples
 ///
 /// ```
 /// use lanebloom::ConcurrentBloom;
@@ -177,16 +173,12 @@ impl<S: KeyHasher> Builder<S> {
     /// ```
     /// use lanebloom::ConcurrentBloom;
     ///
-    /// let claims =
-    ///     ConcurrentBloom::builder().expected_keys(1000).words_per_key(1).build()?;
+    /// let builder = ConcurrentBloom::builder().expected_keys(1000);
+    /// let claims = builder.words_per_key(1).build()?;
     /// assert_eq!(claims.words_per_key(), 1);
     ///
-    /// let wrong =
-    ///     ConcurrentBloom::builder().expected_keys(1000).words_per_key(3).build();
-    /// assert_eq!(
-    ///     wrong.unwrap_err().to_string(),
-    ///     "3 words per key is not 1, 2, 4 or 8"
-    /// );
+    /// let error = ConcurrentBloom::builder().words_per_key(3).build().unwrap_err();
+    /// assert_eq!(error.to_string(), "3 words per key is not 1, 2, 4 or 8");
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn words_per_key(mut self, words: usize) -> Self {

@@ -106,8 +106,6 @@ use core::fmt;
 /// `S` hashes the keys; it is [`Murmur3`] by default. [`Filter`] has the methods. [The
 /// module](self) has the promises to threads, and says which keys must not be removed.
 ///
-/// # Examples
-///
 /// ```
 /// use lanebloom::CountingBloom;
 /// use std::thread;
@@ -120,10 +118,8 @@ use core::fmt;
 ///         scope.spawn(move || {
 ///             for i in 0..1000u32 {
 ///                 live.insert(&(worker, i));
-///                 assert!(
-///                     live.contains(&(worker, i))
-///                         && live.contains("always there")
-///                 );
+///                 assert!(live.contains(&(worker, i)));
+///                 assert!(live.contains("always there"));
 ///                 assert!(live.remove(&(worker, i)));
 ///             }
 ///         });
@@ -147,8 +143,6 @@ pub struct Counting {
 ///
 /// Expected keys, rate and budget have the same meaning as in the [builder](crate::Builder) of
 /// `ConcurrentBloom`.
-///
-/// # Examples
 ///
 /// ```
 /// use lanebloom::CountingBloom;
@@ -191,8 +185,7 @@ impl CountingBloom {
 }
 
 impl Builder {
-    /// Seeds [`Murmur3`]; 0 by default. A seed does not protect against hostile keys: see
-    /// [`crate::hash`].
+    /// Seeds [`Murmur3`], as [`seed`](crate::Builder::seed) of a `ConcurrentBloom`'s builder.
     ///
     /// ```
     /// use lanebloom::CountingBloom;
@@ -275,12 +268,8 @@ impl<S: KeyHasher> Builder<S> {
     /// let steps = builder.false_positive_rate(0.1).words_per_key(1).build()?;
     /// assert_eq!(steps.words_per_key(), 1);
     ///
-    /// let wrong =
-    ///     CountingBloom::builder().expected_keys(1000).words_per_key(3).build();
-    /// assert_eq!(
-    ///     wrong.unwrap_err().to_string(),
-    ///     "3 words per key is not 1, 2, 4 or 8"
-    /// );
+    /// let error = CountingBloom::builder().words_per_key(3).build().unwrap_err();
+    /// assert_eq!(error.to_string(), "3 words per key is not 1, 2, 4 or 8");
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn words_per_key(mut self, words: usize) -> Self {
@@ -288,8 +277,7 @@ impl<S: KeyHasher> Builder<S> {
         self
     }
 
-    /// Another hasher: [`SipHash13`](crate::SipHash13) or any `BuildHasher`. The module
-    /// [`hash`](crate::hash) compares them.
+    /// Another hasher, as [`hasher`](crate::Builder::hasher) of a `ConcurrentBloom`'s builder.
     ///
     /// ```
     /// use lanebloom::CountingBloom;
@@ -312,10 +300,8 @@ impl<S: KeyHasher> Builder<S> {
     ///
     /// # Errors
     ///
-    /// Fails if neither keys nor budget were given, the rate is not between 0 and 1, the words per
-    /// key are not 1, 2, 4 or 8, the rate would take more than 512 bits per key, the budget is
-    /// below one line or below what keys and rate need, the size is beyond addressable memory, or
-    /// the allocation fails.
+    /// Fails as [`build`](crate::Builder::build) of a `ConcurrentBloom` does, with a limit of 512
+    /// bits per key.
     ///
     /// # Examples
     ///
@@ -327,11 +313,7 @@ impl<S: KeyHasher> Builder<S> {
     ///
     /// let builder = CountingBloom::builder().expected_keys(1000);
     /// let error = builder.false_positive_rate(1e-9).build().unwrap_err();
-    /// assert_eq!(
-    ///     error.to_string(),
-    ///     "a false-positive rate of 1e-9 takes more than the limit of 512 bits per \
-    ///      key"
-    /// );
+    /// assert!(error.to_string().ends_with("more than the limit of 512 bits per key"));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn build(self) -> Result<CountingBloom<S>, BuildError> {

@@ -16,8 +16,8 @@ const LOOKED_UP: usize = 16 << 10;
 /// Lines that a thread takes at a time for unions: 64 KiB.
 const UNITED: usize = 1 << 10;
 
-/// Operations in parallel, on the threads of rayon's pool (feature `rayon`). Each answers as its
-/// twin without `par_`, and other threads may use the filter meanwhile.
+/// Operations in parallel, on the threads of rayon's pool (feature `rayon`). Each answers, fails
+/// and panics as its twin without `par_`. Other threads may use the filter meanwhile.
 impl<S: KeyHasher + Sync> ConcurrentBloom<S> {
     /// [`insert_hashes`](Self::insert_hashes) in parallel.
     ///
@@ -59,12 +59,6 @@ impl<S: KeyHasher + Sync> ConcurrentBloom<S> {
 
     /// [`contains_hashes`](Self::contains_hashes) in parallel.
     ///
-    /// # Panics
-    ///
-    /// If the lengths differ.
-    ///
-    /// # Examples
-    ///
     /// ```
     /// use lanebloom::ConcurrentBloom;
     ///
@@ -83,12 +77,6 @@ impl<S: KeyHasher + Sync> ConcurrentBloom<S> {
 
     /// [`contains_batch`](Self::contains_batch) in parallel.
     ///
-    /// # Panics
-    ///
-    /// If the lengths differ.
-    ///
-    /// # Examples
-    ///
     /// ```
     /// use lanebloom::ConcurrentBloom;
     ///
@@ -106,12 +94,6 @@ impl<S: KeyHasher + Sync> ConcurrentBloom<S> {
     }
 
     /// [`union_from`](Self::union_from) in parallel.
-    ///
-    /// # Errors
-    ///
-    /// Fails, and changes nothing, if layout or hasher (its algorithm, seed or key) differ.
-    ///
-    /// # Examples
     ///
     /// ```
     /// use lanebloom::ConcurrentBloom;
@@ -145,12 +127,7 @@ impl<S: KeyHasher + Sync> Builder<S> {
     /// [`expected_keys`](Self::expected_keys) and [`memory_budget`](Self::memory_budget) the
     /// iterator's length sizes the filter.
     ///
-    /// # Errors
-    ///
-    /// Fails as [`build`](Self::build) does. An iterator that does not know its length (after
-    /// `filter`, say) gives no expected keys.
-    ///
-    /// # Examples
+    /// An iterator that does not know its length (after `filter`, say) gives no expected keys.
     ///
     /// ```
     /// use lanebloom::ConcurrentBloom;

@@ -83,20 +83,16 @@ use core::fmt;
 /// `S` hashes the keys; it is [`Murmur3`] by default. [`Filter`] has the methods. **It has false
 /// negatives**, and a removed key cannot come back: see [the module](self).
 ///
-/// # Examples
-///
 /// ```
 /// use lanebloom::TombstoneBloom;
 /// use std::thread;
 ///
 /// // With one word per key a remove is a claim.
-/// let coupons =
-///     TombstoneBloom::builder().expected_keys(1000).words_per_key(1).build()?;
+/// let coupons = TombstoneBloom::builder().words_per_key(1).build()?;
 /// coupons.insert("SPRING");
 /// let used: usize = thread::scope(|scope| {
-///     let threads: Vec<_> = (0..4)
-///         .map(|_| scope.spawn(|| usize::from(coupons.remove("SPRING"))))
-///         .collect();
+///     let use_it = || usize::from(coupons.remove("SPRING"));
+///     let threads: Vec<_> = (0..4).map(|_| scope.spawn(use_it)).collect();
 ///     threads.into_iter().map(|thread| thread.join().unwrap()).sum()
 /// });
 /// assert_eq!(used, 1);
@@ -123,8 +119,6 @@ fn tombstone(hash: u64) -> u64 {
 }
 
 /// Sizes a [`TombstoneBloom`]; made by [`TombstoneBloom::builder`].
-///
-/// # Examples
 ///
 /// ```
 /// use lanebloom::TombstoneBloom;
@@ -171,8 +165,7 @@ impl TombstoneBloom {
 }
 
 impl Builder {
-    /// Seeds [`Murmur3`]; 0 by default. A seed does not protect against hostile keys: see
-    /// [`crate::hash`].
+    /// Seeds [`Murmur3`], as [`seed`](crate::Builder::seed) of a `ConcurrentBloom`'s builder.
     ///
     /// ```
     /// use lanebloom::TombstoneBloom;
@@ -266,12 +259,8 @@ impl<S: KeyHasher> Builder<S> {
     /// let claims = builder.words_per_key(1).build()?;
     /// assert!((36.0..36.5).contains(&claims.bits_per_key()));
     ///
-    /// let wrong =
-    ///     TombstoneBloom::builder().expected_keys(1000).words_per_key(3).build();
-    /// assert_eq!(
-    ///     wrong.unwrap_err().to_string(),
-    ///     "3 words per key is not 1, 2, 4 or 8"
-    /// );
+    /// let error = TombstoneBloom::builder().words_per_key(3).build().unwrap_err();
+    /// assert_eq!(error.to_string(), "3 words per key is not 1, 2, 4 or 8");
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn words_per_key(mut self, words: usize) -> Self {
@@ -280,8 +269,7 @@ impl<S: KeyHasher> Builder<S> {
         self
     }
 
-    /// Another hasher: [`SipHash13`](crate::SipHash13) or any `BuildHasher`. The module
-    /// [`hash`](crate::hash) compares them.
+    /// Another hasher, as [`hasher`](crate::Builder::hasher) of a `ConcurrentBloom`'s builder.
     ///
     /// ```
     /// use lanebloom::TombstoneBloom;
@@ -320,10 +308,7 @@ impl<S: KeyHasher> Builder<S> {
     ///
     /// let builder = TombstoneBloom::builder().expected_keys(1000);
     /// let error = builder.false_negative_rate(0.0).build().unwrap_err();
-    /// assert_eq!(
-    ///     error.to_string(),
-    ///     "false-negative rate 0 is not between 0 and 1, both excluded"
-    /// );
+    /// assert!(error.to_string().starts_with("false-negative rate 0 is not between"));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn build(self) -> Result<TombstoneBloom<S>, BuildError> {
