@@ -510,7 +510,8 @@ impl Union for Counting {
     }
 }
 
-/// Like the snapshots of `ConcurrentBloom`, with another kind. `codec` describes the bytes.
+/// Like the snapshots of `ConcurrentBloom`, with another kind. `docs/FORMAT.md` describes the
+/// bytes.
 impl Stored for Counting {
     const HELD: bool = false;
 

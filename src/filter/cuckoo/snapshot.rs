@@ -1,4 +1,5 @@
-//! Snapshots of a cuckoo filter: its buckets as they are, a word each. `codec` describes the bytes.
+//! Snapshots of a cuckoo filter: its buckets as they are, a word each. `docs/FORMAT.md` describes
+//! the bytes.
 
 use super::Cuckoo;
 use super::shape::{self, Plan, Shape};
