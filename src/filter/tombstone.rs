@@ -517,7 +517,7 @@ impl Union for Tombstone {
     }
 }
 
-/// A header, and the snapshots of both. `codec` describes the bytes.
+/// A header, and the snapshots of both. `docs/FORMAT.md` describes the bytes.
 impl Stored for Tombstone {
     const HELD: bool = false;
 
