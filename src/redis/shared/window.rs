@@ -90,8 +90,8 @@ impl SharedBuilder {
     ///
     /// Fails as [`connect`](Self::connect) does, and in these cases:
     ///
-    /// - The filter does not rotate by age, or its clock is not the time of day, or its generations
-    ///   are shorter than a millisecond.
+    /// - The filter does not rotate by age, or ages by this machine's monotonic clock, or its
+    ///   generations are shorter than a millisecond.
     /// - Its generations differ from the other nodes', because its clock was set back or
     ///   [`rotate`](WindowedBloom::rotate) was called.
     /// - The set on the server has another period or number of generations.
