@@ -666,7 +666,7 @@ fn growing(args: &Args) -> String {
     let planned = n / 1000;
     let scalable = |batch| {
         let builder = ScalableBloom::builder()
-            .initial_capacity(planned)
+            .expected_keys(planned)
             .false_positive_rate(args.rate);
         let filter = builder.build().unwrap();
         Box::new(Growing { filter, batch })

@@ -65,7 +65,7 @@ pub extern "C" fn follow(hash: u64) -> bool {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn insert_growing(hash: u64) -> bool {
-    let filter = ScalableBloom::builder().initial_capacity(1).build();
+    let filter = ScalableBloom::builder().expected_keys(1).build();
     filter.is_ok_and(|filter| filter.insert_hash(hash) == Ok(true))
 }
 

@@ -7,10 +7,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # Files with wider examples, for now.
 export TO_DO="
-src/codec/delta.rs src/codec/serde.rs src/error.rs src/guard.rs
+src/codec/delta.rs src/codec/serde.rs src/error.rs src/guard.rs src/guard/stats.rs
 src/filter/engine.rs src/filter/filter.rs src/filter/guava.rs src/filter/guava/stream.rs
 src/filter/redisbloom.rs src/filter/redisbloom/dump.rs src/filter/scalable.rs
-src/filter/scalable/snapshot.rs src/filter/snapshot.rs src/filter/view.rs src/filter/windowed.rs
+src/filter/scalable/steps.rs src/filter/snapshot.rs src/filter/view.rs src/filter/windowed.rs
 src/filter/windowed/snapshot.rs
 "
 

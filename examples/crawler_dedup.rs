@@ -69,12 +69,12 @@ fn main() -> ExitCode {
 fn run(args: &Args) -> Result<bool> {
     let web = Web::new(args)?;
     let seen = ScalableBloom::builder()
-        .initial_capacity(args.capacity as usize)
+        .expected_keys(args.capacity as usize)
         .false_positive_rate(args.rate)
         .build()?;
     println!(
         "filter: planned for {} pages at {}",
-        thousands(seen.capacity()),
+        thousands(seen.expected_keys()),
         percent(args.rate)
     );
     let crawl = Crawl {
@@ -237,7 +237,7 @@ impl Crawl<'_> {
         let layers = self.seen.layers().len();
         if self.layers.load(Ordering::Relaxed) < layers && self.layers.fetch_max(layers, Ordering::Relaxed) < layers {
             let (capacity, kib) = (
-                thousands(self.seen.capacity()),
+                thousands(self.seen.expected_keys()),
                 thousands(self.seen.memory_bytes() >> 10),
             );
             let row = format!(

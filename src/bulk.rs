@@ -21,15 +21,15 @@
 //! 2 MiB L2) with fresh keys at 1%, in ns per key. A locked operation takes 8 there, and a filter's
 //! first memory comes slowly from the hypervisor.
 
-#[cfg(feature = "rayon")]
-use crate::batch::STRETCH;
 use crate::bits::{self, Bits, Purpose, Region};
+use crate::kernel::Kernels;
 use crate::memory::Words;
 use crate::pattern::block;
-use crate::simd::Kernels;
 use crate::sizing::{LINE_BYTES, LINE_WORDS};
 #[cfg(feature = "rayon")]
 use crate::source::Part;
+#[cfg(feature = "rayon")]
+use crate::source::STRETCH;
 use crate::source::{Answer, Source, answers, answers_from, teller};
 #[cfg(feature = "rayon")]
 use alloc::vec::Vec;
@@ -70,6 +70,7 @@ const LEAST_AT_ONCE: usize = 8 << 20;
 const MOST_PER_LINE_MUT: usize = 8;
 
 /// Inserts the hashes. Returns how many changed the filter.
+#[inline(never)]
 pub(crate) fn insert(bits: &Bits, kernels: &Kernels, source: &impl Source, mut answer: Answer<'_>) -> usize {
     let answer = &mut answer;
     in_bulk(bits, kernels, source, answer).unwrap_or_else(|| one_by_one(bits, kernels, source, answer))

@@ -1,5 +1,5 @@
 //! The lines of counters, 16 of 4 bits in a word: allocated, read, incremented, decremented. This
-//! file takes places from `pattern.rs` and knows no hashes. `batch.rs` and `filter/counting.rs`
+//! file takes places from `pattern.rs` and knows no hashes. `scalar.rs` and `filter/counting.rs`
 //! call it. It gives the reasons for all memory orderings of `filter/counting.rs`.
 //!
 //! A key's pattern is the same as in the filters of bits. Bit `p` of a word lies in counter `p /

@@ -282,8 +282,8 @@ pub(crate) enum IncompatibleErrorKind {
     },
     Itself,
     Steps {
-        ours: crate::filter::scalable::Steps,
-        theirs: crate::filter::scalable::Steps,
+        ours: crate::filter::scalable::steps::Steps,
+        theirs: crate::filter::scalable::steps::Steps,
     },
     NoRoom {
         layers: usize,
@@ -329,31 +329,31 @@ impl Error for IncompatibleError {}
 /// Why a growing filter did not take a key: it is full, and can have no more layers.
 ///
 /// Nothing is lost silently. A single insert that fails did not insert its key. A batch that fails
-/// inserted the first [`taken`](Self::taken) keys, and none after them. Keys that are in the filter
-/// already are never refused.
+/// inserted the first [`inserted`](Self::inserted) keys, and none after them. Keys that are in the
+/// filter already are never refused.
 ///
 /// # Examples
 ///
 /// ```
 /// use lanebloom::ScalableBloom;
 ///
-/// let filter = ScalableBloom::builder().initial_capacity(100).non_scaling().build()?;
+/// let filter = ScalableBloom::builder().expected_keys(100).non_scaling().build()?;
 /// let keys: Vec<u32> = (0..200).collect();
 /// let error = filter.insert_batch(&keys).unwrap_err();
-/// assert!((95..=110).contains(&error.taken()));
-/// let taken = error.taken();
+/// let inserted = error.inserted();
+/// assert!((95..=110).contains(&inserted));
 /// assert_eq!(
 ///     error.to_string(),
-///     format!("the filter is full: its limit of layers is 1; the first {taken} keys of the batch were taken")
+///     format!("the filter is full: its limit of layers is 1; the first {inserted} keys of the batch were inserted")
 /// );
-/// assert!(keys[..error.taken()].iter().all(|key| filter.contains(key)));
+/// assert!(keys[..inserted].iter().all(|key| filter.contains(key)));
 /// assert!(filter.insert(&1000u32).is_err() && filter.insert(&1u32) == Ok(false));
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FullError {
     pub(crate) kind: FullErrorKind,
-    pub(crate) taken: usize,
+    pub(crate) inserted: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -364,24 +364,25 @@ pub(crate) enum FullErrorKind {
 }
 
 impl FullError {
-    /// How many keys from the beginning of the batch are in the filter. 0 of a single insert.
+    /// How many keys of the batch are in the filter, those before the one that is not; 0 of a
+    /// single insert.
     ///
     /// ```
     /// use lanebloom::ScalableBloom;
     ///
-    /// let filter = ScalableBloom::builder().initial_capacity(1000).non_scaling().build()?;
+    /// let filter = ScalableBloom::builder().expected_keys(1000).non_scaling().build()?;
     /// let mut keys: Vec<u32> = (0..3000).collect();
     /// // Go on with those that are left, in another filter.
-    /// let taken = filter.insert_batch(&keys).unwrap_err().taken();
-    /// let next = ScalableBloom::builder().initial_capacity(1000).build()?;
-    /// let rest = keys.split_off(taken);
+    /// let inserted = filter.insert_batch(&keys).unwrap_err().inserted();
+    /// let next = ScalableBloom::builder().expected_keys(1000).build()?;
+    /// let rest = keys.split_off(inserted);
     /// assert!(next.insert_batch(&rest).is_ok());
     /// assert!(keys.iter().all(|key| filter.contains(key)) && rest.iter().all(|key| next.contains(key)));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]
-    pub fn taken(&self) -> usize {
-        self.taken
+    pub fn inserted(&self) -> usize {
+        self.inserted
     }
 
     /// Whether the allocator refused the memory of the next layer, so that the same key may be
@@ -390,7 +391,7 @@ impl FullError {
     /// ```
     /// use lanebloom::ScalableBloom;
     ///
-    /// let filter = ScalableBloom::builder().initial_capacity(1).non_scaling().build()?;
+    /// let filter = ScalableBloom::builder().expected_keys(1).non_scaling().build()?;
     /// let error = (0..10u32).find_map(|key| filter.insert(&key).err()).unwrap();
     /// assert!(!error.is_out_of_memory());
     /// # Ok::<(), lanebloom::BuildError>(())
@@ -419,10 +420,10 @@ impl fmt::Display for FullErrorKind {
 impl fmt::Display for FullError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the filter is full: {}", self.kind)?;
-        match self.taken {
+        match self.inserted {
             0 => Ok(()),
-            1 => f.write_str("; the first key of the batch was taken"),
-            taken => write!(f, "; the first {taken} keys of the batch were taken"),
+            1 => f.write_str("; the first key of the batch was inserted"),
+            inserted => write!(f, "; the first {inserted} keys of the batch were inserted"),
         }
     }
 }
@@ -923,6 +924,7 @@ pub struct RebuildError(pub(crate) RebuildErrorKind);
 pub(crate) enum RebuildErrorKind {
     InProgress,
     Build(BuildError),
+    Refused,
 }
 
 #[cfg(feature = "guard")]
@@ -943,6 +945,26 @@ impl RebuildError {
     pub fn is_in_progress(&self) -> bool {
         self.0 == RebuildErrorKind::InProgress
     }
+
+    /// Whether the new filter had no room for a key, so that it was not committed.
+    ///
+    /// ```
+    /// use lanebloom::{CacheGuard, CuckooFilter};
+    ///
+    /// let filter = |keys| CuckooFilter::builder().expected_keys(keys).build();
+    /// let guard = CacheGuard::<u64, _>::new(filter(1000)?);
+    /// let rebuild = guard.rebuild(filter(10)?)?;
+    /// assert!(rebuild.insert_all(0..1000).is_err());
+    /// let error = rebuild.try_commit().unwrap_err();
+    /// assert!(error.is_refused());
+    /// let text = "the new filter has no room for all keys; the guard goes on with the old one";
+    /// assert_eq!(error.to_string(), text);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        self.0 == RebuildErrorKind::Refused
+    }
 }
 
 #[cfg(feature = "guard")]
@@ -953,6 +975,9 @@ impl fmt::Display for RebuildError {
                 f.write_str("a rebuild of this guard is in progress; commit or drop it first")
             }
             RebuildErrorKind::Build(error) => write!(f, "the new filter could not be built: {error}"),
+            RebuildErrorKind::Refused => {
+                f.write_str("the new filter has no room for all keys; the guard goes on with the old one")
+            }
         }
     }
 }
@@ -961,7 +986,7 @@ impl fmt::Display for RebuildError {
 impl Error for RebuildError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match &self.0 {
-            RebuildErrorKind::InProgress => None,
+            RebuildErrorKind::InProgress | RebuildErrorKind::Refused => None,
             RebuildErrorKind::Build(error) => Some(error),
         }
     }
@@ -1215,7 +1240,7 @@ impl Error for RedisBloomLoadError {
 /// use lanebloom::CuckooFilter;
 ///
 /// let filter = CuckooFilter::builder().expected_keys(1).build()?;
-/// let error = filter.try_extend(0..1000u32).unwrap_err();
+/// let error = filter.insert_all(0..1000u32).unwrap_err();
 /// assert!(error.is_full());
 /// assert_eq!(
 ///     error.to_string(),
@@ -1263,7 +1288,7 @@ impl InsertError {
     /// use lanebloom::CuckooFilter;
     ///
     /// let filter = CuckooFilter::builder().expected_keys(100).build()?;
-    /// assert!(filter.try_extend(0..1000u32).unwrap_err().is_full());
+    /// assert!(filter.insert_all(0..1000u32).unwrap_err().is_full());
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]

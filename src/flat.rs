@@ -6,7 +6,7 @@
 //! The bits that are set here are a `Release`. If an answer rests on bits seen, the caller calls
 //! [`acquire`](bits::acquire). Batches call it here, once per window.
 
-use crate::batch::is_cached;
+use crate::bits::is_cached;
 use crate::bits::{self, Bits, Purpose};
 use crate::error::BuildError;
 use crate::sizing::LINE_WORDS;

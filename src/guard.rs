@@ -36,24 +36,43 @@
 //! filters' own code runs, never during a caller's code (the loads of [`CacheGuard::get_with`], the
 //! closure of [`CacheGuard::check_batch`]). So the wait is as long as the longest running lookup or
 //! batch of inserts, and such code may itself commit a rebuild.
+//!
+//! # A key that a filter refuses
+//!
+//! Some filters can be full. A guard that turned away a key because its filter had no room for it
+//! would be wrong for good: the store has the row. So [`Held`] notes that its filter refused a key,
+//! and from then on admits every key. The note belongs to the filter, not to the guard: the next
+//! filter that takes over has none, and has the refused keys by the argument above (they were in
+//! the store before they were refused). A refusal by the next filter fails
+//! [`Rebuild::try_commit`]; one that comes after its check is noted all the same, and the guard is
+//! open after the commit. In no order is a key turned away.
+//!
+//! To remember the refused hashes instead would take memory without bound, where memory may be what
+//! is missing, and a lookup in them. To turn the refused key away, since its caller got the error,
+//! would leave [`InsertOnDrop`], which has no caller, without a way to tell, and every other caller
+//! with a row to repair.
+
+mod filter;
+mod rebuild;
+mod stats;
+
+pub use filter::GuardFilter;
+pub use rebuild::Rebuild;
+pub use stats::{Admission, GuardStats};
 
 use crate::error::{BuildError, RebuildError, RebuildErrorKind};
 use crate::filter::bloom::ConcurrentBloom;
-use crate::filter::guava::GuavaBloom;
-#[cfg(feature = "window")]
-use crate::filter::windowed::WindowedBloom;
+use crate::filter::engine::{Outcome, Total};
 use crate::funnel::Funnel;
-use crate::hash::{KeyHasher, Murmur3, SipHash13};
+use crate::hash::{Murmur3, SipHash13};
 use crate::sync::{AtomicBool, Ordering, Swap, fence};
-use alloc::boxed::Box;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::borrow::Borrow;
 use core::fmt;
 use core::marker::PhantomData;
-// Counts order nothing and are no part of the protocol: the model checker need not try their
-// interleavings.
-use core::sync::atomic::{AtomicU64, AtomicUsize};
+use filter::sealed::Calls;
+use rebuild::Claim;
+use stats::Counts;
 
 /// Keeps requests for keys that do not exist away from a store, for many threads at once.
 ///
@@ -90,8 +109,8 @@ use core::sync::atomic::{AtomicU64, AtomicUsize};
 /// [`with_capacity`](Self::with_capacity) hashes with [`SipHash13`] under a random key, so nobody
 /// can make keys that pass the guard. Under [`Murmur3`] anybody can: a stranger who knows one valid
 /// key can compute any number of others with the same hash. [`new`](Self::new) takes any
-/// [`GuardFilter`]. Give it a filter under Murmur3, for example a [`GuavaBloom`], only if strangers
-/// cannot choose the keys.
+/// [`GuardFilter`]. Give it a filter under Murmur3, for example a
+/// [`GuavaBloom`](crate::GuavaBloom), only if strangers cannot choose the keys.
 ///
 /// A false positive stays one until the filter is replaced. A stranger who finds one by trying can
 /// ask for it again and again, and every request reaches the store.
@@ -110,6 +129,30 @@ use core::sync::atomic::{AtomicU64, AtomicUsize};
 /// `insert` never runs. Then the guard turns away a valid key until the next rebuild.
 /// [`insert_on_drop`](Self::insert_on_drop), called before the commit, inserts when the handler
 /// ends, whether it ends by returning, by an error, by a panic or by cancellation.
+///
+/// # Filters that can be full
+///
+/// A [`ScalableBloom`](crate::ScalableBloom) with a limit, a [`CuckooFilter`](crate::CuckooFilter)
+/// and a [`DLeftFilter`](crate::DLeftFilter) can refuse a key. The insert then answers the filter's
+/// error, and the guard **opens**: from then on it admits every key, since it cannot know any more
+/// which keys are valid. [`is_open`](Self::is_open) tells. A rebuild into a larger filter closes it
+/// again.
+///
+/// ```
+/// use lanebloom::{CacheGuard, ScalableBloom};
+///
+/// let filter = |layers| ScalableBloom::builder().expected_keys(100).max_layers(layers).build();
+/// let guard = CacheGuard::<u64, _>::new(filter(1)?);
+/// let error = (0..200).find_map(|key| guard.insert(&key).err()).unwrap();
+/// assert_eq!(error.to_string(), "the filter is full: its limit of layers is 1");
+/// assert!(guard.is_open() && guard.check(&17_000).is_some());
+///
+/// let rebuild = guard.rebuild(filter(3)?)?;
+/// rebuild.insert_all(0..200)?; // as read from the store
+/// rebuild.try_commit()?;
+/// assert!(!guard.is_open() && guard.check(&17_000).is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Examples
 ///
@@ -147,159 +190,78 @@ const STRETCH: usize = 1024;
 
 /// What readers see at once.
 struct State<F> {
-    serving: Arc<F>,
-    next: Option<Arc<F>>,
+    serving: Held<F>,
+    next: Option<Held<F>>,
 }
 
-/// A filter that a [`CacheGuard`] can serve from: [`ConcurrentBloom`] and `WindowedBloom` under any
-/// hasher, [`GuavaBloom`], and with the feature `redis` a `SharedBloom` or a `SharedWindow`.
-///
-/// It cannot be implemented further.
-///
-/// # Examples
-///
-/// ```
-/// use lanebloom::{CacheGuard, GuardFilter, GuavaBloom};
-///
-/// fn row<F: GuardFilter>(guard: &CacheGuard<str, F>, key: &str) -> Option<usize> {
-///     guard.get_with(key, || Some(key.len()))
-/// }
-///
-/// let ours = CacheGuard::with_capacity(1000, 0.01)?;
-/// let javas = CacheGuard::new(GuavaBloom::create(1000, 0.01)?);
-/// ours.insert("ann");
-/// javas.insert("ann");
-/// assert_eq!((row(&ours, "ann"), row(&javas, "ann")), (Some(3), Some(3)));
-/// assert_eq!((row(&ours, "eve"), row(&javas, "eve")), (None, None));
-/// # Ok::<(), lanebloom::BuildError>(())
-/// ```
-pub trait GuardFilter: sealed::Filter {}
-
-impl<S: KeyHasher> GuardFilter for ConcurrentBloom<S> {}
-impl GuardFilter for GuavaBloom {}
-#[cfg(feature = "window")]
-impl<S: KeyHasher + Clone> GuardFilter for WindowedBloom<S> {}
-#[cfg(feature = "redis")]
-impl<S: KeyHasher> GuardFilter for crate::redis::SharedBloom<S> {}
-#[cfg(all(feature = "redis", feature = "window"))]
-impl<S: KeyHasher + Clone> GuardFilter for crate::redis::SharedWindow<S> {}
-
-mod sealed {
-    #[cfg(feature = "window")]
-    use super::WindowedBloom;
-    use super::{ConcurrentBloom, Funnel, GuavaBloom, KeyHasher};
-
-    /// What a guard needs of a filter: the calls of these names. Keeps
-    /// [`GuardFilter`](super::GuardFilter) ours, so that more can be added.
+/// A filter, and whether it lacks a key that it was given: then all keys are admitted.
+struct Held<F> {
+    filter: Arc<F>,
+    /// | operation | ordering | partner, and why |
+    /// |---|---|---|
+    /// | `insert` | store `Release` | the load: a check that admits a key by this shows what its inserter had done before, as one that finds it does |
+    /// | `has_refused` | load `Acquire` | as above |
     ///
-    /// A filter implements either the calls, with itself as `Local`, or `local` alone.
-    pub trait Filter {
-        type Local: Filter;
+    /// If a refusal happened before a check, the check sees it, by coherence.
+    refused: Arc<AtomicBool>,
+}
 
-        /// The filter in this process that answers.
-        fn local(&self) -> &Self::Local;
+impl<F> Clone for Held<F> {
+    fn clone(&self) -> Self {
+        Self {
+            filter: Arc::clone(&self.filter),
+            refused: Arc::clone(&self.refused),
+        }
+    }
+}
 
-        #[inline]
-        fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-            self.local().insert(key)
-        }
-        #[inline]
-        fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-            self.local().contains(key)
-        }
-        fn insert_batch<K: Funnel>(&self, keys: &[K]) -> usize {
-            self.local().insert_batch(keys)
-        }
-        fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
-            self.local().contains_batch_bitmap(keys, out);
+impl<F: GuardFilter> Held<F> {
+    fn new(filter: F) -> Self {
+        Self {
+            filter: Arc::new(filter),
+            refused: Arc::new(AtomicBool::new(false)),
         }
     }
 
-    impl<S: KeyHasher> Filter for ConcurrentBloom<S> {
-        type Local = Self;
+    /// Where inserts cannot fail, nothing is read.
+    #[inline]
+    fn has_refused(&self) -> bool {
+        F::Answer::CAN_REFUSE && self.refused.load(Ordering::Acquire)
+    }
 
-        fn local(&self) -> &Self {
-            self
-        }
-        #[inline]
-        fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-            self.insert(key)
-        }
-        #[inline]
-        fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-            self.contains(key)
-        }
-        fn insert_batch<K: Funnel>(&self, keys: &[K]) -> usize {
-            self.insert_batch(keys)
-        }
-        fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
-            self.contains_batch_bitmap(keys, out);
+    #[inline]
+    fn admits<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+        self.filter.local().contains(key) || self.has_refused()
+    }
+
+    fn admit_batch<K: Funnel>(&self, keys: &[K], admitted: &mut [u64]) {
+        self.filter.local().contains_batch_bitmap(keys, admitted);
+        if self.has_refused() {
+            for (word, keys) in admitted.iter_mut().zip(keys.chunks(64)) {
+                *word = u64::MAX >> (64 - keys.len());
+            }
         }
     }
 
-    impl Filter for GuavaBloom {
-        type Local = Self;
-
-        fn local(&self) -> &Self {
-            self
+    #[inline]
+    fn insert<K: Funnel + ?Sized>(&self, key: &K) -> F::Answer {
+        let answer = self.filter.local().insert(key);
+        // Otherwise the key is there, as often as it can be. (Whether it is found says less: it may
+        // be another key, which is removed one day.)
+        if answer.is_full() {
+            self.refused.store(true, Ordering::Release);
         }
-        #[inline]
-        fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-            self.insert(key)
-        }
-        #[inline]
-        fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-            self.contains(key)
-        }
-        fn insert_batch<K: Funnel>(&self, keys: &[K]) -> usize {
-            self.insert_batch(keys)
-        }
-        fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
-            self.contains_batch_bitmap(keys, out);
-        }
+        answer
     }
 
-    #[cfg(feature = "window")]
-    impl<S: KeyHasher + Clone> Filter for WindowedBloom<S> {
-        type Local = Self;
-
-        fn local(&self) -> &Self {
-            self
+    /// Tries the keys after one that is refused as well: that one may be there, as often as it can
+    /// be.
+    fn insert_batch<K: Funnel>(&self, keys: &[K]) -> F::Total {
+        let answer = self.filter.local().insert_batch(keys);
+        if let Some(at) = answer.refused_at() {
+            keys[at..].iter().for_each(|key| drop(self.insert(key)));
         }
-        #[inline]
-        fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-            self.insert(key)
-        }
-        #[inline]
-        fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-            self.contains(key)
-        }
-        fn insert_batch<K: Funnel>(&self, keys: &[K]) -> usize {
-            self.insert_batch(keys)
-        }
-        fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
-            self.contains_batch_bitmap(keys, out);
-        }
-    }
-
-    #[cfg(feature = "redis")]
-    impl<S: KeyHasher> Filter for crate::redis::SharedBloom<S> {
-        type Local = ConcurrentBloom<S>;
-
-        #[inline]
-        fn local(&self) -> &Self::Local {
-            self
-        }
-    }
-
-    #[cfg(all(feature = "redis", feature = "window"))]
-    impl<S: KeyHasher + Clone> Filter for crate::redis::SharedWindow<S> {
-        type Local = WindowedBloom<S>;
-
-        #[inline]
-        fn local(&self) -> &Self::Local {
-            self
-        }
+        answer
     }
 }
 
@@ -388,7 +350,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     pub fn new(filter: F) -> Self {
         Self {
             state: Swap::new(State {
-                serving: Arc::new(filter),
+                serving: Held::new(filter),
                 next: None,
             }),
             rebuilding: AtomicBool::new(false),
@@ -473,7 +435,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// ```
     #[must_use = "a key for which this is None must not reach the store"]
     pub fn check<Q: Borrow<K> + ?Sized>(&self, key: &Q) -> Option<Admission<'_>> {
-        let admitted = self.state.load().serving.contains(key.borrow());
+        let admitted = self.state.load().serving.admits(key.borrow());
         self.counts.add_checks(admitted.into(), (!admitted).into());
         admitted.then_some(Admission { counts: &self.counts })
     }
@@ -519,7 +481,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
             let mut bitmap = [0; STRETCH / 64];
             let bitmap = &mut bitmap[..keys.len().div_ceil(64)];
             // The state is let go of before `each` runs: see "Who drops a filter".
-            self.state.load().serving.contains_batch_bitmap(keys, bitmap);
+            self.state.load().serving.admit_batch(keys, bitmap);
             let admitted = bitmap.iter().map(|word| word.count_ones() as usize).sum();
             self.counts.add_checks(admitted, keys.len() - admitted);
             for (j, word) in bitmap.iter_mut().enumerate() {
@@ -532,8 +494,12 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
         }
     }
 
-    /// Admits `key` from now on; returns whether that changed the filter, as
-    /// [`ConcurrentBloom::insert`] does. Call it once the key can be read from the store.
+    /// Admits `key` from now on; answers as the filter's insert does: for a [`ConcurrentBloom`],
+    /// whether that changed the filter. Call it once the key can be read from the store.
+    ///
+    /// An error opens the guard, which then admits this key with all others: see [Filters that can
+    /// be full](Self#filters-that-can-be-full). (Unless the key is in the filter, as often as it
+    /// can be.) If only the new filter of a rebuild has no room, its commit fails.
     ///
     /// Safe at any time, also while the guard is being rebuilt: the key is admitted before the new
     /// filter takes over and after. In code that can be cancelled between the store's commit and
@@ -549,17 +515,19 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// assert!(guard.check("ann").is_some());
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    pub fn insert<Q: Borrow<K> + ?Sized>(&self, key: &Q) -> bool {
+    pub fn insert<Q: Borrow<K> + ?Sized>(&self, key: &Q) -> F::Answer {
         let key = key.borrow();
         self.insert_by(|filter| filter.insert(key))
     }
 
-    /// [`insert`](Self::insert) of many keys; returns how many of them changed the filter, as
-    /// [`ConcurrentBloom::insert_batch`] does. Call it once all of them can be read from the store.
+    /// [`insert`](Self::insert) of many keys; answers as the filter's batch does: for a
+    /// [`ConcurrentBloom`], how many of them changed the filter. Call it once all of them can be
+    /// read from the store.
     ///
     /// To be safe beside a rebuild costs a fence and a second look at the guard's state, here once
     /// for all keys. If a new filter took over meanwhile, the number returned is the greater of the
-    /// two filters'.
+    /// two filters'. After an error, the keys after the one that it is about were inserted one by
+    /// one, where they could be.
     ///
     /// # Panics
     ///
@@ -578,24 +546,26 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// assert!(guard.check("ann").is_some() && guard.check("bob").is_some());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn insert_batch<Q: Borrow<K> + Funnel>(&self, keys: &[Q]) -> usize {
+    pub fn insert_batch<Q: Borrow<K> + Funnel>(&self, keys: &[Q]) -> F::Total {
         debug_assert_borrowed_form(keys);
         self.insert_by(|filter| filter.insert_batch(keys))
     }
 
-    /// Calls `insert` with every filter that is to have the keys; returns the greatest change to
-    /// one that served.
-    fn insert_by<R: Ord>(&self, insert: impl Fn(&F) -> R) -> R {
+    /// Calls `insert` with every filter that is to have the keys; returns the greatest answer of
+    /// one that served, or the error of one that serves or is to serve.
+    fn insert_by<R: Outcome>(&self, insert: impl Fn(&Held<F>) -> R) -> R {
         let insert = |state: &State<F>| {
-            let changed = insert(&state.serving);
-            if let Some(next) = &state.next {
-                insert(next);
+            let answer = insert(&state.serving);
+            match state.next.as_ref().map(&insert) {
+                Some(error) if error.is_refused() => answer.and(error),
+                _ => answer,
             }
-            changed
         };
+        // What was refused by a filter that is gone does not matter.
+        let combine = |first: R, second: R| if first.is_refused() { second } else { first.and(second) };
         // Partner: the fence in `begin_rebuild`. Either it comes first there, and the pair is seen
         // here; or here, and what the rebuild reads of the store after it has the keys.
-        self.state.settle(self.state.load(), insert, Ord::max)
+        self.state.settle(self.state.load(), insert, combine)
     }
 
     /// Inserts `key` when the returned value is dropped. Call it before the store's commit, and
@@ -605,7 +575,8 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// its future is dropped while it waits. If the store has certainly not got the key, call
     /// [`abandon`](InsertOnDrop::abandon). Where it is dropped instead, the key is admitted until
     /// the next rebuild: that costs reads of the store for a row that is not there, and nothing
-    /// worse.
+    /// worse. If the filter has no room for the key, the guard
+    /// [opens](Self#filters-that-can-be-full).
     ///
     /// A commit that is still on its way when its future is dropped may reach the store later than
     /// a rebuild that begins after the drop. Only such a rebuild can miss the key. To exclude that
@@ -683,11 +654,11 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
             return Err(RebuildError(RebuildErrorKind::InProgress));
         }
         let claim = Claim(&self.rebuilding);
-        let next = Arc::new(filter().map_err(|error| RebuildError(RebuildErrorKind::Build(error)))?);
-        let serving = Arc::clone(&self.state.load().serving);
+        let next = Held::new(filter().map_err(|error| RebuildError(RebuildErrorKind::Build(error)))?);
+        let serving = self.state.load().serving.clone();
         self.state.replace(State {
-            serving: Arc::clone(&serving),
-            next: Some(Arc::clone(&next)),
+            serving: serving.clone(),
+            next: Some(next.clone()),
         });
         // Partner: the fence of `insert_by`, in `Swap::settle`.
         fence(Ordering::SeqCst);
@@ -715,7 +686,24 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// ```
     #[must_use]
     pub fn filter(&self) -> Arc<F> {
-        Arc::clone(&self.state.load().serving)
+        Arc::clone(&self.state.load().serving.filter)
+    }
+
+    /// Whether the guard admits every key, because the filter that serves now has refused one. See
+    /// [Filters that can be full](Self#filters-that-can-be-full).
+    ///
+    /// ```
+    /// use lanebloom::{CacheGuard, CuckooFilter};
+    ///
+    /// let guard = CacheGuard::<u64, _>::new(CuckooFilter::builder().expected_keys(10).build()?);
+    /// assert!(!guard.is_open());
+    /// assert!((0..1000).any(|key| guard.insert(&key).is_err()));
+    /// assert!(guard.is_open());
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.state.load().serving.has_refused()
     }
 
     /// What the guard has done since it was made, across rebuilds. While other threads are at work,
@@ -741,48 +729,6 @@ impl<K: Funnel + ?Sized, F: fmt::Debug + GuardFilter> fmt::Debug for CacheGuard<
             .field("filter", &self.filter())
             .field("stats", &self.stats())
             .finish_non_exhaustive()
-    }
-}
-
-/// A key was let through; made by [`CacheGuard::check`] and
-/// [`check_batch`](CacheGuard::check_batch). Dropped without a record, it counts as admitted only.
-///
-/// # Examples
-///
-/// ```
-/// use lanebloom::CacheGuard;
-///
-/// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
-/// guard.insert("ann");
-/// guard.check("ann").unwrap().record(true);
-/// drop(guard.check("ann").unwrap()); // the read timed out, say
-/// let stats = guard.stats();
-/// assert_eq!((stats.admitted, stats.found, stats.false_positives), (2, 1, 0));
-/// # Ok::<(), lanebloom::BuildError>(())
-/// ```
-#[derive(Debug)]
-#[must_use = "record whether the store had the key"]
-pub struct Admission<'a> {
-    counts: &'a Counts,
-}
-
-impl Admission<'_> {
-    /// Records whether the store had the key: if not, it was a false positive (or has been
-    /// removed).
-    ///
-    /// ```
-    /// use lanebloom::CacheGuard;
-    ///
-    /// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
-    /// guard.insert("ann");
-    /// guard.check("ann").unwrap().record(false);
-    /// assert_eq!(guard.stats().false_positives, 1);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn record(self, found: bool) {
-        let counts = self.counts.of_this_thread();
-        let count = if found { &counts.found } else { &counts.false_positives };
-        count.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -828,7 +774,8 @@ impl<K: Funnel + ?Sized, F: GuardFilter, Q: Borrow<K>> InsertOnDrop<'_, K, F, Q>
 impl<K: Funnel + ?Sized, F: GuardFilter, Q: Borrow<K>> Drop for InsertOnDrop<'_, K, F, Q> {
     fn drop(&mut self) {
         if let Some(key) = &self.key {
-            self.guard.insert(key);
+            // Nobody is there to take an error: it has opened the guard.
+            let _ = self.guard.insert(key);
         }
     }
 }
@@ -836,160 +783,6 @@ impl<K: Funnel + ?Sized, F: GuardFilter, Q: Borrow<K>> Drop for InsertOnDrop<'_,
 impl<K: Funnel + ?Sized, F: GuardFilter, Q: Borrow<K> + fmt::Debug> fmt::Debug for InsertOnDrop<'_, K, F, Q> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("InsertOnDrop").field(&self.key).finish()
-    }
-}
-
-/// A new filter for a guard, being filled; made by [`CacheGuard::rebuild_with_capacity`] and
-/// [`CacheGuard::rebuild`]. Dropped before [`commit`](Self::commit), the guard goes on with the old
-/// one.
-///
-/// # Examples
-///
-/// ```
-/// use lanebloom::CacheGuard;
-///
-/// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
-/// guard.insert("ann");
-/// drop(guard.rebuild_with_capacity(1000, 0.01)?); // the store failed, say
-/// assert!(guard.check("ann").is_some());
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[must_use = "the guard keeps its old filter until `commit`"]
-pub struct Rebuild<'a, K: Funnel + ?Sized, F: GuardFilter = ConcurrentBloom<SipHash13>> {
-    guard: &'a CacheGuard<K, F>,
-    /// What the guard is left with: the old filter, or after `commit` the new one.
-    serving: Arc<F>,
-    next: Arc<F>,
-    /// Given back last, after the drop of the filters.
-    _claim: Claim<'a>,
-}
-
-/// That no other rebuild exists, until it is dropped.
-struct Claim<'a>(&'a AtomicBool);
-
-impl Drop for Claim<'_> {
-    fn drop(&mut self) {
-        // Partner: the swap in `CacheGuard::begin_rebuild`.
-        self.0.store(false, Ordering::Release);
-    }
-}
-
-impl<K: Funnel + ?Sized, F: GuardFilter> Rebuild<'_, K, F> {
-    /// Inserts a key into the new filter alone; returns whether that changed it.
-    ///
-    /// For the keys that are read from the store. A key that is added to the store is told to the
-    /// guard.
-    ///
-    /// ```
-    /// use lanebloom::CacheGuard;
-    ///
-    /// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
-    /// let rebuild = guard.rebuild_with_capacity(1000, 0.01)?;
-    /// assert!(rebuild.insert("ann"));
-    /// rebuild.commit();
-    /// assert!(guard.check("ann").is_some());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn insert<Q: Borrow<K> + ?Sized>(&self, key: &Q) -> bool {
-        self.next.insert(key.borrow())
-    }
-
-    /// [`insert`](Self::insert) of many keys, by any number of threads at once; returns how many
-    /// changed the filter.
-    ///
-    /// # Panics
-    ///
-    /// As [`CacheGuard::check_batch`] does.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::CacheGuard;
-    ///
-    /// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
-    /// let rebuild = guard.rebuild_with_capacity(1000, 0.01)?;
-    /// assert_eq!(rebuild.insert_batch(&["ann", "bob"]), 2);
-    /// rebuild.commit();
-    /// assert!(guard.check("bob").is_some());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn insert_batch<Q: Borrow<K> + Funnel>(&self, keys: &[Q]) -> usize {
-        debug_assert_borrowed_form(keys);
-        self.next.insert_batch(keys)
-    }
-
-    /// The new filter, for its figures and its own calls. Those know nothing of the guard's key
-    /// type.
-    ///
-    /// ```
-    /// use lanebloom::CacheGuard;
-    ///
-    /// let guard = CacheGuard::<u64>::with_capacity(1000, 0.01)?;
-    /// let mut rebuild = guard.rebuild_with_capacity(1000, 0.01)?;
-    /// rebuild.extend(0..600);
-    /// assert!(rebuild.filter().estimated_len().abs_diff(600) < 60);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn filter(&self) -> &F {
-        &self.next
-    }
-
-    /// Serves from the new filter from now on.
-    ///
-    /// Returns once every call that began on the old filter has ended, and drops the old filter in
-    /// this thread, unless somebody holds an `Arc` from [`CacheGuard::filter`]. Other threads are
-    /// not stopped and wait for nothing; no call answers from the old filter any more.
-    ///
-    /// ```
-    /// use lanebloom::CacheGuard;
-    ///
-    /// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
-    /// guard.insert("removed");
-    /// guard.rebuild_with_capacity(1000, 0.01)?.commit();
-    /// assert!(guard.check("removed").is_none());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn commit(mut self) {
-        self.serving = Arc::clone(&self.next);
-    }
-}
-
-impl<K: Funnel + ?Sized, F: GuardFilter> Drop for Rebuild<'_, K, F> {
-    fn drop(&mut self) {
-        self.guard.state.replace(State {
-            serving: Arc::clone(&self.serving),
-            next: None,
-        });
-    }
-}
-
-/// Inserts the keys into the new filter, in batches.
-///
-/// ```
-/// use lanebloom::CacheGuard;
-/// use std::collections::HashSet;
-///
-/// let store = HashSet::from([String::from("ann"), String::from("bob")]);
-/// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
-/// let mut rebuild = guard.rebuild_with_capacity(1000, 0.01)?;
-/// rebuild.extend(store.iter().map(String::as_str));
-/// rebuild.commit();
-/// assert!(guard.check("bob").is_some());
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-impl<K: Funnel + ?Sized, F: GuardFilter, Q: Borrow<K> + Funnel> Extend<Q> for Rebuild<'_, K, F> {
-    fn extend<I: IntoIterator<Item = Q>>(&mut self, keys: I) {
-        let mut keys = keys.into_iter();
-        let mut batch = Vec::with_capacity(STRETCH);
-        loop {
-            batch.extend(keys.by_ref().take(STRETCH));
-            if batch.is_empty() {
-                return;
-            }
-            self.insert_batch(&batch);
-            batch.clear();
-        }
     }
 }
 
@@ -1007,235 +800,5 @@ fn debug_assert_borrowed_form<K: Funnel + ?Sized, Q: Borrow<K> + Funnel>(keys: &
             core::any::type_name::<Q>(),
             core::any::type_name::<K>(),
         );
-    }
-}
-
-impl<K: Funnel + ?Sized, F: fmt::Debug + GuardFilter> fmt::Debug for Rebuild<'_, K, F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Rebuild")
-            .field("filter", &self.next)
-            .finish_non_exhaustive()
-    }
-}
-
-/// What a guard has done.
-///
-/// # Examples
-///
-/// ```
-/// use lanebloom::CacheGuard;
-///
-/// let guard = CacheGuard::<u64>::with_capacity(1000, 0.01)?;
-/// guard.insert(&100);
-/// guard.check(&100).unwrap().record(false); // the store has lost it, say
-/// for key in 0..99 {
-///     guard.get_with(&key, || None::<()>);
-/// }
-/// let stats = guard.stats();
-/// assert_eq!(stats.turned_away + stats.admitted, 100);
-/// assert!((0.0099..0.04).contains(&stats.false_positive_rate().unwrap()));
-/// # Ok::<(), lanebloom::BuildError>(())
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct GuardStats {
-    /// Checks that let the key through.
-    pub admitted: u64,
-    /// Checks that turned the key away.
-    pub turned_away: u64,
-    /// Admitted keys that the store was recorded to have.
-    pub found: u64,
-    /// Admitted keys that the store was recorded not to have.
-    pub false_positives: u64,
-}
-
-impl GuardStats {
-    /// What the guard has done since `earlier`: these counts less those. Where one would be
-    /// negative, it is 0.
-    ///
-    /// ```
-    /// use lanebloom::CacheGuard;
-    ///
-    /// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
-    /// assert!(guard.check("eve").is_none());
-    /// let before = guard.stats();
-    /// assert!(guard.check("eve").is_none());
-    /// assert_eq!((guard.stats().turned_away, guard.stats().since(&before).turned_away), (2, 1));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn since(&self, earlier: &Self) -> Self {
-        // Saturating, because two threads may see the counts grow in different orders.
-        Self {
-            admitted: self.admitted.saturating_sub(earlier.admitted),
-            turned_away: self.turned_away.saturating_sub(earlier.turned_away),
-            found: self.found.saturating_sub(earlier.found),
-            false_positives: self.false_positives.saturating_sub(earlier.false_positives),
-        }
-    }
-
-    /// The fraction of the absent keys that was let through, to compare with the filter's promise;
-    /// `None` before the first absent key.
-    ///
-    /// ```
-    /// use lanebloom::CacheGuard;
-    ///
-    /// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
-    /// assert_eq!(guard.stats().false_positive_rate(), None);
-    /// assert!(guard.check("eve").is_none());
-    /// assert_eq!(guard.stats().false_positive_rate(), Some(0.0));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn false_positive_rate(&self) -> Option<f64> {
-        let absent = self.turned_away + self.false_positives;
-        (absent > 0).then(|| self.false_positives as f64 / absent as f64)
-    }
-}
-
-/// Counters in shards, so that threads do not take a line from each other to count.
-#[derive(Debug)]
-struct Counts {
-    /// A power of two of them.
-    shards: Box<[Shard]>,
-}
-
-/// Two lines wide, because x86-64 fetches lines in pairs.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-struct Shard {
-    admitted: AtomicU64,
-    turned_away: AtomicU64,
-    found: AtomicU64,
-    false_positives: AtomicU64,
-}
-
-impl Counts {
-    fn new() -> Self {
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let shards = (0..threads.next_power_of_two().min(64)).map(|_| Shard::default());
-        Self {
-            shards: shards.collect(),
-        }
-    }
-
-    fn of_this_thread(&self) -> &Shard {
-        static THREADS: AtomicUsize = AtomicUsize::new(0);
-        std::thread_local! {
-            /// A number of its own for every thread, in the order in which they came here first.
-            static THREAD: usize = THREADS.fetch_add(1, Ordering::Relaxed);
-        }
-        &self.shards[THREAD.with(|thread| *thread) & (self.shards.len() - 1)]
-    }
-
-    fn add_checks(&self, admitted: usize, turned_away: usize) {
-        let counts = self.of_this_thread();
-        for (count, n) in [(&counts.admitted, admitted), (&counts.turned_away, turned_away)] {
-            if n > 0 {
-                count.fetch_add(n as u64, Ordering::Relaxed);
-            }
-        }
-    }
-
-    fn sum(&self) -> GuardStats {
-        self.shards.iter().fold(GuardStats::default(), |sum, shard| GuardStats {
-            admitted: sum.admitted + shard.admitted.load(Ordering::Relaxed),
-            turned_away: sum.turned_away + shard.turned_away.load(Ordering::Relaxed),
-            found: sum.found + shard.found.load(Ordering::Relaxed),
-            false_positives: sum.false_positives + shard.false_positives.load(Ordering::Relaxed),
-        })
-    }
-}
-
-#[cfg(all(test, not(lanebloom_loom)))]
-mod tests {
-    use super::*;
-    use std::sync::mpsc::{Receiver, Sender, channel};
-    use std::sync::{Mutex, OnceLock};
-    use std::thread::{self, ThreadId};
-
-    /// A filter that holds every reader until it is let go, and notes which thread drops it.
-    struct Probe {
-        entered: Sender<()>,
-        gate: Mutex<Receiver<()>>,
-        dropped_by: Arc<OnceLock<ThreadId>>,
-    }
-
-    impl Probe {
-        /// With the end that hears of every reader, the end that lets one go, and the note.
-        fn new() -> (Self, Receiver<()>, Sender<()>, Arc<OnceLock<ThreadId>>) {
-            let ((entered, entries), (opener, gate)) = (channel(), channel());
-            let dropped_by = Arc::new(OnceLock::new());
-            let probe = Self {
-                entered,
-                gate: Mutex::new(gate),
-                dropped_by: Arc::clone(&dropped_by),
-            };
-            (probe, entries, opener, dropped_by)
-        }
-    }
-
-    impl Drop for Probe {
-        fn drop(&mut self) {
-            self.dropped_by.set(thread::current().id()).unwrap();
-        }
-    }
-
-    impl sealed::Filter for Probe {
-        type Local = Self;
-
-        fn local(&self) -> &Self {
-            self
-        }
-        fn contains<K: Funnel + ?Sized>(&self, _: &K) -> bool {
-            self.entered.send(()).unwrap();
-            self.gate.lock().unwrap().recv().is_ok()
-        }
-    }
-    impl GuardFilter for Probe {}
-
-    /// A reader is in the old filter while that is replaced, since before the rebuild began or
-    /// since after. It is the last to leave the filter, and another thread drops it: a
-    /// `SharedBloom` may wait for the network then.
-    #[test]
-    fn the_committing_thread_drops_the_old_filter() {
-        for before in [true, false] {
-            let (old, entries, opener, dropped_by) = Probe::new();
-            let guard = &CacheGuard::<u64, _>::new(old);
-            let old = Arc::as_ptr(&guard.filter()).addr();
-            let ((tell, told), (go, wait)) = (channel(), channel());
-            thread::scope(|scope| {
-                let read = || {
-                    let reader = scope.spawn(|| guard.check(&1).is_some());
-                    entries.recv().unwrap();
-                    reader
-                };
-                let reader = before.then(read);
-                let committer = scope.spawn(move || {
-                    let rebuild = guard.rebuild(Probe::new().0).unwrap();
-                    tell.send(()).unwrap();
-                    wait.iter().next().unwrap();
-                    rebuild.commit();
-                    thread::current().id()
-                });
-                let reader = reader.unwrap_or_else(|| {
-                    told.recv().unwrap();
-                    read()
-                });
-                go.send(()).unwrap();
-                // What the reader entered by has been replaced, though the reader is still there.
-                let is_replaced = || {
-                    let state = guard.state.load();
-                    Arc::as_ptr(&state.serving).addr() != old || (before && state.next.is_some())
-                };
-                while !is_replaced() {
-                    thread::yield_now();
-                }
-                opener.send(()).unwrap();
-                assert!(reader.join().unwrap());
-                let committer = committer.join().unwrap();
-                assert_eq!(dropped_by.get(), Some(&committer));
-            });
-        }
     }
 }

@@ -46,10 +46,10 @@
 //! ```
 
 use crate::funnel::{Funnel, Sink};
+use crate::kernel::{HashKernels, Isa};
 pub use crate::murmur3::Murmur3Sink;
 use crate::murmur3::load_le;
 pub use crate::one_key_type::OneKeyType;
-use crate::simd::{HashKernels, Isa};
 use core::fmt;
 use core::hash::{BuildHasher, Hasher};
 

@@ -149,7 +149,6 @@ extern crate std;
 #[cfg(not(target_has_atomic = "64"))]
 compile_error!("lanebloom needs 64-bit atomics");
 
-mod batch;
 mod bits;
 mod bulk;
 pub mod codec;
@@ -162,6 +161,7 @@ pub mod funnel;
 #[cfg(feature = "guard")]
 mod guard;
 pub mod hash;
+mod kernel;
 mod logarithm;
 mod memory;
 mod murmur2;
@@ -171,7 +171,6 @@ mod one_key_type;
 mod pattern;
 #[cfg(feature = "redis")]
 pub mod redis;
-mod simd;
 mod sizing;
 mod source;
 mod sync;
@@ -186,7 +185,7 @@ pub use filter::bloom::{Builder, ConcurrentBloom};
 pub use filter::counting::{self, CountingBloom};
 pub use filter::cuckoo::{self, CompactCuckoo, CuckooFilter};
 pub use filter::dleft::{self, DLeftFilter};
-pub use filter::engine::{Count, Engine, Estimate, Insert, InsertFlagged, Remove, Stored, Union};
+pub use filter::engine::{Count, Engine, Estimate, Insert, InsertFlagged, Outcome, Remove, Stored, Total, Union};
 pub use filter::guava::{self, GuavaBloom};
 pub use filter::redisbloom::{self, RedisBloom};
 pub use filter::scalable::{self, ScalableBloom};
@@ -201,7 +200,7 @@ pub use guard::{Admission, CacheGuard, GuardFilter, GuardStats, InsertOnDrop, Re
 pub use hash::{KeyHasher, Murmur3, Murmur3Sink, SipHash13};
 
 #[doc(hidden)]
-pub use simd::{instruction_sets, limit_instruction_set};
+pub use kernel::{instruction_sets, limit_instruction_set};
 
 /// The README's code, which runs as a test.
 #[cfg(all(doctest, feature = "guard"))]

@@ -1,5 +1,5 @@
 //! Murmur3 x64_128 in plain Rust: bytes in, two 64-bit halves out. It is the specification of the
-//! kernels of `simd/`, and hashes where there is no kernel. `hash.rs` calls it.
+//! kernels of `kernel/`, and hashes where there is no kernel. `hash.rs` calls it.
 
 use crate::funnel::Sink;
 

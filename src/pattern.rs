@@ -41,7 +41,7 @@ pub(crate) struct Cut {
 
 /// The cuts of all words of a pattern. They are data, not code: the vector kernels are compiled
 /// once for a number of words, whatever the number of bits in each.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Cuts {
     /// Bits per word.
     pub(crate) bits: usize,
@@ -50,18 +50,6 @@ pub(crate) struct Cuts {
 }
 
 impl Cuts {
-    /// The same cuts as constants, if they are for `W` words with `B` bits each. If `B` is 0, these
-    /// cuts.
-    #[inline(always)]
-    pub(crate) fn known<const W: usize, const B: usize>(&self) -> &Self {
-        debug_assert!(B == 0 || B == self.bits);
-        if B == 0 {
-            self
-        } else {
-            const { &Self::new(W, if B == 0 { 1 } else { B }) }
-        }
-    }
-
     /// The cuts of a pattern of `words` words with `bits` bits each.
     pub(crate) const fn new(words: usize, bits: usize) -> Self {
         let select_bits = (LINE_WORDS / words).ilog2();

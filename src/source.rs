@@ -1,7 +1,6 @@
 //! Takes many hashes and gives bitmaps of answers: keys to hashes, hashes in chunks, and the use of
 //! each bitmap. The filters, their engines and `bulk.rs` call it. It knows no filter.
 
-use crate::batch::{STRETCH, for_each_absent, ones};
 use crate::funnel::Funnel;
 use crate::hash::KeyHasher;
 use core::convert::Infallible;
@@ -9,6 +8,10 @@ use core::ops::Range;
 
 /// Keys that are hashed at a time, 8 KiB on the stack, before the filter is asked.
 pub(crate) const HASHED: usize = 1024;
+
+/// Hashes of which the answers are collected in a bitmap on the stack, 512 bytes, before they are
+/// given out. Between two stretches no line is asked for ahead, so they should be long.
+pub(crate) const STRETCH: usize = 4096;
 
 /// Hashes in order, as they are, or made from keys when they are asked for.
 pub trait Source {
@@ -117,6 +120,23 @@ pub(crate) fn answers_from(
         .sum()
 }
 
+/// How many answers of a bitmap are yes.
+pub(crate) fn ones(bitmap: &[u64]) -> usize {
+    bitmap.iter().map(|word| word.count_ones() as usize).sum()
+}
+
+/// Calls `each` with the position of every no, in order, among the answers for `len` hashes.
+#[inline(always)]
+pub(crate) fn for_each_absent(found: &[u64], len: usize, mut each: impl FnMut(usize)) {
+    for (at, found) in (0..len).step_by(64).zip(found) {
+        let mut absent = !found & u64::MAX >> (64 - (len - at).min(64));
+        while absent != 0 {
+            each(at + absent.trailing_zeros() as usize);
+            absent &= absent - 1;
+        }
+    }
+}
+
 /// `answer` as a function, which does nothing where nobody wants the answers.
 pub(crate) fn teller<'a>(answer: &'a mut Answer<'_>) -> impl FnMut(usize, &[u64]) + 'a {
     move |at, bitmap| {
@@ -128,7 +148,7 @@ pub(crate) fn teller<'a>(answer: &'a mut Answer<'_>) -> impl FnMut(usize, &[u64]
 
 /// Writes the bits of bitmaps to their places of `out`.
 pub(crate) fn unpack_into(out: &mut [bool]) -> impl FnMut(usize, &[u64]) {
-    let unpack = crate::simd::unpack();
+    let unpack = crate::kernel::unpack();
     move |at, bitmap| {
         let end = out.len().min(at + 64 * bitmap.len());
         unpack(bitmap, &mut out[at..end]);

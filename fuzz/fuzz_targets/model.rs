@@ -179,7 +179,7 @@ impl Empty {
         let new = || {
             let windowed = WindowedBloom::builder().expected_keys(100).generations(3);
             (
-                ScalableBloom::builder().initial_capacity(10).build().unwrap(),
+                ScalableBloom::builder().expected_keys(10).build().unwrap(),
                 windowed.build().unwrap(),
                 GuavaBloom::create(100, 0.01).unwrap(),
             )

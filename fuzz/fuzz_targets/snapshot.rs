@@ -187,7 +187,7 @@ fn growing(bytes: &[u8]) {
         filter.false_positive_rate(),
         filter.current_false_positive_rate(),
     ]);
-    assert!(filter.layers().len() <= filter.max_layers() && filter.capacity() > 0);
+    assert!(filter.layers().len() <= filter.max_layers() && filter.expected_keys() > 0);
     let _ = filter.estimated_len();
     // Growth takes what the header says, up to the reader's limit.
     let Ok(mut same) = ScalableBloom::read_from(bytes, LIMIT) else {
@@ -424,7 +424,7 @@ fn cuckoo(bytes: &[u8]) {
         batches.remove_hashes_flagged(&keys, &mut flags),
     );
     let _ = (
-        batches.try_extend(&keys),
+        batches.insert_all(&keys),
         batches.remove_batch(&keys),
         batches.remove_hashes(&keys),
     );
@@ -485,7 +485,7 @@ fn d_left(bytes: &[u8]) {
         batches.remove_hashes_flagged(&keys, &mut flags),
     );
     let _ = (
-        batches.try_extend(&keys),
+        batches.insert_all(&keys),
         batches.remove_batch(&keys),
         batches.remove_hashes(&keys),
     );

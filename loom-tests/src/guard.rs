@@ -1,6 +1,7 @@
 //! A guard that is rebuilt while keys are added.
 
 use super::*;
+use lanebloom::ScalableBloom;
 
 type Guard = CacheGuard<str, ConcurrentBloom>;
 
@@ -130,6 +131,67 @@ fn a_key_of_a_handler_that_is_cancelled_beside_a_rebuild_is_not_lost() {
     added_beside_a_rebuild(&["a"], |guard, store, keys| {
         let _insert = guard.insert_on_drop(keys[0]);
         store.do_it();
+    });
+}
+
+/// A guard whose filter is full at one key.
+type Tiny = CacheGuard<str, ScalableBloom>;
+
+fn tiny(keys: usize) -> ScalableBloom {
+    let builder = ScalableBloom::builder().expected_keys(keys).non_scaling();
+    builder.false_positive_rate(0.1).words_per_key(1).build().unwrap()
+}
+
+/// One of the keys is refused, and nobody is told: it is admitted even so.
+#[test]
+fn a_key_that_is_refused_is_admitted() {
+    loom::model(|| {
+        let (guard, work) = (Arc::new(Tiny::new(tiny(1))), Arc::new(Work::new()));
+        guard.insert("c").unwrap();
+        let telling = {
+            share!(guard, work);
+            move || {
+                work.do_it();
+                drop(guard.insert_on_drop("a"));
+                assert!(guard.check("a").is_some());
+            }
+        };
+        let reading = Arc::clone(&guard);
+        beside(telling, move || {
+            // "b" is in no filter: it is admitted only as the guard is open.
+            if reading.check("b").is_some() {
+                assert!(work.is_visible());
+            }
+        });
+        assert!(guard.is_open() && guard.check("a").is_some());
+    });
+}
+
+/// The rebuild's filter has room for one key, and the store has two: whichever of them it lacks,
+/// the rebuild fails, or the guard is open.
+#[test]
+fn a_key_that_the_next_filter_refuses_is_not_lost() {
+    loom::model(|| {
+        let guard = Arc::new(Tiny::new(tiny(2)));
+        guard.insert("b").unwrap();
+        let (adding, rebuilding) = (Arc::clone(&guard), Arc::clone(&guard));
+        let adder = move || {
+            drop(adding.insert_on_drop("a"));
+            assert!(adding.check("a").is_some(), "a key is lost");
+        };
+        beside(adder, move || {
+            let rebuild = rebuilding.rebuild(tiny(1)).unwrap();
+            // The store's only row when the rebuild began, or one of two.
+            if rebuilding.filter().contains("a") {
+                let _ = rebuild.insert("a");
+            }
+            let _ = rebuild.insert("b");
+            let _ = rebuild.try_commit();
+        });
+        assert!(
+            guard.check("a").is_some() && guard.check("b").is_some(),
+            "a key is lost"
+        );
     });
 }
 

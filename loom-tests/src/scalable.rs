@@ -7,7 +7,7 @@ use lanebloom::ScalableBloom;
 /// A filter with layers for `capacity` keys each.
 fn growing(capacity: usize, layers: usize) -> Arc<ScalableBloom> {
     let builder = ScalableBloom::builder()
-        .initial_capacity(capacity)
+        .expected_keys(capacity)
         .expansion(1)
         .false_positive_rate(0.1)
         .words_per_key(1)

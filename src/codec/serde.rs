@@ -7,7 +7,6 @@ use crate::error::{GuavaReadError, SnapshotError, SnapshotErrorKind};
 use crate::filter::Filter;
 use crate::filter::engine::Stored;
 use crate::filter::guava::GuavaBloom;
-use crate::filter::scalable::ScalableBloom;
 #[cfg(feature = "window")]
 use crate::filter::windowed::WindowedBloom;
 use crate::hash::KeyHasher;
@@ -82,20 +81,6 @@ impl<'de> Deserialize<'de> for GuavaBloom {
     }
 }
 
-/// As [`Filter`].
-impl<S: KeyHasher> Serialize for ScalableBloom<S> {
-    fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
-        serialize(&self.to_bytes(), serializer)
-    }
-}
-
-/// As [`Filter`].
-impl<'de> Deserialize<'de> for ScalableBloom {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        snapshot(deserializer, Self::from_bytes)
-    }
-}
-
 /// As [`Filter`]. There is no `Deserialize`, only [`Limited`]: the memory for all generations is
 /// allocated at once, up to 65 times the bytes of a snapshot that has one of them.
 #[cfg(feature = "window")]
@@ -140,13 +125,6 @@ mod sealed {
         /// The filter with which `bytes` begin, if it takes `max_bytes` at most, and the rest.
         #[doc(hidden)]
         fn decode_within(bytes: &[u8], max_bytes: usize, hasher: Self::Hasher) -> Result<(Self, &[u8]), Problem>;
-    }
-
-    impl<S: KeyHasher + Clone> Decode for ScalableBloom<S> {
-        type Hasher = S;
-        fn decode_within(bytes: &[u8], max_bytes: usize, hasher: S) -> Result<(Self, &[u8]), Problem> {
-            from_slice(bytes, |input| Self::decode(input, max_bytes, given(hasher))).map_err(Problem::from)
-        }
     }
 
     #[cfg(feature = "window")]

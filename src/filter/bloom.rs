@@ -9,7 +9,7 @@ use crate::codec::{Hashing, Header, Input, Kind, Out, SNAPSHOT_HEADER, admit, re
 use crate::error::{BuildError, IncompatibleError, IncompatibleErrorKind, SnapshotErrorKind};
 use crate::funnel::Funnel;
 use crate::hash::{KeyHasher, Murmur3};
-use crate::simd::{Isa, Kernels};
+use crate::kernel::{FEW, Isa, Kernels};
 use crate::sizing::{LINE_BITS, LINE_BYTES, LINE_WORDS, Layout, Request};
 use crate::source::{Answer, Keys, Source};
 use alloc::vec::Vec;
@@ -45,7 +45,7 @@ pub type ConcurrentBloom<S = Murmur3> = Filter<Bloom, S>;
 /// The engine of [`ConcurrentBloom`]: bits in lines of 64 bytes.
 pub struct Bloom {
     pub(crate) bits: Bits,
-    pub(crate) kernels: &'static Kernels,
+    pub(crate) kernels: Kernels,
     pub(crate) layout: Layout,
     pub(crate) expected_keys: usize,
 }
@@ -294,6 +294,12 @@ impl Engine for Bloom {
         bits::acquire();
     }
 
+    #[inline]
+    fn contains_few(&self, hashes: &[u64], found: &mut [bool]) {
+        self.kernels.lookups().contains_few(self.bits.shared(), hashes, found);
+        bits::acquire();
+    }
+
     fn expected_keys(&self) -> usize {
         self.expected_keys
     }
@@ -360,6 +366,7 @@ impl Insert for Bloom {
         changed
     }
 
+    #[inline]
     fn insert_all(&self, source: &impl Source) -> usize {
         self.insert_flagged(source, None)
     }
@@ -370,8 +377,20 @@ impl Insert for Bloom {
 }
 
 impl InsertFlagged for Bloom {
+    #[inline]
     fn insert_flagged(&self, source: &impl Source, answer: Answer<'_>) -> usize {
-        let changed = bulk::insert(&self.bits, self.kernels, source, answer);
+        let changed = if source.len() < FEW {
+            let mut changed = 0;
+            source.each(0..source.len(), |hashes| {
+                changed = self.kernels.insert_few(&self.bits, hashes)
+            });
+            if let (Some(answer), 1..) = (answer, source.len()) {
+                answer(0, &[changed]);
+            }
+            changed.count_ones() as usize
+        } else {
+            bulk::insert(&self.bits, &self.kernels, source, answer)
+        };
         bits::acquire();
         changed
     }
@@ -435,10 +454,10 @@ impl Union for Bloom {
         Ok(())
     }
 
-    fn union_from(&self, other: &Self) -> bool {
+    fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
         let changed = self.bits.or_from(&other.bits, 0..self.layout.blocks);
         bits::acquire_if(!changed);
-        changed
+        Ok(changed)
     }
 }
 
@@ -461,7 +480,7 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     /// ```
     pub fn insert_hashes_mut(&mut self, hashes: &[u64]) -> usize {
         match self.engine.bits.words_mut() {
-            Some(words) => bulk::insert_mut(words, self.engine.kernels, &hashes),
+            Some(words) => bulk::insert_mut(words, &self.engine.kernels, &hashes),
             None => self.insert_hashes(hashes),
         }
     }
@@ -479,7 +498,7 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     pub fn insert_batch_mut<K: Funnel>(&mut self, keys: &[K]) -> usize {
         let hasher = &self.hasher;
         match self.engine.bits.words_mut() {
-            Some(words) => bulk::insert_mut(words, self.engine.kernels, &Keys { hasher, keys }),
+            Some(words) => bulk::insert_mut(words, &self.engine.kernels, &Keys { hasher, keys }),
             None => self.insert_batch(keys),
         }
     }

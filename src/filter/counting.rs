@@ -95,7 +95,7 @@ use crate::codec::{Hashing, Header, Input, Kind, Out, SNAPSHOT_HEADER, admit, re
 use crate::counters::{self, CounterLines};
 use crate::error::{BuildError, IncompatibleError, IncompatibleErrorKind, SnapshotErrorKind};
 use crate::hash::{KeyHasher, Murmur3};
-use crate::simd::{CounterBatch, CounterKernels, Isa};
+use crate::kernel::{CounterBatch, CounterKernels, Isa};
 use crate::sizing::{Cell, LINE_BITS, LINE_BYTES, LINE_WORDS, Layout, Request};
 use crate::source::{Answer, Source, answers, teller};
 use alloc::vec::Vec;
@@ -134,7 +134,7 @@ pub type CountingBloom<S = Murmur3> = Filter<Counting, S>;
 /// The engine of [`CountingBloom`]: counters of 4 bits in lines of 64 bytes.
 pub struct Counting {
     counters: CounterLines,
-    kernels: &'static CounterKernels,
+    kernels: CounterKernels,
     layout: Layout,
     expected_keys: usize,
 }
@@ -339,7 +339,7 @@ impl Counting {
     /// Inserts or removes hashes; returns how many operations answered yes.
     fn change(&self, kernel: CounterBatch, source: &impl Source, mut answer: Answer<'_>) -> usize {
         let change = |hashes: &[u64], bitmap: &mut [u64]| {
-            kernel(self.kernels, self.counters.shared(), hashes, bitmap);
+            kernel(&self.kernels, self.counters.shared(), hashes, bitmap);
         };
         answers(source, change, teller(&mut answer))
     }
@@ -505,8 +505,8 @@ impl Union for Counting {
     }
 
     /// Adds every key as many times as the other filter has it.
-    fn union_from(&self, other: &Self) -> bool {
-        self.counters.add_from(&other.counters)
+    fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
+        Ok(self.counters.add_from(&other.counters))
     }
 }
 

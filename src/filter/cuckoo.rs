@@ -64,7 +64,7 @@
 //!
 //! There is no union, since two full filters do not fit into one of them. There is no `==`: two
 //! equal sets may compare unequal, since a tag's place depends on the order of the inserts.
-//! [`try_extend`](Filter::try_extend) replaces `Extend`, which could not report that the filter is
+//! [`insert_all`](Filter::insert_all) replaces `Extend`, which could not report that the filter is
 //! full.
 //!
 //! Source: Fan, Andersen, Kaminsky, Mitzenmacher, "Cuckoo Filter: Practically Better Than Bloom"
@@ -467,7 +467,7 @@ impl<S> CuckooFilter<S> {
     ///
     /// let builder = CuckooFilter::builder().expected_keys(100_000);
     /// let filter = builder.tag_bits(16).build()?;
-    /// filter.try_extend(0..100_000u32)?;
+    /// filter.insert_all(0..100_000u32)?;
     /// let compact = filter.to_compact()?;
     /// assert!((0..100_000u32).all(|key| compact.contains(&key)));
     /// assert!(compact.bits_per_key() < filter.bits_per_key() - 1.0);

@@ -55,8 +55,8 @@
 //!
 //! There is no union, since the keys of two filters may not fit into the buckets of one. There is
 //! no `==`, since a cell's place depends on the order of the inserts.
-//! [`try_extend`](Filter::try_extend) replaces `Extend`, which could not report that there is no
-//! room.
+//! [`insert_all`](Filter::insert_all) replaces `Extend`, which could not report that the filter is
+//! full.
 //!
 //! Source: Bonomi, Mitzenmacher, Panigrahy, Singh, Varghese, "An Improved Construction for Counting
 //! Bloom Filters" (2006).

@@ -6,7 +6,7 @@
 
 use super::Figures;
 use crate::codec::{Hashing, Input, Out};
-use crate::error::{BuildError, IncompatibleError, SnapshotErrorKind};
+use crate::error::{BuildError, FullError, IncompatibleError, InsertError, SnapshotErrorKind};
 use crate::source::{Answer, Source};
 use core::fmt;
 
@@ -49,6 +49,15 @@ pub trait Engine: sealed::Sealed + Sized {
     #[doc(hidden)]
     fn contains_bitmap(&self, hashes: &[u64], found: &mut [u64]);
 
+    /// [`contains`](Self::contains) of hashes that are too few for a bitmap to pay.
+    #[doc(hidden)]
+    #[inline]
+    fn contains_few(&self, hashes: &[u64], found: &mut [bool]) {
+        for (&hash, found) in hashes.iter().zip(found) {
+            *found = self.contains(hash);
+        }
+    }
+
     #[doc(hidden)]
     fn expected_keys(&self) -> usize;
 
@@ -84,9 +93,9 @@ pub trait Engine: sealed::Sealed + Sized {
 /// It cannot be implemented further.
 pub trait Insert: Engine {
     /// What one insert answers.
-    type Answer;
+    type Answer: Outcome;
     /// What many inserts answer.
-    type Total;
+    type Total: Total;
 
     #[doc(hidden)]
     fn insert(&self, hash: u64) -> Self::Answer;
@@ -98,6 +107,167 @@ pub trait Insert: Engine {
     /// Unsets everything.
     #[doc(hidden)]
     fn clear(&mut self);
+}
+
+/// What an insert answers: a value, or an error if there was no room.
+///
+/// It cannot be implemented further.
+pub trait Outcome: sealed::Sealed + Sized {
+    /// Whether it can be that a key is not inserted.
+    #[doc(hidden)]
+    const CAN_REFUSE: bool;
+
+    /// Whether a key was not inserted.
+    #[doc(hidden)]
+    fn is_refused(&self) -> bool;
+
+    /// Whether a key was not inserted though it is not there as often as it can be.
+    #[doc(hidden)]
+    fn is_full(&self) -> bool;
+
+    /// The answer of an insert into two engines: the first error, otherwise the greater value.
+    #[doc(hidden)]
+    fn and(self, other: Self) -> Self;
+}
+
+/// What many inserts answer: the sum of the values, or the error of the first key that was not
+/// inserted.
+///
+/// It cannot be implemented further.
+pub trait Total: Outcome {
+    /// The answer for no keys.
+    #[doc(hidden)]
+    const NONE: Self;
+
+    /// Adds the answer for keys before which there were `before` others.
+    #[doc(hidden)]
+    fn add(&mut self, before: usize, next: Self);
+
+    /// The position of the key that was not inserted. Those after it were not either.
+    #[doc(hidden)]
+    fn refused_at(&self) -> Option<usize>;
+}
+
+macro_rules! values {
+    ($($value:ty)*) => {$(
+        impl sealed::Sealed for $value {}
+
+        impl Outcome for $value {
+            const CAN_REFUSE: bool = false;
+
+            fn is_refused(&self) -> bool {
+                false
+            }
+
+            fn is_full(&self) -> bool {
+                false
+            }
+
+            fn and(self, other: Self) -> Self {
+                self.max(other)
+            }
+        }
+    )*};
+}
+values! { () bool usize }
+
+impl Total for () {
+    const NONE: Self = ();
+
+    fn add(&mut self, _: usize, (): ()) {}
+
+    fn refused_at(&self) -> Option<usize> {
+        None
+    }
+}
+
+impl Total for usize {
+    const NONE: Self = 0;
+
+    fn add(&mut self, _: usize, next: Self) {
+        *self += next;
+    }
+
+    fn refused_at(&self) -> Option<usize> {
+        None
+    }
+}
+
+/// Why a key was not inserted.
+pub trait Refusal {
+    /// The error for a batch in which so many keys came before.
+    fn after(self, before: usize) -> Self;
+
+    /// The keys of the batch that were inserted before.
+    fn inserted(&self) -> usize;
+
+    /// Otherwise the key is there as often as it can be.
+    fn is_full(&self) -> bool;
+}
+
+impl Refusal for InsertError {
+    fn after(self, before: usize) -> Self {
+        let inserted = self.inserted + before;
+        Self { inserted, ..self }
+    }
+
+    fn inserted(&self) -> usize {
+        self.inserted
+    }
+
+    fn is_full(&self) -> bool {
+        self.is_full()
+    }
+}
+
+impl Refusal for FullError {
+    fn after(self, before: usize) -> Self {
+        let inserted = self.inserted + before;
+        Self { inserted, ..self }
+    }
+
+    fn inserted(&self) -> usize {
+        self.inserted
+    }
+
+    fn is_full(&self) -> bool {
+        true
+    }
+}
+
+impl<T, E> sealed::Sealed for Result<T, E> {}
+
+impl<T: Outcome, E: Refusal> Outcome for Result<T, E> {
+    const CAN_REFUSE: bool = true;
+
+    fn is_refused(&self) -> bool {
+        self.is_err()
+    }
+
+    fn is_full(&self) -> bool {
+        self.as_ref().is_err_and(E::is_full)
+    }
+
+    fn and(self, other: Self) -> Self {
+        Ok(self?.and(other?))
+    }
+}
+
+impl<T: Total, E: Refusal> Total for Result<T, E> {
+    const NONE: Self = Ok(T::NONE);
+
+    fn add(&mut self, before: usize, next: Self) {
+        if let Ok(sum) = self {
+            match next {
+                Ok(next) => sum.add(before, next),
+                Err(error) => *self = Err(error.after(before)),
+            }
+        }
+    }
+
+    fn refused_at(&self) -> Option<usize> {
+        self.as_ref().err().map(E::inserted)
+    }
 }
 
 /// An engine whose inserts say whether the key was new.
@@ -130,9 +300,9 @@ pub trait Union: Insert {
     #[doc(hidden)]
     fn check_union(&self, other: &Self) -> Result<(), IncompatibleError>;
 
-    /// Adds what `other` holds; whether that changed this engine.
+    /// Adds what `other` holds; whether that changed this engine. An error if there is no room.
     #[doc(hidden)]
-    fn union_from(&self, other: &Self) -> bool;
+    fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError>;
 }
 
 /// An engine that keeps a slot for each copy of a key.

@@ -1,10 +1,11 @@
 //! The one filter type: keys in, answers out. It hashes keys, cuts batches into chunks, and hands
 //! the hashes to its engine. Everything that all filters share is written and documented here.
 
-use super::engine::{Count, Engine, Estimate, Insert, InsertFlagged, Remove, Union};
-use crate::error::{BuildError, IncompatibleError, IncompatibleErrorKind, InsertError};
+use super::engine::{Count, Engine, Estimate, Insert, InsertFlagged, Outcome, Remove, Total, Union};
+use crate::error::{BuildError, IncompatibleError, IncompatibleErrorKind};
 use crate::funnel::Funnel;
 use crate::hash::{self, KeyHasher, Murmur3, assert_same_length};
+use crate::kernel::FEW;
 use crate::source::{self, HASHED, Keys, Source, assert_bitmap_length, try_gathered};
 use alloc::vec::Vec;
 use core::fmt;
@@ -18,6 +19,7 @@ use core::fmt;
 /// | [`ConcurrentBloom`](crate::ConcurrentBloom) | whether it changed the filter | no |
 /// | [`CountingBloom`](crate::CountingBloom) | whether the key was new | yes |
 /// | [`TombstoneBloom`](crate::TombstoneBloom) | whether the key was new | yes, for good |
+/// | [`ScalableBloom`](crate::ScalableBloom) | whether it changed the filter, or an error if it cannot grow | no |
 /// | [`CuckooFilter`](crate::CuckooFilter), [`DLeftFilter`](crate::DLeftFilter) | an error if there is no room | yes |
 /// | [`CompactCuckoo`](crate::CompactCuckoo) | cannot be inserted into | no |
 ///
@@ -102,8 +104,11 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
     pub fn hash<K: Funnel + ?Sized>(&self, key: &K) -> u64 {
         self.hasher.hash_key(key)
     }
+}
 
-    /// [`contains`](Self::contains) by hash.
+/// A lookup that needs no hasher.
+impl<E: Engine, S> Filter<E, S> {
+    /// [`contains`](Filter::contains) by hash.
     ///
     /// ```
     /// use lanebloom::CuckooFilter;
@@ -143,6 +148,13 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
     /// ```
     pub fn contains_batch<K: Funnel>(&self, keys: &[K], out: &mut [bool]) {
         assert_same_length(keys.len(), out.len());
+        if keys.len() < FEW {
+            let mut hashes = [0; FEW];
+            for (hash, key) in hashes.iter_mut().zip(keys) {
+                *hash = self.hash(key);
+            }
+            return self.engine.contains_few(&hashes[..keys.len()], out);
+        }
         self.look_up(&self.keys(keys), source::unpack_into(out));
     }
 
@@ -181,8 +193,12 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
     /// assert_eq!(found, [true, false]);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
+    #[inline]
     pub fn contains_hashes(&self, hashes: &[u64], out: &mut [bool]) {
         assert_same_length(hashes.len(), out.len());
+        if hashes.len() < FEW {
+            return self.engine.contains_few(hashes, out);
+        }
         self.look_up(&hashes, source::unpack_into(out));
     }
 
@@ -313,8 +329,8 @@ impl<E: Insert, S: KeyHasher> Filter<E, S> {
     /// it for a claim. (With one [word per key](crate::Builder::words_per_key) exactly one thread
     /// gets it.)
     ///
-    /// An error means that a filter with slots is full, or that the key was inserted
-    /// [as often as it can be](Self::max_copies). Nothing that was in the filter is lost.
+    /// An error means that the filter is full, or that the key was inserted [as often as it can
+    /// be](Self::max_copies). Nothing that was in the filter is lost.
     ///
     /// # Memory ordering
     ///
@@ -393,8 +409,40 @@ impl<E: Insert, S: KeyHasher> Filter<E, S> {
     /// assert_eq!((filter.count("a"), filter.count("b")), (2, 1));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
+    #[inline]
     pub fn insert_hashes(&self, hashes: &[u64]) -> E::Total {
         self.engine.insert_all(&hashes)
+    }
+
+    /// Inserts the keys of an iterator in batches; answers as [`insert_batch`](Self::insert_batch)
+    /// does. A filter that is full takes no more keys from the iterator.
+    ///
+    /// Where inserts cannot fail, [`Extend`] does the same through `&mut`.
+    ///
+    /// ```
+    /// use lanebloom::{ConcurrentBloom, CuckooFilter};
+    /// use std::sync::Arc;
+    ///
+    /// let filter = Arc::new(ConcurrentBloom::builder().expected_keys(1000).build()?);
+    /// assert_eq!(filter.insert_all(["a", "b", "a"]), 2);
+    /// assert!(filter.contains("b"));
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(100).build()?;
+    /// assert_eq!(filter.insert_all(0..100u32), Ok(()));
+    /// let error = filter.insert_all(100..).unwrap_err();
+    /// assert_eq!(100 + error.inserted(), filter.len());
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[doc(alias("extend", "try_extend"))]
+    pub fn insert_all<K: Funnel>(&self, keys: impl IntoIterator<Item = K>) -> E::Total {
+        let (mut total, mut before) = (E::Total::NONE, 0);
+        let hashes = keys.into_iter().map(|key| self.hash(&key));
+        let _ = try_gathered::<HASHED, _, _>(hashes, |hashes| {
+            total.add(before, self.insert_hashes(hashes));
+            before += hashes.len();
+            if total.is_refused() { Err(()) } else { Ok(()) }
+        });
+        total
     }
 
     /// Removes all keys. It takes `&mut self` because beside inserts nobody could say which of them
@@ -417,7 +465,7 @@ impl<E: Insert, S: KeyHasher> Filter<E, S> {
 /// Inserts that answer for each key.
 impl<E: InsertFlagged, S: KeyHasher> Filter<E, S> {
     /// [`insert_batch`](Self::insert_batch) that also writes each insert's answer to the same place
-    /// of `new`. The first of several equal keys gets `true`.
+    /// of `new`: `false` for keys that found no room. The first of several equal keys gets `true`.
     ///
     /// # Panics
     ///
@@ -461,65 +509,6 @@ impl<E: InsertFlagged, S: KeyHasher> Filter<E, S> {
     pub fn insert_hashes_flagged(&self, hashes: &[u64], new: &mut [bool]) -> E::Total {
         assert_same_length(hashes.len(), new.len());
         self.engine.insert_flagged(&hashes, Some(&mut source::unpack_into(new)))
-    }
-}
-
-/// Inserts that cannot fail.
-impl<E: Insert<Total = usize>, S: KeyHasher> Filter<E, S> {
-    /// Inserts the keys of an iterator in batches; returns how many inserts answered `true`.
-    ///
-    /// [`Extend`] does the same through `&mut`.
-    ///
-    /// ```
-    /// use lanebloom::ConcurrentBloom;
-    /// use std::sync::Arc;
-    ///
-    /// let filter = Arc::new(ConcurrentBloom::builder().expected_keys(1000).build()?);
-    /// assert_eq!(filter.insert_all(["a", "b", "a"]), 2);
-    /// assert!(filter.contains("b"));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn insert_all<K: Funnel>(&self, keys: impl IntoIterator<Item = K>) -> usize {
-        let mut new = 0;
-        source::gathered::<HASHED, _>(keys.into_iter().map(|key| self.hash(&key)), |hashes| {
-            new += self.insert_hashes(hashes);
-        });
-        new
-    }
-}
-
-/// Inserts that can find the filter full.
-impl<E: Insert<Total = Result<(), InsertError>>, S: KeyHasher> Filter<E, S> {
-    /// Inserts the keys of an iterator in batches, up to the first that finds no room.
-    ///
-    /// # Errors
-    ///
-    /// As [`insert`](Self::insert). The error says how many keys were inserted before.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(100).build()?;
-    /// filter.try_extend(0..100u32).unwrap();
-    /// assert_eq!(filter.len(), 100);
-    /// let error = filter.try_extend(100..10_000u32).unwrap_err();
-    /// assert_eq!(100 + error.inserted(), filter.len());
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[doc(alias = "extend")]
-    pub fn try_extend<K: Funnel>(&self, keys: impl IntoIterator<Item = K>) -> Result<(), InsertError> {
-        let mut inserted = 0;
-        try_gathered::<HASHED, _, _>(keys.into_iter().map(|key| self.hash(&key)), |hashes| {
-            let result = self.insert_hashes(hashes);
-            result.map_err(|InsertError { kind, inserted: now }| InsertError {
-                kind,
-                inserted: inserted + now,
-            })?;
-            inserted += hashes.len();
-            Ok(())
-        })
     }
 }
 
@@ -683,7 +672,7 @@ impl<E: Count, S> Filter<E, S> {
     /// use lanebloom::CuckooFilter;
     ///
     /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
-    /// filter.try_extend(["a", "b", "a"])?;
+    /// filter.insert_all(["a", "b", "a"])?;
     /// assert_eq!(filter.len(), 3);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -738,7 +727,8 @@ impl<E: Union, S: KeyHasher> Filter<E, S> {
     ///
     /// # Errors
     ///
-    /// If layout or hasher (its algorithm, seed or key) differ; then nothing is changed.
+    /// If layout or hasher (its algorithm, seed or key) differ; then nothing is changed. If a
+    /// filter that grows has no room for the other one's keys; then no key was added.
     ///
     /// # Memory ordering
     ///
@@ -761,7 +751,7 @@ impl<E: Union, S: KeyHasher> Filter<E, S> {
     #[doc(alias("merge", "put_all"))]
     pub fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
         self.check_compatible(other)?;
-        Ok(self.engine.union_from(&other.engine))
+        self.engine.union_from(&other.engine)
     }
 
     /// An error if the other's content means something else.
@@ -852,7 +842,7 @@ impl<E: Engine, S> Filter<E, S> {
     /// use lanebloom::CuckooFilter;
     ///
     /// let filter = CuckooFilter::builder().expected_keys(100_000).tag_bits(16).build()?;
-    /// filter.try_extend(0..100_000u32)?;
+    /// filter.insert_all(0..100_000u32)?;
     /// assert!((0.949..=0.95).contains(&filter.fill_ratio()));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -917,7 +907,7 @@ impl<E: Engine, S> Filter<E, S> {
     ///
     /// let filter = CuckooFilter::builder().expected_keys(100_000).build()?;
     /// assert_eq!(filter.current_false_positive_rate(), 0.0);
-    /// filter.try_extend(0..100_000u32)?;
+    /// filter.insert_all(0..100_000u32)?;
     /// assert!((0.0099..=0.01).contains(&filter.current_false_positive_rate()));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

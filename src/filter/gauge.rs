@@ -16,7 +16,7 @@
 //! The alternative, a counter that one key in `2^j` increments, would need `j = 4` at 10 thousand
 //! keys to slow inserts as little, and would be 4% off.
 
-use super::bloom::ConcurrentBloom;
+use super::bloom::Bloom;
 use crate::sizing::{LINE_BITS, LINE_WORDS, Layout};
 
 /// The most lines of a look: 16 KiB, which takes 3 to 6 µs.
@@ -43,8 +43,8 @@ pub(super) struct Gauge {
 
 impl Gauge {
     /// For filters like `filter`, full at this many distinct keys.
-    pub(super) fn new<S>(filter: &ConcurrentBloom<S>, keys: usize) -> Self {
-        let layout = filter.layout();
+    pub(super) fn new(filter: &Bloom, keys: usize) -> Self {
+        let layout = filter.layout;
         let lines = layout.blocks.min(LINES);
         Self {
             due: u64::MAX >> (keys / LOOKS).checked_ilog2().unwrap_or(0),
@@ -57,8 +57,8 @@ impl Gauge {
     }
 
     /// For filters like `filter`, full when half of the bits are set.
-    pub(super) fn at_half<S>(filter: &ConcurrentBloom<S>) -> Self {
-        let layout = filter.layout();
+    pub(super) fn at_half(filter: &Bloom) -> Self {
+        let layout = filter.layout;
         Self::new(filter, layout.keys_for((layout.blocks * LINE_BITS / 2) as u64))
     }
 
@@ -75,16 +75,16 @@ impl Gauge {
 
     /// The filter's fill: 0 when it is empty, 1 when it has all its keys, and more beyond. The due
     /// `hash` selects the lines.
-    pub(super) fn level<S>(&self, filter: &ConcurrentBloom<S>, hash: u64) -> f64 {
+    pub(super) fn level(&self, filter: &Bloom, hash: u64) -> f64 {
         let lines = self.sample.blocks;
-        let places = (filter.bits().blocks() - lines + 1) as u128;
+        let places = (filter.bits.blocks() - lines + 1) as u128;
         let first = ((u128::from(hash) * places) >> 64) as usize;
         let mut ones = 0;
         // From a copy, whose bits the compiler counts in vectors.
         let mut copy = [0; 16 * LINE_WORDS];
         for from in (0..lines).step_by(copy.len() / LINE_WORDS) {
             let copy = &mut copy[..((lines - from) * LINE_WORDS).min(16 * LINE_WORDS)];
-            filter.bits().copy(first + from, copy);
+            filter.bits.copy(first + from, copy);
             ones += copy.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
         }
         self.sample.keys_for(ones) as f64 / self.full
@@ -94,6 +94,7 @@ impl Gauge {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::filter::bloom::ConcurrentBloom;
     use alloc::vec::Vec;
 
     fn number(i: u64) -> u64 {
@@ -119,15 +120,15 @@ mod tests {
             (100_000, 1e-4, 0.06),
         ] {
             let filter = filter(keys, rate);
-            let gauge = Gauge::new(&filter, keys);
-            assert_eq!(gauge.level(&filter, 0), 0.0);
+            let gauge = Gauge::new(&filter.engine, keys);
+            assert_eq!(gauge.level(&filter.engine, 0), 0.0);
             for quarter in 1..=8u32 {
                 let from = keys as u64 * u64::from(quarter - 1) / 4;
                 let hashes: Vec<u64> = (from..keys as u64 * u64::from(quarter) / 4).map(number).collect();
                 filter.insert_hashes(&hashes);
                 let inserted = f64::from(quarter) / 4.0;
                 let levels: Vec<f64> = (0..40)
-                    .map(|i| gauge.level(&filter, number(i) << 20) / inserted)
+                    .map(|i| gauge.level(&filter.engine, number(i) << 20) / inserted)
                     .collect();
                 let mean = levels.iter().sum::<f64>() / 40.0;
                 assert!(
@@ -146,10 +147,10 @@ mod tests {
     fn half_of_the_bits_is_full() {
         for rate in [0.1, 0.01, 1e-4] {
             let filter = filter(50_000, rate);
-            let gauge = Gauge::at_half(&filter);
+            let gauge = Gauge::at_half(&filter.engine);
             let full = (0..).take_while(|&i| {
                 filter.insert_hash(number(i));
-                !gauge.is_due(number(i)) || gauge.level(&filter, number(i)) < 1.0
+                !gauge.is_due(number(i)) || gauge.level(&filter.engine, number(i)) < 1.0
             });
             assert!(full.count() > 40_000);
             assert!((0.48..0.54).contains(&filter.fill_ratio()), "{}", filter.fill_ratio());
@@ -159,7 +160,7 @@ mod tests {
     #[test]
     fn one_hash_in_so_many_is_due() {
         for (keys, one_in) in [(1, 1), (64, 1), (127, 1), (128, 2), (10_000, 128), (1 << 20, 1 << 14)] {
-            let gauge = Gauge::new(&filter(keys, 0.01), keys);
+            let gauge = Gauge::new(&filter(keys, 0.01).engine, keys);
             assert_eq!(gauge.stretch(), one_in);
             let due = (0..64 * one_in as u64).filter(|&i| gauge.is_due(number(i))).count();
             assert!((35..100).contains(&due), "{keys} keys: {due}");
@@ -169,7 +170,7 @@ mod tests {
     /// Also for hashes that were selected by some of their bits, for a shard or a thread.
     #[test]
     fn every_shard_has_hashes_that_are_due() {
-        let gauge = Gauge::new(&filter(10_000, 0.01), 10_000);
+        let gauge = Gauge::new(&filter(10_000, 0.01).engine, 10_000);
         let due = |chosen: fn(u64) -> u64| {
             let hashes = (0..64 * 128).map(number).map(chosen);
             hashes.filter(|&hash| gauge.is_due(hash)).count()
@@ -190,11 +191,11 @@ mod tests {
     #[test]
     fn looks_everywhere() {
         let filter = filter(100_000, 0.01);
-        let gauge = Gauge::new(&filter, 100_000);
+        let gauge = Gauge::new(&filter.engine, 100_000);
         // One block near each end is full of bits.
         filter.insert_hashes(&(0..1000).map(|i| u64::MAX - (number(i) >> 16)).collect::<Vec<_>>());
         filter.insert_hashes(&(0..1000).map(|i| number(i) >> 16).collect::<Vec<_>>());
-        assert!(gauge.level(&filter, u64::MAX) > 0.0 && gauge.level(&filter, 0) > 0.0);
-        assert_eq!(gauge.level(&filter, 1 << 63), 0.0);
+        assert!(gauge.level(&filter.engine, u64::MAX) > 0.0 && gauge.level(&filter.engine, 0) > 0.0);
+        assert_eq!(gauge.level(&filter.engine, 1 << 63), 0.0);
     }
 }

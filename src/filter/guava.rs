@@ -99,12 +99,12 @@
 pub(crate) mod layout;
 mod stream;
 
-use crate::batch::unpack;
 use crate::bits;
 use crate::error::{BuildError, IncompatibleError, IncompatibleErrorKind};
 use crate::flat::{Flat, each_one, first};
 use crate::funnel::Funnel;
 use crate::hash::{Murmur3, assert_same_length};
+use crate::kernel::scalar::unpack;
 use crate::sizing::{LINE_BYTES, LINE_WORDS};
 use crate::source::{assert_bitmap_length, gathered};
 use core::fmt;

@@ -6,7 +6,7 @@
 use crate::bits::{self, Lines, Load};
 use crate::funnel::Funnel;
 use crate::hash::{KeyHasher, assert_same_length};
-use crate::simd::Lookups;
+use crate::kernel::Lookups;
 use crate::source::{Keys, Source, absent, answers, assert_bitmap_length, unpack_into};
 
 /// A filter that answers lookups. Every answer comes after an `Acquire`, which pairs with the

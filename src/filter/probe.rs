@@ -6,8 +6,8 @@
 //! AVX-512, where the compiler makes vectors of the places, it took as long (4.8 and 13 ns for a
 //! lookup in L2, Emerald Rapids). Outside the caches the lines take the time.
 
-use crate::batch::is_cached;
 use crate::bits::Purpose;
+use crate::bits::is_cached;
 use crate::error::{InsertError, InsertErrorKind};
 use crate::source::{self, Answer, Source};
 

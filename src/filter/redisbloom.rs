@@ -91,10 +91,10 @@
 mod dump;
 pub(crate) mod layout;
 
-use crate::batch::unpack;
 use crate::error::{BuildError, BuildErrorKind, RedisBloomInsertError, RedisBloomInsertErrorKind};
 use crate::flat::{Flat, WINDOW, each_one, first};
 use crate::hash::assert_same_length;
+use crate::kernel::scalar::unpack;
 use crate::logarithm::pow;
 use alloc::vec::Vec;
 use core::fmt;

@@ -509,11 +509,11 @@ impl Union for Tombstone {
         self.removed.check_union(&other.removed)
     }
 
-    fn union_from(&self, other: &Self) -> bool {
+    fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
         // Merges the filter of removed keys first. Otherwise removed keys that are new here would
         // be found until their tombstones have come.
-        let buried = self.removed.union_from(&other.removed);
-        self.added.union_from(&other.added) | buried
+        let buried = self.removed.union_from(&other.removed)?;
+        Ok(self.added.union_from(&other.added)? | buried)
     }
 }
 

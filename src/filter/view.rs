@@ -9,7 +9,7 @@ use crate::filter::bloom::ConcurrentBloom;
 use crate::filter::lookup::Lookup;
 use crate::funnel::Funnel;
 use crate::hash::{KeyHasher, Murmur3};
-use crate::simd::{Isa, Lookups};
+use crate::kernel::{Isa, Lookups};
 use crate::sizing::{LINE_BITS, LINE_BYTES};
 use core::fmt;
 
@@ -44,7 +44,7 @@ use core::fmt;
 /// ```
 pub struct BloomView<'a, S = Murmur3> {
     snapshot: Snapshot<'a>,
-    lookups: &'static Lookups<[u8; 8]>,
+    lookups: Lookups<[u8; 8]>,
     header: Header,
     hasher: S,
 }
@@ -471,7 +471,7 @@ impl<S: KeyHasher> BloomView<'_, S> {
     fn lookup(&self) -> Lookup<'_, [u8; 8], S> {
         Lookup {
             lines: self.lines(),
-            lookups: self.lookups,
+            lookups: &self.lookups,
             hasher: &self.hasher,
         }
     }

@@ -110,13 +110,14 @@ mod snapshot;
 use super::bloom::{self, ConcurrentBloom};
 use super::engine::InsertFlagged;
 use super::gauge::Gauge;
-use crate::batch::{STRETCH, for_each_absent, ones, unpack};
 use crate::bits;
 use crate::error::{BuildError, BuildErrorKind, IncompatibleError, IncompatibleErrorKind};
 use crate::funnel::Funnel;
 use crate::hash::{KeyHasher, Murmur3, assert_same_length};
+use crate::kernel::scalar::unpack;
 use crate::sizing::{LINE_WORDS, Request};
 use crate::source::{HASHED, Keys, Source, assert_bitmap_length, gathered};
+use crate::source::{STRETCH, for_each_absent, ones};
 use crate::sync::{Guard, Ordering, Swap, fence};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -730,7 +731,7 @@ impl<S: KeyHasher + Clone> Builder<S> {
             }
             Rotation::Full => {
                 let keys = margin(share(expected_keys), FULL_AT);
-                (When::Full(Gauge::new(&filter, keys)), NEVER)
+                (When::Full(Gauge::new(&filter.engine, keys)), NEVER)
             }
         };
         // The end of the period, counted from the clock's zero, that it is now.
@@ -1002,7 +1003,7 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
         let old = Arc::clone(&self.state.load());
         // If another thread was faster, then the generation that was full is not the newest any
         // more.
-        gauge.level(old.newest(), hash) >= 1.0 && self.replace(old, 0, NEVER, self.generations)
+        gauge.level(&old.newest().engine, hash) >= 1.0 && self.replace(old, 0, NEVER, self.generations)
     }
 
     /// Makes the list, of `most` generations at most, with a new one for `now..until` before those

@@ -7,7 +7,7 @@ use super::error::{BitmapError, BitmapErrorKind};
 use super::link::Async;
 use super::link::{self, Blocking, Link, Talk, lossy, now};
 use super::{RedisBitmap, layout::MAX_BITS};
-use crate::batch::is_cached;
+use crate::bits::is_cached;
 use crate::bits::{self, Bits, Purpose};
 use crate::funnel::Funnel;
 use crate::hash::assert_same_length;

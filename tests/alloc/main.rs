@@ -100,7 +100,7 @@ fn a_guava_filter_never_allocates_for_a_key() {
 #[test]
 fn a_growing_filter_allocates_nothing_but_layers() {
     let filter = ScalableBloom::builder()
-        .initial_capacity(500)
+        .expected_keys(500)
         .max_layers(6)
         .build()
         .unwrap();
@@ -130,7 +130,7 @@ fn a_growing_filter_allocates_nothing_but_layers() {
 #[test]
 fn a_growing_filter_makes_its_next_layer_ahead_of_need() {
     let mut filter = ScalableBloom::builder()
-        .initial_capacity(1000)
+        .expected_keys(1000)
         .max_layers(3)
         .build()
         .unwrap();
@@ -150,7 +150,7 @@ fn a_growing_filter_makes_its_next_layer_ahead_of_need() {
 #[test]
 fn a_growing_filter_does_without_memory_until_it_is_full() {
     let filter = ScalableBloom::builder()
-        .initial_capacity(1000)
+        .expected_keys(1000)
         .max_layers(3)
         .build()
         .unwrap();
@@ -164,7 +164,7 @@ fn a_growing_filter_does_without_memory_until_it_is_full() {
         LIMIT.set(usize::MAX);
         let error = error.unwrap_err();
         assert!(error.is_out_of_memory() && filter.is_full());
-        assert_eq!(single.unwrap_err().taken(), 0);
+        assert_eq!(single.unwrap_err().inserted(), 0);
         // Ahead of need, again and again, and when it is full; afterwards once for a batch.
         assert!(
             if limit == 1000 {
@@ -174,9 +174,13 @@ fn a_growing_filter_does_without_memory_until_it_is_full() {
             },
             "{tried}"
         );
-        assert!((980..1080).contains(&error.taken()), "{}", error.taken());
-        assert!(hashes[..error.taken()].iter().all(|&hash| filter.contains_hash(hash)));
-        assert!(!filter.contains_hash(hashes[error.taken()]));
+        assert!((980..1080).contains(&error.inserted()), "{}", error.inserted());
+        assert!(
+            hashes[..error.inserted()]
+                .iter()
+                .all(|&hash| filter.contains_hash(hash))
+        );
+        assert!(!filter.contains_hash(hashes[error.inserted()]));
         assert_eq!(filter.layers().len(), 1);
     }
     let copy = filter.clone();
@@ -226,8 +230,8 @@ fn filters_that_can_delete_never_allocate_for_a_key() {
         let keys: Vec<u64> = (0..1000).collect();
         let mut found = vec![false; keys.len()];
         let count = allocations(|| {
-            assert!(size > 1000 || cuckoo.try_extend(0..1_000_000u64).is_err());
-            assert!(size > 1000 || d_left.try_extend(0..1_000_000u64).is_err());
+            assert!(size > 1000 || cuckoo.insert_all(0..1_000_000u64).is_err());
+            assert!(size > 1000 || d_left.insert_all(0..1_000_000u64).is_err());
             if size > 1000 {
                 cuckoo.insert_batch(&keys).unwrap();
                 d_left.insert_batch(&keys).unwrap();

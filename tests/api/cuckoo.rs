@@ -318,7 +318,7 @@ fn measure(keys: usize, queries: usize, rate: Option<f64>, tag_bits: Option<usiz
     builder = rate.map_or(builder.clone(), |rate| builder.false_positive_rate(rate));
     builder = tag_bits.map_or(builder.clone(), |bits| builder.tag_bits(bits));
     let filter = builder.build().unwrap();
-    filter.try_extend(0..keys as u64).unwrap();
+    filter.insert_all(0..keys as u64).unwrap();
     let mut found = vec![false; 1 << 12];
     let mut hits = 0;
     for at in (0..queries as u64).step_by(found.len()) {
@@ -375,7 +375,7 @@ fn rates_and_loads_at_full_size() {
         let filter = filter(20_000_000, tag_bits);
         assert!(filter.bits_per_key() <= bits_per_key, "{}", filter.bits_per_key());
         assert!(filter.false_positive_rate_at(20_000_000) <= rate);
-        let full = filter.try_extend(0..u64::MAX).unwrap_err();
+        let full = filter.insert_all(0..u64::MAX).unwrap_err();
         assert!(
             full.is_full() && filter.fill_ratio() > load,
             "{tag_bits} bits: full at {}",

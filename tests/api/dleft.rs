@@ -246,7 +246,7 @@ fn measure(keys: usize, queries: usize, rate: Option<f64>) {
     let builder = DLeftFilter::builder().expected_keys(keys);
     let builder = rate.map_or(builder.clone(), |rate| builder.false_positive_rate(rate));
     let filter = builder.build().unwrap();
-    filter.try_extend(0..keys as u64).unwrap();
+    filter.insert_all(0..keys as u64).unwrap();
     let mut found = vec![false; 1 << 12];
     let mut hits = 0;
     for at in (0..queries as u64).step_by(found.len()) {
@@ -283,7 +283,7 @@ fn rates_and_loads_at_full_size() {
     measure(20_000_000, 50_000_000, None);
     let filter = filter(20_000_000);
     assert!(filter.bits_per_key() < 20.1);
-    let full = filter.try_extend(0..u64::MAX).unwrap_err();
+    let full = filter.insert_all(0..u64::MAX).unwrap_err();
     assert!(
         full.is_full() && filter.fill_ratio() > 0.87,
         "full at {}",

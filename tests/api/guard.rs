@@ -2,7 +2,10 @@
 //! strangers make; code that is cancelled.
 #![cfg(feature = "guard")]
 
-use lanebloom::{CacheGuard, ConcurrentBloom, Funnel, GuardFilter, GuavaBloom, KeyHasher, Murmur3, Sink};
+use lanebloom::{
+    CacheGuard, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Funnel, GuardFilter, GuavaBloom, KeyHasher,
+    Murmur3, Outcome, ScalableBloom, Sink, TombstoneBloom, Total,
+};
 use std::borrow::{Borrow, Cow};
 use std::collections::HashSet;
 use std::pin::pin;
@@ -79,7 +82,7 @@ fn a_batch_is_inserted_as_its_keys_are_one_by_one() {
 /// One after the other, by one function: what a guard does is the same whichever filter it has.
 #[test]
 fn any_filter_is_guarded_alike() {
-    fn serves_and_is_rebuilt<F: GuardFilter>(filter: impl Fn() -> F) {
+    fn serves_and_is_rebuilt<F: GuardFilter<Answer = bool, Total = usize>>(filter: impl Fn() -> F) {
         let guard = CacheGuard::<str, F>::new(filter());
         assert!(guard.insert("ann") && !guard.insert("ann"));
         assert_eq!(guard.insert_batch(&["ann", "bob", "bob"]), 1);
@@ -106,9 +109,142 @@ fn any_filter_is_guarded_alike() {
         assert_eq!((stats.admitted, stats.turned_away, stats.found), (5, 4, 3));
     }
     serves_and_is_rebuilt(|| ConcurrentBloom::builder().expected_keys(1000).build().unwrap());
+    serves_and_is_rebuilt(|| CountingBloom::builder().expected_keys(1000).build().unwrap());
+    serves_and_is_rebuilt(|| TombstoneBloom::builder().expected_keys(1000).build().unwrap());
     serves_and_is_rebuilt(|| GuavaBloom::create(1000, 1e-6).unwrap());
     #[cfg(feature = "window")]
     serves_and_is_rebuilt(|| lanebloom::WindowedBloom::builder().expected_keys(1000).build().unwrap());
+}
+
+// ---- Filters that can be full ----
+
+/// What a guard of such a filter is told of keys beyond its room, by single calls, batches and
+/// values that nobody asks for an error.
+fn each_full_filter(test: impl Fn(&dyn Fill)) {
+    test(&|keys| {
+        ScalableBloom::builder()
+            .expected_keys(keys)
+            .non_scaling()
+            .build()
+            .unwrap()
+    });
+    test(&|keys| {
+        CuckooFilter::builder()
+            .expected_keys(keys)
+            .tag_bits(16)
+            .build()
+            .unwrap()
+    });
+    test(&|keys| DLeftFilter::builder().expected_keys(keys).build().unwrap());
+}
+
+/// A test of one of these filters, for so many keys.
+trait Fill {
+    fn opens(&self);
+    fn commits_no_loss(&self);
+}
+
+/// Ways to tell the guard of the keys of a range; whether it answered an error.
+fn tell<F: GuardFilter>(guard: &CacheGuard<u32, F>, way: usize, keys: std::ops::Range<u32>) -> bool {
+    match way {
+        0 => keys.fold(false, |failed, key| guard.insert(&key).is_refused() | failed),
+        1 => guard.insert_batch(&keys.collect::<Vec<_>>()).is_refused(),
+        _ => {
+            keys.for_each(|key| drop(guard.insert_on_drop(key)));
+            guard.is_open()
+        }
+    }
+}
+
+fn admitted<F: GuardFilter>(guard: &CacheGuard<u32, F>, keys: std::ops::Range<u32>) -> usize {
+    let keys: Vec<u32> = keys.collect();
+    let mut batch = Vec::new();
+    guard.check_batch(&keys, |i, _| batch.push(keys[i]));
+    let single: Vec<u32> = keys.into_iter().filter(|key| guard.check(key).is_some()).collect();
+    assert_eq!(batch, single);
+    batch.len()
+}
+
+impl<F: GuardFilter, B: Fn(usize) -> F> Fill for B {
+    fn opens(&self) {
+        for way in 0..3 {
+            let guard = CacheGuard::<u32, F>::new(self(1000));
+            assert!(!tell(&guard, way, 0..900) && !guard.is_open());
+            assert_eq!(admitted(&guard, 0..900), 900);
+            assert!(admitted(&guard, 10_000..11_000) < 50);
+            assert!(tell(&guard, way, 900..1600) && guard.is_open());
+            assert_eq!(admitted(&guard, 0..1600), 1600);
+            assert_eq!(admitted(&guard, 10_000..11_000), 1000);
+            // Larger, it is closed again, and has the keys of meanwhile.
+            let rebuild = guard.rebuild(self(5000)).unwrap();
+            assert!(tell(&guard, way, 1600..1700), "the old filter is full");
+            assert!(!rebuild.insert_all(0..1600).is_refused());
+            rebuild.try_commit().unwrap();
+            assert!(!guard.is_open());
+            assert_eq!(admitted(&guard, 0..1700), 1700);
+            assert!(admitted(&guard, 10_000..11_000) < 50);
+        }
+    }
+
+    fn commits_no_loss(&self) {
+        // The guard's own keys find no room in the new filter, or the store's do not.
+        for way in 0..4 {
+            let guard = CacheGuard::<u32, F>::new(self(5000));
+            tell(&guard, 1, 0..100);
+            let rebuild = guard.rebuild(self(100)).unwrap();
+            match way {
+                3 => assert!(rebuild.insert_all(0..400).refused_at().is_some_and(|at| at >= 90)),
+                _ => assert_eq!(tell(&guard, way, 100..400), way != 2),
+            }
+            assert!(!guard.is_open());
+            let error = rebuild.try_commit().unwrap_err();
+            assert!(error.is_refused() && !error.is_in_progress());
+            assert!(!guard.is_open());
+            let told = if way == 3 { 100 } else { 400 };
+            assert_eq!(admitted(&guard, 0..told), told as usize);
+            assert!(admitted(&guard, 10_000..11_000) < 50);
+            // Given up, it was never there.
+            drop(guard.rebuild(self(1)).unwrap());
+            assert_eq!(admitted(&guard, 0..told), told as usize);
+        }
+    }
+}
+
+#[test]
+fn a_guard_whose_filter_is_full_turns_no_valid_key_away() {
+    each_full_filter(|filter| filter.opens());
+}
+
+#[test]
+fn a_rebuild_into_too_small_a_filter_is_not_committed() {
+    each_full_filter(|filter| filter.commits_no_loss());
+}
+
+/// A key that is told again and again takes all slots that it can have, and is refused from then
+/// on. It is there, so the guard stays closed, and the keys after it are inserted.
+#[test]
+fn a_key_that_is_there_as_often_as_it_can_be_opens_no_guard() {
+    fn stays_closed<F: GuardFilter>(filter: impl Fn() -> F) {
+        let guard = CacheGuard::<u32, F>::new(filter());
+        assert!((0..20).any(|_| guard.insert(&7).is_refused()));
+        (0..20).for_each(|_| drop(guard.insert_on_drop(7)));
+        let keys: Vec<u32> = (0..600).map(|i| if i % 30 == 0 { 7 } else { i }).collect();
+        assert_eq!(guard.insert_batch(&keys).refused_at(), Some(0));
+        assert!(!guard.is_open() && keys.iter().all(|key| guard.check(key).is_some()));
+        assert!(guard.check(&1_000_000).is_none());
+        let rebuild = guard.rebuild(filter()).unwrap();
+        assert!(rebuild.insert_all(keys.iter().copied().cycle().take(1200)).is_refused());
+        rebuild.try_commit().unwrap();
+        assert!(!guard.is_open() && keys.iter().all(|key| guard.check(key).is_some()));
+    }
+    stays_closed(|| {
+        CuckooFilter::builder()
+            .expected_keys(4000)
+            .tag_bits(16)
+            .build()
+            .unwrap()
+    });
+    stays_closed(|| DLeftFilter::builder().expected_keys(4000).build().unwrap());
 }
 
 // ---- The key type ----

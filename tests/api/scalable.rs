@@ -12,7 +12,7 @@ use std::thread;
 
 fn unlimited(capacity: usize, rate: f64) -> Builder {
     ScalableBloom::builder()
-        .initial_capacity(capacity)
+        .expected_keys(capacity)
         .false_positive_rate(rate)
 }
 
@@ -101,7 +101,7 @@ fn layers_have_the_capacities_and_rates_that_were_asked_for() {
             );
         }
         assert_eq!(
-            filter.capacity(),
+            filter.expected_keys(),
             filter.layers().map(|layer| layer.expected_keys()).sum::<usize>()
         );
     }
@@ -198,7 +198,7 @@ fn a_full_filter_refuses_what_it_lacks_and_only_that() {
         assert!(!filter.is_full());
         let (refused, error) = first_refusal(&filter);
         assert!(keys.contains(&refused), "{refused}");
-        assert_eq!((error.to_string().as_str(), error.taken()), (message, 0));
+        assert_eq!((error.to_string().as_str(), error.inserted()), (message, 0));
         assert!(!error.is_out_of_memory() && filter.is_full());
         assert_eq!(filter.layers().len(), layers);
         let before = filter.clone();
@@ -251,7 +251,7 @@ fn a_batch_that_is_refused_says_how_much_was_taken() {
                     };
                     match inserted {
                         Ok(_) => at += batch,
-                        Err(error) => break (error.taken() as u64, changed),
+                        Err(error) => break (error.inserted() as u64, changed),
                     }
                     assert!(at < 10_000, "never full");
                 };
@@ -287,7 +287,7 @@ fn a_batch_that_is_refused_says_how_much_was_taken() {
                     let message = message.unwrap_err().to_string();
                     assert_eq!(
                         message,
-                        "the filter is full: its limit of layers is 2; the first 3000 keys of the batch were taken"
+                        "the filter is full: its limit of layers is 2; the first 3000 keys of the batch were inserted"
                     );
                 }
                 assert!(before == filter);
@@ -296,10 +296,18 @@ fn a_batch_that_is_refused_says_how_much_was_taken() {
     }
 }
 
+/// From an iterator: the error counts all keys that are in, and no more than a batch was taken from
+/// the iterator after them.
 #[test]
-#[should_panic = "keys are left over: the filter is full: its limit of layers is 1; the first"]
-fn extend_does_not_lose_keys_silently() {
-    (&builder(100, 0.01).non_scaling().build().unwrap()).extend(0..1000u32);
+fn an_iterator_without_an_end_is_left_where_the_filter_is_full() {
+    let filter = builder(1000, 0.01).max_layers(2).build().unwrap();
+    let mut asked = 0;
+    let error = filter.insert_all((0..u64::MAX).inspect(|_| asked += 1)).unwrap_err();
+    assert!((2950..3200).contains(&error.inserted()), "{error}");
+    assert!(asked <= error.inserted() + 1024, "{asked}");
+    assert!((0..error.inserted() as u64).all(|key| filter.contains(&key)));
+    assert!(!filter.contains(&(error.inserted() as u64)));
+    assert_eq!(filter.insert_all(0..error.inserted() as u64), Ok(0));
 }
 
 #[test]
@@ -543,13 +551,13 @@ fn unions_grow_and_refuse_what_grows_otherwise() {
     ] {
         let message = message(other);
         assert!(
-            message.starts_with("the other filter grows otherwise: layers from 10"),
+            message.starts_with("the other filter grows otherwise: up to ") && message.contains(" layers from 10"),
             "{message}"
         );
     }
     let otherwise = message(builder(100, 0.01).expansion(3));
     let parts = [
-        "each for 3 times the keys at 0.5 times the rate there, layers",
+        "each for 3 times the keys at 0.5 times the rate there, up to 6 layers",
         "each for 2 times the keys at 0.5 times the rate here",
     ];
     assert!(parts.iter().all(|part| otherwise.contains(part)), "{otherwise}");
@@ -596,15 +604,55 @@ fn figures_are_those_of_the_layers() {
         .map(|layer| layer.fill_ratio() * layer.memory_bytes() as f64)
         .sum();
     assert!((filter.fill_ratio() - ones / filter.memory_bytes() as f64).abs() < 1e-12);
+    let now = filter.figures();
+    assert_eq!(now.len, filter.estimated_len());
+    assert!((now.fill_ratio - filter.fill_ratio()).abs() < 1e-12);
+    assert!((now.false_positive_rate - rate).abs() < 1e-12);
+    assert!(!filter.is_empty() && builder(200, 0.01).build().unwrap().is_empty());
     assert_eq!(
         format!("{filter:?}"),
         format!(
-            "ScalableBloom {{ layers: 4, max_layers: 6, capacity: 3000, memory_bytes: {}, false_positive_rate: 0.01, \
-             hasher: Murmur3 {{ seed: 0 }}, fill_ratio: {:?}, .. }}",
+            "ScalableBloom {{ expected_keys: 3000, memory_bytes: {}, hasher: Murmur3 {{ seed: 0 }}, layers: 4, \
+             max_layers: 6, max_false_positive_rate: 0.01, fill_ratio: {:?}, .. }}",
             filter.memory_bytes(),
             filter.fill_ratio()
         )
     );
+}
+
+/// The rate to expect: of keys that fill one layer after another, also the layers that are not
+/// there yet, up to the limits.
+#[test]
+fn the_rate_to_expect_grows_with_the_layers() {
+    let limits = [
+        builder(1000, 0.01),
+        builder(1000, 0.01).max_layers(3),
+        builder(1000, 0.01).max_bytes(16_000),
+    ];
+    for (limit, layers) in limits.into_iter().zip([6, 3, 3]) {
+        let filter = limit.build().unwrap();
+        assert_eq!(filter.max_layers(), layers);
+        let expected: Vec<f64> = (0..=layers)
+            .map(|layers| filter.false_positive_rate_at(1000 * ((1 << layers) - 1)))
+            .collect();
+        assert_eq!((expected[0], expected[1]), (0.0, filter.false_positive_rate()));
+        assert!(expected.is_sorted_by(|a, b| a < b), "{expected:?}");
+        assert!(expected[layers] <= filter.max_false_positive_rate());
+        // Beyond all layers it is that of the full filter.
+        assert_eq!(filter.false_positive_rate_at(usize::MAX), expected[layers]);
+        let keys = match layers {
+            3 => first_refusal(&filter).0,
+            _ => 7000,
+        };
+        fill(&filter, 0..keys);
+        assert_eq!(filter.expected_keys(), 7000);
+        let (now, model) = (
+            filter.current_false_positive_rate(),
+            filter.false_positive_rate_at(keys as usize),
+        );
+        assert!((0.8..1.25).contains(&(now / model)), "{now} of {model}");
+        assert_eq!(filter.false_positive_rate(), expected[3]);
+    }
 }
 
 /// Also what an old layer has is not inserted again, by single calls and by batches.
@@ -630,9 +678,10 @@ fn a_key_is_new_once_whatever_layer_it_is_in() {
 #[test]
 fn one_hasher_serves_all_layers() {
     let filter = builder(50, 1e-4).hasher(SipHash13::with_key([3; 16])).build().unwrap();
-    (&filter).extend(0..2000u32);
+    assert!(filter.insert_all(0..2000u32).is_ok());
     assert!(filter.layers().len() > 4);
-    assert!((0..2000u32).all(|key| filter.contains(&key) && filter.layers().any(|layer| layer.contains(&key))));
+    let in_a_layer = |hash| filter.layers().any(|layer| layer.contains_hash(hash));
+    assert!((0..2000u32).all(|key| filter.contains(&key) && in_a_layer(filter.hash(&key))));
     let twin = filter.clone();
     assert_eq!(twin.hash("a"), filter.hash("a"));
     assert_eq!(filter.union_from(&twin), Ok(false));
@@ -755,7 +804,7 @@ fn racing_to_the_limit_loses_nothing() {
         for hashes in hashes.chunks(32) {
             match filter.insert_hashes(hashes) {
                 Ok(_) => taken += hashes.len(),
-                Err(error) => return taken + error.taken(),
+                Err(error) => return taken + error.inserted(),
             }
         }
         taken

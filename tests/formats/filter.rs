@@ -496,7 +496,7 @@ fn no_builder_overflows() {
             );
             too_much(
                 ScalableBloom::builder()
-                    .initial_capacity(keys)
+                    .expected_keys(keys)
                     .false_positive_rate(rate)
                     .build()
                     .unwrap_err(),
@@ -505,15 +505,10 @@ fn no_builder_overflows() {
             too_much(RedisBloom::reserve(rate, keys).map(drop).unwrap_err());
             // Layers, slots and budgets that are beyond all use.
             let layers = ScalableBloom::builder().false_positive_rate(rate).max_layers(most);
-            let error = layers
-                .clone()
-                .initial_capacity(1000)
-                .expansion(most)
-                .build()
-                .unwrap_err();
+            let error = layers.clone().expected_keys(1000).expansion(most).build().unwrap_err();
             assert!(error.to_string().contains("expansion"), "{error}");
             let layers = layers.expansion(4096);
-            assert!(layers.initial_capacity(1000).max_bytes(keys).build().is_ok());
+            assert!(layers.expected_keys(1000).max_bytes(keys).build().is_ok());
             #[cfg(feature = "window")]
             for generations in [2, 3, 64] {
                 use lanebloom::WindowedBloom;

@@ -743,7 +743,7 @@ fn every_filter_takes_one_key_type() {
         TombstoneBloom expected_keys to_bytes;
         CuckooFilter expected_keys to_bytes;
         DLeftFilter expected_keys to_bytes;
-        ScalableBloom initial_capacity to_bytes;
+        ScalableBloom expected_keys to_bytes;
         WindowedBloom expected_keys to_bytes;
     }
 }

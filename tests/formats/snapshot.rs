@@ -1016,7 +1016,7 @@ mod growing {
     use lanebloom::scalable::{Builder, Growth};
 
     fn builder() -> Builder {
-        ScalableBloom::builder().initial_capacity(20).false_positive_rate(0.05)
+        ScalableBloom::builder().expected_keys(20).false_positive_rate(0.05)
     }
 
     fn of(builder: Builder, keys: u32) -> ScalableBloom {
@@ -1045,11 +1045,11 @@ mod growing {
                 .collect();
             assert_eq!(layers, [(50, 2), (100, 3)]);
             assert_eq!((filter.max_layers(), filter.is_full()), (30, false));
-            assert_eq!(filter.false_positive_rate(), 0.02);
+            assert_eq!(filter.max_false_positive_rate(), 0.02);
             assert_eq!(filter.hasher().seed(), 3);
             // A filter that is built the same way is compatible: what was asked for is all there.
             let builder = ScalableBloom::builder()
-                .initial_capacity(50)
+                .expected_keys(50)
                 .false_positive_rate(0.02)
                 .seed(3);
             let built = builder.expansion(2).tightening_ratio(0.5).build().unwrap();
@@ -1084,10 +1084,10 @@ mod growing {
                 (filter.is_full(), filter.max_layers())
             );
             assert_eq!(
-                (same.capacity(), same.memory_bytes()),
-                (filter.capacity(), filter.memory_bytes())
+                (same.expected_keys(), same.memory_bytes()),
+                (filter.expected_keys(), filter.memory_bytes())
             );
-            assert_eq!(same.false_positive_rate(), filter.false_positive_rate());
+            assert_eq!(same.max_false_positive_rate(), filter.max_false_positive_rate());
             // From here on they do the same, errors included.
             for key in keys..2 * keys + 50 {
                 let text = |result: Result<bool, lanebloom::FullError>| result.map_err(|error| error.to_string());
@@ -1177,7 +1177,11 @@ mod growing {
             (34, vec![1], "whether it is full, 1, is not in 0 to 0".into()),
             (35, vec![65], "the limit of layers, 65, is not in 0 to 64".into()),
             (35, vec![1], format!("the number of layers, {layers}, is not in 1 to 1")),
-            (40, number(0), format!("the initial capacity, 0, is not in 1 to {most}")),
+            (
+                40,
+                number(0),
+                format!("the keys of the first layer, 0, is not in 1 to {most}"),
+            ),
             (40, number(19), layer(0, 20, 19)),
             (48, number(0), "the expansion, 0, is not in 1 to 4096".into()),
             (
@@ -1228,7 +1232,7 @@ mod growing {
                     bytes.len(),
                     {
                         let parts = filter.layers().take(layers as usize - 1);
-                        parts.map(|layer| layer.snapshot_bytes()).sum::<usize>() + 128
+                        parts.map(|layer| layer.memory_bytes() + 192).sum::<usize>() + 128
                     }
                 ),
             ),
@@ -1301,13 +1305,11 @@ mod growing {
         let same = ScalableBloom::read_from(&bytes[..], body as usize).unwrap();
         assert!(same == filter && same.max_bytes() == body as usize);
         // A layer with another hasher than the filter's.
-        let mut mixed = bytes[..128].to_vec();
-        let seeded = builder().seed(7).build().unwrap();
-        (0..70u32).for_each(|key| _ = seeded.insert(&key));
-        for (i, (layer, seeded)) in filter.layers().zip(seeded.layers()).enumerate() {
-            mixed.extend(if i == 1 { seeded.to_bytes() } else { layer.to_bytes() });
-        }
-        assert_eq!(mixed.len(), bytes.len());
+        let seeded = of(builder().seed(7), 70).to_bytes();
+        assert_eq!(seeded.len(), bytes.len());
+        let second = 128 + first.memory_bytes() + 192;
+        let third = second + filter.layers().nth(1).unwrap().memory_bytes() + 192;
+        let mixed = [&bytes[..second], &seeded[second..third], &bytes[third..]].concat();
         for result in read_whole(&mixed) {
             assert_eq!(
                 result.unwrap_err().to_string(),
@@ -1321,7 +1323,7 @@ mod growing {
     #[test]
     fn the_limit_of_a_reader_is_one_for_growth() {
         const LIMIT: usize = 4096;
-        let builder = ScalableBloom::builder().initial_capacity(20).expansion(4096);
+        let builder = ScalableBloom::builder().expected_keys(20).expansion(4096);
         let bytes = builder.clone().build().unwrap().to_bytes();
         assert_eq!(bytes.len(), 384);
         let mut filter = ScalableBloom::read_from(&bytes[..], LIMIT).unwrap();
@@ -1330,7 +1332,7 @@ mod growing {
         for _ in 0..50 {
             let keys: Vec<u32> = (taken..2000).collect();
             let error = filter.insert_batch(&keys).unwrap_err();
-            taken += error.taken() as u32;
+            taken += error.inserted() as u32;
             assert!(!error.is_out_of_memory() && filter.is_full());
             assert!(filter.memory_bytes() <= LIMIT, "{} bytes", filter.memory_bytes());
             assert!((0..taken).all(|key| filter.contains(&key)));
@@ -1378,7 +1380,7 @@ mod growing {
     #[test]
     fn a_live_filter_is_written_with_all_keys_of_before() {
         let keys = STRESS_KEYS as u64 / 2;
-        let filter = ScalableBloom::builder().initial_capacity(100).build().unwrap();
+        let filter = ScalableBloom::builder().expected_keys(100).build().unwrap();
         let inserted = AtomicU64::new(0);
         thread::scope(|scope| {
             let (filter, inserted) = (&filter, &inserted);
@@ -2252,7 +2254,7 @@ mod through_serde {
         let bloom = with_hasher(2, 10, 100, hasher);
         assert_limited(&bloom, bloom.memory_bytes(), ConcurrentBloom::to_bytes);
         let scalable = ScalableBloom::builder()
-            .initial_capacity(10)
+            .expected_keys(10)
             .hasher(hasher)
             .build()
             .unwrap();

@@ -458,7 +458,7 @@ impl<S> CompactCuckoo<S> {
     /// use lanebloom::CuckooFilter;
     ///
     /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
-    /// filter.try_extend(["a", "b"])?;
+    /// filter.insert_all(["a", "b"])?;
     /// let back = filter.to_compact()?.to_filter()?;
     /// assert!(back.remove("a") && back.contains("b") && back.len() == 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -379,7 +379,7 @@ impl<S: KeyHasher + Clone> WindowedBloom<S> {
         let when = match rotation {
             CALLED => When::Called,
             AGED => When::Aged(clock),
-            _ => When::Full(Gauge::new(&filters[0], super::margin(share, FULL_AT))),
+            _ => When::Full(Gauge::new(&filters[0].engine, super::margin(share, FULL_AT))),
         };
         let [then, begin, until] = [64, 72, 80].map(|at| header.get(at));
         // No monotonic clock knows how long ago that was.

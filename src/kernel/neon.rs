@@ -11,21 +11,20 @@
     reason = "loops over W and S unroll, which those over iterators do not always"
 )]
 
-use crate::batch;
 use crate::bits::{Bits, Lines, Load, Probed, Region, Target};
+use crate::kernel::groups::{self, GROUP, Group, Slot};
+use crate::kernel::scalar;
 use crate::pattern::{self, Cuts, MULTIPLIER};
-use crate::simd::groups::{self, GROUP, Group};
-use crate::simd::{Kernels, Lookups};
 use core::arch::aarch64::*;
 
 #[target_feature(enable = "neon")]
-pub(super) fn contains_hashes<const W: usize, const B: usize, T: Load>(
-    lookups: &Lookups<T>,
+pub(super) fn contains_hashes<const W: usize, T: Load>(
+    cuts: &Cuts,
     lines: Lines<'_, T>,
     hashes: &[u64],
     found: &mut [u64],
 ) {
-    let (count, cuts) = (lines.blocks(), lookups.cuts.known::<W, B>());
+    let count = lines.blocks();
     // SAFETY: `words` gives words of blocks below `count`; a block has 8.
     unsafe {
         groups::contains(
@@ -33,53 +32,36 @@ pub(super) fn contains_hashes<const W: usize, const B: usize, T: Load>(
             hashes,
             found,
             |group| blocks(group, count),
-            |group| words::<W>(group, cuts, 0, count),
-            |group, words| hold::<W, T>(group, cuts, words),
-            |hash| match B {
-                0 => lookups.contains(lines, hash),
-                _ => batch::contains::<W, false, T>(lines, cuts, hash),
-            },
+            |group, products, words| places::<W>(group, cuts, 0, count, products, words),
+            |products, words| hold::<W, T>(products, cuts, words),
         );
     }
 }
 
 #[target_feature(enable = "neon")]
-pub(super) fn insert_hashes<const W: usize, const B: usize>(
-    kernels: &Kernels,
-    mut bits: &Bits,
-    hashes: &[u64],
-    changed: &mut [u64],
-) {
-    insert_into::<W, B, _>(&mut bits, &kernels.lookups.cuts, hashes, changed);
+pub(super) fn insert_hashes<const W: usize>(cuts: &Cuts, mut bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
+    insert_into::<W, _>(&mut bits, cuts, hashes, changed);
 }
 
 #[target_feature(enable = "neon")]
-pub(super) fn fill<const W: usize, const B: usize>(
-    region: &mut Region<'_>,
-    cuts: &Cuts,
-    hashes: &[u64],
-    changed: &mut [u64],
-) {
-    insert_into::<W, B, _>(region, cuts, hashes, changed);
+pub(super) fn fill<const W: usize>(cuts: &Cuts, region: &mut Region<'_>, hashes: &[u64], changed: &mut [u64]) {
+    if hashes.len() < GROUP {
+        return scalar::fill::<W>(cuts, region, hashes, changed);
+    }
+    insert_into::<W, _>(region, cuts, hashes, changed);
 }
 
 #[target_feature(enable = "neon")]
 #[inline]
-fn insert_into<const W: usize, const B: usize, T: Target>(
-    target: &mut T,
-    cuts: &Cuts,
-    hashes: &[u64],
-    changed: &mut [u64],
-) {
-    let (first, count, cuts) = (target.first(), target.blocks(), cuts.known::<W, B>());
+fn insert_into<const W: usize, T: Target>(target: &mut T, cuts: &Cuts, hashes: &[u64], changed: &mut [u64]) {
+    let (first, count) = (target.first(), target.blocks());
     groups::insert::<W, _>(
         target,
         hashes,
         changed,
         |group| blocks(group, count),
-        |group| words::<W>(group, cuts, first, count),
-        |group, into| masks::<W, T>(group, cuts, into),
-        |target, hash| batch::insert::<W>(target, cuts, hash),
+        |group, products, words| places::<W>(group, cuts, first, count, products, words),
+        |products, into| masks::<W, T>(products, cuts, into),
     );
 }
 
@@ -114,7 +96,7 @@ fn words<const W: usize>(hashes: &Group, cuts: &Cuts, first: usize, count: usize
 /// one caller, and so is inlined.
 #[target_feature(enable = "neon")]
 #[inline]
-fn masks<const W: usize, T>(hashes: &Group, cuts: &Cuts, into: &mut [Group; W]) {
+fn masks<const W: usize, T>(hashes: &Group, cuts: &Cuts, into: &mut [Slot; W]) {
     for pair in (0..GROUP).step_by(2) {
         let vectors = vector_masks::<W>([hashes[pair], hashes[pair + 1]], cuts);
         for word in 0..W {

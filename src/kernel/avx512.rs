@@ -6,13 +6,12 @@
     reason = "loops over W and S unroll, which those over iterators do not always"
 )]
 
-use crate::batch;
 use crate::bits::{Bits, Lines, Load, Probed, Region, Target};
 use crate::funnel::Sink;
+use crate::kernel::groups::{self, GROUP, Group, Slot};
+use crate::kernel::scalar;
 use crate::murmur3::{C1, C2, Murmur3Sink};
 use crate::pattern::{Cuts, MULTIPLIER};
-use crate::simd::groups::{self, GROUP, Group};
-use crate::simd::{Kernels, Lookups};
 use crate::sizing::LINE_WORDS;
 use core::arch::x86_64::*;
 
@@ -34,13 +33,13 @@ pub(super) fn detect() -> bool {
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
-pub(super) fn contains_hashes<const W: usize, const B: usize, T: Load>(
-    lookups: &Lookups<T>,
+pub(super) fn contains_hashes<const W: usize, T: Load>(
+    cuts: &Cuts,
     lines: Lines<'_, T>,
     hashes: &[u64],
     found: &mut [u64],
 ) {
-    let (count, cuts) = (lines.blocks(), lookups.cuts.known::<W, B>());
+    let count = lines.blocks();
     // SAFETY: `words` gives words of blocks below `count`, which is below 2^32 (`Isa::for_blocks`);
     // a block has 8.
     unsafe {
@@ -49,53 +48,36 @@ pub(super) fn contains_hashes<const W: usize, const B: usize, T: Load>(
             hashes,
             found,
             |group| blocks(group, count),
-            |group| words::<W>(group, cuts, 0, count),
-            |group, words| hold::<W, T>(group, cuts, words),
-            |hash| match B {
-                0 => lookups.contains(lines, hash),
-                _ => batch::contains::<W, true, T>(lines, cuts, hash),
-            },
+            |group, products, words| places::<W>(group, cuts, 0, count, products, words),
+            |products, words| hold::<W, T>(products, cuts, words),
         );
     }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
-pub(super) fn insert_hashes<const W: usize, const B: usize>(
-    kernels: &Kernels,
-    mut bits: &Bits,
-    hashes: &[u64],
-    changed: &mut [u64],
-) {
-    insert_into::<W, B, _>(&mut bits, &kernels.lookups.cuts, hashes, changed);
+pub(super) fn insert_hashes<const W: usize>(cuts: &Cuts, mut bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
+    insert_into::<W, _>(&mut bits, cuts, hashes, changed);
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
-pub(super) fn fill<const W: usize, const B: usize>(
-    region: &mut Region<'_>,
-    cuts: &Cuts,
-    hashes: &[u64],
-    changed: &mut [u64],
-) {
-    insert_into::<W, B, _>(region, cuts, hashes, changed);
+pub(super) fn fill<const W: usize>(cuts: &Cuts, region: &mut Region<'_>, hashes: &[u64], changed: &mut [u64]) {
+    if hashes.len() < GROUP {
+        return scalar::fill::<W>(cuts, region, hashes, changed);
+    }
+    insert_into::<W, _>(region, cuts, hashes, changed);
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
-fn insert_into<const W: usize, const B: usize, T: Target>(
-    target: &mut T,
-    cuts: &Cuts,
-    hashes: &[u64],
-    changed: &mut [u64],
-) {
-    let (first, count, cuts) = (target.first(), target.blocks(), cuts.known::<W, B>());
+fn insert_into<const W: usize, T: Target>(target: &mut T, cuts: &Cuts, hashes: &[u64], changed: &mut [u64]) {
+    let (first, count) = (target.first(), target.blocks());
     groups::insert::<W, _>(
         target,
         hashes,
         changed,
         |group| blocks(group, count),
-        |group| words::<W>(group, cuts, first, count),
-        |group, into| masks::<W, T>(group, cuts, into),
-        |target, hash| batch::insert::<W>(target, cuts, hash),
+        |group, products, words| places::<W>(group, cuts, first, count, products, words),
+        |products, into| masks::<W, T>(products, cuts, into),
     );
 }
 
@@ -132,34 +114,41 @@ fn block(hashes: __m512i, count: usize) -> __m512i {
 /// the filter's blocks.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
-pub(super) fn words<const W: usize>(hashes: &Group, cuts: &Cuts, first: usize, count: usize) -> [Group; W] {
+pub(super) fn places<const W: usize>(
+    hashes: &Group,
+    cuts: &Cuts,
+    first: usize,
+    count: usize,
+    products: &mut Slot,
+    words: &mut [Slot; W],
+) {
     let mut product = load(hashes);
     let block = _mm512_sub_epi64(block(product, count), _mm512_set1_epi64(first as i64));
     let line = _mm512_slli_epi64::<3>(block);
-    let mut words = [[0; GROUP]; W];
+    product = _mm512_mullo_epi64(product, _mm512_set1_epi64(MULTIPLIER as i64));
+    products.write(store(product));
     for i in 0..W {
-        let cut = cuts.words[i];
-        if i == 0 || cut.multiply {
-            product = _mm512_mullo_epi64(product, _mm512_set1_epi64(MULTIPLIER as i64));
+        let cut = &cuts.words[i];
+        if i > 0 && cut.multiply {
+            product = multiply_again(product);
         }
         let select = _mm512_and_si512(
             shift(product, cut.select),
             _mm512_set1_epi64((LINE_WORDS / W) as i64 - 1),
         );
         let word = _mm512_add_epi64(select, _mm512_set1_epi64((i * LINE_WORDS / W) as i64));
-        words[i] = store(_mm512_add_epi64(line, word));
+        words[i].write(store(_mm512_add_epi64(line, word)));
     }
-    words
 }
 
 /// The mask of each hash in each of its words. For each target `T` a function of its own, which has
 /// one caller, and so is inlined.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
-fn masks<const W: usize, T>(hashes: &Group, cuts: &Cuts, into: &mut [Group; W]) {
-    let hashes = vector_masks::<W>(load(hashes), cuts);
+fn masks<const W: usize, T>(products: &Group, cuts: &Cuts, into: &mut [Slot; W]) {
+    let masks = vector_masks::<W>(load(products), cuts);
     for i in 0..W {
-        into[i] = store(hashes[i]);
+        into[i].write(store(masks[i]));
     }
 }
 
@@ -167,8 +156,8 @@ fn masks<const W: usize, T>(hashes: &Group, cuts: &Cuts, into: &mut [Group; W]) 
 /// own: the compiler makes a call of what it finds in two kernels.)
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
-fn hold<const W: usize, T>(hashes: &Group, cuts: &Cuts, words: &[Group; W]) -> u8 {
-    let masks = vector_masks::<W>(load(hashes), cuts);
+fn hold<const W: usize, T>(products: &Group, cuts: &Cuts, words: &[Group; W]) -> u8 {
+    let masks = vector_masks::<W>(load(products), cuts);
     let mut lacking = _mm512_setzero_si512();
     for i in 0..W {
         lacking = _mm512_or_si512(lacking, _mm512_andnot_si512(load(&words[i]), masks[i]));
@@ -178,13 +167,12 @@ fn hold<const W: usize, T>(hashes: &Group, cuts: &Cuts, words: &[Group; W]) -> u
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
-fn vector_masks<const W: usize>(hashes: __m512i, cuts: &Cuts) -> [__m512i; W] {
-    let mut product = hashes;
+fn vector_masks<const W: usize>(mut product: __m512i, cuts: &Cuts) -> [__m512i; W] {
     let mut positions = [_mm512_setzero_si512(); W];
     for i in 0..W {
         let cut = cuts.words[i];
-        if i == 0 || cut.multiply {
-            product = _mm512_mullo_epi64(product, _mm512_set1_epi64(MULTIPLIER as i64));
+        if i > 0 && cut.multiply {
+            product = multiply_again(product);
         }
         positions[i] = shift(product, cut.positions);
     }
@@ -199,6 +187,16 @@ fn vector_masks<const W: usize>(hashes: __m512i, cuts: &Cuts) -> [__m512i; W] {
         }
     }
     masks
+}
+
+/// The next product of a pattern. Most patterns have one, so this is in a branch, and the empty
+/// assembly keeps it there: the compiler would multiply always, and drop the result.
+#[target_feature(enable = "avx512f,avx512dq")]
+#[inline]
+pub(super) fn multiply_again(product: __m512i) -> __m512i {
+    // SAFETY: it does nothing.
+    unsafe { core::arch::asm!("", options(nomem, nostack, preserves_flags)) };
+    _mm512_mullo_epi64(product, _mm512_set1_epi64(MULTIPLIER as i64))
 }
 
 #[target_feature(enable = "avx512f")]

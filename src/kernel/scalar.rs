@@ -1,6 +1,5 @@
-//! Pipelines over the bits: a hash, or a slice of hashes, goes in, and answers come out. `simd/`
-//! compiles them for each shape of the pattern and each instruction set. Nothing here depends on
-//! either.
+//! The specification of the kernels, and what runs where there are no vectors: a hash, or a slice
+//! of hashes, goes in, and answers come out. `mod.rs` compiles it for each shape of the pattern.
 //!
 //! The answers of a batch are a bitmap: bit `i % 64` of word `i / 64` is the answer for hash `i`.
 //! The bits that no hash belongs to are 0.
@@ -8,14 +7,9 @@
 //! No pipeline orders memory beyond the `Release` of the bits it sets. The caller calls
 //! [`acquire`](crate::bits::acquire) if an answer rests on bits seen.
 
-use crate::bits::{Lines, Load, Probed, Purpose, Region, Target};
+use crate::bits::{Lines, Load, Probed, Purpose, Region, Target, is_cached};
 use crate::counters::{self, Counters};
 use crate::pattern::{Cuts, block, pattern};
-
-/// Filters up to this size, in bytes, are probed without prefetching: to wait for L2 or the nearer
-/// part of L3 costs less than the hints do. (Zen 4, AVX-512, ns without and with: 1.4 and 1.75 at 1
-/// MiB, 1.5 and 1.7 at 2 MiB, 2.0 and 1.8 at 8 MiB.)
-const CACHED_BYTES: usize = 2 << 20;
 
 /// How far ahead lines are asked for from memory, in keys. They are asked for into L2: touching
 /// random lines of 64 MiB takes 8.7 ns each with hints for L1, whatever the distance, and 4.2 with
@@ -23,33 +17,6 @@ const CACHED_BYTES: usize = 2 << 20;
 const AHEAD: usize = 64;
 /// How far ahead lines are asked for from L2 into L1, in keys.
 const NEAR: usize = 16;
-
-/// Hashes of which the answers are collected in a bitmap on the stack, 512 bytes, before they are
-/// given out. Between two stretches no line is asked for ahead, so they should be long.
-pub(crate) const STRETCH: usize = 4096;
-
-/// How many answers of a bitmap are yes.
-pub(crate) fn ones(bitmap: &[u64]) -> usize {
-    bitmap.iter().map(|word| word.count_ones() as usize).sum()
-}
-
-/// Calls `each` with the position of every no, in order, among the answers for `len` hashes.
-#[inline(always)]
-pub(crate) fn for_each_absent(found: &[u64], len: usize, mut each: impl FnMut(usize)) {
-    for (at, found) in (0..len).step_by(64).zip(found) {
-        let mut absent = !found & u64::MAX >> (64 - (len - at).min(64));
-        while absent != 0 {
-            each(at + absent.trailing_zeros() as usize);
-            absent &= absent - 1;
-        }
-    }
-}
-
-/// Whether so many bytes of a filter are probed without prefetching.
-#[inline(always)]
-pub(crate) fn is_cached(bytes: usize) -> bool {
-    bytes <= CACHED_BYTES
-}
 
 #[inline(always)]
 pub(crate) fn contains<const W: usize, const VECTOR: bool, T: Load>(
@@ -65,14 +32,8 @@ pub(crate) fn insert<const W: usize>(target: &mut impl Target, cuts: &Cuts, hash
     target.set::<W>(block(hash, target.blocks()), pattern(hash, cuts), cuts.bits)
 }
 
-/// Inserts into words that this thread owns.
-pub(crate) fn fill<const W: usize, const B: usize>(
-    region: &mut Region<'_>,
-    cuts: &Cuts,
-    hashes: &[u64],
-    changed: &mut [u64],
-) {
-    let cuts = cuts.known::<W, B>();
+/// Inserts into words that this thread owns. Whether each hash changed them, as a bitmap.
+pub(crate) fn fill<const W: usize>(cuts: &Cuts, region: &mut Region<'_>, hashes: &[u64], changed: &mut [u64]) {
     one_by_one(region, hashes, changed, Purpose::Write, |region, hash| {
         insert::<W>(region, cuts, hash)
     });
@@ -114,16 +75,15 @@ pub(crate) fn one_by_one<T: Probed>(
     }
     // One loop, whether lines are asked for or not: the compiler inlines what is called in one
     // place, and calls, for each key, what is in two.
-    for (i, (part, answers)) in hashes.chunks(64).zip(answers).enumerate() {
-        let mut last = 0;
-        for (at, hash) in (64 * i..).zip(part) {
+    for (word, (part, answers)) in hashes.chunks(64).zip(answers).enumerate() {
+        *answers = 0;
+        for (i, hash) in part.iter().enumerate() {
             if asks {
-                ask(target, hashes.get(at + AHEAD), Purpose::Later);
-                ask(target, hashes.get(at + NEAR), near);
+                ask(target, hashes.get(64 * word + i + AHEAD), Purpose::Later);
+                ask(target, hashes.get(64 * word + i + NEAR), near);
             }
-            last = last >> 1 | u64::from(each(target, *hash)) << 63;
+            *answers |= u64::from(each(target, *hash)) << i;
         }
-        *answers = last >> (64 - part.len());
     }
 }
 

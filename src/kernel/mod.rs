@@ -1,30 +1,27 @@
 //! The kernels: functions for every shape of the pattern and every instruction set. A filter
 //! chooses its kernels when it is built, and a batch of keys when it is hashed.
 //!
-//! A filter looks its [`Kernels`] up once. A call of them is one well-predicted indirect call. (A
+//! A filter keeps its [`Kernels`]. A call of them is one well-predicted indirect call. (A
 //! `match` on the shape in each call would put a jump table in its place.) The files of the
 //! instruction sets are twins: the same names, the same signatures. They take values and slices
 //! that this thread owns, never the shared words. `groups.rs` loads those as atomics and puts them
 //! together to vectors: a vector load or a hardware gather from memory that others write would be a
-//! data race. There is no file for the plain instruction set: `batch.rs`, `pattern.rs` and
-//! `murmur3.rs` are the specification.
+//! data race. `scalar.rs`, `pattern.rs` and `murmur3.rs` are the specification.
 //!
 //! | | single calls | batches of hashes | Murmur3 of many keys |
 //! |---|---|---|---|
-//! | plain | `batch.rs` | `batch.rs` | `murmur3.rs` |
-//! | AVX2 | `batch.rs`, compiled for it | `avx2.rs` | `avx2.rs` up to 16 bytes, else `murmur3.rs` |
+//! | plain | `scalar.rs` | `scalar.rs` | `murmur3.rs` |
+//! | AVX2 | `scalar.rs`, compiled for it | `avx2.rs` | `avx2.rs` up to 16 bytes, else `murmur3.rs` |
 //! | AVX-512 | as AVX2 | `avx512.rs` | `avx512.rs` |
 //! | AVX-512 BITALG | as AVX2 | lookups `bitalg.rs`, inserts `avx512.rs` | `avx512.rs` |
-//! | NEON | `batch.rs` | `neon.rs` | `murmur3.rs` |
+//! | NEON | `scalar.rs` | `neon.rs` | `murmur3.rs` |
 //!
 //! # Shapes as data
 //!
 //! There are 28 shapes. Single calls are short, and compiled for each shape. A batch kernel is
-//! compiled for each number of words, and takes the number of bits as data ([`Cuts`]). The
-//! exceptions are the shapes that the builder chooses by itself ([`bits_in_code`]). With bits as
-//! data in all shapes the crate compiled in 14 s instead of 38, and batches in cache took 15% to
-//! 30% longer with AVX2 and without vectors (Zen 5). BITALG tests eight bits at once, so it loses
-//! nothing.
+//! compiled for each number of words, and takes the number of bits as data ([`Cuts`]). With that
+//! number in code too, the crate took twice as long to compile, and batches were at most 10%
+//! faster (Zen 5).
 
 #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
 mod avx2;
@@ -36,11 +33,11 @@ mod bitalg;
 mod groups;
 #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
 mod neon;
+pub(crate) mod scalar;
 
-use crate::batch;
-use crate::bits::{Bits, Lines, Load, Purpose, Region};
+use crate::bits::{Bits, Lines, Load, Probed, Purpose, Region, is_cached};
 use crate::counters::Counters;
-use crate::pattern::Cuts;
+use crate::pattern::{Cuts, block};
 use crate::sizing::{Layout, Shape};
 use crate::sync::AtomicU64;
 use core::sync::atomic::{AtomicU8, Ordering};
@@ -169,70 +166,69 @@ pub fn limit_instruction_set(name: &str) {
     CHOSEN.store(isa.number(), Ordering::Relaxed);
 }
 
-/// The table's entry for a shape and an instruction set: `$table::plain::<W, S, B>()`,
-/// `$table::avx2::<W, S, B>()`, and so on.
-macro_rules! entry {
-    ($table:ty, $layout:expr, $isa:expr) => {
-        entry! { $table, $layout, $isa;
+/// `$table::new::<W, S>($isa)` for the words and bits of a shape.
+macro_rules! of_shape {
+    ($table:ty, $shape:expr, $isa:expr) => {
+        of_shape! { $table, $shape, $isa;
             1: 1 2 3 4 5 6 7 8 9 10;
             2: 1 2 3 4 5 6 7 8;
             4: 1 2 3 4 5 6;
             8: 1 2 3 4;
         }
     };
-    ($table:ty, $layout:expr, $isa:expr; $($w:literal: $($s:literal)*;)*) => {{
-        let Layout { shape: Shape { words, bits }, blocks } = $layout;
-        match (words, bits, $isa.for_blocks(blocks as u64).0) {
-            $($(
-                ($w, $s, Level::Plain) => const { &<$table>::plain::<$w, $s, { bits_in_code($w, $s) }>() },
-                #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-                ($w, $s, Level::Avx2) => const { &<$table>::avx2::<$w, $s, { bits_in_code($w, $s) }>() },
-                #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-                ($w, $s, Level::Avx512) => const { &<$table>::avx512::<$w, $s, { bits_in_code($w, $s) }>() },
-                #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-                ($w, $s, Level::Bitalg) => const { &<$table>::bitalg::<$w, $s, { bits_in_code($w, $s) }>() },
-                #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
-                ($w, $s, Level::Neon) => const { &<$table>::neon::<$w, $s, { bits_in_code($w, $s) }>() },
-            )*)*
+    ($table:ty, $shape:expr, $isa:expr; $($w:literal: $($s:literal)*;)*) => {{
+        let Shape { words, bits } = $shape;
+        match (words, bits) {
+            $($( ($w, $s) => <$table>::new::<$w, $s>($isa), )*)*
             _ => unreachable!("{words} words with {bits} bits is not a shape of sizing.rs"),
         }
     }};
 }
 
-/// The number of bits per word for which the batch kernels of a shape are compiled, or 0 where the
-/// kernels take it as data. The builder chooses these shapes for rates from 10% to 1e-6.
-const fn bits_in_code(words: usize, bits: usize) -> usize {
-    match (words, bits) {
-        (1, 3) | (2, 2 | 3) | (4, 2..=4) => bits,
-        _ => 0,
-    }
-}
+/// Fewer hashes than this go one by one: a batch kernel takes longer to begin. It takes a group of
+/// 8 at least.
+pub(crate) const FEW: usize = 32;
 
 /// The operations on hashes that only read, for one shape, one instruction set and one kind of
 /// words: `AtomicU64` of a filter, or the bytes of a snapshot.
 #[derive(Debug)]
-pub(crate) struct Lookups<T: 'static> {
+pub(crate) struct Lookups<T> {
     cuts: Cuts,
     // SAFETY, for all: callable where the instruction set is there which they are compiled for.
     contains: unsafe fn(Lines<'_, T>, u64) -> bool,
-    contains_hashes: unsafe fn(&Self, Lines<'_, T>, &[u64], &mut [u64]),
+    /// One by one if there is none.
+    contains_hashes: Option<Batch<T>>,
 }
 
+type Batch<T> = unsafe fn(&Cuts, Lines<'_, T>, &[u64], &mut [u64]);
+
+impl<T> Clone for Lookups<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Lookups<T> {}
+
 /// The operations on hashes for one shape and one instruction set.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Kernels {
     lookups: Lookups<AtomicU64>,
     // SAFETY, for all: callable where the instruction set is there which they are compiled for.
     insert: unsafe fn(&Bits, u64) -> bool,
-    insert_hashes: unsafe fn(&Self, &Bits, &[u64], &mut [u64]),
-    fill: unsafe fn(&mut Region<'_>, &Cuts, &[u64], &mut [u64]),
+    /// One by one if there is none.
+    insert_hashes: Option<InsertBatch>,
+    fill: Fill,
 }
+
+type InsertBatch = unsafe fn(&Cuts, &Bits, &[u64], &mut [u64]);
+type Fill = unsafe fn(&Cuts, &mut Region<'_>, &[u64], &mut [u64]);
 
 /// The operations on hashes of a filter of counters, for one shape and one instruction set.
 ///
 /// Inserts and removes are the same for all: a compare-exchange per word takes longer than vectors
 /// could save, and cannot be done by them.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct CounterKernels {
     lookups: Lookups<Counters>,
     insert: fn(Lines<'_, Counters>, u64) -> bool,
@@ -244,40 +240,16 @@ pub(crate) type CounterBatch = fn(&CounterKernels, Lines<'_, Counters>, &[u64], 
 
 impl CounterKernels {
     /// The kernels for `layout` on this CPU: its having `isa` is what makes their calls sound.
-    pub(crate) fn of(layout: Layout, isa: Isa) -> &'static Self {
-        entry!(Self, layout, isa)
+    pub(crate) fn of(layout: Layout, isa: Isa) -> Self {
+        of_shape!(Self, layout.shape, isa.for_blocks(layout.blocks as u64))
     }
 
-    const fn with<const W: usize, const S: usize>(lookups: Lookups<Counters>) -> Self {
+    fn new<const W: usize, const S: usize>(isa: Isa) -> Self {
         Self {
-            lookups,
-            insert: batch::raise::<W, S>,
-            remove: batch::lower::<W, S>,
+            lookups: Lookups::new::<W, S>(isa),
+            insert: scalar::raise::<W, S>,
+            remove: scalar::lower::<W, S>,
         }
-    }
-
-    const fn plain<const W: usize, const S: usize, const B: usize>() -> Self {
-        Self::with::<W, S>(Lookups::plain::<W, S, B>())
-    }
-
-    #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-    const fn avx2<const W: usize, const S: usize, const B: usize>() -> Self {
-        Self::with::<W, S>(Lookups::avx2::<W, S, B>())
-    }
-
-    #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-    const fn avx512<const W: usize, const S: usize, const B: usize>() -> Self {
-        Self::with::<W, S>(Lookups::avx512::<W, S, B>())
-    }
-
-    #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-    const fn bitalg<const W: usize, const S: usize, const B: usize>() -> Self {
-        Self::with::<W, S>(Lookups::bitalg::<W, S, B>())
-    }
-
-    #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
-    const fn neon<const W: usize, const S: usize, const B: usize>() -> Self {
-        Self::with::<W, S>(Lookups::neon::<W, S, B>())
     }
 }
 
@@ -300,78 +272,78 @@ impl CounterKernels {
 
     /// Whether each hash's insert found a counter at 0, as a bitmap.
     pub(crate) fn insert_hashes(&self, mut lines: Lines<'_, Counters>, hashes: &[u64], new: &mut [u64]) {
-        batch::one_by_one(&mut lines, hashes, new, Purpose::Write, |lines, hash| {
+        scalar::one_by_one(&mut lines, hashes, new, Purpose::Write, |lines, hash| {
             (self.insert)(*lines, hash)
         });
     }
 
     /// Whether each hash was removed, as a bitmap.
     pub(crate) fn remove_hashes(&self, mut lines: Lines<'_, Counters>, hashes: &[u64], removed: &mut [u64]) {
-        batch::one_by_one(&mut lines, hashes, removed, Purpose::Write, |lines, hash| {
+        scalar::one_by_one(&mut lines, hashes, removed, Purpose::Write, |lines, hash| {
             (self.remove)(*lines, hash)
         });
     }
 }
 
+/// The answers of `each` for a few hashes, whose lines are asked for first.
+#[inline(always)]
+fn few(hashes: &[u64], target: &impl Probed, purpose: Purpose, each: impl Fn(u64) -> bool) -> u64 {
+    ask(hashes, target, purpose);
+    let mut answers = 0;
+    for (i, &hash) in hashes.iter().enumerate() {
+        answers |= u64::from(each(hash)) << i;
+    }
+    answers
+}
+
+/// Asks for the lines of a few hashes.
+#[inline(always)]
+fn ask(hashes: &[u64], target: &impl Probed, purpose: Purpose) {
+    if !is_cached(target.bytes()) && hashes.len() > 1 {
+        for &hash in hashes {
+            target.prefetch(block(hash, target.blocks()), purpose);
+        }
+    }
+}
+
 /// A lookup of the plain instruction set.
 fn contains<const W: usize, const S: usize, T: Load>(lines: Lines<'_, T>, hash: u64) -> bool {
-    batch::contains::<W, false, T>(lines, const { &Cuts::new(W, S) }, hash)
+    scalar::contains::<W, false, T>(lines, const { &Cuts::new(W, S) }, hash)
 }
 
 /// An insert of the plain instruction set.
 fn insert<const W: usize, const S: usize>(mut bits: &Bits, hash: u64) -> bool {
-    batch::insert::<W>(&mut bits, const { &Cuts::new(W, S) }, hash)
-}
-
-impl Lookups<[u8; 8]> {
-    /// The lookups in a snapshot of this layout on this CPU: its having `isa` is what makes their
-    /// calls sound.
-    pub(crate) fn of(layout: Layout, isa: Isa) -> &'static Self {
-        entry!(Self, layout, isa)
-    }
+    scalar::insert::<W>(&mut bits, const { &Cuts::new(W, S) }, hash)
 }
 
 impl<T: Load> Lookups<T> {
-    const fn plain<const W: usize, const S: usize, const B: usize>() -> Self {
-        Self {
-            cuts: Cuts::new(W, S),
-            contains: contains::<W, S, T>,
-            contains_hashes: Self::contains_each::<W, B>,
-        }
+    /// The lookups for `layout` on this CPU: its having `isa` is what makes their calls sound.
+    pub(crate) fn of(layout: Layout, isa: Isa) -> Self {
+        of_shape!(Self, layout.shape, isa.for_blocks(layout.blocks as u64))
     }
 
-    #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-    const fn avx2<const W: usize, const S: usize, const B: usize>() -> Self {
-        Self {
-            cuts: Cuts::new(W, S),
-            contains: avx2::contains::<W, S, T>,
-            contains_hashes: avx2::contains_hashes::<W, B, T>,
-        }
-    }
-
-    #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-    const fn avx512<const W: usize, const S: usize, const B: usize>() -> Self {
-        Self {
+    fn new<const W: usize, const S: usize>(isa: Isa) -> Self {
+        let contains_hashes: Option<Batch<T>> = match isa.0 {
+            Level::Plain => None,
+            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+            Level::Avx2 => Some(avx2::contains_hashes::<W, T>),
+            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+            Level::Avx512 => Some(avx512::contains_hashes::<W, T>),
+            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+            Level::Bitalg => Some(bitalg::contains_hashes::<W, T>),
+            #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
+            Level::Neon => Some(neon::contains_hashes::<W, T>),
+        };
+        let contains: unsafe fn(Lines<'_, T>, u64) -> bool = match isa.0 {
             // One key at a time has no use for wider vectors.
+            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+            Level::Avx2 | Level::Avx512 | Level::Bitalg => avx2::contains::<W, S, T>,
+            _ => contains::<W, S, T>,
+        };
+        Self {
             cuts: Cuts::new(W, S),
-            contains: avx2::contains::<W, S, T>,
-            contains_hashes: avx512::contains_hashes::<W, B, T>,
-        }
-    }
-
-    #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-    const fn bitalg<const W: usize, const S: usize, const B: usize>() -> Self {
-        Self {
-            contains_hashes: bitalg::contains_hashes::<W, T>,
-            ..Self::avx512::<W, S, B>()
-        }
-    }
-
-    #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
-    const fn neon<const W: usize, const S: usize, const B: usize>() -> Self {
-        Self {
-            contains_hashes: neon::contains_hashes::<W, B, T>,
-            ..Self::plain::<W, S, B>()
+            contains,
+            contains_hashes,
         }
     }
 
@@ -382,79 +354,58 @@ impl<T: Load> Lookups<T> {
         unsafe { (self.contains)(lines, hash) }
     }
 
-    /// Whether each hash is found, as a bitmap.
-    #[inline(always)]
-    pub(crate) fn contains_hashes(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
-        // SAFETY: as in `contains`.
-        unsafe { (self.contains_hashes)(self, lines, hashes, found) }
+    /// Whether each hash is found, of a few.
+    #[inline]
+    pub(crate) fn contains_few(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [bool]) {
+        ask(hashes, &lines, Purpose::Read);
+        for (&hash, found) in hashes.iter().zip(found) {
+            *found = self.contains(lines, hash);
+        }
     }
 
-    /// [`contains_hashes`](Self::contains_hashes) without vectors.
-    fn contains_each<const W: usize, const B: usize>(
-        &self,
-        mut lines: Lines<'_, T>,
-        hashes: &[u64],
-        found: &mut [u64],
-    ) {
-        let cuts = self.cuts.known::<W, B>();
-        batch::one_by_one(&mut lines, hashes, found, Purpose::Read, |lines, hash| match B {
-            0 => self.contains(*lines, hash),
-            _ => batch::contains::<W, false, T>(*lines, cuts, hash),
-        });
+    /// Whether each hash is found, as a bitmap.
+    #[inline]
+    pub(crate) fn contains_hashes(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
+        if hashes.len() < FEW {
+            let answers = few(hashes, &lines, Purpose::Read, |hash| self.contains(lines, hash));
+            return found.fill(answers);
+        }
+        match self.contains_hashes {
+            // SAFETY: as in `contains`.
+            Some(contains) => unsafe { contains(&self.cuts, lines, hashes, found) },
+            None => scalar::one_by_one(&mut { lines }, hashes, found, Purpose::Read, |lines, hash| {
+                self.contains(*lines, hash)
+            }),
+        }
     }
 }
 
 impl Kernels {
     /// The kernels for `layout` on this CPU: its having `isa` is what makes their calls sound.
-    pub(crate) fn of(layout: Layout, isa: Isa) -> &'static Self {
-        entry!(Self, layout, isa)
+    pub(crate) fn of(layout: Layout, isa: Isa) -> Self {
+        of_shape!(Self, layout.shape, isa.for_blocks(layout.blocks as u64))
     }
 
-    const fn plain<const W: usize, const S: usize, const B: usize>() -> Self {
+    fn new<const W: usize, const S: usize>(isa: Isa) -> Self {
+        let (insert_hashes, fill): (Option<InsertBatch>, Fill) = match isa.0 {
+            Level::Plain => (None, scalar::fill::<W>),
+            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+            Level::Avx2 => (Some(avx2::insert_hashes::<W>), avx2::fill::<W>),
+            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+            Level::Avx512 | Level::Bitalg => (Some(avx512::insert_hashes::<W>), avx512::fill::<W>),
+            #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
+            Level::Neon => (Some(neon::insert_hashes::<W>), neon::fill::<W>),
+        };
+        let insert: unsafe fn(&Bits, u64) -> bool = match isa.0 {
+            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+            Level::Avx2 | Level::Avx512 | Level::Bitalg => avx2::insert::<W, S>,
+            _ => insert::<W, S>,
+        };
         Self {
-            lookups: Lookups::plain::<W, S, B>(),
-            insert: insert::<W, S>,
-            insert_hashes: Self::insert_each::<W, B>,
-            fill: batch::fill::<W, B>,
-        }
-    }
-
-    #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-    const fn avx2<const W: usize, const S: usize, const B: usize>() -> Self {
-        Self {
-            lookups: Lookups::avx2::<W, S, B>(),
-            insert: avx2::insert::<W, S>,
-            insert_hashes: avx2::insert_hashes::<W, B>,
-            fill: avx2::fill::<W, B>,
-        }
-    }
-
-    #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-    const fn avx512<const W: usize, const S: usize, const B: usize>() -> Self {
-        Self {
-            lookups: Lookups::avx512::<W, S, B>(),
-            // One key at a time has no use for wider vectors.
-            insert: avx2::insert::<W, S>,
-            insert_hashes: avx512::insert_hashes::<W, B>,
-            fill: avx512::fill::<W, B>,
-        }
-    }
-
-    #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-    const fn bitalg<const W: usize, const S: usize, const B: usize>() -> Self {
-        Self {
-            lookups: Lookups::bitalg::<W, S, B>(),
-            ..Self::avx512::<W, S, B>()
-        }
-    }
-
-    #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
-    const fn neon<const W: usize, const S: usize, const B: usize>() -> Self {
-        Self {
-            lookups: Lookups::neon::<W, S, B>(),
-            insert_hashes: neon::insert_hashes::<W, B>,
-            fill: neon::fill::<W, B>,
-            ..Self::plain::<W, S, B>()
+            lookups: Lookups::new::<W, S>(isa),
+            insert,
+            insert_hashes,
+            fill,
         }
     }
 
@@ -476,20 +427,25 @@ impl Kernels {
         unsafe { (self.insert)(bits, hash) }
     }
 
-    /// Whether each hash's insert changed the filter, as a bitmap.
-    #[inline(always)]
-    pub(crate) fn insert_hashes(&self, bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
-        // SAFETY: as in `insert`.
-        unsafe { (self.insert_hashes)(self, bits, hashes, changed) }
+    /// Whether each hash's insert changed the filter, of fewer than [`FEW`].
+    #[inline]
+    pub(crate) fn insert_few(&self, bits: &Bits, hashes: &[u64]) -> u64 {
+        few(hashes, &bits, Purpose::Write, |hash| self.insert(bits, hash))
     }
 
-    /// [`insert_hashes`](Self::insert_hashes) without vectors.
-    fn insert_each<const W: usize, const B: usize>(&self, mut bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
-        let cuts = self.lookups.cuts.known::<W, B>();
-        batch::one_by_one(&mut bits, hashes, changed, Purpose::Write, |bits, hash| match B {
-            0 => self.insert(bits, hash),
-            _ => batch::insert::<W>(bits, cuts, hash),
-        });
+    /// Whether each hash's insert changed the filter, as a bitmap.
+    #[inline]
+    pub(crate) fn insert_hashes(&self, bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
+        if hashes.len() < FEW {
+            return changed.fill(self.insert_few(bits, hashes));
+        }
+        match self.insert_hashes {
+            // SAFETY: as in `insert`.
+            Some(insert) => unsafe { insert(&self.lookups.cuts, bits, hashes, changed) },
+            None => scalar::one_by_one(&mut { bits }, hashes, changed, Purpose::Write, |bits, hash| {
+                self.insert(bits, hash)
+            }),
+        }
     }
 
     /// [`insert_hashes`](Self::insert_hashes) into words that this thread owns. All hashes must be
@@ -497,7 +453,7 @@ impl Kernels {
     #[inline(always)]
     pub(crate) fn fill(&self, region: &mut Region<'_>, hashes: &[u64], changed: &mut [u64]) {
         // SAFETY: as in `insert`.
-        unsafe { (self.fill)(region, &self.lookups.cuts, hashes, changed) }
+        unsafe { (self.fill)(&self.lookups.cuts, region, hashes, changed) }
     }
 }
 
@@ -566,9 +522,9 @@ type Slices = unsafe fn(u32, &[&[u8]], &mut [u64]);
 #[inline]
 pub(crate) fn unpack() -> impl Fn(&[u64], &mut [bool]) {
     let unpack: unsafe fn(&[u64], &mut [bool]) = match Isa::detect().0 {
-        Level::Plain => batch::unpack,
+        Level::Plain => scalar::unpack,
         #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
-        Level::Neon => batch::unpack,
+        Level::Neon => scalar::unpack,
         #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
         Level::Avx2 => avx2::unpack,
         #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
@@ -627,7 +583,7 @@ mod tests {
                                 new.iter().filter(|&&hash| kernels.insert(&single, hash)).count(),
                                 changed
                             );
-                            assert_eq!(inserted(kernels, &batch, &new), changed);
+                            assert_eq!(inserted(&kernels, &batch, &new), changed);
                             let asked = hashes(1000 * len as u64 + len as u64 / 2, len);
                             let expected: Vec<bool> = asked.iter().map(|&hash| plain.contains(&by_one, hash)).collect();
                             assert!(

@@ -10,12 +10,11 @@
     reason = "loops over W and S unroll, which those over iterators do not always"
 )]
 
-use crate::batch;
 use crate::bits::{Bits, Lines, Load, Probed, Region, Target};
+use crate::kernel::groups::{self, GROUP, Group, Slot};
+use crate::kernel::scalar;
 use crate::murmur3::{C1, C2};
 use crate::pattern::{Cuts, MULTIPLIER};
-use crate::simd::groups::{self, GROUP, Group};
-use crate::simd::{Kernels, Lookups};
 use crate::sizing::LINE_WORDS;
 use core::arch::x86_64::*;
 
@@ -35,22 +34,22 @@ pub(super) fn detect() -> bool {
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(super) fn contains<const W: usize, const S: usize, T: Load>(lines: Lines<'_, T>, hash: u64) -> bool {
-    batch::contains::<W, true, T>(lines, const { &Cuts::new(W, S) }, hash)
+    scalar::contains::<W, true, T>(lines, const { &Cuts::new(W, S) }, hash)
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(super) fn insert<const W: usize, const S: usize>(mut bits: &Bits, hash: u64) -> bool {
-    batch::insert::<W>(&mut bits, const { &Cuts::new(W, S) }, hash)
+    scalar::insert::<W>(&mut bits, const { &Cuts::new(W, S) }, hash)
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(super) fn contains_hashes<const W: usize, const B: usize, T: Load>(
-    lookups: &Lookups<T>,
+pub(super) fn contains_hashes<const W: usize, T: Load>(
+    cuts: &Cuts,
     lines: Lines<'_, T>,
     hashes: &[u64],
     found: &mut [u64],
 ) {
-    let (count, cuts) = (lines.blocks(), lookups.cuts.known::<W, B>());
+    let count = lines.blocks();
     // SAFETY: `words` gives words of blocks below `count`, which is below 2^32 (`Isa::for_blocks`);
     // a block has 8.
     unsafe {
@@ -59,53 +58,36 @@ pub(super) fn contains_hashes<const W: usize, const B: usize, T: Load>(
             hashes,
             found,
             |group| blocks(group, count),
-            |group| words::<W>(group, cuts, 0, count),
-            |group, words| hold::<W, T>(group, cuts, words),
-            |hash| match B {
-                0 => lookups.contains(lines, hash),
-                _ => batch::contains::<W, true, T>(lines, cuts, hash),
-            },
+            |group, products, words| places::<W>(group, cuts, 0, count, products, words),
+            |products, words| hold::<W, T>(products, cuts, words),
         );
     }
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(super) fn insert_hashes<const W: usize, const B: usize>(
-    kernels: &Kernels,
-    mut bits: &Bits,
-    hashes: &[u64],
-    changed: &mut [u64],
-) {
-    insert_into::<W, B, _>(&mut bits, &kernels.lookups.cuts, hashes, changed);
+pub(super) fn insert_hashes<const W: usize>(cuts: &Cuts, mut bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
+    insert_into::<W, _>(&mut bits, cuts, hashes, changed);
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(super) fn fill<const W: usize, const B: usize>(
-    region: &mut Region<'_>,
-    cuts: &Cuts,
-    hashes: &[u64],
-    changed: &mut [u64],
-) {
-    insert_into::<W, B, _>(region, cuts, hashes, changed);
+pub(super) fn fill<const W: usize>(cuts: &Cuts, region: &mut Region<'_>, hashes: &[u64], changed: &mut [u64]) {
+    if hashes.len() < GROUP {
+        return scalar::fill::<W>(cuts, region, hashes, changed);
+    }
+    insert_into::<W, _>(region, cuts, hashes, changed);
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 #[inline]
-fn insert_into<const W: usize, const B: usize, T: Target>(
-    target: &mut T,
-    cuts: &Cuts,
-    hashes: &[u64],
-    changed: &mut [u64],
-) {
-    let (first, count, cuts) = (target.first(), target.blocks(), cuts.known::<W, B>());
+fn insert_into<const W: usize, T: Target>(target: &mut T, cuts: &Cuts, hashes: &[u64], changed: &mut [u64]) {
+    let (first, count) = (target.first(), target.blocks());
     groups::insert::<W, _>(
         target,
         hashes,
         changed,
         |group| blocks(group, count),
-        |group| words::<W>(group, cuts, first, count),
-        |group, into| masks::<W, T>(group, cuts, into),
-        |target, hash| batch::insert::<W>(target, cuts, hash),
+        |group, products, words| places::<W>(group, cuts, first, count, products, words),
+        |products, into| masks::<W, T>(products, cuts, into),
     );
 }
 
@@ -129,7 +111,7 @@ pub(super) fn unpack(bitmap: &[u64], out: &mut [bool]) {
             unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), bools) };
         }
     }
-    batch::unpack(&bitmap[whole.len()..], rest);
+    scalar::unpack(&bitmap[whole.len()..], rest);
 }
 
 /// A group of keys, each with 64 bits.
@@ -157,19 +139,29 @@ fn block(hashes: __m256i, count: usize) -> __m256i {
 /// the filter's blocks.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn words<const W: usize>(hashes: &Group, cuts: &Cuts, first: usize, count: usize) -> [Group; W] {
+fn places<const W: usize>(
+    hashes: &Group,
+    cuts: &Cuts,
+    first: usize,
+    count: usize,
+    products: &mut Slot,
+    words: &mut [Slot; W],
+) {
     let mut product = load(hashes);
     let first = _mm256_set1_epi64x(first as i64);
     let line = [
         _mm256_sub_epi64(block(product[0], count), first),
         _mm256_sub_epi64(block(product[1], count), first),
     ];
-    let mut words = [[0; GROUP]; W];
+    for half in &mut product {
+        *half = multiply(*half, MULTIPLIER);
+    }
+    products.write(store(product));
     for i in 0..W {
-        let cut = cuts.words[i];
+        let cut = &cuts.words[i];
         let mut word = [_mm256_setzero_si256(); 2];
         for half in 0..2 {
-            if i == 0 || cut.multiply {
+            if i > 0 && cut.multiply {
                 product[half] = multiply(product[half], MULTIPLIER);
             }
             let select = shift(product[half], cut.select);
@@ -177,27 +169,21 @@ fn words<const W: usize>(hashes: &Group, cuts: &Cuts, first: usize, count: usize
             let in_line = _mm256_add_epi64(select, _mm256_set1_epi64x((i * LINE_WORDS / W) as i64));
             word[half] = _mm256_add_epi64(_mm256_slli_epi64::<3>(line[half]), in_line);
         }
-        words[i] = store(word);
+        words[i].write(store(word));
     }
-    words
 }
 
 /// The mask of each hash in each of its words. For each target `T` a function of its own, which has
 /// one caller, and so is inlined.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn masks<const W: usize, T>(hashes: &Group, cuts: &Cuts, into: &mut [Group; W]) {
-    let hashes = load(hashes);
-    let mut masks = [[_mm256_setzero_si256(); 2]; W];
-    // A loop: what is called in two places is not inlined, and then the bits are data.
-    for half in 0..2 {
-        let vectors = vector_masks::<W>(hashes[half], cuts);
-        for i in 0..W {
-            masks[i][half] = vectors[i];
+fn masks<const W: usize, T>(products: &Group, cuts: &Cuts, into: &mut [Slot; W]) {
+    let mut product = load(products);
+    for pair in (0..W).step_by(2) {
+        let masks = vector_masks::<W>(&mut product, cuts, pair);
+        for i in pair..W.min(pair + 2) {
+            into[i].write(store(masks[i - pair]));
         }
-    }
-    for i in 0..W {
-        into[i] = store(masks[i]);
     }
 }
 
@@ -205,42 +191,60 @@ fn masks<const W: usize, T>(hashes: &Group, cuts: &Cuts, into: &mut [Group; W]) 
 /// own: the compiler makes a call of what it finds in two kernels.)
 #[target_feature(enable = "avx2")]
 #[inline]
-fn hold<const W: usize, T>(hashes: &Group, cuts: &Cuts, words: &[Group; W]) -> u8 {
-    let hashes = load(hashes);
+fn hold<const W: usize, T>(products: &Group, cuts: &Cuts, words: &[Group; W]) -> u8 {
+    let mut product = load(products);
+    let mut lacking = [_mm256_setzero_si256(); 2];
+    for pair in (0..W).step_by(2) {
+        let masks = vector_masks::<W>(&mut product, cuts, pair);
+        for i in pair..W.min(pair + 2) {
+            let words = load(&words[i]);
+            for half in 0..2 {
+                let lacks = _mm256_andnot_si256(words[half], masks[i - pair][half]);
+                lacking[half] = _mm256_or_si256(lacking[half], lacks);
+            }
+        }
+    }
     let mut answers = 0;
     for half in 0..2 {
-        let masks = vector_masks::<W>(hashes[half], cuts);
-        let mut lacking = _mm256_setzero_si256();
-        for i in 0..W {
-            lacking = _mm256_or_si256(lacking, _mm256_andnot_si256(load(&words[i])[half], masks[i]));
-        }
-        let hold = _mm256_cmpeq_epi64(lacking, _mm256_setzero_si256());
+        let hold = _mm256_cmpeq_epi64(lacking[half], _mm256_setzero_si256());
         answers |= _mm256_movemask_pd(_mm256_castsi256_pd(hold)) << (4 * half);
     }
     answers as u8
 }
 
+/// The masks of two words, as many as fit the registers, or of the one that there is.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn vector_masks<const W: usize>(hashes: __m256i, cuts: &Cuts) -> [__m256i; W] {
-    let mut product = hashes;
-    let mut positions = [_mm256_setzero_si256(); W];
-    for i in 0..W {
-        let cut = &cuts.words[i];
-        if i == 0 || cut.multiply {
-            product = multiply(product, MULTIPLIER);
+fn vector_masks<const W: usize>(product: &mut Vectors, cuts: &Cuts, first: usize) -> [Vectors; 2] {
+    let mut positions = [[_mm256_setzero_si256(); 2]; 2];
+    let mut masks = [[_mm256_setzero_si256(); 2]; 2];
+    for i in 0..W.min(2) {
+        let cut = &cuts.words[first + i];
+        for half in 0..2 {
+            if first + i > 0 && cut.multiply {
+                product[half] = multiply(product[half], MULTIPLIER);
+            }
+            positions[i][half] = shift(product[half], cut.positions);
+            masks[i][half] = bit(positions[i][half]);
         }
-        positions[i] = shift(product, cut.positions);
     }
-    let mut masks = [_mm256_setzero_si256(); W];
-    for _ in 0..cuts.bits {
-        for i in 0..W {
-            let position = _mm256_and_si256(positions[i], _mm256_set1_epi64x(63));
-            masks[i] = _mm256_or_si256(masks[i], _mm256_sllv_epi64(_mm256_set1_epi64x(1), position));
-            positions[i] = _mm256_srli_epi64::<6>(positions[i]);
+    for _ in 1..cuts.bits {
+        for i in 0..W.min(2) {
+            for half in 0..2 {
+                positions[i][half] = _mm256_srli_epi64::<6>(positions[i][half]);
+                masks[i][half] = _mm256_or_si256(masks[i][half], bit(positions[i][half]));
+            }
         }
     }
     masks
+}
+
+/// The bit at the position that the lowest 6 bits are.
+#[target_feature(enable = "avx2")]
+#[inline]
+fn bit(position: __m256i) -> __m256i {
+    let position = _mm256_and_si256(position, _mm256_set1_epi64x(63));
+    _mm256_sllv_epi64(_mm256_set1_epi64x(1), position)
 }
 
 /// Times `by`, by three products of 32 bits: there is no other multiplication here.

@@ -6,10 +6,9 @@
 //! is data.
 
 use crate::bits::{Lines, Load, Probed};
-use crate::pattern::{Cuts, MULTIPLIER};
-use crate::simd::Lookups;
-use crate::simd::avx512::{blocks, load, words};
-use crate::simd::groups::{self, Group};
+use crate::kernel::avx512::{blocks, load, multiply_again, places};
+use crate::kernel::groups::{self, Group};
+use crate::pattern::Cuts;
 use core::arch::x86_64::*;
 
 /// Whether this CPU, or without `std` this target, has what the functions below need.
@@ -24,12 +23,12 @@ pub(super) fn detect() -> bool {
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
 pub(super) fn contains_hashes<const W: usize, T: Load>(
-    lookups: &Lookups<T>,
+    cuts: &Cuts,
     lines: Lines<'_, T>,
     hashes: &[u64],
     found: &mut [u64],
 ) {
-    let (count, cuts) = (lines.blocks(), &lookups.cuts);
+    let count = lines.blocks();
     // SAFETY: `words` gives words of blocks below `count`, which is below 2^32 (`Isa::for_blocks`);
     // a block has 8.
     unsafe {
@@ -38,9 +37,8 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
             hashes,
             found,
             |group| blocks(group, count),
-            |group| words::<W>(group, cuts, 0, count),
-            |group, words| hold::<W, T>(group, cuts, words),
-            |hash| lookups.contains(lines, hash),
+            |group, products, words| places::<W>(group, cuts, 0, count, products, words),
+            |products, words| hold::<W, T>(products, cuts, words),
         );
     }
 }
@@ -49,13 +47,13 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
 /// own: the compiler makes a call of what it finds in two kernels.)
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
 #[inline]
-fn hold<const W: usize, T>(hashes: &Group, cuts: &Cuts, words: &[Group; W]) -> u8 {
-    let mut product = load(hashes);
+fn hold<const W: usize, T>(products: &Group, cuts: &Cuts, words: &[Group; W]) -> u8 {
+    let mut product = load(products);
     let mut all = u64::MAX;
     for (i, word) in words.iter().enumerate() {
         let cut = &cuts.words[i];
-        if i == 0 || cut.multiply {
-            product = _mm512_mullo_epi64(product, _mm512_set1_epi64(MULTIPLIER as i64));
+        if i > 0 && cut.multiply {
+            product = multiply_again(product);
         }
         let word = load(word);
         let eight = _mm512_multishift_epi64_epi8(_mm512_set1_epi64(cut.eight as i64), product);

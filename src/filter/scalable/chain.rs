@@ -1,0 +1,661 @@
+//! The engine of a filter that grows: a chain of Bloom engines. Hashes go into the newest layer and
+//! are searched for in all. Growth is lock-free, argued at [`State`].
+
+use super::steps::{Growth, Steps};
+use crate::error::{BuildError, BuildErrorKind, FullError, FullErrorKind, IncompatibleError, IncompatibleErrorKind};
+use crate::filter::bloom::Bloom;
+use crate::filter::engine::{Engine, Estimate, Insert, InsertFlagged, Union, sealed};
+use crate::filter::gauge::Gauge;
+use crate::filter::{Figures, Filter};
+use crate::once::OnceBox;
+use crate::sizing::{LINE_BYTES, Layout};
+use crate::source::{Answer, HASHED, Source, unpack_into};
+use crate::source::{STRETCH, for_each_absent};
+use crate::sync::{AtomicU64, Ordering};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::fmt;
+
+/// The engine of a [`ScalableBloom`](super::ScalableBloom): layers of bits, each for more keys at a
+/// lower rate than the one before.
+pub struct Chain {
+    /// As many as there can ever be.
+    slots: Box<[Slot]>,
+    /// See [`State`].
+    state: AtomicU64,
+    /// The number of the layer that a thread makes ahead of need, or has made; 0 if no thread does.
+    /// It only saves work in other threads.
+    claimed: AtomicU64,
+    pub(super) steps: Steps,
+    /// The limit of bytes that the builder was given; a snapshot records it.
+    pub(super) asked_bytes: usize,
+    /// The limit that holds: that one, or a reader's where that is less.
+    pub(super) max_bytes: usize,
+}
+
+struct Slot {
+    layer: OnceBox<Layer>,
+    /// The layer's, where it was computed when the filter was built.
+    layout: Option<Layout>,
+    /// Otherwise, where it was computed since; `None` if there is none.
+    late: OnceBox<Option<Layout>>,
+}
+
+pub(super) struct Layer {
+    /// It takes no keys but from the chain: it has no hasher.
+    pub(super) filter: Filter<Bloom, ()>,
+    gauge: Gauge,
+}
+
+impl Layer {
+    #[inline(always)]
+    fn bloom(&self) -> &Bloom {
+        &self.filter.engine
+    }
+}
+
+/// The number of layers that are in use, times 4, plus the phase; in one word, so that a phase is
+/// always that of the newest layer.
+///
+/// | phase | the newest layer takes keys | then |
+/// |---|---|---|
+/// | `OPEN` | yes | the next one is published when it is full |
+/// | `FULL` | no, and there will be no next one | stays |
+/// | `STARVED` | no: it is full, and the memory for the next one was refused | every insert tries again |
+///
+/// | operation | ordering | partner, and why |
+/// |---|---|---|
+/// | [`layers`](Chain::layers_now) | load `Acquire` | `change`: a thread that sees the number sees that the layers are there |
+/// | `change` | compare-exchange `Release` | as above, for a layer that this thread made, or got by `OnceBox::get`. All changes are read-modify-write operations, so that those before continue to be seen. A failure is `Relaxed`: this thread touches nothing that the other one has published |
+///
+/// Lookups miss nothing, and that needs no ordering: the number only grows. If an insert happened
+/// before a lookup, the lookup reads at least the insert's number, by coherence.
+#[derive(Clone, Copy)]
+pub(super) struct State(u64);
+
+pub(super) const OPEN: u64 = 0;
+pub(super) const FULL: u64 = 1;
+const STARVED: u64 = 2;
+
+impl State {
+    pub(super) fn new(layers: usize, phase: u64) -> Self {
+        Self((layers as u64) << 2 | phase)
+    }
+    #[inline(always)]
+    fn layers(self) -> usize {
+        (self.0 >> 2) as usize
+    }
+    #[inline(always)]
+    fn phase(self) -> u64 {
+        self.0 & 3
+    }
+}
+
+/// How full the newest layer is, by its [`Gauge`], when the next one is made.
+const AHEAD: f64 = 0.75;
+
+/// The layers that are in use at a moment. There is at least one.
+pub(super) struct Layers<'a> {
+    slots: &'a [Slot],
+    pub(super) phase: u64,
+}
+
+impl<'a> Layers<'a> {
+    #[inline(always)]
+    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &'a Layer> + ExactSizeIterator + use<'a> {
+        self.slots
+            .iter()
+            .map(|slot| slot.layer.get().expect("a layer that is counted is there"))
+    }
+
+    #[inline(always)]
+    fn newest(&self) -> &'a Layer {
+        self.iter().next_back().expect("there is always a layer")
+    }
+
+    #[inline(always)]
+    pub(super) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    #[inline(always)]
+    fn contains(&self, hash: u64) -> bool {
+        self.iter().rev().any(|layer| layer.bloom().contains(hash))
+    }
+}
+
+/// Finds the hashes that are in any of these layers; returns a bitmap. Takes up to `STRETCH`
+/// hashes.
+fn found_in<'a>(layers: impl DoubleEndedIterator<Item = &'a Layer>, hashes: &[u64], found: &mut [u64]) {
+    let all = |found: &[u64]| found.iter().all(|&word| word == u64::MAX);
+    let mut layers = layers.rev();
+    match layers.next() {
+        Some(newest) => newest.bloom().contains_bitmap(hashes, found),
+        None => return found.fill(0),
+    }
+    let mut more = [0; STRETCH / 64];
+    let more = &mut more[..found.len()];
+    for layer in layers {
+        if all(found) {
+            return;
+        }
+        layer.bloom().contains_bitmap(hashes, more);
+        found.iter_mut().zip(&*more).for_each(|(found, more)| *found |= more);
+    }
+}
+
+impl Chain {
+    /// A chain without layers, whose state says which there are to be; the first ones with these
+    /// layouts.
+    pub(super) fn planned(
+        steps: Steps,
+        max_bytes: usize,
+        layouts: &[Layout],
+        state: State,
+    ) -> Result<Self, BuildError> {
+        Ok(Self {
+            slots: slots(layouts, steps.layers())?,
+            state: AtomicU64::new(state.0),
+            claimed: AtomicU64::new(0),
+            steps,
+            asked_bytes: max_bytes,
+            max_bytes,
+        })
+    }
+
+    /// A chain of one empty layer.
+    pub(super) fn new(steps: Steps, max_bytes: usize) -> Result<Self, BuildError> {
+        steps.check()?;
+        let layouts = steps.layouts(max_bytes)?;
+        let chain = Self::planned(steps, max_bytes, &layouts, State::new(1, OPEN))?;
+        chain.put(0, chain.empty(0, layouts[0])?)?;
+        Ok(chain)
+    }
+
+    #[inline(always)]
+    pub(super) fn layers_now(&self) -> Layers<'_> {
+        let state = State(self.state.load(Ordering::Acquire));
+        Layers {
+            slots: &self.slots[..state.layers()],
+            phase: state.phase(),
+        }
+    }
+
+    pub(super) fn max_layers(&self) -> usize {
+        if self.max_bytes == usize::MAX {
+            return self.slots.len();
+        }
+        (0..).take_while(|&layer| self.room(layer).is_ok()).count()
+    }
+
+    /// The layout of the layer with this number, which is solved for once. None if it is beyond
+    /// addressable memory, or by a rounding out of reach.
+    fn layout(&self, number: usize) -> Option<Layout> {
+        let slot = self.slots.get(number)?;
+        match (slot.layout, slot.late.get()) {
+            (Some(layout), _) => Some(layout),
+            (None, Some(&solved)) => solved,
+            (None, None) => {
+                let solved = self.steps.layout(number).ok();
+                // If there is no memory to keep it, it is solved for again.
+                let _ = slot.late.set(solved);
+                solved
+            }
+        }
+    }
+
+    /// The layout of the layer with this number, or why there cannot be one.
+    pub(super) fn room(&self, number: usize) -> Result<Layout, FullErrorKind> {
+        let layout = self.layout(number).ok_or(FullErrorKind::Layers { limit: number })?;
+        if self.max_bytes == usize::MAX {
+            return Ok(layout);
+        }
+        let layouts = (0..=number).filter_map(|number| self.layout(number));
+        let needed = layouts.fold(0usize, |sum, layout| sum.saturating_add(layout.blocks * LINE_BYTES));
+        let limit = self.max_bytes;
+        if needed > limit {
+            return Err(FullErrorKind::Bytes { needed, limit });
+        }
+        Ok(layout)
+    }
+
+    /// Sets the state, unless the chain has more than `layers` layers by now.
+    fn change(&self, layers: usize, new: State) {
+        let mut state = State::new(layers, OPEN);
+        while state.layers() == layers {
+            match self
+                .state
+                .compare_exchange(state.0, new.0, Ordering::Release, Ordering::Relaxed)
+            {
+                Ok(_) => return,
+                Err(other) => state = State(other),
+            }
+        }
+    }
+
+    /// Makes these bits the layer with this number, unless there is one.
+    pub(super) fn put(&self, number: usize, bloom: Bloom) -> Result<(), BuildError> {
+        let gauge = match self.steps.growth {
+            Growth::ByKeys => Gauge::new(&bloom, self.steps.keys_of(number)),
+            Growth::AtHalfFull => Gauge::at_half(&bloom),
+        };
+        let filter = Filter {
+            engine: bloom,
+            hasher: (),
+        };
+        let put = self.slots[number].layer.set(Layer { filter, gauge });
+        put.ok_or(out_of_memory(size_of::<Layer>()))
+    }
+
+    fn empty(&self, number: usize, layout: Layout) -> Result<Bloom, BuildError> {
+        Bloom::new(layout, self.steps.keys_of(number))
+    }
+}
+
+/// Growth.
+impl Chain {
+    /// Looks how full the newest of `layers` is, and does what is due. To be called by one in so
+    /// many inserts, of this hash.
+    #[cold]
+    #[inline(never)]
+    fn look(&self, layers: &Layers<'_>, hash: u64) {
+        let newest = layers.newest();
+        let level = newest.gauge.level(newest.bloom(), hash);
+        let next = layers.len();
+        if level >= 1.0 {
+            // Made by several at once if need be: no thread waits for the one that began it ahead
+            // of need and was interrupted.
+            let _ = self.grow(next); // The inserts that come next are told if it failed.
+        } else if level >= AHEAD && self.claim(next) && self.make(next).is_err() {
+            self.unclaim();
+        }
+    }
+
+    /// Whether it is this thread that makes the layer with this number ahead of need: if no other
+    /// one does, and it is not there.
+    fn claim(&self, number: usize) -> bool {
+        let missing = |slot: &Slot| slot.layer.get().is_none();
+        // Relaxed: it orders nothing, and only saves work.
+        self.slots.get(number).is_some_and(missing)
+            && self.claimed.swap(number as u64, Ordering::Relaxed) != number as u64
+    }
+
+    fn unclaim(&self) {
+        // Relaxed: as in `claim`.
+        self.claimed.store(0, Ordering::Relaxed);
+    }
+
+    /// Goes on to the layer with this number, now that the one before it is full; or takes no more
+    /// keys.
+    fn grow(&self, number: usize) -> Result<(), FullErrorKind> {
+        let made = self.make(number);
+        let new = match &made {
+            Ok(()) => State::new(number + 1, OPEN),
+            Err(FullErrorKind::OutOfMemory) => State::new(number, STARVED),
+            Err(_) => State::new(number, FULL),
+        };
+        self.change(number, new);
+        made
+    }
+
+    /// Makes the layer with this number, unless it is there.
+    fn make(&self, number: usize) -> Result<(), FullErrorKind> {
+        if self.slots.get(number).is_some_and(|slot| slot.layer.get().is_some()) {
+            return Ok(());
+        }
+        let layout = self.room(number)?;
+        let made = self.empty(number, layout).and_then(|bloom| self.put(number, bloom));
+        made.map_err(|_| FullErrorKind::OutOfMemory)
+    }
+
+    /// Goes on to the next layer, if that is possible now.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&self, layers: &Layers<'_>) -> Result<(), FullErrorKind> {
+        let next = layers.len();
+        if layers.phase == FULL {
+            self.room(next)?;
+        }
+        // One at a time tries again.
+        let missing = self.slots[next].layer.get().is_none();
+        if missing && !self.claim(next) {
+            return Err(FullErrorKind::OutOfMemory);
+        }
+        self.grow(next).inspect_err(|_| self.unclaim())
+    }
+
+    /// Notes that the newest of the layers is full, if it is so by a limit that only a reader set:
+    /// else each start would take some keys more. For exclusive access.
+    pub(super) fn close_if_full(&mut self) {
+        let layers = self.layers_now();
+        let (newest, count) = (layers.newest(), layers.len());
+        if newest.gauge.level(newest.bloom(), 0) >= 1.0 && self.room(count).is_err() {
+            self.state = AtomicU64::new(State::new(count, FULL).0);
+        }
+    }
+}
+
+/// Empty slots, the first ones with these layouts.
+fn slots(layouts: &[Layout], len: usize) -> Result<Box<[Slot]>, BuildError> {
+    let mut slots = Vec::new();
+    slots
+        .try_reserve_exact(len)
+        .map_err(|_| out_of_memory(len * size_of::<Slot>()))?;
+    slots.extend((0..len).map(|layer| Slot {
+        layer: OnceBox::new(),
+        layout: layouts.get(layer).copied(),
+        late: OnceBox::new(),
+    }));
+    Ok(slots.into_boxed_slice())
+}
+
+fn out_of_memory(bytes: usize) -> BuildError {
+    BuildError(BuildErrorKind::OutOfMemory { bytes })
+}
+
+impl sealed::Sealed for Chain {}
+
+impl Engine for Chain {
+    const NAME: &'static str = "ScalableBloom";
+
+    #[inline]
+    fn contains(&self, hash: u64) -> bool {
+        self.layers_now().contains(hash)
+    }
+
+    fn contains_bitmap(&self, hashes: &[u64], found: &mut [u64]) {
+        let layers = self.layers_now();
+        for (hashes, found) in hashes.chunks(STRETCH).zip(found.chunks_mut(STRETCH / 64)) {
+            found_in(layers.iter(), hashes, found);
+        }
+    }
+
+    fn expected_keys(&self) -> usize {
+        let layers = self.layers_now();
+        (0..layers.len()).fold(0, |sum, layer| sum.saturating_add(self.steps.keys_of(layer)))
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.layers_now().iter().map(|layer| layer.bloom().memory_bytes()).sum()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.layers_now().iter().all(|layer| layer.bloom().is_empty())
+    }
+
+    fn fill_ratio(&self) -> f64 {
+        let layers = self.layers_now();
+        let share = |layer: &Layer| layer.bloom().fill_ratio() * layer.bloom().memory_bytes() as f64;
+        let bytes = |layer: &Layer| layer.bloom().memory_bytes();
+        layers.iter().map(share).sum::<f64>() / layers.iter().map(bytes).sum::<usize>() as f64
+    }
+
+    /// The keys fill one layer after another, also layers that are not there yet.
+    fn false_positive_rate_at(&self, keys: usize) -> f64 {
+        let (mut left, mut missed) = (keys, 1.0);
+        for number in 0..self.slots.len() {
+            let Some(layout) = self.room(number).ok().filter(|_| left > 0) else {
+                break;
+            };
+            let taken = left.min(self.steps.keys_of(number));
+            missed *= 1.0 - layout.rate_at(taken);
+            left -= taken;
+        }
+        1.0 - missed
+    }
+
+    fn current_false_positive_rate(&self) -> f64 {
+        let missed = |layer: &Layer| 1.0 - layer.bloom().current_false_positive_rate();
+        1.0 - self.layers_now().iter().map(missed).product::<f64>()
+    }
+
+    fn figures(&self) -> Figures {
+        let (mut ones, mut bytes, mut len, mut missed) = (0.0, 0.0, 0, 1.0);
+        for layer in self.layers_now().iter() {
+            let figures = layer.filter.figures();
+            let size = layer.bloom().memory_bytes() as f64;
+            ones += figures.fill_ratio * size;
+            bytes += size;
+            len += figures.len;
+            missed *= 1.0 - figures.false_positive_rate;
+        }
+        Figures {
+            fill_ratio: ones / bytes,
+            len,
+            false_positive_rate: 1.0 - missed,
+        }
+    }
+
+    fn try_clone(&self) -> Result<Self, BuildError> {
+        let layers = self.layers_now();
+        let layouts: Vec<Layout> = self.slots.iter().map_while(|slot| slot.layout).collect();
+        let copy = Self {
+            slots: slots(&layouts, self.slots.len())?,
+            state: AtomicU64::new(State::new(layers.len(), layers.phase).0),
+            claimed: AtomicU64::new(0),
+            ..*self
+        };
+        for (number, layer) in layers.iter().enumerate() {
+            copy.put(number, layer.bloom().try_clone()?)?;
+        }
+        Ok(copy)
+    }
+
+    fn debug(&self, f: &mut fmt::DebugStruct<'_, '_>) {
+        f.field("layers", &self.layers_now().len())
+            .field("max_layers", &self.max_layers())
+            .field("max_false_positive_rate", &self.steps.rate)
+            .field("fill_ratio", &self.fill_ratio());
+    }
+}
+
+impl Insert for Chain {
+    type Answer = Result<bool, FullError>;
+    type Total = Result<usize, FullError>;
+
+    #[inline]
+    fn insert(&self, hash: u64) -> Result<bool, FullError> {
+        loop {
+            let layers = self.layers_now();
+            if (layers.len() > 1 || layers.phase != OPEN) && layers.contains(hash) {
+                return Ok(false);
+            }
+            if layers.phase == OPEN {
+                let newest = layers.newest();
+                let changed = newest.bloom().insert(hash);
+                if changed && newest.gauge.is_due(hash) {
+                    self.look(&layers, hash);
+                }
+                return Ok(changed);
+            }
+            self.make_room(&layers)
+                .map_err(|kind| FullError { kind, inserted: 0 })?;
+        }
+    }
+
+    fn insert_all(&self, source: &impl Source) -> Result<usize, FullError> {
+        self.insert_flagged(source, None)
+    }
+
+    fn clear(&mut self) {
+        let (first, others) = self.slots.split_first_mut().expect("there is always a layer");
+        others.iter_mut().for_each(|slot| slot.layer.take());
+        let first = first.layer.get_mut().expect("there is always a layer");
+        first.filter.engine.clear();
+        self.state = AtomicU64::new(State::new(1, OPEN).0);
+        self.claimed = AtomicU64::new(0);
+    }
+}
+
+impl InsertFlagged for Chain {
+    fn insert_flagged(&self, source: &impl Source, mut answer: Answer<'_>) -> Result<usize, FullError> {
+        let len = source.len();
+        let (mut at, mut new, mut result) = (0, 0, Ok(()));
+        while at < len && result.is_ok() {
+            // By chunks of its own: a source cannot be told to stop.
+            source.each(at..len.min(at + HASHED), |hashes| {
+                if result.is_ok() {
+                    // To clear the space for a whole chunk takes longer than to work on a few keys.
+                    let inserted = if hashes.len() <= 64 {
+                        self.insert_chunk::<64>(at, hashes, &mut answer)
+                    } else {
+                        self.insert_chunk::<HASHED>(at, hashes, &mut answer)
+                    };
+                    result = inserted.map(|inserted| new += inserted);
+                    at += hashes.len();
+                }
+            });
+        }
+        if let (Err(full), Some(answer)) = (&result, &mut answer) {
+            (full.inserted..len).step_by(64).for_each(|at| answer(at, &[0]));
+        }
+        result.map(|()| new)
+    }
+}
+
+impl Chain {
+    /// Inserts hashes of which the first is number `start`, up to `N` of them into the layers of a
+    /// moment; fewer where a layer would get too many before a thread looks at it.
+    fn insert_chunk<const N: usize>(
+        &self,
+        start: usize,
+        hashes: &[u64],
+        answer: &mut Answer<'_>,
+    ) -> Result<usize, FullError> {
+        let (mut at, mut new) = (0, 0);
+        // What is in no older layer, and whether it changed the newest.
+        let (mut absent, mut first_seen) = ([0; N], [false; N]);
+        while at < hashes.len() {
+            let layers = self.layers_now();
+            if layers.phase != OPEN {
+                let known = hashes[at..].iter().take_while(|&&hash| layers.contains(hash)).count();
+                if let Some(answer) = answer {
+                    (at..at + known).step_by(64).for_each(|at| answer(start + at, &[0]));
+                }
+                at += known;
+                if at < hashes.len() {
+                    let inserted = start + at;
+                    self.make_room(&layers).map_err(|kind| FullError { kind, inserted })?;
+                }
+                continue;
+            }
+            let Layer { filter, gauge } = layers.newest();
+            let part = &hashes[at..];
+            let part = &part[..part.len().min(gauge.stretch()).min(N)];
+
+            let mut found = [0; HASHED / 64];
+            let found = &mut found[..part.len().div_ceil(64)];
+            let mut len = 0;
+            found_in(layers.iter().rev().skip(1).rev(), part, found);
+            for_each_absent(found, part.len(), |i| {
+                absent[len] = part[i];
+                len += 1;
+            });
+            let (absent, first_seen) = (&absent[..len], &mut first_seen[..len]);
+            new += filter
+                .engine
+                .insert_flagged(&absent, Some(&mut unpack_into(first_seen)));
+
+            if let Some(answer) = answer {
+                let mut changed = [0; HASHED / 64];
+                let mut flags = first_seen.iter();
+                for_each_absent(found, part.len(), |i| {
+                    let flag = *flags.next().expect("one for each absent");
+                    changed[i / 64] |= u64::from(flag) << (i % 64);
+                });
+                answer(start + at, &changed[..found.len()]);
+            }
+            at += part.len();
+            let mut inserted = absent.iter().zip(first_seen).filter(|(_, first_seen)| **first_seen);
+            if let Some((&hash, _)) = inserted.find(|(hash, _)| gauge.is_due(**hash)) {
+                self.look(&layers, hash);
+            }
+        }
+        Ok(new)
+    }
+}
+
+impl Estimate for Chain {
+    fn estimated_len(&self) -> usize {
+        self.layers_now()
+            .iter()
+            .map(|layer| layer.bloom().estimated_len())
+            .sum()
+    }
+}
+
+impl Union for Chain {
+    fn same(&self, other: &Self) -> bool {
+        let (ours, theirs) = (self.layers_now(), other.layers_now());
+        let mut pairs = ours.iter().zip(theirs.iter());
+        self.steps == other.steps
+            && ours.len() == theirs.len()
+            && pairs.all(|(ours, theirs)| ours.bloom().same(theirs.bloom()))
+    }
+
+    fn check_union(&self, other: &Self) -> Result<(), IncompatibleError> {
+        if self.steps != other.steps {
+            return Err(IncompatibleError(IncompatibleErrorKind::Steps {
+                ours: self.steps,
+                theirs: other.steps,
+            }));
+        }
+        Ok(())
+    }
+
+    fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
+        let theirs = other.layers_now();
+        let layers = theirs.len();
+        for number in self.layers_now().len()..layers {
+            self.make(number)
+                .map_err(|kind| IncompatibleError(IncompatibleErrorKind::NoRoom { layers, kind }))?;
+            self.change(number, State::new(number + 1, OPEN));
+        }
+        let mut changed = false;
+        for (ours, theirs) in self.layers_now().iter().zip(theirs.iter()) {
+            changed |= ours.bloom().union_from(theirs.bloom())?;
+        }
+        Ok(changed)
+    }
+}
+
+#[cfg(all(test, not(lanebloom_loom)))]
+mod tests {
+    use super::*;
+    use crate::ScalableBloom;
+    use alloc::string::ToString;
+
+    /// A thread that has seen a layer full which others have left since changes nothing.
+    #[test]
+    fn a_late_look_takes_no_layer_back() {
+        let filter = ScalableBloom::builder().max_layers(4).build().unwrap();
+        let chain = &filter.engine;
+        (1..3).try_for_each(|layer| chain.grow(layer)).unwrap();
+        assert_eq!(filter.layers().len(), 3);
+        chain.change(1, State::new(2, OPEN));
+        chain.change(2, State::new(2, FULL));
+        assert_eq!(chain.grow(1), Ok(()));
+        assert!(filter.layers().len() == 3 && !filter.is_full());
+    }
+
+    /// A layer that no allocator grants: inserts say so, each tries again, and the first that
+    /// succeeds goes on.
+    #[test]
+    fn memory_that_is_refused_is_asked_for_again() {
+        let mut filter = ScalableBloom::builder().expected_keys(1).build().unwrap();
+        filter.engine.slots[1].layout.as_mut().unwrap().blocks = 1 << 50;
+        assert_eq!(filter.insert("a"), Ok(true));
+        for _ in 0..2 {
+            let error = filter.insert("b").unwrap_err();
+            assert!(error.is_out_of_memory() && filter.is_full());
+            assert_eq!(
+                error.to_string(),
+                "the filter is full: the allocation of the next layer failed"
+            );
+        }
+        assert_eq!(filter.insert("a"), Ok(false));
+        filter.engine.slots[1].layout.as_mut().unwrap().blocks = 1;
+        assert_eq!(filter.insert("b"), Ok(true));
+        assert!(!filter.is_full() && filter.layers().len() == 2);
+    }
+}

@@ -1,0 +1,97 @@
+//! The layouts of layers, solved for by [`Steps`].
+
+use super::steps::{Growth, MAX_LAYERS, Steps};
+use crate::error::{BuildError, BuildErrorKind};
+use crate::sizing::{LINE_BYTES, Layout, Request};
+use alloc::vec::Vec;
+
+/// A layer is sized for one key in so many more than it is for, since inserts notice late that it
+/// is full, most of all several threads at once. (With one in 32, two threads that insert batches
+/// came to 0.88 to 0.99 of the promised rate, and once, beside other work, to 1.04.)
+const HEADROOM: usize = 16;
+
+/// The greatest expansion. With it, the third layer is for 17 billion keys if the first is
+/// for 1000. A greater number is a mistake (a number of keys in place of a factor), or an attack:
+/// somebody put it into a snapshot so that a few inserts allocate all memory.
+pub(super) const MAX_EXPANSION: usize = 1 << 12;
+
+/// Layouts of layers up to this many keys are computed when the filter is built, since one takes
+/// half a millisecond. For later layers, the last quarter of the layer before leaves enough time:
+/// it has 250 thousand keys, from 20 ns per key.
+const PLANNED_KEYS: usize = 1 << 20;
+
+impl Steps {
+    /// An error if no filter can grow so.
+    pub(super) fn check(&self) -> Result<(), BuildError> {
+        let between_0_and_1 = |value| value > 0.0 && value < 1.0;
+        let wrong = if !between_0_and_1(self.rate) {
+            BuildErrorKind::Rate(self.rate)
+        } else if !between_0_and_1(self.ratio) {
+            BuildErrorKind::TighteningRatio(self.ratio)
+        } else if !(1..=MAX_EXPANSION).contains(&self.expansion) {
+            BuildErrorKind::Expansion {
+                expansion: self.expansion,
+                limit: MAX_EXPANSION,
+            }
+        } else if self.max_layers == Some(0) {
+            BuildErrorKind::NoLayers
+        } else {
+            return Ok(());
+        };
+        Err(BuildError(wrong))
+    }
+
+    fn request(&self) -> Request {
+        Request {
+            words: self.words,
+            half_full: self.growth == Growth::AtHalfFull,
+            ..Request::default()
+        }
+    }
+
+    /// The layout of the layer with this number.
+    pub(super) fn layout(&self, layer: usize) -> Result<Layout, BuildError> {
+        let keys = self.keys_of(layer);
+        let request = Request {
+            keys: Some(match self.growth {
+                Growth::ByKeys => keys.saturating_add(keys.div_ceil(HEADROOM)),
+                Growth::AtHalfFull => keys,
+            }),
+            rate: Some(self.rate_of(layer)),
+            ..self.request()
+        };
+        Ok(request.solve()?.0)
+    }
+
+    /// The most layers that there can be, by the limit that was asked for and by the rates that are
+    /// in reach.
+    pub(super) fn layers(&self) -> usize {
+        let least_rate = self.request().least_rate();
+        let most = self.max_layers.map_or(MAX_LAYERS, usize::from);
+        // The first one has an error of its own.
+        1 + (1..most).take_while(|&layer| self.rate_of(layer) >= least_rate).count()
+    }
+
+    /// The layouts of the first layers: of all up to [`PLANNED_KEYS`], or where bytes are limited
+    /// up to the one that is beyond.
+    pub(super) fn layouts(&self, max_bytes: usize) -> Result<Vec<Layout>, BuildError> {
+        let (mut layouts, mut needed) = (Vec::new(), 0usize);
+        for layer in 0..self.layers() {
+            if layer > 0 && (self.keys_of(layer) > PLANNED_KEYS || needed > max_bytes) {
+                break;
+            }
+            let layout = match self.layout(layer) {
+                Ok(layout) => layout,
+                Err(error) if layer == 0 => return Err(error),
+                Err(_) => break,
+            };
+            needed = needed.saturating_add(layout.blocks * LINE_BYTES);
+            if layer == 0 && needed > max_bytes {
+                let budget = max_bytes;
+                return Err(BuildError(BuildErrorKind::OverBudget { needed, budget }));
+            }
+            layouts.push(layout);
+        }
+        Ok(layouts)
+    }
+}

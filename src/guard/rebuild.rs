@@ -1,0 +1,330 @@
+//! A rebuild of a guard: a new filter is filled while the old one serves, and then takes over.
+
+use super::{CacheGuard, GuardFilter, Held, STRETCH, State, debug_assert_borrowed_form};
+use crate::error::{RebuildError, RebuildErrorKind};
+use crate::filter::bloom::ConcurrentBloom;
+use crate::filter::engine::Total;
+use crate::funnel::Funnel;
+use crate::hash::SipHash13;
+use crate::sync::{AtomicBool, Ordering};
+use alloc::vec::Vec;
+use core::borrow::Borrow;
+use core::fmt;
+
+/// A new filter for a guard, being filled; made by [`CacheGuard::rebuild_with_capacity`] and
+/// [`CacheGuard::rebuild`]. Dropped before [`commit`](Self::commit), the guard goes on with the old
+/// one.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::CacheGuard;
+///
+/// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
+/// guard.insert("ann");
+/// drop(guard.rebuild_with_capacity(1000, 0.01)?); // the store failed, say
+/// assert!(guard.check("ann").is_some());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "the guard keeps its old filter until `commit`"]
+pub struct Rebuild<'a, K: Funnel + ?Sized, F: GuardFilter = ConcurrentBloom<SipHash13>> {
+    pub(super) guard: &'a CacheGuard<K, F>,
+    /// What the guard is left with: the old filter, or after `commit` the new one.
+    pub(super) serving: Held<F>,
+    pub(super) next: Held<F>,
+    /// Given back last, after the drop of the filters.
+    pub(super) _claim: Claim<'a>,
+}
+
+/// That no other rebuild exists, until it is dropped.
+pub(super) struct Claim<'a>(pub(super) &'a AtomicBool);
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        // Partner: the swap in `CacheGuard::begin_rebuild`.
+        self.0.store(false, Ordering::Release);
+    }
+}
+
+impl<K: Funnel + ?Sized, F: GuardFilter> Rebuild<'_, K, F> {
+    /// Inserts a key into the new filter alone; answers as the filter does.
+    ///
+    /// For the keys that are read from the store. A key that is added to the store is told to the
+    /// guard. If the filter has no room for a key, [`try_commit`](Self::try_commit) fails.
+    ///
+    /// ```
+    /// use lanebloom::CacheGuard;
+    ///
+    /// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
+    /// let rebuild = guard.rebuild_with_capacity(1000, 0.01)?;
+    /// assert!(rebuild.insert("ann"));
+    /// rebuild.commit();
+    /// assert!(guard.check("ann").is_some());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn insert<Q: Borrow<K> + ?Sized>(&self, key: &Q) -> F::Answer {
+        self.next.insert(key.borrow())
+    }
+
+    /// [`insert`](Self::insert) of many keys, by any number of threads at once; answers as the
+    /// filter does.
+    ///
+    /// # Panics
+    ///
+    /// As [`CacheGuard::check_batch`] does.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::CacheGuard;
+    ///
+    /// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
+    /// let rebuild = guard.rebuild_with_capacity(1000, 0.01)?;
+    /// assert_eq!(rebuild.insert_batch(&["ann", "bob"]), 2);
+    /// rebuild.commit();
+    /// assert!(guard.check("bob").is_some());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn insert_batch<Q: Borrow<K> + Funnel>(&self, keys: &[Q]) -> F::Total {
+        debug_assert_borrowed_form(keys);
+        self.next.insert_batch(keys)
+    }
+
+    /// [`insert_batch`](Self::insert_batch) of the keys of an iterator, until the filter is full.
+    ///
+    /// ```
+    /// use lanebloom::{CacheGuard, CuckooFilter};
+    ///
+    /// let filter = || CuckooFilter::builder().expected_keys(1000).build();
+    /// let guard = CacheGuard::<u64, _>::new(filter()?);
+    /// let rebuild = guard.rebuild(filter()?)?;
+    /// assert!(rebuild.insert_all(0..900).is_ok());
+    /// rebuild.try_commit()?;
+    /// assert!(guard.check(&899).is_some());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn insert_all<Q: Borrow<K> + Funnel>(&self, keys: impl IntoIterator<Item = Q>) -> F::Total {
+        let (mut keys, mut batch) = (keys.into_iter(), Vec::with_capacity(STRETCH));
+        let (mut total, mut before) = (F::Total::NONE, 0);
+        loop {
+            batch.extend(keys.by_ref().take(STRETCH));
+            if batch.is_empty() || self.next.has_refused() {
+                return total;
+            }
+            total.add(before, self.insert_batch(&batch));
+            before += batch.len();
+            batch.clear();
+        }
+    }
+
+    /// The new filter, for its figures and its own calls. Those know nothing of the guard's key
+    /// type.
+    ///
+    /// ```
+    /// use lanebloom::CacheGuard;
+    ///
+    /// let guard = CacheGuard::<u64>::with_capacity(1000, 0.01)?;
+    /// let mut rebuild = guard.rebuild_with_capacity(1000, 0.01)?;
+    /// rebuild.extend(0..600);
+    /// assert!(rebuild.filter().estimated_len().abs_diff(600) < 60);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn filter(&self) -> &F {
+        &self.next.filter
+    }
+
+    /// Serves from the new filter from now on, if it has taken every key that it was given.
+    ///
+    /// What [`commit`](Self::commit) says holds here too. A key that the new filter refuses while
+    /// this call runs opens the guard: see [Filters that can be
+    /// full](CacheGuard#filters-that-can-be-full).
+    ///
+    /// # Errors
+    ///
+    /// If the new filter refused a key, of the rebuild or of an insert into the guard. The guard
+    /// goes on with the old filter. Begin again with a larger one.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::{CacheGuard, CuckooFilter};
+    ///
+    /// let filter = |keys| CuckooFilter::builder().expected_keys(keys).build();
+    /// let guard = CacheGuard::<u64, _>::new(filter(1000)?);
+    /// guard.insert(&17)?;
+    ///
+    /// let too_small = guard.rebuild(filter(10)?)?;
+    /// assert!(too_small.insert_all(0..1000).is_err());
+    /// assert!(too_small.try_commit().unwrap_err().is_refused());
+    /// assert!(guard.check(&17).is_some() && guard.check(&18).is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn try_commit(mut self) -> Result<(), RebuildError> {
+        if self.next.has_refused() {
+            return Err(RebuildError(RebuildErrorKind::Refused));
+        }
+        self.serving = self.next.clone();
+        Ok(())
+    }
+}
+
+impl<K: Funnel + ?Sized, F: GuardFilter<Answer = bool>> Rebuild<'_, K, F> {
+    /// Serves from the new filter from now on. Where inserts can fail, it is
+    /// [`try_commit`](Self::try_commit).
+    ///
+    /// Returns once every call that began on the old filter has ended, and drops the old filter in
+    /// this thread, unless somebody holds an `Arc` from [`CacheGuard::filter`]. Other threads are
+    /// not stopped and wait for nothing; no call answers from the old filter any more.
+    ///
+    /// ```
+    /// use lanebloom::CacheGuard;
+    ///
+    /// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
+    /// guard.insert("removed");
+    /// guard.rebuild_with_capacity(1000, 0.01)?.commit();
+    /// assert!(guard.check("removed").is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn commit(mut self) {
+        self.serving = self.next.clone();
+    }
+}
+
+impl<K: Funnel + ?Sized, F: GuardFilter> Drop for Rebuild<'_, K, F> {
+    fn drop(&mut self) {
+        self.guard.state.replace(State {
+            serving: self.serving.clone(),
+            next: None,
+        });
+    }
+}
+
+/// Inserts the keys into the new filter, in batches, as [`insert_all`](Rebuild::insert_all) does.
+///
+/// ```
+/// use lanebloom::CacheGuard;
+/// use std::collections::HashSet;
+///
+/// let store = HashSet::from([String::from("ann"), String::from("bob")]);
+/// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
+/// let mut rebuild = guard.rebuild_with_capacity(1000, 0.01)?;
+/// rebuild.extend(store.iter().map(String::as_str));
+/// rebuild.commit();
+/// assert!(guard.check("bob").is_some());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+impl<K: Funnel + ?Sized, F: GuardFilter<Answer = bool>, Q: Borrow<K> + Funnel> Extend<Q> for Rebuild<'_, K, F> {
+    fn extend<I: IntoIterator<Item = Q>>(&mut self, keys: I) {
+        self.insert_all(keys);
+    }
+}
+
+impl<K: Funnel + ?Sized, F: fmt::Debug + GuardFilter> fmt::Debug for Rebuild<'_, K, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rebuild")
+            .field("filter", &self.next.filter)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, not(lanebloom_loom)))]
+mod tests {
+    use super::*;
+    use crate::guard::filter::sealed::Calls;
+    use alloc::sync::Arc;
+    use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::sync::{Mutex, OnceLock};
+    use std::thread::{self, ThreadId};
+
+    /// A filter that holds every reader until it is let go, and notes which thread drops it.
+    struct Probe {
+        entered: Sender<()>,
+        gate: Mutex<Receiver<()>>,
+        dropped_by: Arc<OnceLock<ThreadId>>,
+    }
+
+    impl Probe {
+        /// With the end that hears of every reader, the end that lets one go, and the note.
+        fn new() -> (Self, Receiver<()>, Sender<()>, Arc<OnceLock<ThreadId>>) {
+            let ((entered, entries), (opener, gate)) = (channel(), channel());
+            let dropped_by = Arc::new(OnceLock::new());
+            let probe = Self {
+                entered,
+                gate: Mutex::new(gate),
+                dropped_by: Arc::clone(&dropped_by),
+            };
+            (probe, entries, opener, dropped_by)
+        }
+    }
+
+    impl Drop for Probe {
+        fn drop(&mut self) {
+            self.dropped_by.set(thread::current().id()).unwrap();
+        }
+    }
+
+    impl Calls for Probe {
+        type Answer = bool;
+        type Total = usize;
+
+        fn contains<K: Funnel + ?Sized>(&self, _: &K) -> bool {
+            self.entered.send(()).unwrap();
+            self.gate.lock().unwrap().recv().is_ok()
+        }
+        fn insert<K: Funnel + ?Sized>(&self, _: &K) -> bool {
+            unreachable!("nothing is inserted")
+        }
+        fn insert_batch<K: Funnel>(&self, _: &[K]) -> usize {
+            unreachable!("nothing is inserted")
+        }
+        fn contains_batch_bitmap<K: Funnel>(&self, _: &[K], _: &mut [u64]) {
+            unreachable!("no batch is looked up")
+        }
+    }
+
+    /// A reader is in the old filter while that is replaced, since before the rebuild began or
+    /// since after. It is the last to leave the filter, and another thread drops it: a
+    /// `SharedBloom` may wait for the network then.
+    #[test]
+    fn the_committing_thread_drops_the_old_filter() {
+        for before in [true, false] {
+            let (old, entries, opener, dropped_by) = Probe::new();
+            let guard = &CacheGuard::<u64, _>::new(old);
+            let old = Arc::as_ptr(&guard.filter()).addr();
+            let ((tell, told), (go, wait)) = (channel(), channel());
+            thread::scope(|scope| {
+                let read = || {
+                    let reader = scope.spawn(|| guard.check(&1).is_some());
+                    entries.recv().unwrap();
+                    reader
+                };
+                let reader = before.then(read);
+                let committer = scope.spawn(move || {
+                    let rebuild = guard.rebuild(Probe::new().0).unwrap();
+                    tell.send(()).unwrap();
+                    wait.iter().next().unwrap();
+                    rebuild.commit();
+                    thread::current().id()
+                });
+                let reader = reader.unwrap_or_else(|| {
+                    told.recv().unwrap();
+                    read()
+                });
+                go.send(()).unwrap();
+                // What the reader entered by has been replaced, though the reader is still there.
+                let is_replaced = || {
+                    let state = guard.state.load();
+                    Arc::as_ptr(&state.serving.filter).addr() != old || (before && state.next.is_some())
+                };
+                while !is_replaced() {
+                    thread::yield_now();
+                }
+                opener.send(()).unwrap();
+                assert!(reader.join().unwrap());
+                let committer = committer.join().unwrap();
+                assert_eq!(dropped_by.get(), Some(&committer));
+            });
+        }
+    }
+}

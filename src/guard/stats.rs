@@ -1,0 +1,177 @@
+//! What a guard counts: keys that it admitted and turned away, and what the store had of them.
+
+use alloc::boxed::Box;
+// Counts order nothing and are no part of the protocol: the model checker need not try their
+// interleavings.
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+/// A key was let through; made by [`CacheGuard::check`](super::CacheGuard::check) and
+/// [`check_batch`](super::CacheGuard::check_batch). Dropped without a record, it counts as admitted only.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::CacheGuard;
+///
+/// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
+/// guard.insert("ann");
+/// guard.check("ann").unwrap().record(true);
+/// drop(guard.check("ann").unwrap()); // the read timed out, say
+/// let stats = guard.stats();
+/// assert_eq!((stats.admitted, stats.found, stats.false_positives), (2, 1, 0));
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+#[derive(Debug)]
+#[must_use = "record whether the store had the key"]
+pub struct Admission<'a> {
+    pub(super) counts: &'a Counts,
+}
+
+impl Admission<'_> {
+    /// Records whether the store had the key: if not, it was a false positive (or has been
+    /// removed).
+    ///
+    /// ```
+    /// use lanebloom::CacheGuard;
+    ///
+    /// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
+    /// guard.insert("ann");
+    /// guard.check("ann").unwrap().record(false);
+    /// assert_eq!(guard.stats().false_positives, 1);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn record(self, found: bool) {
+        let counts = self.counts.of_this_thread();
+        let count = if found { &counts.found } else { &counts.false_positives };
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// What a guard has done.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::CacheGuard;
+///
+/// let guard = CacheGuard::<u64>::with_capacity(1000, 0.01)?;
+/// guard.insert(&100);
+/// guard.check(&100).unwrap().record(false); // the store has lost it, say
+/// for key in 0..99 {
+///     guard.get_with(&key, || None::<()>);
+/// }
+/// let stats = guard.stats();
+/// assert_eq!(stats.turned_away + stats.admitted, 100);
+/// assert!((0.0099..0.04).contains(&stats.false_positive_rate().unwrap()));
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct GuardStats {
+    /// Checks that let the key through.
+    pub admitted: u64,
+    /// Checks that turned the key away.
+    pub turned_away: u64,
+    /// Admitted keys that the store was recorded to have.
+    pub found: u64,
+    /// Admitted keys that the store was recorded not to have.
+    pub false_positives: u64,
+}
+
+impl GuardStats {
+    /// What the guard has done since `earlier`: these counts less those. Where one would be
+    /// negative, it is 0.
+    ///
+    /// ```
+    /// use lanebloom::CacheGuard;
+    ///
+    /// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
+    /// assert!(guard.check("eve").is_none());
+    /// let before = guard.stats();
+    /// assert!(guard.check("eve").is_none());
+    /// assert_eq!((guard.stats().turned_away, guard.stats().since(&before).turned_away), (2, 1));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        // Saturating, because two threads may see the counts grow in different orders.
+        Self {
+            admitted: self.admitted.saturating_sub(earlier.admitted),
+            turned_away: self.turned_away.saturating_sub(earlier.turned_away),
+            found: self.found.saturating_sub(earlier.found),
+            false_positives: self.false_positives.saturating_sub(earlier.false_positives),
+        }
+    }
+
+    /// The fraction of the absent keys that was let through, to compare with the filter's promise;
+    /// `None` before the first absent key.
+    ///
+    /// ```
+    /// use lanebloom::CacheGuard;
+    ///
+    /// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
+    /// assert_eq!(guard.stats().false_positive_rate(), None);
+    /// assert!(guard.check("eve").is_none());
+    /// assert_eq!(guard.stats().false_positive_rate(), Some(0.0));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn false_positive_rate(&self) -> Option<f64> {
+        let absent = self.turned_away + self.false_positives;
+        (absent > 0).then(|| self.false_positives as f64 / absent as f64)
+    }
+}
+
+/// Counters in shards, so that threads do not take a line from each other to count.
+#[derive(Debug)]
+pub(super) struct Counts {
+    /// A power of two of them.
+    shards: Box<[Shard]>,
+}
+
+/// Two lines wide, because x86-64 fetches lines in pairs.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Shard {
+    admitted: AtomicU64,
+    turned_away: AtomicU64,
+    found: AtomicU64,
+    false_positives: AtomicU64,
+}
+
+impl Counts {
+    pub(super) fn new() -> Self {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let shards = (0..threads.next_power_of_two().min(64)).map(|_| Shard::default());
+        Self {
+            shards: shards.collect(),
+        }
+    }
+
+    fn of_this_thread(&self) -> &Shard {
+        static THREADS: AtomicUsize = AtomicUsize::new(0);
+        std::thread_local! {
+            /// A number of its own for every thread, in the order in which they came here first.
+            static THREAD: usize = THREADS.fetch_add(1, Ordering::Relaxed);
+        }
+        &self.shards[THREAD.with(|thread| *thread) & (self.shards.len() - 1)]
+    }
+
+    pub(super) fn add_checks(&self, admitted: usize, turned_away: usize) {
+        let counts = self.of_this_thread();
+        for (count, n) in [(&counts.admitted, admitted), (&counts.turned_away, turned_away)] {
+            if n > 0 {
+                count.fetch_add(n as u64, Ordering::Relaxed);
+            }
+        }
+    }
+
+    pub(super) fn sum(&self) -> GuardStats {
+        self.shards.iter().fold(GuardStats::default(), |sum, shard| GuardStats {
+            admitted: sum.admitted + shard.admitted.load(Ordering::Relaxed),
+            turned_away: sum.turned_away + shard.turned_away.load(Ordering::Relaxed),
+            found: sum.found + shard.found.load(Ordering::Relaxed),
+            false_positives: sum.false_positives + shard.false_positives.load(Ordering::Relaxed),
+        })
+    }
+}
