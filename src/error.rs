@@ -180,12 +180,12 @@ impl fmt::Display for BuildError {
             BuildErrorKind::NoLayers => f.write_str("a filter of 0 layers holds nothing; 1 is the least"),
             #[cfg(feature = "window")]
             BuildErrorKind::Generations(generations) => {
-                use crate::filter::windowed::MAX_GENERATIONS;
+                use crate::filter::windowed::shape::MAX_GENERATIONS;
                 write!(f, "{generations} generations is not in 2 to {MAX_GENERATIONS}")
             }
             #[cfg(feature = "window")]
             BuildErrorKind::Window(window) => {
-                use crate::filter::windowed::MAX_WINDOW;
+                use crate::filter::windowed::shape::MAX_WINDOW;
                 write!(f, "a window of {window:?} is not in 1ns to {MAX_WINDOW:?}")
             }
             BuildErrorKind::TagBits(bits) => write!(f, "tags of {bits} bits are not of 10, 12 or 16"),
@@ -273,8 +273,8 @@ pub(crate) enum IncompatibleErrorKind {
     Hasher,
     #[cfg(feature = "window")]
     Window {
-        ours: crate::filter::windowed::Shape,
-        theirs: crate::filter::windowed::Shape,
+        ours: crate::filter::windowed::shape::Shape,
+        theirs: crate::filter::windowed::shape::Shape,
     },
     Guava {
         ours: crate::filter::guava::layout::Layout,

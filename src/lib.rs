@@ -185,7 +185,9 @@ pub use filter::bloom::{Builder, ConcurrentBloom};
 pub use filter::counting::{self, CountingBloom};
 pub use filter::cuckoo::{self, CompactCuckoo, CuckooFilter};
 pub use filter::dleft::{self, DLeftFilter};
-pub use filter::engine::{Count, Engine, Estimate, Insert, InsertFlagged, Outcome, Remove, Stored, Total, Union};
+pub use filter::engine::{
+    Count, Engine, Estimate, FixedSize, Insert, InsertFlagged, Outcome, Proportional, Remove, Stored, Total, Union,
+};
 pub use filter::guava::{self, GuavaBloom};
 pub use filter::redisbloom::{self, RedisBloom};
 pub use filter::scalable::{self, ScalableBloom};

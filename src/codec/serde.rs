@@ -5,10 +5,8 @@
 use crate::codec::{SNAPSHOT_HEADER, TRAILER, from_slice, given};
 use crate::error::{GuavaReadError, SnapshotError, SnapshotErrorKind};
 use crate::filter::Filter;
-use crate::filter::engine::Stored;
+use crate::filter::engine::{Proportional, Stored};
 use crate::filter::guava::GuavaBloom;
-#[cfg(feature = "window")]
-use crate::filter::windowed::WindowedBloom;
 use crate::hash::KeyHasher;
 use crate::sizing::LINE_BYTES;
 use alloc::vec::Vec;
@@ -47,7 +45,15 @@ impl<E: Stored, S: KeyHasher> Serialize for Filter<E, S> {
 
 /// Reads a filter by [`Murmur3`](crate::Murmur3); [`Limited`] reads others, and within a limit.
 /// Allocates in proportion to the bytes that are there.
-impl<'de, E: Stored> Deserialize<'de> for Filter<E> {
+///
+/// Only [`Limited`] reads a [`WindowedBloom`](crate::WindowedBloom), since that allocates all
+/// generations at once, up to 65 times the bytes of a snapshot that has one of them:
+///
+/// ```compile_fail,E0277
+/// # use lanebloom::WindowedBloom;
+/// let filter: WindowedBloom = serde_json::from_str("\"\"").unwrap();
+/// ```
+impl<'de, E: Proportional> Deserialize<'de> for Filter<E> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         snapshot(deserializer, Self::from_bytes)
     }
@@ -78,15 +84,6 @@ impl<'de> Deserialize<'de> for GuavaBloom {
             let (filter, rest) = Self::from_bytes(bytes).map_err(Problem::Guava)?;
             whole(bytes, rest).map(|()| filter).map_err(Problem::Snapshot)
         })
-    }
-}
-
-/// As [`Filter`]. There is no `Deserialize`, only [`Limited`]: the memory for all generations is
-/// allocated at once, up to 65 times the bytes of a snapshot that has one of them.
-#[cfg(feature = "window")]
-impl<S: KeyHasher + Clone> Serialize for WindowedBloom<S> {
-    fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
-        serialize(&self.to_bytes(), serializer)
     }
 }
 
@@ -127,15 +124,6 @@ mod sealed {
         fn decode_within(bytes: &[u8], max_bytes: usize, hasher: Self::Hasher) -> Result<(Self, &[u8]), Problem>;
     }
 
-    #[cfg(feature = "window")]
-    impl<S: KeyHasher + Clone> Decode for WindowedBloom<S> {
-        type Hasher = S;
-        fn decode_within(mut bytes: &[u8], max_bytes: usize, hasher: S) -> Result<(Self, &[u8]), Problem> {
-            let filter = Self::read_from_with(&mut bytes, max_bytes, hasher)?;
-            Ok((filter, bytes))
-        }
-    }
-
     impl<E: Stored, S: KeyHasher> Decode for Filter<E, S> {
         type Hasher = S;
         fn decode_within(bytes: &[u8], max_bytes: usize, hasher: S) -> Result<(Self, &[u8]), Problem> {
@@ -152,7 +140,7 @@ mod sealed {
 }
 
 /// Deserializes a filter with any hasher, which takes no more bytes than allowed, as by its
-/// `read_from_with`: a [`DeserializeSeed`]. A [`WindowedBloom`] ages by the monotonic clock then.
+/// `read_from_with`: a [`DeserializeSeed`].
 ///
 /// Its parameter is the filter's type, which follows from the place where the filter goes.
 ///

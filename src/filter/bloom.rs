@@ -1,7 +1,7 @@
 //! [`ConcurrentBloom`]: bits in cache-line blocks. This file hands hashes to the kernels of the
 //! filter's shape, and orders memory if an answer depends on another thread's work.
 
-use super::engine::{Engine, Estimate, Insert, InsertFlagged, Stored, Union, sealed};
+use super::engine::{Engine, Estimate, FixedSize, Insert, InsertFlagged, Stored, Union, sealed};
 use super::{Figures, Filter};
 use crate::bits::{self, Bits, Load};
 use crate::bulk;
@@ -402,6 +402,8 @@ impl Estimate for Bloom {
     }
 }
 
+impl FixedSize for Bloom {}
+
 impl Stored for Bloom {
     const HELD: bool = false;
 
@@ -519,18 +521,6 @@ impl<S> ConcurrentBloom<S> {
 
     pub(crate) fn bits(&self) -> &Bits {
         &self.engine.bits
-    }
-
-    /// An empty filter that is otherwise the same.
-    #[cfg(feature = "window")]
-    pub(super) fn blank(&self) -> Result<Self, BuildError>
-    where
-        S: Clone,
-    {
-        Ok(Self {
-            engine: self.engine.blank()?,
-            hasher: self.hasher.clone(),
-        })
     }
 
     /// The words of its line that a key touches: 1, 2, 4 or 8.

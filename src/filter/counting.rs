@@ -88,7 +88,7 @@
 //! line. (Half of the counters in each of two lines would take 40.2 bits at 1% and 62.3 at 0.1%,
 //! and would cost a second cache miss in every operation.)
 
-use super::engine::{Engine, Estimate, Insert, InsertFlagged, Remove, Stored, Union, sealed};
+use super::engine::{Engine, Estimate, FixedSize, Insert, InsertFlagged, Remove, Stored, Union, sealed};
 use super::{Figures, Filter};
 use crate::bits::{self, Load};
 use crate::codec::{Hashing, Header, Input, Kind, Out, SNAPSHOT_HEADER, admit, read_words, write_words};
@@ -509,6 +509,8 @@ impl Union for Counting {
         Ok(self.counters.add_from(&other.counters))
     }
 }
+
+impl FixedSize for Counting {}
 
 /// Like the snapshots of `ConcurrentBloom`, with another kind. `docs/FORMAT.md` describes the
 /// bytes.

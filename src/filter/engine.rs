@@ -357,3 +357,15 @@ pub trait Stored: Engine {
         hasher: impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind>,
     ) -> Result<(Self, S), SnapshotErrorKind>;
 }
+
+/// An engine that takes as much memory as its snapshot when it is read.
+///
+/// It cannot be implemented further.
+pub trait Proportional: Stored {}
+
+/// An engine whose snapshots always have the same length.
+///
+/// It cannot be implemented further.
+pub trait FixedSize: Stored {}
+
+impl<E: FixedSize> Proportional for E {}

@@ -22,6 +22,7 @@ use core::fmt;
 /// | [`ScalableBloom`](crate::ScalableBloom) | whether it changed the filter, or an error if it cannot grow | no |
 /// | [`CuckooFilter`](crate::CuckooFilter), [`DLeftFilter`](crate::DLeftFilter) | an error if there is no room | yes |
 /// | [`CompactCuckoo`](crate::CompactCuckoo) | cannot be inserted into | no |
+/// | [`WindowedBloom`](crate::WindowedBloom) | whether the key was not seen within the window | no, but it forgets them |
 ///
 /// `E` is the engine of such a type, `S` the hasher. Keys are any [`Funnel`] type. All methods but
 /// [`clear`](Self::clear) take `&self`: share a filter as `Arc`. Each type's page says what threads
@@ -358,8 +359,11 @@ impl<E: Insert, S: KeyHasher> Filter<E, S> {
     pub fn insert<K: Funnel + ?Sized>(&self, key: &K) -> E::Answer {
         self.engine.insert(self.hash(key))
     }
+}
 
-    /// [`insert`](Self::insert) by hash.
+/// An insert that needs no hasher.
+impl<E: Insert, S> Filter<E, S> {
+    /// [`insert`](Filter::insert) by hash.
     ///
     /// ```
     /// use lanebloom::CuckooFilter;
@@ -373,7 +377,10 @@ impl<E: Insert, S: KeyHasher> Filter<E, S> {
     pub fn insert_hash(&self, hash: u64) -> E::Answer {
         self.engine.insert(hash)
     }
+}
 
+/// Inserts of many keys.
+impl<E: Insert, S: KeyHasher> Filter<E, S> {
     /// Inserts every key; returns how many inserts answered `true`. A filter that can be full stops
     /// at the first key that finds no room; its error says how many keys were inserted before.
     ///

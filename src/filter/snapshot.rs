@@ -2,7 +2,7 @@
 //! caller, by streams. `codec` describes the bytes.
 
 use super::Filter;
-use super::engine::Stored;
+use super::engine::{FixedSize, Stored};
 use crate::codec::{Hashing, Input, Out, assert_snapshot_length, from_slice, given, murmur3};
 use crate::error::{SnapshotError, SnapshotErrorKind};
 use crate::hash::KeyHasher;
@@ -14,7 +14,7 @@ impl<E: Stored, S: KeyHasher> Filter<E, S> {
     /// [format](crate::codec#the-format) of snapshots.
     ///
     /// Holds every key whose insertion happened before. Aborts where there is no memory;
-    /// [`write_to_slice`](Self::write_to_slice) takes the caller's.
+    /// [`write_to_slice`](Filter::write_to_slice) takes the caller's.
     ///
     /// ```
     /// use lanebloom::CuckooFilter;
@@ -29,47 +29,9 @@ impl<E: Stored, S: KeyHasher> Filter<E, S> {
     /// ```
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(self.snapshot_bytes());
+        let mut bytes = Vec::with_capacity(self.engine.snapshot_bytes());
         let Ok(()) = self.encode(&mut bytes);
         bytes
-    }
-
-    /// How many bytes a snapshot takes: 192, and the content, rounded up to 64.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).tag_bits(16).build()?;
-    /// let buckets = filter.slots() / 4;
-    /// assert_eq!(filter.snapshot_bytes(), 192 + buckets.div_ceil(8) * 64);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn snapshot_bytes(&self) -> usize {
-        self.engine.snapshot_bytes()
-    }
-
-    /// [`to_bytes`](Self::to_bytes) into memory of the caller.
-    ///
-    /// # Panics
-    ///
-    /// If `out` does not have [`snapshot_bytes`](Self::snapshot_bytes) bytes.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
-    /// filter.insert("a")?;
-    /// let mut bytes = vec![0; filter.snapshot_bytes()];
-    /// filter.write_to_slice(&mut bytes);
-    /// assert_eq!(bytes, filter.to_bytes());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn write_to_slice(&self, mut out: &mut [u8]) {
-        assert_snapshot_length(out.len(), self.snapshot_bytes());
-        let Ok(()) = self.encode(&mut out);
     }
 
     /// Writes the filter as bytes that [`read_from`](Filter::read_from) reads, up to 2 MiB at a
@@ -177,6 +139,47 @@ impl<E: Stored, S: KeyHasher> Filter<E, S> {
     }
 }
 
+/// Snapshots of filters whose size never changes.
+impl<E: FixedSize, S: KeyHasher> Filter<E, S> {
+    /// How many bytes a snapshot takes: 192, and the content, rounded up to 64.
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(1000).tag_bits(16).build()?;
+    /// let buckets = filter.slots() / 4;
+    /// assert_eq!(filter.snapshot_bytes(), 192 + buckets.div_ceil(8) * 64);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn snapshot_bytes(&self) -> usize {
+        self.engine.snapshot_bytes()
+    }
+
+    /// [`to_bytes`](Self::to_bytes) into memory of the caller.
+    ///
+    /// # Panics
+    ///
+    /// If `out` does not have [`snapshot_bytes`](Self::snapshot_bytes) bytes.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// filter.insert("a")?;
+    /// let mut bytes = vec![0; filter.snapshot_bytes()];
+    /// filter.write_to_slice(&mut bytes);
+    /// assert_eq!(bytes, filter.to_bytes());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn write_to_slice(&self, mut out: &mut [u8]) {
+        assert_snapshot_length(out.len(), self.snapshot_bytes());
+        let Ok(()) = self.encode(&mut out);
+    }
+}
+
 /// Snapshots of filters by [`Murmur3`](crate::Murmur3).
 impl<E: Stored> Filter<E> {
     /// The filter with which `bytes` begin, and the bytes after it.
@@ -187,6 +190,7 @@ impl<E: Stored> Filter<E> {
     /// filter; if they are of another version of the format, or of a filter with another hasher
     /// than [`Murmur3`](crate::Murmur3) ([`from_bytes_with`](Self::from_bytes_with) reads those);
     /// or if there is no memory. Nothing is allocated unless all of the filter is there.
+    /// (A [`WindowedBloom`](crate::WindowedBloom) may need [a clock](crate::windowed#snapshots).)
     ///
     /// # Examples
     ///

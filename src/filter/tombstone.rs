@@ -68,7 +68,7 @@
 //!    removed meanwhile is there, but for the rate of false negatives.
 
 use super::bloom::{self, Bloom, ConcurrentBloom};
-use super::engine::{Engine, Estimate, Insert, InsertFlagged, Remove, Stored, Union, sealed};
+use super::engine::{Engine, Estimate, FixedSize, Insert, InsertFlagged, Remove, Stored, Union, sealed};
 use super::{Figures, Filter};
 use crate::bits;
 use crate::codec::{FIELDS, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, given};
@@ -516,6 +516,8 @@ impl Union for Tombstone {
         Ok(self.added.union_from(&other.added)? | buried)
     }
 }
+
+impl FixedSize for Tombstone {}
 
 /// A header, and the snapshots of both. `docs/FORMAT.md` describes the bytes.
 impl Stored for Tombstone {

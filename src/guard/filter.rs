@@ -3,7 +3,7 @@
 use crate::Filter;
 use crate::filter::engine::{Insert, Outcome, Total};
 use crate::filter::guava::GuavaBloom;
-#[cfg(feature = "window")]
+#[cfg(all(feature = "redis", feature = "window"))]
 use crate::filter::windowed::WindowedBloom;
 use crate::funnel::Funnel;
 use crate::hash::KeyHasher;
@@ -117,27 +117,6 @@ impl<E: Insert, S: KeyHasher> Calls for Filter<E, S> {
 }
 
 impl Calls for GuavaBloom {
-    type Answer = bool;
-    type Total = usize;
-
-    #[inline]
-    fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-        self.insert(key)
-    }
-    #[inline]
-    fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-        self.contains(key)
-    }
-    fn insert_batch<K: Funnel>(&self, keys: &[K]) -> usize {
-        self.insert_batch(keys)
-    }
-    fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
-        self.contains_batch_bitmap(keys, out);
-    }
-}
-
-#[cfg(feature = "window")]
-impl<S: KeyHasher + Clone> Calls for WindowedBloom<S> {
     type Answer = bool;
     type Total = usize;
 

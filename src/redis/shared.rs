@@ -210,7 +210,7 @@ use alloc::sync::Arc;
 use core::fmt;
 use core::ops::Deref;
 use core::time::Duration;
-use description::{Keys, Life};
+use description::{Description, Keys, Life};
 use node::Node;
 use redis::Client;
 use replica::{Replica, since_1970};
@@ -404,7 +404,8 @@ impl SharedBuilder {
             0 => Life::Forever,
             time => Life::Until(time),
         };
-        let replica = Replica::new(Keys::of(&self.name)?, life, Arc::clone(&filter))?;
+        let description = Description::of(filter.layout(), filter.hasher(), life);
+        let replica = Replica::new(Keys::of(&self.name)?, description, Arc::clone(&filter))?;
         let node = Node::start(server, Box::new(replica), self.interval, self.timeout)?;
         Ok(SharedBloom { filter, node })
     }
@@ -549,8 +550,8 @@ pub struct SharedStats {
     /// The time since the last successful exchange began. The server has the keys that were here
     /// before, and this node has the keys that were there.
     pub lag: Duration,
-    /// Why the last attempt failed, if it did. A panic in the caller's code also counts: the clock
-    /// of a window, or a clone of the hasher. The thread goes on in any case.
+    /// Why the last attempt failed, if it did. A panic in the caller's code, the clock of a window,
+    /// also counts. The thread goes on in any case.
     pub last_error: Option<SharedError>,
 }
 
@@ -561,5 +562,6 @@ pub fn exchange_over<S: KeyHasher + Send + Sync>(
     filter: Arc<ConcurrentBloom<S>>,
     passes: usize,
 ) -> Result<(), SharedError> {
-    node::passes(Replica::new(Keys::of("fuzz")?, Life::Forever, filter)?, server, passes)
+    let description = Description::of(filter.layout(), filter.hasher(), Life::Forever);
+    node::passes(Replica::new(Keys::of("fuzz")?, description, filter)?, server, passes)
 }

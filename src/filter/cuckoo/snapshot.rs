@@ -9,7 +9,7 @@ use crate::codec::{
     self, Buckets, Hashing, Input, Kind, MOST_WORDS, Out, OwnHeader, SNAPSHOT_HEADER, admit, read_words, write_words,
 };
 use crate::error::SnapshotErrorKind;
-use crate::filter::engine::Stored;
+use crate::filter::engine::{FixedSize, Stored};
 use alloc::vec::Vec;
 
 impl Plan {
@@ -42,6 +42,8 @@ impl Plan {
         })
     }
 }
+
+impl FixedSize for Cuckoo {}
 
 impl Stored for Cuckoo {
     const HELD: bool = true;

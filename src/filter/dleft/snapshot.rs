@@ -8,8 +8,10 @@ use crate::codec::{
     self, Buckets, Hashing, Input, Kind, MOST_WORDS, Out, OwnHeader, SNAPSHOT_HEADER, admit, read_words, write_words,
 };
 use crate::error::SnapshotErrorKind;
-use crate::filter::engine::Stored;
+use crate::filter::engine::{FixedSize, Stored};
 use alloc::vec::Vec;
+
+impl FixedSize for DLeft {}
 
 impl Stored for DLeft {
     const HELD: bool = true;

@@ -7,8 +7,10 @@ use super::steps::{Growth, MAX_LAYERS, Steps};
 use crate::codec::{FIELDS, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit};
 use crate::error::SnapshotErrorKind;
 use crate::filter::bloom::Bloom;
-use crate::filter::engine::{Engine, Stored};
+use crate::filter::engine::{Engine, Proportional, Stored};
 use alloc::vec::Vec;
+
+impl Proportional for Chain {}
 
 impl Stored for Chain {
     const HELD: bool = false;

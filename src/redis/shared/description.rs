@@ -2,7 +2,6 @@
 //! The server keeps it as text. Every node compares it with its own before it exchanges bits.
 
 use crate::error::{IncompatibleError, IncompatibleErrorKind};
-use crate::filter::bloom::ConcurrentBloom;
 use crate::hash::KeyHasher;
 use crate::redis::error::{SharedError, SharedErrorKind};
 use crate::sizing::{Layout, Shape};
@@ -84,7 +83,7 @@ impl fmt::Display for Life {
 pub(super) struct Description {
     layout: Layout,
     hasher_print: u64,
-    life: Life,
+    pub(super) life: Life,
 }
 
 /// The text on the server.
@@ -104,10 +103,11 @@ impl fmt::Display for Description {
 }
 
 impl Description {
-    pub(super) fn of<S: KeyHasher>(filter: &ConcurrentBloom<S>, life: Life) -> Self {
+    /// Of filters of this layout, whose keys `hasher` hashes.
+    pub(super) fn of(layout: Layout, hasher: &impl KeyHasher, life: Life) -> Self {
         Self {
-            layout: filter.layout(),
-            hasher_print: crate::hash::print(filter.hasher()),
+            layout,
+            hasher_print: crate::hash::print(hasher),
             life,
         }
     }

@@ -31,7 +31,6 @@ use super::node::{Counts, Side};
 use crate::bits;
 use crate::error::{BuildError, BuildErrorKind};
 use crate::filter::bloom::ConcurrentBloom;
-use crate::hash::KeyHasher;
 use crate::memory::Words;
 use crate::redis::error::{SharedError, SharedErrorKind};
 use crate::redis::reply;
@@ -153,8 +152,13 @@ enum Exchanged {
     Lost,
 }
 
-impl<S: KeyHasher> Replica<S> {
-    pub(super) fn new(keys: Keys, life: Life, filter: Arc<ConcurrentBloom<S>>) -> Result<Self, SharedError> {
+impl<S> Replica<S> {
+    /// `description` must be that of `filter`, or of the filter that hashes its keys.
+    pub(super) fn new(
+        keys: Keys,
+        description: Description,
+        filter: Arc<ConcurrentBloom<S>>,
+    ) -> Result<Self, SharedError> {
         let chunks = filter.blocks().div_ceil(CHUNK_BLOCKS);
         if u32::try_from(chunks).is_err() {
             return Err(SharedErrorKind::TooLarge {
@@ -170,8 +174,8 @@ impl<S: KeyHasher> Replica<S> {
         })?;
         Ok(Self {
             keys,
-            description: Description::of(&filter, life),
-            expires: match life {
+            description,
+            expires: match description.life {
                 Life::Until(time) => Expires::At(time),
                 _ => Expires::Never,
             },
@@ -472,7 +476,7 @@ impl<S: KeyHasher> Replica<S> {
 }
 
 /// The side of a [`SharedBloom`](super::SharedBloom): one filter, one set.
-impl<S: KeyHasher + Send + Sync> Side for Replica<S> {
+impl<S: Send + Sync> Side for Replica<S> {
     fn prepare(&mut self) -> Result<(), SharedError> {
         match self.expires {
             Expires::At(time) if since_1970(SystemTime::now()) >= time => Err(SharedErrorKind::Expired.into()),

@@ -123,7 +123,7 @@ impl SharedBuilder {
     /// );
     /// # Ok(()) }
     /// ```
-    pub fn connect_window<S: KeyHasher + Clone + Send + Sync + 'static>(
+    pub fn connect_window<S: KeyHasher + Send + Sync + 'static>(
         self,
         server: Client,
         filter: impl Into<Arc<WindowedBloom<S>>>,
@@ -236,19 +236,18 @@ impl<S: fmt::Debug> fmt::Debug for SharedWindow<S> {
 struct Generations<S> {
     window: Arc<WindowedBloom<S>>,
     keys: Keys,
-    life: Life,
     description: Description,
     generations: u64,
     /// Nanoseconds of a generation.
     period: u64,
     look: Script,
     /// Sorted by the generation's number, the newest first.
-    replicas: Vec<(u64, Replica<S>)>,
+    replicas: Vec<(u64, Replica<()>)>,
     /// The counts of replicas that were dropped.
     past: Counts,
 }
 
-impl<S: KeyHasher + Clone> Generations<S> {
+impl<S: KeyHasher> Generations<S> {
     fn new(keys: Keys, window: Arc<WindowedBloom<S>>) -> Result<Self, SharedError> {
         let period = window.period().ok_or(SharedErrorKind::WindowAgeless)?;
         if window.has_own_clock() {
@@ -262,10 +261,9 @@ impl<S: KeyHasher + Clone> Generations<S> {
         let life = Life::Window { generations, period };
         let list = Self::list(&window, 0)?;
         Ok(Self {
-            description: Description::of(&list[0].1, life),
+            description: Description::of(list[0].1.layout(), window.hasher(), life),
             window,
             keys,
-            life,
             generations,
             period,
             look: Script::new(include_str!("look.lua")),
@@ -275,7 +273,7 @@ impl<S: KeyHasher + Clone> Generations<S> {
     }
 
     /// The generations that all nodes have. The number of the newest is at least `least`.
-    fn list(window: &WindowedBloom<S>, least: u64) -> Result<Vec<Numbered<S>>, SharedError> {
+    fn list(window: &WindowedBloom<S>, least: u64) -> Result<Vec<Numbered>, SharedError> {
         let list = window.numbered_generations(least).map_err(SharedErrorKind::Build)?;
         Ok(list.ok_or(SharedErrorKind::WindowAstray)?)
     }
@@ -296,10 +294,10 @@ impl<S: KeyHasher + Clone> Generations<S> {
         });
         // A rotation reuses the memory of dropped generations. It is cleared here, so that the
         // insert that rotates need not clear it.
-        self.window.clean_ahead();
+        self.window.engine.clean_ahead();
         for (place, (number, filter)) in list.into_iter().enumerate() {
             if self.replicas.get(place).is_none_or(|there| there.0 != number) {
-                let replica = Replica::new(self.keys.of_generation(number), self.life, filter)?;
+                let replica = Replica::new(self.keys.of_generation(number), self.description, filter)?;
                 self.replicas.insert(place, (number, replica));
             }
         }
@@ -346,7 +344,7 @@ impl<S: KeyHasher + Clone> Generations<S> {
     }
 }
 
-impl<S: KeyHasher + Clone + Send + Sync> Side for Generations<S> {
+impl<S: KeyHasher + Send + Sync> Side for Generations<S> {
     fn prepare(&mut self) -> Result<(), SharedError> {
         self.follow(0)
     }
@@ -411,7 +409,7 @@ impl<S: KeyHasher + Clone + Send + Sync> Side for Generations<S> {
 
 /// [`exchange_over`](super::exchange_over) of a window.
 #[doc(hidden)]
-pub fn exchange_window_over<S: KeyHasher + Clone + Send + Sync>(
+pub fn exchange_window_over<S: KeyHasher + Send + Sync>(
     server: &mut dyn ConnectionLike,
     filter: Arc<WindowedBloom<S>>,
     passes: usize,

@@ -6,8 +6,10 @@ use crate::bits::Load;
 use crate::codec::{self, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, read_words, write_words};
 use crate::error::SnapshotErrorKind;
 use crate::filter::cuckoo::shape::Plan;
-use crate::filter::engine::Stored;
+use crate::filter::engine::{FixedSize, Stored};
 use alloc::vec::Vec;
+
+impl FixedSize for Compact {}
 
 impl Stored for Compact {
     const HELD: bool = false;

@@ -1,0 +1,398 @@
+//! What a [`Filter`](crate::Filter) asks of a window: lookups, inserts, figures and unions, by the
+//! list of generations. `generations.rs` argues what threads may rely on.
+
+use super::generations::Generations;
+use super::list::{Generation, List};
+use super::plan::{NEVER, Plan, When};
+use crate::bits;
+use crate::error::{BuildError, IncompatibleError, IncompatibleErrorKind};
+use crate::filter::Figures;
+use crate::filter::bloom::ConcurrentBloom;
+use crate::filter::engine::{Engine, Estimate, Insert, InsertFlagged, Union, sealed};
+use crate::sizing::{LINE_BITS, LINE_WORDS, Layout};
+use crate::source::{Answer, HASHED, Source, teller};
+use crate::source::{STRETCH, for_each_absent, ones};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::{fmt, mem};
+
+impl sealed::Sealed for Generations {}
+
+impl Engine for Generations {
+    const NAME: &'static str = "WindowedBloom";
+
+    #[inline]
+    fn contains(&self, hash: u64) -> bool {
+        let list = self.list.load();
+        let found = list.generations.iter().find(|one| one.has(hash));
+        // The newest that has it: if that has expired, so have the others.
+        found.is_some_and(|newest| self.plan.now() < newest.expires)
+    }
+
+    fn contains_bitmap(&self, hashes: &[u64], found: &mut [u64]) {
+        let list = self.list.load();
+        look_up(list.live(self.plan.now()), hashes, found);
+    }
+
+    fn expected_keys(&self) -> usize {
+        self.plan.expected_keys
+    }
+
+    fn memory_bytes(&self) -> usize {
+        // And the spare one.
+        (self.plan.generations + 1) * self.list.load().newest().memory_bytes()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.live().iter().all(|one| one.is_empty())
+    }
+
+    fn fill_ratio(&self) -> f64 {
+        let live = self.live();
+        let sum: f64 = live.iter().map(|one| one.fill_ratio()).sum();
+        sum / live.len().max(1) as f64
+    }
+
+    fn false_positive_rate_at(&self, keys: usize) -> f64 {
+        let list = self.list.load();
+        let one = list.newest();
+        let rate = one.false_positive_rate_at(self.plan.keys_of_each(keys, one));
+        any((0..self.plan.generations).map(|_| rate))
+    }
+
+    /// In each line, the generations' chances are taken as independent.
+    fn current_false_positive_rate(&self) -> f64 {
+        let live = self.live();
+        let (layout, mut sum) = (self.layout(), 0.0);
+        each_line(&live, |line| sum += rate_of_any(layout, line));
+        sum / layout.blocks as f64
+    }
+
+    fn figures(&self) -> Figures {
+        let live = self.live();
+        let layout = self.layout();
+        let (mut ones, mut distinct, mut rate) = (0, 0, 0.0);
+        each_line(&live, |line| {
+            ones += line.iter().map(bits::ones_of).sum::<u64>();
+            distinct += ones_of_any(line);
+            rate += rate_of_any(layout, line);
+        });
+        let bits = live.len().max(1) * layout.blocks * LINE_BITS;
+        Figures {
+            fill_ratio: ones as f64 / bits as f64,
+            len: layout.keys_for(distinct),
+            false_positive_rate: rate / layout.blocks as f64,
+        }
+    }
+
+    fn try_clone(&self) -> Result<Self, BuildError> {
+        let list = self.list.load();
+        let clone = |one: &Generation| {
+            Ok(Generation {
+                bloom: Arc::new(one.bloom.try_clone()?),
+                ..*one
+            })
+        };
+        let generations = list.generations.iter().map(clone).collect::<Result<_, _>>()?;
+        let list = List { generations, ..**list };
+        Self::new(list, self.plan.clone())
+    }
+
+    fn debug(&self, f: &mut fmt::DebugStruct<'_, '_>) {
+        let shape = self.plan.shape();
+        f.field("generations", &shape.generations)
+            .field("window", &shape.window)
+            .field("renew", &self.plan.renew)
+            .field("estimated_len", &self.estimated_len());
+    }
+}
+
+impl Insert for Generations {
+    type Answer = bool;
+    type Total = usize;
+
+    #[inline]
+    fn insert(&self, hash: u64) -> bool {
+        let (now, list) = self.present();
+        let has = |generations: &[Generation]| generations.iter().any(|one| one.has(hash));
+        if !self.plan.renew && has(list.live(now)) {
+            return false;
+        }
+        let insert = |list: &List| {
+            let changed = list.newest().insert(hash);
+            (changed, changed && !has(list.older(now)))
+        };
+        let (changed, new) = self.list.settle(list, insert, |first, _| first);
+        if let When::Full(gauge) = &self.plan.when
+            && changed
+            && gauge.is_due(hash)
+        {
+            self.rotate_if_full(gauge, hash);
+        }
+        new
+    }
+
+    fn insert_all(&self, source: &impl Source) -> usize {
+        self.insert_flagged(source, None)
+    }
+
+    fn clear(&mut self) {
+        self.forget_all();
+    }
+}
+
+impl InsertFlagged for Generations {
+    fn insert_flagged(&self, source: &impl Source, mut answer: Answer<'_>) -> usize {
+        let mut tell = teller(&mut answer);
+        let most = match &self.plan.when {
+            When::Full(gauge) => gauge.stretch(),
+            _ => usize::MAX,
+        };
+        let most = if self.plan.renew { most } else { most.min(HASHED) };
+        let (mut start, mut new) = (0, 0);
+        source.each(0..source.len(), |hashes| {
+            for hashes in hashes.chunks(most) {
+                new += self.insert_chunk(hashes, &mut |at, bitmap| tell(start + at, bitmap));
+                start += hashes.len();
+            }
+        });
+        new
+    }
+}
+
+impl Estimate for Generations {
+    /// From the bits of all generations together: a key that several have counts once.
+    fn estimated_len(&self) -> usize {
+        let mut ones = 0;
+        each_line(&self.live(), |line| ones += ones_of_any(line));
+        self.layout().keys_for(ones)
+    }
+}
+
+impl Union for Generations {
+    fn same(&self, other: &Self) -> bool {
+        let plan = |one: &Self| {
+            let Plan {
+                expected_keys, renew, ..
+            } = one.plan;
+            (one.plan.shape(), expected_keys, renew)
+        };
+        let (ours, theirs) = (self.live(), other.live());
+        plan(self) == plan(other)
+            && ours.len() == theirs.len()
+            && ours
+                .iter()
+                .zip(&theirs)
+                .all(|(one, other)| one.engine.same(&other.engine))
+    }
+
+    fn check_union(&self, other: &Self) -> Result<(), IncompatibleError> {
+        let (ours, theirs) = (self.plan.shape(), other.plan.shape());
+        if ours != theirs {
+            return Err(IncompatibleError(IncompatibleErrorKind::Window { ours, theirs }));
+        }
+        self.list.load().newest().check_union(other.list.load().newest())
+    }
+
+    fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
+        let theirs = other.list.load();
+        let their_now = other.plan.now();
+        let live = theirs.live(their_now);
+        let (now, mut list) = self.present();
+        let is_aged = matches!(self.plan.when, When::Aged(_));
+        // When each is to expire here.
+        let expires = |one: &Generation| now.saturating_add(one.expires - their_now);
+        loop {
+            let lacking = if is_aged {
+                let Plan {
+                    period, generations, ..
+                } = self.plan;
+                list.lacking(live.iter().map(expires), period, generations + 1)
+            } else {
+                alloc::vec![NEVER; live.len().saturating_sub(list.generations.len())]
+            };
+            // If the memory is refused, keys are forgotten late.
+            if lacking.is_empty() || self.complete(Arc::clone(&list), &lacking).is_err() {
+                break;
+            }
+            list = self.list.load();
+        }
+        let add = |ours: &List| {
+            let mut changed = false;
+            for (age, from) in live.iter().enumerate() {
+                let to = if is_aged {
+                    ours.at_least(expires(from))
+                } else {
+                    age.min(ours.generations.len() - 1)
+                };
+                changed |= ours.generations[to].bloom.engine.union_from(&from.bloom.engine)?;
+            }
+            Ok(changed)
+        };
+        let changed = self.list.settle(list, add, |first, second| Ok(first? | second?));
+        if let When::Full(gauge) = &self.plan.when {
+            self.rotate_if_full(gauge, 0);
+        }
+        changed
+    }
+}
+
+/// Batches.
+impl Generations {
+    /// Inserts hashes in one place of the order of rotations; how many were new. Calls `tell` with
+    /// where a part of them begins and the bitmap of the new ones, perhaps several times for a
+    /// part: the last call holds.
+    fn insert_chunk(&self, hashes: &[u64], tell: &mut dyn FnMut(usize, &[u64])) -> usize {
+        let (changed, new) = if self.plan.renew {
+            self.insert_renewing(hashes, tell)
+        } else {
+            self.insert_absent(hashes, tell)
+        };
+        if let When::Full(gauge) = &self.plan.when
+            && changed > 0
+            && let Some(&hash) = hashes.iter().find(|hash| gauge.is_due(**hash))
+        {
+            self.rotate_if_full(gauge, hash);
+        }
+        new
+    }
+
+    /// Inserts hashes into the newest generation; how many changed it, and how many were new.
+    fn insert_renewing(&self, hashes: &[u64], tell: &mut dyn FnMut(usize, &[u64])) -> (usize, usize) {
+        let (now, list) = self.present();
+        let mut answered = false;
+        let insert = |list: &List| {
+            if mem::replace(&mut answered, true) {
+                return (list.newest().insert_all(&hashes), 0);
+            }
+            let older = list.older(now);
+            let mut sum = 0;
+            let mut of_changed = |at, changed: &[u64]| {
+                if at == 0 {
+                    // Told again, from the beginning.
+                    sum = 0;
+                }
+                with_bitmap(changed.len(), |new| {
+                    if changed.iter().any(|word| *word != 0) {
+                        new.copy_from_slice(changed);
+                        let hashes = &hashes[at..hashes.len().min(at + 64 * changed.len())];
+                        for one in older {
+                            each_found(one, hashes, new, |new, found| *new &= !found);
+                        }
+                        sum += ones(new);
+                    }
+                    tell(at, new);
+                });
+            };
+            let changed = list.newest().insert_flagged(&hashes, Some(&mut of_changed));
+            (changed, sum)
+        };
+        self.list.settle(list, insert, |first, _| first)
+    }
+
+    /// Inserts those of at most 1024 hashes that no generation has into the newest. All of them are
+    /// new, and change it.
+    fn insert_absent(&self, hashes: &[u64], tell: &mut dyn FnMut(usize, &[u64])) -> (usize, usize) {
+        let (now, list) = self.present();
+        let words = hashes.len().div_ceil(64);
+        let mut found = [0; HASHED / 64];
+        let found = &mut found[..words];
+        look_up(list.live(now), hashes, found);
+
+        let (mut absent, mut len) = ([0; HASHED], 0);
+        for (i, hash) in hashes.iter().enumerate() {
+            absent[len] = *hash;
+            len += usize::from(found[i / 64] >> (i % 64) & 1 == 0);
+        }
+        let absent = &absent[..len];
+        // Whether each of the absent ones changed the generation: the first of several equal ones.
+        let mut changed = [0; HASHED / 64];
+        let mut answered = false;
+        let insert = |list: &List| {
+            if mem::replace(&mut answered, true) {
+                return list.newest().insert_all(&absent);
+            }
+            let mut keep = |at: usize, bitmap: &[u64]| changed[at / 64..][..bitmap.len()].copy_from_slice(bitmap);
+            list.newest().insert_flagged(&absent, Some(&mut keep))
+        };
+        let count = self.list.settle(list, insert, |first, _| first);
+        let (mut new, mut next) = ([0; HASHED / 64], 0);
+        for_each_absent(found, hashes.len(), |i| {
+            new[i / 64] |= (changed[next / 64] >> (next % 64) & 1) << (i % 64);
+            next += 1;
+        });
+        tell(0, &new[..words]);
+        (count, count)
+    }
+
+    /// All generations have the same.
+    fn layout(&self) -> Layout {
+        self.list.load().newest().layout
+    }
+}
+
+/// Writes for every hash whether any of the generations has it.
+fn look_up(generations: &[Generation], hashes: &[u64], found: &mut [u64]) {
+    let Some((newest, older)) = generations.split_first() else {
+        found.fill(0);
+        return;
+    };
+    newest.bloom.engine.contains_bitmap(hashes, found);
+    for one in older {
+        each_found(one, hashes, found, |all, found| *all |= found);
+    }
+}
+
+/// Looks hashes up in one generation; combines each word of answers with that of `answers`.
+fn each_found(one: &Generation, hashes: &[u64], answers: &mut [u64], combine: impl Fn(&mut u64, &u64)) {
+    for (hashes, answers) in hashes.chunks(STRETCH).zip(answers.chunks_mut(STRETCH / 64)) {
+        with_bitmap(answers.len(), |found| {
+            one.bloom.engine.contains_bitmap(hashes, found);
+            answers
+                .iter_mut()
+                .zip(found)
+                .for_each(|(answer, found)| combine(answer, found));
+        });
+    }
+}
+
+/// Space for the answers for at most [`STRETCH`] hashes. (To clear it for all of them takes longer
+/// than to work on a few keys.)
+#[inline]
+fn with_bitmap<R>(words: usize, work: impl FnOnce(&mut [u64]) -> R) -> R {
+    if words <= 1 {
+        work(&mut [0][..words])
+    } else {
+        work(&mut [0; STRETCH / 64][..words])
+    }
+}
+
+/// Calls `each` with one line after another, as each of the generations has it.
+fn each_line(generations: &[Arc<ConcurrentBloom<()>>], mut each: impl FnMut(&[[u64; LINE_WORDS]])) {
+    let mut lines: Vec<_> = generations.iter().map(|one| one.bits().words()).collect();
+    let mut line = Vec::with_capacity(lines.len());
+    loop {
+        line.clear();
+        line.extend(lines.iter_mut().filter_map(Iterator::next));
+        if line.is_empty() {
+            return bits::acquire();
+        }
+        each(&line);
+    }
+}
+
+/// The bits of a line that are set in any generation.
+fn ones_of_any(line: &[[u64; LINE_WORDS]]) -> u64 {
+    let any = |i: usize| line.iter().fold(0, |any, words| any | words[i]);
+    (0..LINE_WORDS).map(|i| u64::from(any(i).count_ones())).sum()
+}
+
+/// The chance that a random hash of this line is taken for present in any generation.
+fn rate_of_any(layout: Layout, line: &[[u64; LINE_WORDS]]) -> f64 {
+    any(line.iter().map(|words| layout.rate_of_line(*words)))
+}
+
+/// The chance that any of several independent events happens.
+fn any(chances: impl Iterator<Item = f64>) -> f64 {
+    chances.fold(0.0, |any, chance| any + (1.0 - any) * chance)
+}

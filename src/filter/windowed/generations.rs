@@ -1,0 +1,462 @@
+//! [`Generations`], the engine of a window, and its rotations. Inserts, lookups and unions are in
+//! `engine.rs`; they work on the list that this file replaces.
+//!
+//! # The protocol
+//!
+//! The state is one pointer to a list of generations. Only a rotation replaces it, by a
+//! compare-and-swap from the list that the rotation has looked at. So rotations have one order, and
+//! two threads that find the same rotation due make it once. (The loser looks again.) No thread
+//! waits for another: every thread that finds a rotation due makes it.
+//!
+//! An insert writes into the newest generation of the list that it sees. Then it checks whether
+//! that list is still current (`Swap::settle`). If not, it writes into the newest generation of the
+//! new list, and so on. Its place in the order of rotations is the last list that it saw:
+//!
+//! - The insert's first load sees every rotation that happened before it. Lookups and rotations
+//!   that the insert happens before see the last list that it saw or a later one. All lists up to
+//!   `G - 1` rotations later have the generation.
+//! - Without the second look, a delayed insert would write into a generation that is the oldest by
+//!   then, or that no list has.
+//! - If a rotation runs at the same time, coherence alone would let the second look miss it. Both
+//!   threads have a `SeqCst` fence between their write and their next read: the insert writes its
+//!   bits and reads the list; the rotating thread writes its list and then looks up keys. So if
+//!   that thread misses the key, its fence came first, and the insert sees its list, and writes
+//!   there.
+//!
+//! At least one of racing inserters of a new key answers true. Answers come from the first list
+//! that each inserter saw. Consider the inserters that saw the oldest such list. Its older
+//! generations lack the key, since all inserters write into newer ones. So among those that write
+//! into its newest generation, the one that changed it answers true. [`Bloom`]'s own promise says
+//! that there is one.
+//!
+//! # Batches
+//!
+//! A batch is cut into chunks, and each chunk loads the list and reads the clock once. A chunk has
+//! up to 1024 keys. A slice of hashes is one chunk, except in three cases: the answers of a lookup
+//! are collected on the stack (4096 hashes), the filter does not renew keys (1024), or the gauge
+//! looks between ([`Gauge::stretch`]).
+//!
+//! - The hashes of an inserted chunk share one place in the order of rotations: the last list that
+//!   the chunk saw. The argument above holds for each of them, since all their bits are written
+//!   before the fence of the chunk's second look.
+//! - The hashes of a chunk that is looked up share one list and one time.
+//! - A rotation may come between two chunks. Then a later key of the batch has a later place than
+//!   an earlier one, as if single calls had been made in order. No place is before the call: every
+//!   chunk sees the rotations that happened before the batch.
+//!
+//! # By age
+//!
+//! A list records three times: when its newest generation began; `until` when that generation takes
+//! new keys, at most a period `T` later; and when the keys of each generation expire, which is a
+//! window `W`, or `(G - 1) * T`, after that. So a key is visible for `W`, and gone after `W + T`.
+//! Lookups compare the clock with these times, so they need not rotate. No generation expires later
+//! than a newer one. So the newest one that has a key decides, and a lookup reads the clock only if
+//! it found the key. Nothing is numbered, and nothing is counted from the clock's zero, which may
+//! have been a second ago.
+//!
+//! | a rotation is due | the new generation lasts | older ones expire | the list keeps |
+//! |---|---|---|---|
+//! | at `until` | until the first `until + i * T` after now | as before | `G + 1` generations |
+//! | by call | `T` from now | as before | `G` |
+//! | because the clock stepped back | `T` from now | as long after now as they would have after the newest began | `G + 1` |
+//!
+//! The ends of periods keep their rhythm because all processes of a `SharedWindow` must have the
+//! same ones: multiples of `T`.
+//!
+//! The clock stepped back if it is before the beginning of the newest generation by more than a
+//! part of `T` (`SLACK`, for clocks that threads see a little differently). Before the thread
+//! concludes that, it reads the clock again, after the list: the thread may have been delayed after
+//! its first reading, and the list may be younger. Inserts write no time down, so nobody knows how
+//! much of its period the newest generation had lasted. So this generation ends there, since it
+//! must not get the keys of a second period. Older generations are kept for as long as they need if
+//! it had just begun. The consequences of a step of `s`:
+//!
+//! - A key is visible for up to `s` longer.
+//! - Up to one more generation is visible, for a window at most. That is why lists have room for
+//!   one more.
+//! - A step to a time within the newest generation goes unnoticed. That generation gets the keys of
+//!   its period and of `s`.
+//! - `W` is kept if the clock steps back once in it: up to `G - 1` periods end in a window, and
+//!   with the step there are `G` rotations, for which a list keeps a generation. Each further step
+//!   may make keys be forgotten one generation early. (Longer lists would keep `W`, and make
+//!   lookups slower and wrong more often.)
+//!
+//! A generation's memory is used again once the pool is the only owner of its `Arc`. No thread
+//! waits for that either.
+
+use super::list::{Generation, List};
+use super::plan::{NEVER, Plan, When};
+use crate::error::{BuildError, BuildErrorKind};
+use crate::filter::Filter;
+use crate::filter::bloom::{Bloom, ConcurrentBloom};
+use crate::filter::engine::{Engine, Insert};
+use crate::filter::gauge::Gauge;
+use crate::sync::{Guard, Ordering, Swap, fence};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use std::sync::Mutex;
+
+/// The pool keeps so many lists: the one that was replaced, and those that lookups held up.
+const SPARE_LISTS: usize = 4;
+
+/// The engine of a [`WindowedBloom`](super::WindowedBloom): a list of generations.
+pub struct Generations {
+    pub(super) list: Swap<List>,
+    pool: Mutex<Pool>,
+    pub(super) plan: Plan,
+}
+
+/// Memory to be used again.
+struct Pool {
+    /// Empty generations, which nobody else has.
+    clean: Vec<Arc<ConcurrentBloom<()>>>,
+    /// Dropped generations, which lookups may still use.
+    dropped: Vec<Arc<ConcurrentBloom<()>>>,
+    /// Lists that were replaced, which lookups may still use.
+    lists: Vec<Arc<List>>,
+}
+
+impl Pool {
+    /// Drops what its lists hold, except the lists that lookups still use.
+    fn tidy(&mut self) {
+        for list in &mut self.lists {
+            if let Some(list) = Arc::get_mut(list) {
+                list.generations.clear();
+            }
+        }
+    }
+
+    /// One of `items` that nobody else has.
+    fn take<T>(items: &mut Vec<Arc<T>>) -> Option<Arc<T>> {
+        let free = items.iter_mut().position(|item| Arc::get_mut(item).is_some())?;
+        Some(items.swap_remove(free))
+    }
+
+    /// Keeps `item` if there is room, so that nothing is allocated.
+    fn keep<T>(items: &mut Vec<Arc<T>>, item: Arc<T>) {
+        if items.len() < items.capacity() {
+            items.push(item);
+        }
+    }
+}
+
+fn blank(like: &Bloom) -> Result<Arc<ConcurrentBloom<()>>, BuildError> {
+    let (engine, hasher) = (like.blank()?, ());
+    Ok(Arc::new(Filter { engine, hasher }))
+}
+
+fn out_of_memory(one: &Bloom) -> ! {
+    let layout = core::alloc::Layout::array::<u8>(one.memory_bytes());
+    alloc::alloc::handle_alloc_error(layout.expect("a filter of this size exists"))
+}
+
+impl Generations {
+    /// Allocates all the memory that rotations need unless lookups hold on to some: the generations
+    /// that `list` lacks, a spare one, and two lists.
+    pub(super) fn new(mut list: List, plan: Plan) -> Result<Self, BuildError> {
+        let count = plan.generations;
+        let mut pool = Pool {
+            clean: Vec::with_capacity(count + 1),
+            dropped: Vec::with_capacity(count + 1),
+            lists: Vec::with_capacity(SPARE_LISTS),
+        };
+        for _ in list.generations.len()..=count {
+            pool.clean.push(blank(list.newest())?);
+        }
+        for _ in 0..2 {
+            pool.lists.push(Arc::new(List::empty(count)));
+        }
+        let room = (count + 1).saturating_sub(list.generations.len());
+        list.generations.reserve_exact(room);
+        Ok(Self {
+            list: Swap::new(list),
+            pool: Mutex::new(pool),
+            plan,
+        })
+    }
+
+    /// The visible generations, the newest first.
+    pub(super) fn live(&self) -> Vec<Arc<ConcurrentBloom<()>>> {
+        let list = self.list.load();
+        let live = list.live(self.plan.now());
+        live.iter().map(|one| Arc::clone(&one.bloom)).collect()
+    }
+
+    /// The time, and the list for what is inserted now.
+    #[inline]
+    pub(super) fn present(&self) -> (u64, Guard<List>) {
+        let now = self.plan.now();
+        let list = self.list.load();
+        if list.takes(now, self.plan.period) {
+            return (now, list);
+        }
+        drop(list);
+        self.rotate_if_old();
+        let list = self.list.load();
+        (self.plan.now(), list)
+    }
+
+    pub(super) fn rotate(&self) {
+        let Plan {
+            period, generations, ..
+        } = self.plan;
+        loop {
+            let old = Arc::clone(&self.list.load());
+            let now = self.plan.now();
+            if self.replace(old, now, now.saturating_add(period), generations) {
+                return;
+            }
+        }
+    }
+
+    pub(super) fn rotate_if_due(&self) -> bool {
+        match &self.plan.when {
+            When::Called => false,
+            When::Aged(_) => self.rotate_if_old(),
+            When::Full(gauge) => self.rotate_if_full(gauge, 0),
+        }
+    }
+
+    /// Makes the newest generation one for keys that are inserted now; whether this call did.
+    #[cold]
+    fn rotate_if_old(&self) -> bool {
+        let Plan {
+            period, generations, ..
+        } = self.plan;
+        loop {
+            let old = Arc::clone(&self.list.load());
+            // After the list, whose times another thread has from the clock.
+            let now = self.plan.now();
+            if old.takes(now, period) {
+                return false;
+            }
+            let until = match now.checked_sub(old.until) {
+                Some(late) => {
+                    let periods = (late / period).saturating_add(1);
+                    old.until.saturating_add(periods.saturating_mul(period))
+                }
+                None => now.saturating_add(period),
+            };
+            if self.replace(old, now, until, generations + 1) {
+                return true;
+            }
+        }
+    }
+
+    /// Rotates if the newest generation is full; whether this call did.
+    #[cold]
+    pub(super) fn rotate_if_full(&self, gauge: &Gauge, hash: u64) -> bool {
+        let old = Arc::clone(&self.list.load());
+        // If another thread was faster, then the generation that was full is not the newest any
+        // more.
+        gauge.level(old.newest(), hash) >= 1.0 && self.replace(old, 0, NEVER, self.plan.generations)
+    }
+
+    /// Drops all keys.
+    pub(super) fn forget_all(&mut self) {
+        loop {
+            let old = Arc::clone(&self.list.load());
+            let until = old.until;
+            if self.replace(old, self.plan.now(), until, 1) {
+                return;
+            }
+        }
+    }
+
+    /// Replaces `old` by a list of `most` generations at most, if `old` is still current; whether
+    /// it was. The new list begins with an empty generation for `now..until`. The visible
+    /// generations of `old` follow.
+    ///
+    /// This thread should have no other `Guard` of `old`, so that its memory is used again.
+    fn replace(&self, old: Arc<List>, now: u64, until: u64, most: usize) -> bool {
+        let fresh = self.fresh(old.newest());
+        // If the clock stepped back since, generations have as much time left as they had then.
+        let then = now.max(old.begin);
+        let mut new = self.spare_list();
+        let list = Arc::get_mut(&mut new).expect("nobody else has it yet");
+        // Its last reader may have let go of it only now, after the pool was tidied.
+        list.generations.clear();
+        let (first, others) = match &fresh {
+            Some(fresh) => (fresh, &old.generations[..]),
+            // The memory was refused: the newest goes on.
+            None if most > 1 => (&old.generations[0].bloom, &old.generations[1..]),
+            None => out_of_memory(old.newest()),
+        };
+        let visible = others.iter().take_while(|other| other.expires > then).count();
+        // The newest that goes on takes the place of two.
+        let most = most - 1 - usize::from(fresh.is_none());
+        let (kept, dropped) = others.split_at(visible.min(most));
+        list.begin = now;
+        list.until = until;
+        // Later than any older one expires, except those that began early because another node's
+        // clock is ahead.
+        let latest = until.saturating_add(self.plan.window());
+        list.generations.push(Generation {
+            expires: latest,
+            bloom: Arc::clone(first),
+        });
+        list.generations.extend(kept.iter().map(|other| Generation {
+            expires: now.saturating_add(other.expires - then).min(latest),
+            bloom: Arc::clone(&other.bloom),
+        }));
+
+        if !self.list.compare_and_swap(&old, new) {
+            if let (Some(fresh), Ok(mut pool)) = (fresh, self.pool.try_lock()) {
+                Pool::keep(&mut pool.clean, fresh);
+            }
+            return false;
+        }
+        // Partner: the fence in `Swap::settle`.
+        fence(Ordering::SeqCst);
+        if let Ok(mut pool) = self.pool.try_lock() {
+            for dropped in dropped {
+                Pool::keep(&mut pool.dropped, Arc::clone(&dropped.bloom));
+            }
+            Pool::keep(&mut pool.lists, old);
+        }
+        self.clean_ahead();
+        true
+    }
+
+    /// An empty generation; `None` if the allocation fails.
+    fn fresh(&self, like: &Bloom) -> Option<Arc<ConcurrentBloom<()>>> {
+        let clean = self.pool.try_lock().ok().and_then(|mut pool| pool.clean.pop());
+        clean.or_else(|| self.cleaned()).or_else(|| blank(like).ok())
+    }
+
+    /// A dropped generation, cleared.
+    fn cleaned(&self) -> Option<Arc<ConcurrentBloom<()>>> {
+        let mut dropped = {
+            let mut pool = self.pool.try_lock().ok()?;
+            pool.tidy();
+            Pool::take(&mut pool.dropped)?
+        };
+        // Clearing takes a while. The pool is not locked meanwhile.
+        Arc::get_mut(&mut dropped)?.engine.clear();
+        Some(dropped)
+    }
+
+    /// Clears a dropped generation for the next rotation, which then takes about a microsecond.
+    pub(crate) fn clean_ahead(&self) {
+        if self.pool.try_lock().is_ok_and(|pool| pool.clean.is_empty())
+            && let Some(clean) = self.cleaned()
+            && let Ok(mut pool) = self.pool.try_lock()
+        {
+            Pool::keep(&mut pool.clean, clean);
+        }
+    }
+
+    /// A list that nobody else has, to be cleared and filled.
+    fn spare_list(&self) -> Arc<List> {
+        let spare = self.pool.try_lock().ok().and_then(|mut pool| {
+            pool.tidy();
+            Pool::take(&mut pool.lists)
+        });
+        spare.unwrap_or_else(|| Arc::new(List::empty(self.plan.generations)))
+    }
+
+    /// Adds empty generations that expire at these times, if `old` is still the list.
+    ///
+    /// This is no rotation, since the newest generation stays. An insert that sees the list
+    /// replaced writes the same bits again.
+    ///
+    /// # Errors
+    ///
+    /// If the allocation fails.
+    pub(super) fn complete(&self, old: Arc<List>, lacking: &[u64]) -> Result<(), BuildError> {
+        let mut new = self.spare_list();
+        let list = Arc::get_mut(&mut new).expect("nobody else has it yet");
+        list.begin = old.begin;
+        list.until = old.until;
+        list.generations.extend_from_slice(&old.generations);
+        let mut added = Vec::new();
+        for &expires in lacking {
+            let Some(bloom) = self.fresh(old.newest()) else { break };
+            added.push(Arc::clone(&bloom));
+            let place = list.generations.partition_point(|one| one.expires >= expires);
+            list.generations.insert(place, Generation { expires, bloom });
+        }
+        let is_complete = added.len() == lacking.len();
+        let done = is_complete && self.list.compare_and_swap(&old, new);
+        if let Ok(mut pool) = self.pool.try_lock() {
+            if done {
+                Pool::keep(&mut pool.lists, old);
+            } else {
+                // Nobody has seen them.
+                added.into_iter().for_each(|fresh| Pool::keep(&mut pool.clean, fresh));
+            }
+        }
+        if is_complete {
+            Ok(())
+        } else {
+            let bytes = self.list.load().newest().memory_bytes();
+            Err(BuildError(BuildErrorKind::OutOfMemory { bytes }))
+        }
+    }
+}
+
+/// A generation and its number.
+#[cfg(any(feature = "redis", lanebloom_loom))]
+pub(crate) type Numbered = (u64, Arc<ConcurrentBloom<()>>);
+
+#[cfg(any(feature = "redis", lanebloom_loom))]
+impl Generations {
+    /// The generations and their numbers, the newest first: the current one, or `least` if that is
+    /// greater, and all earlier ones that are visible. The list may lack generations, because no
+    /// key was inserted while they were the newest; they are added to it. So lookups find bits that
+    /// are set in any of them until the generation expires.
+    ///
+    /// Number `n` is for keys inserted while the clock is in `n * T .. (n + 1) * T`, and expires at
+    /// `(n + G) * T`. Returns `None` if there are visible generations of other times, because the
+    /// clock was set back or `rotate` was called.
+    ///
+    /// # Errors
+    ///
+    /// If a generation that the list lacks cannot be allocated.
+    pub(super) fn numbered(&self, least: u64) -> Result<Option<Vec<Numbered>>, BuildError> {
+        let Plan {
+            period, generations, ..
+        } = self.plan;
+        let count = generations as u64;
+        let end_of = |number: u64| number.saturating_add(1).saturating_mul(period);
+        loop {
+            let old = Arc::clone(&self.list.load());
+            let now = self.plan.now();
+            let until = if now >= old.until || !old.until.is_multiple_of(period) {
+                end_of(now / period)
+            } else {
+                old.until
+            };
+            let (until, most) = if until < end_of(least) {
+                (end_of(least), generations)
+            } else {
+                (until, generations + 1)
+            };
+            if until != old.until {
+                self.replace(old, now, until, most);
+                continue;
+            }
+            let number = |one: &Generation| {
+                let periods = one.expires.is_multiple_of(period).then_some(one.expires / period);
+                periods?.checked_sub(count)
+            };
+            let live = old.live(now);
+            let Some(numbers) = live.iter().map(number).collect::<Option<Vec<u64>>>() else {
+                return Ok(None);
+            };
+            if !numbers.is_sorted_by(|newer, older| newer > older) {
+                return Ok(None);
+            }
+            let newest = until / period - 1;
+            let lacking: Vec<u64> = (newest.saturating_sub(count - 1)..newest)
+                .filter(|number| !numbers.contains(number))
+                .map(|number| end_of(number + count - 1))
+                .collect();
+            if lacking.is_empty() {
+                let blooms = live.iter().map(|one| Arc::clone(&one.bloom));
+                return Ok(Some(numbers.into_iter().zip(blooms).collect()));
+            }
+            self.complete(old, &lacking)?;
+        }
+    }
+}

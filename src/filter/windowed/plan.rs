@@ -1,0 +1,88 @@
+//! What stays the same for a window's whole life: how many generations it has, how long they last,
+//! and what makes a rotation due.
+
+use super::clock::Clock;
+use super::shape::Shape;
+use crate::filter::bloom::Bloom;
+use crate::filter::gauge::Gauge;
+use core::time::Duration;
+
+/// A time that does not come: no clock says it.
+pub(super) const NEVER: u64 = u64::MAX;
+
+/// If the filter rotates by the number of keys, a generation ends at this multiple of its share of
+/// them. The gauge is off by 1% to 2%, and the window must not be shorter for it. The generation is
+/// sized for a little more, since the gauge only looks now and then.
+const FULL_AT: f64 = 1.04;
+const SIZED_FOR: f64 = 1.06;
+
+/// What makes a rotation due.
+#[derive(Clone)]
+pub(super) enum When {
+    Called,
+    Aged(Clock),
+    Full(Gauge),
+}
+
+#[derive(Clone)]
+pub(super) struct Plan {
+    pub(super) when: When,
+    /// Nanoseconds for which a generation takes new keys; [`NEVER`] if keys do not age.
+    pub(super) period: u64,
+    pub(super) generations: usize,
+    pub(super) expected_keys: usize,
+    pub(super) renew: bool,
+}
+
+impl Plan {
+    /// In nanoseconds of the clock; 0 without one.
+    #[inline]
+    pub(super) fn now(&self) -> u64 {
+        match &self.when {
+            When::Aged(clock) => clock.nanos(),
+            _ => 0,
+        }
+    }
+
+    /// The nanoseconds for which a key is visible at least; [`NEVER`] if keys do not age.
+    pub(super) fn window(&self) -> u64 {
+        self.period.saturating_mul(self.generations as u64 - 1)
+    }
+
+    pub(super) fn shape(&self) -> Shape {
+        let window = Duration::from_nanos(self.window());
+        Shape {
+            generations: self.generations,
+            window: (self.period != NEVER).then_some(window),
+        }
+    }
+
+    /// The keys in each full generation when the window has `keys`. `bloom` is one of them.
+    pub(super) fn keys_of_each(&self, keys: usize, bloom: &Bloom) -> usize {
+        let share = keys.div_ceil(self.generations - 1);
+        match self.when {
+            // It takes no more than it is sized for.
+            When::Full(_) if share > 0 => sized_for(share).min(bloom.expected_keys),
+            _ => share,
+        }
+    }
+}
+
+/// The keys that a generation is sized for, if it ends when it has its share of them.
+pub(super) fn sized_for(share: usize) -> usize {
+    times(share, SIZED_FOR)
+}
+
+/// The share of the keys that a generation sized for so many keys can be for.
+pub(super) fn share_of(sized_for: usize) -> usize {
+    (sized_for as f64 / SIZED_FOR) as usize
+}
+
+/// The gauge of generations like `bloom`.
+pub(super) fn gauge(bloom: &Bloom, share: usize) -> Gauge {
+    Gauge::new(bloom, times(share, FULL_AT))
+}
+
+fn times(keys: usize, factor: f64) -> usize {
+    ((keys as f64 * factor) as usize).saturating_add(1)
+}
