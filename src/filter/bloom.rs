@@ -1,5 +1,5 @@
 //! [`ConcurrentBloom`]: bits in cache-line blocks. This file hands hashes to the kernels of the
-//! filter's shape. It orders memory where an answer depends on what another thread did.
+//! filter's shape, and orders memory if an answer depends on another thread's work.
 
 use super::engine::{Engine, Estimate, FixedSize, Insert, InsertFlagged, Stored, Union, sealed};
 use super::{Figures, Filter};
@@ -18,11 +18,8 @@ use core::fmt;
 
 /// A lock-free Bloom filter in cache-line blocks. Many threads can insert and look up at once.
 ///
-/// Keys are any [`Funnel`] type. `S` hashes them; it is [`Murmur3`] by default. All operations but
-/// [`clear`](Filter::clear) take `&self`: share the filter as `Arc<ConcurrentBloom>`. The
-/// [Consistency](crate#consistency) chapter says what threads may rely on.
-///
-/// # Examples
+/// `S` hashes the keys; it is [`Murmur3`] by default. [`Filter`] has the methods, and the chapter
+/// [Consistency](crate#consistency) the promises to threads.
 ///
 /// ```
 /// use lanebloom::ConcurrentBloom;
@@ -33,7 +30,9 @@ use core::fmt;
 /// let workers: Vec<_> = (0..4u32)
 ///     .map(|worker| {
 ///         let seen = Arc::clone(&seen);
-///         thread::spawn(move || (0..1000u32).filter(|i| seen.insert(&(worker, *i))).count())
+///         thread::spawn(move || {
+///             (0..1000u32).filter(|i| seen.insert(&(worker, *i))).count()
+///         })
 ///     })
 ///     .collect();
 /// let new: usize = workers.into_iter().map(|worker| worker.join().unwrap()).sum();
@@ -58,17 +57,16 @@ pub struct Bloom {
 ///
 /// | given | size | rate |
 /// |---|---|---|
-/// | keys, perhaps rate | what they need | as asked, 1% by default |
-/// | budget, perhaps rate | the budget | as asked, 1% by default; [`expected_keys`](ConcurrentBloom::expected_keys) says how many keys that is |
-/// | keys and budget | the budget | the best that fits: [`false_positive_rate_at`](ConcurrentBloom::false_positive_rate_at) says which |
-/// | keys, rate and budget | what keys and rate need | as asked, or an error where that is more than the budget |
-///
-/// # Examples
+/// | keys, perhaps rate | as needed | the given one, by default 1% |
+/// | budget, perhaps rate | the budget | the given one, by default 1%; [`expected_keys`](ConcurrentBloom::expected_keys) returns the number of keys |
+/// | keys and budget | the budget | the best that fits; [`false_positive_rate_at`](ConcurrentBloom::false_positive_rate_at) returns it |
+/// | keys, rate and budget | as needed; an error if that exceeds the budget | the given one |
 ///
 /// ```
 /// use lanebloom::ConcurrentBloom;
 ///
-/// let filter = ConcurrentBloom::builder().expected_keys(1_000_000).false_positive_rate(1e-3).build()?;
+/// let builder = ConcurrentBloom::builder().expected_keys(1_000_000);
+/// let filter = builder.false_positive_rate(1e-3).build()?;
 /// assert!((15.8..15.9).contains(&filter.bits_per_key()));
 ///
 /// let filter = ConcurrentBloom::builder().memory_budget(1 << 20).build()?;
@@ -140,7 +138,8 @@ impl<S: KeyHasher> Builder<S> {
     /// ```
     /// use lanebloom::ConcurrentBloom;
     ///
-    /// let filter = ConcurrentBloom::builder().expected_keys(1000).false_positive_rate(1e-6).build()?;
+    /// let builder = ConcurrentBloom::builder().expected_keys(1000);
+    /// let filter = builder.false_positive_rate(1e-6).build()?;
     /// assert!(filter.false_positive_rate_at(1000) <= 1e-6);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
@@ -154,7 +153,8 @@ impl<S: KeyHasher> Builder<S> {
     /// ```
     /// use lanebloom::ConcurrentBloom;
     ///
-    /// let filter = ConcurrentBloom::builder().memory_budget(10_000).expected_keys(5000).build()?;
+    /// let builder = ConcurrentBloom::builder().memory_budget(10_000);
+    /// let filter = builder.expected_keys(5000).build()?;
     /// assert_eq!(filter.memory_bytes(), 9984); // whole lines
     /// assert!(filter.false_positive_rate_at(5000) < 1e-3);
     /// # Ok::<(), lanebloom::BuildError>(())
@@ -164,7 +164,7 @@ impl<S: KeyHasher> Builder<S> {
         self
     }
 
-    /// How many 64-bit words of its line a key touches: 1, 2, 4 or 8.
+    /// The 64-bit words of its line that a key touches: 1, 2, 4 or 8.
     ///
     /// A fresh insert makes one atomic operation for each word. By default the builder takes the
     /// fewest words whose memory is within 6% of the least: 1 at 10%, 2 at 1%, 4 from 0.1% to 1e-6.
@@ -174,11 +174,12 @@ impl<S: KeyHasher> Builder<S> {
     /// ```
     /// use lanebloom::ConcurrentBloom;
     ///
-    /// let claims = ConcurrentBloom::builder().expected_keys(1000).words_per_key(1).build()?;
+    /// let builder = ConcurrentBloom::builder().expected_keys(1000);
+    /// let claims = builder.words_per_key(1).build()?;
     /// assert_eq!(claims.words_per_key(), 1);
     ///
-    /// let wrong = ConcurrentBloom::builder().expected_keys(1000).words_per_key(3).build();
-    /// assert_eq!(wrong.unwrap_err().to_string(), "3 words per key is not 1, 2, 4 or 8");
+    /// let error = ConcurrentBloom::builder().words_per_key(3).build().unwrap_err();
+    /// assert_eq!(error.to_string(), "3 words per key is not 1, 2, 4 or 8");
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn words_per_key(mut self, words: usize) -> Self {
@@ -186,14 +187,15 @@ impl<S: KeyHasher> Builder<S> {
         self
     }
 
-    /// Another hasher: [`SipHash13`](crate::SipHash13) or any `BuildHasher`. [`crate::hash`] says
-    /// when to take which.
+    /// Another hasher: [`SipHash13`](crate::SipHash13) or any `BuildHasher`. The module
+    /// [`hash`](crate::hash) compares them.
     ///
     /// ```
     /// use lanebloom::ConcurrentBloom;
     /// use std::hash::RandomState;
     ///
-    /// let filter = ConcurrentBloom::builder().expected_keys(1000).hasher(RandomState::new()).build()?;
+    /// let builder = ConcurrentBloom::builder().expected_keys(1000);
+    /// let filter = builder.hasher(RandomState::new()).build()?;
     /// filter.insert("a");
     /// assert!(filter.contains("a") && !filter.contains("b"));
     /// # Ok::<(), lanebloom::BuildError>(())
@@ -223,7 +225,7 @@ impl<S: KeyHasher> Builder<S> {
     /// assert_eq!(filter.memory_bytes(), 1344);
     ///
     /// let error = ConcurrentBloom::builder().build().unwrap_err();
-    /// assert!(error.to_string().starts_with("neither expected keys nor a memory budget was given"));
+    /// assert!(error.to_string().starts_with("neither expected keys nor a memory"));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn build(self) -> Result<ConcurrentBloom<S>, BuildError> {
@@ -523,7 +525,8 @@ impl<S> ConcurrentBloom<S> {
     /// ```
     /// use lanebloom::ConcurrentBloom;
     ///
-    /// assert_eq!(ConcurrentBloom::builder().expected_keys(1000).build()?.words_per_key(), 2);
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// assert_eq!(filter.words_per_key(), 2);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]
@@ -536,7 +539,8 @@ impl<S> ConcurrentBloom<S> {
     /// ```
     /// use lanebloom::ConcurrentBloom;
     ///
-    /// assert_eq!(ConcurrentBloom::builder().expected_keys(1000).build()?.bits_per_word(), 3);
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// assert_eq!(filter.bits_per_word(), 3);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]
@@ -549,7 +553,8 @@ impl<S> ConcurrentBloom<S> {
     /// ```
     /// use lanebloom::ConcurrentBloom;
     ///
-    /// assert_eq!(ConcurrentBloom::builder().memory_budget(1 << 20).build()?.blocks(), 1 << 14);
+    /// let filter = ConcurrentBloom::builder().memory_budget(1 << 20).build()?;
+    /// assert_eq!(filter.blocks(), 1 << 14);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]

@@ -35,9 +35,9 @@
 //!
 //! # Keys that are inserted several times
 //!
-//! Such a key must be removed as many times. The limit is 15. A counter that reaches 15, by one key
-//! or by several, stays there for good ("stuck"). Its keys lose nothing but the means to be deleted
-//! in full. A key whose counters are all stuck, inserted 15 times or more, is found for ever.
+//! Remove such a key as many times. The limit is 15. A counter that reaches 15, by one key or by
+//! several, stays there for good ("stuck"). Its keys can no longer be removed in full. A key whose
+//! counters are all stuck, inserted 15 times or more, is found for ever.
 //! [`stuck_counters`](CountingBloom::stuck_counters) returns the number of stuck counters. With the
 //! expected number of distinct keys, a counter gets stuck with a chance of about 1e-15.
 //!
@@ -73,13 +73,13 @@
 //!
 //! # Cost
 //!
-//! Bits of memory per key, 4 for each counter. The words per key are first those that the builder
-//! chooses by itself, then one:
+//! Bits of memory per key, 4 for each counter, with the words per key that the builder chooses, and
+//! with one word per key:
 //!
 //! | rate | 10% | 3% | 1% | 0.1% | 1e-4 | 1e-5 |
 //! |---|---|---|---|---|---|---|
 //! | textbook counting filter | 19.2 | 29.2 | 38.3 | 57.5 | 76.7 | 95.9 |
-//! | here | 20.5 | 33.4 | 45.9 | 79.3 | 136 | 227 |
+//! | `CountingBloom` | 20.5 | 33.4 | 45.9 | 79.3 | 136 | 227 |
 //! | words per key | 2 | 2 | 4 | 4 | 4 | 4 |
 //! | with one word per key | 23.1 | 46.3 | 83.5 | 302 | | |
 //!
@@ -104,11 +104,8 @@ use core::fmt;
 
 /// A lock-free counting Bloom filter. Many threads can insert, look up and remove at once.
 ///
-/// Keys are any [`Funnel`](crate::Funnel) type. `S` hashes them; it is [`Murmur3`] by default. All
-/// operations but [`clear`](Filter::clear) take `&self`: share the filter as `Arc<CountingBloom>`.
-/// [The module](self) says what threads may rely on and which keys must not be removed.
-///
-/// # Examples
+/// `S` hashes the keys; it is [`Murmur3`] by default. [`Filter`] has the methods. [The
+/// module](self) has the promises to threads, and says which keys must not be removed.
 ///
 /// ```
 /// use lanebloom::CountingBloom;
@@ -122,7 +119,8 @@ use core::fmt;
 ///         scope.spawn(move || {
 ///             for i in 0..1000u32 {
 ///                 live.insert(&(worker, i));
-///                 assert!(live.contains(&(worker, i)) && live.contains("always there"));
+///                 assert!(live.contains(&(worker, i)));
+///                 assert!(live.contains("always there"));
 ///                 assert!(live.remove(&(worker, i)));
 ///             }
 ///         });
@@ -147,12 +145,11 @@ pub struct Counting {
 /// Expected keys, rate and budget have the same meaning as in the [builder](crate::Builder) of
 /// `ConcurrentBloom`.
 ///
-/// # Examples
-///
 /// ```
 /// use lanebloom::CountingBloom;
 ///
-/// let filter = CountingBloom::builder().expected_keys(1_000_000).false_positive_rate(1e-3).build()?;
+/// let builder = CountingBloom::builder().expected_keys(1_000_000);
+/// let filter = builder.false_positive_rate(1e-3).build()?;
 /// assert!((79.0..80.0).contains(&filter.bits_per_key()));
 ///
 /// let filter = CountingBloom::builder().memory_budget(1 << 20).build()?;
@@ -189,8 +186,7 @@ impl CountingBloom {
 }
 
 impl Builder {
-    /// Seeds [`Murmur3`]; 0 by default. A seed does not protect against hostile keys: see
-    /// [`crate::hash`].
+    /// Seeds [`Murmur3`], as [`seed`](crate::Builder::seed) of a `ConcurrentBloom`'s builder.
     ///
     /// ```
     /// use lanebloom::CountingBloom;
@@ -233,7 +229,8 @@ impl<S: KeyHasher> Builder<S> {
     /// ```
     /// use lanebloom::CountingBloom;
     ///
-    /// let filter = CountingBloom::builder().expected_keys(1000).false_positive_rate(1e-5).build()?;
+    /// let builder = CountingBloom::builder().expected_keys(1000);
+    /// let filter = builder.false_positive_rate(1e-5).build()?;
     /// assert!(filter.false_positive_rate_at(1000) <= 1e-5);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
@@ -247,7 +244,8 @@ impl<S: KeyHasher> Builder<S> {
     /// ```
     /// use lanebloom::CountingBloom;
     ///
-    /// let filter = CountingBloom::builder().memory_budget(10_000).expected_keys(1000).build()?;
+    /// let builder = CountingBloom::builder().memory_budget(10_000);
+    /// let filter = builder.expected_keys(1000).build()?;
     /// assert_eq!(filter.memory_bytes(), 9984); // whole lines
     /// assert!(filter.false_positive_rate_at(1000) < 1e-3);
     /// # Ok::<(), lanebloom::BuildError>(())
@@ -261,17 +259,18 @@ impl<S: KeyHasher> Builder<S> {
     ///
     /// An insert or a remove makes one atomic operation for each word. By default the builder takes
     /// the fewest words whose memory is within 6% of the least: 2 at 10% and 3%, 4 from 1% to 1e-5.
-    /// With 1, every insert and remove is one atomic step; [the module](self#cost) says what that
-    /// costs in memory. With 2, a filter for 1% takes 49.8 bits per key instead of 45.9.
+    /// With 1, every insert and remove is one atomic step, [for more memory](self#cost). With 2, a
+    /// filter for 1% takes 49.8 bits per key instead of 45.9.
     ///
     /// ```
     /// use lanebloom::CountingBloom;
     ///
-    /// let steps = CountingBloom::builder().expected_keys(1000).false_positive_rate(0.1).words_per_key(1).build()?;
+    /// let builder = CountingBloom::builder().expected_keys(1000);
+    /// let steps = builder.false_positive_rate(0.1).words_per_key(1).build()?;
     /// assert_eq!(steps.words_per_key(), 1);
     ///
-    /// let wrong = CountingBloom::builder().expected_keys(1000).words_per_key(3).build();
-    /// assert_eq!(wrong.unwrap_err().to_string(), "3 words per key is not 1, 2, 4 or 8");
+    /// let error = CountingBloom::builder().words_per_key(3).build().unwrap_err();
+    /// assert_eq!(error.to_string(), "3 words per key is not 1, 2, 4 or 8");
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn words_per_key(mut self, words: usize) -> Self {
@@ -279,14 +278,14 @@ impl<S: KeyHasher> Builder<S> {
         self
     }
 
-    /// Another hasher: [`SipHash13`](crate::SipHash13) or any `BuildHasher`. [`crate::hash`] says
-    /// when to take which.
+    /// Another hasher, as [`hasher`](crate::Builder::hasher) of a `ConcurrentBloom`'s builder.
     ///
     /// ```
     /// use lanebloom::CountingBloom;
     /// use std::hash::RandomState;
     ///
-    /// let filter = CountingBloom::builder().expected_keys(1000).hasher(RandomState::new()).build()?;
+    /// let builder = CountingBloom::builder().expected_keys(1000);
+    /// let filter = builder.hasher(RandomState::new()).build()?;
     /// filter.insert("a");
     /// assert!(filter.contains("a") && !filter.contains("b"));
     /// # Ok::<(), lanebloom::BuildError>(())
@@ -302,10 +301,8 @@ impl<S: KeyHasher> Builder<S> {
     ///
     /// # Errors
     ///
-    /// Fails if neither keys nor budget were given, the rate is not between 0 and 1, the words per
-    /// key are not 1, 2, 4 or 8, the rate would take more than 512 bits per key, the budget is
-    /// below one line or below what keys and rate need, the size is beyond addressable memory, or
-    /// the allocation fails.
+    /// Fails as [`build`](crate::Builder::build) of a `ConcurrentBloom` does, with a limit of 512
+    /// bits per key.
     ///
     /// # Examples
     ///
@@ -315,8 +312,9 @@ impl<S: KeyHasher> Builder<S> {
     /// let filter = CountingBloom::builder().expected_keys(1000).build()?;
     /// assert_eq!(filter.memory_bytes(), 5760);
     ///
-    /// let error = CountingBloom::builder().expected_keys(1000).false_positive_rate(1e-9).build().unwrap_err();
-    /// assert_eq!(error.to_string(), "a false-positive rate of 1e-9 takes more than the limit of 512 bits per key");
+    /// let builder = CountingBloom::builder().expected_keys(1000);
+    /// let error = builder.false_positive_rate(1e-9).build().unwrap_err();
+    /// assert!(error.to_string().ends_with("more than the limit of 512 bits per key"));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn build(self) -> Result<CountingBloom<S>, BuildError> {
@@ -357,7 +355,7 @@ impl Counting {
         }
     }
 
-    /// What `of` says of the words, added up.
+    /// The sum of `of` over the words.
     fn sum(&self, of: impl Fn(u64) -> u64) -> u64 {
         let sum = self.counters.words().map(of).sum();
         bits::acquire();
@@ -419,7 +417,7 @@ impl Engine for Counting {
 
     fn figures(&self) -> Figures {
         let (mut ones, mut total) = (0, 0);
-        // All bits of the counters above 0, and what the counters add up to.
+        // All bits of the counters above 0, and the sum of the counters.
         let lines = self.counters.lines().map(|(line, sum)| {
             ones += bits::ones_of(&line);
             total += sum;
@@ -504,7 +502,7 @@ impl Union for Counting {
         Err(IncompatibleError::differs("layout", other.layout, self.layout))
     }
 
-    /// Adds every key as often as it is there.
+    /// Adds every key as many times as the other filter has it.
     fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
         Ok(self.counters.add_from(&other.counters))
     }
@@ -512,7 +510,8 @@ impl Union for Counting {
 
 impl FixedSize for Counting {}
 
-/// Like the snapshots of `ConcurrentBloom`, with another kind. `codec` describes the bytes.
+/// Like the snapshots of `ConcurrentBloom`, with another kind. `docs/FORMAT.md` describes the
+/// bytes.
 impl Stored for Counting {
     const HELD: bool = false;
 
@@ -542,14 +541,15 @@ impl Stored for Counting {
     }
 }
 
-/// The layout, and what has lost count.
+/// The layout, and the stuck counters.
 impl<S> CountingBloom<S> {
     /// The words of its line that a key has counters in: 1, 2, 4 or 8.
     ///
     /// ```
     /// use lanebloom::CountingBloom;
     ///
-    /// assert_eq!(CountingBloom::builder().expected_keys(1000).build()?.words_per_key(), 4);
+    /// let filter = CountingBloom::builder().expected_keys(1000).build()?;
+    /// assert_eq!(filter.words_per_key(), 4);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]
@@ -557,13 +557,14 @@ impl<S> CountingBloom<S> {
         self.engine.layout.shape.words
     }
 
-    /// The number of counters that a key throws in each of its words, which have 16 (two throws may
-    /// hit the same one, which then counts once).
+    /// The number of counters that a key throws in each of its words, which have 16. Two throws may
+    /// hit the same counter, which then counts once.
     ///
     /// ```
     /// use lanebloom::CountingBloom;
     ///
-    /// assert_eq!(CountingBloom::builder().expected_keys(1000).build()?.counters_per_word(), 2);
+    /// let filter = CountingBloom::builder().expected_keys(1000).build()?;
+    /// assert_eq!(filter.counters_per_word(), 2);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]
@@ -576,7 +577,8 @@ impl<S> CountingBloom<S> {
     /// ```
     /// use lanebloom::CountingBloom;
     ///
-    /// assert_eq!(CountingBloom::builder().memory_budget(1 << 20).build()?.blocks(), 1 << 14);
+    /// let filter = CountingBloom::builder().memory_budget(1 << 20).build()?;
+    /// assert_eq!(filter.blocks(), 1 << 14);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]

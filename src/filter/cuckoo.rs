@@ -20,7 +20,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # Which tags
+//! # Tags
 //!
 //! | bits of a tag | tags per bucket | false-positive rate when full | planned load | bits per key then |
 //! |---|---|---|---|---|
@@ -28,9 +28,9 @@
 //! | 12 | 5 | 0.24% | 97% | 13.2 |
 //! | 16 | 4 | 0.012% | 95% | 16.8 |
 //!
-//! The rate is in proportion to how full the filter is. If a rate is given, the builder takes the
-//! tags that need the least memory. If the full filter's rate would be too high, the builder plans
-//! a filter that is less full: 12.5 bits at 1%.
+//! The rate is proportional to the filter's load. For a given rate, the builder takes the tags that
+//! need the least memory. If the rate of a full filter is too high, the builder plans a lower load:
+//! 12.5 bits at 1%.
 //!
 //! # When it is full
 //!
@@ -43,7 +43,7 @@
 //!
 //! # Consistency
 //!
-//! What threads may rely on, in the words of the [crate](crate#consistency):
+//! The promises of the [crate](crate#consistency) for this filter:
 //!
 //! 1. **No false negatives.** If an insert of a key happens before a lookup of it, and no removal
 //!    of it does, the lookup answers true. Other threads may insert, move and remove keys
@@ -91,11 +91,8 @@ use table::{Place, SEARCHED, Table};
 
 /// A cuckoo filter: keys can be removed again. Many threads can insert, look up and remove at once.
 ///
-/// Keys are any [`Funnel`](crate::Funnel) type. `S` hashes them; it is [`Murmur3`] by default. All
-/// operations but [`clear`](Filter::clear) take `&self`: share the filter as `Arc<CuckooFilter>`.
-/// [The module](self) says what threads may rely on and what the filter requires of its users.
-///
-/// # Examples
+/// `S` hashes the keys; it is [`Murmur3`] by default. [`Filter`] has the methods. [The
+/// module](self) has the promises to threads, and what the filter requires of its users.
 ///
 /// ```
 /// use lanebloom::CuckooFilter;
@@ -134,24 +131,24 @@ pub struct Cuckoo {
 ///
 /// | given | size | tags |
 /// |---|---|---|
-/// | keys, perhaps rate | what they need | those of the least memory at that rate, 1% by default |
-/// | budget, perhaps rate | the budget | the same; [`expected_keys`](CuckooFilter::expected_keys) says how many keys that is |
+/// | keys, perhaps rate | as needed | those of the least memory at that rate, by default 1% |
+/// | budget, perhaps rate | the budget | the same; [`expected_keys`](CuckooFilter::expected_keys) returns the number of keys |
 /// | keys and budget | the budget | the longest that fit |
-/// | keys, rate and budget | what keys and rate need, or an error where that is more than the budget | as without the budget |
+/// | keys, rate and budget | as needed; an error if that exceeds the budget | as without the budget |
 ///
 /// [`tag_bits`](Self::tag_bits) chooses the tags. If no rate is given, the filter has the rate of
 /// these tags.
 ///
-/// # Examples
-///
 /// ```
 /// use lanebloom::CuckooFilter;
 ///
-/// let filter = CuckooFilter::builder().expected_keys(1_000_000).false_positive_rate(1e-3).build()?;
+/// let builder = CuckooFilter::builder().expected_keys(1_000_000);
+/// let filter = builder.false_positive_rate(1e-3).build()?;
 /// assert_eq!(filter.tag_bits(), 16);
 /// assert!((16.8..17.0).contains(&filter.bits_per_key()));
 ///
-/// let filter = CuckooFilter::builder().memory_budget(1 << 20).tag_bits(12).build()?;
+/// let builder = CuckooFilter::builder().memory_budget(1 << 20);
+/// let filter = builder.tag_bits(12).build()?;
 /// assert!(filter.memory_bytes() <= 1 << 20);
 /// assert!((630_000..635_000).contains(&filter.expected_keys()));
 /// # Ok::<(), lanebloom::BuildError>(())
@@ -182,8 +179,7 @@ impl CuckooFilter {
 }
 
 impl Builder {
-    /// Seeds [`Murmur3`]; 0 by default. A seed does not protect against hostile keys: see
-    /// [`crate::hash`].
+    /// Seeds [`Murmur3`], as [`seed`](crate::Builder::seed) of a `ConcurrentBloom`'s builder.
     ///
     /// ```
     /// use lanebloom::CuckooFilter;
@@ -221,14 +217,13 @@ impl<S: KeyHasher> Builder<S> {
     /// ```
     /// use lanebloom::CuckooFilter;
     ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).false_positive_rate(1e-4).build()?;
+    /// let builder = CuckooFilter::builder().expected_keys(1000);
+    /// let filter = builder.false_positive_rate(1e-4).build()?;
     /// assert!(filter.false_positive_rate_at(1000) <= 1e-4);
     ///
-    /// let wrong = CuckooFilter::builder().expected_keys(1000).false_positive_rate(1e-6).build();
-    /// assert_eq!(
-    ///     wrong.unwrap_err().to_string(),
-    ///     "a false-positive rate of 1e-6 with tags of 16 bits takes more than the limit of 128 bits per key"
-    /// );
+    /// let builder = CuckooFilter::builder().expected_keys(1000);
+    /// let error = builder.false_positive_rate(1e-6).build().unwrap_err();
+    /// assert!(error.to_string().ends_with("more than the limit of 128 bits per key"));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn false_positive_rate(mut self, rate: f64) -> Self {
@@ -241,7 +236,8 @@ impl<S: KeyHasher> Builder<S> {
     /// ```
     /// use lanebloom::CuckooFilter;
     ///
-    /// let filter = CuckooFilter::builder().memory_budget(10_000).expected_keys(5000).build()?;
+    /// let builder = CuckooFilter::builder().memory_budget(10_000);
+    /// let filter = builder.expected_keys(5000).build()?;
     /// assert!(filter.memory_bytes() <= 10_000);
     /// assert_eq!(filter.tag_bits(), 12); // of 16 bits each they would not fit
     /// # Ok::<(), lanebloom::BuildError>(())
@@ -256,12 +252,14 @@ impl<S: KeyHasher> Builder<S> {
     /// ```
     /// use lanebloom::CuckooFilter;
     ///
-    /// let filter = CuckooFilter::builder().expected_keys(1_000_000).tag_bits(10).build()?;
+    /// let builder = CuckooFilter::builder().expected_keys(1_000_000);
+    /// let filter = builder.tag_bits(10).build()?;
     /// assert!(filter.bits_per_key() < 10.83);
     /// assert!((0.0115..0.012).contains(&filter.false_positive_rate_at(1_000_000)));
     ///
-    /// let wrong = CuckooFilter::builder().expected_keys(1000).tag_bits(8).build();
-    /// assert_eq!(wrong.unwrap_err().to_string(), "tags of 8 bits are not of 10, 12 or 16");
+    /// let builder = CuckooFilter::builder().expected_keys(1000);
+    /// let error = builder.tag_bits(8).build().unwrap_err();
+    /// assert_eq!(error.to_string(), "tags of 8 bits are not of 10, 12 or 16");
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn tag_bits(mut self, bits: usize) -> Self {
@@ -269,14 +267,14 @@ impl<S: KeyHasher> Builder<S> {
         self
     }
 
-    /// Another hasher: [`SipHash13`](crate::SipHash13) or any `BuildHasher`. [`crate::hash`] says
-    /// when to take which.
+    /// Another hasher, as [`hasher`](crate::Builder::hasher) of a `ConcurrentBloom`'s builder.
     ///
     /// ```
     /// use lanebloom::CuckooFilter;
     /// use std::hash::RandomState;
     ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).hasher(RandomState::new()).build()?;
+    /// let builder = CuckooFilter::builder().expected_keys(1000);
+    /// let filter = builder.hasher(RandomState::new()).build()?;
     /// filter.insert("a")?;
     /// assert!(filter.contains("a") && !filter.contains("b"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -292,10 +290,8 @@ impl<S: KeyHasher> Builder<S> {
     ///
     /// # Errors
     ///
-    /// Fails if neither keys nor budget were given, the rate is not between 0 and 1, the tags are
-    /// not of 10, 12 or 16 bits, the rate would take more than 128 bits per key, the budget is
-    /// below 64 bytes or below what keys and rate need, the size is beyond addressable memory, or
-    /// the allocation fails.
+    /// Fails as [`build`](crate::Builder::build) of a `ConcurrentBloom` does, and if the tags are
+    /// not of 10, 12 or 16 bits.
     ///
     /// # Examples
     ///
@@ -306,7 +302,7 @@ impl<S: KeyHasher> Builder<S> {
     /// assert_eq!(filter.memory_bytes(), 1608);
     ///
     /// let error = CuckooFilter::builder().build().unwrap_err();
-    /// assert!(error.to_string().starts_with("neither expected keys nor a memory budget was given"));
+    /// assert!(error.to_string().starts_with("neither expected keys nor a memory"));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn build(self) -> Result<CuckooFilter<S>, BuildError> {

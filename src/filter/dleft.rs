@@ -27,15 +27,16 @@
 //!
 //! # When there is no room
 //!
-//! An insert returns an [`InsertError`], and changes nothing, in two cases. The first: other keys
-//! have all 32 cells of the key's buckets. This begins to happen at a load of 88% if keys only
-//! come, and at 82% if they come and go. The second: the key is there 3 times already. (Keys that
-//! the filter takes for one share the count. The model says that four of them meet once in six
-//! billion keys.)
+//! An insert returns an [`InsertError`], and changes nothing, in two cases:
+//!
+//! - Other keys have all 32 cells of the key's buckets. This begins at a load of 88% if keys only
+//!   come, and at 82% if they come and go.
+//! - The key is there 3 times already. (Keys that the filter cannot tell apart share the count. By
+//!   the model, four such keys meet once in six billion keys.)
 //!
 //! # Consistency
 //!
-//! What threads may rely on, in the words of the [crate](crate#consistency):
+//! The promises of the [crate](crate#consistency) for this filter:
 //!
 //! 1. **No false negatives.** If an insert of a key happens before a lookup of it, and no removal
 //!    of it does, the lookup answers true. Other threads may insert and remove keys meanwhile.
@@ -78,11 +79,8 @@ use core::fmt;
 /// A d-left counting filter: keys can be removed again. Many threads can insert, look up and remove
 /// at once.
 ///
-/// Keys are any [`Funnel`](crate::Funnel) type. `S` hashes them; it is [`Murmur3`] by default. All
-/// operations but [`clear`](Filter::clear) take `&self`: share the filter as `Arc<DLeftFilter>`.
-/// [The module](self) says what threads may rely on and what the filter requires of its users.
-///
-/// # Examples
+/// `S` hashes the keys; it is [`Murmur3`] by default. [`Filter`] has the methods. [The
+/// module](self) has the promises to threads, and what the filter requires of its users.
 ///
 /// ```
 /// use lanebloom::DLeftFilter;
@@ -117,16 +115,8 @@ pub struct DLeft {
 
 /// Sizes a [`DLeftFilter`]; made by [`DLeftFilter::builder`].
 ///
-/// Give the expected keys, or a memory budget, or both; a rate below 0.16% takes more memory:
-///
-/// | given | size |
-/// |---|---|
-/// | keys, perhaps rate | what they need |
-/// | budget, perhaps rate | the budget; [`expected_keys`](DLeftFilter::expected_keys) says how many keys that is |
-/// | keys and budget | the budget |
-/// | keys, rate and budget | what keys and rate need, or an error where that is more than the budget |
-///
-/// # Examples
+/// Expected keys, rate and budget size it as in the [builder](crate::Builder) of `ConcurrentBloom`.
+/// A rate below 0.16% takes more memory.
 ///
 /// ```
 /// use lanebloom::DLeftFilter;
@@ -162,8 +152,7 @@ impl DLeftFilter {
 }
 
 impl Builder {
-    /// Seeds [`Murmur3`]; 0 by default. A seed does not protect against hostile keys: see
-    /// [`crate::hash`].
+    /// Seeds [`Murmur3`], as [`seed`](crate::Builder::seed) of a `ConcurrentBloom`'s builder.
     ///
     /// ```
     /// use lanebloom::DLeftFilter;
@@ -201,14 +190,13 @@ impl<S: KeyHasher> Builder<S> {
     /// ```
     /// use lanebloom::DLeftFilter;
     ///
-    /// let filter = DLeftFilter::builder().expected_keys(1000).false_positive_rate(1e-3).build()?;
+    /// let builder = DLeftFilter::builder().expected_keys(1000);
+    /// let filter = builder.false_positive_rate(1e-3).build()?;
     /// assert!(filter.false_positive_rate_at(1000) <= 1e-3);
     ///
-    /// let wrong = DLeftFilter::builder().expected_keys(1000).false_positive_rate(1e-6).build();
-    /// assert_eq!(
-    ///     wrong.unwrap_err().to_string(),
-    ///     "a false-positive rate of 1e-6 with remainders of 14 bits takes more than the limit of 128 bits per key"
-    /// );
+    /// let builder = DLeftFilter::builder().expected_keys(1000);
+    /// let error = builder.false_positive_rate(1e-6).build().unwrap_err();
+    /// assert!(error.to_string().ends_with("more than the limit of 128 bits per key"));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn false_positive_rate(mut self, rate: f64) -> Self {
@@ -231,14 +219,14 @@ impl<S: KeyHasher> Builder<S> {
         self
     }
 
-    /// Another hasher: [`SipHash13`](crate::SipHash13) or any `BuildHasher`. [`crate::hash`] says
-    /// when to take which.
+    /// Another hasher, as [`hasher`](crate::Builder::hasher) of a `ConcurrentBloom`'s builder.
     ///
     /// ```
     /// use lanebloom::DLeftFilter;
     /// use std::hash::RandomState;
     ///
-    /// let filter = DLeftFilter::builder().expected_keys(1000).hasher(RandomState::new()).build()?;
+    /// let builder = DLeftFilter::builder().expected_keys(1000);
+    /// let filter = builder.hasher(RandomState::new()).build()?;
     /// filter.insert("a")?;
     /// assert!(filter.contains("a") && !filter.contains("b"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -254,9 +242,8 @@ impl<S: KeyHasher> Builder<S> {
     ///
     /// # Errors
     ///
-    /// Fails if neither keys nor budget were given, the rate is not between 0 and 1 or would take
-    /// more than 128 bits per key, the budget is below 72 bytes or below what keys and rate need,
-    /// the size is beyond addressable memory, or the allocation fails.
+    /// Fails as [`build`](crate::Builder::build) of a `ConcurrentBloom` does, with a least budget
+    /// of 72 bytes.
     ///
     /// # Examples
     ///
@@ -267,7 +254,7 @@ impl<S: KeyHasher> Builder<S> {
     /// assert_eq!(filter.memory_bytes(), 2568);
     ///
     /// let error = DLeftFilter::builder().build().unwrap_err();
-    /// assert!(error.to_string().starts_with("neither expected keys nor a memory budget was given"));
+    /// assert!(error.to_string().starts_with("neither expected keys nor a memory"));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn build(self) -> Result<DLeftFilter<S>, BuildError> {
