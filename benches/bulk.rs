@@ -31,10 +31,10 @@ struct Args {
     /// Threads that insert together.
     #[arg(long, value_delimiter = ',', default_value = "1,2")]
     threads: Vec<usize>,
-    /// Rounds of which the median is taken.
+    /// Rounds, of which the tables show the median.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
-    /// The false-positive rate that every contestant is sized for.
+    /// The false-positive rate of every contestant.
     #[arg(long, default_value_t = 0.01)]
     rate: f64,
     /// Also write the tables to this file.
@@ -48,7 +48,7 @@ struct Args {
     bench: bool,
 }
 
-/// Hashes that fastbloom inserts, at most.
+/// The most hashes that fastbloom inserts.
 const FASTBLOOM_KEYS: usize = 16 << 20;
 
 /// Hashes of an ordinary batch.
@@ -60,7 +60,7 @@ struct Filters {
     copy: Vec<u64>,
 }
 
-/// A way to insert hashes with so many threads, if it can: how many were new, and of how many.
+/// Inserts hashes with this many threads, if it can; returns the number of new ones and of all.
 type Way = fn(&mut Filters, &[u64], usize) -> Option<(usize, usize)>;
 
 const WAYS: [(&str, Way); 6] = [
@@ -142,7 +142,7 @@ fn fill(args: &Args, bytes: usize) -> String {
         fast: AtomicBloomFilter::with_false_pos(args.rate).seed(&1).expected_items(n),
         copy: vec![1; n],
     };
-    // Small filters several times, so that a round is not over before the clock has moved.
+    // Small filters are filled several times, so that a round is long enough for the clock.
     let times = (1 << 20) / n + 1;
     let mut table = format!(
         "\n## {} KiB, {n} pre-hashed keys at {}: ns per key (times faster than fastbloom with as many threads)\n\n|",

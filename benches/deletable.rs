@@ -37,13 +37,13 @@ struct Args {
     /// Sizes of our cuckoo filter: bytes with K, M or G.
     #[arg(long, value_delimiter = ',', value_parser = parse_size, default_value = "512K,8M,64M,512M")]
     sizes: Vec<usize>,
-    /// False-positive rates that every contestant is sized for.
+    /// False-positive rates of every contestant.
     #[arg(long, value_delimiter = ',', default_value = "0.01,0.001")]
     rates: Vec<f64>,
-    /// Rounds of which the median is taken.
+    /// Rounds, of which the tables show the median.
     #[arg(long, default_value_t = 9)]
     rounds: usize,
-    /// Keys of one round, at most.
+    /// The most keys of a round.
     #[arg(long, default_value_t = 1 << 21)]
     keys: usize,
     /// Also write the tables to this file.
@@ -60,27 +60,27 @@ struct Args {
 /// A contestant. Another filter enters by this trait and a line in `contestants`.
 trait Contestant: Send + Sync {
     fn name(&self) -> &'static str;
-    /// Inserts keys until one finds no room; how many there were.
+    /// Inserts keys until one finds no room; returns how many found room.
     fn insert(&self, keys: &[u64]) -> usize;
-    /// How many are found.
+    /// Looks keys up; returns how many are found.
     fn contains(&self, keys: &[u64]) -> usize;
-    /// How many were there.
+    /// Removes keys; returns how many were there.
     fn remove(&self, keys: &[u64]) -> usize;
     fn bytes(&self) -> usize;
-    /// Keys that there are places for, where that is fixed.
+    /// The number of places, if it is fixed.
     fn slots(&self) -> Option<usize>;
     fn is_ours(&self) -> bool {
         false
     }
-    /// Called when the filter is filled: makes what is made of a filled one.
+    /// Called when the filter is filled: converts a filled filter.
     fn filled(&mut self) {}
-    /// Called before the keys of a round: makes room for them where removed ones cannot come again.
+    /// Called before a round: makes room for its keys, if removed keys cannot come again.
     fn rewind(&mut self) {}
-    /// The part of the keys that it may take for removed when they are not.
+    /// The part of the present keys that it may miss.
     fn false_negative_rate(&self) -> f64 {
         0.0
     }
-    /// Whether it can be changed; otherwise it is only asked.
+    /// Whether it can be changed; otherwise it is for lookups only.
     fn can_change(&self) -> bool {
         true
     }
@@ -120,7 +120,7 @@ trait Filter: Send + Sync {
     fn remove_all(&self, hashes: &[u64]) -> usize;
     fn bytes(&self) -> usize;
     fn slots(&self) -> Option<usize>;
-    /// A copy, where what was removed cannot be inserted again.
+    /// A copy, if a removed key cannot be inserted again.
     fn remember(&self) -> Option<Self>
     where
         Self: Sized,
@@ -164,13 +164,12 @@ macro_rules! filters {
     )*};
 }
 
-/// What `insert_hashes` inserted of so many.
+/// The number of hashes that `insert_hashes` inserted.
 fn inserted(all: usize, result: Result<(), InsertError>) -> usize {
     result.map_or_else(|error| error.inserted(), |()| all)
 }
 
-// Whether one finds room; how many do; how many there are places for; what is kept to begin a round
-// with.
+// Whether one finds room; how many do; the number of places; the filter that begins each round.
 filters! {
     CuckooFilter:
         |filter: &Self, hash| filter.insert_hash(hash).is_ok(),
@@ -198,7 +197,7 @@ filters! {
 struct Ours<F> {
     filter: F,
     batch: bool,
-    /// As it is filled.
+    /// The filter as it was filled.
     remembered: Option<F>,
 }
 
@@ -251,7 +250,7 @@ impl<F: Filter> Contestant for Ours<F> {
         self.remembered = self.filter.remember();
     }
     fn false_negative_rate(&self) -> f64 {
-        // The default of the only one that has it.
+        // The default, for filters without removals.
         if self.remembered.is_some() { 0.001 } else { 0.0 }
     }
     fn rewind(&mut self) {
@@ -261,7 +260,7 @@ impl<F: Filter> Contestant for Ours<F> {
     }
 }
 
-/// What a filled cuckoo filter is made to.
+/// A filled cuckoo filter, packed.
 struct Compact {
     filling: Option<CuckooFilter>,
     filter: CompactCuckoo,
@@ -300,7 +299,7 @@ impl Contestant for Compact {
     }
 }
 
-/// For peers that hash what are hashes already: one multiplication.
+/// The hasher for peers that hash the hashes again: one multiplication.
 #[derive(Clone, Copy, Default)]
 struct Multiply(u64);
 
@@ -420,7 +419,7 @@ impl Contestant for LockedQuotient {
 
 /// All contestants for `n` keys at `rate`, empty.
 fn contestants(n: usize, rate: f64) -> Vec<Box<dyn Contestant>> {
-    // Builders are types of their own, with the same calls.
+    // Each builder is a type of its own, with the same calls.
     macro_rules! build {
         ($builder:expr) => {
             || {
@@ -456,7 +455,8 @@ fn contestants(n: usize, rate: f64) -> Vec<Box<dyn Contestant>> {
     };
     let others: [Box<dyn Contestant>; 5] = [
         Box::new(compact),
-        // It says that it can be filled to 95%. Its tags are of 8 bits, which is 3%, or of 16.
+        // Its documentation says that it can be filled to 95%. It has tags of 8 bits, for 3%, or of
+        // 16.
         Box::new(AtomicCuckoo(
             atomic_cuckoo_filter::CuckooFilterBuilder::default()
                 .capacity(n + n / 19)
@@ -464,7 +464,7 @@ fn contestants(n: usize, rate: f64) -> Vec<Box<dyn Contestant>> {
                 .build()
                 .unwrap(),
         )),
-        // Its tags are of 8 bits: 3%, whatever is asked for.
+        // It has tags of 8 bits: 3%, whatever the requested rate.
         Box::new(LockedCuckoo(RwLock::new(cuckoofilter::CuckooFilter::with_capacity(
             n + n / 19,
         )))),
@@ -476,7 +476,7 @@ fn contestants(n: usize, rate: f64) -> Vec<Box<dyn Contestant>> {
     ours.into_iter().flatten().chain(others).collect()
 }
 
-/// Where the numbers that are never inserted begin.
+/// The first of the numbers that are never inserted.
 const STRANGERS: u64 = 1 << 48;
 
 /// Runs `work` on equal parts of `keys` in `threads` threads; ns per key from the first start to
@@ -504,11 +504,11 @@ fn timed(threads: usize, keys: &[u64], work: impl Fn(&[u64]) -> usize + Sync) ->
     )
 }
 
-/// What is measured, in the order of a round: what is inserted is looked up and removed again.
+/// The operations, in the order of a round: it looks up and removes the keys that it inserted.
 const OPERATIONS: [&str; 4] = ["insert", "hit", "miss", "remove"];
 const THREADS: [usize; 2] = [1, 2];
 
-/// ns per key of each operation, by threads, or `None` where it cannot do it.
+/// ns per key of each operation, by threads, or `None` if the contestant lacks it.
 type Round = [[Option<f64>; OPERATIONS.len()]; THREADS.len()];
 
 fn round(contestant: &mut dyn Contestant, keys: &[u64], present: &[u64], strangers: &[u64], rate: f64) -> Round {
@@ -556,7 +556,7 @@ fn shuffled(mut keys: Vec<u64>) -> Vec<u64> {
 fn table(args: &Args, bytes: usize, rate: f64) -> String {
     let builder = CuckooFilter::builder().memory_budget(bytes).false_positive_rate(rate);
     let n = builder.build().unwrap().expected_keys();
-    // The last tenth comes and goes: where a cuckoo filter has to move tags.
+    // The last tenth comes and goes, so that a cuckoo filter has to move tags.
     let coming = (n / 10).min(args.keys);
     let stay = n - coming;
     let keys: Vec<u64> = (stay..n).map(|i| number(i as u64)).collect();
@@ -612,7 +612,7 @@ fn table(args: &Args, bytes: usize, rate: f64) -> String {
     .unwrap();
     all.iter_mut().for_each(|one| one.rewind());
     for (i, one) in all.iter().enumerate() {
-        // As full as it is meant to be.
+        // At the planned load.
         if one.can_change() {
             assert_eq!(one.insert(&keys), keys.len());
         }
@@ -683,7 +683,7 @@ fn main() {
             let table = table(&args, bytes, rate);
             print!("{table}");
             report.push_str(&table);
-            // After every table, so that a run that is cut short leaves what it has.
+            // After every table, so that an interrupted run leaves its tables.
             if let Some(path) = &args.record {
                 std::fs::write(path, &report)
                     .unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));

@@ -13,13 +13,13 @@ use std::time::{Duration, Instant};
 
 /// Keys of one pass.
 const KEYS: usize = 1 << 14;
-/// Keys that are asked for before any comes again: more than a branch predictor remembers.
+/// Keys that are looked up before any comes again: more than a branch predictor remembers.
 const POOL: usize = 1 << 20;
 
 /// Sizes of the filter in KiB: L1, L2, L3, memory, memory beyond the reach of the TLB.
 fn sizes() -> &'static [usize] {
     let all = &[32, 512, 8 << 10, 64 << 10, 512 << 10];
-    // In a test run, what is quickly filled.
+    // In a test run, a filter that is quickly filled.
     if std::env::args().any(|arg| arg == "--test") {
         &all[..2]
     } else {
@@ -90,7 +90,7 @@ fn insert_fresh(c: &mut Criterion) {
     group.finish();
 }
 
-/// Filters that hold all the keys that they are sized for.
+/// Filters that hold all their expected keys.
 fn filled(c: &mut Criterion) {
     for &kib in sizes() {
         let filter = ConcurrentBloom::builder().memory_budget(kib << 10).build().unwrap();
@@ -157,8 +157,8 @@ fn filled(c: &mut Criterion) {
     }
 }
 
-/// What `each` says of how many of a pass's hashes, in the order of the pool over and over; it must
-/// be `expected` of them, or nearly.
+/// Times `each` on the hashes of a pass, which follow the order of the pool over and over. It must
+/// count about `expected` of them.
 fn passes(
     c: &mut Criterion,
     name: &str,
@@ -183,8 +183,7 @@ fn passes(
     group.finish();
 }
 
-/// Filters that can delete, full. What is inserted in a pass is removed again, so that they stay
-/// so.
+/// Full filters that can delete. A pass removes the keys that it inserted.
 fn deletable(c: &mut Criterion) {
     let mut found = vec![false; KEYS];
     let count = |found: &[bool]| found.iter().filter(|&&found| found).count();
@@ -227,7 +226,7 @@ fn deletable(c: &mut Criterion) {
         });
         assert_eq!(filter.estimated_len().abs_diff(n as usize) * 100 / n as usize, 0);
 
-        // Half of the keys removed, at 26 bits a key.
+        // Half of the keys are removed, at 26 bits a key.
         let n = (kib as u64 * 8192) / 26;
         let filter = TombstoneBloom::builder().expected_keys(n as usize).build().unwrap();
         filter.insert_hashes(&Vec::from_iter((0..n).map(number)));

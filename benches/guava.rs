@@ -34,10 +34,10 @@ struct Args {
     /// Sizes of the filter: bytes with K, M or G.
     #[arg(long, value_delimiter = ',', value_parser = parse_size, default_value = "512K,8M,64M,512M")]
     sizes: Vec<u64>,
-    /// Rounds of which the median is taken.
+    /// Rounds, of which the tables show the median.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
-    /// Keys of one round, at most.
+    /// The most keys of a round.
     #[arg(long, default_value_t = 1 << 20)]
     keys: u64,
     /// Also write the table to this file.
@@ -195,12 +195,12 @@ fn run<K: Key>(filter: &GuavaBloom, work: Work, batch: bool, threads: usize, key
                 })
             })
             .collect();
-        // Read before the threads go on: what they allocate lies between.
+        // Read before the threads go on, so that it includes their allocations.
         let allocated = ALLOCATED.load(Ordering::Relaxed);
         begin.wait();
         let runs: Vec<_> = handles.into_iter().map(|handle| handle.join().unwrap()).collect();
         let bytes = ALLOCATED.load(Ordering::Relaxed) - allocated;
-        // From when the first begins until the last ends.
+        // From the first begin to the last end.
         let start = runs.iter().map(|(_, start, _)| *start).min().unwrap();
         let end = runs.iter().map(|(_, _, end)| *end).max().unwrap();
         Run {
@@ -259,7 +259,7 @@ impl Guava {
 
 impl Drop for Guava {
     fn drop(&mut self) {
-        // Harmless where it has ended.
+        // Harmless if it has ended.
         let _ = self.jvm.kill();
         let _ = self.jvm.wait();
     }
@@ -290,9 +290,9 @@ fn filled<K: Key>(n: u64, base: u64) -> GuavaBloom {
 }
 
 fn size<K: Key>(args: &Args, bytes: u64, table: &mut String) {
-    // As many as give a filter of this size at 1%.
+    // The keys of a filter of this size at 1%.
     let n = (bytes as f64 * 8.0 / 9.585_058_4) as u64;
-    // Two numbers of threads, each in all rounds, fill the second half at most.
+    // All rounds, with both numbers of threads, fill at most the second half.
     let put = args.keys.min(n / (4 * args.rounds as u64));
     let base = n - 2 * args.rounds as u64 * put;
     let single = filled::<K>(n, base);
@@ -320,8 +320,7 @@ fn size<K: Key>(args: &Args, bytes: u64, table: &mut String) {
     }
 
     let mut from = [0; 2];
-    // Kept to the end, so that strings lie one after another, as a JVM lays them, and not where
-    // others were freed.
+    // Kept to the end, so that strings lie one after another, as in a JVM, and do not fill gaps.
     let mut all_keys = Vec::new();
     for (work, n) in [(Work::Contains, args.keys), (Work::Put, put)] {
         for threads in [1, 2] {
@@ -331,13 +330,13 @@ fn size<K: Key>(args: &Args, bytes: u64, table: &mut String) {
                 let keys: Vec<K> = work.keys(base, *from, n);
                 let theirs = guava.as_mut().map(|guava| guava.run(work, threads, *from, n));
                 let ours = [(&single, false), (&batch, true)].map(|(filter, by)| {
-                    // Into the caches as far as it goes, as the JVM's was by its last run.
+                    // Into the caches as far as it fits, like the JVM's filter after its last run.
                     std::hint::black_box(filter.current_false_positive_rate());
                     run(filter, work, by, threads, &keys)
                 });
                 *from += n;
                 all_keys.push(keys);
-                // Inserts that race may both be told that they were first.
+                // Two racing inserts may both answer that they were first.
                 let slack = if work == Work::Put && threads > 1 {
                     n / 1000 + 2
                 } else {
@@ -360,7 +359,7 @@ fn size<K: Key>(args: &Args, bytes: u64, table: &mut String) {
                     String::new()
                 }
             };
-            // Of one thread: what starts and joins the other one is not ours.
+            // For one thread only: starting and joining the other allocates too.
             let bytes: u64 = rounds
                 .iter()
                 .flat_map(|(_, ours)| ours)
@@ -391,7 +390,7 @@ fn size<K: Key>(args: &Args, bytes: u64, table: &mut String) {
             writeln!(table, "{row}").unwrap();
         }
     }
-    // In the end all three have the same bits, or as many.
+    // At the end all three have the same bits, or as many.
     assert!(single == batch);
     if let Some(guava) = &mut guava {
         assert_eq!(

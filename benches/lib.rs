@@ -1,4 +1,4 @@
-//! What the benches share: numbers without a pattern, the machine's name, sizes on the command
+//! Code that the benches share: numbers without a pattern, the machine's name, sizes on the command
 //! line, the median.
 
 use lanebloom::instruction_sets;
@@ -34,7 +34,7 @@ pub fn best_instruction_set() -> &'static str {
     instruction_sets().last().expect("there is always one")
 }
 
-/// What the figures were measured on.
+/// The machine, for the record.
 pub fn machine() -> String {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let cpuinfo = read("/proc/cpuinfo");
@@ -62,7 +62,7 @@ pub fn machine() -> String {
     )
 }
 
-/// The middle one of the values.
+/// The median of the values.
 pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]

@@ -30,13 +30,13 @@ struct Args {
     /// Sizes of our filter: bytes with K, M or G.
     #[arg(long, value_delimiter = ',', value_parser = parse_size, default_value = "512K,8M,64M,512M")]
     sizes: Vec<usize>,
-    /// Rounds of which the median is taken.
+    /// Rounds, of which the tables show the median.
     #[arg(long, default_value_t = 9)]
     rounds: usize,
-    /// The false-positive rate that every contestant is sized for.
+    /// The false-positive rate of every contestant.
     #[arg(long, default_value_t = 0.01)]
     rate: f64,
-    /// Keys of one round, at most.
+    /// The most keys of a round.
     #[arg(long, default_value_t = 1 << 22)]
     keys: usize,
     /// Also write the table to this file.
@@ -53,13 +53,13 @@ struct Args {
 /// A contestant: filters that take slices of `u64`, either hashes or keys.
 trait Peer: Send + Sync {
     fn name(&self) -> String;
-    /// Inserts all; how many were new.
+    /// Inserts all; returns how many were new.
     fn insert(&self, keys: &[u64]) -> usize;
-    /// How many are found.
+    /// Looks all up; returns how many are found.
     fn contains(&self, keys: &[u64]) -> usize;
     fn clear(&mut self);
     fn bytes(&self) -> usize;
-    /// How many threads can fill it.
+    /// The number of threads that can fill it.
     fn writers(&self) -> usize {
         usize::MAX
     }
@@ -193,7 +193,7 @@ impl Peer for Sbbf {
     }
 }
 
-/// A lock around the whole, taken for every key: what a service does with a filter that is not
+/// A lock around the filter, taken for every key, as a service does with a filter that is not
 /// concurrent.
 struct Locked(RwLock<bloomfilter::Bloom<u64>>);
 
@@ -215,7 +215,7 @@ impl Peer for Locked {
     }
 }
 
-/// Ours that grows.
+/// Our filter that grows.
 struct Growing {
     filter: ScalableBloom,
     batch: bool,
@@ -257,8 +257,8 @@ impl Peer for Growing {
     }
 }
 
-/// A filter that grows behind a lock that is taken for every key: as RedisBloom's, whose lock is
-/// the one thread of Redis.
+/// A growing filter behind a lock, taken for every key. (RedisBloom's lock is the one thread of
+/// Redis.)
 struct LockedGrowing(RwLock<GrowableBloom>);
 
 impl Peer for LockedGrowing {
@@ -275,14 +275,14 @@ impl Peer for LockedGrowing {
     fn clear(&mut self) {
         self.0.get_mut().unwrap().clear();
     }
-    /// It does not say.
+    /// It does not report its size.
     fn bytes(&self) -> usize {
         0
     }
 }
 
-/// No filter but the limit of one: loads a word of each key's line, prefetched where that is
-/// faster, and forgets it.
+/// The limit of a filter: loads a word of each key's line, prefetched if that is faster, and
+/// ignores it.
 struct Touch(Vec<Line>);
 
 #[derive(Clone)]
@@ -292,7 +292,7 @@ struct Line([u64; 8]);
 impl Touch {
     fn new(bytes: usize) -> Self {
         let mut lines = Vec::with_capacity(bytes / 64);
-        // In huge pages, as our filters are.
+        // In huge pages, like our filters.
         #[cfg(target_os = "linux")]
         if bytes >= 4 << 20 {
             const PAGE: usize = 64 << 10;
@@ -300,8 +300,8 @@ impl Touch {
             let from = start.next_multiple_of(PAGE);
             let len = (start + bytes - from) / PAGE * PAGE;
             let advice = rustix::mm::Advice::LinuxHugepage;
-            // SAFETY: whole pages of the vector's memory; the advice changes nothing of what they
-            // hold.
+            // SAFETY: whole pages of the vector's memory; the advice does not change their
+            // contents.
             let _ = unsafe { rustix::mm::madvise(from as *mut _, len, advice) };
         }
         // Written, so that it is memory of its own and not the one page of zeros.
@@ -342,7 +342,7 @@ impl Peer for Touch {
             sum += self.0[line(hash)].0[hash as usize % 8];
         }
         assert_eq!(sum as usize, keys.len());
-        // As a filter would that holds half of them.
+        // The answer of a filter that holds half of them.
         keys.len() / 2
     }
     fn clear(&mut self) {}
@@ -354,7 +354,7 @@ impl Peer for Touch {
     }
 }
 
-/// Where the numbers that are never inserted begin.
+/// The first of the numbers that are never inserted.
 const STRANGERS: u64 = 1 << 48;
 
 /// Runs `work` on equal parts of `keys` in `threads` threads; ns per key from the first start to
@@ -387,19 +387,19 @@ fn timed(threads: usize, keys: &[u64], work: impl Fn(&[u64]) -> usize + Sync) ->
     )
 }
 
-/// Brings the filter back into the caches, from which the other contestants have driven it. By the
-/// keys that are asked for last, so that no branch predictor remembers them.
+/// Brings the filter back into the caches, from which the other contestants have driven it. Uses
+/// the keys that are looked up last, so that no branch predictor remembers them.
 fn warm(peer: &dyn Peer, keys: &[u64]) {
     peer.contains(&keys[keys.len() * 7 / 8..]);
 }
 
-/// ns per key and ratio to fastbloom of one operation, by contestant; `None` where it cannot do it.
+/// ns per key and ratio to fastbloom of one operation, by contestant; `None` if it lacks it.
 type Column = Vec<Option<(f64, f64)>>;
 
 /// One group: contestants that take the same kind of input.
 struct Group {
     peers: Vec<Box<dyn Peer>>,
-    /// The position of the fastbloom that the others are compared with.
+    /// The position of fastbloom, the basis of the ratios.
     reference: usize,
 }
 
@@ -489,7 +489,7 @@ fn main() {
     let mut publish = |table: String| {
         print!("{table}");
         report.push_str(&table);
-        // After every table, so that a run that is cut short leaves what it has.
+        // After every table, so that an interrupted run leaves its tables.
         if let Some(path) = &args.record {
             std::fs::write(path, &report).unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
         }
@@ -600,7 +600,7 @@ fn one_group(args: &Args, bytes: usize, hashed: bool) -> String {
     table
 }
 
-/// Lookups in batches of several lengths beside call by call: from which length on the batch call
+/// Lookups in batches of several lengths beside single calls, to see from which length on a batch
 /// wins.
 fn batch_lengths(args: &Args, bytes: usize) -> String {
     const LENGTHS: [usize; 11] = [1, 2, 3, 4, 6, 8, 16, 32, 64, 256, 1024];
@@ -660,8 +660,7 @@ fn batch_lengths(args: &Args, bytes: usize) -> String {
     table
 }
 
-/// Filters that were planned for a thousandth of the keys that they get, beside those that were
-/// planned for all of them.
+/// Filters planned for a thousandth of their keys, beside filters planned for all of them.
 fn growing(args: &Args) -> String {
     let n = if args.test { 20_000 } else { 10_000_000 };
     let planned = n / 1000;
@@ -762,8 +761,8 @@ fn growing(args: &Args) -> String {
     table
 }
 
-/// The case of few keys that are asked for over and over, in a filter in L1: where a filter that
-/// leaves off at the first bit that lacks has all of its branches predicted.
+/// Few keys, looked up over and over, in a filter in L1. Here the CPU predicts all branches of a
+/// filter that stops at the first missing bit.
 fn hot_keys(args: &Args) -> String {
     let (mut group, n) = Group::new(true, 32 << 10, args.rate);
     group.fill(n);

@@ -390,7 +390,7 @@ fn node(redis: &Redis, name: &str, filter: ConcurrentBloom) -> SharedBloom {
     builder.connect(redis.client(), filter).unwrap()
 }
 
-/// What the server has received and sent so far, in bytes.
+/// The bytes that the server has received and sent so far.
 fn traffic(connection: &mut Connection) -> [u64; 2] {
     let info: String = redis::cmd("INFO").arg("stats").query(connection).unwrap();
     ["total_net_input_bytes:", "total_net_output_bytes:"].map(|field| {
@@ -420,7 +420,7 @@ fn wire(args: &Args, redis: &Redis) -> String {
         let (one, other) = (node(redis, &name, filter()), node(redis, &name, filter()));
         let pushes = (args.keys / 2 / each).min(20);
         let (mut pushed, mut pulled) = (0, 0);
-        // What it costs to ask.
+        // The cost of the question itself.
         let asking = traffic(&mut connection);
         let asked = traffic(&mut connection);
         let before = one.stats().pushed_bytes;
@@ -457,8 +457,8 @@ fn wire(args: &Args, redis: &Redis) -> String {
     out
 }
 
-/// What an exchange takes that has nothing to say: a comparison of the filter with what was pushed,
-/// and a call.
+/// The time of an exchange without news: a comparison of the filter with the pushed bits, and a
+/// call.
 fn comparisons(args: &Args, redis: &Redis) -> String {
     let mut out = "\nAn exchange with nothing new, by the size of the filter:\n\n| | ms |\n|---|--:|\n".to_owned();
     for &size in &args.sizes {
@@ -490,7 +490,7 @@ fn window(args: &Args, name: &str, server: redis::Client, window: Duration) -> S
         .unwrap()
 }
 
-/// What an interval costs in which nothing happens.
+/// The cost of an interval without news.
 fn idle(args: &Args, redis: &Redis) -> String {
     let mut out =
         "\nBytes on the wire of an exchange that has nothing to say:\n\n| | to the server | back |\n|---|--:|--:|\n"
@@ -591,9 +591,8 @@ fn faults(args: &Args) -> String {
     out
 }
 
-/// The times of `ask`, in ns, of which the first is of a new key, and one in 256 after it; for as
-/// long as in all rounds, and where a fault is to be felt, until an exchange has failed more often
-/// than before.
+/// The times of `ask`, in ns. The first is for a new key, and so is one in 256 after it. It lasts
+/// as long as all rounds and, during a fault, until a further exchange has failed.
 fn latencies(
     args: &Args,
     new: &mut Range<u64>,

@@ -126,9 +126,8 @@ fn main() {
     }
 }
 
-/// Thousands of lookups a second by all threads: the median of the rounds. `ask` is told when a
-/// thread is to stop and the first key that it may ask for; it answers how many it asked for, and
-/// how long that took.
+/// Thousands of lookups a second by all threads: the median of the rounds. `ask` gets a thread's
+/// time limit and its first key; it returns the number of lookups and their time.
 fn measure(args: &Args, threads: usize, ask: impl Fn(Duration, u64) -> (u64, Duration) + Sync) -> f64 {
     let deadline = Duration::from_secs_f64(args.seconds);
     let mut rates: Vec<f64> = (0..args.rounds)

@@ -14,13 +14,13 @@ use std::time::Duration;
 
 /// Hashes of one pass.
 const KEYS: usize = 1 << 14;
-/// Hashes that are asked for before any comes again: more than a branch predictor remembers.
+/// Hashes that are looked up before any comes again: more than a branch predictor remembers.
 const POOL: usize = 1 << 20;
 
 /// Sizes of the filter in KiB.
 fn sizes() -> &'static [usize] {
     let all = &[512, 8 << 10, 64 << 10];
-    // In a test run, what is quickly filled.
+    // In a test run, a filter that is quickly filled.
     if std::env::args().any(|arg| arg == "--test") {
         &all[..1]
     } else {
@@ -88,8 +88,8 @@ fn windowed(c: &mut Criterion) {
             );
             for generations in [2, 4, 8] {
                 for (name, filter) in filters(kib, generations) {
-                    // What is asked for is in the newest; hence absent keys ask all generations,
-                    // and present ones one.
+                    // The keys are in the newest generation, so absent keys take lookups in all
+                    // generations, and present keys in one.
                     let keys = (filter.expected_keys() / (generations - 1)) as u64;
                     let id = |what| format!("{what}, {generations} generations {name}");
                     run(id("contains"), keys, &mut |hashes| {

@@ -19,7 +19,7 @@ echo "== imports without circles"
 ci/imports.py
 
 echo "== lints"
-# All that there is, as `cargo test` and `cargo bench` build it, and with every feature; then each feature alone.
+# Everything, as `cargo test` and `cargo bench` build it, and with every feature; then each feature alone.
 cargo clippy --all-targets -- -D warnings
 cargo clippy --all-targets --all-features -- -D warnings
 for features in "" std serde mmap guard window redis; do
@@ -29,12 +29,12 @@ done
 RUSTFLAGS="--cfg lanebloom_loom" cargo clippy -p lanebloom-loom-tests --all-targets --target-dir "$target/loom" -- -D warnings
 
 echo "== documentation"
-# As it is published, where a link to a private item is an error; then with what only developers read.
+# As published, where a link to a private item is an error; then with the private items.
 RUSTDOCFLAGS="-D warnings" cargo doc -p lanebloom --no-deps --all-features
 RUSTDOCFLAGS="-D warnings" cargo doc -p lanebloom --no-deps --all-features --document-private-items
 
 echo "== without std"
-# Types alone, no code: what names std is found before any is made.
+# Types only, no code: this finds every use of std.
 cargo check -p lanebloom --lib --no-default-features --target-dir "$target/no-std"
 "${RUSTC:-rustc}" --edition 2024 --crate-type staticlib --emit metadata -C panic=abort -D warnings ci/no_std.rs \
     --extern lanebloom="$(ls -t "$target"/no-std/debug/deps/liblanebloom-*.rmeta | head -1)" \

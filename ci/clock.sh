@@ -20,7 +20,7 @@ api=$(built api -p lanebloom --profile checked --test api)
 formats=$(built formats -p lanebloom --profile checked --test formats)
 servers=$(built servers --profile ci --test servers)
 
-# At so many seconds after the machine booted.
+# Runs the tests this many seconds after the boot.
 tests_at() {
     local offset=$(($1 - $(cut -d. -f1 /proc/uptime)))
     local at=(unshare -T --monotonic "$offset" --boottime "$offset" --fork)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The tests on processors that this machine is not: an x86-64 without AVX2, 64-bit Arm (NEON) and the big-endian s390x.
+# The tests on other processors: an x86-64 without AVX2, 64-bit Arm (NEON) and the big-endian s390x.
 # qemu emulates them, which says nothing about speed, nor about weak memory ordering (that is ci/loom.sh's part), and takes some
 # ten times as long as the processor itself would. Needs what ci/install.sh and ci/cross_compiler.sh fetch.
 #
@@ -10,7 +10,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 target=${CARGO_TARGET_DIR:-target}
 toolchain=${LANEBLOOM_TOOLCHAIN:-${XDG_CACHE_HOME:-$HOME/.cache}/lanebloom}/rust-web
 
-# Without what needs a server or a JVM: to wait for one through an emulator says nothing about a processor.
+# Without the tests that need a server or a JVM, which say nothing about a processor.
 export LANEBLOOM_GUAVA=none
 package=(-p lanebloom --profile checked)
 programs=(--lib --test={alloc,api,edges,formats,stress})
@@ -30,9 +30,9 @@ aarch64() (
     cargo test --no-fail-fast "${package[@]}" "${programs[@]}"
 )
 
-# The tests that look at bytes, which are all that could come out otherwise here. Not those of batches against single calls, nor those
-# that read every truncation of their bytes or fill big filters: to emulate these takes three quarters of the time. Debian compiles no
-# standard library of this version for s390x, so cargo does.
+# The tests of bytes: only these depend on the byte order. Not the tests of batches against single calls, nor those that read every
+# truncation of their bytes or fill big filters: these take three quarters of the time under emulation. Debian has no standard
+# library of this version for s390x, so cargo builds it.
 s390x() (
     use_toolchain
     export CARGO_TARGET_S390X_UNKNOWN_LINUX_GNU_LINKER=s390x-linux-gnu-gcc

@@ -6,8 +6,8 @@
 #   ci/fuzz.sh 60               60 seconds each
 #   ci/fuzz.sh 60 guava model   these only
 #
-# What it finds is in fuzz/artifacts, and inputs that reach new code in target/fuzz/found, from where the few that are worth it
-# are copied to fuzz/corpus. (cargo-fuzz works on the same targets: cargo +nightly fuzz run guava.)
+# Failures go to fuzz/artifacts, and inputs that reach new code to target/fuzz/found. Copy the few that are worth it to fuzz/corpus.
+# (cargo-fuzz works on the same targets: cargo +nightly fuzz run guava.)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -18,7 +18,7 @@ else
     targets=(snapshot delta guava redisbloom shared serde model)
 fi
 
-# What cargo-fuzz gives, which takes a minute to install. One unit of code generation, or coverage is counted twice.
+# The flags of cargo-fuzz, which takes a minute to install. One unit of code generation, or coverage is counted twice.
 flags=(
     -Zsanitizer=address -Cdebug-assertions -Coverflow-checks -Ccodegen-units=1 --cfg fuzzing -Cpasses=sancov-module
     -Cllvm-args=-sanitizer-coverage-{level=4,inline-8bit-counters,pc-table,trace-compares,stack-depth}
@@ -27,7 +27,7 @@ flags=(
 # A folder of its own: these flags differ from all else's. Given a platform, cargo keeps them from build scripts.
 folder=${CARGO_TARGET_DIR:-$PWD/target}/fuzz
 host=$(rustc -vV | sed -n 's/^host: //p')
-# In a minute each, what the optimizer takes is not yet won back; the fuzzer itself is optimized even so.
+# A run of a minute does not win back the optimizer's time. Only the fuzzer itself is optimized.
 ((seconds > 60)) && level=3 || level=0
 RUSTFLAGS="${flags[*]}" cargo +nightly build --release --manifest-path fuzz/Cargo.toml --target "$host" --target-dir "$folder" \
     --config "profile.release.opt-level=$level" --config 'profile.release.package.libfuzzer-sys.opt-level=2' \

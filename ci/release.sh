@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# As it is released: what is slow otherwise (false-positive rates measured at full size, millions of keys beside Guava, killed
+# The release build: the tests that are slow otherwise (false-positive rates at full size, millions of keys beside Guava, killed
 # writers, ...), and one quick pass through the benches and the examples, so that they do not rot.
 # Needs what ci/install.sh installs. Most of the time goes to the optimizer; the rates at full size take a minute.
 set -euo pipefail

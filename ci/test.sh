@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# Where CI is, Guava, Redis and the Python packages are there: not to find them is a failure.
+# CI has Guava, Redis and the Python packages, so their absence is a failure.
 export LANEBLOOM_REQUIRE_JVM=1 LANEBLOOM_REQUIRE_REDIS=1 LANEBLOOM_REQUIRE_SCRAPY=1
 
 all=(-p lanebloom --profile checked --all-features --no-fail-fast)

@@ -1,6 +1,6 @@
 //! A cache-penetration guard at work: a store on disk, threads that read rows from it, and
-//! strangers who ask for ids that do not exist. The program serves requests without the guard, with
-//! it, and with it while rows are added and the guard is rebuilt. Then it serves multi-gets,
+//! strangers' requests for ids that do not exist. The program serves requests without the guard,
+//! with it, and with it while rows are added and the guard is rebuilt. Then it serves multi-gets,
 //! requests for many ids at once, without the guard and with it. At the end it reports what the
 //! guard saved, what it cost, and whether it kept its promise: no valid key is ever turned away. If
 //! the guard broke the promise, the exit code says so.
@@ -95,7 +95,7 @@ fn run(args: &Args) -> Result<bool> {
         Some(path) => keys_of_file(path)?,
         None => made_keys(args.rows as usize, args.seed),
     };
-    // Sized for the rows to come as well: the rate is a promise up to so many keys.
+    // Sized for the later rows too: the rate is a promise for the expected keys.
     let guard = Guard::with_capacity(keys.len(), args.rate)?;
     let dir = tempfile::tempdir().map_err(|error| format!("cannot make a temporary directory: {error}"))?;
     let store = Store::create(&dir.path().join("rows.redb"))?;
@@ -112,8 +112,8 @@ fn run(args: &Args) -> Result<bool> {
         published: AtomicUsize::new(loaded),
     };
     let time = Duration::from_secs(args.seconds.into());
-    // So that the second phase does not look good only because the first has warmed the caches for
-    // it.
+    // Otherwise the first phase would warm the caches for the second, which would look better than
+    // it is.
     service.phase("warming up", None, Request::Get, time / 4, |_| Ok(()))?;
     let multi_get = Request::MultiGet(args.batch as usize);
     let phases = [
@@ -127,7 +127,7 @@ fn run(args: &Args) -> Result<bool> {
     ];
 
     print_table(&phases, args);
-    // `&` and not `&&`: each says what it saw.
+    // `&` and not `&&`, so that both report.
     let right = all_answers_were_right(&phases) & service.every_key_is_admitted(&guard);
     println!("It took {:.1} s in all.", began.elapsed().as_secs_f64());
     Ok(right)
@@ -135,7 +135,7 @@ fn run(args: &Args) -> Result<bool> {
 
 // ---- Keys ----
 
-/// Ids for `rows` rows, then those of the rows that are added later; and the number of the former.
+/// Ids for `rows` rows, then ids for the later rows; and the number of the former.
 fn made_keys(rows: usize, seed: u64) -> (Vec<Key>, usize) {
     let mut rng = SmallRng::seed_from_u64(seed);
     let later = rows.div_ceil(20);
@@ -144,7 +144,7 @@ fn made_keys(rows: usize, seed: u64) -> (Vec<Key>, usize) {
     ((0..rows + later).map(key).collect(), rows)
 }
 
-/// The distinct keys of a file, in its order, and how many of them are there from the beginning.
+/// The distinct keys of a file, in its order, and the number of those that are stored at first.
 fn keys_of_file(path: &Path) -> Result<(Vec<Key>, usize)> {
     let contents = std::fs::read(path).map_err(|error| format!("cannot read keys from {}: {error}", path.display()))?;
     // A newline ends a line, so no empty one follows the last.
@@ -166,7 +166,7 @@ fn keys_of_file(path: &Path) -> Result<(Vec<Key>, usize)> {
     if keys.is_empty() {
         return Err(format!("no keys in {}: it is empty, or all its lines are", path.display()).into());
     }
-    // One at least for later, and one at least from the beginning.
+    // At least one for later, and at least one from the beginning.
     let later = keys.len().div_ceil(20).min(keys.len() - 1);
     let loaded = keys.len() - later;
     println!(
@@ -186,7 +186,7 @@ const ROW_BYTES: usize = 100;
 /// the operating system may have in memory).
 const CACHE_BYTES: usize = 64 << 20;
 
-/// What the store has under `key`: it follows from the key, so that a wrong row is noticed.
+/// The row of `key`. It follows from the key, so that the program notices a wrong row.
 fn row_of(key: &[u8]) -> [u8; ROW_BYTES] {
     let mut hasher = DefaultHasher::new();
     hasher.write(key);
@@ -211,7 +211,7 @@ impl Store {
 
     fn load(&self, keys: &[Key]) -> Result<()> {
         let began = Instant::now();
-        // Where stderr is no terminal, nothing is drawn.
+        // Draws nothing if stderr is no terminal.
         let style = ProgressStyle::with_template("loading {bar:40} {human_pos} of {human_len} rows, {eta} left")?;
         let progress = ProgressBar::new(keys.len() as u64).with_style(style);
         // A B-tree is filled fastest in the order of its keys.
@@ -286,32 +286,32 @@ fn fill(guard: &Guard, keys: &[Key]) {
 
 // ---- Phases ----
 
-/// What the threads share, but for the guard.
+/// The state that the threads share, without the guard.
 struct Service<'a> {
     args: &'a Args,
     store: Store,
     keys: &'a [Key],
-    /// The same keys: what is not among them is made up.
+    /// The same keys. An id outside this set is made up.
     exists: HashSet<&'a [u8]>,
-    /// How many of the keys were in the store from the beginning.
+    /// The number of keys that were in the store at first.
     loaded: usize,
-    /// How many of the keys can be asked for: they are in the store, and the guard knows of them.
+    /// The number of keys that requests may use: the store and the guard have them.
     published: AtomicUsize,
 }
 
-/// What a request asks for.
+/// The kinds of requests.
 #[derive(Clone, Copy)]
 enum Request {
     /// One key.
     Get,
-    /// So many keys at once.
+    /// This many keys at once.
     MultiGet(usize),
 }
 
-/// What came of a phase.
+/// The results of a phase.
 struct Phase {
     tally: Tally,
-    /// What the guard did in this phase.
+    /// The guard's counts in this phase.
     stats: Option<GuardStats>,
     /// Memory of the guard's filter.
     bits_per_key: Option<f64>,
@@ -372,8 +372,8 @@ impl Service<'_> {
             if Instant::now() >= end {
                 break; // a slow disk; nobody would be there any more to ask for these
             }
-            // In this order: first the rows are there to be read, then their keys are admitted,
-            // then others hear of them.
+            // In this order: first the store has the rows, then the guard admits their keys, then
+            // requests may use them.
             self.store.add(batch, Durability::Immediate)?;
             guard.insert_batch(batch);
             self.published.fetch_add(batch.len(), Ordering::Release);
@@ -381,14 +381,13 @@ impl Service<'_> {
         Ok(())
     }
 
-    /// Replaces the guard's filter by a new one with the keys that are in the store. (A program
-    /// does so when rows were removed, whose keys the old filter still admits, or when the rows
-    /// have become too many for it.)
+    /// Replaces the guard's filter by a new one with the store's keys. (A program does so when rows
+    /// were removed, whose keys the old filter still admits, or when there are too many rows for
+    /// the old one.)
     fn rebuild(&self, guard: &Guard) -> Result<()> {
         let began = Instant::now();
         let rebuild = guard.rebuild_with_capacity(self.keys.len(), self.args.rate)?;
-        // Only now is the store read: the guard itself sees to the keys that are inserted from here
-        // on.
+        // Reads the store only now: the guard itself adds the keys that are inserted from here on.
         let mut keys = 0;
         self.store.for_each_key(|key| {
             rebuild.insert(key);
@@ -403,7 +402,7 @@ impl Service<'_> {
         Ok(())
     }
 
-    /// Asks for all keys once more.
+    /// Looks all keys up once more.
     fn every_key_is_admitted(&self, guard: &Guard) -> bool {
         let keys = &self.keys[..self.published.load(Ordering::Acquire)];
         let mut lost = keys.len();
@@ -423,19 +422,19 @@ fn joined<T>(thread: thread::ScopedJoinHandle<'_, Result<T>>) -> Result<T> {
 
 // ---- Requests ----
 
-/// A thread that makes requests, serves them, and looks whether the answers are right.
+/// A thread that makes requests, serves them, and checks the answers.
 struct Worker<'a> {
     service: &'a Service<'a>,
     guard: Option<Arc<Guard>>,
     request: Request,
     rng: SmallRng,
-    /// Few rows are asked for often, most are rarely.
+    /// Requests ask for few rows often, and for most rows rarely.
     ranks: Zipf<f64>,
-    /// The keys that are asked for now, one unless it is a multi-get.
+    /// The keys of this request: one, unless it is a multi-get.
     keys: Vec<Key>,
     /// Whether each of them is valid.
     valid: Vec<bool>,
-    /// What each of them gets.
+    /// The answer for each of them.
     answers: Vec<Answer>,
     tally: Tally,
 }
@@ -444,13 +443,13 @@ struct Worker<'a> {
 enum Answer {
     /// The store was not asked.
     TurnedAway,
-    /// What the store had.
+    /// The store's answer.
     Read(Option<Row>),
 }
 
 impl<'a> Worker<'a> {
     fn new(service: &'a Service<'a>, guard: Option<Arc<Guard>>, request: Request, number: u16) -> Result<Self> {
-        // The same requests in every phase, others in every thread.
+        // The same requests in every phase, and different ones in every thread.
         let seed = service.args.seed.wrapping_add(1).wrapping_add(number.into());
         let keys = match request {
             Request::Get => 1,
@@ -487,8 +486,8 @@ impl<'a> Worker<'a> {
         Ok(self.tally)
     }
 
-    /// Gets the row of the one key: with a guard, the store is asked only if the guard lets the key
-    /// through.
+    /// Gets the row of the one key. With a guard, it asks the store only if the guard admits the
+    /// key.
     fn get(&mut self) -> Result<(), redb::Error> {
         let key = &self.keys[0];
         let mut asked = false;
@@ -504,8 +503,8 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Gets the rows of all keys: with a guard, the store is asked for those that the guard lets
-    /// through, all at once.
+    /// Gets the rows of all keys. With a guard, it asks the store for the admitted keys, all at
+    /// once.
     fn multi_get(&mut self) -> Result<(), redb::Error> {
         let Some(guard) = &self.guard else {
             let rows = self.service.store.multi_get(&self.keys)?;
@@ -529,7 +528,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Chooses the keys to ask for next.
+    /// Chooses the keys of the next request.
     fn make_request(&mut self) {
         for i in 0..self.keys.len() {
             let valid = !self.rng.random_bool(self.service.args.made_up);
@@ -547,18 +546,17 @@ impl<'a> Worker<'a> {
         let loaded = self.service.loaded;
         let published = self.service.published.load(Ordering::Acquire);
         if published > loaded && self.rng.random_bool(0.1) {
-            // Among the last that were added, where a guard would fail that is late to hear of
-            // them.
+            // One of the newest rows, which a late guard would turn away.
             return self
                 .rng
                 .random_range(published.saturating_sub(100).max(loaded)..published);
         }
-        // Times a prime, so that the rows that are asked for most lie far apart.
+        // Times a prime, so that the most requested rows lie far apart.
         let rank = self.ranks.sample(&mut self.rng) as u64 - 1;
         (rank * 2_654_435_761 % loaded as u64) as usize
     }
 
-    /// Changes the end of the i-th key, until it is one that does not exist.
+    /// Changes the end of the i-th key until no row has it.
     fn make_up(&mut self, i: usize) {
         let key = &mut self.keys[i];
         let kept = key.len().saturating_sub(8);
@@ -604,26 +602,25 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// What came of requests.
+/// The results of requests.
 struct Tally {
-    /// From the first request to the last. What it took to make them up is in it; in the latencies
-    /// it is not.
+    /// From the first request to the last. It includes the time to make requests; the latencies do
+    /// not.
     took: Duration,
-    /// Latencies in nanoseconds, of all requests, and of the two kinds that those for one key are
-    /// of.
+    /// Latencies in nanoseconds: of all requests, and of the two kinds of requests for one key.
     all: Histogram<u64>,
     valid: Histogram<u64>,
     made_up: Histogram<u64>,
-    /// Keys that were asked for, and how many of them are valid.
+    /// The requested keys, and how many of them are valid.
     keys: u64,
     valid_keys: u64,
-    /// Keys for which the store was asked.
+    /// Keys that were read from the store.
     store_reads: u64,
     /// Valid keys that the guard turned away. Must stay 0.
     turned_away: u64,
-    /// Answers that were wrong in any other way. Must stay 0.
+    /// Other wrong answers. Must stay 0.
     wrong: u64,
-    /// The first key that had a wrong answer.
+    /// The first key with a wrong answer.
     culprit: Option<Key>,
 }
 
@@ -644,7 +641,7 @@ impl Tally {
         })
     }
 
-    /// Together with what another thread did at the same time.
+    /// Adds the results of another thread.
     fn plus(mut self, other: &Self) -> Result<Self> {
         self.took = self.took.max(other.took);
         self.all.add(&other.all)?;
@@ -702,7 +699,7 @@ fn print_table(phases: &[Phase; 5], args: &Args) {
     println!();
 }
 
-/// Says whether all answers were right, and returns it.
+/// Prints and returns whether all answers were right.
 fn all_answers_were_right(phases: &[Phase; 5]) -> bool {
     let sum = |of: fn(&Tally) -> u64| phases.iter().map(|phase| of(&phase.tally)).sum::<u64>();
     if let Some(culprit) = phases.iter().find_map(|phase| phase.tally.culprit.as_ref()) {

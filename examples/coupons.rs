@@ -6,8 +6,8 @@
 //!     cargo run --release --bin coupons                          # a million coupons, all cores
 //!     cargo run --release --bin coupons -- --rate 0.001 --threads 2
 //!
-//! The exit status says whether the promise was kept: no valid coupon is ever refused, every used
-//! one is removed, and the coupons left in the end are those that nobody used.
+//! The exit status says whether the filter kept its promise: no valid coupon is ever refused, every
+//! used one is removed, and the coupons left at the end are the unused ones.
 
 use clap::Parser;
 use lanebloom::{BuildError, CountingBloom};
@@ -34,7 +34,7 @@ struct Args {
     threads: NonZero<usize>,
 }
 
-/// The source of truth, which is asked as seldom as possible: the state of each coupon.
+/// The source of truth, the state of each coupon. Workers ask it as seldom as possible.
 struct Store {
     coupons: HashMap<u64, AtomicU8>,
     asked: AtomicUsize,
@@ -52,7 +52,7 @@ impl Store {
         }
     }
 
-    /// Uses a coupon; whether it was there to be used, and this call the one that did it.
+    /// Uses a coupon; answers whether it was valid and this call used it.
     fn redeem(&self, code: u64) -> bool {
         self.asked.fetch_add(1, Ordering::Relaxed);
         self.coupons.get(&code).is_some_and(|coupon| {
@@ -61,14 +61,14 @@ impl Store {
         })
     }
 
-    /// For the proof alone. (Acquire: pairs with who issued or used the coupon.)
+    /// For the proof alone. (Acquire: pairs with the thread that issued or used the coupon.)
     fn is_valid(&self, code: u64) -> bool {
         let coupon = self.coupons.get(&code);
         coupon.is_some_and(|coupon| coupon.load(Ordering::Acquire) == ISSUED)
     }
 }
 
-/// What is printed on the i-th coupon. Nobody ever printed those beyond.
+/// The code of the i-th coupon. Codes beyond the last coupon are made up.
 fn code(i: u64) -> u64 {
     let mixed = (i ^ i >> 31).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9)
@@ -122,11 +122,11 @@ fn serve(
             counts.mistaken += usize::from(i % 4 == 3 && known[i]);
             if !known[i] {
                 counts.turned_away += 1;
-                // Used by another worker meanwhile, or else it should have been known.
+                // Another worker has used it meanwhile. Otherwise the filter should have known it.
                 counts.broken += usize::from(valid_before[i] && store.is_valid(code));
             } else if store.redeem(code) {
                 counts.redeemed += 1;
-                // Only who used it removes it: so it is removed once.
+                // Only the worker that used it removes it, so it is removed once.
                 counts.broken += usize::from(!filter.remove(&code));
             }
         }
@@ -190,7 +190,7 @@ fn main() -> Result<ExitCode, BuildError> {
         100.0 * filter.current_false_positive_rate(),
     );
     println!("{filter:?} says that it has {} keys", filter.estimated_len());
-    // What is left can be taken out, and then the filter is empty.
+    // The rest can be removed, and then the filter is empty.
     let missing = left.len() - filter.remove_batch(&left);
     let rest = filter.estimated_len();
     println!(

@@ -139,7 +139,7 @@ impl Web {
         Ok(Self::File { links, start })
     }
 
-    /// Where the crawl begins.
+    /// The first page of the crawl.
     fn start(&self) -> String {
         match self {
             Self::MadeUp { .. } => url(0),
@@ -147,7 +147,7 @@ impl Web {
         }
     }
 
-    /// The URLs on a page: what a crawler gets by fetching and parsing it.
+    /// The URLs on a page, as a crawler would get them by fetching and parsing it.
     fn fetch(&self, page: &str) -> Vec<String> {
         match self {
             Self::MadeUp { pages, links, seed } => {
@@ -157,7 +157,7 @@ impl Web {
                     .and_then(|digits| digits.parse().ok())
                     .unwrap_or(0);
                 let mut rng = SmallRng::seed_from_u64(seed.wrapping_mul(1 << 32).wrapping_add(number.into()));
-                // Anywhere; the next one and another, so that all can be reached; and home.
+                // Anywhere, the next one and another (so that all can be reached), and home.
                 let mut links: Vec<u32> = (0..*links).map(|_| rng.random_range(0..*pages)).collect();
                 links.extend([number + 1, 2 * (number + 1), 0]);
                 links.into_iter().filter(|link| link < pages).map(url).collect()
@@ -177,9 +177,9 @@ struct Crawl<'a> {
     web: &'a Web,
     seen: ScalableBloom,
     queue: (Sender<String>, Receiver<String>),
-    /// URLs that are in the queue or at a worker: when there are none the crawl is over.
+    /// URLs in the queue or at a worker. When there are none, the crawl is over.
     pending: AtomicUsize,
-    /// Whether a worker has given up, and the others are to.
+    /// Whether a worker has given up, so that the others give up too.
     failed: AtomicBool,
     urls: AtomicUsize,
     dropped: AtomicUsize,
@@ -189,7 +189,7 @@ struct Crawl<'a> {
 }
 
 impl Crawl<'_> {
-    /// Follows all links; the pages that were visited, and how long it took.
+    /// Follows all links; returns the visited pages and the time.
     fn run(&self, threads: u16) -> Result<(Vec<String>, Duration)> {
         let began = Instant::now();
         let style = ProgressStyle::with_template("{spinner} {human_pos} pages, {per_sec}")?;
@@ -249,14 +249,14 @@ impl Crawl<'_> {
         Ok(())
     }
 
-    /// Prints what came of it; whether the promises were kept.
+    /// Prints the results; returns whether the filter kept its promises.
     fn report(&self, visited: &[String], took: Duration, rate: f64) -> Result<bool> {
         let (urls, dropped) = (self.urls.load(Ordering::Relaxed), self.dropped.load(Ordering::Relaxed));
         println!("\n{:>8}{:>16}{:>14}{:>10}", "layers", "for pages", "KiB", "after s");
         for row in self.growth.lock().map_err(|_| "a worker panicked")?.iter() {
             println!("{row}");
         }
-        // Exactly: what was visited, and all URLs that there were on these pages.
+        // The exact sets: the visited pages, and all URLs on these pages.
         let exact: HashSet<&str> = visited.iter().map(String::as_str).collect();
         let mut linked: HashSet<String> = visited.iter().flat_map(|page| self.web.fetch(page)).collect();
         linked.insert(self.web.start());
@@ -281,7 +281,7 @@ impl Crawl<'_> {
         );
         println!();
 
-        // Luck: four standard deviations, and one is always possible.
+        // Chance: four standard deviations, and one more.
         let most = rate * linked.len() as f64;
         let kept = lost as f64 <= most + 4.0 * most.sqrt() + 1.0;
         let remembered = visited.iter().all(|page| self.seen.contains(page));
@@ -306,7 +306,7 @@ fn percent(fraction: f64) -> String {
     format!("{:.3}%", fraction * 100.0)
 }
 
-/// With its digits in groups of three.
+/// The number with its digits in groups of three.
 fn thousands(number: usize) -> String {
     HumanCount(number as u64).to_string()
 }

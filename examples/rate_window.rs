@@ -1,9 +1,9 @@
-//! "Did this user do X in the last minute?" A user who did is told to wait. Threads serve requests
-//! from many users and share one filter that forgets. The filter says who may do X. An exact table
-//! holds the times at which each user did X, and every answer is compared with it. If the filter
-//! breaks a promise, the exit code says so. It never lets a user through who did X within the
-//! window. It holds another user back only by a false positive, or because X was up to a generation
-//! longer ago.
+//! "Did this user do X in the last minute?" Then the user must wait. Threads serve requests from
+//! many users and share one filter that forgets. The filter decides whether a user may do X. An
+//! exact table holds the times at which each user did X, and the program compares every answer with
+//! it. If the filter breaks a promise, the exit code says so. The filter never admits a user again
+//! within the window. It holds other users back only by a false positive, or for up to a generation
+//! longer.
 //!
 //!     cargo run --release --bin rate_window                                  # simulated time: 60 windows
 //!     cargo run --release --bin rate_window -- --seconds 10 --window 2       # real time
@@ -27,7 +27,7 @@ struct Args {
     /// The window, in seconds.
     #[arg(long, default_value_t = 60.0)]
     window: f64,
-    /// Generations of the filter: more forget more exactly.
+    /// Generations of the filter. With more it forgets more exactly.
     #[arg(long, default_value_t = 7)]
     generations: usize,
     /// The rate of false positives.
@@ -39,18 +39,18 @@ struct Args {
     /// Requests in simulated time, spread evenly over 60 windows.
     #[arg(long, default_value_t = 10_000_000, value_parser = value_parser!(u64).range(1..))]
     requests: u64,
-    /// For so many seconds of real time instead.
+    /// Run for this many seconds of real time instead.
     #[arg(long)]
     seconds: Option<f64>,
 }
 
-/// What the threads share. Times are nanoseconds since the start.
+/// The state that the threads share. Times are nanoseconds since the start.
 struct Service {
     users: u32,
     filter: WindowedBloom,
     clock: Arc<Clock>,
     window: u64,
-    /// As long as the filter may remember a user.
+    /// The longest time that the filter may remember a user.
     longest: u64,
     end: u64,
     counts: Counts,
@@ -80,7 +80,7 @@ struct Counts {
     broken: AtomicU64,
     /// Held back within the window; up to a generation later; and by mistake.
     held_back: [AtomicU64; 3],
-    /// Requests of users whom the filter should not know.
+    /// Requests of users that the filter should not know.
     unknown: AtomicU64,
 }
 
@@ -129,7 +129,8 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
 }
 
 impl Service {
-    /// Serves requests until the end, of users of its own, so that it knows what each of them did.
+    /// Serves the requests of this thread's own users until the end, so that it knows their
+    /// history.
     fn serve(&self, thread: u32) {
         let mut rng = SmallRng::seed_from_u64(thread.into());
         // When each user last did X: not before the first of these times, and not after the second.
@@ -169,7 +170,7 @@ impl Service {
         }
     }
 
-    /// Prints what came of it, and whether the promises were kept.
+    /// Prints the results, and whether the filter kept its promises.
     fn report(&self, args: &Args) -> ExitCode {
         let took = self.clock.start.elapsed();
         let get = |count: &AtomicU64| count.load(Ordering::Relaxed);

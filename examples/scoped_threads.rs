@@ -22,8 +22,8 @@ struct Args {
     threads: NonZero<usize>,
 }
 
-/// Keys that a thread takes at once: enough to be worth the trip to the counter, few enough that
-/// all end at about the same time.
+/// Keys that a thread takes at once: enough to be worth the access to the counter, and few enough
+/// that all threads end at about the same time.
 const SLICE: usize = 1 << 16;
 
 fn main() -> Result<(), BuildError> {
@@ -58,7 +58,7 @@ fn by_threads(args: &Args, keys: &[u64], work: impl Fn(&[u64]) -> usize + Sync) 
     let next = AtomicUsize::new(0);
     let run = || {
         let mut sum = 0;
-        // Relaxed: the counter says who takes a slice, and nothing else.
+        // Relaxed: the counter distributes the slices, and nothing else rests on it.
         while let Some(slice) = keys.chunks(SLICE).nth(next.fetch_add(1, Ordering::Relaxed)) {
             sum += work(slice);
         }

@@ -3,13 +3,13 @@
 //!
 //! ```sh
 //! cargo run --release --bin shared_guard --features redis
-//! cargo run --release --bin shared_guard --features redis -- --nodes 5 --seconds 10 --interval 20 --redis redis://127.0.0.1/
+//! cargo run --release --bin shared_guard --features redis -- --nodes 5
 //! ```
 //!
-//! Without `--redis` it starts a `redis-server` of its own. It prints the time from an insert of an
-//! id in one process until the guard of another admits the id. It also prints how many lookups a
-//! second the guards answer meanwhile. It ends with an error if an id that was pushed is missing
-//! anywhere.
+//! With `--redis redis://127.0.0.1/` it uses that server. Otherwise it starts a `redis-server` of
+//! its own. It prints the time from an insert of an id in one process until the guard of another
+//! admits the id. It also prints how many lookups a second the guards answer meanwhile. It ends
+//! with an error if an id that was pushed is missing anywhere.
 
 #[path = "../tests/redis_server/mod.rs"]
 mod redis_server;
@@ -35,7 +35,7 @@ struct Options {
     /// Ids that each of them adds in a second.
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     rate: u64,
-    /// How long they do.
+    /// Seconds of the run.
     #[arg(long, default_value_t = 5)]
     seconds: u64,
     /// Milliseconds between exchanges with the server.
@@ -44,7 +44,7 @@ struct Options {
     /// The server; one is started if none is given.
     #[arg(long)]
     redis: Option<String>,
-    /// This process's number, where it is a node: `main` starts nodes so.
+    /// This process's number, if it is a node: `main` starts nodes this way.
     #[arg(long, hide = true)]
     node: Option<u64>,
 }
@@ -71,12 +71,12 @@ fn now() -> u64 {
         .map_or(0, |time| time.as_micros() as u64)
 }
 
-/// One process of them.
+/// One of the processes.
 fn node(me: u64, options: &Options) -> Result<()> {
     let server = redis::Client::open(options.redis.as_deref().ok_or("no server")?)?;
     let expected = (options.nodes * options.ids()) as usize;
     // Strangers ask for ids, so the guards hash under a secret key, the same at all nodes. `main`
-    // says it where nobody else can read it; a service has it in its configuration.
+    // passes it privately; a service has it in its configuration.
     let mut orders = std::io::stdin().lines();
     let secret = u128::from_str_radix(&orders.next().ok_or("no key")??, 16)?;
     let filter = ConcurrentBloom::builder()
@@ -96,7 +96,7 @@ fn node(me: u64, options: &Options) -> Result<()> {
     let ids = options.ids();
     let guard = &guard;
     let (added, seen, lookups) = thread::scope(|scope| {
-        // Others' ids, in the order in which they are added: when the guard admits each.
+        // The times at which the guard admits the other nodes' ids, in the order of their inserts.
         let watchers: Vec<_> = (0..options.nodes)
             .map(|other| {
                 scope.spawn(move || {
@@ -112,7 +112,7 @@ fn node(me: u64, options: &Options) -> Result<()> {
                 })
             })
             .collect();
-        // The requests that the guard is there for: ids that nobody has added.
+        // The requests that the guard keeps away: ids that no node has added.
         let requests = scope.spawn(|| {
             let began = Instant::now();
             let (mut asked, mut admitted) = (0u64, 0u64);
@@ -147,11 +147,11 @@ fn node(me: u64, options: &Options) -> Result<()> {
         (added, seen, requests.join().expect("the requests"))
     });
 
-    // The promise: what was here before this is on the server ...
+    // The promise: the server has the ids that were here before this ...
     guard.filter().sync(Duration::from_secs(30))?;
     println!("synced {} {}", lookups.0, lookups.1);
     orders.next().ok_or("no order")??;
-    // ... and once all have got here, everything is at each of them.
+    // ... and once all nodes have come here, each node has all ids.
     guard.filter().sync(Duration::from_secs(30))?;
     let all = (0..options.nodes).flat_map(|node| (0..ids).map(move |id| (node, id)));
     println!("missing {}", all.filter(|id| guard.check(id).is_none()).count());
@@ -212,7 +212,7 @@ impl Node {
 
 impl Drop for Node {
     fn drop(&mut self) {
-        // Where it has not ended by itself.
+        // If it has not ended by itself.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -3,13 +3,13 @@
 //!
 //! | operation | ordering | partner, and why |
 //! |---|---|---|
-//! | `set`: look at the word first | load `Relaxed` | if the bits are there nothing is written; who relies on what their setters did before calls [`acquire`] after |
+//! | `set`: look at the word first | load `Relaxed` | if the bits are there nothing is written; a caller that relies on what their setters did before calls [`acquire`] after |
 //! | `set`: add the bits that lack | `fetch_or` `Release` | makes what the inserter did before visible to whoever sees the bits and calls [`acquire`]; later `fetch_or`s of the word continue the release sequence, so no inserter's is cut off by another's |
 //! | `holds`, `load` | load `Relaxed` | as the look in `set` |
-//! | [`acquire`] after an answer that rests on bits seen | fence `Acquire` | pairs with the `fetch_or` of everyone whose bits were seen; nothing on x86-64, one barrier on Arm |
+//! | [`acquire`] after an answer that rests on bits seen | fence `Acquire` | pairs with the `fetch_or` of every thread whose bits were seen; nothing on x86-64, one barrier on Arm |
 //! | `or_from`: read the other filter's words | load `Acquire` | pairs with its inserters' `fetch_or`, and stands before our own `Release`, so that publication passes through the union |
 //! | `or_from`: add them | `fetch_or` `Release` | as in `set` |
-//! | `copy`, `beyond` | load `Relaxed` | as the look in `set`; who relies on the setters of the bits copied calls [`acquire`] after |
+//! | `copy`, `beyond` | load `Relaxed` | as the look in `set`; a caller that relies on the setters of the copied bits calls [`acquire`] after |
 //! | `merge` | load `Relaxed`, `fetch_or` `Release` | as in `set`, the bits of many keys at once |
 //! | `store_words`, `set_bit` | load, store `Relaxed` | borrowed mutably: no other thread has the array, and what hands it on orders them |
 //! | `or_words`, `set_word` | load `Relaxed`, `fetch_or` `Release` | as in `set`, of words that come from elsewhere |
@@ -27,14 +27,14 @@ use crate::sync::{AtomicU64, Ordering, fence};
 use core::mem::MaybeUninit;
 use core::ops::Range;
 
-/// The bit array of a blocked filter. A block is a cache line of words: as the memory begins with a
-/// whole line, a key's words lie within one.
+/// The bit array of a blocked filter. A block is a cache line of words. The memory begins with a
+/// whole line, so a key's words lie within one line.
 #[derive(Debug)]
 pub(crate) struct Bits {
     words: Words<AtomicU64>,
 }
 
-/// What a line is prefetched for.
+/// The reason to prefetch a line.
 #[derive(Clone, Copy)]
 pub(crate) enum Purpose {
     Later,
@@ -42,14 +42,14 @@ pub(crate) enum Purpose {
     Write,
 }
 
-/// Makes visible what was done, before they set them, by the threads whose bits this thread has
-/// seen. Pairs with the `Release` of `set` and `or_from`.
+/// Makes visible what other threads did before they set the bits that this thread has seen. Pairs
+/// with the `Release` of `set` and `or_from`.
 #[inline(always)]
 pub(crate) fn acquire() {
     fence(Ordering::Acquire);
 }
 
-/// [`acquire`], where `seen` says that there is something to see.
+/// [`acquire`] if this thread has `seen` bits.
 ///
 /// On x86-64 the fence is no instruction, and the branch around it would be mispredicted as often
 /// as the answer varies: 13 ns for a lookup that takes 4.
@@ -85,7 +85,7 @@ impl Bits {
         self.words.as_chunks().0
     }
 
-    /// What lookups read.
+    /// The lines, for lookups.
     #[inline(always)]
     pub(crate) fn shared(&self) -> Lines<'_, AtomicU64> {
         Lines(self.lines())
@@ -118,7 +118,7 @@ impl Bits {
         let (mut sum, mut set) = (0, 0);
         let lines = &self.lines()[first..];
         for (copies, line) in image.as_chunks_mut::<LINE_WORDS>().0.iter_mut().zip(lines) {
-            // A locked operation lets no later load begin, but a hint.
+            // No later load begins during a locked operation, but a hint does.
             prefetch((&raw const *line).wrapping_add(4), Purpose::Write);
             for (copy, word) in copies.iter_mut().zip(line) {
                 sum += u128::from(*copy);
@@ -146,8 +146,8 @@ impl Bits {
         None
     }
 
-    /// ORs the lines `range` of `other` into this; whether that set any bit. Both may be in use
-    /// meanwhile.
+    /// ORs the lines `range` of `other` into this; answers whether that set any bit. Both may be in
+    /// use meanwhile.
     ///
     /// The two must have the same number of lines.
     pub(crate) fn or_from(&self, other: &Self, range: Range<usize>) -> bool {
@@ -161,7 +161,7 @@ impl Bits {
         changed
     }
 
-    /// As of [`Lines`].
+    /// [`Lines::words`].
     pub(crate) fn words(&self) -> impl Iterator<Item = [u64; LINE_WORDS]> {
         self.shared().words()
     }
@@ -177,7 +177,7 @@ impl Bits {
         Ok(copy)
     }
 
-    /// Writes to `lacking` the bits of the words of the blocks from `first` on that `known` lacks;
+    /// Writes the bits that `known` lacks, of the blocks from `first` on, to `lacking`; answers
     /// whether there are any. Beside inserts each word is some value that it had meanwhile.
     #[cfg(feature = "redis")]
     pub(crate) fn beyond(&self, first: usize, known: &[u64], lacking: &mut [u64]) -> bool {
@@ -202,17 +202,17 @@ impl Bits {
     }
 }
 
-/// A flat array, for a filter whose keys have their bits anywhere: bits by their places in the
-/// whole array. What orders the memory is said at the top of this file: `bit` is `load`, and
-/// `add_bit` the second half of `set`.
+/// A flat array, for filters that put a key's bits anywhere: a bit's place is its number in the
+/// whole array. In the table at the top of this file, `bit` is `load`, and `add_bit` is the second
+/// half of `set`.
 impl Bits {
-    /// Whether the bit is set, in the lowest bit of the result; the others are other bits.
+    /// The bit, as the lowest bit of the result. The higher bits of the result are other bits.
     #[inline(always)]
     pub(crate) fn bit(&self, place: u64) -> u64 {
         self.words[(place / 64) as usize].load(Ordering::Relaxed) >> (place % 64)
     }
 
-    /// Sets the bit; whether it was this call that did.
+    /// Sets the bit; answers whether this call did.
     #[inline(always)]
     pub(crate) fn add_bit(&self, place: u64) -> bool {
         add(&self.words[(place / 64) as usize], 1 << (place % 64))
@@ -225,14 +225,14 @@ impl Bits {
         word.store(word.load(Ordering::Relaxed) | 1 << (place % 64), Ordering::Relaxed);
     }
 
-    /// Asks for the bit's line, as [`prefetch`](Self::prefetch) does.
+    /// [`prefetch`](Self::prefetch) of the bit's line.
     #[inline(always)]
     pub(crate) fn prefetch_bit(&self, place: u64, purpose: Purpose) {
         self.prefetch((place / 64) as usize / LINE_WORDS, purpose);
     }
 
-    /// ORs values to the words from `first` on; whether that set any bit. Lookups, and other calls
-    /// of this, may go on meanwhile.
+    /// ORs values into the words from `first` on; answers whether that set any bit. Lookups and
+    /// other calls of `or_words` may run meanwhile.
     #[cfg(feature = "redis")]
     pub(crate) fn or_words(&self, first: usize, values: impl IntoIterator<Item = u64>) -> bool {
         let mut changed = false;
@@ -269,9 +269,9 @@ impl Load for AtomicU64 {
     }
 }
 
-/// A word of a snapshot: little-endian bytes, wherever they begin, that nobody writes while they
-/// are borrowed. It is read by one instruction on every machine that can read words wherever they
-/// begin, whatever its own byte order.
+/// A word of a snapshot: little-endian bytes at any address, which nobody writes while they are
+/// borrowed. A machine with unaligned loads reads it by one instruction, whatever its own byte
+/// order.
 impl Load for [u8; 8] {
     const SHARED: bool = false;
 
@@ -281,8 +281,8 @@ impl Load for [u8; 8] {
     }
 }
 
-/// The lines that lookups read: those of [`Bits`], which others may write meanwhile, or of a
-/// snapshot, which nobody does.
+/// The lines that lookups read: of [`Bits`], which other threads may write meanwhile, or of a
+/// snapshot, which nobody writes.
 pub struct Lines<'a, T>(pub(crate) &'a [[T; LINE_WORDS]]);
 
 impl<T> Clone for Lines<'_, T> {
@@ -295,14 +295,14 @@ impl<T> Clone for Lines<'_, T> {
 impl<T> Copy for Lines<'_, T> {}
 
 impl<'a, T: Load> Lines<'a, T> {
-    /// Whether all of the pattern's bits, so many in each word, are set in the line.
+    /// Whether the line has all bits of the pattern, which has `bits` bits in each word.
     ///
-    /// All words are tested, whatever the first says: they are in one line, and a branch on one
+    /// Tests all words, whatever the first one answers: they are in one line, and a branch on one
     /// would be mispredicted as often as the answer varies.
     ///
-    /// `VECTOR` says that this is compiled for a CPU with vectors: masks are then made by vector
-    /// shifts, 2.9 ns for a lookup in L1 (Zen 3, AVX2). Without, x86-64 has only `bts` for it, two
-    /// operations a bit, and 4.7 ns; to shift each bit down out of its word takes 3.6.
+    /// `VECTOR` says that this is compiled for a CPU with vectors. Vector shifts then make the
+    /// masks: 2.9 ns for a lookup in L1 (Zen 3, AVX2). Without them, x86-64 has only `bts`, with
+    /// two operations a bit: 4.7 ns. To shift each bit down out of its word takes 3.6.
     #[inline(always)]
     pub(crate) fn holds<const W: usize, const VECTOR: bool>(
         self,
@@ -329,7 +329,7 @@ impl<'a, T: Load> Lines<'a, T> {
         }
     }
 
-    /// Those of some blocks.
+    /// The lines of some blocks.
     pub(crate) fn range(self, blocks: Range<usize>) -> Self {
         Self(&self.0[blocks])
     }
@@ -340,21 +340,20 @@ impl<'a, T: Load> Lines<'a, T> {
         self.0.iter().map(|line| core::array::from_fn(|i| line[i].load()))
     }
 
-    /// How many bits are set, as [`words`](Self::words) has them.
+    /// The number of bits that are set in [`words`](Self::words).
     pub(crate) fn ones(self) -> u64 {
         self.words().map(|line| ones_of(&line)).sum()
     }
 }
 
-/// For vectors: by the numbers of words in the whole array, of several hashes at once.
+/// For vectors: words by their numbers in the whole array, for several hashes at once.
 #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(lanebloom_loom)))]
 impl<T: Load> Lines<'_, T> {
-    /// What each of these words of the array is now.
+    /// Loads each of these words of the array.
     ///
     /// # Safety
     ///
-    /// Each is one of the array's: below 8 times the number of lines. (To check it costs a tenth of
-    /// a lookup in L1.)
+    /// Each number is below 8 times the number of lines. (A check costs a tenth of a lookup in L1.)
     #[inline(always)]
     pub(crate) unsafe fn load<const W: usize, const N: usize>(
         self,
@@ -373,22 +372,22 @@ impl<T: Load> Lines<'_, T> {
     }
 }
 
-/// Words that this thread owns, of a range of a filter's blocks: a copy that is to be merged into
-/// it, or its own, borrowed mutably.
+/// The words of a range of a filter's blocks, which this thread owns: a copy that it will merge
+/// into the filter, or the filter's own words, borrowed mutably.
 pub(crate) struct Region<'a> {
     pub(crate) words: &'a mut [u64],
     /// The first of its blocks.
     pub(crate) first: usize,
-    /// How many blocks the whole filter has.
+    /// The number of blocks of the whole filter.
     pub(crate) blocks: usize,
 }
 
-/// What a batch goes to: lines that are there to be asked for.
+/// Lines that a batch can prefetch.
 pub(crate) trait Probed {
-    /// How many blocks the whole filter has.
+    /// The number of blocks of the whole filter.
     fn blocks(&self) -> usize;
 
-    /// How many bytes are here.
+    /// The number of bytes of these lines.
     fn bytes(&self) -> usize;
 
     /// [`prefetch`] of a line. No harm if there is no such line.
@@ -412,22 +411,22 @@ impl<T> Probed for Lines<'_, T> {
     }
 }
 
-/// What hashes are inserted into: the shared [`Bits`], by atomics, or a [`Region`], by plain
+/// Lines that a batch can insert into: the shared [`Bits`], by atomics, or a [`Region`], by plain
 /// stores.
 #[cfg_attr(
     any(lanebloom_loom, not(any(target_arch = "x86_64", target_arch = "aarch64"))),
     allow(dead_code, reason = "half of it is for vectors")
 )]
 pub(crate) trait Target: Probed {
-    /// The first block that is here; no hash of one that is not is inserted.
+    /// The first block of these lines. Callers insert no hash of a block outside them.
     fn first(&self) -> usize;
 
-    /// Sets the pattern's bits, so many in each word, in the line; whether this call set any of
-    /// them.
+    /// Sets the pattern's bits in the line, `bits` in each word; answers whether this call set any
+    /// of them.
     fn set<const W: usize>(&mut self, block: usize, pattern: [Place; W], bits: usize) -> bool;
 
-    /// [`set`](Self::set) of one hash of a group, by the numbers of the words among those that are
-    /// here, and their masks.
+    /// [`set`](Self::set) of one hash of a group: `words` are numbers within these lines, with
+    /// their masks.
     fn set_in_group<const W: usize, const N: usize>(
         &mut self,
         words: &[[u64; N]; W],
@@ -436,7 +435,7 @@ pub(crate) trait Target: Probed {
     ) -> bool;
 }
 
-// (Loops below: `map` and `from_fn` are not always inlined.)
+// (Loops below, since `map` and `from_fn` are not always inlined.)
 impl Probed for &Bits {
     #[inline(always)]
     fn blocks(&self) -> usize {
@@ -541,16 +540,16 @@ impl Target for Region<'_> {
     }
 }
 
-/// How many bits of a line are set.
+/// The number of bits of a line that are set.
 pub(crate) fn ones_of(line: &[u64; LINE_WORDS]) -> u64 {
     line.iter().map(|word| u64::from(word.count_ones())).sum()
 }
 
-/// Adds to each word what it lacks of its mask; whether this call added any.
+/// Adds to each word the bits of its mask that it lacks; answers whether this call added any.
 ///
-/// Looks before it writes: a locked operation costs 2.5 ns (Zen 3) to 5 (Zen 5) even in L1, a load
-/// next to nothing, and a line that is only read stays in the caches of all cores. One branch says
-/// that nothing is lacking, so that a present key costs what a lookup does.
+/// Looks before it writes: a locked operation costs 2.5 ns (Zen 3) to 5 (Zen 5) even in L1, and a
+/// load next to nothing. A line that is only read stays in the caches of all cores. One branch
+/// decides that nothing is lacking, so a present key costs what a lookup does.
 #[inline(always)]
 fn set<const W: usize>(words: [(&AtomicU64, u64); W]) -> bool {
     let mut lacking = [0; W];
@@ -567,7 +566,7 @@ fn set<const W: usize>(words: [(&AtomicU64, u64); W]) -> bool {
     changed
 }
 
-/// Adds the bits of `mask` to `word`; whether this call added any.
+/// Adds the bits of `mask` to `word`; answers whether this call added any.
 #[inline(always)]
 fn add(word: &AtomicU64, mask: u64) -> bool {
     word.fetch_or(mask, Ordering::Release) & mask != mask
@@ -584,8 +583,8 @@ pub(crate) fn is_cached(bytes: usize) -> bool {
     bytes <= CACHED_BYTES
 }
 
-/// Asks for the line at `line` to be brought near: from memory, to be used somewhat later, or into
-/// L1, to be read or to be written by this core alone. No harm if there is nothing.
+/// Asks the CPU for the line: into L2 for somewhat later, or into L1 to read it, or to write it
+/// alone. No harm if there is no memory at `line`.
 #[inline(always)]
 pub(crate) fn prefetch<T>(line: *const T, purpose: Purpose) {
     match purpose {

@@ -1,18 +1,18 @@
-//! The lines of counters, 16 of 4 bits in a word: allocated, looked at, raised, lowered. This file
-//! takes places from `pattern.rs` and knows no hashes. `scalar.rs` and `filter/counting.rs` call
-//! it. It gives the reasons for all memory orderings of `filter/counting.rs`.
+//! The lines of counters, 16 of 4 bits in a word: allocated, read, incremented, decremented. This
+//! file takes places from `pattern.rs` and knows no hashes. `scalar.rs` and `filter/counting.rs`
+//! call it. It gives the reasons for all memory orderings of `filter/counting.rs`.
 //!
-//! A key's pattern is the same as in the filters of bits. Its counters are those that its bits lie
-//! in: bit `p` of a word is in counter `p / 4`. [Reading](Load) a word sets all four bits of every
-//! counter above 0. Such a word answers lookups as a word of bits does, and all kernels of the
-//! lookups work here unchanged. (Two bits of a key in one counter count once.)
+//! A key's pattern is the same as in the filters of bits. Bit `p` of a word lies in counter `p /
+//! 4`, so each bit of the pattern selects a counter. (Two bits of a key in one counter count once.)
+//! [Reading](Load) a word sets all four bits of every counter above 0. Such a word answers lookups
+//! as a word of bits does, so all lookup kernels work here unchanged.
 //!
 //! | operation | ordering | partner, and why |
 //! |---|---|---|
-//! | `Load`, `looks_held` | load `Relaxed` | nothing rests on it but the answer; who relies on what the inserters did before calls [`acquire`](bits::acquire) after |
-//! | `raise`, `lower`, `give_back` | compare-exchange `AcqRel`; its look `Relaxed`, as what was looked at is checked by the exchange | `Release` makes what the caller did before visible to whoever sees the counters, by [`acquire`](bits::acquire) after a lookup or by an `Acquire` of its own; as words are changed by nothing else, every change continues the release sequences of those before it, and cuts nobody's off. `Acquire` pairs with them: who inserts or removes sees what those did before whose changes it found |
+//! | `Load`, `looks_held` | load `Relaxed` | nothing rests on it but the answer; a caller that relies on what the inserters did before calls [`acquire`](bits::acquire) after |
+//! | `increment`, `decrement`, `restore` | compare-exchange `AcqRel`; its look `Relaxed`, as the exchange checks the value | `Release` makes what the caller did before visible to a thread that sees the counters and calls [`acquire`](bits::acquire), or changes them itself. Nothing else changes words, so every change continues the release sequences of the changes before it. `Acquire` pairs with them: an insert or remove sees what the threads did before whose changes it found |
 //! | `add_from`: read the other filter's words | load `Acquire` | pairs with the `Release` of its changes, and stands before our own, so that publication passes through the union |
-//! | `add_from`: add them | compare-exchange `AcqRel` | as in `raise` |
+//! | `add_from`: add them | compare-exchange `AcqRel` | as in `increment` |
 //! | `words`, `try_clone` | load `Relaxed`, then [`acquire`](bits::acquire) | one barrier for the whole copy |
 //! | `store_words` | store `Relaxed` | borrowed mutably: no other thread has the lines, and what hands them on orders them |
 //!
@@ -21,14 +21,14 @@
 //! Assume that every remove has its own insert of the same key, and that the insert happened before
 //! the remove. The changes of one word have one order. In this order, by coherence, every remove
 //! comes after its insert. So a counter that never reached 15 is at every moment the number of
-//! inserts that have raised it and whose removes have not yet lowered it. A counter that reached 15
-//! stays 15. Neither goes below 0. After a key's insert is done and before its remove begins, each
-//! of its counters is at least 1, in every word, whatever other threads do. If the insert happened
-//! before a lookup, the lookup reads each word at or after the insert's change. It finds all of
-//! them.
+//! inserts that have incremented it and whose removes have not yet decremented it. A counter that
+//! reached 15 stays 15. Neither goes below 0. After a key's insert is done and before its remove
+//! begins, each of its counters is at least 1, in every word, whatever other threads do. If the
+//! insert happened before a lookup, the lookup reads each word at or after the insert's change. It
+//! finds all of them.
 //!
-//! Hence such a remove never lacks a counter. It need not be one atomic step: word after word is as
-//! good. The code after "lacks" in `lower` is for removes of keys that are not there.
+//! Hence such a remove never lacks a counter, and need not be one atomic step: it may take word
+//! after word. Only the remove of a key that is not there finds that a word lacks a counter.
 
 use crate::bits::{self, Lines, Load};
 use crate::error::{BuildError, BuildErrorKind};
@@ -37,7 +37,7 @@ use crate::memory::{Word, Words};
 use crate::pattern::Place;
 use crate::sync::{AtomicU64, Ordering};
 
-/// A counter that has reached this stays, since nobody knows any more how much it should be.
+/// A counter that has reached this value stays there, since its true value is lost.
 pub(crate) const STUCK: u64 = 15;
 
 /// The lowest bit of every counter.
@@ -67,36 +67,36 @@ impl Counters {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Adds 1 to the counters whose lowest bits are given, but to stuck ones; the word as it was.
-    /// It is written even if all are stuck, so that whoever finds the key sees what this inserter
+    /// Adds 1 to the counters whose lowest bits are given, except stuck ones; returns the old word.
+    /// Writes even if all are stuck, so that a thread that finds the key sees what this inserter
     /// did before.
     #[inline(always)]
-    fn raise(&self, counters: u64) -> u64 {
-        let raised = |word| Some(word + (counters & !stuck(word)));
-        match self.0.fetch_update(Ordering::AcqRel, Ordering::Relaxed, raised) {
+    fn increment(&self, counters: u64) -> u64 {
+        let incremented = |word| Some(word + (counters & !stuck(word)));
+        match self.0.fetch_update(Ordering::AcqRel, Ordering::Relaxed, incremented) {
             Ok(before) | Err(before) => before,
         }
     }
 
-    /// Takes 1 from the counters, but from stuck ones, if all of them are above 0; whether they
-    /// were.
+    /// Takes 1 from the counters, except stuck ones, if all of them are above 0; answers whether
+    /// they were.
     #[inline(always)]
-    fn lower(&self, counters: u64) -> bool {
-        let lowered = |word| lacks_none(word, counters).then(|| word - (counters & !stuck(word)));
+    fn decrement(&self, counters: u64) -> bool {
+        let decremented = |word| lacks_none(word, counters).then(|| word - (counters & !stuck(word)));
         self.0
-            .fetch_update(Ordering::AcqRel, Ordering::Relaxed, lowered)
+            .fetch_update(Ordering::AcqRel, Ordering::Relaxed, decremented)
             .is_ok()
     }
 
-    /// Adds the counters of another word, up to 15 each; whether that changed any.
+    /// Adds the counters of another word, up to 15 each; answers whether that changed any.
     fn add(&self, other: u64) -> bool {
         let summed = |word| Some(sum(word, other)).filter(|&sum| sum != word);
         self.0.fetch_update(Ordering::AcqRel, Ordering::Relaxed, summed).is_ok()
     }
 }
 
-/// The lowest bit of every counter that any of these bits is in; of a word's value, of every
-/// counter above 0.
+/// The lowest bit of every counter that has any of these bits. For a word's value, these are the
+/// counters above 0.
 #[inline(always)]
 fn above_zero(bits: u64) -> u64 {
     let pairs = bits | bits >> 1;
@@ -125,21 +125,21 @@ fn sum(a: u64, b: u64) -> u64 {
     half(a, b) | half(a >> 4, b >> 4) << 4
 }
 
-/// What the counters of a word add up to.
+/// The sum of a word's counters.
 pub(crate) fn total(word: u64) -> u64 {
     let pairs = (word & EVERY_OTHER) + (word >> 4 & EVERY_OTHER);
     // At most 240, so that the sum of the bytes fits the highest one.
     pairs.wrapping_mul(0x0101_0101_0101_0101) >> 56
 }
 
-/// How many counters of a word are stuck.
+/// The number of a word's counters that are stuck.
 pub(crate) fn stuck_in(word: u64) -> u64 {
     u64::from(stuck(word).count_ones())
 }
 
-/// Raises the counters of the pattern in the line; whether any of them was 0.
+/// Increments the counters of the pattern in the line; answers whether any of them was 0.
 #[inline(always)]
-pub(crate) fn raise<const W: usize>(
+pub(crate) fn increment<const W: usize>(
     lines: Lines<'_, Counters>,
     block: usize,
     pattern: [Place; W],
@@ -149,22 +149,22 @@ pub(crate) fn raise<const W: usize>(
     let mut new = 0;
     for place in pattern {
         let counters = above_zero(place.mask(bits));
-        new |= counters & !above_zero(line[place.word].raise(counters));
+        new |= counters & !above_zero(line[place.word].increment(counters));
     }
     new != 0
 }
 
-/// Lowers the counters of the pattern in the line, if all of them are above 0; whether they were.
+/// Decrements the counters of the pattern in the line, if all of them are above 0; answers whether
+/// they were.
 ///
-/// In one word that is one atomic step. Several words are looked at before any is changed, and what
-/// was taken is given back if one lacks after all: another remove of the same key was there first
-/// in the first word that no other keys cover, or this one removes what was never inserted. Between
-/// the two the words before that one are too low by 1, so that other keys may be missing meanwhile.
-/// This is what `filter/counting.rs` warns of. (To lower first where the counters are lowest would
-/// make it rarer, not impossible; a lock would make it impossible, and let a stopped thread stop
-/// others.)
+/// With one word that is one atomic step. With several words this looks at all of them first. If a
+/// word lacks a counter after all, it gives back what it took from the words before. That happens
+/// if another remove of the same key came first, or if the key was never inserted. Until then the
+/// words before are too low by 1, and other keys may be missing: `filter/counting.rs` warns of it.
+/// (To begin with the lowest counters would make this rarer, not impossible. A lock would make it
+/// impossible, and let a stopped thread stop others.)
 #[inline(always)]
-pub(crate) fn lower<const W: usize>(
+pub(crate) fn decrement<const W: usize>(
     lines: Lines<'_, Counters>,
     block: usize,
     pattern: [Place; W],
@@ -184,19 +184,19 @@ pub(crate) fn lower<const W: usize>(
         return false;
     }
     for (i, (word, counters)) in chosen.into_iter().enumerate() {
-        if !word.lower(counters) {
-            give_back(&chosen[..i]);
+        if !word.decrement(counters) {
+            restore(&chosen[..i]);
             return false;
         }
     }
     true
 }
 
-/// (From stuck ones nothing was taken, and they are not raised either.)
+/// Undoes [`Counters::decrement`]. (It took nothing from stuck counters; they get nothing back.)
 #[cold]
-fn give_back(words: &[(&Counters, u64)]) {
+fn restore(words: &[(&Counters, u64)]) {
     for (word, counters) in words {
-        word.raise(*counters);
+        word.increment(*counters);
     }
 }
 
@@ -218,20 +218,19 @@ impl CounterLines {
         Ok(Self { words })
     }
 
-    /// What lookups read, and inserts and removes change.
+    /// The lines, for lookups, inserts and removes.
     #[inline(always)]
     pub(crate) fn shared(&self) -> Lines<'_, Counters> {
         Lines(self.words.as_chunks().0)
     }
 
-    /// The words as they are, 16 counters in each. Beside changes each is some value that it had
+    /// The words, 16 counters in each. Beside changes each word is some value that it had
     /// meanwhile; call [`acquire`](bits::acquire) after the last.
     pub(crate) fn words(&self) -> impl Iterator<Item = u64> {
         self.words.iter().map(Counters::value)
     }
 
-    /// Every line as lookups see it, and what its counters add up to, as [`words`](Self::words) has
-    /// them.
+    /// Every line as lookups see it, and the sum of its counters, from [`words`](Self::words).
     pub(crate) fn lines(&self) -> impl Iterator<Item = ([u64; LINE_WORDS], u64)> {
         self.shared().0.iter().map(|line| {
             let values = line.each_ref().map(Counters::value);
@@ -240,8 +239,8 @@ impl CounterLines {
         })
     }
 
-    /// Adds the counters of `other`, up to 15 each; whether that changed any. Both may be in use
-    /// meanwhile.
+    /// Adds the counters of `other`, up to 15 each; answers whether that changed any. Both may be
+    /// in use meanwhile.
     ///
     /// The two must have the same number of lines.
     pub(crate) fn add_from(&self, other: &Self) -> bool {
@@ -282,7 +281,7 @@ impl CounterLines {
 mod tests {
     use super::*;
 
-    /// The counters of a word, one by one: what the arithmetic on all of them is compared with.
+    /// The counters of a word, one by one: the specification of the arithmetic on all of them.
     fn each(word: u64) -> [u64; 16] {
         core::array::from_fn(|i| word >> (4 * i) & 15)
     }
@@ -340,20 +339,20 @@ mod tests {
             let chosen = |i| counters >> (4 * i) & 1 == 1;
             let counter = || Counters(AtomicU64::new(before));
 
-            let raised = counter();
-            assert_eq!(raised.raise(counters), before);
+            let incremented = counter();
+            assert_eq!(incremented.increment(counters), before);
             let expected = core::array::from_fn(|i| (each(before)[i] + u64::from(chosen(i))).min(15));
-            assert_eq!(each(raised.value()), expected);
+            assert_eq!(each(incremented.value()), expected);
 
-            let lowered = counter();
+            let decremented = counter();
             let held = (0..16).all(|i| !chosen(i) || each(before)[i] > 0);
-            assert_eq!(lowered.lower(counters), held);
+            assert_eq!(decremented.decrement(counters), held);
             let takes = |i| u64::from(held && chosen(i) && each(before)[i] < 15);
             let expected = core::array::from_fn(|i| each(before)[i] - takes(i));
-            assert_eq!(each(lowered.value()), expected);
+            assert_eq!(each(decremented.value()), expected);
             if held {
-                give_back(&[(&lowered, counters)]);
-                assert_eq!(lowered.value(), before);
+                restore(&[(&decremented, counters)]);
+                assert_eq!(decremented.value(), before);
             }
         }
     }

@@ -1,11 +1,10 @@
-//! Filters whose keys have their bits anywhere in a flat array. Looks up and inserts one key at a
-//! time, or many keys whose lines are all prefetched. Takes the places of a key's bits, one after
+//! Flat arrays of bits, for filters that put a key's bits anywhere. Looks up and inserts one key at
+//! a time, or many keys whose lines are all prefetched. Takes the places of a key's bits, one after
 //! another, from a [`NextPlace`], and knows no hashes. `filter/guava.rs` and `filter/redisbloom.rs`
 //! call it.
 //!
-//! Nothing here orders memory beyond the `Release` of the bits that are set. The caller calls
-//! [`acquire`](bits::acquire) if an answer rests on bits seen. The exception is a window of a
-//! batch, which calls it here.
+//! The bits that are set here are a `Release`. If an answer rests on bits seen, the caller calls
+//! [`acquire`](bits::acquire). Batches call it here, once per window.
 
 use crate::bits::is_cached;
 use crate::bits::{self, Bits, Purpose};
@@ -14,11 +13,11 @@ use crate::layout::LINE_WORDS;
 
 /// The places of one key's bits, one after another.
 pub(crate) trait NextPlace: Copy + Default {
-    /// The next bit's place in the whole array, which `modulo` is of.
+    /// The next bit's place in the whole array; `modulo` has the array's size.
     fn next_place(&mut self, modulo: &Modulo) -> u64;
 }
 
-/// A flat array of bits, in whole lines, of which every key has the same number.
+/// A flat array of bits, in whole lines. Every key has the same number of bits.
 pub(crate) struct Flat {
     pub(crate) bits: Bits,
     modulo: Modulo,
@@ -26,11 +25,11 @@ pub(crate) struct Flat {
     functions: u32,
 }
 
-/// Keys of a window at most: as many as a word of a bitmap has bits.
+/// The most keys of a window: as many as a word of a bitmap has bits.
 pub(crate) const WINDOW: usize = 64;
-/// Lines that are asked for in a window at most. A key that has more bits is not asked for ahead.
+/// The most lines that a window prefetches. A key with more bits is not prefetched.
 const LINES: usize = 512;
-/// Bits of a key that are looked at before the lines of its others are asked for.
+/// The bits of a key that a lookup tests before it prefetches the lines of the others.
 const FIRST: usize = 2;
 
 /// Some keys of a batch, under way.
@@ -50,12 +49,12 @@ impl Window {
     }
 }
 
-/// Places that are looked at without a branch between them: one on each would be mispredicted as
-/// often as the answer varies. (16 are those of a rate of 1e-5.)
+/// Places that are tested without a branch between them, which would be mispredicted as often as
+/// the answer varies. (A rate of 1e-5 has 16.)
 const GROUP: usize = 16;
 
 impl Flat {
-    /// `64 * words` bits, none of them set, of which a key has `functions`.
+    /// `64 * words` bits, none of them set. A key has `functions` bits.
     pub(crate) fn new(words: usize, functions: u32) -> Result<Self, BuildError> {
         // Whole lines; the words after the last one stay 0.
         Ok(Self::of(Bits::new(words.div_ceil(LINE_WORDS))?, words, functions))
@@ -77,7 +76,7 @@ impl Flat {
         self.bits.words().flatten().take((self.modulo.bits / 64) as usize)
     }
 
-    /// How many bits are set. Call [`acquire`](bits::acquire) after.
+    /// The number of bits that are set. Call [`acquire`](bits::acquire) after.
     pub(crate) fn ones(&self) -> u64 {
         self.bits.shared().ones()
     }
@@ -110,7 +109,7 @@ impl Flat {
         }
     }
 
-    /// Sets the bits of a key; whether this call set any of them.
+    /// Sets the bits of a key; answers whether this call set any of them.
     #[inline(always)]
     pub(crate) fn set(&self, mut next: impl NextPlace) -> bool {
         let mut places = [0; GROUP];
@@ -132,7 +131,7 @@ impl Flat {
         }
     }
 
-    /// Asks for all lines of a key that is about to be inserted, where that is worthwhile.
+    /// Prefetches all lines of a key before its insert, if that is worthwhile.
     #[inline(always)]
     pub(crate) fn prefetch(&self, mut places: impl NextPlace) {
         if !self.is_cached() {
@@ -142,9 +141,9 @@ impl Flat {
         }
     }
 
-    /// Whether lines are not worth being asked for ahead.
+    /// Whether a prefetch is not worthwhile.
     fn is_cached(&self) -> bool {
-        // So small a filter as the model checker's would never go the other way.
+        // The model checker's filters are too small to take the other way.
         let small = if cfg!(lanebloom_loom) {
             self.modulo.bits == 64
         } else {
@@ -178,8 +177,8 @@ impl Flat {
         let mut followers = [P::default(); WINDOW];
         for at in (0..len).step_by(WINDOW) {
             let followers = &mut followers[..WINDOW.min(len - at)];
-            // One loop for the hashes, one for the bits: a branch mispredicted in the second throws
-            // no hash away.
+            // One loop for the hashes and one for the bits, so that a mispredicted branch in the
+            // second throws no hash away.
             for (follower, i) in followers.iter_mut().zip(at..) {
                 *follower = key(i);
             }
@@ -192,11 +191,10 @@ impl Flat {
         }
     }
 
-    /// Three windows are under way at once. For the last one, the keys are hashed and the lines of
-    /// their [`FIRST`] bits prefetched. For the one before it, these bits are looked at, and the
-    /// other lines are prefetched for the keys that have them. For the one before that, the other
-    /// bits are looked at. Half of the bits are set. So for absent keys, 3 lines in 4 need not be
-    /// fetched.
+    /// Three windows are under way at once. The last one hashes its keys and prefetches the lines
+    /// of their [`FIRST`] bits. The one before it tests these bits, and prefetches the other lines
+    /// of the keys that have them. The one before that tests the other bits. Half of the bits are
+    /// set, so an absent key needs only a quarter of its lines.
     fn contains_ahead<P: NextPlace>(
         &self,
         len: usize,
@@ -213,7 +211,7 @@ impl Flat {
                 let at = window * turn;
                 let Window { places, .. } = &mut rings[turn % 3];
                 let places = places.chunks_exact_mut(functions);
-                // One loop for the keys, one for their lines: keys that are not in the caches do
+                // One loop for the keys and one for their lines, so that keys outside the caches do
                 // not wait behind lines.
                 let followers = &mut followers[turn % 2][..window.min(len - at)];
                 for (follower, i) in followers.iter_mut().zip(at..) {
@@ -297,7 +295,7 @@ impl Flat {
         1 << most.ilog2()
     }
 
-    /// The next places of a key, and what they are asked for.
+    /// Takes the next places of a key, and prefetches their lines.
     #[inline(always)]
     fn place(&self, next: &mut impl NextPlace, places: &mut [u64], purpose: Option<Purpose>) {
         for place in places {
@@ -317,10 +315,9 @@ impl Flat {
         groups.chunks(GROUP).all(all) && all(last)
     }
 
-    /// Sets the bits at these places; whether this call set any of them.
+    /// Sets the bits at these places; answers whether this call set any of them.
     ///
-    /// Looks at them first and writes those that lack, as the filter in lines does and for its
-    /// reasons (`bits.rs`).
+    /// Looks first and writes only the bits that lack, for the reasons that `bits.rs` gives.
     #[inline(always)]
     fn set_all(&self, places: &[u64]) -> bool {
         let mut changed = false;
@@ -346,8 +343,8 @@ pub(crate) fn each_one(mut bitmap: u64, mut each: impl FnMut(usize)) {
     }
 }
 
-/// Remainders by the number of bits, without a division: two multiplications and a shift, 8 cycles
-/// from end to end, where `div` takes 10 to 40.
+/// Computes remainders by the number of bits without a division: two multiplications and a shift
+/// take 8 cycles from end to end, where `div` takes 10 to 40.
 ///
 /// For numbers `n` below 2^63 and `64 * d` bits, `d` words in 1..=2^57: let `s` be the least with
 /// `d <= 2^s`, and `m = ceil(2^(63 + s) / d)`, which is in 2^63..2^64. Then `m * d = 2^(63 + s) +
@@ -361,9 +358,9 @@ pub(crate) fn each_one(mut bitmap: u64, mut each: impl FnMut(usize)) {
 /// `n / (64 * d)` is at most `1 - 1 / (64 * d)`, so that the floor of both sides is the quotient.
 /// That floor is `n * m >> 64 >> (5 + s)`.
 ///
-/// The quotient of any 64-bit `n` is that of `n / 2`, rounded down and so below 2^63, by `32 * d`,
-/// for that divides evenly by 2. The same sums with 32 for 64 say that it is `(n >> 1) * m >> 64 >>
-/// (4 + s)`: a shift more.
+/// For any 64-bit `n`, divide `n >> 1`, which is below 2^63, by `32 * d` instead: the quotient is
+/// the same. The sums above with 32 for 64 give `(n >> 1) * m >> 64 >> (4 + s)`, with one more
+/// shift.
 ///
 /// Source: Granlund and Montgomery, "Division by invariant integers using multiplication" (1994).
 #[derive(Clone, Copy, Debug)]
@@ -377,7 +374,7 @@ impl Modulo {
     /// The most words: 2^63 bits.
     const MAX_WORDS: u64 = 1 << 57;
 
-    /// `words` in 1..=2^57, as many as no memory has.
+    /// `words` must be in 1..=2^57, more than any memory has.
     pub(crate) fn new(words: usize) -> Self {
         let words = words as u64;
         debug_assert!((1..=Self::MAX_WORDS).contains(&words));
@@ -420,7 +417,7 @@ mod tests {
         z ^ (z >> 31)
     }
 
-    /// Sizes of arrays are `usize`: on a 32-bit machine the larger of these are none.
+    /// The sizes of arrays that fit `usize`: a 32-bit machine has fewer.
     const MAX_WORDS: u64 = if usize::BITS == 64 {
         Modulo::MAX_WORDS
     } else {
@@ -437,9 +434,8 @@ mod tests {
         }
     }
 
-    /// Every number of words about every power of two and the least and the greatest; of each, the
-    /// numbers about multiples of it, where a quotient that is one off shows, from the least to the
-    /// greatest.
+    /// The numbers of words around every power of two, and the least and the greatest. For each,
+    /// the numbers around multiples of it, where a quotient that is off by one shows.
     #[test]
     fn remainders_at_the_extremes() {
         let near = |x: u64| x.saturating_sub(2)..=x.saturating_add(2);

@@ -9,7 +9,7 @@
 //! | `i32`, `u32` | 4, little-endian | `integerFunnel()` |
 //! | `i64`, `u64`, `isize`, `usize` | 8, little-endian | `longFunnel()` |
 //! | other integers | their width, little-endian | |
-//! | `NonZero<T>` | those of the integer | |
+//! | `NonZero<T>` | the integer's | |
 //! | `bool` | 1: 0 or 1 | |
 //! | `char` | 4, little-endian code point | |
 //! | `str`, `String` | UTF-8, no length prefix | `stringFunnel(UTF_8)` |
@@ -17,13 +17,13 @@
 //! | `Option<T>` | 1: 0 for `None`, 1 for `Some`, then the value | |
 //! | tuples, `[T]`, `Vec<T>`, `[T; N]` | the parts, one after another | |
 //! | `()` | none | |
-//! | references, `Box`, `Rc`, `Arc`, `Cow` | those of the value | |
+//! | references, `Box`, `Rc`, `Arc`, `Cow` | the value's | |
 //! | `Ipv4Addr`, `Ipv6Addr`, `IpAddr` | 4 or 16, the octets in network order | `byteArrayFunnel()` of `getAddress()` |
 //! | `SocketAddrV4`, `SocketAddrV6`, `SocketAddr` | 6: octets, port; or 26: octets, port, flow information, scope | |
 //! | `Duration` | 12: seconds as `u64`, nanoseconds as `u32` | |
 //! | `SystemTime` (feature `std`) | 12: seconds since 1970 as `i64`, rounded down, nanoseconds as `u32` | |
-//! | `OsStr`, `OsString` (feature `std`) | UTF-8; what is no Unicode as the system has it | `stringFunnel(UTF_8)` |
-//! | `uuid::Uuid` (feature `uuid`) | 16, in the order in which it is written | |
+//! | `OsStr`, `OsString` (feature `std`) | UTF-8; the system's bytes if they are no Unicode | `stringFunnel(UTF_8)` |
+//! | `uuid::Uuid` (feature `uuid`) | 16, in the order of its text | |
 //! | `bytes::Bytes`, `bytes::BytesMut` (feature `bytes`) | as they are | `byteArrayFunnel()` |
 //! | [`UnencodedChars`] of a string, `[u16]` | UTF-16 units, each little-endian | `unencodedCharsFunnel()` |
 //! | [`Utf16`] of a string | a byte order mark, then UTF-16 units, each big-endian | `stringFunnel(UTF_16)` |
@@ -107,7 +107,10 @@
 //!
 //! // A domain name.
 //! let name = "EXAMPLE.org.";
-//! assert_eq!(bytes(name.trim_end_matches('.').to_ascii_lowercase()), b"example.org");
+//! assert_eq!(
+//!     bytes(name.trim_end_matches('.').to_ascii_lowercase()),
+//!     b"example.org"
+//! );
 //!
 //! // A tenant's row.
 //! assert_eq!(bytes((7u32, 17u64)), [7, 0, 0, 0, 17, 0, 0, 0, 0, 0, 0, 0]);
@@ -170,17 +173,20 @@
 //!
 //! # Concatenation has no separators
 //!
-//! Parts are simply written one after another, so `("ab", "c")` and `("a", "bc")` are the same key,
-//! and so are `["ab"]` and `["a", "b"]`. Where two parts of varying length meet, write a length (or
-//! a byte that cannot occur) between them, in a type of your own or in the tuple:
+//! A compound key writes its parts one after another, so `("ab", "c")` and `("a", "bc")` are the
+//! same key, and so are `["ab"]` and `["a", "b"]`. If a key has two parts of varying length, write
+//! a length (or a byte that cannot occur) between them, in a type of your own or in the tuple:
 //!
 //! ```
 //! use lanebloom::Murmur3;
 //!
-//! let hash = |tenant: &str, name: &str| Murmur3::default().hash128(&(tenant, name));
+//! let hash =
+//!     |tenant: &str, name: &str| Murmur3::default().hash128(&(tenant, name));
 //! assert_eq!(hash("ab", "c"), hash("a", "bc"));
 //!
-//! let hash = |tenant: &str, name: &str| Murmur3::default().hash128(&(tenant.len(), tenant, name));
+//! let hash = |tenant: &str, name: &str| {
+//!     Murmur3::default().hash128(&(tenant.len(), tenant, name))
+//! };
 //! assert_ne!(hash("ab", "c"), hash("a", "bc"));
 //! ```
 
@@ -202,8 +208,8 @@ use std::{
 
 /// Takes the bytes of a key, in order.
 ///
-/// How the bytes are divided among the calls has no meaning: a sink must see only their
-/// concatenation. `Vec<u8>` is a sink, which shows what a key's bytes are.
+/// Only the concatenation of the bytes counts, however they are divided among the calls. `Vec<u8>`
+/// is a sink that shows a key's bytes.
 ///
 /// # Examples
 ///
@@ -230,15 +236,15 @@ impl Sink for Vec<u8> {
 ///
 /// Equal keys must write equal bytes. Integers of different widths do not: `1u32` and `1u64` are
 /// two keys, and so are `1` (an `i32`) and `1u64`. A filter takes keys of any type, so it cannot
-/// notice the difference; a `CacheGuard` has a key type, and takes no other. The table of all
-/// provided types is in the documentation of the [module](crate::funnel).
+/// notice the difference; a `CacheGuard` takes one type only. The [module](crate::funnel) has a
+/// table of all provided types.
 ///
 /// # Borrowed forms
 ///
-/// A type that implements `Borrow<B>`, where `B` is a `Funnel` too, must write the same bytes as
-/// the `B` that it borrows as, as it must hash equally for a `HashMap`. All provided types do
-/// (`String` and `str`, `Vec<u8>`, `[u8; 2]` and `[u8]`, `Arc<T>` and `T`), so either can be asked
-/// for. A `CacheGuard` relies on it in its batches.
+/// If a type implements `Borrow<B>` and `B` is a `Funnel`, both must write the same bytes, as they
+/// must hash equally for a `HashMap`. All provided types do (`String` and `str`, `Vec<u8>`, `[u8;
+/// 2]` and `[u8]`, `Arc<T>` and `T`), so a lookup may use either. A `CacheGuard` relies on it in
+/// its batches.
 ///
 /// # Examples
 ///
@@ -265,7 +271,8 @@ impl Sink for Vec<u8> {
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 ///
-/// A type without it is refused with a note that says both ways out, these lines and [`ByHash`]:
+/// A type without it does not compile. The compiler's note names both remedies, these lines and
+/// [`ByHash`]:
 ///
 /// ```compile_fail,E0277
 /// # use lanebloom::ConcurrentBloom;
@@ -290,8 +297,7 @@ pub trait Funnel {
 
     /// Writes the bytes of every element of `slice`, in order.
     ///
-    /// There to be overridden where that can be done at once, as `u8` does; the bytes must be the
-    /// same.
+    /// Override it if the type can do that at once, as `u8` does. The bytes must be the same.
     ///
     /// ```
     /// use lanebloom::Funnel;
@@ -310,10 +316,10 @@ pub trait Funnel {
         }
     }
 
-    /// The number of bytes that every key of this type writes, where it is the same for all.
+    /// The number of bytes that each key of this type writes, if it is the same for all.
     ///
-    /// With it, batches of keys of up to 16 bytes are hashed in vectors. It is a hint: a key that
-    /// writes another number is hashed right all the same, but slower.
+    /// With it, vector kernels hash batches of keys of up to 16 bytes. It is a hint: a key that
+    /// writes another number of bytes still gets the right hash, more slowly.
     ///
     /// ```
     /// use lanebloom::{Funnel, KeyHasher, Murmur3, Sink};
@@ -335,9 +341,9 @@ pub trait Funnel {
     /// ```
     const WIDTH: Option<usize> = None;
 
-    /// The bytes that [`funnel`](Self::funnel) writes, where they lie in memory as they are.
+    /// The bytes that [`funnel`](Self::funnel) writes, if they lie in memory as they are.
     ///
-    /// With it, batches of keys of any length are hashed in vectors. They must be the same bytes.
+    /// With it, vector kernels hash batches of keys of any length. They must be the same bytes.
     ///
     /// ```
     /// use lanebloom::Funnel;
@@ -377,9 +383,9 @@ const fn both(a: Option<usize>, b: Option<usize>) -> Option<usize> {
     }
 }
 
-// Always inlined, as are those below that hand on at once: into the function that makes the sink,
-// so that the sink's `put` knows what was put before. Left to itself, the compiler calls them, and
-// a u64's hash takes 80 instructions instead of 30.
+// These functions, and those below that only hand on, are always inlined into the function that
+// makes the sink, so that the sink's `put` knows the bytes before. Otherwise the compiler calls
+// them, and a u64's hash takes 80 instructions instead of 30.
 macro_rules! integers {
     ($($t:ty as $wide:ty),*) => {$(
         impl Funnel for $t {
@@ -467,7 +473,7 @@ macro_rules! addresses {
 }
 addresses!(Ipv4Addr, Ipv6Addr);
 
-/// Without a mark of the version: by its length it is clear, and an `IpAddr` is the same key as the
+/// Writes no mark of the version: the length shows it, and an `IpAddr` is the same key as the
 /// address in it.
 impl Funnel for IpAddr {
     #[inline]
@@ -488,7 +494,7 @@ impl Funnel for SocketAddrV4 {
     }
 }
 
-/// All that `==` compares.
+/// Writes all that `==` compares.
 impl Funnel for SocketAddrV6 {
     const WIDTH: Option<usize> = <(Ipv6Addr, u16, u32, u32)>::WIDTH;
 
@@ -517,8 +523,8 @@ impl Funnel for Duration {
     }
 }
 
-/// From 1970 on these are the bytes of the `Duration` since then. Before, the seconds are those of
-/// the second that has begun.
+/// From 1970 on these are the bytes of the `Duration` since then. Before 1970 the seconds are
+/// rounded down.
 #[cfg(feature = "std")]
 impl Funnel for SystemTime {
     const WIDTH: Option<usize> = Duration::WIDTH;
@@ -560,8 +566,8 @@ macro_rules! in_memory {
 in_memory! {
     str: as_bytes None;
     String: as_bytes None;
-    // Text has its UTF-8 on every system. What else a name may hold is Unix's bytes as they are;
-    // elsewhere it is Rust's own encoding, which may change with the version of Rust.
+    // Text has its UTF-8 on every system. A name that is no text has its bytes on Unix, and
+    // elsewhere Rust's own encoding, which may change with the version of Rust.
     #[cfg(feature = "std")]
     OsStr: as_encoded_bytes None;
     #[cfg(feature = "std")]
@@ -681,9 +687,9 @@ tuples!((A)(A B)(A B C)(A B C D)(A B C D E)(A B C D E F));
 /// Makes a key of a string by its UTF-16 units, each little-endian: Guava's
 /// `unencodedCharsFunnel()`.
 ///
-/// A character beyond the basic plane is two units, a surrogate pair, as in Java. A string of Java
-/// that holds one half of a pair alone is no string of Rust: give its units, `[u16]`, which write
-/// the same bytes.
+/// A character beyond the basic plane is two units, a surrogate pair, as in Java. A Java string
+/// with one half of a pair alone is no Rust string: pass its units, `[u16]`, which write the same
+/// bytes.
 ///
 /// # Examples
 ///
@@ -710,8 +716,8 @@ impl<T: AsRef<str> + ?Sized> Funnel for UnencodedChars<T> {
 
 /// Makes a key of a string by the bytes of Java's charset `UTF_16`: Guava's `stringFunnel(UTF_16)`.
 ///
-/// They are a byte order mark, `FE FF`, and then the UTF-16 units, each big-endian. An empty string
-/// has no bytes, and no mark.
+/// The bytes are a byte order mark, `FE FF`, and then the UTF-16 units, each big-endian. An empty
+/// string has no bytes and no mark.
 ///
 /// # Examples
 ///
@@ -740,8 +746,7 @@ impl<T: AsRef<str> + ?Sized> Funnel for Utf16<T> {
     }
 }
 
-/// The string's UTF-16 units as bytes, many at a time: to put each alone takes several times as
-/// long.
+/// Puts the string's UTF-16 units as bytes, many at a time. One by one takes several times as long.
 fn put_units<S: Sink + ?Sized>(text: &str, to_bytes: fn(u16) -> [u8; 2], into: &mut S) {
     let mut bytes = [0; 64];
     let mut len = 0;
@@ -758,10 +763,9 @@ fn put_units<S: Sink + ?Sized>(text: &str, to_bytes: fn(u16) -> [u8; 2], into: &
 
 /// Makes a key of any `T: Hash`, by the bytes that its `Hash` implementation feeds to a hasher.
 ///
-/// For types of other crates. What those bytes are is the type's own affair: they may differ
-/// between versions of the crate that defines it, and slices of integers feed them in the machine's
-/// byte order. A filter that outlives the process or leaves the machine is better served by a
-/// [`Funnel`] of your own.
+/// For types of other crates. The type decides the bytes: they may differ between versions of its
+/// crate, and slices of integers feed them in the machine's byte order. If a filter outlives the
+/// process or leaves the machine, write a [`Funnel`] of your own.
 ///
 /// # Examples
 ///
@@ -780,7 +784,7 @@ fn put_units<S: Sink + ?Sized>(text: &str, to_bytes: fn(u16) -> [u8; 2], into: &
 pub struct ByHash<T: ?Sized>(pub T);
 
 impl<T> ByHash<T> {
-    /// The same values as keys, where they lie: for batches of a type that is `Hash`.
+    /// The values of a slice as keys, without a copy: for batches of a type that is `Hash`.
     ///
     /// ```
     /// use lanebloom::{ByHash, ConcurrentBloom};
@@ -797,8 +801,8 @@ impl<T> ByHash<T> {
     pub const fn from_slice(values: &[T]) -> &[Self] {
         let values: *const [T] = values;
         // SAFETY: `repr(transparent)`: a `ByHash<T>` has the layout of its `T` and no invariant of
-        // its own, so a slice of the ones is a slice of the others, as long and for as long
-        // borrowed. (Without this line the caller copies every key, or wraps a reference to each.)
+        // its own, so a slice of `T` is a slice of `ByHash<T>`, with the same length and lifetime.
+        // (Without this line the caller copies every key, or wraps a reference to each.)
         unsafe { &*(values as *const [Self]) }
     }
 }
@@ -810,8 +814,8 @@ impl<T: Hash + ?Sized> Funnel for ByHash<T> {
     }
 }
 
-/// A `Hasher` that hands every write on to a sink. Integers are widened and ordered as [`Funnel`]
-/// does it, where the defaults of `Hasher` would take the machine's order and width.
+/// A `Hasher` that hands every write on to a sink. It orders and widens integers as [`Funnel`]
+/// does; the defaults of `Hasher` would use the machine's byte order and width.
 struct SinkHasher<'a, S: ?Sized>(&'a mut S);
 
 macro_rules! write_integers {
@@ -846,7 +850,7 @@ impl<S: Sink + ?Sized> Hasher for SinkHasher<'_, S> {
         write_isize(isize)
     );
 
-    /// The bytes have gone to the sink; nothing was computed that could be answered here.
+    /// 0, since the sink has the bytes and nothing was computed here.
     fn finish(&self) -> u64 {
         0
     }

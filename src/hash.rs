@@ -4,33 +4,32 @@
 //! # Which hasher
 //!
 //! [`Murmur3`] is the default: Guava, Cassandra and go-zero hash with it, it is fast on short keys,
-//! and other programs can compute its results. It is **not** safe against keys chosen by an enemy,
-//! whatever the seed. There are pairs of keys that collide under *every* seed. An enemy who knows
-//! the algorithm can make any number of such pairs. One key of a pair is a sure false positive once
-//! the other is in the filter.
+//! and other programs can compute its results. It is **not** safe against keys that an enemy
+//! chooses, whatever the seed. Some pairs of keys collide under *every* seed, and an enemy can make
+//! any number of such pairs. Once one key of a pair is in the filter, the other is a sure false
+//! positive.
 //!
 //! Use [`SipHash13`] under a secret random key for filters that face the public, such as a guard
-//! before a database, where strangers choose the ids (`CacheGuard::with_capacity` makes one so). It
-//! costs a few nanoseconds more per key. A hash then has a meaning only for the filter that made
-//! it, and for that filter's clones.
+//! before a database, where strangers choose the ids (`CacheGuard::with_capacity` does). It costs a
+//! few nanoseconds more per key. Its hashes have a meaning only for this filter and its clones.
 //!
-//! Any other `BuildHasher` works if its hashes fill 64 bits evenly. `foldhash` and `ahash` do. A
-//! hasher that leaves integers as they are does not: it would send all small keys to one line.
+//! Any other `BuildHasher` works if its hashes fill 64 bits evenly, as those of `foldhash` and
+//! `ahash` do. A hasher that returns integers unchanged would send all small keys to one line.
 //!
 //! # What a `BuildHasher` is fed
 //!
 //! Keys of equal bytes have equal hashes, whatever their types and however they put the bytes. But
-//! a `Hasher` may answer differently when the same bytes come in other writes. Therefore this
-//! module passes a key's [`Funnel`] bytes to `Hasher::write` in pieces of 128. The last piece is
-//! shorter, and an empty key is one empty write. It writes nothing else: no length, no integer.
+//! a `Hasher` may answer differently if the same bytes come in other writes. Therefore this module
+//! passes a key's [`Funnel`] bytes to `Hasher::write` in pieces of 128. The last piece is shorter,
+//! and an empty key is one empty write. It writes nothing else: no length, no integer.
 //!
 //! - A hasher that takes its writes as one stream, as SipHash, XXH3 and FNV do, computes the hash
-//!   of the key's bytes. A program in another language can compute the same.
-//! - The bytes and the pieces are the same on every platform. Whether the hash is, the hasher
-//!   decides. The hashes of `foldhash` and `ahash` differ with the byte order, and may differ with
-//!   their version. A filter that is kept or sent needs a hasher that promises more: [`Murmur3`],
-//!   or [`SipHash13`] with its key.
-//! - A hasher that ignores how long a write is (old versions of `rustc-hash` fill up with zeros)
+//!   of the key's bytes. A program in another language can compute the same hash.
+//! - The bytes and the pieces are the same on every platform; the hasher decides whether the hash
+//!   is. The hashes of `foldhash` and `ahash` differ with the byte order, and may differ with their
+//!   version. A filter that is kept or sent needs a hasher that promises more: [`Murmur3`], or
+//!   [`SipHash13`] with its key.
+//! - A hasher that ignores the length of a write (old versions of `rustc-hash` fill up with zeros)
 //!   makes `"a"` and `"a\0"` one key.
 //!
 //! ```
@@ -40,7 +39,10 @@
 //! let hasher = RandomState::new();
 //! assert_eq!(hasher.hash_key(&("ab", "c")), hasher.hash_key("abc"));
 //! assert_eq!(hasher.hash_key(&[1u8, 2, 3]), hasher.hash_key(&(1u8, 2u8, 3u8)));
-//! assert_eq!(hasher.hash_key(&UnencodedChars("a")), hasher.hash_key(&[u16::from(b'a')]));
+//! assert_eq!(
+//!     hasher.hash_key(&UnencodedChars("a")),
+//!     hasher.hash_key(&[u16::from(b'a')])
+//! );
 //! ```
 
 use crate::funnel::{Funnel, Sink};
@@ -53,9 +55,9 @@ use core::hash::{BuildHasher, Hasher};
 
 /// How a filter turns keys into hashes: [`Murmur3`], [`SipHash13`], and every `BuildHasher`.
 ///
-/// `H` is the hash: 64 bits, and 128 for Guava's filters. The trait cannot be implemented further.
-/// A hash function of your own comes in as a `BuildHasher`, which is fed a key's [`Funnel`] bytes
-/// through `Hasher::write`, in [pieces of one length](crate::hash#what-a-buildhasher-is-fed).
+/// `H` is the hash: 64 bits, and 128 for Guava's filters. This trait is sealed. Pass a hash function
+/// of your own as a `BuildHasher`: it gets a key's [`Funnel`] bytes through `Hasher::write`, in
+/// [pieces of one length](crate::hash#what-a-buildhasher-is-fed).
 ///
 /// # Examples
 ///
@@ -85,7 +87,10 @@ pub trait KeyHasher<H = u64>: sealed::Sealed {
     ///
     /// let mut hashes = [0; 2];
     /// Murmur3::default().hash_batch(&["hello", "world"], &mut hashes);
-    /// assert_eq!(hashes, ["hello", "world"].map(|key| Murmur3::default().hash_key(key)));
+    /// assert_eq!(
+    ///     hashes,
+    ///     ["hello", "world"].map(|key| Murmur3::default().hash_key(key))
+    /// );
     /// ```
     fn hash_batch<K: Funnel>(&self, keys: &[K], out: &mut [H]) {
         assert_same_length(keys.len(), out.len());
@@ -95,8 +100,8 @@ pub trait KeyHasher<H = u64>: sealed::Sealed {
 
 fn one_by_one<K: Funnel, H>(hasher: &(impl KeyHasher<H> + ?Sized), keys: &[K], out: &mut [H]) {
     for (hash, key) in out.iter_mut().zip(keys) {
-        // Left to vectorize this loop, the compiler makes each 64-bit multiplication of Murmur3 of
-        // three with 32 bits, which baseline x86-64 has: 1.5 ns a key slower than one hash after
+        // If the compiler vectorizes this loop, it replaces each 64-bit multiplication of Murmur3
+        // by three with 32 bits, which baseline x86-64 has: 1.5 ns a key slower than one hash after
         // another.
         *hash = core::hint::black_box(hasher.hash_key(key));
     }
@@ -115,11 +120,11 @@ pub(crate) mod sealed {
 
     /// Keeps [`KeyHasher`] ours, so that batch kernels can be added to it.
     pub trait Sealed {
-        /// What a snapshot says of the hasher.
+        /// The hasher's name in a snapshot.
         fn identity(&self) -> Identity;
 
-        /// What tells hashers apart whatever their type, up to a chance of 2^-64: the hash of one
-        /// fixed key. (It tells no more about a secret key than any other hash does.)
+        /// The hash of one fixed key. It tells hashers of any type apart, up to a chance of 2^-64,
+        /// and reveals no more about a secret key than any other hash does.
         fn print(&self) -> u64;
     }
 
@@ -202,7 +207,7 @@ pub(crate) fn print(hasher: &impl sealed::Sealed) -> u64 {
 /// | `(u32, String)` | 3 | 15 | 18 | 22 |
 /// | `[u64; 4]` | 2.0 | 3.0 | 3.3 | 9.8 |
 ///
-/// What a copy costs is the wait of a load for several small stores. To collect 16 bytes in
+/// The cost of a copy is a load that waits for several small stores. To collect 16 bytes in
 /// registers first took longer.
 const PIECE: usize = 128;
 
@@ -210,7 +215,7 @@ impl<B: BuildHasher> KeyHasher for B {
     #[inline]
     fn hash_key<K: Funnel + ?Sized>(&self, key: &K) -> u64 {
         let mut hasher = self.build_hasher();
-        // The bytes of most keys need not be copied, or only to registers.
+        // Most keys need no copy of their bytes, or only one to registers.
         if let Some(bytes) = key.bytes() {
             let last = write_pieces(&mut hasher, bytes);
             hasher.write(last);
@@ -234,7 +239,7 @@ impl<B: BuildHasher> KeyHasher for B {
     }
 }
 
-/// Writes all pieces of `bytes` but the last one, which is returned. It is empty only if `bytes`
+/// Writes all pieces of `bytes` but the last one, and returns that one. It is empty only if `bytes`
 /// is.
 #[inline(always)]
 fn write_pieces<'a>(hasher: &mut impl Hasher, mut bytes: &'a [u8]) -> &'a [u8] {
@@ -283,8 +288,9 @@ impl<H: Hasher> Sink for Pieces<H> {
 /// Murmur3 x64_128 with a seed, 0 by default. The hash of a key is the first of its two 64-bit
 /// halves.
 ///
-/// Same key and seed, same hash: on every platform, byte order and instruction set. Not for keys
-/// that an enemy may choose; [the module](crate::hash) says why, and what to take instead.
+/// The same key and seed have the same hash on every platform, byte order and instruction set. Not
+/// for keys that an enemy may choose: [the module](crate::hash) says why, and names the
+/// alternative.
 ///
 /// Source: Austin Appleby's `MurmurHash3_x64_128`, SMHasher, public domain.
 ///
@@ -295,7 +301,10 @@ impl<H: Hasher> Sink for Pieces<H> {
 ///
 /// let hasher = Murmur3::with_seed(1);
 /// assert_eq!(hasher.hash_key("hello"), 0xa78d_dff5_adae_8d10);
-/// assert_eq!(hasher.hash128("hello"), (0xa78d_dff5_adae_8d10, 0x1289_00ef_2090_0135));
+/// assert_eq!(
+///     hasher.hash128("hello"),
+///     (0xa78d_dff5_adae_8d10, 0x1289_00ef_2090_0135)
+/// );
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Murmur3 {
@@ -308,7 +317,10 @@ impl Murmur3 {
     /// ```
     /// use lanebloom::{KeyHasher, Murmur3};
     ///
-    /// assert_ne!(Murmur3::with_seed(1).hash_key("a"), Murmur3::with_seed(2).hash_key("a"));
+    /// assert_ne!(
+    ///     Murmur3::with_seed(1).hash_key("a"),
+    ///     Murmur3::with_seed(2).hash_key("a")
+    /// );
     /// ```
     #[must_use]
     pub const fn with_seed(seed: u32) -> Self {
@@ -330,7 +342,10 @@ impl Murmur3 {
     /// ```
     /// use lanebloom::Murmur3;
     ///
-    /// assert_eq!(Murmur3::default().hash128("hello"), (0xcbd8_a7b3_41bd_9b02, 0x5b1e_906a_48ae_1d19));
+    /// assert_eq!(
+    ///     Murmur3::default().hash128("hello"),
+    ///     (0xcbd8_a7b3_41bd_9b02, 0x5b1e_906a_48ae_1d19)
+    /// );
     /// ```
     #[inline]
     #[must_use]
@@ -380,11 +395,11 @@ impl KeyHasher for Murmur3 {
     }
 }
 
-/// Keys that are brought into the form that the vector kernels take before they are called: 2 KiB
-/// of stack where their bytes are copied, 4 KiB where they are only pointed to.
+/// The most keys that are brought into the kernels' form at once. They take 2 KiB of stack if their
+/// bytes are copied, and 4 KiB for pointers to them.
 const WINDOW: usize = 256;
 
-/// In vectors, at most `WINDOW` keys. Both answer whether they could.
+/// By the vector kernels, at most `WINDOW` keys. Both answer whether they could.
 impl Murmur3 {
     /// Keys of `width` bytes, at most 16.
     #[inline]
@@ -463,7 +478,8 @@ impl Sink for Packed {
 /// ```
 /// use lanebloom::{ConcurrentBloom, SipHash13};
 ///
-/// let filter = ConcurrentBloom::builder().expected_keys(1000).hasher(SipHash13::random()).build()?;
+/// let builder = ConcurrentBloom::builder().expected_keys(1000);
+/// let filter = builder.hasher(SipHash13::random()).build()?;
 /// filter.insert("user:17");
 /// assert!(filter.contains("user:17"));
 /// # Ok::<(), lanebloom::BuildError>(())
@@ -474,7 +490,7 @@ pub struct SipHash13 {
 }
 
 impl SipHash13 {
-    /// SipHash-1-3 under `key`, which must be secret to be of use.
+    /// SipHash-1-3 under `key`, which protects only while it is secret.
     ///
     /// ```
     /// use lanebloom::{KeyHasher, SipHash13};
@@ -489,7 +505,7 @@ impl SipHash13 {
     }
 
     /// The secret key, for callers that must find the filter's keys again after a restart.
-    /// Snapshots do not hold it: keep it where secrets are kept.
+    /// Snapshots do not hold it: store it with your secrets.
     ///
     /// ```
     /// use lanebloom::SipHash13;
@@ -502,8 +518,8 @@ impl SipHash13 {
         self.key
     }
 
-    /// SipHash-1-3 under a key that is new on every call, derived from the operating system's
-    /// randomness by way of `std::hash::RandomState`.
+    /// SipHash-1-3 under a new random key, from the operating system's randomness by way of
+    /// `std::hash::RandomState`.
     ///
     /// ```
     /// use lanebloom::SipHash13;
@@ -513,8 +529,8 @@ impl SipHash13 {
     #[cfg(feature = "std")]
     #[must_use]
     pub fn random() -> Self {
-        // Two outputs of std's own keyed SipHash are 128 bits that nobody without its random key
-        // can tell.
+        // Two outputs of std's own keyed SipHash are 128 bits that nobody can guess without its
+        // random key.
         let source = std::hash::RandomState::new();
         let mut key = [0; 16];
         key[..8].copy_from_slice(&source.hash_one(0u8).to_le_bytes());
@@ -546,7 +562,7 @@ impl KeyHasher for SipHash13 {
     }
 }
 
-/// SipHash takes what is written to it as one stream, so that it needs no pieces of one length.
+/// SipHash takes its writes as one stream, so it needs no pieces of one length.
 struct SipSink(siphasher::sip::SipHasher13);
 
 impl Sink for SipSink {

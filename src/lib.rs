@@ -1,121 +1,104 @@
-//! A lock-free, concurrent, in-process membership filter. It is a Bloom filter in cache-line blocks
-//! of `AtomicU64`, hashed with Murmur3. Many threads fill it and ask it at the same time.
+//! A lock-free membership filter for one process, shared by many threads: a Bloom filter in cache
+//! lines of `AtomicU64`, and its relatives that grow, forget, delete or speak another format.
 //!
 //! A lookup answers "certainly not" or "probably". For a key that was inserted it always answers
 //! "probably". For any other key it answers "certainly not", except at a rate of false positives
-//! that you choose. A lookup touches one cache line.
+//! that you choose. A lookup in a [`ConcurrentBloom`] touches one cache line.
 //!
 //! # When not to use it
 //!
 //! - The set must be exact, or listed, or counted exactly: use a hash set. Up to some ten thousand
 //!   keys a hash set is small enough anyway.
-//! - Keys must be removed one by one: [`CuckooFilter`], [`DLeftFilter`] and [`CountingBloom`] can
-//!   do this. The other filters forget a whole generation at a time ([`WindowedBloom`]), are
-//!   cleared, or are replaced while they serve ([`CacheGuard::rebuild`]).
 //! - Only one thread uses the filter, and memory is scarce: one line per key costs 7% more memory
 //!   than a textbook Bloom filter at a rate of 1%, 18% at 1e-4 and 43% at 1e-6. A filter without
 //!   atomics also inserts faster.
 //! - Strangers choose the keys, and the default hasher stays: they can make collisions under any
-//!   seed of Murmur3. Use [`SipHash13`]; [the module `hash`](crate::hash) says why. A
-//!   [`CacheGuard`] made by [`with_capacity`](CacheGuard::with_capacity) uses it.
+//!   seed of Murmur3. Use [`SipHash13`]; the module [`hash`] says why. [`CacheGuard`] uses it
+//!   unless told otherwise.
 //!
 //! # Example
 //!
 //! ```
 //! use lanebloom::ConcurrentBloom;
-//! use std::sync::Arc;
-//! use std::thread;
+//! use std::{sync::Arc, thread};
 //!
-//! let seen = Arc::new(ConcurrentBloom::builder().expected_keys(1_000_000).false_positive_rate(0.01).build()?);
+//! let builder = ConcurrentBloom::builder().expected_keys(1_000_000);
+//! let seen = Arc::new(builder.false_positive_rate(0.01).build()?);
 //!
 //! let crawler = {
-//!     let seen = Arc::clone(&seen);
-//!     thread::spawn(move || ["/a", "/b", "/a"].into_iter().filter(|url| seen.insert(*url)).count())
+//!     let (seen, urls) = (Arc::clone(&seen), ["/a", "/b", "/a"]);
+//!     thread::spawn(move || urls.iter().filter(|url| seen.insert(*url)).count())
 //! };
-//! assert_eq!(crawler.join().unwrap(), 2);
-//! assert!(seen.contains("/b"));
-//! assert!(!seen.contains("/c"));
+//! assert_eq!(crawler.join().unwrap(), 2); // inserts that were new
+//! assert!(seen.contains("/b") && !seen.contains("/c"));
 //!
-//! // In batches it is faster: many keys are hashed and probed at once, in vectors, and their lines are fetched together.
+//! // Batches are faster: many keys at once, in vectors.
 //! let mut found = [false; 3];
 //! seen.contains_batch(&["/a", "/b", "/c"], &mut found);
 //! assert_eq!(found, [true, true, false]);
 //! # Ok::<(), lanebloom::BuildError>(())
 //! ```
 //!
-//! # Keys are untyped
-//!
-//! A filter sees the bytes of a key, never its type. `insert(&17)` inserts an `i32`.
-//! `contains(&17u64)` compiles but does not find it:
-//!
-//! ```
-//! # let filter = lanebloom::ConcurrentBloom::builder().expected_keys(1000).build()?;
-//! filter.insert(&17);
-//! assert!(filter.contains(&17i32) && !filter.contains(&17u64));
-//! # Ok::<(), lanebloom::BuildError>(())
-//! ```
-//!
-//! Name the type of a filter's keys in one place. In tests and debug builds, wrap the filter's
-//! hasher in [`OneKeyType`](hash::OneKeyType), which panics when a key has another type. The module
-//! [`funnel`] lists the bytes of every type, and [recipes](funnel#recipes) for common keys. For
-//! example, a UUID and its `u128` are two keys. A [`CacheGuard`] has a key type, so a key of
-//! another type does not compile.
+//! **A filter sees the bytes of a key, never its type**: `17` (an `i32`) and `17u64` are two keys.
+//! Name the type of a filter's keys in one place. In tests, [`OneKeyType`](hash::OneKeyType) panics
+//! when a key has another type; a [`CacheGuard`] has a key type, which the compiler checks. The
+//! module [`funnel`] lists the bytes of every type.
 //!
 //! # Which filter
 //!
-//! | the keys | take | a lookup asks | bits per key at 1% | rather not if |
-//! |---|---|---|---|---|
-//! | are about as many as you say | [`ConcurrentBloom`] | one line of the cache | 10.3 | there may be twice as many: 1% becomes 11% |
-//! | are nobody knows how many | [`ScalableBloom`] | a line of each layer: 7 of them from 10 thousand keys to a million | 25 to 31; 70 from a thousand to ten million | the number is known within a factor of two |
-//! | count for some minutes, or while they are among the last million | [`WindowedBloom`] | a line of each generation, 4 unless chosen otherwise | 22 | nothing needs to be forgotten |
-//! | are removed again | [`CountingBloom`] | one line | 46 | few are ever removed: rebuild then |
-//! | are removed again, at less memory | [`CuckooFilter`], [`DLeftFilter`] | two words, or four buckets | 12.5; 20 at 0.16% | inserts must never fail: these say so when they are full |
-//! | are removed once and never come back, and some may be missing | [`TombstoneBloom`] | a line in each of two filters | 26 | a present key must never be missed |
-//! | are in a filter that a Java program wrote with Guava, or reads | [`GuavaBloom`] | 7 lines for a present key, 2 to 3 for an absent one | 9.6 | no Java program is there |
-//! | are in Redis under RedisBloom's `BF` commands | [`RedisBloom`] | about 8 lines of each filter in the chain | 11, and 23 in a chain of seven | Redis need not have them |
-//! | are in a plain Redis bitmap that other programs fill | `redis::RedisBitmap` (feature `redis`) | the server, or a copy: a line for each of its bits | theirs | a filter in each process will do |
+//! All have `builder`, `insert` and `contains`, the same for many keys at once (`insert_batch`,
+//! `contains_batch`), and their rate and fill. [`Filter`] documents what they share.
 //!
-//! A [`CacheGuard`] keeps requests for made-up keys away from a store. It can serve from any filter
-//! whose inserts cannot fail: [`GuardFilter`] lists these filters. With the feature `redis`, many
-//! processes can share one set, and each process answers from its own memory. Use
-//! `redis::SharedBloom`, or `redis::SharedWindow` for a set that forgets.
+//! | the keys | filter | beyond that | a lookup reads | bits per key at 1% | rather not if |
+//! |---|---|---|---|---|---|
+//! | are about as many as you say | [`ConcurrentBloom`] | [`union_from`](Filter::union_from), [`insert_batch_flagged`](Filter::insert_batch_flagged), [`insert_hashes_mut`](ConcurrentBloom::insert_hashes_mut), [deltas](ConcurrentBloom::delta_since) | one cache line | 10.3 | there may be twice as many: 1% becomes 11% |
+//! | may become any number | [`ScalableBloom`] | [`layers`](ScalableBloom::layers); an insert can fail at a limit that you set | a line of each layer: 7 from 10 thousand keys to a million | 25 to 31; 70 from a thousand to ten million | the number is known within a factor of two |
+//! | count for some minutes, or while they are among the last million | `WindowedBloom` (feature `window`) | `rotate` | a line of each generation, 4 by default | 22 | nothing needs to be forgotten |
+//! | are removed again | [`CountingBloom`] | [`remove`](Filter::remove) | one line | 46 | few are ever removed: rebuild then |
+//! | are removed again, at less memory | [`CuckooFilter`], [`DLeftFilter`] | [`remove`](Filter::remove), [`count`](Filter::count), [`to_compact`](CuckooFilter::to_compact) | two words, or four buckets | 12.5; 20 at 0.16% | inserts must never fail: these report an error when they are full |
+//! | are removed once and never come back, and some may be missing | [`TombstoneBloom`] | [`remove`](Filter::remove) | a line in each of two filters | 26 | a present key must never be missed |
+//! | are in a filter that a Java program wrote with Guava, or reads | [`GuavaBloom`] | [`read_from`](GuavaBloom::read_from), [`write_to`](GuavaBloom::write_to): Guava's streams | 7 lines for a present key, 2 to 3 for an absent one | 9.6 | no Java program is there |
+//! | are in Redis under RedisBloom's `BF` commands | [`RedisBloom`] | `fetch`, `store` (feature `redis`) | about 8 lines of each filter in the chain | 11, and 23 in a chain of seven | Redis need not have them |
+//! | are in a plain Redis bitmap that other programs fill | `redis::RedisBitmap` (feature `redis`) | `fetch_local` | the server, or a copy: a line for each of its bits | theirs | a filter in each process will do |
 //!
-//! The first three filters, and those that can delete, are [saved and loaded](codec): as bytes, as
-//! streams, as files that a crash cannot halve, and through `serde`. A [`BloomView`] answers
-//! directly from the bytes of a saved [`ConcurrentBloom`], also in a mapped file. Deltas of a
-//! [`ConcurrentBloom`] keep replicas up to date.
+//! And around them:
+//!
+//! | to | take |
+//! |---|---|
+//! | keep requests for made-up keys away from a store | `CacheGuard` (feature `guard`): [`get_with`](CacheGuard::get_with), [`check_batch`](CacheGuard::check_batch), [`rebuild`](CacheGuard::rebuild) while it serves |
+//! | save and load a filter | [`to_bytes`](Filter::to_bytes), [`from_bytes`](Filter::from_bytes), `write_to`, `read_from`, [`codec::replace_file`], `serde`: see [`codec`] |
+//! | answer from a saved filter without loading it | [`BloomView`], also on a mapped file (feature `mmap`) |
+//! | share one set among processes | `redis::SharedBloom`, `redis::SharedWindow` (feature `redis`) |
+//! | write code for any of these filters | the traits [`Engine`], [`Insert`], [`Remove`], [`Union`]; [`GuardFilter`] |
 //!
 //! # Consistency
 //!
-//! Threads may rely on the promises below. The model checker loom tries each promise in every
-//! interleaving (`loom-tests/`). "Happens before" has the meaning of the memory model: by joining a
-//! thread, through a lock or a channel, or through any `Release`/`Acquire` pair.
+//! Threads may rely on these promises. The model checker loom tries each in every interleaving
+//! (`loom-tests/`). "Happens before" has the meaning of the memory model: by joining a thread,
+//! through a lock or a channel, or through any `Release`/`Acquire` pair. A type's page says where
+//! it differs.
 //!
 //! 1. **No false negatives.** If an insert of a key happens before a lookup of it, the lookup
 //!    answers true. This also holds for inserts that answered false.
 //! 2. **Answers of inserts.** An insert answers true if this call changed the filter. If several
-//!    threads race to insert a key that the filter does not hold, at least one gets true. With one
-//!    [word per key](bloom::Builder::words_per_key) *exactly* one gets true. The answer is then a claim
-//!    ("I am the one to fetch this URL"). With more words several threads may get true, since each
-//!    can be first in another word. (In either mode a false positive can leave a new key without a
-//!    winner: at the chosen rate, or because other keys were inserted at that moment.)
-//! 3. **Publication.** If a lookup answers true, or an insert false, some threads have set the bits
-//!    in question. The caller then sees everything that those threads did before they set the bits.
-//!    This costs nothing on x86-64 and a barrier on Arm, on hits only. (For a false positive the
-//!    bits belong to other keys.)
+//!    threads race to insert a key that the filter does not hold, at least one gets true, and
+//!    several may, since each can be first in another word. With one [word per
+//!    key](bloom::Builder::words_per_key) *exactly* one gets true: the answer is then a claim. (A
+//!    false positive can leave a new key without a winner.)
+//! 3. **Publication.** If a lookup answers true, or an insert false, the caller sees everything
+//!    that the threads which set the key's bits did before. This costs nothing on x86-64 and a
+//!    barrier on Arm, on hits only. (For a false positive the bits belong to other keys.)
 //! 4. **Lock-freedom.** Inserts and lookups never block, whatever other threads do, and write no
-//!    counter. On some CPUs an atomic OR is a compare-exchange loop. A retry there means that
-//!    another thread set a bit of that word: at most 64 times in the word's life. Inserts and
-//!    lookups never allocate, except for [dense batches](#inserting-in-bulk), which work without
-//!    the memory if they cannot get it.
-//! 5. **The whole filter beside inserts.** [`union_from`](ConcurrentBloom::union_from), `clone`,
-//!    comparison, [snapshots and deltas](codec) and the figures read or write a live filter safely.
-//!    Union, clone, snapshot and delta hold at least every insert that happened before them, and
-//!    pass its publication on. [`clear`](ConcurrentBloom::clear) cannot be made safe, so it takes
-//!    `&mut self`.
+//!    counter. They retry only because another thread set a bit of the same word: at most 64 times
+//!    in the word's life. They never allocate, except for [dense batches](docs::cost), which work
+//!    without the memory if they cannot get it.
+//! 5. **The whole filter beside inserts.** [`union_from`](Filter::union_from), `clone`, comparison,
+//!    [snapshots and deltas](codec) and the figures read or write a live filter safely. Union,
+//!    clone, snapshot and delta hold at least every insert that happened before them, and pass its
+//!    publication on. [`clear`](Filter::clear) cannot be made safe, so it takes `&mut self`.
 //! 6. **The rate.** At the expected number of keys the false-positive rate is at most the chosen
 //!    one, within sampling noise, from 10% down to 1e-6. The builder solves a model of the blocked
-//!    filter for the rate; `tests/stress/rates.rs` measures it.
+//!    filter; `tests/stress/rates.rs` measures it.
 //! 7. **Same bits everywhere.** The same keys, hasher, seed and layout set the same bits on every
 //!    platform, byte order and instruction set. (With a `BuildHasher` of another crate this holds
 //!    [as far as its hashes](hash#what-a-buildhasher-is-fed) are the same.)
@@ -124,75 +107,30 @@
 //!
 //! Features only add. No feature changes a result.
 //!
-//! - `std` (default): random keys for [`SipHash13`], Guava's streams by `std::io`, and the choice
-//!   of AVX-512 or AVX2 at run time. Without `std` the crate is `no_std` + `alloc`. It then uses
-//!   AVX-512 or AVX2 if the compilation target has them.
-//! - `guard` (default, needs `std`): [`CacheGuard`], with the `arc-swap` crate.
-//! - `window` (default, needs `std`): [`WindowedBloom`], with the `arc-swap` crate.
-//! - `rayon` (needs `std`): batches, unions and collecting on the threads of rayon's pool.
-//! - `mmap` (needs `std`): [`BloomView::map`] answers lookups from a file mapped into memory, with
-//!   the `memmap2` crate.
-//! - `serde`: `Serialize` and `Deserialize` of the filters, as [snapshots](codec).
-//! - `uuid`: keys of the type `uuid::Uuid`.
-//! - `bytes`: keys of the types `bytes::Bytes` and `bytes::BytesMut`.
-//! - `redis` (needs `std`): filters in Redis, by blocking connections of the `redis` crate.
-//! - `redis-tokio`: the same through tokio, on a multiplexed connection.
+//! | feature | |
+//! |---|---|
+//! | `std` (default) | random keys for [`SipHash13`], `std::io`, AVX-512 or AVX2 chosen at run time. Without it the crate is `no_std` + `alloc`, with the vectors of the compilation target |
+//! | `guard` (default, needs `std`) | `CacheGuard`, with the `arc-swap` crate |
+//! | `window` (default, needs `std`) | `WindowedBloom`, with the `arc-swap` crate |
+//! | `rayon` (needs `std`) | batches, unions and collecting on the threads of rayon's pool |
+//! | `mmap` (needs `std`) | `BloomView::map`: lookups in a mapped file, with the `memmap2` crate |
+//! | `serde` | `Serialize` and `Deserialize` of the filters, as [snapshots](codec) |
+//! | `uuid`, `bytes` | keys of the types `uuid::Uuid`; `bytes::Bytes`, `bytes::BytesMut` |
+//! | `redis` (needs `std`) | filters in Redis, by blocking connections of the `redis` crate |
+//! | `redis-tokio` | the same through tokio, on a multiplexed connection |
 //!
 //! # Cost
 //!
-//! Bits of memory per key, for the words per key that the builder chooses by itself:
+//! A key takes 10.3 bits at a rate of 1% and 41.1 at 1e-6. A lookup in a batch takes 1.1 to 2.4 ns
+//! from a filter of up to 8 MiB (Zen 4, AVX-512). Use batches: from 16 to 32 keys on they are
+//! faster than single calls, by a factor of two to six from hundreds of keys on. [`docs::cost`] has
+//! the tables, and the cases that we lose.
 //!
-//! | rate | 10% | 3% | 1% | 0.1% | 1e-4 | 1e-5 | 1e-6 |
-//! |---|---|---|---|---|---|---|---|
-//! | textbook | 4.8 | 7.3 | 9.6 | 14.4 | 19.2 | 24.0 | 28.8 |
-//! | here | 5.0 | 7.7 | 10.3 | 15.8 | 22.6 | 31.1 | 41.1 |
-//! | words per key | 1 | 2 | 2 | 4 | 4 | 4 | 4 |
+//! ## Inserting in bulk
 //!
-//! Use batches for speed. A batch of a few keys is slower than single calls. A batch of 16 to 32
-//! keys or more is faster, and a batch of hundreds is faster by a factor of two to five. With
-//! AVX-512 a lookup then takes 1.1 to 2.4 ns from a filter of up to 8 MiB (Zen 4).
-//!
-//! A single insert of a new key costs one atomic operation per word, of 2.5 ns (Zen 3) to 5 (Zen 5)
-//! each. An insert of a present key, like a lookup, costs loads only, and leaves the line shared
-//! among the cores. In a filter larger than the caches one cache miss hides all of this, and
-//! batches overlap their cache misses. The
-//! [README](https://docs.rs/crate/lanebloom/latest/source/README.md) has figures, with the machine
-//! and the cases that we lose.
-
-//! # Inserting in bulk
-//!
-//! A batch is dense if it has at least 1024 keys and 6 keys per line (an eighth of the keys that a
-//! filter for 1% is for). A dense batch of hashes or keys costs less than one atomic operation a
-//! key. Plain stores insert it into a private copy of the filter. Then one atomic OR adds each word
-//! that changed. For a filter beyond 1 MiB, the hashes are first sorted by region, and the filter
-//! is passed through a region at a time. So the more keys a call gets at once the better. The keys
-//! of a batch become visible to other threads towards its end.
-//!
-//! This needs memory, which is freed at the end of the call: up to 1 MiB for the copy, and 8 bytes
-//! for each sorted hash. At most 8 million hashes or 16 per line (twice the filter's size),
-//! whichever is more, are sorted at a time. Without the memory the keys are inserted one after
-//! another.
-//!
-//! | all keys that the filter is for, at 1%, ns per key | 512 KiB | 8 MiB | 64 MiB | 512 MiB |
-//! |---|--:|--:|--:|--:|
-//! | in batches of 1024, one after another | 20 | 24 | 28 | 34 |
-//! | in one batch, in bulk | 6.8 | 11 | 23 | 27 |
-//! | in one batch, by `insert_hashes_mut` | 4.9 | 11 | 12 | 12 |
-//! | in one batch, in bulk by two threads | 8.7 | 6.7 | 13 | 13 |
-//!
-//! (Pre-hashed keys, an Emerald Rapids Xeon with AVX-512 and 2 MiB of L2. Fresh memory is expensive
-//! on this virtual machine, and the larger filters' bulk inserts pay for it. Where the memory had
-//! been touched a moment before, 64 MiB took 13.)
-//!
-//! A filter that is still being built belongs to one thread and needs no atomics:
-//! [`insert_hashes_mut`](ConcurrentBloom::insert_hashes_mut),
-//! [`insert_batch_mut`](ConcurrentBloom::insert_batch_mut). With the feature `rayon` all cores fill
-//! it (`par_insert_hashes`, `par_insert_batch`, `build_from_par_iter`), and each core works on a
-//! region of its own. `examples/scoped_threads.rs` shows how to do it with plain threads.
-//!
-//! A new filter's memory is untouched zero pages, so building takes no time, however large the
-//! filter is. The thread that first inserts into a page creates the page. The memory begins at a
-//! cache line. From 4 MiB on it begins at a huge page of 2 MiB, which the crate asks Linux for.
+//! To fill a filter, give many keys to one call. A batch of at least 1024 keys and 6 keys per line
+//! costs less than one atomic operation a key. It needs memory, which is freed at the end of the
+//! call: [more on it](docs::cost#inserting-in-bulk).
 
 #![no_std]
 // On docs.rs every item shows which feature it needs.
@@ -215,6 +153,7 @@ mod bits;
 mod bulk;
 pub mod codec;
 mod counters;
+pub mod docs;
 mod error;
 mod filter;
 mod flat;

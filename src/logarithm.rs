@@ -1,6 +1,6 @@
 //! `ln` and whole powers of `f64` by `+ - * /` alone, rounded to the nearest in all but one of some
-//! billions of cases. `core` has neither function, and those of the platforms differ in their last
-//! bits. The formulas of `filter/guava/layout.rs` call it, and must find the same results as a JVM.
+//! billions of cases. `core` has neither function, and the platforms' functions differ in their
+//! last bits. `filter/guava/layout.rs` calls this file, and must find the same results as a JVM.
 //!
 //! Numbers are carried as sums of two `f64`, 106 bits. Source: Dekker, "A floating-point technique
 //! for extending the available precision" (1971); Knuth's and Dekker's exact sum and product.
@@ -133,7 +133,7 @@ mod tests {
         (0..20_000u64).map(|i| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 11) as f64 / (1u64 << 53) as f64)
     }
 
-    /// The platform's own is right to within one step, and mostly to the last bit.
+    /// The platform's `ln` is right to within one step, and mostly to the last bit.
     #[test]
     fn ln_is_that_of_the_platform() {
         let tiny = numbers().map(|x| x * 1e-300);
@@ -148,7 +148,7 @@ mod tests {
         assert!(differ < 1000, "{differ} of 60000 differ");
     }
 
-    /// Known to 20 digits, by Python's `decimal`: what an `f64` makes of them is the nearest.
+    /// The expected values have 20 digits, by Python's `decimal`, rounded to the nearest `f64`.
     #[test]
     #[expect(clippy::excessive_precision, reason = "the digits are what is tested")]
     fn ln_is_rounded_to_the_nearest() {
@@ -163,7 +163,7 @@ mod tests {
         }
     }
 
-    /// The second half of a sum counts: 1 - f for an f that 1 swallows in part.
+    /// The second half of a sum counts: 1 - f, for an f of which 1 absorbs a part.
     #[test]
     fn ln_of_a_sum_is_ln_1p() {
         for f in numbers().flat_map(|x| [x, x * 1e-10, x * 1e-20]) {

@@ -1,14 +1,14 @@
 //! Memory for words: zeroed, aligned to cache lines, and in huge pages if it is large. Knows
 //! nothing of filters.
 //!
-//! The allocator is asked for zeros with no more alignment than any word has. The aligned part is
-//! taken from what it gives. So the allocator can hand out untouched pages of the system, which are
-//! zero already. If asked for alignment, most allocators write the zeros themselves. A filter of
-//! any size is built in microseconds. The core that first writes to a page creates it.
+//! This file asks the allocator for zeros with the alignment of a word, and takes the aligned part
+//! of them. So the allocator can hand out untouched pages of the system, which are zero already.
+//! (If asked for more alignment, most allocators write the zeros themselves.) A filter of any size
+//! is built in microseconds. The core that first writes to a page creates it.
 
 use core::ops::{Deref, DerefMut};
 
-/// What a [`Words`] is made of: 8 bytes, all zero when new.
+/// An element of [`Words`]: 8 bytes, all zero when new.
 ///
 /// # Safety
 ///
@@ -37,7 +37,7 @@ mod zeroed {
     pub(crate) struct Words<T> {
         pub(super) words: NonNull<T>,
         pub(super) len: usize,
-        /// What the allocator gave, of which the words are a part.
+        /// The allocation, of which the words are a part.
         given: NonNull<u8>,
         layout: Layout,
         owned: PhantomData<T>,
@@ -118,29 +118,30 @@ impl<T> DerefMut for Words<T> {
     }
 }
 
-/// Large memory in pages of 2 MiB where the system has them: with pages of 4 KiB every access to a
+/// Large memory in pages of 2 MiB, if the system has them. With pages of 4 KiB every access to a
 /// filter beyond the reach of the TLB waits for a walk through the page tables, prefetched or not.
-/// (Lookups in batches, AVX-512, Zen 4: 5.9 ns at 64 MiB and 8.5 at 512 MiB without, 4.4 and 6.1
-/// with them.) What comes of the request is not known, and does no harm if it is nothing.
+/// (Lookups in batches, AVX-512, Zen 4: 5.9 ns at 64 MiB and 8.5 at 512 MiB without huge pages, 4.4
+/// and 6.1 with them.) The system does not say whether it granted the request; nothing depends on
+/// it.
 #[cfg(not(lanebloom_loom))]
 mod huge_pages {
     use core::ptr::NonNull;
 
     /// The size of a huge page, on most systems.
     pub(super) const BYTES: usize = 2 << 20;
-    /// The least that is worth asking for, in bytes: two huge pages.
+    /// The smallest memory that is worth the request, in bytes: two huge pages.
     pub(super) const WORTHWHILE: usize = 2 * BYTES;
 
-    /// Asks for huge pages in the first `bytes` from `memory` on, which begins one, is owned by the
-    /// caller and is not in use yet.
+    /// Asks for huge pages in the `bytes` from `memory` on. `memory` begins a huge page; the caller
+    /// owns it and does not use it yet.
     #[cfg(target_os = "linux")]
     pub(super) fn ask(memory: NonNull<u8>, bytes: usize) {
         use rustix::mm::{Advice, madvise};
         /// A multiple of the page size of every Linux, in bytes: the advice is for whole pages.
         const PAGE: usize = 64 << 10;
 
-        // SAFETY: these pages are all the caller's, and the advice changes nothing of what they
-        // hold. That it may fail is no harm: then the pages are small.
+        // SAFETY: the caller owns these pages, and the advice does not change their contents. If it
+        // fails, the pages are small.
         let _ = unsafe { madvise(memory.as_ptr().cast(), bytes / PAGE * PAGE, Advice::LinuxHugepage) };
     }
 
@@ -170,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_there_is_is_refused() {
+    fn too_much_memory_is_refused() {
         assert!(Words::<AtomicU64>::new(usize::MAX).is_none());
         assert!(Words::<AtomicU64>::new(usize::MAX / 8).is_none());
         assert!(Words::<AtomicU64>::new(usize::MAX / 32).is_none());

@@ -1,11 +1,11 @@
 //! MurmurHash64A and MurmurHash2 in plain Rust: bytes and a seed in, a number out. Called by
 //! `filter/redisbloom.rs`.
 //!
-//! Both begin with the length of all the bytes. So they cannot take a key in pieces as Murmur3
+//! Both begin with the length of all the bytes, so they cannot take a key in pieces as Murmur3
 //! does.
 //!
-//! Source: Austin Appleby's `MurmurHash64A` and `MurmurHash2`, SMHasher, public domain. Every byte
-//! order gives the result of a little-endian one.
+//! Source: Austin Appleby's `MurmurHash64A` and `MurmurHash2`, SMHasher, public domain. Results on
+//! every machine are those of a little-endian one.
 
 use crate::murmur3::load_le;
 
@@ -79,8 +79,8 @@ mod tests {
         assert_ne!(murmur64a(a, 0), murmur64a(&a[..15], 0));
     }
 
-    /// SMHasher's verification value: the hashes of the first 0 to 255 bytes 0, 1, 2..., each under
-    /// the seed 256 less its length, hashed again; the first four bytes of that.
+    /// SMHasher's verification value. It hashes the first 0 to 255 bytes 0, 1, 2..., each under the
+    /// seed 256 less the length, then hashes these hashes, and takes the first four bytes.
     #[test]
     fn both_have_smhashers_verification_values() {
         fn verify<const N: usize>(hash: impl Fn(&[u8], u32) -> [u8; N]) -> u32 {

@@ -3,7 +3,7 @@
 
 use crate::funnel::Sink;
 
-/// Murmur3 x64_128 in progress, without an allocation; made by
+/// Murmur3 x64_128 in progress. It allocates nothing. Made by
 /// [`Murmur3::sink`](crate::Murmur3::sink).
 ///
 /// # Examples
@@ -60,7 +60,7 @@ impl Murmur3Sink {
         }
     }
 
-    /// Goes on where a kernel has hashed `len` bytes, a multiple of 16, to this state.
+    /// Continues after a kernel has hashed `len` bytes, a multiple of 16, to this state.
     #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
     pub(crate) fn resume(h1: u64, h2: u64, len: u64) -> Self {
         debug_assert_eq!(len % 16, 0);
@@ -77,7 +77,7 @@ impl Murmur3Sink {
         self.h2 = self.h2.wrapping_mul(5).wrapping_add(0x3849_5ab5);
     }
 
-    /// Both halves, `(h1, h2)`, of the hash of all bytes so far; more may be put after it.
+    /// Both halves, `(h1, h2)`, of the hash of all bytes so far. More bytes may follow.
     #[inline]
     #[must_use]
     pub fn finish128(&self) -> (u64, u64) {
@@ -94,8 +94,8 @@ impl Murmur3Sink {
 }
 
 impl Sink for Murmur3Sink {
-    // Always inlined: for a key of fixed width everything here but the arithmetic is then known at
-    // compile time, which halves the time of a u64's hash. Left to itself, the compiler calls it.
+    // Always inlined: for a key of fixed width the compiler then knows everything here but the
+    // arithmetic, which halves the time of a u64's hash. By itself the compiler calls it.
     #[inline(always)]
     fn put(&mut self, mut bytes: &[u8]) {
         let filled = (self.len % 16) as usize;
@@ -117,8 +117,8 @@ impl Sink for Murmur3Sink {
     }
 }
 
-/// Up to 15 bytes as a little-endian number. Two overlapping loads instead of a loop or a `memcpy`
-/// of unknown length: where they overlap they agree, so they can be OR-ed.
+/// Up to 15 bytes as a little-endian number, by two overlapping loads instead of a loop or a
+/// `memcpy` of unknown length. The loads agree where they overlap, so the result is their OR.
 #[inline(always)]
 pub(crate) fn load_le(bytes: &[u8]) -> u128 {
     let n = bytes.len();

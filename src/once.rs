@@ -12,12 +12,12 @@ use core::ptr::null_mut;
 ///
 /// | operation | ordering | partner, and why |
 /// |---|---|---|
-/// | `get` | load `Acquire` | the exchange in `set`: who sees the pointer sees the value |
-/// | `set` | compare-exchange `Release` | as above; what another one has set is not read here, so failing is `Relaxed` |
-/// | `get_mut`, `take`, drop | load `Relaxed` | nobody else has it any more; who handed it over has ordered that |
+/// | `get` | load `Acquire` | the exchange in `set`: a thread that sees the pointer sees the value |
+/// | `set` | compare-exchange `Release` | as above; `set` does not read another thread's value, so its failure is `Relaxed` |
+/// | `get_mut`, `take`, drop | load `Relaxed` | borrowed mutably: no other thread has it, and the handover ordered its writes |
 pub(crate) struct OnceBox<T> {
-    /// Null, or from `Box::into_raw`. (A box of one of them: only slices can be boxed with an error
-    /// where there is no memory.)
+    /// Null, or from `Box::into_raw`. (A box of an array: only for slices can an allocation fail
+    /// with an error.)
     value: AtomicPtr<[T; 1]>,
     owned: PhantomData<*mut T>,
 }
@@ -46,7 +46,7 @@ impl<T> OnceBox<T> {
         Some(&value[0])
     }
 
-    /// As [`get`](Self::get), to change it.
+    /// The value, if it is there, borrowed mutably.
     pub(crate) fn get_mut(&mut self) -> Option<&mut T> {
         let value = self.value.load(Ordering::Relaxed);
         // SAFETY: as in `get`; as this is borrowed mutably, nobody else has a reference.

@@ -9,32 +9,32 @@ use alloc::sync::Arc;
 use core::any::type_name;
 use core::fmt;
 
-/// A hasher that panics where a filter is used with keys of two types: for tests and debug builds.
+/// A hasher that panics if a filter gets keys of two types: for tests and debug builds.
 ///
-/// Keys are [untyped](crate::funnel#keys-are-untyped): `insert(&17)` inserts an `i32`, which
-/// `contains(&17u64)` does not find, and both compile. Under `OneKeyType<S>` the second call panics
-/// and names both types. Otherwise it hashes as `S` does; snapshots and unions take it for `S`.
-/// Every filter that is generic over its hasher can have it.
+/// Keys are [untyped](crate::funnel#keys-are-untyped): `insert(&17)` inserts an `i32`, and
+/// `contains(&17u64)` compiles but does not find it. Under `OneKeyType<S>` the second call panics
+/// and names both types. Otherwise it hashes as `S` does, and snapshots and unions treat it as `S`.
+/// Every filter with a hasher type can have it.
 ///
-/// The first key decides, for the hasher and all its clones. Types that can write the same bytes
-/// are one type: `&str` and `String`, `i64` and `u64`, `[u16; 4]` and `Vec<u16>`. Two types are
-/// different
+/// The first key decides the type, for the hasher and all its clones. Types that can write the same
+/// bytes are one type: `&str` and `String`, `i64` and `u64`, `[u16; 4]` and `Vec<u16>`. Two types
+/// differ in two cases:
 ///
-/// - if keys of the one type are all of one width ([`Funnel::WIDTH`]), and the other's key has
-///   another number of bytes,
-/// - if one is bytes that lie in memory ([`Funnel::bytes`]), and the other is of fixed width and is
-///   not: texts and numbers, a UUID and a `u128`.
+/// - All keys of one type have the same width ([`Funnel::WIDTH`]), and the other's key has another
+///   number of bytes.
+/// - One type is bytes in memory ([`Funnel::bytes`]), and the other has a fixed width and is not:
+///   texts and numbers, a UUID and a `u128`.
 ///
-/// So byte literals of two lengths, `b"a"` and `b"bc"`, are of two types, as they are to Rust;
-/// `&b"a"[..]` is a slice. A type of your own that forwards `funnel` only should forward `WIDTH`
-/// and `bytes` too. Hashes that are inserted or looked up as such are not checked.
+/// So byte literals of two lengths, `b"a"` and `b"bc"`, have two types, as in Rust; `&b"a"[..]` is
+/// a slice. A type of your own that forwards `funnel` should forward `WIDTH` and `bytes` too.
+/// Methods that take hashes check nothing.
 ///
 /// A check walks through the key once more and costs some nanoseconds.
 ///
 /// # Panics
 ///
-/// [`hash_key`](KeyHasher::hash_key), and so all methods of filters that take keys, if a key is of
-/// another type than the first.
+/// [`hash_key`](KeyHasher::hash_key), and so every method of a filter that takes keys, panics if a
+/// key's type is not the first key's.
 ///
 /// # Examples
 ///
@@ -43,7 +43,8 @@ use core::fmt;
 /// use lanebloom::{ConcurrentBloom, Murmur3};
 ///
 /// let hasher = OneKeyType::new(Murmur3::default());
-/// let filter = ConcurrentBloom::builder().expected_keys(1000).hasher(hasher).build().unwrap();
+/// let builder = ConcurrentBloom::builder().expected_keys(1000);
+/// let filter = builder.hasher(hasher).build().unwrap();
 /// filter.insert(&17);
 /// assert!(filter.contains(&17));
 /// filter.contains(&17u64); // panics: `u64` (8 bytes) after `i32` (4 bytes)
@@ -59,8 +60,8 @@ use core::fmt;
 /// #[cfg(not(debug_assertions))]
 /// type Hasher = Murmur3;
 ///
-/// let seen: ConcurrentBloom<Hasher> =
-///     ConcurrentBloom::builder().expected_keys(1000).hasher(Hasher::default()).build()?;
+/// let builder = ConcurrentBloom::builder().expected_keys(1000);
+/// let seen: ConcurrentBloom<Hasher> = builder.hasher(Hasher::default()).build()?;
 /// assert!(seen.insert("/a") && seen.contains(&String::from("/a")));
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
@@ -71,7 +72,7 @@ pub struct OneKeyType<S> {
 }
 
 impl<S> OneKeyType<S> {
-    /// Hashes as `hasher` does, and lets the next key decide of which type all others are.
+    /// Hashes as `hasher` does. The next key decides the type of all others.
     ///
     /// ```
     /// use lanebloom::hash::OneKeyType;
@@ -79,7 +80,12 @@ impl<S> OneKeyType<S> {
     ///
     /// let hasher = OneKeyType::new(Murmur3::with_seed(1));
     /// assert_eq!(hasher.hash_key("hello"), Murmur3::with_seed(1).hash_key("hello"));
-    /// assert!(std::panic::catch_unwind(|| OneKeyType::new(Murmur3::default()).hash_key(&17)).is_ok());
+    /// assert!(
+    ///     std::panic::catch_unwind(
+    ///         || OneKeyType::new(Murmur3::default()).hash_key(&17)
+    ///     )
+    ///     .is_ok()
+    /// );
     /// assert!(std::panic::catch_unwind(move || hasher.hash_key(&17)).is_err());
     /// ```
     #[must_use]
@@ -149,7 +155,7 @@ impl<S: KeyHasher> KeyHasher for OneKeyType<S> {
     }
 }
 
-/// What a key shows of its type.
+/// The traits of a key that reveal its type.
 #[derive(Clone, Copy)]
 struct Shape {
     name: &'static str,
@@ -172,12 +178,12 @@ impl Shape {
         }
     }
 
-    /// Whether both may be keys of one filter.
+    /// Whether both can be keys of one filter.
     fn fits(&self, other: &Self) -> bool {
         let widths_fit = |a: &Self, b: &Self| a.width.is_none_or(|width| width == b.len);
         let is_number = |a: &Self| a.width.is_some() && !a.in_memory;
         let number_and_bytes = |a: &Self, b: &Self| is_number(a) && b.in_memory;
-        // A width may be wrong; keys of one type are not two keys for that.
+        // A type may give a wrong width. Its keys are of one type all the same.
         self.name == other.name
             || widths_fit(self, other)
                 && widths_fit(other, self)

@@ -34,8 +34,7 @@ pub(crate) struct Cut {
     /// next to each other, so that the next one follows by a shift by 6.
     pub(crate) positions: u32,
     /// The same for each byte of a word of eight positions: how far to shift the first eight of
-    /// them down, and in patterns with more, the others. What is beyond the last position repeats
-    /// it.
+    /// them down, and in patterns with more, the others. Bytes beyond the last position repeat it.
     pub(crate) eight: u64,
     pub(crate) others: u64,
 }
@@ -109,9 +108,9 @@ pub(crate) struct Place {
 
 /// The places in its line of the `W` words that `hash` touches.
 ///
-/// Loops, here and in [`Lines::holds`](crate::bits::Lines::holds): the closures of `from_fn` and
-/// `map` become calls where there are 4 words or 4 bits and more, and a called function is compiled
-/// for the oldest CPU. A lookup in L1 then took 14 to 33 ns instead of 3.2 to 6 (Emerald Rapids).
+/// This and [`Lines::holds`](crate::bits::Lines::holds) use loops. With 4 words or 4 bits and more,
+/// the closures of `from_fn` and `map` become calls, and a called function is compiled for the
+/// oldest CPU. A lookup in L1 then took 14 to 33 ns instead of 3.2 to 6 (Emerald Rapids).
 #[inline(always)]
 pub(crate) fn pattern<const W: usize>(hash: u64, cuts: &Cuts) -> [Place; W] {
     let group = LINE_WORDS / W;

@@ -1,5 +1,5 @@
 //! Turns keys and a false-positive rate into a layout, and back. All false-positive arithmetic is
-//! here. Called when a filter is built, and when a caller asks for its figures.
+//! here. Builders call it, and so do the methods that report a filter's figures.
 //!
 //! # The model
 //!
@@ -14,7 +14,7 @@
 //! g(j) = sum over i in 0..=s of a_i * x_i^j,   x_i = 1 - w/8 * (1 - (1 - i/64)^s)
 //! ```
 //!
-//! since `x_i` is the chance that one key of the line leaves `i` given bits of the word alone;
+//! where `x_i` is the chance that one key of the line leaves `i` given bits of the word alone, and
 //! `a_i` sums `(-1)^i * C(d, i)` over the chances that the throws make `d` distinct bits. Nothing
 //! here is fitted.
 //!
@@ -28,11 +28,11 @@
 use crate::error::{BuildError, BuildErrorKind};
 use crate::layout::{LINE_BITS, LINE_BYTES, LINE_WORDS, Layout, Shape, WORDS};
 
-/// Bits of memory per key beyond which a rate counts as out of reach. At this price the 64-bit
-/// hashes themselves, in a hash set, would be wrong less often. (Of counters as many: 512 bits.)
+/// If a rate needs more bits of memory per key, it counts as out of reach. At this price a hash set
+/// of the 64-bit hashes would be wrong less often. (For counters: 128 counters, 512 bits.)
 pub(crate) const MAX_BITS_PER_KEY: usize = 128;
 
-/// What a word is made of, and a key's throw lands on.
+/// The cells of a word, on which a key's throws land.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Cell {
     #[default]
@@ -42,7 +42,7 @@ pub enum Cell {
 }
 
 impl Cell {
-    /// Bits of one.
+    /// Bits of a cell.
     pub(crate) const fn bits(self) -> usize {
         match self {
             Self::Bit => 1,
@@ -51,35 +51,35 @@ impl Cell {
     }
 }
 
-/// A layout of fewer words per key is taken while it needs at most this many times the memory of
-/// the best: each word less is an atomic operation less per insert. At 1.06 it is 1 word at 10%, 2
-/// at 1%, 4 from 0.1% to 1e-6.
+/// The builder chooses fewer words per key if that needs at most this many times the memory of the
+/// best layout: each word less saves an atomic operation per insert. With 1.06 it chooses 1 word at
+/// 10%, 2 at 1%, and 4 from 0.1% to 1e-6.
 const FEWER_WORDS_PRICE: f64 = 1.06;
 
-/// Keys per line from which on the answer is "certainly a false positive": the sums would take long
-/// to say the same. No filter is planned for more.
+/// From this many keys per line on, the rate is 1: the sums would take long for the same answer.
+/// Builders plan no filter for more.
 const MAX_LOAD: f64 = 32768.0;
 
-/// What a builder was asked for; every field is optional.
+/// A builder's settings; each is optional.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Request {
     pub(crate) keys: Option<usize>,
     pub(crate) rate: Option<f64>,
     pub(crate) budget: Option<usize>,
     pub(crate) words: Option<usize>,
-    /// Half of the bits are to be set when the keys are in, whatever the rate. (With all else equal
-    /// the fewest bits per key have half or less of them set.) The rate is to hold until then, and
-    /// for one key in [`LATE`] beyond.
+    /// Plan so that the keys set half of the bits, whatever the rate. (The layouts with the fewest
+    /// bits per key have half of the bits set, or less.) The rate must hold until then, and for one
+    /// key in [`LATE`] more.
     pub(crate) half_full: bool,
     pub(crate) cell: Cell,
 }
 
-/// It is noticed late that a layer of a growing filter is full: when it has up to one key in so
+/// A growing filter notices late that a layer is full: the layer then has up to one key in this
 /// many too much.
 const LATE: usize = 32;
 
 impl Request {
-    /// The layout, and the number of keys that it is meant for.
+    /// The layout, and the number of keys that it is for.
     pub(crate) fn solve(self) -> Result<(Layout, usize), BuildError> {
         self.check().map_err(BuildError)?;
         let rate = self.rate.unwrap_or(0.01);
@@ -124,7 +124,7 @@ impl Request {
 
     const BEYOND: f64 = 1.0 + 1.0 / LATE as f64;
 
-    /// The lowest rate that is in reach: that of [`MAX_BITS_PER_KEY`].
+    /// The lowest rate in reach: the rate with [`MAX_BITS_PER_KEY`].
     pub(crate) fn least_rate(&self) -> f64 {
         let densest = LINE_BITS as f64 / MAX_BITS_PER_KEY as f64;
         let rate = |model: Model| match self.half_full {
@@ -215,7 +215,7 @@ impl Request {
         };
         let best = best_at(load).map(|(rate, _)| rate).fold(1.0, f64::min);
         let good_enough = |(easier, _): &((f64, Shape), (f64, Shape))| easier.0 <= best;
-        // Fewer words, if with so much more memory they would do as well as the best.
+        // Fewer words, if they would reach the best rate with that much more memory.
         let fewer = best_at(load / FEWER_WORDS_PRICE).zip(best_at(load)).find(good_enough);
         fewer.expect("the best is good enough").1.1
     }
@@ -276,8 +276,8 @@ impl Model {
         }
         let terms = self.shape.bits + 1;
         let mut powers = [1.0; Self::TERMS];
-        // Poisson weights up to a common factor, which the division at the end takes out. Nothing
-        // comes of j = 0.
+        // Poisson weights up to a common factor, which the division at the end removes. The term
+        // for j = 0 is 0.
         let (mut weight, mut total, mut sum, mut j) = (1.0, 1.0, 0.0, 0.0);
         while j <= load || weight > total * 1e-18 {
             j += 1.0;
@@ -287,7 +287,7 @@ impl Model {
                 *power *= x;
             }
             let g: f64 = self.a[..terms].iter().zip(&powers).map(|(a, power)| a * power).sum();
-            // Where g is tiny, rounding (1e-13) may take it below 0.
+            // If g is tiny, rounding (1e-13) may take it below 0.
             sum += weight * pow(g.max(0.0), self.shape.words as u64);
             if weight > 1e200 {
                 weight *= 1e-200;

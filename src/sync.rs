@@ -10,10 +10,10 @@ pub(crate) use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering, fence};
 #[cfg(lanebloom_loom)]
 pub(crate) use loom::sync::atomic::{AtomicPtr, AtomicU64, Ordering, fence};
 
-/// Lets time pass while another thread holds what this one waits for; `turn` counts the times.
+/// Lets time pass while this thread waits for another; `turn` counts the calls.
 #[inline]
 pub(crate) fn wait(turn: u32) {
-    /// After so many turns the holder is taken for one that does not run.
+    /// After this many turns the other thread is probably not running.
     #[cfg(all(feature = "std", not(lanebloom_loom)))]
     const SHORT: u32 = 64;
 
@@ -65,13 +65,13 @@ mod swap {
     pub(crate) type Guard<T> = alloc::boxed::Box<Arc<T>>;
 
     impl<T> Swap<T> {
-        /// Writes into what the value points to so that no replacement is missed: calls `write`
-        /// with `value`, which was loaded before, and after it with each that has taken its place
-        /// meanwhile, until there is none. What the calls returned is combined.
+        /// Writes into the value's target so that no replacement is missed. Calls `write` with
+        /// `value`, which was loaded before. If another value has taken its place meanwhile, calls
+        /// `write` with that one too, until there is none. Combines the results of the calls.
         ///
-        /// Its partner is a thread that replaces the value, calls `fence(SeqCst)` and then looks at
-        /// what others wrote. One of the two fences comes first: either that thread sees what was
-        /// written here, or this one sees the new value, and writes there too.
+        /// Its partner is a thread that replaces the value, calls `fence(SeqCst)` and then reads
+        /// what others wrote. One of the two fences comes first: either that thread sees this
+        /// call's write, or this call sees the new value and writes there too.
         #[inline]
         pub(crate) fn settle<R>(
             &self,
@@ -104,18 +104,18 @@ mod swap {
             self.0.load()
         }
 
-        /// Replaces the value. Returns once every thread that had loaded the old one has let go of
-        /// it, and drops it in this thread. Threads that load never wait.
+        /// Replaces the value. Waits until no thread holds the old value, and drops it in this
+        /// thread. Threads that load never wait.
         ///
         /// A thread must not call this while it holds a value that it has loaded from here: it
         /// would wait for itself.
         #[cfg(feature = "guard")]
         pub(crate) fn replace(&self, value: T) {
-            /// A batch may hold the value for long: after so many turns this thread sleeps.
+            /// After this many turns the thread sleeps, since a batch may hold the value for long.
             const SHORT: u32 = 1024;
 
-            // arc-swap turns the loans of all readers into counts of their own before it returns.
-            // Nobody can come to the old value any more, so from then on the count only falls.
+            // Before arc-swap returns, it turns the loans of all readers into counts of their own.
+            // No reader can get the old value any more, so from then on the count only falls.
             let old = self.0.swap(Arc::new(value));
             let mut turn = 0;
             // `strong_count` orders nothing. The drop below does: it sees what the readers did
@@ -131,7 +131,7 @@ mod swap {
             drop(old);
         }
 
-        /// Makes `new` the value if `current` still is; whether it did.
+        /// Makes `new` the value if `current` still is the value; answers whether it did.
         #[cfg(feature = "window")]
         pub(crate) fn compare_and_swap(&self, current: &Arc<T>, new: Arc<T>) -> bool {
             Arc::ptr_eq(&self.0.compare_and_swap(current, new), current)

@@ -171,7 +171,8 @@ fn bloom(mut filter: ConcurrentBloom) {
     assert!(filter.insert(&1u8) && filter.estimated_len() == 1);
 }
 
-/// What is read is written again, grows on, and is the same by a reader, within the limit.
+/// A filter that was read is written again, grows on, and is the same by a reader, within the
+/// limit.
 fn growing(bytes: &[u8]) {
     let Ok((filter, rest)) = ScalableBloom::from_bytes(bytes) else {
         return;

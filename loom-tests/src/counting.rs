@@ -1,5 +1,5 @@
-//! Several keys share counters, which inserts raise and removes lower. No present key goes missing,
-//! and removed keys leave nothing behind.
+//! Several keys share counters, which inserts increment and removes decrement. No present key goes
+//! missing, and removed keys leave nothing behind.
 
 use super::*;
 use lanebloom::CountingBloom;
@@ -92,7 +92,7 @@ fn the_keys_share_counters() {
         let shared = |with: u64| counters(&[a]) + counters(&[with]) - counters(&[a, with]);
         assert_eq!((shared(b), shared(first_of_a)), (keys.words, 3));
         assert_eq!(shared(second_of_a), if keys.words == 1 { 0 } else { 3 });
-        // Neither makes a false positive of it.
+        // Neither makes it a false positive.
         assert!(!keys.filter(&[b]).contains_hash(a));
         if keys.words == 2 {
             assert!(!keys.filter(&[first_of_a]).contains_hash(a) && !keys.filter(&[second_of_a]).contains_hash(a));
@@ -149,7 +149,7 @@ fn of_two_removes_of_a_key_that_is_there_once_exactly_one_succeeds() {
     });
 }
 
-/// What the one that fails has taken from the other key's counters, it gives back.
+/// A remove that fails restores the other key's counters.
 #[test]
 fn of_two_removes_of_a_key_that_is_covered_in_one_word_exactly_one_succeeds_and_the_other_changes_nothing() {
     const KEYS: Keys = keys(2);
@@ -247,7 +247,7 @@ fn a_key_that_was_inserted_twice_is_found_while_it_is_removed_once() {
     });
 }
 
-/// Two keys raise what is at 14: it stays at 15, and runs into no neighbour.
+/// Two keys increment a counter at 14: it stays at 15, and its neighbours do not change.
 #[test]
 fn racing_inserts_stick_at_15() {
     for_each_words(|keys| {
@@ -347,7 +347,8 @@ fn publication_survives_other_keys_in_the_same_word() {
     });
 }
 
-/// A place that is freed and taken again: who inserts a key anew sees what its remover did before.
+/// A place that is freed and taken again: a thread that inserts a key anew sees what its remover
+/// did before.
 #[test]
 fn who_inserts_a_removed_key_sees_what_its_remover_did_before() {
     for_each_words(|keys| {
@@ -452,7 +453,7 @@ fn a_snapshot_holds_what_was_inserted_before_and_publishes_it() {
     });
 }
 
-/// Bytes that are made while another key's counters are raised and lowered.
+/// Bytes that are made while another key's counters change.
 #[test]
 fn bytes_hold_what_was_inserted_before() {
     for_each_words(|keys| {

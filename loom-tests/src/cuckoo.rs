@@ -63,7 +63,7 @@ fn bystanders() -> impl Iterator<Item = u64> {
     source.chain((0..4).map(|i| hash(FULL, tag_between(FULL, Some(SOURCE), 400, i))))
 }
 
-/// The filter in which to insert `NEW` is to move `MOVED`.
+/// A filter in which an insert of `NEW` moves `MOVED`.
 fn about_to_move() -> Arc<CuckooFilter> {
     let filter = filter();
     filter.insert_hash(MOVED[0]).unwrap();
@@ -85,7 +85,7 @@ fn all_bystanders_are_in(filter: &CuckooFilter) {
     assert!(bystanders().all(|hash| filter.count_hash(hash) == 1));
 }
 
-/// For otherwise the tests of this file would try less than they say.
+/// Otherwise the tests of this file would try less than they claim.
 #[test]
 fn the_insert_does_move_the_key() {
     loom::model(|| {
@@ -211,7 +211,7 @@ fn of_removers_beside_a_move_exactly_one_wins() {
     }
 }
 
-/// Two threads race to take out what is moved by none: as of any key.
+/// Two threads race to remove a key that no thread moves.
 #[test]
 fn of_racing_removers_exactly_one_wins() {
     loom::model(|| {

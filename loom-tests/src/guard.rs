@@ -87,7 +87,7 @@ fn two_rebuilds_never_overlap() {
                 let Ok(mut rebuild) = guard.rebuild(filter(1)) else {
                     return false;
                 };
-                // What is inserted during a rebuild is in the filter that it ends with.
+                // The rebuilt filter has the keys that were inserted during the rebuild.
                 guard.insert(key);
                 rebuild.extend([key]);
                 assert!(rebuild.filter().contains(key));

@@ -208,7 +208,7 @@ fn a_union_beside_inserts_loses_nothing_and_publishes() {
     });
 }
 
-/// A copy, and the stream: who reads it knows of all that its keys' inserters had done before.
+/// A copy, and the stream: its reader sees all that its keys' inserters had done before.
 #[test]
 fn a_snapshot_holds_what_was_inserted_before_and_publishes_it() {
     for snapshot in [
@@ -224,8 +224,8 @@ fn a_snapshot_holds_what_was_inserted_before_and_publishes_it() {
             let work = Arc::new(Work::new());
             live.insert(&B);
             beside(work_and_insert(&live, &work), move || {
-                // Made by a thread of its own, and asked only after the work was looked at: to ask
-                // is to order memory too.
+                // Made by a thread of its own, and asked only after the work was read, since a
+                // lookup orders memory too.
                 let copy = thread::spawn(move || snapshot(&live)).join().unwrap();
                 let visible = work.is_visible();
                 assert!(copy.contains(&B));

@@ -31,7 +31,7 @@ mod tombstone;
 mod whole;
 mod windowed;
 
-/// Runs the two beside each other; what they returned.
+/// Runs the two beside each other, and returns their results.
 ///
 /// Both are spawned, so that loom tries both orders from the start. It remembers only the last
 /// access to each atomic: an insert that looks before it writes hides from loom a lookup that came
@@ -80,7 +80,7 @@ const fn hash_of_product(product: u64) -> u64 {
 const A: u64 = hash_of_product(0x0123_4501_2345_0000);
 const B: u64 = hash_of_product(0x0dcb_a90d_cba9_0000);
 
-/// What an inserter did before it inserted: to be visible to whoever finds its key.
+/// The work of an inserter before its insert. A thread that finds the key must see it.
 struct Work(AtomicBool);
 
 impl Work {
@@ -104,7 +104,7 @@ fn work_and_insert(filter: &Arc<ConcurrentBloom>, work: &Arc<Work>) -> impl FnOn
     }
 }
 
-/// The two keys really meet, for otherwise the tests of this crate would try less than they say.
+/// The two keys really meet. Otherwise the tests of this crate would try less than they claim.
 #[test]
 fn the_keys_share_their_words_and_not_all_their_bits() {
     loom::model(|| {

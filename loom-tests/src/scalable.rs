@@ -4,7 +4,7 @@
 use super::*;
 use lanebloom::ScalableBloom;
 
-/// Of layers for `capacity` keys each.
+/// A filter with layers for `capacity` keys each.
 fn growing(capacity: usize, layers: usize) -> Arc<ScalableBloom> {
     let builder = ScalableBloom::builder()
         .expected_keys(capacity)
@@ -118,8 +118,8 @@ fn no_false_negative_after_an_insert_that_happened_before_a_growth() {
     });
 }
 
-/// A key in the new layer is published as one in the old layer is, also to who finds the layer only
-/// with the key.
+/// A key in the new layer is published like a key in the old one, also to a thread that finds the
+/// layer only with the key.
 #[test]
 fn who_finds_a_key_in_a_new_layer_sees_what_its_inserter_did_before() {
     for batch in [false, true] {
@@ -167,8 +167,8 @@ fn who_inserts_in_vain_across_a_growth_sees_what_the_inserter_did_before() {
     });
 }
 
-/// The one who makes the next layer ahead of need may be interrupted for long: who sees the full
-/// layer does not wait for it.
+/// The thread that makes the next layer ahead of need may be suspended for long: a thread that sees
+/// the full layer does not wait for it.
 #[test]
 fn growth_waits_for_nobody() {
     loom::model(|| {
@@ -190,7 +190,7 @@ fn growth_waits_for_nobody() {
     });
 }
 
-/// At the limit, what was taken is there, and the answers say what was not.
+/// At the limit, the accepted keys are there, and the answers name the others.
 #[test]
 fn a_key_is_taken_or_refused() {
     loom::model(|| {

@@ -129,7 +129,7 @@ fn who_finds_removes_or_misses_a_key_sees_what_was_done_before() {
     });
 }
 
-/// What was removed in the other filter is not even found for a moment.
+/// A key that was removed in the other filter is not found even for a moment.
 #[test]
 fn a_union_shows_no_key_that_was_removed_before() {
     loom::model(|| {

@@ -43,7 +43,7 @@ fn a_union_takes_what_was_inserted_before_and_publishes_it() {
     });
 }
 
-/// The uniter finds everything there already: then it must see what the inserter did.
+/// The union finds all bits there already: then its thread must see what the inserter did.
 #[test]
 fn a_union_in_vain_sees_what_the_inserter_did_before() {
     loom::model(|| {
@@ -64,8 +64,8 @@ fn a_snapshot_holds_what_was_inserted_before_and_publishes_it() {
         live.insert_hash(B);
         let inserter = work_and_insert(&live, &work);
         beside(inserter, move || {
-            // Made by a thread of its own, and asked only after the work was looked at: to ask is
-            // to order memory too.
+            // Made by a thread of its own, and asked only after the work was read, since a lookup
+            // orders memory too.
             let snapshot = thread::spawn(move || live.try_clone().unwrap()).join().unwrap();
             let visible = work.is_visible();
             assert!(snapshot.contains_hash(B));
@@ -107,7 +107,8 @@ fn a_delta_holds_what_was_inserted_before_and_publishes_it() {
     });
 }
 
-/// Who applies a delta publishes what it had done, whether another inserts the same key or not.
+/// A thread that applies a delta publishes its earlier work, whether another thread inserts the
+/// same key or not.
 #[test]
 fn a_delta_is_added_as_an_insert_is() {
     loom::model(|| {

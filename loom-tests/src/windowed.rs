@@ -26,8 +26,8 @@ fn aged() -> (Arc<WindowedBloom>, std::sync::Arc<std::sync::atomic::AtomicU64>) 
     (Arc::new(filter), time)
 }
 
-/// Who rotates and then misses a key, which cannot have been forgotten yet, knows that its insert
-/// comes after these rotations: it has its whole window before it.
+/// If a thread rotates and then misses a key that cannot have been forgotten yet, the key's insert
+/// comes after these rotations: the key has its whole window before it.
 fn outlives_rotations(rotations: usize, insert: fn(&WindowedBloom)) {
     loom::model(move || {
         let filter = windowed(rotations + 1);
@@ -281,8 +281,8 @@ fn of_racing_batches_each_new_key_is_won_once_with_one_word_per_key() {
     });
 }
 
-/// Who copies generations from elsewhere adds those that the list lacks: a rotation of another
-/// thread beside it drops neither them nor what is in them.
+/// A thread that copies generations from elsewhere adds those that the list lacks. A rotation of
+/// another thread beside it drops neither them nor their keys.
 #[test]
 fn what_is_copied_into_an_older_generation_is_found_beside_a_rotation() {
     loom::model(|| {
@@ -338,7 +338,7 @@ fn two_that_complete_the_list_share_what_they_added() {
         };
         beside(copy(one, A), copy(other, B));
         assert!(filter.contains_hash(A) && filter.contains_hash(B));
-        // What one of them made in vain is used again, and nothing that the list has.
+        // The generation that one of them made in vain is reused, and none of the list.
         let next = filter.numbered_generations(6).unwrap().unwrap();
         assert!(!next[0].1.contains_hash(A) && !next[0].1.contains_hash(B));
         assert!(!std::sync::Arc::ptr_eq(&next[0].1, &next[1].1));

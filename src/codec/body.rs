@@ -1,6 +1,6 @@
-//! The words of a snapshot, between its header and the checksum of both. Every filter, whether it
-//! has bits, counters, tags or cells, is an array of 64-bit words here, which fills whole lines.
-//! Words in, bytes out, and back; the filters' own decoders say what words mean.
+//! The words of a snapshot, between its header and its trailer. Here every filter is an array of
+//! 64-bit words that fills whole lines, whether it has bits, counters, tags or cells. Words become
+//! bytes, and back. The filters' own decoders give the words a meaning.
 
 use super::{Checksum, Input, Out, SNAPSHOT_HEADER, TRAILER};
 use crate::bits;
@@ -8,8 +8,8 @@ use crate::error::SnapshotErrorKind;
 use crate::layout::LINE_BYTES;
 use alloc::vec::Vec;
 
-/// Bytes that are copied, summed and handed on at once: as few calls of the system as matter, and
-/// in L2.
+/// Bytes that are copied, summed and handed on at once. They fit L2, and the calls of the system
+/// are few enough.
 const CHUNK: usize = 64 << 10;
 /// Bytes of a word.
 const WORD: usize = 8;
@@ -49,7 +49,7 @@ pub(crate) fn write_words<O: Out>(
 /// checksum is verified.
 pub(crate) fn read_words<I: Input>(
     input: &mut I,
-    // As it was read, since each byte of a header that was accepted is one that its fields make.
+    // The bytes as they were read. They equal the bytes of the decoded header.
     header: &[u8; SNAPSHOT_HEADER],
     len: usize,
     mut store: impl FnMut(usize, &[[u8; WORD]]),
@@ -78,10 +78,10 @@ pub(crate) fn read_words<I: Input>(
     not_zero.map_or(Ok(()), Err)
 }
 
-/// Fails if a filter of `needed` bytes of memory is beyond the limit, or the rest of its snapshot
-/// is known not to be there (the snapshot is of `len` bytes, and its header was read). Call it
-/// before allocating memory. The caller then allocates all of it at once: as much as was allowed,
-/// or as there are bytes. The system provides its pages when they are written to.
+/// Fails if a filter needs more than `limit` bytes of memory, or if the input is known to end
+/// before the snapshot does (the snapshot has `len` bytes, and its header was read). Call it before
+/// allocating. The caller then allocates all of the memory at once. The system provides a page when
+/// it is first written to.
 pub(crate) fn admit<I: Input>(input: &mut I, len: usize, needed: u64, limit: usize) -> Result<(), SnapshotErrorKind> {
     if needed > limit as u64 {
         return Err(SnapshotErrorKind::OverLimit {

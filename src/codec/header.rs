@@ -1,6 +1,6 @@
 //! The first bytes of a snapshot and of a delta: its kind, its hasher and its length. The decoder
-//! checks them here before it trusts anything that they declare. `mod.rs` describes them byte by
-//! byte.
+//! checks them here before it trusts anything that they declare. `docs/FORMAT.md` describes them
+//! byte by byte.
 
 use crate::error::SnapshotErrorKind;
 use crate::hash::sealed::Identity;
@@ -27,7 +27,7 @@ pub(crate) const SNAPSHOT_HEADER: usize = 128;
 pub(crate) const TRAILER: usize = 64;
 /// Bytes before a delta's body.
 pub(crate) const DELTA_HEADER: usize = 64;
-/// What is addressable less the header and the trailer, in lines.
+/// The most lines of a body: all addressable bytes, less the header and the trailer.
 const MOST_LINES: u64 = (isize::MAX as u64 - (SNAPSHOT_HEADER + TRAILER) as u64) / LINE_BYTES as u64;
 /// Words that a snapshot can have.
 pub(crate) const MOST_WORDS: u64 = MOST_LINES * LINE_WORDS as u64;
@@ -47,7 +47,7 @@ pub enum Kind {
     Delta = 129,
 }
 
-/// What identifies the hasher of a record: its name and seed, and the hash of a fixed key.
+/// The identity of a record's hasher: its name and seed, and the hash of a fixed key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hashing {
     pub(crate) identity: Identity,
@@ -62,7 +62,7 @@ impl Hashing {
         }
     }
 
-    /// An error if the record's hasher, `self`, is not `given`.
+    /// Fails if the record's hasher, `self`, is not `given`.
     pub(crate) fn check(self, given: Self) -> Result<(), SnapshotErrorKind> {
         if self.identity != given.identity {
             return Err(SnapshotErrorKind::differs("hasher", self.identity, given.identity));
@@ -130,8 +130,7 @@ impl Header {
     }
 }
 
-/// The header of any other snapshot: what is its kind's own is known there, and here only that it
-/// is of `FIELDS` bytes.
+/// The header of any other snapshot. Each kind interprets the `FIELDS` bytes of its own fields.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct OwnHeader {
     pub(crate) kind: Kind,
@@ -142,7 +141,7 @@ pub(crate) struct OwnHeader {
     pub(crate) fields: [u8; FIELDS],
 }
 
-/// What a snapshot of buckets says of them.
+/// The buckets that a snapshot declares.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Buckets {
     /// The length of a tag or a remainder.
@@ -151,7 +150,7 @@ pub(crate) struct Buckets {
     pub(crate) expected_keys: usize,
 }
 
-/// Bytes of a header that are its kind's own.
+/// Bytes of a header that belong to its kind.
 pub(crate) const FIELDS: usize = 88;
 
 impl OwnHeader {
@@ -176,17 +175,17 @@ impl OwnHeader {
         })
     }
 
-    /// Writes a field `at` so many bytes into the header.
+    /// Writes a field at byte `at` of the header.
     pub(crate) fn put(&mut self, at: usize, field: u64) {
         put(&mut self.fields, at - 32, field.to_le_bytes());
     }
 
-    /// Reads the field that begins `at` so many bytes into the header.
+    /// Reads the field at byte `at` of the header.
     pub(crate) fn get(&self, at: usize) -> u64 {
         get(&self.fields, at - 32)
     }
 
-    /// As of [`get`](Self::get): a value in this range.
+    /// [`get`](Self::get) of a value that must be in this range.
     pub(crate) fn value(
         &self,
         name: &'static str,
@@ -196,7 +195,7 @@ impl OwnHeader {
         in_range(name, self.get(at), range)
     }
 
-    /// As of [`value`](Self::value): a number that this machine can count to.
+    /// [`value`](Self::value) of a number that must fit this machine's `usize`.
     pub(crate) fn number(
         &self,
         name: &'static str,
@@ -207,7 +206,7 @@ impl OwnHeader {
         Ok(self.value(name, at, *range.start()..=most)? as usize)
     }
 
-    /// A byte of a field: a number in this range.
+    /// A byte of a field, which must be in this range.
     pub(crate) fn byte(
         &self,
         name: &'static str,
@@ -217,12 +216,12 @@ impl OwnHeader {
         in_range(name, value, range)
     }
 
-    /// An error if a byte from `range` of the header is not 0.
+    /// Fails if a byte of the header in `range` is not 0.
     pub(crate) fn zeros(&self, range: core::ops::Range<usize>) -> Result<(), SnapshotErrorKind> {
         check_zeros(&self.to_bytes(), range)
     }
 
-    /// That of a snapshot of buckets, which are so many words in all.
+    /// The header of a snapshot of buckets, which have `words` words in all.
     pub(crate) fn of_buckets(kind: Kind, hashing: Hashing, words: usize, buckets: Buckets) -> Self {
         let mut header = Self {
             kind,
@@ -236,8 +235,8 @@ impl OwnHeader {
         header
     }
 
-    /// The buckets that the header of a snapshot describes, at most `limit`. `most_keys` returns
-    /// the most keys that are planned for buckets with tags of so many bits, and so many of them.
+    /// The buckets that a header declares, at most `limit`. `most_keys` takes the bits of a tag and
+    /// the number of buckets, and returns the most keys that a builder plans for them.
     pub(crate) fn buckets(
         &self,
         limit: u64,
@@ -254,12 +253,12 @@ impl OwnHeader {
         })
     }
 
-    /// An error if another length is declared than that of a snapshot of so many words.
+    /// Fails unless the header declares the length of a snapshot of this many words.
     pub(crate) fn check_words(&self, words: usize) -> Result<(), SnapshotErrorKind> {
         check_len(self.len, snapshot_bytes(words))
     }
 
-    /// The bytes that the bits of its `parts` snapshots take; each has at least one block.
+    /// The bytes of the bits in the `parts` inner snapshots. Each part has at least one block.
     pub(crate) fn body_bytes(&self, parts: usize) -> Result<u64, SnapshotErrorKind> {
         let overhead = (SNAPSHOT_HEADER + parts * (SNAPSHOT_HEADER + TRAILER)) as u64;
         let least = overhead + (parts * LINE_BYTES) as u64;
@@ -274,7 +273,7 @@ impl OwnHeader {
     }
 }
 
-/// Bytes of a snapshot whose body is so many words, at most [`MOST_WORDS`].
+/// Bytes of a snapshot with this many words in its body, at most [`MOST_WORDS`].
 pub(crate) const fn snapshot_bytes(words: usize) -> usize {
     SNAPSHOT_HEADER + words.div_ceil(LINE_WORDS) * LINE_BYTES + TRAILER
 }
@@ -288,7 +287,7 @@ fn check_len(declared: u64, needed: usize) -> Result<(), SnapshotErrorKind> {
     }
 }
 
-/// A number of keys that a filter is planned for, which is `most` at most.
+/// The expected keys of a filter, at most `most`.
 fn parse_expected_keys(keys: u64, most: usize) -> Result<usize, SnapshotErrorKind> {
     Ok(in_range("the number of expected keys", keys, 1..=most as u64)? as usize)
 }
@@ -345,8 +344,8 @@ impl DeltaHeader {
         bytes
     }
 
-    /// The header with which `bytes` begin, the delta's body, and what comes after it. The checksum
-    /// of both has been checked.
+    /// The header with which `bytes` begin, the delta's body, and the bytes after it. Checks the
+    /// checksum of header and body.
     pub(crate) fn parse(bytes: &[u8]) -> Result<(Self, &[u8], &[u8]), SnapshotErrorKind> {
         let header: &[u8; DELTA_HEADER] = first(bytes)?;
         check_kind(header, Kind::Delta)?;
@@ -415,8 +414,8 @@ fn put_layout(bytes: &mut [u8], layout: Layout) {
     put(bytes, 40, (layout.blocks as u64).to_le_bytes());
 }
 
-/// The first `N` bytes of what claims to be a record of this version. Fewer bytes that could be the
-/// beginning of one are called so.
+/// The first `N` bytes of a record of this version. If fewer bytes could be the beginning of one,
+/// the error says that they are truncated.
 pub(super) fn first<const N: usize>(bytes: &[u8]) -> Result<&[u8; N], SnapshotErrorKind> {
     let magic = &bytes[..bytes.len().min(MAGIC.len())];
     if !MAGIC.starts_with(magic) {
@@ -427,7 +426,7 @@ pub(super) fn first<const N: usize>(bytes: &[u8]) -> Result<&[u8; N], SnapshotEr
             found.escape_ascii()
         )));
     }
-    // Before the rest is asked for: another version may have another length.
+    // Checked before the length, since another version may have another length.
     if let Some(&[low, high]) = bytes.get(8..10).and_then(|version| version.first_chunk()) {
         match u16::from_le_bytes([low, high]) {
             VERSION => {}
@@ -537,7 +536,7 @@ fn check_layout_version(version: u8) -> Result<(), SnapshotErrorKind> {
     }
 }
 
-/// An error if a byte that version 1 gives no meaning is not 0.
+/// Fails if a byte is not 0 although version 1 gives it no meaning.
 pub(super) fn check_zeros(bytes: &[u8], range: core::ops::Range<usize>) -> Result<(), SnapshotErrorKind> {
     match range.clone().find(|&at| bytes[at] != 0) {
         None => Ok(()),

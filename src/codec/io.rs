@@ -1,20 +1,19 @@
-//! Snapshots by `std::io`, in bounded pieces; and reading as many bytes as are needed, which
-//! Guava's streams share.
+//! Snapshots by `std::io`, in bounded pieces. Guava's streams share [`fill`].
 
 use super::{Input, Out, Progress};
 use crate::error::SnapshotErrorKind;
 use alloc::vec::Vec;
 use std::io::{self, ErrorKind, Read, Write};
 
-/// Bytes that are written at once, to places that are multiples of it.
+/// Bytes of a write, which begins at a multiple of this number.
 ///
-/// The size of a huge page: Linux then keeps a file in huge pages if its file system can (ext4 from
-/// 6.16 on, XFS), and a view maps them. With pieces of 64 KiB, batches of lookups in a mapped view
-/// of 512 MiB took 1.5 to 1.7 times as long as in the filter; with these pieces 0.9 to 1.1 times
-/// (Emerald Rapids, ext4, Linux 6.18).
+/// It is the size of a huge page: Linux then keeps a file in huge pages if its file system can
+/// (ext4 from 6.16 on, XFS), and a view maps them. With pieces of 64 KiB, batches of lookups in a
+/// mapped view of 512 MiB took 1.5 to 1.7 times as long as in the filter; with these pieces 0.9 to
+/// 1.1 times (Emerald Rapids, ext4, Linux 6.18).
 const PIECE: usize = 2 << 20;
 
-/// Hands on bytes in pieces of [`PIECE`]; the last ones by [`finish`](Self::finish).
+/// Hands on bytes in pieces of [`PIECE`]. [`finish`](Self::finish) hands on the last ones.
 pub(crate) struct Writer<W> {
     writer: W,
     piece: Vec<u8>,
@@ -77,7 +76,7 @@ impl<R: Read> Input for Reader<R> {
     }
 }
 
-/// What `decode` makes of what the reader gives.
+/// Decodes the bytes of a reader.
 pub(crate) fn from_reader<T, R: Read>(
     reader: R,
     decode: impl FnOnce(&mut Reader<R>) -> Result<T, SnapshotErrorKind>,
@@ -90,12 +89,12 @@ pub(crate) fn from_reader<T, R: Read>(
 
 /// Why a buffer was not filled.
 pub(crate) enum Short {
-    /// There were only so many bytes.
+    /// The reader ended after this many bytes.
     Ended(usize),
     Io(io::Error),
 }
 
-/// `Read::read_exact` that knows how many bytes there were.
+/// `Read::read_exact` that reports how many bytes there were.
 pub(crate) fn fill(reader: &mut impl Read, bytes: &mut [u8]) -> Result<(), Short> {
     let mut len = 0;
     while len < bytes.len() {

@@ -1,4 +1,4 @@
-//! Bytes in pieces: where those of a snapshot go, and where they come from. Slices here, streams in
+//! The destination and the source of a snapshot's bytes, in pieces: slices here, streams in
 //! `io.rs`.
 
 use super::SNAPSHOT_HEADER;
@@ -7,13 +7,13 @@ use crate::error::SnapshotErrorKind;
 use alloc::vec::Vec;
 use core::convert::Infallible;
 
-/// Where the bytes of a snapshot go.
+/// The destination of a snapshot's bytes.
 pub trait Out {
     type Error;
     fn put(&mut self, bytes: &[u8]) -> Result<(), Self::Error>;
 }
 
-/// Never more than its capacity, which the caller chose.
+/// Stays within the capacity, which the caller chose.
 impl Out for Vec<u8> {
     type Error = Infallible;
 
@@ -23,7 +23,7 @@ impl Out for Vec<u8> {
     }
 }
 
-/// From its front on, which must be long enough.
+/// Fills the slice from its front. It must be long enough.
 impl Out for &mut [u8] {
     type Error = Infallible;
 
@@ -35,16 +35,16 @@ impl Out for &mut [u8] {
     }
 }
 
-/// Where the bytes of a snapshot come from.
+/// The source of a snapshot's bytes.
 pub trait Input {
-    /// The next `len` bytes, which may be in `buffer`. An error if there are not as many.
+    /// The next `len` bytes, which may be in `buffer`. Fails if the source has fewer.
     fn take<'a>(&'a mut self, len: usize, buffer: &'a mut Vec<u8>) -> Result<&'a [u8], SnapshotErrorKind>;
 
-    /// Announces that `len` bytes more follow. An error if the source is known to have fewer.
+    /// Announces that `len` bytes more follow. Fails if the source is known to have fewer.
     fn announce(&mut self, len: u64) -> Result<(), SnapshotErrorKind>;
 }
 
-/// How far a source of bytes has been read, and how far it should go.
+/// The bytes read from a source so far, and the bytes that it should have.
 #[derive(Default)]
 pub(crate) struct Progress {
     pub(crate) taken: u64,
@@ -72,7 +72,7 @@ impl Progress {
     }
 }
 
-/// Bytes that are all there.
+/// A source whose bytes are all in memory.
 pub(crate) struct Slice<'a> {
     rest: &'a [u8],
     progress: Progress,
@@ -97,7 +97,7 @@ impl Input for Slice<'_> {
     }
 }
 
-/// What `decode` makes of the bytes, and the rest of them.
+/// Decodes bytes; returns the result and the rest of the bytes.
 pub(crate) fn from_slice<T>(
     bytes: &[u8],
     decode: impl FnOnce(&mut Slice<'_>) -> Result<T, SnapshotErrorKind>,

@@ -1,6 +1,5 @@
-//! Replaces a file such that a program that opens it at any time finds the old bytes or the new
-//! ones. A path and a closure that writes flow in; snapshots and Guava's streams are written
-//! through it.
+//! Replaces a file so that a program that opens it at any time finds the old bytes or the new ones.
+//! Takes a path and a closure that writes, for snapshots and Guava's streams.
 
 use alloc::format;
 use core::hash::BuildHasher;
@@ -14,36 +13,36 @@ use twox_hash::XxHash3_64;
 /// program that opens `path` at any time gets all of the old file or all of the new one. The same
 /// holds after a crash of the program or of the machine.
 ///
-/// The bytes go into a new file beside, `.lanebloom-HASH-RANDOM.new`. They are brought to the disk,
-/// then the file is renamed, then the directory is brought to the disk (on Unix; elsewhere a
-/// directory cannot be). `HASH` is that of the name in `path`, so names of any length serve.
+/// The bytes go into a new file in the same directory, `.lanebloom-HASH-RANDOM.new`. This function
+/// syncs the file, renames it, and then syncs the directory (on Unix only). `HASH` is the hash of
+/// the name in `path`, so names of any length work.
 ///
 /// # Leftovers
 ///
-/// A program that is killed leaves its new file beside. The next call for the same `path` removes
-/// it: a regular file with such a name and the hash of this one, which nobody has locked. A writer
-/// at work holds a lock on its file. Where the file system has no locks, leftovers stay.
+/// A killed program leaves its new file there. The next call for the same `path` removes it, if it
+/// is a regular file with such a name and nobody has locked it. A writer at work holds a lock on
+/// its file. If the file system has no locks, leftovers stay.
 ///
 /// # Permissions and owner
 ///
 /// On Unix, a new file in place of an old one is open to its owner only (mode 0600) until it is
-/// whole. Then it gets the owner, the group and the permissions (`rwx` for each) of the old one.
-/// Only root can give a file away: another user's new file is that user's own, and if it cannot
-/// have the old group either, it has no permissions for a group. Access control lists and extended
-/// attributes are not copied, and other names (hard links) of the old file keep the old bytes.
-/// Where `path` names no regular file, the new one is like any that is created.
+/// whole. Then it gets the owner, the group and the permissions (`rwx` for each) of the old file.
+/// Only root can change a file's owner: another user's new file stays that user's own. If it cannot
+/// have the old group either, its group gets no permissions. Access control lists and extended
+/// attributes are not copied. Other names (hard links) of the old file keep the old bytes. If
+/// `path` names no regular file, the new file has the permissions of any created file.
 ///
-/// A symbolic link is replaced, not what it points to.
+/// A symbolic link is replaced; its target stays.
 ///
 /// # Errors
 ///
-/// Fails with the error of `write` or of the file system. The old file is still there then, and the
-/// new one is removed. On Unix this includes a directory that cannot be opened for reading, which
-/// is what bringing it to the disk takes: nothing is written then.
+/// Fails with the error of `write` or of the file system. Then the old file is still there, and the
+/// new one is removed. On Unix the directory must be readable, since the sync needs it open;
+/// otherwise nothing is written.
 ///
-/// One error comes later: if the last step fails, to bring the directory to the disk (a disk that
-/// is broken, say), the new file is in place, but a crash of the machine may bring the old one
-/// back. A file system that cannot do this step at all is no error.
+/// One error comes later: if the sync of the directory fails (on a broken disk, say), the new file
+/// is in place, but a crash of the machine may bring the old one back. A file system that cannot
+/// sync a directory at all is no error.
 ///
 /// # Examples
 ///
@@ -84,7 +83,7 @@ fn replace<T>(path: &Path, write: impl FnOnce(&mut File) -> io::Result<T>) -> io
     } else {
         directory
     };
-    // First, so that an error comes before anything is replaced.
+    // Opened first, so that an error comes before anything is replaced.
     #[cfg(unix)]
     let opened = File::open(directory)?;
     let old = match fs::symlink_metadata(path) {
@@ -102,10 +101,10 @@ fn replace<T>(path: &Path, write: impl FnOnce(&mut File) -> io::Result<T>) -> io
     new.file.sync_all()?;
     fs::rename(&new.path, path)?;
     new.is_there = false;
-    // Else the disk may still have the old name, though never half a file.
+    // Otherwise the disk may still have the old name, though never half a file.
     #[cfg(unix)]
     match opened.sync_all() {
-        // File systems that cannot do it.
+        // The file system cannot do it.
         Err(error) if !matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => return Err(error),
         _ => {}
     }
@@ -122,7 +121,7 @@ fn succeed(new: &File, old: &Metadata) -> io::Result<()> {
         && fchown(new, Some(old.uid()), Some(old.gid())).is_err()
         && fchown(new, None, Some(old.gid())).is_err()
     {
-        // They were for the members of another group.
+        // The old permissions were for another group.
         mode &= !0o070;
     }
     new.set_permissions(fs::Permissions::from_mode(mode))
@@ -133,7 +132,7 @@ fn succeed(new: &File, old: &Metadata) -> io::Result<()> {
     new.set_permissions(old.permissions())
 }
 
-/// A file that is being written, locked as long as that takes, and removed unless it was renamed.
+/// A file during its write: locked, and removed unless it was renamed.
 struct NewFile {
     file: File,
     path: PathBuf,
@@ -141,7 +140,7 @@ struct NewFile {
 }
 
 impl NewFile {
-    /// `is_private` says that only the owner may open it, so that nobody opens it now who may not
+    /// If `is_private`, only the owner may open it, so that no program opens it now that may not
     /// open it later.
     fn create(directory: &Path, prefix: &str, is_private: bool) -> io::Result<Self> {
         let mut options = OpenOptions::new();
@@ -163,8 +162,8 @@ impl NewFile {
                 is_there: true,
             };
             match new.file.lock() {
-                // Somebody may have taken it for a leftover before it was locked. From now on
-                // nobody does.
+                // Another call may have removed it as a leftover before it was locked. From now on
+                // no call does.
                 Ok(()) if !new.path.exists() => {}
                 Ok(()) => return Ok(new),
                 // Without locks nobody removes anything.
@@ -178,24 +177,24 @@ impl NewFile {
 impl Drop for NewFile {
     fn drop(&mut self) {
         if self.is_there {
-            // What is left is removed by the next one.
+            // If this fails, the next call for the same path removes it.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// What names of new files begin with, before 16 digits of a hash, a hyphen and 16 random digits;
-/// and how they end.
+/// The beginning and the end of a new file's name. Between them are 16 digits of a hash, a hyphen
+/// and 16 random digits.
 const PREFIX: &str = ".lanebloom-";
 const SUFFIX: &str = ".new";
 
-/// Removes the new files that begin with `prefix` and that nobody writes any more. Whatever fails
-/// here fails nothing else.
+/// Removes the new files whose names begin with `prefix` and that no program writes any more.
+/// Ignores its own errors.
 ///
-/// Nobody has such a name by chance: it has the 64-bit hash of the name of the file that is being
-/// replaced. (The crates that write files so, tempfile and atomic-write-file, leave what a killed
-/// program left where it is, or need a file system with nameless files. A service that is killed at
-/// every write of a filter of some GiB would fill its disk.)
+/// No other file has such a name by chance, since it contains a 64-bit hash of the replaced file's
+/// name. (The crates tempfile and atomic-write-file keep the leftovers of a killed program, or need
+/// a file system with nameless files. A service that is killed at every write of a filter of some
+/// GiB would fill its disk.)
 fn remove_leftovers(directory: &Path, prefix: &str) {
     let is_ours = |name: &str| {
         let middle = name.strip_prefix(prefix).and_then(|rest| rest.strip_suffix(SUFFIX));

@@ -21,11 +21,8 @@ use crate::sync::AtomicU64;
 
 /// A lock-free Bloom filter in cache-line blocks. Many threads can insert and look up at once.
 ///
-/// Keys are any [`Funnel`] type. `S` hashes them; it is [`Murmur3`] by default. All operations but
-/// [`clear`](Filter::clear) take `&self`: share the filter as `Arc<ConcurrentBloom>`. The
-/// [Consistency](crate#consistency) chapter says what threads may rely on.
-///
-/// # Examples
+/// `S` hashes the keys; it is [`Murmur3`] by default. [`Filter`] has the methods, and the chapter
+/// [Consistency](crate#consistency) the promises to threads.
 ///
 /// ```
 /// use lanebloom::ConcurrentBloom;
@@ -36,7 +33,9 @@ use crate::sync::AtomicU64;
 /// let workers: Vec<_> = (0..4u32)
 ///     .map(|worker| {
 ///         let seen = Arc::clone(&seen);
-///         thread::spawn(move || (0..1000u32).filter(|i| seen.insert(&(worker, *i))).count())
+///         thread::spawn(move || {
+///             (0..1000u32).filter(|i| seen.insert(&(worker, *i))).count()
+///         })
 ///     })
 ///     .collect();
 /// let new: usize = workers.into_iter().map(|worker| worker.join().unwrap()).sum();

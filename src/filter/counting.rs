@@ -35,9 +35,9 @@
 //!
 //! # Keys that are inserted several times
 //!
-//! Such a key must be removed as many times. The limit is 15. A counter that reaches 15, by one key
-//! or by several, stays there for good ("stuck"). Its keys lose nothing but the means to be deleted
-//! in full. A key whose counters are all stuck, inserted 15 times or more, is found for ever.
+//! Remove such a key as many times. The limit is 15. A counter that reaches 15, by one key or by
+//! several, stays there for good ("stuck"). Its keys can no longer be removed in full. A key whose
+//! counters are all stuck, inserted 15 times or more, is found for ever.
 //! [`stuck_counters`](CountingBloom::stuck_counters) returns the number of stuck counters. With the
 //! expected number of distinct keys, a counter gets stuck with a chance of about 1e-15.
 //!
@@ -73,13 +73,13 @@
 //!
 //! # Cost
 //!
-//! Bits of memory per key, 4 for each counter. The words per key are first those that the builder
-//! chooses by itself, then one:
+//! Bits of memory per key, 4 for each counter, with the words per key that the builder chooses, and
+//! with one word per key:
 //!
 //! | rate | 10% | 3% | 1% | 0.1% | 1e-4 | 1e-5 |
 //! |---|---|---|---|---|---|---|
 //! | textbook counting filter | 19.2 | 29.2 | 38.3 | 57.5 | 76.7 | 95.9 |
-//! | here | 20.5 | 33.4 | 45.9 | 79.3 | 136 | 227 |
+//! | `CountingBloom` | 20.5 | 33.4 | 45.9 | 79.3 | 136 | 227 |
 //! | words per key | 2 | 2 | 4 | 4 | 4 | 4 |
 //! | with one word per key | 23.1 | 46.3 | 83.5 | 302 | | |
 //!
@@ -105,11 +105,8 @@ use core::fmt;
 
 /// A lock-free counting Bloom filter. Many threads can insert, look up and remove at once.
 ///
-/// Keys are any [`Funnel`](crate::Funnel) type. `S` hashes them; it is [`Murmur3`] by default. All
-/// operations but [`clear`](Filter::clear) take `&self`: share the filter as `Arc<CountingBloom>`.
-/// [The module](self) says what threads may rely on and which keys must not be removed.
-///
-/// # Examples
+/// `S` hashes the keys; it is [`Murmur3`] by default. [`Filter`] has the methods. [The
+/// module](self) has the promises to threads, and says which keys must not be removed.
 ///
 /// ```
 /// use lanebloom::CountingBloom;
@@ -123,7 +120,8 @@ use core::fmt;
 ///         scope.spawn(move || {
 ///             for i in 0..1000u32 {
 ///                 live.insert(&(worker, i));
-///                 assert!(live.contains(&(worker, i)) && live.contains("always there"));
+///                 assert!(live.contains(&(worker, i)));
+///                 assert!(live.contains("always there"));
 ///                 assert!(live.remove(&(worker, i)));
 ///             }
 ///         });
@@ -149,12 +147,11 @@ pub struct Counting {
 /// 1, every insert and remove is one atomic step; [the module](self#cost) says what that costs in
 /// memory. With 2, a filter for 1% takes 49.8 bits per key instead of 45.9.
 ///
-/// # Examples
-///
 /// ```
 /// use lanebloom::CountingBloom;
 ///
-/// let filter = CountingBloom::builder().expected_keys(1_000_000).false_positive_rate(1e-3).build()?;
+/// let builder = CountingBloom::builder().expected_keys(1_000_000);
+/// let filter = builder.false_positive_rate(1e-3).build()?;
 /// assert!((79.0..80.0).contains(&filter.bits_per_key()));
 ///
 /// let filter = CountingBloom::builder().memory_budget(1 << 20).build()?;

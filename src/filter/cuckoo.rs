@@ -20,7 +20,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # Which tags
+//! # Tags
 //!
 //! | bits of a tag | tags per bucket | false-positive rate when full | planned load | bits per key then |
 //! |---|---|---|---|---|
@@ -28,9 +28,9 @@
 //! | 12 | 5 | 0.24% | 97% | 13.2 |
 //! | 16 | 4 | 0.012% | 95% | 16.8 |
 //!
-//! The rate is in proportion to how full the filter is. If a rate is given, the builder takes the
-//! tags that need the least memory. If the full filter's rate would be too high, the builder plans
-//! a filter that is less full: 12.5 bits at 1%.
+//! The rate is proportional to the filter's load. For a given rate, the builder takes the tags that
+//! need the least memory. If the rate of a full filter is too high, the builder plans a lower load:
+//! 12.5 bits at 1%.
 //!
 //! # When it is full
 //!
@@ -43,7 +43,7 @@
 //!
 //! # Consistency
 //!
-//! What threads may rely on, in the words of the [crate](crate#consistency):
+//! The promises of the [crate](crate#consistency) for this filter:
 //!
 //! 1. **No false negatives.** If an insert of a key happens before a lookup of it, and no removal
 //!    of it does, the lookup answers true. Other threads may insert, move and remove keys
@@ -92,11 +92,8 @@ use table::{Place, SEARCHED, Table};
 
 /// A cuckoo filter: keys can be removed again. Many threads can insert, look up and remove at once.
 ///
-/// Keys are any [`Funnel`](crate::Funnel) type. `S` hashes them; it is [`Murmur3`] by default. All
-/// operations but [`clear`](Filter::clear) take `&self`: share the filter as `Arc<CuckooFilter>`.
-/// [The module](self) says what threads may rely on and what the filter requires of its users.
-///
-/// # Examples
+/// `S` hashes the keys; it is [`Murmur3`] by default. [`Filter`] has the methods. [The
+/// module](self) has the promises to threads, and what the filter requires of its users.
 ///
 /// ```
 /// use lanebloom::CuckooFilter;
@@ -135,24 +132,24 @@ pub struct Cuckoo {
 ///
 /// | given | size | tags |
 /// |---|---|---|
-/// | keys, perhaps rate | what they need | those of the least memory at that rate, 1% by default |
-/// | budget, perhaps rate | the budget | the same; [`expected_keys`](CuckooFilter::expected_keys) says how many keys that is |
+/// | keys, perhaps rate | as needed | those of the least memory at that rate, by default 1% |
+/// | budget, perhaps rate | the budget | the same; [`expected_keys`](CuckooFilter::expected_keys) returns the number of keys |
 /// | keys and budget | the budget | the longest that fit |
-/// | keys, rate and budget | what keys and rate need, or an error where that is more than the budget | as without the budget |
+/// | keys, rate and budget | as needed; an error if that exceeds the budget | as without the budget |
 ///
 /// [`tag_bits`](Builder::tag_bits) chooses the tags. If no rate is given, the filter has the rate of
 /// these tags.
 ///
-/// # Examples
-///
 /// ```
 /// use lanebloom::CuckooFilter;
 ///
-/// let filter = CuckooFilter::builder().expected_keys(1_000_000).false_positive_rate(1e-3).build()?;
+/// let builder = CuckooFilter::builder().expected_keys(1_000_000);
+/// let filter = builder.false_positive_rate(1e-3).build()?;
 /// assert_eq!(filter.tag_bits(), 16);
 /// assert!((16.8..17.0).contains(&filter.bits_per_key()));
 ///
-/// let filter = CuckooFilter::builder().memory_budget(1 << 20).tag_bits(12).build()?;
+/// let builder = CuckooFilter::builder().memory_budget(1 << 20);
+/// let filter = builder.tag_bits(12).build()?;
 /// assert!(filter.memory_bytes() <= 1 << 20);
 /// assert!((630_000..635_000).contains(&filter.expected_keys()));
 /// # Ok::<(), lanebloom::BuildError>(())
@@ -165,12 +162,14 @@ impl<S> Builder<S> {
     /// ```
     /// use lanebloom::CuckooFilter;
     ///
-    /// let filter = CuckooFilter::builder().expected_keys(1_000_000).tag_bits(10).build()?;
+    /// let builder = CuckooFilter::builder().expected_keys(1_000_000);
+    /// let filter = builder.tag_bits(10).build()?;
     /// assert!(filter.bits_per_key() < 10.83);
     /// assert!((0.0115..0.012).contains(&filter.false_positive_rate_at(1_000_000)));
     ///
-    /// let wrong = CuckooFilter::builder().expected_keys(1000).tag_bits(8).build();
-    /// assert_eq!(wrong.unwrap_err().to_string(), "tags of 8 bits are not of 10, 12 or 16");
+    /// let builder = CuckooFilter::builder().expected_keys(1000);
+    /// let error = builder.tag_bits(8).build().unwrap_err();
+    /// assert_eq!(error.to_string(), "tags of 8 bits are not of 10, 12 or 16");
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn tag_bits(mut self, bits: usize) -> Self {

@@ -27,15 +27,16 @@
 //!
 //! # When there is no room
 //!
-//! An insert returns an [`InsertError`], and changes nothing, in two cases. The first: other keys
-//! have all 32 cells of the key's buckets. This begins to happen at a load of 88% if keys only
-//! come, and at 82% if they come and go. The second: the key is there 3 times already. (Keys that
-//! the filter takes for one share the count. The model says that four of them meet once in six
-//! billion keys.)
+//! An insert returns an [`InsertError`], and changes nothing, in two cases:
+//!
+//! - Other keys have all 32 cells of the key's buckets. This begins at a load of 88% if keys only
+//!   come, and at 82% if they come and go.
+//! - The key is there 3 times already. (Keys that the filter cannot tell apart share the count. By
+//!   the model, four such keys meet once in six billion keys.)
 //!
 //! # Consistency
 //!
-//! What threads may rely on, in the words of the [crate](crate#consistency):
+//! The promises of the [crate](crate#consistency) for this filter:
 //!
 //! 1. **No false negatives.** If an insert of a key happens before a lookup of it, and no removal
 //!    of it does, the lookup answers true. Other threads may insert and remove keys meanwhile.
@@ -79,11 +80,8 @@ use core::fmt;
 /// A d-left counting filter: keys can be removed again. Many threads can insert, look up and remove
 /// at once.
 ///
-/// Keys are any [`Funnel`](crate::Funnel) type. `S` hashes them; it is [`Murmur3`] by default. All
-/// operations but [`clear`](Filter::clear) take `&self`: share the filter as `Arc<DLeftFilter>`.
-/// [The module](self) says what threads may rely on and what the filter requires of its users.
-///
-/// # Examples
+/// `S` hashes the keys; it is [`Murmur3`] by default. [`Filter`] has the methods. [The
+/// module](self) has the promises to threads, and what the filter requires of its users.
 ///
 /// ```
 /// use lanebloom::DLeftFilter;
@@ -118,16 +116,8 @@ pub struct DLeft {
 
 /// Sizes a [`DLeftFilter`]; made by [`DLeftFilter::builder`](Filter::builder).
 ///
-/// Give the expected keys, or a memory budget, or both; a rate below 0.16% takes more memory:
-///
-/// | given | size |
-/// |---|---|
-/// | keys, perhaps rate | what they need |
-/// | budget, perhaps rate | the budget; [`expected_keys`](DLeftFilter::expected_keys) says how many keys that is |
-/// | keys and budget | the budget |
-/// | keys, rate and budget | what keys and rate need, or an error where that is more than the budget |
-///
-/// # Examples
+/// Expected keys, rate and budget size it as in the [builder](crate::bloom::Builder) of `ConcurrentBloom`.
+/// A rate below 0.16% takes more memory.
 ///
 /// ```
 /// use lanebloom::DLeftFilter;

@@ -1,43 +1,43 @@
-//! Estimates how full a filter is from some of its lines, to tell when to begin the next layer or
-//! generation. The filters that consist of several call it after inserts.
+//! Estimates a filter's fill from some of its lines, to decide when the next layer or generation
+//! begins. Filters that consist of several filters call it after inserts.
 //!
-//! It counts no keys, so inserts write nothing that they share. Among the hashes that changed a
-//! filter, one in `keys / 128` to `keys / 64` is *due*, by the highest bits of a product. At a due
-//! hash, the gauge counts the bits that are set in up to [`LINES`] lines.
+//! It counts no keys, so inserts write no shared counter. Among the hashes that changed a filter,
+//! one in `keys / 128` to `keys / 64` is *due*, by the highest bits of a product. At a due hash,
+//! the gauge counts the bits that are set in up to [`LINES`] lines.
 //!
 //! # How exact it is
 //!
-//! - The sample's estimate varies as the number of keys in its lines does, by
-//!   `1 / sqrt(keys in them)`: at a rate of 1% (50 keys to a line) 0.9% for 256 lines. A filter of
-//!   no more lines is read whole: 0.3% at 10 thousand keys.
-//! - Between two looks the filter grows by 1/128 to 1/64 in the mean. It seldom grows more: beyond
-//!   5 times that in one case of 150.
+//! - The estimate varies with the number of keys in the sampled lines, by `1 / sqrt(keys)`: at a
+//!   rate of 1% (50 keys to a line) 0.9% for 256 lines. A filter of fewer lines is read whole: 0.3%
+//!   at 10 thousand keys.
+//! - Between two looks the filter grows by 1/128 to 1/64 in the mean. In one case of 150 it grows
+//!   by more than 5 times that.
 //!
-//! A counter that one key in `2^j` increments would need `j = 4` at 10 thousand keys to slow
-//! inserts as little, and would be 4% off.
+//! The alternative, a counter that one key in `2^j` increments, would need `j = 4` at 10 thousand
+//! keys to slow inserts as little, and would be 4% off.
 
 use super::bloom::Bloom;
 use crate::layout::{LINE_BITS, LINE_WORDS, Layout};
 
-/// Lines that are looked at, at most: 16 KiB, which takes 3 to 6 µs.
+/// The most lines of a look: 16 KiB, which takes 3 to 6 µs.
 const LINES: usize = 256;
-/// Looks until the filter is full, at least.
+/// The least number of looks until the filter is full.
 const LOOKS: usize = 64;
 
-/// Makes it depend on all bits of a hash whether the hash is due. The caller may have distributed
-/// hashes by some of their bits: to threads, so that only one thread would look, or to filters, so
-/// that all but one would never be looked at. This is not the pattern's multiplier, so that the
+/// With this multiplier all bits of a hash decide whether it is due. A caller may distribute hashes
+/// by some of their bits, among threads or filters. If only those bits decided, one thread would do
+/// all looks, or most filters would never be looked at. It is not the pattern's multiplier, so the
 /// patterns of due hashes are as random as others.
 const SPREAD: u64 = 0xd6e8_feb8_6659_fd93;
 
-/// Says how full filters of one layout are.
+/// Estimates the fill of filters of one layout.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gauge {
-    /// The product of a hash that is due with [`SPREAD`] is this at most.
+    /// A hash is due if its product with [`SPREAD`] is at most this.
     due: u64,
-    /// The lines that are looked at.
+    /// The number of lines of a look.
     sample: Layout,
-    /// The keys that they have between them when the filter is full.
+    /// The number of keys in these lines when the filter is full.
     full: f64,
 }
 
@@ -68,20 +68,19 @@ impl Gauge {
         hash.wrapping_mul(SPREAD) <= self.due
     }
 
-    /// Hashes that may be inserted, at most, before it is time to look again: of a batch of more
-    /// the parts are looked at.
+    /// The most hashes to insert before the next look. A larger batch is divided.
     pub(super) fn stretch(&self) -> usize {
         1 << self.due.leading_zeros()
     }
 
-    /// How full the filter is: 0 when it is empty, 1 when it has all its keys, and on beyond.
-    /// `hash`, which is due, says where the lines begin that are looked at.
+    /// The filter's fill: 0 when it is empty, 1 when it has all its keys, and more beyond. The due
+    /// `hash` selects the lines.
     pub(super) fn level(&self, filter: &Bloom, hash: u64) -> f64 {
         let lines = self.sample.blocks;
         let places = (filter.bits.blocks() - lines + 1) as u128;
         let first = ((u128::from(hash) * places) >> 64) as usize;
         let mut ones = 0;
-        // By way of a copy, whose bits are counted in vectors.
+        // From a copy, whose bits the compiler counts in vectors.
         let mut copy = [0; 16 * LINE_WORDS];
         for from in (0..lines).step_by(copy.len() / LINE_WORDS) {
             let copy = &mut copy[..((lines - from) * LINE_WORDS).min(16 * LINE_WORDS)];
@@ -110,8 +109,8 @@ mod tests {
         builder.build().unwrap()
     }
 
-    /// Filled to a quarter of what they are for, and so on to twice: the mean of the levels at 40
-    /// places, and how far one is off.
+    /// Filters with a quarter of their keys, and on to twice as many: the mean of the levels at 40
+    /// places, and the error of one.
     #[test]
     fn the_level_is_the_part_of_the_keys_that_are_in() {
         for (keys, rate, spread) in [
@@ -168,7 +167,7 @@ mod tests {
         }
     }
 
-    /// Also of hashes that were chosen by some of their bits: a shard's, or those of one thread.
+    /// Also for hashes that were selected by some of their bits, for a shard or a thread.
     #[test]
     fn every_shard_has_hashes_that_are_due() {
         let gauge = Gauge::new(&filter(10_000, 0.01).engine, 10_000);
@@ -188,7 +187,7 @@ mod tests {
         }
     }
 
-    /// The last lines too are looked at, and nothing beyond them.
+    /// A look reaches the last lines, and nothing beyond them.
     #[test]
     fn looks_everywhere() {
         let filter = filter(100_000, 0.01);

@@ -10,20 +10,19 @@ use crate::source::{HASHED, Keys};
 use alloc::vec::Vec;
 use rayon::prelude::*;
 
-/// Keys that a thread looks up before it asks for more.
+/// Keys that a thread takes at a time for lookups.
 const LOOKED_UP: usize = 16 << 10;
 
-/// Lines of a filter that a thread adds to another before it asks for more: 64 KiB.
+/// Lines that a thread takes at a time for unions: 64 KiB.
 const UNITED: usize = 1 << 10;
 
-/// In parallel, on the threads of rayon's pool (feature `rayon`). The answers are those of the
-/// other calls, and other threads may use the filter meanwhile.
+/// Operations in parallel, on the threads of rayon's pool (feature `rayon`). Each answers, fails
+/// and panics as its twin without `par_`. Other threads may use the filter meanwhile.
 impl<S: KeyHasher + Sync> ConcurrentBloom<S> {
     /// [`insert_hashes`](Self::insert_hashes) in parallel.
     ///
-    /// Where the batch is dense in the filter, each thread sorts a part of it and then inserts what
-    /// belongs to a region that no other thread works on. So threads do not wait for each other's
-    /// lines.
+    /// If the batch is dense in the filter, each thread sorts a part of it and then inserts the
+    /// hashes of a region of its own. So threads do not wait for each other's lines.
     ///
     /// ```
     /// use lanebloom::ConcurrentBloom;
@@ -60,12 +59,6 @@ impl<S: KeyHasher + Sync> ConcurrentBloom<S> {
 
     /// [`contains_hashes`](Self::contains_hashes) in parallel.
     ///
-    /// # Panics
-    ///
-    /// If the lengths differ.
-    ///
-    /// # Examples
-    ///
     /// ```
     /// use lanebloom::ConcurrentBloom;
     ///
@@ -84,12 +77,6 @@ impl<S: KeyHasher + Sync> ConcurrentBloom<S> {
 
     /// [`contains_batch`](Self::contains_batch) in parallel.
     ///
-    /// # Panics
-    ///
-    /// If the lengths differ.
-    ///
-    /// # Examples
-    ///
     /// ```
     /// use lanebloom::ConcurrentBloom;
     ///
@@ -107,12 +94,6 @@ impl<S: KeyHasher + Sync> ConcurrentBloom<S> {
     }
 
     /// [`union_from`](Self::union_from) in parallel.
-    ///
-    /// # Errors
-    ///
-    /// If layout or hasher (its algorithm, seed or key) differ; nothing is changed then.
-    ///
-    /// # Examples
     ///
     /// ```
     /// use lanebloom::ConcurrentBloom;
@@ -134,7 +115,7 @@ impl<S: KeyHasher + Sync> ConcurrentBloom<S> {
                 .bits
                 .or_from(&other.engine.bits, start..blocks.min(start + UNITED))
         };
-        // All of them, so not `any`.
+        // Not `any`, which would stop at the first change.
         let changed = starts.map(unite).reduce(|| false, |a, b| a | b);
         bits::acquire_if(!changed);
         Ok(changed)
@@ -142,16 +123,11 @@ impl<S: KeyHasher + Sync> ConcurrentBloom<S> {
 }
 
 impl<S: KeyHasher + Sync> Builder<S> {
-    /// [`build`](Self::build), with the keys of a parallel iterator in it. Without
-    /// [`expected_keys`](Self::expected_keys) and [`memory_budget`](Self::memory_budget) it is
-    /// sized for as many keys as the iterator says it has.
+    /// [`build`](Self::build), and inserts the keys of a parallel iterator. Without
+    /// [`expected_keys`](Self::expected_keys) and [`memory_budget`](Self::memory_budget) the
+    /// iterator's length sizes the filter.
     ///
-    /// # Errors
-    ///
-    /// Those of [`build`](Self::build); an iterator that does not know its length, as of a filter,
-    /// says nothing.
-    ///
-    /// # Examples
+    /// An iterator that does not know its length (after `filter`, say) gives no expected keys.
     ///
     /// ```
     /// use lanebloom::ConcurrentBloom;
@@ -177,9 +153,8 @@ impl<S: KeyHasher + Sync> Builder<S> {
     }
 }
 
-/// Inserts the keys in batches, in parallel. For `&ConcurrentBloom` too, so that a shared filter
-/// can be extended. Keys that lie in a slice are faster inserted by
-/// [`par_insert_batch`](ConcurrentBloom::par_insert_batch).
+/// Inserts the keys in batches, in parallel, also through `&ConcurrentBloom`. For the keys of a
+/// slice [`par_insert_batch`](ConcurrentBloom::par_insert_batch) is faster.
 ///
 /// ```
 /// use lanebloom::ConcurrentBloom;

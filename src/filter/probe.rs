@@ -1,36 +1,36 @@
-//! Batches for filters that look at a few places of each key: a window of hashes to places, their
-//! lines asked for, and while these come the window before is worked on. Hashes in, windows of
-//! places or answers out; `cuckoo.rs` and `dleft.rs` call it.
+//! Batches for filters with a few places for each key. It turns a window of hashes into places,
+//! prefetches their lines, and meanwhile works on the window before. Takes hashes, and gives
+//! windows of places or answers. `cuckoo.rs` and `dleft.rs` call it.
 //!
-//! It is scalar: a bucket is a word, all of whose slots are compared at once. The same compiled for
-//! AVX-512, whose compiler then makes vectors of the places, took as long (4.8 and 13 ns for a
-//! lookup in L2, Emerald Rapids); out of the caches it is the lines that take time.
+//! It is scalar: a bucket is a word, and one operation compares all of its slots. Compiled for
+//! AVX-512, where the compiler makes vectors of the places, it took as long (4.8 and 13 ns for a
+//! lookup in L2, Emerald Rapids). Outside the caches the lines take the time.
 
 use crate::bits::Purpose;
 use crate::bits::is_cached;
 use crate::error::{InsertError, InsertErrorKind};
 use crate::source::{self, Answer, Source};
 
-/// Where a filter looks for a key.
+/// A key's places in a filter.
 pub(super) trait Probe {
     type Place: Copy + Default;
 
     fn place(&self, hash: u64) -> Self::Place;
 
-    /// Asks for its lines.
+    /// Prefetches the lines of the places.
     fn prefetch(&self, place: &Self::Place, purpose: Purpose);
 
-    /// Whether the key may be there; with what its inserters did before visible, if so.
+    /// Whether the key may be there. `true` ends in an `Acquire`.
     fn holds(&self, place: &Self::Place) -> bool;
 
-    /// Bytes of memory that places are in.
+    /// Bytes of the filter's memory.
     fn bytes(&self) -> usize;
 }
 
 /// Keys of a window: as many as a word of a bitmap has bits.
 pub(super) const WINDOW: usize = 64;
 
-/// Calls `each` with where a window of hashes begins and its places, until it returns false.
+/// Calls `each(start, places)` for every window of hashes, until it returns false.
 #[inline(always)]
 pub(super) fn windows<P: Probe>(
     probe: &P,
@@ -39,8 +39,8 @@ pub(super) fn windows<P: Probe>(
     mut each: impl FnMut(usize, &[P::Place]) -> bool,
 ) {
     let mut rings = [[P::Place::default(); WINDOW]; 2];
-    // One loop for the places, one for the work: a branch mispredicted in the second throws no
-    // place away. For a filter in the caches too.
+    // One loop for the places and one for the work, so that a mispredicted branch in the second
+    // throws no place away. This holds for a filter in the caches too.
     let ask = !is_cached(probe.bytes());
     let fill = |ring: &mut [P::Place; WINDOW], hashes: &[u64]| {
         for (place, hash) in ring.iter_mut().zip(hashes) {
@@ -103,7 +103,7 @@ pub(super) fn insert_all<P: Probe>(
     result
 }
 
-/// Removes in order; how many were there.
+/// Removes in order; returns how many were there.
 pub(super) fn remove_all<P: Probe>(
     probe: &P,
     source: &impl Source,

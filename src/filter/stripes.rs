@@ -1,31 +1,31 @@
 //! Small words beside a filter that can delete. Each is a lock among some of its writers. It also
-//! counts the moves of what it stands for, so that a lookup can tell whether a move passed it by.
-//! `cuckoo.rs` and `dleft.rs` choose them by tag or remainder.
+//! counts the moves of its tags, so that a lookup can tell whether a tag moved meanwhile.
+//! `cuckoo.rs` and `dleft.rs` choose a stripe by tag or remainder.
 //!
 //! | bits | meaning |
 //! |---|---|
 //! | 0 | a writer holds the stripe |
 //! | 1 to 63 | moves, counted when the copy is there and the original not yet gone |
 //!
-//! Lookups only read them and never wait for bit 0. A writer that holds a stripe makes a few atomic
-//! operations, and none of them waits. But if it is taken off its core meanwhile, it stops the
-//! other writers of its stripe, one in up to [`MOST`].
+//! Lookups only read stripes and never wait for bit 0. A writer that holds a stripe makes a few
+//! atomic operations, and none of them waits. But if the system suspends that writer, the other
+//! writers of its stripe wait: one in up to [`MOST`].
 //!
 //! | operation | ordering | partner, and why |
 //! |---|---|---|
-//! | `hold`: set bit 0 | compare-exchange `Acquire` | the `Release` of the holder before: what it did to the filter is seen |
-//! | `Held::count_move` | store `Release` | `moves` of a lookup that comes later: it sees the copy, which was made before |
+//! | `hold`: set bit 0 | compare-exchange `Acquire` | the `Release` of the holder before, whose changes to the filter are then visible |
+//! | `Held::count_move` | store `Release` | `moves` of a later lookup, which then sees the copy |
 //! | `Held::drop` | store `Release` | the next `hold` |
 //! | `moves` before a lookup | load `Acquire` | `count_move`, as above |
-//! | `moves` after it | load `Relaxed` | the lookup's loads are `Acquire` and pair with the `Release` that cleared the original, before which the move was counted; so this load, being later, sees the count |
+//! | `moves` after it | load `Relaxed` | the lookup's loads are `Acquire` and pair with the `Release` that cleared the original. The move was counted before that, so this later load sees the count |
 
 use crate::error::{BuildError, BuildErrorKind};
 use crate::memory::Words;
 use crate::sync::{AtomicU64, Ordering, wait};
 
-/// Stripes at most: 2 KiB, which stay in L1.
+/// The most stripes: 2 KiB, which stay in L1.
 const MOST: usize = 256;
-/// Words of a filter for a stripe of its own, so that stripes take at most this part of its memory.
+/// A filter has one stripe for this many words, so stripes take at most this part of its memory.
 const WORDS_EACH: usize = 256;
 
 const HELD: u64 = 1;
@@ -38,19 +38,19 @@ pub(crate) struct Stripes {
 /// A stripe that this thread holds, until it is dropped.
 pub(super) struct Held<'a> {
     stripe: &'a AtomicU64,
-    /// What it is when nobody holds it.
+    /// Its value before the thread held it.
     free: u64,
 }
 
 impl Stripes {
-    /// Those for a filter of so many words.
+    /// The stripes for a filter of this many words.
     pub(super) fn new(filter_words: usize) -> Result<Self, BuildError> {
         let len = Self::number(filter_words);
         let words = Words::new(len).ok_or(BuildError(BuildErrorKind::OutOfMemory { bytes: 8 * len }))?;
         Ok(Self { words })
     }
 
-    /// How many there are for a filter of so many words: a power of two.
+    /// The number of stripes for a filter of this many words: a power of two.
     pub(crate) const fn number(filter_words: usize) -> usize {
         let wanted = filter_words / WORDS_EACH;
         if wanted >= MOST {
@@ -68,14 +68,14 @@ impl Stripes {
         &words[tag as usize & (words.len() - 1)]
     }
 
-    /// How often something with this tag was moved. To be read before a lookup.
+    /// The number of moves in this tag's stripe. A lookup reads it first.
     #[inline(always)]
     pub(super) fn moves(&self, tag: u64) -> u64 {
         self.of(tag).load(Ordering::Acquire) >> 1
     }
 
-    /// Whether something with this tag was moved since `moves` was read; to be asked after loads
-    /// that are `Acquire`.
+    /// Whether a tag of this stripe was moved since `moves` was read. Call it after loads that are
+    /// `Acquire`.
     #[inline(always)]
     pub(super) fn moved_since(&self, tag: u64, moves: u64) -> bool {
         self.of(tag).load(Ordering::Relaxed) >> 1 != moves
@@ -91,9 +91,9 @@ impl Stripes {
         }
     }
 
-    /// Holds all of them, one after another: nothing moves and nothing is taken out until the
-    /// result is dropped. (A thread that holds one by [`hold`](Self::hold) requests no other, and
-    /// all threads take them in this order, so no thread waits for ever.)
+    /// Holds all stripes, one after another: no tag is moved or removed until the result is
+    /// dropped. (A thread that holds one by [`hold`](Self::hold) requests no other, and all threads
+    /// take them in this order, so no thread waits for ever.)
     pub(super) fn hold_all(&self) -> AllHeld<'_> {
         for stripe in self.words.iter() {
             acquire(stripe);
@@ -102,13 +102,13 @@ impl Stripes {
     }
 }
 
-/// Waits for bit 0 and sets it; what the stripe was.
+/// Waits until bit 0 is free and sets it; returns the stripe's old value.
 #[inline]
 fn acquire(stripe: &AtomicU64) -> u64 {
     let mut turn = 0;
     loop {
         let free = stripe.load(Ordering::Relaxed) & !HELD;
-        // Only a free one is changed; `Relaxed` where it was not, since nothing was learnt.
+        // Changes a free stripe only. A failure is `Relaxed`, since nothing was read.
         if stripe
             .compare_exchange_weak(free, free | HELD, Ordering::Acquire, Ordering::Relaxed)
             .is_ok()
@@ -121,10 +121,10 @@ fn acquire(stripe: &AtomicU64) -> u64 {
 }
 
 impl Held<'_> {
-    /// Counts a move: after the copy, before the original goes.
+    /// Counts a move: after the copy, and before the original is cleared.
     #[inline(always)]
     pub(super) fn count_move(&mut self) {
-        // Wraps after 2^63 moves, which no lookup lasts.
+        // Wraps after 2^63 moves. No lookup lasts that long.
         self.free = self.free.wrapping_add(2);
         self.stripe.store(self.free | HELD, Ordering::Release);
     }
@@ -143,7 +143,7 @@ pub(super) struct AllHeld<'a>(&'a Stripes);
 impl Drop for AllHeld<'_> {
     fn drop(&mut self) {
         for stripe in self.0.words.iter() {
-            // Nobody else changes what this thread holds.
+            // No other thread changes a held stripe.
             stripe.store(stripe.load(Ordering::Relaxed) & !HELD, Ordering::Release);
         }
     }

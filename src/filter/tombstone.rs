@@ -30,9 +30,8 @@
 //!   missing for ever: neither another lookup nor another insert helps. If no key may be missing,
 //!   use a [`CountingBloom`](crate::CountingBloom).
 //! - **A removed key cannot come back.** Another insert of it changes nothing.
-//! - Both filters fill up if keys come and go without end: by all keys that were ever added and
-//!   ever removed, not by those that are there. Beyond the expected numbers both rates rise, that
-//!   of the false negatives too.
+//! - Both filters fill up if keys come and go without end: every key that was ever added or removed
+//!   counts. Beyond the expected numbers both rates rise.
 //!
 //! # The rates
 //!
@@ -84,21 +83,19 @@ use core::fmt;
 
 /// A pair of lock-free Bloom filters, of keys added and of keys removed, for many threads at once.
 ///
-/// Keys are any [`Funnel`](crate::Funnel) type. `S` hashes them; it is [`Murmur3`] by default. All
-/// operations but [`clear`](Filter::clear) take `&self`: share the filter as `Arc<TombstoneBloom>`.
-/// **It has false negatives**, and a removed key cannot come back: [the module](self) says more.
-///
-/// # Examples
+/// `S` hashes the keys; it is [`Murmur3`] by default. [`Filter`] has the methods. **It has false
+/// negatives**, and a removed key cannot come back: see [the module](self).
 ///
 /// ```
 /// use lanebloom::TombstoneBloom;
 /// use std::thread;
 ///
 /// // With one word per key a remove is a claim.
-/// let coupons = TombstoneBloom::builder().expected_keys(1000).words_per_key(1).build()?;
+/// let coupons = TombstoneBloom::builder().words_per_key(1).build()?;
 /// coupons.insert("SPRING");
 /// let used: usize = thread::scope(|scope| {
-///     let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| usize::from(coupons.remove("SPRING")))).collect();
+///     let use_it = || usize::from(coupons.remove("SPRING"));
+///     let threads: Vec<_> = (0..4).map(|_| scope.spawn(use_it)).collect();
 ///     threads.into_iter().map(|thread| thread.join().unwrap()).sum()
 /// });
 /// assert_eq!(used, 1);
@@ -106,7 +103,7 @@ use core::fmt;
 /// ```
 pub type TombstoneBloom<S = Murmur3> = Filter<Tombstone, S>;
 
-/// The engine of [`TombstoneBloom`]: the keys that were added, and the tombstones of those removed.
+/// The engine of [`TombstoneBloom`]: the added keys, and the tombstones of the removed ones.
 pub struct Tombstone {
     added: Bloom,
     removed: Bloom,
@@ -127,8 +124,6 @@ fn tombstone(hash: u64) -> u64 {
 /// Sizes a [`TombstoneBloom`]; made by [`TombstoneBloom::builder`](Filter::builder). By default the
 /// rates are 1% of false positives and 0.1% of false negatives, and all expected keys are removed.
 ///
-/// # Examples
-///
 /// ```
 /// use lanebloom::TombstoneBloom;
 ///
@@ -136,7 +131,8 @@ fn tombstone(hash: u64) -> u64 {
 /// let all = TombstoneBloom::builder().expected_keys(100_000).build()?;
 /// assert!((26.0..26.2).contains(&all.bits_per_key()));
 ///
-/// let few = TombstoneBloom::builder().expected_keys(100_000).expected_removals(10_000).build()?;
+/// let builder = TombstoneBloom::builder().expected_keys(100_000);
+/// let few = builder.expected_removals(10_000).build()?;
 /// assert!((11.8..12.0).contains(&few.bits_per_key()));
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
@@ -149,7 +145,8 @@ impl<S> Builder<S> {
     /// ```
     /// use lanebloom::TombstoneBloom;
     ///
-    /// let filter = TombstoneBloom::builder().expected_keys(50_000).expected_removals(5000).build()?;
+    /// let builder = TombstoneBloom::builder().expected_keys(50_000);
+    /// let filter = builder.expected_removals(5000).build()?;
     /// filter.insert_batch(&Vec::from_iter(0..50_000u32));
     /// filter.remove_batch(&Vec::from_iter(0..5000u32));
     /// assert!((0.0005..0.0015).contains(&filter.current_false_negative_rate()));
@@ -166,7 +163,8 @@ impl<S> Builder<S> {
     /// ```
     /// use lanebloom::TombstoneBloom;
     ///
-    /// let filter = TombstoneBloom::builder().expected_keys(1000).false_negative_rate(1e-6).build()?;
+    /// let builder = TombstoneBloom::builder().expected_keys(1000);
+    /// let filter = builder.false_negative_rate(1e-6).build()?;
     /// assert!(filter.false_negative_rate_at(1000) <= 1e-6);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
@@ -427,7 +425,7 @@ impl Union for Tombstone {
 
 impl FixedSize for Tombstone {}
 
-/// A header, and the snapshots of both. `codec` describes the bytes.
+/// A header, and the snapshots of both. `docs/FORMAT.md` describes the bytes.
 impl Stored for Tombstone {
     const HELD: bool = false;
 
@@ -480,7 +478,8 @@ impl<S> TombstoneBloom<S> {
     /// ```
     /// use lanebloom::TombstoneBloom;
     ///
-    /// let filter = TombstoneBloom::builder().expected_keys(1000).expected_removals(10).build()?;
+    /// let builder = TombstoneBloom::builder().expected_keys(1000);
+    /// let filter = builder.expected_removals(10).build()?;
     /// assert_eq!(filter.expected_removals(), 10);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
@@ -495,8 +494,10 @@ impl<S> TombstoneBloom<S> {
     /// ```
     /// use lanebloom::TombstoneBloom;
     ///
-    /// assert_eq!(TombstoneBloom::builder().expected_keys(1000).build()?.words_per_key(), 4);
-    /// assert_eq!(TombstoneBloom::builder().words_per_key(1).build()?.words_per_key(), 1);
+    /// let filter = TombstoneBloom::builder().expected_keys(1000).build()?;
+    /// assert_eq!(filter.words_per_key(), 4);
+    /// let filter = TombstoneBloom::builder().words_per_key(1).build()?;
+    /// assert_eq!(filter.words_per_key(), 1);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]
@@ -531,7 +532,8 @@ impl<S> TombstoneBloom<S> {
     /// let filter = TombstoneBloom::builder().expected_keys(100_000).build()?;
     /// assert!((0.0099..0.01).contains(&filter.false_positive_rate_after(100_000, 0)));
     /// assert!(filter.false_positive_rate_after(200_000, 0) > 0.05);
-    /// assert!(filter.false_positive_rate_after(200_000, 10_000_000) < 0.001); // nearly all that is asked for counts as removed
+    /// // Nearly all lookups are of removed keys.
+    /// assert!(filter.false_positive_rate_after(200_000, 10_000_000) < 0.001);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]

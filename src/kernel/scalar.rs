@@ -41,12 +41,12 @@ pub(crate) fn fill<const W: usize>(cuts: &Cuts, region: &mut Region<'_>, hashes:
 
 pub(crate) fn raise<const W: usize, const S: usize>(lines: Lines<'_, Counters>, hash: u64) -> bool {
     let pattern = pattern(hash, const { &Cuts::new(W, S) });
-    counters::raise::<W>(lines, block(hash, lines.blocks()), pattern, S)
+    counters::increment::<W>(lines, block(hash, lines.blocks()), pattern, S)
 }
 
 pub(crate) fn lower<const W: usize, const S: usize>(lines: Lines<'_, Counters>, hash: u64) -> bool {
     let pattern = pattern(hash, const { &Cuts::new(W, S) });
-    counters::lower::<W>(lines, block(hash, lines.blocks()), pattern, S)
+    counters::decrement::<W>(lines, block(hash, lines.blocks()), pattern, S)
 }
 
 /// Calls `each` for every hash in order, the lines asked for ahead.

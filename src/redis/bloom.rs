@@ -12,29 +12,26 @@ use core::hash::BuildHasher;
 use redis::{Cmd, ConnectionLike, ErrorKind, RedisError, ServerErrorKind, Value, cmd};
 use std::hash::RandomState;
 
-/// Seconds after which Redis drops a filter that a client began to put there and left. Counted from
-/// its last chunk.
+/// Seconds from the last chunk after which Redis drops a filter that a client left half stored.
 const ABANDONED: u32 = 600;
 
-/// Out of Redis, and into it (feature `redis`). An asynchronous client takes a filter out with a
-/// [`Loader`], and puts the chunks of [`to_loadchunks`](RedisBloom::to_loadchunks) back by
-/// `BF.LOADCHUNK`.
-///
-/// The connection is any blocking one of the `redis` crate, also of its pools.
+/// Transfers from and to Redis (feature `redis`), over any blocking connection of the `redis` crate
+/// or a pool. An asynchronous client fetches a filter with a [`Loader`], and stores the chunks of
+/// [`to_loadchunks`](RedisBloom::to_loadchunks) by `BF.LOADCHUNK`.
 impl RedisBloom {
     /// Fetches a filter from Redis by `BF.SCANDUMP`. The filter takes at most `max_bytes` bytes of
     /// [memory](Self::memory_bytes), here and when it grows.
     ///
     /// Other clients may use the filter meanwhile: the copy has at least every key that was
-    /// inserted before. The keys that it [counts](RedisBloom::info) are those of the beginning. A
-    /// server's chunks have 16 MiB at most. If another server sends more, the `redis` crate
-    /// [buffers](crate::redis#what-the-client-buffers) it before it is looked at.
+    /// inserted before. Its [count of keys](RedisBloom::info) is from the beginning of the
+    /// transfer. The module's chunks have at most 16 MiB. If another server sends more, the `redis`
+    /// crate [buffers](crate::redis#what-the-client-buffers) all of it first.
     ///
     /// # Errors
     ///
-    /// If the server is not reached, has not loaded RedisBloom, or holds no filter at `key`; if
-    /// what it sends is not the command's reply, not a filter's dump, or larger than the limit, as
-    /// of [`Loader::load`]; if another filter took the place of this one meanwhile.
+    /// Fails if the server cannot be reached, has not loaded RedisBloom, or holds no filter at
+    /// `key`. Fails as [`Loader::load`] does if the reply is no dump of a filter, or exceeds the
+    /// limit. Fails if another filter took the place of this one meanwhile.
     ///
     /// # Examples
     ///
@@ -67,18 +64,17 @@ impl RedisBloom {
         talk.fetch(max_bytes).map_err(|kind| talk.error(kind))
     }
 
-    /// Puts the filter into Redis where there is nothing at `key` yet: `BF.LOADCHUNK` of all of it.
+    /// Stores the filter in Redis by `BF.LOADCHUNK`, if there is nothing at `key` yet.
     ///
-    /// It is loaded under another name first, and gets its own when all is there: nobody sees half
-    /// of it. (The name has the same hash tag, so that it is on the same node of a cluster. A
-    /// filter that was begun and left, because this process died, expires after ten minutes.)
+    /// It loads the filter under a temporary name and renames it at the end, so no client sees half
+    /// of it. (The temporary name has the same hash tag, so it is on the same node of a cluster. If
+    /// this process dies meanwhile, the temporary filter expires after ten minutes.)
     ///
     /// # Errors
     ///
-    /// If there is something at `key`, the server is not reached, has not loaded RedisBloom, is a
-    /// replica that takes no writes, or refuses a chunk, for want of memory for example. Nothing is
-    /// at `key` then that was not there. And if a reply is not the command's; then it is not known
-    /// what is at `key`.
+    /// Fails if there is something at `key`, or if the server cannot be reached, has not loaded
+    /// RedisBloom, is a replica that takes no writes, or refuses a chunk (for lack of memory, say).
+    /// Then `key` is unchanged. If a reply does not fit its command, the state of `key` is unknown.
     ///
     /// # Examples
     ///
@@ -95,7 +91,8 @@ impl RedisBloom {
     ///
     /// let mut connection = redis::Client::open(url)?.get_connection()?;
     /// seen.store(&mut connection, "seen")?;
-    /// let exists: bool = redis::cmd("BF.EXISTS").arg("seen").arg("ann").query(&mut connection)?;
+    /// let exists: bool =
+    ///     redis::cmd("BF.EXISTS").arg("seen").arg("ann").query(&mut connection)?;
     /// assert!(exists);
     /// assert!(seen.store(&mut connection, "seen").unwrap_err().is_taken());
     /// # Ok(())
@@ -115,12 +112,12 @@ impl RedisBloom {
         stored.map_err(|kind| talk.error(kind))
     }
 
-    /// [`store`](Self::store) in the place of the value at `key`. That value disappears at the same
-    /// moment, with its time to live.
+    /// [`store`](Self::store) that replaces the value at `key`, if there is one, and its time to
+    /// live, at one moment.
     ///
     /// # Errors
     ///
-    /// As of [`store`](Self::store), except that `key` may be taken.
+    /// Fails as [`store`](Self::store) does, but not if there is something at `key`.
     ///
     /// # Examples
     ///
@@ -169,7 +166,7 @@ impl Talk<'_> {
         }
     }
 
-    /// The reply to a command with these arguments, taken apart by `take`.
+    /// Sends a command with these arguments; `take` takes its reply apart.
     fn ask<T>(
         &mut self,
         command: &'static str,
@@ -198,8 +195,8 @@ impl Talk<'_> {
             loader.load(cursor, &chunk).map_err(Kind::Load)?;
         }
         let filter = loader.finish().map_err(Kind::Load)?;
-        // A cursor says nothing of the filter that it is of. If it was another one's in the middle,
-        // the header has changed.
+        // A cursor does not identify its filter. If another filter took the place of this one, the
+        // header has changed.
         let (_, header) = self.scandump(0)?;
         if filter.has_become(&header).map_err(Kind::Load)? {
             Ok(filter)
@@ -221,15 +218,15 @@ impl Talk<'_> {
         let name = temporary(self.key);
         let result = self.load_as(&name, filter, rename);
         if result.is_err() {
-            // If that fails too, it expires.
+            // If that fails too, the temporary filter expires.
             let _ = self.ask("UNLINK", |call| _ = call.arg(&name), Ok);
         }
         result
     }
 
     fn load_as(&mut self, name: &[u8], filter: &RedisBloom, rename: &str) -> Result<(), Kind> {
-        // A server without the module would repeat the bytes of a chunk in its error, which the
-        // client takes for broken text.
+        // First a command without bytes: a server without the module repeats the bytes of a chunk
+        // in its error, and the client takes them for broken text.
         self.ask("BF.EXISTS", |call| _ = call.arg(name).arg(""), flag)?;
         for (cursor, chunk) in filter.to_loadchunks() {
             self.ask("BF.LOADCHUNK", |call| _ = call.arg(name).arg(cursor).arg(chunk), done)?;
@@ -257,8 +254,7 @@ impl Talk<'_> {
     }
 }
 
-/// Whether the requested value exists, or existed. (With the newer protocol, RedisBloom answers by
-/// that protocol's own kind.)
+/// A yes or no. (With the newer protocol, RedisBloom answers by that protocol's booleans.)
 fn flag(reply: Value) -> Result<bool, String> {
     match reply {
         Value::Int(0) | Value::Boolean(false) => Ok(false),
@@ -278,8 +274,8 @@ fn done(reply: Value) -> Result<(), String> {
 fn temporary(key: &[u8]) -> Vec<u8> {
     let find = |bytes: &[u8], brace| bytes.iter().position(|byte| *byte == brace);
     let tag = find(key, b'{').and_then(|open| find(&key[open + 1..], b'}'));
-    // A key without a tag is one as a whole. (An empty tag is none; with one, or a brace that does
-    // not fit, there is no such name.)
+    // The hash tag of a key without braces is the whole key. (For an empty tag, or a brace that
+    // does not match, no name has the same tag.)
     let wrap = tag.is_none() && find(key, b'}').is_none();
     let (open, close): (&[u8], &[u8]) = if wrap { (b"{", b"}") } else { (b"", b"") };
     let random = RandomState::new().hash_one(0u8);

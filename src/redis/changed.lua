@@ -1,6 +1,6 @@
--- KEYS: the bitmap. ARGV: where the first chunk begins, the bytes of a chunk, then the digests of the chunks that the caller has, one after
--- another: as numbers, the first 13 hexadecimal digits of the SHA-1 of a chunk that is filled up with zeros.
--- Answers the length of the bitmap, then for each chunk that is another its number from 0 and what there is of it.
+-- KEYS: the bitmap. ARGV: the offset of the first chunk, the bytes of a chunk, then the digests of the caller's chunks, one after another:
+-- as numbers, the first 13 hexadecimal digits of the SHA-1 of a chunk that is filled up with zeros.
+-- Answers the length of the bitmap, then for each chunk that differs its number from 0 and its bytes.
 local reply = {redis.call('STRLEN', KEYS[1])}
 local at, size = tonumber(ARGV[1]), tonumber(ARGV[2])
 for i = 3, #ARGV do

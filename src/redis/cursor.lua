@@ -1,5 +1,5 @@
--- What the scripts of a growing filter begin with. KEYS: the cursor, the beginning of the bitmaps' names. ARGV[1]: the greatest cursor.
--- The cursor itself is the answer where it is none.
+-- The beginning of the scripts of a growing filter. KEYS: the cursor, the beginning of the bitmaps' names. ARGV[1]: the greatest cursor.
+-- A script answers the cursor itself if that is no valid one.
 local value = redis.call('GET', KEYS[1]) or '0'
 local greatest = tonumber(ARGV[1])
 local cursor = string.find(value, '^%d+$') and tonumber(value)
@@ -21,7 +21,7 @@ local function holds(bitmap, first, functions)
     return true
 end
 
--- Whether it has in one of these.
+-- Whether one of these bitmaps has all of the key's bits.
 local function holds_one_of(last, first, functions)
     for bitmap = last, 0, -1 do
         if holds(bitmap, first, functions) then

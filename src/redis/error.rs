@@ -1,5 +1,5 @@
-//! What can go wrong between this process and a server. The commands and threads of this folder
-//! make these errors, and callers read them.
+//! The errors between this process and a server. The commands and threads of this folder make them,
+//! and callers read them.
 
 use crate::error::{BuildError, IncompatibleError};
 use crate::filter::redisbloom::error::RedisBloomLoadError;
@@ -11,9 +11,9 @@ use core::error::Error;
 use core::fmt;
 use core::time::Duration;
 
-/// Why a RedisBloom filter was not taken out of Redis, or not put there.
+/// Why a RedisBloom filter could not be fetched from Redis, or stored there.
 ///
-/// [`source`](Error::source) is the `redis` crate's error, or what is wrong with the dump.
+/// [`source`](Error::source) is the `redis` crate's error, or the error of the dump.
 ///
 /// # Examples
 ///
@@ -24,7 +24,9 @@ use core::time::Duration;
 /// let mut client = redis::Client::open("redis://127.0.0.1:1/")?;
 /// let error = RedisBloom::fetch(&mut client, "seen", 1 << 30).unwrap_err();
 /// assert!(error.is_unreachable() && !error.is_missing());
-/// assert!(error.to_string().starts_with("\"seen\": the server was not reached: "));
+/// assert!(
+///     error.to_string().starts_with("\"seen\": the server was not reached: ")
+/// );
 /// # Ok::<(), redis::RedisError>(())
 /// ```
 #[derive(Debug)]
@@ -41,7 +43,7 @@ pub(crate) enum RedisBloomTransferErrorKind {
     WrongType(redis::RedisError),
     ReadOnly(redis::RedisError),
     Refused(redis::RedisError),
-    /// A reply that the command does not give, its beginning.
+    /// The beginning of a reply that does not fit the command.
     Reply {
         command: &'static str,
         reply: String,
@@ -56,8 +58,10 @@ impl RedisBloomTransferError {
     /// succeed.
     ///
     /// ```
-    /// let mut client = redis::Client::open("redis://127.0.0.1:1/")?; // nobody is there
-    /// let error = lanebloom::RedisBloom::fetch(&mut client, "seen", 1 << 30).unwrap_err();
+    /// // Nobody is there.
+    /// let mut client = redis::Client::open("redis://127.0.0.1:1/")?;
+    /// let error =
+    ///     lanebloom::RedisBloom::fetch(&mut client, "seen", 1 << 30).unwrap_err();
     /// assert!(error.is_unreachable());
     /// # Ok::<(), redis::RedisError>(())
     /// ```
@@ -74,7 +78,8 @@ impl RedisBloomTransferError {
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let Some(server) = bloom_server("the example of is_missing") else { return Ok(()) };
     /// # let mut connection = server.connection();
-    /// let error = lanebloom::RedisBloom::fetch(&mut connection, "nothing", 1 << 30).unwrap_err();
+    /// let error = lanebloom::RedisBloom::fetch(&mut connection, "nothing", 1 << 30)
+    ///     .unwrap_err();
     /// assert!(error.is_missing());
     /// # Ok(())
     /// # }
@@ -84,8 +89,7 @@ impl RedisBloomTransferError {
         matches!(self.kind, RedisBloomTransferErrorKind::Missing)
     }
 
-    /// Whether there is something at the key already, where a filter was to be
-    /// [stored](crate::RedisBloom::store).
+    /// Whether [`store`](crate::RedisBloom::store) found something at the key.
     ///
     /// ```
     /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
@@ -143,7 +147,7 @@ impl Error for RedisBloomTransferError {
 
 /// Why a bitmap in Redis could not be read or written.
 ///
-/// [`source`](Error::source) is the `redis` crate's error where there is one.
+/// [`source`](Error::source) is the `redis` crate's error, if there is one.
 ///
 /// # Examples
 ///
@@ -153,7 +157,9 @@ impl Error for RedisBloomTransferError {
 /// // There is no server at port 1.
 /// let client = redis::Client::open("redis://127.0.0.1:1/")?;
 /// let mut connection = client;
-/// let error = RedisBitmap::go_zero("seen", 20_000)?.contains(&mut connection, "ann").unwrap_err();
+/// let error = RedisBitmap::go_zero("seen", 20_000)?
+///     .contains(&mut connection, "ann")
+///     .unwrap_err();
 /// assert!(error.is_unreachable() && !error.is_wrong_type());
 /// assert!(error.to_string().starts_with("the server was not reached: "));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -283,8 +289,7 @@ impl Error for BitmapError {
     }
 }
 
-/// Why a [`SharedBloom`](crate::redis::SharedBloom) and the set on the server were not brought
-/// together.
+/// Why a [`SharedBloom`](crate::redis::SharedBloom) and the set on the server could not be merged.
 ///
 /// # Examples
 ///
@@ -295,7 +300,11 @@ impl Error for BitmapError {
 /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
 /// let server = redis::Client::open("redis://127.0.0.1:6379/")?;
 /// let error = SharedBloom::builder("{ids}").connect(server, filter).unwrap_err();
-/// assert_eq!(error.to_string(), "the name \"{ids}\" is empty or has a brace, which keys of Redis Cluster are divided by");
+/// assert_eq!(
+///     error.to_string(),
+///     "the name \"{ids}\" is empty or has a brace, which keys of Redis Cluster \
+///      are divided by"
+/// );
 /// assert!(!error.is_incompatible());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -336,7 +345,7 @@ pub(crate) enum SharedErrorKind {
         key: String,
         what: &'static str,
     },
-    /// A reply that `to` does not give, its beginning.
+    /// The beginning of a reply that does not fit `to`.
     Reply {
         to: &'static str,
         reply: String,
@@ -351,7 +360,7 @@ pub(crate) enum SharedErrorKind {
 }
 
 impl SharedErrorKind {
-    /// What the `redis` crate says, as briefly as it is to be kept.
+    /// The `redis` crate's error, cut to the length of a message.
     pub(crate) fn redis(error: redis::RedisError) -> Self {
         Self::Redis(super::reply::brief(error))
     }
@@ -364,8 +373,8 @@ impl From<SharedErrorKind> for SharedError {
 }
 
 impl SharedError {
-    /// Whether the set on the server is of another layout, hasher or seed, or expires at another
-    /// time, so that no later attempt will succeed either.
+    /// Whether the set on the server has another layout, hasher, seed or time of expiry. Then no
+    /// later attempt will succeed either.
     ///
     /// ```
     /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
@@ -376,7 +385,12 @@ impl SharedError {
     /// let one = ConcurrentBloom::builder().expected_keys(1000).build()?;
     /// let other = ConcurrentBloom::builder().expected_keys(1000).seed(1).build()?;
     /// let _one = SharedBloom::builder("ids").connect(server.clone(), one)?;
-    /// assert!(SharedBloom::builder("ids").connect(server, other).unwrap_err().is_incompatible());
+    /// assert!(
+    ///     SharedBloom::builder("ids")
+    ///         .connect(server, other)
+    ///         .unwrap_err()
+    ///         .is_incompatible()
+    /// );
     /// # Ok(())
     /// # }
     /// ```
@@ -389,7 +403,7 @@ impl SharedError {
         }
     }
 
-    /// Whether the set's time is over.
+    /// Whether the set has expired.
     ///
     /// ```
     /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
@@ -401,7 +415,8 @@ impl SharedError {
     /// # let server = redis.client();
     /// let end = SystemTime::now() + Duration::from_secs(4);
     /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
-    /// let shared = SharedBloom::builder("ids").expires_at(end).connect(server, filter)?;
+    /// let shared =
+    ///     SharedBloom::builder("ids").expires_at(end).connect(server, filter)?;
     /// std::thread::sleep(Duration::from_millis(4001));
     /// assert!(shared.sync(Duration::from_secs(30)).unwrap_err().is_expired());
     /// # Ok(())
@@ -425,8 +440,7 @@ impl SharedError {
         matches!(*self.0, SharedErrorKind::Ended)
     }
 
-    /// Whether the server answered that it does not do this, over a connection that is as good as
-    /// before.
+    /// Whether the server refused, over a connection that still works.
     pub(crate) fn is_refusal(&self) -> bool {
         use redis::ErrorKind;
         let SharedErrorKind::Redis(error) = &*self.0 else {

@@ -1,4 +1,4 @@
--- After cursor.lua. ARGV[2]: after how many milliseconds all expires. Answers the number of bitmaps that do.
+-- After cursor.lua. ARGV[2]: the milliseconds until all keys expire. Answers the number of bitmaps that will.
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 local expiring = 0
 for bitmap = 0, cursor do

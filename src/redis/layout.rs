@@ -1,5 +1,5 @@
-//! The layouts of others' Redis bitmaps: a key to the offsets of its bits. Pure functions.
-//! `bitmap.rs` sends the offsets to a server. `local.rs` looks at them in a copy.
+//! The layouts of other programs' Redis bitmaps: pure functions from a key to the offsets of its
+//! bits. `bitmap/calls.rs` sends the offsets to a server. `local.rs` tests them in a copy.
 
 use crate::error::BuildErrorKind;
 use crate::filter::guava::layout::{self as guava, HashFunctions, Places};
@@ -15,7 +15,7 @@ pub(crate) const MAX_BITS: u64 = 1 << 32;
 /// go-zero's `maps`: bits of a key.
 const GO_ZERO_FUNCTIONS: u8 = 14;
 
-/// What fixes where a key's bits are.
+/// The parameters that determine a key's bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     scheme: Scheme,
@@ -29,7 +29,7 @@ pub(crate) struct Layout {
 enum Scheme {
     /// Guava's `MURMUR128_MITZ_64`.
     Mitz64,
-    /// The i-th offset is that of the key followed by the byte i.
+    /// The i-th offset is the hash of the key followed by the byte i.
     GoZero,
     /// Sums of the characters, each weighed by a power of the function's number.
     Scrapy,
@@ -37,22 +37,20 @@ enum Scheme {
 
 impl Layout {
     /// Guava's bits, rounded up to whole longs as in its own filter. The number of hash functions
-    /// is by the formula that Guava had up to 2024, which those who copied it have.
+    /// comes from Guava's formula up to 2024, which the copies of the class have.
     pub(crate) fn guava(keys: u64, rate: f64) -> Result<Self, BuildErrorKind> {
         let (bits, functions) = guava::size(keys, rate, HashFunctions::ByBits)?;
         Self::new(Scheme::Mitz64, bits.next_multiple_of(64), functions)
     }
 
-    /// Guava's bits, not rounded, as an `int` of Java: where they are more, it stays at the
-    /// greatest.
+    /// Guava's bits, not rounded, as an `int` of Java: at most its greatest value.
     pub(crate) fn jedis(keys: u64, rate: f64) -> Result<Self, BuildErrorKind> {
         const MAX: u64 = i32::MAX as u64;
         let (bits, functions) = guava::size(keys, rate, HashFunctions::ByBits)?;
         if bits <= MAX {
             return Self::new(Scheme::Mitz64, bits, functions);
         }
-        // Fewer bits than asked for, and their number is what the formula for the functions is
-        // given.
+        // Fewer bits than the formula gave. Their number decides the number of functions.
         let functions = guava::functions_by_bits(MAX, keys);
         Self::new(Scheme::Mitz64, MAX, functions.min(u8::MAX.into()) as u8)
     }
@@ -85,16 +83,16 @@ impl Layout {
         })
     }
 
-    /// Bytes of a bitmap in which the last bit is set.
+    /// Bytes of a bitmap whose last bit is set.
     pub(crate) fn bytes(&self) -> u64 {
         self.bits.div_ceil(8)
     }
 
-    /// Calls `each` with the offsets of the key's bits, one after another, until it answers false;
-    /// whether it answered true to all.
+    /// Calls `each` with the offsets of the key's bits, one after another, until it answers false.
+    /// Returns whether it answered true to all.
     ///
-    /// False, too, where the layout has no place for the key: one that is no text, in a layout that
-    /// sums characters.
+    /// Also returns false if the layout has no place for the key: a key that is no text, in a
+    /// layout that sums characters.
     #[inline]
     pub(crate) fn all<K: Funnel + ?Sized>(&self, key: &K, mut each: impl FnMut(u64) -> bool) -> bool {
         match self.scheme {
@@ -117,7 +115,7 @@ impl Layout {
         }
     }
 
-    /// Appends the offsets of the key's bits; whether the layout has a place for the key.
+    /// Appends the offsets of the key's bits; answers whether the layout has a place for the key.
     pub(crate) fn offsets<K: Funnel + ?Sized>(&self, key: &K, into: &mut Vec<u64>) -> bool {
         self.all(key, |offset| {
             into.push(offset);
@@ -126,7 +124,7 @@ impl Layout {
     }
 }
 
-/// What `then` says of the key as a text; false where its bytes are no UTF-8.
+/// Calls `then` with the key as a text. Answers false if its bytes are no UTF-8.
 fn with_text<K: Funnel + ?Sized>(key: &K, then: impl FnOnce(&str) -> bool) -> bool {
     let then = |bytes: &[u8]| core::str::from_utf8(bytes).is_ok_and(then);
     match key.bytes() {
@@ -140,7 +138,7 @@ fn with_text<K: Funnel + ?Sized>(key: &K, then: impl FnOnce(&str) -> bool) -> bo
 }
 
 /// `ret += seed * ret + ord(character)` for each character, from 0. Python's integers grow without
-/// end; of them only the lowest bits are taken, which are those of wrapping arithmetic.
+/// end. The package uses only their lowest bits, which wrapping arithmetic gives too.
 fn weighed_sum(text: &str, seed: u8) -> u64 {
     let weight = u64::from(seed) + 1;
     text.chars().fold(0u64, |sum, character| {

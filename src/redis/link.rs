@@ -39,8 +39,7 @@ impl<C: redis::aio::ConnectionLike + Send> Link for Async<'_, C> {
     }
 }
 
-/// The result of what is said over a [`Blocking`] link, which waits in the link and not by the
-/// future.
+/// The result of a future over a [`Blocking`] link. The link waits, so the future is ready at once.
 pub(super) fn now<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(result) => result,
@@ -48,7 +47,7 @@ pub(super) fn now<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-/// A script that the server keeps after its first use, and is then asked for by its digest.
+/// A script. The server keeps it after the first use, and then runs it by its digest.
 pub(super) struct Script {
     pub(super) name: &'static str,
     code: &'static str,
@@ -85,7 +84,7 @@ pub(super) static EXPIRE_GROWING: Script = Script::new(
     concat!(include_str!("cursor.lua"), include_str!("expire_growing.lua")),
 );
 
-/// The chunks of a bitmap that are not what the caller has.
+/// The chunks of a bitmap that differ from the caller's.
 pub(super) static CHANGED: Script = Script::new("changed.lua", include_str!("changed.lua"));
 
 impl Script {
@@ -103,20 +102,20 @@ impl Script {
     }
 }
 
-/// What is said in one round trip, about the Redis key of which errors tell.
+/// Round trips about one Redis key, which their errors name.
 pub(super) struct Talk<'a, L> {
     pub(super) link: &'a mut L,
     pub(super) key: &'a [u8],
 }
 
 impl<L: Link> Talk<'_, L> {
-    /// The replies to commands that are known to be understood.
+    /// The replies to commands. A reply that is an error fails the call.
     pub(super) async fn send(&mut self, mut pipeline: Pipeline) -> Result<Vec<Value>, BitmapError> {
         let replies = self.try_send(&mut pipeline).await?;
         replies.into_iter().map(|reply| self.checked(reply)).collect()
     }
 
-    /// The reply to a script, which is sent whole where the server does not know it. `then` is done
+    /// The reply to a script. Sends the script whole if the server does not know it. `then` runs
     /// after it.
     pub(super) async fn run(
         &mut self,

@@ -1,6 +1,6 @@
-//! [`LocalBitmap`]: a copy of a `RedisBitmap`'s bits on the server, in words that many threads
-//! read. Bytes come in from the server in bounded pieces. Digests of the copy go out, so that later
-//! only changed bytes come in.
+//! [`LocalBitmap`]: a copy of a `RedisBitmap`'s bits, in words that many threads read. The server
+//! sends the bytes in bounded pieces. Later the copy sends digests of its chunks, and the server
+//! sends only the chunks that changed.
 
 use super::error::{BitmapError, BitmapErrorKind};
 #[cfg(feature = "redis-tokio")]
@@ -18,31 +18,28 @@ use core::{fmt, iter};
 use redis::{ConnectionLike, Value};
 use std::sync::OnceLock;
 
-/// Bytes of a bitmap that are asked for at once when all of it is.
+/// Bytes of a piece, when the whole bitmap is fetched.
 const PIECE: u64 = 1 << 20;
-/// Bytes that one digest is of. A key that was inserted changes as many chunks as it has bits, at
-/// most; 4 KiB is near what is best for some thousand new bits in 16 MiB.
+/// Bytes of a chunk, which has one digest. A new key changes at most as many chunks as it has bits;
+/// 4 KiB is near the best size for some thousand new bits in 16 MiB.
 const CHUNK: u64 = 4 << 10;
-/// Chunks that are compared at once: 256 KiB, for which the server takes a millisecond (SHA-1 in
+/// Chunks that one script compares: 256 KiB, for which the server takes a millisecond (SHA-1 in
 /// Redis 7.0: 200 MiB/s).
 const COMPARED: u64 = 64;
 /// Words of a chunk.
 const CHUNK_WORDS: usize = CHUNK as usize / 8;
 
-/// A copy of a [`RedisBitmap`] in this process, for many threads to ask at once: made by
+/// A copy of a [`RedisBitmap`] in this process, which many threads may ask at once. Made by
 /// [`fetch_local`](RedisBitmap::fetch_local).
 ///
-/// It answers as the filter did when it was fetched or last [refreshed](Self::refresh): a key that
-/// was in the filter then is in the copy. What is inserted into the filter afterwards is not.
-/// Lookups never wait, neither for the server nor for a refresh, which may go on beside them.
+/// It answers as the filter did when the copy was fetched or last [refreshed](Self::refresh), and
+/// does not see later inserts. Lookups never wait, neither for the server nor for a refresh beside
+/// them.
 ///
 /// # Examples
 ///
 /// ```
 #[doc = include_str!("example.md")]
-/// use lanebloom::redis::RedisBitmap;
-///
-/// let mut connection = redis::Client::open(url)?.get_connection()?;
 /// let filter = RedisBitmap::go_zero("filter", 20_000)?;
 /// filter.insert(&mut connection, "ann")?;
 /// let copy = filter.fetch_local(&mut connection, 1 << 20)?;
@@ -68,15 +65,15 @@ pub struct LocalBitmap {
 ///
 /// ```
 #[doc = include_str!("example.md")]
-/// use lanebloom::redis::RedisBitmap;
-///
-/// let mut connection = redis::Client::open(url)?.get_connection()?;
 /// let filter = RedisBitmap::go_zero("filter", 1 << 20)?;
 /// filter.insert_batch(&mut connection, &(0..1000).collect::<Vec<u32>>())?;
 /// let copy = filter.fetch_local(&mut connection, 1 << 20)?;
 ///
 /// let refreshed = copy.refresh(&mut connection)?;
-/// assert_eq!((refreshed.changed, refreshed.vanished, refreshed.bytes), (false, false, 0));
+/// assert_eq!(
+///     (refreshed.changed, refreshed.vanished, refreshed.bytes),
+///     (false, false, 0)
+/// );
 /// filter.insert(&mut connection, "ann")?;
 /// let refreshed = copy.refresh(&mut connection)?;
 /// assert!(refreshed.changed && !refreshed.vanished);
@@ -90,31 +87,27 @@ pub struct LocalBitmap {
 pub struct Refreshed {
     /// Whether the copy has keys now that it did not have.
     pub changed: bool,
-    /// Whether the copy has bits that the filter has not: the filter was cleared, or has expired,
-    /// since it was fetched. The copy still answers for the keys of before;
-    /// [`fetch_local`](RedisBitmap::fetch_local) makes one without them.
+    /// Whether the copy has bits that the filter has lost: the filter was cleared, or has expired.
+    /// The copy still has its old keys; [`fetch_local`](RedisBitmap::fetch_local) makes one without
+    /// them.
     pub vanished: bool,
-    /// Bytes of bitmaps that were sent here.
+    /// Bytes of bitmaps that the server sent.
     pub bytes: u64,
 }
 
 /// Looking keys up.
 impl LocalBitmap {
-    /// Whether `key` may have been in the filter when it was fetched or last refreshed: `false` is
-    /// certain, `true` may be a false positive.
+    /// Whether `key` may be in the copy: `false` is certain, `true` may be a false positive.
     ///
     /// # Memory ordering
     ///
-    /// `true` ends in an `Acquire`: everything that the thread which refreshed the copy had done
-    /// before is visible.
+    /// `true` ends in an `Acquire`, which pairs with the `Release` of the refresh that set the
+    /// bits: everything that the refreshing thread had done before is visible.
     ///
     /// # Examples
     ///
     /// ```
     #[doc = include_str!("example.md")]
-    /// use lanebloom::redis::RedisBitmap;
-    ///
-    /// let mut connection = redis::Client::open(url)?.get_connection()?;
     /// let filter = RedisBitmap::jedis("filter", 1000, 0.01)?;
     /// filter.insert(&mut connection, &17i64)?;
     /// let copy = filter.fetch_local(&mut connection, 1 << 20)?;
@@ -131,24 +124,17 @@ impl LocalBitmap {
         found
     }
 
-    /// Writes for every key whether it may have been in the filter to the same place of `out`. In a
-    /// copy beyond the caches the lines of many keys are fetched ahead, all at once.
+    /// Writes whether each key may be in the copy to the same place of `out`. If the copy is larger
+    /// than the caches, the lines of many keys are fetched ahead, all at once.
     ///
     /// # Panics
     ///
     /// If the lengths differ.
     ///
-    /// # Memory ordering
-    ///
-    /// As of [`contains`](Self::contains).
-    ///
     /// # Examples
     ///
     /// ```
     #[doc = include_str!("example.md")]
-    /// use lanebloom::redis::RedisBitmap;
-    ///
-    /// let mut connection = redis::Client::open(url)?.get_connection()?;
     /// let filter = RedisBitmap::guava("filter", "filter:cursor", 1000, 0.01)?;
     /// filter.insert(&mut connection, "a")?;
     /// let copy = filter.fetch_local(&mut connection, 1 << 20)?;
@@ -206,29 +192,28 @@ const PLACES: usize = 512;
 
 /// Keeping the copy up to date.
 impl LocalBitmap {
-    /// Adds what is in the filter now and was not when it was fetched or last refreshed.
+    /// Adds the keys that were inserted into the filter since the copy was fetched or last
+    /// refreshed.
     ///
-    /// Only the chunks of 4 KiB that changed are sent here. To find them, digests of what is here
-    /// are sent there, 0.6% of the copy's size, and compared with the server's. That costs the
-    /// server more than to send everything would: about 5 ms for each MiB of the filter, a
-    /// millisecond at a time. It is worth it for a few new keys now and then: a key changes as many
-    /// chunks as it has bits, so that from a new key for every 30 KiB of filter on nearly all is
-    /// sent, and [`fetch_local`](RedisBitmap::fetch_local) anew is better.
+    /// The server sends only the chunks of 4 KiB that changed. It finds them by digests, which the
+    /// copy sends (0.6% of its size). This costs the server about 5 ms for each MiB of the filter,
+    /// a millisecond at a time: more than to send all of it. A refresh is worth it for a few new
+    /// keys now and then. A key changes as many chunks as it has bits. From one new key per 30 KiB
+    /// of filter on, nearly all chunks change: then [`fetch_local`](RedisBitmap::fetch_local) is
+    /// better.
     ///
-    /// Bits are only added. Where the filter lost some, the result says so. Several threads may
-    /// refresh at once.
+    /// A refresh only adds bits. If the filter has lost some, the result says so. Several threads
+    /// may refresh at once.
     ///
     /// # Errors
     ///
-    /// As of [`fetch_local`](RedisBitmap::fetch_local). What came before the error is in the copy.
+    /// Fails as [`fetch_local`](RedisBitmap::fetch_local) does. The copy keeps what came before the
+    /// error.
     ///
     /// # Examples
     ///
     /// ```
     #[doc = include_str!("example.md")]
-    /// use lanebloom::redis::RedisBitmap;
-    ///
-    /// let mut connection = redis::Client::open(url)?.get_connection()?;
     /// let filter = RedisBitmap::scrapy("filter", 20, 6)?;
     /// let copy = filter.fetch_local(&mut connection, 1 << 20)?;
     /// filter.insert(&mut connection, "hello")?;
@@ -240,28 +225,16 @@ impl LocalBitmap {
         now(self.pull(&mut Blocking(connection)))
     }
 
-    /// [`refresh`](Self::refresh) by an asynchronous connection.
-    ///
-    /// # Errors
-    ///
-    /// As of that.
-    ///
-    /// # Examples
+    /// [`refresh`](Self::refresh) by an asynchronous connection, with the same errors.
     ///
     /// ```
-    #[doc = include_str!("example.md")]
-    /// use lanebloom::redis::RedisBitmap;
-    ///
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
-    /// let mut connection = redis::Client::open(url)?.get_multiplexed_async_connection().await?;
+    #[doc = include_str!("example_async.md")]
     /// let filter = RedisBitmap::go_zero("filter", 20_000)?;
     /// let copy = filter.fetch_local_async(&mut connection, 1 << 20).await?;
     /// filter.insert_async(&mut connection, "ann").await?;
     /// assert!(copy.refresh_async(&mut connection).await?.changed);
     /// assert!(copy.contains("ann"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// # })?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # Ok(()) }
     /// ```
     #[cfg(feature = "redis-tokio")]
     pub async fn refresh_async<C>(&self, connection: &mut C) -> Result<Refreshed, BitmapError>
@@ -284,8 +257,8 @@ impl LocalBitmap {
     }
 
     async fn pull(&self, link: &mut impl Link) -> Result<Refreshed, BitmapError> {
-        // Before the server is asked: another refresh may hear later than this one that the filter
-        // has grown, and add the bitmap.
+        // Counted before the server is asked: another refresh may hear later than this one that the
+        // filter has grown, and add the bitmap.
         let here = self.bitmaps();
         let needed = self.source.bitmaps(link).await?;
         self.pull_bitmaps(link, needed, here).await
@@ -304,7 +277,7 @@ impl LocalBitmap {
         let count = count as usize;
         let former = self.bitmaps.get(count..here).unwrap_or_default();
         let mut refreshed = Refreshed {
-            // Of bitmaps beyond the cursor nothing is there any more.
+            // The server has nothing beyond the cursor any more.
             vanished: former.iter().filter_map(OnceLock::get).any(|bits| end_of(bits) > 0),
             ..Refreshed::default()
         };
@@ -320,8 +293,7 @@ impl LocalBitmap {
             } else {
                 let blocks = bytes(&self.source) as usize / LINE_BYTES;
                 let bits = Bits::new(blocks).map_err(|error| BitmapError(BitmapErrorKind::OutOfMemory(error)))?;
-                // Where another thread was first its words are there already, and what is pulled
-                // here is added to them.
+                // If another thread was first, this one adds to that thread's words.
                 bitmap.pull_all(slot.get_or_init(|| bits)).await?;
             }
         }
@@ -331,32 +303,32 @@ impl LocalBitmap {
 
 /// Copies.
 impl RedisBitmap {
-    /// Copies the filter into this process, where a lookup takes nanoseconds.
+    /// Copies the filter into this process, where a lookup takes nanoseconds. A reply has at most 1
+    /// MiB.
     ///
-    /// The copy takes as many bytes as the layout has, a whole bitmap's for each that the filter
-    /// has grown by; in all at most `limit` bytes, now and after each
-    /// [`refresh`](LocalBitmap::refresh). A mebibyte is asked for at a time.
+    /// The copy takes the bytes of the layout, once for each bitmap of a growing filter: in all at
+    /// most `limit` bytes, now and after each [`refresh`](LocalBitmap::refresh).
     ///
     /// # Errors
     ///
-    /// As of [all calls](Self#errors); if the copy takes more than `limit` bytes, which is found
-    /// before anything is allocated; if the bitmap has more bytes than the layout, since it is
-    /// another's then; and if the allocation fails.
+    /// Also fails if the copy takes more than `limit` bytes (checked before it allocates), if the
+    /// bitmap has more bytes than the layout (it is another filter's then), or if the allocation
+    /// fails.
     ///
     /// # Examples
     ///
     /// ```
     #[doc = include_str!("example.md")]
-    /// use lanebloom::redis::RedisBitmap;
-    ///
-    /// let mut connection = redis::Client::open(url)?.get_connection()?;
     /// let filter = RedisBitmap::go_zero("filter", 20_000)?;
     /// filter.insert(&mut connection, "ann")?;
     /// let copy = filter.fetch_local(&mut connection, 1 << 20)?;
     /// assert!(copy.contains("ann") && !copy.contains("eve"));
     ///
     /// let error = filter.fetch_local(&mut connection, 1000).unwrap_err();
-    /// assert_eq!(error.to_string(), "a copy of \"filter\" takes 2560 bytes, more than the limit of 1000 bytes");
+    /// assert_eq!(
+    ///     error.to_string(),
+    ///     "a copy of \"filter\" takes 2560 bytes, more than the limit of 1000 bytes"
+    /// );
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn fetch_local(&self, connection: &mut dyn ConnectionLike, limit: usize) -> Result<LocalBitmap, BitmapError> {
@@ -365,25 +337,13 @@ impl RedisBitmap {
 
     /// [`fetch_local`](Self::fetch_local).
     ///
-    /// # Errors
-    ///
-    /// As of that.
-    ///
-    /// # Examples
-    ///
     /// ```
-    #[doc = include_str!("example.md")]
-    /// use lanebloom::redis::RedisBitmap;
-    ///
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
-    /// let mut connection = redis::Client::open(url)?.get_multiplexed_async_connection().await?;
+    #[doc = include_str!("example_async.md")]
     /// let filter = RedisBitmap::go_zero("filter", 20_000)?;
     /// filter.insert_async(&mut connection, "ann").await?;
     /// let copy = filter.fetch_local_async(&mut connection, 1 << 20).await?;
     /// assert!(copy.contains("ann") && !copy.contains("eve"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// # })?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # Ok(()) }
     /// ```
     #[cfg(feature = "redis-tokio")]
     pub async fn fetch_local_async<C>(&self, connection: &mut C, limit: usize) -> Result<LocalBitmap, BitmapError>
@@ -403,13 +363,13 @@ fn bytes(source: &RedisBitmap) -> u64 {
 /// One bitmap on its way from the server.
 struct Bitmap<'a, L> {
     talk: Talk<'a, L>,
-    /// The most bytes that it can have.
+    /// The bytes of the layout: no bitmap has more.
     bytes: u64,
     refreshed: &'a mut Refreshed,
 }
 
 impl<L: Link> Bitmap<'_, L> {
-    /// Everything, a piece at a time.
+    /// Pulls everything, a piece at a time.
     async fn pull_all(&mut self, bits: &Bits) -> Result<(), BitmapError> {
         let mut at = 0;
         loop {
@@ -427,15 +387,15 @@ impl<L: Link> Bitmap<'_, L> {
         }
     }
 
-    /// The chunks that are not here, of those that are compared at once.
+    /// Pulls the chunks that differ from the copy's.
     async fn pull_changed(&mut self, bits: &Bits) -> Result<(), BitmapError> {
-        // This too before the server is asked.
+        // Read before the server is asked, for the same reason as in `pull`.
         let end = end_of(bits);
         let mut at = 0;
         loop {
             let chunks = (self.bytes - at).div_ceil(CHUNK).min(COMPARED);
-            // As it is before the server is asked: meanwhile another refresh may add what it was
-            // told later than this one.
+            // Likewise: another refresh may add bits that the server did not have yet when it
+            // answered this one.
             let mut image = alloc::vec![0; chunks as usize * CHUNK_WORDS];
             bits.copy(at as usize / LINE_BYTES, &mut image);
             let mut arguments = Vec::from([at, CHUNK]);
@@ -465,7 +425,7 @@ impl<L: Link> Bitmap<'_, L> {
             }
             at += chunks * CHUNK;
             if at >= length || at >= self.bytes {
-                // What is beyond the end of the bitmap there need not be compared there.
+                // The server's bitmap ends here, so all bits of the copy beyond it have vanished.
                 self.refreshed.vanished |= end > at;
                 return Ok(());
             }
@@ -496,8 +456,8 @@ impl<L: Link> Bitmap<'_, L> {
     }
 }
 
-/// The words of a piece of a Redis bitmap, whose offset 0 is the highest bit of its first byte; of
-/// our words it is the lowest bit. Zeros without end after them.
+/// The words of a piece of a Redis bitmap, followed by zeros without end. Offset 0 is the highest
+/// bit of the first byte in Redis, and the lowest bit of the first word here.
 fn words(piece: &[u8]) -> impl Iterator<Item = u64> {
     let (whole, rest) = piece.as_chunks::<8>();
     let mut last = [0; 8];
@@ -506,9 +466,9 @@ fn words(piece: &[u8]) -> impl Iterator<Item = u64> {
     bytes.map(|bytes| u64::from_be_bytes(bytes).reverse_bits())
 }
 
-/// The digests that `changed.lua` compares: the first 13 hexadecimal digits of the SHA-1 of a chunk
+/// The digest that `changed.lua` compares: the first 13 hexadecimal digits of the SHA-1 of a chunk
 /// as Redis has it, filled up with zeros beyond the end. (A number of Lua holds 53 bits exactly. A
-/// chunk changes without its digest once in 2^52 times.)
+/// change goes unnoticed once in 2^52 times.)
 fn digest(chunk: &[u64]) -> u64 {
     let mut sha1 = sha1_smol::Sha1::new();
     for word in chunk {
@@ -518,7 +478,7 @@ fn digest(chunk: &[u64]) -> u64 {
     u64::from_be_bytes(first) >> 12
 }
 
-/// Where the last line ends in which a bit is set, in bytes.
+/// The end of the last line that has a bit set, in bytes.
 fn end_of(bits: &Bits) -> u64 {
     let mut end = 0;
     for (i, line) in bits.words().enumerate() {
@@ -531,13 +491,10 @@ fn end_of(bits: &Bits) -> u64 {
 
 /// What the copy is.
 impl LocalBitmap {
-    /// The number of bitmaps: one, and one more for each time that a growing filter grew.
+    /// The number of bitmaps: one, plus one for each time that a growing filter grew.
     ///
     /// ```
     #[doc = include_str!("example.md")]
-    /// use lanebloom::redis::RedisBitmap;
-    ///
-    /// let mut connection = redis::Client::open(url)?.get_connection()?;
     /// let filter = RedisBitmap::guava("filter", "filter:cursor", 100, 0.01)?;
     /// let copy = filter.fetch_local(&mut connection, 1 << 20)?;
     /// assert_eq!(copy.bitmaps(), 1);
@@ -555,10 +512,8 @@ impl LocalBitmap {
     ///
     /// ```
     #[doc = include_str!("example.md")]
-    /// use lanebloom::redis::RedisBitmap;
-    ///
-    /// let mut connection = redis::Client::open(url)?.get_connection()?;
-    /// let copy = RedisBitmap::go_zero("filter", 20_000)?.fetch_local(&mut connection, 1 << 20)?;
+    /// let copy = RedisBitmap::go_zero("filter", 20_000)?
+    ///     .fetch_local(&mut connection, 1 << 20)?;
     /// assert_eq!(copy.memory_bytes(), 2560); // 20,000 bits are 2500 bytes
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -567,14 +522,11 @@ impl LocalBitmap {
         self.all_bits().map(Bits::bytes).sum()
     }
 
-    /// The false-positive rate of the copy as it is, from the fraction of the bits that are set:
-    /// for hash functions that are good. (scrapy's are not.)
+    /// The copy's false-positive rate, computed from the fraction of its bits that are set. It
+    /// assumes good hash functions (scrapy's are not).
     ///
     /// ```
     #[doc = include_str!("example.md")]
-    /// use lanebloom::redis::RedisBitmap;
-    ///
-    /// let mut connection = redis::Client::open(url)?.get_connection()?;
     /// let filter = RedisBitmap::jedis("filter", 1000, 0.01)?;
     /// let copy = filter.fetch_local(&mut connection, 1 << 20)?;
     /// assert_eq!(copy.current_false_positive_rate(), 0.0);
@@ -596,7 +548,7 @@ impl LocalBitmap {
     }
 }
 
-/// A summary; it reads the whole copy for the rate.
+/// A summary. It reads the whole copy for the rate.
 impl fmt::Debug for LocalBitmap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LocalBitmap")

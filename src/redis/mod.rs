@@ -16,35 +16,35 @@
 //!
 //! # When not to use it
 //!
-//! - **Where a copy will do.** A lookup on a server takes a round trip of the network. A lookup in
-//!   a [`LocalBitmap`] takes a few accesses to memory, thousands of times less, and works while the
-//!   server is down. Use the bitmap in place if a lookup must see a key that somebody has just
-//!   inserted.
-//! - For a new filter that only this crate uses: use a [`SharedBloom`].
-//! - Where strangers choose the keys. All of these layouts hash without a secret. [The module
+//! - **If a copy will do.** A lookup on a server takes a round trip of the network. A lookup in a
+//!   [`LocalBitmap`] takes a few accesses to memory, thousands of times less, and works while the
+//!   server is down. Use the bitmap in place if a lookup must see a key that another client has
+//!   just inserted.
+//! - **For a new filter that only this crate uses.** Use a [`SharedBloom`].
+//! - **If strangers choose the keys.** All of these layouts hash without a secret. [The module
 //!   `hash`](crate::hash) describes the consequences.
 //!
-//! # Whose layout
+//! # Layouts
 //!
 //! | | [`guava`](RedisBitmap::guava) | [`jedis`](RedisBitmap::jedis) | [`go_zero`](RedisBitmap::go_zero) | [`scrapy`](RedisBitmap::scrapy) |
 //! |---|---|---|---|---|
-//! | whose | the Java class `RedisBitmaps`, with growth | the Java class `RedisBloomFilter`, for Jedis and Codis | go-zero's `core/bloom` | `scrapy-redis-bloomfilter`, Python |
+//! | program | the Java class `RedisBitmaps`, with growth | the Java class `RedisBloomFilter`, for Jedis and Codis | go-zero's `core/bloom` | `scrapy-redis-bloomfilter`, Python |
 //! | keys in Redis | `<base>-0`, `<base>-1`, ... and a cursor | `bf:<key>` | `<key>` | `<key>`, as `<spider>:bloomfilter` |
-//! | bits | by Guava's formula, rounded up to 64 | by Guava's formula, as an `int` | given | `2^bit` |
-//! | bits of a key | by Guava's formula | by Guava's formula | 14 | given |
+//! | bits | by Guava's formula, rounded up to 64 | by Guava's formula, as an `int` | a parameter | `2^bit` |
+//! | bits of a key | by Guava's formula | by Guava's formula | 14 | a parameter |
 //! | their offsets | Guava's `MURMUR128_MITZ_64` | the same | Murmur3 of the key and one more byte | weighed sums of the characters |
 //! | keys of this crate | any [`Funnel`](crate::Funnel); Java's strings are `str` | the same | any, of its bytes; Go's strings are `str` | texts |
 //! | lookup | one script | `GETBIT` in a pipeline | one script | `GETBIT` in a pipeline |
 //! | insert | one script | `SETBIT` in a pipeline, and `PEXPIRE` | one script | `SETBIT` in a pipeline |
 //! | round trips | 1 for each 1024 bits | the same | the same | the same (theirs: 1 for each bit) |
-//! | of two who insert a key at once | one gets `true` | one at least | one gets `true` | one at least |
+//! | two clients insert a key at once | one gets `true` | at least one | one gets `true` | at least one |
 //! | not for | old clients beside ours that grow: they may skip a number | more than 2^31 bits | | short keys, new filters: [its hash is bad](RedisBitmap::scrapy) |
 //!
 //! Scripts are sent by their digest, and whole if the server does not know them yet. They do not
 //! work on Redis Cluster unless `base` and the cursor have the same hash tag, as `{seen}bits` and
 //! `{seen}cursor`. Clients for Cluster are not tested.
 //!
-//! # What can go wrong
+//! # Failures
 //!
 //! | | what happens |
 //! |---|---|
@@ -52,39 +52,38 @@
 //! | the key holds a list, a hash, ... | an error, [`is_wrong_type`](BitmapError::is_wrong_type); Redis does nothing |
 //! | the server is a replica | lookups and copies work; writes are an error, [`is_read_only`](BitmapError::is_read_only) |
 //! | no server, or the connection breaks | an error, [`is_unreachable`](BitmapError::is_unreachable); the insert may have been done, and to do it again does no harm |
-//! | a layout of more than 2^32 bits | an error of the constructor: `SETBIT` goes no further |
+//! | a layout of more than 2^32 bits | an error of the constructor: `SETBIT` takes no higher offset |
 //! | the cursor is no number in 0 to 1023 | an error that names it |
-//! | another size or number of functions than the others' | **nothing tells**, and keys are not found: the bitmap does not say. A copy finds it where the bitmap is longer than the layout |
-//! | a reply of another kind | an error that tells its beginning, as all errors here do |
+//! | another size or number of functions than the other programs' | **no error**, and keys are not found: the bitmap does not tell. A copy fails if the bitmap is longer than the layout |
+//! | a reply of another kind | an error that quotes its beginning, as all errors here do |
 //! | the last bitmap but one of a growing filter is evicted or expires | its keys are not found |
 //!
 //! # What the client buffers
 //!
 //! The `redis` crate reads all of a reply into memory before this crate sees its length. A text
-//! takes its bytes and a copy of them. A list of small things takes some ten times its bytes. The
-//! limits that calls take (`max_bytes`) bound what this crate makes of the replies, and no call
-//! asks for more than a chunk at a time. But a wrong server, or somebody who writes to it, can send
-//! replies of any length. A connection of the `redis` crate does not bound a reply's time either:
-//! its timeouts hold for each single read. A [`SharedBloom`] has a connection of its own, which
-//! [bounds both](shared#what-it-promises).
+//! takes its bytes and a copy of them. A list of small values takes some ten times its bytes. The
+//! limits of calls (`max_bytes`) bound the memory that this crate makes of the replies, and no call
+//! asks for more than a chunk at a time. But a wrong server can send replies of any length. A
+//! connection of the `redis` crate does not bound a reply's time either: its timeouts hold for each
+//! single read. A [`SharedBloom`] has a connection of its own, which [bounds
+//! both](shared#what-it-promises).
 //!
 //! # Example
 //!
 //! ```
 #![doc = include_str!("example.md")]
-//! use lanebloom::redis::RedisBitmap;
-//!
-//! // What a Java service fills: new RedisBloomFilter(3000, 0.03), insert("read:ann", article, 3600)
-//! let mut connection = redis::Client::open(url)?.get_connection()?;
+//! // What a Java service fills: new RedisBloomFilter(3000, 0.03),
+//! // insert("read:ann", article, 3600)
 //! let read = RedisBitmap::jedis("read:ann", 3000, 0.03)?;
 //! read.insert_batch(&mut connection, &["article 1", "article 2"])?;
 //!
 //! // In place, in one round trip.
 //! let mut found = [false; 3];
-//! read.contains_batch(&mut connection, &["article 2", "article 3", "article 1"], &mut found)?;
+//! let articles = ["article 2", "article 3", "article 1"];
+//! read.contains_batch(&mut connection, &articles, &mut found)?;
 //! assert_eq!(found, [true, false, true]);
 //!
-//! // A copy of at most 16 MiB, which many threads ask; from time to time one of them brings it up to date.
+//! // A copy of at most 16 MiB for many threads. One of them refreshes it at times.
 //! let copy = read.fetch_local(&mut connection, 16 << 20)?;
 //! assert!(copy.contains("article 1") && !copy.contains("article 3"));
 //! read.insert(&mut connection, "article 3")?;

@@ -1,5 +1,5 @@
-//! Takes replies apart. If a reply does not fit its command, the error gets a text: the reply's
-//! beginning, since a server may send anything, of any length.
+//! Takes replies apart. If a reply does not fit its command, the error quotes the reply's beginning
+//! only, since a server may send anything, of any length.
 //!
 //! Replies are read as [`Value`]s: the conversions of the `redis` crate write all of a reply into
 //! their error.
@@ -9,13 +9,13 @@ use alloc::vec::Vec;
 use core::fmt::{self, Write};
 use redis::{ErrorKind, RedisError, Value};
 
-/// Bytes of a reply that an error tells.
+/// The most bytes of a reply that an error quotes.
 const REPLY_TEXT: usize = 80;
-/// Bytes of a server's error, its code among them, that an error tells. (Those of Redis that name a
-/// script and a line are of 150.)
+/// The most bytes of a server's error, with its code, that an error quotes. (An error of Redis that
+/// names a script and a line has 150.)
 const ERROR_TEXT: usize = 400;
 
-/// What a reply is, or the beginning of another one.
+/// The items of a list, or the beginning of another reply.
 type Taken<T> = Result<T, String>;
 
 pub(super) fn list(reply: Value) -> Taken<Vec<Value>> {
@@ -51,7 +51,7 @@ pub(super) fn brief(error: RedisError) -> RedisError {
     }
 }
 
-/// So many bytes of a text, and whether there are more.
+/// The first bytes of a text, and whether there are more.
 fn beginning(text: impl fmt::Display, most: usize) -> (String, bool) {
     struct Beginning {
         text: String,
@@ -88,8 +88,7 @@ mod tests {
     use alloc::format;
     use redis::{ServerErrorKind, parse_redis_value};
 
-    /// An error keeps its kind and code, by which it is told apart, and is short whatever it
-    /// quotes.
+    /// An error keeps its kind and code, which tell errors apart, and is short whatever it quotes.
     #[test]
     fn errors_are_short() {
         let long = "x".repeat(1 << 20);

@@ -1,5 +1,5 @@
--- After cursor.lua. ARGV[2]: the number of bits of a key, the number of bits of a bitmap, after how many milliseconds all expires (0: it does
--- not), then the offsets of every key. Answers for each key 1 if a bit of it was not set.
+-- After cursor.lua. ARGV[2]: the number of bits of a key, the number of bits of a bitmap, the milliseconds until all keys expire (0: never),
+-- then the offsets of every key. Answers for each key 1 if a bit of it was not set.
 local functions, size = tonumber(ARGV[2]), tonumber(ARGV[3])
 
 -- A bitmap has its whole length from the beginning.

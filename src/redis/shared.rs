@@ -3,20 +3,19 @@
 //! [forgets](#forgetting).
 //!
 //! ```text
-//! process A                                     Redis                                     process B
-//! ConcurrentBloom --what was added--> script: OR into chunks, a log of what was added --> ConcurrentBloom
-//!                  <-- what others added --                       (and the other way round)
+//! process A                             Redis                          process B
+//! ConcurrentBloom -- added bits --> script: ORs them into --> ConcurrentBloom
+//!                 <- others' bits -  chunks, and logs them <--
 //! ```
 //!
 //! # What it promises
 //!
-//! 1. **Lookups and inserts are the local filter's.** [`SharedBloom`] derefs to its
-//!    [`ConcurrentBloom`], and marks and counts nothing in it. So no call ever waits for the
-//!    network, whatever the state of the server, and neither does a drop. Only
-//!    [`connect`](SharedBuilder::connect), [`sync`](SharedBloom::sync) and
-//!    [`close`](SharedBloom::close) wait. All promises of the crate for the filter
-//!    ([Consistency](crate#consistency)) hold within the process.
-//! 2. **What was pushed arrives.** If a key was inserted here before a call of
+//! 1. **Lookups and inserts are local.** [`SharedBloom`] derefs to its [`ConcurrentBloom`], and
+//!    marks and counts nothing in it. No lookup, insert or drop ever waits for the network,
+//!    whatever the state of the server. Only [`connect`](SharedBuilder::connect),
+//!    [`sync`](SharedBloom::sync) and [`close`](SharedBloom::close) wait. All promises of the crate
+//!    for the filter ([Consistency](crate#consistency)) hold within the process.
+//! 2. **A pushed key arrives.** If a key was inserted here before a call of
 //!    [`sync`](SharedBloom::sync), and `sync` answers `Ok`, the key is on the server. Every node
 //!    that calls `sync` or connects from then on finds it. Without `sync` the same happens in the
 //!    background, every [interval](SharedBuilder::interval).
@@ -27,12 +26,12 @@
 //!    so that the nodes do not all come at once. Nodes pull from a full server all the same.
 //! 5. **A new node starts from the server's state**, which [`connect`](SharedBuilder::connect)
 //!    takes before it returns. Keys that were in the new node's filter before are pushed.
-//! 6. **What the server loses is pushed again**, by every node that has it: after a crash with an
-//!    append-only file that lacks the end, a failover to a replica that was behind, a restored
-//!    backup, `FLUSHALL`. The server gives every push an id. By these ids the nodes notice a loss
-//!    at their next exchange with the server.
-//! 7. **Who does not fit is refused**: a filter of another layout, seed or hasher gets an error
-//!    that says what differs.
+//! 6. **Keys that the server loses are pushed again**, by every node that has them: after a crash
+//!    with an append-only file that lacks the end, a failover to a replica that was behind, a
+//!    restored backup, `FLUSHALL`. The server gives every push an id. By these ids the nodes notice
+//!    a loss at their next exchange with the server.
+//! 7. **A node that does not fit is refused**: with another layout, seed or hasher it gets an error
+//!    that names the difference.
 //! 8. **No server holds a node for ever**, whatever it sends. Each round trip ends within the
 //!    [timeout](SharedBuilder::timeout), and after 16 MiB of replies and 128 bytes for each 8 KiB
 //!    of the filter. A node leaves a server that fails or refuses. It makes the next attempt on a
@@ -41,21 +40,21 @@
 //!
 //! A key is pushed when the server has answered. The server decides how long it keeps the key:
 //!
-//! | `appendonly`, `appendfsync` | of what it has answered, a server that crashes keeps | and if its machine does |
+//! | `appendonly`, `appendfsync` | if the server crashes, it keeps | if its machine crashes, it keeps |
 //! |---|---|---|
 //! | `yes`, `always` | everything | everything |
 //! | `yes`, `everysec` | everything, unless its disk is so slow that writes wait (2 seconds at most) | all but the last 2 seconds |
-//! | `no` | what its last snapshot has | what its last snapshot has |
+//! | `no` | its last snapshot | its last snapshot |
 //!
-//! A key that the server loses is missing only if no node that has it is left (6).
+//! A key that the server loses is missing only if no node has it any more (6).
 //!
 //! # What it does not promise
 //!
-//! - **A key that another node inserted is not here yet**, for up to an interval at each end and
-//!   the network's time. During that time a lookup here answers "certainly not" for a key that is
-//!   in the set. See below for what a guard does about it.
+//! - **A key that another node inserted comes late**: after up to an interval at each end and the
+//!   network's time. Until then a lookup here answers "certainly not" for a key that is in the set.
+//!   The next section says how a guard copes with it.
 //! - An insert that answers true says that the key is new *here*. Several nodes may each get true
-//!   for one key. To claim a key among nodes takes a call to a server.
+//!   for one key. To claim a key among nodes, ask a server.
 //! - Keys are never removed, and the set cannot grow. Both need a new set under another name. A
 //!   guard goes over to the new set by [`CacheGuard::rebuild`](crate::CacheGuard::rebuild). The old
 //!   set can [expire](SharedBuilder::expires_at). Or use a set that [forgets](#forgetting) by
@@ -67,7 +66,7 @@
 //!   until the chunk is next compared. Delete a set by deleting all its keys, while no node has it.
 //!   [Close](SharedBloom::close) the last node, since a node that is only dropped may push a little
 //!   later.
-//! - The expected keys are those of all nodes together.
+//! - The expected keys must cover the keys of all nodes together.
 //!
 //! # Before a store
 //!
@@ -75,25 +74,23 @@
 //! just added to the store, until the keys have arrived. The remedy depends on the client that
 //! first asks for a new key:
 //!
-//! - Insert, `sync`, and only then hand the id out. A client that learns of the id later finds it
-//!   on nodes that have synced meanwhile, which they do within their interval. The client that made
-//!   the id finds it at once at the node where it made it.
-//! - If a client may ask another node for a new id within milliseconds, send along what proves that
-//!   the id is new (a time in the id, for example). Let such requests pass the guard: ids younger
-//!   than [`lag`](SharedStats::lag) plus the others' interval.
+//! - Insert, `sync`, and only then hand the id out. The other nodes have it within their interval.
+//!   The client that made the id finds it at once at the node where it made it.
+//! - If a client may ask another node for a new id within milliseconds, let the request prove that
+//!   the id is new (by a time in the id, for example). Let such requests pass the guard: ids
+//!   younger than [`lag`](SharedStats::lag) plus the others' interval.
 //! - A node whose `lag` grows does not hear of new keys. Above some seconds, admit everything and
 //!   rely on the store alone.
 //!
 //! # What it costs
 //!
-//! - Memory: twice the filter's. The second half is a copy of what the server is known to have. On
-//!   the server: the filter, and a log of a quarter of it, between 1 and 16 MiB.
+//! - Memory: twice the filter's. The second half is a copy of the bits that the server is known to
+//!   have. On the server: the filter, and a log of a quarter of it, between 1 and 16 MiB.
 //! - A comparison of the two per interval: one pass over both, in the background thread. The thread
 //!   pauses at least four times as long as the pass takes. At 512 MiB an exchange begins every
-//!   second or so, whatever the interval. Inserts mark nothing, so they pay nothing. (A map of the
-//!   changed regions, kept by the inserts, would spare most of the comparison. But a batch would
-//!   have to find out which of its keys changed the filter, and keys that are inserted in bulk do
-//!   not tell.)
+//!   second or so, whatever the interval. Inserts mark nothing, so they pay nothing. (If inserts
+//!   kept a map of the changed regions, that would save most of the comparison. But a batch would
+//!   have to find out which of its keys changed the filter, and a bulk insert cannot.)
 //! - On the wire: 2 bytes for every bit that is new on the server, some 35 for every chunk (8 KiB)
 //!   that is pushed, and some 350 for every interval. From 1024 new bits in a chunk on, all of the
 //!   chunk travels. The table shows the cost of a key that one node pushes and one other node
@@ -122,35 +119,35 @@
 //!
 //! A [`SharedWindow`] is the same for a [`WindowedBloom`](crate::WindowedBloom) that rotates by
 //! age: "seen by any node in the last ten minutes?" The time of day numbers its generations, so the
-//! nodes agree on them without asking anybody. On the server each generation is a set of its own,
-//! under keys of its own, which expires. In every process it is a filter of the window's list. All
+//! nodes agree on them without a message. On the server each generation is a set of its own, under
+//! keys of its own, which expires. In every process it is a filter of the window's list. All
 //! [promises](#what-it-promises) above hold for every generation as long as it lives. In addition:
 //!
 //! 1. **A key is visible for the window, wherever it has arrived.** The window counts from the
 //!    key's insertion at any node. A key is visible at most one generation longer, even if it
 //!    arrives late. This assumes that the clocks agree; see below for clocks that do not.
-//! 2. **Inserts and lookups are the local window's**, and so are rotations: an insert that finds a
-//!    rotation due makes it, whatever the state of the server.
-//! 3. **Nothing is lost by a race of a push with a rotation.** A generation is compared and pushed
+//! 2. **Inserts, lookups and rotations are local.** An insert that finds a rotation due makes it,
+//!    whatever the state of the server.
+//! 3. **A race of a push with a rotation loses nothing.** The node compares and pushes a generation
 //!    until its last key has expired, not only while it is the newest.
 //! 4. **Inserts while the server is away are kept** as long as they are visible, and pushed into
 //!    the generations that they were made in.
 //! 5. **A new node starts from all generations that live**, each with its real age.
 //! 6. **The server forgets too.** A generation's keys expire on the server (`PEXPIREAT`) one
-//!    generation later than at the nodes. This is after its last use, if no clock is wrong by more
-//!    than a generation. So the server has at most two generations more than the nodes: this one,
-//!    and one that begins where a clock is ahead. The nodes tell the server how long
-//!    to keep a generation from now on, so the server's own clock may show anything. If the
-//!    server's clock is set forward, a generation goes early and as a whole, and the nodes that
-//!    have it push it again.
-//! 7. **Who does not fit is refused**: also a node with another period or number of generations.
+//!    generation later than at the nodes: after its last use, if no clock is wrong by more than a
+//!    generation. So the server has at most two generations more than the nodes: this one, and one
+//!    that a node whose clock is ahead has begun. The nodes tell the server how long to keep a
+//!    generation from now on, so the server's own clock may show anything. If the server's clock is
+//!    set forward, a generation expires early and as a whole, and the nodes that have it push it
+//!    again.
+//! 7. **A node that does not fit is refused**, also with another period or number of generations.
 //!    The error names both.
 //!
-//! | two clocks differ by | then a key that goes from one node to the other |
+//! | two clocks differ by | a key that goes from one node to the other |
 //! |---|---|
 //! | nothing | is visible for the window, and at most a generation longer |
-//! | `d`, up to a generation | is visible as soon as it is pulled, for the window less `d` at least, and `d` longer at most: where that matters, ask for a window that is longer by `d`. A node whose clock is behind rotates with those ahead as soon as they push |
-//! | more | may be visible late or not at all: its generation has expired by one clock, or has not begun by the other. Nobody else's keys suffer |
+//! | `d`, up to a generation | is visible as soon as it is pulled, for at least the window less `d`, and at most `d` longer. If that matters, choose a window that is longer by `d`. A node whose clock is behind rotates with the nodes ahead as soon as they push |
+//! | more | may be visible late or not at all: its generation has expired by one clock, or has not begun by the other. Other nodes' keys do not suffer |
 //!
 //! If a node's clock is set back by more than a quarter of a generation, or
 //! [`rotate`](crate::WindowedBloom::rotate) is called, the node's generations differ from those of
@@ -158,11 +155,11 @@
 //! ([`last_error`](SharedStats::last_error)), until these generations have expired, a window and a
 //! generation later at most. Then it pushes the keys inserted meanwhile, if they are still visible.
 //!
-//! It costs the same as a `SharedBloom` for each generation, in memory at nodes and server. An
-//! interval in which nothing happens is one call, of some 450 bytes with four generations. The
-//! background thread holds on to the generations of its last exchange, and clears the dropped ones.
-//! So a rotation in an insert takes a microsecond. Only if an exchange takes longer than a
-//! generation, an insert may have to allocate a generation.
+//! Each generation costs the memory of a `SharedBloom`, at nodes and server. An interval without
+//! news is one call, of some 450 bytes with four generations. The background thread keeps the
+//! generations of its last exchange, and clears the dropped ones, so a rotation in an insert takes
+//! a microsecond. If an exchange takes longer than a generation, an insert may have to allocate
+//! one.
 //!
 //! # Examples
 //!
@@ -175,13 +172,17 @@
 //! use lanebloom::{CacheGuard, ConcurrentBloom, SipHash13, redis::SharedBloom};
 //! use std::time::Duration;
 //!
-//! // Strangers ask for ids, so all nodes hash under one secret key, which is part of their configuration.
+//! // Strangers ask for ids, so all nodes hash under one secret key, which is part
+//! // of their configuration.
 //! let secret = *b"16 random bytes!";
 //! let hasher = SipHash13::with_key(secret);
-//! let filter = ConcurrentBloom::builder().expected_keys(1_000_000).hasher(hasher).build()?;
+//! let builder = ConcurrentBloom::builder().expected_keys(1_000_000);
+//! let filter = builder.hasher(hasher).build()?;
 //! let server = redis::Client::open("redis://127.0.0.1:6379/")?;
 //! # let server = redis.client();
-//! let ids = SharedBloom::builder("ids").interval(Duration::from_millis(50)).connect(server, filter)?;
+//! let ids = SharedBloom::builder("ids")
+//!     .interval(Duration::from_millis(50))
+//!     .connect(server, filter)?;
 //! ids.insert("new");
 //! assert!(ids.contains("new"));
 //! ids.sync(Duration::from_secs(30))?; // from here on it is on the server
@@ -224,38 +225,28 @@ pub use window::SharedWindow;
 #[doc(hidden)]
 pub use window::exchange_window_over;
 
-/// A [`ConcurrentBloom`] that is one set with those of other processes, through Redis.
+/// A [`ConcurrentBloom`] that shares one set with other processes, through Redis.
 ///
-/// It derefs to the filter: look up and insert by the filter's own calls. [The module](self) says
-/// what is promised, what it costs, and how a guard treats keys that have not arrived yet.
+/// It derefs to the filter: look up and insert by the filter's own methods. [The module](self) has
+/// the promises, the costs, and how a guard treats keys that have not arrived yet.
 ///
-/// A drop waits for nothing, so that it may happen in any thread. The background thread then pushes
-/// what is left, once and only if its last attempt succeeded, and ends: within eight times the
-/// [timeout](SharedBuilder::timeout), with the filter's memory in hand until then. A process that
-/// ends before takes the thread along: call [`close`](Self::close) where keys must not be lost.
+/// A drop waits for nothing, so it may happen in any thread. If the last attempt succeeded, the
+/// background thread pushes once more. It ends within eight times the
+/// [timeout](SharedBuilder::timeout), and holds the filter's memory until then. If the process ends
+/// first, so does the thread: call [`close`](Self::close) if no key may be lost.
 ///
 /// # Examples
 ///
 /// ```
-/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let Some(redis) = Server::of("an example of SharedBloom").start() else { return Ok(()) };
-/// use lanebloom::{ConcurrentBloom, redis::SharedBloom};
-/// use std::time::Duration;
-///
-/// let server = redis::Client::open("redis://127.0.0.1:6379/")?;
-/// # let server = redis.client();
-/// let node = || {
-///     let filter = ConcurrentBloom::builder().expected_keys(1000).build().expect("a small filter");
-///     SharedBloom::builder("ids").connect(server.clone(), filter)
-/// };
+#[doc = include_str!("shared/example.md")]
+/// let node =
+///     || SharedBloom::builder("ids").connect(server.clone(), filter.clone());
 /// let (one, other) = (node()?, node()?);
 /// one.insert("a");
 /// one.sync(Duration::from_secs(30))?;
 /// other.sync(Duration::from_secs(30))?;
 /// assert!(other.contains("a"));
-/// # Ok(())
-/// # }
+/// # Ok(()) }
 /// ```
 pub struct SharedBloom<S = Murmur3> {
     filter: Arc<ConcurrentBloom<S>>,
@@ -267,21 +258,13 @@ pub struct SharedBloom<S = Murmur3> {
 /// # Examples
 ///
 /// ```
-/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let Some(redis) = Server::of("an example of SharedBloom").start() else { return Ok(()) };
-/// use lanebloom::{ConcurrentBloom, redis::SharedBloom};
-/// use std::time::Duration;
-///
-/// let server = redis::Client::open("redis://127.0.0.1:6379/")?;
-/// # let server = redis.client();
+#[doc = include_str!("shared/example.md")]
 /// let shared = SharedBloom::builder("ids")
 ///     .interval(Duration::from_millis(20))
 ///     .timeout(Duration::from_secs(1))
-///     .connect(server, ConcurrentBloom::builder().expected_keys(1000).build()?)?;
+///     .connect(server, filter)?;
 /// assert_eq!(shared.expected_keys(), 1000);
-/// # Ok(())
-/// # }
+/// # Ok(()) }
 /// ```
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing until `connect`"]
@@ -295,7 +278,7 @@ pub struct SharedBuilder {
 
 impl SharedBloom {
     /// A builder for a node of the set of this name. The set's keys in Redis are `{name}:meta`,
-    /// `{name}:log`, `{name}:versions`, `{name}:scratch` and `{name}:0` and on; a short name makes
+    /// `{name}:log`, `{name}:versions`, `{name}:scratch` and `{name}:0` and on. A short name makes
     /// short messages.
     ///
     /// ```
@@ -321,39 +304,32 @@ impl SharedBuilder {
     /// The pause between exchanges with the server; 100 milliseconds by default.
     ///
     /// ```
-    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let Some(redis) = Server::of("an example of SharedBloom").start() else { return Ok(()) };
-    /// use lanebloom::{ConcurrentBloom, redis::SharedBloom};
-    /// use std::time::Duration;
-    ///
-    /// # let server = redis.client();
-    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
-    /// let rarely = SharedBloom::builder("ids").interval(Duration::from_secs(60)).connect(server, filter)?;
+    #[doc = include_str!("shared/example.md")]
+    /// let minute = Duration::from_secs(60);
+    /// let rarely =
+    ///     SharedBloom::builder("ids").interval(minute).connect(server, filter)?;
     /// rarely.insert("a");
     /// std::thread::sleep(Duration::from_secs(1));
     /// assert_eq!(rarely.stats().pushed_bytes, 0);
-    /// # Ok(())
-    /// # }
+    /// # Ok(()) }
     /// ```
     pub fn interval(mut self, interval: Duration) -> Self {
         self.interval = interval;
         self
     }
 
-    /// How long a round trip may take; 2 seconds by default, one millisecond to an hour. The first
-    /// round trip connects and logs in. Every further one is a request, from its first byte to the
-    /// last byte of its reply. After that time the connection counts as broken, however much of the
-    /// reply has come.
+    /// The time limit of a round trip: 2 seconds by default, from one millisecond to an hour. The
+    /// first round trip connects and logs in. Every further one is a request, from its first byte
+    /// to the last byte of its reply. After this time the connection counts as broken, however much
+    /// of the reply has come.
     ///
     /// `connect` and `sync` make as many round trips as the data needs: one for 512 KiB that a new
-    /// node fetches, one for 32 KiB that it pushes, one for a MiB that it pulls. Give more time for
-    /// a slower network than 1 MiB in this time, or for a filter of some GiB: its chunks' versions
-    /// are one reply of 40 bytes for each 8 KiB.
+    /// node fetches, one for 32 KiB that it pushes, one for a MiB that it pulls. Raise the limit if
+    /// the network needs longer for 1 MiB, or for a filter of some GiB: the versions of its chunks
+    /// are one reply, of 40 bytes for each 8 KiB.
     ///
-    /// This time does not bound two things. Looking up the server's name takes as long as the
-    /// system needs. With TLS the `redis` crate reads, and a single reply that comes in parts may
-    /// take longer.
+    /// The limit does not bound two things: the lookup of the server's name, and, with TLS, a
+    /// single reply that comes in parts.
     ///
     /// ```
     /// use lanebloom::{ConcurrentBloom, redis::SharedBloom};
@@ -364,7 +340,12 @@ impl SharedBuilder {
     /// let client = redis::Client::open(("127.0.0.1", silent.local_addr()?.port()))?;
     /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
     /// let began = Instant::now();
-    /// assert!(SharedBloom::builder("ids").timeout(Duration::from_millis(50)).connect(client, filter).is_err());
+    /// assert!(
+    ///     SharedBloom::builder("ids")
+    ///         .timeout(Duration::from_millis(50))
+    ///         .connect(client, filter)
+    ///         .is_err()
+    /// );
     /// assert!(began.elapsed() < Duration::from_secs(20));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -373,26 +354,19 @@ impl SharedBuilder {
         self
     }
 
-    /// When the server deletes the set, all of it at once; never by default. The time has a
-    /// precision of 1 ms. All nodes must have the same time: a node with another time is refused.
+    /// The time when the server deletes the whole set; never by default. The precision is 1 ms. The
+    /// server refuses a node with another time.
     ///
-    /// From then on a node keeps what it has, but no longer exchanges: [`sync`](SharedBloom::sync)
-    /// fails at once. Each generation of a [`SharedWindow`] expires by itself, so a `SharedWindow`
-    /// takes no other time.
+    /// From then on a node keeps its keys, but no longer exchanges: [`sync`](SharedBloom::sync)
+    /// fails at once. A [`SharedWindow`] takes no such time, since each of its generations expires
+    /// by itself.
     ///
     /// ```
-    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let Some(redis) = Server::of("an example of SharedBloom").start() else { return Ok(()) };
-    /// use lanebloom::{ConcurrentBloom, redis::SharedBloom};
-    /// use std::time::{Duration, SystemTime};
-    ///
-    /// # let server = redis.client();
-    /// let past = SystemTime::now() - Duration::from_secs(1);
-    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
-    /// assert!(SharedBloom::builder("ids").expires_at(past).connect(server, filter).unwrap_err().is_expired());
-    /// # Ok(())
-    /// # }
+    #[doc = include_str!("shared/example.md")]
+    /// let past = std::time::SystemTime::now() - Duration::from_secs(1);
+    /// let builder = SharedBloom::builder("ids").expires_at(past);
+    /// assert!(builder.connect(server, filter).unwrap_err().is_expired());
+    /// # Ok(()) }
     /// ```
     pub fn expires_at(mut self, time: SystemTime) -> Self {
         // Redis takes no more than it can count in 63 bits, and 0 stands for never.
@@ -400,35 +374,28 @@ impl SharedBuilder {
         self
     }
 
-    /// Connects, brings `filter` and the set together, and starts the thread that keeps them so.
+    /// Connects, merges `filter` and the set, and starts the thread that keeps them equal. Begins
+    /// the set if the server has none.
     ///
-    /// The filter may have keys, and the caller may keep an `Arc` of it: what is inserted there is
-    /// shared as well.
+    /// The filter may have keys, and the caller may keep an `Arc` of it: inserts through that `Arc`
+    /// are shared as well.
     ///
     /// # Errors
     ///
-    /// If the name is empty or has a brace, if there is no memory for a second copy of the bits, if
-    /// the server does not answer or refuses, or if the set on it is of another layout, seed or
-    /// hasher. A set that is not there yet is begun.
+    /// Fails if the name is empty or has a brace, if there is no memory for a second copy of the
+    /// bits, if the server does not answer or refuses, or if the set on it has another layout, seed
+    /// or hasher.
     ///
     /// # Examples
     ///
     /// ```
-    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let Some(redis) = Server::of("an example of SharedBloom").start() else { return Ok(()) };
-    /// use lanebloom::{ConcurrentBloom, redis::SharedBloom};
-    /// use std::sync::Arc;
-    ///
-    /// let server = redis::Client::open("redis://127.0.0.1:6379/")?;
-    /// # let server = redis.client();
-    /// let filter = Arc::new(ConcurrentBloom::builder().expected_keys(1000).build()?);
+    #[doc = include_str!("shared/example.md")]
+    /// let filter = std::sync::Arc::new(filter);
     /// filter.insert("was there before");
-    /// let shared = SharedBloom::builder("ids").connect(server, Arc::clone(&filter))?;
+    /// let shared = SharedBloom::builder("ids").connect(server, filter.clone())?;
     /// filter.insert("came later");
     /// assert!(shared.contains("came later"));
-    /// # Ok(())
-    /// # }
+    /// # Ok(()) }
     /// ```
     pub fn connect<S: KeyHasher + Send + Sync + 'static>(
         self,
@@ -448,92 +415,70 @@ impl SharedBuilder {
 }
 
 impl<S> SharedBloom<S> {
-    /// Pushes and pulls now, and waits for it: once this is `Ok`, every key that was inserted here
-    /// before the call is on the server, and every key that was on the server before the call is
-    /// here.
+    /// Pushes and pulls now, and waits for it. After `Ok`, the server has every key that was
+    /// inserted here before the call, and this node has every key that the server had before the
+    /// call.
     ///
-    /// Attempts that fail are repeated, after growing pauses, until `timeout` is over. Not for
-    /// request paths: inserts and lookups need no `sync`.
+    /// Repeats failed attempts, after growing pauses, until `timeout` is over. Not for request
+    /// paths: inserts and lookups need no `sync`.
     ///
     /// # Errors
     ///
-    /// If that did not succeed within `timeout`; the error says why the last attempt failed.
-    /// Earlier if no attempt can succeed, because the set on the server is now another filter's, or
+    /// Fails if no attempt succeeded within `timeout`, with the error of the last one. Fails
+    /// earlier if no attempt can succeed, because the set on the server is now another filter's, or
     /// has expired. The keys stay here in any case, and will be pushed.
     ///
     /// # Examples
     ///
     /// ```
-    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let Some(redis) = Server::of("an example of SharedBloom").start() else { return Ok(()) };
-    /// use lanebloom::{ConcurrentBloom, redis::SharedBloom};
-    /// use std::time::Duration;
-    ///
-    /// # let server = redis.client();
-    /// let shared = SharedBloom::builder("ids").connect(server, ConcurrentBloom::builder().expected_keys(1000).build()?)?;
-    /// shared.insert("order 17");
-    /// shared.sync(Duration::from_secs(30))?;
-    /// // From here on it is at every node that starts.
-    /// # let server = redis.client();
-    /// let new = SharedBloom::builder("ids").connect(server, ConcurrentBloom::builder().expected_keys(1000).build()?)?;
-    /// assert!(new.contains("order 17"));
-    /// # Ok(())
-    /// # }
+    #[doc = include_str!("shared/example.md")]
+    /// let node =
+    ///     || SharedBloom::builder("ids").connect(server.clone(), filter.clone());
+    /// let one = node()?;
+    /// one.insert("order 17");
+    /// one.sync(Duration::from_secs(30))?;
+    /// // Every node that starts from here on has it.
+    /// assert!(node()?.contains("order 17"));
+    /// # Ok(()) }
     /// ```
     pub fn sync(&self, timeout: Duration) -> Result<(), SharedError> {
         self.node.sync(timeout)
     }
 
-    /// [`sync`](Self::sync), and then ends the background thread. Waits until the thread is gone,
-    /// with its hold of the filter and its connection. Use it at the end of a process, since a drop
+    /// [`sync`](Self::sync), and then ends the background thread. Waits until the thread is gone
+    /// and has released the filter and its connection. Use it at the end of a process, since a drop
     /// does not wait.
     ///
     /// # Errors
     ///
-    /// Those of [`sync`](Self::sync), or if the thread has not ended within `timeout`. It goes on
-    /// as after a drop then.
+    /// Fails as [`sync`](Self::sync) does, or if the thread has not ended within `timeout`. Then
+    /// the thread goes on as after a drop.
     ///
     /// # Examples
     ///
     /// ```
-    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let Some(redis) = Server::of("an example of SharedBloom").start() else { return Ok(()) };
-    /// use lanebloom::{ConcurrentBloom, redis::SharedBloom};
-    /// use std::{sync::Arc, time::Duration};
-    ///
-    /// # let server = redis.client();
-    /// let shared = SharedBloom::builder("ids").connect(server, ConcurrentBloom::builder().expected_keys(1000).build()?)?;
-    /// let filter = Arc::clone(shared.filter());
-    /// shared.insert("order 17");
-    /// shared.close(Duration::from_secs(30))?;
-    /// // Nobody else has the filter any more, and the server has its key.
-    /// assert_eq!(Arc::strong_count(&filter), 1);
-    /// # let server = redis.client();
-    /// let new = SharedBloom::builder("ids").connect(server, ConcurrentBloom::builder().expected_keys(1000).build()?)?;
-    /// assert!(new.contains("order 17"));
-    /// # Ok(())
-    /// # }
+    #[doc = include_str!("shared/example.md")]
+    /// let node =
+    ///     || SharedBloom::builder("ids").connect(server.clone(), filter.clone());
+    /// let one = node()?;
+    /// let its_filter = one.filter().clone();
+    /// one.insert("order 17");
+    /// one.close(Duration::from_secs(30))?;
+    /// assert_eq!(std::sync::Arc::strong_count(&its_filter), 1); // the thread is gone
+    /// assert!(node()?.contains("order 17"));
+    /// # Ok(()) }
     /// ```
     pub fn close(self, timeout: Duration) -> Result<(), SharedError> {
         self.node.close(timeout)
     }
 
-    /// What was done so far, and how the last attempt went.
+    /// The work so far, and the result of the last attempt.
     ///
     /// ```
-    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let Some(redis) = Server::of("an example of SharedBloom").start() else { return Ok(()) };
-    /// use lanebloom::{ConcurrentBloom, redis::SharedBloom};
-    ///
-    /// # let server = redis.client();
-    /// let shared = SharedBloom::builder("ids").connect(server, ConcurrentBloom::builder().expected_keys(1000).build()?)?;
-    /// let stats = shared.stats();
+    #[doc = include_str!("shared/example.md")]
+    /// let stats = SharedBloom::builder("ids").connect(server, filter)?.stats();
     /// assert!(stats.passes >= 1 && stats.last_error.is_none());
-    /// # Ok(())
-    /// # }
+    /// # Ok(()) }
     /// ```
     #[must_use]
     pub fn stats(&self) -> SharedStats {
@@ -543,19 +488,12 @@ impl<S> SharedBloom<S> {
     /// The local filter.
     ///
     /// ```
-    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let Some(redis) = Server::of("an example of SharedBloom").start() else { return Ok(()) };
-    /// use lanebloom::{ConcurrentBloom, redis::SharedBloom};
-    /// use std::sync::Arc;
-    ///
-    /// # let server = redis.client();
-    /// let shared = SharedBloom::builder("ids").connect(server, ConcurrentBloom::builder().expected_keys(1000).build()?)?;
-    /// let for_a_thread = Arc::clone(shared.filter());
+    #[doc = include_str!("shared/example.md")]
+    /// let shared = SharedBloom::builder("ids").connect(server, filter)?;
+    /// let for_a_thread = std::sync::Arc::clone(shared.filter());
     /// for_a_thread.insert("a");
     /// assert!(shared.contains("a"));
-    /// # Ok(())
-    /// # }
+    /// # Ok(()) }
     /// ```
     #[must_use]
     pub fn filter(&self) -> &Arc<ConcurrentBloom<S>> {
@@ -580,7 +518,7 @@ impl<S: fmt::Debug> fmt::Debug for SharedBloom<S> {
     }
 }
 
-/// For the fuzzer: the exchanges of a node that has `filter` with any other end.
+/// For the fuzzer: the exchanges of a node that has `filter` with any server.
 #[doc(hidden)]
 pub fn exchange_over<S: KeyHasher + Send + Sync>(
     server: &mut dyn redis::ConnectionLike,

@@ -15,7 +15,7 @@ thread_local! {
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
     /// Bytes of them.
     static BYTES: Cell<usize> = const { Cell::new(0) };
-    /// What takes more bytes than this is refused.
+    /// Allocations of more bytes than this fail.
     static LIMIT: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 

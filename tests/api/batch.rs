@@ -275,7 +275,7 @@ fn only_the_first_of_equal_keys_is_new() {
     });
 }
 
-/// What fills up the last group is not inserted: hash 0 is a key like others.
+/// The filler of the last group is not inserted: hash 0 is a key like others.
 #[test]
 fn nothing_but_the_keys_is_inserted() {
     for_each_instruction_set(|set| {

@@ -22,7 +22,7 @@ fn hashes(from: u64, len: usize) -> Vec<u64> {
     (from..).map(number).take(len).collect()
 }
 
-/// What each insert answers, one after another, and the filter.
+/// The answers of the inserts, one after another, and the filter.
 fn by_one(empty: &ConcurrentBloom, hashes: &[u64]) -> (Vec<bool>, ConcurrentBloom) {
     let filter = empty.clone();
     (hashes.iter().map(|&hash| filter.insert_hash(hash)).collect(), filter)

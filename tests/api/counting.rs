@@ -182,7 +182,7 @@ proptest! {
                 }
             }
             prop_assert!(set.0.iter().all(|(key, &count)| count == 0 || filter.contains(key)));
-            // What is stuck does not tell what is left.
+            // A stuck counter does not tell how many keys are left.
             if filter.stuck_counters() == 0 {
                 prop_assert!(filter == set.filter(build));
                 let len = set.0.values().sum::<usize>();
@@ -413,8 +413,8 @@ fn what_does_not_fit_is_an_error() {
     assert!(filter != builder().expected_keys(1000).seed(1).build().unwrap());
 }
 
-/// What the documentation says of the memory: (rate, words, bits per key), 0 for the words that the
-/// builder chooses.
+/// The documentation's figures for the memory: (rate, words, bits per key), with 0 for the words
+/// that the builder chooses.
 #[test]
 fn bits_per_key_are_those_of_the_documentation() {
     for (rate, words, chosen, bits) in [

@@ -78,7 +78,7 @@ fn all_hashes() -> impl Iterator<Item = u64> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 40 } else { 1000 }))]
 
-    /// Of keys that collide, each class is a multiset of its own: inserts, removals, counts and
+    /// Each class of colliding keys is a multiset of its own: inserts, removals, counts and
     /// answers, full or not.
     #[test]
     fn a_cuckoo_filter_is_a_multiset_of_classes(
@@ -142,8 +142,7 @@ proptest! {
     }
 }
 
-/// What the builder plans for fits, for hundreds of small filters and a large one, and nothing of
-/// it is lost on the way.
+/// The planned keys fit and none is lost, in hundreds of small filters and a large one.
 #[test]
 fn the_expected_keys_fit() {
     for tag_bits in TAG_BITS {
@@ -194,7 +193,7 @@ fn full_is_an_error_and_nothing_is_lost() {
         assert_eq!(filter.len() as u64, full + more);
         assert!(filter.fill_ratio() < 1.0);
         assert!((0..full).all(|key| filter.contains_hash(number(key))));
-        // What was moved to make room can be taken out again, all of it.
+        // All keys that were moved to make room can be removed again.
         assert!((0..full).all(|key| filter.remove_hash(number(key))));
         assert_eq!(filter.len() as u64, more);
     }
@@ -366,8 +365,8 @@ fn rates_and_loads_at_full_size() {
     for rate in [0.01, 1e-3] {
         measure(5_000_000, 20_000_000, Some(rate), None);
     }
-    // What the figures of the documentation are: bits per key at the rate, and the load from where
-    // on there is no room.
+    // The figures of the documentation: bits per key at the rate, and the load at which there is no
+    // room.
     for (tag_bits, bits_per_key, rate, load) in [
         (10, 10.8, 0.012, 0.989),
         (12, 13.6, 0.00244, 0.983),
@@ -492,7 +491,7 @@ fn a_tag_that_is_moved_all_the_time_is_never_unseen() {
     }
 }
 
-/// Of threads that race to remove a key that was inserted once, one has it; beside inserts that
+/// If several threads race to remove a key that was inserted once, one gets it, beside inserts that
 /// move tags.
 #[test]
 fn a_removal_is_a_claim() {

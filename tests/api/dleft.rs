@@ -37,7 +37,7 @@ fn any_step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What the filter is to be: a count of 1 to 3 for each of at most 32 remainders.
+/// The specification of the filter: a count of 1 to 3 for each of at most 32 remainders.
 #[derive(Default)]
 struct Model(HashMap<u64, usize>);
 
@@ -127,7 +127,7 @@ fn removals_leave_nothing_behind() {
     assert!(filter.is_empty());
 }
 
-/// What the builder plans for fits, and goes on fitting when keys come and go.
+/// The planned keys fit, also when keys come and go.
 #[test]
 fn the_expected_keys_fit() {
     let large = if cfg!(debug_assertions) { 30_000 } else { 3_000_000 };
@@ -367,7 +367,7 @@ fn threads_that_insert_the_same_keys_share_their_cells() {
             keys.iter().for_each(|&hash| filter.insert_hash(hash).unwrap());
             return 0;
         }
-        // What is there of the newest, while they come.
+        // The present part of the newest keys, while they come.
         keys.iter().filter(|&&hash| filter.contains_hash(hash)).count()
     });
     assert_eq!(sums.iter().take(3).sum::<usize>(), 0);

@@ -50,7 +50,7 @@ fn a_batch_is_admitted_as_its_keys_are_one_by_one() {
     assert!(guard.stats().turned_away > 0 && guard.stats().false_positives > 0);
 }
 
-/// Who reads the counts from within sees the keys that it has heard of.
+/// A thread that reads the counts in a callback sees the keys that it knows of.
 #[test]
 fn a_key_is_counted_before_its_admission_is_given_out() {
     let guard = guard();
@@ -409,7 +409,7 @@ fn keys_made_to_collide_under_murmur3_are_turned_away() {
     fn attack(valid: &[u8], made: &[Vec<u8>], seeds: &[u32]) {
         assert_eq!(made.iter().collect::<HashSet<_>>().len() as u64, STRANGERS);
         let others: Vec<[u8; 16]> = (1..10_000u128).map(u128::to_le_bytes).collect();
-        // What the attack does where Murmur3 was chosen.
+        // The attack on a filter with Murmur3.
         for &seed in seeds {
             let filter = ConcurrentBloom::builder()
                 .expected_keys(10_000)

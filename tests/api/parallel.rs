@@ -35,7 +35,7 @@ fn sparse_inserts_are_all_there() {
     assert!(parallel == expected);
 }
 
-/// Of any number of threads, more than there are lines, too.
+/// With any number of threads, also more than there are lines.
 #[test]
 fn inserts_by_any_number_of_threads_are_the_same() {
     for keys in [100, 3000, 1_000_000] {
@@ -81,7 +81,7 @@ fn collecting_is_inserting_one_by_one() {
     let mut own = filter(keys.len());
     own.par_extend(&keys);
     assert!(own == expected);
-    // Of unknown length.
+    // An iterator of unknown length.
     let shared = filter(keys.len());
     (&shared).par_extend(keys.par_iter().filter(|key| !key.is_empty()));
     assert!(shared == expected);

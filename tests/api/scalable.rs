@@ -16,7 +16,7 @@ fn unlimited(capacity: usize, rate: f64) -> Builder {
         .false_positive_rate(rate)
 }
 
-/// Of at most six layers: without optimization, to solve for the layout of one takes ten
+/// A filter of at most six layers: without optimization, solving for the layout of one takes ten
 /// milliseconds.
 fn builder(capacity: usize, rate: f64) -> Builder {
     unlimited(capacity, rate).max_layers(6)
@@ -528,7 +528,7 @@ fn unions_grow_and_refuse_what_grows_otherwise() {
     assert_eq!(all.union_from(&part), Ok(false));
     assert!((0..50).chain(1000..2000).all(|key| all.contains_hash(number(key))));
     assert_eq!(all.layers().len(), part.layers().len());
-    // Of fewer layers.
+    // A filter of fewer layers.
     assert_eq!(all.union_from(&builder(100, 0.01).build().unwrap()), Ok(false));
     assert_eq!(all.layers().len(), 4);
 
@@ -575,7 +575,7 @@ fn unions_grow_and_refuse_what_grows_otherwise() {
     // Another hasher is noticed before layers are added.
     let other = builder(100, 0.01).seed(1).build().unwrap();
     assert!(other.union_from(&part).is_err() && other.layers().len() == 1);
-    // What grows otherwise is not the same, be it as empty.
+    // A filter that grows otherwise differs, even if both are empty.
     assert!(builder(100, 0.01).expansion(3).build().unwrap() != builder(100, 0.01).build().unwrap());
 }
 

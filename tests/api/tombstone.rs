@@ -244,8 +244,8 @@ fn with_one_word_per_key_a_remove_is_a_claim() {
     assert!(lost as f64 <= 3.0 + keys as f64 * 2e-4, "{lost} of {keys}");
 }
 
-/// What is measured, of both kinds of mistakes, what the bits say and what the model says agree
-/// within 4 standard deviations. `SPREAD` as in `rates.rs`.
+/// For both kinds of mistakes, the measured rate, the rate of the bits and the rate of the model
+/// agree within 4 standard deviations. `SPREAD` as in `rates.rs`.
 fn measure(false_positives: f64, false_negatives: f64, words: usize, n: usize) {
     const SPREADS: [f64; 7] = [0.2, 0.4, 0.6, 1.2, 3.5, 6.0, 8.0];
     let spread = |rate: f64| SPREADS[RATES.iter().position(|&known| known == rate).unwrap()];
@@ -260,8 +260,8 @@ fn measure(false_positives: f64, false_negatives: f64, words: usize, n: usize) {
         .unwrap();
     filter.insert_hashes(&Vec::from_iter((0..n as u64).map(number)));
     let removed = filter.remove_hashes(&Vec::from_iter((0..removals as u64).map(number)));
-    // What was taken for removed before it was. The mean over all fills is far below the rate at
-    // the last.
+    // Keys that were taken for removed before they were. The mean over all fills is far below the
+    // rate at the last.
     assert!(removals - removed <= 3 + (removals as f64 * false_negatives) as usize);
     assert!(filter.estimated_removals().abs_diff(removals) < 3 + removals / 20);
 

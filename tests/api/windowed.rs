@@ -279,7 +279,7 @@ fn a_batch_reads_the_clock_once_for_each_chunk() {
         count(usize::MAX, &mut || filter.contains_hashes_bitmap(&hashes, &mut bitmap));
         count(1024, &mut || filter.for_each_absent(&keys, |_| unreachable!()));
         count(4096, &mut || filter.for_each_absent_hash(&hashes, |_| unreachable!()));
-        // Who looks in vain needs no clock.
+        // A lookup that finds nothing needs no clock.
         let before = reads.load(Ordering::Relaxed);
         assert!(!filter.contains(&u64::MAX));
         assert_eq!(reads.load(Ordering::Relaxed), before);
@@ -615,7 +615,7 @@ proptest! {
                 Step::Rotate => {
                     newest += 1;
                     filter.rotate();
-                    // What a rotation drops is gone, whatever the clock says.
+                    // A dropped generation is gone, whatever the clock says.
                     model.retain(|_, number| *number + generations as u64 > newest);
                 }
                 Step::Later(nanos) => time.set(time.now() + nanos),
@@ -633,8 +633,8 @@ proptest! {
     }
 }
 
-/// What a key must do by the time at which it was inserted: by how much the clock had gone on in
-/// all, and how many rotations by call and how many steps back there had been.
+/// The state of the test at a key's insert: the total advance of the clock, and the numbers of
+/// rotations by call and of steps back.
 #[derive(Clone, Copy)]
 struct Promise {
     on: i64,
@@ -1603,7 +1603,7 @@ fn each_new_key_has_a_winner_beside_rotations() {
     assert!(used > 4, "{used} generations were used");
 }
 
-/// Who holds a generation keeps its memory from being used again.
+/// A held generation's memory is not reused.
 #[test]
 fn a_generation_that_is_held_stays_as_it_is() {
     let filter = exact(1000).generations(2).build().unwrap();

@@ -1,5 +1,5 @@
-//! What the tests share: numbers without a pattern, how much work a test does, readers and writers
-//! that fail, forged snapshots.
+//! Code that the tests share: numbers without a pattern, the amount of work of a test, readers and
+//! writers that fail, forged snapshots.
 
 #![allow(dead_code, reason = "each test binary uses its part")]
 
@@ -37,8 +37,8 @@ pub(crate) fn for_each_instruction_set(mut test: impl FnMut(&str)) {
     }
 }
 
-/// What `write` makes of `len` places that begin `offset` into a larger buffer of `garbage`, and
-/// its result; what lies around them must stay as it is.
+/// Calls `write` on `len` places at `offset` of a larger buffer of `garbage`; returns the places
+/// and the result. The bytes around them must not change.
 pub(crate) fn within<T: Copy + PartialEq, R>(
     offset: usize,
     len: usize,

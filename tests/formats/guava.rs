@@ -424,7 +424,7 @@ fn dense(builder: Builder) -> Vec<u8> {
     stream
 }
 
-/// What Guava's code does, as one reads it, on the stream's bytes and by the hash of another crate.
+/// Guava's algorithm, from its code, on the stream's bytes and by the hash of another crate.
 fn might_contain(stream: &[u8], key: u64) -> bool {
     let bits = 8 * (stream.len() as u64 - 6);
     let hash = murmur3::murmur3_x64_128(&mut &key.to_le_bytes()[..], 0).unwrap();

@@ -21,7 +21,7 @@ struct Guava {
     from: BufReader<ChildStdout>,
 }
 
-/// What Guava tells of a filter.
+/// Guava's figures for a filter.
 struct Made {
     stream: Vec<u8>,
     expected_fpp: f64,
@@ -135,7 +135,7 @@ impl Guava {
         (self.receive_answers(keys.len()), self.receive_filter())
     }
 
-    /// What `mightContain` says of each key, and the filter as Guava writes it again.
+    /// The answers of `mightContain`, and the filter as Guava writes it again.
     fn ask<K: JavaKey>(&mut self, filter: &GuavaBloom, keys: &[K]) -> (Vec<bool>, Made) {
         self.send(b"a");
         self.send_stream(filter);
@@ -245,7 +245,7 @@ impl Compound {
     }
 }
 
-/// Of up to 40 characters, of one to four bytes in UTF-8; the first one is empty.
+/// Texts of up to 40 characters, of one to four bytes in UTF-8. The first one is empty.
 fn string(i: u64) -> String {
     let len = number(i) % 41 * u64::from(i > 0);
     (0..len)

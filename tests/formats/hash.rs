@@ -449,8 +449,8 @@ fn siphash13_is_siphash13() {
     assert!(!format!("{:?}", SipHash13::with_key([77; 16])).contains("77"));
 }
 
-/// What `hasher` answers when it is fed `bytes` as the module `hash` says: in pieces of 128, the
-/// last one shorter, and an empty key as one empty piece.
+/// The hash by `hasher` of `bytes` as the module `hash` documents: in pieces of 128, the last one
+/// shorter, and an empty key as one empty piece.
 fn fed(hasher: &impl BuildHasher, bytes: &[u8]) -> u64 {
     let mut hasher = hasher.build_hasher();
     let pieces = bytes.chunks(128);
@@ -603,7 +603,7 @@ proptest! {
     }
 }
 
-/// What the crate's front page promises of keys, through a filter.
+/// The promises about keys on the crate's front page, through a filter.
 #[test]
 fn a_filter_finds_a_key_in_another_form_under_foldhash() {
     let filter = ConcurrentBloom::builder()
@@ -628,7 +628,7 @@ fn refused<A: Funnel + ?Sized, B: Funnel + ?Sized>(first: &A, wrong: &B) -> Opti
     let outcome = catch_unwind(AssertUnwindSafe(|| hasher.hash_key(wrong)));
     match outcome {
         Ok(hash) => assert_eq!(hash, Murmur3::with_seed(5).hash_key(wrong)),
-        // What came first decides still.
+        // The first key still decides.
         Err(_) => assert_eq!(hasher.hash_key(first), Murmur3::with_seed(5).hash_key(first)),
     }
     outcome.err().map(|payload| *payload.downcast::<String>().unwrap())
@@ -653,7 +653,7 @@ fn one_key_type_takes_a_key_in_all_its_forms() {
     both(&(1u8, "a"), &(2u8, String::from("bc")));
     both(&Some(1u8), &None::<u8>);
     both(&ByHash("a"), &ByHash(7));
-    // Of one type they are of one type, although what it says of their widths is wrong.
+    // Keys of one type are of one type, although the type's width is wrong.
     both(&Cut::<3>(b"abcd", &[]), &Cut::<3>(b"a", &[]));
 }
 
@@ -714,8 +714,8 @@ fn one_key_type_looks_at_every_key_of_a_batch_and_lets_clones_agree() {
     assert!(format!("{:?}", OneKeyType::new(SipHash13::with_key([77; 16]))).contains("secret"));
 }
 
-/// Whatever filter it is in, a key of another type panics. What a filter asks its hasher for itself
-/// is no key.
+/// In every filter, a key of another type panics. A filter's own questions to its hasher are no
+/// keys.
 #[test]
 fn every_filter_takes_one_key_type() {
     macro_rules! checked {

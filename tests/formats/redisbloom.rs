@@ -81,7 +81,7 @@ fn chains_are_the_modules_to_the_byte() {
     assert_eq!(cases.len(), 2);
 }
 
-/// What the module does, read plainly: a bit at a time, with divisions, and the platform's
+/// The module's algorithm, written plainly: a bit at a time, with divisions, and the platform's
 /// logarithm.
 #[derive(Clone)]
 struct Model {
@@ -296,7 +296,7 @@ fn a_chain_grows_and_answers_as_the_module_does() {
     }
 }
 
-/// What older versions left, and newer ones go on with: sizes rounded up, and 32-bit hashes.
+/// The filters of older versions, which newer ones continue: sizes rounded up, and 32-bit hashes.
 #[test]
 fn older_chains_go_on_as_in_the_module() {
     for options in [0, 1, 4, 5, 8, 12] {
@@ -497,7 +497,7 @@ fn a_full_filter_refuses_new_keys_and_says_which() {
         }
         assert!(filter == model && flagged == model);
         assert!(!changed[position - 1] && changed[position] && changed[position + 1]);
-        // What is there is still answered for.
+        // Its keys are still found.
         assert_eq!(filter.insert(&first[0]), Ok(false));
         assert!(filter.insert(&absent).unwrap_err().is_full() && filter == model);
     }
@@ -860,7 +860,7 @@ fn memory(bytes: u64) -> u64 {
 }
 
 /// Rates halve, and there are not so many halves: a chain of all of them, and one with one more.
-/// What is beside the bits counts too.
+/// The memory beside the bits counts too.
 #[test]
 fn a_chain_has_no_more_filters_than_rates() {
     let mut model = Model::new(0.5, 1, 5, 2);
@@ -959,7 +959,7 @@ fn a_dump_beyond_the_limit_is_an_error() {
             let message = format!("the filter takes {needed} bytes, more than the limit of 1048576 bytes");
             assert_error(&replies, &message);
         }
-        // Eight times 2^61 are 2^64, which is 0 to who does not look.
+        // Eight times 2^61 are 2^64, which wraps to 0.
         let mut model = model.clone();
         model.links = (0..9)
             .map(|link| ModelLink::new(1, 0.005 / f64::from(1 << link), 5))
@@ -1036,7 +1036,7 @@ fn copies_are_equal_and_other_filters() {
     );
 }
 
-/// What cannot be from the module: bits that no key can have.
+/// Dumps that the module cannot make: bits that no key can have.
 #[test]
 fn bits_beyond_a_rounded_size_are_not_counted() {
     for (log, used) in [(3, 8), (6, 64), (7, 128)] {
@@ -1112,8 +1112,8 @@ fn contains_batch_bitmap_panics_where_lengths_differ() {
         .contains_batch_bitmap(&["a"; 65], &mut [0]);
 }
 
-/// What a fuzzer does with replies: whatever they are, they are refused, or they are a filter that
-/// says the same again, answers and takes keys.
+/// Random replies, as a fuzzer makes them, are refused, or give a filter that writes the same
+/// replies, answers and takes keys.
 fn check_replies(replies: &[(i64, Vec<u8>)], limit: usize) {
     let Ok(mut filter) = load(replies, limit) else { return };
     let (header, bits) = dump(&filter);

@@ -131,7 +131,7 @@ fn a_failed_write_changes_nothing() {
     assert!(leftovers(directory.path()).is_empty());
 }
 
-/// What a writer of `path` that was killed may have left beside it.
+/// The leftover of a killed writer of `path`.
 fn leftover_of(path: &Path) -> PathBuf {
     let directory = path.parent().unwrap();
     let mut written = PathBuf::new();
@@ -262,7 +262,8 @@ fn names_may_be_as_long_as_a_file_s() {
     assert!(leftovers(directory.path()).is_empty());
 }
 
-/// What has a leftover's name and is no file is neither waited for nor followed nor removed.
+/// If a leftover's name belongs to no file, the call neither waits for it nor follows nor removes
+/// it.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_pipe_a_link_and_a_directory_are_no_leftovers() {
@@ -292,8 +293,7 @@ fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o777
 }
 
-/// Nobody opens what is written in place of a file before it has that file's permissions, and all
-/// that is to be in it.
+/// No program opens the new file before it has the old file's permissions and all of its bytes.
 #[cfg(unix)]
 #[test]
 fn a_file_is_its_owners_until_it_is_whole() {

@@ -310,7 +310,7 @@ fn every_corrupted_byte_is_an_error() {
     }
 }
 
-/// Who can write the checksum too gets no further.
+/// An attacker who can write the checksum too gets no further.
 #[test]
 fn every_absurd_field_is_an_error() {
     let bytes = filled(2, 3).to_bytes();
@@ -420,7 +420,7 @@ fn every_absurd_field_is_an_error() {
             assert!(!error.is_incompatible());
         }
     }
-    // What is well-formed is taken, and its length believed only if the bytes are there, or the
+    // A well-formed header is accepted. Its length is believed only if the bytes are there, or the
     // limit allows it.
     let huge = |blocks: u64| {
         let bytes = with_field(&bytes, 24, &number(192 + 64 * blocks));
@@ -616,7 +616,7 @@ fn contains_hashes_of_a_view_panics_where_lengths_differ() {
         .contains_hashes(&[1, 2, 3], &mut [false; 2]);
 }
 
-/// What was inserted before is in the snapshot, whatever is inserted meanwhile.
+/// Keys that were inserted before are in the snapshot, whatever is inserted meanwhile.
 #[test]
 fn a_live_filter_is_written_with_all_keys_of_before() {
     let keys = STRESS_KEYS as u64;
@@ -627,7 +627,7 @@ fn a_live_filter_is_written_with_all_keys_of_before() {
         let writer = scope.spawn(move || {
             for key in 0..keys {
                 filter.insert(&key);
-                // Pairs with the loads below: who reads the number has these inserts before.
+                // Pairs with the loads below: these inserts happened before a read of the number.
                 inserted.store(key + 1, Ordering::Release);
             }
         });
@@ -1387,7 +1387,8 @@ mod growing {
             let writer = scope.spawn(move || {
                 for key in 0..keys {
                     filter.insert(&key).unwrap();
-                    // Pairs with the load below: who reads the number has these inserts before.
+                    // Pairs with the load below: these inserts happened before a read of the
+                    // number.
                     inserted.store(key + 1, Ordering::Release);
                 }
             });
@@ -2055,7 +2056,7 @@ mod mapped {
             unsafe { BloomView::map_with(&file, SipHash13::with_key([key; 16])) }
         };
         assert!(open(1).is_ok() && open(2).unwrap_err().is_incompatible());
-        // What cannot be mapped.
+        // A directory cannot be mapped.
         // SAFETY: a directory has no bytes.
         let error = unsafe { BloomView::map(&File::open(directory.path()).unwrap()) }.unwrap_err();
         assert!(error.to_string().starts_with("the bytes could not be read: ") && error.source().is_some());
@@ -2109,7 +2110,7 @@ mod through_serde {
             limited.deserialize(binary)
         };
         assert!(read(&bytes).unwrap() == filter);
-        // Of very many more only the first are looked at.
+        // Of very many more only the first are read.
         for (more, looked_at) in [(9, 9), (1 << 20, 128 + 64 * 192 + 64 - 191)] {
             let longer = [&bytes[..], &vec![0; more]].concat();
             let (there, ends) = (bytes.len() + looked_at, bytes.len());
@@ -2196,8 +2197,8 @@ mod through_serde {
         assert!(error.starts_with("the hasher differs: SipHash-1-3 there and here, but under another key"));
         assert!(serde_json::from_str::<ConcurrentBloom>(&json).is_err());
     }
-    /// What `Limited` makes of a filter by a hasher that is not the default one: the same bytes,
-    /// within the limit and not below it.
+    /// `Limited` with a hasher that is not the default one: the same bytes, within the limit and
+    /// not below it.
     #[track_caller]
     fn assert_limited<F: Snapshot<Hasher = SipHash13> + Serialize>(
         filter: &F,

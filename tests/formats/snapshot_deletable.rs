@@ -17,7 +17,7 @@ use std::thread;
 const HEADER: usize = 128;
 const TRAILER: usize = 64;
 
-/// What all of them have, so that what all must do is asked of each.
+/// The methods that all of them have, for the tests of all.
 trait Filter: Sized + Debug {
     const KIND: u8;
     fn to_bytes(&self) -> Vec<u8>;
@@ -338,7 +338,7 @@ fn what_is_read_goes_on_as_what_was_written() {
         for turn in 0..turns {
             let hash = number(turn << 32);
             if turn % 3 != 0 {
-                // Of three turns two come while there is room.
+                // In two turns of three keys come, while there is room.
                 if insert(hash) {
                     there.push_back(hash);
                 }
@@ -518,7 +518,7 @@ fn assert_every_truncation_and_corruption_is_an_error<F: Filter>() {
     {
         assert_eq!(result.is_ok(), right);
     }
-    // What the writer says.
+    // The writer's error.
     let filter = F::small();
     assert!(filter.write_to(Full(bytes.len())).is_ok());
     for room in [0, 1, HEADER, bytes.len() / 2, bytes.len() - 1] {
@@ -1086,8 +1086,7 @@ fn two_cells_of_a_key_are_an_error() {
     assert!(tried > 20, "{tried}");
 }
 
-/// What was inserted before is in the snapshot, whatever comes, goes and moves meanwhile; and what
-/// is not to be waited for is not.
+/// Keys that were inserted before are in the snapshot, whatever comes, goes and moves meanwhile.
 #[test]
 fn live_filters_are_written_with_all_keys_of_before() {
     let keys = (STRESS_KEYS / 40) as u64;
@@ -1115,7 +1114,7 @@ fn live_filters_are_written_with_all_keys_of_before() {
                 d_left.insert(&key).unwrap();
                 counting.insert(&key);
                 tombstone.insert(&key);
-                // Pairs with the load below: who reads the number has these inserts before.
+                // Pairs with the load below: these inserts happened before a read of the number.
                 inserted.store(key + 1, Ordering::Release);
             }
         });

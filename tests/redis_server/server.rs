@@ -169,8 +169,8 @@ impl Redis {
         let _ = self.process.wait();
     }
 
-    /// Starts the server again, at the same port and in the same folder. What it had is lost,
-    /// unless its arguments say otherwise.
+    /// Starts the server again, at the same port and in the same folder. Its data is lost, unless
+    /// its arguments say otherwise.
     pub(crate) fn restart(&mut self) {
         self.kill();
         let began = Instant::now();

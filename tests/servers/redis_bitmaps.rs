@@ -160,7 +160,7 @@ fn go_zeros_set_case() {
     }
 }
 
-/// What Guava wrote on a JVM, of every funnel: our bits in Redis are its bits.
+/// For every funnel, our bits in Redis are the bits that Guava wrote on a JVM.
 #[test]
 fn bits_on_redis_are_those_of_guavas_streams() {
     let server = server!(bits_on_redis_are_those_of_guavas_streams);
@@ -294,7 +294,7 @@ fn sizes_and_their_limits() {
         assert_eq!(jedis.bit_size().next_multiple_of(64), own.bit_size());
         assert_eq!(jedis.hash_functions(), own.hash_functions());
     }
-    // Of so few bits a key has one all the same.
+    // A key has a bit even of so few.
     assert_eq!(RedisBitmap::jedis("a", 1000, 0.9).unwrap().hash_functions(), 1);
     // An int of Java ends: 300,000,000 keys at 3% take 2,189,532,240 bits. (5, too, where it does
     // not.)
@@ -448,7 +448,7 @@ fn a_batch_takes_few_round_trips() {
     assert_eq!(calls(&mut connection, "setbit"), 14 * 730 + 7 * 10);
 }
 
-/// What a growing filter is, written down again.
+/// The specification of a growing filter.
 struct Model {
     bits: u64,
     functions: u8,
@@ -563,9 +563,9 @@ fn growth_counts_what_is_there() {
     assert_eq!(get::<u64>(&mut connection, &["GET", "cursor"]), 2);
 }
 
-/// Clients on threads and on an asynchronous runtime insert beside each other, some of it the same:
-/// the cursor never skips and never doubles, which shows in every bitmap but the last being just
-/// over half full; nothing is missing; and of those who race for a key one gets true.
+/// Clients on threads and on an asynchronous runtime insert beside each other, some of them the
+/// same keys. The cursor never skips and never doubles, so every bitmap but the last is just over
+/// half full. No key is missing. If clients race for a key, one of them gets true.
 #[test]
 fn growth_beside_other_clients() {
     const CLIENTS: u64 = 4;
@@ -854,7 +854,7 @@ fn lookups_and_refreshes_beside_inserts() {
         scope.spawn(move || {
             let mut seen = 0;
             while !done.load(Ordering::Relaxed) {
-                // What was found once is found ever after.
+                // A key that was found once is found ever after.
                 assert!((0..seen).all(|i| copy.contains(&key(i))));
                 while seen < 1500 && copy.contains(&key(seen)) {
                     seen += 1;
@@ -934,8 +934,8 @@ fn copies_stay_within_their_limit() {
     assert!(filter.fetch_local(&mut connection, 1 << 20).is_err());
 }
 
-/// What every call says of a filter and a connection: the names of those that did not fail, and the
-/// errors of those that did.
+/// The result of every call on a filter and a connection: the names of the calls that succeeded,
+/// and the errors of the others.
 fn errors(
     filter: &RedisBitmap,
     copy: Option<&LocalBitmap>,
@@ -1222,7 +1222,7 @@ fn filters_expire() {
     }
 }
 
-/// A connection that keeps what it is to send.
+/// A connection that records its requests.
 struct Recorder(Vec<u8>);
 
 impl ConnectionLike for Recorder {
@@ -1289,7 +1289,7 @@ fn scrapys_keys_are_texts() {
     let copy = filter.fetch_local(&mut connection, 1 << 20).unwrap();
     copy.contains_batch(&keys, &mut found);
     assert_eq!(found, [true, false, true, false, true]);
-    // Of parts that are one after another in memory or not.
+    // Keys whose parts lie one after another in memory, or not.
     assert!(filter.insert(&mut connection, &("hel", "lo")).unwrap());
     assert!(filter.contains(&mut connection, "hello").unwrap() && copy.contains(keys[0]) && !copy.contains(keys[1]));
     for result in [
@@ -1323,7 +1323,7 @@ fn scrapys_hash_is_bad() {
         let mut found = vec![false; asked.len()];
         copy.contains_batch(&asked, &mut found);
         let measured = found.iter().filter(|found| **found).count() as f64 / asked.len() as f64;
-        // What independent functions have in the mean: (1 - e^(-k n / m))^k.
+        // The mean for independent functions: (1 - e^(-k n / m))^k.
         let good = (1.0 - (-6.0 * count as f64 / f64::from(1u32 << bits)).exp()).powi(6);
         println!("{count} {kind} in 2^{bits} bits: {measured}, of good functions {good}");
         (measured, good)
@@ -1553,7 +1553,7 @@ fn asynchronous_calls_answer_as_blocking_ones() {
     });
 }
 
-/// What a task can await that goes from thread to thread.
+/// A future for a task that moves between threads must be `Send`.
 fn sendable<F: Future + Send>(future: F) -> F {
     future
 }

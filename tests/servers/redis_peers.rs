@@ -95,7 +95,7 @@ impl Drop for Peer {
     }
 }
 
-/// What Java says.
+/// Java's answer.
 struct Said {
     bits: u64,
     functions: u8,
@@ -211,8 +211,7 @@ fn guavas_layouts_agree_with_java() {
             };
             let context = format!("{expected} at {rate}, growing: {growing}");
             redis::cmd("FLUSHALL").exec(connection).unwrap();
-            // Some of them twice.
-            // Each bit is a round trip of Java's.
+            // Some of them twice. Each bit is a round trip of Java's.
             let count = if rate < 1e-50 { 40 } else { 200 };
             let keys: Vec<String> = (0..count).map(|i| text(if i % 9 == 8 { i / 2 } else { i })).collect();
             let said = theirs.call(java, expected, rate, true, &keys);
@@ -284,7 +283,7 @@ fn guavas_layouts_agree_with_java() {
             assert!(more.iter().all(|key| copy.contains(key)));
         }
     }
-    // What Java lets expire, and what we do.
+    // Expiry by Java, and by us.
     for (key, expires) in [("bf:j", true), ("bf:b", false)] {
         let left: i64 = redis::cmd("TTL").arg(key).query(connection).unwrap();
         assert!(

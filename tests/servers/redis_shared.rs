@@ -20,7 +20,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-/// What a test waits for at most, on a machine that is busy or emulated.
+/// The longest wait of a test, on a machine that is busy or emulated.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// An interval that does not end: nothing happens but by `sync`.
 const NEVER: Duration = Duration::from_secs(100_000);
@@ -86,7 +86,7 @@ fn wait_until(what: impl Fn() -> bool) {
     }
 }
 
-/// What `work` answers, which may be that it never ends.
+/// The answer of `work`, or that it does not end.
 fn ends<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || drop(sender.send(work())));
@@ -108,8 +108,8 @@ fn command(redis: &Redis, words: &[&str]) {
         .unwrap();
 }
 
-/// The 99th percentile of the time that an insert with a lookup takes while `fault` is under way,
-/// in ns. What waited for the network would take milliseconds.
+/// The 99th percentile of the time of an insert with a lookup during `fault`, in ns. A call that
+/// waited for the network would take milliseconds.
 fn p99_during(node: &SharedBloom, fault: impl FnOnce()) -> u64 {
     p99_of(&asks(node.filter()), fault)
 }
@@ -199,7 +199,7 @@ fn a_new_node_starts_from_the_servers_state() {
     let one = node(&redis);
     insert(&one, 0..500);
     sync(&one);
-    // What it had before is pushed too.
+    // Its earlier keys are pushed too.
     let had = filter(KEYS);
     had.insert("had");
     let new = node_of(redis.client(), had).unwrap();
@@ -511,8 +511,7 @@ fn many_chunks_are_pushed() {
     assert!(!found.contains(&false));
 }
 
-/// More than one answer takes: it comes in several, and what is to be pushed meanwhile is pushed
-/// after the last.
+/// More than one answer can hold comes in several. New keys are pushed after the last.
 #[test]
 fn much_is_pulled_piece_by_piece() {
     let Some(redis) = Server::of("much_is_pulled_piece_by_piece").start() else {
@@ -947,7 +946,7 @@ fn it_logs_in() {
     assert!(error.to_string().contains("out of range"), "{error}");
 }
 
-/// What somebody else wrote at these keys, or a server that is broken.
+/// Values of another program at these keys, or of a broken server.
 #[test]
 fn what_is_no_shared_filter_is_an_error() {
     let Some(redis) = Server::of("what_is_no_shared_filter_is_an_error").start() else {
@@ -1049,7 +1048,7 @@ fn what_is_no_shared_filter_is_an_error() {
 /// Answers that no server gives, of which a fuzzer would try more: each ends the pass.
 #[test]
 fn a_server_that_answers_without_sense_is_an_error() {
-    /// What it says to scripts, one after another and the last again and again.
+    /// Its answers to scripts, one after another, and then always the last.
     struct Nonsense(Vec<redis::Value>, usize);
 
     impl redis::ConnectionLike for Nonsense {
@@ -1254,7 +1253,7 @@ fn a_push_while_chunks_are_fetched_is_known_as_what_it_is() {
                 brought_back = true;
                 backup.bring_back(&redis);
                 for i in 0..others {
-                    // By one who starts from what there is: under the same numbers.
+                    // A node that starts from the present state continues the numbers.
                     let other = node();
                     insert(&other, 1000 + 100 * i..1100 + 100 * i);
                     other.close(PATIENCE).unwrap();
@@ -1281,7 +1280,7 @@ fn a_push_while_chunks_are_fetched_is_known_as_what_it_is() {
     }
 }
 
-/// Somebody deletes a part of a set: who has it pushes it again.
+/// A part of a set is deleted: the nodes that have it push it again.
 #[test]
 fn a_set_without_its_meta_begins_anew() {
     let Some(redis) = Server::of("a_set_without_its_meta_begins_anew").start() else {

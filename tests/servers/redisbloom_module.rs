@@ -281,7 +281,7 @@ fn older_chains_go_on_as_in_the_module() {
     }
 }
 
-/// What the module computes by the C library's logarithm.
+/// The module's result by the C library's logarithm.
 #[test]
 fn sizes_of_any_rate_are_the_modules() {
     let Some(server) = bloom_server("sizes_of_any_rate_are_the_modules") else {
@@ -316,7 +316,7 @@ fn sizes_of_any_rate_are_the_modules() {
     assert!(u64::from(others) <= 1 + KEYS / 1000, "{others}");
 }
 
-/// What the module refuses, we do: a header that it does not load is none to us.
+/// This crate refuses every header that the module refuses.
 #[test]
 fn headers_that_the_module_refuses_are_refused() {
     let Some(server) = bloom_server("headers_that_the_module_refuses_are_refused") else {

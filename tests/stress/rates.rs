@@ -87,8 +87,8 @@ fn measure(builder: &Builder, rate: f64, n: usize, keys: Keys, least_lines: usiz
         "{what}, sigma {sigma:e}"
     );
     assert!(exact <= rate + 4.0 * luck.sqrt(), "{what}, sigma {:e}", luck.sqrt());
-    // What a hash hits at random and what the bits say must agree, or the patterns are not random
-    // enough.
+    // The hits of random hashes and the rate of the bits must agree. Otherwise the patterns are not
+    // random enough.
     assert!(
         (measured - exact).abs() <= 4.0 * (exact / queries).sqrt() + 1.0 / queries,
         "{what}"

@@ -95,7 +95,7 @@ fn lookups_beside_inserts_find_all_that_was_inserted_before() {
     }
 }
 
-/// Who finds a key sees what its inserter wrote before, without any ordering of its own.
+/// A thread that finds a key sees what its inserter wrote before, without any ordering of its own.
 #[test]
 fn a_key_that_is_found_publishes() {
     // So low a rate that what is found was inserted.

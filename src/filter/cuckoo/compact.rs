@@ -1,10 +1,10 @@
-//! [`CompactCuckoo`]: the buckets of a [`CuckooFilter`], semi-sorted, to be asked only. Buckets in,
-//! answers or buckets out.
+//! [`CompactCuckoo`]: the buckets of a [`CuckooFilter`], semi-sorted, for lookups only. Takes buckets,
+//! and gives answers or buckets.
 //!
-//! The order of the tags in a bucket says nothing, and it is bits of information: sorted, the
-//! highest four bits of the tags are one of so few sequences that their number takes less room than
-//! they do. The lower bits follow as they are. (Fan et al. do so for buckets of four; it is as easy
-//! for five and six.)
+//! The order of the tags in a bucket has no meaning, but takes bits. With sorted tags, the highest
+//! four bits of the tags form one of few sequences, and the sequence's number takes less room than
+//! the bits. The lower bits are stored unchanged. (Fan et al. do so for buckets of four tags; five
+//! and six work the same way.)
 //!
 //! | tags | sequences | bits of their number | bits of a bucket |
 //! |---|---|---|---|
@@ -12,8 +12,8 @@
 //! | 5 of 12 bits | 15504 | 14 instead of 20 | 54 of 64 |
 //! | 6 of 10 bits | 54264 | 16 instead of 24 | 52 of 64 |
 //!
-//! A lookup compares the lower bits in both buckets first, and unpacks one, with a table of the
-//! sequences, only where these agree.
+//! A lookup compares the lower bits in both buckets first. Only if they agree does it unpack a
+//! bucket, with a table of the sequences.
 
 mod snapshot;
 
@@ -30,11 +30,11 @@ use crate::memory::Words;
 use alloc::format;
 use core::fmt;
 
-/// A cuckoo filter that can only be asked, in less memory: made by [`CuckooFilter::to_compact`].
+/// A read-only cuckoo filter in less memory: made by [`CuckooFilter::to_compact`].
 ///
-/// It gives the answers of the filter it was made of, false positives included, from 60, 54 or 52
-/// bits per bucket (tags of 16, 12 or 10 bits) instead of 64. [`to_filter`](Self::to_filter) leads
-/// back. Lookups in batches take one to three times as long as the filter's (`benches/record`), and
+/// It answers as the original filter, false positives included, from 60, 54 or 52 bits per bucket
+/// (tags of 16, 12 or 10 bits) instead of 64. [`to_filter`](Self::to_filter) converts it back.
+/// Lookups in batches take one to three times as long as the original's (`benches/record`), and
 /// need a table of 15, 61 or 212 KiB, which all filters share.
 ///
 /// # Examples
@@ -42,7 +42,8 @@ use core::fmt;
 /// ```
 /// use lanebloom::CuckooFilter;
 ///
-/// let filter = CuckooFilter::builder().expected_keys(1_000_000).tag_bits(10).build()?;
+/// let filter =
+///     CuckooFilter::builder().expected_keys(1_000_000).tag_bits(10).build()?;
 /// filter.insert("a")?;
 /// let compact = filter.to_compact()?;
 /// assert!(compact.contains("a") && !compact.contains("b"));
@@ -81,14 +82,14 @@ impl Shape {
         self.slots * self.low_bits() + 2 * self.slots + SORTED
     }
 
-    /// How many sequences there are.
+    /// The number of sequences.
     const fn sequences(self) -> u64 {
         let slots = self.slots as usize;
         CHOICES[slots][15 + slots] as u64
     }
 }
 
-/// `CHOICES[k][n]`: how many ways there are to choose k out of n.
+/// `CHOICES[k][n]`: the number of ways to choose k out of n.
 const CHOICES: [[u32; 22]; 7] = {
     let mut choices = [[0; 22]; 7];
     let mut n = 0;
@@ -104,8 +105,8 @@ const CHOICES: [[u32; 22]; 7] = {
     choices
 };
 
-/// The number of a sequence: `highs` never descend, so that each plus its place ascends, and those
-/// are a choice of places out of 15 + their number (the combinatorial number system).
+/// The number of a sequence. `highs` never descend, so each plus its place ascends. These sums are
+/// a choice of places out of 15 plus their count (the combinatorial number system).
 fn rank(highs: &[u8]) -> u64 {
     let ranks = highs.iter().enumerate();
     u64::from(
@@ -123,8 +124,8 @@ const fn sequences<const SLOTS: usize, const SEQUENCES: usize>() -> [u32; SEQUEN
     let mut highs = [0; SLOTS];
     let mut number = 1;
     while number < SEQUENCES {
-        // The first place that can be raised without passing the one after it; what is before it
-        // begins anew.
+        // The first place that can grow without passing the one after it. The places before it
+        // begin anew.
         let mut i = 0;
         while i + 1 < SLOTS && highs[i] == highs[i + 1] {
             highs[i] = 0;
@@ -141,8 +142,8 @@ const fn sequences<const SLOTS: usize, const SEQUENCES: usize>() -> [u32; SEQUEN
     all
 }
 
-/// 15, 61 and 212 KiB. (With the sequences worked out by arithmetic, lookups in 8 MiB took 64 to
-/// 127 ns, now 28 to 35; Emerald Rapids.)
+/// The tables, of 15, 61 and 212 KiB. (Arithmetic instead of the tables took 64 to 127 ns for a
+/// lookup in 8 MiB, and the tables 28 to 35; Emerald Rapids.)
 static OF_FOUR: [u32; 3876] = sequences::<4, 3876>();
 static OF_FIVE: [u32; 15_504] = sequences::<5, 15_504>();
 static OF_SIX: [u32; 54_264] = sequences::<6, 54_264>();
@@ -190,8 +191,8 @@ fn unpack_bucket(shape: Shape, packed: u64) -> u64 {
     bucket
 }
 
-/// Whether a tag of the bucket has the lower bits of this one: all but one bucket of 1000, 50 or 11
-/// without it are told so at once.
+/// Whether a tag of the bucket has the lower bits of this one. Among the buckets without the tag,
+/// one in 1000, 50 or 11 passes.
 #[inline(always)]
 fn may_hold(shape: Shape, packed: u64, tag: u64) -> bool {
     let low = shape.low_bits();
@@ -236,15 +237,14 @@ impl Packed {
         Ok(Self { words, buckets, shape })
     }
 
-    /// Bytes of so many buckets, and of a word more, so that the word after one of theirs is always
-    /// there.
+    /// Bytes of this many buckets, and of one more word, so that every word has a successor.
     fn bytes_of(shape: Shape, buckets: usize) -> usize {
         8 * (Self::words_filled(shape, buckets) + 1)
     }
 
-    /// Words that so many buckets fill, the last one perhaps not to its end.
+    /// The words of this many buckets, the last one perhaps not full.
     fn words_filled(shape: Shape, buckets: usize) -> usize {
-        // In 128 bits: the product may be beyond `usize`. The quotient is no more than the buckets.
+        // In 128 bits, since the product may exceed `usize`. The quotient is at most `buckets`.
         (buckets as u128 * u128::from(shape.packed_bits())).div_ceil(64) as usize
     }
 
@@ -252,16 +252,15 @@ impl Packed {
         &self.words[..Self::words_filled(self.shape, self.buckets)]
     }
 
-    /// Makes the words from `first` on these.
+    /// Sets the words from `first` on.
     fn store(&mut self, first: usize, values: impl IntoIterator<Item = u64>) {
         for (word, value) in self.words[first..].iter_mut().zip(values) {
             *word = value;
         }
     }
 
-    /// An error if a bucket has a number that no sequence has, or there is a bit after the last
-    /// bucket. (In what order a bucket has tags whose sorted bits are the same makes no difference
-    /// to anything.)
+    /// Fails if a bucket has a number that no sequence has, or there is a bit after the last
+    /// bucket. (Tags of a bucket with the same sorted bits may be in any order.)
     fn check(&self) -> Result<(), SnapshotErrorKind> {
         let (limit, lows) = (self.shape.sequences(), self.shape.slots * self.shape.low_bits());
         let sequences = (0..self.buckets).map(|bucket| self.get(bucket) >> lows);
@@ -289,18 +288,18 @@ impl Packed {
     #[inline(always)]
     fn get(&self, bucket: usize) -> u64 {
         let (word, shift) = self.bit(bucket);
-        // In two steps, since a shift by 64 is none.
+        // In two steps, since a shift by 64 would shift nothing.
         let both = self.words[word] >> shift | self.words[word + 1] << 1 << (63 - shift);
         both & ((1 << self.shape.packed_bits()) - 1)
     }
 
-    /// Whether either bucket holds the tag, of a shape that is a constant where this is called: a
-    /// shift by a constant takes a third of the time of one by a variable.
+    /// Whether either bucket holds the tag. Callers pass the shape as a constant: a shift by a
+    /// constant takes a third of the time of a shift by a variable.
     #[inline(always)]
     fn holds_in(&self, shape: Shape, place: &Place) -> bool {
         let [first, second] = [self.get(place.first), self.get(place.second)];
         let (in_first, in_second) = (may_hold(shape, first, place.tag), may_hold(shape, second, place.tag));
-        // No branch on which of the two it is: it would be mispredicted every other time.
+        // No branch on the bucket: it would be mispredicted every other time.
         let likely = if in_first { first } else { second };
         (in_first | in_second)
             && (packed_holds(shape, likely, place.tag)
@@ -319,7 +318,7 @@ impl Probe for Packed {
     #[inline(always)]
     fn prefetch(&self, place: &Place, purpose: Purpose) {
         for bucket in place.buckets() {
-            // One bucket in eight is in two lines.
+            // One bucket in eight lies in two lines.
             let word = self.words.as_ptr().wrapping_add(self.bit(bucket).0);
             prefetch(word, purpose);
             prefetch(word.wrapping_add(1), purpose);
@@ -481,7 +480,7 @@ impl<S> CuckooFilter<S> {
 }
 
 impl<S> CompactCuckoo<S> {
-    /// A filter with the same keys that can be changed.
+    /// A mutable filter with the same keys.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! The arithmetic of one bucket, a `u64` of several tags: find one, find room, count; and keys and
-//! a rate to a number of buckets. Pure values; `table.rs` applies them to memory.
+//! The arithmetic of one bucket, a `u64` of several tags: find a tag, find room, count. Also the
+//! number of buckets for keys and a rate. Pure values; `table.rs` applies them to memory.
 //!
 //! | tag bits | slots | rate when full | load planned | bits per key at it |
 //! |---|---|---|---|---|
@@ -12,23 +12,23 @@
 //!
 //! # The rate
 //!
-//! A lookup compares the key's tag with the `2 * slots * load` others of its two buckets, each of
-//! which is the same with a chance of `1 / (2^tag_bits - 1)`; so they all miss with `exp(-2 * slots
-//! * load / (2^tag_bits - 1))`.
+//! A lookup compares the key's tag with the `2 * slots * load` other tags of its two buckets. Each
+//! of them is the same with a chance of `1 / (2^tag_bits - 1)`. So all of them differ with the
+//! chance `exp(-2 * slots * load / (2^tag_bits - 1))`.
 
 use crate::error::{BuildErrorKind, SnapshotErrorKind};
 use crate::filter::stripes::Stripes;
 use crate::layout::LINE_BYTES;
 use crate::sizing::{MAX_BITS_PER_KEY, ceil};
 
-/// How a bucket is divided.
+/// The division of a bucket into slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub(crate) tag_bits: u32,
     pub(crate) slots: u32,
     /// The lowest bit of every slot.
     ones: u64,
-    /// The highest.
+    /// The highest bit of every slot.
     tops: u64,
 }
 
@@ -54,40 +54,40 @@ impl Shape {
         Self::ALL.into_iter().find(|shape| shape.tag_bits as usize == tag_bits)
     }
 
-    /// The largest tag, which is also how many there are: 0 is none.
+    /// The largest tag, which is also the number of tags, since 0 is none.
     #[inline(always)]
     pub(crate) const fn tags(self) -> u64 {
         (1 << self.tag_bits) - 1
     }
 
-    /// The tag of a hash, from its 32 lower bits, which do not choose the bucket of any filter that
-    /// fits in memory.
+    /// The tag of a hash, from its 32 lower bits. They do not choose the bucket, in any filter that
+    /// fits into memory.
     #[inline(always)]
     pub(crate) const fn tag(self, hash: u64) -> u64 {
         (((hash & 0xffff_ffff) * self.tags()) >> 32) + 1
     }
 
-    /// The tag in every slot.
+    /// The tag, copied to every slot.
     #[inline(always)]
     pub(crate) const fn spread(self, tag: u64) -> u64 {
         tag * self.ones
     }
 
-    /// 0 if no slot holds the tag that was spread; otherwise the top bit of the first that does is
-    /// the lowest bit set. (Bits above it may be wrong, by the borrow.)
+    /// 0 if no slot holds the spread tag. Otherwise the lowest bit set is the top bit of the first
+    /// slot that holds it. (Bits above may be wrong, by the borrow.)
     #[inline(always)]
     pub(crate) const fn matches(self, word: u64, spread: u64) -> u64 {
         let differences = word ^ spread;
         differences.wrapping_sub(self.ones) & !differences & self.tops
     }
 
-    /// How far up the first slot is that `matches` found, in bits.
+    /// The lowest bit of the first slot that `matches` found.
     #[inline(always)]
     pub(crate) const fn shift(self, matches: u64) -> u32 {
         matches.trailing_zeros() - (self.tag_bits - 1)
     }
 
-    /// How many slots hold the tag that was spread.
+    /// The number of slots that hold the spread tag.
     #[inline(always)]
     pub(crate) const fn count(self, word: u64, spread: u64) -> u32 {
         let differences = word ^ spread;
@@ -95,7 +95,7 @@ impl Shape {
         (!(((differences & lows) + lows) | differences) & self.tops).count_ones()
     }
 
-    /// How many slots hold a tag.
+    /// The number of slots that hold a tag.
     pub(crate) const fn occupied(self, word: u64) -> u32 {
         self.slots - self.count(word, 0)
     }
@@ -105,7 +105,7 @@ impl Shape {
         word >> shift & self.tags()
     }
 
-    /// The first bit of any of these buckets that belongs to no slot is an error.
+    /// Fails if any of these buckets has a bit outside its slots.
     pub(crate) fn check(self, buckets: impl Iterator<Item = u64>) -> Result<(), SnapshotErrorKind> {
         let slots = self.spread(self.tags());
         match buckets.zip(0..).find(|(bucket, _)| bucket & !slots != 0) {
@@ -117,14 +117,14 @@ impl Shape {
         }
     }
 
-    /// How far up each slot is.
+    /// The lowest bit of each slot.
     #[inline(always)]
     pub(crate) fn shifts(self) -> impl Iterator<Item = u32> {
         (0..self.slots).map(move |slot| slot * self.tag_bits)
     }
 
-    /// The part of the slots that a filter is planned to fill. Searches reach 0.2% to 2% more
-    /// (`SEARCHED` of `table.rs`).
+    /// The planned load, as a part of the slots. Searches reach 0.2% to 2% more (`SEARCHED` of
+    /// `table.rs`).
     pub(crate) const fn planned_load(self) -> f64 {
         match self.slots {
             4 => 0.95,
@@ -144,7 +144,7 @@ impl Shape {
         if self.rate_at(self.planned_load()) <= rate {
             return self.planned_load();
         }
-        // Linear but for a percent, which a few corrections find.
+        // Linear up to a percent, which a few corrections remove.
         let mut load = 0.0;
         for _ in 0..8 {
             load += (rate - self.rate_at(load)) / self.rate_at(1.0);
@@ -152,20 +152,20 @@ impl Shape {
         load
     }
 
-    /// The number of keys that so many buckets are planned for.
+    /// The number of keys that this many buckets are planned for.
     fn keys(self, buckets: usize, load: f64) -> usize {
         (buckets.saturating_sub(SPARE) as f64 * f64::from(self.slots) * load) as usize
     }
 
-    /// The most keys that so many buckets are planned for: at least one.
+    /// The most keys that this many buckets are planned for: at least one.
     pub(crate) fn most_keys(self, buckets: usize) -> usize {
         self.keys(buckets, self.planned_load()).max(1)
     }
 
-    /// The number of buckets for so many keys.
+    /// The number of buckets for this many keys.
     fn buckets(self, keys: usize, load: f64) -> f64 {
         let pairs = (keys as f64 / (f64::from(self.slots) * load) + SPARE as f64) / 2.0;
-        // Up, and one more where rounding left `keys` short.
+        // Rounded up, and one more if rounding errors left `keys` short.
         let pairs = ceil(pairs);
         if pairs < 1e15 && self.keys(2 * pairs as usize, load) < keys {
             2.0 * pairs + 2.0
@@ -175,11 +175,11 @@ impl Shape {
     }
 }
 
-/// Buckets beyond what the planned load needs. In a small filter chance fills a few buckets long
-/// before the others: of 400 filters of 20 buckets of 4 slots one was full at 82%.
+/// Buckets beyond the planned load. In a small filter chance fills a few buckets long before the
+/// others: one of 400 filters with 20 buckets of 4 slots was full at 82%.
 const SPARE: usize = 4;
 
-/// What a builder was asked for; every field is optional.
+/// A builder's settings; each is optional.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Request {
     pub(crate) keys: Option<usize>,
@@ -213,7 +213,7 @@ impl Request {
             Some(bytes) => Some(buckets_in(bytes)),
             None => None,
         };
-        // Without a rate, whatever the tags give; where nothing else chooses the tags, 1%.
+        // Without a rate, the rate of the given tags. If no tags are given either, 1%.
         let rate = match (self.rate, self.keys.is_some() && budget.is_some() || shape.is_some()) {
             (None, false) => Some(0.01),
             (rate, _) => rate,
@@ -277,15 +277,15 @@ impl Request {
     }
 }
 
-/// Bytes of so many buckets and what is beside them.
+/// Bytes of this many buckets and their stripes.
 pub(crate) fn bytes_of(buckets: usize) -> usize {
     buckets.saturating_add(Stripes::number(buckets)).saturating_mul(8)
 }
 
-/// The most buckets that fit into so many bytes with their stripes.
+/// The most buckets that fit into this many bytes with their stripes.
 fn buckets_in(bytes: usize) -> usize {
     let words = bytes / 8;
-    // The stripes that as many buckets would have are enough for fewer.
+    // The stripes for this many buckets are enough for fewer.
     (words - Stripes::number(words)) / 2 * 2
 }
 
@@ -293,7 +293,7 @@ fn buckets_in(bytes: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// Against one slot after another, for words of every kind.
+    /// Compared with one slot after another, for words of every kind.
     #[test]
     fn slots_are_found_and_counted() {
         for shape in Shape::ALL {

@@ -1,4 +1,5 @@
-//! Snapshots of a cuckoo filter: its buckets as they are, a word each. `codec` describes the bytes.
+//! Snapshots of a cuckoo filter: its buckets as they are, a word each. `docs/FORMAT.md` describes
+//! the bytes.
 
 use super::Cuckoo;
 use super::shape::{self, Plan, Shape};
@@ -84,7 +85,7 @@ impl Stored for Cuckoo {
         read_words(input, &header.to_bytes(), buckets, |first, words| {
             table.store(first, words.iter().map(Load::load));
         })?;
-        // Every tag may be anywhere; only bits of no slot would be taken for what they are not.
+        // Any tag may be in any bucket. Only bits outside the slots would be misread.
         shape.check(table.words())?;
         let engine = Self {
             table,

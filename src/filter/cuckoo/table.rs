@@ -1,12 +1,12 @@
 //! The shared buckets: put a tag in, find it, move it, take it out. Takes hashes from `cuckoo.rs`.
-//! This file argues what happens when threads meet.
+//! This file argues about races.
 //!
 //! # Places
 //!
-//! A hash has a tag and a bucket, and the tag in a bucket says what its other bucket is: `second =
-//! (step(tag) - first) mod buckets`, and the same from `second` leads back. (The exclusive or that
-//! others take needs a power of two of buckets: up to twice the memory.) The number of buckets is
-//! even and every step odd, so a key's buckets are never one.
+//! A hash has a tag and a bucket. The tag and a bucket determine the other bucket: `second =
+//! (step(tag) - first) mod buckets`, and the same formula leads from `second` back. (Other filters
+//! use an exclusive or, which needs a power of two of buckets: up to twice the memory.) The number
+//! of buckets is even and every step is odd, so a key's two buckets differ.
 //!
 //! # What a lookup sees while a tag moves
 //!
@@ -16,10 +16,10 @@
 //! after the clearing. Therefore it reads the count, `first`, `second`, and after a miss the count
 //! again:
 //!
-//! - It saw `S` cleared by an `Acquire` load, which pairs with the clearing's `Release`; the count
-//!   went up before that, so the second reading sees it.
-//! - It saw `D` without the copy. Had the first reading of the count (`Acquire`) seen this move
-//!   counted (`Release`), then the copy too, being earlier. So it did not.
+//! - The lookup saw `S` cleared by an `Acquire` load, which pairs with the clearing's `Release`.
+//!   The count went up before that, so the second reading sees it.
+//! - The lookup saw `D` without the copy. If the first reading of the count (`Acquire`) had seen
+//!   this move counted (`Release`), `D` would have had the copy, which is earlier. So it did not.
 //!
 //! The two readings differ, and the lookup looks again. It never waits: each repetition means that
 //! another thread's insert has made progress. Several copies of one tag in the two buckets change
@@ -40,12 +40,12 @@
 //!
 //! | operation | ordering | partner, and why |
 //! |---|---|---|
-//! | `holds`: both buckets | load `Acquire` | the clearing of a move, as above; and whoever put the tag: what he had done before is visible |
+//! | `holds`: both buckets | load `Acquire` | the clearing of a move, as above; and the `put` of the tag, whose thread's earlier work is then visible |
 //! | `put` | compare-exchange `Release` | `holds` |
-//! | `shift`: read the original | load `Acquire` | whoever put it, whose publication the copy's `Release` passes on |
+//! | `shift`: read the original | load `Acquire` | the `put` of the tag; the copy's `Release` passes its publication on |
 //! | `shift`: clear it | `fetch_and` `Release` | `holds`: the count comes before |
-//! | `take`: find it | load `Relaxed` | nothing is read that it guards; that it is still there is the stripe's |
-//! | `take`: clear it | `fetch_and` `Release` | keeps what was put into the other slots published, as an operation on the same word does in any case; nobody relies on seeing a removal |
+//! | `take`: find it | load `Relaxed` | guards no data; the stripe lock keeps the tag in place |
+//! | `take`: clear it | `fetch_and` `Release` | keeps the tags in the other slots published, as any operation on the same word does; no thread relies on seeing a removal |
 //! | `search`, `put`: look first | load `Relaxed` | a hint, checked by the compare-exchange or under the stripe |
 //! | `words` | load `Relaxed`, then a fence | one barrier for the whole copy |
 //! | `store` | store `Relaxed` | borrowed mutably: no other thread has the table, and what hands it on orders it |
@@ -59,20 +59,19 @@ use crate::memory::Words;
 use crate::pattern::block;
 use crate::sync::{AtomicU64, Ordering};
 
-/// Buckets that a search looks at, at most, before it says that there is no room: 32 KiB of the
-/// stack. What load is reached by then, from the first key on, in filters of 10 million buckets of
-/// 4, 5 and 6 slots:
+/// The most buckets of a search, before it reports that there is no room: 32 KiB of the stack. The
+/// load at the first failure, in filters of 10 million buckets of 4, 5 and 6 slots:
 ///
 /// | 512 | 95.5% | 96.8% | 97.7% |
 /// |---|---|---|---|
 /// | 2048 | 96.9% | 98.2% | 98.7% |
 /// | 4096 | 97.4% | 98.5% | 99.0% |
 ///
-/// (From where there is no way at all any more: 98.0%, 99.0%, 99.4%, by the theory of random
-/// graphs.) (The model checker's threads have smaller stacks, and its filters six buckets.)
+/// (By the theory of random graphs there is no path at all from 98.0%, 99.0% and 99.4% on. The
+/// model checker's threads have smaller stacks, and its filters six buckets.)
 pub(super) const SEARCHED: usize = if cfg!(lanebloom_loom) { 64 } else { 4096 };
-/// Buckets that it looks at in a first, short search. To clear the list of the long one takes
-/// longer than most searches.
+/// The most buckets of a first, short search. To clear the list of the long search takes longer
+/// than most searches.
 const SEARCHED_FIRST: usize = if cfg!(lanebloom_loom) { 8 } else { 256 };
 
 #[derive(Debug)]
@@ -82,7 +81,7 @@ pub(super) struct Table {
     shape: Shape,
 }
 
-/// Where a key's tag may be.
+/// The places of a key's tag.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Place {
     pub(super) tag: u64,
@@ -90,18 +89,18 @@ pub(super) struct Place {
     pub(super) second: usize,
 }
 
-/// What became of an attempt to make room.
+/// The result of an attempt to make room.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Room {
     Made,
-    /// Other threads changed something on the way.
+    /// Another thread changed a bucket of the path.
     Disturbed,
     None,
 }
 
-/// A bucket that a search has come to: from which node, and which slot of that one's bucket holds
-/// the tag that would move here. In one word, that the list may be short: 3 bits of the slot, 12 of
-/// the node, the bucket.
+/// A bucket that a search has reached, the node that it came from, and the slot of that node's
+/// bucket whose tag would move here. All in one word, to keep the list short: 3 bits of the slot,
+/// 12 of the node, and the bucket.
 #[derive(Clone, Copy, Default)]
 struct Node(u64);
 
@@ -145,7 +144,7 @@ impl Table {
         self.words.len()
     }
 
-    /// The bytes of the buckets and of what is beside them.
+    /// The bytes of the buckets and the stripes.
     pub(super) fn memory_bytes(&self) -> usize {
         bytes_of(self.buckets())
     }
@@ -155,18 +154,18 @@ impl Table {
         other(bucket, tag, self.words.len())
     }
 
-    /// Whether the tag is there; with what its putters did before visible, if so.
+    /// Whether the tag is there. `true` makes its inserters' earlier work visible.
     #[inline(always)]
     pub(super) fn holds(&self, place: Place) -> bool {
         loop {
             let moves = self.stripes.moves(place.tag);
             let spread = self.shape.spread(place.tag);
-            // Both are read, whatever the first says: a branch on it would be mispredicted as often
+            // Reads both, whatever the first answers: a branch on it would be mispredicted as often
             // as the answer varies.
             let first = self.words[place.first].load(Ordering::Acquire);
             let second = self.words[place.second].load(Ordering::Acquire);
             let found = self.shape.matches(first, spread) | self.shape.matches(second, spread) != 0;
-            // For the same reason it is always asked whether there was a move.
+            // For the same reason it always checks for a move.
             let moved = self.stripes.moved_since(place.tag, moves);
             if found | !moved {
                 return found;
@@ -174,7 +173,7 @@ impl Table {
         }
     }
 
-    /// How often the tag is there.
+    /// The number of copies of the tag.
     pub(super) fn count(&self, place: Place) -> u32 {
         loop {
             let moves = self.stripes.moves(place.tag);
@@ -187,7 +186,8 @@ impl Table {
         }
     }
 
-    /// Puts the tag into one of its buckets, moving others where it must; whether there was room.
+    /// Puts the tag into one of its buckets, and moves other tags if it must; answers whether there
+    /// was room.
     #[inline]
     pub(super) fn insert(&self, place: Place) -> bool {
         self.put(place.first, place.tag) || self.put(place.second, place.tag) || self.insert_moving(place)
@@ -200,7 +200,8 @@ impl Table {
             if room == Room::None {
                 room = self.make_room::<SEARCHED>(place);
             }
-            // Room that was made another thread may have taken: each turn some insert gets on.
+            // Another thread may have taken the new room. Each turn means that some insert
+            // succeeded.
             if room == Room::None {
                 return false;
             }
@@ -210,10 +211,10 @@ impl Table {
         }
     }
 
-    /// Takes the tag out of one of its buckets; whether it was there.
+    /// Takes the tag out of one of its buckets; answers whether it was there.
     #[inline]
     pub(super) fn remove(&self, place: Place) -> bool {
-        // What is not there needs no stripe.
+        // An absent tag needs no stripe.
         self.holds(place) && self.take(place)
     }
 
@@ -254,9 +255,9 @@ impl Table {
         }
     }
 
-    /// Moves the tag in a slot to another bucket, if that is still the tag's and there is room.
+    /// Moves the tag in a slot to another bucket, if that is still the tag's bucket and has room.
     fn shift(&self, from: usize, shift: u32, to: usize) -> bool {
-        // The tag itself says which stripe to hold.
+        // The tag selects the stripe.
         let tag = self.shape.tag_at(self.words[from].load(Ordering::Relaxed), shift);
         if tag == 0 || self.other(from, tag) != to {
             return false;
@@ -270,11 +271,11 @@ impl Table {
         true
     }
 
-    /// Searches for the shortest way to an empty slot, breadth first, and moves every tag on it one
-    /// bucket on.
+    /// Searches for the shortest path to an empty slot, breadth first, and moves every tag on it
+    /// one bucket on.
     ///
-    /// No way leads through a bucket twice, since from the first time on there would be a shorter
-    /// one. (Changes by others meanwhile can make it seem so; then a move does not happen.)
+    /// No path leads through a bucket twice, since a shorter one would exist. (Other threads'
+    /// changes can make it seem so; then a move does not happen.)
     fn make_room<const N: usize>(&self, place: Place) -> Room {
         let mut nodes = [Node::default(); N];
         nodes[0] = Node::new(place.first, 0, 0);
@@ -320,7 +321,7 @@ impl Table {
         self.stripes.hold_all()
     }
 
-    /// The buckets, one after another; to be followed by [`acquire`](crate::bits::acquire).
+    /// The buckets, one after another. Call [`acquire`](crate::bits::acquire) after the last.
     pub(super) fn words(&self) -> impl ExactSizeIterator<Item = u64> {
         self.words.iter().map(|word| word.load(Ordering::Relaxed))
     }
@@ -332,8 +333,8 @@ impl Table {
         occupied
     }
 
-    /// A copy that has every tag whose insert happened before, as often as it was inserted; moves
-    /// and removals wait meanwhile.
+    /// A copy that has every tag whose insert happened before, with all its copies. Moves and
+    /// removals wait meanwhile.
     pub(super) fn try_clone(&self) -> Result<Self, BuildError> {
         let mut copy = Self::new(self.shape, self.buckets())?;
         let _held = self.hold_all();
@@ -342,7 +343,7 @@ impl Table {
         Ok(copy)
     }
 
-    /// Makes the buckets from `first` on these, while no other thread knows of the table.
+    /// Sets the buckets from `first` on, while no other thread knows of the table.
     pub(super) fn store(&mut self, first: usize, words: impl IntoIterator<Item = u64>) {
         for (word, value) in self.words[first..].iter().zip(words) {
             word.store(value, Ordering::Relaxed);
@@ -401,8 +402,8 @@ fn other(bucket: usize, tag: u64, buckets: usize) -> usize {
     }
 }
 
-/// Spreads tags over all 64 bits. (One multiplication would not do: the differences of its products
-/// are products, so that all that can be reached from a bucket by moves would be few buckets.)
+/// Spreads tags over all 64 bits. (One multiplication is not enough: the differences of its
+/// products are products, so moves from a bucket would reach few buckets only.)
 #[inline(always)]
 const fn mix(tag: u64) -> u64 {
     // The multipliers of SplitMix64.

@@ -1,6 +1,6 @@
 //! The shared buckets of the d-left filter: find a key's cell, increment and decrement its count,
 //! make a cell. Also the arithmetic of a word of four cells, and of the number of buckets for a
-//! number of keys. Takes hashes from `dleft.rs`. This file argues what happens when threads meet.
+//! number of keys. Takes hashes from `dleft.rs`. This file argues about races.
 //!
 //! # Places
 //!
@@ -16,7 +16,7 @@
 //! | bits | meaning |
 //! |---|---|
 //! | 0 to 13 | the remainder |
-//! | 14 and 15 | how often the key is there, 1 to 3; 0 is an empty cell, whose remainder is 0 too |
+//! | 14 and 15 | the count of the key, 1 to 3; 0 is an empty cell, whose remainder is 0 too |
 //!
 //! # What happens beside each other
 //!
@@ -32,14 +32,14 @@
 //!
 //! | operation | ordering | partner, and why |
 //! |---|---|---|
-//! | `find` | load `Acquire` | the `Release` of who inserted the key: what he had done before is visible |
+//! | `find` | load `Acquire` | the `Release` of the key's inserter, whose earlier work is then visible |
 //! | `make`, `count_up` | compare-exchange `Release` | `find` |
-//! | `count_down` | compare-exchange `Release` | nobody relies on seeing a removal; that it is an operation on the same word keeps earlier ones published |
+//! | `count_down` | compare-exchange `Release` | no thread relies on seeing a removal; an operation on the same word keeps earlier ones published |
 //! | `words` | load `Relaxed`, then a fence | one barrier for the whole copy |
 //! | `store` | store `Relaxed` | borrowed mutably: no other thread has the cells, and what hands them on orders them |
 //!
-//! A copy is made under all stripes. Otherwise a key that is taken out and put in again elsewhere
-//! meanwhile could be seen in both places. One of the two cells would stay when the key is removed
+//! A copy is made under all stripes. Otherwise it could have a key in two places, if the key is
+//! removed and inserted again meanwhile. One of the two cells would stay when the key is removed
 //! from the copy.
 
 use crate::bits::{Purpose, prefetch};
@@ -104,7 +104,7 @@ pub(super) struct Cells {
     buckets: usize,
 }
 
-/// Where a key's cell may be.
+/// The places of a key's cell.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Place {
     remainder: u64,
@@ -112,17 +112,17 @@ pub(super) struct Place {
     words: [usize; SUBTABLES],
 }
 
-/// What became of an insert.
+/// The result of an insert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Inserted {
     Yes,
-    /// The key is there as often as a cell can count.
+    /// The key's count is at its limit.
     Saturated,
-    /// All cells of its four buckets are other keys'.
+    /// Other keys have all cells of its four buckets.
     Full,
 }
 
-/// A cell that was found: its word, what the word was, and how far up the cell is.
+/// A cell that was found: its word, the word's value, and the cell's lowest bit in it.
 #[derive(Clone, Copy)]
 struct Found {
     at: usize,
@@ -165,7 +165,7 @@ impl Cells {
         bytes_of(self.buckets)
     }
 
-    /// All words of the key's buckets, each with where it is, in order.
+    /// All words of the key's buckets with their places, in order.
     #[inline(always)]
     fn each_word(&self, place: &Place, mut each: impl FnMut(usize, u64)) {
         for first in place.words {
@@ -191,13 +191,12 @@ impl Cells {
         found
     }
 
-    /// How often the key is there.
+    /// The count of the key.
     pub(super) fn count(&self, place: &Place) -> u64 {
         self.find(place).map_or(0, Found::count)
     }
 
-    /// Puts the word that `found` had in place of what is there, if that is still the same; whether
-    /// it was.
+    /// Replaces the word of `found`, if it still has its value; answers whether it had.
     #[inline(always)]
     fn change(&self, found: Found, to: u64) -> bool {
         let word = &self.words[found.at];
@@ -223,8 +222,8 @@ impl Cells {
         }
     }
 
-    /// Makes a cell for the key in the emptiest of its buckets, the first of several. `None` where
-    /// it has one.
+    /// Makes a cell for the key in the emptiest of its buckets, the first of several. `None` if the
+    /// key has a cell.
     fn make(&self, place: &Place) -> Option<Inserted> {
         let _held = self.stripes.hold(place.remainder);
         loop {
@@ -242,7 +241,7 @@ impl Cells {
             let keys = buckets
                 .iter()
                 .map(|words| words.iter().map(|word| occupied(*word).count_ones()).sum::<u32>());
-            // Of equal ones `min_by_key` takes the first: to the left, as the name says.
+            // `min_by_key` takes the first of equal ones: the leftmost, as the name says.
             let (subtable, keys) = keys
                 .enumerate()
                 .min_by_key(|&(_, keys)| keys)
@@ -267,7 +266,7 @@ impl Cells {
         }
     }
 
-    /// Counts the key's cell down, and empties it at 0; whether there was one.
+    /// Decrements the key's cell, and empties it at 0; answers whether there was one.
     pub(super) fn remove(&self, place: &Place) -> bool {
         // Each turn after the first another thread has changed one of these words.
         while let Some(found) = self.find(place) {
@@ -282,12 +281,12 @@ impl Cells {
         false
     }
 
-    /// The words, one after another; to be followed by [`acquire`](crate::bits::acquire).
+    /// The words, one after another. Call [`acquire`](crate::bits::acquire) after the last.
     pub(super) fn words(&self) -> impl ExactSizeIterator<Item = u64> {
         self.words.iter().map(|word| word.load(Ordering::Relaxed))
     }
 
-    /// How many cells are occupied, and what they count.
+    /// The number of occupied cells, and the sum of their counts.
     pub(super) fn occupied(&self) -> (usize, usize) {
         let mut sums = (0, 0);
         for word in self.words() {
@@ -299,7 +298,7 @@ impl Cells {
         sums
     }
 
-    /// Keeps cells from being made, until it is dropped.
+    /// Prevents new cells until it is dropped.
     pub(super) fn hold_all(&self) -> AllHeld<'_> {
         self.stripes.hold_all()
     }
@@ -314,15 +313,15 @@ impl Cells {
         Ok(copy)
     }
 
-    /// Makes the words from `first` on these, while no other thread knows of the cells.
+    /// Sets the words from `first` on, while no other thread knows of the cells.
     pub(super) fn store(&mut self, first: usize, words: impl IntoIterator<Item = u64>) {
         for (word, value) in self.words[first..].iter().zip(words) {
             word.store(value, Ordering::Relaxed);
         }
     }
 
-    /// Fails if an empty cell has a remainder, since that of a key would be mixed into it. Fails if
-    /// a key has several cells, since one would stay when the key is removed.
+    /// Fails if an empty cell has a remainder, which would mix with a key's. Fails if a key has
+    /// several cells, since one would stay when the key is removed.
     pub(super) fn check(&self) -> Result<(), SnapshotErrorKind> {
         for (at, word) in self.words().enumerate() {
             let occupied = occupied(word);
@@ -333,7 +332,7 @@ impl Cells {
                 return Err(SnapshotErrorKind::UnusedBits { word, bits });
             }
         }
-        // Every key is looked up, many at a time: what reading a filter takes longest for.
+        // Looks up every key, many at a time. This takes the most time of reading a filter.
         let mut window = [Place::default(); WINDOW];
         let mut len = 0;
         let places = (0..SUBTABLES).flat_map(|subtable| (0..self.buckets).map(move |bucket| (subtable, bucket)));
@@ -355,7 +354,7 @@ impl Cells {
         self.check_single(&window[..len])
     }
 
-    /// An error if one of the keys of these places has not one cell.
+    /// Fails unless each key of these places has exactly one cell.
     fn check_single(&self, places: &[Place]) -> Result<(), SnapshotErrorKind> {
         for place in places {
             let remainder = place.remainder;
@@ -371,8 +370,8 @@ impl Cells {
         Ok(())
     }
 
-    /// The bucket in the first subtable of a key with this remainder whose bucket in this one is
-    /// this.
+    /// The bucket in the first subtable of the key that has this remainder and this bucket in the
+    /// given subtable.
     fn first_bucket(&self, subtable: usize, bucket: usize, remainder: u64) -> usize {
         let step = self.step(subtable, mix(remainder));
         if bucket >= step {
@@ -382,7 +381,7 @@ impl Cells {
         }
     }
 
-    /// How many buckets further a key's bucket is in this subtable than in the first one.
+    /// The distance of a key's bucket in this subtable from its bucket in the first one.
     #[inline(always)]
     fn step(&self, subtable: usize, mixed: u64) -> usize {
         match subtable {
@@ -423,7 +422,7 @@ impl Probe for Cells {
         }
     }
 
-    /// All buckets are read, whatever the first ones say: a branch on them would be mispredicted as
+    /// Reads all buckets, whatever the first ones answer: a branch on them would be mispredicted as
     /// often as the answer varies.
     #[inline(always)]
     fn holds(&self, place: &Place) -> bool {
@@ -445,20 +444,19 @@ const fn mix(remainder: u64) -> u64 {
     z ^ z >> 31
 }
 
-/// The part of the cells that a filter is planned to fill. If keys only come, the first that finds
-/// its four buckets full does so at 88%, in filters of 32 and of 256 million cells (the worst of
-/// 400 small ones: 90%). But where keys come and go the buckets get less even: of 3.4 million that
-/// came for others which went, in a filter of half a million cells, 550 found no room at a load of
-/// 85%, one at 82%, and none at 80%.
+/// The planned load, as a part of the cells. If keys only come, the first key without room comes at
+/// 88%, in filters of 32 and of 256 million cells (the worst of 400 small ones: 90%). If keys come
+/// and go, the buckets get less even: in a filter of half a million cells, 3.4 million keys
+/// replaced others, and 550 of them found no room at a load of 85%, one at 82%, and none at 80%.
 const PLANNED_LOAD: f64 = 0.8;
 
-/// The false-positive rate with this part of the cells occupied: a stranger's bucket and remainder
-/// are some key's with `32 * load` keys to `2^14` remainders.
+/// The false-positive rate with this part of the cells occupied: an absent key's four buckets hold
+/// `32 * load` keys, and each has the same remainder with a chance of `1 / 2^14`.
 pub(super) fn rate_at(load: f64) -> f64 {
     CELLS_OF_BUCKETS as f64 * load / (1u64 << REMAINDER) as f64
 }
 
-/// What a builder was asked for; every field is optional.
+/// A builder's settings; each is optional.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Request {
     pub(super) keys: Option<usize>,
@@ -476,12 +474,12 @@ pub(super) struct Plan {
 /// Bytes of a bucket in each subtable.
 const BYTES: usize = 8 * WORDS_OF_BUCKETS;
 
-/// The number of keys that so many buckets are planned for at this load.
+/// The number of keys that this many buckets are planned for at this load.
 fn keys_of(buckets: usize, load: f64) -> usize {
     (buckets as f64 * CELLS_OF_BUCKETS as f64 * load) as usize
 }
 
-/// The most keys that so many buckets are planned for.
+/// The most keys that this many buckets are planned for.
 pub(super) fn most_keys(buckets: usize) -> usize {
     keys_of(buckets, PLANNED_LOAD)
 }
@@ -557,15 +555,15 @@ impl Request {
 /// The bytes of one bucket in each subtable, and of a stripe.
 const LEAST_BYTES: usize = BYTES + 8;
 
-/// The bytes of so many buckets in each subtable, and of what is beside them.
+/// The bytes of this many buckets in each subtable, and of their stripes.
 pub(super) fn bytes_of(buckets: usize) -> usize {
     let words = buckets.saturating_mul(WORDS_OF_BUCKETS);
     words.saturating_add(Stripes::number(words)).saturating_mul(8)
 }
 
-/// The most buckets that fit into so many bytes with their stripes.
+/// The most buckets that fit into this many bytes with their stripes.
 fn buckets_in(bytes: usize) -> usize {
-    // The stripes that as many words would have are enough for fewer.
+    // The stripes for this many words are enough for fewer.
     (bytes - 8 * Stripes::number(bytes / 8)) / BYTES
 }
 
@@ -573,7 +571,7 @@ fn buckets_in(bytes: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// Against one cell after another, for words of every kind.
+    /// Compared with one cell after another, for words of every kind.
     #[test]
     fn cells_are_found() {
         let remainders = [0, 1, 2, 0x2000, 0x3ffe, 0x3fff];
@@ -617,8 +615,8 @@ mod tests {
         }
     }
 
-    /// Two pairs of bucket and remainder are one in a subtable only if they are in all, and every
-    /// pair is hit: permutations.
+    /// Two pairs of bucket and remainder agree in a subtable only if they agree in all, and every
+    /// pair occurs: permutations.
     #[test]
     fn each_subtable_is_a_permutation() {
         let buckets = 7;

@@ -1,5 +1,5 @@
-//! Snapshots of a d-left filter: its cells as they are, four in a word. `codec` describes the
-//! bytes.
+//! Snapshots of a d-left filter: its cells as they are, four in a word. `docs/FORMAT.md` describes
+//! the bytes.
 
 use super::DLeft;
 use super::cells::{self, Cells};

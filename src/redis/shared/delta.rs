@@ -1,5 +1,5 @@
-//! The bits that were added to chunks, as bytes on the wire. The node that pushes makes them. The
-//! server's script (`exchange.lua`) reads them and keeps them in the set's log. The nodes that pull
+//! The bits that were added to chunks, as bytes on the wire. The pushing node makes them. The
+//! server's script (`exchange.lua`) reads them and keeps them in the set's log. The pulling nodes
 //! read them.
 //!
 //! A delta is a sequence of records, one per chunk, all numbers little-endian:
@@ -11,33 +11,33 @@
 //! | 2 `n` | the bits: each by the offset that Redis gives it in the chunk, where the highest bit of a byte comes first |
 //! | or `n` - 2^15 | the words of the whole chunk: those bits set that were added |
 //!
-//! It is not the delta of the [snapshot format](crate::codec). That delta takes a third less (7.9
-//! bytes a key, of 1000 in a filter for a million; this one takes 12.8) and as long in the script.
-//! But it has no whole chunks that Redis could OR: 50,000 keys take 1.3 s in the script, and 9 ms
-//! with this delta.
+//! It is not the delta of the [snapshot format](crate::docs::format). That delta takes a third less
+//! (for 1000 keys in a filter for a million, 7.9 bytes a key instead of 12.8) and as much of the
+//! script's time. But it has no whole chunks that Redis could OR: 50,000 keys take 1.3 s in the
+//! script, and 9 ms with this delta.
 
 use crate::layout::{LINE_BYTES, LINE_WORDS};
 use alloc::vec::Vec;
 
-/// Blocks of a chunk, the last one's perhaps less. An offset of a bit in it takes all of 16 bits.
+/// Blocks of a chunk; the last chunk may have fewer. The offset of a bit in it takes all of 16
+/// bits.
 pub(super) const CHUNK_BLOCKS: usize = 128;
 pub(super) const CHUNK_WORDS: usize = CHUNK_BLOCKS * LINE_WORDS;
 pub(super) const CHUNK_BYTES: usize = CHUNK_BLOCKS * LINE_BYTES;
 
-/// Bits of a chunk from which on it travels whole. That takes four times the bytes of so many bits;
-/// but the server sets a bit by a call of its script of 0.7 to 1.5 µs, and ORs a whole chunk in 20.
+/// From this many bits on, a chunk travels whole. That takes four times the bytes of the bits
+/// alone. But the script takes 0.7 to 1.5 µs to set a bit, and 20 µs to OR a whole chunk.
 const WHOLE: usize = CHUNK_BYTES / 2 / 4;
 /// In the record of a whole chunk, added to its number of bytes.
 const WHOLE_FLAG: u16 = 1 << 15;
 
-/// Bytes of a delta, in its records, from which on the next one is begun: so the server works on
-/// one for some milliseconds.
+/// A delta of this many bytes is full, so the server works on one delta for some milliseconds.
 const FULL_BYTES: usize = 32 << 10;
-/// Chunks, too: a script's call takes less than 8000 arguments, and two for each chunk are among
-/// them.
+/// A delta of this many chunks is full too: a script's call takes less than 8000 arguments, and
+/// each chunk needs two.
 const FULL_CHUNKS: usize = 1024;
 
-/// Bits to be pushed.
+/// Bits to push.
 #[derive(Debug, Default)]
 pub(super) struct Delta {
     pub(super) bytes: Vec<u8>,
@@ -50,7 +50,7 @@ impl Delta {
         self.bytes.len() >= FULL_BYTES || self.chunks.len() >= FULL_CHUNKS
     }
 
-    /// Adds a record of the bits that `added`, the words of a chunk, has.
+    /// Adds a record of the bits in `added`, the words of a chunk.
     pub(super) fn push(&mut self, chunk: u32, added: &[u64]) {
         let ones: usize = added.iter().map(|word| word.count_ones() as usize).sum();
         self.chunks.push(chunk);
@@ -73,10 +73,8 @@ impl Delta {
     }
 }
 
-/// Reads a delta of a filter of `filter_words` words: calls `each` with the chunk, the place of a
-/// word in it, and bits of that word.
-///
-/// What comes before the first error has been called for.
+/// Reads a delta of a filter of `filter_words` words. Calls `each` with the chunk, the place of a
+/// word in it, and bits of that word, for everything before the first error.
 pub(super) fn decode(
     mut bytes: &[u8],
     filter_words: usize,
@@ -115,7 +113,7 @@ pub(super) fn decode(
     Ok(())
 }
 
-/// How many words the chunk of a filter of so many words has, if it is one of its chunks.
+/// The number of words of a chunk, if a filter of `filter_words` words has that chunk.
 pub(super) fn chunk_words(chunk: usize, filter_words: usize) -> Option<usize> {
     let rest = filter_words.checked_sub(chunk.checked_mul(CHUNK_WORDS)?)?;
     (rest > 0).then_some(rest.min(CHUNK_WORDS))
@@ -127,7 +125,7 @@ mod tests {
     use alloc::vec;
     use proptest::prelude::*;
 
-    /// The words that a delta says, of a filter of so many.
+    /// The words of a delta, for a filter of `words` words.
     fn decoded(bytes: &[u8], words: usize) -> Result<Vec<u64>, &'static str> {
         let mut all = vec![0; words];
         decode(bytes, words, |chunk, word, bits| {
@@ -146,7 +144,7 @@ mod tests {
         delta
     }
 
-    /// Words of which one in `sparseness` has bits.
+    /// Words. One in `sparseness` has bits.
     fn words(len: usize, seed: u64, sparseness: u64) -> Vec<u64> {
         let mix = |i: u64| {
             (i ^ seed)
@@ -204,7 +202,7 @@ mod tests {
             prop_assert_eq!(decoded(&delta.bytes, words.len()), Ok(words));
         }
 
-        /// Cut off anywhere but between records, or of a larger filter, it is an error.
+        /// A delta that is cut off within a record, or of a larger filter, is an error.
         #[test]
         fn what_is_cut_off_is_an_error(lines in 1..300usize, seed: u64, sparseness in 1..2000u64, cut: prop::sample::Index) {
             let words = words(8 * lines, seed, sparseness);

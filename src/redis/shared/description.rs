@@ -1,6 +1,5 @@
-//! The description of a set: its keys in Redis, and what all of its nodes must have in common. The
-//! server keeps it as text, and every node compares it with its own. The sides of a node read it
-//! before they exchange bits.
+//! The description of a set: its keys in Redis, and the settings that all of its nodes must share.
+//! The server keeps it as text. Every node compares it with its own before it exchanges bits.
 
 use super::life::Life;
 use crate::error::IncompatibleError;
@@ -12,8 +11,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use core::fmt;
 
-/// Of this form of the keys and deltas. Nodes of another one are refused, as those of another
-/// layout are.
+/// The version of the keys and deltas. A node with another version is refused.
 const FORMAT: u32 = 1;
 
 /// The keys of a set, or of a generation of one.
@@ -24,8 +22,8 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    /// Those of the set of this name, which in braces is what Redis Cluster places keys by, so that
-    /// all of a set are at one server.
+    /// The keys of the set of this name. In braces, the name is the hash tag of Redis Cluster, so
+    /// all keys of a set are on one server.
     pub(super) fn of(name: &str) -> Result<Self, SharedError> {
         if name.is_empty() || name.contains(['{', '}']) {
             return Err(SharedErrorKind::Name(name.to_owned()).into());
@@ -34,7 +32,7 @@ impl Keys {
         Ok(Self { name, prefix })
     }
 
-    /// Those of one of the set's generations.
+    /// The keys of one of the set's generations.
     #[cfg(feature = "window")]
     pub(super) fn of_generation(&self, number: u64) -> Self {
         let (name, prefix) = (self.name.clone(), self.key(number));
@@ -46,14 +44,14 @@ impl Keys {
         format!("{}:{role}", self.prefix)
     }
 
-    /// The error of a part that holds what no node wrote.
+    /// The error for a part that no node wrote.
     pub(super) fn foreign(&self, role: impl fmt::Display, what: &'static str) -> SharedError {
         let key = self.key(role);
         SharedErrorKind::Foreign { key, what }.into()
     }
 }
 
-/// What all nodes of a set have in common.
+/// The settings that all nodes of a set share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Description {
     layout: Layout,
@@ -61,7 +59,7 @@ pub(super) struct Description {
     pub(super) life: Life,
 }
 
-/// As the server keeps it.
+/// The text on the server.
 impl fmt::Display for Description {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Layout {
@@ -87,7 +85,7 @@ impl Description {
         }
     }
 
-    /// An error that says what differs, if the set at these keys is described otherwise.
+    /// Fails if the set at these keys has another description. The error names the difference.
     pub(super) fn check(&self, keys: &Keys, theirs: &[u8]) -> Result<(), SharedError> {
         if theirs == self.to_string().as_bytes() {
             return Ok(());
@@ -111,13 +109,13 @@ impl Description {
         } else if theirs.hasher_print != self.hasher_print {
             SharedErrorKind::Incompatible(name, IncompatibleError::hasher())
         } else {
-            // The same in other letters: `+1` or `01`.
+            // The same numbers in another spelling: `+1` or `01`.
             return Err(keys.foreign("meta", "it describes no shared filter"));
         }
         .into())
     }
 
-    /// The format and, as far as it is of this one, what it says.
+    /// The format and, if it is this format, the description.
     fn parse(text: &str) -> Option<(u32, Self)> {
         let mut fields = text.split(' ');
         let format = fields.next()?.parse().ok()?;

@@ -1,26 +1,25 @@
--- One exchange of a node with the set: what others pushed since it was here last, then what it pushes. Nothing is in between.
+-- One exchange of a node with the set: it pulls what other nodes pushed since its last exchange, and pushes, with nothing in between.
 --
 -- KEYS: 1 meta, 2 log, 3 versions, 4 scratch, then the chunks in the order of the delta
 -- ARGV: 1 description, 2 the last exchange that the node knows, 3 token, 4 the log's limit in bytes, 5 the delta,
---       6 when the set expires: in ms since 1970, or after a "+" in so many ms from now; 0 if never
---       7 so many ms later than that it may expire in the latter case
+--       6 when the set expires: in ms since 1970, or after a "+" in ms from now; 0 if never
+--       7 the tolerance of a time from now, in ms
 --
 -- Answers { what, id, id of an exchange, its delta, ... }:
---   'other'   the set has another description, which is in the place of the id
---   'lost'    the log does not go back to what the node knows: it is to read the chunks
---   'more'    there is more to pull than is answered at once; nothing was pushed
---   'done'    all was pulled, and the delta is in; the id is that of the node's exchange, or of the last of all
+--   'other'   the set has another description, which takes the place of the id
+--   'lost'    the log does not go back to the node's last exchange: the node must read the chunks
+--   'more'    one answer cannot hold all deltas; nothing was pushed
+--   'done'    everything was pulled, and the delta is in; the id is the node's exchange, or the last one
 local function number(id)
     return tonumber(string.match(id, '^%d+'))
 end
 
 local meta = redis.call('HMGET', KEYS[1], 'description', 'head', 'bytes', 'base', 'expires')
 
--- All keys of a set go at one moment, whatever the server's clock does until then: chunks that went
--- before what says that they are there would be missed by nobody. Where nodes know only how long it
--- is until then, since the server's clock is none of theirs, the first that writes decides; and a
--- later time is one for all keys that there are. (To be called after every write: some of them take
--- the time away.)
+-- All keys of a set expire at one moment, whatever the server's clock does until then: if chunks
+-- expired before their versions, no node would notice. If nodes give the time from now, since the
+-- server's clock is not theirs, the first node that writes decides, and a later time moves all
+-- present keys. (Called after every write, since some writes remove the time.)
 local expires = ARGV[6]
 local later = false
 if string.sub(expires, 1, 1) == '+' then
@@ -39,7 +38,7 @@ end
 if not meta[1] then
     redis.call('HSET', KEYS[1], 'description', ARGV[1], 'expires', expires)
     expire(KEYS[1])
-    -- Where somebody deleted only the meta key: a log does not take up from a lesser id again.
+    -- If only the meta key was deleted: a log takes no lesser id than its last.
     redis.call('DEL', KEYS[2], KEYS[3])
 elseif meta[1] ~= ARGV[1] then
     return { 'other', meta[1] }
@@ -48,12 +47,12 @@ end
 local head = meta[2] or '0-0'
 local answer = { 'done', head }
 
--- Pull. Whoever knows the last exchange has nothing to pull, and most calls end here.
+-- Pull. A node that knows the last exchange has nothing to pull, and most calls end here.
 local at = ARGV[2]
 local pulled = 0
 if at ~= head then
-    -- What the node knows is in the log, or is what went before all that is there. Otherwise the log was cut off, or the server has
-    -- lost what the node knows.
+    -- The node's last exchange is in the log, or directly before the log. Otherwise the log was cut off, or the server has lost
+    -- that exchange.
     local page = redis.call('XRANGE', KEYS[2], at, '+', 'COUNT', 64)
     local first = 2
     if #page > 0 and page[1][1] ~= at and at == (meta[4] or '0-0') and number(page[1][1]) == number(at) + 1 then
@@ -118,7 +117,7 @@ end
 redis.call('HSET', KEYS[3], unpack(versions))
 expire(KEYS[3])
 
--- Log: an entry counts as its delta and 64 bytes, and the oldest go where the limit is reached.
+-- Log: an entry counts as its delta and 64 bytes. Beyond the limit the oldest entries are removed.
 redis.call('XADD', KEYS[2], id, 'delta', delta)
 expire(KEYS[2])
 local bytes = tonumber(meta[3] or '0') + #delta + 64
@@ -139,7 +138,7 @@ end
 redis.call('HSET', KEYS[1], 'head', id, 'bytes', bytes, 'expires', expires)
 expire(KEYS[1])
 if later then
-    -- These keys are not among KEYS, but they are where those are, by the set's hash tag.
+    -- These keys are not among KEYS, but on the same server, by the set's hash tag.
     for _, chunk in ipairs(redis.call('HKEYS', KEYS[3])) do
         expire(string.sub(KEYS[1], 1, -5) .. chunk)
     end

@@ -4,11 +4,11 @@
 //!
 //! # How it ends
 //!
-//! A node may be dropped anywhere, for example in a request thread that was the last to read from a
+//! A node may be dropped anywhere, for example in a request thread that was the last reader of a
 //! guard's old filter. So a drop only tells the thread to end, and waits for nothing. The thread
-//! finishes its current round trip. If the last attempt succeeded, it pushes once more what is
-//! left. Then it ends. Each of these takes a timeout at most: the round trip, a new connection, a
-//! last round trip that began within the timeout of the push.
+//! finishes its current round trip. If the last attempt succeeded, it pushes the rest once more.
+//! Then it ends. Each of these steps takes at most a timeout: the round trip, a new connection, and
+//! a last round trip that began within the timeout of the push.
 
 use super::wire::Wire;
 use crate::redis::error::{SharedError, SharedErrorKind};
@@ -29,51 +29,51 @@ use std::time::Instant;
 /// The first pause after a failure; every further one is twice as long, up to the last.
 const FIRST_PAUSE: Duration = Duration::from_millis(25);
 const LAST_PAUSE: Duration = Duration::from_secs(3);
-/// The thread rests so many times as long as it has compared.
+/// The thread rests this many times as long as a comparison took.
 const REST: u32 = 4;
 
-/// What a node has of a set.
+/// A node's part of a set.
 pub(super) trait Side: Send {
-    /// What is to be done before an exchange, whether the server is there or not.
+    /// The work before an exchange, whether the server is there or not.
     fn prepare(&mut self) -> Result<(), SharedError>;
 
-    /// Pushes what is here and the server lacks, and pulls what it has more. Once this is `Ok`,
-    /// what was here before is on the server, and what was on the server before is here.
+    /// Pushes the bits that the server lacks, and pulls the bits that this node lacks. After `Ok`,
+    /// the server has every bit that was here before, and this node has every bit that was there.
     ///
-    /// Ends early, with an error, once `ended` says so.
+    /// Ends early, with an error, once `ended` answers true.
     fn pass(&mut self, server: &mut dyn ConnectionLike, ended: &dyn Fn() -> bool) -> Result<(), SharedError>;
 
-    /// Forgets what is known of the server, so that the next pass begins anew: a pass panicked, and
-    /// may have left anything half done.
+    /// Forgets the state of the server, so that the next pass begins anew. Called after a panic in
+    /// a pass, which may have left anything half done.
     fn forget(&mut self);
 
-    /// Bytes that the replies of a round trip have at most.
+    /// The most bytes of the replies of a round trip.
     fn most_bytes(&self) -> usize;
 
-    /// What was done so far.
+    /// The work so far.
     fn counts(&self) -> Counts;
 }
 
-/// So many passes of a side, as its thread makes them, whatever becomes of each; what became of the
-/// last.
+/// Makes this many passes of a side, as its thread does, and goes on after errors. Returns the
+/// result of the last pass.
 pub(super) fn passes(mut side: impl Side, server: &mut dyn ConnectionLike, passes: usize) -> Result<(), SharedError> {
     let pass = |_| side.prepare().and_then(|()| side.pass(server, &|| false));
     (0..passes).map(pass).last().unwrap_or(Ok(()))
 }
 
-/// What the side of a node has done.
+/// The work of a node's side.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
     pub(super) resyncs: u64,
     pub(super) pushed_bytes: u64,
     pub(super) pulled_bytes: u64,
-    /// How long the last comparison with what was pushed took.
+    /// The duration of the last comparison with the pushed bits.
     pub(super) comparing: Duration,
 }
 
 #[cfg(feature = "window")]
 impl Counts {
-    /// Adds what another side has done, but not how long its last comparison took.
+    /// Adds the work of another side, without the duration of its last comparison.
     pub(super) fn add(&mut self, other: Self) {
         self.resyncs += other.resyncs;
         self.pushed_bytes += other.pushed_bytes;
@@ -81,11 +81,11 @@ impl Counts {
     }
 }
 
-/// Dropped, it tells its thread to push what is left and to end.
+/// The owner's end of the thread. A drop tells the thread to push the rest and to end.
 pub(super) struct Node(Arc<Control>);
 
 impl Node {
-    /// Brings `side` and the server together, and starts the thread that keeps them so.
+    /// Merges `side` and the server's set, and starts the thread that keeps them equal.
     pub(super) fn start(
         server: Client,
         side: Box<dyn Side>,
@@ -97,8 +97,8 @@ impl Node {
             server,
             connection: None,
             interval,
-            // A timeout of zero is none, for sockets; and instants do not reach to the end of all
-            // durations.
+            // A socket takes a timeout of zero for none. The longest durations would overflow an
+            // `Instant`.
             timeout: timeout.clamp(Duration::from_millis(1), Duration::from_secs(3600)),
             random: RandomState::new(),
         };
@@ -110,7 +110,7 @@ impl Node {
         thread::Builder::new()
             .name("lanebloom-shared".into())
             .spawn(move || {
-                // After the worker is gone, and with it its filter and its connection.
+                // Dropped after the worker, its filter and its connection.
                 let _end = AtEnd(&its_control);
                 worker.run(&its_control);
             })
@@ -154,31 +154,24 @@ impl Node {
     }
 }
 
-/// What a [`SharedBloom`](super::SharedBloom) or [`SharedWindow`](super::SharedWindow) has done,
-/// and how the last attempt went.
+/// The work of a [`SharedBloom`](super::SharedBloom) or [`SharedWindow`](super::SharedWindow) so far,
+/// and the result of its last attempt.
 ///
 /// # Examples
 ///
 /// ```
-/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let Some(redis) = Server::of("an example of SharedStats").start() else { return Ok(()) };
-/// # let server = redis.client();
-/// use lanebloom::{ConcurrentBloom, redis::SharedBloom};
-/// use std::time::Duration;
-///
-/// let shared = SharedBloom::builder("ids").connect(server, ConcurrentBloom::builder().expected_keys(1000).build()?)?;
+#[doc = include_str!("example.md")]
+/// let shared = SharedBloom::builder("ids").connect(server, filter)?;
 /// shared.sync(Duration::from_secs(30))?;
-/// // Whether what this node has not heard of yet can be told from what does not exist.
 /// assert!(shared.stats().lag < Duration::from_secs(5));
 ///
 /// shared.insert("a");
 /// let before = shared.stats().pushed_bytes;
 /// shared.sync(Duration::from_secs(30))?;
 /// let sent = shared.stats().pushed_bytes - before;
-/// assert!((8..=18).contains(&sent)); // a chunk's number, how many bits, up to 6 bits of 2 bytes
-/// # Ok(())
-/// # }
+/// // A chunk's number, the number of bits, and up to 6 bits of 2 bytes.
+/// assert!((8..=18).contains(&sent));
+/// # Ok(()) }
 /// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -187,18 +180,18 @@ pub struct SharedStats {
     pub passes: u64,
     /// Attempts that failed.
     pub failures: u64,
-    /// How often chunks were compared and fetched: once to begin with, then where the server's log
-    /// did not reach back far enough, or the server had lost something.
+    /// How often the node compared and fetched chunks: once at the beginning, and then if the
+    /// server's log did not reach back far enough, or the server had lost something.
     pub resyncs: u64,
-    /// Bytes of the keys added here, as sent; without what Redis's protocol adds.
+    /// Bytes of the keys added here, as sent, without the overhead of Redis's protocol.
     pub pushed_bytes: u64,
     /// Bytes of the keys that others added, as received.
     pub pulled_bytes: u64,
-    /// How long ago the last successful exchange began. Keys that were here before that are on the
-    /// server, and keys that were there are here.
+    /// The time since the last successful exchange began. The server has the keys that were here
+    /// before, and this node has the keys that were there.
     pub lag: Duration,
-    /// Why the last attempt failed, if it did. A panic in the caller's code also counts: the clock
-    /// of a window, or a clone of the hasher. The thread goes on in any case.
+    /// Why the last attempt failed, if it did. A panic in the caller's code, the clock of a window,
+    /// also counts. The thread goes on in any case.
     pub last_error: Option<SharedError>,
 }
 
@@ -208,7 +201,7 @@ impl Drop for Node {
     }
 }
 
-/// Says that the thread is gone, however it went.
+/// Reports that the thread is gone, even after a panic.
 struct AtEnd<'a>(&'a Control);
 
 impl Drop for AtEnd<'_> {
@@ -218,31 +211,31 @@ impl Drop for AtEnd<'_> {
     }
 }
 
-/// What the thread and its owners tell each other. The lock is held to read and to write the state,
-/// and while nothing else is done.
+/// The messages between the thread and its owners. A thread holds the lock only to read and write
+/// the state.
 struct Control {
     state: Mutex<State>,
-    /// For the thread: somebody asked for a pass, or for the end.
+    /// Wakes the thread: an owner asked for a pass, or for the end.
     asked: Condvar,
-    /// For those who wait in `sync` and `close`.
+    /// Wakes the threads that wait in `sync` and `close`.
     reported: Condvar,
 }
 
 struct State {
     /// Calls of `sync` so far.
     asked: u64,
-    /// The calls before the last pass that ended; that succeeded.
+    /// The calls of `sync` before the last pass that ended, and before the last that succeeded.
     attempted: u64,
     succeeded: u64,
     ended: bool,
-    /// Nothing is left to be pushed at the end.
+    /// Whether nothing is left to push at the end.
     pushed: bool,
-    /// The thread is.
+    /// Whether the thread is gone.
     gone: bool,
     passes: u64,
     failures: u64,
     counts: Counts,
-    /// When the last pass that succeeded began.
+    /// The beginning of the last pass that succeeded.
     current: Instant,
     error: Option<SharedError>,
 }
@@ -297,8 +290,8 @@ impl Control {
         })
     }
 
-    /// Waits until the pause is over or somebody asks; how often `sync` has been called by then, or
-    /// nothing if this is the end.
+    /// Waits until the pause is over or an owner asks. Returns the calls of `sync` by then, or
+    /// `None` at the end.
     fn wait(&self, pause: Duration) -> Option<u64> {
         let state = self.lock();
         let (state, _) = self
@@ -337,7 +330,7 @@ impl Control {
     }
 }
 
-/// The thread's own.
+/// The thread's own state.
 struct Worker {
     side: Box<dyn Side>,
     server: Client,
@@ -368,8 +361,8 @@ impl Worker {
         }
     }
 
-    /// A pass in the background. What of it is the caller's, a window's clock and the cloning of a
-    /// hasher, may panic: that is an error like others.
+    /// A pass in the background. The caller's code in it, a window's clock and the cloning of a
+    /// hasher, may panic: that becomes an error like others.
     fn try_pass(&mut self, ended: &dyn Fn() -> bool) -> Result<(), SharedError> {
         let result = panic::catch_unwind(AssertUnwindSafe(|| self.pass(ended)));
         result.unwrap_or_else(|panic| {
@@ -378,7 +371,7 @@ impl Worker {
         })
     }
 
-    /// One pass, on the connection that there is or on a new one.
+    /// One pass, on the present connection or on a new one.
     fn pass(&mut self, ended: &dyn Fn() -> bool) -> Result<(), SharedError> {
         self.side.prepare()?;
         let mut connection = match self.connection.take() {
@@ -389,13 +382,13 @@ impl Worker {
             }
         };
         self.side.pass(&mut connection, ended)?;
-        // After a failure it is not known what the next answer would belong to; or the server
-        // refuses, and may be one that was demoted, while another has its name by now.
+        // Kept after a success only. After a failure the next reply might belong to an earlier
+        // request. A server that refuses may have been demoted, and another may have its name now.
         self.connection = Some(connection);
         Ok(())
     }
 
-    /// How long to wait after so many failures in a row.
+    /// The pause after this many failures in a row.
     fn pause(&self, failures: u32) -> Duration {
         if failures == 0 {
             return self.interval.max(self.side.counts().comparing * REST);
@@ -408,7 +401,7 @@ impl Worker {
     }
 }
 
-/// What a panic said.
+/// The message of a panic.
 fn message(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))

@@ -1,11 +1,11 @@
--- What a node reads of a set at one moment: what there is, or chunks. (Not a transaction: a server
--- that is full queues nothing, and yet runs scripts.)
+-- Reads a set at one moment: its versions, or chunks. (Not a transaction, since a full server queues
+-- no commands, but runs scripts.)
 --
 -- KEYS: 1 meta, 2 versions, then chunks
 -- ARGV: the numbers of those chunks
 --
--- Answers, with nothing for what is not there: { description, last exchange, chunk, its version,
--- ... }, or { version, chunk, ... } of those asked for.
+-- Answers { description, last exchange, chunk, its version, ... }, or { version, chunk, ... } of the
+-- given chunks. A missing value is an empty text.
 if #ARGV == 0 then
     local answer = redis.call('HMGET', KEYS[1], 'description', 'head')
     answer = { answer[1] or '', answer[2] or '' }

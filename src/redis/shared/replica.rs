@@ -1,30 +1,29 @@
-//! A node's knowledge of the set on the server, and the code that brings the two together. The
-//! thread of a [`SharedBloom`](super::SharedBloom) calls it with a connection. It calls the scripts
+//! A node's knowledge of the set on the server, and the code that merges the two. The thread of a
+//! [`SharedBloom`](super::SharedBloom) calls it with a connection. It calls the scripts
 //! `exchange.lua` and `read.lua`.
 //!
 //! # Nothing is lost
 //!
-//! `pushed` is the node's picture of the server: bits that the node has seen on the server. The
-//! node must push the filter's bits that are not in it. So a push enters the picture only when the
-//! server has answered it. If a push fails before, the next comparison finds its bits again.
-//! Pushing bits twice does no harm.
+//! `pushed` is the node's picture of the server: the bits that the node has seen on the server. The
+//! node must push the filter's bits that are not in it. A push enters the picture only when the
+//! server has answered it. If a push fails, the next comparison finds its bits again. Pushing bits
+//! twice does no harm.
 //!
-//! The picture may be ahead of a server that lost something: restarted with an append-only file
-//! that lacks its end, restored from a backup, replaced by a replica that was behind, flushed.
+//! The picture may be ahead of a server that lost something: one restarted with an append-only file
+//! that lacks its end, restored from a backup, replaced by a replica that was behind, or flushed.
 //! Every exchange has an id: its number and 64 random bits. The server keeps the id as `head`, and
 //! in `versions` for every chunk that the exchange changed. In each call a node names the last
 //! exchange that it knows. If that is neither the head nor in the log, the node compares versions.
-//! Where they differ, the node takes the chunk from the server, and takes the server's word for
-//! what is in `pushed`. Bits that the server lost are then missing in `pushed`, and are pushed
-//! again. An id is never given twice. So the same version stands for the same bits, whatever
-//! happened to the server: for a chunk, `pushed` holds no bits beyond those that were there at
-//! `versions`.
+//! If a chunk's versions differ, the node sets `pushed` to the server's chunk. Bits that the server
+//! lost are then missing in `pushed`, and the node pushes them again. An id is never given twice,
+//! so the same version means the same bits, whatever happened to the server: for a chunk, `pushed`
+//! holds only bits that were on the server at `versions`.
 //!
-//! For that a script reads a chunk and its version at one moment. While a node fetches chunks,
-//! other nodes push. So some chunks come in a version that is newer than the head that was read
-//! before. These are `ahead`: the log, which is followed from that head, still has to deliver their
-//! exchanges. If the log passes the number of such a version by another exchange, or ends before
-//! it, the server has lost it in between. The chunks are then compared again.
+//! Therefore a script reads a chunk and its version at one moment. While a node fetches chunks,
+//! other nodes push, so some chunks have a version newer than the head that the node read before.
+//! These are `ahead`: the log from that head on still has to deliver their exchanges. If the log
+//! passes the number of such a version by another exchange, or ends before it, the server has lost
+//! it in between. The node then compares the chunks again.
 
 use super::delta::{self, CHUNK_BLOCKS, CHUNK_WORDS, Delta};
 use super::description::{Description, Keys};
@@ -52,25 +51,24 @@ use std::time::{Instant, SystemTime};
 /// was away while more was pushed reads the chunks that changed.
 const LOG_BYTES: (usize, usize) = (1 << 20, 16 << 20);
 
-/// Chunks that are asked for at once: half a MiB.
+/// Chunks that one call reads: half a MiB.
 const CHUNKS_AT_ONCE: usize = 64;
 
-/// Bytes of a reply, but for versions, are fewer than this. A script answers a MiB and a delta,
-/// which in deltas of 8 bytes and as the protocol has it are 9.
+/// The most bytes of a reply without versions. A script answers a MiB and a delta; in deltas of 8
+/// bytes the protocol makes 9 MiB of it.
 const REPLY_BYTES: usize = 16 << 20;
-/// Bytes of a chunk's number and version, as the protocol has them, are fewer than this.
+/// The most bytes of a chunk's number and version in the protocol.
 const VERSION_BYTES: usize = 128;
 
-/// How often within one pass a node may find that the log has been cut off meanwhile, before it
-/// gives up until the next.
+/// How often a node may find the log cut off in one pass, before it gives up until the next pass.
 const RESYNCS: usize = 8;
 
-/// How often within one pass the server may say that there is more to pull: each time a MiB, of a
-/// log that has 16. A server that says so for ever holds no pass.
+/// How often the server may answer in one pass that there is more to pull: each time a MiB, from a
+/// log of 16. So a server that always answers this does not hold a pass for ever.
 const MORE: usize = 64;
 
-/// An exchange: its number, and 64 random bits, since a server that lost its last exchanges gives
-/// their numbers again.
+/// The id of an exchange: its number, and 64 random bits, since a server that lost its last
+/// exchanges gives their numbers again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Id {
     number: u64,
@@ -93,13 +91,14 @@ impl Id {
     }
 }
 
-/// When the server is to delete what is written, as the script is told.
+/// When the server deletes the written keys, as the script's argument.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Expires {
     Never,
     /// In ms since 1970, by the server's clock.
     At(u64),
-    /// In so many ms from now, where what the server has is not later by less than the tolerance.
+    /// In `time` ms from now. The server keeps its present time if that is earlier by less than the
+    /// tolerance.
     #[cfg(feature = "window")]
     In {
         time: u64,
@@ -139,15 +138,15 @@ pub(super) struct Replica<S> {
     /// See the top of this file.
     pushed: Words<u64>,
     versions: Vec<Id>,
-    /// The last exchange that is known here; none before the first look at the chunks.
+    /// The last exchange that this node knows; none before it has first read the chunks.
     at: Option<Id>,
-    /// Chunks that were read in a version which `at` has not come to yet.
+    /// Chunks that were read in a version beyond `at`.
     ahead: BTreeMap<usize, Id>,
     calls: u64,
     pub(super) counts: Counts,
 }
 
-/// What came of a call of the script.
+/// The result of a call of the script.
 enum Exchanged {
     Done,
     More,
@@ -199,8 +198,8 @@ impl<S> Replica<S> {
         &self.filter
     }
 
-    /// [`Side::pass`], where the last exchange that the server knows is `head` if that is known: to
-    /// look is not to exchange.
+    /// [`Side::pass`]. `head` is the server's last exchange, if the caller has just read it: then a
+    /// pass without news needs no call.
     pub(super) fn catch_up(
         &mut self,
         server: &mut dyn ConnectionLike,
@@ -236,8 +235,7 @@ impl<S> Replica<S> {
                     self.resync(server, ended)?;
                     (delta, next) = self.changes_from(0);
                 }
-                // A server that is full, or must not be written to, still gives what others have
-                // pushed.
+                // A server that is full, or takes no writes, still gives what others have pushed.
                 Err(error) if error.is_refusal() && !delta.chunks.is_empty() => {
                     refused = Some(error);
                     (delta, next) = (Delta::default(), chunks);
@@ -247,8 +245,8 @@ impl<S> Replica<S> {
         }
     }
 
-    /// What is to be pushed of the chunks from `next` on, as much as one delta takes, and the chunk
-    /// after.
+    /// The bits to push from chunk `next` on, as many as one delta takes, and the next chunk after
+    /// them.
     fn changes_from(&mut self, mut next: usize) -> (Delta, usize) {
         let began = Instant::now();
         let mut delta = Delta::default();
@@ -263,13 +261,13 @@ impl<S> Replica<S> {
             }
             next += 1;
         }
-        // What the inserters of these bits had done before is to be seen before the bits are sent.
+        // Pairs with the `Release` of the inserters of these bits, before the bits are sent.
         bits::acquire();
         self.counts.comparing += began.elapsed();
         (delta, next)
     }
 
-    /// One call of the script: pulls, and pushes `delta` where everything was pulled.
+    /// One call of the script: pulls, and pushes `delta` if it has pulled everything.
     fn exchange(&mut self, server: &mut dyn ConnectionLike, delta: &Delta) -> Result<Exchanged, SharedError> {
         let Some(at) = self.at else {
             return Ok(Exchanged::Lost);
@@ -293,7 +291,7 @@ impl<S> Replica<S> {
         };
         let done = match &what[..] {
             b"done" => true,
-            // Without end, if it gave nothing.
+            // An answer without deltas could come for ever.
             b"more" if !pulled.is_empty() => false,
             b"lost" => return Ok(Exchanged::Lost),
             b"other" => return Err(self.differs(id)),
@@ -326,8 +324,8 @@ impl<S> Replica<S> {
         })
     }
 
-    /// Takes note of a delta that is on the server, and if it was `pulled` takes its bits; whether
-    /// it is in the place of no version that was read before it.
+    /// Notes a delta that is on the server, and takes its bits if it was `pulled`. Answers false if
+    /// the delta contradicts a version that was read before.
     fn take(&mut self, id: &[u8], delta: &[u8], pulled: bool) -> Result<bool, &'static str> {
         let id = Id::parse(id).ok_or("is no id")?;
         let mut passed = true;
@@ -338,9 +336,9 @@ impl<S> Replica<S> {
             }
             self.pushed[word] |= bits;
             match self.ahead.get(&chunk) {
-                // What was read has these bits, and more.
+                // The chunk that was read has these bits, and more.
                 Some(read) if id.number < read.number => return,
-                // Its version stays, by which it is read again.
+                // The version stays, so that the chunk is read again.
                 Some(read) if id != *read => return passed = false,
                 Some(_) => _ = self.ahead.remove(&chunk),
                 None => {}
@@ -353,10 +351,10 @@ impl<S> Replica<S> {
         Ok(passed)
     }
 
-    /// Takes every chunk of which the server has another version than is known here.
+    /// Takes every chunk whose version on the server differs from the known one.
     ///
-    /// The head and all versions are read first, then chunks, each with its version: what was
-    /// pushed meanwhile is pulled from the log afterwards.
+    /// Reads the head and all versions first, then chunks, each with its version. Afterwards the
+    /// log delivers what other nodes pushed meanwhile.
     fn resync(&mut self, server: &mut dyn ConnectionLike, ended: &dyn Fn() -> bool) -> Result<(), SharedError> {
         self.counts.resyncs += 1;
         self.ahead.clear();
@@ -385,7 +383,7 @@ impl<S> Replica<S> {
         let (there, gone): (Vec<usize>, Vec<usize>) = (0..versions.len())
             .filter(differ)
             .partition(|&chunk| versions[chunk] != Id::default());
-        // What has no version no new node would take, be it there or not: so it is pushed again.
+        // No new node takes a chunk without a version, so its bits are pushed again.
         for chunk in gone {
             self.take_chunk(chunk, &[])?;
             self.versions[chunk] = Id::default();
@@ -416,7 +414,7 @@ impl<S> Replica<S> {
         Ok(())
     }
 
-    /// What the script answers: of these chunks, or of the set if they are none.
+    /// The script's answer for these chunks, or for the whole set if there are none.
     fn read(&self, chunks: &[usize], server: &mut dyn ConnectionLike) -> Result<Vec<Vec<u8>>, SharedError> {
         let mut call = self.read.prepare_invoke();
         call.key(self.keys.key("meta")).key(self.keys.key("versions"));
@@ -426,7 +424,7 @@ impl<S> Replica<S> {
         answer(call.invoke(server), "read.lua")
     }
 
-    /// The version of a chunk, of which nothing stands for none.
+    /// The version of a chunk; an empty text is none.
     fn version(&self, text: &[u8]) -> Result<Id, SharedError> {
         if text.is_empty() {
             return Ok(Id::default());
@@ -434,8 +432,7 @@ impl<S> Replica<S> {
         Id::parse(text).ok_or_else(|| self.keys.foreign("versions", "a version is no id"))
     }
 
-    /// Takes the bits of a chunk, which are what the server has; what is not among them it does
-    /// not.
+    /// Takes the content of a chunk: `pushed` then has exactly these bits of it.
     fn take_chunk(&mut self, chunk: usize, content: &[u8]) -> Result<(), SharedError> {
         let first = chunk * CHUNK_WORDS;
         let words = delta::chunk_words(chunk, self.pushed.len()).unwrap_or(0);
@@ -446,7 +443,7 @@ impl<S> Replica<S> {
         }
         for i in 0..words {
             let mut bytes = [0; 8];
-            // The server keeps no zeros behind the last bit that was set.
+            // The server keeps no zeros after the last bit that was set.
             let there = content.get(8 * i..).unwrap_or_default();
             let there = &there[..there.len().min(8)];
             bytes[..there.len()].copy_from_slice(there);
@@ -458,14 +455,13 @@ impl<S> Replica<S> {
         Ok(())
     }
 
-    /// Bytes that the replies of a round trip have at most: what a script answers in parts, or
-    /// chunks, or the versions of all chunks.
+    /// The most bytes of the replies of a round trip: a part of the log, or chunks, or the versions
+    /// of all chunks.
     pub(super) fn most_bytes(&self) -> usize {
         REPLY_BYTES + self.versions.len() * VERSION_BYTES
     }
 
-    /// Forgets what is known of the server, so that all of it is fetched: of what was read it is
-    /// not known what is in it.
+    /// Forgets the state of the server, so that the next pass fetches all of it.
     pub(super) fn forget(&mut self) {
         self.pushed.fill(0);
         self.versions.fill(Id::default());
@@ -473,7 +469,7 @@ impl<S> Replica<S> {
         self.at = None;
     }
 
-    /// What differs between our description and another.
+    /// The error that names the difference between our description and another.
     fn differs(&self, theirs: &[u8]) -> SharedError {
         let same = || self.keys.foreign("meta", "the script refuses our own description");
         self.description.check(&self.keys, theirs).err().unwrap_or_else(same)
@@ -506,7 +502,7 @@ impl<S: Send + Sync> Side for Replica<S> {
     }
 }
 
-/// The texts that a script answered.
+/// The texts of a script's answer.
 pub(super) fn answer(reply: RedisResult<Value>, script: &'static str) -> Result<Vec<Vec<u8>>, SharedError> {
     let texts = reply::list(reply.map_err(SharedErrorKind::redis)?)
         .and_then(|list| list.into_iter().map(reply::bytes).collect());

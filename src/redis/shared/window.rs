@@ -1,17 +1,15 @@
 //! [`SharedWindow`]: one set on many nodes that forgets. On the server each generation is a set of
-//! its own, as that of a [`SharedBloom`](super::SharedBloom), which expires. Here each generation
-//! has a [`Replica`], as long as it belongs to the window.
+//! its own, like a [`SharedBloom`](super::SharedBloom)'s, which expires. Here each generation has a
+//! [`Replica`], as long as it belongs to the window.
 //!
 //! # Nothing is lost by a rotation
 //!
-//! Inserts make the rotations, whenever they find one due. They run beside the thread that calls
-//! this file. The thread reads the window's list of generations once per pass. It compares all of
-//! them, not only the newest, with what was pushed. So a key may enter a generation after the
-//! comparison, while the generation is the newest or from a thread that was held up. The next pass
-//! pushes such a key. Passes come to a generation until it leaves the list, which is when its keys
-//! have expired. A replica keeps its generation's memory from being used for another. A replica
-//! whose filter is no longer the list's is replaced, since another filter may have been put in its
-//! place.
+//! Inserts make the rotations that they find due, beside the thread that calls this file. The
+//! thread reads the window's list of generations once per pass, and compares all of them with the
+//! pushed bits, not only the newest. If a key enters a generation after the comparison, the next
+//! pass pushes it. Passes come to a generation until it leaves the list, when its keys have
+//! expired. A replica keeps its generation's memory from reuse. If the list has another filter
+//! under a number, this file replaces the replica of that number.
 
 use super::SharedBuilder;
 use super::description::{Description, Keys};
@@ -30,43 +28,32 @@ use core::ops::Deref;
 use core::time::Duration;
 use redis::{Client, ConnectionLike, Script};
 
-/// Generations are at least so long, in ns: Redis counts in milliseconds.
+/// The shortest generation, in ns: Redis counts in milliseconds.
 const SHORTEST: u64 = 1_000_000;
 
-/// A [`WindowedBloom`] that is one set with those of other processes, through Redis: "seen anywhere
-/// in the last minutes?".
+/// A [`WindowedBloom`] that shares one set with other processes, through Redis: "seen anywhere in
+/// the last minutes?".
 ///
-/// It derefs to the filter: look up and insert by the filter's own calls, of which none waits for
-/// the network. It rotates by its age, as [`Builder::window`](crate::windowed::Builder::window)
-/// says, by the [time of day](crate::windowed::Builder::time_of_day), so that all nodes have the
-/// same generations. [The module](super#forgetting) says what is promised.
-///
-/// Dropped, it has its thread push what is left and end, as [`SharedBloom`](super::SharedBloom)
-/// does, and waits for nothing.
+/// It derefs to the filter: look up and insert by the filter's own methods, which never wait for
+/// the network. It rotates [by age](crate::windowed::Builder::window), measured by the [time of
+/// day](crate::windowed::Builder::time_of_day), so that all nodes have the same generations. [The
+/// module](super#forgetting) has the promises. A drop works as a
+/// [`SharedBloom`](super::SharedBloom)'s.
 ///
 /// # Examples
 ///
 /// ```
-/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let Some(redis) = Server::of("an example of SharedWindow").start() else { return Ok(()) };
-/// use lanebloom::{WindowedBloom, redis::SharedWindow};
-/// use std::time::Duration;
-///
-/// let server = redis::Client::open("redis://127.0.0.1:6379/")?;
-/// # let server = redis.client();
+#[doc = include_str!("example_window.md")]
 /// let node = || {
-///     let window = Duration::from_secs(600);
-///     let filter = WindowedBloom::builder().expected_keys(1000).window(window).time_of_day().build().expect("a small filter");
+///     let filter = builder.clone().time_of_day().build().expect("a small filter");
 ///     SharedWindow::builder("logins").connect_window(server.clone(), filter)
 /// };
 /// let (one, other) = (node()?, node()?);
 /// one.insert("ann");
 /// one.sync(Duration::from_secs(30))?;
 /// other.sync(Duration::from_secs(30))?;
-/// assert!(other.contains("ann")); // for ten minutes
-/// # Ok(())
-/// # }
+/// assert!(other.contains("ann")); // for a minute
+/// # Ok(()) }
 /// ```
 pub struct SharedWindow<S = Murmur3> {
     filter: Arc<WindowedBloom<S>>,
@@ -74,10 +61,9 @@ pub struct SharedWindow<S = Murmur3> {
 }
 
 impl SharedWindow {
-    /// A builder for a node of the set of this name, to be
-    /// [connected](SharedBuilder::connect_window). The set's keys in Redis are `{name}:meta`, and
-    /// of the generation of number `n` those that a [`SharedBloom`](super::SharedBloom) has, after
-    /// `{name}:n`.
+    /// A builder for a node of the set of this name, for
+    /// [`connect_window`](SharedBuilder::connect_window). The set's keys in Redis are `{name}:meta`
+    /// and, for generation `n`, the keys of a [`SharedBloom`](super::SharedBloom) after `{name}:n`.
     ///
     /// ```
     /// use lanebloom::{WindowedBloom, redis::SharedWindow};
@@ -85,8 +71,11 @@ impl SharedWindow {
     ///
     /// // Nobody listens at port 1.
     /// let nobody = redis::Client::open("redis://127.0.0.1:1/")?;
-    /// let filter = WindowedBloom::builder().expected_keys(1000).window(Duration::from_secs(60)).time_of_day().build()?;
-    /// assert!(SharedWindow::builder("logins").connect_window(nobody, filter).is_err());
+    /// let builder = WindowedBloom::builder().expected_keys(1000);
+    /// let filter = builder.window(Duration::from_secs(60)).time_of_day().build()?;
+    /// assert!(
+    ///     SharedWindow::builder("logins").connect_window(nobody, filter).is_err()
+    /// );
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn builder(name: impl Into<String>) -> SharedBuilder {
@@ -95,45 +84,45 @@ impl SharedWindow {
 }
 
 impl SharedBuilder {
-    /// Connects, brings `filter` and the set together, and starts the thread that keeps them so.
-    ///
-    /// The filter may have keys, and the caller may keep an `Arc` of it: what is inserted there is
-    /// shared as well. All generations that can be visible are in use from then on.
+    /// [`connect`](Self::connect) for a filter that forgets. From then on it uses all generations
+    /// that can be visible.
     ///
     /// # Errors
     ///
-    /// Those of [`connect`](Self::connect), and if the filter does not rotate by age, or by a clock
-    /// that other nodes do not have, or its generations are shorter than a millisecond, if some of
-    /// them are of other times than other nodes' because its clock was set back or
-    /// [`rotate`](WindowedBloom::rotate) was called, if the set on the server has another period or
-    /// number of generations, or if it was [to expire](Self::expires_at) besides.
+    /// Fails as [`connect`](Self::connect) does, and in these cases:
+    ///
+    /// - The filter does not rotate by age, or ages by this machine's monotonic clock, or its
+    ///   generations are shorter than a millisecond.
+    /// - Its generations differ from the other nodes', because its clock was set back or
+    ///   [`rotate`](WindowedBloom::rotate) was called.
+    /// - The set on the server has another period or number of generations.
+    /// - [`expires_at`](Self::expires_at) was called.
     ///
     /// # Examples
     ///
     /// ```
-    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let Some(redis) = Server::of("an example of SharedWindow").start() else { return Ok(()) };
-    /// use lanebloom::{WindowedBloom, redis::SharedWindow};
-    /// use std::time::Duration;
+    #[doc = include_str!("example_window.md")]
+    /// let connect = |filter| {
+    ///     SharedWindow::builder("logins").connect_window(server.clone(), filter)
+    /// };
+    /// let error = connect(builder.clone().build()?).unwrap_err();
+    /// assert_eq!(
+    ///     error.to_string(),
+    ///     "the window ages by this machine's monotonic clock, which no other has: \
+    ///      build it by `time_of_day`"
+    /// );
     ///
-    /// # let server = redis.client();
-    /// let builder = WindowedBloom::builder().expected_keys(1000).window(Duration::from_secs(60));
-    /// let error = SharedWindow::builder("logins").connect_window(server.clone(), builder.clone().build()?).unwrap_err();
-    /// assert_eq!(error.to_string(), "the window ages by this machine's monotonic clock, which no other has: build it by `time_of_day`");
-    ///
-    /// let logins = SharedWindow::builder("logins").connect_window(server.clone(), builder.clone().time_of_day().build()?)?;
+    /// let logins = connect(builder.clone().time_of_day().build()?)?;
     /// assert_eq!(logins.generations(), 4);
     ///
-    /// let other = builder.generations(3).time_of_day().build()?;
-    /// let error = SharedWindow::builder("logins").connect_window(server, other).unwrap_err();
+    /// let error = connect(builder.generations(3).time_of_day().build()?).unwrap_err();
     /// assert!(error.is_incompatible());
     /// assert_eq!(
     ///     error.to_string(),
-    ///     "the set \"logins\" on the server is a window by 4 generations of 20s, here it is a window by 3 generations of 30s"
+    ///     "the set \"logins\" on the server is a window by 4 generations of 20s, \
+    ///      here it is a window by 3 generations of 30s"
     /// );
-    /// # Ok(())
-    /// # }
+    /// # Ok(()) }
     /// ```
     pub fn connect_window<S: KeyHasher + Send + Sync + 'static>(
         self,
@@ -151,94 +140,59 @@ impl SharedBuilder {
 }
 
 impl<S> SharedWindow<S> {
-    /// Pushes and pulls now, and waits for it: once this is `Ok`, every key that was inserted here
-    /// before the call and has not expired is on the server, and every key that was on the server
-    /// before the call, of a generation that has not expired, is here.
-    ///
-    /// Attempts that fail are repeated, after growing pauses, until `timeout` is over. Not for
-    /// request paths: inserts and lookups need no `sync`.
+    /// [`SharedBloom::sync`](super::SharedBloom::sync) for all keys that have not expired.
     ///
     /// # Errors
     ///
-    /// As of [`SharedBloom::sync`](super::SharedBloom::sync); and after the clock was set back by
-    /// more than a quarter of a generation, or [`rotate`](WindowedBloom::rotate) was called, until
-    /// the generations that were there have expired.
+    /// Also fails after the clock was set back by more than a quarter of a generation, or after
+    /// [`rotate`](WindowedBloom::rotate), until the generations of that time have expired.
     ///
     /// # Examples
     ///
     /// ```
-    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let Some(redis) = Server::of("an example of SharedWindow").start() else { return Ok(()) };
-    /// use lanebloom::{WindowedBloom, redis::SharedWindow};
-    /// use std::time::Duration;
-    ///
-    /// # let server = redis.client();
+    #[doc = include_str!("example_window.md")]
     /// let node = || {
-    ///     let builder = WindowedBloom::builder().expected_keys(1000).window(Duration::from_secs(60)).time_of_day();
-    ///     SharedWindow::builder("logins").connect_window(server.clone(), builder.build().expect("a small filter"))
+    ///     let filter = builder.clone().time_of_day().build().expect("a small filter");
+    ///     SharedWindow::builder("logins").connect_window(server.clone(), filter)
     /// };
     /// let one = node()?;
     /// one.insert("ann");
     /// one.sync(Duration::from_secs(30))?;
-    /// // From here on it is at every node that starts.
-    /// assert!(node()?.contains("ann"));
-    /// # Ok(())
-    /// # }
+    /// assert!(node()?.contains("ann")); // and every node that starts from here on
+    /// # Ok(()) }
     /// ```
     pub fn sync(&self, timeout: Duration) -> Result<(), SharedError> {
         self.node.sync(timeout)
     }
 
-    /// [`sync`](Self::sync), and then ends the background thread and waits until it is gone, as
-    /// [`SharedBloom::close`](super::SharedBloom::close).
-    ///
-    /// # Errors
-    ///
-    /// Those of [`sync`](Self::sync), or if the thread has not ended within `timeout`. It goes on
-    /// as after a drop then.
-    ///
-    /// # Examples
+    /// [`sync`](Self::sync), and then ends the background thread, as
+    /// [`SharedBloom::close`](super::SharedBloom::close) does.
     ///
     /// ```
-    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let Some(redis) = Server::of("an example of SharedWindow").start() else { return Ok(()) };
-    /// use lanebloom::{WindowedBloom, redis::SharedWindow};
-    /// use std::time::Duration;
-    ///
-    /// # let server = redis.client();
+    #[doc = include_str!("example_window.md")]
     /// let node = || {
-    ///     let builder = WindowedBloom::builder().expected_keys(1000).window(Duration::from_secs(60)).time_of_day();
-    ///     SharedWindow::builder("logins").connect_window(server.clone(), builder.build().expect("a small filter"))
+    ///     let filter = builder.clone().time_of_day().build().expect("a small filter");
+    ///     SharedWindow::builder("logins").connect_window(server.clone(), filter)
     /// };
     /// let logins = node()?;
     /// logins.insert("ann");
     /// logins.close(Duration::from_secs(30))?;
     /// assert!(node()?.contains("ann"));
-    /// # Ok(())
-    /// # }
+    /// # Ok(()) }
     /// ```
     pub fn close(self, timeout: Duration) -> Result<(), SharedError> {
         self.node.close(timeout)
     }
 
-    /// What was done so far, and how the last attempt went: of all generations together.
+    /// The work so far on all generations, and the result of the last attempt.
     ///
     /// ```
-    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let Some(redis) = Server::of("an example of SharedWindow").start() else { return Ok(()) };
-    /// use lanebloom::{WindowedBloom, redis::SharedWindow};
-    /// use std::time::Duration;
-    ///
-    /// # let server = redis.client();
-    /// let filter = WindowedBloom::builder().expected_keys(1000).window(Duration::from_secs(60)).time_of_day().build()?;
+    #[doc = include_str!("example_window.md")]
+    /// let filter = builder.time_of_day().build()?;
     /// let logins = SharedWindow::builder("logins").connect_window(server, filter)?;
     /// let stats = logins.stats();
     /// assert!(stats.passes >= 1 && stats.last_error.is_none());
-    /// # Ok(())
-    /// # }
+    /// # Ok(()) }
     /// ```
     #[must_use]
     pub fn stats(&self) -> SharedStats {
@@ -248,20 +202,13 @@ impl<S> SharedWindow<S> {
     /// The local filter.
     ///
     /// ```
-    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let Some(redis) = Server::of("an example of SharedWindow").start() else { return Ok(()) };
-    /// use lanebloom::{WindowedBloom, redis::SharedWindow};
-    /// use std::{sync::Arc, time::Duration};
-    ///
-    /// # let server = redis.client();
-    /// let filter = WindowedBloom::builder().expected_keys(1000).window(Duration::from_secs(60)).time_of_day().build()?;
+    #[doc = include_str!("example_window.md")]
+    /// let filter = builder.time_of_day().build()?;
     /// let logins = SharedWindow::builder("logins").connect_window(server, filter)?;
-    /// let for_a_thread = Arc::clone(logins.filter());
+    /// let for_a_thread = std::sync::Arc::clone(logins.filter());
     /// for_a_thread.insert("ann");
     /// assert!(logins.contains("ann"));
-    /// # Ok(())
-    /// # }
+    /// # Ok(()) }
     /// ```
     #[must_use]
     pub fn filter(&self) -> &Arc<WindowedBloom<S>> {
@@ -326,14 +273,14 @@ impl<S: KeyHasher> Generations<S> {
         })
     }
 
-    /// The generations that other nodes have too, the newest of which is `least` at least.
+    /// The generations that all nodes have. The number of the newest is at least `least`.
     fn list(window: &WindowedBloom<S>, least: u64) -> Result<Vec<Numbered>, SharedError> {
         let list = window.numbered_generations(least).map_err(SharedErrorKind::Build)?;
         Ok(list.ok_or(SharedErrorKind::WindowAstray)?)
     }
 
-    /// Has a replica of each of the window's generations, of which the newest is `least` at least,
-    /// and of none else.
+    /// Makes a replica of each of the window's generations, and drops all others. The number of the
+    /// newest is at least `least`.
     fn follow(&mut self, least: u64) -> Result<(), SharedError> {
         let list = Self::list(&self.window, least)?;
         let past = &mut self.past;
@@ -346,8 +293,8 @@ impl<S: KeyHasher> Generations<S> {
             }
             kept
         });
-        // The memory of what was let go is used again by a rotation, and an insert that makes it
-        // should not have to clear it.
+        // A rotation reuses the memory of dropped generations. It is cleared here, so that the
+        // insert that rotates need not clear it.
         self.window.engine.clean_ahead();
         for (place, (number, filter)) in list.into_iter().enumerate() {
             if self.replicas.get(place).is_none_or(|there| there.0 != number) {
@@ -358,19 +305,19 @@ impl<S: KeyHasher> Generations<S> {
         Ok(())
     }
 
-    /// In how many ms from `now` on, in ns, no node needs a generation any more: its keys have
-    /// expired everywhere one generation later than by this node's clock, if clocks differ by no
-    /// more. Nothing if they have here.
+    /// The ms from `now` (in ns) until no node needs a generation any more. That is one generation
+    /// after its keys expire by this node's clock, if clocks differ by no more than that. `None` if
+    /// that time is over.
     fn remaining(&self, number: u64, now: u64) -> Option<u64> {
         let expires = self.period.saturating_mul(number.saturating_add(self.generations));
         (now < expires).then(|| (expires - now).saturating_add(self.period).div_ceil(1_000_000))
     }
 
-    /// The last exchange of each generation that the server knows, the newest first, and whether
-    /// anybody has pushed to the generation after the newest. Begins the window where the server
-    /// has none, and is an error if it has another.
+    /// The last exchange of each generation on the server, the newest first, and whether any node
+    /// has pushed to the generation after the newest. Begins the window if the server has none, and
+    /// fails if it has another one.
     fn look(&self, server: &mut dyn ConnectionLike) -> Result<(Vec<Vec<u8>>, bool), SharedError> {
-        // In ms. It outlives all generations, and is written once in each.
+        // In ms. The window's meta key outlives all generations, and is written once in each.
         let lasting = |periods: u64| {
             let time = self.period.saturating_mul(self.generations.saturating_add(periods));
             time.div_ceil(1_000_000)
@@ -410,8 +357,8 @@ impl<S: KeyHasher + Send + Sync> Side for Generations<S> {
             return Err(SharedErrorKind::WindowAstray.into());
         }
         let (heads, ahead) = self.look(server)?;
-        // Where others' clocks are ahead of this one, so that what they insert is found here at
-        // once. One whose clock is wrong by more is not followed.
+        // Follows a clock that is ahead of this one, so that its node's inserts are found here at
+        // once. A clock that is ahead by more than a generation is not followed.
         if ahead && newest <= clock {
             self.follow(newest + 1)?;
         }
@@ -431,7 +378,7 @@ impl<S: KeyHasher + Send + Sync> Side for Generations<S> {
             };
             match replica.catch_up(server, ended, head) {
                 Ok(()) => {}
-                // What it does not take, it may still give.
+                // A server that takes nothing may still give.
                 Err(error) if error.is_refusal() => refused = Some(error),
                 Err(error) => return Err(error),
             }
@@ -444,7 +391,7 @@ impl<S: KeyHasher + Send + Sync> Side for Generations<S> {
     }
 
     fn most_bytes(&self) -> usize {
-        // All are of one layout.
+        // All have one layout.
         self.replicas
             .first()
             .map_or(usize::MAX, |(_, replica)| replica.most_bytes())
@@ -475,8 +422,8 @@ pub fn exchange_window_over<S: KeyHasher + Send + Sync>(
 mod tests {
     use super::*;
 
-    /// The replica of a generation is one of the filter that the window has for it: not of another
-    /// that was there before, as where the memory of a new generation was refused.
+    /// The replica of a generation follows the window's filter for it, even if the window has
+    /// replaced that filter, as when the memory for a new generation was refused.
     #[test]
     fn a_generation_whose_filter_is_another_is_followed() {
         let builder = WindowedBloom::builder()
@@ -495,8 +442,8 @@ mod tests {
             }
             numbers.push(list[0].0);
             drop(list);
-            // The newest has its number still, and another filter: the replica holds on to the one
-            // that was cleared.
+            // The newest generation still has its number, but another filter: the replica holds the
+            // cleared one.
             Arc::get_mut(&mut side.window).unwrap().clear();
         }
         assert!(numbers.iter().all(|number| *number == numbers[0]));

@@ -3,9 +3,9 @@
 //!
 //! The `redis` crate's own blocking connection bounds each single read. A server that sends a byte
 //! now and then, or messages that nobody asked for, holds its caller for ever. Only the owner of
-//! the socket can end that. So this connection owns the socket, and gives each read what is left of
-//! the round trip's time and bytes. The `redis` crate parses the bytes. TLS is the `redis` crate's:
-//! there the deadline is checked between replies only.
+//! the socket can end that. So this connection owns the socket, and bounds each read by the rest of
+//! the round trip's time and bytes. The `redis` crate parses the bytes. With TLS the `redis` crate
+//! owns the socket, and this file checks the deadline between replies only.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -23,7 +23,7 @@ pub(super) struct Wire {
     line: Line,
     db: i64,
     timeout: Duration,
-    /// Bytes of all replies of a round trip at most.
+    /// The most bytes of all replies of a round trip.
     most_bytes: usize,
 }
 
@@ -32,7 +32,7 @@ enum Line {
     Tls(Box<Connection>),
 }
 
-/// What a round trip may still take.
+/// The rest of a round trip's time and bytes.
 struct Budget {
     timeout: Duration,
     end: Instant,
@@ -41,8 +41,8 @@ struct Budget {
 }
 
 impl Wire {
-    /// Connects and logs in, within the time of one round trip; the time to look the server's name
-    /// up comes on top.
+    /// Connects and logs in, within the time of one round trip. The lookup of the server's name
+    /// comes on top.
     pub(super) fn open(client: &Client, timeout: Duration, most_bytes: usize) -> RedisResult<Self> {
         let info = client.get_connection_info();
         let mut budget = Budget::new(timeout, most_bytes);
@@ -73,7 +73,7 @@ impl Wire {
         Ok(wire)
     }
 
-    /// What the `redis` crate says first on its own connections.
+    /// Sends what the `redis` crate sends first on its own connections.
     fn log_in(&mut self, settings: &RedisConnectionInfo, budget: &mut Budget) -> RedisResult<()> {
         let mut commands = Vec::new();
         let (user, password) = (settings.username(), settings.password());
@@ -136,7 +136,7 @@ impl Wire {
         }
     }
 
-    /// The next reply, without what the server sends unasked.
+    /// The next reply. Skips messages that the server sends unasked.
     fn receive(&mut self, budget: &mut Budget) -> RedisResult<Value> {
         loop {
             let value = match &mut self.line {
@@ -157,7 +157,7 @@ impl Wire {
     }
 }
 
-/// Errors of a transport are final: who gets one drops the connection.
+/// Errors of a transport are final: the caller drops the connection.
 impl ConnectionLike for Wire {
     fn req_packed_command(&mut self, bytes: &[u8]) -> RedisResult<Value> {
         let mut budget = Budget::new(self.timeout, self.most_bytes);
@@ -169,8 +169,7 @@ impl ConnectionLike for Wire {
         let mut budget = Budget::new(self.timeout, self.most_bytes);
         self.send(bytes, &mut budget)?;
         let mut refused = None;
-        // The replies before the ones asked for: that a transaction begins, and that its commands
-        // are queued.
+        // First come the replies that a transaction begins and that its commands are queued.
         for _ in 0..offset {
             if let Value::ServerError(error) = self.receive(&mut budget)? {
                 refused.get_or_insert(error);
@@ -200,11 +199,11 @@ fn connect(address: (&str, u16), budget: &mut Budget) -> io::Result<TcpStream> {
     let mut last = ErrorKind::AddrNotAvailable.into();
     let addresses: Vec<_> = address.to_socket_addrs()?.collect();
     for (left, address) in (1..=addresses.len() as u32).rev().zip(&addresses) {
-        // A part of the time for each: where one does not answer at all, the next may.
+        // Each address gets a part of the time: if one does not answer at all, the next may.
         match TcpStream::connect_timeout(address, budget.rest()? / left) {
             Ok(stream) => {
-                // A request is written at once; its end is not to wait for what acknowledges its
-                // beginning.
+                // A request is written at once. Without this its end could wait for the
+                // acknowledgement of its beginning.
                 stream.set_nodelay(true)?;
                 return Ok(stream);
             }
@@ -215,7 +214,7 @@ fn connect(address: (&str, u16), budget: &mut Budget) -> io::Result<TcpStream> {
 }
 
 trait Stream: Read + Write + Send {
-    /// How long the next read or write waits at most.
+    /// Bounds the wait of the next read or write.
     fn set_timeout(&self, timeout: Duration) -> io::Result<()>;
 }
 
@@ -244,7 +243,7 @@ impl Budget {
         }
     }
 
-    /// The time that is left; an error if there is none.
+    /// The rest of the time. Fails if there is none.
     fn rest(&self) -> io::Result<Duration> {
         let rest = self.end.saturating_duration_since(Instant::now());
         if rest.is_zero() {
@@ -261,7 +260,7 @@ impl Budget {
         )
     }
 
-    /// One read or write, within the time that is left.
+    /// One read or write, within the rest of the time.
     fn bounded<'a>(
         &self,
         stream: &mut (dyn Stream + 'a),
@@ -281,7 +280,7 @@ impl Budget {
     }
 }
 
-/// What the parser reads from.
+/// The parser's source.
 struct Bounded<'a> {
     stream: &'a mut dyn Stream,
     budget: &'a mut Budget,

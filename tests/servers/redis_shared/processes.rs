@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// Where a process is told that it is a node, and of which server.
 const NODE_OF: &str = "LANEBLOOM_TEST_NODE_OF";
-/// What its answers begin with, among what the test harness writes.
+/// The beginning of its answers, among the output of the test harness.
 const ANSWER: &str = "node: ";
 
 struct Process {

@@ -17,12 +17,12 @@ pub(crate) struct Proxy {
 
 #[derive(Default)]
 struct Wire {
-    /// Bytes that still pass to the server, and to the client, before the connection is cut, where
-    /// it is to be.
+    /// Bytes that still pass to the server, and to the client, before the proxy cuts the
+    /// connection.
     left: Mutex<[Option<usize>; 2]>,
     cuts: AtomicUsize,
     stalled: AtomicBool,
-    /// What the client is told instead of the server's answers.
+    /// The reply to the client, instead of the server's.
     lie: Mutex<Option<Lie>>,
     /// Where new connections go.
     server: AtomicU16,

@@ -150,7 +150,7 @@ fn a_new_node_starts_from_all_generations_that_live() {
         insert(&one, generation * 100..generation * 100 + 100);
         sync(&one);
     }
-    // What it had before is pushed too, into the generations that it was in.
+    // Its earlier keys are pushed too, into their own generations.
     let had = Arc::new(builder(&clock).build().unwrap());
     had.insert("had");
     clock.set(START + 7 * PERIOD - 1);
@@ -351,8 +351,8 @@ fn clocks_that_differ_cost_no_more_than_the_difference() {
     }
 }
 
-/// Of whose clock is wrong by more, others take nothing that they would not find by their own, and
-/// forget nothing early.
+/// If a node's clock is wrong by more, other nodes take only keys that are visible by their own
+/// clocks, and forget nothing early.
 #[test]
 fn a_wrong_clock_harms_nobody_else() {
     let Some(redis) = Server::of("a_wrong_clock_harms_nobody_else").start() else {
@@ -504,7 +504,7 @@ fn who_does_not_fit_is_refused() {
     assert!(one.sync(2 * PATIENCE).unwrap_err().is_incompatible());
 }
 
-/// What no set could be made of is an error before anything is sent.
+/// A filter that cannot be shared is an error before anything is sent.
 #[test]
 fn windows_that_no_other_node_can_have_are_refused() {
     let connect = |builder: Builder| {
@@ -543,7 +543,7 @@ fn windows_that_no_other_node_can_have_are_refused() {
     assert!(error.to_string().contains("\"{recent}\""), "{error}");
 }
 
-/// Every key of the server is to go when nobody needs it any more, and not before: after the
+/// Every key on the server expires once no node needs it any more, and not before: after the
 /// generation has expired at every node whose clock is wrong by a generation at most.
 #[test]
 fn a_generation_vanishes_from_the_server_after_its_last_use() {
@@ -590,7 +590,7 @@ fn a_generation_vanishes_from_the_server_after_its_last_use() {
     assert!((first..first + 13).all(|number| seen.contains(&number)), "{seen:?}");
 }
 
-/// Whose clock is behind needs a generation for longer, and all of it.
+/// A node whose clock is behind needs a generation for longer, and all of it.
 #[test]
 fn a_generation_vanishes_as_the_last_that_pushed_to_it_needs_it() {
     let Some(redis) = Server::of("a_generation_vanishes_as_the_last_that_pushed_to_it_needs_it").start() else {
@@ -657,7 +657,7 @@ fn a_generation_vanishes_as_a_whole() {
     }
 }
 
-/// What the caller gives may panic in the background: that is an error, and the thread goes on.
+/// The caller's code may panic in the background: that is an error, and the thread goes on.
 #[test]
 fn a_clock_that_panics_is_an_error_and_no_end() {
     let Some(redis) = Server::of("a_clock_that_panics_is_an_error_and_no_end").start() else {
@@ -665,7 +665,7 @@ fn a_clock_that_panics_is_an_error_and_no_end() {
     };
     let clock = Clock::at(START);
     let its_clock = clock.clone();
-    // Only in the background: inserts of this test are to go on.
+    // Only in the background, so that this test can go on inserting.
     let panicking = || thread::current().name() == Some("lanebloom-shared");
     let builder = WindowedBloom::builder()
         .expected_keys(KEYS)
@@ -909,7 +909,7 @@ fn a_full_server_still_gives() {
         &["CONFIG", "SET", "maxmemory", "1"][..],
         &["REPLICAOF", "127.0.0.1", "1"],
     ]) {
-        // What says that it is a window cannot be written again either.
+        // The window's description cannot be written again either.
         command(&redis, &["DEL", "{recent}:meta"]);
         command(&redis, full);
         insert(&other, 1000 * i..1000 * i + 100);
@@ -974,7 +974,7 @@ fn an_idle_pass_is_one_call() {
     assert_eq!(found(&other, 0..101), 101);
 }
 
-/// What somebody else wrote at these keys, or a server that is broken.
+/// Values of another program at these keys, or of a broken server.
 #[test]
 fn what_is_no_shared_window_is_an_error() {
     let Some(redis) = Server::of("what_is_no_shared_window_is_an_error").start() else {

@@ -1,4 +1,5 @@
-//! Snapshots of the compact form: its packed buckets as they lie. `codec` describes the bytes.
+//! Snapshots of the compact form: its packed buckets as they lie. `docs/FORMAT.md` describes the
+//! bytes.
 
 use super::{Compact, Packed};
 use crate::bits::Load;

@@ -1,0 +1,7 @@
+//! Pages that are too long for the front page. The repository has the same texts in `docs/`.
+
+#[doc = include_str!("../docs/COST.md")]
+pub mod cost {}
+
+#[doc = include_str!("../docs/FORMAT.md")]
+pub mod format {}

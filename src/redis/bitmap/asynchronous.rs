@@ -1,0 +1,150 @@
+//! The calls of [`RedisBitmap`] over an asynchronous connection.
+
+use crate::funnel::Funnel;
+use crate::redis::RedisBitmap;
+use crate::redis::error::BitmapError;
+use crate::redis::link::Async;
+use core::time::Duration;
+
+/// By an asynchronous connection, such as `redis::aio::MultiplexedConnection`.
+///
+/// Each call does what its twin without `_async` does, with the same errors and panics.
+impl RedisBitmap {
+    /// [`contains`](Self::contains).
+    ///
+    /// ```
+    #[doc = include_str!("../example_async.md")]
+    /// let filter = RedisBitmap::go_zero("filter", 20_000)?;
+    /// filter.insert_async(&mut connection, "ann").await?;
+    /// assert!(filter.contains_async(&mut connection, "ann").await?);
+    /// assert!(!filter.contains_async(&mut connection, "eve").await?);
+    /// # Ok(()) }
+    /// ```
+    pub async fn contains_async<C, K>(&self, connection: &mut C, key: &K) -> Result<bool, BitmapError>
+    where
+        C: redis::aio::ConnectionLike + Send,
+        K: Funnel + ?Sized,
+    {
+        self.test_one(&mut Async(connection), key).await
+    }
+
+    /// [`insert`](Self::insert).
+    ///
+    /// ```
+    #[doc = include_str!("../example_async.md")]
+    /// let filter = RedisBitmap::jedis("filter", 1000, 0.01)?;
+    /// assert!(filter.insert_async(&mut connection, "ann").await?);
+    /// assert!(!filter.insert_async(&mut connection, "ann").await?);
+    /// # Ok(()) }
+    /// ```
+    pub async fn insert_async<C, K>(&self, connection: &mut C, key: &K) -> Result<bool, BitmapError>
+    where
+        C: redis::aio::ConnectionLike + Send,
+        K: Funnel + ?Sized,
+    {
+        self.set_one(&mut Async(connection), key).await
+    }
+
+    /// [`contains_batch`](Self::contains_batch).
+    ///
+    /// ```
+    #[doc = include_str!("../example_async.md")]
+    /// let filter = RedisBitmap::go_zero("filter", 20_000)?;
+    /// filter.insert_async(&mut connection, "b").await?;
+    /// let (keys, mut found) = (["a", "b"], [false; 2]);
+    /// filter.contains_batch_async(&mut connection, &keys, &mut found).await?;
+    /// assert_eq!(found, [false, true]);
+    /// # Ok(()) }
+    /// ```
+    pub async fn contains_batch_async<C, K>(
+        &self,
+        connection: &mut C,
+        keys: &[K],
+        out: &mut [bool],
+    ) -> Result<(), BitmapError>
+    where
+        C: redis::aio::ConnectionLike + Send,
+        K: Funnel,
+    {
+        self.test_all(&mut Async(connection), keys, out).await
+    }
+
+    /// [`insert_batch`](Self::insert_batch).
+    ///
+    /// ```
+    #[doc = include_str!("../example_async.md")]
+    /// let filter = RedisBitmap::guava("filter", "filter:cursor", 1000, 0.01)?;
+    /// let keys = ["a", "b", "a"];
+    /// assert_eq!(filter.insert_batch_async(&mut connection, &keys).await?, 2);
+    /// # Ok(()) }
+    /// ```
+    pub async fn insert_batch_async<C, K>(&self, connection: &mut C, keys: &[K]) -> Result<usize, BitmapError>
+    where
+        C: redis::aio::ConnectionLike + Send,
+        K: Funnel,
+    {
+        self.set_all(&mut Async(connection), keys, None).await
+    }
+
+    /// [`insert_batch_flagged`](Self::insert_batch_flagged).
+    ///
+    /// ```
+    #[doc = include_str!("../example_async.md")]
+    /// let filter = RedisBitmap::go_zero("filter", 20_000)?;
+    /// let (keys, mut first_seen) = (["a", "a", "b"], [false; 3]);
+    /// filter
+    ///     .insert_batch_flagged_async(&mut connection, &keys, &mut first_seen)
+    ///     .await?;
+    /// assert_eq!(first_seen, [true, false, true]);
+    /// # Ok(()) }
+    /// ```
+    pub async fn insert_batch_flagged_async<C, K>(
+        &self,
+        connection: &mut C,
+        keys: &[K],
+        changed: &mut [bool],
+    ) -> Result<usize, BitmapError>
+    where
+        C: redis::aio::ConnectionLike + Send,
+        K: Funnel,
+    {
+        self.set_all(&mut Async(connection), keys, Some(changed)).await
+    }
+
+    /// [`clear`](Self::clear).
+    ///
+    /// ```
+    #[doc = include_str!("../example_async.md")]
+    /// let filter = RedisBitmap::go_zero("filter", 20_000)?;
+    /// filter.insert_async(&mut connection, "a").await?;
+    /// filter.clear_async(&mut connection).await?;
+    /// assert!(!filter.contains_async(&mut connection, "a").await?);
+    /// # Ok(()) }
+    /// ```
+    pub async fn clear_async<C>(&self, connection: &mut C) -> Result<(), BitmapError>
+    where
+        C: redis::aio::ConnectionLike + Send,
+    {
+        self.remove(&mut Async(connection)).await
+    }
+
+    /// [`expire`](Self::expire).
+    ///
+    /// ```
+    #[doc = include_str!("../example_async.md")]
+    /// use std::time::Duration;
+    ///
+    /// let after = Duration::from_secs(9);
+    /// let filter = RedisBitmap::go_zero("filter", 20_000)?;
+    /// assert!(!filter.expire_async(&mut connection, after).await?);
+    /// filter.insert_async(&mut connection, "a").await?;
+    /// assert!(filter.expire_async(&mut connection, after).await?);
+    /// # Ok(()) }
+    /// ```
+    pub async fn expire_async<C>(&self, connection: &mut C, after: Duration) -> Result<bool, BitmapError>
+    where
+        C: redis::aio::ConnectionLike + Send,
+    {
+        self.let_expire(&mut Async(connection), after).await
+    }
+}
