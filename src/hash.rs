@@ -55,9 +55,9 @@ use core::hash::{BuildHasher, Hasher};
 
 /// How a filter turns keys into hashes: [`Murmur3`], [`SipHash13`], and every `BuildHasher`.
 ///
-/// `H` is the hash: 64 bits, and 128 for Guava's filters. This trait is sealed. Pass a hash function
-/// of your own as a `BuildHasher`: it gets a key's [`Funnel`] bytes through `Hasher::write`, in
-/// [pieces of one length](crate::hash#what-a-buildhasher-is-fed).
+/// `H` is the hash: 64 bits, and 128 for Guava's filters. This trait is sealed. Pass a hash
+/// function of your own as a `BuildHasher`: it gets a key's [`Funnel`] bytes through
+/// `Hasher::write`, in [pieces of one length](crate::hash#what-a-buildhasher-is-fed).
 ///
 /// # Examples
 ///

@@ -62,7 +62,8 @@ pub trait Worded: Options {
 /// ```
 /// use lanebloom::ConcurrentBloom;
 ///
-/// let filter = ConcurrentBloom::builder().expected_keys(1_000_000).false_positive_rate(1e-3).build()?;
+/// let builder = ConcurrentBloom::builder().expected_keys(1_000_000);
+/// let filter = builder.false_positive_rate(1e-3).build()?;
 /// assert!((15.8..15.9).contains(&filter.bits_per_key()));
 ///
 /// let filter = ConcurrentBloom::builder().memory_budget(1 << 20).build()?;
@@ -140,7 +141,8 @@ impl<E: Planned, S> Builder<E, S> {
     /// ```
     /// use lanebloom::ConcurrentBloom;
     ///
-    /// let filter = ConcurrentBloom::builder().expected_keys(1000).false_positive_rate(1e-6).build()?;
+    /// let builder = ConcurrentBloom::builder().expected_keys(1000);
+    /// let filter = builder.false_positive_rate(1e-6).build()?;
     /// assert!(filter.false_positive_rate_at(1000) <= 1e-6);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
@@ -157,7 +159,8 @@ impl<E: Planned, S> Builder<E, S> {
     /// use lanebloom::ConcurrentBloom;
     /// use std::hash::RandomState;
     ///
-    /// let filter = ConcurrentBloom::builder().expected_keys(1000).hasher(RandomState::new()).build()?;
+    /// let builder = ConcurrentBloom::builder().expected_keys(1000);
+    /// let filter = builder.hasher(RandomState::new()).build()?;
     /// filter.insert("a");
     /// assert!(filter.contains("a") && !filter.contains("b"));
     /// # Ok::<(), lanebloom::BuildError>(())
@@ -187,7 +190,8 @@ impl<E: Planned, S> Builder<E, S> {
     /// assert_eq!(filter.memory_bytes(), 1344);
     ///
     /// let error = ConcurrentBloom::builder().build().unwrap_err();
-    /// assert!(error.to_string().starts_with("neither expected keys nor a memory budget was given"));
+    /// let text = "neither expected keys nor a memory budget was given";
+    /// assert!(error.to_string().starts_with(text));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn build(self) -> Result<Filter<E, S>, BuildError> {
@@ -205,7 +209,8 @@ impl<E: Planned<Options: Budgeted>, S> Builder<E, S> {
     /// ```
     /// use lanebloom::ConcurrentBloom;
     ///
-    /// let filter = ConcurrentBloom::builder().memory_budget(10_000).expected_keys(5000).build()?;
+    /// let builder = ConcurrentBloom::builder().memory_budget(10_000);
+    /// let filter = builder.expected_keys(5000).build()?;
     /// assert_eq!(filter.memory_bytes(), 9984); // whole lines
     /// assert!(filter.false_positive_rate_at(5000) < 1e-3);
     /// # Ok::<(), lanebloom::BuildError>(())
@@ -226,11 +231,12 @@ impl<E: Planned<Options: Worded>, S> Builder<E, S> {
     /// ```
     /// use lanebloom::ConcurrentBloom;
     ///
-    /// let claims = ConcurrentBloom::builder().expected_keys(1000).words_per_key(1).build()?;
+    /// let builder = ConcurrentBloom::builder().expected_keys(1000);
+    /// let claims = builder.clone().words_per_key(1).build()?;
     /// assert_eq!(claims.words_per_key(), 1);
     ///
-    /// let wrong = ConcurrentBloom::builder().expected_keys(1000).words_per_key(3).build();
-    /// assert_eq!(wrong.unwrap_err().to_string(), "3 words per key is not 1, 2, 4 or 8");
+    /// let wrong = builder.words_per_key(3).build().unwrap_err();
+    /// assert_eq!(wrong.to_string(), "3 words per key is not 1, 2, 4 or 8");
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn words_per_key(mut self, words: usize) -> Self {
@@ -270,7 +276,8 @@ impl<E: Planned> Filter<E, E::Hasher> {
     /// use lanebloom::{ConcurrentBloom, CuckooFilter};
     ///
     /// let filter = ConcurrentBloom::with_capacity(1000, 1e-3)?;
-    /// let same = ConcurrentBloom::builder().expected_keys(1000).false_positive_rate(1e-3).build()?;
+    /// let builder = ConcurrentBloom::builder().expected_keys(1000);
+    /// let same = builder.false_positive_rate(1e-3).build()?;
     /// assert!(filter == same);
     /// assert_eq!(CuckooFilter::with_capacity(1000, 1e-3)?.expected_keys(), 1000);
     /// let error = ConcurrentBloom::with_capacity(1000, 1.0).unwrap_err();

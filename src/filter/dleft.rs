@@ -116,8 +116,8 @@ pub struct DLeft {
 
 /// Sizes a [`DLeftFilter`]; made by [`DLeftFilter::builder`](Filter::builder).
 ///
-/// Expected keys, rate and budget size it as in the [builder](crate::bloom::Builder) of `ConcurrentBloom`.
-/// A rate below 0.16% takes more memory.
+/// The [generic builder](super::Builder) has the table of keys, rate and budget. A rate below 0.16%
+/// takes more memory.
 ///
 /// ```
 /// use lanebloom::DLeftFilter;

@@ -90,7 +90,7 @@ impl<E: Lined, S> Filter<E, S> {
     /// ```
     /// use lanebloom::ConcurrentBloom;
     ///
-    /// assert_eq!(ConcurrentBloom::builder().expected_keys(1000).build()?.words_per_key(), 2);
+    /// assert_eq!(ConcurrentBloom::with_capacity(1000, 0.01)?.words_per_key(), 2);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]
@@ -104,7 +104,7 @@ impl<E: Lined, S> Filter<E, S> {
     /// ```
     /// use lanebloom::ConcurrentBloom;
     ///
-    /// assert_eq!(ConcurrentBloom::builder().expected_keys(1000).build()?.bits_per_word(), 3);
+    /// assert_eq!(ConcurrentBloom::with_capacity(1000, 0.01)?.bits_per_word(), 3);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]
@@ -117,7 +117,8 @@ impl<E: Lined, S> Filter<E, S> {
     /// ```
     /// use lanebloom::ConcurrentBloom;
     ///
-    /// assert_eq!(ConcurrentBloom::builder().memory_budget(1 << 20).build()?.blocks(), 1 << 14);
+    /// let filter = ConcurrentBloom::builder().memory_budget(1 << 20).build()?;
+    /// assert_eq!(filter.blocks(), 1 << 14);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]

@@ -21,7 +21,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
 /// filter.insert("a");
 /// let json = serde_json::to_string(&filter)?;
-/// assert!(json.starts_with("\"iUxCRg0KGgoB")); // Base64 of what every snapshot begins with
+/// // Base64 of the bytes with which every snapshot begins.
+/// assert!(json.starts_with("\"iUxCRg0KGgoB"));
 /// let same: ConcurrentBloom = serde_json::from_str(&json)?;
 /// assert!(same == filter);
 /// # Ok::<(), Box<dyn std::error::Error>>(())

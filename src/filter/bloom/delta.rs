@@ -136,11 +136,13 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     /// };
     /// let replica = empty.clone();
     /// assert!(replica.apply_deltas(&[delta("a")?, delta("b")?].concat())?);
-    /// assert!(replica.contains("a") && replica.contains("b") && !replica.contains("c"));
+    /// assert!(replica.contains("a") && replica.contains("b"));
+    /// assert!(!replica.contains("c"));
     ///
     /// let other = ConcurrentBloom::builder().expected_keys(1000).seed(1).build()?;
     /// let error = other.apply_deltas(&delta("a")?).unwrap_err();
-    /// assert_eq!(error.to_string(), "the hasher differs: Murmur3 with seed 0 there, Murmur3 with seed 1 here");
+    /// let text = "the hasher differs: Murmur3 with seed 0 there";
+    /// assert!(error.to_string().starts_with(text));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn apply_deltas(&self, mut deltas: &[u8]) -> Result<bool, SnapshotError> {

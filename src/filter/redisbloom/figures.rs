@@ -10,7 +10,8 @@ use crate::logarithm::pow;
 ///
 /// ```
 /// let info = lanebloom::RedisBloom::with_capacity(10, 0.01)?.info();
-/// assert_eq!((info.capacity, info.size, info.filters, info.items, info.expansion), (10, 112, 1, 0, Some(2)));
+/// assert_eq!((info.capacity, info.size, info.filters), (10, 112, 1));
+/// assert_eq!((info.items, info.expansion), (0, Some(2)));
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +37,8 @@ pub struct Info {
 /// ```
 /// let filter = lanebloom::RedisBloom::with_capacity(10, 0.01)?;
 /// let link = filter.links().next().unwrap();
-/// assert_eq!((link.bits, link.hash_functions, link.capacity, link.items), (128, 8, 10, 0));
+/// assert_eq!((link.bits, link.hash_functions), (128, 8));
+/// assert_eq!((link.capacity, link.items), (10, 0));
 /// assert_eq!(link.false_positive_rate, 0.005);
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
@@ -132,13 +134,12 @@ impl RedisBloom {
     ///
     /// let filter = RedisBloom::with_capacity(2, 0.01)?;
     /// assert_eq!(filter.max_bytes(), usize::MAX);
-    /// let mut copy = RedisBloom::from_scandump(filter.to_loadchunks(), filter.memory_bytes())?;
+    /// let limit = filter.memory_bytes();
+    /// let mut copy = RedisBloom::from_scandump(filter.to_loadchunks(), limit)?;
     /// assert_eq!(copy.max_bytes(), filter.memory_bytes());
     /// assert_eq!(copy.insert_batch(&["a", "b"])?, 2);
-    /// assert_eq!(
-    ///     copy.insert("c").unwrap_err().to_string(),
-    ///     "key 0 was not inserted: with a further filter the chain would take 640 bytes, more than its limit of 320 bytes"
-    /// );
+    /// let error = copy.insert("c").unwrap_err().to_string();
+    /// assert!(error.ends_with("640 bytes, more than its limit of 320 bytes"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
