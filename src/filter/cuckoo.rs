@@ -79,7 +79,7 @@ pub use crate::error::InsertError;
 pub use compact::{Compact, CompactCuckoo};
 
 use super::builder::{Budgeted, Options, Planned};
-use super::engine::{Count, Engine, Insert, Remove, sealed};
+use super::engine::{Count, Engine, Insert, Remove, one_by_one, sealed};
 use super::probe::{self, Probe};
 use super::{Figures, Filter};
 use crate::bits;
@@ -244,6 +244,11 @@ impl Engine for Cuckoo {
 
     fn contains_bitmap(&self, hashes: &[u64], found: &mut [u64]) {
         probe::contains_bitmap(&self.table, hashes, found);
+    }
+
+    #[inline]
+    fn contains_few(&self, hashes: &[u64], found: &mut [bool]) {
+        one_by_one(self, hashes, found);
     }
 
     fn expected_keys(&self) -> usize {

@@ -67,7 +67,7 @@ mod snapshot;
 pub use crate::error::InsertError;
 
 use super::builder::{Budgeted, Options, Planned};
-use super::engine::{Count, Engine, Insert, Remove, sealed};
+use super::engine::{Count, Engine, Insert, Remove, one_by_one, sealed};
 use super::probe::{self, Probe};
 use super::{Figures, Filter};
 use crate::bits;
@@ -193,6 +193,11 @@ impl Engine for DLeft {
 
     fn contains_bitmap(&self, hashes: &[u64], found: &mut [u64]) {
         probe::contains_bitmap(&self.cells, hashes, found);
+    }
+
+    #[inline]
+    fn contains_few(&self, hashes: &[u64], found: &mut [bool]) {
+        one_by_one(self, hashes, found);
     }
 
     fn expected_keys(&self) -> usize {

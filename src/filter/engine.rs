@@ -73,12 +73,14 @@ pub trait Engine: sealed::Sealed + Sized {
     #[doc(hidden)]
     fn contains_bitmap(&self, hashes: &[Self::Hash], found: &mut [u64]);
 
-    /// [`contains`](Self::contains) of hashes that are too few for a bitmap to pay.
+    /// [`contains`](Self::contains) of each of a few hashes, at most 64. An engine that takes no
+    /// branch in a lookup asks for them [`one_by_one`].
     #[doc(hidden)]
-    #[inline]
     fn contains_few(&self, hashes: &[Self::Hash], found: &mut [bool]) {
-        for (&hash, found) in hashes.iter().zip(found) {
-            *found = self.contains(hash);
+        let mut bitmap = [0];
+        self.contains_bitmap(hashes, &mut bitmap[..hashes.len().min(1)]);
+        for (i, found) in found.iter_mut().enumerate() {
+            *found = bitmap[0] >> i & 1 == 1;
         }
     }
 
@@ -110,6 +112,14 @@ pub trait Engine: sealed::Sealed + Sized {
     /// The figures that only this engine has.
     #[doc(hidden)]
     fn debug(&self, f: &mut fmt::DebugStruct<'_, '_>);
+}
+
+/// [`Engine::contains_few`] by single calls.
+#[inline]
+pub(crate) fn one_by_one<E: Engine>(engine: &E, hashes: &[E::Hash], found: &mut [bool]) {
+    for (&hash, found) in hashes.iter().zip(found) {
+        *found = engine.contains(hash);
+    }
 }
 
 /// An engine that hashes can be inserted into.

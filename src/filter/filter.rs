@@ -1,7 +1,7 @@
 //! The one filter type: keys in, answers out. It hashes keys, cuts batches into chunks, and hands
 //! the hashes to its engine. Everything that all filters share is written and documented here.
 
-use super::engine::{Count, Engine, Estimate, Figures, Insert, InsertFlagged, Outcome, Remove, Total, Union};
+use super::engine::{Count, Engine, Insert, InsertFlagged, Outcome, Remove, Total, Union};
 use crate::error::{BuildError, IncompatibleError};
 use crate::funnel::Funnel;
 use crate::hash::{self, KeyHasher, Murmur3, assert_same_length};
@@ -127,6 +127,10 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// ```
     pub fn contains_batch<K: Funnel>(&self, keys: &[K], out: &mut [bool]) {
         assert_same_length(keys.len(), out.len());
+        if let ([key], [found]) = (keys, &mut *out) {
+            *found = self.contains(key);
+            return;
+        }
         if keys.len() < FEW {
             let mut hashes = [E::Hash::default(); FEW];
             for (hash, key) in hashes.iter_mut().zip(keys) {
@@ -175,6 +179,10 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
     #[inline]
     pub fn contains_hashes(&self, hashes: &[E::Hash], out: &mut [bool]) {
         assert_same_length(hashes.len(), out.len());
+        if let ([hash], [found]) = (hashes, &mut *out) {
+            *found = self.engine.contains(*hash);
+            return;
+        }
         if hashes.len() < FEW {
             return self.engine.contains_few(hashes, out);
         }
@@ -765,184 +773,7 @@ impl<E: Union, S: KeyHasher<E::Hash>> Filter<E, S> {
     }
 }
 
-/// Estimates.
-impl<E: Estimate, S> Filter<E, S> {
-    /// An estimate of the number of distinct keys in the filter.
-    ///
-    /// It comes from the share of the bits that are set, or from the sum of the counters. For `n`
-    /// keys up to the expected ones its relative standard error is about `0.2 / sqrt(n)`, and below
-    /// `0.3 / sqrt(n)`: 1% at 1000 keys, 0.03% at a million. Far beyond, where few bits are left
-    /// unset, the error grows. A full filter answers the least number that would have filled it.
-    ///
-    /// ```
-    /// use lanebloom::ConcurrentBloom;
-    ///
-    /// let filter = ConcurrentBloom::builder().expected_keys(100_000).build()?;
-    /// assert_eq!(filter.estimated_len(), 0);
-    /// filter.insert_all(0..50_000u32);
-    /// assert!(filter.estimated_len().abs_diff(50_000) < 1000);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[doc(alias("approximate_element_count", "approximateElementCount"))]
-    #[must_use]
-    pub fn estimated_len(&self) -> usize {
-        self.engine.estimated_len()
-    }
-}
-
-/// Figures. Those that look at the content read the whole filter: beside inserts, each word as it
-/// was at some moment meanwhile.
 impl<E: Engine, S> Filter<E, S> {
-    /// The number of keys that the filter was sized for.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
-    /// assert_eq!(filter.expected_keys(), 1000);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn expected_keys(&self) -> usize {
-        self.engine.expected_keys()
-    }
-
-    /// Bytes of memory that the content takes.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().memory_budget(1 << 20).build()?;
-    /// assert_eq!(filter.memory_bytes(), 1 << 20);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn memory_bytes(&self) -> usize {
-        self.engine.memory_bytes()
-    }
-
-    /// Bits of memory per expected key.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1_000_000).tag_bits(12).build()?;
-    /// assert!((13.1..13.25).contains(&filter.bits_per_key()));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn bits_per_key(&self) -> f64 {
-        8.0 * self.memory_bytes() as f64 / self.expected_keys() as f64
-    }
-
-    /// The share of the bits that are set, of the counters that are not zero, or of the slots that
-    /// hold a key. A Bloom filter with its expected keys has a little less than one half of its
-    /// bits set.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(100_000).tag_bits(16).build()?;
-    /// filter.insert_all(0..100_000u32)?;
-    /// assert!((0.949..=0.95).contains(&filter.fill_ratio()));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[doc(alias = "load")]
-    #[must_use]
-    pub fn fill_ratio(&self) -> f64 {
-        self.engine.fill_ratio()
-    }
-
-    /// Whether the filter holds nothing.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
-    /// assert!(filter.is_empty());
-    /// filter.insert("a").unwrap();
-    /// assert!(!filter.is_empty());
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.engine.is_empty()
-    }
-
-    /// The false-positive rate to expect once the [expected keys](Self::expected_keys) are in.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(100_000).build()?;
-    /// assert!((0.0099..=0.01).contains(&filter.false_positive_rate()));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn false_positive_rate(&self) -> f64 {
-        self.engine.false_positive_rate_at(self.expected_keys())
-    }
-
-    /// The false-positive rate to expect once `keys` distinct keys are in, beyond the
-    /// [slots](Filter::slots) the rate of a full filter.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(100_000).build()?;
-    /// assert!((0.0099..=0.01).contains(&filter.false_positive_rate_at(100_000)));
-    /// assert!((0.0049..0.0051).contains(&filter.false_positive_rate_at(50_000)));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn false_positive_rate_at(&self, keys: usize) -> f64 {
-        self.engine.false_positive_rate_at(keys)
-    }
-
-    /// The false-positive rate of the filter as it is: the chance that a random hash is taken for
-    /// present.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(100_000).build()?;
-    /// assert_eq!(filter.current_false_positive_rate(), 0.0);
-    /// filter.insert_all(0..100_000u32)?;
-    /// assert!((0.0099..=0.01).contains(&filter.current_false_positive_rate()));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[doc(alias("expected_fpp", "expectedFpp"))]
-    #[must_use]
-    pub fn current_false_positive_rate(&self) -> f64 {
-        self.engine.current_false_positive_rate()
-    }
-
-    /// Fill, number of keys and false-positive rate as they are, from one pass over the content.
-    ///
-    /// For a dashboard, in Prometheus' text format:
-    ///
-    /// ```
-    /// use lanebloom::ConcurrentBloom;
-    ///
-    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
-    /// filter.insert_all(0..1000u32);
-    /// let now = filter.figures();
-    /// assert_eq!(now.fill_ratio, filter.fill_ratio());
-    /// assert_eq!(now.len, filter.estimated_len());
-    /// assert_eq!(now.false_positive_rate, filter.current_false_positive_rate());
-    ///
-    /// let text = format!(
-    ///     "bloom_keys {}\nbloom_fill_ratio {}\nbloom_false_positive_rate {}\n",
-    ///     now.len, now.fill_ratio, now.false_positive_rate,
-    /// );
-    /// assert!(text.starts_with("bloom_keys 1") || text.starts_with("bloom_keys 9"));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn figures(&self) -> Figures {
-        self.engine.figures()
-    }
-
     /// The hasher.
     ///
     /// ```

@@ -378,15 +378,6 @@ impl Engine for Guava {
         }
     }
 
-    /// In a large filter the lines of few keys too are asked for ahead.
-    fn contains_few(&self, hashes: &[Hash], found: &mut [bool]) {
-        let mut bitmap = [0];
-        self.contains_bitmap(hashes, &mut bitmap);
-        for (i, found) in found.iter_mut().enumerate() {
-            *found = bitmap[0] >> i & 1 == 1;
-        }
-    }
-
     fn expected_keys(&self) -> usize {
         self.expected_keys
     }

@@ -100,7 +100,6 @@ use crate::source::{
     HASHED, Source, absent, answers, assert_bitmap_length, for_each_absent, try_gathered, unpack_into,
 };
 use alloc::vec::Vec;
-use core::fmt;
 use core::ops::Range;
 pub use dump::{LoadChunks, Loader};
 use error::{RedisBloomInsertError, RedisBloomInsertErrorKind};
@@ -791,24 +790,5 @@ impl PartialEq for RedisBloom {
 impl PartialEq for Link {
     fn eq(&self, other: &Self) -> bool {
         (self.layout, self.items) == (other.layout, other.items) && self.flat.words().eq(other.flat.words())
-    }
-}
-
-/// A summary: what `BF.INFO` says.
-impl fmt::Debug for RedisBloom {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Info {
-            capacity,
-            size: _,
-            filters,
-            items,
-            expansion,
-        } = self.info();
-        f.debug_struct("RedisBloom")
-            .field("capacity", &capacity)
-            .field("filters", &filters)
-            .field("items", &items)
-            .field("expansion", &expansion)
-            .finish_non_exhaustive()
     }
 }

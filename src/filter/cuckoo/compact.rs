@@ -22,7 +22,7 @@ use super::table::{Place, Table, place};
 use super::{Cuckoo, CuckooFilter};
 use crate::bits::{Purpose, prefetch};
 use crate::error::{BuildError, BuildErrorKind, SnapshotErrorKind};
-use crate::filter::engine::{Count, Engine, sealed};
+use crate::filter::engine::{Count, Engine, one_by_one, sealed};
 use crate::filter::probe::{self, Probe};
 use crate::filter::{Figures, Filter};
 use crate::hash::Murmur3;
@@ -370,6 +370,11 @@ impl Engine for Compact {
 
     fn contains_bitmap(&self, hashes: &[u64], found: &mut [u64]) {
         probe::contains_bitmap(&self.buckets, hashes, found);
+    }
+
+    #[inline]
+    fn contains_few(&self, hashes: &[u64], found: &mut [bool]) {
+        one_by_one(self, hashes, found);
     }
 
     fn expected_keys(&self) -> usize {

@@ -3,6 +3,7 @@
 use super::{Link, RedisBloom, options};
 use crate::Figures;
 use crate::logarithm::pow;
+use core::fmt;
 
 /// What `BF.INFO` says of a filter; made by [`RedisBloom::info`].
 ///
@@ -284,4 +285,23 @@ impl RedisBloom {
 /// The chance that any of several filters has all the bits of a key.
 fn compound(rates: impl Iterator<Item = f64>) -> f64 {
     1.0 - rates.map(|rate| 1.0 - rate).product::<f64>()
+}
+
+/// A summary: what `BF.INFO` says.
+impl fmt::Debug for RedisBloom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Info {
+            capacity,
+            size: _,
+            filters,
+            items,
+            expansion,
+        } = self.info();
+        f.debug_struct("RedisBloom")
+            .field("capacity", &capacity)
+            .field("filters", &filters)
+            .field("items", &items)
+            .field("expansion", &expansion)
+            .finish_non_exhaustive()
+    }
 }
