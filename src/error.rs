@@ -17,8 +17,9 @@ use core::fmt::{self, Display};
 /// ```
 /// use lanebloom::ConcurrentBloom;
 ///
-/// let error = ConcurrentBloom::builder().expected_keys(10).false_positive_rate(1.5).build().unwrap_err();
-/// assert_eq!(error.to_string(), "false-positive rate 1.5 is not between 0 and 1, both excluded");
+/// let error = ConcurrentBloom::with_capacity(10, 1.5).unwrap_err();
+/// let text = "false-positive rate 1.5 is not between 0 and 1, both excluded";
+/// assert_eq!(error.to_string(), text);
 /// assert!(!error.is_out_of_memory());
 /// ```
 #[derive(Clone, Debug, PartialEq)]
@@ -72,7 +73,8 @@ impl BuildError {
     /// use lanebloom::ConcurrentBloom;
     ///
     /// // More than any address space of today holds.
-    /// let error = ConcurrentBloom::builder().memory_budget(1 << 58).build().unwrap_err();
+    /// let builder = ConcurrentBloom::builder().memory_budget(1 << 58);
+    /// let error = builder.build().unwrap_err();
     /// assert!(error.is_out_of_memory());
     /// ```
     #[must_use]
@@ -186,10 +188,8 @@ impl Error for IncompatibleError {}
 /// let error = filter.insert_batch(&keys).unwrap_err();
 /// let inserted = error.inserted();
 /// assert!((95..=110).contains(&inserted));
-/// assert_eq!(
-///     error.to_string(),
-///     format!("the filter is full: its limit of layers is 1; the first {inserted} keys of the batch were inserted")
-/// );
+/// let text = "the filter is full: its limit of layers is 1; the first ";
+/// assert!(error.to_string().starts_with(text));
 /// assert!(keys[..inserted].iter().all(|key| filter.contains(key)));
 /// assert!(filter.insert(&1000u32).is_err() && filter.insert(&1u32) == Ok(false));
 /// # Ok::<(), lanebloom::BuildError>(())
@@ -214,13 +214,15 @@ impl FullError {
     /// ```
     /// use lanebloom::ScalableBloom;
     ///
-    /// let filter = ScalableBloom::builder().expected_keys(1000).non_scaling().build()?;
+    /// let builder = ScalableBloom::builder().expected_keys(1000);
+    /// let filter = builder.clone().non_scaling().build()?;
     /// let mut keys: Vec<u32> = (0..3000).collect();
     /// // Go on with those that are left, in another filter.
     /// let rest = keys.split_off(filter.insert_batch(&keys).unwrap_err().inserted());
-    /// let next = ScalableBloom::builder().expected_keys(1000).build()?;
+    /// let next = builder.build()?;
     /// assert!(next.insert_batch(&rest).is_ok());
-    /// assert!(keys.iter().all(|key| filter.contains(key)) && rest.iter().all(|key| next.contains(key)));
+    /// assert!(keys.iter().all(|key| filter.contains(key)));
+    /// assert!(rest.iter().all(|key| next.contains(key)));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]
@@ -376,7 +378,8 @@ impl Error for InsertError {}
 /// let mut bytes = filter.to_bytes();
 /// bytes[200] ^= 1;
 /// let error = ConcurrentBloom::from_bytes(&bytes).unwrap_err();
-/// assert!(error.to_string().starts_with("the bytes are corrupt: their checksum is "));
+/// let text = "the bytes are corrupt: their checksum is ";
+/// assert!(error.to_string().starts_with(text));
 /// assert!(!error.is_truncated() && !error.is_incompatible());
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
@@ -457,10 +460,11 @@ impl SnapshotError {
     /// ```
     /// use lanebloom::{ConcurrentBloom, SipHash13};
     ///
-    /// let builder = ConcurrentBloom::builder().expected_keys(1000);
-    /// let bytes = builder.clone().seed(1).build()?.to_bytes();
-    /// let error = ConcurrentBloom::from_bytes_with(&bytes, SipHash13::random()).unwrap_err();
-    /// assert_eq!(error.to_string(), "the hasher differs: Murmur3 with seed 1 there, SipHash-1-3 here");
+    /// let bytes = ConcurrentBloom::with_capacity(1000, 0.01)?.to_bytes();
+    /// let read = ConcurrentBloom::from_bytes_with(&bytes, SipHash13::random());
+    /// let error = read.unwrap_err();
+    /// let text = "the hasher differs: Murmur3 with seed 0 there, SipHash-1-3 here";
+    /// assert_eq!(error.to_string(), text);
     /// assert!(error.is_incompatible());
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```

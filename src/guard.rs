@@ -141,13 +141,13 @@ use stats::Counts;
 /// ```
 /// use lanebloom::{CacheGuard, ScalableBloom};
 ///
-/// let filter = |layers| ScalableBloom::builder().expected_keys(100).max_layers(layers).build();
-/// let guard = CacheGuard::<u64, _>::new(filter(1)?);
+/// let builder = ScalableBloom::builder().expected_keys(100);
+/// let guard = CacheGuard::<u64, _>::new(builder.clone().max_layers(1).build()?);
 /// let error = (0..200).find_map(|key| guard.insert(&key).err()).unwrap();
 /// assert_eq!(error.to_string(), "the filter is full: its limit of layers is 1");
 /// assert!(guard.is_open() && guard.check(&17_000).is_some());
 ///
-/// let rebuild = guard.rebuild(filter(3)?)?;
+/// let rebuild = guard.rebuild(builder.build()?)?;
 /// rebuild.insert_all(0..200)?; // as read from the store
 /// rebuild.try_commit()?;
 /// assert!(!guard.is_open() && guard.check(&17_000).is_none());
@@ -310,7 +310,8 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// ```
     /// use lanebloom::{CacheGuard, ConcurrentBloom, SipHash13};
     ///
-    /// let filter = ConcurrentBloom::builder().memory_budget(1 << 20).hasher(SipHash13::random()).build()?;
+    /// let builder = ConcurrentBloom::builder().memory_budget(1 << 20);
+    /// let filter = builder.hasher(SipHash13::random()).build()?;
     /// filter.insert("ann");
     /// let guard = CacheGuard::<str, _>::new(filter);
     /// assert!(guard.check("ann").is_some() && guard.check("eve").is_none());
@@ -339,7 +340,8 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// let guard = CacheGuard::<u64>::with_capacity(1000, 0.01)?;
     /// guard.insert(&17);
     /// assert_eq!(guard.get_with(&17, || Some("row")), Some("row"));
-    /// assert_eq!(guard.get_with(&18, || -> Option<&str> { unreachable!("turned away") }), None);
+    /// let load = || -> Option<&str> { unreachable!("turned away") };
+    /// assert_eq!(guard.get_with(&18, load), None);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn get_with<Q: Borrow<K> + ?Sized, V>(&self, key: &Q, load: impl FnOnce() -> Option<V>) -> Option<V> {
@@ -362,8 +364,9 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     ///
     /// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
     /// guard.insert("ann");
-    /// assert_eq!(guard.try_get_with("ann", || Err::<Option<u32>, _>("timeout")), Err("timeout"));
-    /// assert_eq!(guard.try_get_with("eve", || Err::<Option<u32>, _>("timeout")), Ok(None));
+    /// let load = || Err::<Option<u32>, _>("timeout");
+    /// assert_eq!(guard.try_get_with("ann", load), Err("timeout"));
+    /// assert_eq!(guard.try_get_with("eve", load), Ok(None));
     /// assert_eq!((guard.stats().admitted, guard.stats().found), (1, 0));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
@@ -562,7 +565,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// async fn add(guard: &CacheGuard<u64>, key: u64) -> Result<(), &'static str> {
     ///     let insert = guard.insert_on_drop(key);
     ///     commit(key).await?;
-    ///     drop(insert); // admitted from here on at the latest, and also if this is never reached
+    ///     drop(insert); // admitted from here on, also if this is never reached
     ///     tell_others(key).await;
     ///     Ok(())
     /// }
@@ -604,7 +607,8 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// ```
     /// use lanebloom::{CacheGuard, CuckooFilter};
     ///
-    /// let guard = CacheGuard::<u64, _>::new(CuckooFilter::builder().expected_keys(10).build()?);
+    /// let filter = CuckooFilter::with_capacity(10, 0.01)?;
+    /// let guard = CacheGuard::<u64, _>::new(filter);
     /// assert!(!guard.is_open());
     /// assert!((0..1000).any(|key| guard.insert(&key).is_err()));
     /// assert!(guard.is_open());

@@ -53,7 +53,8 @@ pub struct Figures {
 /// cuckoo.insert("a").unwrap();
 /// let bloom = ConcurrentBloom::builder().expected_keys(1000).build()?;
 /// bloom.insert("a");
-/// assert_eq!((present(&cuckoo, &["a", "b"]), present(&bloom, &["a", "b"])), (1, 1));
+/// assert_eq!(present(&cuckoo, &["a", "b"]), 1);
+/// assert_eq!(present(&bloom, &["a", "b"]), 1);
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 pub trait Engine: sealed::Sealed + Sized {

@@ -64,8 +64,8 @@ impl<E: Engine, S> Filter<E, S> {
     /// ```
     /// use lanebloom::CuckooFilter;
     ///
-    /// let filter = CuckooFilter::builder().expected_keys(1_000_000).tag_bits(12).build()?;
-    /// assert!((13.1..13.25).contains(&filter.bits_per_key()));
+    /// let filter = CuckooFilter::with_capacity(1_000_000, 0.01)?;
+    /// assert!((12.0..13.0).contains(&filter.bits_per_key()));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]
@@ -80,7 +80,7 @@ impl<E: Engine, S> Filter<E, S> {
     /// ```
     /// use lanebloom::CuckooFilter;
     ///
-    /// let filter = CuckooFilter::builder().expected_keys(100_000).tag_bits(16).build()?;
+    /// let filter = CuckooFilter::with_capacity(100_000, 2e-4)?;
     /// filter.insert_all(0..100_000u32)?;
     /// assert!((0.949..=0.95).contains(&filter.fill_ratio()));
     /// # Ok::<(), Box<dyn std::error::Error>>(())

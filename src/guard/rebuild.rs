@@ -71,8 +71,9 @@ impl<K: Funnel + ?Sized> CacheGuard<K> {
     /// rebuild.extend(store); // read after the rebuild began
     /// rebuild.commit();
     ///
-    /// assert!(["ann", "bob", "added meanwhile"].iter().all(|key| guard.check(key).is_some()));
-    /// assert!(guard.check("removed").is_none());
+    /// let found = |key| guard.check(key).is_some();
+    /// assert!(found("ann") && found("bob") && found("added meanwhile"));
+    /// assert!(!found("removed"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn rebuild_with_capacity(&self, keys: usize, false_positive_rate: f64) -> Result<Rebuild<'_, K>, RebuildError> {
@@ -101,7 +102,8 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// ```
     /// use lanebloom::{CacheGuard, ConcurrentBloom, SipHash13};
     ///
-    /// let filter = || ConcurrentBloom::builder().memory_budget(1 << 20).hasher(SipHash13::random()).build();
+    /// let builder = ConcurrentBloom::builder().memory_budget(1 << 20);
+    /// let filter = || builder.clone().hasher(SipHash13::random()).build();
     /// let guard = CacheGuard::<str, _>::new(filter()?);
     /// guard.insert("removed");
     ///
@@ -111,8 +113,8 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// rebuild.extend(["ann"]);
     /// rebuild.commit();
     ///
-    /// assert!(guard.check("ann").is_some() && guard.check("added meanwhile").is_some());
-    /// assert!(guard.check("removed").is_none());
+    /// let found = |key| guard.check(key).is_some();
+    /// assert!(found("ann") && found("added meanwhile") && !found("removed"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn rebuild(&self, filter: F) -> Result<Rebuild<'_, K, F>, RebuildError> {

@@ -461,7 +461,7 @@ impl<S> CuckooFilter<S> {
     /// ```
     /// use lanebloom::CuckooFilter;
     ///
-    /// let filter = CuckooFilter::builder().expected_keys(100_000).tag_bits(16).build()?;
+    /// let filter = CuckooFilter::with_capacity(100_000, 1e-4)?;
     /// filter.insert_all(0..100_000u32)?;
     /// let compact = filter.to_compact()?;
     /// assert!((0..100_000u32).all(|key| compact.contains(&key)));

@@ -112,7 +112,8 @@ impl GuavaBloom {
     /// assert!(copy == filter);
     /// assert_eq!(rest, b"more");
     ///
-    /// let error = GuavaBloom::from_bytes(&[1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0]).unwrap_err();
+    /// bytes[1] = 0;
+    /// let error = GuavaBloom::from_bytes(&bytes).unwrap_err();
     /// assert_eq!(error.to_string(), "0 hash functions is not in 1 to 255");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -242,7 +243,8 @@ mod io {
         /// assert_eq!(reader, b"more");
         ///
         /// let error = GuavaBloom::read_from(&stream[..], 512).unwrap_err();
-        /// assert_eq!(error.to_string(), "the filter takes 920 bytes, more than the limit of 512 bytes");
+        /// let text = "the filter takes 920 bytes, more than the limit of 512 bytes";
+        /// assert_eq!(error.to_string(), text);
         /// # Ok::<(), Box<dyn std::error::Error>>(())
         /// ```
         #[doc(alias = "readFrom")]

@@ -201,7 +201,8 @@ fn parse_link(numbers: &mut Numbers, most_rate: f64) -> Result<(Layout, u64), St
 ///
 /// let mut loader = Loader::new(1 << 30);
 /// while !loader.is_complete() {
-///     let (cursor, chunk) = scandump("seen", loader.cursor()); // await it, where the client is asynchronous
+///     // An asynchronous client awaits it.
+///     let (cursor, chunk) = scandump("seen", loader.cursor());
 ///     loader.load(cursor, &chunk)?;
 /// }
 /// let filter = loader.finish()?;
@@ -255,7 +256,8 @@ impl Loader {
     /// use lanebloom::redisbloom::Loader;
     ///
     /// let mut loader = Loader::new(1 << 20);
-    /// let (cursor, header) = RedisBloom::with_capacity(10, 0.01)?.to_loadchunks().next().unwrap();
+    /// let filter = RedisBloom::with_capacity(10, 0.01)?;
+    /// let (cursor, header) = filter.to_loadchunks().next().unwrap();
     /// loader.load(cursor, &header)?;
     /// assert_eq!(loader.cursor(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -306,9 +308,11 @@ impl Loader {
     /// use lanebloom::redisbloom::Loader;
     ///
     /// let mut loader = Loader::new(100);
-    /// let (cursor, header) = RedisBloom::with_capacity(1000, 0.01)?.to_loadchunks().next().unwrap();
+    /// let filter = RedisBloom::with_capacity(1000, 0.01)?;
+    /// let (cursor, header) = filter.to_loadchunks().next().unwrap();
     /// let error = loader.load(cursor, &header).unwrap_err();
-    /// assert_eq!(error.to_string(), "the filter takes 1664 bytes, more than the limit of 100 bytes");
+    /// let text = "the filter takes 1664 bytes, more than the limit of 100 bytes";
+    /// assert_eq!(error.to_string(), text);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn load(&mut self, cursor: i64, chunk: &[u8]) -> Result<(), RedisBloomLoadError> {
@@ -376,7 +380,8 @@ impl Loader {
     /// use lanebloom::redisbloom::Loader;
     ///
     /// let mut loader = Loader::new(1 << 20);
-    /// let (cursor, header) = RedisBloom::with_capacity(10, 0.01)?.to_loadchunks().next().unwrap();
+    /// let filter = RedisBloom::with_capacity(10, 0.01)?;
+    /// let (cursor, header) = filter.to_loadchunks().next().unwrap();
     /// loader.load(cursor, &header)?;
     /// let error = loader.finish().unwrap_err();
     /// assert_eq!(error.to_string(), "the dump ends after 0 bytes of bits of 16");
@@ -415,23 +420,24 @@ impl RedisBloom {
     ///
     /// # Errors
     ///
-    /// As of [`Loader::load`], and if chunks are missing.
+    /// As [`Loader::load`], and if chunks are missing.
     ///
     /// # Examples
     ///
     /// ```
     /// use lanebloom::RedisBloom;
     ///
-    /// // BF.RESERVE f 0.01 2, BF.ADD f ann, BF.SCANDUMP f 0, BF.SCANDUMP f 1, BF.SCANDUMP f 9
+    /// // BF.RESERVE f 0.01 2, BF.ADD f ann, then BF.SCANDUMP f with 0, 1, 9
     /// let header = b"\x01\0\0\0\0\0\0\0\x01\0\0\0\x05\0\0\0\x02\0\0\0\
     ///     \x08\0\0\0\0\0\0\0\x40\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\
-    ///     \x7b\x14\xae\x47\xe1\x7a\x74\x3f\xe9\x86\x2f\xb2\x35\x0e\x26\x40\x08\0\0\0\x02\0\0\0\0\0\0\0\0";
+    ///     \x7b\x14\xae\x47\xe1\x7a\x74\x3f\xe9\x86\x2f\xb2\x35\x0e\x26\x40\
+    ///     \x08\0\0\0\x02\0\0\0\0\0\0\0\0";
     /// let bits = b"8\0\0\x07\0\xc0\0\0";
     /// let replies = [(1, &header[..]), (9, &bits[..]), (0, &[])];
     /// let filter = RedisBloom::from_scandump(replies, 1 << 20)?;
     /// assert!(filter.contains("ann") && !filter.contains("eve"));
     ///
-    /// let error = RedisBloom::from_scandump(replies.into_iter().take(1), 1 << 20).unwrap_err();
+    /// let error = RedisBloom::from_scandump([replies[0]], 1 << 20).unwrap_err();
     /// assert_eq!(error.to_string(), "the dump ends after 0 bytes of bits of 8");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -458,8 +464,8 @@ impl RedisBloom {
     /// use lanebloom::RedisBloom;
     ///
     /// let filter = RedisBloom::with_capacity(1000, 0.01)?;
-    /// let chunks: Vec<_> = filter.to_loadchunks().map(|(cursor, chunk)| (cursor, chunk.len())).collect();
-    /// assert_eq!(chunks, [(1, 73), (1385, 1384)]);
+    /// let lengths = filter.to_loadchunks().map(|(at, chunk)| (at, chunk.len()));
+    /// assert!(lengths.eq([(1, 73), (1385, 1384)]));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[doc(alias = "BF.LOADCHUNK")]

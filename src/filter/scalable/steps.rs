@@ -13,7 +13,8 @@ pub(crate) const MAX_LAYERS: usize = 64;
 /// ```
 /// use lanebloom::scalable::{Growth, ScalableBloom};
 ///
-/// let filter = ScalableBloom::builder().expected_keys(10_000).growth(Growth::AtHalfFull).build()?;
+/// let builder = ScalableBloom::builder().expected_keys(10_000);
+/// let filter = builder.growth(Growth::AtHalfFull).build()?;
 /// filter.insert_all(0..12_000u32)?;
 /// assert_eq!(filter.layers().len(), 2);
 /// let first = filter.layers().next().unwrap();
