@@ -186,7 +186,7 @@ pub struct CacheGuard<K: ?Sized, F = ConcurrentBloom<SipHash13>> {
 
 /// Keys of a batch that are looked up and counted before their admissions are given out: their
 /// answers are a bitmap of 128 bytes on the stack.
-const STRETCH: usize = 1024;
+const CHUNK: usize = 1024;
 
 /// What readers see at once.
 struct State<F> {
@@ -449,8 +449,8 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// ```
     pub fn check_batch<'a, Q: Borrow<K> + Funnel>(&'a self, keys: &[Q], mut each: impl FnMut(usize, Admission<'a>)) {
         debug_assert_borrowed_form(keys);
-        for (i, keys) in keys.chunks(STRETCH).enumerate() {
-            let mut bitmap = [0; STRETCH / 64];
+        for (i, keys) in keys.chunks(CHUNK).enumerate() {
+            let mut bitmap = [0; CHUNK / 64];
             let bitmap = &mut bitmap[..keys.len().div_ceil(64)];
             // The state is let go of before `each` runs: see "Who drops a filter".
             self.state.load().serving.admit_batch(keys, bitmap);
@@ -458,7 +458,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
             self.counts.add_checks(admitted, keys.len() - admitted);
             for (j, word) in bitmap.iter_mut().enumerate() {
                 while *word != 0 {
-                    let at = i * STRETCH + j * 64 + word.trailing_zeros() as usize;
+                    let at = i * CHUNK + j * 64 + word.trailing_zeros() as usize;
                     *word &= *word - 1;
                     each(at, Admission { counts: &self.counts });
                 }

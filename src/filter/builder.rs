@@ -1,5 +1,5 @@
-//! The one builder, and filters in one call without it. Takes what a caller knows of the keys, and
-//! hands it to the engine, which sizes itself.
+//! The one builder, and the short constructors. Takes the number of keys and the rate, and passes
+//! them to the engine, which sizes itself.
 
 use super::Filter;
 use super::engine::{Engine, Insert, sealed};
@@ -12,14 +12,14 @@ use core::fmt;
 ///
 /// It cannot be implemented further.
 pub trait Planned: Engine {
-    /// What a builder collects.
+    /// The builder's options.
     #[doc(hidden)]
     type Options: Options;
 
-    /// The hasher of filters that are made without naming one.
+    /// The default hasher.
     type Hasher: KeyHasher<Self::Hash> + Default;
 
-    /// What a builder begins with.
+    /// The options of a new builder.
     #[doc(hidden)]
     fn options() -> Self::Options;
 
@@ -27,7 +27,7 @@ pub trait Planned: Engine {
     fn build(options: Self::Options) -> Result<Self, BuildError>;
 }
 
-/// What a builder was asked for.
+/// The options of a builder.
 pub trait Options: sealed::Sealed + Clone + fmt::Debug {
     fn keys(&mut self) -> &mut Option<usize>;
     fn rate(&mut self) -> &mut Option<f64>;
@@ -45,17 +45,17 @@ pub trait Worded: Options {
 
 /// Sizes a [`Filter`]; made by [`Filter::builder`].
 ///
-/// `E` is the engine of the filter, `S` its hasher. The builder's name in the module of its type,
-/// for example [`bloom::Builder`](crate::bloom::Builder), says what is particular to the type.
+/// `E` is the engine of the filter, `S` its hasher. The page of a type's builder, for example
+/// [`bloom::Builder`](crate::bloom::Builder), adds what is particular to the type.
 ///
 /// Many filters take the expected keys, or a memory budget, or both:
 ///
 /// | given | size | rate |
 /// |---|---|---|
-/// | keys, perhaps rate | what they need | as asked, 1% by default |
-/// | budget, perhaps rate | the budget | as asked, 1% by default; [`expected_keys`](Filter::expected_keys) says how many keys that is |
-/// | keys and budget | the budget | the best that fits: [`false_positive_rate`](Filter::false_positive_rate) says which |
-/// | keys, rate and budget | what keys and rate need | as asked, or an error where that is more than the budget |
+/// | keys, perhaps rate | as needed | the given one, 1% by default |
+/// | budget, perhaps rate | the budget | the given one, 1% by default; [`expected_keys`](Filter::expected_keys) returns the number of keys |
+/// | keys and budget | the budget | the best that fits: [`false_positive_rate`](Filter::false_positive_rate) |
+/// | keys, rate and budget | as needed; an error if that exceeds the budget | the given one |
 ///
 /// # Examples
 ///
@@ -115,8 +115,8 @@ impl<E: Planned> Builder<E, Murmur3> {
 impl<E: Planned, S> Builder<E, S> {
     /// The number of distinct keys up to which the false-positive rate holds. 0 means 1.
     ///
-    /// In filters whose keys can be removed these are the keys that are there at one time. A filter
-    /// with slots can hold as many, each copy of a key counted.
+    /// If keys can be removed, it is the number of keys at one time. A filter with slots counts each
+    /// copy of a key.
     ///
     /// ```
     /// use lanebloom::ConcurrentBloom;
@@ -135,8 +135,7 @@ impl<E: Planned, S> Builder<E, S> {
     /// The chance that the filter reports a key that it does not hold, once it holds the expected
     /// keys. Between 0 and 1, both excluded.
     ///
-    /// In filters whose keys can be removed it is also the chance that the remove of a key that is
-    /// not there does harm.
+    /// If keys can be removed, it is also the chance that removing an absent key does harm.
     ///
     /// ```
     /// use lanebloom::ConcurrentBloom;
@@ -152,8 +151,8 @@ impl<E: Planned, S> Builder<E, S> {
         self
     }
 
-    /// Another hasher: [`SipHash13`](crate::SipHash13) or any `BuildHasher`. [`crate::hash`] says
-    /// when to take which.
+    /// Another hasher: [`SipHash13`](crate::SipHash13) or any `BuildHasher`. [`crate::hash`] compares
+    /// them.
     ///
     /// ```
     /// use lanebloom::ConcurrentBloom;
@@ -177,9 +176,9 @@ impl<E: Planned, S> Builder<E, S> {
     /// # Errors
     ///
     /// Fails if neither keys nor budget were given, the rate is not between 0 and 1, an option of
-    /// the type has a value that it cannot have, the rate would take more than 128 bits per key
-    /// (512 with counters), the budget is below one line of 64 bytes or below what keys and rate
-    /// need, the size is beyond addressable memory, or the allocation fails.
+    /// the type is out of range, the rate would take more than 128 bits per key (512 with
+    /// counters), the budget is below one line of 64 bytes or too small for keys and rate, or the
+    /// allocation fails.
     ///
     /// # Examples
     ///
@@ -203,7 +202,7 @@ impl<E: Planned, S> Builder<E, S> {
 }
 
 impl<E: Planned<Options: Budgeted>, S> Builder<E, S> {
-    /// The most memory that the filter may take, in bytes: at least one line of 64, and 72 in a
+    /// The most bytes of memory that the filter may take: at least 64, and 72 in a
     /// [`DLeftFilter`](crate::DLeftFilter).
     ///
     /// ```
@@ -222,11 +221,11 @@ impl<E: Planned<Options: Budgeted>, S> Builder<E, S> {
 }
 
 impl<E: Planned<Options: Worded>, S> Builder<E, S> {
-    /// How many 64-bit words of its line a key touches: 1, 2, 4 or 8.
+    /// The number of 64-bit words of its line that a key touches: 1, 2, 4 or 8.
     ///
-    /// A fresh insert, or a remove, makes one atomic operation for each word. By default the
-    /// builder takes the fewest words whose memory is within 6% of the least. With 1, an insert and
-    /// a remove are claims: if several threads race to insert a new key, exactly one gets `true`.
+    /// An insert of a new key, or a remove, takes one atomic operation for each word. By default
+    /// the builder takes the fewest words whose memory is within 6% of the least. With 1, an insert
+    /// and a remove are claims: if several threads race, exactly one gets `true`.
     ///
     /// ```
     /// use lanebloom::ConcurrentBloom;
@@ -247,7 +246,7 @@ impl<E: Planned<Options: Worded>, S> Builder<E, S> {
 
 /// Making a filter.
 impl<E: Planned> Filter<E, E::Hasher> {
-    /// A builder, which has all options.
+    /// A builder, for all options.
     ///
     /// ```
     /// use lanebloom::ConcurrentBloom;
@@ -263,8 +262,7 @@ impl<E: Planned> Filter<E, E::Hasher> {
         }
     }
 
-    /// An empty filter for `keys` keys at this false-positive rate, with the defaults of the
-    /// builder.
+    /// An empty filter for `keys` keys at this rate, with the builder's defaults.
     ///
     /// # Errors
     ///
@@ -291,7 +289,7 @@ impl<E: Planned> Filter<E, E::Hasher> {
         builder.false_positive_rate(false_positive_rate).build()
     }
 
-    /// A filter that holds `keys` and is sized for as many, at this false-positive rate.
+    /// A filter with these keys, sized for them at this rate.
     ///
     /// # Errors
     ///

@@ -143,8 +143,7 @@ pub struct Cuckoo {
 /// ```
 /// use lanebloom::CuckooFilter;
 ///
-/// let builder = CuckooFilter::builder().expected_keys(1_000_000);
-/// let filter = builder.false_positive_rate(1e-3).build()?;
+/// let filter = CuckooFilter::with_capacity(1_000_000, 1e-3)?;
 /// assert_eq!(filter.tag_bits(), 16);
 /// assert!((16.8..17.0).contains(&filter.bits_per_key()));
 ///

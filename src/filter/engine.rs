@@ -1,5 +1,5 @@
-//! What a filter type has to bring: how it keeps hashes. All that is about keys, batches and
-//! answers is in `filter.rs`, written once for all engines.
+//! The traits of an engine, the part of a filter that stores hashes. `filter.rs` has the rest, once
+//! for all engines.
 //!
 //! The traits are public, so that a function can take any filter (`fn f<E: Engine, S:
 //! KeyHasher<E::Hash>>(filter: &Filter<E, S>)`), and sealed: only this crate implements them.
@@ -13,7 +13,7 @@ pub(crate) mod sealed {
     pub trait Sealed {}
 }
 
-/// What [`Filter::figures`](super::Filter::figures) tells of a filter.
+/// The result of [`Filter::figures`](super::Filter::figures).
 ///
 /// ```
 /// use lanebloom::{CuckooFilter, Figures};
@@ -35,8 +35,7 @@ pub struct Figures {
     pub false_positive_rate: f64,
 }
 
-/// A way to keep a set of hashes, asked by many threads at once. The engine of a
-/// [`Filter`](super::Filter).
+/// The engine of a [`Filter`](super::Filter): a set of hashes that many threads share.
 ///
 /// It cannot be implemented further.
 ///
@@ -58,7 +57,7 @@ pub struct Figures {
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 pub trait Engine: sealed::Sealed + Sized {
-    /// What it knows a key by: 64 bits, but two times 64 in a [`GuavaBloom`](crate::GuavaBloom).
+    /// The hash of a key: 64 bits, or twice 64 in a [`GuavaBloom`](crate::GuavaBloom).
     type Hash: Copy + Default;
 
     /// The name of the filter type, for `Debug`.
@@ -74,8 +73,8 @@ pub trait Engine: sealed::Sealed + Sized {
     #[doc(hidden)]
     fn contains_bitmap(&self, hashes: &[Self::Hash], found: &mut [u64]);
 
-    /// [`contains`](Self::contains) of each of a few hashes, at most 64. An engine that takes no
-    /// branch in a lookup asks for them [`one_by_one`].
+    /// [`contains`](Self::contains) for a few hashes, at most 64. An engine whose lookups do not
+    /// branch takes them [`one_by_one`].
     #[doc(hidden)]
     fn contains_few(&self, hashes: &[Self::Hash], found: &mut [bool]) {
         let mut bitmap = [0];
@@ -127,9 +126,9 @@ pub(crate) fn one_by_one<E: Engine>(engine: &E, hashes: &[E::Hash], found: &mut 
 ///
 /// It cannot be implemented further.
 pub trait Insert: Engine {
-    /// What one insert answers.
+    /// The answer of one insert.
     type Answer: Outcome;
-    /// What many inserts answer.
+    /// The answer of many inserts.
     type Total: Total;
 
     #[doc(hidden)]
@@ -144,11 +143,11 @@ pub trait Insert: Engine {
     fn clear(&mut self);
 }
 
-/// What an insert answers: a value, or an error if there was no room.
+/// The answer of an insert: a value, or an error if there was no room.
 ///
 /// It cannot be implemented further.
 pub trait Outcome: sealed::Sealed + Sized {
-    /// Whether it can be that a key is not inserted.
+    /// Whether inserts can fail.
     #[doc(hidden)]
     const CAN_REFUSE: bool;
 
@@ -156,7 +155,7 @@ pub trait Outcome: sealed::Sealed + Sized {
     #[doc(hidden)]
     fn is_refused(&self) -> bool;
 
-    /// Whether a key was not inserted though it is not there as often as it can be.
+    /// Whether a key found no room. (Otherwise it is there as often as it can be.)
     #[doc(hidden)]
     fn is_full(&self) -> bool;
 
@@ -165,7 +164,7 @@ pub trait Outcome: sealed::Sealed + Sized {
     fn and(self, other: Self) -> Self;
 }
 
-/// What many inserts answer: the sum of the values, or the error of the first key that was not
+/// The answer of many inserts: the sum of the values, or the error of the first key that was not
 /// inserted.
 ///
 /// It cannot be implemented further.
@@ -174,11 +173,11 @@ pub trait Total: Outcome {
     #[doc(hidden)]
     const NONE: Self;
 
-    /// Adds the answer for keys before which there were `before` others.
+    /// Adds the answer for the keys from position `before` on.
     #[doc(hidden)]
     fn add(&mut self, before: usize, next: Self);
 
-    /// The position of the key that was not inserted. Those after it were not either.
+    /// The position of the first key that was not inserted, and the last that was tried.
     #[doc(hidden)]
     fn refused_at(&self) -> Option<usize>;
 }
@@ -228,12 +227,12 @@ impl Total for usize {
     }
 }
 
-/// Why a key was not inserted.
+/// An error of an insert.
 pub trait Refusal {
-    /// The error for a batch in which so many keys came before.
+    /// The error for a batch in which `before` keys came first.
     fn after(self, before: usize) -> Self;
 
-    /// The keys of the batch that were inserted before.
+    /// The number of keys inserted before.
     fn inserted(&self) -> usize;
 
     /// Otherwise the key is there as often as it can be.
@@ -305,16 +304,16 @@ impl<T: Total, E: Refusal> Total for Result<T, E> {
     }
 }
 
-/// An engine whose inserts say whether the key was new.
+/// An engine whose inserts report whether the key was new.
 ///
 /// It cannot be implemented further.
 pub trait InsertFlagged: Insert {
-    /// [`insert_all`](Insert::insert_all) that gives the answers away.
+    /// [`insert_all`](Insert::insert_all) that passes each answer on.
     #[doc(hidden)]
     fn insert_flagged(&self, source: &impl Source<Self::Hash>, answer: Answer<'_>) -> Self::Total;
 }
 
-/// An engine that knows how many keys it holds only by an estimate.
+/// An engine that can only estimate its number of keys.
 ///
 /// It cannot be implemented further.
 pub trait Estimate: Engine {
@@ -322,8 +321,8 @@ pub trait Estimate: Engine {
     fn estimated_len(&self) -> usize;
 }
 
-/// An engine whose content does not depend on the order of the inserts: it can be compared, and can
-/// take what another one holds.
+/// An engine whose content does not depend on the order of the inserts: it can be compared and
+/// united.
 ///
 /// It cannot be implemented further.
 pub trait Union: Insert {
@@ -331,11 +330,12 @@ pub trait Union: Insert {
     #[doc(hidden)]
     fn same(&self, other: &Self) -> bool;
 
-    /// An error if the layouts differ.
+    /// Fails if the layouts differ.
     #[doc(hidden)]
     fn check_union(&self, other: &Self) -> Result<(), IncompatibleError>;
 
-    /// Adds what `other` holds; whether that changed this engine. An error if there is no room.
+    /// Adds the content of `other`; returns whether that changed this engine. Fails if there is no
+    /// room.
     #[doc(hidden)]
     fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError>;
 }
@@ -364,7 +364,7 @@ pub trait Remove: Insert {
     #[doc(hidden)]
     fn remove(&self, hash: Self::Hash) -> bool;
 
-    /// Removes in order; how many were there.
+    /// Removes in order; returns how many were there.
     #[doc(hidden)]
     fn remove_all(&self, source: &impl Source<Self::Hash>, answer: Answer<'_>) -> usize;
 }
@@ -373,7 +373,7 @@ pub trait Remove: Insert {
 ///
 /// It cannot be implemented further.
 pub trait Stored: Engine {
-    /// Whether changes wait while the engine is encoded, so that a slow writer gets a copy.
+    /// Whether encoding blocks changes, so that a slow writer gets a copy.
     #[doc(hidden)]
     const HELD: bool;
 
@@ -383,8 +383,7 @@ pub trait Stored: Engine {
     #[doc(hidden)]
     fn encode<O: Out>(&self, hashing: Hashing, out: &mut O) -> Result<(), O::Error>;
 
-    /// Reads an engine that takes `limit` bytes at most, and the hasher that `hasher` makes of what
-    /// is recorded of it.
+    /// Reads an engine of at most `limit` bytes. `hasher` turns the record of the hasher into one.
     #[doc(hidden)]
     fn decode<I: Input, S>(
         input: &mut I,
@@ -393,7 +392,7 @@ pub trait Stored: Engine {
     ) -> Result<(Self, S), SnapshotErrorKind>;
 }
 
-/// An engine that takes as much memory as its snapshot when it is read.
+/// An engine whose memory is proportional to its snapshot.
 ///
 /// It cannot be implemented further.
 pub trait Proportional: Stored {}

@@ -7,10 +7,10 @@ use super::engine::{Engine, Estimate, Figures};
 impl<E: Estimate, S> Filter<E, S> {
     /// An estimate of the number of distinct keys in the filter.
     ///
-    /// It comes from the share of the bits that are set, or from the sum of the counters. For `n`
-    /// keys up to the expected ones its relative standard error is about `0.2 / sqrt(n)`, and below
-    /// `0.3 / sqrt(n)`: 1% at 1000 keys, 0.03% at a million. Far beyond, where few bits are left
-    /// unset, the error grows. A full filter answers the least number that would have filled it.
+    /// It comes from the share of set bits, or from the sum of the counters. Up to the expected
+    /// keys, the relative standard error for `n` keys is about `0.2 / sqrt(n)`, and below `0.3 /
+    /// sqrt(n)`: 1% at 1000 keys, 0.03% at a million. Far beyond, the error grows. A full filter
+    /// answers the least number that would have filled it.
     ///
     /// ```
     /// use lanebloom::ConcurrentBloom;
@@ -28,8 +28,7 @@ impl<E: Estimate, S> Filter<E, S> {
     }
 }
 
-/// Figures. Those that look at the content read the whole filter: beside inserts, each word as it
-/// was at some moment meanwhile.
+/// Figures. Those of the content read the whole filter, each word at some moment.
 impl<E: Engine, S> Filter<E, S> {
     /// The number of keys that the filter was sized for.
     ///
@@ -45,7 +44,7 @@ impl<E: Engine, S> Filter<E, S> {
         self.engine.expected_keys()
     }
 
-    /// Bytes of memory that the content takes.
+    /// The bytes of memory of the content.
     ///
     /// ```
     /// use lanebloom::CuckooFilter;
@@ -73,9 +72,8 @@ impl<E: Engine, S> Filter<E, S> {
         8.0 * self.memory_bytes() as f64 / self.expected_keys() as f64
     }
 
-    /// The share of the bits that are set, of the counters that are not zero, or of the slots that
-    /// hold a key. A Bloom filter with its expected keys has a little less than one half of its
-    /// bits set.
+    /// The share of set bits, of counters above 0, or of slots with a key. A Bloom filter with its
+    /// expected keys has a little less than half of its bits set.
     ///
     /// ```
     /// use lanebloom::CuckooFilter;
@@ -121,8 +119,8 @@ impl<E: Engine, S> Filter<E, S> {
         self.engine.false_positive_rate_at(self.expected_keys())
     }
 
-    /// The false-positive rate to expect once `keys` distinct keys are in, beyond the
-    /// [slots](Filter::slots) the rate of a full filter.
+    /// The false-positive rate to expect once `keys` distinct keys are in. Beyond the
+    /// [slots](Filter::slots), it is the rate of a full filter.
     ///
     /// ```
     /// use lanebloom::CuckooFilter;
@@ -137,8 +135,7 @@ impl<E: Engine, S> Filter<E, S> {
         self.engine.false_positive_rate_at(keys)
     }
 
-    /// The false-positive rate of the filter as it is: the chance that a random hash is taken for
-    /// present.
+    /// The false-positive rate now: the chance that a random hash is taken for present.
     ///
     /// ```
     /// use lanebloom::CuckooFilter;
@@ -155,7 +152,7 @@ impl<E: Engine, S> Filter<E, S> {
         self.engine.current_false_positive_rate()
     }
 
-    /// Fill, number of keys and false-positive rate as they are, from one pass over the content.
+    /// Fill, number of keys and false-positive rate now, from one pass over the content.
     ///
     /// For a dashboard, in Prometheus' text format:
     ///

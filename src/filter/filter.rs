@@ -1,4 +1,4 @@
-//! The one filter type: keys in, answers out. It hashes keys, cuts batches into chunks, and hands
+//! The one filter type: keys in, answers out. It hashes keys, cuts batches into chunks, and passes
 //! the hashes to its engine. Everything that all filters share is written and documented here.
 
 use super::engine::{Count, Engine, Insert, InsertFlagged, Outcome, Remove, Total, Union};
@@ -32,7 +32,7 @@ use core::fmt;
 ///
 /// A batch gives the answers of single calls in order, duplicates within the batch included, many
 /// keys at a time. Methods named `_hashes` take hashes of [`hash`](Self::hash) or
-/// [`hash_batch`](Self::hash_batch), so that a caller can hash once and ask several filters.
+/// [`hash_batch`](Self::hash_batch), so that a caller can hash once for several filters.
 /// Methods named `_flagged` write the answer for each key to the same place of a slice, methods
 /// named `_bitmap` to a bit: bit `i % 64` of word `i / 64`.
 ///
@@ -40,7 +40,7 @@ use core::fmt;
 ///
 /// An insert is a `Release`. A lookup that answers `true` ends in an `Acquire`: everything that the
 /// inserters of the key had done before is visible. In batches one `Acquire` serves many keys, and
-/// comes before any of their answers is given out.
+/// comes before their answers.
 pub struct Filter<E, S = Murmur3> {
     pub(crate) engine: E,
     pub(crate) hasher: S,
@@ -193,7 +193,7 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
     ///
     /// # Panics
     ///
-    /// If `out` has not one word for every 64 keys, the last ones rounded up.
+    /// If `out` has not `keys.len().div_ceil(64)` words.
     ///
     /// # Examples
     ///
@@ -221,7 +221,7 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
     ///
     /// # Panics
     ///
-    /// If `out` has not one word for every 64 hashes, the last ones rounded up.
+    /// If `out` has not `hashes.len().div_ceil(64)` words.
     ///
     /// # Examples
     ///
@@ -295,7 +295,7 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
         self.hasher.hash_batch(keys, out);
     }
 
-    /// Looks up the hashes; calls `each` with where a chunk begins and the bitmap of its answers.
+    /// Looks up the hashes; calls `each(start, bitmap)` for every chunk.
     fn look_up(&self, source: &impl Source<E::Hash>, each: impl FnMut(usize, &[u64])) {
         source::answers(source, |hashes, found| self.engine.contains_bitmap(hashes, found), each);
     }
@@ -312,19 +312,18 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
 impl<E: Insert, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// Inserts `key`. The table of [`Filter`] says what each type answers.
     ///
-    /// A `bool` can be `false` for a new key, at the false-positive rate. Where several threads
-    /// race to insert a new key, **at least** one of them gets `true`, and several may: do not take
-    /// it for a claim. (With one [word per key](crate::bloom::Builder::words_per_key) exactly one
-    /// thread gets it.)
+    /// A `bool` can be `false` for a new key, at the false-positive rate. If several threads race to
+    /// insert a new key, **at least** one of them gets `true`, and several may: do not take it for
+    /// a claim. (With one [word per key](crate::bloom::Builder::words_per_key) exactly one thread
+    /// gets it.)
     ///
     /// An error means that the filter is full, or that the key was inserted [as often as it can
-    /// be](Self::max_copies). Nothing that was in the filter is lost.
+    /// be](Self::max_copies). The filter loses nothing.
     ///
     /// # Memory ordering
     ///
-    /// Every change is a `Release`, and `false` ends in an `Acquire`: then everything that the
-    /// inserters of the key had done before is visible. In a `ConcurrentBloom`, a key that is there
-    /// already costs loads only, and nothing is written to its line.
+    /// Every change is a `Release`, and `false` ends in an `Acquire`, like a lookup's `true`. In a
+    /// `ConcurrentBloom`, a key that is there already costs loads only.
     ///
     /// # Examples
     ///
@@ -371,10 +370,8 @@ impl<E: Insert, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// Inserts every key; returns how many inserts answered `true`. A filter that can be full stops
     /// at the first key that finds no room; its error says how many keys were inserted before.
     ///
-    /// In a `ConcurrentBloom` a batch that is dense in the filter is inserted [in
-    /// bulk](crate#inserting-in-bulk), which allocates memory: 1024 keys and 6 per line of the
-    /// filter, or more. (In a filter beyond 1 MiB, where hashes are sorted for it, the order is
-    /// that of the hashes that share a line, to the same effect.)
+    /// A `ConcurrentBloom` inserts dense batches [in bulk](crate#inserting-in-bulk), which allocates
+    /// memory: from 1024 keys, and 6 per line of the filter, on.
     ///
     /// ```
     /// use lanebloom::{ConcurrentBloom, CuckooFilter};
@@ -408,10 +405,10 @@ impl<E: Insert, S: KeyHasher<E::Hash>> Filter<E, S> {
         self.engine.insert_all(&hashes)
     }
 
-    /// Inserts the keys of an iterator in batches; answers as [`insert_batch`](Self::insert_batch)
-    /// does. A filter that is full takes no more keys from the iterator.
+    /// [`insert_batch`](Self::insert_batch) for the keys of an iterator, some at a time. A filter
+    /// that is full takes no more keys from the iterator.
     ///
-    /// Where inserts cannot fail, [`Extend`] does the same through `&mut`.
+    /// If inserts cannot fail, [`Extend`] does the same through `&mut`.
     ///
     /// ```
     /// use lanebloom::{ConcurrentBloom, CuckooFilter};
@@ -439,8 +436,7 @@ impl<E: Insert, S: KeyHasher<E::Hash>> Filter<E, S> {
         total
     }
 
-    /// Removes all keys. It takes `&mut self` because beside inserts nobody could say which of them
-    /// survived.
+    /// Removes all keys. It takes `&mut self`: beside inserts, some keys would survive in part.
     ///
     /// ```
     /// use lanebloom::CuckooFilter;
@@ -508,10 +504,9 @@ impl<E: InsertFlagged, S: KeyHasher<E::Hash>> Filter<E, S> {
 
 /// Removing keys.
 impl<E: Remove, S: KeyHasher<E::Hash>> Filter<E, S> {
-    /// Removes `key`: one copy of it, where the filter counts copies. Returns whether it was there.
+    /// Removes `key`, or one copy of it if the filter counts copies. Returns whether it was there.
     ///
-    /// Remove only keys that were inserted: removing a false positive removes a part of another
-    /// key.
+    /// Remove only keys that were inserted: removing a false positive damages another key.
     ///
     /// ```
     /// use lanebloom::CuckooFilter;
@@ -659,8 +654,7 @@ impl<E: Count, S: KeyHasher<E::Hash>> Filter<E, S> {
 
 /// Copies and slots.
 impl<E: Count, S> Filter<E, S> {
-    /// The number of keys in the filter, each as often as it was inserted and not removed. Reads
-    /// the whole filter.
+    /// The number of keys in the filter, every copy counted. Reads the whole filter.
     ///
     /// ```
     /// use lanebloom::CuckooFilter;
@@ -716,13 +710,12 @@ impl<E: Union, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// Adds every key of `other` to this filter; returns whether that changed it. Both may be in
     /// use meanwhile.
     ///
-    /// Everything that was inserted into `other` before is in this filter afterwards. An insert
-    /// into `other` at the same time may be.
+    /// Everything that was inserted into `other` before is in this filter afterwards.
     ///
     /// # Errors
     ///
-    /// If layout or hasher (its algorithm, seed or key) differ; then nothing is changed. If a
-    /// filter that grows has no room for the other one's keys; then no key was added.
+    /// Fails if layout or hasher (its algorithm, seed or key) differ, or if a filter that grows has
+    /// no room for the other one's keys. Then nothing is changed.
     ///
     /// # Memory ordering
     ///
@@ -748,7 +741,7 @@ impl<E: Union, S: KeyHasher<E::Hash>> Filter<E, S> {
         self.engine.union_from(&other.engine)
     }
 
-    /// Whether [`union_from`](Self::union_from) of `other` is no error.
+    /// Whether layout and hasher equal `other`'s, so that [`union_from`](Self::union_from) can work.
     ///
     /// ```
     /// use lanebloom::ConcurrentBloom;
@@ -764,10 +757,10 @@ impl<E: Union, S: KeyHasher<E::Hash>> Filter<E, S> {
         self.check_compatible(other).is_ok()
     }
 
-    /// An error if the other's content means something else.
+    /// Fails unless layout and hasher match.
     pub(crate) fn check_compatible(&self, other: &Self) -> Result<(), IncompatibleError> {
         self.engine.check_union(&other.engine)?;
-        if hash::print(&self.hasher) != hash::print(&other.hasher) {
+        if hash::fingerprint(&self.hasher) != hash::fingerprint(&other.hasher) {
             return Err(IncompatibleError::hasher());
         }
         Ok(())
@@ -789,7 +782,7 @@ impl<E: Engine, S> Filter<E, S> {
         &self.hasher
     }
 
-    /// [`clone`](Clone::clone) that answers an error instead of an abort where there is no memory.
+    /// [`clone`](Clone::clone) that returns an error, instead of aborting, if the allocation fails.
     ///
     /// # Errors
     ///
@@ -816,8 +809,8 @@ impl<E: Engine, S> Filter<E, S> {
     }
 }
 
-/// A copy that holds at least every key whose insertion happened before. Aborts where there is no
-/// memory; [`try_clone`](Filter::try_clone) does not.
+/// A copy that holds at least every key whose insertion happened before. Aborts if the allocation
+/// fails; [`try_clone`](Filter::try_clone) does not.
 impl<E: Engine, S: Clone> Clone for Filter<E, S> {
     fn clone(&self) -> Self {
         self.try_clone().unwrap_or_else(|_| {
@@ -827,11 +820,10 @@ impl<E: Engine, S: Clone> Clone for Filter<E, S> {
     }
 }
 
-/// Same layout, same hasher and same content. Beside inserts, each word is compared as it was at
-/// some moment meanwhile.
+/// Same layout, same hasher and same content. Beside inserts, reads each word at some moment.
 impl<E: Union, S: KeyHasher<E::Hash>> PartialEq for Filter<E, S> {
     fn eq(&self, other: &Self) -> bool {
-        hash::print(&self.hasher) == hash::print(&other.hasher) && self.engine.same(&other.engine)
+        hash::fingerprint(&self.hasher) == hash::fingerprint(&other.hasher) && self.engine.same(&other.engine)
     }
 }
 
@@ -848,7 +840,7 @@ impl<E: Engine, S: fmt::Debug> fmt::Debug for Filter<E, S> {
     }
 }
 
-/// Inserts the keys in batches, as [`insert_all`](Filter::insert_all) does. For `&Filter` too.
+/// [`insert_all`](Filter::insert_all). For `&Filter` too.
 ///
 /// ```
 /// use lanebloom::ConcurrentBloom;

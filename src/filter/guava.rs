@@ -192,8 +192,8 @@ impl Sealed for Murmur128 {
         Murmur3::with_seed(0).identity()
     }
 
-    fn print(&self) -> u64 {
-        Murmur3::with_seed(0).print()
+    fn fingerprint(&self) -> u64 {
+        Murmur3::with_seed(0).fingerprint()
     }
 }
 

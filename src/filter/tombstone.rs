@@ -53,9 +53,9 @@
 //! The promises of the [crate](crate#consistency), with these differences:
 //!
 //! 1. **Once removed, absent.** If a remove of a key that found it happens before a lookup, the
-//!    lookup answers false. A lookup finds every key whose insert happened before and that nobody
-//!    removes, **but for the rate of false negatives**. A key does not go missing unless keys are
-//!    removed.
+//!    lookup answers false. A lookup finds every key whose insert happened before and that no
+//!    thread removes, **but for the rate of false negatives**. A key does not go missing unless
+//!    keys are removed.
 //! 2. **Answers.** An insert answers true if this call changed the filter of added keys. A remove
 //!    answers true if the key was found there and this call changed the filter of removed keys. If
 //!    several threads race to remove a key that is there, at least one gets true. With one [word
@@ -174,7 +174,7 @@ impl<S> Builder<S> {
     }
 }
 
-/// What the two filters were asked for.
+/// The options of the two filters.
 #[derive(Clone, Debug)]
 pub struct Request {
     added: sizing::Request,
@@ -237,21 +237,21 @@ impl Planned for Tombstone {
 }
 
 impl Tombstone {
-    /// Looks hashes up among the added ones, and the tombstones of those found by `second`.
-    fn ask_both(&self, hashes: &[u64], answers: &mut [u64], second: impl Fn(&[u64], &mut [u64])) {
+    /// Looks hashes up among the added ones; passes the tombstones of those found to `second`.
+    fn look_up(&self, hashes: &[u64], answers: &mut [u64], second: impl Fn(&[u64], &mut [u64])) {
         let chunks = hashes.chunks(HASHED).zip(answers.chunks_mut(HASHED / 64));
         for (hashes, answers) in chunks {
             // Clearing the space for a whole chunk takes longer than the work on a few keys.
             if hashes.len() <= 64 {
-                self.ask_chunk(hashes, answers, &mut [0; 64], &mut [0; 1], &second);
+                self.look_up_chunk(hashes, answers, &mut [0; 64], &mut [0; 1], &second);
             } else {
-                self.ask_chunk(hashes, answers, &mut [0; HASHED], &mut [0; HASHED / 64], &second);
+                self.look_up_chunk(hashes, answers, &mut [0; HASHED], &mut [0; HASHED / 64], &second);
             }
         }
     }
 
-    /// [`ask_both`](Self::ask_both) of a chunk, with space for its tombstones and their answers.
-    fn ask_chunk(
+    /// [`look_up`](Self::look_up) for a chunk, with space for its tombstones and their answers.
+    fn look_up_chunk(
         &self,
         hashes: &[u64],
         found: &mut [u64],
@@ -293,7 +293,7 @@ impl Engine for Tombstone {
     }
 
     fn contains_bitmap(&self, hashes: &[u64], found: &mut [u64]) {
-        self.ask_both(hashes, found, |tombstones, answers| {
+        self.look_up(hashes, found, |tombstones, answers| {
             self.removed.contains_bitmap(tombstones, answers);
             for answers in answers {
                 *answers = !*answers;
@@ -329,7 +329,7 @@ impl Engine for Tombstone {
     }
 
     fn figures(&self) -> Figures {
-        // The added ones last, as in `estimated_len`.
+        // Reads the added ones last, as `estimated_len` does.
         let removed = self.removed.figures();
         let added = self.added.figures();
         let [of_added, of_removed] = [&self.added, &self.removed].map(|part| part.memory_bytes() as f64);
@@ -391,7 +391,7 @@ impl Remove for Tombstone {
             kernels.insert_hashes(bits, tombstones, answers);
             bits::acquire();
         };
-        let work = |hashes: &[u64], removed: &mut [u64]| self.ask_both(hashes, removed, bury);
+        let work = |hashes: &[u64], removed: &mut [u64]| self.look_up(hashes, removed, bury);
         answers(source, work, teller(&mut answer))
     }
 }
@@ -578,7 +578,7 @@ impl<S> TombstoneBloom<S> {
     }
 }
 
-/// Calls `each` with the position of every yes.
+/// Calls `each` with the position of every 1.
 fn for_each_one(bitmap: &[u64], mut each: impl FnMut(usize)) {
     for (at, &word) in (0..).step_by(64).zip(bitmap) {
         let mut left = word;

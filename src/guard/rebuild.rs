@@ -1,7 +1,7 @@
 //! A rebuild of a guard: a new filter is filled while the old one serves, and then takes over.
 
 use super::error::{RebuildError, RebuildErrorKind};
-use super::{CacheGuard, GuardFilter, Held, STRETCH, State, debug_assert_borrowed_form, keyed_filter};
+use super::{CacheGuard, GuardFilter, Held, CHUNK, State, debug_assert_borrowed_form, keyed_filter};
 use crate::error::BuildError;
 use crate::filter::bloom::ConcurrentBloom;
 use crate::filter::engine::Total;
@@ -202,10 +202,10 @@ impl<K: Funnel + ?Sized, F: GuardFilter> Rebuild<'_, K, F> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn insert_all<Q: Borrow<K> + Funnel>(&self, keys: impl IntoIterator<Item = Q>) -> F::Total {
-        let (mut keys, mut batch) = (keys.into_iter(), Vec::with_capacity(STRETCH));
+        let (mut keys, mut batch) = (keys.into_iter(), Vec::with_capacity(CHUNK));
         let (mut total, mut before) = (F::Total::NONE, 0);
         loop {
-            batch.extend(keys.by_ref().take(STRETCH));
+            batch.extend(keys.by_ref().take(CHUNK));
             if batch.is_empty() || self.next.has_refused() {
                 return total;
             }

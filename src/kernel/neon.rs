@@ -92,8 +92,8 @@ fn words<const W: usize>(hashes: &Group, cuts: &Cuts, first: usize, count: usize
     words
 }
 
-/// The mask of each hash in each of its words. For each target `T` a function of its own, which has
-/// one caller, and so is inlined.
+/// The mask of each hash in each of its words. `T` is the target: each copy has one caller, and so
+/// is inlined.
 #[target_feature(enable = "neon")]
 #[inline]
 fn masks<const W: usize, T>(hashes: &Group, cuts: &Cuts, into: &mut [Slot; W]) {
@@ -106,8 +106,8 @@ fn masks<const W: usize, T>(hashes: &Group, cuts: &Cuts, into: &mut [Slot; W]) {
     }
 }
 
-/// Whether the words hold all bits of their hash's pattern. (For each kind `T` of words one of its
-/// own: the compiler makes a call of what it finds in two kernels.)
+/// Whether the words hold all bits of their hash's pattern. `T` is the kind of words: each copy has
+/// one caller, and so is inlined.
 #[target_feature(enable = "neon")]
 #[inline]
 fn hold<const W: usize, T>(hashes: &Group, cuts: &Cuts, words: &[Group; W]) -> u8 {

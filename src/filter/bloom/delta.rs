@@ -16,11 +16,10 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     /// [`apply_deltas`](Self::apply_deltas): 64 bytes, and 8 to 10 for each fresh key of a filter
     /// for 1%.
     ///
-    /// A writer keeps the baseline: a second filter, to which it applies each delta that has got to
-    /// where it was to go. Replicas that apply all deltas, in any order, some of them several
-    /// times, end up with the union. Both filters may be in use meanwhile; the delta has at least
-    /// every key whose insertion here happened before, if not in the baseline. It reads both
-    /// filters.
+    /// A writer keeps the baseline: a second filter, to which it applies each delta that was
+    /// delivered. Replicas that apply all deltas, in any order, some of them several times, end up
+    /// with the union. It reads both filters, which may be in use meanwhile. The delta has at least
+    /// every key whose insertion here happened before and that the baseline lacks.
     ///
     /// # Errors
     ///
@@ -52,11 +51,11 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
         self.delta_of_blocks(baseline, 0..self.blocks())
     }
 
-    /// [`delta_since`](Self::delta_since) of a range of blocks: for a large filter by parts.
+    /// [`delta_since`](Self::delta_since) for a range of blocks, to send a large filter in parts.
     ///
     /// # Errors
     ///
-    /// As of [`delta_since`](Self::delta_since).
+    /// As [`delta_since`](Self::delta_since).
     ///
     /// # Panics
     ///
@@ -159,7 +158,7 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
         Ok(changed)
     }
 
-    /// An error if it is not a delta of such a filter.
+    /// Fails unless it is a delta of such a filter.
     fn check_delta(&self, header: &DeltaHeader, body: &[u8]) -> Result<(), SnapshotErrorKind> {
         if header.layout != self.layout() {
             return Err(SnapshotErrorKind::differs("layout", header.layout, self.layout()));

@@ -12,7 +12,7 @@ use crate::layout::{LINE_BYTES, Layout};
 use crate::once::OnceBox;
 use crate::sizing::Cell;
 use crate::source::{Answer, HASHED, Source, unpack_into};
-use crate::source::{STRETCH, for_each_absent};
+use crate::source::{CHUNK, for_each_absent};
 use crate::sync::{AtomicU64, Ordering};
 use alloc::boxed::Box;
 use alloc::format;
@@ -127,7 +127,7 @@ impl<'a> Layers<'a> {
     }
 }
 
-/// Finds the hashes that are in any of these layers; returns a bitmap. Takes up to `STRETCH`
+/// Finds the hashes that are in any of these layers; returns a bitmap. Takes up to `CHUNK`
 /// hashes.
 fn found_in<'a>(layers: impl DoubleEndedIterator<Item = &'a Layer>, hashes: &[u64], found: &mut [u64]) {
     let all = |found: &[u64]| found.iter().all(|&word| word == u64::MAX);
@@ -136,7 +136,7 @@ fn found_in<'a>(layers: impl DoubleEndedIterator<Item = &'a Layer>, hashes: &[u6
         Some(newest) => newest.bloom().contains_bitmap(hashes, found),
         None => return found.fill(0),
     }
-    let mut more = [0; STRETCH / 64];
+    let mut more = [0; CHUNK / 64];
     let more = &mut more[..found.len()];
     for layer in layers {
         if all(found) {
@@ -369,7 +369,7 @@ impl Engine for Chain {
 
     fn contains_bitmap(&self, hashes: &[u64], found: &mut [u64]) {
         let layers = self.layers_now();
-        for (hashes, found) in hashes.chunks(STRETCH).zip(found.chunks_mut(STRETCH / 64)) {
+        for (hashes, found) in hashes.chunks(CHUNK).zip(found.chunks_mut(CHUNK / 64)) {
             found_in(layers.iter(), hashes, found);
         }
     }
@@ -545,7 +545,7 @@ impl Chain {
             }
             let Layer { filter, gauge } = layers.newest();
             let part = &hashes[at..];
-            let part = &part[..part.len().min(gauge.stretch()).min(N)];
+            let part = &part[..part.len().min(gauge.interval()).min(N)];
 
             let mut found = [0; HASHED / 64];
             let found = &mut found[..part.len().div_ceil(64)];

@@ -11,7 +11,7 @@ use crate::filter::bloom::ConcurrentBloom;
 use crate::filter::engine::{Engine, Estimate, Insert, InsertFlagged, Union, sealed};
 use crate::layout::{LINE_BITS, LINE_WORDS, Layout};
 use crate::source::{Answer, HASHED, Source, teller};
-use crate::source::{STRETCH, for_each_absent, ones};
+use crate::source::{CHUNK, for_each_absent, ones};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::{fmt, mem};
@@ -146,7 +146,7 @@ impl InsertFlagged for Generations {
     fn insert_flagged(&self, source: &impl Source, mut answer: Answer<'_>) -> usize {
         let mut tell = teller(&mut answer);
         let most = match &self.plan.when {
-            When::Full(gauge) => gauge.stretch(),
+            When::Full(gauge) => gauge.interval(),
             _ => usize::MAX,
         };
         let most = if self.plan.renew { most } else { most.min(HASHED) };
@@ -346,7 +346,7 @@ fn look_up(generations: &[Generation], hashes: &[u64], found: &mut [u64]) {
 
 /// Looks hashes up in one generation; combines each word of answers with that of `answers`.
 fn each_found(one: &Generation, hashes: &[u64], answers: &mut [u64], combine: impl Fn(&mut u64, &u64)) {
-    for (hashes, answers) in hashes.chunks(STRETCH).zip(answers.chunks_mut(STRETCH / 64)) {
+    for (hashes, answers) in hashes.chunks(CHUNK).zip(answers.chunks_mut(CHUNK / 64)) {
         with_bitmap(answers.len(), |found| {
             one.bloom.engine.contains_bitmap(hashes, found);
             answers
@@ -357,14 +357,14 @@ fn each_found(one: &Generation, hashes: &[u64], answers: &mut [u64], combine: im
     }
 }
 
-/// Space for the answers for at most [`STRETCH`] hashes. (To clear it for all of them takes longer
+/// Space for the answers for at most [`CHUNK`] hashes. (To clear it for all of them takes longer
 /// than to work on a few keys.)
 #[inline]
 fn with_bitmap<R>(words: usize, work: impl FnOnce(&mut [u64]) -> R) -> R {
     if words <= 1 {
         work(&mut [0][..words])
     } else {
-        work(&mut [0; STRETCH / 64][..words])
+        work(&mut [0; CHUNK / 64][..words])
     }
 }
 

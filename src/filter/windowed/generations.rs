@@ -34,7 +34,7 @@
 //! A batch is cut into chunks, and each chunk loads the list and reads the clock once. A chunk has
 //! up to 1024 keys. A slice of hashes is one chunk, except in three cases: the answers of a lookup
 //! are collected on the stack (4096 hashes), the filter does not renew keys (1024), or the gauge
-//! looks between ([`Gauge::stretch`]).
+//! looks between ([`Gauge::interval`]).
 //!
 //! - The hashes of an inserted chunk share one place in the order of rotations: the last list that
 //!   the chunk saw. The argument above holds for each of them, since all their bits are written
