@@ -1,8 +1,8 @@
 //! Errors of the core: opaque types whose messages name the value and the limit. Each integration
 //! (Guava, RedisBloom, the guard, Redis) has a file of its own for its errors.
 //!
-//! A kind that only one file finds holds the sentence, and that file writes it. A kind with fields
-//! is one that several files find, that a method asks for, or that must not allocate.
+//! If only one file finds an error, it writes the sentence, and the kind holds it. A kind has fields
+//! if several files find it, if a method reads it, or if it must not allocate.
 
 use crate::layout::LINE_BYTES;
 use alloc::format;
@@ -55,7 +55,7 @@ pub(crate) enum BuildErrorKind {
         limit: usize,
     },
     TagBits(usize),
-    /// `tags` says what they are called.
+    /// `tags` is their name.
     TagsTooShort {
         rate: f64,
         tags: &'static str,
@@ -135,7 +135,7 @@ impl Display for BuildError {
 
 impl Error for BuildError {}
 
-/// Why two filters cannot be united: their bits do not mean the same.
+/// Why two filters cannot be united: their bits have different meanings.
 ///
 /// # Examples
 ///
@@ -152,7 +152,7 @@ impl Error for BuildError {}
 pub struct IncompatibleError(pub(crate) String);
 
 impl IncompatibleError {
-    /// They differ in `what`, which is `theirs` in the other filter.
+    /// `what` differs: it is `theirs` in the other filter.
     pub(crate) fn differs(what: &str, theirs: impl Display, ours: impl Display) -> Self {
         Self(format!(
             "the other filter's {what} differs: {theirs} there, {ours} here"
@@ -217,7 +217,7 @@ impl FullError {
     /// let builder = ScalableBloom::builder().expected_keys(1000);
     /// let filter = builder.clone().non_scaling().build()?;
     /// let mut keys: Vec<u32> = (0..3000).collect();
-    /// // Go on with those that are left, in another filter.
+    /// // Goes on with the others, in another filter.
     /// let rest = keys.split_off(filter.insert_batch(&keys).unwrap_err().inserted());
     /// let next = builder.build()?;
     /// assert!(next.insert_batch(&rest).is_ok());
@@ -409,7 +409,7 @@ pub enum SnapshotErrorKind {
         offset: u64,
         found: u8,
     },
-    /// Bits of a word of the body that nothing uses.
+    /// An unused bit of the body is set.
     UnusedBits {
         word: u64,
         bits: u64,
@@ -430,15 +430,14 @@ pub enum SnapshotErrorKind {
 }
 
 impl SnapshotErrorKind {
-    /// They differ in `what`, which is `theirs` in the snapshot or delta.
+    /// `what` differs: it is `theirs` in the snapshot or delta.
     pub(crate) fn differs(what: &str, theirs: impl Display, ours: impl Display) -> Self {
         Self::Incompatible(format!("the {what} differs: {theirs} there, {ours} here"))
     }
 }
 
 impl SnapshotError {
-    /// Whether the bytes ended before the snapshot or delta did: what was there is the beginning of
-    /// one.
+    /// Whether the bytes ended before the snapshot or delta did.
     ///
     /// ```
     /// use lanebloom::ConcurrentBloom;
@@ -454,8 +453,7 @@ impl SnapshotError {
         matches!(self.0, SnapshotErrorKind::Truncated { .. })
     }
 
-    /// Whether the bytes are whole, and their bits mean something else to this filter or hasher, or
-    /// need a clock that was not given.
+    /// Whether the bytes are whole, but layout or hasher differ, or a clock is missing.
     ///
     /// ```
     /// use lanebloom::{ConcurrentBloom, SipHash13};
@@ -522,9 +520,9 @@ impl Error for SnapshotError {
     }
 }
 
-/// [`UnexpectedEof`](std::io::ErrorKind::UnexpectedEof) where the bytes ended too early,
-/// [`OutOfMemory`](std::io::ErrorKind::OutOfMemory) where memory was refused, and otherwise
-/// [`InvalidData`](std::io::ErrorKind::InvalidData). An error of the stream is returned as it was.
+/// [`UnexpectedEof`](std::io::ErrorKind::UnexpectedEof) if the bytes ended too early,
+/// [`OutOfMemory`](std::io::ErrorKind::OutOfMemory) if the allocation failed, otherwise
+/// [`InvalidData`](std::io::ErrorKind::InvalidData). The stream's own error is returned as it was.
 ///
 /// ```
 /// use lanebloom::ConcurrentBloom;

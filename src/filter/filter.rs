@@ -715,7 +715,7 @@ impl<E: Union, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// # Errors
     ///
     /// Fails if layout or hasher (its algorithm, seed or key) differ, or if a filter that grows has
-    /// no room for the other one's keys. Then nothing is changed.
+    /// no room for the other one's keys. Then no key is added.
     ///
     /// # Memory ordering
     ///

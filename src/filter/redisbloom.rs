@@ -4,12 +4,12 @@
 //!
 //! Use it for filters that are in Redis already. If you own both ends, use a
 //! [`ConcurrentBloom`](crate::ConcurrentBloom): there a key's bits lie in one cache line. Here they
-//! lie anywhere in each filter of a chain. A lookup of an absent key searches all `n` filters of
-//! the chain, which touches about `2 * n` lines. A key in the oldest filter touches `2 * n + k`, if
-//! a key has `k` bits. Growth costs memory too, since every further filter has half the rate of the
-//! one before: a chain of eight takes about twice the memory of one filter for as many keys. (The
-//! rate practically holds: 20,000 keys in a chain that was reserved for 100 at 1% gave 0.9% with
-//! decimal keys and 1.0% with random ones, in the module and so here.)
+//! lie anywhere in each filter of a chain. The lookup of an absent key searches all `n` filters,
+//! which touches about `2 * n` lines; a key in the oldest filter touches `2 * n + k`, if a key has
+//! `k` bits. Growth costs memory too, since every further filter has half the rate of the one
+//! before: a chain of eight takes about twice the memory of one filter for as many keys. (The rate
+//! practically holds: 20,000 keys in a chain for 100 at 1% gave 0.9% with decimal keys and 1.0%
+//! with random ones, in the module too.)
 //!
 //! # Example
 //!
@@ -383,7 +383,7 @@ impl Link {
     /// How many of the bits that keys can have are set.
     fn ones(&self) -> u64 {
         let used = self.layout.used_bits();
-        // They are whole words, or a part of the first.
+        // Whole words, or a part of the first one.
         let mask = u64::MAX >> (used.wrapping_neg() % 64);
         let words = self.flat.words().take(used.div_ceil(64) as usize);
         words.map(|word| u64::from((word & mask).count_ones())).sum()
@@ -394,8 +394,8 @@ impl Link {
 impl RedisBloom {
     /// Inserts `key`; returns whether it was not in the filter before: `BF.ADD`.
     ///
-    /// `false` means that the key was there, or is a false positive. Then nothing is counted, and
-    /// the chain does not grow.
+    /// `false` means that the key was there, or is a false positive. Then the filter does not
+    /// change.
     ///
     /// # Errors
     ///
@@ -439,8 +439,6 @@ impl RedisBloom {
     /// Whether `key` may be in the filter: `false` is certain, `true` may be a false positive.
     /// `BF.EXISTS`.
     ///
-    /// The filters of the chain are looked at from the newest, the largest, to the oldest.
-    ///
     /// # Examples
     ///
     /// ```
@@ -465,7 +463,7 @@ impl RedisBloom {
     }
 }
 
-/// Keys of a batch, hashed by the chain's options when their hashes are asked for.
+/// The keys of a batch, which [`Source::each`] hashes by the chain's options.
 struct Keys<'a, K> {
     keys: &'a [K],
     options: u32,
@@ -499,8 +497,8 @@ impl RedisBloom {
     ///
     /// # Errors
     ///
-    /// As [`insert`](Self::insert), at the first key that cannot be inserted. Those before it are
-    /// in the filter; the error says [how many](RedisBloomInsertError::inserted) they are.
+    /// As [`insert`](Self::insert), at the first key that cannot be inserted. The error says [how
+    /// many](RedisBloomInsertError::inserted) keys were inserted before it.
     ///
     /// # Examples
     ///
@@ -526,7 +524,7 @@ impl RedisBloom {
     ///
     /// # Errors
     ///
-    /// As [`insert_batch`](Self::insert_batch). The places from that key on are as they were.
+    /// As [`insert_batch`](Self::insert_batch). The places from the failed key on do not change.
     ///
     /// # Examples
     ///
@@ -548,12 +546,12 @@ impl RedisBloom {
         self.insert_each(keys, |i, inserted| new[i] = inserted)
     }
 
-    /// [`insert_batch`](Self::insert_batch) of all keys of an iterator, some at a time.
+    /// [`insert_batch`](Self::insert_batch) for the keys of an iterator, some at a time.
     ///
     /// # Errors
     ///
-    /// As [`insert_batch`](Self::insert_batch). The iterator may have been asked for keys beyond
-    /// the one that was not inserted.
+    /// As [`insert_batch`](Self::insert_batch). It may have taken keys after the failed one from the
+    /// iterator.
     ///
     /// # Examples
     ///
@@ -596,9 +594,8 @@ impl RedisBloom {
 
     /// Inserts at most [`WINDOW`] hashes, the first of which has the position `start`.
     ///
-    /// First all are looked up ahead. What is found then is found whatever is inserted before it.
-    /// For the others the lines of the newest filter are asked for, where they will be set, and
-    /// then they are inserted one after another.
+    /// Looks up all of them first: later inserts cannot make a found hash absent. For the others, it
+    /// prefetches the lines of the newest filter, and then inserts them one after another.
     fn insert_window(
         &mut self,
         hashes: &[Hash],
@@ -669,7 +666,7 @@ impl RedisBloom {
     ///
     /// # Panics
     ///
-    /// If `out` has not one word for every 64 keys, the last ones rounded up.
+    /// If `out` has not `keys.len().div_ceil(64)` words.
     ///
     /// # Examples
     ///
@@ -704,29 +701,29 @@ impl RedisBloom {
         self.look_up(keys, absent(keys.len(), each));
     }
 
-    /// Looks keys up; calls `each` with where a chunk begins and the bitmap of its answers.
+    /// Looks keys up; calls `each(start, bitmap)` for every chunk.
     fn look_up<K: AsRef<[u8]>>(&self, keys: &[K], each: impl FnMut(usize, &[u64])) {
         let options = self.options;
         let work = |hashes: &[Hash], found: &mut [u64]| self.contains_bitmap(hashes, found);
         answers(&Keys { keys, options }, work, each);
     }
 
-    /// The answers for at most [`HASHED`] keys. Each filter of the chain is asked for those that no
-    /// newer one has. Between two filters no line is asked for ahead, so the keys should be many.
+    /// The answers for at most [`HASHED`] keys. Searches each filter of the chain for the keys that
+    /// no newer one has. Prefetching begins anew in each filter, so there should be many keys.
     fn contains_bitmap(&self, hashes: &[Hash], found: &mut [u64]) {
         found.fill(0);
         let mut left: [u16; HASHED] = core::array::from_fn(|i| i as u16);
         let mut len = hashes.len();
         for link in self.links.iter().rev() {
-            let (asked, mut kept) = (left, 0);
-            let key = |i: usize| link.places(hashes[usize::from(asked[i])]);
+            let (searched, mut kept) = (left, 0);
+            let key = |i: usize| link.places(hashes[usize::from(searched[i])]);
             link.flat.contains_each(len, key, |at, len, answers| {
                 each_one(answers, |i| {
-                    let position = usize::from(asked[at + i]);
+                    let position = usize::from(searched[at + i]);
                     found[position / 64] |= 1 << (position % 64);
                 });
                 for_each_absent(&[answers], len, |i| {
-                    left[kept] = asked[at + i];
+                    left[kept] = searched[at + i];
                     kept += 1;
                 });
             });

@@ -1,4 +1,4 @@
-//! Why a guard does not begin a rebuild.
+//! The errors of a rebuild.
 
 use crate::error::BuildError;
 use core::error::Error;

@@ -105,8 +105,8 @@ const CHOICES: [[u32; 22]; 7] = {
     choices
 };
 
-/// The number of a sequence. `highs` never descend, so each plus its place ascends. These sums are
-/// a choice of places out of 15 plus their count (the combinatorial number system).
+/// The number of a sequence, in the combinatorial number system. `highs` never descend, so the sums
+/// of each and its place ascend: a choice of numbers below 15 plus their count.
 fn rank(highs: &[u8]) -> u64 {
     let ranks = highs.iter().enumerate();
     u64::from(
@@ -148,7 +148,7 @@ static OF_FOUR: [u32; 3876] = sequences::<4, 3876>();
 static OF_FIVE: [u32; 15_504] = sequences::<5, 15_504>();
 static OF_SIX: [u32; 54_264] = sequences::<6, 54_264>();
 
-/// The sequence of a number.
+/// The sequence with this number.
 #[inline(always)]
 fn unrank(shape: Shape, rank: u64) -> u32 {
     let all: &[u32] = match shape.slots {
@@ -159,7 +159,7 @@ fn unrank(shape: Shape, rank: u64) -> u32 {
     all[rank as usize]
 }
 
-/// A bucket to its packed bits.
+/// Packs a bucket.
 fn pack(shape: Shape, bucket: u64) -> u64 {
     let mut tags = [0; 6];
     let tags = &mut tags[..shape.slots as usize];
@@ -177,7 +177,7 @@ fn pack(shape: Shape, bucket: u64) -> u64 {
     packed | rank(&highs[..tags.len()]) << (shape.slots * low)
 }
 
-/// And back, the tags in order.
+/// Unpacks a bucket; the tags are in order.
 #[inline(always)]
 fn unpack_bucket(shape: Shape, packed: u64) -> u64 {
     let low = shape.low_bits();
@@ -205,7 +205,7 @@ fn may_hold(shape: Shape, packed: u64, tag: u64) -> bool {
     differences.wrapping_sub(ones) & !differences & ones << (low - 1) != 0
 }
 
-/// Whether it is there.
+/// Whether a tag is in the bucket.
 #[inline(always)]
 fn packed_holds(shape: Shape, packed: u64, tag: u64) -> bool {
     shape.matches(unpack_bucket(shape, packed), shape.spread(tag)) != 0
@@ -223,14 +223,14 @@ impl Packed {
             if filled >= 64 {
                 filled -= 64;
                 at += 1;
-                // Shifted by all its bits it is nothing.
+                // A shift by all bits leaves nothing.
                 words[at] |= packed.checked_shr(shape.packed_bits() - filled).unwrap_or(0);
             }
         }
         Ok(all)
     }
 
-    /// Empty ones.
+    /// Empty buckets.
     fn zeros(shape: Shape, buckets: usize) -> Result<Self, BuildError> {
         let bytes = Self::bytes_of(shape, buckets);
         let words = Words::new(bytes / 8).ok_or(BuildError(BuildErrorKind::OutOfMemory { bytes }))?;

@@ -36,7 +36,7 @@ pub(crate) enum GuavaReadErrorKind {
 }
 
 impl GuavaReadError {
-    /// Whether the stream ended before the filter did: what was there is the beginning of one.
+    /// Whether the stream ended before the filter did.
     ///
     /// ```
     /// use lanebloom::guava::GuavaBloom;

@@ -121,7 +121,7 @@ impl GuavaBloom {
         Self::from_bytes_within(bytes, u64::MAX).map_err(GuavaReadError)
     }
 
-    /// As [`from_bytes`](Self::from_bytes), of a filter that takes `limit` bytes at most.
+    /// [`from_bytes`](Self::from_bytes) for a filter of at most `limit` bytes.
     pub(crate) fn from_bytes_within(bytes: &[u8], limit: u64) -> Result<(Self, &[u8]), GuavaReadErrorKind> {
         let truncated = |needed| GuavaReadErrorKind::Truncated {
             bytes: bytes.len() as u64,
@@ -167,9 +167,9 @@ mod io {
     use crate::layout::LINE_WORDS;
     use std::io::{self, Read, Write};
 
-    /// Bytes that are read or written at once, on the stack.
+    /// Bytes read or written at once, on the stack.
     const BUFFER: usize = 8 << 10;
-    /// Lines that are allocated before any of their bytes is there: 64 KiB of them.
+    /// Lines allocated before their bytes arrive: 64 KiB.
     const AT_FIRST: usize = 1 << 10;
 
     /// Guava's stream, by `std::io` (feature `std`).
@@ -181,7 +181,7 @@ mod io {
         ///
         /// # Errors
         ///
-        /// Those of the writer.
+        /// Fails if the writer fails.
         ///
         /// # Examples
         ///
@@ -219,7 +219,7 @@ mod io {
         ///
         /// The length that the stream declares is checked before anything is allocated, and memory
         /// grows with the bytes that arrive: at most three times as much as has arrived, or 64 KiB.
-        /// The reader need not be buffered: it is asked for 8 KiB at a time.
+        /// It reads 8 KiB at a time, so the reader need not be buffered.
         ///
         /// # Errors
         ///
@@ -272,7 +272,7 @@ mod io {
                     more.store_words(0, bits.words().flatten());
                     bits = more;
                 }
-                // Up to the end of what is allocated, which is a line's unless it is the filter's.
+                // Up to the end of the allocation: the end of a line, or of the filter.
                 let free = layout.words.min(LINE_WORDS * bits.blocks()) - words;
                 let bytes = &mut buffer[..BUFFER.min(8 * free)];
                 let before = HEADER as u64 + 8 * words as u64;

@@ -1,4 +1,4 @@
-//! What inserting into a RedisBloom filter, and loading its dump, can find.
+//! The errors of inserting into a RedisBloom filter, and of loading its dump.
 
 use crate::error::BuildError;
 use alloc::string::String;
@@ -127,7 +127,7 @@ pub(crate) enum RedisBloomLoadErrorKind {
 }
 
 impl RedisBloomLoadError {
-    /// Whether the chunks ended before the filter did: what was there is the beginning of one.
+    /// Whether the chunks ended before the filter did.
     ///
     /// ```
     /// use lanebloom::RedisBloom;

@@ -1,5 +1,5 @@
-//! What a [`Filter`](crate::Filter) asks of a window: lookups, inserts, figures and unions, by the
-//! list of generations. `generations.rs` argues what threads may rely on.
+//! The engine traits of a window: lookups, inserts, figures and unions, on the list of generations.
+//! `generations.rs` argues about threads.
 
 use super::generations::Generations;
 use super::list::{Generation, List};
@@ -26,7 +26,7 @@ impl Engine for Generations {
     fn contains(&self, hash: u64) -> bool {
         let list = self.list.load();
         let found = list.generations.iter().find(|one| one.has(hash));
-        // The newest that has it: if that has expired, so have the others.
+        // If the newest generation with the key has expired, so have the others.
         found.is_some_and(|newest| self.plan.now() < newest.expires)
     }
 
@@ -40,7 +40,7 @@ impl Engine for Generations {
     }
 
     fn memory_bytes(&self) -> usize {
-        // And the spare one.
+        // With the spare one.
         (self.plan.generations + 1) * self.list.load().newest().memory_bytes()
     }
 
@@ -61,7 +61,7 @@ impl Engine for Generations {
         any((0..self.plan.generations).map(|_| rate))
     }
 
-    /// In each line, the generations' chances are taken as independent.
+    /// Takes the generations' chances in a line as independent.
     fn current_false_positive_rate(&self) -> f64 {
         let live = self.live();
         let (layout, mut sum) = (self.layout(), 0.0);
@@ -162,7 +162,7 @@ impl InsertFlagged for Generations {
 }
 
 impl Estimate for Generations {
-    /// From the bits of all generations together: a key that several have counts once.
+    /// From the bits of all generations together: a key in several of them counts once.
     fn estimated_len(&self) -> usize {
         let mut ones = 0;
         each_line(&self.live(), |line| ones += ones_of_any(line));
@@ -201,7 +201,7 @@ impl Union for Generations {
         let live = theirs.live(their_now);
         let (now, mut list) = self.present();
         let is_aged = matches!(self.plan.when, When::Aged(_));
-        // When each is to expire here.
+        // The expiry time of each here.
         let expires = |one: &Generation| now.saturating_add(one.expires - their_now);
         loop {
             let lacking = if is_aged {
@@ -240,9 +240,9 @@ impl Union for Generations {
 
 /// Batches.
 impl Generations {
-    /// Inserts hashes in one place of the order of rotations; how many were new. Calls `tell` with
-    /// where a part of them begins and the bitmap of the new ones, perhaps several times for a
-    /// part: the last call holds.
+    /// Inserts hashes in one place of the order of rotations; returns how many were new. Calls `tell`
+    /// with the start of a part and the bitmap of the new ones. A later call for a part replaces
+    /// the earlier one.
     fn insert_chunk(&self, hashes: &[u64], tell: &mut dyn FnMut(usize, &[u64])) -> usize {
         let (changed, new) = if self.plan.renew {
             self.insert_renewing(hashes, tell)
@@ -258,7 +258,7 @@ impl Generations {
         new
     }
 
-    /// Inserts hashes into the newest generation; how many changed it, and how many were new.
+    /// Inserts hashes into the newest generation; returns how many changed it and how many were new.
     fn insert_renewing(&self, hashes: &[u64], tell: &mut dyn FnMut(usize, &[u64])) -> (usize, usize) {
         let (now, list) = self.present();
         let mut answered = false;
@@ -270,7 +270,7 @@ impl Generations {
             let mut sum = 0;
             let mut of_changed = |at, changed: &[u64]| {
                 if at == 0 {
-                    // Told again, from the beginning.
+                    // Reports all answers again.
                     sum = 0;
                 }
                 with_bitmap(changed.len(), |new| {
@@ -291,7 +291,7 @@ impl Generations {
         self.list.settle(list, insert, |first, _| first)
     }
 
-    /// Inserts those of at most 1024 hashes that no generation has into the newest. All of them are
+    /// Inserts the hashes that no generation has, of at most 1024, into the newest. All of them are
     /// new, and change it.
     fn insert_absent(&self, hashes: &[u64], tell: &mut dyn FnMut(usize, &[u64])) -> (usize, usize) {
         let (now, list) = self.present();
@@ -306,7 +306,7 @@ impl Generations {
             len += usize::from(found[i / 64] >> (i % 64) & 1 == 0);
         }
         let absent = &absent[..len];
-        // Whether each of the absent ones changed the generation: the first of several equal ones.
+        // Whether each absent hash changed the generation: only the first of equal ones does.
         let mut changed = [0; HASHED / 64];
         let mut answered = false;
         let insert = |list: &List| {
@@ -326,7 +326,7 @@ impl Generations {
         (count, count)
     }
 
-    /// All generations have the same.
+    /// The same in all generations.
     fn layout(&self) -> Layout {
         self.list.load().newest().layout
     }
@@ -357,8 +357,8 @@ fn each_found(one: &Generation, hashes: &[u64], answers: &mut [u64], combine: im
     }
 }
 
-/// Space for the answers for at most [`CHUNK`] hashes. (To clear it for all of them takes longer
-/// than to work on a few keys.)
+/// Space for the answers for at most [`CHUNK`] hashes. (Clearing it for all of them takes longer
+/// than the work on a few keys.)
 #[inline]
 fn with_bitmap<R>(words: usize, work: impl FnOnce(&mut [u64]) -> R) -> R {
     if words <= 1 {
