@@ -580,8 +580,8 @@ pub(crate) fn is_cached(bytes: usize) -> bool {
     bytes <= CACHED_BYTES
 }
 
-/// Prefetches the line: into L2 for later, or into L1 to read or to write it. No harm if there is no
-/// memory at `line`.
+/// Prefetches the line: into L2 for later, or into L1 to read or to write it. No harm if there is
+/// no memory at `line`.
 #[inline(always)]
 pub(crate) fn prefetch<T>(line: *const T, purpose: Purpose) {
     match purpose {

@@ -27,9 +27,9 @@ use crate::layout::{LINE_BYTES, LINE_WORDS};
 use crate::memory::Words;
 use crate::pattern::block;
 #[cfg(feature = "rayon")]
-use crate::source::Part;
-#[cfg(feature = "rayon")]
 use crate::source::CHUNK;
+#[cfg(feature = "rayon")]
+use crate::source::Part;
 use crate::source::{Answer, Source, answers, answers_from, teller};
 #[cfg(feature = "rayon")]
 use alloc::vec::Vec;
@@ -51,8 +51,8 @@ const DENSE_MUT: usize = 4;
 /// Filters up to this size, in bytes, are one region.
 const WHOLE_BYTES: usize = 1 << 20;
 
-/// The number of blocks in a region, as a power of two: 256 KiB, which fit a core's own cache beside
-/// the hashes that pass through.
+/// The number of blocks in a region, as a power of two: 256 KiB, which fit a core's own cache
+/// beside the hashes that pass through.
 const REGION: u32 = 12;
 
 /// The most regions that hashes are sorted into at once.

@@ -1,8 +1,8 @@
 //! Errors of the core: opaque types whose messages name the value and the limit. Each integration
 //! (Guava, RedisBloom, the guard, Redis) has a file of its own for its errors.
 //!
-//! If only one file finds an error, it writes the sentence, and the kind holds it. A kind has fields
-//! if several files find it, if a method reads it, or if it must not allocate.
+//! If only one file finds an error, it writes the sentence, and the kind holds it. A kind has
+//! fields if several files find it, if a method reads it, or if it must not allocate.
 
 use crate::layout::LINE_BYTES;
 use alloc::format;

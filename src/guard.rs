@@ -34,8 +34,8 @@
 //! The thread that replaces the state waits until every reader has left the old state, and then
 //! drops it ([`Swap::replace`]). Readers never wait. A reader holds a state only while the filters'
 //! own code runs, never during a caller's code (the loads of [`CacheGuard::get_with`], the closure
-//! of [`CacheGuard::check_batch`]). So the wait is as long as the longest running lookup or batch of
-//! inserts, and the caller's code may itself commit a rebuild.
+//! of [`CacheGuard::check_batch`]). So the wait is as long as the longest running lookup or batch
+//! of inserts, and the caller's code may itself commit a rebuild.
 //!
 //! # A key that a filter refuses
 //!
@@ -47,9 +47,9 @@
 //! [`Rebuild::try_commit`]; one that comes after its check is noted all the same, and the guard is
 //! open after the commit. In no order is a key turned away.
 //!
-//! Two alternatives are worse. Remembering the refused hashes takes memory without bound, and memory
-//! may be what is missing. Turning the refused key away, since its caller got the error, leaves
-//! every caller with a row to repair, and [`InsertOnDrop`] has no caller.
+//! Two alternatives are worse. Remembering the refused hashes takes memory without bound, and
+//! memory may be what is missing. Turning the refused key away, since its caller got the error,
+//! leaves every caller with a row to repair, and [`InsertOnDrop`] has no caller.
 
 pub(crate) mod error;
 mod filter;
@@ -105,11 +105,11 @@ use stats::Counts;
 ///
 /// # Keys from strangers
 ///
-/// [`with_capacity`](Self::with_capacity) hashes with [`SipHash13`] under a random key, so strangers
-/// cannot make keys that pass the guard. Under [`Murmur3`] they can: from one valid key, a stranger
-/// computes any number of others with the same hash. [`new`](Self::new) takes any [`GuardFilter`].
-/// Give it a filter under Murmur3, for example a [`GuavaBloom`](crate::GuavaBloom), only if
-/// strangers cannot choose the keys.
+/// [`with_capacity`](Self::with_capacity) hashes with [`SipHash13`] under a random key, so
+/// strangers cannot make keys that pass the guard. Under [`Murmur3`] they can: from one valid key,
+/// a stranger computes any number of others with the same hash. [`new`](Self::new) takes any
+/// [`GuardFilter`]. Give it a filter under Murmur3, for example a
+/// [`GuavaBloom`](crate::GuavaBloom), only if strangers cannot choose the keys.
 ///
 /// A false positive stays one until the filter is replaced. A stranger can find one by trying, and
 /// repeat it: every request reaches the store.
@@ -176,8 +176,8 @@ pub struct CacheGuard<K: ?Sized, F = ConcurrentBloom<SipHash13>> {
     /// Whether a [`Rebuild`] exists; only its owner replaces the state.
     rebuilding: AtomicBool,
     counts: Counts,
-    /// Covariant, so that a guard of `&'static str` takes shorter-lived ones. It keeps no key, so `K`
-    /// need not be `Send`.
+    /// Covariant, so that a guard of `&'static str` takes shorter-lived ones. It keeps no key, so
+    /// `K` need not be `Send`.
     keys: PhantomData<fn() -> *const K>,
 }
 
@@ -463,9 +463,9 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// Admits `key` from now on; answers as the filter's insert does. Call it once the key can be
     /// read from the store.
     ///
-    /// An error opens the guard, [which then admits all keys](Self#filters-that-can-be-full), unless
-    /// the key is in the filter as often as it can be. If only the new filter of a rebuild has no
-    /// room, its commit fails.
+    /// An error opens the guard, [which then admits all keys](Self#filters-that-can-be-full),
+    /// unless the key is in the filter as often as it can be. If only the new filter of a rebuild
+    /// has no room, its commit fails.
     ///
     /// It may run beside a rebuild: the key is admitted before and after the new filter takes over.
     /// In code that can be cancelled between the store's commit and this call, use
@@ -515,8 +515,8 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
         self.insert_by(|filter| filter.insert_batch(keys))
     }
 
-    /// Calls `insert` with every filter that needs the keys. Returns the greatest answer of a filter
-    /// that served, or the error of one that serves or will serve.
+    /// Calls `insert` with every filter that needs the keys. Returns the greatest answer of a
+    /// filter that served, or the error of one that serves or will serve.
     fn insert_by<R: Outcome>(&self, insert: impl Fn(&Held<F>) -> R) -> R {
         let insert = |state: &State<F>| {
             let answer = insert(&state.serving);
@@ -573,8 +573,9 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
         }
     }
 
-    /// The filter that serves now, for its figures and its own calls, which do not check the guard's
-    /// key type. The `Arc` keeps the filter in memory, also after a rebuild has replaced it.
+    /// The filter that serves now, for its figures and its own calls, which do not check the
+    /// guard's key type. The `Arc` keeps the filter in memory, also after a rebuild has replaced
+    /// it.
     ///
     /// ```
     /// use lanebloom::CacheGuard;
@@ -686,8 +687,8 @@ impl<K: Funnel + ?Sized, F: GuardFilter, Q: Borrow<K> + fmt::Debug> fmt::Debug f
     }
 }
 
-/// Batches hash keys as `Q`, and single calls as `K`. [`Funnel`] demands that both be the same; this
-/// tries the first key, by a hash that needs no memory.
+/// Batches hash keys as `Q`, and single calls as `K`. [`Funnel`] demands that both be the same;
+/// this tries the first key, by a hash that needs no memory.
 fn debug_assert_borrowed_form<K: Funnel + ?Sized, Q: Borrow<K> + Funnel>(keys: &[Q]) {
     if let (true, Some(key)) = (cfg!(debug_assertions), keys.first()) {
         let hashes = [

@@ -30,8 +30,8 @@ pub(crate) struct Cut {
     pub(crate) multiply: bool,
     /// The shift that brings the number of the selected word down.
     pub(crate) select: u32,
-    /// The shift that brings the first position down. Each position has 6 bits; the next one follows
-    /// by a shift by 6.
+    /// The shift that brings the first position down. Each position has 6 bits; the next one
+    /// follows by a shift by 6.
     pub(crate) positions: u32,
     /// The shifts for eight positions, a byte each: the first eight positions and, in patterns with
     /// more, the others. Bytes beyond the last position repeat it.

@@ -41,8 +41,8 @@
 //! **It never holds a secret**, neither the key of [`SipHash13`](crate::SipHash13) nor the state of
 //! a `BuildHasher`. The reader supplies such a hasher
 //! ([`from_bytes_with`](crate::ConcurrentBloom::from_bytes_with),
-//! [`read_from_with`](crate::ConcurrentBloom::read_from_with)). A snapshot holds a fingerprint of its
-//! hasher, the hash of a fixed key; reading refuses a hasher with another one. Keep
+//! [`read_from_with`](crate::ConcurrentBloom::read_from_with)). A snapshot holds a fingerprint of
+//! its hasher, the hash of a fixed key; reading refuses a hasher with another one. Keep
 //! [`SipHash13::key`](crate::SipHash13::key) where you keep secrets. If the key of a hasher cannot
 //! be obtained again, as with std's `RandomState`, only this process can read the snapshot.
 //!

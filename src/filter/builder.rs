@@ -115,8 +115,8 @@ impl<E: Planned> Builder<E, Murmur3> {
 impl<E: Planned, S> Builder<E, S> {
     /// The number of distinct keys up to which the false-positive rate holds. 0 means 1.
     ///
-    /// If keys can be removed, it is the number of keys at one time. A filter with slots counts each
-    /// copy of a key.
+    /// If keys can be removed, it is the number of keys at one time. A filter with slots counts
+    /// each copy of a key.
     ///
     /// ```
     /// use lanebloom::ConcurrentBloom;
@@ -151,8 +151,8 @@ impl<E: Planned, S> Builder<E, S> {
         self
     }
 
-    /// Another hasher: [`SipHash13`](crate::SipHash13) or any `BuildHasher`. [`crate::hash`] compares
-    /// them.
+    /// Another hasher: [`SipHash13`](crate::SipHash13) or any `BuildHasher`. [`crate::hash`]
+    /// compares them.
     ///
     /// ```
     /// use lanebloom::ConcurrentBloom;

@@ -137,8 +137,8 @@ pub struct Cuckoo {
 /// | keys and budget | the budget | the longest that fit |
 /// | keys, rate and budget | as needed; an error if that exceeds the budget | as without the budget |
 ///
-/// [`tag_bits`](Builder::tag_bits) chooses the tags. If no rate is given, the filter has the rate of
-/// these tags.
+/// [`tag_bits`](Builder::tag_bits) chooses the tags. If no rate is given, the filter has the rate
+/// of these tags.
 ///
 /// ```
 /// use lanebloom::CuckooFilter;

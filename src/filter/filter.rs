@@ -189,7 +189,7 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
         self.look_up(&hashes, source::unpack_into(out));
     }
 
-    /// [`contains_batch`](Self::contains_batch) into a bitmap. The bits after the last key become 0.
+    /// [`contains_batch`](Self::contains_batch) into a bitmap. Bits after the last key become 0.
     ///
     /// # Panics
     ///
@@ -312,10 +312,10 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
 impl<E: Insert, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// Inserts `key`. The table of [`Filter`] says what each type answers.
     ///
-    /// A `bool` can be `false` for a new key, at the false-positive rate. If several threads race to
-    /// insert a new key, **at least** one of them gets `true`, and several may: do not take it for
-    /// a claim. (With one [word per key](crate::bloom::Builder::words_per_key) exactly one thread
-    /// gets it.)
+    /// A `bool` can be `false` for a new key, at the false-positive rate. If several threads race
+    /// to insert a new key, **at least** one of them gets `true`, and several may: do not take it
+    /// for a claim. (With one [word per key](crate::bloom::Builder::words_per_key) exactly one
+    /// thread gets it.)
     ///
     /// An error means that the filter is full, or that the key was inserted [as often as it can
     /// be](Self::max_copies). The filter loses nothing.
@@ -370,8 +370,8 @@ impl<E: Insert, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// Inserts every key; returns how many inserts answered `true`. A filter that can be full stops
     /// at the first key that finds no room; its error says how many keys were inserted before.
     ///
-    /// A `ConcurrentBloom` inserts dense batches [in bulk](crate#inserting-in-bulk), which allocates
-    /// memory: from 1024 keys, and 6 per line of the filter, on.
+    /// A `ConcurrentBloom` inserts dense batches [in bulk](crate#inserting-in-bulk), which
+    /// allocates memory: from 1024 keys, and 6 per line of the filter, on.
     ///
     /// ```
     /// use lanebloom::{ConcurrentBloom, CuckooFilter};
@@ -741,7 +741,7 @@ impl<E: Union, S: KeyHasher<E::Hash>> Filter<E, S> {
         self.engine.union_from(&other.engine)
     }
 
-    /// Whether layout and hasher equal `other`'s, so that [`union_from`](Self::union_from) can work.
+    /// Whether layout and hasher equal `other`'s, as [`union_from`](Self::union_from) requires.
     ///
     /// ```
     /// use lanebloom::ConcurrentBloom;

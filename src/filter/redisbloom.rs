@@ -550,8 +550,8 @@ impl RedisBloom {
     ///
     /// # Errors
     ///
-    /// As [`insert_batch`](Self::insert_batch). It may have taken keys after the failed one from the
-    /// iterator.
+    /// As [`insert_batch`](Self::insert_batch). It may have taken keys after the failed one from
+    /// the iterator.
     ///
     /// # Examples
     ///
@@ -594,8 +594,8 @@ impl RedisBloom {
 
     /// Inserts at most [`WINDOW`] hashes, the first of which has the position `start`.
     ///
-    /// Looks up all of them first: later inserts cannot make a found hash absent. For the others, it
-    /// prefetches the lines of the newest filter, and then inserts them one after another.
+    /// Looks up all of them first: later inserts cannot make a found hash absent. For the others,
+    /// it prefetches the lines of the newest filter, and then inserts them one after another.
     fn insert_window(
         &mut self,
         hashes: &[Hash],
@@ -662,7 +662,7 @@ impl RedisBloom {
         found
     }
 
-    /// [`contains_batch`](Self::contains_batch) into a bitmap. The bits after the last key become 0.
+    /// [`contains_batch`](Self::contains_batch) into a bitmap. Bits after the last key become 0.
     ///
     /// # Panics
     ///

@@ -291,8 +291,8 @@ impl<S> BloomView<'_, S> {
         sum.check(trailer, summed.len() as u64).map_err(SnapshotError)
     }
 
-    /// Whether the blocks begin with a line of the cache, so that a key touches one line. In a mapped
-    /// file they do.
+    /// Whether the blocks begin with a line of the cache, so that a key touches one line. In a
+    /// mapped file they do.
     ///
     /// ```
     /// # use lanebloom::{BloomView, ConcurrentBloom};

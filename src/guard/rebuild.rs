@@ -1,7 +1,7 @@
 //! A rebuild of a guard: a new filter is filled while the old one serves, and then takes over.
 
 use super::error::{RebuildError, RebuildErrorKind};
-use super::{CacheGuard, GuardFilter, Held, CHUNK, State, debug_assert_borrowed_form, keyed_filter};
+use super::{CHUNK, CacheGuard, GuardFilter, Held, State, debug_assert_borrowed_form, keyed_filter};
 use crate::error::BuildError;
 use crate::filter::bloom::ConcurrentBloom;
 use crate::filter::engine::Total;
@@ -13,8 +13,8 @@ use core::borrow::Borrow;
 use core::fmt;
 
 /// A new filter for a guard, to be filled; made by [`CacheGuard::rebuild_with_capacity`] and
-/// [`CacheGuard::rebuild`]. If it is dropped before [`commit`](Self::commit), the guard goes on with
-/// the old filter.
+/// [`CacheGuard::rebuild`]. If it is dropped before [`commit`](Self::commit), the guard goes on
+/// with the old filter.
 ///
 /// # Examples
 ///
@@ -86,9 +86,8 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     ///
     /// From here on, [inserts](Self::insert) go into both. Read the valid keys from the store
     /// **after** this call (an earlier snapshot lacks the keys added since), put them into the
-    /// [`Rebuild`], and [commit](Rebuild::commit). The guard serves from the old
-    /// filter meanwhile. Seed and key of the hasher may be new ones, and should be where strangers
-    /// choose the keys.
+    /// [`Rebuild`], and [commit](Rebuild::commit). The guard serves from the old filter meanwhile.
+    /// Seed and key of the hasher may be new ones, and should be where strangers choose the keys.
     ///
     /// Waits until the calls that began before have ended. They wait for nothing.
     ///

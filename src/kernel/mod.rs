@@ -42,8 +42,8 @@ use crate::pattern::{Cuts, block};
 use crate::sync::AtomicU64;
 use core::sync::atomic::{AtomicU8, Ordering};
 
-/// An instruction set that this CPU has. It is made only after [`Level::is_there`], so its existence
-/// is the proof.
+/// An instruction set that this CPU has. It is made only after [`Level::is_there`], so its
+/// existence is the proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Isa(Level);
 
@@ -442,8 +442,8 @@ impl Kernels {
         }
     }
 
-    /// [`insert_hashes`](Self::insert_hashes) into words that this thread owns. The region must have
-    /// the blocks of all hashes.
+    /// [`insert_hashes`](Self::insert_hashes) into words that this thread owns. The region must
+    /// have the blocks of all hashes.
     #[inline(always)]
     pub(crate) fn fill(&self, region: &mut Region<'_>, hashes: &[u64], changed: &mut [u64]) {
         // SAFETY: as in `insert`.

@@ -1,5 +1,5 @@
-//! [`CompactCuckoo`]: the buckets of a [`CuckooFilter`], semi-sorted, for lookups only. Takes buckets,
-//! and gives answers or buckets.
+//! [`CompactCuckoo`]: the buckets of a [`CuckooFilter`], semi-sorted, for lookups only. Takes
+//! buckets, and gives answers or buckets.
 //!
 //! The order of the tags in a bucket has no meaning, but takes bits. With sorted tags, the highest
 //! four bits of the tags form one of few sequences, and the sequence's number takes less room than

@@ -40,8 +40,8 @@ impl fmt::Display for Strategy {
 /// number, so the formula matters only when a filter is made.
 ///
 /// Both formulas give the same number except for tiny filters, and for rates near a rounding
-/// boundary. Only filters with the same number are
-/// [compatible](super::GuavaBloom::is_compatible): choose the formula of the Guava at the other end.
+/// boundary. Only filters with the same number are [compatible](super::GuavaBloom::is_compatible):
+/// choose the formula of the Guava at the other end.
 ///
 /// # Examples
 ///
@@ -100,8 +100,8 @@ impl Layout {
         })
     }
 
-    /// Guava's `expectedFpp`: the chance that other keys set all bits of a key, if this share of the
-    /// bits is set.
+    /// Guava's `expectedFpp`: the chance that other keys set all bits of a key, if this share of
+    /// the bits is set.
     pub(crate) fn rate_of(&self, fill: f64) -> f64 {
         pow(fill, self.hash_functions.into())
     }

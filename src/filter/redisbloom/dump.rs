@@ -265,7 +265,7 @@ impl Loader {
         self.cursor
     }
 
-    /// Whether all bits are there. The last reply, cursor 0 and no bytes, may be loaded or left out.
+    /// Whether all bits are there. The last reply, cursor 0 and no bytes, may be left out.
     ///
     /// ```
     /// use lanebloom::RedisBloom;
@@ -292,9 +292,9 @@ impl Loader {
     ///
     /// # Errors
     ///
-    /// Fails if the cursor is not the next one, the header is not one of RedisBloom or declares more
-    /// bytes than the limit, the allocation fails, or the chunk has parts of words, more bits than
-    /// its filter has left, or comes after the end. Then nothing is changed.
+    /// Fails if the cursor is not the next one, the header is not one of RedisBloom or declares
+    /// more bytes than the limit, the allocation fails, or the chunk has parts of words, more bits
+    /// than its filter has left, or comes after the end. Then nothing is changed.
     ///
     /// # Examples
     ///
@@ -403,8 +403,8 @@ impl Loader {
 /// RedisBloom's dump.
 impl RedisBloom {
     /// The filter with these replies of `BF.SCANDUMP`, in order, as
-    /// [`to_loadchunks`](Self::to_loadchunks) gives them. The last reply, cursor 0 and no bytes, may
-    /// be left out. [`Loader`] takes one reply after another.
+    /// [`to_loadchunks`](Self::to_loadchunks) gives them. The last reply, cursor 0 and no bytes,
+    /// may be left out. [`Loader`] takes one reply after another.
     ///
     /// `max_bytes` limits the [memory](Self::memory_bytes) of the filter, here and when inserts let
     /// it grow, since the dump's author chose its expansion. [`max_bytes`](Self::max_bytes) returns

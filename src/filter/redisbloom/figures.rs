@@ -20,8 +20,8 @@ use core::fmt;
 pub struct Info {
     /// `Capacity`: the keys that all filters of the chain together are for.
     pub capacity: u64,
-    /// `Size`: the bytes of the filter in Redis. ([`memory_bytes`](RedisBloom::memory_bytes) are the
-    /// bytes here.)
+    /// `Size`: the bytes of the filter in Redis. ([`memory_bytes`](RedisBloom::memory_bytes) are
+    /// the bytes here.)
     pub size: u64,
     /// `Number of filters` in the chain.
     pub filters: usize,
@@ -126,8 +126,8 @@ impl RedisBloom {
     }
 
     /// The most bytes of [memory](Self::memory_bytes) that the chain may take: the limit of
-    /// [`from_scandump`](Self::from_scandump) or [`Loader::new`](super::Loader::new). An insert that
-    /// would grow the chain beyond it is an error. A filter that was built here has no limit:
+    /// [`from_scandump`](Self::from_scandump) or [`Loader::new`](super::Loader::new). An insert
+    /// that would grow the chain beyond it is an error. A filter that was built here has no limit:
     /// `usize::MAX`.
     ///
     /// ```

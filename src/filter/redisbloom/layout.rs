@@ -1,5 +1,5 @@
-//! RedisBloom's formulas: the layout of a link for a capacity and a rate, and the places of a hash's
-//! bits. `redisbloom.rs` calls it.
+//! RedisBloom's formulas: the layout of a link for a capacity and a rate, and the places of a
+//! hash's bits. `redisbloom.rs` calls it.
 //!
 //! Source: RedisBloom's documented options and formulas (`deps/bloom/bloom.c`), checked beside the
 //! module by `tests/servers/redisbloom_module.rs`.
@@ -33,9 +33,9 @@ const LN_2_SQUARED: f64 = 0.480453013918201;
 /// The ratio of a link's rate to the rate of the link before, or of the chain.
 pub(super) const TIGHTENING: f64 = 0.5;
 
-/// Bytes of a link beside its bits: the link itself, in a Vec with up to twice the capacity, and the
-/// allocator's own. (Without them, a chain of links of 8 bytes would take ten times the memory that
-/// it counts.)
+/// Bytes of a link beside its bits: the link itself, in a Vec with up to twice the capacity, and
+/// the allocator's own. (Without them, a chain of links of 8 bytes would take ten times the memory
+/// that it counts.)
 pub(super) const BESIDE_BITS: u64 = 256;
 
 /// The parameters of a link: they determine its size and a key's bits.

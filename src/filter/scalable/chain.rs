@@ -326,8 +326,8 @@ impl Chain {
         self.grow(next).inspect_err(|_| self.unclaim())
     }
 
-    /// Notes that the newest layer is full if the reader's limit says so: otherwise the filter would
-    /// take some more keys after each load. For exclusive access.
+    /// Notes that the newest layer is full if the reader's limit says so: otherwise the filter
+    /// would take some more keys after each load. For exclusive access.
     pub(super) fn close_if_full(&mut self) {
         let layers = self.layers_now();
         let (newest, count) = (layers.newest(), layers.len());

@@ -76,8 +76,8 @@ impl Steps {
         1 + (1..most).take_while(|&layer| self.rate_of(layer) >= least_rate).count()
     }
 
-    /// The layouts of the first layers: all up to [`PLANNED_KEYS`], or up to the first one beyond the
-    /// limit of bytes.
+    /// The layouts of the first layers: all up to [`PLANNED_KEYS`], or up to the first one beyond
+    /// the limit of bytes.
     pub(super) fn layouts(&self, max_bytes: usize) -> Result<Vec<Layout>, BuildError> {
         let (mut layouts, mut needed) = (Vec::new(), 0usize);
         for layer in 0..self.layers() {

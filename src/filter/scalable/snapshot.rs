@@ -57,8 +57,8 @@ impl Stored for Chain {
             .try_for_each(|layer| layer.filter.engine.encode(hashing, out))
     }
 
-    /// `limit` bounds growth too: a hostile snapshot may say that each layer has 4096 times the keys
-    /// of the one before.
+    /// `limit` bounds growth too: a hostile snapshot may say that each layer has 4096 times the
+    /// keys of the one before.
     fn decode<I: Input, S>(
         input: &mut I,
         limit: usize,

@@ -240,9 +240,9 @@ impl Union for Generations {
 
 /// Batches.
 impl Generations {
-    /// Inserts hashes in one place of the order of rotations; returns how many were new. Calls `tell`
-    /// with the start of a part and the bitmap of the new ones. A later call for a part replaces
-    /// the earlier one.
+    /// Inserts hashes in one place of the order of rotations; returns how many were new. Calls
+    /// `tell` with the start of a part and the bitmap of the new ones. A later call for a part
+    /// replaces the earlier one.
     fn insert_chunk(&self, hashes: &[u64], tell: &mut dyn FnMut(usize, &[u64])) -> usize {
         let (changed, new) = if self.plan.renew {
             self.insert_renewing(hashes, tell)
@@ -258,7 +258,7 @@ impl Generations {
         new
     }
 
-    /// Inserts hashes into the newest generation; returns how many changed it and how many were new.
+    /// Inserts hashes into the newest generation. Returns how many changed it, and were new.
     fn insert_renewing(&self, hashes: &[u64], tell: &mut dyn FnMut(usize, &[u64])) -> (usize, usize) {
         let (now, list) = self.present();
         let mut answered = false;

@@ -66,8 +66,8 @@
 //! The clock stepped back if it is before the beginning of the newest generation by more than a
 //! part of `T` (`SLACK`, for clocks that threads see a little differently). Before the thread
 //! concludes that, it reads the clock again, after the list: the thread may have been delayed after
-//! its first reading, and the list may be younger. Inserts record no time, so no thread can tell how
-//! much of its period the newest generation had lasted. So this generation ends there, since it
+//! its first reading, and the list may be younger. Inserts record no time, so no thread can tell
+//! how much of its period the newest generation had lasted. So this generation ends there, since it
 //! must not get the keys of a second period. Older generations stay as long as if it had just
 //! begun. The consequences of a step of `s`:
 //!
