@@ -35,7 +35,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # Which hasher
+//! # The hasher
 //!
 //! A snapshot names its hasher, and holds the seed of [`Murmur3`]: such a filter is read as it is.
 //! **It never holds a secret**, neither the key of [`SipHash13`](crate::SipHash13) nor the state of

@@ -24,7 +24,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # Which type is which funnel
+//! # Types and funnels
 //!
 //! A stream does not say which funnel its filter was made with. Choose the Rust type that yields
 //! the same bytes as the funnel:

@@ -35,7 +35,7 @@
 //! compile, because each client encodes them in its own way: mostly as their decimal digits,
 //! `"42"`.
 //!
-//! # Which RedisBloom
+//! # Versions
 //!
 //! The layout is that of 2.4 (2022) and later, including 8, which write the same dumps. It has
 //! MurmurHash64A, sizes that are not rounded up to powers of two, rates that halve from filter to
