@@ -12,14 +12,14 @@ use core::fmt;
 ///
 /// It cannot be implemented further.
 pub trait Planned: Engine {
-    /// The builder's options.
+    /// What a builder collects.
     #[doc(hidden)]
     type Options: Options;
 
     /// The default hasher.
     type Hasher: KeyHasher<Self::Hash> + Default;
 
-    /// The options of a new builder.
+    /// What a builder begins with.
     #[doc(hidden)]
     fn options() -> Self::Options;
 
@@ -27,7 +27,7 @@ pub trait Planned: Engine {
     fn build(options: Self::Options) -> Result<Self, BuildError>;
 }
 
-/// The options of a builder.
+/// What a builder was asked for.
 pub trait Options: sealed::Sealed + Clone + fmt::Debug {
     fn keys(&mut self) -> &mut Option<usize>;
     fn rate(&mut self) -> &mut Option<f64>;
@@ -202,7 +202,7 @@ impl<E: Planned, S> Builder<E, S> {
 }
 
 impl<E: Planned<Options: Budgeted>, S> Builder<E, S> {
-    /// The most bytes of memory that the filter may take: at least 64, and 72 in a
+    /// The most memory that the filter may take, in bytes: at least one line of 64, and 72 in a
     /// [`DLeftFilter`](crate::DLeftFilter).
     ///
     /// ```
@@ -221,7 +221,7 @@ impl<E: Planned<Options: Budgeted>, S> Builder<E, S> {
 }
 
 impl<E: Planned<Options: Worded>, S> Builder<E, S> {
-    /// The number of 64-bit words of its line that a key touches: 1, 2, 4 or 8.
+    /// How many 64-bit words of its line a key touches: 1, 2, 4 or 8.
     ///
     /// An insert of a new key, or a remove, takes one atomic operation for each word. By default
     /// the builder takes the fewest words whose memory is within 6% of the least. With 1, an insert
@@ -289,7 +289,7 @@ impl<E: Planned> Filter<E, E::Hasher> {
         builder.false_positive_rate(false_positive_rate).build()
     }
 
-    /// A filter with these keys, sized for them at this rate.
+    /// A filter that holds `keys` and is sized for as many, at this false-positive rate.
     ///
     /// # Errors
     ///

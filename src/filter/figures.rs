@@ -28,7 +28,7 @@ impl<E: Estimate, S> Filter<E, S> {
     }
 }
 
-/// Figures. Those of the content read the whole filter, each word at some moment.
+/// Figures. Figures of the content read the whole filter, each word at some moment.
 impl<E: Engine, S> Filter<E, S> {
     /// The number of keys that the filter was sized for.
     ///

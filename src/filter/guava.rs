@@ -252,7 +252,7 @@ impl Builder {
     }
 }
 
-/// The builder's options.
+/// What a builder was asked for.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
     keys: Option<usize>,

@@ -174,7 +174,7 @@ impl<S> Builder<S> {
     }
 }
 
-/// The options of the two filters.
+/// What the two filters were asked for.
 #[derive(Clone, Debug)]
 pub struct Request {
     added: sizing::Request,

@@ -230,7 +230,7 @@ impl Packed {
         Ok(all)
     }
 
-    /// Empty buckets.
+    /// Empty ones.
     fn zeros(shape: Shape, buckets: usize) -> Result<Self, BuildError> {
         let bytes = Self::bytes_of(shape, buckets);
         let words = Words::new(bytes / 8).ok_or(BuildError(BuildErrorKind::OutOfMemory { bytes }))?;
@@ -461,7 +461,8 @@ impl<S> CuckooFilter<S> {
     /// ```
     /// use lanebloom::CuckooFilter;
     ///
-    /// let filter = CuckooFilter::with_capacity(100_000, 1e-4)?;
+    /// let builder = CuckooFilter::builder().expected_keys(100_000);
+    /// let filter = builder.tag_bits(16).build()?;
     /// filter.insert_all(0..100_000u32)?;
     /// let compact = filter.to_compact()?;
     /// assert!((0..100_000u32).all(|key| compact.contains(&key)));

@@ -519,7 +519,7 @@ impl Request {
         };
         let buckets_for = |keys: usize| {
             let buckets = ceil(keys as f64 / (CELLS_OF_BUCKETS as f64 * load));
-            // One more if rounding left `keys` short.
+            // One more where rounding left `keys` short.
             let short = buckets < 1e15 && keys_of(buckets as usize, load) < keys;
             if short { buckets + 1.0 } else { buckets }
         };

@@ -76,7 +76,7 @@ impl fmt::Display for Description {
 }
 
 impl Description {
-    /// Of filters of this layout, whose keys `hasher` hashes.
+    /// Describes filters of this layout, whose keys `hasher` hashes.
     pub(super) fn of(layout: Layout, hasher: &impl KeyHasher, life: Life) -> Self {
         Self {
             layout,
