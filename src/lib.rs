@@ -45,8 +45,8 @@
 //!
 //! # The filters
 //!
-//! All are made by `with_capacity`, `from_keys` or `builder`, and have `insert`, `contains`, batches
-//! (`insert_batch`, `contains_batch`) and their figures. [`Filter`] documents what they share.
+//! All have `with_capacity` or `builder`, `insert` and `contains`, batches (`insert_batch`,
+//! `contains_batch`), and figures such as their fill. [`Filter`] documents what they share.
 //!
 //! | the keys | filter | beyond that | a lookup reads | bits per key at 1% | rather not if |
 //! |---|---|---|---|---|---|
