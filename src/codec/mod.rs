@@ -25,7 +25,7 @@
 //!
 //! # let directory = tempfile::tempdir()?;
 //! # let path = directory.path().join("seen.bloom");
-//! let seen = ConcurrentBloom::builder().expected_keys(100_000).build()?;
+//! let seen = ConcurrentBloom::with_capacity(100_000, 0.01)?;
 //! seen.insert("a");
 //! replace_file(&path, |file| seen.write_to(file))?;
 //!

@@ -54,7 +54,7 @@ use twox_hash::XxHash3_64;
 ///
 /// # let directory = tempfile::tempdir()?;
 /// # let path = directory.path().join("seen");
-/// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+/// let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
 /// replace_file(&path, |file| filter.write_to(file))?;
 /// filter.insert("a");
 /// replace_file(&path, |file| filter.write_to(file))?;

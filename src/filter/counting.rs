@@ -11,7 +11,7 @@
 //! ```
 //! use lanebloom::CountingBloom;
 //!
-//! let sessions = CountingBloom::builder().expected_keys(100_000).build()?;
+//! let sessions = CountingBloom::with_capacity(100_000, 0.01)?;
 //! assert!(sessions.insert("ann"));
 //! assert!(sessions.insert("bob"));
 //! assert!(sessions.remove("ann"));
@@ -112,7 +112,7 @@ use core::fmt;
 /// use lanebloom::CountingBloom;
 /// use std::thread;
 ///
-/// let live = CountingBloom::builder().expected_keys(10_000).build()?;
+/// let live = CountingBloom::with_capacity(10_000, 0.01)?;
 /// live.insert("always there");
 /// thread::scope(|scope| {
 ///     for worker in 0..4u32 {
@@ -303,9 +303,7 @@ impl<S> CountingBloom<S> {
     /// The number of counters that are stuck at 15 and never decrease again.
     ///
     /// ```
-    /// use lanebloom::CountingBloom;
-    ///
-    /// let filter = CountingBloom::builder().memory_budget(64).build()?;
+    /// let filter = lanebloom::CountingBloom::builder().memory_budget(64).build()?;
     /// filter.insert_batch(&["a"; 14]);
     /// assert_eq!(filter.stuck_counters(), 0);
     /// filter.insert("a");

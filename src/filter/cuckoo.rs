@@ -12,7 +12,7 @@
 //! ```
 //! use lanebloom::CuckooFilter;
 //!
-//! let sessions = CuckooFilter::builder().expected_keys(1_000_000).build()?;
+//! let sessions = CuckooFilter::with_capacity(1_000_000, 0.01)?;
 //! sessions.insert("session:17")?;
 //! assert!(sessions.contains("session:17"));
 //! assert!(sessions.remove("session:17"));
@@ -99,7 +99,7 @@ use table::{Place, SEARCHED, Table};
 /// use lanebloom::CuckooFilter;
 /// use std::thread;
 ///
-/// let open = CuckooFilter::builder().expected_keys(10_000).build()?;
+/// let open = CuckooFilter::with_capacity(10_000, 0.01)?;
 /// thread::scope(|scope| {
 ///     for worker in 0..4u32 {
 ///         let open = &open;
@@ -357,9 +357,7 @@ impl<S> CuckooFilter<S> {
     /// The length of a tag in bits: 10, 12 or 16.
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// assert_eq!(CuckooFilter::builder().expected_keys(1000).build()?.tag_bits(), 10);
+    /// assert_eq!(lanebloom::CuckooFilter::with_capacity(1000, 0.01)?.tag_bits(), 10);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]

@@ -17,7 +17,7 @@
 //! ```
 //! use lanebloom::DLeftFilter;
 //!
-//! let sessions = DLeftFilter::builder().expected_keys(1_000_000).build()?;
+//! let sessions = DLeftFilter::with_capacity(1_000_000, 0.01)?;
 //! sessions.insert("session:17")?;
 //! assert!(sessions.contains("session:17"));
 //! assert!(sessions.remove("session:17"));
@@ -87,7 +87,7 @@ use core::fmt;
 /// use lanebloom::DLeftFilter;
 /// use std::thread;
 ///
-/// let open = DLeftFilter::builder().expected_keys(10_000).build()?;
+/// let open = DLeftFilter::with_capacity(10_000, 0.01)?;
 /// thread::scope(|scope| {
 ///     for worker in 0..4u32 {
 ///         let open = &open;
@@ -120,9 +120,7 @@ pub struct DLeft {
 /// takes more memory.
 ///
 /// ```
-/// use lanebloom::DLeftFilter;
-///
-/// let filter = DLeftFilter::builder().memory_budget(1 << 20).build()?;
+/// let filter = lanebloom::DLeftFilter::builder().memory_budget(1 << 20).build()?;
 /// assert!(filter.memory_bytes() <= 1 << 20);
 /// assert!((418_000..420_000).contains(&filter.expected_keys()));
 /// # Ok::<(), lanebloom::BuildError>(())

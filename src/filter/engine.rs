@@ -18,7 +18,7 @@ pub(crate) mod sealed {
 /// ```
 /// use lanebloom::{CuckooFilter, Figures};
 ///
-/// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+/// let filter = CuckooFilter::with_capacity(1000, 0.01)?;
 /// filter.insert_batch(&["a", "b"]).unwrap();
 /// let Figures { len, fill_ratio, .. } = filter.figures();
 /// assert_eq!((len, fill_ratio), (2, filter.fill_ratio()));
@@ -48,9 +48,9 @@ pub struct Figures {
 ///     names.iter().filter(|name| filter.contains(**name)).count()
 /// }
 ///
-/// let cuckoo = CuckooFilter::builder().expected_keys(1000).build()?;
+/// let cuckoo = CuckooFilter::with_capacity(1000, 0.01)?;
 /// cuckoo.insert("a").unwrap();
-/// let bloom = ConcurrentBloom::builder().expected_keys(1000).build()?;
+/// let bloom = ConcurrentBloom::with_capacity(1000, 0.01)?;
 /// bloom.insert("a");
 /// assert_eq!(present(&cuckoo, &["a", "b"]), 1);
 /// assert_eq!(present(&bloom, &["a", "b"]), 1);

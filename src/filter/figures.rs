@@ -13,9 +13,7 @@ impl<E: Estimate, S> Filter<E, S> {
     /// answers the least number that would have filled it.
     ///
     /// ```
-    /// use lanebloom::ConcurrentBloom;
-    ///
-    /// let filter = ConcurrentBloom::builder().expected_keys(100_000).build()?;
+    /// let filter = lanebloom::ConcurrentBloom::with_capacity(100_000, 0.01)?;
     /// assert_eq!(filter.estimated_len(), 0);
     /// filter.insert_all(0..50_000u32);
     /// assert!(filter.estimated_len().abs_diff(50_000) < 1000);
@@ -33,9 +31,7 @@ impl<E: Engine, S> Filter<E, S> {
     /// The number of keys that the filter was sized for.
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// assert_eq!(filter.expected_keys(), 1000);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
@@ -47,9 +43,7 @@ impl<E: Engine, S> Filter<E, S> {
     /// The bytes of memory of the content.
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().memory_budget(1 << 20).build()?;
+    /// let filter = lanebloom::CuckooFilter::builder().memory_budget(1 << 20).build()?;
     /// assert_eq!(filter.memory_bytes(), 1 << 20);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
@@ -61,9 +55,7 @@ impl<E: Engine, S> Filter<E, S> {
     /// Bits of memory per expected key.
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::with_capacity(1_000_000, 0.01)?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1_000_000, 0.01)?;
     /// assert!((12.0..13.0).contains(&filter.bits_per_key()));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
@@ -76,9 +68,7 @@ impl<E: Engine, S> Filter<E, S> {
     /// expected keys has a little less than half of its bits set.
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::with_capacity(100_000, 2e-4)?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(100_000, 2e-4)?;
     /// filter.insert_all(0..100_000u32)?;
     /// assert!((0.949..=0.95).contains(&filter.fill_ratio()));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -92,9 +82,7 @@ impl<E: Engine, S> Filter<E, S> {
     /// Whether the filter holds nothing.
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// assert!(filter.is_empty());
     /// filter.insert("a").unwrap();
     /// assert!(!filter.is_empty());
@@ -108,9 +96,7 @@ impl<E: Engine, S> Filter<E, S> {
     /// The false-positive rate to expect once the [expected keys](Self::expected_keys) are in.
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(100_000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(100_000, 0.01)?;
     /// assert!((0.0099..=0.01).contains(&filter.false_positive_rate()));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
@@ -123,9 +109,7 @@ impl<E: Engine, S> Filter<E, S> {
     /// [slots](Filter::slots), it is the rate of a full filter.
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(100_000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(100_000, 0.01)?;
     /// assert!((0.0099..=0.01).contains(&filter.false_positive_rate_at(100_000)));
     /// assert!((0.0049..0.0051).contains(&filter.false_positive_rate_at(50_000)));
     /// # Ok::<(), lanebloom::BuildError>(())
@@ -138,9 +122,7 @@ impl<E: Engine, S> Filter<E, S> {
     /// The false-positive rate now: the chance that a random hash is taken for present.
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(100_000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(100_000, 0.01)?;
     /// assert_eq!(filter.current_false_positive_rate(), 0.0);
     /// filter.insert_all(0..100_000u32)?;
     /// assert!((0.0099..=0.01).contains(&filter.current_false_positive_rate()));
@@ -157,9 +139,7 @@ impl<E: Engine, S> Filter<E, S> {
     /// For a dashboard, in Prometheus' text format:
     ///
     /// ```
-    /// use lanebloom::ConcurrentBloom;
-    ///
-    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
     /// filter.insert_all(0..1000u32);
     /// let now = filter.figures();
     /// assert_eq!(now.fill_ratio, filter.fill_ratio());

@@ -53,9 +53,7 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// Never `false` for a key whose insertion happened before (and that was not removed since).
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert(&17u64).unwrap();
     /// assert!(filter.contains(&17u64));
     /// assert!(!filter.contains(&18u64));
@@ -71,9 +69,7 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// The hash by which this filter knows `key`.
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert_hash(filter.hash("a")).unwrap();
     /// assert!(filter.contains("a"));
     /// # Ok::<(), lanebloom::BuildError>(())
@@ -90,9 +86,7 @@ impl<E: Engine, S> Filter<E, S> {
     /// [`contains`](Filter::contains) by hash.
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert_hash(0x9e37_79b9_7f4a_7c15).unwrap();
     /// assert!(filter.contains_hash(0x9e37_79b9_7f4a_7c15));
     /// assert!(!filter.contains_hash(0x7f4a_7c15_9e37_79b9));
@@ -116,9 +110,7 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert("a").unwrap();
     /// let mut found = [false; 2];
     /// filter.contains_batch(&["a", "b"], &mut found);
@@ -144,9 +136,7 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// [`contains_batch`](Self::contains_batch) into a new vector.
     ///
     /// ```
-    /// use lanebloom::ConcurrentBloom;
-    ///
-    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
     /// filter.insert("a");
     /// assert_eq!(filter.contains_each(&["a", "b"]), [true, false]);
     /// # Ok::<(), lanebloom::BuildError>(())
@@ -167,9 +157,7 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert("a").unwrap();
     /// let mut found = [false; 2];
     /// filter.contains_hashes(&["a", "b"].map(|key| filter.hash(key)), &mut found);
@@ -198,9 +186,7 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert("a").unwrap();
     /// let mut found = [0];
     /// filter.contains_batch_bitmap(&["b", "a"], &mut found);
@@ -226,9 +212,7 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert("a").unwrap();
     /// let mut found = [0];
     /// let hashes = ["b", "a"].map(|key| filter.hash(key));
@@ -244,9 +228,7 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// Calls `each` with the position of every key that is certainly not in the filter, in order.
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert("b").unwrap();
     /// let mut absent = Vec::new();
     /// filter.for_each_absent(&["a", "b", "c"], |i| absent.push(i));
@@ -260,9 +242,7 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// [`for_each_absent`](Self::for_each_absent) by hash.
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert("b").unwrap();
     /// let mut absent = Vec::new();
     /// let hashes = ["a", "b", "c"].map(|key| filter.hash(key));
@@ -283,9 +263,7 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// let mut hashes = [0; 2];
     /// filter.hash_batch(&["a", "b"], &mut hashes);
     /// assert_eq!(hashes, ["a", "b"].map(|key| filter.hash(key)));
@@ -330,12 +308,12 @@ impl<E: Insert, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// ```
     /// use lanebloom::{ConcurrentBloom, CuckooFilter};
     ///
-    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
     /// assert!(filter.insert("a"));
     /// assert!(!filter.insert("a"));
     /// assert!(filter.contains("a"));
     ///
-    /// let tiny = CuckooFilter::builder().expected_keys(10).build()?;
+    /// let tiny = CuckooFilter::with_capacity(10, 0.01)?;
     /// let full = (0..1000u32).find_map(|key| tiny.insert(&key).err()).unwrap();
     /// assert!(full.is_full());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -352,9 +330,7 @@ impl<E: Insert, S> Filter<E, S> {
     /// [`insert`](Filter::insert) by hash.
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert_hash(0x9e37_79b9_7f4a_7c15).unwrap();
     /// assert!(filter.contains_hash(0x9e37_79b9_7f4a_7c15));
     /// # Ok::<(), lanebloom::BuildError>(())
@@ -376,10 +352,10 @@ impl<E: Insert, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// ```
     /// use lanebloom::{ConcurrentBloom, CuckooFilter};
     ///
-    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
     /// assert_eq!(filter.insert_batch(&["a", "b", "a"]), 2);
     ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = CuckooFilter::with_capacity(1000, 0.01)?;
     /// assert_eq!(filter.insert_batch(&["a", "b"]), Ok(()));
     /// let error = filter.insert_batch(&["c"; 100]).unwrap_err();
     /// assert_eq!(error.inserted(), filter.count("c"));
@@ -392,9 +368,7 @@ impl<E: Insert, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// [`insert_batch`](Self::insert_batch) by hash.
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// let hashes = ["a", "b", "a"].map(|key| filter.hash(key));
     /// assert_eq!(filter.insert_hashes(&hashes), Ok(()));
     /// assert_eq!((filter.count("a"), filter.count("b")), (2, 1));
@@ -414,11 +388,11 @@ impl<E: Insert, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// use lanebloom::{ConcurrentBloom, CuckooFilter};
     /// use std::sync::Arc;
     ///
-    /// let filter = Arc::new(ConcurrentBloom::builder().expected_keys(1000).build()?);
+    /// let filter = Arc::new(ConcurrentBloom::with_capacity(1000, 0.01)?);
     /// assert_eq!(filter.insert_all(["a", "b", "a"]), 2);
     /// assert!(filter.contains("b"));
     ///
-    /// let filter = CuckooFilter::builder().expected_keys(100).build()?;
+    /// let filter = CuckooFilter::with_capacity(100, 0.01)?;
     /// assert_eq!(filter.insert_all(0..100u32), Ok(()));
     /// let error = filter.insert_all(100..).unwrap_err();
     /// assert_eq!(100 + error.inserted(), filter.len());
@@ -439,9 +413,7 @@ impl<E: Insert, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// Removes all keys. It takes `&mut self`: beside inserts, some keys would survive in part.
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let mut filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let mut filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert("a").unwrap();
     /// filter.clear();
     /// assert!(!filter.contains("a") && filter.is_empty());
@@ -464,9 +436,7 @@ impl<E: InsertFlagged, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::ConcurrentBloom;
-    ///
-    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
     /// let mut new = [false; 3];
     /// assert_eq!(filter.insert_batch_flagged(&["a", "a", "b"], &mut new), 2);
     /// assert_eq!(new, [true, false, true]);
@@ -487,9 +457,7 @@ impl<E: InsertFlagged, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::ConcurrentBloom;
-    ///
-    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
     /// let hashes = ["a", "b", "a"].map(|key| filter.hash(key));
     /// let mut new = [false; 3];
     /// assert_eq!(filter.insert_hashes_flagged(&hashes, &mut new), 2);
@@ -509,9 +477,7 @@ impl<E: Remove, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// Remove only keys that were inserted: removing a false positive damages another key.
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert("a").unwrap();
     /// assert!(filter.remove("a"));
     /// assert!(!filter.contains("a") && !filter.remove("a"));
@@ -525,9 +491,7 @@ impl<E: Remove, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// [`remove`](Self::remove) by hash.
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert_hash(0x9e37_79b9_7f4a_7c15).unwrap();
     /// assert!(filter.remove_hash(0x9e37_79b9_7f4a_7c15));
     /// assert!(!filter.remove_hash(0x9e37_79b9_7f4a_7c15));
@@ -541,9 +505,7 @@ impl<E: Remove, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// Removes every key; returns how many were there.
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert_batch(&["a", "b"]).unwrap();
     /// assert_eq!(filter.remove_batch(&["a", "c"]), 1);
     /// assert!(filter.contains("b") && !filter.contains("a"));
@@ -556,9 +518,7 @@ impl<E: Remove, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// [`remove_batch`](Self::remove_batch) by hash.
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert_batch(&["a", "b"]).unwrap();
     /// assert_eq!(filter.remove_hashes(&["a", "c"].map(|key| filter.hash(key))), 1);
     /// assert!(filter.contains("b") && !filter.contains("a"));
@@ -578,9 +538,7 @@ impl<E: Remove, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert_batch(&["a", "b"]).unwrap();
     /// let mut removed = [false; 2];
     /// assert_eq!(filter.remove_batch_flagged(&["c", "a"], &mut removed), 1);
@@ -602,9 +560,7 @@ impl<E: Remove, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert_batch(&["a", "b"]).unwrap();
     /// let mut removed = [false; 2];
     /// let hashes = ["c", "a"].map(|key| filter.hash(key));
@@ -624,9 +580,7 @@ impl<E: Count, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// the false-positive rate.
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert_batch(&["a", "b", "a"]).unwrap();
     /// assert_eq!(["a", "b", "c"].map(|key| filter.count(key)), [2, 1, 0]);
     /// # Ok::<(), lanebloom::BuildError>(())
@@ -639,9 +593,7 @@ impl<E: Count, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// [`count`](Self::count) by hash.
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert("a").unwrap();
     /// assert_eq!(filter.count_hash(filter.hash("a")), 1);
     /// # Ok::<(), lanebloom::BuildError>(())
@@ -657,9 +609,7 @@ impl<E: Count, S> Filter<E, S> {
     /// The number of keys in the filter, every copy counted. Reads the whole filter.
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert_all(["a", "b", "a"])?;
     /// assert_eq!(filter.len(), 3);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -673,9 +623,7 @@ impl<E: Count, S> Filter<E, S> {
     /// filled.
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::with_capacity(100_000, 2e-4)?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(100_000, 2e-4)?;
     /// assert!((0.949..=0.95).contains(&(1e5 / filter.slots() as f64)));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
@@ -725,9 +673,7 @@ impl<E: Union, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::ConcurrentBloom;
-    ///
-    /// let all = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let all = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
     /// let part = all.clone();
     /// part.insert("a");
     /// assert_eq!(all.union_from(&part), Ok(true));
@@ -791,9 +737,7 @@ impl<E: Engine, S> Filter<E, S> {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert("a").unwrap();
     /// assert!(filter.try_clone()?.contains("a"));
     /// # Ok::<(), lanebloom::BuildError>(())
@@ -843,9 +787,7 @@ impl<E: Engine, S: fmt::Debug> fmt::Debug for Filter<E, S> {
 /// [`insert_all`](Filter::insert_all). For `&Filter` too.
 ///
 /// ```
-/// use lanebloom::ConcurrentBloom;
-///
-/// let mut filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+/// let mut filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
 /// filter.extend(["a", "b"]);
 /// (&filter).extend(0..10u32);
 /// assert!(filter.contains("b") && filter.contains(&9u32));

@@ -138,12 +138,10 @@ pub use layout::{HashFunctions, Strategy};
 /// # Examples
 ///
 /// ```
-/// use lanebloom::GuavaBloom;
-///
 /// // From a JVM: BloomFilter.create(Funnels.integerFunnel(), 2, 0.01),
 /// // put(3), put(42), writeTo.
 /// let stream = [1, 7, 0, 0, 0, 1, 40, 8, 8, 168, 8, 10, 136, 8];
-/// let filter = GuavaBloom::with_capacity(2, 0.01)?;
+/// let filter = lanebloom::GuavaBloom::with_capacity(2, 0.01)?;
 /// assert!(filter.insert(&3i32) && filter.insert(&42i32));
 /// assert!(!filter.insert(&42i32));
 /// assert!(filter.contains(&3i32) && !filter.contains(&4i32));

@@ -112,10 +112,8 @@ use layout::{Hash, Layout, Places, TIGHTENING, hash, options};
 /// # Examples
 ///
 /// ```
-/// use lanebloom::RedisBloom;
-///
 /// // BF.RESERVE f 0.01 10, BF.MADD f 0 1 ... 99, BF.INFO f
-/// let mut filter = RedisBloom::with_capacity(10, 0.01)?;
+/// let mut filter = lanebloom::RedisBloom::with_capacity(10, 0.01)?;
 /// for key in 0..100 {
 ///     filter.insert(&key.to_string())?;
 /// }
@@ -151,10 +149,8 @@ const _: () = assert!(2 * size_of::<Link>() as u64 <= layout::BESIDE_BITS);
 /// # Examples
 ///
 /// ```
-/// use lanebloom::RedisBloom;
-///
 /// // BF.RESERVE f 0.001 5000 EXPANSION 4
-/// let builder = RedisBloom::builder().expected_keys(5000);
+/// let builder = lanebloom::RedisBloom::builder().expected_keys(5000);
 /// let filter = builder.false_positive_rate(1e-3).expansion(4).build()?;
 /// assert_eq!(filter.info().expansion, Some(4));
 /// # Ok::<(), lanebloom::BuildError>(())
@@ -176,9 +172,7 @@ impl Builder {
     /// capacity. 100 by default, as RedisBloom's.
     ///
     /// ```
-    /// use lanebloom::RedisBloom;
-    ///
-    /// let filter = RedisBloom::builder().expected_keys(5000).build()?;
+    /// let filter = lanebloom::RedisBloom::builder().expected_keys(5000).build()?;
     /// assert_eq!(filter.info().capacity, 5000);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
@@ -406,9 +400,7 @@ impl RedisBloom {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::RedisBloom;
-    ///
-    /// let mut filter = RedisBloom::with_capacity(1000, 0.01)?;
+    /// let mut filter = lanebloom::RedisBloom::with_capacity(1000, 0.01)?;
     /// assert!(filter.insert("a")?);
     /// assert!(!filter.insert("a")?);
     /// assert!(filter.contains("a"));
@@ -442,9 +434,7 @@ impl RedisBloom {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::RedisBloom;
-    ///
-    /// let mut filter = RedisBloom::with_capacity(1000, 0.01)?;
+    /// let mut filter = lanebloom::RedisBloom::with_capacity(1000, 0.01)?;
     /// filter.insert("a")?;
     /// assert!(filter.contains("a"));
     /// assert!(!filter.contains("b"));
@@ -503,9 +493,7 @@ impl RedisBloom {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::RedisBloom;
-    ///
-    /// let mut filter = RedisBloom::with_capacity(1000, 0.01)?;
+    /// let mut filter = lanebloom::RedisBloom::with_capacity(1000, 0.01)?;
     /// assert_eq!(filter.insert_batch(&["a", "b", "a"])?, 2);
     /// assert!(filter.contains("b"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -529,9 +517,7 @@ impl RedisBloom {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::RedisBloom;
-    ///
-    /// let mut filter = RedisBloom::with_capacity(1000, 0.01)?;
+    /// let mut filter = lanebloom::RedisBloom::with_capacity(1000, 0.01)?;
     /// let mut new = [false; 3];
     /// assert_eq!(filter.insert_batch_flagged(&["a", "a", "b"], &mut new)?, 2);
     /// assert_eq!(new, [true, false, true]);
@@ -556,9 +542,7 @@ impl RedisBloom {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::RedisBloom;
-    ///
-    /// let mut filter = RedisBloom::with_capacity(10, 0.01)?;
+    /// let mut filter = lanebloom::RedisBloom::with_capacity(10, 0.01)?;
     /// let new = filter.insert_all((0..100).map(|id| format!("{id}")))?;
     /// assert!((95..=100).contains(&new) && filter.contains("99"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -630,9 +614,7 @@ impl RedisBloom {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::RedisBloom;
-    ///
-    /// let mut filter = RedisBloom::with_capacity(1000, 0.01)?;
+    /// let mut filter = lanebloom::RedisBloom::with_capacity(1000, 0.01)?;
     /// filter.insert("a")?;
     /// let mut found = [false; 2];
     /// filter.contains_batch(&["a", "b"], &mut found);
@@ -648,9 +630,7 @@ impl RedisBloom {
     /// [`contains_batch`](Self::contains_batch) into a new vector.
     ///
     /// ```
-    /// use lanebloom::RedisBloom;
-    ///
-    /// let mut filter = RedisBloom::with_capacity(1000, 0.01)?;
+    /// let mut filter = lanebloom::RedisBloom::with_capacity(1000, 0.01)?;
     /// filter.insert("a")?;
     /// assert_eq!(filter.contains_each(&["a", "b"]), [true, false]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -671,9 +651,7 @@ impl RedisBloom {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::RedisBloom;
-    ///
-    /// let mut filter = RedisBloom::with_capacity(1000, 0.01)?;
+    /// let mut filter = lanebloom::RedisBloom::with_capacity(1000, 0.01)?;
     /// filter.insert("a")?;
     /// let mut found = [0];
     /// filter.contains_batch_bitmap(&["b", "a"], &mut found);
@@ -688,9 +666,7 @@ impl RedisBloom {
     /// Calls `each` with the position of every key that is certainly not in the filter, in order.
     ///
     /// ```
-    /// use lanebloom::RedisBloom;
-    ///
-    /// let mut filter = RedisBloom::with_capacity(1000, 0.01)?;
+    /// let mut filter = lanebloom::RedisBloom::with_capacity(1000, 0.01)?;
     /// filter.insert("b")?;
     /// let mut missing = Vec::new();
     /// filter.for_each_absent(&["a", "b", "c"], |i| missing.push(i));
@@ -742,9 +718,7 @@ impl RedisBloom {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::RedisBloom;
-    ///
-    /// let mut filter = RedisBloom::with_capacity(1000, 0.01)?;
+    /// let mut filter = lanebloom::RedisBloom::with_capacity(1000, 0.01)?;
     /// filter.insert("a")?;
     /// let copy = filter.try_clone()?;
     /// filter.insert("b")?;

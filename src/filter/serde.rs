@@ -16,7 +16,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// ```
 /// use lanebloom::ConcurrentBloom;
 ///
-/// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+/// let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
 /// filter.insert("a");
 /// let json = serde_json::to_string(&filter)?;
 /// // Base64 of the bytes with which every snapshot begins.

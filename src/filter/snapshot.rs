@@ -19,7 +19,7 @@ impl<E: Stored, S: KeyHasher> Filter<E, S> {
     /// ```
     /// use lanebloom::CuckooFilter;
     ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert("a")?;
     /// let bytes = filter.to_bytes();
     /// assert_eq!(bytes.len(), filter.snapshot_bytes());
@@ -47,9 +47,7 @@ impl<E: Stored, S: KeyHasher> Filter<E, S> {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert("a")?;
     /// let mut stream = Vec::new();
     /// filter.write_to(&mut stream)?;
@@ -164,9 +162,7 @@ impl<E: FixedSize, S: KeyHasher> Filter<E, S> {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert("a")?;
     /// let mut bytes = vec![0; filter.snapshot_bytes()];
     /// filter.write_to_slice(&mut bytes);
@@ -228,7 +224,7 @@ impl<E: Stored> Filter<E> {
     /// ```
     /// use lanebloom::CuckooFilter;
     ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert("a")?;
     /// let stream = filter.to_bytes();
     /// let same = CuckooFilter::read_from(&stream[..], 1 << 20)?;

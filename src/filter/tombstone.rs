@@ -12,7 +12,7 @@
 //! ```
 //! use lanebloom::TombstoneBloom;
 //!
-//! let coupons = TombstoneBloom::builder().expected_keys(10_000).build()?;
+//! let coupons = TombstoneBloom::with_capacity(10_000, 0.01)?;
 //! coupons.insert("SPRING-1");
 //! coupons.insert("SPRING-2");
 //! assert!(coupons.remove("SPRING-1"));
@@ -128,7 +128,7 @@ fn tombstone(hash: u64) -> u64 {
 /// use lanebloom::TombstoneBloom;
 ///
 /// // 10.2 bits for every key, 15.8 for every one that will be removed.
-/// let all = TombstoneBloom::builder().expected_keys(100_000).build()?;
+/// let all = TombstoneBloom::with_capacity(100_000, 0.01)?;
 /// assert!((26.0..26.2).contains(&all.bits_per_key()));
 ///
 /// let builder = TombstoneBloom::builder().expected_keys(100_000);
@@ -143,9 +143,7 @@ impl<S> Builder<S> {
     /// means 1. The default is all expected keys.
     ///
     /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let builder = TombstoneBloom::builder().expected_keys(50_000);
+    /// let builder = lanebloom::TombstoneBloom::builder().expected_keys(50_000);
     /// let filter = builder.expected_removals(5000).build()?;
     /// filter.insert_batch(&Vec::from_iter(0..50_000u32));
     /// filter.remove_batch(&Vec::from_iter(0..5000u32));
@@ -161,9 +159,7 @@ impl<S> Builder<S> {
     /// are done. Between 0 and 1, both excluded; 0.001 by default.
     ///
     /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let builder = TombstoneBloom::builder().expected_keys(1000);
+    /// let builder = lanebloom::TombstoneBloom::builder().expected_keys(1000);
     /// let filter = builder.false_negative_rate(1e-6).build()?;
     /// assert!(filter.false_negative_rate_at(1000) <= 1e-6);
     /// # Ok::<(), lanebloom::BuildError>(())
@@ -476,9 +472,7 @@ impl<S> TombstoneBloom<S> {
     /// The number of keys ever removed that the filter was sized for.
     ///
     /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let builder = TombstoneBloom::builder().expected_keys(1000);
+    /// let builder = lanebloom::TombstoneBloom::builder().expected_keys(1000);
     /// let filter = builder.expected_removals(10).build()?;
     /// assert_eq!(filter.expected_removals(), 10);
     /// # Ok::<(), lanebloom::BuildError>(())
@@ -494,7 +488,7 @@ impl<S> TombstoneBloom<S> {
     /// ```
     /// use lanebloom::TombstoneBloom;
     ///
-    /// let filter = TombstoneBloom::builder().expected_keys(1000).build()?;
+    /// let filter = TombstoneBloom::with_capacity(1000, 0.01)?;
     /// assert_eq!(filter.words_per_key(), 4);
     /// let filter = TombstoneBloom::builder().words_per_key(1).build()?;
     /// assert_eq!(filter.words_per_key(), 1);
@@ -508,9 +502,7 @@ impl<S> TombstoneBloom<S> {
     /// An estimate of the number of distinct keys that were removed.
     ///
     /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let filter = TombstoneBloom::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::TombstoneBloom::with_capacity(1000, 0.01)?;
     /// filter.insert("a");
     /// assert_eq!(filter.estimated_removals(), 0);
     /// filter.remove("a");
@@ -527,9 +519,7 @@ impl<S> TombstoneBloom<S> {
     /// by which the filter was sized.
     ///
     /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let filter = TombstoneBloom::builder().expected_keys(100_000).build()?;
+    /// let filter = lanebloom::TombstoneBloom::with_capacity(100_000, 0.01)?;
     /// assert!((0.0099..0.01).contains(&filter.false_positive_rate_after(100_000, 0)));
     /// assert!(filter.false_positive_rate_after(200_000, 0) > 0.05);
     /// // Nearly all lookups are of removed keys.
@@ -545,9 +535,7 @@ impl<S> TombstoneBloom<S> {
     /// keys were removed.
     ///
     /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let filter = TombstoneBloom::builder().expected_keys(100_000).build()?;
+    /// let filter = lanebloom::TombstoneBloom::with_capacity(100_000, 0.01)?;
     /// assert_eq!(filter.false_negative_rate_at(0), 0.0);
     /// assert!((0.00099..0.001).contains(&filter.false_negative_rate_at(100_000)));
     /// assert!(filter.false_negative_rate_at(200_000) > 0.01);
@@ -561,9 +549,7 @@ impl<S> TombstoneBloom<S> {
     /// The rate at which keys that are there are **not found**, computed from the bits.
     ///
     /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let filter = TombstoneBloom::builder().expected_keys(100_000).build()?;
+    /// let filter = lanebloom::TombstoneBloom::with_capacity(100_000, 0.01)?;
     /// filter.insert_batch(&Vec::from_iter(0..100_000u32));
     /// assert_eq!(filter.current_false_negative_rate(), 0.0);
     /// filter.remove_batch(&Vec::from_iter(0..50_000u32));

@@ -34,7 +34,7 @@ use crate::sizing::Cell;
 /// ```
 /// use lanebloom::{BloomView, ConcurrentBloom};
 ///
-/// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+/// let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
 /// filter.insert("a");
 /// let bytes = filter.to_bytes();
 ///
@@ -166,7 +166,7 @@ mod map {
         ///
         /// # let directory = tempfile::tempdir()?;
         /// # let path = directory.path().join("ids.bloom");
-        /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+        /// let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
         /// filter.insert("a");
         /// replace_file(&path, |file| filter.write_to(file))?;
         ///
@@ -253,7 +253,7 @@ impl<S> BloomView<'_, S> {
     ///
     /// ```
     /// # use lanebloom::{BloomView, ConcurrentBloom};
-    /// # let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// # let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
     /// filter.insert("a");
     /// let bytes = filter.to_bytes();
     /// let same = BloomView::from_bytes(&bytes)?.0.to_filter()?;
@@ -277,7 +277,7 @@ impl<S> BloomView<'_, S> {
     ///
     /// ```
     /// # use lanebloom::{BloomView, ConcurrentBloom};
-    /// # let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// # let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
     /// let mut bytes = filter.to_bytes();
     /// assert!(BloomView::from_bytes(&bytes)?.0.verify().is_ok());
     /// bytes[1000] ^= 1;
@@ -296,7 +296,7 @@ impl<S> BloomView<'_, S> {
     ///
     /// ```
     /// # use lanebloom::{BloomView, ConcurrentBloom};
-    /// # let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// # let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
     /// #[repr(align(64))]
     /// struct Lines([u8; 1536 + 1]);
     ///
@@ -316,7 +316,7 @@ impl<S> BloomView<'_, S> {
     ///
     /// ```
     /// # use lanebloom::{BloomView, ConcurrentBloom};
-    /// # let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// # let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
     /// # let bytes = filter.to_bytes();
     /// assert_eq!(BloomView::from_bytes(&bytes)?.0.bytes(), bytes);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -28,9 +28,7 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::ConcurrentBloom;
-    ///
-    /// let filter = ConcurrentBloom::builder().expected_keys(100_000).build()?;
+    /// let filter = lanebloom::ConcurrentBloom::with_capacity(100_000, 0.01)?;
     /// let (sent, replica) = (filter.clone(), filter.clone());
     ///
     /// filter.insert("a");
@@ -64,9 +62,7 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::ConcurrentBloom;
-    ///
-    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
     /// let (sent, replica) = (filter.clone(), filter.clone());
     /// filter.insert_batch(&["a", "b", "c"]);
     /// for first in (0..filter.blocks()).step_by(10) {
@@ -127,7 +123,7 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     /// ```
     /// use lanebloom::ConcurrentBloom;
     ///
-    /// let empty = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let empty = ConcurrentBloom::with_capacity(1000, 0.01)?;
     /// let delta = |key| {
     ///     let filter = empty.clone();
     ///     filter.insert(key);

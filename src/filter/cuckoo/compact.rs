@@ -459,9 +459,7 @@ impl<S> CuckooFilter<S> {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let builder = CuckooFilter::builder().expected_keys(100_000);
+    /// let builder = lanebloom::CuckooFilter::builder().expected_keys(100_000);
     /// let filter = builder.tag_bits(16).build()?;
     /// filter.insert_all(0..100_000u32)?;
     /// let compact = filter.to_compact()?;
@@ -495,9 +493,7 @@ impl<S> CompactCuckoo<S> {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert_all(["a", "b"])?;
     /// let back = filter.to_compact()?.to_filter()?;
     /// assert!(back.remove("a") && back.contains("b") && back.len() == 1);

@@ -74,9 +74,7 @@ impl GuavaBloom {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::GuavaBloom;
-    ///
-    /// let filter = GuavaBloom::with_capacity(1, 0.03)?;
+    /// let filter = lanebloom::GuavaBloom::with_capacity(1, 0.03)?;
     /// assert_eq!(filter.to_bytes(), [1, 5, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0]);
     /// filter.insert("a");
     /// assert_eq!(filter.to_bytes()[6..], [0x20, 0x02, 0, 0x08, 0, 0x80, 0x02, 0]);
@@ -186,9 +184,7 @@ mod io {
         /// # Examples
         ///
         /// ```
-        /// use lanebloom::GuavaBloom;
-        ///
-        /// let filter = GuavaBloom::with_capacity(1000, 0.03)?;
+        /// let filter = lanebloom::GuavaBloom::with_capacity(1000, 0.03)?;
         /// filter.insert("a");
         /// let mut stream = Vec::new();
         /// filter.write_to(&mut stream)?;

@@ -230,9 +230,7 @@ impl Loader {
     /// when it grows later.
     ///
     /// ```
-    /// use lanebloom::redisbloom::Loader;
-    ///
-    /// assert_eq!(Loader::new(1 << 20).cursor(), 0);
+    /// assert_eq!(lanebloom::redisbloom::Loader::new(1 << 20).cursor(), 0);
     /// ```
     #[must_use]
     pub fn new(max_bytes: usize) -> Self {
@@ -451,9 +449,7 @@ impl RedisBloom {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::RedisBloom;
-    ///
-    /// let filter = RedisBloom::with_capacity(1000, 0.01)?;
+    /// let filter = lanebloom::RedisBloom::with_capacity(1000, 0.01)?;
     /// let lengths = filter.to_loadchunks().map(|(at, chunk)| (at, chunk.len()));
     /// assert!(lengths.eq([(1, 73), (1385, 1384)]));
     /// # Ok::<(), lanebloom::BuildError>(())

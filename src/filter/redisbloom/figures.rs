@@ -90,9 +90,7 @@ impl RedisBloom {
     /// The filters of the chain, from the oldest to the newest, as `BF.DEBUG` says.
     ///
     /// ```
-    /// use lanebloom::RedisBloom;
-    ///
-    /// let mut filter = RedisBloom::with_capacity(10, 0.01)?;
+    /// let mut filter = lanebloom::RedisBloom::with_capacity(10, 0.01)?;
     /// for key in 0..100 {
     ///     filter.insert(&key.to_string())?;
     /// }
@@ -176,9 +174,7 @@ impl RedisBloom {
     /// Whether the filter holds nothing.
     ///
     /// ```
-    /// use lanebloom::RedisBloom;
-    ///
-    /// let mut filter = RedisBloom::with_capacity(1000, 0.01)?;
+    /// let mut filter = lanebloom::RedisBloom::with_capacity(1000, 0.01)?;
     /// assert!(filter.is_empty());
     /// filter.insert("a")?;
     /// assert!(!filter.is_empty());
@@ -193,9 +189,7 @@ impl RedisBloom {
     /// new.
     ///
     /// ```
-    /// use lanebloom::RedisBloom;
-    ///
-    /// let mut filter = RedisBloom::with_capacity(10, 0.01)?;
+    /// let mut filter = lanebloom::RedisBloom::with_capacity(10, 0.01)?;
     /// filter.insert("a")?;
     /// assert_eq!(filter.fill_ratio(), 8.0 / 128.0);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -208,9 +202,7 @@ impl RedisBloom {
     /// RedisBloom's count of distinct keys: too small by the false positives among them.
     ///
     /// ```
-    /// use lanebloom::RedisBloom;
-    ///
-    /// let mut filter = RedisBloom::with_capacity(1000, 0.01)?;
+    /// let mut filter = lanebloom::RedisBloom::with_capacity(1000, 0.01)?;
     /// assert_eq!(filter.insert_batch(&["a", "b", "a"])?, 2);
     /// assert_eq!(filter.estimated_len(), 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -239,9 +231,7 @@ impl RedisBloom {
     /// absent key, computed from the share of set bits in each.
     ///
     /// ```
-    /// use lanebloom::RedisBloom;
-    ///
-    /// let mut filter = RedisBloom::with_capacity(1000, 0.01)?;
+    /// let mut filter = lanebloom::RedisBloom::with_capacity(1000, 0.01)?;
     /// assert_eq!(filter.current_false_positive_rate(), 0.0);
     /// filter.insert_all((0..1000).map(|id| format!("{id}")))?;
     /// assert!((0.004..0.006).contains(&filter.current_false_positive_rate()));
