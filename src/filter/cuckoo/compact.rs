@@ -459,7 +459,9 @@ impl<S> CuckooFilter<S> {
     /// # Examples
     ///
     /// ```
-    /// let builder = lanebloom::CuckooFilter::builder().expected_keys(100_000);
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let builder = CuckooFilter::builder().expected_keys(100_000);
     /// let filter = builder.tag_bits(16).build()?;
     /// filter.insert_all(0..100_000u32)?;
     /// let compact = filter.to_compact()?;
