@@ -128,17 +128,10 @@ pub struct Cuckoo {
 
 /// Sizes a [`CuckooFilter`]; made by [`CuckooFilter::builder`](Filter::builder).
 ///
-/// Give the expected keys, or a memory budget, or both:
-///
-/// | given | size | tags |
-/// |---|---|---|
-/// | keys, perhaps rate | as needed | those of the least memory at that rate, by default 1% |
-/// | budget, perhaps rate | the budget | the same; [`expected_keys`](CuckooFilter::expected_keys) returns the number of keys |
-/// | keys and budget | the budget | the longest that fit |
-/// | keys, rate and budget | as needed; an error if that exceeds the budget | as without the budget |
-///
-/// [`tag_bits`](Builder::tag_bits) chooses the tags. If no rate is given, the filter has the rate
-/// of these tags.
+/// The [generic builder](super::Builder) has the table of keys, rate and budget. The builder takes
+/// the tags of the least memory at the rate, or the longest that fit if only keys and budget are
+/// given. [`tag_bits`](Builder::tag_bits) chooses others; without a rate, the filter then has the
+/// rate of these tags.
 ///
 /// ```
 /// use lanebloom::CuckooFilter;

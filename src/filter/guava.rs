@@ -60,8 +60,8 @@
 //!
 //! # Moving a service over
 //!
-//! A filter cannot be converted, neither into another layout nor into another size: it holds bits,
-//! not keys. So a service reads the Guava filter and serves from it at once. Meanwhile it fills a
+//! A filter holds bits, not keys, so it cannot be converted into another layout or size. A service
+//! reads the Guava filter and serves from it at once. Meanwhile it fills a
 //! [`ConcurrentBloom`](crate::ConcurrentBloom) from the source of truth:
 //!
 //! ```

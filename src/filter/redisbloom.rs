@@ -59,29 +59,9 @@
 //!
 //! # Moving a service over
 //!
-//! A filter cannot be converted: it holds bits, not keys. A service takes the filter out of Redis
-//! and answers from the copy. Meanwhile it fills a [`ConcurrentBloom`](crate::ConcurrentBloom) from
-//! the source of truth, sized for the number of keys that [`info`](RedisBloom::info) reports for
-//! the chain:
-//!
-//! ```
-//! use lanebloom::{ConcurrentBloom, RedisBloom};
-//! # let store = ["ann", "bob"];
-//! # let mut in_redis = RedisBloom::with_capacity(10, 0.01)?;
-//! # in_redis.insert_batch(&store)?;
-//! # let scandump = in_redis.to_loadchunks();
-//!
-//! // Now: the filter that is in Redis.
-//! let old = RedisBloom::from_scandump(scandump, 1 << 30)?;
-//! assert!(old.contains("bob"));
-//!
-//! // Meanwhile: every key of the source, and every new one into both filters.
-//! // Then drop the old one.
-//! let new = ConcurrentBloom::with_capacity(2 * old.estimated_len(), 0.01)?;
-//! new.insert_all(store);
-//! assert!(new.contains("ann") && new.contains("bob"));
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
+//! As from [Guava](crate::guava#moving-a-service-over): a service takes the filter out of Redis and
+//! answers from the copy. Meanwhile it fills a [`ConcurrentBloom`](crate::ConcurrentBloom) from the
+//! source of truth, with room for more keys than [`estimated_len`](RedisBloom::estimated_len).
 //!
 //! **Strangers can make keys that collide** under MurmurHash64A, whatever its seed, as under every
 //! hash without a key: [the module `hash`](crate::hash) says more.
