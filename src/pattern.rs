@@ -84,7 +84,7 @@ impl Cuts {
     }
 }
 
-/// A byte for each of eight positions from number `from` on: how far to shift it down.
+/// The shifts for eight positions from number `from` on, a byte each.
 const fn shifts(positions: u32, from: usize, bits: usize) -> u64 {
     let (mut bytes, mut i) = ([0; 8], 0);
     while i < 8 {

@@ -257,7 +257,7 @@ impl OwnLines for Counting {
         self.counters.store_words(first, words);
     }
 
-    /// Every key as often as it is there.
+    /// Adds every copy of every key.
     fn add(&self, other: &Self) -> bool {
         self.counters.add_from(&other.counters)
     }

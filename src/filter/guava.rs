@@ -77,7 +77,8 @@
 //!
 //! // Meanwhile: every key of the source, and every new one into both filters.
 //! // Then drop the old one.
-//! let new = ConcurrentBloom::from_keys(store, 0.01)?;
+//! let new = ConcurrentBloom::with_capacity(1000, 0.01)?;
+//! new.insert_all(store);
 //! assert!(new.contains("ann") && new.contains("bob"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -86,7 +86,7 @@ use layout::{Hash, Layout, Places, TIGHTENING, hash, options};
 
 /// RedisBloom's `BF` filter, bit for bit: a chain of filters that grows as keys are inserted.
 ///
-/// [The module](self) says what it costs, which versions it is the same as, and what keys are.
+/// [The module](self) has the costs, the versions of RedisBloom, and the types of keys.
 /// Lookups take `&self`, inserts `&mut self`.
 ///
 /// # Examples
@@ -121,7 +121,7 @@ struct Link {
     items: u64,
 }
 
-// In a Vec that has grown to twice what it holds.
+// A Vec may have twice the capacity that it needs.
 const _: () = assert!(2 * size_of::<Link>() as u64 <= layout::BESIDE_BITS);
 
 /// Sizes a [`RedisBloom`]; made by [`RedisBloom::builder`].
@@ -354,7 +354,7 @@ impl Link {
         self.flat.holds(self.places(hash))
     }
 
-    /// How many of the bits that keys can have are set.
+    /// The number of set bits among those that keys can have.
     fn ones(&self) -> u64 {
         let used = self.layout.used_bits();
         // Whole words, or a part of the first one.
@@ -452,7 +452,7 @@ impl<K: AsRef<[u8]>> Source<Hash> for Keys<'_, K> {
     }
 }
 
-/// The hashes of so many keys as there are places for.
+/// Hashes the keys into the first places of an array; returns these.
 fn hash_all<'a, K: AsRef<[u8]>>(keys: &[K], options: u32, hashes: &'a mut [Hash]) -> &'a [Hash] {
     let hashes = &mut hashes[..keys.len()];
     for (kept, key) in hashes.iter_mut().zip(keys) {

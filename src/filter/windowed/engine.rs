@@ -344,7 +344,7 @@ fn look_up(generations: &[Generation], hashes: &[u64], found: &mut [u64]) {
     }
 }
 
-/// Looks hashes up in one generation; combines each word of answers with that of `answers`.
+/// Looks hashes up in one generation; combines the words of its answers with those of `answers`.
 fn each_found(one: &Generation, hashes: &[u64], answers: &mut [u64], combine: impl Fn(&mut u64, &u64)) {
     for (hashes, answers) in hashes.chunks(CHUNK).zip(answers.chunks_mut(CHUNK / 64)) {
         with_bitmap(answers.len(), |found| {
