@@ -61,6 +61,11 @@ pub(crate) enum BuildErrorKind {
         bits: u32,
         limit: usize,
     },
+    /// Of the keys that the filter was made from.
+    NoRoom {
+        inserted: usize,
+        keys: usize,
+    },
     /// A setting that only one type of filter has.
     Setting(String),
 }
@@ -101,6 +106,7 @@ impl Display for BuildError {
                 }
                 write!(f, " takes more than the limit of {limit} bits per key")
             }
+            Kind::NoRoom { inserted, keys } => write!(f, "only {inserted} of {keys} keys have room"),
             Kind::OverBudget { needed, limit } => write!(
                 f,
                 "the expected keys at this rate need {needed} bytes, more than the memory budget of {limit} bytes"

@@ -4,7 +4,7 @@
 mod delta;
 
 use super::Filter;
-use super::builder::{Budgeted, Options, Planned, Worded};
+use super::builder::{Budgeted, Planned, Worded};
 use super::engine::{Insert, InsertFlagged, sealed};
 use super::lines::{Lined, OwnLines};
 use crate::bits::{self, Bits, Lines};
@@ -60,42 +60,18 @@ pub struct Bloom {
 pub type Builder<S = Murmur3> = super::Builder<Bloom, S>;
 
 impl Planned for Bloom {
-    type Options = Request;
+    type Options = ();
     type Hasher = Murmur3;
 
-    fn options() -> Request {
-        Request::default()
-    }
-
-    fn build(request: Request) -> Result<Self, BuildError> {
+    fn build(request: Request, (): ()) -> Result<Self, BuildError> {
         let (layout, expected_keys) = request.solve()?;
         Self::empty(layout, expected_keys)
     }
 }
 
-impl sealed::Sealed for Request {}
+impl Budgeted for Bloom {}
 
-impl Options for Request {
-    fn keys(&mut self) -> &mut Option<usize> {
-        &mut self.keys
-    }
-
-    fn rate(&mut self) -> &mut Option<f64> {
-        &mut self.rate
-    }
-}
-
-impl Budgeted for Request {
-    fn budget(&mut self) -> &mut Option<usize> {
-        &mut self.budget
-    }
-}
-
-impl Worded for Request {
-    fn set_words(&mut self, words: usize) {
-        self.words = Some(words);
-    }
-}
+impl Worded for Bloom {}
 
 impl Bloom {
     /// An engine with `layout` and these `bits`; the bits must have the layout's blocks.

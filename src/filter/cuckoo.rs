@@ -78,16 +78,17 @@ mod table;
 pub use crate::error::InsertError;
 pub use compact::{Compact, CompactCuckoo};
 
-use super::builder::{Budgeted, Options, Planned};
+use super::builder::{Budgeted, Planned};
 use super::engine::{Count, Engine, Insert, Remove, one_by_one, sealed};
 use super::probe::{self, Probe};
 use super::{Figures, Filter};
 use crate::bits;
 use crate::error::{BuildError, InsertErrorKind};
 use crate::hash::Murmur3;
+use crate::sizing::Request;
 use crate::source::{Answer, Source};
 use core::fmt;
-use shape::{Plan, Request};
+use shape::Plan;
 use table::{Place, SEARCHED, Table};
 
 /// A cuckoo filter: keys can be removed again. Many threads can insert, look up and remove at once.
@@ -173,21 +174,18 @@ impl<S> Builder<S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn tag_bits(mut self, bits: usize) -> Self {
-        self.options.tag_bits = Some(bits);
+        self.options = Some(bits);
         self
     }
 }
 
 impl Planned for Cuckoo {
-    type Options = Request;
+    /// The bits of a tag.
+    type Options = Option<usize>;
     type Hasher = Murmur3;
 
-    fn options() -> Request {
-        Request::default()
-    }
-
-    fn build(request: Request) -> Result<Self, BuildError> {
-        let Plan { shape, buckets, keys } = request.solve().map_err(BuildError)?;
+    fn build(request: Request, tag_bits: Option<usize>) -> Result<Self, BuildError> {
+        let Plan { shape, buckets, keys } = shape::solve(request, tag_bits).map_err(BuildError)?;
         Ok(Self {
             table: Table::new(shape, buckets)?,
             expected_keys: keys,
@@ -195,23 +193,7 @@ impl Planned for Cuckoo {
     }
 }
 
-impl sealed::Sealed for Request {}
-
-impl Options for Request {
-    fn keys(&mut self) -> &mut Option<usize> {
-        &mut self.keys
-    }
-
-    fn rate(&mut self) -> &mut Option<f64> {
-        &mut self.rate
-    }
-}
-
-impl Budgeted for Request {
-    fn budget(&mut self) -> &mut Option<usize> {
-        &mut self.budget
-    }
-}
+impl Budgeted for Cuckoo {}
 
 /// Single operations.
 impl Cuckoo {

@@ -66,15 +66,16 @@ mod snapshot;
 
 pub use crate::error::InsertError;
 
-use super::builder::{Budgeted, Options, Planned};
+use super::builder::{Budgeted, Planned};
 use super::engine::{Count, Engine, Insert, Remove, one_by_one, sealed};
 use super::probe::{self, Probe};
 use super::{Figures, Filter};
 use crate::bits;
 use crate::error::{BuildError, InsertErrorKind};
 use crate::hash::Murmur3;
+use crate::sizing::Request;
 use crate::source::{Answer, Source};
-use cells::{Cells, Inserted, Place, Plan, Request};
+use cells::{Cells, Inserted, Place, Plan};
 use core::fmt;
 
 /// A d-left counting filter: keys can be removed again. Many threads can insert, look up and remove
@@ -130,15 +131,11 @@ pub struct DLeft {
 pub type Builder<S = Murmur3> = super::Builder<DLeft, S>;
 
 impl Planned for DLeft {
-    type Options = Request;
+    type Options = ();
     type Hasher = Murmur3;
 
-    fn options() -> Request {
-        Request::default()
-    }
-
-    fn build(request: Request) -> Result<Self, BuildError> {
-        let Plan { buckets, keys } = request.solve().map_err(BuildError)?;
+    fn build(request: Request, (): ()) -> Result<Self, BuildError> {
+        let Plan { buckets, keys } = cells::solve(request).map_err(BuildError)?;
         Ok(Self {
             cells: Cells::new(buckets)?,
             expected_keys: keys,
@@ -146,23 +143,7 @@ impl Planned for DLeft {
     }
 }
 
-impl sealed::Sealed for Request {}
-
-impl Options for Request {
-    fn keys(&mut self) -> &mut Option<usize> {
-        &mut self.keys
-    }
-
-    fn rate(&mut self) -> &mut Option<f64> {
-        &mut self.rate
-    }
-}
-
-impl Budgeted for Request {
-    fn budget(&mut self) -> &mut Option<usize> {
-        &mut self.budget
-    }
-}
+impl Budgeted for DLeft {}
 
 /// Single operations.
 impl DLeft {

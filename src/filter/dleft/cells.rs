@@ -49,7 +49,7 @@ use crate::filter::stripes::{AllHeld, Stripes};
 use crate::layout::LINE_BYTES;
 use crate::memory::Words;
 use crate::pattern::block;
-use crate::sizing::{MAX_BITS_PER_KEY, ceil};
+use crate::sizing::{MAX_BITS_PER_KEY, Request, ceil};
 use crate::sync::{AtomicU64, Ordering};
 use alloc::format;
 
@@ -456,14 +456,6 @@ pub(super) fn rate_at(load: f64) -> f64 {
     CELLS_OF_BUCKETS as f64 * load / (1u64 << REMAINDER) as f64
 }
 
-/// A builder's settings; each is optional.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Request {
-    pub(super) keys: Option<usize>,
-    pub(super) rate: Option<f64>,
-    pub(super) budget: Option<usize>,
-}
-
 /// A number of buckets in each subtable, and the number of keys that they are planned for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Plan {
@@ -484,70 +476,57 @@ pub(super) fn most_keys(buckets: usize) -> usize {
     keys_of(buckets, PLANNED_LOAD)
 }
 
-impl Request {
-    pub(super) fn solve(self) -> Result<Plan, BuildErrorKind> {
-        if let Some(rate) = self.rate
-            && !(rate > 0.0 && rate < 1.0)
-        {
-            return Err(BuildErrorKind::Rate(rate));
+/// The plan for what a builder was asked for.
+pub(super) fn solve(request: Request) -> Result<Plan, BuildErrorKind> {
+    request.check()?;
+    let load = request
+        .rate
+        .map_or(PLANNED_LOAD, |rate| f64::min(PLANNED_LOAD, rate / rate_at(1.0)));
+    if f64::from(CELL) > MAX_BITS_PER_KEY as f64 * load {
+        return Err(BuildErrorKind::TagsTooShort {
+            rate: request.rate.unwrap_or(0.0),
+            tags: "remainders",
+            bits: REMAINDER,
+            limit: MAX_BITS_PER_KEY,
+        });
+    }
+    let over_budget = |needed| BuildErrorKind::OverBudget {
+        needed,
+        limit: request.budget.unwrap_or(0),
+    };
+    if request.budget.is_some_and(|bytes| bytes < LEAST_BYTES) {
+        return Err(over_budget(LEAST_BYTES));
+    }
+    let buckets_for = |keys: usize| {
+        let buckets = ceil(keys as f64 / (CELLS_OF_BUCKETS as f64 * load));
+        // One more where rounding left `keys` short.
+        let short = buckets < 1e15 && keys_of(buckets as usize, load) < keys;
+        if short { buckets + 1.0 } else { buckets }
+    };
+    match (request.keys.map(|keys| keys.max(1)), request.budget.map(buckets_in)) {
+        (None, None) => Err(BuildErrorKind::NothingToSizeFor),
+        (None, Some(buckets)) => Ok(Plan {
+            buckets,
+            keys: keys_of(buckets, load),
+        }),
+        // The whole budget, for the best rate.
+        (Some(keys), Some(buckets)) if request.rate.is_none() => {
+            if keys_of(buckets, load) < keys {
+                return Err(over_budget(bytes_of(buckets_for(keys) as usize)));
+            }
+            Ok(Plan { buckets, keys })
         }
-        let load = self
-            .rate
-            .map_or(PLANNED_LOAD, |rate| f64::min(PLANNED_LOAD, rate / rate_at(1.0)));
-        if f64::from(CELL) > MAX_BITS_PER_KEY as f64 * load {
-            return Err(BuildErrorKind::TagsTooShort {
-                rate: self.rate.unwrap_or(0.0),
-                tags: "remainders",
-                bits: REMAINDER,
-                limit: MAX_BITS_PER_KEY,
-            });
-        }
-        let budget = match self.budget {
-            Some(bytes) if bytes < LEAST_BYTES => {
-                return Err(BuildErrorKind::OverBudget {
-                    needed: LEAST_BYTES,
-                    limit: bytes,
-                });
+        (Some(keys), limit) => {
+            let buckets = buckets_for(keys);
+            if buckets >= (isize::MAX as usize / (2 * BYTES)) as f64 {
+                let rate = rate_at(load);
+                return Err(BuildErrorKind::TooLarge { keys, rate });
             }
-            Some(bytes) if bytes > isize::MAX as usize => return Err(BuildErrorKind::OutOfMemory { bytes }),
-            Some(bytes) => Some(buckets_in(bytes)),
-            None => None,
-        };
-        let over_budget = |buckets: usize| BuildErrorKind::OverBudget {
-            needed: bytes_of(buckets),
-            limit: self.budget.unwrap_or(0),
-        };
-        let buckets_for = |keys: usize| {
-            let buckets = ceil(keys as f64 / (CELLS_OF_BUCKETS as f64 * load));
-            // One more where rounding left `keys` short.
-            let short = buckets < 1e15 && keys_of(buckets as usize, load) < keys;
-            if short { buckets + 1.0 } else { buckets }
-        };
-        match (self.keys.map(|keys| keys.max(1)), budget) {
-            (None, None) => Err(BuildErrorKind::NothingToSizeFor),
-            (None, Some(buckets)) => Ok(Plan {
-                buckets,
-                keys: keys_of(buckets, load),
-            }),
-            // The whole budget, for the best rate.
-            (Some(keys), Some(buckets)) if self.rate.is_none() => {
-                if keys_of(buckets, load) < keys {
-                    return Err(over_budget(buckets_for(keys) as usize));
-                }
-                Ok(Plan { buckets, keys })
+            let buckets = buckets as usize;
+            if limit.is_some_and(|limit| buckets > limit) {
+                return Err(over_budget(bytes_of(buckets)));
             }
-            (Some(keys), limit) => {
-                let buckets = buckets_for(keys);
-                if buckets >= (isize::MAX as usize / (2 * BYTES)) as f64 {
-                    let rate = rate_at(load);
-                    return Err(BuildErrorKind::TooLarge { keys, rate });
-                }
-                let buckets = buckets as usize;
-                if limit.is_some_and(|limit| buckets > limit) {
-                    return Err(over_budget(buckets));
-                }
-                Ok(Plan { buckets, keys })
-            }
+            Ok(Plan { buckets, keys })
         }
     }
 }
@@ -640,35 +619,22 @@ mod tests {
     #[test]
     fn a_plan_for_keys_is_the_least_that_holds_them() {
         for keys in [1, 25, 26, 100, 999, 1_000_000, 123_456_789] {
-            let request = Request {
-                keys: Some(keys),
-                ..Request::default()
+            let solve = |rate, budget| {
+                let keys = Some(keys);
+                solve(Request { keys, rate, budget, ..Request::default() })
             };
-            let buckets = request.solve().unwrap().buckets;
+            let buckets = solve(None, None).unwrap().buckets;
             let fits = |buckets: usize| (buckets as f64 * 25.6) as usize >= keys;
             assert!(
                 fits(buckets) && (buckets == 1 || !fits(buckets - 1)),
                 "{keys}: {buckets}"
             );
-            let bytes = bytes_of(buckets);
-            let rated = Request {
-                budget: Some(bytes),
-                rate: Some(0.5),
-                ..request
-            };
-            assert_eq!(rated.solve().unwrap(), Plan { buckets, keys });
-            assert_eq!(Request { rate: None, ..rated }.solve().unwrap().buckets, buckets);
-            let less = Request {
-                budget: Some(bytes - 1),
-                ..rated
-            };
-            assert_eq!(
-                less.solve(),
-                Err(BuildErrorKind::OverBudget {
-                    needed: bytes,
-                    limit: bytes - 1
-                })
-            );
+            let needed = bytes_of(buckets);
+            assert_eq!(solve(Some(0.5), Some(needed)), Ok(Plan { buckets, keys }));
+            assert_eq!(solve(None, Some(needed)).unwrap().buckets, buckets);
+            let limit = needed - 1;
+            let error = BuildErrorKind::OverBudget { needed, limit };
+            assert_eq!(solve(Some(0.5), Some(limit)), Err(error));
         }
     }
 }
