@@ -305,7 +305,7 @@ pub struct InsertError {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum InsertErrorKind {
+pub enum InsertErrorKind {
     /// A cuckoo filter's search found no empty slot.
     CuckooFull { searched: usize, expected_keys: usize },
     /// All buckets of the key in a d-left filter are full.

@@ -12,7 +12,7 @@ use crate::error::{InsertError, InsertErrorKind};
 use crate::source::{self, Answer, Source};
 
 /// A key's places in a filter.
-pub(super) trait Probe {
+pub trait Probe {
     type Place: Copy + Default;
 
     fn place(&self, hash: u64) -> Self::Place;

@@ -16,13 +16,15 @@
 //! of them is the same with a chance of `1 / (2^tag_bits - 1)`. So all of them differ with the
 //! chance `exp(-2 * slots * load / (2^tag_bits - 1))`.
 
-use crate::error::{BuildErrorKind, SnapshotErrorKind};
+use crate::error::{BuildError, BuildErrorKind, SnapshotErrorKind};
 use crate::filter::stripes::Stripes;
 use crate::sizing::{MAX_BITS_PER_KEY, Request, ceil};
+use alloc::format;
+use alloc::string::ToString;
 
 /// The division of a bucket into slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Shape {
+pub struct Shape {
     pub(crate) tag_bits: u32,
     pub(crate) slots: u32,
     /// The lowest bit of every slot.
@@ -102,6 +104,19 @@ impl Shape {
     #[inline(always)]
     pub(crate) const fn tag_at(self, word: u64, shift: u32) -> u64 {
         word >> shift & self.tags()
+    }
+
+    /// The shape and the number of buckets that a snapshot declares, and the most keys for them.
+    pub(crate) fn of_header(bits: u8, buckets: usize) -> Result<((Self, usize), usize), SnapshotErrorKind> {
+        let bits = usize::from(bits);
+        let wrong = || SnapshotErrorKind::Invalid(BuildError(BuildErrorKind::TagBits(bits)).to_string());
+        let shape = Self::of(bits).ok_or_else(wrong)?;
+        // Two at least, then, and a key's two are never one.
+        if !buckets.is_multiple_of(2) {
+            let problem = format!("{buckets} buckets is not an even number");
+            return Err(SnapshotErrorKind::Invalid(problem));
+        }
+        Ok(((shape, buckets), shape.most_keys(buckets)))
     }
 
     /// Fails if any of these buckets has a bit outside its slots.
