@@ -9,10 +9,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export TO_DO="
 src/filter/filter.rs src/filter/figures.rs src/codec/delta.rs src/codec/serde.rs src/error.rs src/guard.rs src/guard/stats.rs
 src/filter/engine.rs src/filter/guava.rs src/filter/guava/stream.rs
-src/filter/redisbloom.rs src/filter/redisbloom/dump.rs src/filter/scalable.rs
-src/filter/scalable/steps.rs src/filter/snapshot.rs src/filter/view.rs src/filter/windowed.rs
+src/filter/redisbloom.rs src/filter/redisbloom/dump.rs
+src/filter/scalable/steps.rs src/filter/snapshot.rs src/filter/view.rs
 src/filter/windowed/snapshot.rs
-src/filter/cuckoo/compact.rs src/filter/guava/error.rs src/filter/guava/layout.rs
+src/filter/guava/error.rs src/filter/guava/layout.rs
 src/filter/redisbloom/error.rs src/guard/error.rs src/guard/rebuild.rs
 "
 

@@ -11,7 +11,7 @@
 //! ```
 //! use lanebloom::ScalableBloom;
 //!
-//! let seen = ScalableBloom::builder().expected_keys(1000).false_positive_rate(0.01).build()?;
+//! let seen = ScalableBloom::with_capacity(1000, 0.01)?;
 //! for url in 0..50_000u32 {
 //!     seen.insert(&url)?;
 //! }
@@ -97,8 +97,11 @@
 //!         let (sender, inbox) = channel();
 //!         inboxes.push(sender);
 //!         // The worker fetches the URLs that are left.
-//!         let is_new = |(hash, _url): &(u64, u32)| seen.insert_hash(*hash) == Ok(true);
-//!         workers.push(scope.spawn(move || inbox.into_iter().filter(is_new).count()));
+//!         workers.push(scope.spawn(move || {
+//!             let is_new =
+//!                 |(hash, _url): &(u64, u32)| seen.insert_hash(*hash) == Ok(true);
+//!             inbox.into_iter().filter(is_new).count()
+//!         }));
 //!     }
 //!     // Three threads find the same URLs.
 //!     for _ in 0..3 {
@@ -190,7 +193,7 @@ pub type ScalableBloom<S = Murmur3> = Filter<Chain, S>;
 /// let filter = builder.expansion(4).max_bytes(1 << 20).build()?;
 /// filter.insert_all(0..20_000u32)?;
 /// assert!(filter.current_false_positive_rate() < 1e-3);
-/// let keys: Vec<usize> = filter.layers().map(|one| one.expected_keys()).collect();
+/// let keys: Vec<_> = filter.layers().map(|one| one.expected_keys()).collect();
 /// assert_eq!(keys, [10_000, 40_000]);
 /// assert!(filter.layers().all(|layer| layer.words_per_key() == 4));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -198,6 +201,7 @@ pub type ScalableBloom<S = Murmur3> = Filter<Chain, S>;
 pub type Builder<S = Murmur3> = super::Builder<Chain, S>;
 
 /// How a chain grows, and up to how many bytes.
+#[doc(hidden)]
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     steps: Steps,
@@ -227,9 +231,14 @@ impl Worded for Chain {}
 /// ```
 /// use lanebloom::ScalableBloom;
 ///
-/// let filter: ScalableBloom = ScalableBloom::default();
-/// assert_eq!((filter.layers().len(), filter.expected_keys()), (1, 1000));
-/// assert_eq!(filter.max_false_positive_rate(), 0.01);
+/// #[derive(Default)]
+/// struct Crawler {
+///     seen: ScalableBloom,
+/// }
+/// let Crawler { seen } = Crawler::default();
+/// assert_eq!(seen.insert("a"), Ok(true));
+/// assert_eq!(seen.expected_keys(), 1000);
+/// assert_eq!(seen.max_false_positive_rate(), 0.01);
 /// ```
 impl<S: KeyHasher + Default> Default for ScalableBloom<S> {
     /// Panics if there is no memory.
@@ -249,10 +258,12 @@ impl<S> Builder<S> {
     /// ```
     /// use lanebloom::ScalableBloom;
     ///
-    /// let first_layer = |ratio| ScalableBloom::builder().tightening_ratio(ratio).build().map(|filter| filter.memory_bytes());
-    /// assert!(first_layer(0.9)? > first_layer(0.5)?);
-    /// let error = first_layer(1.0).unwrap_err();
-    /// assert_eq!(error.to_string(), "tightening ratio 1 is not between 0 and 1, both excluded");
+    /// let builder = ScalableBloom::builder();
+    /// let build = |ratio| builder.clone().tightening_ratio(ratio).build();
+    /// assert!(build(0.9)?.memory_bytes() > build(0.5)?.memory_bytes());
+    /// let error = build(1.0).unwrap_err();
+    /// let text = "tightening ratio 1 is not between 0 and 1, both excluded";
+    /// assert_eq!(error.to_string(), text);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn tightening_ratio(mut self, ratio: f64) -> Self {
@@ -270,7 +281,8 @@ impl<S> Builder<S> {
     /// use lanebloom::ScalableBloom;
     ///
     /// let layers = |expansion| -> Result<usize, Box<dyn std::error::Error>> {
-    ///     let filter = ScalableBloom::builder().expected_keys(100).expansion(expansion).build()?;
+    ///     let builder = ScalableBloom::builder().expected_keys(100);
+    ///     let filter = builder.expansion(expansion).build()?;
     ///     filter.insert_all(0..1000u32)?;
     ///     Ok(filter.layers().len())
     /// };
@@ -305,8 +317,10 @@ impl<S> Builder<S> {
     /// ```
     /// use lanebloom::ScalableBloom;
     ///
-    /// let filter = ScalableBloom::builder().expected_keys(1000).non_scaling().build()?;
-    /// let inserted = (0..2000u32).take_while(|key| filter.insert(key).is_ok()).count();
+    /// let builder = ScalableBloom::builder().expected_keys(1000);
+    /// let filter = builder.non_scaling().build()?;
+    /// let is_inserted = |key: &u32| filter.insert(key).is_ok();
+    /// let inserted = (0..2000u32).take_while(is_inserted).count();
     /// assert!((980..=1060).contains(&inserted));
     /// assert!(filter.is_full());
     /// # Ok::<(), lanebloom::BuildError>(())
@@ -322,12 +336,11 @@ impl<S> Builder<S> {
     /// ```
     /// use lanebloom::ScalableBloom;
     ///
-    /// let filter = ScalableBloom::builder().expected_keys(100).max_bytes(10_000).build()?;
-    /// let error = (0..100_000u32).find_map(|key| filter.insert(&key).err()).unwrap();
-    /// assert_eq!(
-    ///     error.to_string(),
-    ///     "the filter is full: with the next layer it would take 16384 bytes, more than its limit of 10000 bytes"
-    /// );
+    /// let builder = ScalableBloom::builder().expected_keys(100);
+    /// let filter = builder.max_bytes(10_000).build()?;
+    /// let error = filter.insert_all(0..100_000u32).unwrap_err();
+    /// let text = "more than its limit of 10000 bytes";
+    /// assert!(error.to_string().ends_with(text));
     /// assert!(filter.memory_bytes() <= 10_000);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
@@ -364,7 +377,7 @@ impl<S> ScalableBloom<S> {
     ///
     /// let filter = ScalableBloom::builder().expected_keys(100).expansion(3).build()?;
     /// filter.insert_all(0..500u32)?;
-    /// let keys: Vec<usize> = filter.layers().map(|layer| layer.expected_keys()).collect();
+    /// let keys: Vec<_> = filter.layers().map(|one| one.expected_keys()).collect();
     /// assert_eq!(keys, [100, 300, 900]);
     /// assert!(filter.layers().rev().next().unwrap().estimated_len() < 300);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -417,7 +430,8 @@ impl<S> ScalableBloom<S> {
     ///
     /// let filter = ScalableBloom::builder().false_positive_rate(1e-4).build()?;
     /// assert_eq!(filter.max_false_positive_rate(), 1e-4);
-    /// assert!((3e-5..5e-5).contains(&filter.false_positive_rate())); // the first layer's
+    /// // That of the first layer.
+    /// assert!((3e-5..5e-5).contains(&filter.false_positive_rate()));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]

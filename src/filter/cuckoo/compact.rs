@@ -393,7 +393,8 @@ impl<S> CuckooFilter<S> {
     /// ```
     /// use lanebloom::CuckooFilter;
     ///
-    /// let filter = CuckooFilter::builder().expected_keys(100_000).tag_bits(16).build()?;
+    /// let builder = CuckooFilter::builder().expected_keys(100_000);
+    /// let filter = builder.tag_bits(16).build()?;
     /// filter.insert_all(0..100_000u32)?;
     /// let compact = filter.to_compact()?;
     /// assert!((0..100_000u32).all(|key| compact.contains(&key)));

@@ -1,4 +1,4 @@
-//! The shared buckets: put a tag in, find it, move it, take it out. Takes hashes from `cuckoo.rs`.
+//! The shared buckets: put a tag in, find it, move it, take it out. Takes hashes from `slots.rs`.
 //! This file argues about races.
 //!
 //! # Places

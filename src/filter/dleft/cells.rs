@@ -1,6 +1,6 @@
 //! The shared buckets of the d-left filter: find a key's cell, increment and decrement its count,
 //! make a cell. Also the arithmetic of a word of four cells, and of the number of buckets for a
-//! number of keys. Takes hashes from `dleft.rs`. This file argues about races.
+//! number of keys. Takes hashes from `slots.rs`. This file argues about races.
 //!
 //! # Places
 //!
