@@ -61,7 +61,7 @@ pub(crate) enum BuildErrorKind {
         bits: u32,
         limit: usize,
     },
-    /// Of the keys that the filter was made from.
+    /// `from_keys` found no room for one of the keys.
     NoRoom {
         inserted: usize,
         keys: usize,

@@ -5,12 +5,12 @@ mod delta;
 
 use super::Filter;
 use super::builder::{Budgeted, Planned, Worded};
-use super::engine::{Insert, InsertFlagged, sealed};
+use super::engine::{Engine, Insert, InsertFlagged, Stored, sealed};
 use super::lines::{Lined, OwnLines};
 use crate::bits::{self, Bits, Lines};
 use crate::bulk;
-use crate::codec::Kind;
-use crate::error::BuildError;
+use crate::codec::{Input, Kind, OwnHeader};
+use crate::error::{BuildError, SnapshotErrorKind};
 use crate::funnel::Funnel;
 use crate::hash::{KeyHasher, Murmur3};
 use crate::kernel::{FEW, Isa, Kernels, Lookups};
@@ -18,6 +18,7 @@ use crate::layout::Layout;
 use crate::sizing::{Cell, Request};
 use crate::source::{Answer, Keys, Source};
 use crate::sync::AtomicU64;
+use alloc::vec::Vec;
 
 /// A lock-free Bloom filter in cache-line blocks. Many threads can insert and look up at once.
 ///
@@ -82,6 +83,29 @@ impl Bloom {
             kernels: Kernels::of(layout, Isa::detect()),
             layout,
             expected_keys,
+        }
+    }
+
+    /// Reads the `count` parts of a snapshot, whose bits take exactly `bytes` together.
+    pub(crate) fn decode_parts<I: Input>(
+        input: &mut I,
+        header: &OwnHeader,
+        bytes: u64,
+        count: usize,
+    ) -> Result<Vec<Self>, SnapshotErrorKind> {
+        let mut left = bytes;
+        let mut parts = Vec::new();
+        for _ in 0..count {
+            let (part, ()) = Self::decode(input, left as usize, |own| own.check(header.hashing))?;
+            left -= part.memory_bytes() as u64;
+            parts.push(part);
+        }
+        match left {
+            0 => Ok(parts),
+            _ => Err(SnapshotErrorKind::Length {
+                declared: header.len,
+                needed: header.len - left,
+            }),
         }
     }
 

@@ -19,9 +19,9 @@ use core::iter::repeat;
 pub trait Slots: Probe + Sized {
     const TYPE: &'static str;
     const KIND: Kind;
-    /// Whether [`hold`](Self::hold) keeps a thread waiting.
+    /// Whether [`hold`](Self::hold) makes changes wait.
     const HELD: bool;
-    /// Words of a bucket, at least.
+    /// The words of memory for each bucket of the header, at most.
     const WORDS: usize;
 
     /// The shape of the buckets, and how many there are.
@@ -40,10 +40,10 @@ pub trait Slots: Probe + Sized {
     /// The bits of a tag, and the number of buckets.
     fn to_header(plan: Self::Plan) -> (u8, usize);
 
-    /// The plan of a header, and the most keys that a builder plans for it.
+    /// The plan that a header declares, and the most keys that a builder plans for it.
     fn of_header(bits: u8, buckets: usize) -> Result<(Self::Plan, usize), SnapshotErrorKind>;
 
-    /// Fails if the words, which are a snapshot's, mean nothing.
+    /// Fails if the words, read from a snapshot, are not those of a table.
     fn check(&self) -> Result<(), SnapshotErrorKind>;
 
     /// The words, one after another. Call [`acquire`](bits::acquire) after the last.
@@ -52,8 +52,8 @@ pub trait Slots: Probe + Sized {
     /// Sets the words from `first` on, while no other thread knows of the table.
     fn store(&mut self, first: usize, words: impl Iterator<Item = u64>);
 
-    /// Until the result is dropped, no change takes a key from a word and puts it into one that is
-    /// read later, or earlier.
+    /// Makes the changes wait that could hide a key from a reader of all words, until the result is
+    /// dropped.
     fn hold(&self) -> impl Sized;
 
     fn slots(&self) -> usize;

@@ -177,7 +177,7 @@ impl<S> Builder<S> {
 impl Worded for Tombstone {}
 
 impl Planned for Tombstone {
-    /// Of the removed keys: how many, and the rate of false negatives.
+    /// The number of removed keys, and the rate of false negatives.
     type Options = (Option<usize>, Option<f64>);
     type Hasher = Murmur3;
 

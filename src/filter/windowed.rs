@@ -456,7 +456,7 @@ impl Planned for Generations {
                 "a window of {window:?} is not in 1ns to {MAX_WINDOW:?}"
             ))));
         }
-        // Before the parts are.
+        // The whole, before it is divided.
         asked.check().map_err(BuildError)?;
         let is_full = matches!(options.rotation, Rotation::Full);
         let share = |keys: usize| keys.max(1).div_ceil(generations - 1);
@@ -509,7 +509,7 @@ impl Planned for Generations {
         Self::new(list, plan)
     }
 
-    /// All of them come within one generation.
+    /// All keys come within one generation.
     fn at_once(keys: usize) -> usize {
         keys.saturating_mul(Options::default().generations - 1)
     }

@@ -7,7 +7,7 @@ use super::steps::{Growth, MAX_LAYERS, Steps};
 use crate::codec::{FIELDS, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit};
 use crate::error::SnapshotErrorKind;
 use crate::filter::bloom::Bloom;
-use crate::filter::engine::{Engine, Proportional, Stored};
+use crate::filter::engine::{Proportional, Stored};
 use alloc::format;
 use alloc::vec::Vec;
 
@@ -101,19 +101,7 @@ impl Stored for Chain {
 
         let bytes = header.body_bytes(count)?;
         admit(input, header.len as usize, bytes, limit)?;
-        let mut left = bytes;
-        let mut layers = Vec::new();
-        for _ in 0..count {
-            let (layer, ()) = Bloom::decode(input, left as usize, |own| own.check(header.hashing))?;
-            left -= layer.memory_bytes() as u64;
-            layers.push(layer);
-        }
-        if left > 0 {
-            return Err(SnapshotErrorKind::Length {
-                declared: header.len,
-                needed: header.len - left,
-            });
-        }
+        let layers = Bloom::decode_parts(input, &header, bytes, count)?;
 
         // The layers must be those that a builder plans. It takes half a millisecond for each, so
         // after the bytes have proved to be whole. Those of layers to come are planned when they
