@@ -24,7 +24,6 @@ use crate::layout::{LINE_BYTES, LINE_WORDS};
 use crate::memory::Words;
 use crate::pattern::Place;
 use crate::sync::{AtomicU64, Ordering, fence};
-use core::mem::MaybeUninit;
 use core::ops::Range;
 
 /// The bit array of a blocked filter. A block is a cache line of words. The memory begins with a
@@ -358,7 +357,7 @@ impl<T: Load> Lines<'_, T> {
     pub(crate) unsafe fn load<const W: usize, const N: usize>(
         self,
         words: &[[u64; N]; W],
-        into: &mut [MaybeUninit<[u64; N]>; W],
+        into: &mut [core::mem::MaybeUninit<[u64; N]>; W],
     ) {
         let all = self.0.as_flattened();
         for (words, into) in words.iter().zip(into) {
