@@ -25,7 +25,7 @@ use core::fmt::{self, Display};
 pub struct BuildError(pub(crate) BuildErrorKind);
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum BuildErrorKind {
+pub enum BuildErrorKind {
     NothingToSizeFor,
     Rate(f64),
     WordsPerKey(usize),

@@ -71,19 +71,15 @@
 //! (2014).
 
 mod compact;
-pub(crate) mod shape;
+mod shape;
 mod table;
 
 pub use crate::error::InsertError;
 pub use compact::{Compact, CompactCuckoo};
 
 use super::Filter;
-use super::builder::{Budgeted, Planned};
 use super::slots::{Slots, Slotted};
-use crate::error::BuildError;
 use crate::hash::Murmur3;
-use crate::sizing::Request;
-use shape::Plan;
 use table::Table;
 
 /// A cuckoo filter: keys can be removed again. Many threads can insert, look up and remove at once.
@@ -169,22 +165,6 @@ impl<S> Builder<S> {
         self
     }
 }
-
-impl Planned for Cuckoo {
-    /// The bits of a tag.
-    type Options = Option<usize>;
-    type Hasher = Murmur3;
-
-    fn build(request: Request, tag_bits: Option<usize>) -> Result<Self, BuildError> {
-        let Plan { shape, buckets, keys } = shape::solve(request, tag_bits).map_err(BuildError)?;
-        Ok(Self {
-            table: Table::new((shape, buckets))?,
-            expected_keys: keys,
-        })
-    }
-}
-
-impl Budgeted for Cuckoo {}
 
 impl<S> CuckooFilter<S> {
     /// The length of a tag in bits: 10, 12 or 16.

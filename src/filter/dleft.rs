@@ -66,12 +66,9 @@ mod cells;
 pub use crate::error::InsertError;
 
 use super::Filter;
-use super::builder::{Budgeted, Planned};
-use super::slots::{Slots, Slotted};
-use crate::error::BuildError;
+use super::slots::Slotted;
 use crate::hash::Murmur3;
-use crate::sizing::Request;
-use cells::{Cells, Plan};
+use cells::Cells;
 
 /// A d-left counting filter: keys can be removed again. Many threads can insert, look up and remove
 /// at once.
@@ -120,18 +117,3 @@ pub type DLeft = Slotted<Cells>;
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 pub type Builder<S = Murmur3> = super::Builder<DLeft, S>;
-
-impl Planned for DLeft {
-    type Options = ();
-    type Hasher = Murmur3;
-
-    fn build(request: Request, (): ()) -> Result<Self, BuildError> {
-        let Plan { buckets, keys } = cells::solve(request).map_err(BuildError)?;
-        Ok(Self {
-            table: Cells::new(buckets)?,
-            expected_keys: keys,
-        })
-    }
-}
-
-impl Budgeted for DLeft {}

@@ -3,13 +3,16 @@
 //! snapshots are here. A table brings its words, its places, and its argument about races.
 
 use super::Figures;
+use super::builder::{Budgeted, Planned};
 use super::engine::{Count, Engine, FixedSize, Insert, Remove, Stored, one_by_one, sealed};
 use super::probe::{self, Probe};
 use crate::bits::{self, Load};
 use crate::codec::{
     Hashing, Input, Kind, MOST_WORDS, Out, OwnHeader, SNAPSHOT_HEADER, admit, read_words, snapshot_bytes, write_words,
 };
-use crate::error::{BuildError, InsertError, InsertErrorKind, SnapshotErrorKind};
+use crate::error::{BuildError, BuildErrorKind, InsertError, InsertErrorKind, SnapshotErrorKind};
+use crate::hash::Murmur3;
+use crate::sizing::Request;
 use crate::source::{Answer, Source};
 use alloc::vec::Vec;
 use core::fmt;
@@ -71,6 +74,11 @@ pub trait Slots: Probe + Sized {
 
 /// A table that can be changed.
 pub trait SlotsMut: Slots {
+    type Options: Clone + Default + fmt::Debug;
+
+    /// The plan for what a builder was asked for, and the number of keys that it is for.
+    fn solve(request: Request, options: Self::Options) -> Result<(Self::Plan, usize), BuildErrorKind>;
+
     fn insert(&self, place: &Self::Place) -> Result<(), Refused>;
 
     fn remove(&self, place: &Self::Place) -> bool;
@@ -184,6 +192,19 @@ impl<T: Slots> Count for Slotted<T> {
         self.table.max_copies()
     }
 }
+
+impl<T: SlotsMut> Planned for Slotted<T> {
+    type Options = T::Options;
+    type Hasher = Murmur3;
+
+    fn build(request: Request, options: T::Options) -> Result<Self, BuildError> {
+        let (plan, expected_keys) = T::solve(request, options).map_err(BuildError)?;
+        let table = T::new(plan)?;
+        Ok(Self { table, expected_keys })
+    }
+}
+
+impl<T: SlotsMut> Budgeted for Slotted<T> {}
 
 impl<T: SlotsMut> Slotted<T> {
     #[inline]

@@ -193,16 +193,9 @@ impl Shape {
 /// others: one of 400 filters with 20 buckets of 4 slots was full at 82%.
 const SPARE: usize = 4;
 
-/// A shape, a number of buckets, and the number of keys that they are planned for.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Plan {
-    pub(crate) shape: Shape,
-    pub(crate) buckets: usize,
-    pub(crate) keys: usize,
-}
-
-/// The plan for what a builder was asked for.
-pub(crate) fn solve(request: Request, tag_bits: Option<usize>) -> Result<Plan, BuildErrorKind> {
+/// The shape and the number of buckets for what a builder was asked for, and the number of keys
+/// that they are for.
+pub(crate) fn solve(request: Request, tag_bits: Option<usize>) -> Result<((Shape, usize), usize), BuildErrorKind> {
     request.check()?;
     let shape = match tag_bits {
         Some(bits) => Some(Shape::of(bits).ok_or(BuildErrorKind::TagBits(bits))?),
@@ -240,13 +233,13 @@ pub(crate) fn solve(request: Request, tag_bits: Option<usize>) -> Result<Plan, B
         (None, None) => Err(BuildErrorKind::NothingToSizeFor),
         (None, Some(buckets)) => {
             let keys = shape.keys(buckets, load).max(1);
-            Ok(Plan { shape, buckets, keys })
+            Ok(((shape, buckets), keys))
         }
         (Some(keys), Some(buckets)) if request.rate.is_none() => {
             // The longest tags that fit.
             let fits = loads.rev().find(|&(shape, load)| shape.keys(buckets, load) >= keys);
             let (shape, _) = fits.ok_or_else(|| over_budget(keys))?;
-            Ok(Plan { shape, buckets, keys })
+            Ok(((shape, buckets), keys))
         }
         (Some(keys), limit) => {
             let buckets = shape.buckets(keys, load);
@@ -258,7 +251,7 @@ pub(crate) fn solve(request: Request, tag_bits: Option<usize>) -> Result<Plan, B
             if limit.is_some_and(|limit| buckets > limit) {
                 return Err(over_budget(keys));
             }
-            Ok(Plan { shape, buckets, keys })
+            Ok(((shape, buckets), keys))
         }
     }
 }
@@ -333,7 +326,7 @@ mod tests {
                     };
                     solve(request, Some(tag_bits))
                 };
-                let Plan { shape, buckets, .. } = solve(None, None).unwrap();
+                let ((shape, buckets), _) = solve(None, None).unwrap();
                 assert!(shape.keys(buckets, shape.planned_load()) >= keys);
                 assert!(
                     shape.keys(buckets - 2, shape.planned_load()) < keys,
@@ -341,8 +334,8 @@ mod tests {
                 );
                 let needed = 8 * (buckets + Stripes::number(buckets));
                 let budget = Some(needed.max(64));
-                assert!(solve(None, budget).unwrap().buckets.abs_diff(buckets) <= 2);
-                assert_eq!(solve(Some(0.5), budget).unwrap().buckets, buckets);
+                assert!(solve(None, budget).unwrap().0.1.abs_diff(buckets) <= 2);
+                assert_eq!(solve(Some(0.5), budget).unwrap().0.1, buckets);
                 if needed > 80 {
                     let limit = needed - 16;
                     let error = BuildErrorKind::OverBudget { needed, limit };

@@ -59,6 +59,7 @@ use crate::filter::slots::{Refused, Slots, SlotsMut};
 use crate::filter::stripes::Stripes;
 use crate::memory::Words;
 use crate::pattern::block;
+use crate::sizing::Request;
 use crate::sync::{AtomicU64, Ordering};
 
 /// The most buckets of a search, before it reports that there is no room: 32 KiB of the stack. The
@@ -385,6 +386,13 @@ impl Slots for Table {
 }
 
 impl SlotsMut for Table {
+    /// The bits of a tag.
+    type Options = Option<usize>;
+
+    fn solve(request: Request, tag_bits: Option<usize>) -> Result<((Shape, usize), usize), BuildErrorKind> {
+        shape::solve(request, tag_bits)
+    }
+
     #[inline]
     fn insert(&self, place: &Place) -> Result<(), Refused> {
         if self.insert_tag(*place) {

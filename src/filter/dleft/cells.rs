@@ -410,6 +410,59 @@ impl Slots for Cells {
 }
 
 impl SlotsMut for Cells {
+    type Options = ();
+
+    fn solve(request: Request, (): ()) -> Result<(usize, usize), BuildErrorKind> {
+        request.check()?;
+        let load = request
+            .rate
+            .map_or(PLANNED_LOAD, |rate| f64::min(PLANNED_LOAD, rate / rate_at(1.0)));
+        if f64::from(CELL) > MAX_BITS_PER_KEY as f64 * load {
+            return Err(BuildErrorKind::TagsTooShort {
+                rate: request.rate.unwrap_or(0.0),
+                tags: "remainders",
+                bits: REMAINDER,
+                limit: MAX_BITS_PER_KEY,
+            });
+        }
+        let over_budget = |needed| BuildErrorKind::OverBudget {
+            needed,
+            limit: request.budget.unwrap_or(0),
+        };
+        if request.budget.is_some_and(|bytes| bytes < LEAST_BYTES) {
+            return Err(over_budget(LEAST_BYTES));
+        }
+        let buckets_for = |keys: usize| {
+            let buckets = ceil(keys as f64 / (CELLS_OF_BUCKETS as f64 * load));
+            // One more where rounding left `keys` short.
+            let short = buckets < 1e15 && keys_of(buckets as usize, load) < keys;
+            if short { buckets + 1.0 } else { buckets }
+        };
+        match (request.keys.map(|keys| keys.max(1)), request.budget.map(buckets_in)) {
+            (None, None) => Err(BuildErrorKind::NothingToSizeFor),
+            (None, Some(buckets)) => Ok((buckets, keys_of(buckets, load))),
+            // The whole budget, for the best rate.
+            (Some(keys), Some(buckets)) if request.rate.is_none() => {
+                if keys_of(buckets, load) < keys {
+                    return Err(over_budget(bytes_of(buckets_for(keys) as usize)));
+                }
+                Ok((buckets, keys))
+            }
+            (Some(keys), limit) => {
+                let buckets = buckets_for(keys);
+                if buckets >= (isize::MAX as usize / (2 * BYTES)) as f64 {
+                    let rate = rate_at(load);
+                    return Err(BuildErrorKind::TooLarge { keys, rate });
+                }
+                let buckets = buckets as usize;
+                if limit.is_some_and(|limit| buckets > limit) {
+                    return Err(over_budget(bytes_of(buckets)));
+                }
+                Ok((buckets, keys))
+            }
+        }
+    }
+
     fn insert(&self, place: &Place) -> Result<(), Refused> {
         // Each turn after the first another thread has changed one of these words.
         loop {
@@ -468,74 +521,12 @@ fn rate_at(load: f64) -> f64 {
     CELLS_OF_BUCKETS as f64 * load / (1u64 << REMAINDER) as f64
 }
 
-/// A number of buckets in each subtable, and the number of keys that they are planned for.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Plan {
-    pub(super) buckets: usize,
-    pub(super) keys: usize,
-}
-
 /// Bytes of a bucket in each subtable.
 const BYTES: usize = 8 * WORDS_OF_BUCKETS;
 
 /// The number of keys that this many buckets are planned for at this load.
 fn keys_of(buckets: usize, load: f64) -> usize {
     (buckets as f64 * CELLS_OF_BUCKETS as f64 * load) as usize
-}
-
-/// The plan for what a builder was asked for.
-pub(super) fn solve(request: Request) -> Result<Plan, BuildErrorKind> {
-    request.check()?;
-    let load = request
-        .rate
-        .map_or(PLANNED_LOAD, |rate| f64::min(PLANNED_LOAD, rate / rate_at(1.0)));
-    if f64::from(CELL) > MAX_BITS_PER_KEY as f64 * load {
-        return Err(BuildErrorKind::TagsTooShort {
-            rate: request.rate.unwrap_or(0.0),
-            tags: "remainders",
-            bits: REMAINDER,
-            limit: MAX_BITS_PER_KEY,
-        });
-    }
-    let over_budget = |needed| BuildErrorKind::OverBudget {
-        needed,
-        limit: request.budget.unwrap_or(0),
-    };
-    if request.budget.is_some_and(|bytes| bytes < LEAST_BYTES) {
-        return Err(over_budget(LEAST_BYTES));
-    }
-    let buckets_for = |keys: usize| {
-        let buckets = ceil(keys as f64 / (CELLS_OF_BUCKETS as f64 * load));
-        // One more where rounding left `keys` short.
-        let short = buckets < 1e15 && keys_of(buckets as usize, load) < keys;
-        if short { buckets + 1.0 } else { buckets }
-    };
-    match (request.keys.map(|keys| keys.max(1)), request.budget.map(buckets_in)) {
-        (None, None) => Err(BuildErrorKind::NothingToSizeFor),
-        (None, Some(buckets)) => Ok(Plan {
-            buckets,
-            keys: keys_of(buckets, load),
-        }),
-        // The whole budget, for the best rate.
-        (Some(keys), Some(buckets)) if request.rate.is_none() => {
-            if keys_of(buckets, load) < keys {
-                return Err(over_budget(bytes_of(buckets_for(keys) as usize)));
-            }
-            Ok(Plan { buckets, keys })
-        }
-        (Some(keys), limit) => {
-            let buckets = buckets_for(keys);
-            if buckets >= (isize::MAX as usize / (2 * BYTES)) as f64 {
-                let rate = rate_at(load);
-                return Err(BuildErrorKind::TooLarge { keys, rate });
-            }
-            let buckets = buckets as usize;
-            if limit.is_some_and(|limit| buckets > limit) {
-                return Err(over_budget(bytes_of(buckets)));
-            }
-            Ok(Plan { buckets, keys })
-        }
-    }
 }
 
 /// The bytes of one bucket in each subtable, and of a stripe.
@@ -627,23 +618,23 @@ mod tests {
     fn a_plan_for_keys_is_the_least_that_holds_them() {
         for keys in [1, 25, 26, 100, 999, 1_000_000, 123_456_789] {
             let solve = |rate, budget| {
-                let keys = Some(keys);
-                solve(Request {
-                    keys,
+                let request = Request {
+                    keys: Some(keys),
                     rate,
                     budget,
                     ..Request::default()
-                })
+                };
+                Cells::solve(request, ())
             };
-            let buckets = solve(None, None).unwrap().buckets;
+            let (buckets, _) = solve(None, None).unwrap();
             let fits = |buckets: usize| (buckets as f64 * 25.6) as usize >= keys;
             assert!(
                 fits(buckets) && (buckets == 1 || !fits(buckets - 1)),
                 "{keys}: {buckets}"
             );
             let needed = bytes_of(buckets);
-            assert_eq!(solve(Some(0.5), Some(needed)), Ok(Plan { buckets, keys }));
-            assert_eq!(solve(None, Some(needed)).unwrap().buckets, buckets);
+            assert_eq!(solve(Some(0.5), Some(needed)), Ok((buckets, keys)));
+            assert_eq!(solve(None, Some(needed)).unwrap().0, buckets);
             let limit = needed - 1;
             let error = BuildErrorKind::OverBudget { needed, limit };
             assert_eq!(solve(Some(0.5), Some(limit)), Err(error));
