@@ -545,6 +545,11 @@ mod tests {
         extremes.into_iter().chain(mixed).take(len).collect()
     }
 
+    /// Around [`FEW`], around the words of a bitmap, and every number of hashes in the last group.
+    const LENGTHS: [usize; 22] = [
+        0, 1, 2, 7, 8, 31, 32, 33, 34, 37, 38, 39, 40, 41, 57, 63, 64, 65, 72, 100, 127, 300,
+    ];
+
     #[test]
     fn blocks_beyond_32_bits_are_left_to_the_plain_code() {
         for isa in Isa::all() {
@@ -571,7 +576,7 @@ mod tests {
                     // Without prefetching and with it; 4099 is the first prime above the limit.
                     for blocks in [1, 7, 4099] {
                         let [by_one, single, batch] = [(); 3].map(|()| Bits::new(blocks).unwrap());
-                        for len in (0..2 * 8 + 2).chain([63, 64, 65, 300]) {
+                        for len in LENGTHS {
                             let new = hashes(1000 * len as u64, len);
                             let changed = new.iter().filter(|&&hash| plain.insert(&by_one, hash)).count();
                             assert_eq!(
@@ -604,7 +609,7 @@ mod tests {
                         }
                         let lines = Lines(bytes[blocks % 3..].as_chunks().0.as_chunks().0);
                         let lookups = Lookups::<[u8; 8]>::of(Layout { shape, blocks }, isa);
-                        for len in (0..2 * 8 + 2).chain([63, 64, 65, 300]) {
+                        for len in LENGTHS {
                             let asked = hashes(1000 * len as u64 + len as u64 / 2, len);
                             let [mut found, mut in_bytes] = [(); 2].map(|()| vec![u64::MAX; len.div_ceil(64)]);
                             kernels.lookups().contains_hashes(batch.shared(), &asked, &mut found);
