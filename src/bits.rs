@@ -35,7 +35,7 @@ pub(crate) struct Bits {
 
 /// The reason to prefetch a line.
 #[derive(Clone, Copy)]
-pub(crate) enum Purpose {
+pub enum Purpose {
     Later,
     Read,
     Write,

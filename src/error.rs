@@ -26,7 +26,7 @@ use core::fmt::{self, Display};
 pub struct BuildError(pub(crate) BuildErrorKind);
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum BuildErrorKind {
+pub enum BuildErrorKind {
     NothingToSizeFor,
     Rate(f64),
     WordsPerKey(usize),
@@ -61,6 +61,11 @@ pub(crate) enum BuildErrorKind {
         tags: &'static str,
         bits: u32,
         limit: usize,
+    },
+    /// `from_keys` found no room for one of the keys.
+    NoRoom {
+        inserted: usize,
+        keys: usize,
     },
     /// A setting that only one type of filter has.
     Setting(String),
@@ -103,6 +108,7 @@ impl Display for BuildError {
                 }
                 write!(f, " takes more than the limit of {limit} bits per key")
             }
+            Kind::NoRoom { inserted, keys } => write!(f, "only {inserted} of {keys} keys have room"),
             Kind::OverBudget { needed, limit } => write!(
                 f,
                 "the expected keys at this rate need {needed} bytes, more than the memory budget of {limit} bytes"
@@ -301,7 +307,7 @@ pub struct InsertError {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum InsertErrorKind {
+pub enum InsertErrorKind {
     /// A cuckoo filter's search found no empty slot.
     CuckooFull { searched: usize, expected_keys: usize },
     /// All buckets of the key in a d-left filter are full.

@@ -60,7 +60,7 @@ const FEWER_WORDS_PRICE: f64 = 1.06;
 /// Builders plan no filter for more.
 const MAX_LOAD: f64 = 32768.0;
 
-/// A builder's settings; each is optional.
+/// A builder's settings that many filters have; each is optional.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Request {
     pub(crate) keys: Option<usize>,
@@ -135,7 +135,8 @@ impl Request {
         self.candidates().flatten().map(rate).fold(1.0, f64::min)
     }
 
-    fn check(&self) -> Result<(), BuildErrorKind> {
+    /// An error if a setting has a value that no filter can have.
+    pub(crate) fn check(&self) -> Result<(), BuildErrorKind> {
         if let Some(rate) = self.rate
             && !(rate > 0.0 && rate < 1.0)
         {

@@ -141,15 +141,6 @@ pub(crate) struct OwnHeader {
     pub(crate) fields: [u8; FIELDS],
 }
 
-/// The buckets that a snapshot declares.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Buckets {
-    /// The length of a tag or a remainder.
-    pub(crate) bits: u8,
-    pub(crate) number: usize,
-    pub(crate) expected_keys: usize,
-}
-
 /// Bytes of a header that belong to its kind.
 pub(crate) const FIELDS: usize = 88;
 
@@ -221,36 +212,40 @@ impl OwnHeader {
         check_zeros(&self.to_bytes(), range)
     }
 
-    /// The header of a snapshot of buckets, which have `words` words in all.
-    pub(crate) fn of_buckets(kind: Kind, hashing: Hashing, words: usize, buckets: Buckets) -> Self {
+    /// The header of a snapshot of so many buckets with tags of so many bits, in `words` words.
+    pub(crate) fn of_buckets(
+        kind: Kind,
+        hashing: Hashing,
+        words: usize,
+        (bits, number): (u8, usize),
+        expected_keys: usize,
+    ) -> Self {
         let mut header = Self {
             kind,
             hashing,
             len: snapshot_bytes(words) as u64,
             fields: [0; FIELDS],
         };
-        header.put(32, u64::from_le_bytes([LAYOUT_VERSION, buckets.bits, 0, 0, 0, 0, 0, 0]));
-        header.put(40, buckets.number as u64);
-        header.put(48, buckets.expected_keys as u64);
+        header.put(32, u64::from_le_bytes([LAYOUT_VERSION, bits, 0, 0, 0, 0, 0, 0]));
+        header.put(40, number as u64);
+        header.put(48, expected_keys as u64);
         header
     }
 
-    /// The buckets that a header declares, at most `limit`. `most_keys` takes the bits of a tag and
-    /// the number of buckets, and returns the most keys that a builder plans for them.
-    pub(crate) fn buckets(
+    /// The plan of the buckets that a header declares, at most `limit`, and the expected keys.
+    /// `plan` takes the bits of a tag and the number of buckets, and returns the most keys too that
+    /// a builder plans for them.
+    pub(crate) fn buckets<P>(
         &self,
         limit: u64,
-        most_keys: impl FnOnce(u8, usize) -> Result<usize, SnapshotErrorKind>,
-    ) -> Result<Buckets, SnapshotErrorKind> {
+        plan: impl FnOnce(u8, usize) -> Result<(P, usize), SnapshotErrorKind>,
+    ) -> Result<(P, usize), SnapshotErrorKind> {
         check_layout_version(self.fields[0])?;
         self.zeros(34..40)?;
         self.zeros(56..120)?;
-        let (bits, number) = (self.fields[1], self.number("the number of buckets", 40, 1..=limit)?);
-        Ok(Buckets {
-            bits,
-            number,
-            expected_keys: parse_expected_keys(self.get(48), most_keys(bits, number)?)?,
-        })
+        let number = self.number("the number of buckets", 40, 1..=limit)?;
+        let (plan, most_keys) = plan(self.fields[1], number)?;
+        Ok((plan, parse_expected_keys(self.get(48), most_keys)?))
     }
 
     /// Fails unless the header declares the length of a snapshot of this many words.
@@ -292,7 +287,7 @@ fn parse_expected_keys(keys: u64, most: usize) -> Result<usize, SnapshotErrorKin
     Ok(in_range("the number of expected keys", keys, 1..=most as u64)? as usize)
 }
 
-fn in_range<T: PartialOrd + Display>(
+pub(crate) fn in_range<T: PartialOrd + Display>(
     name: &str,
     value: T,
     range: core::ops::RangeInclusive<T>,

@@ -82,8 +82,8 @@ pub(crate) use self::serde::{deserialize, sealed::Decode, serialize};
 pub(crate) use body::{admit, assert_snapshot_length, read_words, write_words};
 pub(crate) use delta::{Changes, put_line};
 pub(crate) use header::{
-    Buckets, DELTA_HEADER, DeltaHeader, FIELDS, Hashing, Header, Kind, MOST_WORDS, OwnHeader, SNAPSHOT_HEADER, TRAILER,
-    snapshot_bytes,
+    DELTA_HEADER, DeltaHeader, FIELDS, Hashing, Header, Kind, MOST_WORDS, OwnHeader, SNAPSHOT_HEADER, TRAILER,
+    in_range, snapshot_bytes,
 };
 #[cfg(feature = "std")]
 pub(crate) use io::{Short, Writer, fill, from_reader};

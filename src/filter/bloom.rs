@@ -4,13 +4,13 @@
 mod delta;
 
 use super::Filter;
-use super::builder::{Budgeted, Options, Planned, Worded};
-use super::engine::{Insert, InsertFlagged, sealed};
+use super::builder::{Budgeted, Planned, Worded};
+use super::engine::{Engine, Insert, InsertFlagged, Stored, sealed};
 use super::lines::{Lined, OwnLines};
 use crate::bits::{self, Bits, Lines};
 use crate::bulk;
-use crate::codec::Kind;
-use crate::error::BuildError;
+use crate::codec::{Input, Kind, OwnHeader};
+use crate::error::{BuildError, SnapshotErrorKind};
 use crate::funnel::Funnel;
 use crate::hash::{KeyHasher, Murmur3};
 use crate::kernel::{FEW, Isa, Kernels, Lookups};
@@ -18,6 +18,7 @@ use crate::layout::Layout;
 use crate::sizing::{Cell, Request};
 use crate::source::{Answer, Keys, Source};
 use crate::sync::AtomicU64;
+use alloc::vec::Vec;
 
 /// A lock-free Bloom filter in cache-line blocks. Many threads can insert and look up at once.
 ///
@@ -60,42 +61,18 @@ pub struct Bloom {
 pub type Builder<S = Murmur3> = super::Builder<Bloom, S>;
 
 impl Planned for Bloom {
-    type Options = Request;
+    type Options = ();
     type Hasher = Murmur3;
 
-    fn options() -> Request {
-        Request::default()
-    }
-
-    fn build(request: Request) -> Result<Self, BuildError> {
+    fn build(request: Request, (): ()) -> Result<Self, BuildError> {
         let (layout, expected_keys) = request.solve()?;
         Self::empty(layout, expected_keys)
     }
 }
 
-impl sealed::Sealed for Request {}
+impl Budgeted for Bloom {}
 
-impl Options for Request {
-    fn keys(&mut self) -> &mut Option<usize> {
-        &mut self.keys
-    }
-
-    fn rate(&mut self) -> &mut Option<f64> {
-        &mut self.rate
-    }
-}
-
-impl Budgeted for Request {
-    fn budget(&mut self) -> &mut Option<usize> {
-        &mut self.budget
-    }
-}
-
-impl Worded for Request {
-    fn set_words(&mut self, words: usize) {
-        self.words = Some(words);
-    }
-}
+impl Worded for Bloom {}
 
 impl Bloom {
     /// An engine with `layout` and these `bits`; the bits must have the layout's blocks.
@@ -106,6 +83,29 @@ impl Bloom {
             kernels: Kernels::of(layout, Isa::detect()),
             layout,
             expected_keys,
+        }
+    }
+
+    /// Reads the `count` parts of a snapshot, whose bits take exactly `bytes` together.
+    pub(crate) fn decode_parts<I: Input>(
+        input: &mut I,
+        header: &OwnHeader,
+        bytes: u64,
+        count: usize,
+    ) -> Result<Vec<Self>, SnapshotErrorKind> {
+        let mut left = bytes;
+        let mut parts = Vec::new();
+        for _ in 0..count {
+            let (part, ()) = Self::decode(input, left as usize, |own| own.check(header.hashing))?;
+            left -= part.memory_bytes() as u64;
+            parts.push(part);
+        }
+        match left {
+            0 => Ok(parts),
+            _ => Err(SnapshotErrorKind::Length {
+                declared: header.len,
+                needed: header.len - left,
+            }),
         }
     }
 

@@ -2,46 +2,39 @@
 //! them to the engine, which sizes itself.
 
 use super::Filter;
-use super::engine::{Engine, Insert, sealed};
-use crate::error::BuildError;
+use super::engine::{Engine, Insert, Total};
+use crate::error::{BuildError, BuildErrorKind};
 use crate::funnel::Funnel;
 use crate::hash::{KeyHasher, Murmur3};
+use crate::sizing::Request;
 use core::fmt;
 
 /// An engine that a [`Builder`] makes.
 ///
 /// It cannot be implemented further.
 pub trait Planned: Engine {
-    /// What a builder collects.
+    /// What a builder collects that only this engine needs.
     #[doc(hidden)]
-    type Options: Options;
+    type Options: Clone + Default + fmt::Debug;
 
     /// The default hasher.
     type Hasher: KeyHasher<Self::Hash> + Default;
 
-    /// What a builder begins with.
     #[doc(hidden)]
-    fn options() -> Self::Options;
+    fn build(request: Request, options: Self::Options) -> Result<Self, BuildError>;
 
+    /// The expected keys of a filter into which `keys` keys come at once.
     #[doc(hidden)]
-    fn build(options: Self::Options) -> Result<Self, BuildError>;
+    fn at_once(keys: usize) -> usize {
+        keys
+    }
 }
 
-/// What a builder was asked for.
-pub trait Options: sealed::Sealed + Clone + fmt::Debug {
-    fn keys(&mut self) -> &mut Option<usize>;
-    fn rate(&mut self) -> &mut Option<f64>;
-}
+/// An engine that can be sized by a limit of memory.
+pub trait Budgeted: Planned {}
 
-/// Options with a limit of memory.
-pub trait Budgeted: Options {
-    fn budget(&mut self) -> &mut Option<usize>;
-}
-
-/// Options of a filter in lines: the words of its line that a key touches.
-pub trait Worded: Options {
-    fn set_words(&mut self, words: usize);
-}
+/// An engine in lines: the words of its line that a key touches can be chosen.
+pub trait Worded: Planned {}
 
 /// Sizes a [`Filter`]; made by [`Filter::builder`].
 ///
@@ -73,6 +66,7 @@ pub trait Worded: Options {
 /// ```
 #[must_use = "a builder does nothing until `build`"]
 pub struct Builder<E: Planned, S = <E as Planned>::Hasher> {
+    pub(super) request: Request,
     pub(super) options: E::Options,
     pub(super) hasher: S,
 }
@@ -80,6 +74,7 @@ pub struct Builder<E: Planned, S = <E as Planned>::Hasher> {
 impl<E: Planned, S: Clone> Clone for Builder<E, S> {
     fn clone(&self) -> Self {
         Self {
+            request: self.request,
             options: self.options.clone(),
             hasher: self.hasher.clone(),
         }
@@ -89,6 +84,7 @@ impl<E: Planned, S: Clone> Clone for Builder<E, S> {
 impl<E: Planned, S: fmt::Debug> fmt::Debug for Builder<E, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Builder")
+            .field("request", &self.request)
             .field("options", &self.options)
             .field("hasher", &self.hasher)
             .finish()
@@ -128,7 +124,7 @@ impl<E: Planned, S> Builder<E, S> {
     /// ```
     #[doc(alias("expectedInsertions", "capacity"))]
     pub fn expected_keys(mut self, keys: usize) -> Self {
-        *self.options.keys() = Some(keys);
+        self.request.keys = Some(keys);
         self
     }
 
@@ -147,7 +143,7 @@ impl<E: Planned, S> Builder<E, S> {
     /// ```
     #[doc(alias = "fpp")]
     pub fn false_positive_rate(mut self, rate: f64) -> Self {
-        *self.options.rate() = Some(rate);
+        self.request.rate = Some(rate);
         self
     }
 
@@ -166,6 +162,7 @@ impl<E: Planned, S> Builder<E, S> {
     /// ```
     pub fn hasher<T: KeyHasher<E::Hash>>(self, hasher: T) -> Builder<E, T> {
         Builder {
+            request: self.request,
             options: self.options,
             hasher,
         }
@@ -195,13 +192,13 @@ impl<E: Planned, S> Builder<E, S> {
     /// ```
     pub fn build(self) -> Result<Filter<E, S>, BuildError> {
         Ok(Filter {
-            engine: E::build(self.options)?,
+            engine: E::build(self.request, self.options)?,
             hasher: self.hasher,
         })
     }
 }
 
-impl<E: Planned<Options: Budgeted>, S> Builder<E, S> {
+impl<E: Budgeted, S> Builder<E, S> {
     /// The most memory that the filter may take, in bytes: at least one line of 64, and 72 in a
     /// [`DLeftFilter`](crate::DLeftFilter).
     ///
@@ -215,12 +212,12 @@ impl<E: Planned<Options: Budgeted>, S> Builder<E, S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn memory_budget(mut self, bytes: usize) -> Self {
-        *self.options.budget() = Some(bytes);
+        self.request.budget = Some(bytes);
         self
     }
 }
 
-impl<E: Planned<Options: Worded>, S> Builder<E, S> {
+impl<E: Worded, S> Builder<E, S> {
     /// How many 64-bit words of its line a key touches: 1, 2, 4 or 8.
     ///
     /// An insert of a new key, or a remove, takes one atomic operation for each word. By default
@@ -239,7 +236,7 @@ impl<E: Planned<Options: Worded>, S> Builder<E, S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn words_per_key(mut self, words: usize) -> Self {
-        self.options.set_words(words);
+        self.request.words = Some(words);
         self
     }
 }
@@ -257,7 +254,8 @@ impl<E: Planned> Filter<E, E::Hasher> {
     /// ```
     pub fn builder() -> Builder<E> {
         Builder {
-            options: E::options(),
+            request: Request::default(),
+            options: E::Options::default(),
             hasher: E::Hasher::default(),
         }
     }
@@ -289,20 +287,25 @@ impl<E: Planned> Filter<E, E::Hasher> {
         builder.false_positive_rate(false_positive_rate).build()
     }
 
-    /// A filter that holds `keys` and is sized for as many, at this false-positive rate.
+    /// A filter that holds `keys` and is sized for as many, at this false-positive rate. (A
+    /// [`WindowedBloom`](crate::WindowedBloom) has room for as many in each generation.)
     ///
     /// # Errors
     ///
-    /// As [`Builder::build`].
+    /// As [`Builder::build`], and if there is no room for one of the keys.
     ///
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::ConcurrentBloom;
+    /// use lanebloom::{ConcurrentBloom, CuckooFilter};
     ///
     /// let filter = ConcurrentBloom::from_keys(["a", "b"], 0.01)?;
     /// assert!(filter.contains("a") && filter.contains("b") && !filter.contains("c"));
     /// assert_eq!(filter.expected_keys(), 2);
+    ///
+    /// assert_eq!(CuckooFilter::from_keys(["a", "b"], 0.01)?.len(), 2);
+    /// let error = CuckooFilter::from_keys(["a"; 20], 0.01).unwrap_err();
+    /// assert_eq!(error.to_string(), "only 12 of 20 keys have room");
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[doc(alias("collect", "from_iter", "toBloomFilter"))]
@@ -311,11 +314,14 @@ impl<E: Planned> Filter<E, E::Hasher> {
         false_positive_rate: f64,
     ) -> Result<Self, BuildError>
     where
-        E: Insert<Total = usize>,
+        E: Insert,
     {
         let keys = keys.into_iter();
-        let filter = Self::with_capacity(keys.len(), false_positive_rate)?;
-        filter.insert_all(keys);
-        Ok(filter)
+        let len = keys.len();
+        let filter = Self::with_capacity(E::at_once(len), false_positive_rate)?;
+        match filter.insert_all(keys).refused_at() {
+            None => Ok(filter),
+            Some(inserted) => Err(BuildError(BuildErrorKind::NoRoom { inserted, keys: len })),
+        }
     }
 }

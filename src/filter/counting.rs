@@ -89,7 +89,7 @@
 //! and would cost a second cache miss in every operation.)
 
 use super::Filter;
-use super::builder::Planned;
+use super::builder::{Budgeted, Planned, Worded};
 use super::engine::{Insert, InsertFlagged, Remove, sealed};
 use super::lines::{Lined, OwnLines};
 use crate::bits::{self, Lines};
@@ -160,21 +160,19 @@ pub struct Counting {
 pub type Builder<S = Murmur3> = super::Builder<Counting, S>;
 
 impl Planned for Counting {
-    type Options = Request;
+    type Options = ();
     type Hasher = Murmur3;
 
-    fn options() -> Request {
-        Request {
-            cell: Cell::Counter,
-            ..Request::default()
-        }
-    }
-
-    fn build(request: Request) -> Result<Self, BuildError> {
-        let (layout, expected_keys) = request.solve()?;
+    fn build(request: Request, (): ()) -> Result<Self, BuildError> {
+        let cell = Cell::Counter;
+        let (layout, expected_keys) = Request { cell, ..request }.solve()?;
         Self::empty(layout, expected_keys)
     }
 }
+
+impl Budgeted for Counting {}
+
+impl Worded for Counting {}
 
 impl Counting {
     /// Inserts or removes hashes; returns how many operations answered yes.

@@ -71,24 +71,16 @@
 //! (2014).
 
 mod compact;
-pub(crate) mod shape;
-mod snapshot;
+mod shape;
 mod table;
 
 pub use crate::error::InsertError;
 pub use compact::{Compact, CompactCuckoo};
 
-use super::builder::{Budgeted, Options, Planned};
-use super::engine::{Count, Engine, Insert, Remove, one_by_one, sealed};
-use super::probe::{self, Probe};
-use super::{Figures, Filter};
-use crate::bits;
-use crate::error::{BuildError, InsertErrorKind};
+use super::Filter;
+use super::slots::{Slots, Slotted};
 use crate::hash::Murmur3;
-use crate::source::{Answer, Source};
-use core::fmt;
-use shape::{Plan, Request};
-use table::{Place, SEARCHED, Table};
+use table::Table;
 
 /// A cuckoo filter: keys can be removed again. Many threads can insert, look up and remove at once.
 ///
@@ -120,11 +112,7 @@ use table::{Place, SEARCHED, Table};
 pub type CuckooFilter<S = Murmur3> = Filter<Cuckoo, S>;
 
 /// The engine of [`CuckooFilter`]: tags in buckets, a bucket in a word.
-#[derive(Debug)]
-pub struct Cuckoo {
-    table: Table,
-    expected_keys: usize,
-}
+pub type Cuckoo = Slotted<Table>;
 
 /// Sizes a [`CuckooFilter`]; made by [`CuckooFilter::builder`](Filter::builder).
 ///
@@ -165,184 +153,8 @@ impl<S> Builder<S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn tag_bits(mut self, bits: usize) -> Self {
-        self.options.tag_bits = Some(bits);
+        self.options = Some(bits);
         self
-    }
-}
-
-impl Planned for Cuckoo {
-    type Options = Request;
-    type Hasher = Murmur3;
-
-    fn options() -> Request {
-        Request::default()
-    }
-
-    fn build(request: Request) -> Result<Self, BuildError> {
-        let Plan { shape, buckets, keys } = request.solve().map_err(BuildError)?;
-        Ok(Self {
-            table: Table::new(shape, buckets)?,
-            expected_keys: keys,
-        })
-    }
-}
-
-impl sealed::Sealed for Request {}
-
-impl Options for Request {
-    fn keys(&mut self) -> &mut Option<usize> {
-        &mut self.keys
-    }
-
-    fn rate(&mut self) -> &mut Option<f64> {
-        &mut self.rate
-    }
-}
-
-impl Budgeted for Request {
-    fn budget(&mut self) -> &mut Option<usize> {
-        &mut self.budget
-    }
-}
-
-/// Single operations.
-impl Cuckoo {
-    #[inline]
-    fn insert_place(&self, place: Place) -> Result<(), InsertErrorKind> {
-        if self.table.insert(place) {
-            return Ok(());
-        }
-        let limit = self.max_copies();
-        if self.table.count(place) as usize >= limit {
-            return Err(InsertErrorKind::Copies { limit });
-        }
-        Err(InsertErrorKind::CuckooFull {
-            searched: SEARCHED,
-            expected_keys: self.expected_keys,
-        })
-    }
-}
-
-impl sealed::Sealed for Cuckoo {}
-
-impl Engine for Cuckoo {
-    type Hash = u64;
-    const NAME: &'static str = "CuckooFilter";
-
-    #[inline]
-    fn contains(&self, hash: u64) -> bool {
-        self.table.holds(self.table.place(hash))
-    }
-
-    fn contains_bitmap(&self, hashes: &[u64], found: &mut [u64]) {
-        probe::contains_bitmap(&self.table, hashes, found);
-    }
-
-    #[inline]
-    fn contains_few(&self, hashes: &[u64], found: &mut [bool]) {
-        one_by_one(self, hashes, found);
-    }
-
-    fn expected_keys(&self) -> usize {
-        self.expected_keys
-    }
-
-    /// The bytes of the buckets and of the stripes. The stripes take at most 2 KiB, and not more
-    /// than 1/256 or 8 bytes.
-    fn memory_bytes(&self) -> usize {
-        self.table.memory_bytes()
-    }
-
-    fn is_empty(&self) -> bool {
-        let empty = self.table.words().all(|word| word == 0);
-        bits::acquire();
-        empty
-    }
-
-    fn fill_ratio(&self) -> f64 {
-        self.len() as f64 / self.slots() as f64
-    }
-
-    fn false_positive_rate_at(&self, keys: usize) -> f64 {
-        let load = keys as f64 / self.slots() as f64;
-        self.table.shape().rate_at(f64::min(load, 1.0))
-    }
-
-    fn current_false_positive_rate(&self) -> f64 {
-        self.table.shape().rate_at(self.fill_ratio())
-    }
-
-    fn figures(&self) -> Figures {
-        let len = self.len();
-        let fill_ratio = len as f64 / self.slots() as f64;
-        let false_positive_rate = self.table.shape().rate_at(fill_ratio);
-        Figures {
-            fill_ratio,
-            len,
-            false_positive_rate,
-        }
-    }
-
-    fn try_clone(&self) -> Result<Self, BuildError> {
-        Ok(Self {
-            table: self.table.try_clone()?,
-            ..*self
-        })
-    }
-
-    fn debug(&self, f: &mut fmt::DebugStruct<'_, '_>) {
-        f.field("tag_bits", &self.table.shape().tag_bits)
-            .field("len", &self.len())
-            .field("slots", &self.slots());
-    }
-}
-
-impl Count for Cuckoo {
-    fn count(&self, hash: u64) -> usize {
-        self.table.count(self.table.place(hash)) as usize
-    }
-
-    fn len(&self) -> usize {
-        self.table.occupied()
-    }
-
-    fn slots(&self) -> usize {
-        self.table.buckets() * self.table.shape().slots as usize
-    }
-
-    /// The number of slots in two buckets.
-    fn max_copies(&self) -> usize {
-        2 * self.table.shape().slots as usize
-    }
-}
-
-impl Insert for Cuckoo {
-    type Answer = Result<(), InsertError>;
-    type Total = Result<(), InsertError>;
-
-    #[inline]
-    fn insert(&self, hash: u64) -> Result<(), InsertError> {
-        let result = self.insert_place(self.table.place(hash));
-        result.map_err(|kind| InsertError { kind, inserted: 0 })
-    }
-
-    fn insert_all(&self, source: &impl Source) -> Result<(), InsertError> {
-        probe::insert_all(&self.table, source, |place| self.insert_place(*place))
-    }
-
-    fn clear(&mut self) {
-        self.table.store(0, core::iter::repeat(0));
-    }
-}
-
-impl Remove for Cuckoo {
-    #[inline]
-    fn remove(&self, hash: u64) -> bool {
-        self.table.remove(self.table.place(hash))
-    }
-
-    fn remove_all(&self, source: &impl Source, answer: Answer<'_>) -> usize {
-        probe::remove_all(&self.table, source, answer, |place| self.table.remove(*place))
     }
 }
 
@@ -355,6 +167,6 @@ impl<S> CuckooFilter<S> {
     /// ```
     #[must_use]
     pub fn tag_bits(&self) -> usize {
-        self.engine.table.shape().tag_bits as usize
+        self.engine.table.plan().0.tag_bits as usize
     }
 }

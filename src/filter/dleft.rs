@@ -62,20 +62,13 @@
 //! Bloom Filters" (2006).
 
 mod cells;
-mod snapshot;
 
 pub use crate::error::InsertError;
 
-use super::builder::{Budgeted, Options, Planned};
-use super::engine::{Count, Engine, Insert, Remove, one_by_one, sealed};
-use super::probe::{self, Probe};
-use super::{Figures, Filter};
-use crate::bits;
-use crate::error::{BuildError, InsertErrorKind};
+use super::Filter;
+use super::slots::Slotted;
 use crate::hash::Murmur3;
-use crate::source::{Answer, Source};
-use cells::{Cells, Inserted, Place, Plan, Request};
-use core::fmt;
+use cells::Cells;
 
 /// A d-left counting filter: keys can be removed again. Many threads can insert, look up and remove
 /// at once.
@@ -108,11 +101,7 @@ use core::fmt;
 pub type DLeftFilter<S = Murmur3> = Filter<DLeft, S>;
 
 /// The engine of [`DLeftFilter`]: counted remainders in cells.
-#[derive(Debug)]
-pub struct DLeft {
-    cells: Cells,
-    expected_keys: usize,
-}
+pub type DLeft = Slotted<Cells>;
 
 /// Sizes a [`DLeftFilter`]; made by [`DLeftFilter::builder`](Filter::builder).
 ///
@@ -126,172 +115,3 @@ pub struct DLeft {
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 pub type Builder<S = Murmur3> = super::Builder<DLeft, S>;
-
-impl Planned for DLeft {
-    type Options = Request;
-    type Hasher = Murmur3;
-
-    fn options() -> Request {
-        Request::default()
-    }
-
-    fn build(request: Request) -> Result<Self, BuildError> {
-        let Plan { buckets, keys } = request.solve().map_err(BuildError)?;
-        Ok(Self {
-            cells: Cells::new(buckets)?,
-            expected_keys: keys,
-        })
-    }
-}
-
-impl sealed::Sealed for Request {}
-
-impl Options for Request {
-    fn keys(&mut self) -> &mut Option<usize> {
-        &mut self.keys
-    }
-
-    fn rate(&mut self) -> &mut Option<f64> {
-        &mut self.rate
-    }
-}
-
-impl Budgeted for Request {
-    fn budget(&mut self) -> &mut Option<usize> {
-        &mut self.budget
-    }
-}
-
-/// Single operations.
-impl DLeft {
-    #[inline]
-    fn insert_place(&self, place: &Place) -> Result<(), InsertErrorKind> {
-        match self.cells.insert(place) {
-            Inserted::Yes => Ok(()),
-            Inserted::Saturated => Err(InsertErrorKind::Copies {
-                limit: self.max_copies(),
-            }),
-            Inserted::Full => Err(InsertErrorKind::DLeftFull {
-                expected_keys: self.expected_keys,
-            }),
-        }
-    }
-}
-
-impl sealed::Sealed for DLeft {}
-
-impl Engine for DLeft {
-    type Hash = u64;
-    const NAME: &'static str = "DLeftFilter";
-
-    #[inline]
-    fn contains(&self, hash: u64) -> bool {
-        self.cells.holds(&self.cells.place(hash))
-    }
-
-    fn contains_bitmap(&self, hashes: &[u64], found: &mut [u64]) {
-        probe::contains_bitmap(&self.cells, hashes, found);
-    }
-
-    #[inline]
-    fn contains_few(&self, hashes: &[u64], found: &mut [bool]) {
-        one_by_one(self, hashes, found);
-    }
-
-    fn expected_keys(&self) -> usize {
-        self.expected_keys
-    }
-
-    fn memory_bytes(&self) -> usize {
-        self.cells.memory_bytes()
-    }
-
-    fn is_empty(&self) -> bool {
-        let empty = self.cells.words().all(|word| word == 0);
-        bits::acquire();
-        empty
-    }
-
-    fn fill_ratio(&self) -> f64 {
-        self.cells.occupied().0 as f64 / self.slots() as f64
-    }
-
-    fn false_positive_rate_at(&self, keys: usize) -> f64 {
-        let load = keys as f64 / self.slots() as f64;
-        cells::rate_at(f64::min(load, 1.0))
-    }
-
-    fn current_false_positive_rate(&self) -> f64 {
-        cells::rate_at(self.fill_ratio())
-    }
-
-    fn figures(&self) -> Figures {
-        let (cells, len) = self.cells.occupied();
-        let fill_ratio = cells as f64 / self.slots() as f64;
-        let false_positive_rate = cells::rate_at(fill_ratio);
-        Figures {
-            fill_ratio,
-            len,
-            false_positive_rate,
-        }
-    }
-
-    fn try_clone(&self) -> Result<Self, BuildError> {
-        Ok(Self {
-            cells: self.cells.try_clone()?,
-            ..*self
-        })
-    }
-
-    fn debug(&self, f: &mut fmt::DebugStruct<'_, '_>) {
-        f.field("len", &self.len()).field("slots", &self.slots());
-    }
-}
-
-impl Count for DLeft {
-    fn count(&self, hash: u64) -> usize {
-        self.cells.count(&self.cells.place(hash)) as usize
-    }
-
-    fn len(&self) -> usize {
-        self.cells.occupied().1
-    }
-
-    fn slots(&self) -> usize {
-        self.cells.cells()
-    }
-
-    fn max_copies(&self) -> usize {
-        cells::MAX_COUNT as usize
-    }
-}
-
-impl Insert for DLeft {
-    type Answer = Result<(), InsertError>;
-    type Total = Result<(), InsertError>;
-
-    #[inline]
-    fn insert(&self, hash: u64) -> Result<(), InsertError> {
-        let result = self.insert_place(&self.cells.place(hash));
-        result.map_err(|kind| InsertError { kind, inserted: 0 })
-    }
-
-    fn insert_all(&self, source: &impl Source) -> Result<(), InsertError> {
-        probe::insert_all(&self.cells, source, |place| self.insert_place(place))
-    }
-
-    fn clear(&mut self) {
-        self.cells.store(0, core::iter::repeat(0));
-    }
-}
-
-impl Remove for DLeft {
-    #[inline]
-    fn remove(&self, hash: u64) -> bool {
-        self.cells.remove(&self.cells.place(hash))
-    }
-
-    fn remove_all(&self, source: &impl Source, answer: Answer<'_>) -> usize {
-        probe::remove_all(&self.cells, source, answer, |place| self.cells.remove(place))
-    }
-}

@@ -100,7 +100,7 @@ pub(crate) mod error;
 pub(crate) mod layout;
 mod stream;
 
-use super::builder::{Options, Planned};
+use super::builder::Planned;
 use super::engine::{Engine, Estimate, Insert, InsertFlagged, Union, sealed};
 use super::{Figures, Filter};
 use crate::bits;
@@ -110,6 +110,7 @@ use crate::funnel::Funnel;
 use crate::hash::sealed::{Identity, Sealed};
 use crate::hash::{KeyHasher, Murmur3, assert_same_length};
 use crate::layout::LINE_BYTES;
+use crate::sizing::Request;
 use crate::source::{Answer, Source, answers, teller};
 use core::fmt;
 use layout::{Hash, Layout, Places};
@@ -229,7 +230,7 @@ impl Builder {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn strategy(mut self, strategy: Strategy) -> Self {
-        self.options.strategy = strategy;
+        self.options.0 = strategy;
         self
     }
 
@@ -246,43 +247,18 @@ impl Builder {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn hash_functions(mut self, formula: HashFunctions) -> Self {
-        self.options.hash_functions = formula;
+        self.options.1 = formula;
         self
     }
 }
 
-/// What a builder was asked for.
-#[derive(Clone, Debug, Default)]
-pub struct Request {
-    keys: Option<usize>,
-    rate: Option<f64>,
-    strategy: Strategy,
-    hash_functions: HashFunctions,
-}
-
-impl sealed::Sealed for Request {}
-
-impl Options for Request {
-    fn keys(&mut self) -> &mut Option<usize> {
-        &mut self.keys
-    }
-
-    fn rate(&mut self) -> &mut Option<f64> {
-        &mut self.rate
-    }
-}
-
 impl Planned for Guava {
-    type Options = Request;
+    type Options = (Strategy, HashFunctions);
     type Hasher = Murmur128;
 
-    fn options() -> Request {
-        Request::default()
-    }
-
-    fn build(request: Request) -> Result<Self, BuildError> {
+    fn build(request: Request, (strategy, hash_functions): Self::Options) -> Result<Self, BuildError> {
         let (keys, rate) = (request.keys.unwrap_or(0), request.rate.unwrap_or(0.03));
-        let layout = Layout::solve(keys as u64, rate, request.strategy, request.hash_functions);
+        let layout = Layout::solve(keys as u64, rate, strategy, hash_functions);
         Self::with_layout(layout.map_err(BuildError)?, keys.max(1))
     }
 }

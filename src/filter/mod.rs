@@ -20,6 +20,7 @@ pub mod redisbloom;
 pub mod scalable;
 #[cfg(feature = "serde")]
 mod serde;
+mod slots;
 mod snapshot;
 mod stripes;
 pub mod tombstone;

@@ -144,8 +144,8 @@ impl<S: KeyHasher + Sync> Builder<S> {
         I: IntoParallelIterator<Item: Funnel>,
     {
         let keys = keys.into_par_iter();
-        if self.options.keys.is_none() && self.options.budget.is_none() {
-            self.options.keys = keys.opt_len();
+        if self.request.keys.is_none() && self.request.budget.is_none() {
+            self.request.keys = keys.opt_len();
         }
         let mut filter = self.build()?;
         filter.par_extend(keys);

@@ -1,6 +1,6 @@
 //! Batches for filters with a few places for each key. It turns a window of hashes into places,
 //! prefetches their lines, and meanwhile works on the window before. Takes hashes, and gives
-//! windows of places or answers. `cuckoo.rs` and `dleft.rs` call it.
+//! windows of places or answers. `slots.rs` calls it.
 //!
 //! It is scalar: a bucket is a word, and one operation compares all of its slots. Compiled for
 //! AVX-512, where the compiler makes vectors of the places, it took as long (4.8 and 13 ns for a
@@ -12,7 +12,7 @@ use crate::error::{InsertError, InsertErrorKind};
 use crate::source::{self, Answer, Source};
 
 /// A key's places in a filter.
-pub(super) trait Probe {
+pub trait Probe {
     type Place: Copy + Default;
 
     fn place(&self, hash: u64) -> Self::Place;

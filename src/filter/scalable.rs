@@ -11,7 +11,7 @@
 //! ```
 //! use lanebloom::ScalableBloom;
 //!
-//! let seen = ScalableBloom::builder().expected_keys(1000).false_positive_rate(0.01).build()?;
+//! let seen = ScalableBloom::with_capacity(1000, 0.01)?;
 //! for url in 0..50_000u32 {
 //!     seen.insert(&url)?;
 //! }
@@ -97,8 +97,11 @@
 //!         let (sender, inbox) = channel();
 //!         inboxes.push(sender);
 //!         // The worker fetches the URLs that are left.
-//!         let is_new = |(hash, _url): &(u64, u32)| seen.insert_hash(*hash) == Ok(true);
-//!         workers.push(scope.spawn(move || inbox.into_iter().filter(is_new).count()));
+//!         workers.push(scope.spawn(move || {
+//!             let is_new =
+//!                 |(hash, _url): &(u64, u32)| seen.insert_hash(*hash) == Ok(true);
+//!             inbox.into_iter().filter(is_new).count()
+//!         }));
 //!     }
 //!     // Three threads find the same URLs.
 //!     for _ in 0..3 {
@@ -131,8 +134,10 @@ pub use steps::Growth;
 
 use super::Filter;
 use super::bloom::ConcurrentBloom;
+use super::builder::{Planned, Worded};
 use crate::error::BuildError;
 use crate::hash::{KeyHasher, Murmur3};
+use crate::sizing::Request;
 use steps::{MAX_LAYERS, Steps};
 
 /// A lock-free Bloom filter that grows. Many threads can insert and look up at once.
@@ -156,7 +161,8 @@ use steps::{MAX_LAYERS, Steps};
 /// let workers: Vec<_> = (0..4u32)
 ///     .map(|worker| {
 ///         let seen = Arc::clone(&seen);
-///         thread::spawn(move || seen.insert_all((0..1000u32).map(|i| (worker, i))))
+///         let keys = (0..1000u32).map(move |i| (worker, i));
+///         thread::spawn(move || seen.insert_all(keys))
 ///     })
 ///     .collect();
 /// let mut new = 0;
@@ -170,112 +176,80 @@ use steps::{MAX_LAYERS, Steps};
 /// ```
 pub type ScalableBloom<S = Murmur3> = Filter<Chain, S>;
 
-/// Configures a [`ScalableBloom`]; made by [`ScalableBloom::builder`].
+/// Sizes a [`ScalableBloom`]; made by [`ScalableBloom::builder`](Filter::builder).
 ///
-/// # Examples
+/// `expected_keys` is the number of distinct keys that the first layer is for: the fewest that you
+/// expect; 1000 by default. `false_positive_rate` is that of all layers together, however many.
+/// `words_per_key` holds in every layer; by default each layer has the best number for its rate.
+/// With 1, low rates are soon out of reach, so there can be only few layers.
+///
+/// `build` allocates the first layer, and computes the layouts of all layers up to a million keys:
+/// about half a millisecond for each.
 ///
 /// ```
-/// use lanebloom::{ScalableBloom, SipHash13};
+/// use lanebloom::ScalableBloom;
 ///
-/// let filter = ScalableBloom::builder()
-///     .expected_keys(10_000)
-///     .false_positive_rate(1e-3)
-///     .expansion(4)
-///     .max_bytes(1 << 20)
-///     .hasher(SipHash13::with_key([7; 16]))
-///     .build()?;
-/// assert_eq!((filter.layers().len(), filter.expected_keys()), (1, 10_000));
-/// # Ok::<(), lanebloom::BuildError>(())
+/// let builder = ScalableBloom::builder().expected_keys(10_000);
+/// let builder = builder.false_positive_rate(1e-3).words_per_key(4);
+/// let filter = builder.expansion(4).max_bytes(1 << 20).build()?;
+/// filter.insert_all(0..20_000u32)?;
+/// assert!(filter.current_false_positive_rate() < 1e-3);
+/// let keys: Vec<_> = filter.layers().map(|one| one.expected_keys()).collect();
+/// assert_eq!(keys, [10_000, 40_000]);
+/// assert!(filter.layers().all(|layer| layer.words_per_key() == 4));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug)]
-#[must_use = "a builder does nothing until `build`"]
-pub struct Builder<S = Murmur3> {
+pub type Builder<S = Murmur3> = super::Builder<Chain, S>;
+
+/// How a chain grows, and up to how many bytes.
+#[doc(hidden)]
+#[derive(Clone, Debug, Default)]
+pub struct Options {
     steps: Steps,
-    max_bytes: usize,
-    hasher: S,
+    max_bytes: Option<usize>,
 }
 
-impl ScalableBloom {
-    /// A builder with [`Murmur3`], seed 0: from 1000 keys, at a rate of 1%, without limits.
-    ///
-    /// ```
-    /// use lanebloom::ScalableBloom;
-    ///
-    /// let filter = ScalableBloom::builder().build()?;
-    /// assert_eq!((filter.expected_keys(), filter.max_false_positive_rate()), (1000, 0.01));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn builder() -> Builder {
-        Builder {
-            steps: Steps {
-                keys: 1000,
-                rate: 0.01,
-                ratio: 0.5,
-                expansion: 2,
-                max_layers: None,
-                growth: Growth::default(),
-                words: None,
-            },
-            max_bytes: usize::MAX,
-            hasher: Murmur3::default(),
-        }
+impl Planned for Chain {
+    type Options = Options;
+    type Hasher = Murmur3;
+
+    fn build(request: Request, options: Options) -> Result<Self, BuildError> {
+        let Options { steps, max_bytes } = options;
+        let steps = Steps {
+            keys: request.keys.unwrap_or(steps.keys).max(1),
+            rate: request.rate.unwrap_or(steps.rate),
+            words: request.words,
+            ..steps
+        };
+        Self::new(steps, max_bytes.unwrap_or(usize::MAX))
     }
 }
 
-impl Builder {
-    /// Seeds [`Murmur3`]; 0 by default. A seed does not protect against hostile keys, see
-    /// [`crate::hash`].
-    ///
-    /// ```
-    /// use lanebloom::ScalableBloom;
-    ///
-    /// let filter = ScalableBloom::builder().seed(1).build()?;
-    /// assert_eq!(filter.hash("hello"), 0xa78d_dff5_adae_8d10);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn seed(mut self, seed: u32) -> Self {
-        self.hasher = Murmur3::with_seed(seed);
-        self
+impl Worded for Chain {}
+
+/// A filter with the defaults of its builder: 1000 keys in the first layer, a rate of 1%.
+///
+/// ```
+/// use lanebloom::ScalableBloom;
+///
+/// #[derive(Default)]
+/// struct Crawler {
+///     seen: ScalableBloom,
+/// }
+/// let Crawler { seen } = Crawler::default();
+/// assert_eq!(seen.insert("a"), Ok(true));
+/// assert_eq!(seen.expected_keys(), 1000);
+/// assert_eq!(seen.max_false_positive_rate(), 0.01);
+/// ```
+impl<S: KeyHasher + Default> Default for ScalableBloom<S> {
+    /// Panics if there is no memory.
+    fn default() -> Self {
+        let builder = ScalableBloom::builder().hasher(S::default());
+        builder.build().expect("memory for a layer of 1000 keys")
     }
 }
 
-impl<S: KeyHasher> Builder<S> {
-    /// The number of distinct keys that the first layer is for: the fewest that you expect. 0 means
-    /// 1; 1000 by default.
-    ///
-    /// ```
-    /// use lanebloom::ScalableBloom;
-    ///
-    /// let filter = ScalableBloom::builder().expected_keys(500).build()?;
-    /// filter.insert_all(0..450u32)?;
-    /// assert_eq!(filter.layers().len(), 1);
-    /// filter.insert_all(450..600u32)?;
-    /// assert_eq!(filter.layers().len(), 2);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[doc(alias("initial_capacity", "capacity"))]
-    pub fn expected_keys(mut self, keys: usize) -> Self {
-        self.steps.keys = keys.max(1);
-        self
-    }
-
-    /// The chance that the filter reports a key that was never inserted, over all layers, however
-    /// many. Between 0 and 1, both excluded; 0.01 by default.
-    ///
-    /// ```
-    /// use lanebloom::ScalableBloom;
-    ///
-    /// let filter = ScalableBloom::builder().expected_keys(100).false_positive_rate(1e-3).build()?;
-    /// filter.insert_all(0..20_000u32)?;
-    /// assert_eq!(filter.layers().len(), 8);
-    /// assert!(filter.current_false_positive_rate() < 1e-3);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn false_positive_rate(mut self, rate: f64) -> Self {
-        self.steps.rate = rate;
-        self
-    }
-
+impl<S> Builder<S> {
     /// The rate of each layer divided by the rate of the one before it: between 0 and 1, both
     /// excluded. 0.5 by default.
     ///
@@ -285,14 +259,16 @@ impl<S: KeyHasher> Builder<S> {
     /// ```
     /// use lanebloom::ScalableBloom;
     ///
-    /// let first_layer = |ratio| ScalableBloom::builder().tightening_ratio(ratio).build().map(|filter| filter.memory_bytes());
-    /// assert!(first_layer(0.9)? > first_layer(0.5)?);
-    /// let error = first_layer(1.0).unwrap_err();
-    /// assert_eq!(error.to_string(), "tightening ratio 1 is not between 0 and 1, both excluded");
+    /// let builder = ScalableBloom::builder();
+    /// let build = |ratio| builder.clone().tightening_ratio(ratio).build();
+    /// assert!(build(0.9)?.memory_bytes() > build(0.5)?.memory_bytes());
+    /// let error = build(1.0).unwrap_err();
+    /// let text = "tightening ratio 1 is not between 0 and 1, both excluded";
+    /// assert_eq!(error.to_string(), text);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn tightening_ratio(mut self, ratio: f64) -> Self {
-        self.steps.ratio = ratio;
+        self.options.steps.ratio = ratio;
         self
     }
 
@@ -306,7 +282,8 @@ impl<S: KeyHasher> Builder<S> {
     /// use lanebloom::ScalableBloom;
     ///
     /// let layers = |expansion| -> Result<usize, Box<dyn std::error::Error>> {
-    ///     let filter = ScalableBloom::builder().expected_keys(100).expansion(expansion).build()?;
+    ///     let builder = ScalableBloom::builder().expected_keys(100);
+    ///     let filter = builder.expansion(expansion).build()?;
     ///     filter.insert_all(0..1000u32)?;
     ///     Ok(filter.layers().len())
     /// };
@@ -315,7 +292,7 @@ impl<S: KeyHasher> Builder<S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn expansion(mut self, expansion: usize) -> Self {
-        self.steps.expansion = expansion;
+        self.options.steps.expansion = expansion;
         self
     }
 
@@ -331,7 +308,7 @@ impl<S: KeyHasher> Builder<S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn max_layers(mut self, layers: usize) -> Self {
-        self.steps.max_layers = Some(layers.min(MAX_LAYERS) as u8);
+        self.options.steps.max_layers = Some(layers.min(MAX_LAYERS) as u8);
         self
     }
 
@@ -341,8 +318,10 @@ impl<S: KeyHasher> Builder<S> {
     /// ```
     /// use lanebloom::ScalableBloom;
     ///
-    /// let filter = ScalableBloom::builder().expected_keys(1000).non_scaling().build()?;
-    /// let inserted = (0..2000u32).take_while(|key| filter.insert(key).is_ok()).count();
+    /// let builder = ScalableBloom::builder().expected_keys(1000);
+    /// let filter = builder.non_scaling().build()?;
+    /// let is_inserted = |key: &u32| filter.insert(key).is_ok();
+    /// let inserted = (0..2000u32).take_while(is_inserted).count();
     /// assert!((980..=1060).contains(&inserted));
     /// assert!(filter.is_full());
     /// # Ok::<(), lanebloom::BuildError>(())
@@ -358,17 +337,16 @@ impl<S: KeyHasher> Builder<S> {
     /// ```
     /// use lanebloom::ScalableBloom;
     ///
-    /// let filter = ScalableBloom::builder().expected_keys(100).max_bytes(10_000).build()?;
-    /// let error = (0..100_000u32).find_map(|key| filter.insert(&key).err()).unwrap();
-    /// assert_eq!(
-    ///     error.to_string(),
-    ///     "the filter is full: with the next layer it would take 16384 bytes, more than its limit of 10000 bytes"
-    /// );
+    /// let builder = ScalableBloom::builder().expected_keys(100);
+    /// let filter = builder.max_bytes(10_000).build()?;
+    /// let error = filter.insert_all(0..100_000u32).unwrap_err();
+    /// let text = "more than its limit of 10000 bytes";
+    /// assert!(error.to_string().contains(text));
     /// assert!(filter.memory_bytes() <= 10_000);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn max_bytes(mut self, bytes: usize) -> Self {
-        self.max_bytes = bytes;
+        self.options.max_bytes = Some(bytes);
         self
     }
 
@@ -385,72 +363,8 @@ impl<S: KeyHasher> Builder<S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn growth(mut self, growth: Growth) -> Self {
-        self.steps.growth = growth;
+        self.options.steps.growth = growth;
         self
-    }
-
-    /// How many 64-bit words of its line a key touches in every layer: 1, 2, 4 or 8. By default
-    /// each layer has the best number for its rate, as in
-    /// [`ConcurrentBloom`](crate::bloom::Builder::words_per_key). With 1, low rates are soon out of reach,
-    /// so there can be only few layers.
-    ///
-    /// ```
-    /// use lanebloom::ScalableBloom;
-    ///
-    /// let filter = ScalableBloom::builder().words_per_key(4).build()?;
-    /// assert_eq!(filter.layers().next().unwrap().words_per_key(), 4);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn words_per_key(mut self, words: usize) -> Self {
-        self.steps.words = Some(words);
-        self
-    }
-
-    /// Another hasher: [`SipHash13`](crate::SipHash13) or any `BuildHasher`. [`crate::hash`] says
-    /// when to take which.
-    ///
-    /// ```
-    /// use lanebloom::ScalableBloom;
-    /// use std::hash::RandomState;
-    ///
-    /// let filter = ScalableBloom::builder().hasher(RandomState::new()).build()?;
-    /// assert_eq!(filter.insert("a"), Ok(true));
-    /// assert!(filter.contains("a") && !filter.contains("b"));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn hasher<T: KeyHasher>(self, hasher: T) -> Builder<T> {
-        Builder {
-            steps: self.steps,
-            max_bytes: self.max_bytes,
-            hasher,
-        }
-    }
-
-    /// Allocates the first layer, and computes the layouts of all layers up to a million keys:
-    /// about half a millisecond for each.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the rate or the tightening ratio is not between 0 and 1, the expansion is not in 1
-    /// to 4096, the limit of layers is 0, or the words per key are not 1, 2, 4 or 8. Fails if the
-    /// first layer would take more than 128 bits per key, more than the limit of bytes or more than
-    /// addressable memory. Also fails if an allocation fails.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::ScalableBloom;
-    ///
-    /// assert!(ScalableBloom::builder().build().is_ok());
-    /// let error = ScalableBloom::builder().expansion(0).build().unwrap_err();
-    /// assert_eq!(error.to_string(), "an expansion of 0 is not in 1 to 4096");
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn build(self) -> Result<ScalableBloom<S>, BuildError> {
-        Ok(Filter {
-            engine: Chain::new(self.steps, self.max_bytes)?,
-            hasher: self.hasher,
-        })
     }
 }
 
@@ -464,7 +378,7 @@ impl<S> ScalableBloom<S> {
     ///
     /// let filter = ScalableBloom::builder().expected_keys(100).expansion(3).build()?;
     /// filter.insert_all(0..500u32)?;
-    /// let keys: Vec<usize> = filter.layers().map(|layer| layer.expected_keys()).collect();
+    /// let keys: Vec<_> = filter.layers().map(|one| one.expected_keys()).collect();
     /// assert_eq!(keys, [100, 300, 900]);
     /// assert!(filter.layers().rev().next().unwrap().estimated_len() < 300);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -517,7 +431,8 @@ impl<S> ScalableBloom<S> {
     ///
     /// let filter = ScalableBloom::builder().false_positive_rate(1e-4).build()?;
     /// assert_eq!(filter.max_false_positive_rate(), 1e-4);
-    /// assert!((3e-5..5e-5).contains(&filter.false_positive_rate())); // the first layer's
+    /// // That of the first layer.
+    /// assert!((3e-5..5e-5).contains(&filter.false_positive_rate()));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]

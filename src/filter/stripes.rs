@@ -1,6 +1,6 @@
 //! Small words beside a filter that can delete. Each is a lock among some of its writers. It also
 //! counts the moves of its tags, so that a lookup can tell whether a tag moved meanwhile.
-//! `cuckoo.rs` and `dleft.rs` choose a stripe by tag or remainder.
+//! `table.rs` and `cells.rs` choose a stripe by tag or remainder.
 //!
 //! | bits | meaning |
 //! |---|---|

@@ -68,14 +68,14 @@
 //!    removed meanwhile is there, but for the rate of false negatives.
 
 use super::bloom::Bloom;
-use super::builder::{Options, Planned, Worded};
+use super::builder::{Planned, Worded};
 use super::engine::{Engine, Estimate, FixedSize, Insert, InsertFlagged, Remove, Stored, Union, sealed};
 use super::{Figures, Filter};
 use crate::bits;
 use crate::codec::{FIELDS, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, given};
 use crate::error::{BuildError, BuildErrorKind, IncompatibleError, SnapshotErrorKind};
 use crate::hash::Murmur3;
-use crate::sizing;
+use crate::sizing::Request;
 use crate::source::{Answer, HASHED, Source, answers, teller};
 use alloc::format;
 use alloc::vec::Vec;
@@ -151,7 +151,7 @@ impl<S> Builder<S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn expected_removals(mut self, removals: usize) -> Self {
-        self.options.removed.keys = Some(removals);
+        self.options.0 = Some(removals);
         self
     }
 
@@ -165,56 +165,27 @@ impl<S> Builder<S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn false_negative_rate(mut self, rate: f64) -> Self {
-        self.options.removed.rate = Some(rate);
+        self.options.1 = Some(rate);
         self
     }
 }
 
-/// What the two filters were asked for.
-#[derive(Clone, Debug)]
-pub struct Request {
-    added: sizing::Request,
-    removed: sizing::Request,
-}
-
-impl sealed::Sealed for Request {}
-
-impl Options for Request {
-    fn keys(&mut self) -> &mut Option<usize> {
-        &mut self.added.keys
-    }
-
-    fn rate(&mut self) -> &mut Option<f64> {
-        &mut self.added.rate
-    }
-}
-
-impl Worded for Request {
-    fn set_words(&mut self, words: usize) {
-        self.added.words = Some(words);
-        self.removed.words = Some(words);
-    }
-}
+impl Worded for Tombstone {}
 
 impl Planned for Tombstone {
-    type Options = Request;
+    /// The number of removed keys, and the rate of false negatives.
+    type Options = (Option<usize>, Option<f64>);
     type Hasher = Murmur3;
 
-    fn options() -> Request {
-        let rate = |rate| sizing::Request {
-            rate: Some(rate),
-            ..sizing::Request::default()
+    fn build(request: Request, (removals, rate): Self::Options) -> Result<Self, BuildError> {
+        let keys = request.keys.or(Some(1));
+        let added = Request { keys, ..request };
+        let removed = Request {
+            keys: removals.or(keys),
+            rate: rate.or(Some(0.001)),
+            ..request
         };
-        Request {
-            added: rate(0.01),
-            removed: rate(0.001),
-        }
-    }
-
-    fn build(Request { mut added, mut removed }: Request) -> Result<Self, BuildError> {
-        added.keys = added.keys.or(Some(1));
-        removed.keys = removed.keys.or(added.keys);
-        let removed = Bloom::build(removed).map_err(|BuildError(kind)| {
+        let removed = Bloom::build(removed, ()).map_err(|BuildError(kind)| {
             BuildError(match kind {
                 BuildErrorKind::Rate(rate) => BuildErrorKind::Setting(format!(
                     "false-negative rate {rate} is not between 0 and 1, both excluded"
@@ -226,7 +197,7 @@ impl Planned for Tombstone {
             })
         });
         Ok(Self {
-            added: Bloom::build(added)?,
+            added: Bloom::build(added, ())?,
             removed: removed?,
         })
     }

@@ -174,15 +174,15 @@ pub(crate) use generations::Numbered;
 
 use super::Filter;
 use super::bloom::{Bloom, ConcurrentBloom};
+use super::builder::{Budgeted, Planned, Worded};
 use super::lines::OwnLines;
 use crate::error::{BuildError, BuildErrorKind};
-use crate::hash::{KeyHasher, Murmur3};
+use crate::hash::Murmur3;
 use crate::sizing::Request;
 use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use clock::Clock;
-use core::fmt;
 use core::time::Duration;
 use list::{Generation, List};
 use plan::{NEVER, Plan, When};
@@ -212,28 +212,43 @@ use shape::{MAX_GENERATIONS, MAX_WINDOW};
 /// ```
 pub type WindowedBloom<S = Murmur3> = Filter<Generations, S>;
 
-/// Sizes a [`WindowedBloom`]; made by [`WindowedBloom::builder`].
+/// Sizes a [`WindowedBloom`]; made by [`WindowedBloom::builder`](Filter::builder).
 ///
-/// Unless told otherwise by [`window`](Self::window) or
-/// [`rotate_when_full`](Self::rotate_when_full), the filter rotates when
-/// [`rotate`](WindowedBloom::rotate) is called.
+/// Unless told otherwise by [`window`](Builder::window) or
+/// [`rotate_when_full`](Builder::rotate_when_full), the filter rotates when
+/// [`rotate`](WindowedBloom::rotate) is called. The options that all filters have are for the whole
+/// window:
 ///
-/// # Examples
+/// - `expected_keys`: the number of distinct keys inserted within a window. With
+///   `rotate_when_full`, it is the window. Each generation is sized for its share, one part in
+///   `generations - 1`. If keys come in bursts, expect `generations - 1` times the most keys that
+///   come within one generation.
+/// - `false_positive_rate`: the chance that the filter reports a key that is in no generation, when
+///   all generations are full. Each generation gets the same part of it.
+/// - `memory_budget`: for all generations and the spare one together. Each gets the same part of
+///   it, at least one line of 64 bytes; errors name that part.
 ///
 /// ```
 /// use lanebloom::WindowedBloom;
-/// use std::time::Duration;
 ///
-/// let builder = WindowedBloom::builder().expected_keys(1_000_000);
-/// let filter = builder.generations(7).window(Duration::from_secs(60)).build()?;
-/// assert_eq!(filter.window(), Some(Duration::from_secs(60)));
+/// let builder = WindowedBloom::builder().expected_keys(30_000);
+/// let filter = builder.clone().build()?;
+/// for generation in 0..4u32 {
+///     filter.rotate();
+///     filter.insert_all((0..10_000u32).map(|i| (generation, i)));
+/// }
+/// assert!((0.008..0.0105).contains(&filter.current_false_positive_rate()));
+///
+/// let filter = builder.generations(3).memory_budget(1 << 20).build()?;
+/// assert_eq!(filter.memory_bytes(), 1 << 20);
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
-#[derive(Clone)]
-#[must_use = "a builder does nothing until `build`"]
-pub struct Builder<S = Murmur3> {
-    request: Request,
-    hasher: S,
+pub type Builder<S = Murmur3> = super::Builder<Generations, S>;
+
+/// What a window is, besides its size.
+#[doc(hidden)]
+#[derive(Clone, Debug)]
+pub struct Options {
     generations: usize,
     rotation: Rotation,
     clock: Clock,
@@ -247,20 +262,9 @@ enum Rotation {
     Full,
 }
 
-impl WindowedBloom {
-    /// A builder with [`Murmur3`], seed 0, and 4 generations.
-    ///
-    /// ```
-    /// use lanebloom::WindowedBloom;
-    ///
-    /// let filter = WindowedBloom::builder().expected_keys(1000).build()?;
-    /// assert_eq!((filter.expected_keys(), filter.generations()), (1000, 4));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn builder() -> Builder {
-        Builder {
-            request: Request::default(),
-            hasher: Murmur3::default(),
+impl Default for Options {
+    fn default() -> Self {
+        Self {
             generations: 4,
             rotation: Rotation::Called,
             clock: Clock::Monotonic,
@@ -269,95 +273,7 @@ impl WindowedBloom {
     }
 }
 
-impl Builder {
-    /// Seeds [`Murmur3`], as [`bloom::Builder::seed`](crate::bloom::Builder::seed) does.
-    ///
-    /// ```
-    /// use lanebloom::WindowedBloom;
-    ///
-    /// let filter = WindowedBloom::builder().expected_keys(1000).seed(1).build()?;
-    /// assert_eq!(filter.hash("hello"), 0xa78d_dff5_adae_8d10);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn seed(mut self, seed: u32) -> Self {
-        self.hasher = Murmur3::with_seed(seed);
-        self
-    }
-}
-
-impl<S: KeyHasher> Builder<S> {
-    /// The number of distinct keys inserted within a window, up to which the false-positive rate
-    /// holds. 0 means 1. For [`rotate_when_full`](Self::rotate_when_full) it is the window.
-    ///
-    /// Each generation is sized for its share, one part in `generations - 1`. If keys come in
-    /// bursts, expect `generations - 1` times the most keys that come within one generation.
-    ///
-    /// ```
-    /// use lanebloom::WindowedBloom;
-    ///
-    /// let filter = WindowedBloom::builder().expected_keys(30_000).build()?;
-    /// for generation in 0..4u32 {
-    ///     filter.rotate();
-    ///     filter.insert_all((0..10_000u32).map(|i| (generation, i)));
-    /// }
-    /// assert!((0.008..0.0105).contains(&filter.current_false_positive_rate()));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn expected_keys(mut self, keys: usize) -> Self {
-        self.request.keys = Some(keys);
-        self
-    }
-
-    /// The chance that the filter reports a key that is in no generation, when all generations are
-    /// full. Between 0 and 1, both excluded; 0.01 by default. Each generation gets the same part of
-    /// it.
-    ///
-    /// ```
-    /// use lanebloom::WindowedBloom;
-    ///
-    /// let builder = WindowedBloom::builder().expected_keys(30_000);
-    /// let filter = builder.false_positive_rate(1e-3).build()?;
-    /// assert!((0.0009..=0.001).contains(&filter.false_positive_rate()));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn false_positive_rate(mut self, rate: f64) -> Self {
-        self.request.rate = Some(rate);
-        self
-    }
-
-    /// The most memory that the bits may take, in bytes, all generations and the spare one
-    /// together. Each gets the same part of it, at least one line of 64; errors name that part.
-    ///
-    /// ```
-    /// use lanebloom::WindowedBloom;
-    ///
-    /// let builder = WindowedBloom::builder().memory_budget(1 << 20);
-    /// let filter = builder.generations(3).build()?;
-    /// assert_eq!(filter.memory_bytes(), 1 << 20);
-    /// assert!((330_000..360_000).contains(&filter.expected_keys()));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn memory_budget(mut self, bytes: usize) -> Self {
-        self.request.budget = Some(bytes);
-        self
-    }
-
-    /// How many 64-bit words of its line a key touches, as
-    /// [`bloom::Builder::words_per_key`](crate::bloom::Builder::words_per_key) says.
-    ///
-    /// ```
-    /// use lanebloom::WindowedBloom;
-    ///
-    /// let builder = WindowedBloom::builder().expected_keys(1000);
-    /// let filter = builder.words_per_key(1).build()?;
-    /// assert_eq!(filter.live_generations()[0].words_per_key(), 1);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn words_per_key(mut self, words: usize) -> Self {
-        self.request.words = Some(words);
-        self
-    }
-
+impl<S> Builder<S> {
     /// The number of generations, from 2 to 64; 4 by default. A key is visible for up to one part
     /// in `generations - 1` longer than the window. A lookup of an absent key searches all of them.
     ///
@@ -377,7 +293,7 @@ impl<S: KeyHasher> Builder<S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn generations(mut self, generations: usize) -> Self {
-        self.generations = generations;
+        self.options.generations = generations;
         self
     }
 
@@ -399,7 +315,7 @@ impl<S: KeyHasher> Builder<S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn window(mut self, window: Duration) -> Self {
-        self.rotation = Rotation::Aged(window);
+        self.options.rotation = Rotation::Aged(window);
         self
     }
 
@@ -428,7 +344,7 @@ impl<S: KeyHasher> Builder<S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn clock(mut self, now: impl Fn() -> Duration + Send + Sync + 'static) -> Self {
-        self.clock = Clock::Supplied(Arc::new(now));
+        self.options.clock = Clock::Supplied(Arc::new(now));
         self
     }
 
@@ -457,7 +373,7 @@ impl<S: KeyHasher> Builder<S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn time_of_day(mut self) -> Self {
-        self.clock = Clock::TimeOfDay;
+        self.options.clock = Clock::TimeOfDay;
         self
     }
 
@@ -492,7 +408,7 @@ impl<S: KeyHasher> Builder<S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn rotate_when_full(mut self) -> Self {
-        self.rotation = Rotation::Full;
+        self.options.rotation = Rotation::Full;
         self
     }
 
@@ -517,75 +433,32 @@ impl<S: KeyHasher> Builder<S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn renew(mut self, renew: bool) -> Self {
-        self.renew = renew;
+        self.options.renew = renew;
         self
     }
+}
 
-    /// Another hasher: [`SipHash13`](crate::SipHash13) or any `BuildHasher`. [`crate::hash`] says
-    /// when to take which.
-    ///
-    /// ```
-    /// use lanebloom::{SipHash13, WindowedBloom};
-    ///
-    /// let builder = WindowedBloom::builder().expected_keys(1000);
-    /// let filter = builder.hasher(SipHash13::random()).build()?;
-    /// filter.insert("a");
-    /// filter.rotate();
-    /// assert!(filter.contains("a") && !filter.contains("b"));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn hasher<T: KeyHasher>(self, hasher: T) -> Builder<T> {
-        Builder {
-            request: self.request,
-            hasher,
-            generations: self.generations,
-            rotation: self.rotation,
-            clock: self.clock,
-            renew: self.renew,
-        }
-    }
+impl Planned for Generations {
+    type Options = Options;
+    type Hasher = Murmur3;
 
-    /// Computes the layout, which takes about half a millisecond, and allocates all generations.
-    ///
-    /// # Errors
-    ///
-    /// Fails as [`bloom::Builder::build`](crate::bloom::Builder::build) does for one generation, if
-    /// the number of generations is not 2 to 64, or if the window is not 1 ns to 146 years.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::WindowedBloom;
-    /// use std::time::Duration;
-    ///
-    /// let builder = WindowedBloom::builder().expected_keys(1000);
-    /// assert!(builder.clone().build().is_ok());
-    /// let error = builder.window(Duration::ZERO).build().unwrap_err();
-    /// let text = "a window of 0ns is not in 1ns to 4611686018.427387904s";
-    /// assert_eq!(error.to_string(), text);
-    /// ```
-    pub fn build(self) -> Result<WindowedBloom<S>, BuildError> {
-        let generations = self.generations;
+    fn build(asked: Request, options: Options) -> Result<Self, BuildError> {
+        let generations = options.generations;
         if !(2..=MAX_GENERATIONS).contains(&generations) {
             return Err(BuildError(BuildErrorKind::Setting(format!(
                 "{generations} generations is not in 2 to {MAX_GENERATIONS}"
             ))));
         }
-        if let Rotation::Aged(window) = self.rotation
+        if let Rotation::Aged(window) = options.rotation
             && !(Duration::from_nanos(1)..=MAX_WINDOW).contains(&window)
         {
             return Err(BuildError(BuildErrorKind::Setting(format!(
                 "a window of {window:?} is not in 1ns to {MAX_WINDOW:?}"
             ))));
         }
-        let asked = self.request;
-        // Before it is divided.
-        if let Some(rate) = asked.rate
-            && !(rate > 0.0 && rate < 1.0)
-        {
-            return Err(BuildError(BuildErrorKind::Rate(rate)));
-        }
-        let is_full = matches!(self.rotation, Rotation::Full);
+        // The whole, before it is divided.
+        asked.check().map_err(BuildError)?;
+        let is_full = matches!(options.rotation, Rotation::Full);
         let share = |keys: usize| keys.max(1).div_ceil(generations - 1);
         let sized_for = |share| if is_full { plan::sized_for(share) } else { share };
         let best_that_fits = asked.rate.is_none() && asked.keys.is_some() && asked.budget.is_some();
@@ -603,11 +476,11 @@ impl<S: KeyHasher> Builder<S> {
         let expected_keys = asked
             .keys
             .map_or_else(|| share_of(keys).saturating_mul(generations - 1), |keys| keys.max(1));
-        let (when, period) = match self.rotation {
+        let (when, period) = match options.rotation {
             Rotation::Called => (When::Called, NEVER),
             Rotation::Aged(window) => {
                 let nanos = window.as_nanos() as u64;
-                (When::Aged(self.clock), nanos.div_ceil(generations as u64 - 1))
+                (When::Aged(options.clock), nanos.div_ceil(generations as u64 - 1))
             }
             Rotation::Full => (When::Full(plan::gauge(&bloom, share(expected_keys))), NEVER),
         };
@@ -616,7 +489,7 @@ impl<S: KeyHasher> Builder<S> {
             period,
             generations,
             expected_keys,
-            renew: self.renew,
+            renew: options.renew,
         };
         // The end of the period, counted from the clock's zero, that it is now.
         let now = plan.now();
@@ -633,24 +506,18 @@ impl<S: KeyHasher> Builder<S> {
             begin: now,
             until,
         };
-        Ok(Filter {
-            engine: Generations::new(list, plan)?,
-            hasher: self.hasher,
-        })
+        Self::new(list, plan)
+    }
+
+    /// All keys come within one generation.
+    fn at_once(keys: usize) -> usize {
+        keys.saturating_mul(Options::default().generations - 1)
     }
 }
 
-impl<S: fmt::Debug> fmt::Debug for Builder<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Builder")
-            .field("request", &self.request)
-            .field("hasher", &self.hasher)
-            .field("generations", &self.generations)
-            .field("rotation", &self.rotation)
-            .field("renew", &self.renew)
-            .finish_non_exhaustive()
-    }
-}
+impl Budgeted for Generations {}
+
+impl Worded for Generations {}
 
 /// Rotations.
 impl<S> WindowedBloom<S> {

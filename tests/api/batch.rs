@@ -414,7 +414,7 @@ fn figures_are_those_of_the_single_calls() {
 /// The short constructors make what the builders make.
 #[test]
 fn a_filter_in_one_call_is_the_builders() {
-    use lanebloom::{CountingBloom, CuckooFilter, GuavaBloom, RedisBloom, TombstoneBloom};
+    use lanebloom::{CountingBloom, CuckooFilter, DLeftFilter, GuavaBloom, RedisBloom, TombstoneBloom, WindowedBloom};
 
     macro_rules! check {
         ($($filter:ident)*) => {$(
@@ -428,7 +428,9 @@ fn a_filter_in_one_call_is_the_builders() {
             assert!($filter::with_capacity(1000, 0.0).is_err());
         )*};
     }
-    check! { ConcurrentBloom CountingBloom TombstoneBloom CuckooFilter GuavaBloom RedisBloom }
+    check! {
+        ConcurrentBloom CountingBloom TombstoneBloom CuckooFilter DLeftFilter WindowedBloom GuavaBloom RedisBloom
+    }
 
     let keys: Vec<u32> = (0..1000).collect();
     let filter = ConcurrentBloom::from_keys(&keys, 0.01).unwrap();
@@ -436,4 +438,32 @@ fn a_filter_in_one_call_is_the_builders() {
     let one_by_one = ConcurrentBloom::with_capacity(1000, 0.01).unwrap();
     keys.iter().for_each(|key| _ = one_by_one.insert(key));
     assert!(filter == one_by_one);
+}
+
+/// Every type is made from its keys with the rate that was asked for. A window has them in one
+/// generation, which is large enough.
+#[test]
+fn a_filter_from_keys_has_them_and_the_rate() {
+    use lanebloom::{
+        CountingBloom, CuckooFilter, DLeftFilter, GuavaBloom, ScalableBloom, TombstoneBloom, WindowedBloom,
+    };
+
+    macro_rules! check {
+        ($($filter:ident)*) => {$(
+            let filter = $filter::from_keys(0..10_000u32, 0.01).unwrap();
+            assert!((0..10_000u32).all(|key| filter.contains(&key)));
+            let rate = filter.current_false_positive_rate();
+            assert!(rate < 0.012, "{}: {rate}", stringify!($filter));
+        )*};
+    }
+    check! {
+        ConcurrentBloom CountingBloom TombstoneBloom CuckooFilter DLeftFilter GuavaBloom ScalableBloom WindowedBloom
+    }
+    let error = DLeftFilter::from_keys(["a"; 9], 0.01).unwrap_err();
+    assert_eq!(error.to_string(), "only 3 of 9 keys have room");
+
+    let scalable = ScalableBloom::<lanebloom::Murmur3>::default();
+    assert!(scalable == ScalableBloom::builder().build().unwrap());
+    let window = WindowedBloom::with_capacity(3000, 0.01).unwrap();
+    assert_eq!((window.expected_keys(), window.generations()), (3000, 4));
 }

@@ -15,20 +15,18 @@
 //! A lookup compares the lower bits in both buckets first. Only if they agree does it unpack a
 //! bucket, with a table of the sequences.
 
-mod snapshot;
-
+use super::CuckooFilter;
 use super::shape::Shape;
 use super::table::{Place, Table, place};
-use super::{Cuckoo, CuckooFilter};
 use crate::bits::{Purpose, prefetch};
+use crate::codec::Kind;
 use crate::error::{BuildError, BuildErrorKind, SnapshotErrorKind};
-use crate::filter::engine::{Count, Engine, one_by_one, sealed};
-use crate::filter::probe::{self, Probe};
-use crate::filter::{Figures, Filter};
+use crate::filter::Filter;
+use crate::filter::probe::Probe;
+use crate::filter::slots::{Slots, Slotted};
 use crate::hash::Murmur3;
 use crate::memory::Words;
 use alloc::format;
-use core::fmt;
 
 /// A read-only cuckoo filter in less memory: made by [`CuckooFilter::to_compact`].
 ///
@@ -53,15 +51,10 @@ use core::fmt;
 pub type CompactCuckoo<S = Murmur3> = Filter<Compact, S>;
 
 /// The engine of [`CompactCuckoo`]: the buckets of a cuckoo filter, packed.
-#[derive(Debug)]
-pub struct Compact {
-    buckets: Packed,
-    expected_keys: usize,
-}
+pub type Compact = Slotted<Packed>;
 
 /// Buckets, one directly after another.
-#[derive(Debug)]
-struct Packed {
+pub struct Packed {
     words: Words<u64>,
     buckets: usize,
     shape: Shape,
@@ -212,8 +205,8 @@ fn packed_holds(shape: Shape, packed: u64, tag: u64) -> bool {
 }
 
 impl Packed {
-    fn new(shape: Shape, buckets: impl ExactSizeIterator<Item = u64>) -> Result<Self, BuildError> {
-        let mut all = Self::zeros(shape, buckets.len())?;
+    fn pack((shape, number): (Shape, usize), buckets: impl Iterator<Item = u64>) -> Result<Self, BuildError> {
+        let mut all = Self::new((shape, number))?;
         let words = &mut all.words;
         let (mut at, mut filled) = (0, 0);
         for bucket in buckets {
@@ -230,52 +223,8 @@ impl Packed {
         Ok(all)
     }
 
-    /// Empty ones.
-    fn zeros(shape: Shape, buckets: usize) -> Result<Self, BuildError> {
-        let bytes = Self::bytes_of(shape, buckets);
-        let words = Words::new(bytes / 8).ok_or(BuildError(BuildErrorKind::OutOfMemory { bytes }))?;
-        Ok(Self { words, buckets, shape })
-    }
-
-    /// Bytes of this many buckets, and of one more word, so that every word has a successor.
-    fn bytes_of(shape: Shape, buckets: usize) -> usize {
-        8 * (Self::words_filled(shape, buckets) + 1)
-    }
-
-    /// The words of this many buckets, the last one perhaps not full.
-    fn words_filled(shape: Shape, buckets: usize) -> usize {
-        // In 128 bits, since the product may exceed `usize`. The quotient is at most `buckets`.
-        (buckets as u128 * u128::from(shape.packed_bits())).div_ceil(64) as usize
-    }
-
-    fn filled(&self) -> &[u64] {
-        &self.words[..Self::words_filled(self.shape, self.buckets)]
-    }
-
-    /// Sets the words from `first` on.
-    fn store(&mut self, first: usize, values: impl IntoIterator<Item = u64>) {
-        for (word, value) in self.words[first..].iter_mut().zip(values) {
-            *word = value;
-        }
-    }
-
-    /// Fails if a bucket has a number that no sequence has, or there is a bit after the last
-    /// bucket. (Tags of a bucket with the same sorted bits may be in any order.)
-    fn check(&self) -> Result<(), SnapshotErrorKind> {
-        let (limit, lows) = (self.shape.sequences(), self.shape.slots * self.shape.low_bits());
-        let sequences = (0..self.buckets).map(|bucket| self.get(bucket) >> lows);
-        if let Some((bucket, sequence)) = (0..).zip(sequences).find(|(_, sequence)| *sequence >= limit) {
-            let problem = format!("bucket {bucket} has sequence {sequence}, which is not below {limit}");
-            return Err(SnapshotErrorKind::Invalid(problem));
-        }
-        let (word, shift) = self.bit(self.buckets);
-        match self.words[word] >> shift << shift {
-            0 => Ok(()),
-            bits => Err(SnapshotErrorKind::UnusedBits {
-                word: word as u64,
-                bits,
-            }),
-        }
+    fn unpacked(&self) -> impl Iterator<Item = u64> {
+        (0..self.buckets).map(|bucket| unpack_bucket(self.shape, self.get(bucket)))
     }
 
     #[inline(always)]
@@ -339,113 +288,96 @@ impl Probe for Packed {
     }
 }
 
-impl Compact {
-    /// The buckets of a cuckoo filter, packed.
-    pub(super) fn new(
-        shape: Shape,
-        buckets: impl ExactSizeIterator<Item = u64>,
-        expected_keys: usize,
-    ) -> Result<Self, BuildError> {
-        Ok(Self {
-            buckets: Packed::new(shape, buckets)?,
-            expected_keys,
-        })
+impl Slots for Packed {
+    const TYPE: &'static str = "CompactCuckoo";
+    const KIND: Kind = Kind::CompactCuckoo;
+    const HELD: bool = false;
+    const WORDS: usize = 1;
+    type Plan = (Shape, usize);
+
+    fn new((shape, buckets): (Shape, usize)) -> Result<Self, BuildError> {
+        let bytes = Self::bytes_of((shape, buckets));
+        let words = Words::new(bytes / 8).ok_or(BuildError(BuildErrorKind::OutOfMemory { bytes }))?;
+        Ok(Self { words, buckets, shape })
     }
 
-    fn unpacked(&self) -> impl Iterator<Item = u64> {
-        (0..self.buckets.buckets).map(|bucket| unpack_bucket(self.buckets.shape, self.buckets.get(bucket)))
-    }
-}
-
-impl sealed::Sealed for Compact {}
-
-impl Engine for Compact {
-    type Hash = u64;
-    const NAME: &'static str = "CompactCuckoo";
-
-    #[inline]
-    fn contains(&self, hash: u64) -> bool {
-        self.buckets.holds(&self.buckets.place(hash))
+    fn plan(&self) -> (Shape, usize) {
+        (self.shape, self.buckets)
     }
 
-    fn contains_bitmap(&self, hashes: &[u64], found: &mut [u64]) {
-        probe::contains_bitmap(&self.buckets, hashes, found);
+    /// The last one is perhaps not full.
+    fn words_of((shape, buckets): (Shape, usize)) -> usize {
+        // In 128 bits, since the product may exceed `usize`. The quotient is at most `buckets`.
+        (buckets as u128 * u128::from(shape.packed_bits())).div_ceil(64) as usize
     }
 
-    #[inline]
-    fn contains_few(&self, hashes: &[u64], found: &mut [bool]) {
-        one_by_one(self, hashes, found);
+    /// Those of one more word too, so that every word has a successor.
+    fn bytes_of(plan: (Shape, usize)) -> usize {
+        8 * (Self::words_of(plan) + 1)
     }
 
-    fn expected_keys(&self) -> usize {
-        self.expected_keys
+    fn to_header(plan: (Shape, usize)) -> (u8, usize) {
+        Table::to_header(plan)
     }
 
-    fn memory_bytes(&self) -> usize {
-        self.buckets.bytes()
+    fn of_header(bits: u8, buckets: usize) -> Result<((Shape, usize), usize), SnapshotErrorKind> {
+        Shape::of_header(bits, buckets)
     }
 
-    fn is_empty(&self) -> bool {
-        // The empty sequence is number 0.
-        self.buckets.words.iter().all(|&word| word == 0)
-    }
-
-    fn fill_ratio(&self) -> f64 {
-        self.len() as f64 / self.slots() as f64
-    }
-
-    fn false_positive_rate_at(&self, keys: usize) -> f64 {
-        let load = keys as f64 / self.slots() as f64;
-        self.buckets.shape.rate_at(f64::min(load, 1.0))
-    }
-
-    fn current_false_positive_rate(&self) -> f64 {
-        self.buckets.shape.rate_at(self.fill_ratio())
-    }
-
-    fn figures(&self) -> Figures {
-        let len = self.len();
-        let fill_ratio = len as f64 / self.slots() as f64;
-        let false_positive_rate = self.buckets.shape.rate_at(fill_ratio);
-        Figures {
-            fill_ratio,
-            len,
-            false_positive_rate,
+    /// Fails if a bucket has a number that no sequence has, or there is a bit after the last
+    /// bucket. (Tags of a bucket with the same sorted bits may be in any order.)
+    fn check(&self) -> Result<(), SnapshotErrorKind> {
+        let (limit, lows) = (self.shape.sequences(), self.shape.slots * self.shape.low_bits());
+        let sequences = (0..self.buckets).map(|bucket| self.get(bucket) >> lows);
+        if let Some((bucket, sequence)) = (0..).zip(sequences).find(|(_, sequence)| *sequence >= limit) {
+            let problem = format!("bucket {bucket} has sequence {sequence}, which is not below {limit}");
+            return Err(SnapshotErrorKind::Invalid(problem));
+        }
+        let (word, shift) = self.bit(self.buckets);
+        match self.words[word] >> shift << shift {
+            0 => Ok(()),
+            bits => Err(SnapshotErrorKind::UnusedBits {
+                word: word as u64,
+                bits,
+            }),
         }
     }
 
-    fn try_clone(&self) -> Result<Self, BuildError> {
-        let Packed { buckets, shape, .. } = self.buckets;
-        let mut copy = Packed::zeros(shape, buckets)?;
-        copy.store(0, self.buckets.words.iter().copied());
-        Ok(Self { buckets: copy, ..*self })
+    fn words(&self) -> impl Iterator<Item = u64> {
+        self.words[..Self::words_of(self.plan())].iter().copied()
     }
 
-    fn debug(&self, f: &mut fmt::DebugStruct<'_, '_>) {
-        f.field("tag_bits", &self.buckets.shape.tag_bits)
-            .field("len", &self.len())
-            .field("slots", &self.slots());
+    fn store(&mut self, first: usize, words: impl Iterator<Item = u64>) {
+        for (word, value) in self.words[first..].iter_mut().zip(words) {
+            *word = value;
+        }
     }
-}
 
-impl Count for Compact {
-    fn count(&self, hash: u64) -> usize {
-        let (shape, place) = (self.buckets.shape, self.buckets.place(hash));
-        let in_bucket = |bucket| shape.count(unpack_bucket(shape, self.buckets.get(bucket)), shape.spread(place.tag));
+    /// Nothing changes.
+    fn hold(&self) -> impl Sized {}
+
+    fn slots(&self) -> usize {
+        self.buckets * self.shape.slots as usize
+    }
+
+    fn occupied(&self) -> (usize, usize) {
+        let occupied = |bucket| self.shape.occupied(bucket) as usize;
+        let all = self.unpacked().map(occupied).sum();
+        (all, all)
+    }
+
+    fn copies(&self, place: &Place) -> usize {
+        let (shape, spread) = (self.shape, self.shape.spread(place.tag));
+        let in_bucket = |bucket| shape.count(unpack_bucket(shape, self.get(bucket)), spread);
         place.buckets().map(|bucket| in_bucket(bucket) as usize).iter().sum()
     }
 
-    fn len(&self) -> usize {
-        let occupied = |bucket| self.buckets.shape.occupied(bucket) as usize;
-        self.unpacked().map(occupied).sum()
-    }
-
-    fn slots(&self) -> usize {
-        self.buckets.buckets * self.buckets.shape.slots as usize
-    }
-
     fn max_copies(&self) -> usize {
-        2 * self.buckets.shape.slots as usize
+        2 * self.shape.slots as usize
+    }
+
+    fn rate_at(&self, load: f64) -> f64 {
+        self.shape.rate_at(load)
     }
 }
 
@@ -473,13 +405,13 @@ impl<S> CuckooFilter<S> {
     where
         S: Clone,
     {
-        let _held = self.engine.table.hold_all();
+        let Slotted { table, expected_keys } = &self.engine;
+        let _held = table.hold();
         Ok(Filter {
-            engine: Compact::new(
-                self.engine.table.shape(),
-                self.engine.table.words(),
-                self.engine.expected_keys,
-            )?,
+            engine: Slotted {
+                table: Packed::pack(table.plan(), table.words())?,
+                expected_keys: *expected_keys,
+            },
             hasher: self.hasher.clone(),
         })
     }
@@ -505,12 +437,13 @@ impl<S> CompactCuckoo<S> {
     where
         S: Clone,
     {
-        let packed = &self.engine.buckets;
-        let mut table = Table::new(packed.shape, packed.buckets)?;
-        table.store(0, self.engine.unpacked());
-        let engine = Cuckoo {
+        let Slotted { table, expected_keys } = &self.engine;
+        let packed = table;
+        let mut table = Table::new(packed.plan())?;
+        table.store(0, packed.unpacked());
+        let engine = Slotted {
             table,
-            expected_keys: self.engine.expected_keys,
+            expected_keys: *expected_keys,
         };
         Ok(Filter {
             engine,
@@ -569,7 +502,7 @@ mod tests {
                 })
                 .chain([0, shape.spread(shape.tags()), shape.spread(1)])
                 .collect();
-            let packed = Packed::new(shape, buckets.iter().copied()).unwrap();
+            let packed = Packed::pack((shape, buckets.len()), buckets.iter().copied()).unwrap();
             for (i, bucket) in buckets.iter().enumerate() {
                 let sorted = |bucket| {
                     let mut tags: alloc::vec::Vec<u64> =

@@ -16,14 +16,15 @@
 //! of them is the same with a chance of `1 / (2^tag_bits - 1)`. So all of them differ with the
 //! chance `exp(-2 * slots * load / (2^tag_bits - 1))`.
 
-use crate::error::{BuildErrorKind, SnapshotErrorKind};
+use crate::error::{BuildError, BuildErrorKind, SnapshotErrorKind};
 use crate::filter::stripes::Stripes;
-use crate::layout::LINE_BYTES;
-use crate::sizing::{MAX_BITS_PER_KEY, ceil};
+use crate::sizing::{MAX_BITS_PER_KEY, Request, ceil};
+use alloc::format;
+use alloc::string::ToString;
 
 /// The division of a bucket into slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Shape {
+pub struct Shape {
     pub(crate) tag_bits: u32,
     pub(crate) slots: u32,
     /// The lowest bit of every slot.
@@ -105,6 +106,19 @@ impl Shape {
         word >> shift & self.tags()
     }
 
+    /// The shape and the number of buckets that a snapshot declares, and the most keys for them.
+    pub(crate) fn of_header(bits: u8, buckets: usize) -> Result<((Self, usize), usize), SnapshotErrorKind> {
+        let bits = usize::from(bits);
+        let wrong = || SnapshotErrorKind::Invalid(BuildError(BuildErrorKind::TagBits(bits)).to_string());
+        let shape = Self::of(bits).ok_or_else(wrong)?;
+        // Two at least, then, and a key's two are never one.
+        if !buckets.is_multiple_of(2) {
+            let problem = format!("{buckets} buckets is not an even number");
+            return Err(SnapshotErrorKind::Invalid(problem));
+        }
+        Ok(((shape, buckets), shape.most_keys(buckets)))
+    }
+
     /// Fails if any of these buckets has a bit outside its slots.
     pub(crate) fn check(self, buckets: impl Iterator<Item = u64>) -> Result<(), SnapshotErrorKind> {
         let slots = self.spread(self.tags());
@@ -179,100 +193,65 @@ impl Shape {
 /// others: one of 400 filters with 20 buckets of 4 slots was full at 82%.
 const SPARE: usize = 4;
 
-/// A builder's settings; each is optional.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Request {
-    pub(crate) keys: Option<usize>,
-    pub(crate) rate: Option<f64>,
-    pub(crate) budget: Option<usize>,
-    pub(crate) tag_bits: Option<usize>,
-}
-
-/// A shape, a number of buckets, and the number of keys that they are planned for.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Plan {
-    pub(crate) shape: Shape,
-    pub(crate) buckets: usize,
-    pub(crate) keys: usize,
-}
-
-impl Request {
-    pub(crate) fn solve(self) -> Result<Plan, BuildErrorKind> {
-        if let Some(rate) = self.rate
-            && !(rate > 0.0 && rate < 1.0)
-        {
-            return Err(BuildErrorKind::Rate(rate));
-        }
-        let shape = match self.tag_bits {
-            Some(bits) => Some(Shape::of(bits).ok_or(BuildErrorKind::TagBits(bits))?),
-            None => None,
-        };
-        let budget = match self.budget {
-            Some(bytes) if bytes < LINE_BYTES => return Err(BuildErrorKind::Budget { bytes }),
-            Some(bytes) if bytes > isize::MAX as usize => return Err(BuildErrorKind::OutOfMemory { bytes }),
-            Some(bytes) => Some(buckets_in(bytes)),
-            None => None,
-        };
-        // Without a rate, the rate of the given tags. If no tags are given either, 1%.
-        let rate = match (self.rate, self.keys.is_some() && budget.is_some() || shape.is_some()) {
-            (None, false) => Some(0.01),
-            (rate, _) => rate,
-        };
-        let candidates = Shape::ALL
-            .into_iter()
-            .filter(|one| shape.is_none_or(|shape| shape == *one));
-        let loads = candidates.map(|shape| (shape, rate.map_or(shape.planned_load(), |rate| shape.load_for(rate))));
-        // By slots that are filled per bucket, the most last.
-        let per_bucket = |&(shape, load): &(Shape, f64)| f64::from(shape.slots) * load;
-        let best = loads.clone().max_by(|a, b| per_bucket(a).total_cmp(&per_bucket(b)));
-        let best = best.expect("there are shapes");
-        if 64.0 > MAX_BITS_PER_KEY as f64 * per_bucket(&best) {
-            let rate = rate.expect("without one the load is the planned one");
-            return Err(BuildErrorKind::TagsTooShort {
-                rate,
-                tags: "tags",
-                bits: best.0.tag_bits,
-                limit: MAX_BITS_PER_KEY,
-            });
-        }
-        match (self.keys, budget) {
-            (None, None) => Err(BuildErrorKind::NothingToSizeFor),
-            (None, Some(buckets)) => {
-                let (shape, load) = best;
-                let keys = shape.keys(buckets, load).max(1);
-                Ok(Plan { shape, buckets, keys })
-            }
-            (Some(keys), Some(buckets)) if self.rate.is_none() => {
-                let keys = keys.max(1);
-                // The longest tags that fit.
-                let fits = loads.rev().find(|&(shape, load)| shape.keys(buckets, load) >= keys);
-                match fits {
-                    Some((shape, _)) => Ok(Plan { shape, buckets, keys }),
-                    None => Err(self.over_budget(best, keys)),
-                }
-            }
-            (Some(keys), limit) => {
-                let keys = keys.max(1);
-                let (shape, load) = best;
-                let buckets = shape.buckets(keys, load);
-                if buckets >= (isize::MAX as usize / 16) as f64 {
-                    let rate = shape.rate_at(load);
-                    return Err(BuildErrorKind::TooLarge { keys, rate });
-                }
-                if limit.is_some_and(|limit| buckets > limit as f64) {
-                    return Err(self.over_budget(best, keys));
-                }
-                let buckets = buckets as usize;
-                Ok(Plan { shape, buckets, keys })
-            }
-        }
+/// The shape and the number of buckets for what a builder was asked for, and the number of keys
+/// that they are for.
+pub(crate) fn solve(request: Request, tag_bits: Option<usize>) -> Result<((Shape, usize), usize), BuildErrorKind> {
+    request.check()?;
+    let shape = match tag_bits {
+        Some(bits) => Some(Shape::of(bits).ok_or(BuildErrorKind::TagBits(bits))?),
+        None => None,
+    };
+    let keys = request.keys.map(|keys| keys.max(1));
+    let budget = request.budget.map(buckets_in);
+    // Without a rate, the rate of the given tags. If no tags are given either, 1%.
+    let rate = match (request.rate, keys.is_some() && budget.is_some() || shape.is_some()) {
+        (None, false) => Some(0.01),
+        (rate, _) => rate,
+    };
+    let candidates = Shape::ALL
+        .into_iter()
+        .filter(|one| shape.is_none_or(|shape| shape == *one));
+    let loads = candidates.map(|shape| (shape, rate.map_or(shape.planned_load(), |rate| shape.load_for(rate))));
+    // By slots that are filled per bucket, the most last.
+    let per_bucket = |&(shape, load): &(Shape, f64)| f64::from(shape.slots) * load;
+    let best = loads.clone().max_by(|a, b| per_bucket(a).total_cmp(&per_bucket(b)));
+    let best = best.expect("there are shapes");
+    if 64.0 > MAX_BITS_PER_KEY as f64 * per_bucket(&best) {
+        return Err(BuildErrorKind::TagsTooShort {
+            rate: rate.expect("without one the load is the planned one"),
+            tags: "tags",
+            bits: best.0.tag_bits,
+            limit: MAX_BITS_PER_KEY,
+        });
     }
-
-    fn over_budget(self, (shape, load): (Shape, f64), keys: usize) -> BuildErrorKind {
-        let buckets = shape.buckets(keys, load) as usize;
-        BuildErrorKind::OverBudget {
-            needed: bytes_of(buckets),
-            limit: self.budget.unwrap_or(0),
+    let (shape, load) = best;
+    let over_budget = |keys| BuildErrorKind::OverBudget {
+        needed: bytes_of(shape.buckets(keys, load) as usize),
+        limit: request.budget.unwrap_or(0),
+    };
+    match (keys, budget) {
+        (None, None) => Err(BuildErrorKind::NothingToSizeFor),
+        (None, Some(buckets)) => {
+            let keys = shape.keys(buckets, load).max(1);
+            Ok(((shape, buckets), keys))
+        }
+        (Some(keys), Some(buckets)) if request.rate.is_none() => {
+            // The longest tags that fit.
+            let fits = loads.rev().find(|&(shape, load)| shape.keys(buckets, load) >= keys);
+            let (shape, _) = fits.ok_or_else(|| over_budget(keys))?;
+            Ok(((shape, buckets), keys))
+        }
+        (Some(keys), limit) => {
+            let buckets = shape.buckets(keys, load);
+            if buckets >= (isize::MAX as usize / 16) as f64 {
+                let rate = shape.rate_at(load);
+                return Err(BuildErrorKind::TooLarge { keys, rate });
+            }
+            let buckets = buckets as usize;
+            if limit.is_some_and(|limit| buckets > limit) {
+                return Err(over_budget(keys));
+            }
+            Ok(((shape, buckets), keys))
         }
     }
 }
@@ -338,38 +317,29 @@ mod tests {
     fn a_plan_for_keys_is_the_least_that_holds_them() {
         for tag_bits in [10, 12, 16] {
             for keys in [1, 2, 10, 100, 999, 1_000_000, 123_456_789] {
-                let request = Request {
-                    keys: Some(keys),
-                    tag_bits: Some(tag_bits),
-                    ..Request::default()
+                let solve = |rate, budget| {
+                    let request = Request {
+                        keys: Some(keys),
+                        rate,
+                        budget,
+                        ..Request::default()
+                    };
+                    solve(request, Some(tag_bits))
                 };
-                let Plan { shape, buckets, .. } = request.solve().unwrap();
+                let ((shape, buckets), _) = solve(None, None).unwrap();
                 assert!(shape.keys(buckets, shape.planned_load()) >= keys);
                 assert!(
                     shape.keys(buckets - 2, shape.planned_load()) < keys,
                     "{keys}: {buckets}"
                 );
-                let bytes = 8 * (buckets + Stripes::number(buckets));
-                let same = Request {
-                    budget: Some(bytes.max(64)),
-                    ..request
-                };
-                assert!(same.solve().unwrap().buckets.abs_diff(buckets) <= 2);
-                let rated = Request {
-                    rate: Some(0.5),
-                    ..same
-                };
-                assert_eq!(rated.solve().unwrap().buckets, buckets);
-                if bytes > 80 {
-                    let less = Request {
-                        budget: Some(bytes - 16),
-                        ..rated
-                    };
-                    let error = BuildErrorKind::OverBudget {
-                        needed: bytes,
-                        limit: bytes - 16,
-                    };
-                    assert_eq!(less.solve(), Err(error));
+                let needed = 8 * (buckets + Stripes::number(buckets));
+                let budget = Some(needed.max(64));
+                assert!(solve(None, budget).unwrap().0.1.abs_diff(buckets) <= 2);
+                assert_eq!(solve(Some(0.5), budget).unwrap().0.1, buckets);
+                if needed > 80 {
+                    let limit = needed - 16;
+                    let error = BuildErrorKind::OverBudget { needed, limit };
+                    assert_eq!(solve(Some(0.5), Some(limit)), Err(error));
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! The shared buckets: put a tag in, find it, move it, take it out. Takes hashes from `cuckoo.rs`.
+//! The shared buckets: put a tag in, find it, move it, take it out. Takes hashes from `slots.rs`.
 //! This file argues about races.
 //!
 //! # Places
@@ -50,13 +50,16 @@
 //! | `words` | load `Relaxed`, then a fence | one barrier for the whole copy |
 //! | `store` | store `Relaxed` | borrowed mutably: no other thread has the table, and what hands it on orders it |
 
-use super::shape::{Shape, bytes_of};
+use super::shape::{self, Shape};
 use crate::bits::{Purpose, prefetch};
-use crate::error::{BuildError, BuildErrorKind};
+use crate::codec::Kind;
+use crate::error::{BuildError, BuildErrorKind, InsertErrorKind, SnapshotErrorKind};
 use crate::filter::probe::Probe;
-use crate::filter::stripes::{AllHeld, Stripes};
+use crate::filter::slots::{Refused, Slots, SlotsMut};
+use crate::filter::stripes::Stripes;
 use crate::memory::Words;
 use crate::pattern::block;
+use crate::sizing::Request;
 use crate::sync::{AtomicU64, Ordering};
 
 /// The most buckets of a search, before it reports that there is no room: 32 KiB of the stack. The
@@ -69,13 +72,12 @@ use crate::sync::{AtomicU64, Ordering};
 ///
 /// (By the theory of random graphs there is no path at all from 98.0%, 99.0% and 99.4% on. The
 /// model checker's threads have smaller stacks, and its filters six buckets.)
-pub(super) const SEARCHED: usize = if cfg!(lanebloom_loom) { 64 } else { 4096 };
+const SEARCHED: usize = if cfg!(lanebloom_loom) { 64 } else { 4096 };
 /// The most buckets of a first, short search. To clear the list of the long search takes longer
 /// than most searches.
 const SEARCHED_FIRST: usize = if cfg!(lanebloom_loom) { 8 } else { 256 };
 
-#[derive(Debug)]
-pub(super) struct Table {
+pub struct Table {
     words: Words<AtomicU64>,
     stripes: Stripes,
     shape: Shape,
@@ -83,7 +85,7 @@ pub(super) struct Table {
 
 /// The places of a key's tag.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Place {
+pub struct Place {
     pub(super) tag: u64,
     pub(super) first: usize,
     pub(super) second: usize,
@@ -126,70 +128,15 @@ impl Node {
 }
 
 impl Table {
-    /// `buckets` is even and not 0.
-    pub(super) fn new(shape: Shape, buckets: usize) -> Result<Self, BuildError> {
-        debug_assert!(buckets >= 2 && buckets.is_multiple_of(2));
-        let words = Words::new(buckets).ok_or(BuildError(BuildErrorKind::OutOfMemory {
-            bytes: buckets.saturating_mul(8),
-        }))?;
-        let stripes = Stripes::new(buckets)?;
-        Ok(Self { words, stripes, shape })
-    }
-
-    pub(super) fn shape(&self) -> Shape {
-        self.shape
-    }
-
-    pub(super) fn buckets(&self) -> usize {
-        self.words.len()
-    }
-
-    /// The bytes of the buckets and the stripes.
-    pub(super) fn memory_bytes(&self) -> usize {
-        bytes_of(self.buckets())
-    }
-
     #[inline(always)]
     fn other(&self, bucket: usize, tag: u64) -> usize {
         other(bucket, tag, self.words.len())
     }
 
-    /// Whether the tag is there. `true` makes its inserters' earlier work visible.
-    #[inline(always)]
-    pub(super) fn holds(&self, place: Place) -> bool {
-        loop {
-            let moves = self.stripes.moves(place.tag);
-            let spread = self.shape.spread(place.tag);
-            // Reads both, whatever the first answers: a branch on it would be mispredicted as often
-            // as the answer varies.
-            let first = self.words[place.first].load(Ordering::Acquire);
-            let second = self.words[place.second].load(Ordering::Acquire);
-            let found = self.shape.matches(first, spread) | self.shape.matches(second, spread) != 0;
-            // For the same reason it always checks for a move.
-            let moved = self.stripes.moved_since(place.tag, moves);
-            if found | !moved {
-                return found;
-            }
-        }
-    }
-
-    /// The number of copies of the tag.
-    pub(super) fn count(&self, place: Place) -> u32 {
-        loop {
-            let moves = self.stripes.moves(place.tag);
-            let spread = self.shape.spread(place.tag);
-            let copies = [place.first, place.second]
-                .map(|bucket| self.shape.count(self.words[bucket].load(Ordering::Acquire), spread));
-            if !self.stripes.moved_since(place.tag, moves) {
-                return copies.iter().sum();
-            }
-        }
-    }
-
     /// Puts the tag into one of its buckets, and moves other tags if it must; answers whether there
     /// was room.
     #[inline]
-    pub(super) fn insert(&self, place: Place) -> bool {
+    fn insert_tag(&self, place: Place) -> bool {
         self.put(place.first, place.tag) || self.put(place.second, place.tag) || self.insert_moving(place)
     }
 
@@ -212,13 +159,7 @@ impl Table {
     }
 
     /// Takes the tag out of one of its buckets; answers whether it was there.
-    #[inline]
-    pub(super) fn remove(&self, place: Place) -> bool {
-        // An absent tag needs no stripe.
-        self.holds(place) && self.take(place)
-    }
-
-    fn take(&self, place: Place) -> bool {
+    fn take(&self, place: &Place) -> bool {
         let spread = self.shape.spread(place.tag);
         let _held = self.stripes.hold(place.tag);
         for bucket in [place.first, place.second] {
@@ -315,40 +256,6 @@ impl Table {
     fn prefetch_bucket(&self, bucket: usize, purpose: Purpose) {
         prefetch(self.words.as_ptr().wrapping_add(bucket), purpose);
     }
-
-    /// Keeps tags from being moved and taken out, until it is dropped.
-    pub(super) fn hold_all(&self) -> AllHeld<'_> {
-        self.stripes.hold_all()
-    }
-
-    /// The buckets, one after another. Call [`acquire`](crate::bits::acquire) after the last.
-    pub(super) fn words(&self) -> impl ExactSizeIterator<Item = u64> {
-        self.words.iter().map(|word| word.load(Ordering::Relaxed))
-    }
-
-    /// Slots that hold a tag.
-    pub(super) fn occupied(&self) -> usize {
-        let occupied = self.words().map(|word| self.shape.occupied(word) as usize).sum();
-        crate::bits::acquire();
-        occupied
-    }
-
-    /// A copy that has every tag whose insert happened before, with all its copies. Moves and
-    /// removals wait meanwhile.
-    pub(super) fn try_clone(&self) -> Result<Self, BuildError> {
-        let mut copy = Self::new(self.shape, self.buckets())?;
-        let _held = self.hold_all();
-        copy.store(0, self.words());
-        crate::bits::acquire();
-        Ok(copy)
-    }
-
-    /// Sets the buckets from `first` on, while no other thread knows of the table.
-    pub(super) fn store(&mut self, first: usize, words: impl IntoIterator<Item = u64>) {
-        for (word, value) in self.words[first..].iter().zip(words) {
-            word.store(value, Ordering::Relaxed);
-        }
-    }
 }
 
 impl Probe for Table {
@@ -367,11 +274,147 @@ impl Probe for Table {
 
     #[inline(always)]
     fn holds(&self, place: &Place) -> bool {
-        Table::holds(self, *place)
+        loop {
+            let moves = self.stripes.moves(place.tag);
+            let spread = self.shape.spread(place.tag);
+            // Reads both, whatever the first answers: a branch on it would be mispredicted as often
+            // as the answer varies.
+            let first = self.words[place.first].load(Ordering::Acquire);
+            let second = self.words[place.second].load(Ordering::Acquire);
+            let found = self.shape.matches(first, spread) | self.shape.matches(second, spread) != 0;
+            // For the same reason it always checks for a move.
+            let moved = self.stripes.moved_since(place.tag, moves);
+            if found | !moved {
+                return found;
+            }
+        }
     }
 
     fn bytes(&self) -> usize {
         8 * self.words.len()
+    }
+}
+
+impl Slots for Table {
+    const TYPE: &'static str = "CuckooFilter";
+    const KIND: Kind = Kind::Cuckoo;
+    const HELD: bool = true;
+    const WORDS: usize = 1;
+    type Plan = (Shape, usize);
+
+    /// The number of buckets is even and not 0.
+    fn new((shape, buckets): (Shape, usize)) -> Result<Self, BuildError> {
+        debug_assert!(buckets >= 2 && buckets.is_multiple_of(2));
+        let words = Words::new(buckets).ok_or(BuildError(BuildErrorKind::OutOfMemory {
+            bytes: buckets.saturating_mul(8),
+        }))?;
+        let stripes = Stripes::new(buckets)?;
+        Ok(Self { words, stripes, shape })
+    }
+
+    fn plan(&self) -> (Shape, usize) {
+        (self.shape, self.words.len())
+    }
+
+    fn words_of((_, buckets): (Shape, usize)) -> usize {
+        buckets
+    }
+
+    fn bytes_of((_, buckets): (Shape, usize)) -> usize {
+        shape::bytes_of(buckets)
+    }
+
+    fn to_header((shape, buckets): (Shape, usize)) -> (u8, usize) {
+        (shape.tag_bits as u8, buckets)
+    }
+
+    fn of_header(bits: u8, buckets: usize) -> Result<((Shape, usize), usize), SnapshotErrorKind> {
+        Shape::of_header(bits, buckets)
+    }
+
+    /// Any tag may be in any bucket. Only bits outside the slots would be misread.
+    fn check(&self) -> Result<(), SnapshotErrorKind> {
+        self.shape.check(self.words())
+    }
+
+    fn words(&self) -> impl Iterator<Item = u64> {
+        self.words.iter().map(|word| word.load(Ordering::Relaxed))
+    }
+
+    fn store(&mut self, first: usize, words: impl Iterator<Item = u64>) {
+        for (word, value) in self.words[first..].iter().zip(words) {
+            word.store(value, Ordering::Relaxed);
+        }
+    }
+
+    /// Moves and removals wait.
+    fn hold(&self) -> impl Sized {
+        self.stripes.hold_all()
+    }
+
+    fn slots(&self) -> usize {
+        self.words.len() * self.shape.slots as usize
+    }
+
+    fn occupied(&self) -> (usize, usize) {
+        let occupied = self.words().map(|word| self.shape.occupied(word) as usize).sum();
+        crate::bits::acquire();
+        (occupied, occupied)
+    }
+
+    fn copies(&self, place: &Place) -> usize {
+        loop {
+            let moves = self.stripes.moves(place.tag);
+            let spread = self.shape.spread(place.tag);
+            let copies = place
+                .buckets()
+                .map(|bucket| self.shape.count(self.words[bucket].load(Ordering::Acquire), spread));
+            if !self.stripes.moved_since(place.tag, moves) {
+                return copies.iter().sum::<u32>() as usize;
+            }
+        }
+    }
+
+    /// The number of slots in two buckets.
+    fn max_copies(&self) -> usize {
+        2 * self.shape.slots as usize
+    }
+
+    fn rate_at(&self, load: f64) -> f64 {
+        self.shape.rate_at(load)
+    }
+}
+
+impl SlotsMut for Table {
+    /// The bits of a tag.
+    type Options = Option<usize>;
+
+    fn solve(request: Request, tag_bits: Option<usize>) -> Result<((Shape, usize), usize), BuildErrorKind> {
+        shape::solve(request, tag_bits)
+    }
+
+    #[inline]
+    fn insert(&self, place: &Place) -> Result<(), Refused> {
+        if self.insert_tag(*place) {
+            Ok(())
+        } else if self.copies(place) >= self.max_copies() {
+            Err(Refused::Copies)
+        } else {
+            Err(Refused::Full)
+        }
+    }
+
+    #[inline]
+    fn remove(&self, place: &Place) -> bool {
+        // An absent tag needs no stripe.
+        self.holds(place) && self.take(place)
+    }
+
+    fn full(expected_keys: usize) -> InsertErrorKind {
+        InsertErrorKind::CuckooFull {
+            searched: SEARCHED,
+            expected_keys,
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The shared buckets of the d-left filter: find a key's cell, increment and decrement its count,
 //! make a cell. Also the arithmetic of a word of four cells, and of the number of buckets for a
-//! number of keys. Takes hashes from `dleft.rs`. This file argues about races.
+//! number of keys. Takes hashes from `slots.rs`. This file argues about races.
 //!
 //! # Places
 //!
@@ -43,13 +43,15 @@
 //! from the copy.
 
 use crate::bits::{Purpose, prefetch};
-use crate::error::{BuildError, BuildErrorKind, SnapshotErrorKind};
+use crate::codec::{Kind, in_range};
+use crate::error::{BuildError, BuildErrorKind, InsertErrorKind, SnapshotErrorKind};
 use crate::filter::probe::{Probe, WINDOW};
-use crate::filter::stripes::{AllHeld, Stripes};
+use crate::filter::slots::{Refused, Slots, SlotsMut};
+use crate::filter::stripes::Stripes;
 use crate::layout::LINE_BYTES;
 use crate::memory::Words;
 use crate::pattern::block;
-use crate::sizing::{MAX_BITS_PER_KEY, ceil};
+use crate::sizing::{MAX_BITS_PER_KEY, Request, ceil};
 use crate::sync::{AtomicU64, Ordering};
 use alloc::format;
 
@@ -60,14 +62,14 @@ const WORDS: usize = 2;
 const CELLS: u32 = 4;
 /// Bits of a cell, and of its remainder.
 const CELL: u32 = 16;
-pub(super) const REMAINDER: u32 = 14;
+const REMAINDER: u32 = 14;
 /// Words of a bucket of each subtable.
-pub(super) const WORDS_OF_BUCKETS: usize = SUBTABLES * WORDS;
+const WORDS_OF_BUCKETS: usize = SUBTABLES * WORDS;
 /// Cells of a bucket of each subtable.
-pub(super) const CELLS_OF_BUCKETS: usize = WORDS_OF_BUCKETS * CELLS as usize;
+const CELLS_OF_BUCKETS: usize = WORDS_OF_BUCKETS * CELLS as usize;
 
 /// The largest count of a cell.
-pub(super) const MAX_COUNT: u64 = 3;
+const MAX_COUNT: u64 = 3;
 
 /// The lowest bit of every cell of a word, and the 14 of its remainder.
 const ONES: u64 = 0x0001_0001_0001_0001;
@@ -97,8 +99,7 @@ const fn shift(flags: u64) -> u32 {
     flags.trailing_zeros() - REMAINDER
 }
 
-#[derive(Debug)]
-pub(super) struct Cells {
+pub struct Cells {
     words: Words<AtomicU64>,
     stripes: Stripes,
     buckets: usize,
@@ -106,20 +107,10 @@ pub(super) struct Cells {
 
 /// The places of a key's cell.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Place {
+pub struct Place {
     remainder: u64,
     /// The first word of its bucket in each subtable.
     words: [usize; SUBTABLES],
-}
-
-/// The result of an insert.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Inserted {
-    Yes,
-    /// The key's count is at its limit.
-    Saturated,
-    /// Other keys have all cells of its four buckets.
-    Full,
 }
 
 /// A cell that was found: its word, the word's value, and the cell's lowest bit in it.
@@ -137,34 +128,6 @@ impl Found {
 }
 
 impl Cells {
-    /// `buckets` in each subtable, not 0.
-    pub(super) fn new(buckets: usize) -> Result<Self, BuildError> {
-        let words = buckets.checked_mul(WORDS_OF_BUCKETS);
-        let words = words
-            .and_then(Words::new)
-            .ok_or(BuildError(BuildErrorKind::OutOfMemory {
-                bytes: buckets.saturating_mul(LINE_BYTES),
-            }))?;
-        let stripes = Stripes::new(words.len())?;
-        Ok(Self {
-            words,
-            stripes,
-            buckets,
-        })
-    }
-
-    pub(super) fn buckets(&self) -> usize {
-        self.buckets
-    }
-
-    pub(super) fn cells(&self) -> usize {
-        CELLS_OF_BUCKETS * self.buckets
-    }
-
-    pub(super) fn memory_bytes(&self) -> usize {
-        bytes_of(self.buckets)
-    }
-
     /// All words of the key's buckets with their places, in order.
     #[inline(always)]
     fn each_word(&self, place: &Place, mut each: impl FnMut(usize, u64)) {
@@ -191,11 +154,6 @@ impl Cells {
         found
     }
 
-    /// The count of the key.
-    pub(super) fn count(&self, place: &Place) -> u64 {
-        self.find(place).map_or(0, Found::count)
-    }
-
     /// Replaces the word of `found`, if it still has its value; answers whether it had.
     #[inline(always)]
     fn change(&self, found: Found, to: u64) -> bool {
@@ -204,27 +162,9 @@ impl Cells {
             .is_ok()
     }
 
-    pub(super) fn insert(&self, place: &Place) -> Inserted {
-        // Each turn after the first another thread has changed one of these words.
-        loop {
-            let Some(found) = self.find(place) else {
-                match self.make(place) {
-                    Some(inserted) => return inserted,
-                    None => continue,
-                }
-            };
-            if found.count() == MAX_COUNT {
-                return Inserted::Saturated;
-            }
-            if self.change(found, found.word + (ONE << found.shift)) {
-                return Inserted::Yes;
-            }
-        }
-    }
-
     /// Makes a cell for the key in the emptiest of its buckets, the first of several. `None` if the
     /// key has a cell.
-    fn make(&self, place: &Place) -> Option<Inserted> {
+    fn make(&self, place: &Place) -> Option<Result<(), Refused>> {
         let _held = self.stripes.hold(place.remainder);
         loop {
             let mut all = [0; WORDS_OF_BUCKETS];
@@ -247,7 +187,7 @@ impl Cells {
                 .min_by_key(|&(_, keys)| keys)
                 .expect("there are subtables");
             if keys == WORDS as u32 * CELLS {
-                return Some(Inserted::Full);
+                return Some(Err(Refused::Full));
             }
             let words = buckets[subtable];
             let i = words
@@ -261,97 +201,9 @@ impl Cells {
                 shift,
             };
             if self.change(found, found.word | (ONE | place.remainder) << shift) {
-                return Some(Inserted::Yes);
+                return Some(Ok(()));
             }
         }
-    }
-
-    /// Decrements the key's cell, and empties it at 0; answers whether there was one.
-    pub(super) fn remove(&self, place: &Place) -> bool {
-        // Each turn after the first another thread has changed one of these words.
-        while let Some(found) = self.find(place) {
-            let to = match found.count() {
-                1 => found.word & !(0xffff << found.shift),
-                _ => found.word - (ONE << found.shift),
-            };
-            if self.change(found, to) {
-                return true;
-            }
-        }
-        false
-    }
-
-    /// The words, one after another. Call [`acquire`](crate::bits::acquire) after the last.
-    pub(super) fn words(&self) -> impl ExactSizeIterator<Item = u64> {
-        self.words.iter().map(|word| word.load(Ordering::Relaxed))
-    }
-
-    /// The number of occupied cells, and the sum of their counts.
-    pub(super) fn occupied(&self) -> (usize, usize) {
-        let mut sums = (0, 0);
-        for word in self.words() {
-            sums.0 += occupied(word).count_ones() as usize;
-            let counts = (word >> REMAINDER) & (MAX_COUNT * ONES);
-            sums.1 += (counts & ONES).count_ones() as usize + 2 * (counts & (2 * ONES)).count_ones() as usize;
-        }
-        crate::bits::acquire();
-        sums
-    }
-
-    /// Prevents new cells until it is dropped.
-    pub(super) fn hold_all(&self) -> AllHeld<'_> {
-        self.stripes.hold_all()
-    }
-
-    /// A copy that has every key whose insert happened before, in one cell; no cell is made
-    /// meanwhile.
-    pub(super) fn try_clone(&self) -> Result<Self, BuildError> {
-        let mut copy = Self::new(self.buckets)?;
-        let _held = self.hold_all();
-        copy.store(0, self.words());
-        crate::bits::acquire();
-        Ok(copy)
-    }
-
-    /// Sets the words from `first` on, while no other thread knows of the cells.
-    pub(super) fn store(&mut self, first: usize, words: impl IntoIterator<Item = u64>) {
-        for (word, value) in self.words[first..].iter().zip(words) {
-            word.store(value, Ordering::Relaxed);
-        }
-    }
-
-    /// Fails if an empty cell has a remainder, which would mix with a key's. Fails if a key has
-    /// several cells, since one would stay when the key is removed.
-    pub(super) fn check(&self) -> Result<(), SnapshotErrorKind> {
-        for (at, word) in self.words().enumerate() {
-            let occupied = occupied(word);
-            // Below each flag all bits of the remainder.
-            let bits = word & REMAINDERS & !(occupied - (occupied >> REMAINDER));
-            if bits != 0 {
-                let word = at as u64;
-                return Err(SnapshotErrorKind::UnusedBits { word, bits });
-            }
-        }
-        // Looks up every key, many at a time. This takes the most time of reading a filter.
-        let mut window = [Place::default(); WINDOW];
-        let mut len = 0;
-        let places = (0..SUBTABLES).flat_map(|subtable| (0..self.buckets).map(move |bucket| (subtable, bucket)));
-        let words = places.flat_map(|place| [place; WORDS]).zip(self.words());
-        for ((subtable, bucket), word) in words {
-            let mut flags = occupied(word);
-            while flags != 0 {
-                let remainder = word >> shift(flags) & ((1 << REMAINDER) - 1);
-                flags &= flags - 1;
-                window[len] = self.place_at(self.first_bucket(subtable, bucket, remainder), remainder);
-                self.prefetch(&window[len], Purpose::Later);
-                len += 1;
-                if len == WINDOW {
-                    self.check_single(&window)?;
-                    len = 0;
-                }
-            }
-        }
-        self.check_single(&window[..len])
     }
 
     /// Fails unless each key of these places has exactly one cell.
@@ -436,6 +288,219 @@ impl Probe for Cells {
     }
 }
 
+impl Slots for Cells {
+    const TYPE: &'static str = "DLeftFilter";
+    const KIND: Kind = Kind::DLeft;
+    const HELD: bool = true;
+    const WORDS: usize = WORDS_OF_BUCKETS;
+    /// The number of buckets in each subtable, not 0.
+    type Plan = usize;
+
+    fn new(buckets: usize) -> Result<Self, BuildError> {
+        let words = buckets.checked_mul(WORDS_OF_BUCKETS);
+        let words = words
+            .and_then(Words::new)
+            .ok_or(BuildError(BuildErrorKind::OutOfMemory {
+                bytes: buckets.saturating_mul(LINE_BYTES),
+            }))?;
+        let stripes = Stripes::new(words.len())?;
+        Ok(Self {
+            words,
+            stripes,
+            buckets,
+        })
+    }
+
+    fn plan(&self) -> usize {
+        self.buckets
+    }
+
+    fn words_of(buckets: usize) -> usize {
+        WORDS_OF_BUCKETS * buckets
+    }
+
+    fn bytes_of(buckets: usize) -> usize {
+        bytes_of(buckets)
+    }
+
+    fn to_header(buckets: usize) -> (u8, usize) {
+        (REMAINDER as u8, buckets)
+    }
+
+    fn of_header(bits: u8, buckets: usize) -> Result<(usize, usize), SnapshotErrorKind> {
+        in_range("the bits of a remainder", bits, REMAINDER as u8..=REMAINDER as u8)?;
+        Ok((buckets, keys_of(buckets, PLANNED_LOAD)))
+    }
+
+    /// Fails if an empty cell has a remainder, which would mix with a key's. Fails if a key has
+    /// several cells, since one would stay when the key is removed.
+    fn check(&self) -> Result<(), SnapshotErrorKind> {
+        for (at, word) in self.words().enumerate() {
+            let occupied = occupied(word);
+            // Below each flag all bits of the remainder.
+            let bits = word & REMAINDERS & !(occupied - (occupied >> REMAINDER));
+            if bits != 0 {
+                let word = at as u64;
+                return Err(SnapshotErrorKind::UnusedBits { word, bits });
+            }
+        }
+        // Looks up every key, many at a time. This takes the most time of reading a filter.
+        let mut window = [Place::default(); WINDOW];
+        let mut len = 0;
+        let places = (0..SUBTABLES).flat_map(|subtable| (0..self.buckets).map(move |bucket| (subtable, bucket)));
+        let words = places.flat_map(|place| [place; WORDS]).zip(self.words());
+        for ((subtable, bucket), word) in words {
+            let mut flags = occupied(word);
+            while flags != 0 {
+                let remainder = word >> shift(flags) & ((1 << REMAINDER) - 1);
+                flags &= flags - 1;
+                window[len] = self.place_at(self.first_bucket(subtable, bucket, remainder), remainder);
+                self.prefetch(&window[len], Purpose::Later);
+                len += 1;
+                if len == WINDOW {
+                    self.check_single(&window)?;
+                    len = 0;
+                }
+            }
+        }
+        self.check_single(&window[..len])
+    }
+
+    fn words(&self) -> impl Iterator<Item = u64> {
+        self.words.iter().map(|word| word.load(Ordering::Relaxed))
+    }
+
+    fn store(&mut self, first: usize, words: impl Iterator<Item = u64>) {
+        for (word, value) in self.words[first..].iter().zip(words) {
+            word.store(value, Ordering::Relaxed);
+        }
+    }
+
+    /// Inserts that make a cell wait.
+    fn hold(&self) -> impl Sized {
+        self.stripes.hold_all()
+    }
+
+    fn slots(&self) -> usize {
+        CELLS_OF_BUCKETS * self.buckets
+    }
+
+    fn occupied(&self) -> (usize, usize) {
+        let mut sums = (0, 0);
+        for word in self.words() {
+            sums.0 += occupied(word).count_ones() as usize;
+            let counts = (word >> REMAINDER) & (MAX_COUNT * ONES);
+            sums.1 += (counts & ONES).count_ones() as usize + 2 * (counts & (2 * ONES)).count_ones() as usize;
+        }
+        crate::bits::acquire();
+        sums
+    }
+
+    fn copies(&self, place: &Place) -> usize {
+        self.find(place).map_or(0, Found::count) as usize
+    }
+
+    fn max_copies(&self) -> usize {
+        MAX_COUNT as usize
+    }
+
+    fn rate_at(&self, load: f64) -> f64 {
+        rate_at(load)
+    }
+}
+
+impl SlotsMut for Cells {
+    type Options = ();
+
+    fn solve(request: Request, (): ()) -> Result<(usize, usize), BuildErrorKind> {
+        request.check()?;
+        let load = request
+            .rate
+            .map_or(PLANNED_LOAD, |rate| f64::min(PLANNED_LOAD, rate / rate_at(1.0)));
+        if f64::from(CELL) > MAX_BITS_PER_KEY as f64 * load {
+            return Err(BuildErrorKind::TagsTooShort {
+                rate: request.rate.unwrap_or(0.0),
+                tags: "remainders",
+                bits: REMAINDER,
+                limit: MAX_BITS_PER_KEY,
+            });
+        }
+        let over_budget = |needed| BuildErrorKind::OverBudget {
+            needed,
+            limit: request.budget.unwrap_or(0),
+        };
+        if request.budget.is_some_and(|bytes| bytes < LEAST_BYTES) {
+            return Err(over_budget(LEAST_BYTES));
+        }
+        let buckets_for = |keys: usize| {
+            let buckets = ceil(keys as f64 / (CELLS_OF_BUCKETS as f64 * load));
+            // One more where rounding left `keys` short.
+            let short = buckets < 1e15 && keys_of(buckets as usize, load) < keys;
+            if short { buckets + 1.0 } else { buckets }
+        };
+        match (request.keys.map(|keys| keys.max(1)), request.budget.map(buckets_in)) {
+            (None, None) => Err(BuildErrorKind::NothingToSizeFor),
+            (None, Some(buckets)) => Ok((buckets, keys_of(buckets, load))),
+            // The whole budget, for the best rate.
+            (Some(keys), Some(buckets)) if request.rate.is_none() => {
+                if keys_of(buckets, load) < keys {
+                    return Err(over_budget(bytes_of(buckets_for(keys) as usize)));
+                }
+                Ok((buckets, keys))
+            }
+            (Some(keys), limit) => {
+                let buckets = buckets_for(keys);
+                if buckets >= (isize::MAX as usize / (2 * BYTES)) as f64 {
+                    let rate = rate_at(load);
+                    return Err(BuildErrorKind::TooLarge { keys, rate });
+                }
+                let buckets = buckets as usize;
+                if limit.is_some_and(|limit| buckets > limit) {
+                    return Err(over_budget(bytes_of(buckets)));
+                }
+                Ok((buckets, keys))
+            }
+        }
+    }
+
+    fn insert(&self, place: &Place) -> Result<(), Refused> {
+        // Each turn after the first another thread has changed one of these words.
+        loop {
+            let Some(found) = self.find(place) else {
+                match self.make(place) {
+                    Some(result) => return result,
+                    None => continue,
+                }
+            };
+            if found.count() == MAX_COUNT {
+                return Err(Refused::Copies);
+            }
+            if self.change(found, found.word + (ONE << found.shift)) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Decrements the key's cell, and empties it at 0.
+    fn remove(&self, place: &Place) -> bool {
+        // Each turn after the first another thread has changed one of these words.
+        while let Some(found) = self.find(place) {
+            let to = match found.count() {
+                1 => found.word & !(0xffff << found.shift),
+                _ => found.word - (ONE << found.shift),
+            };
+            if self.change(found, to) {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn full(expected_keys: usize) -> InsertErrorKind {
+        InsertErrorKind::DLeftFull { expected_keys }
+    }
+}
+
 /// Spreads remainders over all 64 bits: SplitMix64's output function.
 #[inline(always)]
 const fn mix(remainder: u64) -> u64 {
@@ -452,23 +517,8 @@ const PLANNED_LOAD: f64 = 0.8;
 
 /// The false-positive rate with this part of the cells occupied: an absent key's four buckets hold
 /// `32 * load` keys, and each has the same remainder with a chance of `1 / 2^14`.
-pub(super) fn rate_at(load: f64) -> f64 {
+fn rate_at(load: f64) -> f64 {
     CELLS_OF_BUCKETS as f64 * load / (1u64 << REMAINDER) as f64
-}
-
-/// A builder's settings; each is optional.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Request {
-    pub(super) keys: Option<usize>,
-    pub(super) rate: Option<f64>,
-    pub(super) budget: Option<usize>,
-}
-
-/// A number of buckets in each subtable, and the number of keys that they are planned for.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Plan {
-    pub(super) buckets: usize,
-    pub(super) keys: usize,
 }
 
 /// Bytes of a bucket in each subtable.
@@ -479,84 +529,11 @@ fn keys_of(buckets: usize, load: f64) -> usize {
     (buckets as f64 * CELLS_OF_BUCKETS as f64 * load) as usize
 }
 
-/// The most keys that this many buckets are planned for.
-pub(super) fn most_keys(buckets: usize) -> usize {
-    keys_of(buckets, PLANNED_LOAD)
-}
-
-impl Request {
-    pub(super) fn solve(self) -> Result<Plan, BuildErrorKind> {
-        if let Some(rate) = self.rate
-            && !(rate > 0.0 && rate < 1.0)
-        {
-            return Err(BuildErrorKind::Rate(rate));
-        }
-        let load = self
-            .rate
-            .map_or(PLANNED_LOAD, |rate| f64::min(PLANNED_LOAD, rate / rate_at(1.0)));
-        if f64::from(CELL) > MAX_BITS_PER_KEY as f64 * load {
-            return Err(BuildErrorKind::TagsTooShort {
-                rate: self.rate.unwrap_or(0.0),
-                tags: "remainders",
-                bits: REMAINDER,
-                limit: MAX_BITS_PER_KEY,
-            });
-        }
-        let budget = match self.budget {
-            Some(bytes) if bytes < LEAST_BYTES => {
-                return Err(BuildErrorKind::OverBudget {
-                    needed: LEAST_BYTES,
-                    limit: bytes,
-                });
-            }
-            Some(bytes) if bytes > isize::MAX as usize => return Err(BuildErrorKind::OutOfMemory { bytes }),
-            Some(bytes) => Some(buckets_in(bytes)),
-            None => None,
-        };
-        let over_budget = |buckets: usize| BuildErrorKind::OverBudget {
-            needed: bytes_of(buckets),
-            limit: self.budget.unwrap_or(0),
-        };
-        let buckets_for = |keys: usize| {
-            let buckets = ceil(keys as f64 / (CELLS_OF_BUCKETS as f64 * load));
-            // One more where rounding left `keys` short.
-            let short = buckets < 1e15 && keys_of(buckets as usize, load) < keys;
-            if short { buckets + 1.0 } else { buckets }
-        };
-        match (self.keys.map(|keys| keys.max(1)), budget) {
-            (None, None) => Err(BuildErrorKind::NothingToSizeFor),
-            (None, Some(buckets)) => Ok(Plan {
-                buckets,
-                keys: keys_of(buckets, load),
-            }),
-            // The whole budget, for the best rate.
-            (Some(keys), Some(buckets)) if self.rate.is_none() => {
-                if keys_of(buckets, load) < keys {
-                    return Err(over_budget(buckets_for(keys) as usize));
-                }
-                Ok(Plan { buckets, keys })
-            }
-            (Some(keys), limit) => {
-                let buckets = buckets_for(keys);
-                if buckets >= (isize::MAX as usize / (2 * BYTES)) as f64 {
-                    let rate = rate_at(load);
-                    return Err(BuildErrorKind::TooLarge { keys, rate });
-                }
-                let buckets = buckets as usize;
-                if limit.is_some_and(|limit| buckets > limit) {
-                    return Err(over_budget(buckets));
-                }
-                Ok(Plan { buckets, keys })
-            }
-        }
-    }
-}
-
 /// The bytes of one bucket in each subtable, and of a stripe.
 const LEAST_BYTES: usize = BYTES + 8;
 
 /// The bytes of this many buckets in each subtable, and of their stripes.
-pub(super) fn bytes_of(buckets: usize) -> usize {
+fn bytes_of(buckets: usize) -> usize {
     let words = buckets.saturating_mul(WORDS_OF_BUCKETS);
     words.saturating_add(Stripes::number(words)).saturating_mul(8)
 }
@@ -640,35 +617,27 @@ mod tests {
     #[test]
     fn a_plan_for_keys_is_the_least_that_holds_them() {
         for keys in [1, 25, 26, 100, 999, 1_000_000, 123_456_789] {
-            let request = Request {
-                keys: Some(keys),
-                ..Request::default()
+            let solve = |rate, budget| {
+                let request = Request {
+                    keys: Some(keys),
+                    rate,
+                    budget,
+                    ..Request::default()
+                };
+                Cells::solve(request, ())
             };
-            let buckets = request.solve().unwrap().buckets;
+            let (buckets, _) = solve(None, None).unwrap();
             let fits = |buckets: usize| (buckets as f64 * 25.6) as usize >= keys;
             assert!(
                 fits(buckets) && (buckets == 1 || !fits(buckets - 1)),
                 "{keys}: {buckets}"
             );
-            let bytes = bytes_of(buckets);
-            let rated = Request {
-                budget: Some(bytes),
-                rate: Some(0.5),
-                ..request
-            };
-            assert_eq!(rated.solve().unwrap(), Plan { buckets, keys });
-            assert_eq!(Request { rate: None, ..rated }.solve().unwrap().buckets, buckets);
-            let less = Request {
-                budget: Some(bytes - 1),
-                ..rated
-            };
-            assert_eq!(
-                less.solve(),
-                Err(BuildErrorKind::OverBudget {
-                    needed: bytes,
-                    limit: bytes - 1
-                })
-            );
+            let needed = bytes_of(buckets);
+            assert_eq!(solve(Some(0.5), Some(needed)), Ok((buckets, keys)));
+            assert_eq!(solve(None, Some(needed)).unwrap().0, buckets);
+            let limit = needed - 1;
+            let error = BuildErrorKind::OverBudget { needed, limit };
+            assert_eq!(solve(Some(0.5), Some(limit)), Err(error));
         }
     }
 }

@@ -7,7 +7,7 @@ use super::steps::{Growth, MAX_LAYERS, Steps};
 use crate::codec::{FIELDS, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit};
 use crate::error::SnapshotErrorKind;
 use crate::filter::bloom::Bloom;
-use crate::filter::engine::{Engine, Proportional, Stored};
+use crate::filter::engine::{Proportional, Stored};
 use alloc::format;
 use alloc::vec::Vec;
 
@@ -100,19 +100,7 @@ impl Stored for Chain {
 
         let bytes = header.body_bytes(count)?;
         admit(input, header.len as usize, bytes, limit)?;
-        let mut left = bytes;
-        let mut layers = Vec::new();
-        for _ in 0..count {
-            let (layer, ()) = Bloom::decode(input, left as usize, |own| own.check(header.hashing))?;
-            left -= layer.memory_bytes() as u64;
-            layers.push(layer);
-        }
-        if left > 0 {
-            return Err(SnapshotErrorKind::Length {
-                declared: header.len,
-                needed: header.len - left,
-            });
-        }
+        let layers = Bloom::decode_parts(input, &header, bytes, count)?;
 
         // The layers must be those that a builder plans. Each plan takes half a millisecond, so
         // this comes after the checksums. Later layers are planned when they are made.

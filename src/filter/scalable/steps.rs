@@ -48,6 +48,20 @@ pub(crate) struct Steps {
     pub(crate) growth: Growth,
 }
 
+impl Default for Steps {
+    fn default() -> Self {
+        Self {
+            keys: 1000,
+            expansion: 2,
+            rate: 0.01,
+            ratio: 0.5,
+            max_layers: None,
+            words: None,
+            growth: Growth::ByKeys,
+        }
+    }
+}
+
 // Rates and ratios are checked when the filter is built: they are never NaN.
 impl Eq for Steps {}
 

@@ -1,6 +1,7 @@
 //! The clocks by which keys age.
 
 use alloc::sync::Arc;
+use core::fmt;
 use core::time::Duration;
 
 #[derive(Clone)]
@@ -20,6 +21,16 @@ impl Clock {
         };
         // The greatest number is `NEVER`.
         u64::try_from(now.as_nanos()).map_or(u64::MAX - 1, |nanos| nanos.min(u64::MAX - 1))
+    }
+}
+
+impl fmt::Debug for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Monotonic => "Monotonic",
+            Self::TimeOfDay => "TimeOfDay",
+            Self::Supplied(_) => "Supplied",
+        })
     }
 }
 

@@ -13,7 +13,7 @@ use crate::codec::{
 };
 use crate::error::{SnapshotError, SnapshotErrorKind};
 use crate::filter::Filter;
-use crate::filter::bloom::{Bloom, ConcurrentBloom};
+use crate::filter::bloom::Bloom;
 use crate::filter::engine::Stored;
 use crate::hash::KeyHasher;
 use crate::sync::Guard;
@@ -262,8 +262,11 @@ impl Generations {
             }
             (None, _) => Clock::Monotonic,
         };
-        let blooms = blooms(input, &header, bytes, count)?;
-        let first = &blooms[0].engine;
+        let blooms = Bloom::decode_parts(input, &header, bytes, count)?;
+        let first = &blooms[0];
+        if let Some(other) = blooms.iter().find(|one| one.layout != first.layout) {
+            return Err(SnapshotErrorKind::differs("layout", other.layout, first.layout));
+        }
         let share = expected_keys.div_ceil(generations - 1);
         if share > first.expected_keys {
             let most = first.expected_keys.saturating_mul(generations - 1);
@@ -311,9 +314,9 @@ impl Generations {
         } else {
             (0, NEVER, alloc::vec![NEVER; count])
         };
-        let one = |(expires, bloom)| Generation {
+        let one = |(expires, engine)| Generation {
             expires,
-            bloom: Arc::new(bloom),
+            bloom: Arc::new(Filter { engine, hasher: () }),
         };
         let list = List {
             generations: expires.into_iter().zip(blooms).map(one).collect(),
@@ -323,33 +326,4 @@ impl Generations {
         let engine = Self::new(list, plan).map_err(SnapshotErrorKind::OutOfMemory)?;
         Ok((engine, hasher))
     }
-}
-
-/// Reads `count` generations of one layout, whose bits take exactly `bytes`.
-fn blooms<I: Input>(
-    input: &mut I,
-    header: &OwnHeader,
-    bytes: u64,
-    count: usize,
-) -> Result<Vec<ConcurrentBloom<()>>, SnapshotErrorKind> {
-    let mut left = bytes;
-    let mut blooms: Vec<ConcurrentBloom<()>> = Vec::new();
-    for _ in 0..count {
-        let (engine, hasher) = Bloom::decode(input, left as usize, |hashing| hashing.check(header.hashing))?;
-        let bloom = Filter { engine, hasher };
-        left -= bloom.memory_bytes() as u64;
-        if let Some(first) = blooms.first()
-            && first.layout() != bloom.layout()
-        {
-            return Err(SnapshotErrorKind::differs("layout", bloom.layout(), first.layout()));
-        }
-        blooms.push(bloom);
-    }
-    if left > 0 {
-        return Err(SnapshotErrorKind::Length {
-            declared: header.len,
-            needed: header.len - left,
-        });
-    }
-    Ok(blooms)
 }

@@ -1,0 +1,287 @@
+//! What the engines share that keep each key in one slot of a few buckets: the tags of a cuckoo
+//! filter, shared or packed, and the cells of a d-left filter. Lookups, batches, figures and
+//! snapshots are here. A table brings its words, its places, and its argument about races.
+
+use super::Figures;
+use super::builder::{Budgeted, Planned};
+use super::engine::{Count, Engine, FixedSize, Insert, Remove, Stored, one_by_one, sealed};
+use super::probe::{self, Probe};
+use crate::bits::{self, Load};
+use crate::codec::{
+    Hashing, Input, Kind, MOST_WORDS, Out, OwnHeader, SNAPSHOT_HEADER, admit, read_words, snapshot_bytes, write_words,
+};
+use crate::error::{BuildError, BuildErrorKind, InsertError, InsertErrorKind, SnapshotErrorKind};
+use crate::hash::Murmur3;
+use crate::sizing::Request;
+use crate::source::{Answer, Source};
+use alloc::vec::Vec;
+use core::fmt;
+use core::iter::repeat;
+
+/// A table of buckets with slots.
+pub trait Slots: Probe + Sized {
+    const TYPE: &'static str;
+    const KIND: Kind;
+    /// Whether [`hold`](Self::hold) makes changes wait.
+    const HELD: bool;
+    /// The words of memory for each bucket of the header, at most.
+    const WORDS: usize;
+
+    /// The shape of the buckets, and how many there are.
+    type Plan: Copy;
+
+    /// An empty table.
+    fn new(plan: Self::Plan) -> Result<Self, BuildError>;
+
+    fn plan(&self) -> Self::Plan;
+
+    /// The words of a snapshot.
+    fn words_of(plan: Self::Plan) -> usize;
+
+    fn bytes_of(plan: Self::Plan) -> usize;
+
+    /// The bits of a tag, and the number of buckets.
+    fn to_header(plan: Self::Plan) -> (u8, usize);
+
+    /// The plan that a header declares, and the most keys that a builder plans for it.
+    fn of_header(bits: u8, buckets: usize) -> Result<(Self::Plan, usize), SnapshotErrorKind>;
+
+    /// Fails if the words, read from a snapshot, are not those of a table.
+    fn check(&self) -> Result<(), SnapshotErrorKind>;
+
+    /// The words, one after another. Call [`acquire`](bits::acquire) after the last.
+    fn words(&self) -> impl Iterator<Item = u64>;
+
+    /// Sets the words from `first` on, while no other thread knows of the table.
+    fn store(&mut self, first: usize, words: impl Iterator<Item = u64>);
+
+    /// Makes the changes wait that could hide a key from a reader of all words, until the result is
+    /// dropped.
+    fn hold(&self) -> impl Sized;
+
+    fn slots(&self) -> usize;
+
+    /// The slots that hold a key, and the keys in them. Ends in an `Acquire`.
+    fn occupied(&self) -> (usize, usize);
+
+    fn copies(&self, place: &Self::Place) -> usize;
+
+    fn max_copies(&self) -> usize;
+
+    /// The false-positive rate when this part of the slots is occupied.
+    fn rate_at(&self, load: f64) -> f64;
+}
+
+/// A table that can be changed.
+pub trait SlotsMut: Slots {
+    type Options: Clone + Default + fmt::Debug;
+
+    /// The plan for what a builder was asked for, and the number of keys that it is for.
+    fn solve(request: Request, options: Self::Options) -> Result<(Self::Plan, usize), BuildErrorKind>;
+
+    fn insert(&self, place: &Self::Place) -> Result<(), Refused>;
+
+    fn remove(&self, place: &Self::Place) -> bool;
+
+    /// The error of a filter that is full.
+    fn full(expected_keys: usize) -> InsertErrorKind;
+}
+
+/// Why a key was not inserted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// It is there as often as it can be.
+    Copies,
+    /// Other keys have all slots that it can reach.
+    Full,
+}
+
+/// An engine with slots for its keys.
+pub struct Slotted<T> {
+    pub(super) table: T,
+    pub(super) expected_keys: usize,
+}
+
+impl<T> sealed::Sealed for Slotted<T> {}
+
+impl<T: Slots> Engine for Slotted<T> {
+    type Hash = u64;
+    const NAME: &'static str = T::TYPE;
+
+    #[inline]
+    fn contains(&self, hash: u64) -> bool {
+        self.table.holds(&self.table.place(hash))
+    }
+
+    fn contains_bitmap(&self, hashes: &[u64], found: &mut [u64]) {
+        probe::contains_bitmap(&self.table, hashes, found);
+    }
+
+    #[inline]
+    fn contains_few(&self, hashes: &[u64], found: &mut [bool]) {
+        one_by_one(self, hashes, found);
+    }
+
+    fn expected_keys(&self) -> usize {
+        self.expected_keys
+    }
+
+    fn memory_bytes(&self) -> usize {
+        T::bytes_of(self.table.plan())
+    }
+
+    fn is_empty(&self) -> bool {
+        let empty = self.table.words().all(|word| word == 0);
+        bits::acquire();
+        empty
+    }
+
+    fn fill_ratio(&self) -> f64 {
+        self.table.occupied().0 as f64 / self.slots() as f64
+    }
+
+    fn false_positive_rate_at(&self, keys: usize) -> f64 {
+        let load = keys as f64 / self.slots() as f64;
+        self.table.rate_at(f64::min(load, 1.0))
+    }
+
+    fn current_false_positive_rate(&self) -> f64 {
+        self.table.rate_at(self.fill_ratio())
+    }
+
+    fn figures(&self) -> Figures {
+        let (slots, len) = self.table.occupied();
+        let fill_ratio = slots as f64 / self.slots() as f64;
+        Figures {
+            fill_ratio,
+            len,
+            false_positive_rate: self.table.rate_at(fill_ratio),
+        }
+    }
+
+    fn try_clone(&self) -> Result<Self, BuildError> {
+        let mut table = T::new(self.table.plan())?;
+        let held = self.table.hold();
+        table.store(0, self.table.words());
+        bits::acquire();
+        drop(held);
+        Ok(Self { table, ..*self })
+    }
+
+    fn debug(&self, f: &mut fmt::DebugStruct<'_, '_>) {
+        f.field("tag_bits", &T::to_header(self.table.plan()).0)
+            .field("len", &self.len())
+            .field("slots", &self.slots());
+    }
+}
+
+impl<T: Slots> Count for Slotted<T> {
+    fn count(&self, hash: u64) -> usize {
+        self.table.copies(&self.table.place(hash))
+    }
+
+    fn len(&self) -> usize {
+        self.table.occupied().1
+    }
+
+    fn slots(&self) -> usize {
+        self.table.slots()
+    }
+
+    fn max_copies(&self) -> usize {
+        self.table.max_copies()
+    }
+}
+
+impl<T: SlotsMut> Planned for Slotted<T> {
+    type Options = T::Options;
+    type Hasher = Murmur3;
+
+    fn build(request: Request, options: T::Options) -> Result<Self, BuildError> {
+        let (plan, expected_keys) = T::solve(request, options).map_err(BuildError)?;
+        let table = T::new(plan)?;
+        Ok(Self { table, expected_keys })
+    }
+}
+
+impl<T: SlotsMut> Budgeted for Slotted<T> {}
+
+impl<T: SlotsMut> Slotted<T> {
+    #[inline]
+    fn insert_place(&self, place: &T::Place) -> Result<(), InsertErrorKind> {
+        self.table.insert(place).map_err(|refused| match refused {
+            Refused::Full => T::full(self.expected_keys),
+            Refused::Copies => InsertErrorKind::Copies {
+                limit: self.table.max_copies(),
+            },
+        })
+    }
+}
+
+impl<T: SlotsMut> Insert for Slotted<T> {
+    type Answer = Result<(), InsertError>;
+    type Total = Result<(), InsertError>;
+
+    #[inline]
+    fn insert(&self, hash: u64) -> Result<(), InsertError> {
+        let result = self.insert_place(&self.table.place(hash));
+        result.map_err(|kind| InsertError { kind, inserted: 0 })
+    }
+
+    fn insert_all(&self, source: &impl Source) -> Result<(), InsertError> {
+        probe::insert_all(&self.table, source, |place| self.insert_place(place))
+    }
+
+    fn clear(&mut self) {
+        self.table.store(0, repeat(0));
+    }
+}
+
+impl<T: SlotsMut> Remove for Slotted<T> {
+    #[inline]
+    fn remove(&self, hash: u64) -> bool {
+        self.table.remove(&self.table.place(hash))
+    }
+
+    fn remove_all(&self, source: &impl Source, answer: Answer<'_>) -> usize {
+        probe::remove_all(&self.table, source, answer, |place| self.table.remove(place))
+    }
+}
+
+impl<T: Slots> FixedSize for Slotted<T> {}
+
+/// The buckets as they are. `docs/FORMAT.md` describes the bytes.
+impl<T: Slots> Stored for Slotted<T> {
+    const HELD: bool = T::HELD;
+
+    fn snapshot_bytes(&self) -> usize {
+        snapshot_bytes(T::words_of(self.table.plan()))
+    }
+
+    fn encode<O: Out>(&self, hashing: Hashing, out: &mut O) -> Result<(), O::Error> {
+        let _held = self.table.hold();
+        let plan = self.table.plan();
+        let words = T::words_of(plan);
+        let header = OwnHeader::of_buckets(T::KIND, hashing, words, T::to_header(plan), self.expected_keys);
+        write_words(out, &header.to_bytes(), words, self.table.words())
+    }
+
+    fn decode<I: Input, S>(
+        input: &mut I,
+        limit: usize,
+        hasher: impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind>,
+    ) -> Result<(Self, S), SnapshotErrorKind> {
+        let header = OwnHeader::parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?, T::KIND)?;
+        let hasher = hasher(header.hashing)?;
+        let (plan, expected_keys) = header.buckets(MOST_WORDS / T::WORDS as u64, T::of_header)?;
+        let words = T::words_of(plan);
+        header.check_words(words)?;
+        admit(input, header.len as usize, T::bytes_of(plan) as u64, limit)?;
+        let mut table = T::new(plan).map_err(SnapshotErrorKind::OutOfMemory)?;
+        read_words(input, &header.to_bytes(), words, |first, words| {
+            table.store(first, words.iter().map(Load::load));
+        })?;
+        table.check()?;
+        Ok((Self { table, expected_keys }, hasher))
+    }
+}
