@@ -3,10 +3,14 @@
 
 #![allow(dead_code, reason = "each test binary uses its part")]
 
+#[macro_use]
+pub(crate) mod filters;
+
 use lanebloom::{instruction_sets, limit_instruction_set};
 use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Barrier, Mutex, PoisonError};
+use std::thread;
 use twox_hash::XxHash3_64;
 
 /// The i-th of a sequence of distinct, random-looking numbers (SplitMix64's output function).
@@ -64,6 +68,22 @@ impl Drop for SetAtEnd<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Release);
     }
+}
+
+/// Runs `work` in so many threads that start together; what they returned.
+pub(crate) fn together<T: Send>(threads: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let barrier = Barrier::new(threads);
+    thread::scope(|scope| {
+        let run = |i| {
+            let (barrier, work) = (&barrier, &work);
+            scope.spawn(move || {
+                barrier.wait();
+                work(i)
+            })
+        };
+        let threads: Vec<_> = (0..threads).map(run).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
 }
 
 /// Gives what it has in pieces of any size, with interruptions, and fails at the end.
