@@ -9,8 +9,8 @@ pub(crate) use lanebloom::{
     TombstoneBloom,
 };
 use lanebloom::{FullError, InsertError, KeyHasher, SnapshotError};
-pub(crate) use std::time::Duration;
 use std::fmt::Debug;
+pub(crate) use std::time::Duration;
 
 /// Calls the macro `$tests` with each type: the name of its tests, the type's own name, a builder
 /// for so many keys, how its filters become the type's where they are built as another one, and
@@ -23,74 +23,83 @@ use std::fmt::Debug;
 /// | `estimates`, `unites` | `Estimate`, `Union` |
 /// | `rates` | that its planned keys can come in any way |
 /// | `stored`, `fixed`, `proportional` | `Stored`, `FixedSize`, `Proportional` |
+/// | `live`, `guests` | `Stored` with `Insert`, with `Remove` that leaves nothing behind |
 macro_rules! for_each_filter {
     ($tests:ident) => {
-        $tests! { concurrent_1: ConcurrentBloom = filled!(ConcurrentBloom::builder().words_per_key(1)),
-            [inserts flags extends estimates unites rates stored fixed proportional] }
-        $tests! { concurrent_2: ConcurrentBloom = filled!(ConcurrentBloom::builder().words_per_key(2)),
-            [inserts flags extends estimates unites rates stored fixed proportional] }
-        $tests! { concurrent_4: ConcurrentBloom = filled!(ConcurrentBloom::builder().words_per_key(4)),
-            [inserts flags extends estimates unites rates stored fixed proportional] }
-        $tests! { concurrent_8: ConcurrentBloom = filled!(ConcurrentBloom::builder().words_per_key(8)),
-            [inserts flags extends estimates unites rates stored fixed proportional] }
+        $tests! { concurrent_1: ConcurrentBloom = { ConcurrentBloom::builder().words_per_key(1) }
+        [inserts flags extends estimates unites rates stored live fixed proportional] }
+        $tests! { concurrent_2: ConcurrentBloom = { ConcurrentBloom::builder().words_per_key(2) }
+        [inserts flags extends estimates unites rates stored live fixed proportional] }
+        $tests! { concurrent_4: ConcurrentBloom = { ConcurrentBloom::builder().words_per_key(4) }
+        [inserts flags extends estimates unites rates stored live fixed proportional] }
+        $tests! { concurrent_8: ConcurrentBloom = { ConcurrentBloom::builder().words_per_key(8) }
+        [inserts flags extends estimates unites rates stored live fixed proportional] }
         $tests! { concurrent_siphash: ConcurrentBloom
-            = filled!(ConcurrentBloom::builder().hasher(SipHash13::with_key([7; 16]))),
-            [inserts flags extends estimates unites rates] }
+        = { ConcurrentBloom::builder().hasher(SipHash13::with_key([7; 16])) }
+        [inserts flags extends estimates unites rates] }
         $tests! { concurrent_build_hasher: ConcurrentBloom
-            = filled!(ConcurrentBloom::builder().hasher(foldhash::quality::FixedState::with_seed(7))),
-            [inserts flags extends estimates unites rates] }
-        $tests! { view: BloomView = filled!(ConcurrentBloom::builder() => leaked),
-            [estimates rates] }
-        $tests! { counting: CountingBloom = filled!(CountingBloom::builder()),
-            [inserts flags extends removes estimates unites rates stored fixed proportional] }
-        $tests! { counting_1: CountingBloom = filled!(CountingBloom::builder().words_per_key(1)),
-            [inserts flags extends removes estimates unites rates stored fixed proportional] }
-        $tests! { tombstone: TombstoneBloom = filled!(TombstoneBloom::builder().false_negative_rate(1e-4)),
-            [inserts flags extends removes estimates unites rates stored fixed proportional] }
-        $tests! { cuckoo_10: CuckooFilter = filled!(CuckooFilter::builder().tag_bits(10)),
-            [inserts removes counts fills rates stored fixed proportional] }
-        $tests! { cuckoo_12: CuckooFilter = filled!(CuckooFilter::builder().tag_bits(12)),
-            [inserts removes counts fills rates stored fixed proportional] }
-        $tests! { cuckoo_16: CuckooFilter = filled!(CuckooFilter::builder().tag_bits(16)),
-            [inserts removes counts fills rates stored fixed proportional] }
-        $tests! { compact_10: CompactCuckoo = filled!(CuckooFilter::builder().tag_bits(10) => to_compact),
-            [counts rates stored fixed proportional] }
-        $tests! { compact_12: CompactCuckoo = filled!(CuckooFilter::builder().tag_bits(12) => to_compact),
-            [counts rates stored fixed proportional] }
-        $tests! { compact_16: CompactCuckoo = filled!(CuckooFilter::builder().tag_bits(16) => to_compact),
-            [counts rates stored fixed proportional] }
-        $tests! { d_left: DLeftFilter = filled!(DLeftFilter::builder()),
-            [inserts removes counts fills rates stored fixed proportional] }
-        $tests! { scalable: ScalableBloom = filled!(ScalableBloom::builder().max_layers(6)),
-            [inserts flags estimates unites rates stored proportional] }
+        = { ConcurrentBloom::builder().hasher(foldhash::quality::FixedState::with_seed(7)) }
+        [inserts flags extends estimates unites rates] }
+        $tests! { view: BloomView = { ConcurrentBloom::builder() => leaked }
+        [estimates rates] }
+        $tests! { counting: CountingBloom = { CountingBloom::builder() }
+        [inserts flags extends removes estimates unites rates stored live guests fixed proportional] }
+        $tests! { counting_1: CountingBloom = { CountingBloom::builder().words_per_key(1) }
+        [inserts flags extends removes estimates unites rates stored live guests fixed proportional] }
+        $tests! { tombstone: TombstoneBloom = { TombstoneBloom::builder().false_negative_rate(1e-4) }
+        [inserts flags extends removes estimates unites rates stored live fixed proportional] }
+        $tests! { cuckoo_10: CuckooFilter = { CuckooFilter::builder().tag_bits(10) }
+        [inserts removes counts fills rates stored live guests fixed proportional] }
+        $tests! { cuckoo_12: CuckooFilter = { CuckooFilter::builder().tag_bits(12) }
+        [inserts removes counts fills rates stored live guests fixed proportional] }
+        $tests! { cuckoo_16: CuckooFilter = { CuckooFilter::builder().tag_bits(16) }
+        [inserts removes counts fills rates stored live guests fixed proportional] }
+        $tests! { compact_10: CompactCuckoo = { CuckooFilter::builder().tag_bits(10) => to_compact }
+        [counts rates stored fixed proportional] }
+        $tests! { compact_12: CompactCuckoo = { CuckooFilter::builder().tag_bits(12) => to_compact }
+        [counts rates stored fixed proportional] }
+        $tests! { compact_16: CompactCuckoo = { CuckooFilter::builder().tag_bits(16) => to_compact }
+        [counts rates stored fixed proportional] }
+        $tests! { d_left: DLeftFilter = { DLeftFilter::builder() }
+        [inserts removes counts fills rates stored live guests fixed proportional] }
+        $tests! { scalable: ScalableBloom = { ScalableBloom::builder().max_layers(6) }
+        [inserts flags estimates unites rates stored live proportional] }
         $tests! { scalable_grown: ScalableBloom
-            = filled!(ScalableBloom::builder().false_positive_rate(0.05).max_layers(6); for 1 of 8 keys),
-            [unites rates stored proportional] }
+        = { ScalableBloom::builder().false_positive_rate(0.05).max_layers(6); for 1 of 8 keys }
+        [unites rates stored live proportional] }
         #[cfg(feature = "window")]
-        $tests! { windowed_by_call: WindowedBloom = filled!(WindowedBloom::builder()),
-            [inserts flags extends estimates unites stored] }
+        $tests! { windowed_by_call: WindowedBloom = { WindowedBloom::builder() }
+        [inserts flags extends estimates unites stored live] }
         #[cfg(feature = "window")]
-        $tests! { windowed_by_number: WindowedBloom = filled!(WindowedBloom::builder().rotate_when_full()),
-            [inserts flags extends estimates unites rates stored] }
+        $tests! { windowed_by_number: WindowedBloom = { WindowedBloom::builder().rotate_when_full() }
+        [inserts flags extends estimates unites rates stored live] }
         #[cfg(feature = "window")]
-        $tests! { windowed_by_age: WindowedBloom
-            = filled!(WindowedBloom::builder().window(Duration::from_secs(1 << 20))),
-            [inserts flags extends estimates unites] }
-        $tests! { guava_32: GuavaBloom = filled!(GuavaBloom::builder().strategy(Strategy::Mitz32)),
-            [inserts flags extends estimates unites rates] }
-        $tests! { guava_64: GuavaBloom = filled!(GuavaBloom::builder().strategy(Strategy::Mitz64)),
-            [inserts flags extends estimates unites rates] }
+        $tests! { windowed_by_age: WindowedBloom = { WindowedBloom::builder().window(Duration::from_secs(1 << 20)) }
+        [inserts flags extends estimates unites] }
+        $tests! { guava_32: GuavaBloom = { GuavaBloom::builder().strategy(Strategy::Mitz32) }
+        [inserts flags extends estimates unites rates] }
+        $tests! { guava_64: GuavaBloom = { GuavaBloom::builder().strategy(Strategy::Mitz64) }
+        [inserts flags extends estimates unites rates] }
     };
 }
 pub(crate) use for_each_filter;
 
-/// A function that makes a filter for so many keys, or for one in `$part` of them, with these in it.
+/// A function that makes a filter of a line of the list, with its own hasher or another one, for so
+/// many keys and with these in it.
 macro_rules! filled {
-    ($builder:expr $(=> $finish:ident)? $(; for 1 of $part:literal keys)?) => {
+    ({ $builder:expr $(=> $finish:ident)? $(; for 1 of $part:literal keys)? } $(by $hasher:expr)?) => {
         |keys: usize, content: &[u64]| {
             $(let keys = keys.div_ceil($part);)?
-            let filter = $builder.expected_keys(keys).build().unwrap();
-            crate::common::filters::Told::told(filter.insert_all(content));
+            let builder = $builder.expected_keys(keys)$(.hasher($hasher))?;
+            let filter = builder.build().unwrap();
+            if content.len() < 64 {
+                // One by one, so that a window rotates in between.
+                content
+                    .iter()
+                    .for_each(|key| _ = crate::common::filters::Told::told(filter.insert(key)));
+            } else {
+                crate::common::filters::Told::told(filter.insert_all(content));
+            }
             $(let filter = filter.$finish().unwrap();)?
             filter
         }

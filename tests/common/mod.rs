@@ -1,9 +1,8 @@
 //! Code that the tests share: numbers without a pattern, the amount of work of a test, readers and
 //! writers that fail, forged snapshots.
 
-#![allow(dead_code, reason = "each test binary uses its part")]
+#![allow(dead_code, unused_imports, unused_macros, reason = "each test binary uses its part")]
 
-#[macro_use]
 pub(crate) mod filters;
 
 use lanebloom::{instruction_sets, limit_instruction_set};
