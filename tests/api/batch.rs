@@ -4,7 +4,6 @@
 use crate::common::{RATES, WORDS, for_each_instruction_set, number, within};
 use lanebloom::bloom::Builder;
 use lanebloom::{ConcurrentBloom, Funnel, instruction_sets, limit_instruction_set};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A bitmap's places before it is written.
 const GARBAGE: u64 = 0xa5a5_5a5a_a5a5_5a5a;
@@ -238,61 +237,6 @@ fn batches_on_a_prefetched_filter_equal_single_calls() {
     });
 }
 
-fn empty(words: usize) -> ConcurrentBloom {
-    let filter = ConcurrentBloom::builder().expected_keys(1000).words_per_key(words);
-    filter.build().unwrap()
-}
-
-/// One key many times, and pairs that take turns: only the first of each is new, wherever in the
-/// batch it is.
-#[test]
-fn only_the_first_of_equal_keys_is_new() {
-    for_each_instruction_set(|set| {
-        for words in WORDS {
-            let empty = empty(words);
-            for len in (1..=18).chain([63, 64, 65, 129, 1025]) {
-                let same = vec![number(len as u64); len];
-                let mut changed = vec![true; len];
-                let filter = empty.clone();
-                assert_eq!(filter.insert_hashes_flagged(&same, &mut changed), 1);
-                assert!(
-                    changed[0] && changed[1..].iter().all(|&changed| !changed),
-                    "{set}: {len}"
-                );
-                assert_eq!(empty.clone().insert_hashes(&same), 1);
-                assert_eq!(empty.clone().insert_batch(&same), 1);
-                assert_eq!(empty.clone().insert_batch_flagged(&same, &mut changed), 1);
-                assert!(
-                    changed[0] && changed[1..].iter().all(|&changed| !changed),
-                    "{set}: {len}"
-                );
-
-                let turns = Vec::from_iter((0..len).map(|i| number((i % 2) as u64)));
-                assert_eq!(empty.clone().insert_hashes_flagged(&turns, &mut changed), len.min(2));
-                assert!((0..len).all(|i| changed[i] == (i < 2)), "{set}: {len}");
-            }
-        }
-    });
-}
-
-/// The filler of the last group is not inserted: hash 0 is a key like others.
-#[test]
-fn nothing_but_the_keys_is_inserted() {
-    for_each_instruction_set(|set| {
-        for words in WORDS {
-            let empty = empty(words);
-            for len in 0..=18 {
-                let (batch, flagged) = (empty.clone(), empty.clone());
-                let hashes = Vec::from_iter((0..len).map(|i| number(i as u64)));
-                batch.insert_hashes(&hashes);
-                flagged.insert_hashes_flagged(&hashes, &mut vec![false; len]);
-                assert!(!batch.contains_hash(0) && !flagged.contains_hash(0), "{set}: {len}");
-                assert_eq!(flagged.insert_hashes(&[0; 18][..len]), len.min(1), "{set}: {len}");
-            }
-        }
-    });
-}
-
 /// Extreme hashes alone, and the first and the last of many blocks: the carry of the product that
 /// finds a block decides of these, and of few others.
 #[test]
@@ -320,97 +264,6 @@ fn hashes_at_the_borders_equal_single_calls() {
     });
 }
 
-fn panic_message(panics: impl FnOnce()) -> String {
-    let panic = catch_unwind(AssertUnwindSafe(panics)).expect_err("no panic");
-    *panic.downcast::<String>().expect("a panic with values in its message")
-}
-
-/// One message for each kind of place, by every form that has them; nothing is inserted then.
-#[test]
-fn wrong_lengths_panic_and_change_nothing() {
-    for_each_instruction_set(|_| {
-        let filter = ConcurrentBloom::builder().expected_keys(1000).build().unwrap();
-        let hashes = [7; 200];
-        for (keys, places) in [(0, 1), (1, 0), (1, 2), (8, 7), (9, 16), (64, 63), (65, 66), (130, 192)] {
-            let message = format!("{keys} keys and {places} places for their answers: the lengths must be the same");
-            let (keys, bools, words) = (&hashes[..keys], &mut [false; 200][..places], &mut [0; 200][..places]);
-            assert_eq!(panic_message(|| filter.contains_hashes(keys, bools)), message);
-            assert_eq!(panic_message(|| filter.contains_batch(keys, bools)), message);
-            assert_eq!(panic_message(|| filter.hash_batch(keys, words)), message);
-            assert_eq!(panic_message(|| _ = filter.insert_hashes_flagged(keys, bools)), message);
-            assert_eq!(panic_message(|| _ = filter.insert_batch_flagged(keys, bools)), message);
-        }
-        for (keys, places, right) in [
-            (0, 1, 0),
-            (1, 0, 1),
-            (1, 2, 1),
-            (64, 2, 1),
-            (65, 1, 2),
-            (128, 3, 2),
-            (129, 2, 3),
-        ] {
-            let message = format!("{keys} keys and {places} words for a bit each: it must be {right} words");
-            let (keys, words) = (&hashes[..keys], &mut [0; 3][..places]);
-            assert_eq!(panic_message(|| filter.contains_hashes_bitmap(keys, words)), message);
-            assert_eq!(panic_message(|| filter.contains_batch_bitmap(keys, words)), message);
-        }
-        assert_eq!(filter.fill_ratio(), 0.0);
-    });
-}
-
-/// One pass over the content gives what the figures give one by one.
-#[test]
-fn figures_are_those_of_the_single_calls() {
-    use lanebloom::{BloomView, CountingBloom, CuckooFilter, DLeftFilter, GuavaBloom, RedisBloom, TombstoneBloom};
-
-    macro_rules! check {
-        ($filter:expr, $len:ident) => {
-            let (filter, now) = ($filter, $filter.figures());
-            assert!(now.len > 0 && now.fill_ratio > 0.0 && now.false_positive_rate > 0.0);
-            assert_eq!(now.len, filter.$len());
-            assert_eq!(now.fill_ratio, filter.fill_ratio());
-            assert_eq!(now.false_positive_rate, filter.current_false_positive_rate());
-        };
-    }
-    let keys: Vec<u32> = (0..1000).collect();
-    let bloom = ConcurrentBloom::builder().expected_keys(1000).build().unwrap();
-    let new = bloom.insert_all(&keys);
-    let mut again = bloom.clone();
-    assert_eq!(again.insert_all(&keys), 0);
-    again.clear();
-    assert_eq!(again.insert_batch(&keys), new);
-    check!(&bloom, estimated_len);
-    let bytes = bloom.to_bytes();
-    let (view, _) = BloomView::from_bytes(&bytes).unwrap();
-    check!(&view, estimated_len);
-    assert!(view.figures() == bloom.figures() && !view.is_empty());
-    let guava = GuavaBloom::from_keys(&keys, 0.01).unwrap();
-    check!(&guava, estimated_len);
-    assert!((guava.false_positive_rate() / guava.current_false_positive_rate() - 1.0).abs() < 0.2);
-    let mut redis = RedisBloom::with_capacity(1000, 0.01).unwrap();
-    redis.insert_all(keys.iter().map(|key| key.to_string())).unwrap();
-    check!(&redis, estimated_len);
-    assert_eq!(redis.contains_each(&["17", "1000"]), [true, redis.contains("1000")]);
-    let counting = CountingBloom::builder().expected_keys(1000).build().unwrap();
-    counting.insert_batch(&keys);
-    counting.insert_batch(&keys[..100]);
-    check!(&counting, estimated_len);
-    let tombstones = TombstoneBloom::builder().expected_keys(1000).build().unwrap();
-    tombstones.insert_batch(&keys);
-    tombstones.remove_batch(&keys[..100]);
-    check!(&tombstones, estimated_len);
-    let cuckoo = CuckooFilter::builder().expected_keys(1000).build().unwrap();
-    cuckoo.insert_batch(&keys).unwrap();
-    check!(&cuckoo, len);
-    let compact = cuckoo.to_compact().unwrap();
-    check!(&compact, len);
-    assert!(keys.iter().all(|key| compact.count(key) == cuckoo.count(key)));
-    let d_left = DLeftFilter::builder().expected_keys(1000).build().unwrap();
-    d_left.insert_batch(&keys).unwrap();
-    d_left.insert_batch(&keys[..100]).unwrap();
-    check!(&d_left, len);
-}
-
 /// The short constructors make what the builders make.
 #[test]
 fn a_filter_in_one_call_is_the_builders() {
@@ -436,4 +289,24 @@ fn a_filter_in_one_call_is_the_builders() {
     let one_by_one = ConcurrentBloom::with_capacity(1000, 0.01).unwrap();
     keys.iter().for_each(|key| _ = one_by_one.insert(key));
     assert!(filter == one_by_one);
+}
+
+/// A view is as full as the filter; RedisBloom, which is no [`lanebloom::Filter`], has figures too.
+#[test]
+fn figures_are_those_of_the_single_calls() {
+    use lanebloom::{BloomView, RedisBloom};
+
+    let keys: Vec<u32> = (0..1000).collect();
+    let bloom = ConcurrentBloom::from_keys(&keys, 0.01).unwrap();
+    let bytes = bloom.to_bytes();
+    let (view, _) = BloomView::from_bytes(&bytes).unwrap();
+    assert!(view.figures() == bloom.figures() && !view.is_empty());
+    let mut redis = RedisBloom::with_capacity(1000, 0.01).unwrap();
+    redis.insert_all(keys.iter().map(|key| key.to_string())).unwrap();
+    let now = redis.figures();
+    assert!(now.len > 0 && now.fill_ratio > 0.0 && now.false_positive_rate > 0.0);
+    assert_eq!(now.len, redis.estimated_len());
+    assert_eq!(now.fill_ratio, redis.fill_ratio());
+    assert_eq!(now.false_positive_rate, redis.current_false_positive_rate());
+    assert_eq!(redis.contains_each(&["17", "1000"]), [true, redis.contains("1000")]);
 }

@@ -992,20 +992,6 @@ fn a_dense_batch_is_single_calls_in_order() {
     assert!(before == batch && before == one_by_one);
 }
 
-#[test]
-fn lengths_that_differ_are_refused() {
-    let filter = exact(1000).build().unwrap();
-    let panics = |work: &dyn Fn()| std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).is_err();
-    assert!(panics(&|| _ = filter.insert_batch_flagged(&[1u64, 2], &mut [false])));
-    assert!(panics(&|| _ = filter.insert_hashes_flagged(&[1, 2], &mut [false; 3])));
-    assert!(panics(&|| filter.contains_batch(&[1u64, 2], &mut [false])));
-    assert!(panics(&|| filter.contains_hashes(&[1, 2], &mut [false; 3])));
-    assert!(panics(&|| filter.contains_batch_bitmap(&[1u64, 2], &mut [])));
-    assert!(panics(&|| filter.contains_hashes_bitmap(&[1, 2], &mut [0; 2])));
-    assert!(panics(&|| filter.hash_batch(&[1u64, 2], &mut [0])));
-    assert_eq!(filter.estimated_len(), 0);
-}
-
 // ---- Rates, memory ----
 
 #[test]

@@ -6,7 +6,7 @@
 use crate::common::filters::*;
 use crate::common::{Full, Pieces, STRESS_KEYS, SetAtEnd, number, together, with_field};
 use lanebloom::codec::replace_file;
-use lanebloom::{Filter, FixedSize, Insert, KeyHasher, Murmur3, Remove, Stored};
+use lanebloom::{Filter, FixedSize, Insert, KeyHasher, Murmur3, Remove, SnapshotError, Stored};
 use std::fmt::Debug;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -138,6 +138,10 @@ pub(crate) fn read<E: Stored<Hash = u64>, S: KeyHasher + Clone>(
             other.map(|_| "a filter")
         ),
     }
+}
+
+pub(crate) fn text<F>(result: Result<F, SnapshotError>) -> String {
+    result.map(drop).unwrap_err().to_string()
 }
 
 /// By all calls, the same bytes; from all of them, the same filter; and no more of what is there is

@@ -515,22 +515,6 @@ fn batches_of_any_length_equal_single_calls() {
     }
 }
 
-#[test]
-#[should_panic(expected = "3 keys and 2 places for their answers: the lengths must be the same")]
-fn contains_batch_panics_where_lengths_differ() {
-    builder(10, 0.03)
-        .build()
-        .unwrap()
-        .contains_batch(&[1, 2, 3], &mut [false; 2]);
-}
-
-#[test]
-#[should_panic(expected = "65 keys and 1 words for a bit each: it must be 2 words")]
-fn contains_batch_bitmap_panics_where_lengths_differ() {
-    let filter = builder(10, 0.03).build().unwrap();
-    filter.contains_batch_bitmap(&[0; 65], &mut [0]);
-}
-
 /// Filters of one long to 100 KiB, about the places where a line, a buffer and what is allocated at
 /// first end.
 fn written() -> impl Iterator<Item = (GuavaBloom, Vec<u8>)> {
