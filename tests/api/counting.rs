@@ -1,7 +1,7 @@
 //! The counting filter against a multiset, its rates against the model, and its contract with real
 //! threads.
 
-use crate::common::{RATES, STRESS_KEYS, WORDS, number, together};
+use crate::common::{RATES, STRESS_KEYS, WORDS, hit_rate, number, together};
 use lanebloom::SipHash13;
 use lanebloom::counting::{Builder, CountingBloom};
 use proptest::prelude::*;
@@ -15,14 +15,9 @@ fn builder() -> Builder {
 #[derive(Clone, Debug)]
 enum Step {
     Insert(u16),
-    InsertHash(u16),
     InsertBatch(Vec<u16>),
-    InsertHashes(Vec<u16>),
-    Extend(Vec<u16>),
     Remove(u16),
-    RemoveHash(u16),
     RemoveBatch(Vec<u16>),
-    RemoveHashes(Vec<u16>),
     Union(Vec<u16>),
     Clear,
 }
@@ -33,14 +28,9 @@ fn step() -> impl Strategy<Value = Step> {
     let keys = move || proptest::collection::vec(key(), 0..150);
     prop_oneof![
         4 => key().prop_map(Step::Insert),
-        4 => key().prop_map(Step::InsertHash),
         3 => keys().prop_map(Step::InsertBatch),
-        3 => keys().prop_map(Step::InsertHashes),
-        1 => keys().prop_map(Step::Extend),
         4 => key().prop_map(Step::Remove),
-        4 => key().prop_map(Step::RemoveHash),
         3 => keys().prop_map(Step::RemoveBatch),
-        3 => keys().prop_map(Step::RemoveHashes),
         1 => keys().prop_map(Step::Union),
         1 => Just(Step::Clear),
     ]
@@ -109,19 +99,7 @@ proptest! {
                     prop_assert_eq!(filter.insert(&key), !known);
                     set.insert(key);
                 }
-                Step::InsertHash(key) => {
-                    let known = filter.contains(&key);
-                    prop_assert!(known || set.count(key) == 0);
-                    prop_assert_eq!(filter.insert_hash(filter.hash(&key)), !known);
-                    set.insert(key);
-                }
                 Step::InsertBatch(keys) => {
-                    let single = filter.clone();
-                    let new = keys.iter().filter(|key| single.insert(*key)).count();
-                    prop_assert_eq!(filter.insert_batch(&keys), new);
-                    keys.into_iter().for_each(|key| set.insert(key));
-                }
-                Step::InsertHashes(keys) => {
                     let single = filter.clone();
                     let new: Vec<bool> = keys.iter().map(|key| single.insert(key)).collect();
                     let hashes: Vec<u64> = keys.iter().map(|key| filter.hash(key)).collect();
@@ -131,10 +109,6 @@ proptest! {
                     prop_assert_eq!(flags, new);
                     keys.into_iter().for_each(|key| set.insert(key));
                 }
-                Step::Extend(keys) => {
-                    (&filter).extend(&keys);
-                    keys.into_iter().for_each(|key| set.insert(key));
-                }
                 Step::Remove(key) => {
                     if !filter.contains(&key) {
                         prop_assert!(!filter.remove(&key));
@@ -142,20 +116,7 @@ proptest! {
                         prop_assert!(filter.remove(&key));
                     }
                 }
-                Step::RemoveHash(key) => {
-                    if !filter.contains(&key) {
-                        prop_assert!(!filter.remove_hash(filter.hash(&key)));
-                    } else if set.remove(key) {
-                        prop_assert!(filter.remove_hash(filter.hash(&key)));
-                    }
-                }
                 Step::RemoveBatch(keys) => {
-                    let keys = removable(&filter, &mut set, &keys);
-                    let single = filter.clone();
-                    let removed = keys.iter().filter(|key| single.remove(*key)).count();
-                    prop_assert_eq!(filter.remove_batch(&keys), removed);
-                }
-                Step::RemoveHashes(keys) => {
                     let keys = removable(&filter, &mut set, &keys);
                     let single = filter.clone();
                     let removed: Vec<bool> = keys.iter().map(|key| single.remove(key)).collect();
@@ -541,14 +502,8 @@ fn measure(rate: f64, words: usize, n: u64, queries: u64) {
     }
     insert(&filter, n..n + n / 2);
     assert!(filter.estimated_len().abs_diff(n as usize) <= 1 + (0.8 * (n as f64).sqrt()) as usize);
-    let mut hits = 0;
-    for hashes in slices(1 << 40..(1 << 40) + queries) {
-        let mut found = vec![false; hashes.len()];
-        filter.contains_hashes(&hashes, &mut found);
-        hits += found.iter().filter(|&&found| found).count();
-    }
-    let queries = queries as f64;
-    let (measured, exact) = (hits as f64 / queries, filter.current_false_positive_rate());
+    let measured = hit_rate(&filter, queries as usize);
+    let (queries, exact) = (queries as f64, filter.current_false_positive_rate());
     let model = filter.false_positive_rate_at(n as usize);
     let spread = SPREADS[RATES.iter().position(|&known| known == rate).unwrap()];
     let luck = (rate * spread).powi(2) / filter.blocks() as f64;

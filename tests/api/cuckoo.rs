@@ -1,7 +1,7 @@
 //! The cuckoo filter beside a multiset, full and beyond, its rates beside its model, and with real
 //! threads near its highest load.
 
-use crate::common::{STRESS_KEYS, SetAtEnd, number, together};
+use crate::common::{STRESS_KEYS, SetAtEnd, hit_rate, number, together};
 use lanebloom::CuckooFilter;
 use proptest::prelude::*;
 use std::collections::HashMap;
@@ -205,15 +205,8 @@ fn measure(keys: usize, queries: usize, rate: Option<f64>, tag_bits: Option<usiz
     builder = tag_bits.map_or(builder.clone(), |bits| builder.tag_bits(bits));
     let filter = builder.build().unwrap();
     filter.insert_all(0..keys as u64).unwrap();
-    let mut found = vec![false; 1 << 12];
-    let mut hits = 0;
-    for at in (0..queries as u64).step_by(found.len()) {
-        let strangers: Vec<u64> = (at..at + found.len() as u64).map(|i| 1 << 40 | i).collect();
-        filter.contains_batch(&strangers, &mut found);
-        hits += found.iter().filter(|&&found| found).count();
-    }
-    let queries = queries.next_multiple_of(found.len()) as f64;
-    let (measured, model) = (hits as f64 / queries, filter.false_positive_rate_at(keys));
+    let (measured, model) = (hit_rate(&filter, queries), filter.false_positive_rate_at(keys));
+    let queries = queries as f64;
     let sigma = (model / queries).sqrt();
     let what = format!(
         "{keys} keys, {} bits: measured {measured:e}, model {model:e}, sigma {sigma:e}",

@@ -1,7 +1,7 @@
 //! The d-left filter beside a multiset, full and saturated, its rates beside its model, and with real
 //! threads that share its cells.
 
-use crate::common::{STRESS_KEYS, number, together};
+use crate::common::{STRESS_KEYS, hit_rate, number, together};
 use lanebloom::DLeftFilter;
 use proptest::prelude::*;
 use std::collections::HashMap;
@@ -152,15 +152,8 @@ fn measure(keys: usize, queries: usize, rate: Option<f64>) {
     let builder = rate.map_or(builder.clone(), |rate| builder.false_positive_rate(rate));
     let filter = builder.build().unwrap();
     filter.insert_all(0..keys as u64).unwrap();
-    let mut found = vec![false; 1 << 12];
-    let mut hits = 0;
-    for at in (0..queries as u64).step_by(found.len()) {
-        let strangers: Vec<u64> = (at..at + found.len() as u64).map(|i| 1 << 40 | i).collect();
-        filter.contains_batch(&strangers, &mut found);
-        hits += found.iter().filter(|&&found| found).count();
-    }
-    let queries = queries.next_multiple_of(found.len()) as f64;
-    let (measured, exact) = (hits as f64 / queries, filter.current_false_positive_rate());
+    let (measured, exact) = (hit_rate(&filter, queries), filter.current_false_positive_rate());
+    let queries = queries as f64;
     let sigma = (exact / queries).sqrt();
     let what = format!("{keys} keys: measured {measured:e}, exact {exact:e}, sigma {sigma:e}");
     assert!((measured - exact).abs() <= 4.0 * sigma, "{what}");

@@ -1,7 +1,7 @@
 //! `ScalableBloom`: its answers against an exact set, its growth step by step, its limits, its
 //! compound rate, and threads.
 
-use crate::common::{STRESS_KEYS, number, together};
+use crate::common::{STRESS_KEYS, hit_rate, number, together};
 use lanebloom::scalable::{Builder, Growth, ScalableBloom};
 use lanebloom::{FullError, SipHash13};
 use proptest::prelude::*;
@@ -736,15 +736,8 @@ fn racing_to_the_limit_loses_nothing() {
 /// The bound: at most the promised rate, and four standard deviations of what is measured by so
 /// many queries.
 fn measure(filter: &ScalableBloom, rate: f64, queries: u64) -> f64 {
-    let mut found = vec![false; 1 << 12];
-    let mut hits = 0;
-    for from in (0..queries).step_by(found.len()) {
-        let hashes: Vec<u64> = (0..found.len() as u64).map(|i| number(1 << 50 | from | i)).collect();
-        filter.contains_hashes(&hashes, &mut found);
-        hits += found.iter().filter(|&&found| found).count();
-    }
-    let queries = queries.next_multiple_of(found.len() as u64) as f64;
-    let (measured, exact) = (hits as f64 / queries, filter.current_false_positive_rate());
+    let (measured, exact) = (hit_rate(filter, queries as usize), filter.current_false_positive_rate());
+    let queries = queries as f64;
     let noise = 4.0 * (rate / queries).sqrt() + 1.0 / queries;
     assert!(
         measured <= rate + noise,

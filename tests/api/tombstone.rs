@@ -15,11 +15,8 @@ fn builder() -> Builder {
 enum Step {
     Insert(u16),
     InsertBatch(Vec<u16>),
-    InsertHashes(Vec<u16>),
-    Extend(Vec<u16>),
     Remove(u16),
     RemoveBatch(Vec<u16>),
-    RemoveHashes(Vec<u16>),
     Union(Vec<u16>, Vec<u16>),
     Clear,
 }
@@ -29,11 +26,8 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         4 => (0..2000u16).prop_map(Step::Insert),
         3 => keys().prop_map(Step::InsertBatch),
-        3 => keys().prop_map(Step::InsertHashes),
-        1 => keys().prop_map(Step::Extend),
         4 => (0..2000u16).prop_map(Step::Remove),
         2 => keys().prop_map(Step::RemoveBatch),
-        2 => keys().prop_map(Step::RemoveHashes),
         1 => (keys(), keys()).prop_map(|(added, removed)| Step::Union(added, removed)),
         1 => Just(Step::Clear),
     ]
@@ -61,21 +55,11 @@ proptest! {
                     prop_assert!(added.insert(key) || !new);
                 }
                 Step::InsertBatch(keys) => {
-                    let new = keys.iter().filter(|key| single.insert(*key)).count();
-                    prop_assert_eq!(filter.insert_batch(&keys), new);
-                    added.extend(keys);
-                }
-                Step::InsertHashes(keys) => {
                     let new: Vec<bool> = keys.iter().map(|key| single.insert(key)).collect();
                     let hashes: Vec<u64> = keys.iter().map(|key| filter.hash(key)).collect();
                     let mut flags = vec![false; keys.len()];
                     prop_assert_eq!(filter.insert_hashes_flagged(&hashes, &mut flags), new.iter().filter(|&&new| new).count());
                     prop_assert_eq!(flags, new);
-                    added.extend(keys);
-                }
-                Step::Extend(keys) => {
-                    keys.iter().for_each(|key| _ = single.insert(key));
-                    (&filter).extend(&keys);
                     added.extend(keys);
                 }
                 Step::Remove(key) => {
@@ -85,11 +69,6 @@ proptest! {
                     if found { removed.insert(key); }
                 }
                 Step::RemoveBatch(keys) => {
-                    let expected = keys.iter().filter(|key| single.remove(*key)).count();
-                    removed.extend(keys.iter().filter(|key| added.contains(*key)));
-                    prop_assert_eq!(filter.remove_batch(&keys), expected);
-                }
-                Step::RemoveHashes(keys) => {
                     let expected: Vec<bool> = keys.iter().map(|key| single.remove(key)).collect();
                     removed.extend(keys.iter().filter(|key| added.contains(*key)));
                     let hashes: Vec<u64> = keys.iter().map(|key| filter.hash(key)).collect();

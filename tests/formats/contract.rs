@@ -7,6 +7,7 @@ use crate::common::filters::*;
 use crate::common::{Full, Pieces, STRESS_KEYS, SetAtEnd, number, together, with_field};
 use lanebloom::codec::replace_file;
 use lanebloom::{Filter, FixedSize, Insert, KeyHasher, Murmur3, Remove, SnapshotError, Stored};
+use std::collections::VecDeque;
 use std::fmt::Debug;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -71,6 +72,12 @@ macro_rules! word {
         #[test]
         fn nothing_is_held_while_a_writer_runs() {
             nothing_is_held(filled!($of));
+        }
+    };
+    (removes, $type:ident, $of:tt) => {
+        #[test]
+        fn what_is_read_goes_on_as_what_was_written() {
+            goes_on(filled!($of));
         }
     };
     (guests, $type:ident, $of:tt) => {
@@ -426,6 +433,35 @@ fn hashers_are_told_apart<E: Stored<Hash = u64>, B: KeyHasher + Clone + Debug>(
     refused::<E, _>(&bytes, &murmur3, "a BuildHasher there, Murmur3 with seed 0 here");
     refused::<E, _>(&bytes, &random, "a BuildHasher there and here, but under another key");
     round_trip(&other);
+}
+
+/// Whatever is done next, with the copy it is the same: answers, and where everything lies.
+fn goes_on<E: Remove<Answer: Told> + Stored<Hash = u64>>(of: impl Fn(usize, &[u64]) -> Filter<E>) {
+    let turns = if cfg!(debug_assertions) { 3000 } else { 30_000 };
+    // Nearly full, so that what is in it is moved.
+    let content = content(570);
+    let mut one = of(600, &content);
+    let mut other: Filter<E> = read(&one.to_bytes(), one.hasher()).unwrap_or_else(|error| panic!("{error}"));
+    for round in 0..2 {
+        let mut there: VecDeque<u64> = content.iter().copied().take(570 * (1 - round)).collect();
+        for turn in 0..turns {
+            let key = number(turn << 32);
+            if turn % 3 != 0 && there.len() < 600 {
+                assert_eq!(one.insert(&key).told(), other.insert(&key).told());
+                there.push_back(key);
+            }
+            if (turn % 3 != 1 || there.len() == 600)
+                && let Some(old) = there.pop_front()
+            {
+                assert_eq!(one.remove(&old), other.remove(&old));
+            }
+            let asked = number(turn);
+            assert_eq!(one.contains(&asked), other.contains(&asked));
+        }
+        assert!(one.to_bytes() == other.to_bytes() && one.figures() == other.figures());
+        one.clear();
+        other.clear();
+    }
 }
 
 /// Fields of up to eight bytes under checksums that are right, and bytes that end early: an error,
