@@ -184,8 +184,9 @@ fn a_pair_of_version_1_is_read_and_written() {
     }
     let golden = golden!("tombstone");
     assert!(filter.to_bytes() == golden);
-    let same: TombstoneBloom = read(golden).unwrap();
+    let same = TombstoneBloom::from_bytes(golden).unwrap().0;
     assert!(same == filter && same.hasher().seed() == 3);
+    assert!(TombstoneBloom::read_from(&golden[..], 1 << 20).unwrap() == filter);
     assert_eq!((same.expected_keys(), same.expected_removals()), (200, 50));
     let found: Vec<_> = (0..200).filter(|i| same.contains(&key(*i))).collect();
     assert!(found.len() >= 159 && found.iter().all(|i| i % 5 != 0));
