@@ -514,7 +514,7 @@ fn inserts_beside_lookups<E: Insert<Answer: Told, Total: Told>, S: KeyHasher<E::
 
 // ---- Removals and counts ----
 
-fn removes<E: Remove<Answer: Told, Total: Told>, S: KeyHasher<E::Hash> + Clone>(
+fn removes<E: Remove<Answer: Told, Total: Told, Hash: PartialEq>, S: KeyHasher<E::Hash> + Clone>(
     of: impl Fn(usize, &[u64]) -> Filter<E, S>,
 ) {
     for_each_size(&of, |planned, lengths| {
@@ -551,6 +551,7 @@ fn removes<E: Remove<Answer: Told, Total: Told>, S: KeyHasher<E::Hash> + Clone>(
             assert!(answer == (expected, sum), "{len} hashes");
             let found = single.contains_each(&new);
             assert!(all.iter().all(|filter| filter.contains_each(&new) == found));
+            lookups_agree(&by_keys, &new, offset % 8);
         }
         if planned == PLANNED {
             assert!(all.iter().all(|filter| filter.figures() == single.figures()));

@@ -462,6 +462,10 @@ fn unions_grow_and_refuse_what_grows_otherwise() {
     assert_eq!(all.union_from(&part), Ok(false));
     assert!((0..50).chain(1000..2000).all(|key| all.contains_hash(number(key))));
     assert_eq!(all.layers().len(), part.layers().len());
+    // A change of any layer is one.
+    let twin = all.clone();
+    twin.layers().next().unwrap().insert_hash(number(7777));
+    assert_eq!((all.union_from(&twin), all.union_from(&twin)), (Ok(true), Ok(false)));
     // A filter of fewer layers.
     assert_eq!(all.union_from(&builder(100, 0.01).build().unwrap()), Ok(false));
     assert_eq!(all.layers().len(), 4);

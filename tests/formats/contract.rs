@@ -255,6 +255,12 @@ fn no_damage_is_read<E: Stored<Hash = u64>>(name: &str, of: impl Fn(usize, &[u64
             assert!(error.is_truncated() && !error.is_incompatible());
         }
     }
+    let (most, limit) = (filter.memory_bytes(), filter.memory_bytes() - 1);
+    assert!(Filter::<E>::read_from(&bytes[..], most).is_ok());
+    assert_eq!(
+        text(Filter::<E>::read_from(&bytes[..], limit)),
+        format!("the filter takes {most} bytes, more than the limit of {limit} bytes")
+    );
     // The reader's own error, from wherever it comes, and the writer's.
     for end in [0, 5, HEADER - 1, HEADER, HEADER + 1, bytes.len() - 60, bytes.len() - 1] {
         let broken = Pieces::new(&bytes[..end], Some(io::Error::other("unplugged")));
