@@ -34,8 +34,8 @@ kernels='
     kernel::contains                | 28 |                        |
     kernel::insert                  | 28 | lock                   |
     kernel::scalar::fill            | 4 |                         |
-    kernel::scalar::raise           | 28 | lock                   |
-    kernel::scalar::lower           | 28 | lock                   | lock
+    kernel::scalar::increment       | 28 | lock                   |
+    kernel::scalar::decrement       | 28 | lock                   | lock
     <u64 as lanebloom::funnel::Funnel>::funnel |  0 |             |
 '
 

@@ -4,7 +4,7 @@
 //! | operation | ordering | partner, and why |
 //! |---|---|---|
 //! | `set`: look at the word first | load `Relaxed` | if the bits are there nothing is written; a caller that relies on what their setters did before calls [`acquire`] after |
-//! | `set`: add the bits that lack | `fetch_or` `Release` | makes what the inserter did before visible to whoever sees the bits and calls [`acquire`]; later `fetch_or`s of the word continue the release sequence, so no inserter's is cut off by another's |
+//! | `set`: add the missing bits | `fetch_or` `Release` | makes what the inserter did before visible to whoever sees the bits and calls [`acquire`]; later `fetch_or`s of the word continue the release sequence, so no inserter's is cut off by another's |
 //! | `holds`, `load` | load `Relaxed` | as the look in `set` |
 //! | [`acquire`] after an answer that rests on bits seen | fence `Acquire` | pairs with the `fetch_or` of every thread whose bits were seen; nothing on x86-64, one barrier on Arm |
 //! | `or_from`: read the other filter's words | load `Acquire` | pairs with its inserters' `fetch_or`, and stands before our own `Release`, so that publication passes through the union |
@@ -24,7 +24,6 @@ use crate::layout::{LINE_BYTES, LINE_WORDS};
 use crate::memory::Words;
 use crate::pattern::Place;
 use crate::sync::{AtomicU64, Ordering, fence};
-use core::mem::MaybeUninit;
 use core::ops::Range;
 
 /// The bit array of a blocked filter. A block is a cache line of words. The memory begins with a
@@ -139,7 +138,7 @@ impl Bits {
         {
             let words = &mut *self.words;
             // SAFETY: `AtomicU64` has the size and the validity of `u64`, and at least its
-            // alignment. Borrowed mutably, so that nobody else accesses them meanwhile.
+            // alignment. The mutable borrow excludes other accesses.
             Some(unsafe { core::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), words.len()) })
         }
         #[cfg(lanebloom_loom)]
@@ -253,12 +252,10 @@ impl Bits {
 
 /// A word that a lookup can read.
 pub trait Load {
-    /// Whether other threads may set bits of it, so that who relies on them needs an
-    /// [`acquire`].
+    /// Whether other threads may set its bits, so that a reader needs an [`acquire`].
     const SHARED: bool = true;
 
-    /// Its value now. Where others may set bits of it meanwhile, that is the `load` of the table
-    /// above.
+    /// Its value now: for a shared word, the `load` of the table above.
     fn load(&self) -> u64;
 }
 
@@ -269,9 +266,8 @@ impl Load for AtomicU64 {
     }
 }
 
-/// A word of a snapshot: little-endian bytes at any address, which nobody writes while they are
-/// borrowed. A machine with unaligned loads reads it by one instruction, whatever its own byte
-/// order.
+/// A word of a snapshot: little-endian bytes at any address, immutable while they are borrowed. A
+/// machine with unaligned loads reads it by one instruction, whatever its own byte order.
 impl Load for [u8; 8] {
     const SHARED: bool = false;
 
@@ -281,8 +277,8 @@ impl Load for [u8; 8] {
     }
 }
 
-/// The lines that lookups read: of [`Bits`], which other threads may write meanwhile, or of a
-/// snapshot, which nobody writes.
+/// The lines that lookups read: of [`Bits`], which other threads may write meanwhile, or of an
+/// immutable snapshot.
 pub struct Lines<'a, T>(pub(crate) &'a [[T; LINE_WORDS]]);
 
 impl<T> Clone for Lines<'_, T> {
@@ -302,7 +298,7 @@ impl<'a, T: Load> Lines<'a, T> {
     ///
     /// `VECTOR` says that this is compiled for a CPU with vectors. Vector shifts then make the
     /// masks: 2.9 ns for a lookup in L1 (Zen 3, AVX2). Without them, x86-64 has only `bts`, with
-    /// two operations a bit: 4.7 ns. To shift each bit down out of its word takes 3.6.
+    /// two operations a bit: 4.7 ns. Shifting each bit down out of its word takes 3.6.
     #[inline(always)]
     pub(crate) fn holds<const W: usize, const VECTOR: bool>(
         self,
@@ -358,7 +354,7 @@ impl<T: Load> Lines<'_, T> {
     pub(crate) unsafe fn load<const W: usize, const N: usize>(
         self,
         words: &[[u64; N]; W],
-        into: &mut [MaybeUninit<[u64; N]>; W],
+        into: &mut [core::mem::MaybeUninit<[u64; N]>; W],
     ) {
         let all = self.0.as_flattened();
         for (words, into) in words.iter().zip(into) {
@@ -572,8 +568,8 @@ fn add(word: &AtomicU64, mask: u64) -> bool {
     word.fetch_or(mask, Ordering::Release) & mask != mask
 }
 
-/// Filters up to this size, in bytes, are probed without prefetching: to wait for L2 or the nearer
-/// part of L3 costs less than the hints do. (Zen 4, AVX-512, ns without and with: 1.4 and 1.75 at 1
+/// Filters up to this size, in bytes, are probed without prefetching: waiting for L2 or the nearer
+/// part of L3 costs less than the hints. (Zen 4, AVX-512, ns without and with: 1.4 and 1.75 at 1
 /// MiB, 1.5 and 1.7 at 2 MiB, 2.0 and 1.8 at 8 MiB.)
 const CACHED_BYTES: usize = 2 << 20;
 
@@ -583,8 +579,8 @@ pub(crate) fn is_cached(bytes: usize) -> bool {
     bytes <= CACHED_BYTES
 }
 
-/// Asks the CPU for the line: into L2 for somewhat later, or into L1 to read it, or to write it
-/// alone. No harm if there is no memory at `line`.
+/// Prefetches the line: into L2 for later, or into L1 to read or to write it. No harm if there is
+/// no memory at `line`.
 #[inline(always)]
 pub(crate) fn prefetch<T>(line: *const T, purpose: Purpose) {
     match purpose {

@@ -27,9 +27,9 @@ use crate::layout::{LINE_BYTES, LINE_WORDS};
 use crate::memory::Words;
 use crate::pattern::block;
 #[cfg(feature = "rayon")]
-use crate::source::Part;
+use crate::source::CHUNK;
 #[cfg(feature = "rayon")]
-use crate::source::STRETCH;
+use crate::source::Part;
 use crate::source::{Answer, Source, answers, answers_from, teller};
 #[cfg(feature = "rayon")]
 use alloc::vec::Vec;
@@ -38,35 +38,36 @@ use core::ops::Range;
 /// The fewest hashes that are inserted in bulk.
 const LEAST: usize = if cfg!(lanebloom_loom) { 2 } else { 1024 };
 
-/// The fewest hashes per line of the filter for which it pays. (One after another 18 to 28; in bulk
-/// at 512 KiB, with 4 hashes per line 21, 8 14, 50 6; at 64 MiB, 4 29, 8 22, 50 15.)
+/// The fewest hashes per line of the filter for which bulk inserts pay. (One after another takes 18
+/// to 28. In bulk with 4, 8 and 50 hashes per line: 21, 14 and 6 at 512 KiB; 29, 22 and 15 at
+/// 64 MiB.)
 const DENSE: usize = if cfg!(lanebloom_loom) { 2 } else { 6 };
 
-/// As [`DENSE`], for sorting with a filter that is borrowed mutably. (With prefetching alone 12 at
-/// 8 MiB and 15 at 64 MiB; sorted, with 1 hash per line 9.5 and 23, 4 8.5 and 16, 50 10 and 11.)
+/// As [`DENSE`], for sorting with a filter that is borrowed mutably. (At 8 and 64 MiB: prefetching
+/// alone takes 12 and 15; sorting 9.5 and 23 with 1 hash per line, 8.5 and 16 with 4, 10 and 11
+/// with 50.)
 const DENSE_MUT: usize = 4;
 
 /// Filters up to this size, in bytes, are one region.
 const WHOLE_BYTES: usize = 1 << 20;
 
-/// The number of blocks in a region, as a power of two: 256 KiB, which a core's own cache holds
-/// beside what passes through.
+/// The number of blocks in a region, as a power of two: 256 KiB, which fit a core's own cache
+/// beside the hashes that pass through.
 const REGION: u32 = 12;
 
 /// The most regions that hashes are sorted into at once.
 const MOST_REGIONS: usize = 4096;
 
 /// The most hashes per line of the filter that are sorted at once: they take twice the memory of
-/// the filter itself. More of them would save more atomic operations, but fresh memory is not free
-/// either.
+/// the filter. More would save more atomic operations, but fresh memory costs time too.
 const MOST_PER_LINE: usize = 16;
 
-/// So many hashes are sorted at once, if there are, however small the filter is: they take 64 MiB.
-/// (8 MiB with 16 per line 12, with all 9.)
+/// Up to so many hashes are sorted at once, however small the filter is: they take 64 MiB. (8 MiB
+/// with 16 per line 12, with all 9.)
 const LEAST_AT_ONCE: usize = 8 << 20;
 
-/// As [`MOST_PER_LINE`], for a filter that is borrowed mutably, where there are no atomic
-/// operations to be saved. (8 MiB with 8 per line 6.7, with 64 7.8.)
+/// As [`MOST_PER_LINE`], for a filter that is borrowed mutably, which needs no atomic operations.
+/// (8 MiB with 8 per line 6.7, with 64 7.8.)
 const MOST_PER_LINE_MUT: usize = 8;
 
 /// Inserts the hashes. Returns how many changed the filter.
@@ -120,8 +121,8 @@ fn in_bulk(bits: &Bits, kernels: &Kernels, source: &impl Source, answer: &mut An
     }
 }
 
-/// Inserts the hashes into words that this thread owns, all that a filter has; how many changed the
-/// filter.
+/// Inserts the hashes into all words of a filter, which this thread owns. Returns how many changed
+/// the filter.
 pub(crate) fn insert_mut(words: &mut [u64], kernels: &Kernels, source: &impl Source) -> usize {
     let blocks = words.len() / LINE_WORDS;
     if blocks * LINE_BYTES > WHOLE_BYTES && source.len() / blocks >= DENSE_MUT {
@@ -179,8 +180,8 @@ fn fill(kernels: &Kernels, region: &mut Region<'_>, hashes: &[u64], start: usize
     answers_from(start, hashes, insert, teller(answer))
 }
 
-/// Sorts the hashes by region, so many at a time, and calls `insert` with a region and hashes of
-/// it; how many changed the filter.
+/// Sorts the hashes by region and calls `insert` with a region and its hashes. Returns how many
+/// changed the filter.
 fn sorted(
     regions: Regions,
     source: &impl Source,
@@ -201,15 +202,15 @@ fn sorted(
     Some(changed)
 }
 
-/// [`insert`] by all threads of the pool: each sorts a part of the hashes, then each takes one
-/// region after another, with all that was sorted into it, so that no two write to the same line.
+/// [`insert`] by all threads of the pool. Each thread sorts a part of the hashes, then inserts one
+/// region after another, so that no two threads write to the same line.
 #[cfg(feature = "rayon")]
 pub(crate) fn par_insert(bits: &Bits, kernels: &Kernels, source: &(impl Source + Sync)) -> usize {
     use rayon::prelude::*;
 
     par_in_bulk(bits, kernels, source).unwrap_or_else(|| {
-        // Four parts a thread, so that one which is held up does not hold up the others.
-        let part = source.len().div_ceil(4 * rayon::current_num_threads()).max(STRETCH);
+        // Four parts a thread, so that a delayed thread does not delay the others.
+        let part = source.len().div_ceil(4 * rayon::current_num_threads()).max(CHUNK);
         let starts = (0..source.len()).into_par_iter().step_by(part);
         let insert = |start| {
             let part = Part(source, start..source.len().min(start + part));
@@ -374,9 +375,9 @@ impl Buckets {
             let len = &mut self.lens[region];
             let place = &mut self.hashes[start + *len as usize];
             *place = hash;
-            // The bucket's next line: there are too many buckets for the processor to see it
-            // coming. (64 regions 5.7 without, 3.0 with it; 2048 8.2 and 4.2; lines collected apart
-            // and written past the cache 3.8 and 4.2.)
+            // The bucket's next line: the processor cannot predict it among so many buckets.
+            // (Without and with: 64 regions 5.7 and 3.0; 2048 8.2 and 4.2. Lines collected apart
+            // and written past the cache: 3.8 and 4.2.)
             bits::prefetch((&raw const *place).wrapping_add(LINE_WORDS), Purpose::Write);
             *len += 1;
             if *len as usize == self.capacity {

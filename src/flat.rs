@@ -124,7 +124,7 @@ impl Flat {
         changed
     }
 
-    /// [`set`](Self::set) by plain stores, while nobody else has the filter.
+    /// [`set`](Self::set) by plain stores, while no other thread has the filter.
     pub(crate) fn set_mut(&mut self, mut places: impl NextPlace) {
         for _ in 0..self.functions {
             self.bits.set_bit(places.next_place(&self.modulo));

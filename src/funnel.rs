@@ -28,7 +28,7 @@
 //! | [`UnencodedChars`] of a string, `[u16]` | UTF-16 units, each little-endian | `unencodedCharsFunnel()` |
 //! | [`Utf16`] of a string | a byte order mark, then UTF-16 units, each big-endian | `stringFunnel(UTF_16)` |
 //!
-//! The module [`guava`](crate::guava#which-type-is-which-funnel) lists more types, and the parts of
+//! The module [`guava`](crate::guava#types-and-funnels) lists more types, and the parts of
 //! a compound funnel.
 //!
 //! # Keys are untyped

@@ -28,14 +28,14 @@
 //! there. Nothing in this process can know of such a commit. So the docs name the remedy: a task of
 //! its own for the write.
 //!
-//! # Who drops a filter
+//! # The drop of a filter
 //!
 //! Dropping a filter can take long: memory is unmapped, a thread is joined. No reader may do it.
 //! The thread that replaces the state waits until every reader has left the old state, and then
-//! drops it ([`Swap::replace`]). Readers wait for nobody. A reader holds a state only while the
-//! filters' own code runs, never during a caller's code (the loads of [`CacheGuard::get_with`], the
-//! closure of [`CacheGuard::check_batch`]). So the wait is as long as the longest running lookup or
-//! batch of inserts, and such code may itself commit a rebuild.
+//! drops it ([`Swap::replace`]). Readers never wait. A reader holds a state only while the filters'
+//! own code runs, never during a caller's code (the loads of [`CacheGuard::get_with`], the closure
+//! of [`CacheGuard::check_batch`]). So the wait is as long as the longest running lookup or batch
+//! of inserts, and the caller's code may itself commit a rebuild.
 //!
 //! # A key that a filter refuses
 //!
@@ -47,10 +47,9 @@
 //! [`Rebuild::try_commit`]; one that comes after its check is noted all the same, and the guard is
 //! open after the commit. In no order is a key turned away.
 //!
-//! To remember the refused hashes instead would take memory without bound, where memory may be what
-//! is missing, and a lookup in them. To turn the refused key away, since its caller got the error,
-//! would leave [`InsertOnDrop`], which has no caller, without a way to tell, and every other caller
-//! with a row to repair.
+//! Two alternatives are worse. Remembering the refused hashes takes memory without bound, and
+//! memory may be what is missing. Turning the refused key away, since its caller got the error,
+//! leaves every caller with a row to repair, and [`InsertOnDrop`] has no caller.
 
 pub(crate) mod error;
 mod filter;
@@ -106,17 +105,16 @@ use stats::Counts;
 ///
 /// # Keys from strangers
 ///
-/// [`with_capacity`](Self::with_capacity) hashes with [`SipHash13`] under a random key, so nobody
-/// can make keys that pass the guard. Under [`Murmur3`] anybody can: a stranger who knows one valid
-/// key can compute any number of others with the same hash. [`new`](Self::new) takes any
+/// [`with_capacity`](Self::with_capacity) hashes with [`SipHash13`] under a random key, so
+/// strangers cannot make keys that pass the guard. Under [`Murmur3`] they can: from one valid key,
+/// a stranger computes any number of others with the same hash. [`new`](Self::new) takes any
 /// [`GuardFilter`]. Give it a filter under Murmur3, for example a
 /// [`GuavaBloom`](crate::GuavaBloom), only if strangers cannot choose the keys.
 ///
-/// A false positive stays one until the filter is replaced. A stranger who finds one by trying can
-/// ask for it again and again, and every request reaches the store.
+/// A false positive stays one until the filter is replaced. A stranger can find one by trying, and
+/// repeat it: every request reaches the store.
 /// [`rebuild_with_capacity`](Self::rebuild_with_capacity) draws a new key, under which other
-/// made-up keys are false positives. Until then, remember the store's "no" for a while, as for any
-/// missing row.
+/// made-up keys are false positives. Until then, cache the store's "no" for a while.
 ///
 /// # Order of insert and commit
 ///
@@ -133,21 +131,20 @@ use stats::Counts;
 /// # Filters that can be full
 ///
 /// A [`ScalableBloom`](crate::ScalableBloom) with a limit, a [`CuckooFilter`](crate::CuckooFilter)
-/// and a [`DLeftFilter`](crate::DLeftFilter) can refuse a key. The insert then answers the filter's
-/// error, and the guard **opens**: from then on it admits every key, since it cannot know any more
-/// which keys are valid. [`is_open`](Self::is_open) tells. A rebuild into a larger filter closes it
-/// again.
+/// and a [`DLeftFilter`](crate::DLeftFilter) can refuse a key. The insert then returns the filter's
+/// error, and the guard **opens**: it admits every key, since it no longer knows which keys are
+/// valid. [`is_open`](Self::is_open) reports it. A rebuild into a larger filter closes the guard.
 ///
 /// ```
 /// use lanebloom::{CacheGuard, ScalableBloom};
 ///
-/// let filter = |layers| ScalableBloom::builder().expected_keys(100).max_layers(layers).build();
-/// let guard = CacheGuard::<u64, _>::new(filter(1)?);
+/// let builder = ScalableBloom::builder().expected_keys(100);
+/// let guard = CacheGuard::<u64, _>::new(builder.clone().max_layers(1).build()?);
 /// let error = (0..200).find_map(|key| guard.insert(&key).err()).unwrap();
 /// assert_eq!(error.to_string(), "the filter is full: its limit of layers is 1");
 /// assert!(guard.is_open() && guard.check(&17_000).is_some());
 ///
-/// let rebuild = guard.rebuild(filter(3)?)?;
+/// let rebuild = guard.rebuild(builder.build()?)?;
 /// rebuild.insert_all(0..200)?; // as read from the store
 /// rebuild.try_commit()?;
 /// assert!(!guard.is_open() && guard.check(&17_000).is_none());
@@ -179,22 +176,21 @@ pub struct CacheGuard<K: ?Sized, F = ConcurrentBloom<SipHash13>> {
     /// Whether a [`Rebuild`] exists; only its owner replaces the state.
     rebuilding: AtomicBool,
     counts: Counts,
-    /// Covariant, so that a guard of `&'static str` takes a shorter-lived one; keeps no key, so
-    /// that `K` need not be `Send`.
+    /// Covariant, so that a guard of `&'static str` takes shorter-lived ones. It keeps no key, so
+    /// `K` need not be `Send`.
     keys: PhantomData<fn() -> *const K>,
 }
 
-/// Keys of a batch that are looked up and counted before their admissions are given out: their
-/// answers are a bitmap of 128 bytes on the stack.
-const STRETCH: usize = 1024;
+/// Keys of a batch that are looked up and counted at once: a bitmap of 128 bytes on the stack.
+const CHUNK: usize = 1024;
 
-/// What readers see at once.
+/// The state that a reader loads.
 struct State<F> {
     serving: Held<F>,
     next: Option<Held<F>>,
 }
 
-/// A filter, and whether it lacks a key that it was given: then all keys are admitted.
+/// A filter, and whether it refused a key: then all keys are admitted.
 struct Held<F> {
     filter: Arc<F>,
     /// | operation | ordering | partner, and why |
@@ -223,7 +219,7 @@ impl<F: GuardFilter> Held<F> {
         }
     }
 
-    /// Where inserts cannot fail, nothing is read.
+    /// Reads nothing if inserts cannot fail.
     #[inline]
     fn has_refused(&self) -> bool {
         F::Answer::CAN_REFUSE && self.refused.load(Ordering::Acquire)
@@ -246,16 +242,15 @@ impl<F: GuardFilter> Held<F> {
     #[inline]
     fn insert<K: Funnel + ?Sized>(&self, key: &K) -> F::Answer {
         let answer = self.filter.local().insert(key);
-        // Otherwise the key is there, as often as it can be. (Whether it is found says less: it may
-        // be another key, which is removed one day.)
+        // Otherwise the key is there as often as it can be. (A lookup proves less: it may find
+        // another key, which is removed one day.)
         if answer.is_full() {
             self.refused.store(true, Ordering::Release);
         }
         answer
     }
 
-    /// Tries the keys after one that is refused as well: that one may be there, as often as it can
-    /// be.
+    /// Goes on after a refused key, which may be there as often as it can be.
     fn insert_batch<K: Funnel>(&self, keys: &[K]) -> F::Total {
         let answer = self.filter.local().insert_batch(keys);
         if let Some(at) = answer.refused_at() {
@@ -266,16 +261,15 @@ impl<F: GuardFilter> Held<F> {
 }
 
 impl<K: Funnel + ?Sized> CacheGuard<K> {
-    /// A guard for `keys` keys that admits made-up ones at `false_positive_rate`, empty: a
-    /// [`ConcurrentBloom`] that hashes with [`SipHash13`] under a new random key.
+    /// An empty guard that admits made-up keys at `false_positive_rate`: a [`ConcurrentBloom`] that
+    /// hashes with [`SipHash13`] under a new random key.
     ///
-    /// `keys` are all that it will get until the next rebuild, not only those of today. The type of
-    /// the keys is named, as in the example, or inferred from the first key.
+    /// `keys` is the number of keys until the next rebuild, not only today's. The type of the keys
+    /// is named, as in the example, or inferred from the first key.
     ///
     /// # Errors
     ///
-    /// Fails as [`Builder::build`](crate::bloom::Builder::build) does: `keys` is 0, the rate is not
-    /// between 0 and 1 or out of reach, or the memory is not there.
+    /// As [`Builder::build`](crate::Builder::build).
     ///
     /// # Examples
     ///
@@ -304,13 +298,14 @@ fn keyed_filter(keys: usize, false_positive_rate: f64) -> Result<ConcurrentBloom
 impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// A guard that serves from `filter`, which should hold every valid key.
     ///
-    /// Whatever was inserted into `filter` before must have been of the type `K`: nothing checks
-    /// that. About the filter's hasher see [Keys from strangers](Self#keys-from-strangers).
+    /// Keys already in `filter` must have the type `K`: nothing checks that. [Keys from
+    /// strangers](Self#keys-from-strangers) says which hasher the filter should have.
     ///
     /// ```
     /// use lanebloom::{CacheGuard, ConcurrentBloom, SipHash13};
     ///
-    /// let filter = ConcurrentBloom::builder().memory_budget(1 << 20).hasher(SipHash13::random()).build()?;
+    /// let builder = ConcurrentBloom::builder().memory_budget(1 << 20);
+    /// let filter = builder.hasher(SipHash13::random()).build()?;
     /// filter.insert("ann");
     /// let guard = CacheGuard::<str, _>::new(filter);
     /// assert!(guard.check("ann").is_some() && guard.check("eve").is_none());
@@ -328,9 +323,9 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
         }
     }
 
-    /// Asks the filter, and only if the key may exist calls `load`; records what came of it.
+    /// Calls `load` only if the key may exist; records whether it did.
     ///
-    /// For a store whose reads can fail or are awaited, [`try_get_with`](Self::try_get_with) and
+    /// If reads of the store can fail or are awaited, use [`try_get_with`](Self::try_get_with) or
     /// [`check`](Self::check).
     ///
     /// ```
@@ -339,7 +334,8 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// let guard = CacheGuard::<u64>::with_capacity(1000, 0.01)?;
     /// guard.insert(&17);
     /// assert_eq!(guard.get_with(&17, || Some("row")), Some("row"));
-    /// assert_eq!(guard.get_with(&18, || -> Option<&str> { unreachable!("turned away") }), None);
+    /// let load = || -> Option<&str> { unreachable!("turned away") };
+    /// assert_eq!(guard.get_with(&18, load), None);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn get_with<Q: Borrow<K> + ?Sized, V>(&self, key: &Q, load: impl FnOnce() -> Option<V>) -> Option<V> {
@@ -349,11 +345,11 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
         value
     }
 
-    /// [`get_with`](Self::get_with) for a load that can fail; a failure is recorded neither way.
+    /// [`get_with`](Self::get_with) for a load that can fail; a failure counts as neither.
     ///
     /// # Errors
     ///
-    /// Those of `load`.
+    /// Fails if `load` fails.
     ///
     /// # Examples
     ///
@@ -362,8 +358,9 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     ///
     /// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
     /// guard.insert("ann");
-    /// assert_eq!(guard.try_get_with("ann", || Err::<Option<u32>, _>("timeout")), Err("timeout"));
-    /// assert_eq!(guard.try_get_with("eve", || Err::<Option<u32>, _>("timeout")), Ok(None));
+    /// let load = || Err::<Option<u32>, _>("timeout");
+    /// assert_eq!(guard.try_get_with("ann", load), Err("timeout"));
+    /// assert_eq!(guard.try_get_with("eve", load), Ok(None));
     /// assert_eq!((guard.stats().admitted, guard.stats().found), (1, 0));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
@@ -412,8 +409,8 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// [`check`](Self::check) of many keys, for a multi-get: calls `each` with the position and the
     /// [`Admission`] of every key that may exist, in order. The others certainly do not.
     ///
-    /// A key is counted before `each` hears of it. The admissions may be kept, to be recorded once
-    /// the store has been asked for all the keys at once.
+    /// Counts a key before the call of `each`. Keep the admissions, read all keys from the store at
+    /// once, and then record them.
     ///
     /// # Panics
     ///
@@ -446,16 +443,16 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// ```
     pub fn check_batch<'a, Q: Borrow<K> + Funnel>(&'a self, keys: &[Q], mut each: impl FnMut(usize, Admission<'a>)) {
         debug_assert_borrowed_form(keys);
-        for (i, keys) in keys.chunks(STRETCH).enumerate() {
-            let mut bitmap = [0; STRETCH / 64];
+        for (i, keys) in keys.chunks(CHUNK).enumerate() {
+            let mut bitmap = [0; CHUNK / 64];
             let bitmap = &mut bitmap[..keys.len().div_ceil(64)];
-            // The state is let go of before `each` runs: see "Who drops a filter".
+            // Releases the state before `each` runs: see "The drop of a filter".
             self.state.load().serving.admit_batch(keys, bitmap);
             let admitted = bitmap.iter().map(|word| word.count_ones() as usize).sum();
             self.counts.add_checks(admitted, keys.len() - admitted);
             for (j, word) in bitmap.iter_mut().enumerate() {
                 while *word != 0 {
-                    let at = i * STRETCH + j * 64 + word.trailing_zeros() as usize;
+                    let at = i * CHUNK + j * 64 + word.trailing_zeros() as usize;
                     *word &= *word - 1;
                     each(at, Admission { counts: &self.counts });
                 }
@@ -463,17 +460,16 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
         }
     }
 
-    /// Admits `key` from now on; answers as the filter's insert does: for a [`ConcurrentBloom`],
-    /// whether that changed the filter. Call it once the key can be read from the store.
+    /// Admits `key` from now on; answers as the filter's insert does. Call it once the key can be
+    /// read from the store.
     ///
-    /// An error opens the guard, which then admits this key with all others: see [Filters that can
-    /// be full](Self#filters-that-can-be-full). (Unless the key is in the filter, as often as it
-    /// can be.) If only the new filter of a rebuild has no room, its commit fails.
+    /// An error opens the guard, [which then admits all keys](Self#filters-that-can-be-full),
+    /// unless the key is in the filter as often as it can be. If only the new filter of a rebuild
+    /// has no room, its commit fails.
     ///
-    /// Safe at any time, also while the guard is being rebuilt: the key is admitted before the new
-    /// filter takes over and after. In code that can be cancelled between the store's commit and
-    /// this call, use [`insert_on_drop`](Self::insert_on_drop) instead: see [the
-    /// order](Self#order-of-insert-and-commit).
+    /// It may run beside a rebuild: the key is admitted before and after the new filter takes over.
+    /// In code that can be cancelled between the store's commit and this call, use
+    /// [`insert_on_drop`](Self::insert_on_drop): see [the order](Self#order-of-insert-and-commit).
     ///
     /// ```
     /// use lanebloom::CacheGuard;
@@ -489,14 +485,13 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
         self.insert_by(|filter| filter.insert(key))
     }
 
-    /// [`insert`](Self::insert) of many keys; answers as the filter's batch does: for a
-    /// [`ConcurrentBloom`], how many of them changed the filter. Call it once all of them can be
-    /// read from the store.
+    /// [`insert`](Self::insert) for many keys; answers as the filter's batch does. Call it once all
+    /// of them can be read from the store.
     ///
-    /// To be safe beside a rebuild costs a fence and a second look at the guard's state, here once
-    /// for all keys. If a new filter took over meanwhile, the number returned is the greater of the
-    /// two filters'. After an error, the keys after the one that it is about were inserted one by
-    /// one, where they could be.
+    /// The protocol with rebuilds costs a fence and a second look at the guard's state, here once
+    /// for all keys. If a new filter takes over meanwhile, the result is the greater of the two
+    /// filters'. After an error, the keys after the failed one are inserted one by one, as far as
+    /// possible.
     ///
     /// # Panics
     ///
@@ -520,8 +515,8 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
         self.insert_by(|filter| filter.insert_batch(keys))
     }
 
-    /// Calls `insert` with every filter that is to have the keys; returns the greatest answer of
-    /// one that served, or the error of one that serves or is to serve.
+    /// Calls `insert` with every filter that needs the keys. Returns the greatest answer of a
+    /// filter that served, or the error of one that serves or will serve.
     fn insert_by<R: Outcome>(&self, insert: impl Fn(&Held<F>) -> R) -> R {
         let insert = |state: &State<F>| {
             let answer = insert(&state.serving);
@@ -530,27 +525,26 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
                 _ => answer,
             }
         };
-        // What was refused by a filter that is gone does not matter.
+        // A refusal by a filter that is gone does not matter.
         let combine = |first: R, second: R| if first.is_refused() { second } else { first.and(second) };
-        // Partner: the fence in `begin_rebuild`. Either it comes first there, and the pair is seen
-        // here; or here, and what the rebuild reads of the store after it has the keys.
+        // Partner: the fence in `begin_rebuild`. If that one is first, this thread sees the pair.
+        // Otherwise the rebuild reads a store that has the keys.
         self.state.settle(self.state.load(), insert, combine)
     }
 
     /// Inserts `key` when the returned value is dropped. Call it before the store's commit, and
     /// keep the value until the commit has returned.
     ///
-    /// The key is inserted however the code in between ends: it returns, it fails, it panics, or
-    /// its future is dropped while it waits. If the store has certainly not got the key, call
-    /// [`abandon`](InsertOnDrop::abandon). Where it is dropped instead, the key is admitted until
-    /// the next rebuild: that costs reads of the store for a row that is not there, and nothing
-    /// worse. If the filter has no room for the key, the guard
+    /// The key is inserted however the code in between ends: by a return, an error, a panic, or the
+    /// drop of its future. If the store certainly lacks the key, call
+    /// [`abandon`](InsertOnDrop::abandon): otherwise the key is admitted until the next rebuild,
+    /// which costs reads of a missing row. If the filter has no room for the key, the guard
     /// [opens](Self#filters-that-can-be-full).
     ///
-    /// A commit that is still on its way when its future is dropped may reach the store later than
-    /// a rebuild that begins after the drop. Only such a rebuild can miss the key. To exclude that
-    /// too, run commit and insert in a task of their own, which is not dropped with the request
-    /// (`tokio::spawn`, say). A value that is leaked (`mem::forget`) never inserts.
+    /// A commit that is still on its way when its future is dropped may reach the store after a
+    /// rebuild has read it. Only a rebuild that begins after the drop can so miss the key. To
+    /// exclude that too, run commit and insert in a task of their own (`tokio::spawn`, say). A
+    /// leaked value (`mem::forget`) never inserts.
     ///
     /// # Examples
     ///
@@ -562,7 +556,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// async fn add(guard: &CacheGuard<u64>, key: u64) -> Result<(), &'static str> {
     ///     let insert = guard.insert_on_drop(key);
     ///     commit(key).await?;
-    ///     drop(insert); // admitted from here on at the latest, and also if this is never reached
+    ///     drop(insert); // admitted from here on, also if this is never reached
     ///     tell_others(key).await;
     ///     Ok(())
     /// }
@@ -579,11 +573,9 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
         }
     }
 
-    /// The filter that serves now, for its figures and its own calls. Its calls do not check the
-    /// guard's key type.
-    ///
-    /// The filter stays in memory as long as such an `Arc` of it is held, also after a rebuild has
-    /// replaced it. The holder that drops the last `Arc` drops the filter.
+    /// The filter that serves now, for its figures and its own calls, which do not check the
+    /// guard's key type. The `Arc` keeps the filter in memory, also after a rebuild has replaced
+    /// it.
     ///
     /// ```
     /// use lanebloom::CacheGuard;
@@ -604,7 +596,8 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// ```
     /// use lanebloom::{CacheGuard, CuckooFilter};
     ///
-    /// let guard = CacheGuard::<u64, _>::new(CuckooFilter::builder().expected_keys(10).build()?);
+    /// let filter = CuckooFilter::with_capacity(10, 0.01)?;
+    /// let guard = CacheGuard::<u64, _>::new(filter);
     /// assert!(!guard.is_open());
     /// assert!((0..1000).any(|key| guard.insert(&key).is_err()));
     /// assert!(guard.is_open());
@@ -615,8 +608,8 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
         self.state.load().serving.has_refused()
     }
 
-    /// What the guard has done since it was made, across rebuilds. While other threads are at work,
-    /// the counts may be of slightly different moments.
+    /// The counts since the guard was made, across rebuilds. Beside other threads, they may be of
+    /// slightly different moments.
     ///
     /// ```
     /// use lanebloom::CacheGuard;
@@ -658,14 +651,13 @@ impl<K: Funnel + ?Sized, F: fmt::Debug + GuardFilter> fmt::Debug for CacheGuard<
 #[must_use = "the key is inserted at once if this is not kept until the store has committed"]
 pub struct InsertOnDrop<'a, K: Funnel + ?Sized, F: GuardFilter, Q: Borrow<K>> {
     guard: &'a CacheGuard<K, F>,
-    /// None once it is abandoned.
+    /// `None` after `abandon`.
     key: Option<Q>,
 }
 
 impl<K: Funnel + ?Sized, F: GuardFilter, Q: Borrow<K>> InsertOnDrop<'_, K, F, Q> {
-    /// Ends without an insert: for a key that the store has certainly not got.
-    ///
-    /// Where strangers can make commits fail, this keeps their keys from filling the filter.
+    /// Ends without an insert, for a key that the store certainly lacks. If strangers can make
+    /// commits fail, this keeps their keys out of the filter.
     ///
     /// ```
     /// use lanebloom::CacheGuard;
@@ -683,7 +675,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter, Q: Borrow<K>> InsertOnDrop<'_, K, F, Q>
 impl<K: Funnel + ?Sized, F: GuardFilter, Q: Borrow<K>> Drop for InsertOnDrop<'_, K, F, Q> {
     fn drop(&mut self) {
         if let Some(key) = &self.key {
-            // Nobody is there to take an error: it has opened the guard.
+            // No caller takes an error, but it has opened the guard.
             let _ = self.guard.insert(key);
         }
     }
@@ -695,8 +687,8 @@ impl<K: Funnel + ?Sized, F: GuardFilter, Q: Borrow<K> + fmt::Debug> fmt::Debug f
     }
 }
 
-/// Batches are hashed as `Q` and single keys as `K`. [`Funnel`] demands that this be the same; here
-/// it is tried for the first key, by a hash that needs no memory.
+/// Batches hash keys as `Q`, and single calls as `K`. [`Funnel`] demands that both be the same;
+/// this tries the first key, by a hash that needs no memory.
 fn debug_assert_borrowed_form<K: Funnel + ?Sized, Q: Borrow<K> + Funnel>(keys: &[Q]) {
     if let (true, Some(key)) = (cfg!(debug_assertions), keys.first()) {
         let hashes = [

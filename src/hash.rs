@@ -55,9 +55,9 @@ use core::hash::{BuildHasher, Hasher};
 
 /// How a filter turns keys into hashes: [`Murmur3`], [`SipHash13`], and every `BuildHasher`.
 ///
-/// `H` is the hash: 64 bits, and 128 for Guava's filters. This trait is sealed. Pass a hash function
-/// of your own as a `BuildHasher`: it gets a key's [`Funnel`] bytes through `Hasher::write`, in
-/// [pieces of one length](crate::hash#what-a-buildhasher-is-fed).
+/// `H` is the hash: 64 bits, and 128 for Guava's filters. This trait is sealed. Pass a hash
+/// function of your own as a `BuildHasher`: it gets a key's [`Funnel`] bytes through
+/// `Hasher::write`, in [pieces of one length](crate::hash#what-a-buildhasher-is-fed).
 ///
 /// # Examples
 ///
@@ -125,19 +125,19 @@ pub(crate) mod sealed {
 
         /// The hash of one fixed key. It tells hashers of any type apart, up to a chance of 2^-64,
         /// and reveals no more about a secret key than any other hash does.
-        fn print(&self) -> u64;
+        fn fingerprint(&self) -> u64;
     }
 
     /// The fixed key.
-    const PRINT: &str = "lanebloom hasher print";
+    const FINGERPRINTED: &str = "lanebloom hasher print";
 
     impl Sealed for super::Murmur3 {
         fn identity(&self) -> Identity {
             Identity::Murmur3 { seed: self.seed }
         }
 
-        fn print(&self) -> u64 {
-            self.hash_key(PRINT)
+        fn fingerprint(&self) -> u64 {
+            self.hash_key(FINGERPRINTED)
         }
     }
 
@@ -146,8 +146,8 @@ pub(crate) mod sealed {
             Identity::SipHash13
         }
 
-        fn print(&self) -> u64 {
-            self.hash_key(PRINT)
+        fn fingerprint(&self) -> u64 {
+            self.hash_key(FINGERPRINTED)
         }
     }
 
@@ -156,8 +156,8 @@ pub(crate) mod sealed {
             Identity::Other
         }
 
-        fn print(&self) -> u64 {
-            self.hash_key(PRINT)
+        fn fingerprint(&self) -> u64 {
+            self.hash_key(FINGERPRINTED)
         }
     }
 
@@ -187,9 +187,9 @@ pub(crate) mod sealed {
     }
 }
 
-/// [`Sealed::print`](sealed::Sealed::print).
-pub(crate) fn print(hasher: &impl sealed::Sealed) -> u64 {
-    hasher.print()
+/// [`Sealed::fingerprint`](sealed::Sealed::fingerprint).
+pub(crate) fn fingerprint(hasher: &impl sealed::Sealed) -> u64 {
+    hasher.fingerprint()
 }
 
 /// The bytes of a key that a `Hasher` gets in one write.

@@ -10,9 +10,9 @@ pub(crate) const LINE_BITS: usize = LINE_BYTES * 8;
 /// 64-bit words of a line.
 pub(crate) const LINE_WORDS: usize = 8;
 
-/// The words per key that divide a line, each with the most useful bits per word: with more bits a
-/// rate down to 1e-9, or to the most bits per key, would need more memory. (For counters, down to
-/// 1e-6, they are 9, 5, 3 and 2.)
+/// The words per key that divide a line, each with the most useful bits per word: more bits only
+/// cost memory, at all rates down to 1e-9 or to the most bits per key. (For counters, down to 1e-6,
+/// the most are 9, 5, 3 and 2.)
 pub(crate) const WORDS: [(usize, usize); 4] = [(1, 10), (2, 8), (4, 6), (8, 4)];
 
 /// The pattern's shape: how many words of its line a key touches, and how many bits it throws in

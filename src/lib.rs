@@ -22,8 +22,7 @@
 //! use lanebloom::ConcurrentBloom;
 //! use std::{sync::Arc, thread};
 //!
-//! let builder = ConcurrentBloom::builder().expected_keys(1_000_000);
-//! let seen = Arc::new(builder.false_positive_rate(0.01).build()?);
+//! let seen = Arc::new(ConcurrentBloom::with_capacity(1_000_000, 0.01)?);
 //!
 //! let crawler = {
 //!     let (seen, urls) = (Arc::clone(&seen), ["/a", "/b", "/a"]);
@@ -44,10 +43,10 @@
 //! when a key has another type; a [`CacheGuard`] has a key type, which the compiler checks. The
 //! module [`funnel`] lists the bytes of every type.
 //!
-//! # Which filter
+//! # The filters
 //!
-//! All have `builder`, `insert` and `contains`, the same for many keys at once (`insert_batch`,
-//! `contains_batch`), and their rate and fill. [`Filter`] documents what they share.
+//! All have `with_capacity` or `builder`, `insert` and `contains`, batches (`insert_batch`,
+//! `contains_batch`), and figures such as their fill. [`Filter`] documents what they share.
 //!
 //! | the keys | filter | beyond that | a lookup reads | bits per key at 1% | rather not if |
 //! |---|---|---|---|---|---|
@@ -69,7 +68,7 @@
 //! | save and load a filter | [`to_bytes`](Filter::to_bytes), [`from_bytes`](Filter::from_bytes), `write_to`, `read_from`, [`codec::replace_file`], `serde`: see [`codec`] |
 //! | answer from a saved filter without loading it | [`BloomView`], also on a mapped file (feature `mmap`) |
 //! | share one set among processes | `redis::SharedBloom`, `redis::SharedWindow` (feature `redis`) |
-//! | write code for any of these filters | the traits [`Engine`], [`Insert`], [`Remove`], [`Union`]; [`GuardFilter`] |
+//! | write code for any of these filters | [`Filter`] with the traits [`Engine`], [`Insert`], [`Remove`], [`Union`]; [`GuardFilter`] |
 //!
 //! # Consistency
 //!
@@ -123,12 +122,12 @@
 //!
 //! A key takes 10.3 bits at a rate of 1% and 41.1 at 1e-6. A lookup in a batch takes 1.1 to 2.4 ns
 //! from a filter of up to 8 MiB (Zen 4, AVX-512). Use batches: from 16 to 32 keys on they are
-//! faster than single calls, by a factor of two to six from hundreds of keys on. [`docs::cost`] has
+//! faster than single calls, and two to six times as fast with hundreds of keys. [`docs::cost`] has
 //! the tables, and the cases that we lose.
 //!
 //! ## Inserting in bulk
 //!
-//! To fill a filter, give many keys to one call. A batch of at least 1024 keys and 6 keys per line
+//! To fill a filter, pass many keys to one call. A batch of at least 1024 keys and 6 keys per line
 //! costs less than one atomic operation a key. It needs memory, which is freed at the end of the
 //! call: [more on it](docs::cost#inserting-in-bulk).
 

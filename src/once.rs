@@ -49,7 +49,7 @@ impl<T> OnceBox<T> {
     /// The value, if it is there, borrowed mutably.
     pub(crate) fn get_mut(&mut self) -> Option<&mut T> {
         let value = self.value.load(Ordering::Relaxed);
-        // SAFETY: as in `get`; as this is borrowed mutably, nobody else has a reference.
+        // SAFETY: as in `get`; the mutable borrow excludes other references.
         let value = unsafe { value.as_mut() }?;
         Some(&mut value[0])
     }
@@ -62,7 +62,7 @@ impl<T> OnceBox<T> {
             .value
             .compare_exchange(null_mut(), value, Ordering::Release, Ordering::Relaxed);
         if set.is_err() {
-            // SAFETY: from `Box::into_raw`, and nobody else got it.
+            // SAFETY: from `Box::into_raw`, and no other thread got it.
             drop(unsafe { Box::from_raw(value) });
         }
         Some(())

@@ -136,8 +136,8 @@ impl<S: KeyHasher> Sealed for OneKeyType<S> {
         self.hasher.identity()
     }
 
-    fn print(&self) -> u64 {
-        self.hasher.print()
+    fn fingerprint(&self) -> u64 {
+        self.hasher.fingerprint()
     }
 }
 

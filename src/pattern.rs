@@ -28,13 +28,13 @@ pub(crate) fn block(hash: u64, blocks: usize) -> usize {
 pub(crate) struct Cut {
     /// Whether the product is multiplied (again) before this word is cut from it.
     pub(crate) multiply: bool,
-    /// How far to shift the number of the selected word down.
+    /// The shift that brings the number of the selected word down.
     pub(crate) select: u32,
-    /// How far to shift the positions of the bits down. Each position has 6 bits; the positions lie
-    /// next to each other, so that the next one follows by a shift by 6.
+    /// The shift that brings the first position down. Each position has 6 bits; the next one
+    /// follows by a shift by 6.
     pub(crate) positions: u32,
-    /// The same for each byte of a word of eight positions: how far to shift the first eight of
-    /// them down, and in patterns with more, the others. Bytes beyond the last position repeat it.
+    /// The shifts for eight positions, a byte each: the first eight positions and, in patterns with
+    /// more, the others. Bytes beyond the last position repeat it.
     pub(crate) eight: u64,
     pub(crate) others: u64,
 }
@@ -84,7 +84,7 @@ impl Cuts {
     }
 }
 
-/// A byte for each of eight positions from number `from` on: how far to shift it down.
+/// The shifts for eight positions from number `from` on, a byte each.
 const fn shifts(positions: u32, from: usize, bits: usize) -> u64 {
     let (mut bytes, mut i) = ([0; 8], 0);
     while i < 8 {

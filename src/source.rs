@@ -1,19 +1,19 @@
-//! Takes many hashes and gives bitmaps of answers: keys to hashes, hashes in chunks, and the use of
-//! each bitmap. The filters, their engines and `bulk.rs` call it. It knows no filter.
+//! Takes many keys or hashes, cuts them into chunks, and passes on bitmaps of answers. The filters,
+//! their engines and `bulk.rs` call it. It knows no filter.
 
 use crate::funnel::Funnel;
 use crate::hash::KeyHasher;
 use core::ops::Range;
 
-/// Keys that are hashed at a time, 8 KiB on the stack, before the filter is asked. (Half as many
-/// with hashes of 128 bits.)
+/// Keys that are hashed at a time: 8 KiB of hashes on the stack. (Half as many keys with hashes of
+/// 128 bits.)
 pub(crate) const HASHED: usize = 1024;
 
-/// Hashes of which the answers are collected in a bitmap on the stack, 512 bytes, before they are
-/// given out. Between two stretches no line is asked for ahead, so they should be long.
-pub(crate) const STRETCH: usize = 4096;
+/// Hashes whose answers are collected in a bitmap of 512 bytes on the stack. A chunk prefetches no
+/// lines of the next one, so chunks should be long.
+pub(crate) const CHUNK: usize = 4096;
 
-/// Hashes in order, as they are, or made from keys when they are asked for.
+/// Hashes in order: a slice of them, or keys to be hashed.
 pub trait Source<H = u64> {
     fn len(&self) -> usize;
 
@@ -46,7 +46,7 @@ impl<T: Source> Source for Part<'_, T> {
     }
 }
 
-/// Keys that are hashed when their hashes are asked for.
+/// Keys, which [`Source::each`] hashes.
 pub(crate) struct Keys<'a, K, S> {
     pub(crate) hasher: &'a S,
     pub(crate) keys: &'a [K],
@@ -85,12 +85,12 @@ impl<K: Funnel, S> Keys<'_, K, S> {
     }
 }
 
-/// Called with where a chunk of hashes begins and the bitmap of its answers; perhaps once more for
-/// all of them: the last call holds.
+/// Called with the start of a chunk of hashes and the bitmap of its answers. A later call for the
+/// same hashes replaces the answers.
 pub(crate) type Answer<'a> = Option<&'a mut dyn FnMut(usize, &[u64])>;
 
-/// Calls `work` with one chunk of hashes after another and a bitmap to fill, and `each` with where
-/// the chunk begins and the bitmap; how many bits were set.
+/// Calls `work(hashes, bitmap)` for every chunk, then `each(start, bitmap)`. Returns the number of
+/// bits set.
 pub(crate) fn answers<H>(
     source: &impl Source<H>,
     mut work: impl FnMut(&[H], &mut [u64]),
@@ -104,7 +104,7 @@ pub(crate) fn answers<H>(
     set
 }
 
-/// [`answers`] for hashes of which the first is number `start`.
+/// [`answers`] for a slice whose first hash is number `start`.
 pub(crate) fn answers_from<H>(
     start: usize,
     hashes: &[H],
@@ -120,19 +120,19 @@ pub(crate) fn answers_from<H>(
     if hashes.len() <= 64 {
         return chunk(start, hashes, &mut [0][..hashes.len().min(1)]);
     }
-    let mut bitmap = [0; STRETCH / 64];
-    let chunks = (start..).step_by(STRETCH).zip(hashes.chunks(STRETCH));
+    let mut bitmap = [0; CHUNK / 64];
+    let chunks = (start..).step_by(CHUNK).zip(hashes.chunks(CHUNK));
     chunks
         .map(|(at, hashes)| chunk(at, hashes, &mut bitmap[..hashes.len().div_ceil(64)]))
         .sum()
 }
 
-/// How many answers of a bitmap are yes.
+/// The number of bits set.
 pub(crate) fn ones(bitmap: &[u64]) -> usize {
     bitmap.iter().map(|word| word.count_ones() as usize).sum()
 }
 
-/// Calls `each` with the position of every no, in order, among the answers for `len` hashes.
+/// Calls `each` with the position of every 0, in order, among the answers for `len` hashes.
 #[inline(always)]
 pub(crate) fn for_each_absent(found: &[u64], len: usize, mut each: impl FnMut(usize)) {
     for (at, found) in (0..len).step_by(64).zip(found) {
@@ -144,7 +144,7 @@ pub(crate) fn for_each_absent(found: &[u64], len: usize, mut each: impl FnMut(us
     }
 }
 
-/// `answer` as a function, which does nothing where nobody wants the answers.
+/// `answer` as a function, which does nothing for `None`.
 pub(crate) fn teller<'a>(answer: &'a mut Answer<'_>) -> impl FnMut(usize, &[u64]) + 'a {
     move |at, bitmap| {
         if let Some(answer) = answer {
@@ -169,7 +169,7 @@ pub(crate) fn absent(len: usize, mut each: impl FnMut(usize)) -> impl FnMut(usiz
     }
 }
 
-/// Calls `each` with every `N` of the hashes, and with those that are left, until it fails.
+/// Calls `each` with every `N` of the hashes, and with the rest, until it fails.
 pub(crate) fn try_gathered<const N: usize, H: Copy + Default, E>(
     hashes: impl IntoIterator<Item = H>,
     mut each: impl FnMut(&[H]) -> Result<(), E>,

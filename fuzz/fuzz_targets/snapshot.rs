@@ -327,11 +327,7 @@ fn counting(bytes: &[u8]) {
     more_lookups!(&filter);
     fractions([filter.fill_ratio(), filter.current_false_positive_rate()]);
     fractions(KEYS.map(|keys| filter.false_positive_rate_at(keys)));
-    let _ = (
-        filter.estimated_len(),
-        filter.stuck_counters(),
-        filter.bits_per_word(),
-    );
+    let _ = (filter.estimated_len(), filter.stuck_counters(), filter.bits_per_word());
     assert!(filter.bits_per_key().is_finite());
     let (keys, mut flags) = (Vec::from_iter(0..100u64), [false; 100]);
     let batches = filter.try_clone().unwrap();

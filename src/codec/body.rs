@@ -8,8 +8,7 @@ use crate::error::SnapshotErrorKind;
 use crate::layout::LINE_BYTES;
 use alloc::vec::Vec;
 
-/// Bytes that are copied, summed and handed on at once. They fit L2, and the calls of the system
-/// are few enough.
+/// Bytes that are copied, summed and passed on at once: they fit L2, and system calls are few.
 const CHUNK: usize = 64 << 10;
 /// Bytes of a word.
 const WORD: usize = 8;

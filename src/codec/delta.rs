@@ -6,11 +6,11 @@ use crate::layout::LINE_WORDS;
 use alloc::format;
 use alloc::vec::Vec;
 
-/// Stands where the first bit of a word would, before a word of bits.
+/// In place of a word's first bit: all bits follow as a word.
 const WHOLE: u8 = 64;
 /// Added to the last of a word's bits.
 const LAST: u8 = 128;
-/// Up to so many bits of a word are written one by one, a byte each.
+/// The most bits of a word that are written one by one, a byte each.
 const SINGLY: u32 = 8;
 
 /// Adds a line to the body of a delta, `skipped` blocks after the line before it.
@@ -36,14 +36,14 @@ pub(crate) fn put_line(delta: &mut Vec<u8>, mut skipped: u64, words: [u64; LINE_
     }
 }
 
-/// The bits of a delta's body, word for word. As an iterator, of one that has been checked.
+/// The bits of a delta's body, word for word. The iterator requires a checked body.
 pub(crate) struct Changes<'a> {
     body: &'a [u8],
     at: usize,
     pub(crate) lines: u64,
-    /// The block after the one that the last line was of.
+    /// The block after the last line's.
     next: u64,
-    /// The block of the line that is being read, and which of its words are still to come.
+    /// The block of the current line, and its words that are still to come.
     block: u64,
     words: u8,
 }
@@ -130,7 +130,7 @@ impl<'a> Changes<'a> {
         let mut bits = 0u64;
         loop {
             let bit = byte & !LAST;
-            // Above all before it, which are in `bits`.
+            // Bits ascend; those before are in `bits`.
             if bit >= 64 || bits >> bit != 0 {
                 return Err(self.problem("a bit that is not after the one before it and below 64"));
             }

@@ -51,14 +51,14 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hashing {
     pub(crate) identity: Identity,
-    pub(crate) print: u64,
+    pub(crate) fingerprint: u64,
 }
 
 impl Hashing {
     pub(crate) fn of(hasher: &impl KeyHasher) -> Self {
         Self {
             identity: hash::sealed::Sealed::identity(hasher),
-            print: hash::print(hasher),
+            fingerprint: hash::fingerprint(hasher),
         }
     }
 
@@ -67,7 +67,7 @@ impl Hashing {
         if self.identity != given.identity {
             return Err(SnapshotErrorKind::differs("hasher", self.identity, given.identity));
         }
-        if self.print != given.print {
+        if self.fingerprint != given.fingerprint {
             return Err(SnapshotErrorKind::Incompatible(format!(
                 "the hasher differs: {} there and here, but under another key",
                 given.identity
@@ -404,7 +404,7 @@ fn put_common(bytes: &mut [u8], kind: Kind, hashing: Hashing, len: u64) {
     put(bytes, 8, VERSION.to_le_bytes());
     put(bytes, 10, [kind as u8, hasher]);
     put(bytes, 12, seed.to_le_bytes());
-    put(bytes, 16, hashing.print.to_le_bytes());
+    put(bytes, 16, hashing.fingerprint.to_le_bytes());
     put(bytes, 24, len.to_le_bytes());
 }
 
@@ -487,7 +487,7 @@ fn parse_hashing(bytes: &[u8]) -> Result<Hashing, SnapshotErrorKind> {
     }
     let stored = get(bytes, 16);
     if matches!(identity, Identity::Murmur3 { .. }) {
-        let computed = hash::print(&Murmur3::with_seed(seed));
+        let computed = hash::fingerprint(&Murmur3::with_seed(seed));
         if stored != computed {
             return Err(SnapshotErrorKind::Invalid(format!(
                 "the hasher's print is that of another one: {identity} has {computed:016x}, and {stored:016x} is stored"
@@ -496,7 +496,7 @@ fn parse_hashing(bytes: &[u8]) -> Result<Hashing, SnapshotErrorKind> {
     }
     Ok(Hashing {
         identity,
-        print: stored,
+        fingerprint: stored,
     })
 }
 

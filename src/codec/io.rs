@@ -13,7 +13,7 @@ use std::io::{self, ErrorKind, Read, Write};
 /// 1.1 times (Emerald Rapids, ext4, Linux 6.18).
 const PIECE: usize = 2 << 20;
 
-/// Hands on bytes in pieces of [`PIECE`]. [`finish`](Self::finish) hands on the last ones.
+/// Passes bytes on in pieces of [`PIECE`]. [`finish`](Self::finish) passes on the last ones.
 pub(crate) struct Writer<W> {
     writer: W,
     piece: Vec<u8>,

@@ -25,7 +25,7 @@
 //!
 //! # let directory = tempfile::tempdir()?;
 //! # let path = directory.path().join("seen.bloom");
-//! let seen = ConcurrentBloom::builder().expected_keys(100_000).build()?;
+//! let seen = ConcurrentBloom::with_capacity(100_000, 0.01)?;
 //! seen.insert("a");
 //! replace_file(&path, |file| seen.write_to(file))?;
 //!
@@ -35,14 +35,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # Which hasher
+//! # The hasher
 //!
 //! A snapshot names its hasher, and holds the seed of [`Murmur3`]: such a filter is read as it is.
 //! **It never holds a secret**, neither the key of [`SipHash13`](crate::SipHash13) nor the state of
 //! a `BuildHasher`. The reader supplies such a hasher
 //! ([`from_bytes_with`](crate::ConcurrentBloom::from_bytes_with),
-//! [`read_from_with`](crate::ConcurrentBloom::read_from_with)). A snapshot holds a print of its
-//! hasher, the hash of a fixed key; reading refuses a hasher with another print. Keep
+//! [`read_from_with`](crate::ConcurrentBloom::read_from_with)). A snapshot holds a fingerprint of
+//! its hasher, the hash of a fixed key; reading refuses a hasher with another one. Keep
 //! [`SipHash13::key`](crate::SipHash13::key) where you keep secrets. If the key of a hasher cannot
 //! be obtained again, as with std's `RandomState`, only this process can read the snapshot.
 //!
@@ -55,8 +55,8 @@
 //! The checksums detect accidents. An attacker with access to the bytes can write the checksums
 //! too, and decides the filter's content. But reading refuses counters, tags and cells that no
 //! sequence of operations leads to and that would break later operations, and plans that no builder
-//! makes. (A hasher's print is one hash: an attacker can try keys if few are likely. Under a random
-//! 128-bit key the print reveals nothing.)
+//! makes. (A hasher's fingerprint is one hash: an attacker can try keys if few are likely. Under a
+//! random 128-bit key it reveals nothing.)
 //!
 //! # The format
 //!
@@ -150,7 +150,7 @@ pub(crate) fn given<S: KeyHasher>(hasher: S) -> impl FnOnce(Hashing) -> Result<S
 pub(crate) fn murmur3(hashing: Hashing) -> Result<Murmur3, SnapshotErrorKind> {
     let seed = match hashing.identity {
         Identity::Murmur3 { seed } => seed,
-        // The seed of a caller that names no hasher.
+        // The default seed.
         _ => 0,
     };
     let hasher = Murmur3::with_seed(seed);

@@ -20,8 +20,8 @@ use twox_hash::XxHash3_64;
 /// # Leftovers
 ///
 /// A killed program leaves its new file there. The next call for the same `path` removes it, if it
-/// is a regular file with such a name and nobody has locked it. A writer at work holds a lock on
-/// its file. If the file system has no locks, leftovers stay.
+/// is a regular file with such a name and is not locked. A writer at work holds a lock on its file.
+/// If the file system has no locks, leftovers stay.
 ///
 /// # Permissions and owner
 ///
@@ -54,7 +54,7 @@ use twox_hash::XxHash3_64;
 ///
 /// # let directory = tempfile::tempdir()?;
 /// # let path = directory.path().join("seen");
-/// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+/// let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
 /// replace_file(&path, |file| filter.write_to(file))?;
 /// filter.insert("a");
 /// replace_file(&path, |file| filter.write_to(file))?;
@@ -166,7 +166,7 @@ impl NewFile {
                 // no call does.
                 Ok(()) if !new.path.exists() => {}
                 Ok(()) => return Ok(new),
-                // Without locks nobody removes anything.
+                // Without locks no call removes anything.
                 Err(error) if error.kind() == ErrorKind::Unsupported => return Ok(new),
                 Err(error) => return Err(error),
             }

@@ -13,7 +13,7 @@ use core::marker::PhantomData;
 use serde::de::{DeserializeSeed, Error, SeqAccess, Visitor};
 use serde::{Deserializer, Serializer};
 
-/// A sequence of bytes that somebody announces as longer is not believed until they are there.
+/// The most bytes that are allocated because a sequence announces them.
 const BELIEVED: usize = 64 << 10;
 
 /// A filter that [`Limited`] deserializes: all filters of this crate but
@@ -27,7 +27,8 @@ const BELIEVED: usize = 64 << 10;
 /// use serde::de::DeserializeSeed;
 ///
 /// fn read<F: Snapshot<Hasher = Murmur3>>(json: &str) -> serde_json::Result<F> {
-///     Limited::new(1 << 20, Murmur3::default()).deserialize(&mut serde_json::Deserializer::from_str(json))
+///     let mut json = serde_json::Deserializer::from_str(json);
+///     Limited::new(1 << 20, Murmur3::default()).deserialize(&mut json)
 /// }
 /// let filter = ScalableBloom::builder().build()?;
 /// filter.insert("a")?;
@@ -44,8 +45,7 @@ pub(crate) mod sealed {
     use core::fmt::Display;
 
     pub trait Decode: Sized {
-        /// What it takes to read the filter beside its bytes: the hasher that filled it, or `()`
-        /// where the filter has no other.
+        /// The hasher that filled the filter, or `()` if filters of this type have only one.
         type Hasher;
         type Error: Display;
 
@@ -55,10 +55,8 @@ pub(crate) mod sealed {
     }
 }
 
-/// Deserializes a filter with any hasher, which takes no more bytes than allowed, as by its
-/// `read_from_with`: a [`DeserializeSeed`].
-///
-/// Its parameter is the filter's type, which follows from the place where the filter goes.
+/// Deserializes a filter with any hasher within a limit of bytes, as `read_from_with` does: a
+/// [`DeserializeSeed`]. Its parameter is the filter's type.
 ///
 /// # Examples
 ///
@@ -68,16 +66,19 @@ pub(crate) mod sealed {
 /// use serde::de::DeserializeSeed;
 ///
 /// let hasher = SipHash13::random();
-/// let filter = ConcurrentBloom::builder().expected_keys(1000).hasher(hasher).build()?;
+/// let builder = ConcurrentBloom::builder().expected_keys(1000);
+/// let filter = builder.hasher(hasher).build()?;
 /// filter.insert("a");
 /// let json = serde_json::to_string(&filter)?;
 ///
 /// let read = |max_bytes| -> serde_json::Result<ConcurrentBloom<SipHash13>> {
-///     Limited::new(max_bytes, hasher).deserialize(&mut serde_json::Deserializer::from_str(&json))
+///     let mut json = serde_json::Deserializer::from_str(&json);
+///     Limited::new(max_bytes, hasher).deserialize(&mut json)
 /// };
 /// assert!(read(1 << 20)?.contains("a"));
 /// let error = read(1000).unwrap_err();
-/// assert!(error.to_string().starts_with("the filter takes 1344 bytes, more than the limit of 1000 bytes"));
+/// let text = "the filter takes 1344 bytes, more than the limit of 1000 bytes";
+/// assert!(error.to_string().starts_with(text));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
@@ -95,13 +96,16 @@ pub(crate) mod sealed {
 ///     recent: WindowedBloom,
 /// }
 ///
-/// fn within_1_mib<'de, D: Deserializer<'de>>(deserializer: D) -> Result<WindowedBloom, D::Error> {
+/// fn within_1_mib<'de, D: Deserializer<'de>>(
+///     deserializer: D,
+/// ) -> Result<WindowedBloom, D::Error> {
 ///     Limited::new(1 << 20, Murmur3::default()).deserialize(deserializer)
 /// }
 ///
 /// let recent = WindowedBloom::builder().expected_keys(1000).build()?;
 /// recent.insert("a");
-/// let state: State = serde_json::from_str(&serde_json::to_string(&State { recent })?)?;
+/// let json = serde_json::to_string(&State { recent })?;
+/// let state: State = serde_json::from_str(&json)?;
 /// assert!(state.recent.contains("a"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -127,7 +131,8 @@ impl<F: Snapshot> Limited<F> {
     ///     limited.deserialize(&mut serde_json::Deserializer::from_str(&json))
     /// };
     /// assert!(read(920).is_ok());
-    /// assert!(read(919).unwrap_err().to_string().starts_with("the filter takes 920 bytes, more than the limit of 919 bytes"));
+    /// let text = "the filter takes 920 bytes, more than the limit of 919 bytes";
+    /// assert!(read(919).unwrap_err().to_string().starts_with(text));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn new(max_bytes: usize, hasher: F::Hasher) -> Self {
@@ -139,15 +144,15 @@ impl<F: Snapshot> Limited<F> {
     }
 }
 
-/// The most bytes of a snapshot that are not the filter's own: headers and trailers of as many
-/// parts as there can be, and the rest of a line.
+/// The most bytes of a snapshot beside the filter's own: headers and trailers of 64 parts, and the
+/// rest of a line.
 const MOST_BESIDE: usize = SNAPSHOT_HEADER + 64 * (SNAPSHOT_HEADER + TRAILER) + LINE_BYTES;
 
 impl<'de, F: Snapshot> DeserializeSeed<'de> for Limited<F> {
     type Value = F;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<F, D::Error> {
-        // And one more, which shows that there are more.
+        // One byte more shows that the input is too long.
         let limit = self.max_bytes.saturating_add(MOST_BESIDE + 1);
         deserialize(deserializer, limit, |bytes| {
             F::decode_within(bytes, self.max_bytes, self.hasher)
@@ -163,7 +168,7 @@ pub(crate) fn serialize<Z: Serializer>(bytes: &[u8], serializer: Z) -> Result<Z:
     }
 }
 
-/// What `decode` makes of the bytes; an error if it leaves any.
+/// Passes the bytes to `decode`. An error if it leaves any.
 pub(crate) fn deserialize<'de, D: Deserializer<'de>, T, E: fmt::Display>(
     deserializer: D,
     limit: usize,
@@ -180,8 +185,7 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>, T, E: fmt::Display>(
 
 /// Takes bytes in any of the forms that formats have for them, and hands them to `decode`.
 struct Bytes<F> {
-    /// If there are more bytes than this, only the first are read; they say how many there should
-    /// be.
+    /// Only so many bytes are read. The first ones say how many there should be.
     limit: usize,
     is_text: bool,
     decode: F,
@@ -217,7 +221,7 @@ impl<'de, T, E: fmt::Display, F: FnOnce(&[u8]) -> Result<(T, &[u8]), E>> Visitor
         self.visit_bytes(&bytes)
     }
 
-    /// As formats without a form for bytes have them.
+    /// For formats without a form for bytes.
     fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<T, A::Error> {
         let announced = sequence.size_hint().unwrap_or(0);
         let mut bytes = Vec::with_capacity(announced.min(BELIEVED));

@@ -29,7 +29,7 @@ use crate::sync::AtomicU64;
 /// use std::sync::Arc;
 /// use std::thread;
 ///
-/// let seen = Arc::new(ConcurrentBloom::builder().expected_keys(100_000).build()?);
+/// let seen = Arc::new(ConcurrentBloom::with_capacity(100_000, 0.01)?);
 /// let workers: Vec<_> = (0..4u32)
 ///     .map(|worker| {
 ///         let seen = Arc::clone(&seen);
@@ -224,9 +224,7 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     /// the filter.
     ///
     /// ```
-    /// use lanebloom::ConcurrentBloom;
-    ///
-    /// let mut filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let mut filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
     /// let hashes = ["a", "b", "a"].map(|key| filter.hash(key));
     /// assert_eq!(filter.insert_hashes_mut(&hashes), 2);
     /// assert!(filter.contains("b"));
@@ -242,9 +240,7 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     /// [`insert_hashes_mut`](Self::insert_hashes_mut) of the keys' hashes.
     ///
     /// ```
-    /// use lanebloom::ConcurrentBloom;
-    ///
-    /// let mut filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let mut filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
     /// assert_eq!(filter.insert_batch_mut(&["a", "b", "a"]), 2);
     /// assert!(filter.contains("a") && filter.contains("b") && !filter.contains("c"));
     /// # Ok::<(), lanebloom::BuildError>(())

@@ -1,5 +1,5 @@
-//! The one builder, and filters in one call without it. Takes what a caller knows of the keys, and
-//! hands it to the engine, which sizes itself.
+//! The one builder, and the short constructors. Takes the number of keys and the rate, and passes
+//! them to the engine, which sizes itself.
 
 use super::Filter;
 use super::engine::{Engine, Insert, sealed};
@@ -16,7 +16,7 @@ pub trait Planned: Engine {
     #[doc(hidden)]
     type Options: Options;
 
-    /// The hasher of filters that are made without naming one.
+    /// The default hasher.
     type Hasher: KeyHasher<Self::Hash> + Default;
 
     /// What a builder begins with.
@@ -45,24 +45,25 @@ pub trait Worded: Options {
 
 /// Sizes a [`Filter`]; made by [`Filter::builder`].
 ///
-/// `E` is the engine of the filter, `S` its hasher. The builder's name in the module of its type,
-/// for example [`bloom::Builder`](crate::bloom::Builder), says what is particular to the type.
+/// `E` is the engine of the filter, `S` its hasher. The page of a type's builder, for example
+/// [`bloom::Builder`](crate::bloom::Builder), adds what is particular to the type.
 ///
 /// Many filters take the expected keys, or a memory budget, or both:
 ///
 /// | given | size | rate |
 /// |---|---|---|
-/// | keys, perhaps rate | what they need | as asked, 1% by default |
-/// | budget, perhaps rate | the budget | as asked, 1% by default; [`expected_keys`](Filter::expected_keys) says how many keys that is |
-/// | keys and budget | the budget | the best that fits: [`false_positive_rate`](Filter::false_positive_rate) says which |
-/// | keys, rate and budget | what keys and rate need | as asked, or an error where that is more than the budget |
+/// | keys, perhaps rate | as needed | the given one, 1% by default |
+/// | budget, perhaps rate | the budget | the given one, 1% by default; [`expected_keys`](Filter::expected_keys) returns the number of keys |
+/// | keys and budget | the budget | the best that fits: [`false_positive_rate`](Filter::false_positive_rate) |
+/// | keys, rate and budget | as needed; an error if that exceeds the budget | the given one |
 ///
 /// # Examples
 ///
 /// ```
 /// use lanebloom::ConcurrentBloom;
 ///
-/// let filter = ConcurrentBloom::builder().expected_keys(1_000_000).false_positive_rate(1e-3).build()?;
+/// let builder = ConcurrentBloom::builder().expected_keys(1_000_000);
+/// let filter = builder.false_positive_rate(1e-3).build()?;
 /// assert!((15.8..15.9).contains(&filter.bits_per_key()));
 ///
 /// let filter = ConcurrentBloom::builder().memory_budget(1 << 20).build()?;
@@ -114,8 +115,8 @@ impl<E: Planned> Builder<E, Murmur3> {
 impl<E: Planned, S> Builder<E, S> {
     /// The number of distinct keys up to which the false-positive rate holds. 0 means 1.
     ///
-    /// In filters whose keys can be removed these are the keys that are there at one time. A filter
-    /// with slots can hold as many, each copy of a key counted.
+    /// If keys can be removed, it is the number of keys at one time. A filter with slots counts
+    /// each copy of a key.
     ///
     /// ```
     /// use lanebloom::ConcurrentBloom;
@@ -134,13 +135,13 @@ impl<E: Planned, S> Builder<E, S> {
     /// The chance that the filter reports a key that it does not hold, once it holds the expected
     /// keys. Between 0 and 1, both excluded.
     ///
-    /// In filters whose keys can be removed it is also the chance that the remove of a key that is
-    /// not there does harm.
+    /// If keys can be removed, it is also the chance that removing an absent key does harm.
     ///
     /// ```
     /// use lanebloom::ConcurrentBloom;
     ///
-    /// let filter = ConcurrentBloom::builder().expected_keys(1000).false_positive_rate(1e-6).build()?;
+    /// let builder = ConcurrentBloom::builder().expected_keys(1000);
+    /// let filter = builder.false_positive_rate(1e-6).build()?;
     /// assert!(filter.false_positive_rate_at(1000) <= 1e-6);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
@@ -150,14 +151,15 @@ impl<E: Planned, S> Builder<E, S> {
         self
     }
 
-    /// Another hasher: [`SipHash13`](crate::SipHash13) or any `BuildHasher`. [`crate::hash`] says
-    /// when to take which.
+    /// Another hasher: [`SipHash13`](crate::SipHash13) or any `BuildHasher`. [`crate::hash`]
+    /// compares them.
     ///
     /// ```
     /// use lanebloom::ConcurrentBloom;
     /// use std::hash::RandomState;
     ///
-    /// let filter = ConcurrentBloom::builder().expected_keys(1000).hasher(RandomState::new()).build()?;
+    /// let builder = ConcurrentBloom::builder().expected_keys(1000);
+    /// let filter = builder.hasher(RandomState::new()).build()?;
     /// filter.insert("a");
     /// assert!(filter.contains("a") && !filter.contains("b"));
     /// # Ok::<(), lanebloom::BuildError>(())
@@ -174,9 +176,9 @@ impl<E: Planned, S> Builder<E, S> {
     /// # Errors
     ///
     /// Fails if neither keys nor budget were given, the rate is not between 0 and 1, an option of
-    /// the type has a value that it cannot have, the rate would take more than 128 bits per key
-    /// (512 with counters), the budget is below one line of 64 bytes or below what keys and rate
-    /// need, the size is beyond addressable memory, or the allocation fails.
+    /// the type is out of range, the rate would take more than 128 bits per key (512 with
+    /// counters), the budget is below one line of 64 bytes or too small for keys and rate, or the
+    /// allocation fails.
     ///
     /// # Examples
     ///
@@ -187,7 +189,8 @@ impl<E: Planned, S> Builder<E, S> {
     /// assert_eq!(filter.memory_bytes(), 1344);
     ///
     /// let error = ConcurrentBloom::builder().build().unwrap_err();
-    /// assert!(error.to_string().starts_with("neither expected keys nor a memory budget was given"));
+    /// let text = "neither expected keys nor a memory budget was given";
+    /// assert!(error.to_string().starts_with(text));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn build(self) -> Result<Filter<E, S>, BuildError> {
@@ -205,7 +208,8 @@ impl<E: Planned<Options: Budgeted>, S> Builder<E, S> {
     /// ```
     /// use lanebloom::ConcurrentBloom;
     ///
-    /// let filter = ConcurrentBloom::builder().memory_budget(10_000).expected_keys(5000).build()?;
+    /// let builder = ConcurrentBloom::builder().memory_budget(10_000);
+    /// let filter = builder.expected_keys(5000).build()?;
     /// assert_eq!(filter.memory_bytes(), 9984); // whole lines
     /// assert!(filter.false_positive_rate_at(5000) < 1e-3);
     /// # Ok::<(), lanebloom::BuildError>(())
@@ -219,18 +223,19 @@ impl<E: Planned<Options: Budgeted>, S> Builder<E, S> {
 impl<E: Planned<Options: Worded>, S> Builder<E, S> {
     /// How many 64-bit words of its line a key touches: 1, 2, 4 or 8.
     ///
-    /// A fresh insert, or a remove, makes one atomic operation for each word. By default the
-    /// builder takes the fewest words whose memory is within 6% of the least. With 1, an insert and
-    /// a remove are claims: if several threads race to insert a new key, exactly one gets `true`.
+    /// An insert of a new key, or a remove, takes one atomic operation for each word. By default
+    /// the builder takes the fewest words whose memory is within 6% of the least. With 1, an insert
+    /// and a remove are claims: if several threads race, exactly one gets `true`.
     ///
     /// ```
     /// use lanebloom::ConcurrentBloom;
     ///
-    /// let claims = ConcurrentBloom::builder().expected_keys(1000).words_per_key(1).build()?;
+    /// let builder = ConcurrentBloom::builder().expected_keys(1000);
+    /// let claims = builder.clone().words_per_key(1).build()?;
     /// assert_eq!(claims.words_per_key(), 1);
     ///
-    /// let wrong = ConcurrentBloom::builder().expected_keys(1000).words_per_key(3).build();
-    /// assert_eq!(wrong.unwrap_err().to_string(), "3 words per key is not 1, 2, 4 or 8");
+    /// let wrong = builder.words_per_key(3).build().unwrap_err();
+    /// assert_eq!(wrong.to_string(), "3 words per key is not 1, 2, 4 or 8");
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn words_per_key(mut self, words: usize) -> Self {
@@ -241,7 +246,7 @@ impl<E: Planned<Options: Worded>, S> Builder<E, S> {
 
 /// Making a filter.
 impl<E: Planned> Filter<E, E::Hasher> {
-    /// A builder, which has all options.
+    /// A builder, for all options.
     ///
     /// ```
     /// use lanebloom::ConcurrentBloom;
@@ -257,8 +262,7 @@ impl<E: Planned> Filter<E, E::Hasher> {
         }
     }
 
-    /// An empty filter for `keys` keys at this false-positive rate, with the defaults of the
-    /// builder.
+    /// An empty filter for `keys` keys at this rate, with the builder's defaults.
     ///
     /// # Errors
     ///
@@ -270,7 +274,8 @@ impl<E: Planned> Filter<E, E::Hasher> {
     /// use lanebloom::{ConcurrentBloom, CuckooFilter};
     ///
     /// let filter = ConcurrentBloom::with_capacity(1000, 1e-3)?;
-    /// let same = ConcurrentBloom::builder().expected_keys(1000).false_positive_rate(1e-3).build()?;
+    /// let builder = ConcurrentBloom::builder().expected_keys(1000);
+    /// let same = builder.false_positive_rate(1e-3).build()?;
     /// assert!(filter == same);
     /// assert_eq!(CuckooFilter::with_capacity(1000, 1e-3)?.expected_keys(), 1000);
     /// let error = ConcurrentBloom::with_capacity(1000, 1.0).unwrap_err();

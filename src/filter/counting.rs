@@ -11,7 +11,7 @@
 //! ```
 //! use lanebloom::CountingBloom;
 //!
-//! let sessions = CountingBloom::builder().expected_keys(100_000).build()?;
+//! let sessions = CountingBloom::with_capacity(100_000, 0.01)?;
 //! assert!(sessions.insert("ann"));
 //! assert!(sessions.insert("bob"));
 //! assert!(sessions.remove("ann"));
@@ -48,7 +48,7 @@
 //! 1. **No false negatives.** A lookup answers true if an insert of the key happens before it, and
 //!    the remove that belongs to this insert neither happens before the end of the lookup nor runs
 //!    beside it. Other keys, and other inserts and removes of this key, may come and go meanwhile.
-//!    The promise requires that nobody removes what was not inserted (above).
+//!    The promise requires that only inserted keys are removed (above).
 //! 2. **Answers.** An insert answers true if one of the key's counters was 0: then the key was
 //!    certainly not there. If several threads race to insert a new key, at least one gets true;
 //!    with one [word per key](Builder::words_per_key), exactly one does. A remove answers whether
@@ -112,7 +112,7 @@ use core::fmt;
 /// use lanebloom::CountingBloom;
 /// use std::thread;
 ///
-/// let live = CountingBloom::builder().expected_keys(10_000).build()?;
+/// let live = CountingBloom::with_capacity(10_000, 0.01)?;
 /// live.insert("always there");
 /// thread::scope(|scope| {
 ///     for worker in 0..4u32 {
@@ -150,8 +150,7 @@ pub struct Counting {
 /// ```
 /// use lanebloom::CountingBloom;
 ///
-/// let builder = CountingBloom::builder().expected_keys(1_000_000);
-/// let filter = builder.false_positive_rate(1e-3).build()?;
+/// let filter = CountingBloom::with_capacity(1_000_000, 1e-3)?;
 /// assert!((79.0..80.0).contains(&filter.bits_per_key()));
 ///
 /// let filter = CountingBloom::builder().memory_budget(1 << 20).build()?;
@@ -258,7 +257,7 @@ impl OwnLines for Counting {
         self.counters.store_words(first, words);
     }
 
-    /// Every key as often as it is there.
+    /// Adds every copy of every key.
     fn add(&self, other: &Self) -> bool {
         self.counters.add_from(&other.counters)
     }
@@ -299,14 +298,12 @@ impl Remove for Counting {
     }
 }
 
-/// Counters that have lost count.
+/// Stuck counters.
 impl<S> CountingBloom<S> {
     /// The number of counters that are stuck at 15 and never decrease again.
     ///
     /// ```
-    /// use lanebloom::CountingBloom;
-    ///
-    /// let filter = CountingBloom::builder().memory_budget(64).build()?;
+    /// let filter = lanebloom::CountingBloom::builder().memory_budget(64).build()?;
     /// filter.insert_batch(&["a"; 14]);
     /// assert_eq!(filter.stuck_counters(), 0);
     /// filter.insert("a");

@@ -12,7 +12,7 @@
 //! ```
 //! use lanebloom::CuckooFilter;
 //!
-//! let sessions = CuckooFilter::builder().expected_keys(1_000_000).build()?;
+//! let sessions = CuckooFilter::with_capacity(1_000_000, 0.01)?;
 //! sessions.insert("session:17")?;
 //! assert!(sessions.contains("session:17"));
 //! assert!(sessions.remove("session:17"));
@@ -79,7 +79,7 @@ pub use crate::error::InsertError;
 pub use compact::{Compact, CompactCuckoo};
 
 use super::builder::{Budgeted, Options, Planned};
-use super::engine::{Count, Engine, Insert, Remove, sealed};
+use super::engine::{Count, Engine, Insert, Remove, one_by_one, sealed};
 use super::probe::{self, Probe};
 use super::{Figures, Filter};
 use crate::bits;
@@ -99,7 +99,7 @@ use table::{Place, SEARCHED, Table};
 /// use lanebloom::CuckooFilter;
 /// use std::thread;
 ///
-/// let open = CuckooFilter::builder().expected_keys(10_000).build()?;
+/// let open = CuckooFilter::with_capacity(10_000, 0.01)?;
 /// thread::scope(|scope| {
 ///     for worker in 0..4u32 {
 ///         let open = &open;
@@ -128,23 +128,15 @@ pub struct Cuckoo {
 
 /// Sizes a [`CuckooFilter`]; made by [`CuckooFilter::builder`](Filter::builder).
 ///
-/// Give the expected keys, or a memory budget, or both:
-///
-/// | given | size | tags |
-/// |---|---|---|
-/// | keys, perhaps rate | as needed | those of the least memory at that rate, by default 1% |
-/// | budget, perhaps rate | the budget | the same; [`expected_keys`](CuckooFilter::expected_keys) returns the number of keys |
-/// | keys and budget | the budget | the longest that fit |
-/// | keys, rate and budget | as needed; an error if that exceeds the budget | as without the budget |
-///
-/// [`tag_bits`](Builder::tag_bits) chooses the tags. If no rate is given, the filter has the rate of
-/// these tags.
+/// The [generic builder](super::Builder) has the table of keys, rate and budget. The builder takes
+/// the tags of the least memory at the rate, or the longest that fit if only keys and budget are
+/// given. [`tag_bits`](Builder::tag_bits) chooses others; without a rate, the filter then has the
+/// rate of these tags.
 ///
 /// ```
 /// use lanebloom::CuckooFilter;
 ///
-/// let builder = CuckooFilter::builder().expected_keys(1_000_000);
-/// let filter = builder.false_positive_rate(1e-3).build()?;
+/// let filter = CuckooFilter::with_capacity(1_000_000, 1e-3)?;
 /// assert_eq!(filter.tag_bits(), 16);
 /// assert!((16.8..17.0).contains(&filter.bits_per_key()));
 ///
@@ -244,6 +236,11 @@ impl Engine for Cuckoo {
 
     fn contains_bitmap(&self, hashes: &[u64], found: &mut [u64]) {
         probe::contains_bitmap(&self.table, hashes, found);
+    }
+
+    #[inline]
+    fn contains_few(&self, hashes: &[u64], found: &mut [bool]) {
+        one_by_one(self, hashes, found);
     }
 
     fn expected_keys(&self) -> usize {
@@ -353,9 +350,7 @@ impl<S> CuckooFilter<S> {
     /// The length of a tag in bits: 10, 12 or 16.
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// assert_eq!(CuckooFilter::builder().expected_keys(1000).build()?.tag_bits(), 10);
+    /// assert_eq!(lanebloom::CuckooFilter::with_capacity(1000, 0.01)?.tag_bits(), 10);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]

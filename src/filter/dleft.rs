@@ -17,7 +17,7 @@
 //! ```
 //! use lanebloom::DLeftFilter;
 //!
-//! let sessions = DLeftFilter::builder().expected_keys(1_000_000).build()?;
+//! let sessions = DLeftFilter::with_capacity(1_000_000, 0.01)?;
 //! sessions.insert("session:17")?;
 //! assert!(sessions.contains("session:17"));
 //! assert!(sessions.remove("session:17"));
@@ -67,7 +67,7 @@ mod snapshot;
 pub use crate::error::InsertError;
 
 use super::builder::{Budgeted, Options, Planned};
-use super::engine::{Count, Engine, Insert, Remove, sealed};
+use super::engine::{Count, Engine, Insert, Remove, one_by_one, sealed};
 use super::probe::{self, Probe};
 use super::{Figures, Filter};
 use crate::bits;
@@ -87,7 +87,7 @@ use core::fmt;
 /// use lanebloom::DLeftFilter;
 /// use std::thread;
 ///
-/// let open = DLeftFilter::builder().expected_keys(10_000).build()?;
+/// let open = DLeftFilter::with_capacity(10_000, 0.01)?;
 /// thread::scope(|scope| {
 ///     for worker in 0..4u32 {
 ///         let open = &open;
@@ -116,13 +116,11 @@ pub struct DLeft {
 
 /// Sizes a [`DLeftFilter`]; made by [`DLeftFilter::builder`](Filter::builder).
 ///
-/// Expected keys, rate and budget size it as in the [builder](crate::bloom::Builder) of `ConcurrentBloom`.
-/// A rate below 0.16% takes more memory.
+/// The [generic builder](super::Builder) has the table of keys, rate and budget. A rate below 0.16%
+/// takes more memory.
 ///
 /// ```
-/// use lanebloom::DLeftFilter;
-///
-/// let filter = DLeftFilter::builder().memory_budget(1 << 20).build()?;
+/// let filter = lanebloom::DLeftFilter::builder().memory_budget(1 << 20).build()?;
 /// assert!(filter.memory_bytes() <= 1 << 20);
 /// assert!((418_000..420_000).contains(&filter.expected_keys()));
 /// # Ok::<(), lanebloom::BuildError>(())
@@ -193,6 +191,11 @@ impl Engine for DLeft {
 
     fn contains_bitmap(&self, hashes: &[u64], found: &mut [u64]) {
         probe::contains_bitmap(&self.cells, hashes, found);
+    }
+
+    #[inline]
+    fn contains_few(&self, hashes: &[u64], found: &mut [bool]) {
+        one_by_one(self, hashes, found);
     }
 
     fn expected_keys(&self) -> usize {

@@ -1,5 +1,5 @@
-//! What a filter type has to bring: how it keeps hashes. All that is about keys, batches and
-//! answers is in `filter.rs`, written once for all engines.
+//! The traits of an engine, the part of a filter that stores hashes. `filter.rs` has the rest, once
+//! for all engines.
 //!
 //! The traits are public, so that a function can take any filter (`fn f<E: Engine, S:
 //! KeyHasher<E::Hash>>(filter: &Filter<E, S>)`), and sealed: only this crate implements them.
@@ -13,12 +13,12 @@ pub(crate) mod sealed {
     pub trait Sealed {}
 }
 
-/// What [`Filter::figures`](super::Filter::figures) tells of a filter.
+/// The result of [`Filter::figures`](super::Filter::figures).
 ///
 /// ```
 /// use lanebloom::{CuckooFilter, Figures};
 ///
-/// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+/// let filter = CuckooFilter::with_capacity(1000, 0.01)?;
 /// filter.insert_batch(&["a", "b"]).unwrap();
 /// let Figures { len, fill_ratio, .. } = filter.figures();
 /// assert_eq!((len, fill_ratio), (2, filter.fill_ratio()));
@@ -35,8 +35,7 @@ pub struct Figures {
     pub false_positive_rate: f64,
 }
 
-/// A way to keep a set of hashes, asked by many threads at once. The engine of a
-/// [`Filter`](super::Filter).
+/// The engine of a [`Filter`](super::Filter): a set of hashes that many threads share.
 ///
 /// It cannot be implemented further.
 ///
@@ -49,15 +48,16 @@ pub struct Figures {
 ///     names.iter().filter(|name| filter.contains(**name)).count()
 /// }
 ///
-/// let cuckoo = CuckooFilter::builder().expected_keys(1000).build()?;
+/// let cuckoo = CuckooFilter::with_capacity(1000, 0.01)?;
 /// cuckoo.insert("a").unwrap();
-/// let bloom = ConcurrentBloom::builder().expected_keys(1000).build()?;
+/// let bloom = ConcurrentBloom::with_capacity(1000, 0.01)?;
 /// bloom.insert("a");
-/// assert_eq!((present(&cuckoo, &["a", "b"]), present(&bloom, &["a", "b"])), (1, 1));
+/// assert_eq!(present(&cuckoo, &["a", "b"]), 1);
+/// assert_eq!(present(&bloom, &["a", "b"]), 1);
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 pub trait Engine: sealed::Sealed + Sized {
-    /// What it knows a key by: 64 bits, but two times 64 in a [`GuavaBloom`](crate::GuavaBloom).
+    /// The hash of a key: 64 bits, or twice 64 in a [`GuavaBloom`](crate::GuavaBloom).
     type Hash: Copy + Default;
 
     /// The name of the filter type, for `Debug`.
@@ -73,12 +73,14 @@ pub trait Engine: sealed::Sealed + Sized {
     #[doc(hidden)]
     fn contains_bitmap(&self, hashes: &[Self::Hash], found: &mut [u64]);
 
-    /// [`contains`](Self::contains) of hashes that are too few for a bitmap to pay.
+    /// [`contains`](Self::contains) for a few hashes, at most 64. An engine whose lookups do not
+    /// branch takes them [`one_by_one`].
     #[doc(hidden)]
-    #[inline]
     fn contains_few(&self, hashes: &[Self::Hash], found: &mut [bool]) {
-        for (&hash, found) in hashes.iter().zip(found) {
-            *found = self.contains(hash);
+        let mut bitmap = [0];
+        self.contains_bitmap(hashes, &mut bitmap[..hashes.len().min(1)]);
+        for (i, found) in found.iter_mut().enumerate() {
+            *found = bitmap[0] >> i & 1 == 1;
         }
     }
 
@@ -112,13 +114,21 @@ pub trait Engine: sealed::Sealed + Sized {
     fn debug(&self, f: &mut fmt::DebugStruct<'_, '_>);
 }
 
+/// [`Engine::contains_few`] by single calls.
+#[inline]
+pub(crate) fn one_by_one<E: Engine>(engine: &E, hashes: &[E::Hash], found: &mut [bool]) {
+    for (&hash, found) in hashes.iter().zip(found) {
+        *found = engine.contains(hash);
+    }
+}
+
 /// An engine that hashes can be inserted into.
 ///
 /// It cannot be implemented further.
 pub trait Insert: Engine {
-    /// What one insert answers.
+    /// The answer of one insert.
     type Answer: Outcome;
-    /// What many inserts answer.
+    /// The answer of many inserts.
     type Total: Total;
 
     #[doc(hidden)]
@@ -133,11 +143,11 @@ pub trait Insert: Engine {
     fn clear(&mut self);
 }
 
-/// What an insert answers: a value, or an error if there was no room.
+/// The answer of an insert: a value, or an error if there was no room.
 ///
 /// It cannot be implemented further.
 pub trait Outcome: sealed::Sealed + Sized {
-    /// Whether it can be that a key is not inserted.
+    /// Whether inserts can fail.
     #[doc(hidden)]
     const CAN_REFUSE: bool;
 
@@ -145,7 +155,7 @@ pub trait Outcome: sealed::Sealed + Sized {
     #[doc(hidden)]
     fn is_refused(&self) -> bool;
 
-    /// Whether a key was not inserted though it is not there as often as it can be.
+    /// Whether a key found no room. (Otherwise it is there as often as it can be.)
     #[doc(hidden)]
     fn is_full(&self) -> bool;
 
@@ -154,7 +164,7 @@ pub trait Outcome: sealed::Sealed + Sized {
     fn and(self, other: Self) -> Self;
 }
 
-/// What many inserts answer: the sum of the values, or the error of the first key that was not
+/// The answer of many inserts: the sum of the values, or the error of the first key that was not
 /// inserted.
 ///
 /// It cannot be implemented further.
@@ -163,11 +173,11 @@ pub trait Total: Outcome {
     #[doc(hidden)]
     const NONE: Self;
 
-    /// Adds the answer for keys before which there were `before` others.
+    /// Adds the answer for the keys from position `before` on.
     #[doc(hidden)]
     fn add(&mut self, before: usize, next: Self);
 
-    /// The position of the key that was not inserted. Those after it were not either.
+    /// The position of the first key that was not inserted, and the last that was tried.
     #[doc(hidden)]
     fn refused_at(&self) -> Option<usize>;
 }
@@ -217,12 +227,12 @@ impl Total for usize {
     }
 }
 
-/// Why a key was not inserted.
+/// An error of an insert.
 pub trait Refusal {
-    /// The error for a batch in which so many keys came before.
+    /// The error for a batch in which `before` keys came first.
     fn after(self, before: usize) -> Self;
 
-    /// The keys of the batch that were inserted before.
+    /// The number of keys inserted before.
     fn inserted(&self) -> usize;
 
     /// Otherwise the key is there as often as it can be.
@@ -294,16 +304,16 @@ impl<T: Total, E: Refusal> Total for Result<T, E> {
     }
 }
 
-/// An engine whose inserts say whether the key was new.
+/// An engine whose inserts report whether the key was new.
 ///
 /// It cannot be implemented further.
 pub trait InsertFlagged: Insert {
-    /// [`insert_all`](Insert::insert_all) that gives the answers away.
+    /// [`insert_all`](Insert::insert_all) that passes each answer on.
     #[doc(hidden)]
     fn insert_flagged(&self, source: &impl Source<Self::Hash>, answer: Answer<'_>) -> Self::Total;
 }
 
-/// An engine that knows how many keys it holds only by an estimate.
+/// An engine that can only estimate its number of keys.
 ///
 /// It cannot be implemented further.
 pub trait Estimate: Engine {
@@ -311,8 +321,8 @@ pub trait Estimate: Engine {
     fn estimated_len(&self) -> usize;
 }
 
-/// An engine whose content does not depend on the order of the inserts: it can be compared, and can
-/// take what another one holds.
+/// An engine whose content does not depend on the order of the inserts: it can be compared and
+/// united.
 ///
 /// It cannot be implemented further.
 pub trait Union: Insert {
@@ -320,11 +330,12 @@ pub trait Union: Insert {
     #[doc(hidden)]
     fn same(&self, other: &Self) -> bool;
 
-    /// An error if the layouts differ.
+    /// Fails if the layouts differ.
     #[doc(hidden)]
     fn check_union(&self, other: &Self) -> Result<(), IncompatibleError>;
 
-    /// Adds what `other` holds; whether that changed this engine. An error if there is no room.
+    /// Adds the content of `other`; returns whether that changed this engine. Fails if there is no
+    /// room.
     #[doc(hidden)]
     fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError>;
 }
@@ -353,7 +364,7 @@ pub trait Remove: Insert {
     #[doc(hidden)]
     fn remove(&self, hash: Self::Hash) -> bool;
 
-    /// Removes in order; how many were there.
+    /// Removes in order; returns how many were there.
     #[doc(hidden)]
     fn remove_all(&self, source: &impl Source<Self::Hash>, answer: Answer<'_>) -> usize;
 }
@@ -362,7 +373,7 @@ pub trait Remove: Insert {
 ///
 /// It cannot be implemented further.
 pub trait Stored: Engine {
-    /// Whether changes wait while the engine is encoded, so that a slow writer gets a copy.
+    /// Whether encoding blocks changes, so that a slow writer gets a copy.
     #[doc(hidden)]
     const HELD: bool;
 
@@ -372,8 +383,7 @@ pub trait Stored: Engine {
     #[doc(hidden)]
     fn encode<O: Out>(&self, hashing: Hashing, out: &mut O) -> Result<(), O::Error>;
 
-    /// Reads an engine that takes `limit` bytes at most, and the hasher that `hasher` makes of what
-    /// is recorded of it.
+    /// Reads an engine of at most `limit` bytes. `hasher` turns the record of the hasher into one.
     #[doc(hidden)]
     fn decode<I: Input, S>(
         input: &mut I,
@@ -382,7 +392,7 @@ pub trait Stored: Engine {
     ) -> Result<(Self, S), SnapshotErrorKind>;
 }
 
-/// An engine that takes as much memory as its snapshot when it is read.
+/// An engine whose memory is proportional to its snapshot.
 ///
 /// It cannot be implemented further.
 pub trait Proportional: Stored {}

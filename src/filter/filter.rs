@@ -1,7 +1,7 @@
-//! The one filter type: keys in, answers out. It hashes keys, cuts batches into chunks, and hands
+//! The one filter type: keys in, answers out. It hashes keys, cuts batches into chunks, and passes
 //! the hashes to its engine. Everything that all filters share is written and documented here.
 
-use super::engine::{Count, Engine, Estimate, Figures, Insert, InsertFlagged, Outcome, Remove, Total, Union};
+use super::engine::{Count, Engine, Insert, InsertFlagged, Outcome, Remove, Total, Union};
 use crate::error::{BuildError, IncompatibleError};
 use crate::funnel::Funnel;
 use crate::hash::{self, KeyHasher, Murmur3, assert_same_length};
@@ -32,7 +32,7 @@ use core::fmt;
 ///
 /// A batch gives the answers of single calls in order, duplicates within the batch included, many
 /// keys at a time. Methods named `_hashes` take hashes of [`hash`](Self::hash) or
-/// [`hash_batch`](Self::hash_batch), so that a caller can hash once and ask several filters.
+/// [`hash_batch`](Self::hash_batch), so that a caller can hash once for several filters.
 /// Methods named `_flagged` write the answer for each key to the same place of a slice, methods
 /// named `_bitmap` to a bit: bit `i % 64` of word `i / 64`.
 ///
@@ -40,7 +40,7 @@ use core::fmt;
 ///
 /// An insert is a `Release`. A lookup that answers `true` ends in an `Acquire`: everything that the
 /// inserters of the key had done before is visible. In batches one `Acquire` serves many keys, and
-/// comes before any of their answers is given out.
+/// comes before their answers.
 pub struct Filter<E, S = Murmur3> {
     pub(crate) engine: E,
     pub(crate) hasher: S,
@@ -53,9 +53,7 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// Never `false` for a key whose insertion happened before (and that was not removed since).
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert(&17u64).unwrap();
     /// assert!(filter.contains(&17u64));
     /// assert!(!filter.contains(&18u64));
@@ -71,9 +69,7 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// The hash by which this filter knows `key`.
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert_hash(filter.hash("a")).unwrap();
     /// assert!(filter.contains("a"));
     /// # Ok::<(), lanebloom::BuildError>(())
@@ -90,9 +86,7 @@ impl<E: Engine, S> Filter<E, S> {
     /// [`contains`](Filter::contains) by hash.
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert_hash(0x9e37_79b9_7f4a_7c15).unwrap();
     /// assert!(filter.contains_hash(0x9e37_79b9_7f4a_7c15));
     /// assert!(!filter.contains_hash(0x7f4a_7c15_9e37_79b9));
@@ -116,9 +110,7 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert("a").unwrap();
     /// let mut found = [false; 2];
     /// filter.contains_batch(&["a", "b"], &mut found);
@@ -127,6 +119,10 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// ```
     pub fn contains_batch<K: Funnel>(&self, keys: &[K], out: &mut [bool]) {
         assert_same_length(keys.len(), out.len());
+        if let ([key], [found]) = (keys, &mut *out) {
+            *found = self.contains(key);
+            return;
+        }
         if keys.len() < FEW {
             let mut hashes = [E::Hash::default(); FEW];
             for (hash, key) in hashes.iter_mut().zip(keys) {
@@ -140,9 +136,7 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// [`contains_batch`](Self::contains_batch) into a new vector.
     ///
     /// ```
-    /// use lanebloom::ConcurrentBloom;
-    ///
-    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
     /// filter.insert("a");
     /// assert_eq!(filter.contains_each(&["a", "b"]), [true, false]);
     /// # Ok::<(), lanebloom::BuildError>(())
@@ -163,9 +157,7 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert("a").unwrap();
     /// let mut found = [false; 2];
     /// filter.contains_hashes(&["a", "b"].map(|key| filter.hash(key)), &mut found);
@@ -175,24 +167,26 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
     #[inline]
     pub fn contains_hashes(&self, hashes: &[E::Hash], out: &mut [bool]) {
         assert_same_length(hashes.len(), out.len());
+        if let ([hash], [found]) = (hashes, &mut *out) {
+            *found = self.engine.contains(*hash);
+            return;
+        }
         if hashes.len() < FEW {
             return self.engine.contains_few(hashes, out);
         }
         self.look_up(&hashes, source::unpack_into(out));
     }
 
-    /// [`contains_batch`](Self::contains_batch) into a bitmap. The bits after the last key become 0.
+    /// [`contains_batch`](Self::contains_batch) into a bitmap. Bits after the last key become 0.
     ///
     /// # Panics
     ///
-    /// If `out` has not one word for every 64 keys, the last ones rounded up.
+    /// If `out` has not `keys.len().div_ceil(64)` words.
     ///
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert("a").unwrap();
     /// let mut found = [0];
     /// filter.contains_batch_bitmap(&["b", "a"], &mut found);
@@ -213,17 +207,16 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
     ///
     /// # Panics
     ///
-    /// If `out` has not one word for every 64 hashes, the last ones rounded up.
+    /// If `out` has not `hashes.len().div_ceil(64)` words.
     ///
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert("a").unwrap();
     /// let mut found = [0];
-    /// filter.contains_hashes_bitmap(&["b", "a"].map(|key| filter.hash(key)), &mut found);
+    /// let hashes = ["b", "a"].map(|key| filter.hash(key));
+    /// filter.contains_hashes_bitmap(&hashes, &mut found);
     /// assert_eq!(found, [0b10]);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
@@ -235,9 +228,7 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// Calls `each` with the position of every key that is certainly not in the filter, in order.
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert("b").unwrap();
     /// let mut absent = Vec::new();
     /// filter.for_each_absent(&["a", "b", "c"], |i| absent.push(i));
@@ -251,9 +242,7 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// [`for_each_absent`](Self::for_each_absent) by hash.
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert("b").unwrap();
     /// let mut absent = Vec::new();
     /// let hashes = ["a", "b", "c"].map(|key| filter.hash(key));
@@ -274,9 +263,7 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// let mut hashes = [0; 2];
     /// filter.hash_batch(&["a", "b"], &mut hashes);
     /// assert_eq!(hashes, ["a", "b"].map(|key| filter.hash(key)));
@@ -286,7 +273,7 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
         self.hasher.hash_batch(keys, out);
     }
 
-    /// Looks up the hashes; calls `each` with where a chunk begins and the bitmap of its answers.
+    /// Looks up the hashes; calls `each(start, bitmap)` for every chunk.
     fn look_up(&self, source: &impl Source<E::Hash>, each: impl FnMut(usize, &[u64])) {
         source::answers(source, |hashes, found| self.engine.contains_bitmap(hashes, found), each);
     }
@@ -303,31 +290,30 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
 impl<E: Insert, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// Inserts `key`. The table of [`Filter`] says what each type answers.
     ///
-    /// A `bool` can be `false` for a new key, at the false-positive rate. Where several threads
-    /// race to insert a new key, **at least** one of them gets `true`, and several may: do not take
-    /// it for a claim. (With one [word per key](crate::bloom::Builder::words_per_key) exactly one
+    /// A `bool` can be `false` for a new key, at the false-positive rate. If several threads race
+    /// to insert a new key, **at least** one of them gets `true`, and several may: do not take it
+    /// for a claim. (With one [word per key](crate::bloom::Builder::words_per_key) exactly one
     /// thread gets it.)
     ///
     /// An error means that the filter is full, or that the key was inserted [as often as it can
-    /// be](Self::max_copies). Nothing that was in the filter is lost.
+    /// be](Self::max_copies). The filter loses nothing.
     ///
     /// # Memory ordering
     ///
-    /// Every change is a `Release`, and `false` ends in an `Acquire`: then everything that the
-    /// inserters of the key had done before is visible. In a `ConcurrentBloom`, a key that is there
-    /// already costs loads only, and nothing is written to its line.
+    /// Every change is a `Release`, and `false` ends in an `Acquire`, like a lookup's `true`. In a
+    /// `ConcurrentBloom`, a key that is there already costs loads only.
     ///
     /// # Examples
     ///
     /// ```
     /// use lanebloom::{ConcurrentBloom, CuckooFilter};
     ///
-    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
     /// assert!(filter.insert("a"));
     /// assert!(!filter.insert("a"));
     /// assert!(filter.contains("a"));
     ///
-    /// let tiny = CuckooFilter::builder().expected_keys(10).build()?;
+    /// let tiny = CuckooFilter::with_capacity(10, 0.01)?;
     /// let full = (0..1000u32).find_map(|key| tiny.insert(&key).err()).unwrap();
     /// assert!(full.is_full());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -344,9 +330,7 @@ impl<E: Insert, S> Filter<E, S> {
     /// [`insert`](Filter::insert) by hash.
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert_hash(0x9e37_79b9_7f4a_7c15).unwrap();
     /// assert!(filter.contains_hash(0x9e37_79b9_7f4a_7c15));
     /// # Ok::<(), lanebloom::BuildError>(())
@@ -362,18 +346,16 @@ impl<E: Insert, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// Inserts every key; returns how many inserts answered `true`. A filter that can be full stops
     /// at the first key that finds no room; its error says how many keys were inserted before.
     ///
-    /// In a `ConcurrentBloom` a batch that is dense in the filter is inserted [in
-    /// bulk](crate#inserting-in-bulk), which allocates memory: 1024 keys and 6 per line of the
-    /// filter, or more. (In a filter beyond 1 MiB, where hashes are sorted for it, the order is
-    /// that of the hashes that share a line, to the same effect.)
+    /// A `ConcurrentBloom` inserts dense batches [in bulk](crate#inserting-in-bulk), which
+    /// allocates memory: from 1024 keys, and 6 per line of the filter, on.
     ///
     /// ```
     /// use lanebloom::{ConcurrentBloom, CuckooFilter};
     ///
-    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
     /// assert_eq!(filter.insert_batch(&["a", "b", "a"]), 2);
     ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = CuckooFilter::with_capacity(1000, 0.01)?;
     /// assert_eq!(filter.insert_batch(&["a", "b"]), Ok(()));
     /// let error = filter.insert_batch(&["c"; 100]).unwrap_err();
     /// assert_eq!(error.inserted(), filter.count("c"));
@@ -386,9 +368,7 @@ impl<E: Insert, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// [`insert_batch`](Self::insert_batch) by hash.
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// let hashes = ["a", "b", "a"].map(|key| filter.hash(key));
     /// assert_eq!(filter.insert_hashes(&hashes), Ok(()));
     /// assert_eq!((filter.count("a"), filter.count("b")), (2, 1));
@@ -399,20 +379,20 @@ impl<E: Insert, S: KeyHasher<E::Hash>> Filter<E, S> {
         self.engine.insert_all(&hashes)
     }
 
-    /// Inserts the keys of an iterator in batches; answers as [`insert_batch`](Self::insert_batch)
-    /// does. A filter that is full takes no more keys from the iterator.
+    /// [`insert_batch`](Self::insert_batch) for the keys of an iterator, some at a time. A filter
+    /// that is full takes no more keys from the iterator.
     ///
-    /// Where inserts cannot fail, [`Extend`] does the same through `&mut`.
+    /// If inserts cannot fail, [`Extend`] does the same through `&mut`.
     ///
     /// ```
     /// use lanebloom::{ConcurrentBloom, CuckooFilter};
     /// use std::sync::Arc;
     ///
-    /// let filter = Arc::new(ConcurrentBloom::builder().expected_keys(1000).build()?);
+    /// let filter = Arc::new(ConcurrentBloom::with_capacity(1000, 0.01)?);
     /// assert_eq!(filter.insert_all(["a", "b", "a"]), 2);
     /// assert!(filter.contains("b"));
     ///
-    /// let filter = CuckooFilter::builder().expected_keys(100).build()?;
+    /// let filter = CuckooFilter::with_capacity(100, 0.01)?;
     /// assert_eq!(filter.insert_all(0..100u32), Ok(()));
     /// let error = filter.insert_all(100..).unwrap_err();
     /// assert_eq!(100 + error.inserted(), filter.len());
@@ -430,13 +410,10 @@ impl<E: Insert, S: KeyHasher<E::Hash>> Filter<E, S> {
         total
     }
 
-    /// Removes all keys. It takes `&mut self` because beside inserts nobody could say which of them
-    /// survived.
+    /// Removes all keys. It takes `&mut self`: beside inserts, some keys would survive in part.
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let mut filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let mut filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert("a").unwrap();
     /// filter.clear();
     /// assert!(!filter.contains("a") && filter.is_empty());
@@ -459,9 +436,7 @@ impl<E: InsertFlagged, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::ConcurrentBloom;
-    ///
-    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
     /// let mut new = [false; 3];
     /// assert_eq!(filter.insert_batch_flagged(&["a", "a", "b"], &mut new), 2);
     /// assert_eq!(new, [true, false, true]);
@@ -482,9 +457,7 @@ impl<E: InsertFlagged, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::ConcurrentBloom;
-    ///
-    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
     /// let hashes = ["a", "b", "a"].map(|key| filter.hash(key));
     /// let mut new = [false; 3];
     /// assert_eq!(filter.insert_hashes_flagged(&hashes, &mut new), 2);
@@ -499,15 +472,12 @@ impl<E: InsertFlagged, S: KeyHasher<E::Hash>> Filter<E, S> {
 
 /// Removing keys.
 impl<E: Remove, S: KeyHasher<E::Hash>> Filter<E, S> {
-    /// Removes `key`: one copy of it, where the filter counts copies. Returns whether it was there.
+    /// Removes `key`, or one copy of it if the filter counts copies. Returns whether it was there.
     ///
-    /// Remove only keys that were inserted: removing a false positive removes a part of another
-    /// key.
+    /// Remove only keys that were inserted: removing a false positive damages another key.
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert("a").unwrap();
     /// assert!(filter.remove("a"));
     /// assert!(!filter.contains("a") && !filter.remove("a"));
@@ -521,9 +491,7 @@ impl<E: Remove, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// [`remove`](Self::remove) by hash.
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert_hash(0x9e37_79b9_7f4a_7c15).unwrap();
     /// assert!(filter.remove_hash(0x9e37_79b9_7f4a_7c15));
     /// assert!(!filter.remove_hash(0x9e37_79b9_7f4a_7c15));
@@ -537,9 +505,7 @@ impl<E: Remove, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// Removes every key; returns how many were there.
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert_batch(&["a", "b"]).unwrap();
     /// assert_eq!(filter.remove_batch(&["a", "c"]), 1);
     /// assert!(filter.contains("b") && !filter.contains("a"));
@@ -552,9 +518,7 @@ impl<E: Remove, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// [`remove_batch`](Self::remove_batch) by hash.
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert_batch(&["a", "b"]).unwrap();
     /// assert_eq!(filter.remove_hashes(&["a", "c"].map(|key| filter.hash(key))), 1);
     /// assert!(filter.contains("b") && !filter.contains("a"));
@@ -574,9 +538,7 @@ impl<E: Remove, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert_batch(&["a", "b"]).unwrap();
     /// let mut removed = [false; 2];
     /// assert_eq!(filter.remove_batch_flagged(&["c", "a"], &mut removed), 1);
@@ -598,9 +560,7 @@ impl<E: Remove, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert_batch(&["a", "b"]).unwrap();
     /// let mut removed = [false; 2];
     /// let hashes = ["c", "a"].map(|key| filter.hash(key));
@@ -620,11 +580,9 @@ impl<E: Count, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// the false-positive rate.
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert_batch(&["a", "b", "a"]).unwrap();
-    /// assert_eq!((filter.count("a"), filter.count("b"), filter.count("c")), (2, 1, 0));
+    /// assert_eq!(["a", "b", "c"].map(|key| filter.count(key)), [2, 1, 0]);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]
@@ -635,9 +593,7 @@ impl<E: Count, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// [`count`](Self::count) by hash.
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert("a").unwrap();
     /// assert_eq!(filter.count_hash(filter.hash("a")), 1);
     /// # Ok::<(), lanebloom::BuildError>(())
@@ -650,13 +606,10 @@ impl<E: Count, S: KeyHasher<E::Hash>> Filter<E, S> {
 
 /// Copies and slots.
 impl<E: Count, S> Filter<E, S> {
-    /// The number of keys in the filter, each as often as it was inserted and not removed. Reads
-    /// the whole filter.
+    /// The number of keys in the filter, every copy counted. Reads the whole filter.
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert_all(["a", "b", "a"])?;
     /// assert_eq!(filter.len(), 3);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -670,10 +623,8 @@ impl<E: Count, S> Filter<E, S> {
     /// filled.
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1_000_000).tag_bits(12).build()?;
-    /// assert!((0.969..=0.97).contains(&(1e6 / filter.slots() as f64)));
+    /// let filter = lanebloom::CuckooFilter::with_capacity(100_000, 2e-4)?;
+    /// assert!((0.949..=0.95).contains(&(1e5 / filter.slots() as f64)));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]
@@ -707,13 +658,12 @@ impl<E: Union, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// Adds every key of `other` to this filter; returns whether that changed it. Both may be in
     /// use meanwhile.
     ///
-    /// Everything that was inserted into `other` before is in this filter afterwards. An insert
-    /// into `other` at the same time may be.
+    /// Everything that was inserted into `other` before is in this filter afterwards.
     ///
     /// # Errors
     ///
-    /// If layout or hasher (its algorithm, seed or key) differ; then nothing is changed. If a
-    /// filter that grows has no room for the other one's keys; then no key was added.
+    /// Fails if layout or hasher (its algorithm, seed or key) differ, or if a filter that grows has
+    /// no room for the other one's keys. Then no key is added.
     ///
     /// # Memory ordering
     ///
@@ -723,9 +673,7 @@ impl<E: Union, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::ConcurrentBloom;
-    ///
-    /// let all = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let all = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
     /// let part = all.clone();
     /// part.insert("a");
     /// assert_eq!(all.union_from(&part), Ok(true));
@@ -739,14 +687,14 @@ impl<E: Union, S: KeyHasher<E::Hash>> Filter<E, S> {
         self.engine.union_from(&other.engine)
     }
 
-    /// Whether [`union_from`](Self::union_from) of `other` is no error.
+    /// Whether layout and hasher equal `other`'s, as [`union_from`](Self::union_from) requires.
     ///
     /// ```
     /// use lanebloom::ConcurrentBloom;
     ///
-    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
     /// assert!(filter.is_compatible(&filter.clone()));
-    /// assert!(!filter.is_compatible(&ConcurrentBloom::builder().expected_keys(2000).build()?));
+    /// assert!(!filter.is_compatible(&ConcurrentBloom::with_capacity(2000, 0.01)?));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[doc(alias = "isCompatible")]
@@ -755,194 +703,17 @@ impl<E: Union, S: KeyHasher<E::Hash>> Filter<E, S> {
         self.check_compatible(other).is_ok()
     }
 
-    /// An error if the other's content means something else.
+    /// Fails unless layout and hasher match.
     pub(crate) fn check_compatible(&self, other: &Self) -> Result<(), IncompatibleError> {
         self.engine.check_union(&other.engine)?;
-        if hash::print(&self.hasher) != hash::print(&other.hasher) {
+        if hash::fingerprint(&self.hasher) != hash::fingerprint(&other.hasher) {
             return Err(IncompatibleError::hasher());
         }
         Ok(())
     }
 }
 
-/// Estimates.
-impl<E: Estimate, S> Filter<E, S> {
-    /// An estimate of the number of distinct keys in the filter.
-    ///
-    /// It comes from the share of the bits that are set, or from the sum of the counters. For `n`
-    /// keys up to the expected ones its relative standard error is about `0.2 / sqrt(n)`, and below
-    /// `0.3 / sqrt(n)`: 1% at 1000 keys, 0.03% at a million. Far beyond, where few bits are left
-    /// unset, the error grows. A full filter answers the least number that would have filled it.
-    ///
-    /// ```
-    /// use lanebloom::ConcurrentBloom;
-    ///
-    /// let filter = ConcurrentBloom::builder().expected_keys(100_000).build()?;
-    /// assert_eq!(filter.estimated_len(), 0);
-    /// filter.insert_all(0..50_000u32);
-    /// assert!(filter.estimated_len().abs_diff(50_000) < 1000);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[doc(alias("approximate_element_count", "approximateElementCount"))]
-    #[must_use]
-    pub fn estimated_len(&self) -> usize {
-        self.engine.estimated_len()
-    }
-}
-
-/// Figures. Those that look at the content read the whole filter: beside inserts, each word as it
-/// was at some moment meanwhile.
 impl<E: Engine, S> Filter<E, S> {
-    /// The number of keys that the filter was sized for.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
-    /// assert_eq!(filter.expected_keys(), 1000);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn expected_keys(&self) -> usize {
-        self.engine.expected_keys()
-    }
-
-    /// Bytes of memory that the content takes.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().memory_budget(1 << 20).build()?;
-    /// assert_eq!(filter.memory_bytes(), 1 << 20);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn memory_bytes(&self) -> usize {
-        self.engine.memory_bytes()
-    }
-
-    /// Bits of memory per expected key.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1_000_000).tag_bits(12).build()?;
-    /// assert!((13.1..13.25).contains(&filter.bits_per_key()));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn bits_per_key(&self) -> f64 {
-        8.0 * self.memory_bytes() as f64 / self.expected_keys() as f64
-    }
-
-    /// The share of the bits that are set, of the counters that are not zero, or of the slots that
-    /// hold a key. A Bloom filter with its expected keys has a little less than one half of its
-    /// bits set.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(100_000).tag_bits(16).build()?;
-    /// filter.insert_all(0..100_000u32)?;
-    /// assert!((0.949..=0.95).contains(&filter.fill_ratio()));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[doc(alias = "load")]
-    #[must_use]
-    pub fn fill_ratio(&self) -> f64 {
-        self.engine.fill_ratio()
-    }
-
-    /// Whether the filter holds nothing.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
-    /// assert!(filter.is_empty());
-    /// filter.insert("a").unwrap();
-    /// assert!(!filter.is_empty());
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.engine.is_empty()
-    }
-
-    /// The false-positive rate to expect once the [expected keys](Self::expected_keys) are in.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(100_000).build()?;
-    /// assert!((0.0099..=0.01).contains(&filter.false_positive_rate()));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn false_positive_rate(&self) -> f64 {
-        self.engine.false_positive_rate_at(self.expected_keys())
-    }
-
-    /// The false-positive rate to expect once `keys` distinct keys are in, beyond the
-    /// [slots](Filter::slots) the rate of a full filter.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(100_000).build()?;
-    /// assert!((0.0099..=0.01).contains(&filter.false_positive_rate_at(100_000)));
-    /// assert!((0.0049..0.0051).contains(&filter.false_positive_rate_at(50_000)));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn false_positive_rate_at(&self, keys: usize) -> f64 {
-        self.engine.false_positive_rate_at(keys)
-    }
-
-    /// The false-positive rate of the filter as it is: the chance that a random hash is taken for
-    /// present.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(100_000).build()?;
-    /// assert_eq!(filter.current_false_positive_rate(), 0.0);
-    /// filter.insert_all(0..100_000u32)?;
-    /// assert!((0.0099..=0.01).contains(&filter.current_false_positive_rate()));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[doc(alias("expected_fpp", "expectedFpp"))]
-    #[must_use]
-    pub fn current_false_positive_rate(&self) -> f64 {
-        self.engine.current_false_positive_rate()
-    }
-
-    /// Fill, number of keys and false-positive rate as they are, from one pass over the content.
-    ///
-    /// For a dashboard, in Prometheus' text format:
-    ///
-    /// ```
-    /// use lanebloom::ConcurrentBloom;
-    ///
-    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
-    /// filter.insert_all(0..1000u32);
-    /// let now = filter.figures();
-    /// assert_eq!(now.fill_ratio, filter.fill_ratio());
-    /// assert_eq!(now.len, filter.estimated_len());
-    /// assert_eq!(now.false_positive_rate, filter.current_false_positive_rate());
-    ///
-    /// let text = format!(
-    ///     "bloom_keys {}\nbloom_fill_ratio {}\nbloom_false_positive_rate {}\n",
-    ///     now.len, now.fill_ratio, now.false_positive_rate,
-    /// );
-    /// assert!(text.starts_with("bloom_keys 1") || text.starts_with("bloom_keys 9"));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn figures(&self) -> Figures {
-        self.engine.figures()
-    }
-
     /// The hasher.
     ///
     /// ```
@@ -957,7 +728,7 @@ impl<E: Engine, S> Filter<E, S> {
         &self.hasher
     }
 
-    /// [`clone`](Clone::clone) that answers an error instead of an abort where there is no memory.
+    /// [`clone`](Clone::clone) that returns an error, instead of aborting, if the allocation fails.
     ///
     /// # Errors
     ///
@@ -966,9 +737,7 @@ impl<E: Engine, S> Filter<E, S> {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert("a").unwrap();
     /// assert!(filter.try_clone()?.contains("a"));
     /// # Ok::<(), lanebloom::BuildError>(())
@@ -984,8 +753,8 @@ impl<E: Engine, S> Filter<E, S> {
     }
 }
 
-/// A copy that holds at least every key whose insertion happened before. Aborts where there is no
-/// memory; [`try_clone`](Filter::try_clone) does not.
+/// A copy that holds at least every key whose insertion happened before. Aborts if the allocation
+/// fails; [`try_clone`](Filter::try_clone) does not.
 impl<E: Engine, S: Clone> Clone for Filter<E, S> {
     fn clone(&self) -> Self {
         self.try_clone().unwrap_or_else(|_| {
@@ -995,11 +764,10 @@ impl<E: Engine, S: Clone> Clone for Filter<E, S> {
     }
 }
 
-/// Same layout, same hasher and same content. Beside inserts, each word is compared as it was at
-/// some moment meanwhile.
+/// Same layout, same hasher and same content. Beside inserts, reads each word at some moment.
 impl<E: Union, S: KeyHasher<E::Hash>> PartialEq for Filter<E, S> {
     fn eq(&self, other: &Self) -> bool {
-        hash::print(&self.hasher) == hash::print(&other.hasher) && self.engine.same(&other.engine)
+        hash::fingerprint(&self.hasher) == hash::fingerprint(&other.hasher) && self.engine.same(&other.engine)
     }
 }
 
@@ -1016,15 +784,13 @@ impl<E: Engine, S: fmt::Debug> fmt::Debug for Filter<E, S> {
     }
 }
 
-/// Inserts the keys in batches, as [`insert_all`](Filter::insert_all) does. For `&Filter` too.
+/// [`insert_all`](Filter::insert_all). For `&Filter` too.
 ///
 /// ```
-/// use lanebloom::ConcurrentBloom;
-///
-/// let mut filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+/// let mut filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
 /// filter.extend(["a", "b"]);
 /// (&filter).extend(0..10u32);
-/// assert!(filter.contains("b") && filter.contains(&9u32) && !filter.contains(&10u32));
+/// assert!(filter.contains("b") && filter.contains(&9u32));
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 impl<K: Funnel, E: Insert<Total = usize>, S: KeyHasher<E::Hash>> Extend<K> for Filter<E, S> {

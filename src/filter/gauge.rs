@@ -69,7 +69,7 @@ impl Gauge {
     }
 
     /// The most hashes to insert before the next look. A larger batch is divided.
-    pub(super) fn stretch(&self) -> usize {
+    pub(super) fn interval(&self) -> usize {
         1 << self.due.leading_zeros()
     }
 
@@ -161,7 +161,7 @@ mod tests {
     fn one_hash_in_so_many_is_due() {
         for (keys, one_in) in [(1, 1), (64, 1), (127, 1), (128, 2), (10_000, 128), (1 << 20, 1 << 14)] {
             let gauge = Gauge::new(&filter(keys, 0.01).engine, keys);
-            assert_eq!(gauge.stretch(), one_in);
+            assert_eq!(gauge.interval(), one_in);
             let due = (0..64 * one_in as u64).filter(|&i| gauge.is_due(number(i))).count();
             assert!((35..100).contains(&due), "{keys} keys: {due}");
         }

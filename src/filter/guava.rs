@@ -11,7 +11,8 @@
 //! ```
 //! use lanebloom::GuavaBloom;
 //!
-//! // BloomFilter.create(Funnels.stringFunnel(UTF_8), 1000, 0.01), put("ann"), writeTo(out)
+//! // BloomFilter.create(Funnels.stringFunnel(UTF_8), 1000, 0.01),
+//! // put("ann"), writeTo(out)
 //! let filter = GuavaBloom::with_capacity(1000, 0.01)?;
 //! filter.insert("ann");
 //! let mut stream = Vec::new();
@@ -23,7 +24,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # Which type is which funnel
+//! # Types and funnels
 //!
 //! A stream does not say which funnel its filter was made with. Choose the Rust type that yields
 //! the same bytes as the funnel:
@@ -59,8 +60,8 @@
 //!
 //! # Moving a service over
 //!
-//! A filter cannot be converted, neither into another layout nor into another size: it holds bits,
-//! not keys. So a service reads the Guava filter and serves from it at once. Meanwhile it fills a
+//! A filter holds bits, not keys, so it cannot be converted into another layout or size. A service
+//! reads the Guava filter and serves from it at once. Meanwhile it fills a
 //! [`ConcurrentBloom`](crate::ConcurrentBloom) from the source of truth:
 //!
 //! ```
@@ -74,11 +75,10 @@
 //! let old = GuavaBloom::read_from(&stream[..], 1 << 30)?;
 //! assert!(old.contains("bob"));
 //!
-//! // Meanwhile: every key from where they come from, and every new one into both. Then the old one is dropped.
-//! let new = ConcurrentBloom::builder().expected_keys(1000).build()?;
-//! for key in store {
-//!     new.insert(key);
-//! }
+//! // Meanwhile: every key of the source, and every new one into both filters.
+//! // Then drop the old one.
+//! let new = ConcurrentBloom::with_capacity(1000, 0.01)?;
+//! new.insert_all(store);
 //! assert!(new.contains("ann") && new.contains("bob"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -139,14 +139,14 @@ pub use layout::{HashFunctions, Strategy};
 /// # Examples
 ///
 /// ```
-/// use lanebloom::GuavaBloom;
-///
-/// // 3 and 42 from a JVM: BloomFilter.create(Funnels.integerFunnel(), 2, 0.01), writeTo.
-/// let filter = GuavaBloom::with_capacity(2, 0.01)?;
+/// // From a JVM: BloomFilter.create(Funnels.integerFunnel(), 2, 0.01),
+/// // put(3), put(42), writeTo.
+/// let stream = [1, 7, 0, 0, 0, 1, 40, 8, 8, 168, 8, 10, 136, 8];
+/// let filter = lanebloom::GuavaBloom::with_capacity(2, 0.01)?;
 /// assert!(filter.insert(&3i32) && filter.insert(&42i32));
 /// assert!(!filter.insert(&42i32));
 /// assert!(filter.contains(&3i32) && !filter.contains(&4i32));
-/// assert_eq!(filter.to_bytes(), [1, 7, 0, 0, 0, 1, 0x28, 0x08, 0x08, 0xa8, 0x08, 0x0a, 0x88, 0x08]);
+/// assert_eq!(filter.to_bytes(), stream);
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 #[doc(alias = "BloomFilter")]
@@ -191,8 +191,8 @@ impl Sealed for Murmur128 {
         Murmur3::with_seed(0).identity()
     }
 
-    fn print(&self) -> u64 {
-        Murmur3::with_seed(0).print()
+    fn fingerprint(&self) -> u64 {
+        Murmur3::with_seed(0).fingerprint()
     }
 }
 
@@ -207,12 +207,13 @@ impl Sealed for Murmur128 {
 /// ```
 /// use lanebloom::guava::{GuavaBloom, Strategy};
 ///
-/// let filter = GuavaBloom::builder().expected_keys(1_000_000).strategy(Strategy::Mitz32).build()?;
+/// let builder = GuavaBloom::builder().expected_keys(1_000_000);
+/// let filter = builder.strategy(Strategy::Mitz32).build()?;
 /// assert_eq!((filter.bit_size(), filter.hash_functions()), (7_298_496, 5));
 ///
 /// let error = GuavaBloom::with_capacity(1000, 1e-80).unwrap_err();
-/// let text = "a rate of 1e-80 takes 266 hash functions, more than Guava's limit of 255";
-/// assert_eq!(error.to_string(), text);
+/// let text = "a rate of 1e-80 takes 266 hash functions, ";
+/// assert!(error.to_string().starts_with(text));
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 pub type Builder = super::Builder<Guava>;
@@ -223,7 +224,7 @@ impl Builder {
     /// ```
     /// use lanebloom::guava::{GuavaBloom, Strategy};
     ///
-    /// let filter = GuavaBloom::builder().expected_keys(1000).strategy(Strategy::Mitz32).build()?;
+    /// let filter = GuavaBloom::builder().strategy(Strategy::Mitz32).build()?;
     /// assert_eq!(filter.to_bytes()[0], 0);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
@@ -232,15 +233,16 @@ impl Builder {
         self
     }
 
-    /// The formula for the number of hash functions. [`HashFunctions::ByRate`] by default, as of
+    /// The formula for the number of hash functions. [`HashFunctions::ByRate`] by default, as in
     /// today's Guava.
     ///
     /// ```
     /// use lanebloom::guava::{GuavaBloom, HashFunctions};
     ///
     /// let builder = GuavaBloom::builder().expected_keys(1).false_positive_rate(0.04);
-    /// assert_eq!(builder.clone().build()?.hash_functions(), 5);
-    /// assert_eq!(builder.hash_functions(HashFunctions::ByBits).build()?.hash_functions(), 4);
+    /// let older = builder.clone().hash_functions(HashFunctions::ByBits);
+    /// assert_eq!(builder.build()?.hash_functions(), 5);
+    /// assert_eq!(older.build()?.hash_functions(), 4);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn hash_functions(mut self, formula: HashFunctions) -> Self {
@@ -375,15 +377,6 @@ impl Engine for Guava {
         match self.layout.strategy {
             Strategy::Mitz64 => self.flat.contains_each(len, |i| Places::<true>::new(hashes[i]), each),
             Strategy::Mitz32 => self.flat.contains_each(len, |i| Places::<false>::new(hashes[i]), each),
-        }
-    }
-
-    /// In a large filter the lines of few keys too are asked for ahead.
-    fn contains_few(&self, hashes: &[Hash], found: &mut [bool]) {
-        let mut bitmap = [0];
-        self.contains_bitmap(hashes, &mut bitmap);
-        for (i, found) in found.iter_mut().enumerate() {
-            *found = bitmap[0] >> i & 1 == 1;
         }
     }
 

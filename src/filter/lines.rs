@@ -1,8 +1,8 @@
-//! What the engines share whose cells lie in lines of the cache: the bits of a
+//! The common part of engines whose cells lie in lines of the cache: the bits of a
 //! [`ConcurrentBloom`](crate::ConcurrentBloom), the counters of a
-//! [`CountingBloom`](crate::CountingBloom), and the bytes of a snapshot that a
-//! [`BloomView`](crate::BloomView) reads. Lookups, figures, comparison and snapshots are here. An
-//! engine brings its words, the kernels for them, and its inserts.
+//! [`CountingBloom`](crate::CountingBloom), and the snapshot of a
+//! [`BloomView`](crate::BloomView). It has lookups, figures, comparison and snapshots. An engine
+//! supplies its words, their kernels, and its inserts.
 
 use super::engine::{Engine, Estimate, FixedSize, Insert, Stored, Union, sealed};
 use super::{Figures, Filter};
@@ -41,7 +41,7 @@ pub trait Lined: sealed::Sealed + Sized {
     #[doc(hidden)]
     fn lines(&self) -> Lines<'_, Self::Word>;
 
-    /// Every line as lookups see it, and its weight: the line's ones, or the sum of its counters.
+    /// Every line as lookups see it, and its weight: its ones, or the sum of its counters.
     #[doc(hidden)]
     fn weighed(&self) -> impl Iterator<Item = ([u64; LINE_WORDS], u64)> {
         self.lines().words().map(|line| (line, bits::ones_of(&line)))
@@ -61,16 +61,16 @@ pub trait Lined: sealed::Sealed + Sized {
     fn debug_more(&self, _: &mut fmt::DebugStruct<'_, '_>) {}
 }
 
-/// An engine with lines of its own: it can be compared, united and saved.
+/// An engine that owns its lines: it can be compared, united and saved.
 pub trait OwnLines: Lined {
     #[doc(hidden)]
     const KIND: Kind;
 
-    /// An engine with `layout`, and nothing in it.
+    /// An empty engine.
     #[doc(hidden)]
     fn empty(layout: Layout, expected_keys: usize) -> Result<Self, BuildError>;
 
-    /// The words as a snapshot has them.
+    /// The words of a snapshot.
     #[doc(hidden)]
     fn words(&self) -> impl Iterator<Item = u64>;
 
@@ -78,7 +78,7 @@ pub trait OwnLines: Lined {
     #[doc(hidden)]
     fn store_words(&mut self, first: usize, words: impl Iterator<Item = u64>);
 
-    /// Adds what `other`, of the same layout, holds; whether that changed this engine.
+    /// Adds the content of `other`, of the same layout; returns whether that changed this engine.
     #[doc(hidden)]
     fn add(&self, other: &Self) -> bool;
 }
@@ -90,7 +90,7 @@ impl<E: Lined, S> Filter<E, S> {
     /// ```
     /// use lanebloom::ConcurrentBloom;
     ///
-    /// assert_eq!(ConcurrentBloom::builder().expected_keys(1000).build()?.words_per_key(), 2);
+    /// assert_eq!(ConcurrentBloom::with_capacity(1000, 0.01)?.words_per_key(), 2);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]
@@ -104,7 +104,7 @@ impl<E: Lined, S> Filter<E, S> {
     /// ```
     /// use lanebloom::ConcurrentBloom;
     ///
-    /// assert_eq!(ConcurrentBloom::builder().expected_keys(1000).build()?.bits_per_word(), 3);
+    /// assert_eq!(ConcurrentBloom::with_capacity(1000, 0.01)?.bits_per_word(), 3);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]
@@ -117,7 +117,8 @@ impl<E: Lined, S> Filter<E, S> {
     /// ```
     /// use lanebloom::ConcurrentBloom;
     ///
-    /// assert_eq!(ConcurrentBloom::builder().memory_budget(1 << 20).build()?.blocks(), 1 << 14);
+    /// let filter = ConcurrentBloom::builder().memory_budget(1 << 20).build()?;
+    /// assert_eq!(filter.blocks(), 1 << 14);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]
@@ -178,8 +179,7 @@ impl<T: Lined> Engine for T {
         self.layout().rate_of(T::CELL, keys)
     }
 
-    /// The exact chance, computed from the words. (A counter above 0 has all its bits here: the
-    /// share of set bits is the share of such counters.)
+    /// The exact chance, computed from the words. (Here a counter above 0 has all its bits set.)
     fn current_false_positive_rate(&self) -> f64 {
         let rate = self.layout().mean_rate(self.lines().words());
         bits::acquire();
@@ -254,7 +254,7 @@ fn header<T: OwnLines>(engine: &T, hashing: Hashing) -> Header {
 
 impl<T: OwnLines> FixedSize for T {}
 
-/// `codec` describes the bytes.
+/// `docs/FORMAT.md` describes the bytes.
 impl<T: OwnLines> Stored for T {
     const HELD: bool = false;
 

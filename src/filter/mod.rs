@@ -7,6 +7,7 @@ pub mod counting;
 pub mod cuckoo;
 pub mod dleft;
 pub(crate) mod engine;
+mod figures;
 #[expect(clippy::module_inception, reason = "the one filter type")]
 mod filter;
 mod gauge;

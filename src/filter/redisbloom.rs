@@ -4,12 +4,12 @@
 //!
 //! Use it for filters that are in Redis already. If you own both ends, use a
 //! [`ConcurrentBloom`](crate::ConcurrentBloom): there a key's bits lie in one cache line. Here they
-//! lie anywhere in each filter of a chain. A lookup of an absent key searches all `n` filters of
-//! the chain, which touches about `2 * n` lines. A key in the oldest filter touches `2 * n + k`, if
-//! a key has `k` bits. Growth costs memory too, since every further filter has half the rate of the
-//! one before: a chain of eight takes about twice the memory of one filter for as many keys. (The
-//! rate practically holds: 20,000 keys in a chain that was reserved for 100 at 1% gave 0.9% with
-//! decimal keys and 1.0% with random ones, in the module and so here.)
+//! lie anywhere in each filter of a chain. The lookup of an absent key searches all `n` filters,
+//! which touches about `2 * n` lines; a key in the oldest filter touches `2 * n + k`, if a key has
+//! `k` bits. Growth costs memory too, since every further filter has half the rate of the one
+//! before: a chain of eight takes about twice the memory of one filter for as many keys. (The rate
+//! practically holds: 20,000 keys in a chain for 100 at 1% gave 0.9% with decimal keys and 1.0%
+//! with random ones, in the module too.)
 //!
 //! # Example
 //!
@@ -35,7 +35,7 @@
 //! compile, because each client encodes them in its own way: mostly as their decimal digits,
 //! `"42"`.
 //!
-//! # Which RedisBloom
+//! # Versions
 //!
 //! The layout is that of 2.4 (2022) and later, including 8, which write the same dumps. It has
 //! MurmurHash64A, sizes that are not rounded up to powers of two, rates that halve from filter to
@@ -59,31 +59,9 @@
 //!
 //! # Moving a service over
 //!
-//! A filter cannot be converted: it holds bits, not keys. A service takes the filter out of Redis
-//! and answers from the copy. Meanwhile it fills a [`ConcurrentBloom`](crate::ConcurrentBloom) from
-//! the source of truth, sized for the number of keys that [`info`](RedisBloom::info) reports for
-//! the chain:
-//!
-//! ```
-//! use lanebloom::{ConcurrentBloom, RedisBloom};
-//! # let store = ["ann", "bob"];
-//! # let mut in_redis = RedisBloom::with_capacity(10, 0.01)?;
-//! # in_redis.insert_batch(&store)?;
-//! # let scandump = in_redis.to_loadchunks();
-//!
-//! // Now: the filter that is in Redis.
-//! let old = RedisBloom::from_scandump(scandump, 1 << 30)?;
-//! assert!(old.contains("bob"));
-//!
-//! // Meanwhile: every key from where they come from, and every new one into both. Then the old one is dropped.
-//! let keys = 2 * old.estimated_len();
-//! let new = ConcurrentBloom::builder().expected_keys(keys).false_positive_rate(0.01).build()?;
-//! for key in store {
-//!     new.insert(key);
-//! }
-//! assert!(new.contains("ann") && new.contains("bob"));
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
+//! As from [Guava](crate::guava#moving-a-service-over): a service takes the filter out of Redis and
+//! answers from the copy. Meanwhile it fills a [`ConcurrentBloom`](crate::ConcurrentBloom) from the
+//! source of truth, with room for more keys than [`estimated_len`](RedisBloom::estimated_len).
 //!
 //! **Strangers can make keys that collide** under MurmurHash64A, whatever its seed, as under every
 //! hash without a key: [the module `hash`](crate::hash) says more.
@@ -100,7 +78,6 @@ use crate::source::{
     HASHED, Source, absent, answers, assert_bitmap_length, for_each_absent, try_gathered, unpack_into,
 };
 use alloc::vec::Vec;
-use core::fmt;
 use core::ops::Range;
 pub use dump::{LoadChunks, Loader};
 use error::{RedisBloomInsertError, RedisBloomInsertErrorKind};
@@ -109,21 +86,19 @@ use layout::{Hash, Layout, Places, TIGHTENING, hash, options};
 
 /// RedisBloom's `BF` filter, bit for bit: a chain of filters that grows as keys are inserted.
 ///
-/// [The module](self) says what it costs, which versions it is the same as, and what keys are.
+/// [The module](self) has the costs, the versions of RedisBloom, and the types of keys.
 /// Lookups take `&self`, inserts `&mut self`.
 ///
 /// # Examples
 ///
 /// ```
-/// use lanebloom::RedisBloom;
-///
 /// // BF.RESERVE f 0.01 10, BF.MADD f 0 1 ... 99, BF.INFO f
-/// let mut filter = RedisBloom::with_capacity(10, 0.01)?;
+/// let mut filter = lanebloom::RedisBloom::with_capacity(10, 0.01)?;
 /// for key in 0..100 {
 ///     filter.insert(&key.to_string())?;
 /// }
 /// let info = filter.info();
-/// assert_eq!((info.capacity, info.filters, info.items, info.size), (150, 4, 99, 568));
+/// assert_eq!((info.capacity, info.filters, info.items), (150, 4, 99));
 /// assert!(filter.contains("42") && !filter.contains("100"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -146,7 +121,7 @@ struct Link {
     items: u64,
 }
 
-// In a Vec that has grown to twice what it holds.
+// A Vec may have twice the capacity that it needs.
 const _: () = assert!(2 * size_of::<Link>() as u64 <= layout::BESIDE_BITS);
 
 /// Sizes a [`RedisBloom`]; made by [`RedisBloom::builder`].
@@ -154,10 +129,9 @@ const _: () = assert!(2 * size_of::<Link>() as u64 <= layout::BESIDE_BITS);
 /// # Examples
 ///
 /// ```
-/// use lanebloom::RedisBloom;
-///
 /// // BF.RESERVE f 0.001 5000 EXPANSION 4
-/// let filter = RedisBloom::builder().expected_keys(5000).false_positive_rate(1e-3).expansion(4).build()?;
+/// let builder = lanebloom::RedisBloom::builder().expected_keys(5000);
+/// let filter = builder.false_positive_rate(1e-3).expansion(4).build()?;
 /// assert_eq!(filter.info().expansion, Some(4));
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
@@ -178,9 +152,8 @@ impl Builder {
     /// capacity. 100 by default, as RedisBloom's.
     ///
     /// ```
-    /// use lanebloom::RedisBloom;
-    ///
-    /// assert_eq!(RedisBloom::builder().expected_keys(5000).build()?.info().capacity, 5000);
+    /// let filter = lanebloom::RedisBloom::builder().expected_keys(5000).build()?;
+    /// assert_eq!(filter.info().capacity, 5000);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[doc(alias = "capacity")]
@@ -318,7 +291,8 @@ impl RedisBloom {
     /// ```
     /// use lanebloom::RedisBloom;
     ///
-    /// assert!(RedisBloom::builder().build()? == RedisBloom::with_capacity(100, 0.01)?);
+    /// let filter = RedisBloom::builder().build()?;
+    /// assert!(filter == RedisBloom::with_capacity(100, 0.01)?);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn builder() -> Builder {
@@ -380,10 +354,10 @@ impl Link {
         self.flat.holds(self.places(hash))
     }
 
-    /// How many of the bits that keys can have are set.
+    /// The number of set bits among those that keys can have.
     fn ones(&self) -> u64 {
         let used = self.layout.used_bits();
-        // They are whole words, or a part of the first.
+        // Whole words, or a part of the first one.
         let mask = u64::MAX >> (used.wrapping_neg() % 64);
         let words = self.flat.words().take(used.div_ceil(64) as usize);
         words.map(|word| u64::from((word & mask).count_ones())).sum()
@@ -394,8 +368,8 @@ impl Link {
 impl RedisBloom {
     /// Inserts `key`; returns whether it was not in the filter before: `BF.ADD`.
     ///
-    /// `false` means that the key was there, or is a false positive. Then nothing is counted, and
-    /// the chain does not grow.
+    /// `false` means that the key was there, or is a false positive. Then the filter does not
+    /// change.
     ///
     /// # Errors
     ///
@@ -406,9 +380,7 @@ impl RedisBloom {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::RedisBloom;
-    ///
-    /// let mut filter = RedisBloom::with_capacity(1000, 0.01)?;
+    /// let mut filter = lanebloom::RedisBloom::with_capacity(1000, 0.01)?;
     /// assert!(filter.insert("a")?);
     /// assert!(!filter.insert("a")?);
     /// assert!(filter.contains("a"));
@@ -439,14 +411,10 @@ impl RedisBloom {
     /// Whether `key` may be in the filter: `false` is certain, `true` may be a false positive.
     /// `BF.EXISTS`.
     ///
-    /// The filters of the chain are looked at from the newest, the largest, to the oldest.
-    ///
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::RedisBloom;
-    ///
-    /// let mut filter = RedisBloom::with_capacity(1000, 0.01)?;
+    /// let mut filter = lanebloom::RedisBloom::with_capacity(1000, 0.01)?;
     /// filter.insert("a")?;
     /// assert!(filter.contains("a"));
     /// assert!(!filter.contains("b"));
@@ -465,7 +433,7 @@ impl RedisBloom {
     }
 }
 
-/// Keys of a batch, hashed by the chain's options when their hashes are asked for.
+/// The keys of a batch, which [`Source::each`] hashes by the chain's options.
 struct Keys<'a, K> {
     keys: &'a [K],
     options: u32,
@@ -484,7 +452,7 @@ impl<K: AsRef<[u8]>> Source<Hash> for Keys<'_, K> {
     }
 }
 
-/// The hashes of so many keys as there are places for.
+/// Hashes the keys into the first places of an array; returns these.
 fn hash_all<'a, K: AsRef<[u8]>>(keys: &[K], options: u32, hashes: &'a mut [Hash]) -> &'a [Hash] {
     let hashes = &mut hashes[..keys.len()];
     for (kept, key) in hashes.iter_mut().zip(keys) {
@@ -499,15 +467,13 @@ impl RedisBloom {
     ///
     /// # Errors
     ///
-    /// As [`insert`](Self::insert), at the first key that cannot be inserted. Those before it are
-    /// in the filter; the error says [how many](RedisBloomInsertError::inserted) they are.
+    /// As [`insert`](Self::insert), at the first key that cannot be inserted. The error says [how
+    /// many](RedisBloomInsertError::inserted) keys were inserted before it.
     ///
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::RedisBloom;
-    ///
-    /// let mut filter = RedisBloom::with_capacity(1000, 0.01)?;
+    /// let mut filter = lanebloom::RedisBloom::with_capacity(1000, 0.01)?;
     /// assert_eq!(filter.insert_batch(&["a", "b", "a"])?, 2);
     /// assert!(filter.contains("b"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -526,14 +492,12 @@ impl RedisBloom {
     ///
     /// # Errors
     ///
-    /// As [`insert_batch`](Self::insert_batch). The places from that key on are as they were.
+    /// As [`insert_batch`](Self::insert_batch). The places from the failed key on do not change.
     ///
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::RedisBloom;
-    ///
-    /// let mut filter = RedisBloom::with_capacity(1000, 0.01)?;
+    /// let mut filter = lanebloom::RedisBloom::with_capacity(1000, 0.01)?;
     /// let mut new = [false; 3];
     /// assert_eq!(filter.insert_batch_flagged(&["a", "a", "b"], &mut new)?, 2);
     /// assert_eq!(new, [true, false, true]);
@@ -548,19 +512,17 @@ impl RedisBloom {
         self.insert_each(keys, |i, inserted| new[i] = inserted)
     }
 
-    /// [`insert_batch`](Self::insert_batch) of all keys of an iterator, some at a time.
+    /// [`insert_batch`](Self::insert_batch) for the keys of an iterator, some at a time.
     ///
     /// # Errors
     ///
-    /// As [`insert_batch`](Self::insert_batch). The iterator may have been asked for keys beyond
-    /// the one that was not inserted.
+    /// As [`insert_batch`](Self::insert_batch). It may have taken keys after the failed one from
+    /// the iterator.
     ///
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::RedisBloom;
-    ///
-    /// let mut filter = RedisBloom::with_capacity(10, 0.01)?;
+    /// let mut filter = lanebloom::RedisBloom::with_capacity(10, 0.01)?;
     /// let new = filter.insert_all((0..100).map(|id| format!("{id}")))?;
     /// assert!((95..=100).contains(&new) && filter.contains("99"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -596,9 +558,8 @@ impl RedisBloom {
 
     /// Inserts at most [`WINDOW`] hashes, the first of which has the position `start`.
     ///
-    /// First all are looked up ahead. What is found then is found whatever is inserted before it.
-    /// For the others the lines of the newest filter are asked for, where they will be set, and
-    /// then they are inserted one after another.
+    /// Looks up all of them first: later inserts cannot make a found hash absent. For the others,
+    /// it prefetches the lines of the newest filter, and then inserts them one after another.
     fn insert_window(
         &mut self,
         hashes: &[Hash],
@@ -633,9 +594,7 @@ impl RedisBloom {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::RedisBloom;
-    ///
-    /// let mut filter = RedisBloom::with_capacity(1000, 0.01)?;
+    /// let mut filter = lanebloom::RedisBloom::with_capacity(1000, 0.01)?;
     /// filter.insert("a")?;
     /// let mut found = [false; 2];
     /// filter.contains_batch(&["a", "b"], &mut found);
@@ -651,9 +610,7 @@ impl RedisBloom {
     /// [`contains_batch`](Self::contains_batch) into a new vector.
     ///
     /// ```
-    /// use lanebloom::RedisBloom;
-    ///
-    /// let mut filter = RedisBloom::with_capacity(1000, 0.01)?;
+    /// let mut filter = lanebloom::RedisBloom::with_capacity(1000, 0.01)?;
     /// filter.insert("a")?;
     /// assert_eq!(filter.contains_each(&["a", "b"]), [true, false]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -665,18 +622,16 @@ impl RedisBloom {
         found
     }
 
-    /// [`contains_batch`](Self::contains_batch) into a bitmap. The bits after the last key become 0.
+    /// [`contains_batch`](Self::contains_batch) into a bitmap. Bits after the last key become 0.
     ///
     /// # Panics
     ///
-    /// If `out` has not one word for every 64 keys, the last ones rounded up.
+    /// If `out` has not `keys.len().div_ceil(64)` words.
     ///
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::RedisBloom;
-    ///
-    /// let mut filter = RedisBloom::with_capacity(1000, 0.01)?;
+    /// let mut filter = lanebloom::RedisBloom::with_capacity(1000, 0.01)?;
     /// filter.insert("a")?;
     /// let mut found = [0];
     /// filter.contains_batch_bitmap(&["b", "a"], &mut found);
@@ -691,9 +646,7 @@ impl RedisBloom {
     /// Calls `each` with the position of every key that is certainly not in the filter, in order.
     ///
     /// ```
-    /// use lanebloom::RedisBloom;
-    ///
-    /// let mut filter = RedisBloom::with_capacity(1000, 0.01)?;
+    /// let mut filter = lanebloom::RedisBloom::with_capacity(1000, 0.01)?;
     /// filter.insert("b")?;
     /// let mut missing = Vec::new();
     /// filter.for_each_absent(&["a", "b", "c"], |i| missing.push(i));
@@ -704,29 +657,29 @@ impl RedisBloom {
         self.look_up(keys, absent(keys.len(), each));
     }
 
-    /// Looks keys up; calls `each` with where a chunk begins and the bitmap of its answers.
+    /// Looks keys up; calls `each(start, bitmap)` for every chunk.
     fn look_up<K: AsRef<[u8]>>(&self, keys: &[K], each: impl FnMut(usize, &[u64])) {
         let options = self.options;
         let work = |hashes: &[Hash], found: &mut [u64]| self.contains_bitmap(hashes, found);
         answers(&Keys { keys, options }, work, each);
     }
 
-    /// The answers for at most [`HASHED`] keys. Each filter of the chain is asked for those that no
-    /// newer one has. Between two filters no line is asked for ahead, so the keys should be many.
+    /// The answers for at most [`HASHED`] keys. Searches each filter of the chain for the keys that
+    /// no newer one has. Prefetching begins anew in each filter, so there should be many keys.
     fn contains_bitmap(&self, hashes: &[Hash], found: &mut [u64]) {
         found.fill(0);
         let mut left: [u16; HASHED] = core::array::from_fn(|i| i as u16);
         let mut len = hashes.len();
         for link in self.links.iter().rev() {
-            let (asked, mut kept) = (left, 0);
-            let key = |i: usize| link.places(hashes[usize::from(asked[i])]);
+            let (searched, mut kept) = (left, 0);
+            let key = |i: usize| link.places(hashes[usize::from(searched[i])]);
             link.flat.contains_each(len, key, |at, len, answers| {
                 each_one(answers, |i| {
-                    let position = usize::from(asked[at + i]);
+                    let position = usize::from(searched[at + i]);
                     found[position / 64] |= 1 << (position % 64);
                 });
                 for_each_absent(&[answers], len, |i| {
-                    left[kept] = asked[at + i];
+                    left[kept] = searched[at + i];
                     kept += 1;
                 });
             });
@@ -745,9 +698,7 @@ impl RedisBloom {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::RedisBloom;
-    ///
-    /// let mut filter = RedisBloom::with_capacity(1000, 0.01)?;
+    /// let mut filter = lanebloom::RedisBloom::with_capacity(1000, 0.01)?;
     /// filter.insert("a")?;
     /// let copy = filter.try_clone()?;
     /// filter.insert("b")?;
@@ -791,24 +742,5 @@ impl PartialEq for RedisBloom {
 impl PartialEq for Link {
     fn eq(&self, other: &Self) -> bool {
         (self.layout, self.items) == (other.layout, other.items) && self.flat.words().eq(other.flat.words())
-    }
-}
-
-/// A summary: what `BF.INFO` says.
-impl fmt::Debug for RedisBloom {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Info {
-            capacity,
-            size: _,
-            filters,
-            items,
-            expansion,
-        } = self.info();
-        f.debug_struct("RedisBloom")
-            .field("capacity", &capacity)
-            .field("filters", &filters)
-            .field("items", &items)
-            .field("expansion", &expansion)
-            .finish_non_exhaustive()
     }
 }

@@ -1,5 +1,5 @@
 //! `Serialize` and `Deserialize` of the filters (feature `serde`): the bytes of the snapshot, or of
-//! Guava's stream. Reading goes through the same checks as everywhere.
+//! Guava's stream, with the same checks.
 
 use super::Filter;
 use super::engine::{Proportional, Stored};
@@ -10,18 +10,17 @@ use crate::error::SnapshotError;
 use crate::hash::KeyHasher;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The snapshot's bytes, or in formats for people a string with them in Base64.
-///
-/// It takes the filter's size in memory meanwhile. Hashers are not written, but for the seed of
-/// [`Murmur3`](crate::Murmur3).
+/// The snapshot's bytes, in Base64 if the format is text. Allocates as much as the filter takes. It
+/// writes no hasher, except for the seed of [`Murmur3`](crate::Murmur3).
 ///
 /// ```
 /// use lanebloom::ConcurrentBloom;
 ///
-/// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+/// let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
 /// filter.insert("a");
 /// let json = serde_json::to_string(&filter)?;
-/// assert!(json.starts_with("\"iUxCRg0KGgoB")); // Base64 of what every snapshot begins with
+/// // Base64 of the bytes with which every snapshot begins.
+/// assert!(json.starts_with("\"iUxCRg0KGgoB"));
 /// let same: ConcurrentBloom = serde_json::from_str(&json)?;
 /// assert!(same == filter);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -32,11 +31,11 @@ impl<E: Stored, S: KeyHasher> Serialize for Filter<E, S> {
     }
 }
 
-/// Reads a filter by [`Murmur3`](crate::Murmur3); [`Limited`](crate::codec::Limited) reads others,
-/// and within a limit. Allocates in proportion to the bytes that are there.
+/// Reads a filter that hashes with [`Murmur3`](crate::Murmur3). Allocates in proportion to the
+/// input. [`Limited`](crate::codec::Limited) reads filters with other hashers, and within a limit.
 ///
 /// Only `Limited` reads a [`WindowedBloom`](crate::WindowedBloom), since that allocates all
-/// generations at once, up to 65 times the bytes of a snapshot that has one of them:
+/// generations at once: up to 65 times the snapshot's bytes.
 ///
 /// ```compile_fail,E0277
 /// # use lanebloom::WindowedBloom;
@@ -57,7 +56,7 @@ impl<E: Stored, S: KeyHasher> Decode for Filter<E, S> {
     }
 }
 
-/// Guava's stream, as a [`Filter`]'s snapshot.
+/// Guava's stream.
 ///
 /// ```
 /// use lanebloom::GuavaBloom;

@@ -1,5 +1,5 @@
-//! Saving and loading, for every filter whose engine is [`Stored`]: as bytes, in memory of the
-//! caller, by streams. `codec` describes the bytes.
+//! Snapshots of every filter whose engine is [`Stored`]: as bytes, into the caller's memory, by
+//! streams. `docs/FORMAT.md` describes the bytes.
 
 use super::Filter;
 use super::engine::{FixedSize, Stored};
@@ -13,13 +13,13 @@ impl<E: Stored, S: KeyHasher> Filter<E, S> {
     /// The filter as bytes that [`from_bytes`](Filter::from_bytes) reads, in the
     /// [format](crate::codec#the-format) of snapshots.
     ///
-    /// Holds every key whose insertion happened before. Aborts where there is no memory;
-    /// [`write_to_slice`](Filter::write_to_slice) takes the caller's.
+    /// Holds every key whose insertion happened before. Aborts if the allocation fails;
+    /// [`write_to_slice`](Filter::write_to_slice) does not allocate.
     ///
     /// ```
     /// use lanebloom::CuckooFilter;
     ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert("a")?;
     /// let bytes = filter.to_bytes();
     /// assert_eq!(bytes.len(), filter.snapshot_bytes());
@@ -34,22 +34,20 @@ impl<E: Stored, S: KeyHasher> Filter<E, S> {
         bytes
     }
 
-    /// Writes the filter as bytes that [`read_from`](Filter::read_from) reads, up to 2 MiB at a
-    /// time, so that the writer need not be buffered. It does not flush.
+    /// [`to_bytes`](Self::to_bytes) to a writer, up to 2 MiB at a time, so that the writer need not
+    /// be buffered. It does not flush.
     ///
-    /// The content of a filter that can be changed is copied first, so that nobody waits for the
+    /// If encoding blocks inserts or removes, it writes a copy, so that no thread waits for the
     /// writer.
     ///
     /// # Errors
     ///
-    /// Those of the writer, and one of kind `OutOfMemory` where there is none for the copy.
+    /// Fails if the writer fails, or with kind `OutOfMemory` if there is no memory for the copy.
     ///
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert("a")?;
     /// let mut stream = Vec::new();
     /// filter.write_to(&mut stream)?;
@@ -70,13 +68,12 @@ impl<E: Stored, S: KeyHasher> Filter<E, S> {
         out.finish()
     }
 
-    /// [`from_bytes`](Filter::from_bytes) of a filter with any hasher: `hasher` must be the one
-    /// that filled it.
+    /// [`from_bytes`](Filter::from_bytes) for any hasher: `hasher` must be the one that filled the
+    /// filter.
     ///
     /// # Errors
     ///
-    /// As [`from_bytes`](Filter::from_bytes), and if the filter's hasher has another algorithm,
-    /// seed or key.
+    /// As [`from_bytes`](Filter::from_bytes), and if the hasher differs.
     ///
     /// # Examples
     ///
@@ -84,26 +81,25 @@ impl<E: Stored, S: KeyHasher> Filter<E, S> {
     /// use lanebloom::{CuckooFilter, SipHash13};
     ///
     /// let hasher = SipHash13::random();
-    /// let filter = CuckooFilter::builder().expected_keys(1000).hasher(hasher).build()?;
+    /// let builder = CuckooFilter::builder().expected_keys(1000);
+    /// let filter = builder.hasher(hasher).build()?;
     /// filter.insert("a")?;
     /// let bytes = filter.to_bytes();
     /// let (same, _) = CuckooFilter::from_bytes_with(&bytes, hasher)?;
     /// assert!(same.remove("a") && !same.contains("a"));
-    /// let error = CuckooFilter::from_bytes_with(&bytes, SipHash13::random()).unwrap_err();
-    /// assert!(error.is_incompatible());
+    /// assert!(CuckooFilter::from_bytes(&bytes).unwrap_err().is_incompatible());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn from_bytes_with(bytes: &[u8], hasher: S) -> Result<(Self, &[u8]), SnapshotError> {
         from_slice(bytes, |input| Self::decode(input, usize::MAX, given(hasher))).map_err(SnapshotError)
     }
 
-    /// [`read_from`](Filter::read_from) of a filter with any hasher: `hasher` must be the one that
-    /// filled it.
+    /// [`read_from`](Filter::read_from) for any hasher: `hasher` must be the one that filled the
+    /// filter.
     ///
     /// # Errors
     ///
-    /// As [`read_from`](Filter::read_from), and if the filter's hasher has another algorithm, seed
-    /// or key.
+    /// As [`read_from`](Filter::read_from), and if the hasher differs.
     ///
     /// # Examples
     ///
@@ -111,12 +107,13 @@ impl<E: Stored, S: KeyHasher> Filter<E, S> {
     /// use lanebloom::{CuckooFilter, SipHash13};
     ///
     /// let hasher = SipHash13::random();
-    /// let filter = CuckooFilter::builder().expected_keys(1000).hasher(hasher).build()?;
+    /// let builder = CuckooFilter::builder().expected_keys(1000);
+    /// let filter = builder.hasher(hasher).build()?;
     /// filter.insert("a")?;
     /// let stream = filter.to_bytes();
     /// let same = CuckooFilter::read_from_with(&stream[..], 1 << 20, hasher)?;
     /// assert!(same.remove("a") && !same.contains("a"));
-    /// assert!(CuckooFilter::read_from(&stream[..], 1 << 20).unwrap_err().is_incompatible());
+    /// assert!(CuckooFilter::read_from(&stream[..], 1 << 20).is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[cfg(feature = "std")]
@@ -128,7 +125,7 @@ impl<E: Stored, S: KeyHasher> Filter<E, S> {
         self.engine.encode(Hashing::of(&self.hasher), out)
     }
 
-    /// Reads a filter that takes `limit` bytes at most.
+    /// Reads a filter of at most `limit` bytes.
     pub(crate) fn decode<I: Input>(
         input: &mut I,
         limit: usize,
@@ -141,7 +138,7 @@ impl<E: Stored, S: KeyHasher> Filter<E, S> {
 
 /// Snapshots of filters whose size never changes.
 impl<E: FixedSize, S: KeyHasher> Filter<E, S> {
-    /// How many bytes a snapshot takes: 192, and the content, rounded up to 64.
+    /// The length of a snapshot in bytes: 192, and the content, rounded up to 64.
     ///
     /// ```
     /// use lanebloom::CuckooFilter;
@@ -156,7 +153,7 @@ impl<E: FixedSize, S: KeyHasher> Filter<E, S> {
         self.engine.snapshot_bytes()
     }
 
-    /// [`to_bytes`](Self::to_bytes) into memory of the caller.
+    /// [`to_bytes`](Self::to_bytes) into the caller's memory.
     ///
     /// # Panics
     ///
@@ -165,9 +162,7 @@ impl<E: FixedSize, S: KeyHasher> Filter<E, S> {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert("a")?;
     /// let mut bytes = vec![0; filter.snapshot_bytes()];
     /// filter.write_to_slice(&mut bytes);
@@ -180,17 +175,17 @@ impl<E: FixedSize, S: KeyHasher> Filter<E, S> {
     }
 }
 
-/// Snapshots of filters by [`Murmur3`](crate::Murmur3).
+/// Snapshots of filters that hash with [`Murmur3`](crate::Murmur3).
 impl<E: Stored> Filter<E> {
     /// The filter with which `bytes` begin, and the bytes after it.
     ///
     /// # Errors
     ///
-    /// If the bytes end before the filter does, are corrupt, or are no snapshot of this type of
-    /// filter; if they are of another version of the format, or of a filter with another hasher
-    /// than [`Murmur3`](crate::Murmur3) ([`from_bytes_with`](Self::from_bytes_with) reads those);
-    /// or if there is no memory. Nothing is allocated unless all of the filter is there.
-    /// (A [`WindowedBloom`](crate::WindowedBloom) may need [a clock](crate::windowed#snapshots).)
+    /// Fails if the bytes end before the filter does, are corrupt, are no snapshot of this type of
+    /// filter or of this version of the format, the hasher is not [`Murmur3`](crate::Murmur3)
+    /// ([`from_bytes_with`](Self::from_bytes_with) reads others), or the allocation fails. Nothing
+    /// is allocated unless all of the filter is there. (A [`WindowedBloom`](crate::WindowedBloom)
+    /// may need [a clock](crate::windowed#snapshots).)
     ///
     /// # Examples
     ///
@@ -213,23 +208,23 @@ impl<E: Stored> Filter<E> {
         from_slice(bytes, |input| Self::decode(input, usize::MAX, murmur3)).map_err(SnapshotError)
     }
 
-    /// Reads a filter that [`write_to`](Self::write_to) or [`to_bytes`](Self::to_bytes) wrote,
-    /// which takes `max_bytes` bytes of memory at most. The bytes after it are left unread.
+    /// Reads a snapshot of a filter that takes at most `max_bytes` of memory. The bytes after it
+    /// stay unread.
     ///
-    /// The length that the stream declares is checked before memory is allocated. The reader need
-    /// not be buffered: it is asked for 64 KiB at a time.
+    /// Checks the declared length before it allocates. It reads 64 KiB at a time, so the reader
+    /// need not be buffered.
     ///
     /// # Errors
     ///
-    /// If the reader fails (its error is the [source](std::error::Error::source)), if the filter
-    /// takes more than `max_bytes`, and as [`from_bytes`](Self::from_bytes).
+    /// Fails if the reader fails (its error is the [source](std::error::Error::source)), if the
+    /// filter takes more than `max_bytes`, and as [`from_bytes`](Self::from_bytes).
     ///
     /// # Examples
     ///
     /// ```
     /// use lanebloom::CuckooFilter;
     ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert("a")?;
     /// let stream = filter.to_bytes();
     /// let same = CuckooFilter::read_from(&stream[..], 1 << 20)?;

@@ -12,7 +12,7 @@
 //! ```
 //! use lanebloom::TombstoneBloom;
 //!
-//! let coupons = TombstoneBloom::builder().expected_keys(10_000).build()?;
+//! let coupons = TombstoneBloom::with_capacity(10_000, 0.01)?;
 //! coupons.insert("SPRING-1");
 //! coupons.insert("SPRING-2");
 //! assert!(coupons.remove("SPRING-1"));
@@ -53,9 +53,9 @@
 //! The promises of the [crate](crate#consistency), with these differences:
 //!
 //! 1. **Once removed, absent.** If a remove of a key that found it happens before a lookup, the
-//!    lookup answers false. A lookup finds every key whose insert happened before and that nobody
-//!    removes, **but for the rate of false negatives**. A key does not go missing unless keys are
-//!    removed.
+//!    lookup answers false. A lookup finds every key whose insert happened before and that no
+//!    thread removes, **but for the rate of false negatives**. A key does not go missing unless
+//!    keys are removed.
 //! 2. **Answers.** An insert answers true if this call changed the filter of added keys. A remove
 //!    answers true if the key was found there and this call changed the filter of removed keys. If
 //!    several threads race to remove a key that is there, at least one gets true. With one [word
@@ -128,7 +128,7 @@ fn tombstone(hash: u64) -> u64 {
 /// use lanebloom::TombstoneBloom;
 ///
 /// // 10.2 bits for every key, 15.8 for every one that will be removed.
-/// let all = TombstoneBloom::builder().expected_keys(100_000).build()?;
+/// let all = TombstoneBloom::with_capacity(100_000, 0.01)?;
 /// assert!((26.0..26.2).contains(&all.bits_per_key()));
 ///
 /// let builder = TombstoneBloom::builder().expected_keys(100_000);
@@ -143,9 +143,7 @@ impl<S> Builder<S> {
     /// means 1. The default is all expected keys.
     ///
     /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let builder = TombstoneBloom::builder().expected_keys(50_000);
+    /// let builder = lanebloom::TombstoneBloom::builder().expected_keys(50_000);
     /// let filter = builder.expected_removals(5000).build()?;
     /// filter.insert_batch(&Vec::from_iter(0..50_000u32));
     /// filter.remove_batch(&Vec::from_iter(0..5000u32));
@@ -161,9 +159,7 @@ impl<S> Builder<S> {
     /// are done. Between 0 and 1, both excluded; 0.001 by default.
     ///
     /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let builder = TombstoneBloom::builder().expected_keys(1000);
+    /// let builder = lanebloom::TombstoneBloom::builder().expected_keys(1000);
     /// let filter = builder.false_negative_rate(1e-6).build()?;
     /// assert!(filter.false_negative_rate_at(1000) <= 1e-6);
     /// # Ok::<(), lanebloom::BuildError>(())
@@ -237,21 +233,21 @@ impl Planned for Tombstone {
 }
 
 impl Tombstone {
-    /// Looks hashes up among the added ones, and the tombstones of those found by `second`.
-    fn ask_both(&self, hashes: &[u64], answers: &mut [u64], second: impl Fn(&[u64], &mut [u64])) {
+    /// Looks hashes up among the added ones; passes the tombstones of those found to `second`.
+    fn look_up(&self, hashes: &[u64], answers: &mut [u64], second: impl Fn(&[u64], &mut [u64])) {
         let chunks = hashes.chunks(HASHED).zip(answers.chunks_mut(HASHED / 64));
         for (hashes, answers) in chunks {
             // Clearing the space for a whole chunk takes longer than the work on a few keys.
             if hashes.len() <= 64 {
-                self.ask_chunk(hashes, answers, &mut [0; 64], &mut [0; 1], &second);
+                self.look_up_chunk(hashes, answers, &mut [0; 64], &mut [0; 1], &second);
             } else {
-                self.ask_chunk(hashes, answers, &mut [0; HASHED], &mut [0; HASHED / 64], &second);
+                self.look_up_chunk(hashes, answers, &mut [0; HASHED], &mut [0; HASHED / 64], &second);
             }
         }
     }
 
-    /// [`ask_both`](Self::ask_both) of a chunk, with space for its tombstones and their answers.
-    fn ask_chunk(
+    /// [`look_up`](Self::look_up) for a chunk, with space for its tombstones and their answers.
+    fn look_up_chunk(
         &self,
         hashes: &[u64],
         found: &mut [u64],
@@ -293,7 +289,7 @@ impl Engine for Tombstone {
     }
 
     fn contains_bitmap(&self, hashes: &[u64], found: &mut [u64]) {
-        self.ask_both(hashes, found, |tombstones, answers| {
+        self.look_up(hashes, found, |tombstones, answers| {
             self.removed.contains_bitmap(tombstones, answers);
             for answers in answers {
                 *answers = !*answers;
@@ -329,7 +325,7 @@ impl Engine for Tombstone {
     }
 
     fn figures(&self) -> Figures {
-        // The added ones last, as in `estimated_len`.
+        // Reads the added ones last, as `estimated_len` does.
         let removed = self.removed.figures();
         let added = self.added.figures();
         let [of_added, of_removed] = [&self.added, &self.removed].map(|part| part.memory_bytes() as f64);
@@ -391,7 +387,7 @@ impl Remove for Tombstone {
             kernels.insert_hashes(bits, tombstones, answers);
             bits::acquire();
         };
-        let work = |hashes: &[u64], removed: &mut [u64]| self.ask_both(hashes, removed, bury);
+        let work = |hashes: &[u64], removed: &mut [u64]| self.look_up(hashes, removed, bury);
         answers(source, work, teller(&mut answer))
     }
 }
@@ -476,9 +472,7 @@ impl<S> TombstoneBloom<S> {
     /// The number of keys ever removed that the filter was sized for.
     ///
     /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let builder = TombstoneBloom::builder().expected_keys(1000);
+    /// let builder = lanebloom::TombstoneBloom::builder().expected_keys(1000);
     /// let filter = builder.expected_removals(10).build()?;
     /// assert_eq!(filter.expected_removals(), 10);
     /// # Ok::<(), lanebloom::BuildError>(())
@@ -494,7 +488,7 @@ impl<S> TombstoneBloom<S> {
     /// ```
     /// use lanebloom::TombstoneBloom;
     ///
-    /// let filter = TombstoneBloom::builder().expected_keys(1000).build()?;
+    /// let filter = TombstoneBloom::with_capacity(1000, 0.01)?;
     /// assert_eq!(filter.words_per_key(), 4);
     /// let filter = TombstoneBloom::builder().words_per_key(1).build()?;
     /// assert_eq!(filter.words_per_key(), 1);
@@ -508,9 +502,7 @@ impl<S> TombstoneBloom<S> {
     /// An estimate of the number of distinct keys that were removed.
     ///
     /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let filter = TombstoneBloom::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::TombstoneBloom::with_capacity(1000, 0.01)?;
     /// filter.insert("a");
     /// assert_eq!(filter.estimated_removals(), 0);
     /// filter.remove("a");
@@ -527,9 +519,7 @@ impl<S> TombstoneBloom<S> {
     /// by which the filter was sized.
     ///
     /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let filter = TombstoneBloom::builder().expected_keys(100_000).build()?;
+    /// let filter = lanebloom::TombstoneBloom::with_capacity(100_000, 0.01)?;
     /// assert!((0.0099..0.01).contains(&filter.false_positive_rate_after(100_000, 0)));
     /// assert!(filter.false_positive_rate_after(200_000, 0) > 0.05);
     /// // Nearly all lookups are of removed keys.
@@ -545,9 +535,7 @@ impl<S> TombstoneBloom<S> {
     /// keys were removed.
     ///
     /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let filter = TombstoneBloom::builder().expected_keys(100_000).build()?;
+    /// let filter = lanebloom::TombstoneBloom::with_capacity(100_000, 0.01)?;
     /// assert_eq!(filter.false_negative_rate_at(0), 0.0);
     /// assert!((0.00099..0.001).contains(&filter.false_negative_rate_at(100_000)));
     /// assert!(filter.false_negative_rate_at(200_000) > 0.01);
@@ -561,9 +549,7 @@ impl<S> TombstoneBloom<S> {
     /// The rate at which keys that are there are **not found**, computed from the bits.
     ///
     /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let filter = TombstoneBloom::builder().expected_keys(100_000).build()?;
+    /// let filter = lanebloom::TombstoneBloom::with_capacity(100_000, 0.01)?;
     /// filter.insert_batch(&Vec::from_iter(0..100_000u32));
     /// assert_eq!(filter.current_false_negative_rate(), 0.0);
     /// filter.remove_batch(&Vec::from_iter(0..50_000u32));
@@ -578,7 +564,7 @@ impl<S> TombstoneBloom<S> {
     }
 }
 
-/// Calls `each` with the position of every yes.
+/// Calls `each` with the position of every 1.
 fn for_each_one(bitmap: &[u64], mut each: impl FnMut(usize)) {
     for (at, &word) in (0..).step_by(64).zip(bitmap) {
         let mut left = word;

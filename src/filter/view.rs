@@ -34,7 +34,7 @@ use crate::sizing::Cell;
 /// ```
 /// use lanebloom::{BloomView, ConcurrentBloom};
 ///
-/// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+/// let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
 /// filter.insert("a");
 /// let bytes = filter.to_bytes();
 ///
@@ -65,9 +65,9 @@ impl<'a> BloomView<'a> {
     ///
     /// # Errors
     ///
-    /// If the bytes end before the snapshot does, its header is corrupt, they are no snapshot of a
-    /// [`ConcurrentBloom`], or one by another version of the format or with another hasher than
-    /// [`Murmur3`] ([`from_bytes_with`](Self::from_bytes_with) takes those).
+    /// Fails if the bytes end before the snapshot does, the header is corrupt, they are no snapshot
+    /// of a [`ConcurrentBloom`] in this version of the format, or the hasher is not [`Murmur3`]
+    /// ([`from_bytes_with`](Self::from_bytes_with) takes others).
     ///
     /// # Examples
     ///
@@ -96,8 +96,7 @@ impl<'a, S: KeyHasher> BloomView<'a, S> {
     ///
     /// # Errors
     ///
-    /// As of [`from_bytes`](BloomView::from_bytes), and if the filter's hasher has another
-    /// algorithm, seed or key.
+    /// As [`from_bytes`](BloomView::from_bytes), and if the hasher differs.
     ///
     /// # Examples
     ///
@@ -105,11 +104,12 @@ impl<'a, S: KeyHasher> BloomView<'a, S> {
     /// use lanebloom::{BloomView, ConcurrentBloom, SipHash13};
     ///
     /// let hasher = SipHash13::random();
-    /// let filter = ConcurrentBloom::builder().expected_keys(1000).hasher(hasher).build()?;
+    /// let builder = ConcurrentBloom::builder().expected_keys(1000);
+    /// let filter = builder.hasher(hasher).build()?;
     /// filter.insert("a");
     /// let bytes = filter.to_bytes();
     /// assert!(BloomView::from_bytes_with(&bytes, hasher)?.0.contains("a"));
-    /// assert!(BloomView::from_bytes_with(&bytes, SipHash13::random()).unwrap_err().is_incompatible());
+    /// assert!(BloomView::from_bytes(&bytes).unwrap_err().is_incompatible());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn from_bytes_with(bytes: &'a [u8], hasher: S) -> Result<(Self, &'a [u8]), SnapshotError> {
@@ -146,17 +146,16 @@ mod map {
         ///
         /// # Errors
         ///
-        /// If the file cannot be mapped (the system's error is the
-        /// [source](std::error::Error::source)), has bytes after the snapshot, and as of
+        /// Fails if the file cannot be mapped (the system's error is the
+        /// [source](std::error::Error::source)), if it has bytes after the snapshot, and as
         /// [`from_bytes`](BloomView::from_bytes).
         ///
         /// # Safety
         ///
-        /// As long as the view lives, nobody may change the file: neither this process nor another
-        /// one may write to it or make it shorter. Rust assumes that the bytes are immutable, and a
-        /// lookup in a page that is gone ends the process (`SIGBUS`). *Replacing* the file by
-        /// another of the same name, as [`replace_file`](crate::codec::replace_file) does, does not
-        /// change it: a view keeps the old file, and a new view has the new one.
+        /// As long as the view lives, no process may write to the file or make it shorter. Rust
+        /// assumes that the bytes are immutable, and a lookup in a page that is gone ends the
+        /// process (`SIGBUS`). [`replace_file`](crate::codec::replace_file) does not change the
+        /// file: the view keeps the old one.
         ///
         /// # Examples
         ///
@@ -167,7 +166,7 @@ mod map {
         ///
         /// # let directory = tempfile::tempdir()?;
         /// # let path = directory.path().join("ids.bloom");
-        /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+        /// let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
         /// filter.insert("a");
         /// replace_file(&path, |file| filter.write_to(file))?;
         ///
@@ -183,24 +182,24 @@ mod map {
     }
 
     impl<S: KeyHasher> BloomView<'static, S> {
-        /// [`map`](BloomView::map) of a filter with any hasher: `hasher` must be the one that it
-        /// was filled by.
+        /// [`map`](BloomView::map) for a filter with any hasher: `hasher` must be the one that
+        /// filled the filter.
         ///
         /// # Errors
         ///
-        /// As of [`map`](BloomView::map), and if the filter's hasher has another algorithm, seed or
-        /// key.
+        /// As [`map`](BloomView::map), and if the hasher differs.
         ///
         /// # Safety
         ///
-        /// As of [`map`](BloomView::map).
+        /// As [`map`](BloomView::map).
         ///
         /// # Examples
         ///
         /// ```
         /// use lanebloom::{BloomView, ConcurrentBloom, SipHash13};
         ///
-        /// let filter = ConcurrentBloom::builder().expected_keys(1000).hasher(SipHash13::random()).build()?;
+        /// let builder = ConcurrentBloom::builder().expected_keys(1000);
+        /// let filter = builder.hasher(SipHash13::random()).build()?;
         /// filter.insert("a");
         /// let file = tempfile::tempfile()?;
         /// filter.write_to(&file)?;
@@ -216,14 +215,14 @@ mod map {
 
         /// # Safety
         ///
-        /// As of `map`.
+        /// As `map`.
         unsafe fn map_file(
             file: &File,
             hasher: impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind>,
         ) -> Result<Self, SnapshotErrorKind> {
             // SAFETY: the caller's promise.
             let map = unsafe { Mmap::map(file) }.map_err(SnapshotErrorKind::Io)?;
-            // If that is refused, nothing but speed is lost.
+            // A refusal only costs speed.
             #[cfg(target_os = "linux")]
             let _ = map.advise(memmap2::Advice::HugePage);
             let header = Header::parse(&map, Kind::Bloom)?;
@@ -254,7 +253,7 @@ impl<S> BloomView<'_, S> {
     ///
     /// ```
     /// # use lanebloom::{BloomView, ConcurrentBloom};
-    /// # let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// # let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
     /// filter.insert("a");
     /// let bytes = filter.to_bytes();
     /// let same = BloomView::from_bytes(&bytes)?.0.to_filter()?;
@@ -278,7 +277,7 @@ impl<S> BloomView<'_, S> {
     ///
     /// ```
     /// # use lanebloom::{BloomView, ConcurrentBloom};
-    /// # let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// # let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
     /// let mut bytes = filter.to_bytes();
     /// assert!(BloomView::from_bytes(&bytes)?.0.verify().is_ok());
     /// bytes[1000] ^= 1;
@@ -292,12 +291,12 @@ impl<S> BloomView<'_, S> {
         sum.check(trailer, summed.len() as u64).map_err(SnapshotError)
     }
 
-    /// Whether the blocks begin with a line of the cache, so that a key touches one line. Those of
-    /// a mapped file do.
+    /// Whether the blocks begin with a line of the cache, so that a key touches one line. In a
+    /// mapped file they do.
     ///
     /// ```
     /// # use lanebloom::{BloomView, ConcurrentBloom};
-    /// # let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// # let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
     /// #[repr(align(64))]
     /// struct Lines([u8; 1536 + 1]);
     ///
@@ -317,7 +316,7 @@ impl<S> BloomView<'_, S> {
     ///
     /// ```
     /// # use lanebloom::{BloomView, ConcurrentBloom};
-    /// # let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// # let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
     /// # let bytes = filter.to_bytes();
     /// assert_eq!(BloomView::from_bytes(&bytes)?.0.bytes(), bytes);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -1,4 +1,4 @@
-//! What a guard needs of a filter: keys in, answers out.
+//! The filters that a guard can serve from.
 
 use crate::Filter;
 use crate::filter::engine::{Insert, Outcome, Total};
@@ -31,9 +31,9 @@ use sealed::Calls;
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 pub trait GuardFilter {
-    /// What an insert answers: the same as the filter's. `bool` if inserts cannot fail.
+    /// The answer of an insert, as the filter's. `bool` if inserts cannot fail.
     type Answer: Outcome;
-    /// What a batch of inserts answers, likewise.
+    /// The answer of a batch of inserts, as the filter's.
     type Total: Total;
 
     /// The filter in this process that answers.
@@ -82,8 +82,8 @@ impl<S: KeyHasher + Clone> GuardFilter for crate::redis::SharedWindow<S> {
 pub(super) mod sealed {
     use super::{Funnel, Outcome, Total};
 
-    /// The calls of these names. Keeps [`GuardFilter`](super::GuardFilter) ours, so that more can
-    /// be added.
+    /// The calls of these names. Seals [`GuardFilter`](super::GuardFilter), so that more can be
+    /// added.
     pub trait Calls {
         type Answer: Outcome;
         type Total: Total;

@@ -1,7 +1,7 @@
 //! A rebuild of a guard: a new filter is filled while the old one serves, and then takes over.
 
 use super::error::{RebuildError, RebuildErrorKind};
-use super::{CacheGuard, GuardFilter, Held, STRETCH, State, debug_assert_borrowed_form, keyed_filter};
+use super::{CHUNK, CacheGuard, GuardFilter, Held, State, debug_assert_borrowed_form, keyed_filter};
 use crate::error::BuildError;
 use crate::filter::bloom::ConcurrentBloom;
 use crate::filter::engine::Total;
@@ -12,9 +12,9 @@ use alloc::vec::Vec;
 use core::borrow::Borrow;
 use core::fmt;
 
-/// A new filter for a guard, being filled; made by [`CacheGuard::rebuild_with_capacity`] and
-/// [`CacheGuard::rebuild`]. Dropped before [`commit`](Self::commit), the guard goes on with the old
-/// one.
+/// A new filter for a guard, to be filled; made by [`CacheGuard::rebuild_with_capacity`] and
+/// [`CacheGuard::rebuild`]. If it is dropped before [`commit`](Self::commit), the guard goes on
+/// with the old filter.
 ///
 /// # Examples
 ///
@@ -30,14 +30,14 @@ use core::fmt;
 #[must_use = "the guard keeps its old filter until `commit`"]
 pub struct Rebuild<'a, K: Funnel + ?Sized, F: GuardFilter = ConcurrentBloom<SipHash13>> {
     guard: &'a CacheGuard<K, F>,
-    /// What the guard is left with: the old filter, or after `commit` the new one.
+    /// The filter that stays: the old one, or after `commit` the new one.
     serving: Held<F>,
     next: Held<F>,
-    /// Given back last, after the drop of the filters.
+    /// Dropped last, after the filters.
     _claim: Claim<'a>,
 }
 
-/// That no other rebuild exists, until it is dropped.
+/// Excludes other rebuilds until it is dropped.
 struct Claim<'a>(&'a AtomicBool);
 
 impl Drop for Claim<'_> {
@@ -48,9 +48,9 @@ impl Drop for Claim<'_> {
 }
 
 impl<K: Funnel + ?Sized> CacheGuard<K> {
-    /// [Begins a rebuild](Self::rebuild) into a filter as [`with_capacity`](Self::with_capacity)
-    /// makes it: of a new size, and under a new random key. False positives that strangers have
-    /// found are none any more.
+    /// [Begins a rebuild](Self::rebuild) into a filter of
+    /// [`with_capacity`](Self::with_capacity): of a new size, under a new random key. False
+    /// positives that strangers have found end with the old key.
     ///
     /// # Errors
     ///
@@ -71,8 +71,9 @@ impl<K: Funnel + ?Sized> CacheGuard<K> {
     /// rebuild.extend(store); // read after the rebuild began
     /// rebuild.commit();
     ///
-    /// assert!(["ann", "bob", "added meanwhile"].iter().all(|key| guard.check(key).is_some()));
-    /// assert!(guard.check("removed").is_none());
+    /// let found = |key| guard.check(key).is_some();
+    /// assert!(found("ann") && found("bob") && found("added meanwhile"));
+    /// assert!(!found("removed"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn rebuild_with_capacity(&self, keys: usize, false_positive_rate: f64) -> Result<Rebuild<'_, K>, RebuildError> {
@@ -81,14 +82,12 @@ impl<K: Funnel + ?Sized> CacheGuard<K> {
 }
 
 impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
-    /// Begins to replace the filter with `filter`, which the caller has built for the keys to come,
-    /// empty.
+    /// Begins to replace the filter with `filter`, an empty one built for the keys to come.
     ///
-    /// From here on keys that are [inserted](Self::insert) go into both. Read the valid keys from
-    /// the store **after** this call (a snapshot of an earlier moment lacks the keys added since),
-    /// put them into the [`Rebuild`], and [commit](Rebuild::commit). The guard serves from the old
-    /// filter meanwhile. Seed and key of the hasher may be new ones, and should be where strangers
-    /// choose the keys.
+    /// From here on, [inserts](Self::insert) go into both. Read the valid keys from the store
+    /// **after** this call (an earlier snapshot lacks the keys added since), put them into the
+    /// [`Rebuild`], and [commit](Rebuild::commit). The guard serves from the old filter meanwhile.
+    /// Seed and key of the hasher may be new ones, and should be where strangers choose the keys.
     ///
     /// Waits until the calls that began before have ended. They wait for nothing.
     ///
@@ -101,7 +100,8 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// ```
     /// use lanebloom::{CacheGuard, ConcurrentBloom, SipHash13};
     ///
-    /// let filter = || ConcurrentBloom::builder().memory_budget(1 << 20).hasher(SipHash13::random()).build();
+    /// let builder = ConcurrentBloom::builder().memory_budget(1 << 20);
+    /// let filter = || builder.clone().hasher(SipHash13::random()).build();
     /// let guard = CacheGuard::<str, _>::new(filter()?);
     /// guard.insert("removed");
     ///
@@ -111,8 +111,8 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// rebuild.extend(["ann"]);
     /// rebuild.commit();
     ///
-    /// assert!(guard.check("ann").is_some() && guard.check("added meanwhile").is_some());
-    /// assert!(guard.check("removed").is_none());
+    /// let found = |key| guard.check(key).is_some();
+    /// assert!(found("ann") && found("added meanwhile") && !found("removed"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn rebuild(&self, filter: F) -> Result<Rebuild<'_, K, F>, RebuildError> {
@@ -120,7 +120,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     }
 
     fn begin_rebuild(&self, filter: impl FnOnce() -> Result<F, BuildError>) -> Result<Rebuild<'_, K, F>, RebuildError> {
-        // Partner: the store in `Claim::drop`, so that its last state is the one that we load.
+        // Partner: the store in `Claim::drop`, so that this thread loads its last state.
         if self.rebuilding.swap(true, Ordering::Acquire) {
             return Err(RebuildError(RebuildErrorKind::InProgress));
         }
@@ -145,7 +145,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
 impl<K: Funnel + ?Sized, F: GuardFilter> Rebuild<'_, K, F> {
     /// Inserts a key into the new filter alone; answers as the filter does.
     ///
-    /// For the keys that are read from the store. A key that is added to the store is told to the
+    /// For keys that were read from the store. Insert a key that is added to the store into the
     /// guard. If the filter has no room for a key, [`try_commit`](Self::try_commit) fails.
     ///
     /// ```
@@ -200,10 +200,10 @@ impl<K: Funnel + ?Sized, F: GuardFilter> Rebuild<'_, K, F> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn insert_all<Q: Borrow<K> + Funnel>(&self, keys: impl IntoIterator<Item = Q>) -> F::Total {
-        let (mut keys, mut batch) = (keys.into_iter(), Vec::with_capacity(STRETCH));
+        let (mut keys, mut batch) = (keys.into_iter(), Vec::with_capacity(CHUNK));
         let (mut total, mut before) = (F::Total::NONE, 0);
         loop {
-            batch.extend(keys.by_ref().take(STRETCH));
+            batch.extend(keys.by_ref().take(CHUNK));
             if batch.is_empty() || self.next.has_refused() {
                 return total;
             }
@@ -213,8 +213,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> Rebuild<'_, K, F> {
         }
     }
 
-    /// The new filter, for its figures and its own calls. Those know nothing of the guard's key
-    /// type.
+    /// The new filter, for its figures and its own calls, which do not check the guard's key type.
     ///
     /// ```
     /// use lanebloom::CacheGuard;
@@ -230,16 +229,15 @@ impl<K: Funnel + ?Sized, F: GuardFilter> Rebuild<'_, K, F> {
         &self.next.filter
     }
 
-    /// Serves from the new filter from now on, if it has taken every key that it was given.
+    /// [`commit`](Self::commit) if the new filter has taken every key.
     ///
-    /// What [`commit`](Self::commit) says holds here too. A key that the new filter refuses while
-    /// this call runs opens the guard: see [Filters that can be
-    /// full](CacheGuard#filters-that-can-be-full).
+    /// A key that the new filter refuses while this call runs [opens the
+    /// guard](CacheGuard#filters-that-can-be-full).
     ///
     /// # Errors
     ///
-    /// If the new filter refused a key, of the rebuild or of an insert into the guard. The guard
-    /// goes on with the old filter. Begin again with a larger one.
+    /// Fails if the new filter refused a key, of the rebuild or of an insert into the guard. The
+    /// guard goes on with the old filter. Begin again with a larger one.
     ///
     /// # Examples
     ///
@@ -266,12 +264,11 @@ impl<K: Funnel + ?Sized, F: GuardFilter> Rebuild<'_, K, F> {
 }
 
 impl<K: Funnel + ?Sized, F: GuardFilter<Answer = bool>> Rebuild<'_, K, F> {
-    /// Serves from the new filter from now on. Where inserts can fail, it is
+    /// Serves from the new filter from now on. If inserts can fail, use
     /// [`try_commit`](Self::try_commit).
     ///
     /// Returns once every call that began on the old filter has ended, and drops the old filter in
-    /// this thread, unless somebody holds an `Arc` from [`CacheGuard::filter`]. Other threads are
-    /// not stopped and wait for nothing; no call answers from the old filter any more.
+    /// this thread, unless an `Arc` of [`CacheGuard::filter`] is held. Other threads never wait.
     ///
     /// ```
     /// use lanebloom::CacheGuard;
@@ -333,7 +330,7 @@ mod tests {
     use std::sync::{Mutex, OnceLock};
     use std::thread::{self, ThreadId};
 
-    /// A filter that holds every reader until it is let go, and notes which thread drops it.
+    /// A filter that holds every reader until it is released, and notes which thread drops it.
     struct Probe {
         entered: Sender<()>,
         gate: Mutex<Receiver<()>>,

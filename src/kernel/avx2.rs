@@ -91,10 +91,10 @@ fn insert_into<const W: usize, T: Target>(target: &mut T, cuts: &Cuts, hashes: &
     );
 }
 
-/// A bit of the bitmap to each place of `out`.
+/// Writes a bit of the bitmap to each place of `out`.
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(super) fn unpack(bitmap: &[u64], out: &mut [bool]) {
-    // To each byte its bit of the four bytes that lie in every lane of 128 bits.
+    // Gives each byte its bit of the four bytes in every lane of 128 bits.
     let byte = _mm256_set_epi64x(0x0303_0303_0303_0303, 0x0202_0202_0202_0202, 0x0101_0101_0101_0101, 0);
     let bit = _mm256_set1_epi64x(0x8040_2010_0804_0201_u64 as i64);
     let (whole, rest) = out.as_chunks_mut::<64>();
@@ -173,8 +173,8 @@ fn places<const W: usize>(
     }
 }
 
-/// The mask of each hash in each of its words. For each target `T` a function of its own, which has
-/// one caller, and so is inlined.
+/// The mask of each hash in each of its words. `T` is the target: each copy has one caller, and so
+/// is inlined.
 #[target_feature(enable = "avx2")]
 #[inline]
 fn masks<const W: usize, T>(products: &Group, cuts: &Cuts, into: &mut [Slot; W]) {
@@ -187,8 +187,8 @@ fn masks<const W: usize, T>(products: &Group, cuts: &Cuts, into: &mut [Slot; W])
     }
 }
 
-/// Whether the words hold all bits of their hash's pattern. (For each kind `T` of words one of its
-/// own: the compiler makes a call of what it finds in two kernels.)
+/// Whether the words hold all bits of their hash's pattern. `T` is the kind of words: each copy has
+/// one caller, and so is inlined.
 #[target_feature(enable = "avx2")]
 #[inline]
 fn hold<const W: usize, T>(products: &Group, cuts: &Cuts, words: &[Group; W]) -> u8 {
@@ -212,7 +212,7 @@ fn hold<const W: usize, T>(products: &Group, cuts: &Cuts, words: &[Group; W]) ->
     answers as u8
 }
 
-/// The masks of two words, as many as fit the registers, or of the one that there is.
+/// The masks of two words (more do not fit the registers), or of one if there is no other.
 #[target_feature(enable = "avx2")]
 #[inline]
 fn vector_masks<const W: usize>(product: &mut Vectors, cuts: &Cuts, first: usize) -> [Vectors; 2] {
@@ -239,7 +239,7 @@ fn vector_masks<const W: usize>(product: &mut Vectors, cuts: &Cuts, first: usize
     masks
 }
 
-/// The bit at the position that the lowest 6 bits are.
+/// The bit at the position in the lowest 6 bits.
 #[target_feature(enable = "avx2")]
 #[inline]
 fn bit(position: __m256i) -> __m256i {
@@ -247,7 +247,7 @@ fn bit(position: __m256i) -> __m256i {
     _mm256_sllv_epi64(_mm256_set1_epi64x(1), position)
 }
 
-/// Times `by`, by three products of 32 bits: there is no other multiplication here.
+/// Multiplies by `by`, in three products of 32 bits: AVX2 has no others.
 #[target_feature(enable = "avx2")]
 #[inline]
 fn multiply(vector: __m256i, by: u64) -> __m256i {
@@ -302,8 +302,8 @@ struct State {
     h2: __m256i,
 }
 
-/// Hashes of keys of `width` bytes, at most 16: of each, `keys` is the first 8, little-endian, and
-/// becomes the hash; `high` is the rest, and empty where there is none.
+/// Hashes keys of `width` bytes, at most 16. `keys` has the first 8 bytes of each, little-endian,
+/// and becomes the hashes. `high` has the other bytes; it is empty if there are none.
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(super) fn murmur3_short(seed: u32, width: usize, keys: &mut [u64], high: &[u64]) {
     let seed = _mm256_set1_epi64x(i64::from(seed));
@@ -343,7 +343,7 @@ fn each_group(keys: &mut [u64], hash: impl Fn(usize, __m256i) -> __m256i) {
     }
 }
 
-/// The first four numbers, those that are not there 0.
+/// The first four numbers; 0 for missing ones.
 #[target_feature(enable = "avx2")]
 #[inline]
 fn load_some(numbers: &[u64]) -> __m256i {

@@ -81,7 +81,7 @@ fn insert_into<const W: usize, T: Target>(target: &mut T, cuts: &Cuts, hashes: &
     );
 }
 
-/// A bit of the bitmap to each place of `out`.
+/// Writes a bit of the bitmap to each place of `out`.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 pub(super) fn unpack(bitmap: &[u64], out: &mut [bool]) {
     debug_assert_eq!(out.len().div_ceil(64), bitmap.len());
@@ -141,8 +141,8 @@ pub(super) fn places<const W: usize>(
     }
 }
 
-/// The mask of each hash in each of its words. For each target `T` a function of its own, which has
-/// one caller, and so is inlined.
+/// The mask of each hash in each of its words. `T` is the target: each copy has one caller, and so
+/// is inlined.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
 fn masks<const W: usize, T>(products: &Group, cuts: &Cuts, into: &mut [Slot; W]) {
@@ -152,8 +152,8 @@ fn masks<const W: usize, T>(products: &Group, cuts: &Cuts, into: &mut [Slot; W])
     }
 }
 
-/// Whether the words hold all bits of their hash's pattern. (For each kind `T` of words one of its
-/// own: the compiler makes a call of what it finds in two kernels.)
+/// Whether the words hold all bits of their hash's pattern. `T` is the kind of words: each copy has
+/// one caller, and so is inlined.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
 fn hold<const W: usize, T>(products: &Group, cuts: &Cuts, words: &[Group; W]) -> u8 {
@@ -179,8 +179,7 @@ fn vector_masks<const W: usize>(mut product: __m512i, cuts: &Cuts) -> [__m512i; 
     let mut masks = [_mm512_setzero_si512(); W];
     for _ in 0..cuts.bits {
         for i in 0..W {
-            // A rotation takes the lowest 6 bits of its count, so that what lies above them need
-            // not be cleared.
+            // A rotation ignores all but the lowest 6 bits of its count.
             let bit = _mm512_rolv_epi64(_mm512_set1_epi64(1), positions[i]);
             masks[i] = _mm512_or_si512(masks[i], bit);
             positions[i] = _mm512_srli_epi64::<6>(positions[i]);
@@ -189,8 +188,9 @@ fn vector_masks<const W: usize>(mut product: __m512i, cuts: &Cuts) -> [__m512i; 
     masks
 }
 
-/// The next product of a pattern. Most patterns have one, so this is in a branch, and the empty
-/// assembly keeps it there: the compiler would multiply always, and drop the result.
+/// The next product of a pattern. Most patterns have only one product, so callers branch around
+/// this. The empty assembly keeps the branch: the compiler would always multiply, and drop the
+/// result.
 #[target_feature(enable = "avx512f,avx512dq")]
 #[inline]
 pub(super) fn multiply_again(product: __m512i) -> __m512i {
@@ -230,8 +230,8 @@ struct State {
     h2: __m512i,
 }
 
-/// Hashes of keys of `width` bytes, at most 16: of each, `keys` is the first 8, little-endian, and
-/// becomes the hash; `high` is the rest, and empty where there is none.
+/// Hashes keys of `width` bytes, at most 16. `keys` has the first 8 bytes of each, little-endian,
+/// and becomes the hashes. `high` has the other bytes; it is empty if there are none.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 pub(super) fn murmur3_short(seed: u32, width: usize, keys: &mut [u64], high: &[u64]) {
     let state = begin(seed);
@@ -265,7 +265,7 @@ fn each_group(keys: &mut [u64], hash: impl Fn(usize, __m512i) -> __m512i) {
     }
 }
 
-/// The first eight numbers, those that are not there 0.
+/// The first eight numbers; 0 for missing ones.
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn load_some(numbers: &[u64]) -> __m512i {
@@ -301,11 +301,11 @@ pub(super) fn murmur3_slices(seed: u32, keys: &[&[u8]], out: &mut [u64]) {
     }
 }
 
-/// If a key is this long, in bytes, keys are sorted so that those of a group are about as long: to
-/// sort costs 15 ns a key.
+/// From this length of a key on, in bytes, keys are sorted by length, so that a group has similar
+/// ones. Sorting costs 15 ns a key.
 const LONG: usize = 512;
-/// If so many keys of a group or fewer have a chunk yet, and one of them many, they go on one by
-/// one: a chunk takes 9 cycles then, and 20 to 35 in a vector, whatever the number of keys (Zen 4).
+/// If only so many keys of a group have chunks left, and one of them many, they are hashed one by
+/// one: a chunk takes 9 cycles, and 20 to 35 in a vector, whatever the number of keys (Zen 4).
 const FEW: u32 = 3;
 const MANY: usize = 16;
 
@@ -327,13 +327,13 @@ fn murmur3_group(seed: u32, keys: [&[u8]; GROUP]) -> Group {
         let (k1, k2) = transpose(|i| unsafe { _mm_loadu_si128(keys[i].as_ptr().add(16 * chunk).cast()) });
         state = body(state, k1, k2);
     }
-    // Where a key has nothing to load, zeros are loaded from here: a masked load of no byte is slow
-    // where nothing is mapped.
+    // A key without bytes left loads zeros from here: a masked load of no byte is slow at an
+    // unmapped address.
     const ZEROS: [u8; 16] = [0; 16];
     let mut alone = 0;
     let mut alone_at = 0;
     for chunk in all..any {
-        // The lanes of keys that have this chunk go on, the others stay as they are.
+        // Only the lanes of keys that have this chunk change.
         let on = _mm512_cmpge_epu64_mask(len, _mm512_set1_epi64(16 * chunk as i64 + 16));
         if any - chunk >= MANY && on.count_ones() <= FEW {
             (alone, alone_at) = (on, 16 * chunk);

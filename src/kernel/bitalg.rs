@@ -43,8 +43,8 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
     }
 }
 
-/// Whether the words hold all bits of their hash's pattern. (For each kind `T` of words one of its
-/// own: the compiler makes a call of what it finds in two kernels.)
+/// Whether the words hold all bits of their hash's pattern. `T` is the kind of words: each copy has
+/// one caller, and so is inlined.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
 #[inline]
 fn hold<const W: usize, T>(products: &Group, cuts: &Cuts, words: &[Group; W]) -> u8 {

@@ -1,25 +1,24 @@
-//! The pipelines of `scalar.rs` by groups of keys, for instruction sets that have vectors. They
-//! work on arrays of a group's hashes, words and masks, which this thread owns. They load words
-//! from the filter one by one, as atomics, and put them together in such an array. An instruction
-//! set's file calls them, and says what its vectors do with a group.
+//! The pipelines of `scalar.rs` by groups of keys, for instruction sets with vectors. They load
+//! words from the filter one by one, as atomics, into arrays that this thread owns. An instruction
+//! set's file calls them, and supplies the operations on a group.
 
 use crate::bits::{Lines, Load, Probed, Purpose, Target, is_cached};
 use core::mem::MaybeUninit;
 use core::ptr;
 
-/// Hashes that are taken together: as many as the widest vectors hold. The kernels take no fewer.
+/// Hashes of a group: as many as the widest vectors hold. The kernels take no fewer.
 pub(super) const GROUP: usize = 8;
 pub(super) type Group = [u64; GROUP];
 
-/// How far ahead lines are asked for from memory into L2, in groups: 192 keys. `scalar.rs` has the
+/// How many groups ahead lines are prefetched from memory into L2: 192 keys. `scalar.rs` has the
 /// reason.
 const AHEAD: usize = 24;
-/// How far ahead words are loaded before they are tested, and lines brought into L1 before they are
-/// written, in groups: far enough for L2 and the nearer part of L3.
+/// How many groups ahead words are loaded for a test, and lines brought into L1 for a write: far
+/// enough for L2 and the nearer part of L3.
 const NEAR: usize = 4;
 
-/// A place for a group, which is written before it is read. (To clear the rings would take longer
-/// than to look up a few keys.)
+/// A place for a group, written before it is read. (Clearing the rings would take longer than a few
+/// lookups.)
 pub(super) type Slot = MaybeUninit<Group>;
 const NONE: Slot = Slot::uninit();
 
@@ -33,8 +32,7 @@ unsafe fn written<const W: usize>(slots: &[Slot; W]) -> &[Group; W] {
 }
 
 /// Lookups by groups. An instruction set supplies three functions for a group: the `blocks` of its
-/// hashes, their `places`, and whether the words there, loaded, `hold` the patterns, one bit a
-/// hash.
+/// hashes, their `places`, and whether the loaded words `hold` the patterns, one bit a hash.
 ///
 /// # Safety
 ///
@@ -54,14 +52,14 @@ pub(super) unsafe fn contains<const W: usize, T: Load>(
     for group in 0..groups.len().min(if cached { 0 } else { AHEAD }) {
         ask(&lines, groups, group, &blocks, Purpose::Later);
     }
-    // Rings: the places of the groups to come, and what was loaded from them. That what is stored
-    // in them is read several groups later is the point: the loads of many keys are under way
-    // together, and nothing waits for a store that is still in flight.
+    // Rings: the places of the groups to come, and the words loaded from them. Each entry is read
+    // several groups after it was stored: so the loads of many keys are under way together, and no
+    // read waits for a store in flight.
     let mut products = [NONE; 2 * NEAR];
     let mut words = [[NONE; W]; 2 * NEAR];
     let mut loaded = [[NONE; W]; 2 * NEAR];
     let mut answers = 0;
-    // Each step stands in one place: what is called in two is not inlined.
+    // Each step stands in one place: the compiler inlines only functions with one caller.
     for turn in 0..groups.len() + 2 * NEAR {
         let (slot, near_slot) = (turn % (2 * NEAR), (turn + NEAR) % (2 * NEAR));
         if let Some(group) = turn.checked_sub(2 * NEAR) {
@@ -88,7 +86,7 @@ pub(super) unsafe fn contains<const W: usize, T: Load>(
     groups.finish(answers, found);
 }
 
-/// Asks for the lines of a group, if there is one.
+/// Prefetches the lines of a group, if there is one.
 #[inline(always)]
 fn ask(target: &impl Probed, groups: Groups<'_>, group: usize, blocks: &impl Fn(&Group) -> Group, purpose: Purpose) {
     if group < groups.len() {
@@ -146,8 +144,7 @@ pub(super) fn insert<const W: usize, T: Target>(
     groups.finish(answers, changed);
 }
 
-/// Hashes as groups. The last group is of the last hashes, as a whole group: it shares some with
-/// the group before.
+/// Hashes as groups. The last group is whole too: it shares hashes with the group before.
 #[derive(Clone, Copy)]
 struct Groups<'a>(&'a [u64]);
 

@@ -42,14 +42,14 @@ use crate::pattern::{Cuts, block};
 use crate::sync::AtomicU64;
 use core::sync::atomic::{AtomicU8, Ordering};
 
-/// An instruction set that this CPU has; made only after [`Level::is_there`], so that to have one
-/// proves it.
+/// An instruction set that this CPU has. It is made only after [`Level::is_there`], so its
+/// existence is the proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Isa(Level);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Level {
-    /// What the target has that the crate is compiled for.
+    /// The compilation target's.
     Plain,
     #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
     Avx2,
@@ -114,13 +114,12 @@ impl Isa {
     #[cold]
     fn detect_first() -> Self {
         let best = Self::all().last().expect("the plain one is there");
-        // Unless somebody has just chosen another.
+        // Keeps a choice that another thread has just made.
         let _ = CHOSEN.compare_exchange(0, best.number(), Ordering::Relaxed, Ordering::Relaxed);
         best
     }
 
-    /// This, unless there are more blocks than the vectors can number with 32 bits: 256 GiB of
-    /// them.
+    /// This, or the plain one if there are more blocks than vectors can number in 32 bits: 256 GiB.
     fn for_blocks(self, blocks: u64) -> Self {
         if blocks >> 32 == 0 { self } else { Self(Level::Plain) }
     }
@@ -162,7 +161,7 @@ pub fn instruction_sets() -> impl Iterator<Item = &'static str> {
 #[doc(hidden)]
 pub fn limit_instruction_set(name: &str) {
     let isa = Isa::all().find(|isa| isa.name() == name);
-    let isa = isa.unwrap_or_else(|| panic!("{name:?} is no instruction set that is to be had here"));
+    let isa = isa.unwrap_or_else(|| panic!("{name:?} is no instruction set of this machine"));
     CHOSEN.store(isa.number(), Ordering::Relaxed);
 }
 
@@ -194,9 +193,9 @@ pub(crate) const FEW: usize = 32;
 #[derive(Debug)]
 pub struct Lookups<T> {
     cuts: Cuts,
-    // SAFETY, for all: callable where the instruction set is there which they are compiled for.
+    // SAFETY, for all: callable if the CPU has the instruction set that they are compiled for.
     contains: unsafe fn(Lines<'_, T>, u64) -> bool,
-    /// One by one if there is none.
+    /// If there is none, hashes go one by one.
     contains_hashes: Option<Batch<T>>,
 }
 
@@ -214,9 +213,9 @@ impl<T> Copy for Lookups<T> {}
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kernels {
     lookups: Lookups<AtomicU64>,
-    // SAFETY, for all: callable where the instruction set is there which they are compiled for.
+    // SAFETY, for all: callable if the CPU has the instruction set that they are compiled for.
     insert: unsafe fn(&Bits, u64) -> bool,
-    /// One by one if there is none.
+    /// If there is none, hashes go one by one.
     insert_hashes: Option<InsertBatch>,
     fill: Fill,
 }
@@ -247,8 +246,8 @@ impl CounterKernels {
     fn new<const W: usize, const S: usize>(isa: Isa) -> Self {
         Self {
             lookups: Lookups::new::<W, S>(isa),
-            insert: scalar::raise::<W, S>,
-            remove: scalar::lower::<W, S>,
+            insert: scalar::increment::<W, S>,
+            remove: scalar::decrement::<W, S>,
         }
     }
 }
@@ -285,7 +284,7 @@ impl CounterKernels {
     }
 }
 
-/// The answers of `each` for a few hashes, whose lines are asked for first.
+/// The answers of `each` for a few hashes; prefetches their lines first.
 #[inline(always)]
 fn few(hashes: &[u64], target: &impl Probed, purpose: Purpose, each: impl Fn(u64) -> bool) -> u64 {
     ask(hashes, target, purpose);
@@ -296,7 +295,7 @@ fn few(hashes: &[u64], target: &impl Probed, purpose: Purpose, each: impl Fn(u64
     answers
 }
 
-/// Asks for the lines of a few hashes.
+/// Prefetches the lines of a few hashes.
 #[inline(always)]
 fn ask(hashes: &[u64], target: &impl Probed, purpose: Purpose) {
     if !is_cached(target.bytes()) && hashes.len() > 1 {
@@ -354,7 +353,7 @@ impl<T: Load> Lookups<T> {
         unsafe { (self.contains)(lines, hash) }
     }
 
-    /// Whether each hash is found, of a few.
+    /// Whether each of a few hashes is found.
     #[inline]
     pub(crate) fn contains_few(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [bool]) {
         ask(hashes, &lines, Purpose::Read);
@@ -422,7 +421,7 @@ impl Kernels {
         unsafe { (self.insert)(bits, hash) }
     }
 
-    /// Whether each hash's insert changed the filter, of fewer than [`FEW`].
+    /// Whether each hash's insert changed the filter, for fewer than [`FEW`].
     #[inline]
     pub(crate) fn insert_few(&self, bits: &Bits, hashes: &[u64]) -> u64 {
         few(hashes, &bits, Purpose::Write, |hash| self.insert(bits, hash))
@@ -443,8 +442,8 @@ impl Kernels {
         }
     }
 
-    /// [`insert_hashes`](Self::insert_hashes) into words that this thread owns. All hashes must be
-    /// of blocks that the region has.
+    /// [`insert_hashes`](Self::insert_hashes) into words that this thread owns. The region must
+    /// have the blocks of all hashes.
     #[inline(always)]
     pub(crate) fn fill(&self, region: &mut Region<'_>, hashes: &[u64], changed: &mut [u64]) {
         // SAFETY: as in `insert`.
@@ -452,11 +451,10 @@ impl Kernels {
     }
 }
 
-/// Murmur3 of many keys, where an instruction set has kernels that are faster than one key after
-/// another.
+/// Murmur3 of many keys, if an instruction set is faster than one key after another.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HashKernels {
-    // SAFETY, for both: callable where the instruction set is there which they are compiled for.
+    // SAFETY, for both: callable if the CPU has the instruction set that they are compiled for.
     short: unsafe fn(u32, usize, &mut [u64], &[u64]),
     slices: Option<Slices>,
 }
@@ -467,8 +465,7 @@ impl HashKernels {
     pub(crate) fn of(isa: Isa) -> Option<Self> {
         match isa.0 {
             Level::Plain => None,
-            // No multiplication of 64 bits in its vectors, and two lanes: one key after another is
-            // faster.
+            // NEON has no multiplication of 64 bits, and two lanes: one key at a time is faster.
             #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
             Level::Neon => None,
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
@@ -484,8 +481,8 @@ impl HashKernels {
         }
     }
 
-    /// Hashes of keys of `width` bytes, at most 16: of each, `keys` is the first 8, little-endian,
-    /// and becomes the hash; `high` is the rest, and empty where there is none.
+    /// Hashes keys of `width` bytes, at most 16. `keys` has the first 8 bytes of each,
+    /// little-endian, and becomes the hashes. `high` has the other bytes, or is empty.
     #[inline]
     pub(crate) fn short(self, seed: u32, width: usize, keys: &mut [u64], high: &[u64]) {
         debug_assert!(width <= 16 && (width <= 8 || keys.len() == high.len()));
@@ -500,7 +497,7 @@ impl HashKernels {
         self.slices.is_some()
     }
 
-    /// Hashes of keys of any length; nothing is done if there is no kernel for it.
+    /// Hashes keys of any length. Does nothing if there is no kernel for them.
     #[inline]
     pub(crate) fn slices(self, seed: u32, keys: &[&[u8]], out: &mut [u64]) {
         debug_assert!(self.has_slices() && keys.len() == out.len());
@@ -513,7 +510,7 @@ impl HashKernels {
 
 type Slices = unsafe fn(u32, &[&[u8]], &mut [u64]);
 
-/// What writes a bit of a bitmap to each place of a slice, on this CPU.
+/// The function of this CPU that writes a bit of a bitmap to each place of a slice.
 #[inline]
 pub(crate) fn unpack() -> impl Fn(&[u64], &mut [bool]) {
     let unpack: unsafe fn(&[u64], &mut [bool]) = match Isa::detect().0 {
@@ -545,6 +542,11 @@ mod tests {
         extremes.into_iter().chain(mixed).take(len).collect()
     }
 
+    /// Around [`FEW`], around the words of a bitmap, and every number of hashes in the last group.
+    const LENGTHS: [usize; 22] = [
+        0, 1, 2, 7, 8, 31, 32, 33, 34, 37, 38, 39, 40, 41, 57, 63, 64, 65, 72, 100, 127, 300,
+    ];
+
     #[test]
     fn blocks_beyond_32_bits_are_left_to_the_plain_code() {
         for isa in Isa::all() {
@@ -571,7 +573,7 @@ mod tests {
                     // Without prefetching and with it; 4099 is the first prime above the limit.
                     for blocks in [1, 7, 4099] {
                         let [by_one, single, batch] = [(); 3].map(|()| Bits::new(blocks).unwrap());
-                        for len in (0..2 * 8 + 2).chain([63, 64, 65, 300]) {
+                        for len in LENGTHS {
                             let new = hashes(1000 * len as u64, len);
                             let changed = new.iter().filter(|&&hash| plain.insert(&by_one, hash)).count();
                             assert_eq!(
@@ -604,7 +606,7 @@ mod tests {
                         }
                         let lines = Lines(bytes[blocks % 3..].as_chunks().0.as_chunks().0);
                         let lookups = Lookups::<[u8; 8]>::of(Layout { shape, blocks }, isa);
-                        for len in (0..2 * 8 + 2).chain([63, 64, 65, 300]) {
+                        for len in LENGTHS {
                             let asked = hashes(1000 * len as u64 + len as u64 / 2, len);
                             let [mut found, mut in_bytes] = [(); 2].map(|()| vec![u64::MAX; len.div_ceil(64)]);
                             kernels.lookups().contains_hashes(batch.shared(), &asked, &mut found);

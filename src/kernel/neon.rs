@@ -76,44 +76,58 @@ fn blocks(hashes: &Group, count: usize) -> Group {
     blocks
 }
 
-/// The words that each hash touches, counted from block `first` on: for 0 below 8 times `count`,
-/// the filter's blocks.
+/// The products of the hashes, and the words that each touches, counted from block `first` on: for
+/// 0 below 8 times `count`, the filter's blocks.
 #[target_feature(enable = "neon")]
 #[inline]
-fn words<const W: usize>(hashes: &Group, cuts: &Cuts, first: usize, count: usize) -> [Group; W] {
+fn places<const W: usize>(
+    hashes: &Group,
+    cuts: &Cuts,
+    first: usize,
+    count: usize,
+    products: &mut Slot,
+    words: &mut [Slot; W],
+) {
     let blocks = blocks(hashes, count);
-    let mut words = [[0; GROUP]; W];
+    products.write(hashes.map(|hash| hash.wrapping_mul(MULTIPLIER)));
+    let mut numbers = [[0; GROUP]; W];
     for i in 0..GROUP {
         let pattern = pattern::pattern::<W>(hashes[i], cuts);
         for word in 0..W {
-            words[word][i] = 8 * (blocks[i] - first as u64) + pattern[word].word as u64;
+            numbers[word][i] = 8 * (blocks[i] - first as u64) + pattern[word].word as u64;
         }
     }
-    words
+    for (word, numbers) in words.iter_mut().zip(numbers) {
+        word.write(numbers);
+    }
 }
 
-/// The mask of each hash in each of its words. For each target `T` a function of its own, which has
+/// The mask of each hash in each of its words. `T` is the target: each copy has one caller, and so
+/// is inlined.
+#[target_feature(enable = "neon")]
+#[inline]
+fn masks<const W: usize, T>(products: &Group, cuts: &Cuts, into: &mut [Slot; W]) {
+    let mut masks = [[0; GROUP]; W];
+    for pair in (0..GROUP).step_by(2) {
+        let vectors = vector_masks::<W>([products[pair], products[pair + 1]], cuts);
+        for word in 0..W {
+            masks[word][pair] = vgetq_lane_u64::<0>(vectors[word]);
+            masks[word][pair + 1] = vgetq_lane_u64::<1>(vectors[word]);
+        }
+    }
+    for (into, masks) in into.iter_mut().zip(masks) {
+        into.write(masks);
+    }
+}
+
+/// Whether the words hold all bits of their hash's pattern. `T` is the kind of words: each copy has
 /// one caller, and so is inlined.
 #[target_feature(enable = "neon")]
 #[inline]
-fn masks<const W: usize, T>(hashes: &Group, cuts: &Cuts, into: &mut [Slot; W]) {
-    for pair in (0..GROUP).step_by(2) {
-        let vectors = vector_masks::<W>([hashes[pair], hashes[pair + 1]], cuts);
-        for word in 0..W {
-            into[word][pair] = vgetq_lane_u64::<0>(vectors[word]);
-            into[word][pair + 1] = vgetq_lane_u64::<1>(vectors[word]);
-        }
-    }
-}
-
-/// Whether the words hold all bits of their hash's pattern. (For each kind `T` of words one of its
-/// own: the compiler makes a call of what it finds in two kernels.)
-#[target_feature(enable = "neon")]
-#[inline]
-fn hold<const W: usize, T>(hashes: &Group, cuts: &Cuts, words: &[Group; W]) -> u8 {
+fn hold<const W: usize, T>(products: &Group, cuts: &Cuts, words: &[Group; W]) -> u8 {
     let mut answers = 0;
     for pair in (0..GROUP).step_by(2) {
-        let masks = vector_masks::<W>([hashes[pair], hashes[pair + 1]], cuts);
+        let masks = vector_masks::<W>([products[pair], products[pair + 1]], cuts);
         let mut lacking = vdupq_n_u64(0);
         for word in 0..W {
             let words = both(words[word][pair], words[word][pair + 1]);
@@ -131,11 +145,8 @@ fn vector_masks<const W: usize>(mut products: [u64; 2], cuts: &Cuts) -> [uint64x
     let mut positions = [vdupq_n_u64(0); W];
     for i in 0..W {
         let cut = cuts.words[i];
-        if i == 0 || cut.multiply {
-            products = [
-                products[0].wrapping_mul(MULTIPLIER),
-                products[1].wrapping_mul(MULTIPLIER),
-            ];
+        if i > 0 && cut.multiply {
+            products = products.map(|product| product.wrapping_mul(MULTIPLIER));
         }
         positions[i] = both(products[0] >> cut.positions, products[1] >> cut.positions);
     }

@@ -1,5 +1,5 @@
-//! The specification of the kernels, and what runs where there are no vectors: a hash, or a slice
-//! of hashes, goes in, and answers come out. `mod.rs` compiles it for each shape of the pattern.
+//! The specification of the kernels, and the code for CPUs without vectors: takes a hash or a slice
+//! of hashes, and gives answers. `mod.rs` compiles it for each shape of the pattern.
 //!
 //! The answers of a batch are a bitmap: bit `i % 64` of word `i / 64` is the answer for hash `i`.
 //! The bits that no hash belongs to are 0.
@@ -11,11 +11,11 @@ use crate::bits::{Lines, Load, Probed, Purpose, Region, Target, is_cached};
 use crate::counters::{self, Counters};
 use crate::pattern::{Cuts, block, pattern};
 
-/// How far ahead lines are asked for from memory, in keys. They are asked for into L2: touching
-/// random lines of 64 MiB takes 8.7 ns each with hints for L1, whatever the distance, and 4.2 with
-/// hints for L2 (Zen 4, pages of 4 KiB).
+/// How many keys ahead lines are prefetched from memory, into L2: touching random lines of 64 MiB
+/// takes 8.7 ns each with hints for L1, whatever the distance, and 4.2 with hints for L2 (Zen 4,
+/// pages of 4 KiB).
 const AHEAD: usize = 64;
-/// How far ahead lines are asked for from L2 into L1, in keys.
+/// How many keys ahead lines are prefetched from L2 into L1.
 const NEAR: usize = 16;
 
 #[inline(always)]
@@ -32,24 +32,24 @@ pub(crate) fn insert<const W: usize>(target: &mut impl Target, cuts: &Cuts, hash
     target.set::<W>(block(hash, target.blocks()), pattern(hash, cuts), cuts.bits)
 }
 
-/// Inserts into words that this thread owns. Whether each hash changed them, as a bitmap.
+/// Inserts into words that this thread owns. `changed` is a bitmap: whether each hash changed them.
 pub(crate) fn fill<const W: usize>(cuts: &Cuts, region: &mut Region<'_>, hashes: &[u64], changed: &mut [u64]) {
     one_by_one(region, hashes, changed, Purpose::Write, |region, hash| {
         insert::<W>(region, cuts, hash)
     });
 }
 
-pub(crate) fn raise<const W: usize, const S: usize>(lines: Lines<'_, Counters>, hash: u64) -> bool {
+pub(crate) fn increment<const W: usize, const S: usize>(lines: Lines<'_, Counters>, hash: u64) -> bool {
     let pattern = pattern(hash, const { &Cuts::new(W, S) });
     counters::increment::<W>(lines, block(hash, lines.blocks()), pattern, S)
 }
 
-pub(crate) fn lower<const W: usize, const S: usize>(lines: Lines<'_, Counters>, hash: u64) -> bool {
+pub(crate) fn decrement<const W: usize, const S: usize>(lines: Lines<'_, Counters>, hash: u64) -> bool {
     let pattern = pattern(hash, const { &Cuts::new(W, S) });
     counters::decrement::<W>(lines, block(hash, lines.blocks()), pattern, S)
 }
 
-/// Calls `each` for every hash in order, the lines asked for ahead.
+/// Calls `each` for every hash in order; prefetches lines.
 #[inline(always)]
 pub(crate) fn one_by_one<T: Probed>(
     target: &mut T,
@@ -59,40 +59,39 @@ pub(crate) fn one_by_one<T: Probed>(
     mut each: impl FnMut(&mut T, u64) -> bool,
 ) {
     debug_assert_eq!(hashes.len().div_ceil(64), answers.len());
-    let asks = !is_cached(target.bytes());
-    let ask = |target: &T, hash: Option<&u64>, purpose| {
+    let prefetches = !is_cached(target.bytes());
+    let prefetch = |target: &T, hash: Option<&u64>, purpose| {
         if let Some(&hash) = hash {
             target.prefetch(block(hash, target.blocks()), purpose);
         }
     };
-    if asks {
+    if prefetches {
         for hash in hashes.iter().take(AHEAD) {
-            ask(target, Some(hash), Purpose::Later);
+            prefetch(target, Some(hash), Purpose::Later);
         }
         for hash in hashes.iter().take(NEAR) {
-            ask(target, Some(hash), near);
+            prefetch(target, Some(hash), near);
         }
     }
-    // One loop, whether lines are asked for or not: the compiler inlines what is called in one
-    // place, and calls, for each key, what is in two.
+    // One loop for both cases: the compiler inlines `each` only if it has one caller.
     for (word, (part, answers)) in hashes.chunks(64).zip(answers).enumerate() {
         *answers = 0;
         for (i, hash) in part.iter().enumerate() {
-            if asks {
-                ask(target, hashes.get(64 * word + i + AHEAD), Purpose::Later);
-                ask(target, hashes.get(64 * word + i + NEAR), near);
+            if prefetches {
+                prefetch(target, hashes.get(64 * word + i + AHEAD), Purpose::Later);
+                prefetch(target, hashes.get(64 * word + i + NEAR), near);
             }
             *answers |= u64::from(each(target, *hash)) << i;
         }
     }
 }
 
-/// A bit of the bitmap to each place of `out`.
+/// Writes a bit of the bitmap to each place of `out`.
 pub(crate) fn unpack(bitmap: &[u64], out: &mut [bool]) {
     debug_assert_eq!(out.len().div_ceil(64), bitmap.len());
     for (out, word) in out.chunks_mut(64).zip(bitmap) {
         for (out, byte) in out.chunks_mut(8).zip(word.to_le_bytes()) {
-            // Each byte of the product is `byte`; of each is left another bit.
+            // The product repeats `byte`; the mask leaves another bit of each copy.
             let bits = (u64::from(byte) * 0x0101_0101_0101_0101) & 0x8040_2010_0804_0201;
             for (out, bit) in out.iter_mut().zip(bits.to_le_bytes()) {
                 *out = bit != 0;

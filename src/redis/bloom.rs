@@ -270,7 +270,7 @@ fn done(reply: Value) -> Result<(), String> {
     }
 }
 
-/// A name that nobody else has, with the hash tag of `key`, by which a cluster chooses the node.
+/// A unique name, with the hash tag of `key`, by which a cluster chooses the node.
 fn temporary(key: &[u8]) -> Vec<u8> {
     let find = |bytes: &[u8], brace| bytes.iter().position(|byte| *byte == brace);
     let tag = find(key, b'{').and_then(|open| find(&key[open + 1..], b'}'));

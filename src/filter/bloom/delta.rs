@@ -16,11 +16,10 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     /// [`apply_deltas`](Self::apply_deltas): 64 bytes, and 8 to 10 for each fresh key of a filter
     /// for 1%.
     ///
-    /// A writer keeps the baseline: a second filter, to which it applies each delta that has got to
-    /// where it was to go. Replicas that apply all deltas, in any order, some of them several
-    /// times, end up with the union. Both filters may be in use meanwhile; the delta has at least
-    /// every key whose insertion here happened before, if not in the baseline. It reads both
-    /// filters.
+    /// A writer keeps the baseline: a second filter, to which it applies each delta that was
+    /// delivered. Replicas that apply all deltas, in any order, some of them several times, end up
+    /// with the union. It reads both filters, which may be in use meanwhile. The delta has at least
+    /// every key whose insertion here happened before and that the baseline lacks.
     ///
     /// # Errors
     ///
@@ -29,9 +28,7 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::ConcurrentBloom;
-    ///
-    /// let filter = ConcurrentBloom::builder().expected_keys(100_000).build()?;
+    /// let filter = lanebloom::ConcurrentBloom::with_capacity(100_000, 0.01)?;
     /// let (sent, replica) = (filter.clone(), filter.clone());
     ///
     /// filter.insert("a");
@@ -52,11 +49,11 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
         self.delta_of_blocks(baseline, 0..self.blocks())
     }
 
-    /// [`delta_since`](Self::delta_since) of a range of blocks: for a large filter by parts.
+    /// [`delta_since`](Self::delta_since) for a range of blocks, to send a large filter in parts.
     ///
     /// # Errors
     ///
-    /// As of [`delta_since`](Self::delta_since).
+    /// As [`delta_since`](Self::delta_since).
     ///
     /// # Panics
     ///
@@ -65,9 +62,7 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::ConcurrentBloom;
-    ///
-    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
     /// let (sent, replica) = (filter.clone(), filter.clone());
     /// filter.insert_batch(&["a", "b", "c"]);
     /// for first in (0..filter.blocks()).step_by(10) {
@@ -128,7 +123,7 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     /// ```
     /// use lanebloom::ConcurrentBloom;
     ///
-    /// let empty = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let empty = ConcurrentBloom::with_capacity(1000, 0.01)?;
     /// let delta = |key| {
     ///     let filter = empty.clone();
     ///     filter.insert(key);
@@ -136,11 +131,13 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     /// };
     /// let replica = empty.clone();
     /// assert!(replica.apply_deltas(&[delta("a")?, delta("b")?].concat())?);
-    /// assert!(replica.contains("a") && replica.contains("b") && !replica.contains("c"));
+    /// assert!(replica.contains("a") && replica.contains("b"));
+    /// assert!(!replica.contains("c"));
     ///
     /// let other = ConcurrentBloom::builder().expected_keys(1000).seed(1).build()?;
     /// let error = other.apply_deltas(&delta("a")?).unwrap_err();
-    /// assert_eq!(error.to_string(), "the hasher differs: Murmur3 with seed 0 there, Murmur3 with seed 1 here");
+    /// let text = "the hasher differs: Murmur3 with seed 0 there";
+    /// assert!(error.to_string().starts_with(text));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn apply_deltas(&self, mut deltas: &[u8]) -> Result<bool, SnapshotError> {
@@ -157,7 +154,7 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
         Ok(changed)
     }
 
-    /// An error if it is not a delta of such a filter.
+    /// Fails unless it is a delta of such a filter.
     fn check_delta(&self, header: &DeltaHeader, body: &[u8]) -> Result<(), SnapshotErrorKind> {
         if header.layout != self.layout() {
             return Err(SnapshotErrorKind::differs("layout", header.layout, self.layout()));

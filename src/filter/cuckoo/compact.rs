@@ -1,5 +1,5 @@
-//! [`CompactCuckoo`]: the buckets of a [`CuckooFilter`], semi-sorted, for lookups only. Takes buckets,
-//! and gives answers or buckets.
+//! [`CompactCuckoo`]: the buckets of a [`CuckooFilter`], semi-sorted, for lookups only. Takes
+//! buckets, and gives answers or buckets.
 //!
 //! The order of the tags in a bucket has no meaning, but takes bits. With sorted tags, the highest
 //! four bits of the tags form one of few sequences, and the sequence's number takes less room than
@@ -22,7 +22,7 @@ use super::table::{Place, Table, place};
 use super::{Cuckoo, CuckooFilter};
 use crate::bits::{Purpose, prefetch};
 use crate::error::{BuildError, BuildErrorKind, SnapshotErrorKind};
-use crate::filter::engine::{Count, Engine, sealed};
+use crate::filter::engine::{Count, Engine, one_by_one, sealed};
 use crate::filter::probe::{self, Probe};
 use crate::filter::{Figures, Filter};
 use crate::hash::Murmur3;
@@ -105,8 +105,8 @@ const CHOICES: [[u32; 22]; 7] = {
     choices
 };
 
-/// The number of a sequence. `highs` never descend, so each plus its place ascends. These sums are
-/// a choice of places out of 15 plus their count (the combinatorial number system).
+/// The number of a sequence, in the combinatorial number system. `highs` never descend, so the sums
+/// of each and its place ascend: a choice of numbers below 15 plus their count.
 fn rank(highs: &[u8]) -> u64 {
     let ranks = highs.iter().enumerate();
     u64::from(
@@ -148,7 +148,7 @@ static OF_FOUR: [u32; 3876] = sequences::<4, 3876>();
 static OF_FIVE: [u32; 15_504] = sequences::<5, 15_504>();
 static OF_SIX: [u32; 54_264] = sequences::<6, 54_264>();
 
-/// The sequence of a number.
+/// The sequence with this number.
 #[inline(always)]
 fn unrank(shape: Shape, rank: u64) -> u32 {
     let all: &[u32] = match shape.slots {
@@ -159,7 +159,7 @@ fn unrank(shape: Shape, rank: u64) -> u32 {
     all[rank as usize]
 }
 
-/// A bucket to its packed bits.
+/// Packs a bucket.
 fn pack(shape: Shape, bucket: u64) -> u64 {
     let mut tags = [0; 6];
     let tags = &mut tags[..shape.slots as usize];
@@ -177,7 +177,7 @@ fn pack(shape: Shape, bucket: u64) -> u64 {
     packed | rank(&highs[..tags.len()]) << (shape.slots * low)
 }
 
-/// And back, the tags in order.
+/// Unpacks a bucket; the tags are in order.
 #[inline(always)]
 fn unpack_bucket(shape: Shape, packed: u64) -> u64 {
     let low = shape.low_bits();
@@ -205,7 +205,7 @@ fn may_hold(shape: Shape, packed: u64, tag: u64) -> bool {
     differences.wrapping_sub(ones) & !differences & ones << (low - 1) != 0
 }
 
-/// Whether it is there.
+/// Whether a tag is in the bucket.
 #[inline(always)]
 fn packed_holds(shape: Shape, packed: u64, tag: u64) -> bool {
     shape.matches(unpack_bucket(shape, packed), shape.spread(tag)) != 0
@@ -223,7 +223,7 @@ impl Packed {
             if filled >= 64 {
                 filled -= 64;
                 at += 1;
-                // Shifted by all its bits it is nothing.
+                // A shift by all bits leaves nothing.
                 words[at] |= packed.checked_shr(shape.packed_bits() - filled).unwrap_or(0);
             }
         }
@@ -372,6 +372,11 @@ impl Engine for Compact {
         probe::contains_bitmap(&self.buckets, hashes, found);
     }
 
+    #[inline]
+    fn contains_few(&self, hashes: &[u64], found: &mut [bool]) {
+        one_by_one(self, hashes, found);
+    }
+
     fn expected_keys(&self) -> usize {
         self.expected_keys
     }
@@ -456,7 +461,8 @@ impl<S> CuckooFilter<S> {
     /// ```
     /// use lanebloom::CuckooFilter;
     ///
-    /// let filter = CuckooFilter::builder().expected_keys(100_000).tag_bits(16).build()?;
+    /// let builder = CuckooFilter::builder().expected_keys(100_000);
+    /// let filter = builder.tag_bits(16).build()?;
     /// filter.insert_all(0..100_000u32)?;
     /// let compact = filter.to_compact()?;
     /// assert!((0..100_000u32).all(|key| compact.contains(&key)));
@@ -489,9 +495,7 @@ impl<S> CompactCuckoo<S> {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
     /// filter.insert_all(["a", "b"])?;
     /// let back = filter.to_compact()?.to_filter()?;
     /// assert!(back.remove("a") && back.contains("b") && back.len() == 1);

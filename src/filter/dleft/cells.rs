@@ -74,16 +74,16 @@ const ONES: u64 = 0x0001_0001_0001_0001;
 const REMAINDERS: u64 = 0x3fff * ONES;
 /// The bit after the remainder.
 const FLAGS: u64 = 0x4000 * ONES;
-/// Once a key.
+/// A count of 1.
 const ONE: u64 = 1 << REMAINDER;
 
-/// In every cell that is occupied the flag.
+/// The flag in every occupied cell.
 #[inline(always)]
 const fn occupied(word: u64) -> u64 {
     (word | word >> 1) & FLAGS
 }
 
-/// In every cell of this remainder that is occupied the flag.
+/// The flag in every occupied cell with this remainder.
 #[inline(always)]
 const fn matches(word: u64, remainder: u64) -> u64 {
     let differences = (word ^ (remainder * ONES)) & REMAINDERS;
@@ -91,7 +91,7 @@ const fn matches(word: u64, remainder: u64) -> u64 {
     !(differences + REMAINDERS) & occupied(word)
 }
 
-/// How far up the first cell is that has a flag.
+/// The position of the first cell with a flag: that of its lowest bit.
 #[inline(always)]
 const fn shift(flags: u64) -> u32 {
     flags.trailing_zeros() - REMAINDER

@@ -36,13 +36,14 @@ pub(crate) enum GuavaReadErrorKind {
 }
 
 impl GuavaReadError {
-    /// Whether the stream ended before the filter did: what was there is the beginning of one.
+    /// Whether the stream ended before the filter did.
     ///
     /// ```
     /// use lanebloom::guava::GuavaBloom;
     ///
-    /// assert!(GuavaBloom::from_bytes(&[1, 5, 0]).unwrap_err().is_truncated());
-    /// assert!(!GuavaBloom::from_bytes(&[9, 5, 0, 0, 0, 0]).unwrap_err().is_truncated());
+    /// let error = |bytes| GuavaBloom::from_bytes(bytes).unwrap_err();
+    /// assert!(error(&[1, 5, 0]).is_truncated());
+    /// assert!(!error(&[9, 5, 0, 0, 0, 0]).is_truncated());
     /// ```
     #[must_use]
     pub fn is_truncated(&self) -> bool {

@@ -1,5 +1,5 @@
-//! Guava's formulas: expected keys and a rate to a layout, a hash to the places of its bits, and a
-//! count of bits back to keys and a rate. No memory is touched here; `guava.rs` calls it.
+//! Guava's formulas: the layout for keys and a rate, the places of a hash's bits, and keys and rate
+//! from a count of bits. `guava.rs` calls it.
 
 use crate::error::BuildErrorKind;
 use crate::flat::{Modulo, NextPlace};
@@ -19,10 +19,10 @@ const MAX_HASH_FUNCTIONS: u32 = 255;
 /// its streams name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Strategy {
-    /// `MURMUR128_MITZ_32`, ordinal 0: what Guava made before version 15, from 64 bits of the hash
-    /// by 32-bit arithmetic.
+    /// `MURMUR128_MITZ_32`, ordinal 0: Guava's default before version 15. It uses 64 bits of the
+    /// hash, by 32-bit arithmetic.
     Mitz32,
-    /// `MURMUR128_MITZ_64`, ordinal 1: what Guava makes.
+    /// `MURMUR128_MITZ_64`, ordinal 1: Guava's default.
     #[default]
     Mitz64,
 }
@@ -39,22 +39,19 @@ impl fmt::Display for Strategy {
 /// The formula for the number of hash functions, `k`, the bits of a key. The stream holds the
 /// number, so the formula matters only when a filter is made.
 ///
-/// Both formulas give the same number except for tiny filters, and for rates at which the two sides
-/// of a rounding are about equally good. Filters are only
-/// [compatible](super::GuavaBloom::is_compatible) if they have the same number: choose the formula
-/// of the Guava at the other end.
+/// Both formulas give the same number except for tiny filters, and for rates near a rounding
+/// boundary. Only filters with the same number are [compatible](super::GuavaBloom::is_compatible):
+/// choose the formula of the Guava at the other end.
 ///
 /// # Examples
 ///
 /// ```
 /// use lanebloom::guava::{GuavaBloom, HashFunctions};
 ///
-/// let functions = |keys, formula| -> Result<u8, lanebloom::BuildError> {
-///     let builder = GuavaBloom::builder().expected_keys(keys).false_positive_rate(0.01);
-///     Ok(builder.hash_functions(formula).build()?.hash_functions())
-/// };
-/// assert_eq!((functions(1, HashFunctions::ByBits)?, functions(1, HashFunctions::ByRate)?), (6, 7));
-/// assert_eq!((functions(1000, HashFunctions::ByBits)?, functions(1000, HashFunctions::ByRate)?), (7, 7));
+/// let tiny = GuavaBloom::builder().expected_keys(1).false_positive_rate(0.01);
+/// let older = tiny.clone().hash_functions(HashFunctions::ByBits);
+/// assert_eq!(tiny.build()?.hash_functions(), 7);
+/// assert_eq!(older.build()?.hash_functions(), 6);
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -66,7 +63,7 @@ pub enum HashFunctions {
     ByRate,
 }
 
-/// What fixes where a key's bits are.
+/// The parameters that determine a key's bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     pub(crate) strategy: Strategy,
@@ -103,8 +100,8 @@ impl Layout {
         })
     }
 
-    /// Guava's `expectedFpp`: the chance that all the bits of a key are set by others, where this
-    /// share of the bits is set.
+    /// Guava's `expectedFpp`: the chance that other keys set all bits of a key, if this share of
+    /// the bits is set.
     pub(crate) fn rate_of(&self, fill: f64) -> f64 {
         pow(fill, self.hash_functions.into())
     }
@@ -115,7 +112,7 @@ impl Layout {
         1.0 - sizing::pow(1.0 - 1.0 / (64 * self.words as u64) as f64, throws)
     }
 
-    /// The number of keys that set half of the bits: the best for so many hash functions.
+    /// The number of keys that set half of the bits: the best for this number of hash functions.
     pub(crate) fn keys_for_half(&self) -> usize {
         let keys = self.keys_for(32 * self.words as u64);
         usize::try_from(keys).unwrap_or(usize::MAX).max(1)
@@ -132,7 +129,7 @@ impl Layout {
         round(-unset * bits as f64 / f64::from(self.hash_functions))
     }
 
-    /// The share of the bits that `ones` of them are.
+    /// The share of `ones` of all bits.
     pub(crate) fn fill(&self, ones: u64) -> f64 {
         ones as f64 / (64 * self.words as u64) as f64
     }
@@ -218,7 +215,7 @@ impl<const WIDE: bool> Places<WIDE> {
         let number = if WIDE {
             self.next & u64::MAX >> 1
         } else {
-            // An int of Java: where it is negative, all its bits are flipped.
+            // An int of Java: if it is negative, Guava flips all bits.
             let number = self.next as i32;
             u64::from((number ^ number >> 31) as u32)
         };

@@ -74,9 +74,7 @@ impl GuavaBloom {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::GuavaBloom;
-    ///
-    /// let filter = GuavaBloom::with_capacity(1, 0.03)?;
+    /// let filter = lanebloom::GuavaBloom::with_capacity(1, 0.03)?;
     /// assert_eq!(filter.to_bytes(), [1, 5, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0]);
     /// filter.insert("a");
     /// assert_eq!(filter.to_bytes()[6..], [0x20, 0x02, 0, 0x08, 0, 0x80, 0x02, 0]);
@@ -112,7 +110,8 @@ impl GuavaBloom {
     /// assert!(copy == filter);
     /// assert_eq!(rest, b"more");
     ///
-    /// let error = GuavaBloom::from_bytes(&[1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0]).unwrap_err();
+    /// bytes[1] = 0;
+    /// let error = GuavaBloom::from_bytes(&bytes).unwrap_err();
     /// assert_eq!(error.to_string(), "0 hash functions is not in 1 to 255");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -120,7 +119,7 @@ impl GuavaBloom {
         Self::from_bytes_within(bytes, u64::MAX).map_err(GuavaReadError)
     }
 
-    /// As [`from_bytes`](Self::from_bytes), of a filter that takes `limit` bytes at most.
+    /// [`from_bytes`](Self::from_bytes) for a filter of at most `limit` bytes.
     pub(crate) fn from_bytes_within(bytes: &[u8], limit: u64) -> Result<(Self, &[u8]), GuavaReadErrorKind> {
         let truncated = |needed| GuavaReadErrorKind::Truncated {
             bytes: bytes.len() as u64,
@@ -166,9 +165,9 @@ mod io {
     use crate::layout::LINE_WORDS;
     use std::io::{self, Read, Write};
 
-    /// Bytes that are read or written at once, on the stack.
+    /// Bytes read or written at once, on the stack.
     const BUFFER: usize = 8 << 10;
-    /// Lines that are allocated before any of their bytes is there: 64 KiB of them.
+    /// Lines allocated before their bytes arrive: 64 KiB.
     const AT_FIRST: usize = 1 << 10;
 
     /// Guava's stream, by `std::io` (feature `std`).
@@ -180,14 +179,12 @@ mod io {
         ///
         /// # Errors
         ///
-        /// Those of the writer.
+        /// Fails if the writer fails.
         ///
         /// # Examples
         ///
         /// ```
-        /// use lanebloom::GuavaBloom;
-        ///
-        /// let filter = GuavaBloom::with_capacity(1000, 0.03)?;
+        /// let filter = lanebloom::GuavaBloom::with_capacity(1000, 0.03)?;
         /// filter.insert("a");
         /// let mut stream = Vec::new();
         /// filter.write_to(&mut stream)?;
@@ -218,7 +215,7 @@ mod io {
         ///
         /// The length that the stream declares is checked before anything is allocated, and memory
         /// grows with the bytes that arrive: at most three times as much as has arrived, or 64 KiB.
-        /// The reader need not be buffered: it is asked for 8 KiB at a time.
+        /// It reads 8 KiB at a time, so the reader need not be buffered.
         ///
         /// # Errors
         ///
@@ -242,7 +239,8 @@ mod io {
         /// assert_eq!(reader, b"more");
         ///
         /// let error = GuavaBloom::read_from(&stream[..], 512).unwrap_err();
-        /// assert_eq!(error.to_string(), "the filter takes 920 bytes, more than the limit of 512 bytes");
+        /// let text = "the filter takes 920 bytes, more than the limit of 512 bytes";
+        /// assert_eq!(error.to_string(), text);
         /// # Ok::<(), Box<dyn std::error::Error>>(())
         /// ```
         #[doc(alias = "readFrom")]
@@ -270,7 +268,7 @@ mod io {
                     more.store_words(0, bits.words().flatten());
                     bits = more;
                 }
-                // Up to the end of what is allocated, which is a line's unless it is the filter's.
+                // Up to the end of the allocation: the end of a line, or of the filter.
                 let free = layout.words.min(LINE_WORDS * bits.blocks()) - words;
                 let bytes = &mut buffer[..BUFFER.min(8 * free)];
                 let before = HEADER as u64 + 8 * words as u64;

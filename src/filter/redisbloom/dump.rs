@@ -1,9 +1,9 @@
-//! RedisBloom's dump, both ways: what `BF.SCANDUMP` gives and `BF.LOADCHUNK` takes. A header, and
-//! then the bits of the filters of the chain, the oldest first, in chunks of up to 16 MiB none of
-//! which has bits of two filters.
+//! RedisBloom's dump, both ways: the replies of `BF.SCANDUMP`, the arguments of `BF.LOADCHUNK`. A
+//! header comes first, then the bits of the filters of the chain, the oldest first, in chunks of up
+//! to 16 MiB. Each chunk has bits of one filter.
 //!
-//! A chunk comes with a cursor. The header's is 1; that of bits is 1 and the number of all bytes of
-//! bits up to the chunk's end. All numbers are little-endian, and nothing lies between them:
+//! A chunk comes with a cursor: 1 with the header; 1 plus the number of bytes of bits so far with a
+//! chunk of bits. All numbers are little-endian, without gaps:
 //!
 //! | header | | for each filter | |
 //! |---|---|---|---|
@@ -30,15 +30,14 @@ const HEADER: usize = 20;
 const LINK: usize = 53;
 /// The header's cursor.
 const FIRST: i64 = 1;
-/// The most bytes of bits in a chunk that the module makes.
+/// The most bytes of bits in a chunk of the module.
 const CHUNK: usize = 16 << 20;
 
-/// The most filters that a chain can have. Each is made for half of the rate of the one before, or
-/// less. The first rate is below 1, and below 2^-1074, the rate of the 1075th at the most, there is
-/// no other `f64` than 0.
+/// The most filters of a chain. Each has at most half the rate of the one before. The first rate is
+/// below 1, so the 1075th is at most 2^-1074, the least `f64` above 0.
 const MOST_LINKS: u32 = 1075;
 
-/// What the header says, checked.
+/// A checked header.
 struct Header {
     options: u32,
     expansion: u32,
@@ -127,7 +126,7 @@ fn other_cursor(cursor: i64, expected: i64) -> Kind {
     Kind::Invalid(format!("cursor {cursor} came with a chunk whose cursor is {expected}"))
 }
 
-/// A filter of a rate of `most_rate` or less; otherwise what is wrong.
+/// A filter with a rate of at most `most_rate`, or what is wrong.
 fn parse_link(numbers: &mut Numbers, most_rate: f64) -> Result<(Layout, u64), String> {
     let (bytes, bits, items) = (numbers.u64(), numbers.u64(), numbers.u64());
     let (rate, per_key) = (numbers.f64(), numbers.f64());
@@ -147,7 +146,7 @@ fn parse_link(numbers: &mut Numbers, most_rate: f64) -> Result<(Layout, u64), St
             "false-positive rate {rate:e} is above {most_rate:e}, half of the one before"
         ));
     }
-    // The rest of a logarithm's last bit, and far more.
+    // Far more than an error in a logarithm's last bit.
     const TOLERANCE: f64 = 1e-9;
     let expected = bits_per_key(rate);
     let off = per_key / expected - 1.0;
@@ -165,7 +164,7 @@ fn parse_link(numbers: &mut Numbers, most_rate: f64) -> Result<(Layout, u64), St
     if capacity == 0 {
         return Err(NO_CAPACITY.into());
     }
-    // The last word's rest, and of a size that was rounded up the sum's last bit.
+    // Tolerates the rest of the last word, and rounding in sizes that were rounded up.
     if capacity as f64 * per_key > bits as f64 * (1.0 + TOLERANCE) + 1.0 {
         return Err(format!("a capacity of {capacity} keys takes more than its {bits} bits"));
     }
@@ -186,8 +185,8 @@ fn parse_link(numbers: &mut Numbers, most_rate: f64) -> Result<(Layout, u64), St
 
 /// Takes a filter out of Redis chunk by chunk, for a client of your own.
 ///
-/// [`cursor`](Self::cursor) is what to ask `BF.SCANDUMP` for, until the filter [is
-/// complete](Self::is_complete). Chunks must come in the order in which the module gives them.
+/// Send `BF.SCANDUMP` with [`cursor`](Self::cursor) until the filter [is
+/// complete](Self::is_complete). Chunks must come in the module's order.
 ///
 /// # Examples
 ///
@@ -201,7 +200,8 @@ fn parse_link(numbers: &mut Numbers, most_rate: f64) -> Result<(Layout, u64), St
 ///
 /// let mut loader = Loader::new(1 << 30);
 /// while !loader.is_complete() {
-///     let (cursor, chunk) = scandump("seen", loader.cursor()); // await it, where the client is asynchronous
+///     // An asynchronous client awaits it.
+///     let (cursor, chunk) = scandump("seen", loader.cursor());
 ///     loader.load(cursor, &chunk)?;
 /// }
 /// let filter = loader.finish()?;
@@ -211,7 +211,7 @@ fn parse_link(numbers: &mut Numbers, most_rate: f64) -> Result<(Layout, u64), St
 #[derive(Debug)]
 pub struct Loader {
     limit: u64,
-    /// Once there is a header.
+    /// Some after the header.
     filter: Option<RedisBloom>,
     /// The cursor that came with the last chunk, 0 before the first.
     cursor: i64,
@@ -221,18 +221,16 @@ pub struct Loader {
     /// begin there.
     link: usize,
     offset: u64,
-    /// Whether the end was said: cursor 0.
+    /// Whether the last reply came: cursor 0.
     ended: bool,
 }
 
 impl Loader {
-    /// A loader of a filter that takes `max_bytes` bytes of [memory](RedisBloom::memory_bytes) at
-    /// most: when it is loaded, and when it grows afterwards.
+    /// A loader for a filter of at most `max_bytes` of [memory](RedisBloom::memory_bytes), now and
+    /// when it grows later.
     ///
     /// ```
-    /// use lanebloom::redisbloom::Loader;
-    ///
-    /// assert_eq!(Loader::new(1 << 20).cursor(), 0);
+    /// assert_eq!(lanebloom::redisbloom::Loader::new(1 << 20).cursor(), 0);
     /// ```
     #[must_use]
     pub fn new(max_bytes: usize) -> Self {
@@ -247,15 +245,15 @@ impl Loader {
         }
     }
 
-    /// The cursor to ask `BF.SCANDUMP` for next: 0 at first, and then what came with the last
-    /// chunk.
+    /// The cursor for the next `BF.SCANDUMP`: 0 at first, then the last chunk's.
     ///
     /// ```
     /// use lanebloom::RedisBloom;
     /// use lanebloom::redisbloom::Loader;
     ///
     /// let mut loader = Loader::new(1 << 20);
-    /// let (cursor, header) = RedisBloom::with_capacity(10, 0.01)?.to_loadchunks().next().unwrap();
+    /// let filter = RedisBloom::with_capacity(10, 0.01)?;
+    /// let (cursor, header) = filter.to_loadchunks().next().unwrap();
     /// loader.load(cursor, &header)?;
     /// assert_eq!(loader.cursor(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -265,8 +263,7 @@ impl Loader {
         self.cursor
     }
 
-    /// Whether all bits are there. The reply that says the end, cursor 0 with nothing, may be
-    /// loaded or left out.
+    /// Whether all bits are there. The last reply, cursor 0 and no bytes, may be left out.
     ///
     /// ```
     /// use lanebloom::RedisBloom;
@@ -289,15 +286,13 @@ impl Loader {
 
     /// Takes a reply of `BF.SCANDUMP`: a cursor and a chunk.
     ///
-    /// Nothing is allocated before the header was checked, and then what it says that the bits
-    /// take.
+    /// Checks the header before it allocates the bits that the header declares.
     ///
     /// # Errors
     ///
-    /// Fails if the cursor is not the one that follows, the header is not what RedisBloom writes,
-    /// the header declares more bytes than the limit, the allocation fails, or the chunk is not of
-    /// whole words, of more bits than its filter has left, or beyond the end. Nothing is changed
-    /// then.
+    /// Fails if the cursor is not the next one, the header is not one of RedisBloom or declares
+    /// more bytes than the limit, the allocation fails, or the chunk has parts of words, more bits
+    /// than its filter has left, or comes after the end. Then nothing is changed.
     ///
     /// # Examples
     ///
@@ -306,9 +301,11 @@ impl Loader {
     /// use lanebloom::redisbloom::Loader;
     ///
     /// let mut loader = Loader::new(100);
-    /// let (cursor, header) = RedisBloom::with_capacity(1000, 0.01)?.to_loadchunks().next().unwrap();
+    /// let filter = RedisBloom::with_capacity(1000, 0.01)?;
+    /// let (cursor, header) = filter.to_loadchunks().next().unwrap();
     /// let error = loader.load(cursor, &header).unwrap_err();
-    /// assert_eq!(error.to_string(), "the filter takes 1664 bytes, more than the limit of 100 bytes");
+    /// let text = "the filter takes 1664 bytes, more than the limit of 100 bytes";
+    /// assert_eq!(error.to_string(), text);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn load(&mut self, cursor: i64, chunk: &[u8]) -> Result<(), RedisBloomLoadError> {
@@ -376,7 +373,8 @@ impl Loader {
     /// use lanebloom::redisbloom::Loader;
     ///
     /// let mut loader = Loader::new(1 << 20);
-    /// let (cursor, header) = RedisBloom::with_capacity(10, 0.01)?.to_loadchunks().next().unwrap();
+    /// let filter = RedisBloom::with_capacity(10, 0.01)?;
+    /// let (cursor, header) = filter.to_loadchunks().next().unwrap();
     /// loader.load(cursor, &header)?;
     /// let error = loader.finish().unwrap_err();
     /// assert_eq!(error.to_string(), "the dump ends after 0 bytes of bits of 16");
@@ -402,36 +400,34 @@ impl Loader {
 
 /// RedisBloom's dump.
 impl RedisBloom {
-    /// The filter with these replies of `BF.SCANDUMP`, in order.
-    /// [`to_loadchunks`](Self::to_loadchunks) gives the same. The last reply, cursor 0 with
-    /// nothing, may be left out.
+    /// The filter with these replies of `BF.SCANDUMP`, in order, as
+    /// [`to_loadchunks`](Self::to_loadchunks) gives them. The last reply, cursor 0 and no bytes,
+    /// may be left out. [`Loader`] takes one reply after another.
     ///
     /// `max_bytes` limits the [memory](Self::memory_bytes) of the filter, here and when inserts let
-    /// it grow: the dump's expansion decides how a chain grows, and the dump's author chose it.
-    /// [`max_bytes`](Self::max_bytes) shows the limit.
-    ///
-    /// Everything is checked, as by [`Loader::load`], which takes one reply after another. (Whether
-    /// the bits are those of the keys that you expect cannot be known.)
+    /// it grow, since the dump's author chose its expansion. [`max_bytes`](Self::max_bytes) returns
+    /// the limit.
     ///
     /// # Errors
     ///
-    /// As of [`Loader::load`], and if chunks are missing.
+    /// As [`Loader::load`], and if chunks are missing.
     ///
     /// # Examples
     ///
     /// ```
     /// use lanebloom::RedisBloom;
     ///
-    /// // BF.RESERVE f 0.01 2, BF.ADD f ann, BF.SCANDUMP f 0, BF.SCANDUMP f 1, BF.SCANDUMP f 9
+    /// // BF.RESERVE f 0.01 2, BF.ADD f ann, then BF.SCANDUMP f with 0, 1, 9
     /// let header = b"\x01\0\0\0\0\0\0\0\x01\0\0\0\x05\0\0\0\x02\0\0\0\
     ///     \x08\0\0\0\0\0\0\0\x40\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\
-    ///     \x7b\x14\xae\x47\xe1\x7a\x74\x3f\xe9\x86\x2f\xb2\x35\x0e\x26\x40\x08\0\0\0\x02\0\0\0\0\0\0\0\0";
+    ///     \x7b\x14\xae\x47\xe1\x7a\x74\x3f\xe9\x86\x2f\xb2\x35\x0e\x26\x40\
+    ///     \x08\0\0\0\x02\0\0\0\0\0\0\0\0";
     /// let bits = b"8\0\0\x07\0\xc0\0\0";
     /// let replies = [(1, &header[..]), (9, &bits[..]), (0, &[])];
     /// let filter = RedisBloom::from_scandump(replies, 1 << 20)?;
     /// assert!(filter.contains("ann") && !filter.contains("eve"));
     ///
-    /// let error = RedisBloom::from_scandump(replies.into_iter().take(1), 1 << 20).unwrap_err();
+    /// let error = RedisBloom::from_scandump([replies[0]], 1 << 20).unwrap_err();
     /// assert_eq!(error.to_string(), "the dump ends after 0 bytes of bits of 8");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -447,19 +443,15 @@ impl RedisBloom {
         loader.finish()
     }
 
-    /// The filter's dump, to be loaded by `BF.LOADCHUNK`: a cursor with each chunk, in order. The
-    /// same as `BF.SCANDUMP` gives, but for the reply that says the end.
-    ///
-    /// A chunk takes up to 16 MiB. Aborts if the allocation fails.
+    /// The filter's dump for `BF.LOADCHUNK`: a cursor with each chunk, in order, without the last
+    /// reply of `BF.SCANDUMP`. A chunk takes up to 16 MiB; aborts if its allocation fails.
     ///
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::RedisBloom;
-    ///
-    /// let filter = RedisBloom::with_capacity(1000, 0.01)?;
-    /// let chunks: Vec<_> = filter.to_loadchunks().map(|(cursor, chunk)| (cursor, chunk.len())).collect();
-    /// assert_eq!(chunks, [(1, 73), (1385, 1384)]);
+    /// let filter = lanebloom::RedisBloom::with_capacity(1000, 0.01)?;
+    /// let lengths = filter.to_loadchunks().map(|(at, chunk)| (at, chunk.len()));
+    /// assert!(lengths.eq([(1, 73), (1385, 1384)]));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[doc(alias = "BF.LOADCHUNK")]
@@ -472,8 +464,8 @@ impl RedisBloom {
         }
     }
 
-    /// Whether the filter with this header can be what inserts have made of this one: the same
-    /// chain, which may be longer now, with no fewer keys.
+    /// Whether inserts can have turned this filter into the one with this header: the same chain,
+    /// perhaps longer, with no fewer keys.
     #[cfg(feature = "redis")]
     pub(crate) fn has_become(&self, header: &[u8]) -> Result<bool, RedisBloomLoadError> {
         let header = Header::parse(header, u64::MAX).map_err(RedisBloomLoadError)?;
@@ -532,7 +524,7 @@ impl RedisBloom {
 #[must_use = "an iterator does nothing until it is asked"]
 pub struct LoadChunks<'a> {
     filter: &'a RedisBloom,
-    /// That of the last chunk, 0 before the first.
+    /// The last chunk's cursor, 0 before the first.
     cursor: i64,
     /// The filter of the chain that the next chunk belongs to, and the byte where the chunk's bits
     /// begin there.
@@ -562,7 +554,7 @@ impl Iterator for LoadChunks<'_> {
 }
 
 impl Link {
-    /// `len` bytes of the bits from `offset` on, which begins a line; whole words.
+    /// `len` bytes of the bits from `offset` on. `offset` begins a line; `len` is whole words.
     fn bytes(&self, offset: usize, len: usize) -> Vec<u8> {
         let mut bytes = alloc::vec![0; len];
         let mut words = [0; 1024];

@@ -1,5 +1,5 @@
-//! RedisBloom's formulas: a capacity and a rate to the layout of a link, and a hash to the places
-//! of its bits. No memory is touched here; `redisbloom.rs` calls it.
+//! RedisBloom's formulas: the layout of a link for a capacity and a rate, and the places of a
+//! hash's bits. `redisbloom.rs` calls it.
 //!
 //! Source: RedisBloom's documented options and formulas (`deps/bloom/bloom.c`), checked beside the
 //! module by `tests/servers/redisbloom_module.rs`.
@@ -11,7 +11,7 @@ use crate::layout::LINE_BYTES;
 use crate::logarithm::{Twofold, ln};
 use crate::murmur2::{murmur2, murmur64a};
 
-/// What RedisBloom's dumps call options, a bit each.
+/// The options of RedisBloom's dumps, a bit each.
 pub(super) mod options {
     /// Sizes are not rounded up to powers of two.
     pub(crate) const NO_ROUND: u32 = 1;
@@ -30,20 +30,20 @@ pub(super) mod options {
 const LN_2: f64 = 0.693147180559945;
 const LN_2_SQUARED: f64 = 0.480453013918201;
 
-/// What a new link's rate is of that of the one before, and the first one's of the chain's.
+/// The ratio of a link's rate to the rate of the link before, or of the chain.
 pub(super) const TIGHTENING: f64 = 0.5;
 
-/// Bytes that a link takes beside its bits: the link itself, a Vec that has grown to twice what it
-/// holds at the most, and what the allocator adds. (Without them, a chain of links of 8 bytes would
-/// take ten times the memory that it counts.)
+/// Bytes of a link beside its bits: the link itself, in a Vec with up to twice the capacity, and
+/// the allocator's own. (Without them, a chain of links of 8 bytes would take ten times the memory
+/// that it counts.)
 pub(super) const BESIDE_BITS: u64 = 256;
 
-/// What fixes where a key's bits are in a link, and what its size followed from.
+/// The parameters of a link: they determine its size and a key's bits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Layout {
     /// Keys that are counted before the chain grows: RedisBloom's `entries`.
     pub(crate) capacity: u64,
-    /// The rate that it was sized for, between 0 and 1.
+    /// The rate of the link, between 0 and 1.
     pub(crate) rate: f64,
     /// Bits per key by the formula for the rate, RedisBloom's `bpe`: the size follows from it, and
     /// the bits of a key.
@@ -72,7 +72,7 @@ impl Layout {
             keys: usize::try_from(capacity).unwrap_or(usize::MAX),
             rate,
         };
-        // So that nothing below overflows; less would be beyond memory too.
+        // Prevents overflow below; smaller sizes would be beyond memory too.
         if needed >= (1u64 << 62) as f64 {
             return Err(too_large());
         }
@@ -87,7 +87,7 @@ impl Layout {
         let bits = if options & options::NO_ROUND != 0 {
             (needed as u64).max(1)
         } else {
-            // To the power of two above, and the keys that there is then room for.
+            // Rounds up to a power of two, and the capacity to the keys that then fit.
             layout.log = (needed.max(1.0) as u64).ilog2() as u8 + 1;
             let bits = 1 << layout.log;
             let spare = (bits as f64 - needed) as u64;
@@ -98,7 +98,7 @@ impl Layout {
         Ok(layout)
     }
 
-    /// The number of bits, those included that only fill the last word.
+    /// The number of bits, including those that only fill the last word.
     pub(crate) fn bits(&self) -> u64 {
         64 * self.words as u64
     }
@@ -118,8 +118,8 @@ impl Layout {
     }
 }
 
-/// RedisBloom's `calc_bpe`. Its logarithm is the C library's, and ours the nearest `f64`: of 3000
-/// random rates one had another last bit there.
+/// RedisBloom's `calc_bpe`. Its logarithm is the C library's, and ours the nearest `f64`: one of
+/// 3000 random rates had another last bit.
 pub(super) fn bits_per_key(rate: f64) -> f64 {
     -(ln(Twofold::new(rate)) / LN_2_SQUARED)
 }
@@ -134,7 +134,7 @@ pub(super) fn hash_functions(bits_per_key: f64) -> u64 {
 /// A key's two hashes, from which all its places follow.
 pub(crate) type Hash = (u64, u64);
 
-/// A key's hashes, of the width that the chain's options say.
+/// A key's hashes, by the chain's options.
 #[inline(always)]
 pub(super) fn hash(key: &[u8], options: u32) -> Hash {
     if options & options::FORCE_64 != 0 {
@@ -151,15 +151,15 @@ pub(super) fn hash(key: &[u8], options: u32) -> Hash {
 pub(super) struct Places {
     next: u64,
     step: u64,
-    /// The numbers before they are taken modulo the bits have these bits: all, or of a size that
-    /// was rounded up as many as it has, to which the modulo does nothing then.
+    /// Applied before the modulo: all bits; or for a size that was rounded up, as many as the size
+    /// has, so that the modulo changes nothing.
     mask: u64,
 }
 
 impl Places {
     #[inline(always)]
     pub(super) fn new((next, step): Hash, layout: &Layout) -> Self {
-        // 0 says all 64.
+        // 0 means all 64.
         let mask = u64::MAX >> (u32::from(layout.log).wrapping_neg() % 64);
         Self { next, step, mask }
     }
@@ -184,8 +184,7 @@ mod tests {
 
     #[test]
     fn sizes_are_redisblooms() {
-        // BF.RESERVE 0.01 10 and its growth, of which the module's bytes, hashes and capacities are
-        // known.
+        // BF.RESERVE 0.01 10 and its growth, with the module's bytes, hashes and capacities.
         let mut rate = 0.01;
         for (i, (words, functions)) in [(2, 8), (4, 9), (9, 10), (20, 11)].into_iter().enumerate() {
             rate *= TIGHTENING;
@@ -194,7 +193,7 @@ mod tests {
             assert_eq!(layout.capacity, 10 << i);
         }
         assert_eq!(bits_per_key(0.01).to_bits(), 0x4023_2b8c_c58a_1688);
-        // The least sizes, of a rate near 1, and the most bits of a key.
+        // The least size, for a rate near 1, and the most bits of a key.
         let least = solve(1, 0.999, 5);
         assert_eq!((least.words, least.hash_functions), (1, 1));
         assert_eq!(solve(1, 4.9e-324, 5).hash_functions, 1075);

@@ -12,7 +12,7 @@ use crate::layout::{LINE_BYTES, Layout};
 use crate::once::OnceBox;
 use crate::sizing::Cell;
 use crate::source::{Answer, HASHED, Source, unpack_into};
-use crate::source::{STRETCH, for_each_absent};
+use crate::source::{CHUNK, for_each_absent};
 use crate::sync::{AtomicU64, Ordering};
 use alloc::boxed::Box;
 use alloc::format;
@@ -22,7 +22,7 @@ use core::fmt;
 /// The engine of a [`ScalableBloom`](super::ScalableBloom): layers of bits, each for more keys at a
 /// lower rate than the one before.
 pub struct Chain {
-    /// As many as there can ever be.
+    /// For all layers that there can be.
     slots: Box<[Slot]>,
     /// See [`State`].
     state: AtomicU64,
@@ -30,22 +30,22 @@ pub struct Chain {
     /// It only saves work in other threads.
     claimed: AtomicU64,
     pub(super) steps: Steps,
-    /// The limit of bytes that the builder was given; a snapshot records it.
+    /// The builder's limit of bytes; a snapshot records it.
     pub(super) asked_bytes: usize,
-    /// The limit that holds: that one, or a reader's where that is less.
+    /// The limit that holds: the builder's, or a smaller one of the reader.
     pub(super) max_bytes: usize,
 }
 
 struct Slot {
     layer: OnceBox<Layer>,
-    /// The layer's, where it was computed when the filter was built.
+    /// The layer's layout, if it was computed when the filter was built.
     layout: Option<Layout>,
-    /// Otherwise, where it was computed since; `None` if there is none.
+    /// The layout, if it was computed later; `None` if there is none.
     late: OnceBox<Option<Layout>>,
 }
 
 pub(super) struct Layer {
-    /// It takes no keys but from the chain: it has no hasher.
+    /// Without a hasher: the chain hashes keys.
     pub(super) filter: Filter<Bloom, ()>,
     gauge: Gauge,
 }
@@ -127,8 +127,7 @@ impl<'a> Layers<'a> {
     }
 }
 
-/// Finds the hashes that are in any of these layers; returns a bitmap. Takes up to `STRETCH`
-/// hashes.
+/// Writes the bitmap of the hashes in any of these layers. Takes up to `CHUNK` hashes.
 fn found_in<'a>(layers: impl DoubleEndedIterator<Item = &'a Layer>, hashes: &[u64], found: &mut [u64]) {
     let all = |found: &[u64]| found.iter().all(|&word| word == u64::MAX);
     let mut layers = layers.rev();
@@ -136,7 +135,7 @@ fn found_in<'a>(layers: impl DoubleEndedIterator<Item = &'a Layer>, hashes: &[u6
         Some(newest) => newest.bloom().contains_bitmap(hashes, found),
         None => return found.fill(0),
     }
-    let mut more = [0; STRETCH / 64];
+    let mut more = [0; CHUNK / 64];
     let more = &mut more[..found.len()];
     for layer in layers {
         if all(found) {
@@ -191,8 +190,8 @@ impl Chain {
         (0..).take_while(|&layer| self.room(layer).is_ok()).count()
     }
 
-    /// The layout of the layer with this number, which is solved for once. None if it is beyond
-    /// addressable memory, or by a rounding out of reach.
+    /// The layout of the layer with this number, computed once. `None` if it is beyond addressable
+    /// memory, or out of reach by a rounding.
     fn layout(&self, number: usize) -> Option<Layout> {
         let slot = self.slots.get(number)?;
         match (slot.layout, slot.late.get()) {
@@ -200,7 +199,7 @@ impl Chain {
             (None, Some(&solved)) => solved,
             (None, None) => {
                 let solved = self.steps.layout(number).ok();
-                // If there is no memory to keep it, it is solved for again.
+                // Without memory to keep it, it is computed again.
                 let _ = slot.late.set(solved);
                 solved
             }
@@ -257,8 +256,8 @@ impl Chain {
 
 /// Growth.
 impl Chain {
-    /// Looks how full the newest of `layers` is, and does what is due. To be called by one in so
-    /// many inserts, of this hash.
+    /// Checks how full the newest of `layers` is, and grows the chain if necessary. Call it for one
+    /// insert in so many, with its hash.
     #[cold]
     #[inline(never)]
     fn look(&self, layers: &Layers<'_>, hash: u64) {
@@ -266,19 +265,19 @@ impl Chain {
         let level = newest.gauge.level(newest.bloom(), hash);
         let next = layers.len();
         if level >= 1.0 {
-            // Made by several at once if need be: no thread waits for the one that began it ahead
-            // of need and was interrupted.
-            let _ = self.grow(next); // The inserts that come next are told if it failed.
+            // Several threads may make it at once: none waits for the one that began it ahead of
+            // need and was interrupted.
+            let _ = self.grow(next); // If it fails, the next inserts report it.
         } else if level >= AHEAD && self.claim(next) && self.make(next).is_err() {
             self.unclaim();
         }
     }
 
-    /// Whether it is this thread that makes the layer with this number ahead of need: if no other
-    /// one does, and it is not there.
+    /// Whether this thread should make the layer with this number ahead of need: it is not there,
+    /// and no other thread makes it.
     fn claim(&self, number: usize) -> bool {
         let missing = |slot: &Slot| slot.layer.get().is_none();
-        // Relaxed: it orders nothing, and only saves work.
+        // Relaxed: it only saves work.
         self.slots.get(number).is_some_and(missing)
             && self.claimed.swap(number as u64, Ordering::Relaxed) != number as u64
     }
@@ -319,7 +318,7 @@ impl Chain {
         if layers.phase == FULL {
             self.room(next)?;
         }
-        // One at a time tries again.
+        // One thread at a time tries again.
         let missing = self.slots[next].layer.get().is_none();
         if missing && !self.claim(next) {
             return Err(FullErrorKind::OutOfMemory);
@@ -327,8 +326,8 @@ impl Chain {
         self.grow(next).inspect_err(|_| self.unclaim())
     }
 
-    /// Notes that the newest of the layers is full, if it is so by a limit that only a reader set:
-    /// else each start would take some keys more. For exclusive access.
+    /// Notes that the newest layer is full if the reader's limit says so: otherwise the filter
+    /// would take some more keys after each load. For exclusive access.
     pub(super) fn close_if_full(&mut self) {
         let layers = self.layers_now();
         let (newest, count) = (layers.newest(), layers.len());
@@ -369,7 +368,7 @@ impl Engine for Chain {
 
     fn contains_bitmap(&self, hashes: &[u64], found: &mut [u64]) {
         let layers = self.layers_now();
-        for (hashes, found) in hashes.chunks(STRETCH).zip(found.chunks_mut(STRETCH / 64)) {
+        for (hashes, found) in hashes.chunks(CHUNK).zip(found.chunks_mut(CHUNK / 64)) {
             found_in(layers.iter(), hashes, found);
         }
     }
@@ -496,10 +495,10 @@ impl InsertFlagged for Chain {
         let len = source.len();
         let (mut at, mut new, mut result) = (0, 0, Ok(()));
         while at < len && result.is_ok() {
-            // By chunks of its own: a source cannot be told to stop.
+            // In chunks of its own, since a source cannot stop.
             source.each(at..len.min(at + HASHED), |hashes| {
                 if result.is_ok() {
-                    // To clear the space for a whole chunk takes longer than to work on a few keys.
+                    // Clearing the space for a whole chunk takes longer than the work on few keys.
                     let inserted = if hashes.len() <= 64 {
                         self.insert_chunk::<64>(at, hashes, &mut answer)
                     } else {
@@ -518,8 +517,8 @@ impl InsertFlagged for Chain {
 }
 
 impl Chain {
-    /// Inserts hashes of which the first is number `start`, up to `N` of them into the layers of a
-    /// moment; fewer where a layer would get too many before a thread looks at it.
+    /// Inserts hashes, the first of which is number `start`: up to `N` per load of the layers, and
+    /// fewer if a layer would get too many before the next check.
     fn insert_chunk<const N: usize>(
         &self,
         start: usize,
@@ -527,7 +526,7 @@ impl Chain {
         answer: &mut Answer<'_>,
     ) -> Result<usize, FullError> {
         let (mut at, mut new) = (0, 0);
-        // What is in no older layer, and whether it changed the newest.
+        // The hashes in no older layer, and whether each changed the newest.
         let (mut absent, mut first_seen) = ([0; N], [false; N]);
         while at < hashes.len() {
             let layers = self.layers_now();
@@ -545,7 +544,7 @@ impl Chain {
             }
             let Layer { filter, gauge } = layers.newest();
             let part = &hashes[at..];
-            let part = &part[..part.len().min(gauge.stretch()).min(N)];
+            let part = &part[..part.len().min(gauge.interval()).min(N)];
 
             let mut found = [0; HASHED / 64];
             let found = &mut found[..part.len().div_ceil(64)];

@@ -1,4 +1,4 @@
-//! The layouts of layers, solved for by [`Steps`].
+//! The layouts of layers, computed from [`Steps`].
 
 use super::steps::{Growth, MAX_LAYERS, Steps};
 use crate::error::{BuildError, BuildErrorKind};
@@ -7,14 +7,14 @@ use crate::sizing::Request;
 use alloc::format;
 use alloc::vec::Vec;
 
-/// A layer is sized for one key in so many more than it is for, since inserts notice late that it
-/// is full, most of all several threads at once. (With one in 32, two threads that insert batches
-/// came to 0.88 to 0.99 of the promised rate, and once, beside other work, to 1.04.)
+/// A layer has room for one more key in so many, since inserts notice late that it is full, above
+/// all several threads at once. (With one in 32, two threads that inserted batches reached 0.88 to
+/// 0.99 of the promised rate, and once, beside other work, 1.04.)
 const HEADROOM: usize = 16;
 
 /// The greatest expansion. With it, the third layer is for 17 billion keys if the first is
-/// for 1000. A greater number is a mistake (a number of keys in place of a factor), or an attack:
-/// somebody put it into a snapshot so that a few inserts allocate all memory.
+/// for 1000. A greater number is a mistake (a number of keys in place of a factor), or an attack by
+/// a snapshot, whose first inserts would allocate all memory.
 pub(super) const MAX_EXPANSION: usize = 1 << 12;
 
 /// Layouts of layers up to this many keys are computed when the filter is built, since one takes
@@ -23,7 +23,7 @@ pub(super) const MAX_EXPANSION: usize = 1 << 12;
 const PLANNED_KEYS: usize = 1 << 20;
 
 impl Steps {
-    /// An error if no filter can grow so.
+    /// Fails if no filter can grow so.
     pub(super) fn check(&self) -> Result<(), BuildError> {
         let between_0_and_1 = |value| value > 0.0 && value < 1.0;
         let wrong = if !between_0_and_1(self.rate) {
@@ -68,17 +68,16 @@ impl Steps {
         Ok(request.solve()?.0)
     }
 
-    /// The most layers that there can be, by the limit that was asked for and by the rates that are
-    /// in reach.
+    /// The most layers, by the given limit and by the rates in reach.
     pub(super) fn layers(&self) -> usize {
         let least_rate = self.request().least_rate();
         let most = self.max_layers.map_or(MAX_LAYERS, usize::from);
-        // The first one has an error of its own.
+        // The first layer has an error of its own.
         1 + (1..most).take_while(|&layer| self.rate_of(layer) >= least_rate).count()
     }
 
-    /// The layouts of the first layers: of all up to [`PLANNED_KEYS`], or where bytes are limited
-    /// up to the one that is beyond.
+    /// The layouts of the first layers: all up to [`PLANNED_KEYS`], or up to the first one beyond
+    /// the limit of bytes.
     pub(super) fn layouts(&self, max_bytes: usize) -> Result<Vec<Layout>, BuildError> {
         let (mut layouts, mut needed) = (Vec::new(), 0usize);
         for layer in 0..self.layers() {

@@ -1,5 +1,5 @@
-//! Snapshots of a filter that grows: what it was built with, and the snapshots of its layers.
-//! `codec` describes the bytes.
+//! Snapshots of a filter that grows: the builder's options, and the snapshots of its layers.
+//! `docs/FORMAT.md` describes the bytes.
 
 use super::chain::{Chain, FULL, OPEN, State};
 use super::plan::MAX_EXPANSION;
@@ -37,8 +37,7 @@ impl Stored for Chain {
             Growth::AtHalfFull => 1,
         };
         let words = steps.words.unwrap_or(0) as u8;
-        // That memory was refused, or a reader allowed less, may be otherwise where the snapshot is
-        // read.
+        // A refused allocation or a reader's limit may not apply where the snapshot is read.
         let full = u8::from(layers.phase == FULL && self.max_bytes == self.asked_bytes);
         let max_layers = steps.max_layers.unwrap_or(0);
         let max_bytes = match self.asked_bytes {
@@ -58,8 +57,8 @@ impl Stored for Chain {
             .try_for_each(|layer| layer.filter.engine.encode(hashing, out))
     }
 
-    /// `limit` bounds growth too: snapshots that others made may say that each layer is for 4096
-    /// times the keys of the one before.
+    /// `limit` bounds growth too: a hostile snapshot may say that each layer has 4096 times the
+    /// keys of the one before.
     fn decode<I: Input, S>(
         input: &mut I,
         limit: usize,
@@ -115,9 +114,8 @@ impl Stored for Chain {
             });
         }
 
-        // The layers must be those that a builder plans. It takes half a millisecond for each, so
-        // after the bytes have proved to be whole. Those of layers to come are planned when they
-        // are made, because the bytes say how many there are.
+        // The layers must be those that a builder plans. Each plan takes half a millisecond, so
+        // this comes after the checksums. Later layers are planned when they are made.
         let mut layouts = Vec::new();
         for (number, layer) in layers.iter().enumerate() {
             let (keys, layout) = (layer.expected_keys, layer.layout);

@@ -1,9 +1,9 @@
-//! How a filter grows, in numbers: those that a builder was given, and what follows from them
-//! alone. `plan.rs` makes layouts of them, a snapshot holds them, an error prints them.
+//! The numbers that determine a filter's growth. `plan.rs` computes layouts from them, a snapshot
+//! holds them, an error prints them.
 
 use core::fmt;
 
-/// The most layers: a lookup asks all of them.
+/// The most layers: a lookup searches all of them.
 pub(crate) const MAX_LAYERS: usize = 64;
 
 /// When a [`ScalableBloom`](crate::ScalableBloom) goes on to the next layer.
@@ -13,7 +13,8 @@ pub(crate) const MAX_LAYERS: usize = 64;
 /// ```
 /// use lanebloom::scalable::{Growth, ScalableBloom};
 ///
-/// let filter = ScalableBloom::builder().expected_keys(10_000).growth(Growth::AtHalfFull).build()?;
+/// let builder = ScalableBloom::builder().expected_keys(10_000);
+/// let filter = builder.growth(Growth::AtHalfFull).build()?;
 /// filter.insert_all(0..12_000u32)?;
 /// assert_eq!(filter.layers().len(), 2);
 /// let first = filter.layers().next().unwrap();
@@ -22,23 +23,23 @@ pub(crate) const MAX_LAYERS: usize = 64;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Growth {
-    /// When the layer has the number of keys that it is for.
+    /// When the layer has its number of keys.
     #[default]
     ByKeys,
     /// When half of the layer's bits are set; the number of bits per key is chosen for that.
-    /// Filters on Redis bitmaps grow in this way, by `BITCOUNT`. The lower the rate, the more
-    /// memory this takes, since [`ByKeys`](Self::ByKeys) has fewer bits set then. Rates below about
-    /// 2e-6 are out of reach, so there can be fewer layers: 12 from a rate of 1%.
+    /// Filters on Redis bitmaps grow in this way, by `BITCOUNT`. At low rates this takes more
+    /// memory than [`ByKeys`](Self::ByKeys), which sets fewer bits. Rates below about 2e-6 are out
+    /// of reach, so there can be fewer layers: 12 from a rate of 1%.
     AtHalfFull,
 }
 
-/// What decides the layout of every layer.
+/// The numbers that determine the layout of every layer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Steps {
-    /// Those of the first layer.
+    /// The keys of the first layer.
     pub(crate) keys: usize,
     pub(crate) expansion: usize,
-    /// That of all layers together.
+    /// The rate of all layers together.
     pub(crate) rate: f64,
     pub(crate) ratio: f64,
     /// [`MAX_LAYERS`] at most.
@@ -51,7 +52,7 @@ pub(crate) struct Steps {
 impl Eq for Steps {}
 
 impl Steps {
-    /// The keys that the layer with this number is for.
+    /// The keys of the layer with this number.
     pub(crate) fn keys_of(&self, layer: usize) -> usize {
         let times = (0..layer).fold(1usize, |times, _| times.saturating_mul(self.expansion));
         self.keys.saturating_mul(times)

@@ -18,7 +18,7 @@ impl Clock {
             Self::TimeOfDay => since_1970(),
             Self::Supplied(now) => now(),
         };
-        // The greatest number means "never".
+        // The greatest number is `NEVER`.
         u64::try_from(now.as_nanos()).map_or(u64::MAX - 1, |nanos| nanos.min(u64::MAX - 1))
     }
 }

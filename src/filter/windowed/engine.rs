@@ -1,5 +1,5 @@
-//! What a [`Filter`](crate::Filter) asks of a window: lookups, inserts, figures and unions, by the
-//! list of generations. `generations.rs` argues what threads may rely on.
+//! The engine traits of a window: lookups, inserts, figures and unions, on the list of generations.
+//! `generations.rs` argues about threads.
 
 use super::generations::Generations;
 use super::list::{Generation, List};
@@ -11,7 +11,7 @@ use crate::filter::bloom::ConcurrentBloom;
 use crate::filter::engine::{Engine, Estimate, Insert, InsertFlagged, Union, sealed};
 use crate::layout::{LINE_BITS, LINE_WORDS, Layout};
 use crate::source::{Answer, HASHED, Source, teller};
-use crate::source::{STRETCH, for_each_absent, ones};
+use crate::source::{CHUNK, for_each_absent, ones};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::{fmt, mem};
@@ -26,7 +26,7 @@ impl Engine for Generations {
     fn contains(&self, hash: u64) -> bool {
         let list = self.list.load();
         let found = list.generations.iter().find(|one| one.has(hash));
-        // The newest that has it: if that has expired, so have the others.
+        // If the newest generation with the key has expired, so have the others.
         found.is_some_and(|newest| self.plan.now() < newest.expires)
     }
 
@@ -40,7 +40,7 @@ impl Engine for Generations {
     }
 
     fn memory_bytes(&self) -> usize {
-        // And the spare one.
+        // With the spare one.
         (self.plan.generations + 1) * self.list.load().newest().memory_bytes()
     }
 
@@ -61,7 +61,7 @@ impl Engine for Generations {
         any((0..self.plan.generations).map(|_| rate))
     }
 
-    /// In each line, the generations' chances are taken as independent.
+    /// Takes the generations' chances in a line as independent.
     fn current_false_positive_rate(&self) -> f64 {
         let live = self.live();
         let (layout, mut sum) = (self.layout(), 0.0);
@@ -146,7 +146,7 @@ impl InsertFlagged for Generations {
     fn insert_flagged(&self, source: &impl Source, mut answer: Answer<'_>) -> usize {
         let mut tell = teller(&mut answer);
         let most = match &self.plan.when {
-            When::Full(gauge) => gauge.stretch(),
+            When::Full(gauge) => gauge.interval(),
             _ => usize::MAX,
         };
         let most = if self.plan.renew { most } else { most.min(HASHED) };
@@ -162,7 +162,7 @@ impl InsertFlagged for Generations {
 }
 
 impl Estimate for Generations {
-    /// From the bits of all generations together: a key that several have counts once.
+    /// From the bits of all generations together: a key in several of them counts once.
     fn estimated_len(&self) -> usize {
         let mut ones = 0;
         each_line(&self.live(), |line| ones += ones_of_any(line));
@@ -201,7 +201,7 @@ impl Union for Generations {
         let live = theirs.live(their_now);
         let (now, mut list) = self.present();
         let is_aged = matches!(self.plan.when, When::Aged(_));
-        // When each is to expire here.
+        // The expiry time of each here.
         let expires = |one: &Generation| now.saturating_add(one.expires - their_now);
         loop {
             let lacking = if is_aged {
@@ -240,9 +240,9 @@ impl Union for Generations {
 
 /// Batches.
 impl Generations {
-    /// Inserts hashes in one place of the order of rotations; how many were new. Calls `tell` with
-    /// where a part of them begins and the bitmap of the new ones, perhaps several times for a
-    /// part: the last call holds.
+    /// Inserts hashes in one place of the order of rotations; returns how many were new. Calls
+    /// `tell` with the start of a part and the bitmap of the new ones. A later call for a part
+    /// replaces the earlier one.
     fn insert_chunk(&self, hashes: &[u64], tell: &mut dyn FnMut(usize, &[u64])) -> usize {
         let (changed, new) = if self.plan.renew {
             self.insert_renewing(hashes, tell)
@@ -258,7 +258,7 @@ impl Generations {
         new
     }
 
-    /// Inserts hashes into the newest generation; how many changed it, and how many were new.
+    /// Inserts hashes into the newest generation. Returns how many changed it, and were new.
     fn insert_renewing(&self, hashes: &[u64], tell: &mut dyn FnMut(usize, &[u64])) -> (usize, usize) {
         let (now, list) = self.present();
         let mut answered = false;
@@ -270,7 +270,7 @@ impl Generations {
             let mut sum = 0;
             let mut of_changed = |at, changed: &[u64]| {
                 if at == 0 {
-                    // Told again, from the beginning.
+                    // Reports all answers again.
                     sum = 0;
                 }
                 with_bitmap(changed.len(), |new| {
@@ -291,7 +291,7 @@ impl Generations {
         self.list.settle(list, insert, |first, _| first)
     }
 
-    /// Inserts those of at most 1024 hashes that no generation has into the newest. All of them are
+    /// Inserts the hashes that no generation has, of at most 1024, into the newest. All of them are
     /// new, and change it.
     fn insert_absent(&self, hashes: &[u64], tell: &mut dyn FnMut(usize, &[u64])) -> (usize, usize) {
         let (now, list) = self.present();
@@ -306,7 +306,7 @@ impl Generations {
             len += usize::from(found[i / 64] >> (i % 64) & 1 == 0);
         }
         let absent = &absent[..len];
-        // Whether each of the absent ones changed the generation: the first of several equal ones.
+        // Whether each absent hash changed the generation: only the first of equal ones does.
         let mut changed = [0; HASHED / 64];
         let mut answered = false;
         let insert = |list: &List| {
@@ -326,7 +326,7 @@ impl Generations {
         (count, count)
     }
 
-    /// All generations have the same.
+    /// The same in all generations.
     fn layout(&self) -> Layout {
         self.list.load().newest().layout
     }
@@ -344,9 +344,9 @@ fn look_up(generations: &[Generation], hashes: &[u64], found: &mut [u64]) {
     }
 }
 
-/// Looks hashes up in one generation; combines each word of answers with that of `answers`.
+/// Looks hashes up in one generation; combines the words of its answers with those of `answers`.
 fn each_found(one: &Generation, hashes: &[u64], answers: &mut [u64], combine: impl Fn(&mut u64, &u64)) {
-    for (hashes, answers) in hashes.chunks(STRETCH).zip(answers.chunks_mut(STRETCH / 64)) {
+    for (hashes, answers) in hashes.chunks(CHUNK).zip(answers.chunks_mut(CHUNK / 64)) {
         with_bitmap(answers.len(), |found| {
             one.bloom.engine.contains_bitmap(hashes, found);
             answers
@@ -357,14 +357,14 @@ fn each_found(one: &Generation, hashes: &[u64], answers: &mut [u64], combine: im
     }
 }
 
-/// Space for the answers for at most [`STRETCH`] hashes. (To clear it for all of them takes longer
-/// than to work on a few keys.)
+/// Space for the answers for at most [`CHUNK`] hashes. (Clearing it for all of them takes longer
+/// than the work on a few keys.)
 #[inline]
 fn with_bitmap<R>(words: usize, work: impl FnOnce(&mut [u64]) -> R) -> R {
     if words <= 1 {
         work(&mut [0][..words])
     } else {
-        work(&mut [0; STRETCH / 64][..words])
+        work(&mut [0; CHUNK / 64][..words])
     }
 }
 

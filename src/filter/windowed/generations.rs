@@ -34,7 +34,7 @@
 //! A batch is cut into chunks, and each chunk loads the list and reads the clock once. A chunk has
 //! up to 1024 keys. A slice of hashes is one chunk, except in three cases: the answers of a lookup
 //! are collected on the stack (4096 hashes), the filter does not renew keys (1024), or the gauge
-//! looks between ([`Gauge::stretch`]).
+//! looks between ([`Gauge::interval`]).
 //!
 //! - The hashes of an inserted chunk share one place in the order of rotations: the last list that
 //!   the chunk saw. The argument above holds for each of them, since all their bits are written
@@ -66,10 +66,10 @@
 //! The clock stepped back if it is before the beginning of the newest generation by more than a
 //! part of `T` (`SLACK`, for clocks that threads see a little differently). Before the thread
 //! concludes that, it reads the clock again, after the list: the thread may have been delayed after
-//! its first reading, and the list may be younger. Inserts write no time down, so nobody knows how
-//! much of its period the newest generation had lasted. So this generation ends there, since it
-//! must not get the keys of a second period. Older generations are kept for as long as they need if
-//! it had just begun. The consequences of a step of `s`:
+//! its first reading, and the list may be younger. Inserts record no time, so no thread can tell
+//! how much of its period the newest generation had lasted. So this generation ends there, since it
+//! must not get the keys of a second period. Older generations stay as long as if it had just
+//! begun. The consequences of a step of `s`:
 //!
 //! - A key is visible for up to `s` longer.
 //! - Up to one more generation is visible, for a window at most. That is why lists have room for
@@ -96,7 +96,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use std::sync::Mutex;
 
-/// The pool keeps so many lists: the one that was replaced, and those that lookups held up.
+/// The most lists of the pool: the replaced one, and those that lookups still hold.
 const SPARE_LISTS: usize = 4;
 
 /// The engine of a [`WindowedBloom`](super::WindowedBloom): a list of generations.
@@ -108,7 +108,7 @@ pub struct Generations {
 
 /// Memory to be used again.
 struct Pool {
-    /// Empty generations, which nobody else has.
+    /// Empty generations, of which the pool is the only owner.
     clean: Vec<Arc<ConcurrentBloom<()>>>,
     /// Dropped generations, which lookups may still use.
     dropped: Vec<Arc<ConcurrentBloom<()>>>,
@@ -126,7 +126,7 @@ impl Pool {
         }
     }
 
-    /// One of `items` that nobody else has.
+    /// An item whose only owner is `items`.
     fn take<T>(items: &mut Vec<Arc<T>>) -> Option<Arc<T>> {
         let free = items.iter_mut().position(|item| Arc::get_mut(item).is_some())?;
         Some(items.swap_remove(free))
@@ -217,7 +217,7 @@ impl Generations {
         }
     }
 
-    /// Makes the newest generation one for keys that are inserted now; whether this call did.
+    /// Makes the newest generation the one for keys inserted now; returns whether this call did.
     #[cold]
     fn rotate_if_old(&self) -> bool {
         let Plan {
@@ -225,7 +225,7 @@ impl Generations {
         } = self.plan;
         loop {
             let old = Arc::clone(&self.list.load());
-            // After the list, whose times another thread has from the clock.
+            // After the list: its times come from another thread's reading of the clock.
             let now = self.plan.now();
             if old.takes(now, period) {
                 return false;
@@ -243,12 +243,11 @@ impl Generations {
         }
     }
 
-    /// Rotates if the newest generation is full; whether this call did.
+    /// Rotates if the newest generation is full; returns whether this call did.
     #[cold]
     pub(super) fn rotate_if_full(&self, gauge: &Gauge, hash: u64) -> bool {
         let old = Arc::clone(&self.list.load());
-        // If another thread was faster, then the generation that was full is not the newest any
-        // more.
+        // If another thread was faster, the full generation is no longer the newest.
         gauge.level(old.newest(), hash) >= 1.0 && self.replace(old, 0, NEVER, self.plan.generations)
     }
 
@@ -263,22 +262,22 @@ impl Generations {
         }
     }
 
-    /// Replaces `old` by a list of `most` generations at most, if `old` is still current; whether
-    /// it was. The new list begins with an empty generation for `now..until`. The visible
+    /// Replaces `old` by a list of at most `most` generations if `old` is still current; returns
+    /// whether it was. The new list begins with an empty generation for `now..until`; the visible
     /// generations of `old` follow.
     ///
     /// This thread should have no other `Guard` of `old`, so that its memory is used again.
     fn replace(&self, old: Arc<List>, now: u64, until: u64, most: usize) -> bool {
         let fresh = self.fresh(old.newest());
-        // If the clock stepped back since, generations have as much time left as they had then.
+        // If the clock has stepped back, generations keep the time that they had left.
         let then = now.max(old.begin);
         let mut new = self.spare_list();
         let list = Arc::get_mut(&mut new).expect("nobody else has it yet");
-        // Its last reader may have let go of it only now, after the pool was tidied.
+        // Its last reader may have left it only now, after the pool was tidied.
         list.generations.clear();
         let (first, others) = match &fresh {
             Some(fresh) => (fresh, &old.generations[..]),
-            // The memory was refused: the newest goes on.
+            // The allocation failed: the newest goes on.
             None if most > 1 => (&old.generations[0].bloom, &old.generations[1..]),
             None => out_of_memory(old.newest()),
         };
@@ -346,7 +345,7 @@ impl Generations {
         }
     }
 
-    /// A list that nobody else has, to be cleared and filled.
+    /// A list with no other owner, to be cleared and filled.
     fn spare_list(&self) -> Arc<List> {
         let spare = self.pool.try_lock().ok().and_then(|mut pool| {
             pool.tidy();
@@ -382,7 +381,7 @@ impl Generations {
             if done {
                 Pool::keep(&mut pool.lists, old);
             } else {
-                // Nobody has seen them.
+                // No other thread has seen them.
                 added.into_iter().for_each(|fresh| Pool::keep(&mut pool.clean, fresh));
             }
         }

@@ -1,12 +1,12 @@
-//! The list of generations: what a reader sees at one moment.
+//! The list of generations that a reader sees at one moment.
 
 use crate::filter::bloom::{Bloom, ConcurrentBloom};
 use crate::filter::engine::Engine;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// A step back of the clock is one to a time that is before the beginning of the newest generation
-/// by more than this part of a period.
+/// The clock stepped back if it is before the beginning of the newest generation by more than this
+/// part of a period.
 const SLACK: u64 = 4;
 
 /// Times are in nanoseconds of the clock. Without a clock they are 0 and
@@ -22,7 +22,7 @@ pub(super) struct List {
 
 #[derive(Clone)]
 pub(super) struct Generation {
-    /// Its keys are not visible from then on.
+    /// The end of its keys' visibility.
     pub(super) expires: u64,
     /// Without a hasher: the window's filter hashes keys.
     pub(super) bloom: Arc<ConcurrentBloom<()>>,
@@ -57,7 +57,7 @@ impl List {
         now < self.until && self.begin.saturating_sub(now) <= period / SLACK
     }
 
-    /// The place of the oldest generation that expires then or later; 0 if there is none.
+    /// The index of the oldest generation that expires then or later; 0 if there is none.
     pub(super) fn at_least(&self, expires: u64) -> usize {
         let place = self.generations.iter().rposition(|one| one.expires >= expires);
         place.unwrap_or(0)
@@ -93,7 +93,7 @@ impl List {
             let is_there = self.generations.iter().any(|one| serves(one.expires));
             let has_room = self.generations.len() + lacking.len() < most;
             if !is_there && !lacking.last().is_some_and(|last| serves(*last)) && has_room {
-                // By the rhythm of the list.
+                // In the rhythm of the list.
                 lacking.push(time + (newest - time) % period);
             }
         }

@@ -1,5 +1,5 @@
-//! What stays the same for a window's whole life: how many generations it has, how long they last,
-//! and what makes a rotation due.
+//! The constants of a window's life: the number and the duration of its generations, and the reason
+//! for a rotation.
 
 use super::clock::Clock;
 use super::shape::Shape;
@@ -7,7 +7,7 @@ use crate::filter::bloom::Bloom;
 use crate::filter::gauge::Gauge;
 use core::time::Duration;
 
-/// A time that does not come: no clock says it.
+/// A time that never comes.
 pub(super) const NEVER: u64 = u64::MAX;
 
 /// If the filter rotates by the number of keys, a generation ends at this multiple of its share of
@@ -16,7 +16,7 @@ pub(super) const NEVER: u64 = u64::MAX;
 const FULL_AT: f64 = 1.04;
 const SIZED_FOR: f64 = 1.06;
 
-/// What makes a rotation due.
+/// The reason for a rotation.
 #[derive(Clone)]
 pub(super) enum When {
     Called,
@@ -68,12 +68,12 @@ impl Plan {
     }
 }
 
-/// The keys that a generation is sized for, if it ends when it has its share of them.
+/// The keys to size a generation for, if it ends when it has its share.
 pub(super) fn sized_for(share: usize) -> usize {
     times(share, SIZED_FOR)
 }
 
-/// The share of the keys that a generation sized for so many keys can be for.
+/// The share of keys for which a generation of this size is enough.
 pub(super) fn share_of(sized_for: usize) -> usize {
     (sized_for as f64 / SIZED_FOR) as usize
 }

@@ -1,5 +1,5 @@
-//! Snapshots of a window: its plan, what the clock says, when generations expire, and their own
-//! snapshots. `codec` describes the bytes.
+//! Snapshots of a window: its plan, the clock's time, the generations' expiry times, and their own
+//! snapshots. `docs/FORMAT.md` describes the bytes.
 
 use super::WindowedBloom;
 use super::clock::Clock;
@@ -112,7 +112,7 @@ impl<S: KeyHasher> WindowedBloom<S> {
     }
 }
 
-/// What a snapshot has of the list: all that is visible, or the newest generation alone.
+/// The generations in a snapshot: all visible ones, or the newest alone.
 struct Kept {
     now: u64,
     list: Guard<List>,
@@ -193,7 +193,7 @@ impl Stored for Generations {
 
 impl Generations {
     fn kept(&self) -> Kept {
-        // Before the list, whose generations are not newer then.
+        // Before the list: no generation is newer than this time.
         let now = self.plan.now();
         let list = self.list.load();
         let len = list.live(now).len().max(1);
@@ -232,7 +232,7 @@ impl Generations {
             (NEVER, 0)
         };
 
-        // Without the times, it is a header and its parts.
+        // Less the times, the length is that of a header and its parts.
         let extra = (snapshot_bytes(times) - SNAPSHOT_HEADER) as u64;
         let len = header.len.saturating_sub(extra);
         let parts = OwnHeader { len, ..header }.body_bytes(count);

@@ -55,7 +55,7 @@ impl Keys {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Description {
     layout: Layout,
-    hasher_print: u64,
+    hasher_fingerprint: u64,
     pub(super) life: Life,
 }
 
@@ -66,7 +66,7 @@ impl fmt::Display for Description {
             shape: Shape { words, bits },
             blocks,
         } = self.layout;
-        write!(f, "{FORMAT} {blocks} {words} {bits} {:016x} ", self.hasher_print)?;
+        write!(f, "{FORMAT} {blocks} {words} {bits} {:016x} ", self.hasher_fingerprint)?;
         match self.life {
             Life::Forever => f.write_str("0"),
             Life::Until(time) => write!(f, "{time}"),
@@ -76,11 +76,11 @@ impl fmt::Display for Description {
 }
 
 impl Description {
-    /// Of filters of this layout, whose keys `hasher` hashes.
+    /// Describes filters of this layout, whose keys `hasher` hashes.
     pub(super) fn of(layout: Layout, hasher: &impl KeyHasher, life: Life) -> Self {
         Self {
             layout,
-            hasher_print: crate::hash::print(hasher),
+            hasher_fingerprint: crate::hash::fingerprint(hasher),
             life,
         }
     }
@@ -106,7 +106,7 @@ impl Description {
         } else if theirs.layout != self.layout {
             let (ours, theirs) = (self.layout, theirs.layout);
             SharedErrorKind::Incompatible(name, IncompatibleError::differs("layout", theirs, ours))
-        } else if theirs.hasher_print != self.hasher_print {
+        } else if theirs.hasher_fingerprint != self.hasher_fingerprint {
             SharedErrorKind::Incompatible(name, IncompatibleError::hasher())
         } else {
             // The same numbers in another spelling: `+1` or `01`.
@@ -126,7 +126,7 @@ impl Description {
             shape: Shape { words, bits },
             blocks,
         };
-        let hasher_print = u64::from_str_radix(fields.next()?, 16).ok()?;
+        let hasher_fingerprint = u64::from_str_radix(fields.next()?, 16).ok()?;
         let life = fields.next()?;
         let life = match life.split_once('x') {
             Some((generations, period)) => Life::Window {
@@ -140,7 +140,7 @@ impl Description {
         };
         let description = Self {
             layout,
-            hasher_print,
+            hasher_fingerprint,
             life,
         };
         Some((format, description))
@@ -160,7 +160,7 @@ mod tests {
         };
         Description {
             layout,
-            hasher_print: 0xab,
+            hasher_fingerprint: 0xab,
             life,
         }
     }

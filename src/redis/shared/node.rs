@@ -154,8 +154,8 @@ impl Node {
     }
 }
 
-/// The work of a [`SharedBloom`](super::SharedBloom) or [`SharedWindow`](super::SharedWindow) so far,
-/// and the result of its last attempt.
+/// The work of a [`SharedBloom`](super::SharedBloom) or [`SharedWindow`](super::SharedWindow) so
+/// far, and the result of its last attempt.
 ///
 /// # Examples
 ///

@@ -2,10 +2,10 @@
 //! and exchanges over.
 //!
 //! The `redis` crate's own blocking connection bounds each single read. A server that sends a byte
-//! now and then, or messages that nobody asked for, holds its caller for ever. Only the owner of
-//! the socket can end that. So this connection owns the socket, and bounds each read by the rest of
-//! the round trip's time and bytes. The `redis` crate parses the bytes. With TLS the `redis` crate
-//! owns the socket, and this file checks the deadline between replies only.
+//! now and then, or unsolicited messages, holds its caller for ever. Only the owner of the socket
+//! can end that. So this connection owns the socket, and bounds each read by the rest of the round
+//! trip's time and bytes. The `redis` crate parses the bytes. With TLS the `redis` crate owns the
+//! socket, and this file checks the deadline between replies only.
 
 use alloc::boxed::Box;
 use alloc::format;

@@ -1,0 +1,160 @@
+//! The figures of a filter: size, fill, number of keys, false-positive rate.
+
+use super::Filter;
+use super::engine::{Engine, Estimate, Figures};
+
+/// Estimates.
+impl<E: Estimate, S> Filter<E, S> {
+    /// An estimate of the number of distinct keys in the filter.
+    ///
+    /// It comes from the share of set bits, or from the sum of the counters. Up to the expected
+    /// keys, the relative standard error for `n` keys is about `0.2 / sqrt(n)`, and below `0.3 /
+    /// sqrt(n)`: 1% at 1000 keys, 0.03% at a million. Far beyond, the error grows. A full filter
+    /// answers the least number that would have filled it.
+    ///
+    /// ```
+    /// let filter = lanebloom::ConcurrentBloom::with_capacity(100_000, 0.01)?;
+    /// assert_eq!(filter.estimated_len(), 0);
+    /// filter.insert_all(0..50_000u32);
+    /// assert!(filter.estimated_len().abs_diff(50_000) < 1000);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[doc(alias("approximate_element_count", "approximateElementCount"))]
+    #[must_use]
+    pub fn estimated_len(&self) -> usize {
+        self.engine.estimated_len()
+    }
+}
+
+/// Figures. Figures of the content read the whole filter, each word at some moment.
+impl<E: Engine, S> Filter<E, S> {
+    /// The number of keys that the filter was sized for.
+    ///
+    /// ```
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
+    /// assert_eq!(filter.expected_keys(), 1000);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn expected_keys(&self) -> usize {
+        self.engine.expected_keys()
+    }
+
+    /// The bytes of memory of the content.
+    ///
+    /// ```
+    /// let filter = lanebloom::CuckooFilter::builder().memory_budget(1 << 20).build()?;
+    /// assert_eq!(filter.memory_bytes(), 1 << 20);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.engine.memory_bytes()
+    }
+
+    /// Bits of memory per expected key.
+    ///
+    /// ```
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1_000_000, 0.01)?;
+    /// assert!((12.0..13.0).contains(&filter.bits_per_key()));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn bits_per_key(&self) -> f64 {
+        8.0 * self.memory_bytes() as f64 / self.expected_keys() as f64
+    }
+
+    /// The share of set bits, of counters above 0, or of slots with a key. A Bloom filter with its
+    /// expected keys has a little less than half of its bits set.
+    ///
+    /// ```
+    /// let filter = lanebloom::CuckooFilter::with_capacity(100_000, 2e-4)?;
+    /// filter.insert_all(0..100_000u32)?;
+    /// assert!((0.949..=0.95).contains(&filter.fill_ratio()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "load")]
+    #[must_use]
+    pub fn fill_ratio(&self) -> f64 {
+        self.engine.fill_ratio()
+    }
+
+    /// Whether the filter holds nothing.
+    ///
+    /// ```
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
+    /// assert!(filter.is_empty());
+    /// filter.insert("a").unwrap();
+    /// assert!(!filter.is_empty());
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.engine.is_empty()
+    }
+
+    /// The false-positive rate to expect once the [expected keys](Self::expected_keys) are in.
+    ///
+    /// ```
+    /// let filter = lanebloom::CuckooFilter::with_capacity(100_000, 0.01)?;
+    /// assert!((0.0099..=0.01).contains(&filter.false_positive_rate()));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn false_positive_rate(&self) -> f64 {
+        self.engine.false_positive_rate_at(self.expected_keys())
+    }
+
+    /// The false-positive rate to expect once `keys` distinct keys are in. Beyond the
+    /// [slots](Filter::slots), it is the rate of a full filter.
+    ///
+    /// ```
+    /// let filter = lanebloom::CuckooFilter::with_capacity(100_000, 0.01)?;
+    /// assert!((0.0099..=0.01).contains(&filter.false_positive_rate_at(100_000)));
+    /// assert!((0.0049..0.0051).contains(&filter.false_positive_rate_at(50_000)));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn false_positive_rate_at(&self, keys: usize) -> f64 {
+        self.engine.false_positive_rate_at(keys)
+    }
+
+    /// The false-positive rate now: the chance that a random hash is taken for present.
+    ///
+    /// ```
+    /// let filter = lanebloom::CuckooFilter::with_capacity(100_000, 0.01)?;
+    /// assert_eq!(filter.current_false_positive_rate(), 0.0);
+    /// filter.insert_all(0..100_000u32)?;
+    /// assert!((0.0099..=0.01).contains(&filter.current_false_positive_rate()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias("expected_fpp", "expectedFpp"))]
+    #[must_use]
+    pub fn current_false_positive_rate(&self) -> f64 {
+        self.engine.current_false_positive_rate()
+    }
+
+    /// Fill, number of keys and false-positive rate now, from one pass over the content.
+    ///
+    /// For a dashboard, in Prometheus' text format:
+    ///
+    /// ```
+    /// let filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert_all(0..1000u32);
+    /// let now = filter.figures();
+    /// assert_eq!(now.fill_ratio, filter.fill_ratio());
+    /// assert_eq!(now.len, filter.estimated_len());
+    /// assert_eq!(now.false_positive_rate, filter.current_false_positive_rate());
+    ///
+    /// let text = format!(
+    ///     "bloom_keys {}\nbloom_fill_ratio {}\nbloom_false_positive_rate {}\n",
+    ///     now.len, now.fill_ratio, now.false_positive_rate,
+    /// );
+    /// assert!(text.starts_with("bloom_keys 1") || text.starts_with("bloom_keys 9"));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn figures(&self) -> Figures {
+        self.engine.figures()
+    }
+}
