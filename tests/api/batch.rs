@@ -1,13 +1,10 @@
 //! Batches against single calls: a batch gives the same answers and sets the same bits as the plain
 //! code's single calls in order, under every instruction set.
 
-use crate::common::{RATES, WORDS, for_each_instruction_set, number, within};
+use crate::common::{RATES, WORDS, for_each_instruction_set, lookups_agree, number, within};
 use lanebloom::bloom::Builder;
-use lanebloom::{ConcurrentBloom, Funnel, instruction_sets, limit_instruction_set};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
-/// A bitmap's places before it is written.
-const GARBAGE: u64 = 0xa5a5_5a5a_a5a5_5a5a;
+use lanebloom::{ConcurrentBloom, instruction_sets, limit_instruction_set};
+use std::hash::{BuildHasher, Hasher};
 
 const EXTREMES: [u64; 8] = [
     0,
@@ -36,25 +33,50 @@ fn hashes(seed: u64, len: usize) -> Vec<u64> {
     hashes
 }
 
-/// Three filters of the same layout: one that single calls fill in plain code, and two that batches
-/// fill under the instruction set of the moment, one by each form of insert.
-struct Trio {
-    single: ConcurrentBloom,
-    counted: ConcurrentBloom,
-    flagged: ConcurrentBloom,
+/// A hasher by which a number is its own hash.
+#[derive(Clone, Default)]
+struct Own(u64);
+
+impl BuildHasher for Own {
+    type Hasher = Self;
+    fn build_hasher(&self) -> Self {
+        Self(0)
+    }
 }
 
-impl Trio {
+impl Hasher for Own {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = u64::from_le_bytes(bytes.try_into().unwrap());
+    }
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+/// Filters of the same layout: one that single calls fill in plain code, and one for each form of a
+/// batch under the instruction set of the moment.
+struct Twins {
+    single: ConcurrentBloom<Own>,
+    by_hashes: ConcurrentBloom<Own>,
+    by_keys: ConcurrentBloom<Own>,
+    flagged_hashes: ConcurrentBloom<Own>,
+    flagged_keys: ConcurrentBloom<Own>,
+}
+
+impl Twins {
     /// `None` where the builder finds no such filter. Only inside of `for_each_instruction_set`.
-    fn new(instruction_set: &str, builder: &Builder) -> Option<Self> {
+    fn new(instruction_set: &str, builder: Builder) -> Option<Self> {
+        let builder = builder.hasher(Own::default());
         limit_instruction_set(instruction_sets().next().unwrap());
         let single = builder.clone().build();
         limit_instruction_set(instruction_set);
-        let counted = builder.clone().build().ok()?;
+        let by_keys = builder.build().ok()?;
         Some(Self {
             single: single.ok()?,
-            flagged: counted.clone(),
-            counted,
+            by_hashes: by_keys.clone(),
+            flagged_hashes: by_keys.clone(),
+            flagged_keys: by_keys.clone(),
+            by_keys,
         })
     }
 
@@ -67,96 +89,32 @@ impl Trio {
 
     /// Inserts and asks in all ways, with answers that are written `offset` into a buffer.
     fn these(&self, new: &[u64], asked: &[u64], offset: usize) {
-        inserts_agree(
-            &Vec::from_iter(new.iter().map(|&hash| self.single.insert_hash(hash))),
-            offset,
-            || self.counted.insert_hashes(new),
-            |changed| self.flagged.insert_hashes_flagged(new, changed),
-        );
-        let expected = Vec::from_iter(asked.iter().map(|&hash| self.single.contains_hash(hash)));
+        let len = new.len();
+        let expected = Vec::from_iter(new.iter().map(|&hash| self.single.insert_hash(hash)));
+        let sum = expected.iter().filter(|&&new| new).count();
+        assert_eq!(self.by_hashes.insert_hashes(new), sum, "{len} inserted");
+        assert_eq!(self.by_keys.insert_batch(new), sum, "{len} inserted");
+        let before = (offset + len) % 2 == 1;
+        let flagged = within(offset, len, before, |out| {
+            self.flagged_hashes.insert_hashes_flagged(new, out)
+        });
+        assert_eq!((&flagged.0, flagged.1), (&expected, sum), "{len} inserted");
+        let flagged = within(offset, len, before, |out| {
+            self.flagged_keys.insert_batch_flagged(new, out)
+        });
+        assert_eq!((&flagged.0, flagged.1), (&expected, sum), "{len} inserted");
         assert!(
             asked
                 .iter()
-                .zip(&expected)
-                .all(|(&hash, &found)| self.flagged.contains_hash(hash) == found)
+                .all(|&hash| self.single.contains_hash(hash) == self.by_keys.contains_hash(hash))
         );
-        lookups_agree(
-            &expected,
-            offset,
-            |out| self.flagged.contains_hashes(asked, out),
-            |out| self.flagged.contains_hashes_bitmap(asked, out),
-            |each| self.flagged.for_each_absent_hash(asked, each),
-        );
-    }
-
-    /// Inserts the first half of these keys, which begin `offset` into a buffer. Then asks for half
-    /// of the inserted keys and as many others.
-    fn keys<K: Funnel>(&self, buffer: &[K], offset: usize) {
-        let len = (buffer.len() - offset) / 2;
-        let new = &buffer[offset..offset + len];
-        let (hashes, ()) = within(offset, len, GARBAGE, |out| self.flagged.hash_batch(new, out));
-        assert!(hashes.iter().zip(new).all(|(hash, key)| *hash == self.single.hash(key)));
-        inserts_agree(
-            &Vec::from_iter(new.iter().map(|key| self.single.insert(key))),
-            offset,
-            || self.counted.insert_batch(new),
-            |changed| self.flagged.insert_batch_flagged(new, changed),
-        );
-        let asked = &buffer[offset + len / 2..][..len];
-        lookups_agree(
-            &Vec::from_iter(asked.iter().map(|key| self.single.contains(key))),
-            offset,
-            |out| self.flagged.contains_batch(asked, out),
-            |out| self.flagged.contains_batch_bitmap(asked, out),
-            |each| self.flagged.for_each_absent(asked, each),
-        );
+        lookups_agree(&self.by_keys, asked, offset);
     }
 
     fn same_bits(&self) {
-        assert!(self.single == self.counted && self.single == self.flagged);
+        let all = [&self.by_hashes, &self.by_keys, &self.flagged_hashes, &self.flagged_keys];
+        assert!(all.into_iter().all(|filter| *filter == self.single));
     }
-}
-
-fn inserts_agree(
-    expected: &[bool],
-    offset: usize,
-    count: impl FnOnce() -> usize,
-    flagged: impl FnOnce(&mut [bool]) -> usize,
-) {
-    let len = expected.len();
-    let new = expected.iter().filter(|&&new| new).count();
-    assert_eq!(count(), new, "{len} inserted");
-    let (changed, sum) = within(offset, len, (offset + len) % 2 == 1, flagged);
-    assert_eq!((changed.as_slice(), sum), (expected, new), "{len} inserted");
-}
-
-fn lookups_agree(
-    expected: &[bool],
-    offset: usize,
-    flags: impl FnOnce(&mut [bool]),
-    bitmap: impl FnOnce(&mut [u64]),
-    absent: impl FnOnce(&mut dyn FnMut(usize)),
-) {
-    let len = expected.len();
-    let (found, ()) = within(offset, len, (offset + len) % 2 == 1, flags);
-    assert_eq!(found, expected, "{len} asked");
-    let (found, ()) = within(offset, len.div_ceil(64), GARBAGE, bitmap);
-    // All 64 bits of the last word: those that belong to no key are 0.
-    let bit = |i: usize| found[i / 64] >> (i % 64) & 1 == 1;
-    assert!((0..found.len() * 64).all(|i| bit(i) == expected.get(i).copied().unwrap_or(false)));
-    let mut places = Vec::new();
-    absent(&mut |i| places.push(i));
-    assert!(places.into_iter().eq((0..len).filter(|&i| !expected[i])), "{len} asked");
-}
-
-fn strings(seed: u64, len: usize) -> Vec<String> {
-    (0..len as u64)
-        .map(|i| match i % 5 {
-            4 => "x".repeat((number(seed << 32 | i) % 70) as usize),
-            3 => format!("{:x}", number(seed << 32 | (i - 2))),
-            _ => format!("{:x}", number(seed << 32 | i)),
-        })
-        .collect()
 }
 
 /// Lengths around a vector, two vectors and a word of the bitmap, where every case is another path;
@@ -172,20 +130,17 @@ fn short_batches_equal_single_calls() {
                     .expected_keys(3000)
                     .false_positive_rate(rate)
                     .words_per_key(words);
-                let Some(trio) = Trio::new(set, &filter) else { continue };
-                shapes.push((words, trio.single.bits_per_word()));
+                let Some(twins) = Twins::new(set, filter) else { continue };
+                shapes.push((words, twins.single.bits_per_word()));
                 for len in 0..=18 {
                     for offset in 0..8 {
-                        trio.hashes((len * 8 + offset) as u64, len, offset);
+                        twins.hashes((len * 8 + offset) as u64, len, offset);
                     }
-                    trio.keys(&hashes(1000 + len as u64, 2 * len + 3), 3);
                 }
                 for (offset, len) in [63, 64, 65, 127, 128, 129].into_iter().enumerate() {
-                    trio.hashes(len as u64, len, offset);
-                    trio.keys(&hashes(2000 + len as u64, 2 * len + offset), offset);
-                    trio.keys(&strings(3000 + len as u64, 2 * len + offset), offset);
+                    twins.hashes(len as u64, len, offset);
                 }
-                trio.same_bits();
+                twins.same_bits();
             }
         }
         shapes.sort_unstable();
@@ -203,15 +158,11 @@ fn long_batches_equal_single_calls() {
                 .expected_keys(25_000)
                 .false_positive_rate(rate)
                 .words_per_key(words);
-            let trio = Trio::new(set, &filter).unwrap();
+            let twins = Twins::new(set, filter).unwrap();
             for (offset, len) in [1023, 1024, 1025, 4095, 4096, 4097, 5000].into_iter().enumerate() {
-                trio.hashes(len as u64, len, offset);
+                twins.hashes(len as u64, len, offset);
             }
-            for (offset, len) in [1023, 1024, 1025, 2049].into_iter().enumerate() {
-                trio.keys(&hashes(7000 + len as u64, 2 * len + offset), offset);
-            }
-            trio.keys(&strings(8000, 2 * 1025), 0);
-            trio.same_bits();
+            twins.same_bits();
         }
     });
 }
@@ -225,70 +176,14 @@ fn batches_on_a_prefetched_filter_equal_single_calls() {
             let filter = ConcurrentBloom::builder()
                 .memory_budget((4 << 20) + 192)
                 .words_per_key(words);
-            let trio = Trio::new(set, &filter).unwrap();
+            let twins = Twins::new(set, filter).unwrap();
             let around = [32, 64, 80, 128, 192]
                 .into_iter()
                 .flat_map(|n| [n - 1, n, n + 1, n + 7]);
             for len in (0..=18).chain(around).chain([1025, 4097]) {
-                trio.hashes(len as u64, len, len % 8);
+                twins.hashes(len as u64, len, len % 8);
             }
-            trio.keys(&hashes(9000, 2 * 1025 + 1), 1);
-            trio.same_bits();
-        }
-    });
-}
-
-fn empty(words: usize) -> ConcurrentBloom {
-    let filter = ConcurrentBloom::builder().expected_keys(1000).words_per_key(words);
-    filter.build().unwrap()
-}
-
-/// One key many times, and pairs that take turns: only the first of each is new, wherever in the
-/// batch it is.
-#[test]
-fn only_the_first_of_equal_keys_is_new() {
-    for_each_instruction_set(|set| {
-        for words in WORDS {
-            let empty = empty(words);
-            for len in (1..=18).chain([63, 64, 65, 129, 1025]) {
-                let same = vec![number(len as u64); len];
-                let mut changed = vec![true; len];
-                let filter = empty.clone();
-                assert_eq!(filter.insert_hashes_flagged(&same, &mut changed), 1);
-                assert!(
-                    changed[0] && changed[1..].iter().all(|&changed| !changed),
-                    "{set}: {len}"
-                );
-                assert_eq!(empty.clone().insert_hashes(&same), 1);
-                assert_eq!(empty.clone().insert_batch(&same), 1);
-                assert_eq!(empty.clone().insert_batch_flagged(&same, &mut changed), 1);
-                assert!(
-                    changed[0] && changed[1..].iter().all(|&changed| !changed),
-                    "{set}: {len}"
-                );
-
-                let turns = Vec::from_iter((0..len).map(|i| number((i % 2) as u64)));
-                assert_eq!(empty.clone().insert_hashes_flagged(&turns, &mut changed), len.min(2));
-                assert!((0..len).all(|i| changed[i] == (i < 2)), "{set}: {len}");
-            }
-        }
-    });
-}
-
-/// The filler of the last group is not inserted: hash 0 is a key like others.
-#[test]
-fn nothing_but_the_keys_is_inserted() {
-    for_each_instruction_set(|set| {
-        for words in WORDS {
-            let empty = empty(words);
-            for len in 0..=18 {
-                let (batch, flagged) = (empty.clone(), empty.clone());
-                let hashes = Vec::from_iter((0..len).map(|i| number(i as u64)));
-                batch.insert_hashes(&hashes);
-                flagged.insert_hashes_flagged(&hashes, &mut vec![false; len]);
-                assert!(!batch.contains_hash(0) && !flagged.contains_hash(0), "{set}: {len}");
-                assert_eq!(flagged.insert_hashes(&[0; 18][..len]), len.min(1), "{set}: {len}");
-            }
+            twins.same_bits();
         }
     });
 }
@@ -303,112 +198,21 @@ fn hashes_at_the_borders_equal_single_calls() {
                 let filter = ConcurrentBloom::builder()
                     .memory_budget(blocks * 64)
                     .words_per_key(words);
-                let trio = Trio::new(set, &filter).unwrap();
+                let twins = Twins::new(set, filter).unwrap();
                 let around = EXTREMES.map(|extreme| [extreme, extreme.wrapping_sub(1), extreme.wrapping_add(1)]);
                 let around = around.concat();
-                trio.these(&around[..7], &around, 7);
-                trio.these(&around, &around, 0);
+                twins.these(&around[..7], &around, 7);
+                twins.these(&around, &around, 0);
                 let step = blocks.div_ceil(500);
                 let first = |block: usize| ((block as u128) << 64).div_ceil(blocks as u128) as u64;
                 let firsts = Vec::from_iter((1..blocks).step_by(step).map(first));
                 let lasts = Vec::from_iter(firsts.iter().map(|first| first - 1));
-                trio.these(&firsts, &lasts, 0);
-                trio.these(&lasts, &firsts, 0);
-                trio.same_bits();
+                twins.these(&firsts, &lasts, 0);
+                twins.these(&lasts, &firsts, 0);
+                twins.same_bits();
             }
         }
     });
-}
-
-fn panic_message(panics: impl FnOnce()) -> String {
-    let panic = catch_unwind(AssertUnwindSafe(panics)).expect_err("no panic");
-    *panic.downcast::<String>().expect("a panic with values in its message")
-}
-
-/// One message for each kind of place, by every form that has them; nothing is inserted then.
-#[test]
-fn wrong_lengths_panic_and_change_nothing() {
-    for_each_instruction_set(|_| {
-        let filter = ConcurrentBloom::builder().expected_keys(1000).build().unwrap();
-        let hashes = [7; 200];
-        for (keys, places) in [(0, 1), (1, 0), (1, 2), (8, 7), (9, 16), (64, 63), (65, 66), (130, 192)] {
-            let message = format!("{keys} keys and {places} places for their answers: the lengths must be the same");
-            let (keys, bools, words) = (&hashes[..keys], &mut [false; 200][..places], &mut [0; 200][..places]);
-            assert_eq!(panic_message(|| filter.contains_hashes(keys, bools)), message);
-            assert_eq!(panic_message(|| filter.contains_batch(keys, bools)), message);
-            assert_eq!(panic_message(|| filter.hash_batch(keys, words)), message);
-            assert_eq!(panic_message(|| _ = filter.insert_hashes_flagged(keys, bools)), message);
-            assert_eq!(panic_message(|| _ = filter.insert_batch_flagged(keys, bools)), message);
-        }
-        for (keys, places, right) in [
-            (0, 1, 0),
-            (1, 0, 1),
-            (1, 2, 1),
-            (64, 2, 1),
-            (65, 1, 2),
-            (128, 3, 2),
-            (129, 2, 3),
-        ] {
-            let message = format!("{keys} keys and {places} words for a bit each: it must be {right} words");
-            let (keys, words) = (&hashes[..keys], &mut [0; 3][..places]);
-            assert_eq!(panic_message(|| filter.contains_hashes_bitmap(keys, words)), message);
-            assert_eq!(panic_message(|| filter.contains_batch_bitmap(keys, words)), message);
-        }
-        assert_eq!(filter.fill_ratio(), 0.0);
-    });
-}
-
-/// One pass over the content gives what the figures give one by one.
-#[test]
-fn figures_are_those_of_the_single_calls() {
-    use lanebloom::{BloomView, CountingBloom, CuckooFilter, DLeftFilter, GuavaBloom, RedisBloom, TombstoneBloom};
-
-    macro_rules! check {
-        ($filter:expr, $len:ident) => {
-            let (filter, now) = ($filter, $filter.figures());
-            assert!(now.len > 0 && now.fill_ratio > 0.0 && now.false_positive_rate > 0.0);
-            assert_eq!(now.len, filter.$len());
-            assert_eq!(now.fill_ratio, filter.fill_ratio());
-            assert_eq!(now.false_positive_rate, filter.current_false_positive_rate());
-        };
-    }
-    let keys: Vec<u32> = (0..1000).collect();
-    let bloom = ConcurrentBloom::builder().expected_keys(1000).build().unwrap();
-    let new = bloom.insert_all(&keys);
-    let mut again = bloom.clone();
-    assert_eq!(again.insert_all(&keys), 0);
-    again.clear();
-    assert_eq!(again.insert_batch(&keys), new);
-    check!(&bloom, estimated_len);
-    let bytes = bloom.to_bytes();
-    let (view, _) = BloomView::from_bytes(&bytes).unwrap();
-    check!(&view, estimated_len);
-    assert!(view.figures() == bloom.figures() && !view.is_empty());
-    let guava = GuavaBloom::from_keys(&keys, 0.01).unwrap();
-    check!(&guava, estimated_len);
-    assert!((guava.false_positive_rate() / guava.current_false_positive_rate() - 1.0).abs() < 0.2);
-    let mut redis = RedisBloom::with_capacity(1000, 0.01).unwrap();
-    redis.insert_all(keys.iter().map(|key| key.to_string())).unwrap();
-    check!(&redis, estimated_len);
-    assert_eq!(redis.contains_each(&["17", "1000"]), [true, redis.contains("1000")]);
-    let counting = CountingBloom::builder().expected_keys(1000).build().unwrap();
-    counting.insert_batch(&keys);
-    counting.insert_batch(&keys[..100]);
-    check!(&counting, estimated_len);
-    let tombstones = TombstoneBloom::builder().expected_keys(1000).build().unwrap();
-    tombstones.insert_batch(&keys);
-    tombstones.remove_batch(&keys[..100]);
-    check!(&tombstones, estimated_len);
-    let cuckoo = CuckooFilter::builder().expected_keys(1000).build().unwrap();
-    cuckoo.insert_batch(&keys).unwrap();
-    check!(&cuckoo, len);
-    let compact = cuckoo.to_compact().unwrap();
-    check!(&compact, len);
-    assert!(keys.iter().all(|key| compact.count(key) == cuckoo.count(key)));
-    let d_left = DLeftFilter::builder().expected_keys(1000).build().unwrap();
-    d_left.insert_batch(&keys).unwrap();
-    d_left.insert_batch(&keys[..100]).unwrap();
-    check!(&d_left, len);
 }
 
 /// The short constructors make what the builders make.
@@ -466,4 +270,24 @@ fn a_filter_from_keys_has_them_and_the_rate() {
     assert!(scalable == ScalableBloom::builder().build().unwrap());
     let window = WindowedBloom::with_capacity(3000, 0.01).unwrap();
     assert_eq!((window.expected_keys(), window.generations()), (3000, 4));
+}
+
+/// A view is as full as the filter; RedisBloom, which is no [`lanebloom::Filter`], has figures too.
+#[test]
+fn figures_are_those_of_the_single_calls() {
+    use lanebloom::{BloomView, RedisBloom};
+
+    let keys: Vec<u32> = (0..1000).collect();
+    let bloom = ConcurrentBloom::from_keys(&keys, 0.01).unwrap();
+    let bytes = bloom.to_bytes();
+    let (view, _) = BloomView::from_bytes(&bytes).unwrap();
+    assert!(view.figures() == bloom.figures() && !view.is_empty());
+    let mut redis = RedisBloom::with_capacity(1000, 0.01).unwrap();
+    redis.insert_all(keys.iter().map(|key| key.to_string())).unwrap();
+    let now = redis.figures();
+    assert!(now.len > 0 && now.fill_ratio > 0.0 && now.false_positive_rate > 0.0);
+    assert_eq!(now.len, redis.estimated_len());
+    assert_eq!(now.fill_ratio, redis.fill_ratio());
+    assert_eq!(now.false_positive_rate, redis.current_false_positive_rate());
+    assert_eq!(redis.contains_each(&["17", "1000"]), [true, redis.contains("1000")]);
 }

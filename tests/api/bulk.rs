@@ -1,13 +1,11 @@
 //! Batches that are dense in the filter are inserted in bulk. Every way of insertion gives the same
 //! bits and the same answers.
 
-use crate::common::{for_each_instruction_set, number};
+use crate::common::{for_each_instruction_set, number, together};
 use lanebloom::ConcurrentBloom;
 use proptest::prelude::*;
 #[cfg(feature = "rayon")]
 use std::collections::HashSet;
-use std::sync::Barrier;
-use std::thread;
 
 fn filter(lines: usize, words_per_key: usize, rate: f64) -> ConcurrentBloom {
     ConcurrentBloom::builder()
@@ -193,10 +191,8 @@ fn of_racing_inserters_exactly_one_wins() {
         assert_eq!(filter.bits_per_word(), 1);
         let all = hashes(0, 40 * lines);
         let (_, expected) = by_one(&filter, &all);
-        let barrier = Barrier::new(4);
         let insert = |thread: usize| {
             let (mut won, mut flags) = (0, vec![false; all.len()]);
-            barrier.wait();
             for hashes in all[thread * all.len() / 8..].chunks(all.len() / 5) {
                 won += match thread {
                     0 => hashes.iter().filter(|&&hash| filter.insert_hash(hash)).count(),
@@ -213,10 +209,7 @@ fn of_racing_inserters_exactly_one_wins() {
             }
             won
         };
-        let won: usize = thread::scope(|scope| {
-            let threads: Vec<_> = (0..4).map(|thread| scope.spawn(move || insert(thread))).collect();
-            threads.into_iter().map(|thread| thread.join().unwrap()).sum()
-        });
+        let won: usize = together(4, insert).into_iter().sum();
         assert!(filter == expected);
         assert_eq!(won as f64, filter.fill_ratio() * (512 * lines) as f64);
     }

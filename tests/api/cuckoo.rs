@@ -1,13 +1,11 @@
-//! The cuckoo filter beside a multiset, its batches beside its single calls, full and beyond, its
-//! rates beside its model, and with real threads near its highest load.
+//! The cuckoo filter beside a multiset, full and beyond, its rates beside its model, and with real
+//! threads near its highest load.
 
-use crate::common::{STRESS_KEYS, SetAtEnd, number, within};
+use crate::common::{STRESS_KEYS, SetAtEnd, hit_rate, number, together};
 use lanebloom::CuckooFilter;
 use proptest::prelude::*;
 use std::collections::HashMap;
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread;
 
 const TAG_BITS: [usize; 3] = [10, 12, 16];
 
@@ -199,118 +197,6 @@ fn full_is_an_error_and_nothing_is_lost() {
     }
 }
 
-/// A key as often as it can be, beside others that have to make room for it.
-#[test]
-fn a_key_can_be_inserted_as_often_as_two_buckets_have_slots() {
-    for tag_bits in TAG_BITS {
-        let filter = filter(20_000, tag_bits);
-        (0..15_000).for_each(|key| filter.insert_hash(number(key)).unwrap());
-        for copy in 0..filter.max_copies() {
-            assert_eq!(filter.count_hash(number(1 << 40)), copy);
-            filter.insert_hash(number(1 << 40)).unwrap();
-        }
-        let error = filter.insert_hash(number(1 << 40)).unwrap_err();
-        assert!(!error.is_full());
-        assert!((0..15_000).all(|key| filter.contains_hash(number(key))));
-        (0..filter.max_copies()).for_each(|_| assert!(filter.remove_hash(number(1 << 40))));
-        assert!(!filter.remove_hash(number(1 << 40)));
-        assert_eq!(filter.len(), 15_000);
-    }
-}
-
-/// Within the caches and beyond, at every length around the windows, at any place of a larger
-/// buffer.
-#[test]
-fn batches_answer_as_single_calls_do() {
-    for (tag_bits, bytes) in [(10, 4096), (12, 4096), (16, 4096), (10, 3 << 20), (16, 3 << 20)] {
-        let filter = CuckooFilter::builder()
-            .memory_budget(bytes)
-            .tag_bits(tag_bits)
-            .build()
-            .unwrap();
-        let keys: Vec<u64> = (0..400).map(number).collect();
-        filter.insert_batch(&keys).unwrap();
-        let compact = filter.to_compact().unwrap();
-        for len in (0..=3).chain([63, 64, 65, 127, 128, 129, 1023, 1024, 1025, 1100]) {
-            let asked: Vec<u64> = (0..len as u64).map(|i| number(i * 3 % 800)).collect();
-            let hashes: Vec<u64> = asked.iter().map(|key| filter.hash(key)).collect();
-            let expected: Vec<bool> = asked.iter().map(|key| filter.contains(key)).collect();
-            assert!((0..len).all(|i| expected[i] || i as u64 * 3 % 800 >= 400));
-            let bitmap: Vec<u64> = expected
-                .chunks(64)
-                .map(|chunk| chunk.iter().rev().fold(0, |word, &bit| word << 1 | u64::from(bit)))
-                .collect();
-            assert_eq!(
-                within(len % 5, len, true, |out| filter.contains_batch(&asked, out)).0,
-                expected
-            );
-            assert_eq!(
-                within(len % 5, len, true, |out| filter.contains_hashes(&hashes, out)).0,
-                expected
-            );
-            assert_eq!(
-                within(len % 5, len, true, |out| compact.contains_batch(&asked, out)).0,
-                expected
-            );
-            assert_eq!(
-                within(len % 5, len, true, |out| compact.contains_hashes(&hashes, out)).0,
-                expected
-            );
-            let words = len.div_ceil(64);
-            assert_eq!(
-                within(1, words, !0, |out| filter.contains_batch_bitmap(&asked, out)).0,
-                bitmap
-            );
-            assert_eq!(
-                within(1, words, !0, |out| filter.contains_hashes_bitmap(&hashes, out)).0,
-                bitmap
-            );
-            assert_eq!(
-                within(1, words, !0, |out| compact.contains_hashes_bitmap(&hashes, out)).0,
-                bitmap
-            );
-            let absent: Vec<usize> = (0..len).filter(|&i| !expected[i]).collect();
-            let mut found = Vec::new();
-            filter.for_each_absent(&asked, |i| found.push(i));
-            assert_eq!(found, absent);
-            found.clear();
-            filter.for_each_absent_hash(&hashes, |i| found.push(i));
-            assert_eq!(found, absent);
-
-            // Each key once more, by a batch, and out again. (To copy a large filter takes long.)
-            if bytes > 4096 && len != 129 {
-                continue;
-            }
-            let other = filter.clone();
-            other.insert_batch(&asked[..len.min(200)]).unwrap();
-            assert_eq!(other.len(), 400 + len.min(200));
-            let (flags, removed) = within(len % 5, len, true, |out| other.remove_batch_flagged(&asked, out));
-            let alone = filter.clone();
-            alone.insert_hashes(&hashes[..len.min(200)]).unwrap();
-            let one_by_one: Vec<bool> = hashes.iter().map(|&hash| alone.remove_hash(hash)).collect();
-            assert_eq!(flags, one_by_one);
-            assert_eq!(removed, flags.iter().filter(|&&flag| flag).count());
-            assert_eq!(other.len(), alone.len());
-            assert_eq!(other.remove_batch(&asked), alone.remove_hashes(&hashes));
-        }
-    }
-}
-
-/// At the first key that finds no room a batch ends.
-#[test]
-fn a_batch_that_fails_says_how_much_of_it_is_in() {
-    let filter = filter(3000, 12);
-    let keys: Vec<u64> = (0..10_000).map(number).collect();
-    let error = filter.insert_batch(&keys).unwrap_err();
-    assert!(error.is_full() && error.inserted() == filter.len() && filter.len() >= 3000);
-    assert!(keys[..error.inserted()].iter().all(|key| filter.contains(key)));
-    let alone = self::filter(3000, 12);
-    assert_eq!(
-        keys.iter().position(|key| alone.insert(key).is_err()),
-        Some(error.inserted())
-    );
-}
-
 /// The rate of the filter when it is as full as it is planned to be, beside the model's and beside
 /// what was asked for.
 fn measure(keys: usize, queries: usize, rate: Option<f64>, tag_bits: Option<usize>) {
@@ -319,15 +205,8 @@ fn measure(keys: usize, queries: usize, rate: Option<f64>, tag_bits: Option<usiz
     builder = tag_bits.map_or(builder.clone(), |bits| builder.tag_bits(bits));
     let filter = builder.build().unwrap();
     filter.insert_all(0..keys as u64).unwrap();
-    let mut found = vec![false; 1 << 12];
-    let mut hits = 0;
-    for at in (0..queries as u64).step_by(found.len()) {
-        let strangers: Vec<u64> = (at..at + found.len() as u64).map(|i| 1 << 40 | i).collect();
-        filter.contains_batch(&strangers, &mut found);
-        hits += found.iter().filter(|&&found| found).count();
-    }
-    let queries = queries.next_multiple_of(found.len()) as f64;
-    let (measured, model) = (hits as f64 / queries, filter.false_positive_rate_at(keys));
+    let (measured, model) = (hit_rate(&filter, queries), filter.false_positive_rate_at(keys));
+    let queries = queries as f64;
     let sigma = (model / queries).sqrt();
     let what = format!(
         "{keys} keys, {} bits: measured {measured:e}, model {model:e}, sigma {sigma:e}",
@@ -386,70 +265,6 @@ fn rates_and_loads_at_full_size() {
 
 const THREADS: usize = 4;
 
-/// Runs `work` in `THREADS` threads that start together; what they returned.
-fn together<T: Send>(work: impl Fn(usize) -> T + Sync) -> Vec<T> {
-    let barrier = Barrier::new(THREADS);
-    thread::scope(|scope| {
-        let run = |i| {
-            let (barrier, work) = (&barrier, &work);
-            scope.spawn(move || {
-                barrier.wait();
-                work(i)
-            })
-        };
-        let threads: Vec<_> = (0..THREADS).map(run).collect();
-        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
-    })
-}
-
-/// Each thread has keys of its own, in a filter so full that inserts move the tags of all. None is
-/// ever missing, and in the end there is nothing left of any.
-#[test]
-fn nothing_is_missing_while_others_move_it() {
-    for tag_bits in TAG_BITS {
-        let filter = filter(STRESS_KEYS, tag_bits);
-        // Nine tenths stay, the rest comes and goes, to the planned load.
-        let (stay, come) = (STRESS_KEYS * 9 / 10 / THREADS, STRESS_KEYS / 10 / THREADS);
-        let key = |thread: usize, i: usize| number((thread << 32 | i) as u64);
-        together(|thread| {
-            for i in 0..stay {
-                filter.insert_hash(key(thread, i)).unwrap();
-            }
-        });
-        assert_eq!(filter.len(), THREADS * stay);
-        let mut next = [stay; THREADS];
-        for _ in 0..3 {
-            let ends = together(|thread| {
-                let first = next[thread];
-                for i in first..first + come {
-                    filter.insert_hash(key(thread, i)).unwrap();
-                    assert!(filter.contains_hash(key(thread, i)));
-                    let own = number(i as u64) as usize % stay;
-                    assert!(filter.contains_hash(key(thread, own)), "a key is missing that stays");
-                    if i % 64 == 0 {
-                        let batch: Vec<u64> = (own..stay.min(own + 100)).map(|i| key(thread, i)).collect();
-                        let mut found = vec![false; batch.len()];
-                        filter.contains_hashes(&batch, &mut found);
-                        assert!(found.iter().all(|&found| found), "a batch misses a key that stays");
-                    }
-                }
-                for i in first..first + come {
-                    assert!(
-                        filter.remove_hash(key(thread, i)),
-                        "a key is missing that was to be removed"
-                    );
-                }
-                first + come
-            });
-            next.copy_from_slice(&ends);
-            assert_eq!(filter.len(), THREADS * stay);
-        }
-        assert!((0..THREADS).all(|thread| (0..stay).all(|i| filter.contains_hash(key(thread, i)))));
-        together(|thread| (0..stay).for_each(|i| assert!(filter.remove_hash(key(thread, i)))));
-        assert!(filter.is_empty());
-    }
-}
-
 /// Keys that share their tags and buckets, moved to and fro in a tiny filter, while others look: as
 /// many moves of one tag as there can be.
 #[test]
@@ -464,7 +279,7 @@ fn a_tag_that_is_moved_all_the_time_is_never_unseen() {
         filter.insert_hashes(&stay).unwrap();
         let done = AtomicBool::new(false);
         let looked = AtomicUsize::new(0);
-        together(|thread| {
+        together(THREADS, |thread| {
             if thread >= 2 {
                 while !done.load(Ordering::Relaxed) {
                     assert!(stay.iter().all(|&hash| filter.contains_hash(hash)));
@@ -509,7 +324,7 @@ fn a_removal_is_a_claim() {
         .filter(|&hash| !filter.contains_hash(hash))
         .take(STRESS_KEYS)
         .collect();
-    let claims: usize = together(|thread| {
+    let claims: usize = together(THREADS, |thread| {
         let mut claims = 0;
         for (i, (&key, &other)) in keys.iter().zip(&others).enumerate() {
             claims += usize::from(filter.remove_hash(key));
@@ -534,7 +349,7 @@ fn copies_of_a_live_filter_hold_what_came_before() {
     let stay = STRESS_KEYS / 4 * 95 / 100;
     (0..stay).for_each(|i| filter.insert_hash(number(i as u64)).unwrap());
     let done = AtomicBool::new(false);
-    together(|thread| {
+    together(THREADS, |thread| {
         if thread == 0 {
             let _end = SetAtEnd(&done);
             for _ in 0..10 {

@@ -1,12 +1,10 @@
-//! The d-left filter beside a multiset, its batches beside its single calls, full and saturated,
-//! its rates beside its model, and with real threads near its highest load.
+//! The d-left filter beside a multiset, full and saturated, its rates beside its model, and with real
+//! threads that share its cells.
 
-use crate::common::{STRESS_KEYS, number, within};
+use crate::common::{STRESS_KEYS, hit_rate, number, together};
 use lanebloom::DLeftFilter;
 use proptest::prelude::*;
 use std::collections::HashMap;
-use std::sync::Barrier;
-use std::thread;
 
 fn filter(keys: usize) -> DLeftFilter {
     DLeftFilter::builder().expected_keys(keys).build().unwrap()
@@ -109,24 +107,6 @@ proptest! {
     }
 }
 
-/// Keys of two filters meet in the same cells only if bucket and remainder are the same: what is
-/// taken out of a full filter leaves nothing behind, and nothing of others is taken.
-#[test]
-fn removals_leave_nothing_behind() {
-    let keys = if cfg!(debug_assertions) { 20_000 } else { 500_000 };
-    let filter = filter(keys as usize);
-    (0..keys).for_each(|key| filter.insert_hash(number(key)).unwrap());
-    assert_eq!(filter.len() as u64, keys);
-    for key in (0..keys).step_by(2) {
-        assert!(filter.remove_hash(number(key)));
-    }
-    assert!((1..keys).step_by(2).all(|key| filter.contains_hash(number(key))));
-    for key in (1..keys).step_by(2) {
-        assert!(filter.remove_hash(number(key)));
-    }
-    assert!(filter.is_empty());
-}
-
 /// The planned keys fit, also when keys come and go.
 #[test]
 fn the_expected_keys_fit() {
@@ -166,96 +146,14 @@ fn full_is_an_error_and_nothing_is_lost() {
     filter.insert_hash(number(full)).unwrap();
 }
 
-/// Within the caches and beyond, at every length around the windows, at any place of a larger
-/// buffer.
-#[test]
-fn batches_answer_as_single_calls_do() {
-    for bytes in [4096, 3 << 20] {
-        let filter = DLeftFilter::builder().memory_budget(bytes).build().unwrap();
-        let keys: Vec<u64> = (0..400).map(number).collect();
-        filter.insert_batch(&keys).unwrap();
-        for len in (0..=3).chain([63, 64, 65, 127, 128, 129, 1023, 1024, 1025, 1100]) {
-            let asked: Vec<u64> = (0..len as u64).map(|i| number(i * 3 % 800)).collect();
-            let hashes: Vec<u64> = asked.iter().map(|key| filter.hash(key)).collect();
-            let expected: Vec<bool> = asked.iter().map(|key| filter.contains(key)).collect();
-            assert!((0..len).all(|i| expected[i] || i as u64 * 3 % 800 >= 400));
-            let bitmap: Vec<u64> = expected
-                .chunks(64)
-                .map(|chunk| chunk.iter().rev().fold(0, |word, &bit| word << 1 | u64::from(bit)))
-                .collect();
-            assert_eq!(
-                within(len % 5, len, true, |out| filter.contains_batch(&asked, out)).0,
-                expected
-            );
-            assert_eq!(
-                within(len % 5, len, true, |out| filter.contains_hashes(&hashes, out)).0,
-                expected
-            );
-            let words = len.div_ceil(64);
-            assert_eq!(
-                within(1, words, !0, |out| filter.contains_batch_bitmap(&asked, out)).0,
-                bitmap
-            );
-            assert_eq!(
-                within(1, words, !0, |out| filter.contains_hashes_bitmap(&hashes, out)).0,
-                bitmap
-            );
-            let absent: Vec<usize> = (0..len).filter(|&i| !expected[i]).collect();
-            let mut found = Vec::new();
-            filter.for_each_absent(&asked, |i| found.push(i));
-            assert_eq!(found, absent);
-            found.clear();
-            filter.for_each_absent_hash(&hashes, |i| found.push(i));
-            assert_eq!(found, absent);
-
-            // Each key once more, by a batch, and out again. (To copy a large filter takes long.)
-            if bytes > 4096 && len != 129 {
-                continue;
-            }
-            let other = filter.clone();
-            other.insert_batch(&asked[..len.min(200)]).unwrap();
-            assert_eq!(other.len(), 400 + len.min(200));
-            let (flags, removed) = within(len % 5, len, true, |out| other.remove_batch_flagged(&asked, out));
-            let alone = filter.clone();
-            alone.insert_hashes(&hashes[..len.min(200)]).unwrap();
-            let one_by_one: Vec<bool> = hashes.iter().map(|&hash| alone.remove_hash(hash)).collect();
-            assert_eq!(flags, one_by_one);
-            assert_eq!(removed, flags.iter().filter(|&&flag| flag).count());
-            assert_eq!(other.len(), alone.len());
-            assert_eq!(other.remove_batch(&asked), alone.remove_hashes(&hashes));
-        }
-    }
-}
-
-#[test]
-fn a_batch_that_fails_says_how_much_of_it_is_in() {
-    let filter = filter(3000);
-    let keys: Vec<u64> = (0..10_000).map(number).collect();
-    let error = filter.insert_batch(&keys).unwrap_err();
-    assert!(error.is_full() && error.inserted() == filter.len() && filter.len() >= 3000);
-    assert!(keys[..error.inserted()].iter().all(|key| filter.contains(key)));
-    let alone = self::filter(3000);
-    assert_eq!(
-        keys.iter().position(|key| alone.insert(key).is_err()),
-        Some(error.inserted())
-    );
-}
-
 /// The rate at the planned load, beside the filter's own and what was asked for.
 fn measure(keys: usize, queries: usize, rate: Option<f64>) {
     let builder = DLeftFilter::builder().expected_keys(keys);
     let builder = rate.map_or(builder.clone(), |rate| builder.false_positive_rate(rate));
     let filter = builder.build().unwrap();
     filter.insert_all(0..keys as u64).unwrap();
-    let mut found = vec![false; 1 << 12];
-    let mut hits = 0;
-    for at in (0..queries as u64).step_by(found.len()) {
-        let strangers: Vec<u64> = (at..at + found.len() as u64).map(|i| 1 << 40 | i).collect();
-        filter.contains_batch(&strangers, &mut found);
-        hits += found.iter().filter(|&&found| found).count();
-    }
-    let queries = queries.next_multiple_of(found.len()) as f64;
-    let (measured, exact) = (hits as f64 / queries, filter.current_false_positive_rate());
+    let (measured, exact) = (hit_rate(&filter, queries), filter.current_false_positive_rate());
+    let queries = queries as f64;
     let sigma = (exact / queries).sqrt();
     let what = format!("{keys} keys: measured {measured:e}, exact {exact:e}, sigma {sigma:e}");
     assert!((measured - exact).abs() <= 4.0 * sigma, "{what}");
@@ -293,61 +191,6 @@ fn rates_and_loads_at_full_size() {
 
 const THREADS: usize = 4;
 
-/// Runs `work` in `THREADS` threads that start together; what they returned.
-fn together<T: Send>(work: impl Fn(usize) -> T + Sync) -> Vec<T> {
-    let barrier = Barrier::new(THREADS);
-    thread::scope(|scope| {
-        let run = |i| {
-            let (barrier, work) = (&barrier, &work);
-            scope.spawn(move || {
-                barrier.wait();
-                work(i)
-            })
-        };
-        let threads: Vec<_> = (0..THREADS).map(run).collect();
-        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
-    })
-}
-
-/// Each thread has keys of its own. None is ever missing, and in the end there is nothing left of
-/// any.
-#[test]
-fn nothing_is_missing_while_others_come_and_go() {
-    let filter = filter(STRESS_KEYS);
-    let (stay, come) = (STRESS_KEYS * 9 / 10 / THREADS, STRESS_KEYS / 10 / THREADS);
-    let key = |thread: usize, i: usize| number((thread << 32 | i) as u64);
-    together(|thread| {
-        for i in 0..stay {
-            filter.insert_hash(key(thread, i)).unwrap();
-        }
-        for round in 1..4 {
-            let range = stay + round * come..stay + (round + 1) * come;
-            for i in range.clone() {
-                filter.insert_hash(key(thread, i)).unwrap();
-                assert!(filter.contains_hash(key(thread, i)));
-                let own = number(i as u64) as usize % stay;
-                assert!(filter.contains_hash(key(thread, own)), "a key is missing that stays");
-                if i % 64 == 0 {
-                    let batch: Vec<u64> = (own..stay.min(own + 100)).map(|i| key(thread, i)).collect();
-                    let mut found = vec![false; batch.len()];
-                    filter.contains_hashes(&batch, &mut found);
-                    assert!(found.iter().all(|&found| found), "a batch misses a key that stays");
-                }
-            }
-            range.for_each(|i| {
-                assert!(
-                    filter.remove_hash(key(thread, i)),
-                    "a key is missing that was to be removed"
-                )
-            });
-        }
-    });
-    assert_eq!(filter.len(), THREADS * stay);
-    assert!((0..THREADS).all(|thread| (0..stay).all(|i| filter.contains_hash(key(thread, i)))));
-    together(|thread| (0..stay).for_each(|i| assert!(filter.remove_hash(key(thread, i)))));
-    assert!(filter.is_empty());
-}
-
 /// All threads insert the same keys and take them out again: one cell for each, and counts that are
 /// right in the end.
 #[test]
@@ -362,7 +205,7 @@ fn threads_that_insert_the_same_keys_share_their_cells() {
         .take(STRESS_KEYS)
         .inspect(|&hash| scratch.insert_hash(hash).unwrap())
         .collect();
-    let sums: Vec<usize> = together(|thread| {
+    let sums: Vec<usize> = together(THREADS, |thread| {
         if thread < 3 {
             keys.iter().for_each(|&hash| filter.insert_hash(hash).unwrap());
             return 0;
@@ -378,9 +221,11 @@ fn threads_that_insert_the_same_keys_share_their_cells() {
         "a key has two cells"
     );
     // Four threads race for three copies of each.
-    let claims: usize = together(|_| keys.iter().filter(|&&hash| filter.remove_hash(hash)).count())
-        .into_iter()
-        .sum();
+    let claims: usize = together(THREADS, |_| {
+        keys.iter().filter(|&&hash| filter.remove_hash(hash)).count()
+    })
+    .into_iter()
+    .sum();
     assert_eq!(claims, 3 * STRESS_KEYS);
     assert!(filter.is_empty());
 }

@@ -5,6 +5,7 @@ mod common;
 
 mod batch;
 mod bulk;
+mod contract;
 mod counting;
 mod cuckoo;
 mod dleft;

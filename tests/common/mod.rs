@@ -1,12 +1,15 @@
 //! Code that the tests share: numbers without a pattern, the amount of work of a test, readers and
 //! writers that fail, forged snapshots.
 
-#![allow(dead_code, reason = "each test binary uses its part")]
+#![allow(dead_code, unused_imports, unused_macros, reason = "each test binary uses its part")]
 
-use lanebloom::{instruction_sets, limit_instruction_set};
+pub(crate) mod filters;
+
+use lanebloom::{Engine, Filter, Funnel, KeyHasher, instruction_sets, limit_instruction_set};
 use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Barrier, Mutex, PoisonError};
+use std::thread;
 use twox_hash::XxHash3_64;
 
 /// The i-th of a sequence of distinct, random-looking numbers (SplitMix64's output function).
@@ -56,6 +59,64 @@ pub(crate) fn within<T: Copy + PartialEq, R>(
     (written, result)
 }
 
+/// Every form of lookup gives the answers of single calls, written `offset` into larger buffers.
+pub(crate) fn lookups_agree<E: Engine<Hash: PartialEq>, S: KeyHasher<E::Hash>, K: Funnel>(
+    filter: &Filter<E, S>,
+    keys: &[K],
+    offset: usize,
+) {
+    const GARBAGE: u64 = 0xa5a5_5a5a_a5a5_5a5a;
+    let len = keys.len();
+    let expected: Vec<bool> = keys.iter().map(|key| filter.contains(key)).collect();
+    let hashes: Vec<E::Hash> = keys.iter().map(|key| filter.hash(key)).collect();
+    let (hashed, ()) = within(offset, len, E::Hash::default(), |out| filter.hash_batch(keys, out));
+    assert!(hashed == hashes);
+    assert!(
+        hashes
+            .iter()
+            .zip(&expected)
+            .all(|(&hash, &found)| filter.contains_hash(hash) == found)
+    );
+
+    assert!(filter.contains_each(keys) == expected);
+    let before = (offset + len) % 2 == 1;
+    let (found, ()) = within(offset, len, before, |out| filter.contains_batch(keys, out));
+    assert!(found == expected, "{len} keys");
+    let (found, ()) = within(offset, len, before, |out| filter.contains_hashes(&hashes, out));
+    assert!(found == expected, "{len} hashes");
+
+    // All 64 bits of the last word: those of no key are 0.
+    let bit = |i: usize| u64::from(expected.get(i).copied().unwrap_or(false)) << (i % 64);
+    let words = len.div_ceil(64);
+    let bitmap: Vec<u64> = (0..words)
+        .map(|word| (64 * word..64 * word + 64).map(bit).sum())
+        .collect();
+    let (found, ()) = within(offset, words, GARBAGE, |out| filter.contains_batch_bitmap(keys, out));
+    assert!(found == bitmap, "{len} keys");
+    let (found, ()) = within(offset, words, GARBAGE, |out| {
+        filter.contains_hashes_bitmap(&hashes, out)
+    });
+    assert!(found == bitmap, "{len} hashes");
+
+    let absent: Vec<usize> = (0..len).filter(|&i| !expected[i]).collect();
+    let (mut by_key, mut by_hash) = (Vec::new(), Vec::new());
+    filter.for_each_absent(keys, |i| by_key.push(i));
+    filter.for_each_absent_hash(&hashes, |i| by_hash.push(i));
+    assert!(by_key == absent && by_hash == absent, "{len}");
+}
+
+/// The share of so many keys that were not inserted which the filter finds.
+pub(crate) fn hit_rate<E: Engine, S: KeyHasher<E::Hash>>(filter: &Filter<E, S>, queries: usize) -> f64 {
+    let slices = (0..queries as u64)
+        .step_by(1 << 12)
+        .map(|at| at..(queries as u64).min(at + (1 << 12)));
+    let hits = slices.map(|slice| {
+        let strangers: Vec<u64> = slice.map(|i| number(1 << 50 | i)).collect();
+        filter.contains_each(&strangers).iter().filter(|&&found| found).count()
+    });
+    hits.sum::<usize>() as f64 / queries as f64
+}
+
 /// Sets the flag when it goes, also by a panic: threads that go on until then end, and a test that
 /// fails does not hang.
 pub(crate) struct SetAtEnd<'a>(pub(crate) &'a AtomicBool);
@@ -64,6 +125,22 @@ impl Drop for SetAtEnd<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Release);
     }
+}
+
+/// Runs `work` in so many threads that start together; what they returned.
+pub(crate) fn together<T: Send>(threads: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let barrier = Barrier::new(threads);
+    thread::scope(|scope| {
+        let run = |i| {
+            let (barrier, work) = (&barrier, &work);
+            scope.spawn(move || {
+                barrier.wait();
+                work(i)
+            })
+        };
+        let threads: Vec<_> = (0..threads).map(run).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
 }
 
 /// Gives what it has in pieces of any size, with interruptions, and fails at the end.

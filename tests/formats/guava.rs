@@ -2,16 +2,13 @@
 //! streams.
 #![cfg(feature = "std")]
 
-use crate::common::{Full, Pieces, STRESS_KEYS, number};
+use crate::common::{Full, Pieces, STRESS_KEYS, hit_rate, lookups_agree, number, together};
 use lanebloom::guava::{Builder, GuavaBloom, HashFunctions, Strategy};
 use lanebloom::{GuavaReadError, Murmur3, UnencodedChars};
 use proptest::prelude::*;
 use serde_json::Value;
-use std::collections::HashSet;
 use std::error::Error;
 use std::io;
-use std::sync::Barrier;
-use std::thread;
 
 const STRATEGIES: [Strategy; 2] = [Strategy::Mitz32, Strategy::Mitz64];
 const FORMULAS: [HashFunctions; 2] = [HashFunctions::ByBits, HashFunctions::ByRate];
@@ -119,32 +116,13 @@ fn murmur3(mut bytes: &[u8]) -> String {
     format!("{:032x}", murmur3::murmur3_x64_128(&mut bytes, 0).unwrap())
 }
 
-fn has_at_random(filter: &GuavaBloom, absent: std::ops::Range<u64>) -> f64 {
-    let keys = absent.end - absent.start;
-    absent.filter(|key| filter.contains(key)).count() as f64 / keys as f64
-}
-
-/// Guava's `testBasic`: no false negative, and a rate as good as none.
-#[test]
-fn what_was_inserted_is_found() {
-    for strategy in STRATEGIES {
-        let filter = builder(10_000, 1e-7).strategy(strategy).build().unwrap();
-        for key in (0..20_000u64).step_by(2) {
-            filter.insert(&key.to_string());
-            assert!(filter.contains(&key.to_string()));
-        }
-        assert!((0..20_000).step_by(2).all(|key| filter.contains(&key.to_string())));
-        assert!((1..20_000).step_by(2).all(|key| !filter.contains(&key.to_string())));
-    }
-}
-
 #[test]
 fn the_rate_is_the_requested_one() {
     for strategy in STRATEGIES {
         for rate in [0.1, 0.03, 0.01, 1e-3] {
             let filter = builder(STRESS_KEYS, rate).strategy(strategy).build().unwrap();
             (&filter).extend(0..STRESS_KEYS as u64);
-            let measured = has_at_random(&filter, 1 << 40..(1 << 40) + 200_000);
+            let measured = hit_rate(&filter, 200_000);
             assert!(
                 (measured / rate - 1.0).abs() < 0.25,
                 "{strategy}: {measured}, not {rate}"
@@ -185,23 +163,6 @@ fn what_guava_refuses_is_an_error() {
         assert!(error(usize::MAX, 0.01).contains("is beyond Guava's limit of 137438953408 bits"));
     }
     assert!(builder(1000, 1e-76).build().is_ok());
-}
-
-/// Guava's `testPutReturnValue`.
-#[test]
-fn insert_answers_what_contains_denied_before() {
-    for strategy in STRATEGIES {
-        let filter = builder(100, 0.1).strategy(strategy).build().unwrap();
-        let mut answers = HashSet::new();
-        for i in 0..400 {
-            let key = number(number(i) % 300);
-            let before = filter.contains(&key);
-            assert_eq!(filter.insert(&key), !before);
-            assert!(filter.contains(&key));
-            answers.insert(before);
-        }
-        assert_eq!(answers.len(), 2);
-    }
 }
 
 /// Guava's `testExpectedFpp`.
@@ -247,22 +208,11 @@ fn hashes_stand_for_their_keys() {
     for builder in shapes() {
         let [by_key, mut by_hash] = [(); 2].map(|()| builder.clone().build().unwrap());
         let keys: Vec<u64> = (0..700).map(number).collect();
-        let mut hashes = vec![(0, 0); keys.len()];
-        by_hash.hash_batch(&keys, &mut hashes);
-        assert!(keys.iter().zip(&hashes).all(|(key, hash)| by_key.hash(key) == *hash));
+        let hashes: Vec<_> = keys.iter().map(|key| by_hash.hash(key)).collect();
         assert_eq!(hashes[0], Murmur3::default().hash128(&keys[0]));
-
         assert_eq!(by_hash.insert_hashes(&hashes[..350]), by_key.insert_batch(&keys[..350]));
         assert!(by_hash == by_key);
-        let mut found = vec![false; keys.len()];
-        by_hash.contains_hashes(&hashes, &mut found);
-        assert_eq!(found, by_key.contains_each(&keys));
-        assert!(
-            hashes
-                .iter()
-                .zip(&found)
-                .all(|(hash, found)| by_hash.contains_hash(*hash) == *found)
-        );
+        lookups_agree(&by_hash, &keys, 3);
         by_hash.clear();
         assert!(by_hash.is_empty() && by_hash == builder.build().unwrap());
     }
@@ -359,34 +309,23 @@ fn a_union_has_the_keys_of_both() {
 /// Guava's `testNoRaceConditions`: what threads put in at once is there, each bit of it.
 #[test]
 fn threads_lose_no_bit() {
-    const THREADS: u64 = 4;
     for strategy in STRATEGIES {
         for rate in [0.03, 1e-6] {
             let keys = STRESS_KEYS as u64 / 4;
             let build = || builder(STRESS_KEYS / 4, rate).strategy(strategy).build().unwrap();
             let (shared, single) = (build(), build());
             (&single).extend((0..keys).map(number));
-            let start = Barrier::new(THREADS as usize);
-            let won: usize = thread::scope(|scope| {
-                let threads: Vec<_> = (0..THREADS)
-                    .map(|thread| {
-                        let (shared, start) = (&shared, &start);
-                        // All the same keys, each from another place on, by single calls and in
-                        // batches.
-                        let order = (0..keys).map(move |i| number((i + thread * keys / THREADS / 2) % keys));
-                        scope.spawn(move || {
-                            let order: Vec<u64> = order.collect();
-                            start.wait();
-                            if thread % 2 == 0 {
-                                order.iter().filter(|key| shared.insert(*key)).count()
-                            } else {
-                                shared.insert_batch(&order)
-                            }
-                        })
-                    })
-                    .collect();
-                threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+            // All the same keys, each from another place on, by single calls and in batches.
+            let won = together(4, |thread| {
+                let start = thread as u64 * keys / 8;
+                let order: Vec<u64> = (start..start + keys).map(|i| number(i % keys)).collect();
+                if thread % 2 == 0 {
+                    order.iter().filter(|key| shared.insert(*key)).count()
+                } else {
+                    shared.insert_batch(&order)
+                }
             });
+            let won: usize = won.into_iter().sum();
             assert!(shared == single);
             // Each key that no other key covers has a winner at least.
             assert!(won as f64 >= keys as f64 * (1.0 - 2.0 * rate), "{won} of {keys}");
@@ -492,19 +431,8 @@ fn batches_of_any_length_equal_single_calls() {
             assert_eq!(flags, changed);
 
             let asked: Vec<u64> = (0..len).map(|i| number(i + 1000 * len)).collect();
-            let expected: Vec<bool> = asked.iter().map(|key| single.contains(key)).collect();
-            let mut found = vec![true; asked.len()];
-            batch.contains_batch(&asked, &mut found);
-            assert_eq!(found, expected, "{builder:?}, {len} keys");
-            let mut bitmap = vec![u64::MAX; asked.len().div_ceil(64)];
-            batch.contains_batch_bitmap(&asked, &mut bitmap);
-            assert!(
-                (0..64 * bitmap.len())
-                    .all(|i| (bitmap[i / 64] >> (i % 64) & 1 == 1) == expected.get(i).is_some_and(|&found| found))
-            );
-            let mut absent = Vec::new();
-            batch.for_each_absent(&asked, |i| absent.push(i));
-            assert!(absent.into_iter().eq((0..asked.len()).filter(|&i| !expected[i])));
+            assert_eq!(batch.contains_each(&asked), single.contains_each(&asked));
+            lookups_agree(&batch, &asked, 1);
         }
         assert!(batch == single && flagged == single);
         let collected = builder.clone().build().unwrap();
@@ -513,22 +441,6 @@ fn batches_of_any_length_equal_single_calls() {
         (0..3000).map(number).for_each(|key| _ = single.insert(&key));
         assert!(collected == single);
     }
-}
-
-#[test]
-#[should_panic(expected = "3 keys and 2 places for their answers: the lengths must be the same")]
-fn contains_batch_panics_where_lengths_differ() {
-    builder(10, 0.03)
-        .build()
-        .unwrap()
-        .contains_batch(&[1, 2, 3], &mut [false; 2]);
-}
-
-#[test]
-#[should_panic(expected = "65 keys and 1 words for a bit each: it must be 2 words")]
-fn contains_batch_bitmap_panics_where_lengths_differ() {
-    let filter = builder(10, 0.03).build().unwrap();
-    filter.contains_batch_bitmap(&[0; 65], &mut [0]);
 }
 
 /// Filters of one long to 100 KiB, about the places where a line, a buffer and what is allocated at

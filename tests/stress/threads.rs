@@ -1,10 +1,9 @@
 //! The contract with real threads. Loom proves it on one line; these tests run at the size of a
 //! filter and the speed of the machine.
 
-use crate::common::{STRESS_KEYS, SetAtEnd, WORDS, number};
+use crate::common::{STRESS_KEYS, SetAtEnd, WORDS, number, together};
 use lanebloom::{CacheGuard, ConcurrentBloom};
 use std::collections::HashSet;
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
@@ -18,29 +17,13 @@ fn filter(words: usize) -> ConcurrentBloom {
         .unwrap()
 }
 
-/// Runs `work` in `THREADS` threads that start together; what they returned.
-fn together<T: Send>(work: impl Fn(usize) -> T + Sync) -> Vec<T> {
-    let barrier = Barrier::new(THREADS);
-    thread::scope(|scope| {
-        let run = |i| {
-            let (barrier, work) = (&barrier, &work);
-            scope.spawn(move || {
-                barrier.wait();
-                work(i)
-            })
-        };
-        let threads: Vec<_> = (0..THREADS).map(run).collect();
-        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
-    })
-}
-
 /// All threads insert all keys, each from another end: no bit is lost, and each new key has a
 /// winner.
 #[test]
 fn racing_inserters_lose_nothing_and_one_wins_each_key() {
     for words in WORDS {
         let raced = filter(words);
-        let won = together(|i| {
+        let won = together(THREADS, |i| {
             let start = STRESS_KEYS / THREADS * i;
             let order = (start..STRESS_KEYS).chain(0..start);
             order
@@ -68,33 +51,6 @@ fn racing_inserters_lose_nothing_and_one_wins_each_key() {
     }
 }
 
-/// While others insert, what has been inserted is found, by single calls and by batches.
-#[test]
-fn lookups_beside_inserts_find_all_that_was_inserted_before() {
-    for words in WORDS {
-        let filter = filter(words);
-        let inserted: [AtomicUsize; THREADS] = Default::default();
-        let key = |thread: usize, i: usize| number((thread * STRESS_KEYS + i) as u64);
-        together(|i| {
-            for j in 0..STRESS_KEYS / THREADS {
-                filter.insert_hash(key(i, j));
-                inserted[i].store(j + 1, Ordering::Release);
-                let other = (i + j) % THREADS;
-                let newest = inserted[other].load(Ordering::Acquire);
-                if newest > 0 {
-                    assert!(filter.contains_hash(key(other, newest - 1)));
-                    let batch: Vec<u64> = (newest.saturating_sub(40)..newest).map(|j| key(other, j)).collect();
-                    let mut found = vec![false; batch.len()];
-                    if j % 16 == 0 {
-                        filter.contains_hashes(&batch, &mut found);
-                        assert!(found.iter().all(|&found| found));
-                    }
-                }
-            }
-        });
-    }
-}
-
 /// A thread that finds a key sees what its inserter wrote before, without any ordering of its own.
 #[test]
 fn a_key_that_is_found_publishes() {
@@ -104,7 +60,7 @@ fn a_key_that_is_found_publishes() {
         .false_positive_rate(1e-9);
     let filter = builder.build().unwrap();
     let notes: Vec<AtomicU64> = (0..STRESS_KEYS).map(|_| AtomicU64::new(0)).collect();
-    let found = together(|i| {
+    let found = together(THREADS, |i| {
         let mut found = 0;
         for (key, note) in notes.iter().enumerate() {
             let hash = number(key as u64);
@@ -134,7 +90,7 @@ fn a_key_that_is_found_publishes() {
 fn unions_and_snapshots_beside_inserts_hold_what_came_before() {
     let (all, part) = (filter(2), filter(2));
     let done = AtomicUsize::new(0);
-    together(|i| match i {
+    together(THREADS, |i| match i {
         0 | 1 => {
             for key in (i..STRESS_KEYS).step_by(2) {
                 let into = if key % 3 == 0 { &all } else { &part };
@@ -176,15 +132,6 @@ fn unions_and_snapshots_beside_inserts_hold_what_came_before() {
     assert!((0..STRESS_KEYS).all(|key| all.contains_hash(number(key as u64))));
 }
 
-/// A shared filter is extended by several threads at once.
-#[test]
-fn extend_works_on_a_shared_filter() {
-    let filter = filter(4);
-    together(|i| (&filter).extend((i..STRESS_KEYS).step_by(THREADS)));
-    assert!((0..STRESS_KEYS).all(|key| filter.contains(&key)));
-    assert!(filter.estimated_len().abs_diff(STRESS_KEYS) * 50 < STRESS_KEYS);
-}
-
 /// Rows are added and asked for while the guard is rebuilt over and over: none is ever turned away.
 #[test]
 fn a_guard_turns_no_valid_key_away_while_it_is_rebuilt() {
@@ -194,7 +141,7 @@ fn a_guard_turns_no_valid_key_away_while_it_is_rebuilt() {
     let rows = AtomicUsize::new(0);
     let announced = AtomicUsize::new(0);
     let done = AtomicBool::new(false);
-    let rebuilds: usize = together(|i| {
+    let rebuilds: usize = together(THREADS, |i| {
         let mut rebuilds = 0;
         match i {
             0 => {
@@ -261,7 +208,7 @@ fn a_guard_counts_every_check() {
     let filter = ConcurrentBloom::builder().expected_keys(1000).build().unwrap();
     let guard = CacheGuard::<usize, _>::new(filter);
     guard.insert_batch(&(0..1000).collect::<Vec<_>>());
-    let answers = together(|i| {
+    let answers = together(THREADS, |i| {
         let mut found = 0;
         for key in 0..10_000usize {
             match guard.check(&(key + i * 10_000)) {

@@ -1,0 +1,149 @@
+//! The list of filter types: whatever all types promise is tested for each line of it. A new type
+//! takes one line.
+
+#[cfg(feature = "window")]
+pub(crate) use lanebloom::WindowedBloom;
+pub(crate) use lanebloom::guava::Strategy;
+pub(crate) use lanebloom::{
+    BloomView, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, GuavaBloom, ScalableBloom, SipHash13,
+    TombstoneBloom,
+};
+use lanebloom::{FullError, InsertError, KeyHasher, SnapshotError};
+use std::fmt::Debug;
+pub(crate) use std::time::Duration;
+
+/// Calls the macro `$tests` with each type: the name of its tests, the type's own name, a builder
+/// for so many keys, how its filters become the type's where they are built as another one, and
+/// what is promised of it.
+///
+/// | word | traits |
+/// |---|---|
+/// | `inserts`, `flags`, `extends` | `Insert`, `InsertFlagged`, `Insert<Total = usize>` |
+/// | `removes`, `counts`, `fills` | `Remove`, `Count`, `Insert` that is refused when it is full |
+/// | `estimates`, `unites` | `Estimate`, `Union` |
+/// | `rates` | that its planned keys can come in any way |
+/// | `stored`, `fixed`, `proportional` | `Stored`, `FixedSize`, `Proportional` |
+/// | `live`, `guests` | `Stored` with `Insert`, with `Remove` that leaves nothing behind |
+macro_rules! for_each_filter {
+    ($tests:ident) => {
+        $tests! { concurrent_1: ConcurrentBloom = { ConcurrentBloom::builder().words_per_key(1) }
+        [inserts flags extends estimates unites rates stored live fixed proportional] }
+        $tests! { concurrent_2: ConcurrentBloom = { ConcurrentBloom::builder().words_per_key(2) }
+        [inserts flags extends estimates unites rates stored live fixed proportional] }
+        $tests! { concurrent_4: ConcurrentBloom = { ConcurrentBloom::builder().words_per_key(4) }
+        [inserts flags extends estimates unites rates stored live fixed proportional] }
+        $tests! { concurrent_8: ConcurrentBloom = { ConcurrentBloom::builder().words_per_key(8) }
+        [inserts flags extends estimates unites rates stored live fixed proportional] }
+        $tests! { concurrent_siphash: ConcurrentBloom
+        = { ConcurrentBloom::builder().hasher(SipHash13::with_key([7; 16])) }
+        [inserts flags extends estimates unites rates] }
+        $tests! { concurrent_build_hasher: ConcurrentBloom
+        = { ConcurrentBloom::builder().hasher(foldhash::quality::FixedState::with_seed(7)) }
+        [inserts flags extends estimates unites rates] }
+        $tests! { view: BloomView = { ConcurrentBloom::builder() => leaked }
+        [estimates rates] }
+        $tests! { counting: CountingBloom = { CountingBloom::builder() }
+        [inserts flags extends removes estimates unites rates stored live guests fixed proportional] }
+        $tests! { counting_1: CountingBloom = { CountingBloom::builder().words_per_key(1) }
+        [inserts flags extends removes estimates unites rates stored live guests fixed proportional] }
+        $tests! { tombstone: TombstoneBloom = { TombstoneBloom::builder().false_negative_rate(1e-4) }
+        [inserts flags extends removes estimates unites rates stored live fixed proportional] }
+        $tests! { cuckoo_10: CuckooFilter = { CuckooFilter::builder().tag_bits(10) }
+        [inserts removes counts fills rates stored live guests fixed proportional] }
+        $tests! { cuckoo_12: CuckooFilter = { CuckooFilter::builder().tag_bits(12) }
+        [inserts removes counts fills rates stored live guests fixed proportional] }
+        $tests! { cuckoo_16: CuckooFilter = { CuckooFilter::builder().tag_bits(16) }
+        [inserts removes counts fills rates stored live guests fixed proportional] }
+        $tests! { compact_10: CompactCuckoo = { CuckooFilter::builder().tag_bits(10) => to_compact }
+        [counts rates stored fixed proportional] }
+        $tests! { compact_12: CompactCuckoo = { CuckooFilter::builder().tag_bits(12) => to_compact }
+        [counts rates stored fixed proportional] }
+        $tests! { compact_16: CompactCuckoo = { CuckooFilter::builder().tag_bits(16) => to_compact }
+        [counts rates stored fixed proportional] }
+        $tests! { d_left: DLeftFilter = { DLeftFilter::builder() }
+        [inserts removes counts fills rates stored live guests fixed proportional] }
+        $tests! { scalable: ScalableBloom = { ScalableBloom::builder().max_layers(6) }
+        [inserts flags estimates unites rates stored live proportional] }
+        $tests! { scalable_grown: ScalableBloom
+        = { ScalableBloom::builder().false_positive_rate(0.05).max_layers(6); for 1 of 8 keys }
+        [unites rates stored live proportional] }
+        #[cfg(feature = "window")]
+        $tests! { windowed_by_call: WindowedBloom = { WindowedBloom::builder() }
+        [inserts flags extends estimates unites stored live] }
+        #[cfg(feature = "window")]
+        $tests! { windowed_by_number: WindowedBloom = { WindowedBloom::builder().rotate_when_full() }
+        [inserts flags extends estimates unites rates stored live] }
+        #[cfg(feature = "window")]
+        $tests! { windowed_by_age: WindowedBloom = { WindowedBloom::builder().window(Duration::from_secs(1 << 20)) }
+        [inserts flags extends estimates unites] }
+        $tests! { guava_32: GuavaBloom = { GuavaBloom::builder().strategy(Strategy::Mitz32) }
+        [inserts flags extends estimates unites rates] }
+        $tests! { guava_64: GuavaBloom = { GuavaBloom::builder().strategy(Strategy::Mitz64) }
+        [inserts flags extends estimates unites rates] }
+    };
+}
+pub(crate) use for_each_filter;
+
+/// A function that makes a filter of a line of the list, with its own hasher or another one, for so
+/// many keys and with these in it.
+macro_rules! filled {
+    ({ $builder:expr $(=> $finish:ident)? $(; for 1 of $part:literal keys)? } $(by $hasher:expr)?) => {
+        |keys: usize, content: &[u64]| {
+            $(let keys = keys.div_ceil($part);)?
+            let builder = $builder.expected_keys(keys)$(.hasher($hasher))?;
+            let filter = builder.build().unwrap();
+            if content.len() < 64 {
+                // One by one, so that a window rotates in between.
+                content
+                    .iter()
+                    .for_each(|key| _ = crate::common::filters::Told::told(filter.insert(key)));
+            } else {
+                crate::common::filters::Told::told(filter.insert_all(content));
+            }
+            $(let filter = filter.$finish().unwrap();)?
+            filter
+        }
+    };
+}
+pub(crate) use filled;
+
+/// What an insert or many inserts answer, of any type.
+pub(crate) trait Told: Debug + PartialEq {
+    /// How many keys were new, or 0 where the type does not say. Panics where one was refused.
+    fn told(self) -> usize;
+}
+
+impl Told for bool {
+    fn told(self) -> usize {
+        self.into()
+    }
+}
+
+impl Told for usize {
+    fn told(self) -> usize {
+        self
+    }
+}
+
+impl Told for Result<(), InsertError> {
+    fn told(self) -> usize {
+        self.map(|()| 0).unwrap()
+    }
+}
+
+impl<T: Told> Told for Result<T, FullError> {
+    fn told(self) -> usize {
+        self.unwrap().told()
+    }
+}
+
+/// A view of bytes that stay for ever.
+pub(crate) trait Leaked<S> {
+    fn leaked(&self) -> Result<BloomView<'static, S>, SnapshotError>;
+}
+
+impl<S: KeyHasher + Clone> Leaked<S> for ConcurrentBloom<S> {
+    fn leaked(&self) -> Result<BloomView<'static, S>, SnapshotError> {
+        BloomView::from_bytes_with(self.to_bytes().leak(), self.hasher().clone()).map(|(view, _)| view)
+    }
+}
