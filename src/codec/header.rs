@@ -485,7 +485,7 @@ fn parse_hashing(bytes: &[u8]) -> Result<Hashing, SnapshotErrorKind> {
         let computed = hash::fingerprint(&Murmur3::with_seed(seed));
         if stored != computed {
             return Err(SnapshotErrorKind::Invalid(format!(
-                "the hasher's print is that of another one: {identity} has {computed:016x}, and {stored:016x} is stored"
+                "the hasher's fingerprint is that of another one: {identity} has {computed:016x}, and {stored:016x} is stored"
             )));
         }
     }

@@ -149,7 +149,7 @@ fn short_batches_equal_single_calls() {
     });
 }
 
-/// Lengths around the stretches in which long batches are hashed (64, 1024) and answered (4096).
+/// Lengths around the chunks in which long batches are hashed (64, 1024) and answered (4096).
 #[test]
 fn long_batches_equal_single_calls() {
     for_each_instruction_set(|set| {

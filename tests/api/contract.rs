@@ -140,7 +140,7 @@ const SHORT: [usize; 31] = [
     300,
 ];
 
-/// About the stretches in which keys are hashed and hashes are answered.
+/// About the chunks in which keys are hashed and hashes are answered.
 const LONG: [usize; 4] = [1000, 1024, 1025, 4097];
 
 /// Twice the keys of all lengths, so that no window rotates by their number.

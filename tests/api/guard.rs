@@ -20,7 +20,7 @@ fn guard() -> CacheGuard<u32> {
     guard
 }
 
-/// About the 64 keys of a word of the bitmap, and about the stretches of 1024.
+/// About the 64 keys of a word of the bitmap, and about the chunks of 1024.
 const LENGTHS: [u32; 13] = [0, 1, 2, 63, 64, 65, 128, 1023, 1024, 1025, 2047, 2048, 3000];
 
 #[test]

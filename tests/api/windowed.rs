@@ -886,7 +886,7 @@ fn a_key_is_visible_as_promised_whatever_happens() {
     assert!(kept > 1000 && forgotten > 1000, "{kept} kept, {forgotten} forgotten");
 }
 
-/// About a word of the bitmap, a stretch of keys and one of hashes.
+/// About a word of the bitmap, a chunk of keys and one of hashes.
 const LENGTHS: [usize; 7] = [0, 1, 63, 64, 65, 1025, 4100];
 
 /// Keys of which every third is in an older generation, some in the newest, and some come twice; at

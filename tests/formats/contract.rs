@@ -325,12 +325,12 @@ fn no_damage_is_read<E: Stored<Hash = u64>>(name: &str, of: impl Fn(usize, &[u64
         (
             12,
             &[1],
-            "the hasher's print is that of another one: Murmur3 with seed 1 has ",
+            "the hasher's fingerprint is that of another one: Murmur3 with seed 1 has ",
         ),
         (
             16,
             &[0; 8],
-            "the hasher's print is that of another one: Murmur3 with seed 0 has ",
+            "the hasher's fingerprint is that of another one: Murmur3 with seed 0 has ",
         ),
         (24, &[0; 8], "a length of 0 bytes is declared, where the rest says "),
     ] {

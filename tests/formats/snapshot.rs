@@ -1043,7 +1043,7 @@ mod growing {
                 format!("the bytes end after {} of {}", bytes.len(), 1u64 << 40),
             ),
             (24, number(bytes.len() as u64 - 64), "the filter takes ".into()),
-            (12, vec![1], "the hasher's print is that of another one: ".into()),
+            (12, vec![1], "the hasher's fingerprint is that of another one: ".into()),
         ];
         for wrong in [0.0, 1.0, -0.5, f64::NAN, f64::INFINITY] {
             let message = format!("false-positive rate {wrong} is not between 0 and 1, both excluded");
