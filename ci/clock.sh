@@ -27,7 +27,7 @@ tests_at() {
     echo "== booted $1 seconds ago"
     "${at[@]}" cut -d ' ' -f 1 /proc/uptime
     "${at[@]}" "$units"
-    "${at[@]}" "$api" windowed::
+    "${at[@]}" "$api" windowed
     "${at[@]}" "$formats" forgetting::
     LANEBLOOM_REQUIRE_REDIS=1 "${at[@]}" "$servers" redis_shared::
 }

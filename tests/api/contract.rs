@@ -592,7 +592,7 @@ fn counts<E: Count, S: KeyHasher<E::Hash>>(of: impl Fn(usize, &[u64]) -> Filter<
     for (i, key) in content.iter().enumerate() {
         assert_eq!(filter.count(key), filter.count_hash(filter.hash(key)));
         // Or more, where another one is taken for it.
-        assert!(filter.count(key) >= 1 + usize::from(i < 100));
+        assert!(filter.count(key) > usize::from(i < 100));
     }
     let sum: usize = content.iter().map(|key| filter.count(key)).sum();
     assert!((1100..1150).contains(&sum), "{sum}");
@@ -739,7 +739,7 @@ fn unites<E: Union<Total: Told>, S: KeyHasher<E::Hash> + Clone>(of: impl Fn(usiz
     // A key that one has makes them differ, in a copy too.
     let copy = b.clone();
     copy.insert_all(distinct(20, 3)).told();
-    assert!(copy != b && b != copy);
+    assert!(copy != b);
 
     // What is for other keys is refused, and changes nothing.
     let (larger, before) = (of(20_000, one), b.clone());

@@ -2,7 +2,7 @@
 
 use crate::common::{RATES, WORDS, number};
 use lanebloom::bloom::Builder;
-use lanebloom::{BuildError, ConcurrentBloom, KeyHasher, Murmur3, SipHash13};
+use lanebloom::{BuildError, ConcurrentBloom, SipHash13};
 
 fn builder() -> Builder {
     ConcurrentBloom::builder()
@@ -230,27 +230,8 @@ fn the_bits_are_those_of_version_1() {
 }
 
 #[test]
-fn the_hasher_is_a_parameter() {
-    fn fill<S: KeyHasher>(builder: Builder<S>) {
-        let filter = builder.build().unwrap();
-        assert!(filter.insert("a") && filter.contains("a") && !filter.contains("b"));
-    }
-    fill(builder().expected_keys(1000));
-    fill(builder().expected_keys(1000).hasher(Murmur3::with_seed(1)));
-    fill(builder().expected_keys(1000).hasher(SipHash13::default()));
-    fill(builder().expected_keys(1000).hasher(std::hash::RandomState::new()));
-    fill(
-        builder()
-            .expected_keys(1000)
-            .hasher(foldhash::fast::RandomState::default()),
-    );
-}
-
-#[test]
 fn it_can_be_shared_and_sent() {
     fn shared<T: Send + Sync + 'static>() {}
-    shared::<ConcurrentBloom>();
-    shared::<ConcurrentBloom<SipHash13>>();
     shared::<lanebloom::CacheGuard<str>>();
     shared::<BuildError>();
 }

