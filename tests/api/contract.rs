@@ -284,8 +284,8 @@ fn panic_message(panics: impl FnOnce()) -> String {
     *panic.downcast::<String>().expect("a panic with values in its message")
 }
 
-/// With the planned keys in it: the measured rate is the one that the filter computes of itself, and
-/// at most the planned one, within 4 standard deviations.
+/// With the planned keys in it: the measured rate is the one that the filter computes of itself,
+/// and at most the planned one, within 4 standard deviations.
 fn rates<E: Engine, S: KeyHasher<E::Hash>>(of: impl Fn(usize, &[u64]) -> Filter<E, S>) {
     let keys = STRESS_KEYS / 2;
     let filter = of(keys, &distinct(4, keys));
@@ -653,8 +653,8 @@ where
     assert!(filter.is_empty() && filter.insert(&content[full]).is_ok());
 }
 
-/// Each thread has keys of its own, in a filter so full that inserts move what others inserted. None
-/// is ever missing, and in the end there is nothing left of any.
+/// Each thread has keys of its own, in a filter so full that inserts move what others inserted.
+/// None is ever missing, and in the end there is nothing left of any.
 fn come_and_go<E: Count + Remove<Answer = Result<(), InsertError>>, S: KeyHasher<E::Hash>>(
     of: impl Fn(usize, &[u64]) -> Filter<E, S>,
 ) where

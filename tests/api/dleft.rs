@@ -1,5 +1,5 @@
-//! The d-left filter beside a multiset, full and saturated, its rates beside its model, and with real
-//! threads that share its cells.
+//! The d-left filter beside a multiset, full and saturated, its rates beside its model, and with
+//! real threads that share its cells.
 
 use crate::common::{STRESS_KEYS, hit_rate, number, together};
 use lanebloom::DLeftFilter;
