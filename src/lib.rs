@@ -121,9 +121,9 @@
 //! # Cost
 //!
 //! A key takes 10.3 bits at a rate of 1% and 41.1 at 1e-6. A lookup in a batch takes 1.1 to 2.4 ns
-//! from a filter of up to 8 MiB (Zen 4, AVX-512). Use batches: from 16 to 32 keys on they are
-//! faster than single calls, and two to six times as fast with hundreds of keys. [`docs::cost`] has
-//! the tables, and the cases that we lose.
+//! from a filter of up to 8 MiB (Zen 4, AVX-512). Use batches: from 32 keys on they are faster
+//! than single calls, and two to six times as fast with hundreds of keys. [`docs::cost`] has the
+//! tables, and the cases that we lose.
 //!
 //! ## Inserting in bulk
 //!
