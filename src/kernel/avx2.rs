@@ -59,7 +59,7 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
             found,
             |group| blocks(group, count),
             |group, products, words| places::<W>(group, cuts, 0, count, products, words),
-            |products, words| hold::<W, T>(products, cuts, words),
+            |_, products, words| hold::<W, T>(products, cuts, words),
         );
     }
 }
@@ -87,7 +87,7 @@ fn insert_into<const W: usize, T: Target>(target: &mut T, cuts: &Cuts, hashes: &
         changed,
         |group| blocks(group, count),
         |group, products, words| places::<W>(group, cuts, first, count, products, words),
-        |products, into| masks::<W, T>(products, cuts, into),
+        |_, products, into| masks::<W, T>(products, cuts, into),
     );
 }
 
@@ -177,8 +177,9 @@ fn places<const W: usize>(
 /// is inlined.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn masks<const W: usize, T>(products: &Group, cuts: &Cuts, into: &mut [Slot; W]) {
-    let mut product = load(products);
+fn masks<const W: usize, T>(products: &Slot, cuts: &Cuts, into: &mut [Slot; W]) {
+    // SAFETY: `places` has written it.
+    let mut product = load(unsafe { products.assume_init_ref() });
     for pair in (0..W).step_by(2) {
         let masks = vector_masks::<W>(&mut product, cuts, pair);
         for i in pair..W.min(pair + 2) {
@@ -191,8 +192,9 @@ fn masks<const W: usize, T>(products: &Group, cuts: &Cuts, into: &mut [Slot; W])
 /// one caller, and so is inlined.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn hold<const W: usize, T>(products: &Group, cuts: &Cuts, words: &[Group; W]) -> u8 {
-    let mut product = load(products);
+fn hold<const W: usize, T>(products: &Slot, cuts: &Cuts, words: &[Group; W]) -> u8 {
+    // SAFETY: `places` has written it.
+    let mut product = load(unsafe { products.assume_init_ref() });
     let mut lacking = [_mm256_setzero_si256(); 2];
     for pair in (0..W).step_by(2) {
         let masks = vector_masks::<W>(&mut product, cuts, pair);

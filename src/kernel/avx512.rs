@@ -48,8 +48,8 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
             hashes,
             found,
             |group| blocks(group, count),
-            |group, products, words| places::<W>(group, cuts, 0, count, products, words),
-            |products, words| hold::<W, T>(products, cuts, words),
+            |group, _, words| places::<W>(group, cuts, 0, count, words),
+            |hashes, _, words| hold::<W, T>(hashes, cuts, words),
         );
     }
 }
@@ -76,8 +76,8 @@ fn insert_into<const W: usize, T: Target>(target: &mut T, cuts: &Cuts, hashes: &
         hashes,
         changed,
         |group| blocks(group, count),
-        |group, products, words| places::<W>(group, cuts, first, count, products, words),
-        |products, into| masks::<W, T>(products, cuts, into),
+        |group, _, words| places::<W>(group, cuts, first, count, words),
+        |hashes, _, into| masks::<W, T>(hashes, cuts, into),
     );
 }
 
@@ -114,19 +114,11 @@ fn block(hashes: __m512i, count: usize) -> __m512i {
 /// the filter's blocks.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
-pub(super) fn places<const W: usize>(
-    hashes: &Group,
-    cuts: &Cuts,
-    first: usize,
-    count: usize,
-    products: &mut Slot,
-    words: &mut [Slot; W],
-) {
+pub(super) fn places<const W: usize>(hashes: &Group, cuts: &Cuts, first: usize, count: usize, words: &mut [Slot; W]) {
     let mut product = load(hashes);
     let block = _mm512_sub_epi64(block(product, count), _mm512_set1_epi64(first as i64));
     let line = _mm512_slli_epi64::<3>(block);
     product = _mm512_mullo_epi64(product, _mm512_set1_epi64(MULTIPLIER as i64));
-    products.write(store(product));
     for i in 0..W {
         let cut = &cuts.words[i];
         if i > 0 && cut.multiply {
@@ -145,8 +137,8 @@ pub(super) fn places<const W: usize>(
 /// is inlined.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
-fn masks<const W: usize, T>(products: &Group, cuts: &Cuts, into: &mut [Slot; W]) {
-    let masks = vector_masks::<W>(load(products), cuts);
+fn masks<const W: usize, T>(hashes: &Group, cuts: &Cuts, into: &mut [Slot; W]) {
+    let masks = vector_masks::<W>(product(hashes), cuts);
     for i in 0..W {
         into[i].write(store(masks[i]));
     }
@@ -156,8 +148,8 @@ fn masks<const W: usize, T>(products: &Group, cuts: &Cuts, into: &mut [Slot; W])
 /// one caller, and so is inlined.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
-fn hold<const W: usize, T>(products: &Group, cuts: &Cuts, words: &[Group; W]) -> u8 {
-    let masks = vector_masks::<W>(load(products), cuts);
+fn hold<const W: usize, T>(hashes: &Group, cuts: &Cuts, words: &[Group; W]) -> u8 {
+    let masks = vector_masks::<W>(product(hashes), cuts);
     let mut lacking = _mm512_setzero_si512();
     for i in 0..W {
         lacking = _mm512_or_si512(lacking, _mm512_andnot_si512(load(&words[i]), masks[i]));
@@ -186,6 +178,14 @@ fn vector_masks<const W: usize>(mut product: __m512i, cuts: &Cuts) -> [__m512i; 
         }
     }
     masks
+}
+
+/// What the patterns of the hashes are cut from. (To multiply again takes no longer than to keep
+/// what `places` has multiplied.)
+#[target_feature(enable = "avx512f,avx512dq")]
+#[inline]
+pub(super) fn product(hashes: &Group) -> __m512i {
+    _mm512_mullo_epi64(load(hashes), _mm512_set1_epi64(MULTIPLIER as i64))
 }
 
 /// The next product of a pattern. Most patterns have only one product, so callers branch around

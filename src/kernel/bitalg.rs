@@ -6,7 +6,7 @@
 //! is data.
 
 use crate::bits::{Lines, Load, Probed};
-use crate::kernel::avx512::{blocks, load, multiply_again, places};
+use crate::kernel::avx512::{blocks, load, multiply_again, places, product};
 use crate::kernel::groups::{self, Group};
 use crate::pattern::Cuts;
 use core::arch::x86_64::*;
@@ -37,8 +37,8 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
             hashes,
             found,
             |group| blocks(group, count),
-            |group, products, words| places::<W>(group, cuts, 0, count, products, words),
-            |products, words| hold::<W, T>(products, cuts, words),
+            |group, _, words| places::<W>(group, cuts, 0, count, words),
+            |hashes, _, words| hold::<W, T>(hashes, cuts, words),
         );
     }
 }
@@ -47,8 +47,8 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
 /// one caller, and so is inlined.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
 #[inline]
-fn hold<const W: usize, T>(products: &Group, cuts: &Cuts, words: &[Group; W]) -> u8 {
-    let mut product = load(products);
+fn hold<const W: usize, T>(hashes: &Group, cuts: &Cuts, words: &[Group; W]) -> u8 {
+    let mut product = product(hashes);
     let mut all = u64::MAX;
     for (i, word) in words.iter().enumerate() {
         let cut = &cuts.words[i];

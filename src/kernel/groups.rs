@@ -44,7 +44,7 @@ pub(super) unsafe fn contains<const W: usize, T: Load>(
     found: &mut [u64],
     blocks: impl Fn(&Group) -> Group,
     places: impl Fn(&Group, &mut Slot, &mut [Slot; W]),
-    hold: impl Fn(&Group, &[Group; W]) -> u8,
+    hold: impl Fn(&Group, &Slot, &[Group; W]) -> u8,
 ) {
     debug_assert_eq!(hashes.len().div_ceil(64), found.len());
     let groups = Groups::of(hashes);
@@ -66,8 +66,8 @@ pub(super) unsafe fn contains<const W: usize, T: Load>(
             if !cached {
                 ask(&lines, groups, group + AHEAD, &blocks, Purpose::Later);
             }
-            // SAFETY: both were written for this group, in earlier turns.
-            let hold = unsafe { hold(products[slot].assume_init_ref(), written(&loaded[slot])) };
+            // SAFETY: written for this group in an earlier turn.
+            let hold = hold(groups.at(group), &products[slot], unsafe { written(&loaded[slot]) });
             answers = answers >> GROUP | u64::from(hold) << (64 - GROUP);
             if group % 8 == 7 {
                 found[group / 8] = answers;
@@ -105,7 +105,7 @@ pub(super) fn insert<const W: usize, T: Target>(
     changed: &mut [u64],
     blocks: impl Fn(&Group) -> Group,
     places: impl Fn(&Group, &mut Slot, &mut [Slot; W]),
-    masks: impl Fn(&Group, &mut [Slot; W]),
+    masks: impl Fn(&Group, &Slot, &mut [Slot; W]),
 ) {
     debug_assert_eq!(hashes.len().div_ceil(64), changed.len());
     let groups = Groups::of(hashes);
@@ -137,8 +137,7 @@ pub(super) fn insert<const W: usize, T: Target>(
             }
             let mut products = NONE;
             places(groups.at(turn), &mut products, &mut slot.0);
-            // SAFETY: `places` has written it.
-            masks(unsafe { products.assume_init_ref() }, &mut slot.1);
+            masks(groups.at(turn), &products, &mut slot.1);
         }
     }
     groups.finish(answers, changed);

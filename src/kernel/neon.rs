@@ -33,7 +33,7 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
             found,
             |group| blocks(group, count),
             |group, products, words| places::<W>(group, cuts, 0, count, products, words),
-            |products, words| hold::<W, T>(products, cuts, words),
+            |_, products, words| hold::<W, T>(products, cuts, words),
         );
     }
 }
@@ -61,7 +61,7 @@ fn insert_into<const W: usize, T: Target>(target: &mut T, cuts: &Cuts, hashes: &
         changed,
         |group| blocks(group, count),
         |group, products, words| places::<W>(group, cuts, first, count, products, words),
-        |products, into| masks::<W, T>(products, cuts, into),
+        |_, products, into| masks::<W, T>(products, cuts, into),
     );
 }
 
@@ -106,7 +106,9 @@ fn places<const W: usize>(
 /// is inlined.
 #[target_feature(enable = "neon")]
 #[inline]
-fn masks<const W: usize, T>(products: &Group, cuts: &Cuts, into: &mut [Slot; W]) {
+fn masks<const W: usize, T>(products: &Slot, cuts: &Cuts, into: &mut [Slot; W]) {
+    // SAFETY: `places` has written it.
+    let products = unsafe { products.assume_init_ref() };
     let mut masks = [[0; GROUP]; W];
     for pair in (0..GROUP).step_by(2) {
         let vectors = vector_masks::<W>([products[pair], products[pair + 1]], cuts);
@@ -124,7 +126,9 @@ fn masks<const W: usize, T>(products: &Group, cuts: &Cuts, into: &mut [Slot; W])
 /// one caller, and so is inlined.
 #[target_feature(enable = "neon")]
 #[inline]
-fn hold<const W: usize, T>(products: &Group, cuts: &Cuts, words: &[Group; W]) -> u8 {
+fn hold<const W: usize, T>(products: &Slot, cuts: &Cuts, words: &[Group; W]) -> u8 {
+    // SAFETY: `places` has written it.
+    let products = unsafe { products.assume_init_ref() };
     let mut answers = 0;
     for pair in (0..GROUP).step_by(2) {
         let masks = vector_masks::<W>([products[pair], products[pair + 1]], cuts);
