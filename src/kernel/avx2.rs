@@ -50,8 +50,8 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
     found: &mut [u64],
 ) {
     let count = lines.blocks();
-    // SAFETY: `words` gives words of blocks below `count`, which is below 2^32 (`Isa::for_blocks`);
-    // a block has 8.
+    // SAFETY: `places` writes the products and all words, of blocks below `count`, which is below
+    // 2^32 (`Isa::for_blocks`); a block has 8.
     unsafe {
         groups::contains(
             lines,
@@ -59,7 +59,7 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
             found,
             |group| blocks(group, count),
             |group, products, words| places::<W>(group, cuts, 0, count, products, words),
-            |_, products, words| hold::<W, T>(products, cuts, words),
+            |_, products, words| hold::<W, T>(products.assume_init_ref(), cuts, words),
         );
     }
 }
@@ -81,14 +81,17 @@ pub(super) fn fill<const W: usize>(cuts: &Cuts, region: &mut Region<'_>, hashes:
 #[inline]
 fn insert_into<const W: usize, T: Target>(target: &mut T, cuts: &Cuts, hashes: &[u64], changed: &mut [u64]) {
     let (first, count) = (target.first(), target.blocks());
-    groups::insert::<W, _>(
-        target,
-        hashes,
-        changed,
-        |group| blocks(group, count),
-        |group, products, words| places::<W>(group, cuts, first, count, products, words),
-        |_, products, into| masks::<W, T>(products, cuts, into),
-    );
+    // SAFETY: `places` writes all words, and the products; `masks` writes all masks.
+    unsafe {
+        groups::insert::<W, _>(
+            target,
+            hashes,
+            changed,
+            |group| blocks(group, count),
+            |group, products, words| places::<W>(group, cuts, first, count, products, words),
+            |_, products, into| masks::<W, T>(products.assume_init_ref(), cuts, into),
+        );
+    }
 }
 
 /// Writes a bit of the bitmap to each place of `out`.
@@ -177,9 +180,8 @@ fn places<const W: usize>(
 /// is inlined.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn masks<const W: usize, T>(products: &Slot, cuts: &Cuts, into: &mut [Slot; W]) {
-    // SAFETY: `places` has written it.
-    let mut product = load(unsafe { products.assume_init_ref() });
+fn masks<const W: usize, T>(products: &Group, cuts: &Cuts, into: &mut [Slot; W]) {
+    let mut product = load(products);
     for pair in (0..W).step_by(2) {
         let masks = vector_masks::<W>(&mut product, cuts, pair);
         for i in pair..W.min(pair + 2) {
@@ -192,9 +194,8 @@ fn masks<const W: usize, T>(products: &Slot, cuts: &Cuts, into: &mut [Slot; W]) 
 /// one caller, and so is inlined.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn hold<const W: usize, T>(products: &Slot, cuts: &Cuts, words: &[Group; W]) -> u8 {
-    // SAFETY: `places` has written it.
-    let mut product = load(unsafe { products.assume_init_ref() });
+fn hold<const W: usize, T>(products: &Group, cuts: &Cuts, words: &[Group; W]) -> u8 {
+    let mut product = load(products);
     let mut lacking = [_mm256_setzero_si256(); 2];
     for pair in (0..W).step_by(2) {
         let masks = vector_masks::<W>(&mut product, cuts, pair);

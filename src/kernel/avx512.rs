@@ -40,8 +40,8 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
     found: &mut [u64],
 ) {
     let count = lines.blocks();
-    // SAFETY: `words` gives words of blocks below `count`, which is below 2^32 (`Isa::for_blocks`);
-    // a block has 8.
+    // SAFETY: `places` writes all words, of blocks below `count`, which is below 2^32
+    // (`Isa::for_blocks`); a block has 8. `hold` reads no products.
     unsafe {
         groups::contains(
             lines,
@@ -71,14 +71,17 @@ pub(super) fn fill<const W: usize>(cuts: &Cuts, region: &mut Region<'_>, hashes:
 #[inline]
 fn insert_into<const W: usize, T: Target>(target: &mut T, cuts: &Cuts, hashes: &[u64], changed: &mut [u64]) {
     let (first, count) = (target.first(), target.blocks());
-    groups::insert::<W, _>(
-        target,
-        hashes,
-        changed,
-        |group| blocks(group, count),
-        |group, _, words| places::<W>(group, cuts, first, count, words),
-        |hashes, _, into| masks::<W, T>(hashes, cuts, into),
-    );
+    // SAFETY: `places` writes all words; `masks` writes all masks, and reads no products.
+    unsafe {
+        groups::insert::<W, _>(
+            target,
+            hashes,
+            changed,
+            |group| blocks(group, count),
+            |group, _, words| places::<W>(group, cuts, first, count, words),
+            |hashes, _, into| masks::<W, T>(hashes, cuts, into),
+        );
+    }
 }
 
 /// Writes a bit of the bitmap to each place of `out`.

@@ -29,8 +29,8 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
     found: &mut [u64],
 ) {
     let count = lines.blocks();
-    // SAFETY: `words` gives words of blocks below `count`, which is below 2^32 (`Isa::for_blocks`);
-    // a block has 8.
+    // SAFETY: `places` writes all words, of blocks below `count`, which is below 2^32
+    // (`Isa::for_blocks`); a block has 8. `hold` reads no products.
     unsafe {
         groups::contains(
             lines,

@@ -36,7 +36,8 @@ unsafe fn written<const W: usize>(slots: &[Slot; W]) -> &[Group; W] {
 ///
 /// # Safety
 ///
-/// Every word of every place is below 8 times the number of `lines`.
+/// `places` writes the words of every place, each below 8 times the number of `lines`, and the
+/// products if `hold` reads them.
 #[inline(always)]
 pub(super) unsafe fn contains<const W: usize, T: Load>(
     lines: Lines<'_, T>,
@@ -66,7 +67,7 @@ pub(super) unsafe fn contains<const W: usize, T: Load>(
             if !cached {
                 ask(&lines, groups, group + AHEAD, &blocks, Purpose::Later);
             }
-            // SAFETY: written for this group in an earlier turn.
+            // SAFETY: `lines.load` wrote them for this group, `NEAR` turns ago.
             let hold = hold(groups.at(group), &products[slot], unsafe { written(&loaded[slot]) });
             answers = answers >> GROUP | u64::from(hold) << (64 - GROUP);
             if group % 8 == 7 {
@@ -75,8 +76,8 @@ pub(super) unsafe fn contains<const W: usize, T: Load>(
         }
         // A group that is not there yet has a number beyond the last.
         if turn.wrapping_sub(NEAR) < groups.len() {
-            // SAFETY: written for this group in an earlier turn. By the caller's promise they are
-            // words of the filter.
+            // SAFETY: `places` wrote them for this group, `NEAR` turns ago. By the caller's promise
+            // they are words of the filter.
             unsafe { lines.load(written(&words[near_slot]), &mut loaded[near_slot]) };
         }
         if turn < groups.len() {
@@ -98,8 +99,13 @@ fn ask(target: &impl Probed, groups: Groups<'_>, group: usize, blocks: &impl Fn(
 
 /// Inserts by groups, in order. An instruction set supplies three functions for a group: the
 /// `blocks` of its hashes, their `places` in the target, and their `masks`.
+///
+/// # Safety
+///
+/// `places` writes the words of every place, and the products if `masks` reads them; `masks` writes
+/// all its slots.
 #[inline(always)]
-pub(super) fn insert<const W: usize, T: Target>(
+pub(super) unsafe fn insert<const W: usize, T: Target>(
     target: &mut T,
     hashes: &[u64],
     changed: &mut [u64],
@@ -119,7 +125,7 @@ pub(super) fn insert<const W: usize, T: Target>(
     for turn in 0..groups.len() + NEAR {
         let slot = &mut slots[turn % NEAR];
         if let Some(group) = turn.checked_sub(NEAR) {
-            // SAFETY: both were written for this group, `NEAR` turns ago.
+            // SAFETY: `places` and `masks` wrote them for this group, `NEAR` turns ago.
             let (words, masks) = unsafe { (written(&slot.0), written(&slot.1)) };
             let mut changes = 0;
             for hash in 0..GROUP {

@@ -25,7 +25,7 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
     found: &mut [u64],
 ) {
     let count = lines.blocks();
-    // SAFETY: `words` gives words of blocks below `count`; a block has 8.
+    // SAFETY: `places` writes the products and all words, of blocks below `count`; a block has 8.
     unsafe {
         groups::contains(
             lines,
@@ -33,7 +33,7 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
             found,
             |group| blocks(group, count),
             |group, products, words| places::<W>(group, cuts, 0, count, products, words),
-            |_, products, words| hold::<W, T>(products, cuts, words),
+            |_, products, words| hold::<W, T>(products.assume_init_ref(), cuts, words),
         );
     }
 }
@@ -55,14 +55,17 @@ pub(super) fn fill<const W: usize>(cuts: &Cuts, region: &mut Region<'_>, hashes:
 #[inline]
 fn insert_into<const W: usize, T: Target>(target: &mut T, cuts: &Cuts, hashes: &[u64], changed: &mut [u64]) {
     let (first, count) = (target.first(), target.blocks());
-    groups::insert::<W, _>(
-        target,
-        hashes,
-        changed,
-        |group| blocks(group, count),
-        |group, products, words| places::<W>(group, cuts, first, count, products, words),
-        |_, products, into| masks::<W, T>(products, cuts, into),
-    );
+    // SAFETY: `places` writes all words, and the products; `masks` writes all masks.
+    unsafe {
+        groups::insert::<W, _>(
+            target,
+            hashes,
+            changed,
+            |group| blocks(group, count),
+            |group, products, words| places::<W>(group, cuts, first, count, products, words),
+            |_, products, into| masks::<W, T>(products.assume_init_ref(), cuts, into),
+        );
+    }
 }
 
 /// The blocks of the hashes: below `count`.
@@ -106,9 +109,7 @@ fn places<const W: usize>(
 /// is inlined.
 #[target_feature(enable = "neon")]
 #[inline]
-fn masks<const W: usize, T>(products: &Slot, cuts: &Cuts, into: &mut [Slot; W]) {
-    // SAFETY: `places` has written it.
-    let products = unsafe { products.assume_init_ref() };
+fn masks<const W: usize, T>(products: &Group, cuts: &Cuts, into: &mut [Slot; W]) {
     let mut masks = [[0; GROUP]; W];
     for pair in (0..GROUP).step_by(2) {
         let vectors = vector_masks::<W>([products[pair], products[pair + 1]], cuts);
@@ -126,9 +127,7 @@ fn masks<const W: usize, T>(products: &Slot, cuts: &Cuts, into: &mut [Slot; W]) 
 /// one caller, and so is inlined.
 #[target_feature(enable = "neon")]
 #[inline]
-fn hold<const W: usize, T>(products: &Slot, cuts: &Cuts, words: &[Group; W]) -> u8 {
-    // SAFETY: `places` has written it.
-    let products = unsafe { products.assume_init_ref() };
+fn hold<const W: usize, T>(products: &Group, cuts: &Cuts, words: &[Group; W]) -> u8 {
     let mut answers = 0;
     for pair in (0..GROUP).step_by(2) {
         let masks = vector_masks::<W>([products[pair], products[pair + 1]], cuts);

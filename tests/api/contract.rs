@@ -106,7 +106,7 @@ macro_rules! word {
             unites(filled!($of));
         }
     };
-    // Of the tests of snapshots.
+    // tests/formats has the tests for these words.
     ($($other:ident)|*, $of:tt) => {};
 }
 

@@ -1761,7 +1761,7 @@ mod through_serde {
             limited.deserialize(binary)
         };
         assert!(read(&bytes).unwrap() == filter);
-        // Of very many more only the first are read.
+        // The reader stops after the first of very many.
         for (more, looked_at) in [(9, 9), (1 << 20, 128 + 64 * 192 + 64 - 191)] {
             let longer = [&bytes[..], &vec![0; more]].concat();
             let (there, ends) = (bytes.len() + looked_at, bytes.len());
