@@ -19,7 +19,8 @@ echo "== imports without circles"
 ci/imports.py
 
 echo "== lints"
-# Everything, as `cargo test` and `cargo bench` build it, and with every feature; then each feature alone.
+# Everything, as `cargo test` and `cargo bench` build it, and with every feature; then each feature
+# alone.
 cargo clippy --all-targets -- -D warnings
 cargo clippy --all-targets --all-features -- -D warnings
 for features in "" std serde mmap guard window redis; do

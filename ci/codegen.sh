@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Proof that the kernels are what they are written to be: in the machine code of a release build, every kernel has the
-# instructions that it is for, and its loop calls nothing.
-# Some minutes from nothing, 10 seconds after ci/release.sh, which builds the same. Needs objdump, which comes with the linker.
+# Proof that the kernels are what they are written to be: in the machine code of a release build,
+# every kernel has the instructions that it is for, and its loop calls nothing. Some minutes from
+# nothing, 10 seconds after ci/release.sh, which builds the same. Needs objdump, which comes with
+# the linker.
 #
 #   ci/codegen.sh               looks at the benches `peers`, `deletable` and `guava`
 #   ci/codegen.sh PROGRAM...    looks at these
@@ -13,9 +14,10 @@ if [[ $(uname -m) != x86_64 ]]; then
     exit
 fi
 
-# The function | how many of it at least | what each of them must have, patterns of awk | what of it must be in a loop, and in no
-# loop beside a call (nothing: it calls nothing anywhere but panics and what tables point to). A closure that was not inlined is a
-# call, and its instructions are not in the kernel. A count of 0 means that the function must be inlined everywhere.
+# The function | how many of it at least | what each of them must have, patterns of awk | what of it
+# must be in a loop, and in no loop beside a call (nothing: it calls nothing anywhere but panics and
+# what tables point to). A closure that was not inlined is a call, and its instructions are not in
+# the kernel. A count of 0 means that the function must be inlined everywhere.
 #
 # Single calls are there for each of 28 shapes, batches for each of 4 numbers of words.
 kernels='
@@ -47,7 +49,8 @@ if ((!$#)); then
     mapfile -t programs <<<"$built"
 fi
 
-# A loop is what lies between a jump back and its target; of those around an instruction the smallest is looked at.
+# A loop is what lies between a jump back and its target; of those around an instruction the
+# smallest is looked at.
 objdump -d -C --no-show-raw-insn "${programs[@]}" | awk -v kernels="$kernels" '
     BEGIN {
         rows = split(kernels, row, "\n")
@@ -61,7 +64,8 @@ objdump -d -C --no-show-raw-insn "${programs[@]}" | awk -v kernels="$kernels" '
         }
     }
 
-    # "00000000000d23c0 <lanebloom::kernel::avx512::contains_hashes>:", with more or less of generics and hashes.
+    # "00000000000d23c0 <lanebloom::kernel::avx512::contains_hashes>:", with more or less of
+    # generics and hashes.
     /^[0-9a-f]+ <.*>:$/ {
         look()
         where = $0

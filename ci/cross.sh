@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The tests on other processors: an x86-64 without AVX2, 64-bit Arm (NEON) and the big-endian s390x.
-# qemu emulates them, which says nothing about speed, nor about weak memory ordering (that is ci/loom.sh's part), and takes some
-# ten times as long as the processor itself would. Needs what ci/install.sh and ci/cross_compiler.sh fetch.
+# qemu emulates them, which says nothing about speed, nor about weak memory ordering (that is
+# ci/loom.sh's part), and takes some ten times as long as the processor itself would. Needs what
+# ci/install.sh and ci/cross_compiler.sh fetch.
 #
 #   ci/cross.sh                        all three, one after another
 #   ci/cross.sh aarch64                some of nehalem, aarch64, s390x
@@ -30,9 +31,10 @@ aarch64() (
     cargo test --no-fail-fast "${package[@]}" "${programs[@]}"
 )
 
-# The tests of bytes: only these depend on the byte order. Not the tests of batches against single calls, nor those that read every
-# truncation of their bytes or fill big filters: these take three quarters of the time under emulation. Debian has no standard
-# library of this version for s390x, so cargo builds it.
+# The tests of bytes: only these depend on the byte order. Not the tests of batches against single
+# calls, nor those that read every truncation of their bytes or fill big filters: these take three
+# quarters of the time under emulation. Debian has no standard library of this version for s390x, so
+# cargo builds it.
 s390x() (
     use_toolchain
     export CARGO_TARGET_S390X_UNKNOWN_LINUX_GNU_LINKER=s390x-linux-gnu-gcc

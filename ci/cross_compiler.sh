@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Fetches the compiler of ci/cross.sh from Debian: rustc-web (what Debian builds its browsers with), which has a standard library for
-# other processors. Its packages are unpacked without installing them; all must be of one version, so they are looked up in package
-# lists fetched for this. A minute the first time, nothing afterwards; 1 GB.
+# Fetches the compiler of ci/cross.sh from Debian: rustc-web (what Debian builds its browsers with),
+# which has a standard library for other processors. Its packages are unpacked without installing
+# them; all must be of one version, so they are looked up in package lists fetched for this. A
+# minute the first time, nothing afterwards; 1 GB.
 #
 #   ci/cross_compiler.sh                                  puts it where ci/cross.sh looks for it, ~/.cache/lanebloom/rust-web
 #   LANEBLOOM_TOOLCHAIN=FOLDER ci/cross_compiler.sh       puts it elsewhere; ci/cross.sh looks there by the same variable

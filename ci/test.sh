@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# The tests with assertions and checks of overflow: units, programs, and the examples of the documentation, with every feature.
-# Needs what ci/install.sh installs. Most of the time goes to the compiler: the kernels and what is generic are compiled for each
-# kind of filter and key. (Those of tests/servers run in ci/release.sh.)
+# The tests with assertions and checks of overflow: units, programs, and the examples of the
+# documentation, with every feature. Needs what ci/install.sh installs. Most of the time goes to the
+# compiler: the kernels and what is generic are compiled for each kind of filter and key. (Those of
+# tests/servers run in ci/release.sh.)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Comments and documentation are at most 100 columns wide, but for tables and code. The examples in
-# them are at most 80 wide without the comment's marks, but for hidden lines. No file of src has more
-# than 900 lines. (By perl, which counts characters; awk counts bytes on some machines.)
+# them are at most 80 wide without the comment's marks, but for hidden lines. No file of src has
+# more than 900 lines. (By perl, which counts characters; awk counts bytes on some machines.)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -23,6 +23,7 @@ git ls-files '*.rs' | xargs perl -CSD -ne '
 '
 
 status=0
+git ls-files '*.sh' '*.py' .ci/run | xargs grep -nE '^ *# [^ ].{98,}$' && status=1
 while read -r lines file; do
     if ((lines > 900)); then
         echo "$file: $lines lines, more than 900"

@@ -291,7 +291,8 @@ def come_and_go(make, keys, again):
     return filter
 
 
-# Words, bits, blocks, expected keys and rate are what the builder makes of the budget (64 * blocks) and the expected keys.
+# Words, bits, blocks, expected keys and rate are what the builder makes of the budget (64 * blocks)
+# and the expected keys.
 KEY = bytes(range(16))
 FILTERS = {
     "one": lambda: Bloom(1, 3, 9, 900, 0.09662235028870084, 1, 0, lambda key: murmur3(key, 0)),
@@ -331,8 +332,9 @@ if __name__ == "__main__":
     header += struct.pack("<ddQQ32x", 0.02, 0.5, M, 2)
     header += struct.pack("<Q", xxhash.xxh3_64_intdigest(header))
     (folder / "snapshot_v1_scalable.bin").write_bytes(header + parts)
-    # One that forgets, by age and a clock of its own: generations of 10 seconds. The newest began at 61 s and is for 60 to 70 s; those of 50 to 60 s
-    # and of 30 to 40 s are there too. None was begun at 40 s. It is 65 s.
+    # One that forgets, by age and a clock of its own: generations of 10 seconds. The newest began
+    # at 61 s and is for 60 to 70 s; those of 50 to 60 s and of 30 to 40 s are there too. None was
+    # begun at 40 s. It is 65 s.
     generations = [Bloom(*LAYERS[1], 1, 0, lambda key: murmur3(key, 0)) for _ in range(3)]
     for i in range(90):
         generations[i % 3].insert(b"key %d" % i)
