@@ -1,0 +1,174 @@
+//! Batches of several lengths beside single calls, to see from which length on a batch wins.
+
+use crate::contestants::{Ours, count};
+use crate::{Args, Lookups, fill, no_boost, timed};
+use lanebloom::ConcurrentBloom;
+use lanebloom_benches::median;
+
+const LENGTHS: [usize; 9] = [1, 2, 4, 8, 16, 32, 64, 256, 1024];
+
+/// One row: a public call that takes a batch, and the one that takes a key.
+struct Row<'a> {
+    name: String,
+    keys: &'a [u64],
+    /// Takes keys one by one, and returns the number of positive answers.
+    single: Box<Singles<'a>>,
+    /// The same in batches of the given length.
+    batch: Box<Batches<'a>>,
+}
+
+type Singles<'a> = dyn Fn(&[u64]) -> usize + Sync + 'a;
+type Batches<'a> = dyn Fn(&[u64], usize) -> usize + Sync + 'a;
+
+/// The median of the single calls, in ns per key; for each length that of the batches, and that of
+/// the ratios of single calls to batches of the same round.
+type Times = (f64, Vec<(f64, f64)>);
+
+pub(crate) fn batch_lengths(args: &Args, bytes: usize) -> String {
+    let ours = |hashed| Ours::new(bytes, args.rate, hashed, None).filter;
+    let (hashes, keys) = (ours(true), ours(false));
+    let n = hashes.expected_keys();
+    fill(n, |all| _ = hashes.insert_hashes(all));
+    fill(n, |all| _ = keys.insert_batch(all));
+    let lookups = Lookups::new(n, args.keys.min(1 << 20));
+    #[cfg(has_boost)]
+    let boost = {
+        let mut boost = crate::boost::Boost::new(n, args.rate);
+        fill(n, |all| boost.insert_bulk(all));
+        boost
+    };
+    #[cfg_attr(not(has_boost), expect(unused_mut, reason = "Boost adds a row"))]
+    let mut rows = our_rows(&hashes, &keys, &lookups);
+    #[cfg(has_boost)]
+    if crate::boost::has_bulk() {
+        rows.push(Row {
+            name: crate::boost::name("may_contain"),
+            keys: &lookups.mixed,
+            single: Box::new(|hashes| boost.contains(hashes)),
+            batch: Box::new(|hashes, length| boost.contains_bulk(hashes, length)),
+        });
+    }
+
+    let mut table = format!(
+        "\n## {} KiB, {n} keys at {}, by the length of the batch\n\n\
+         ns per key (times faster than single calls in the same rounds)\n\n",
+        bytes >> 10,
+        args.rate
+    );
+    let line = |first: &str, cells: Vec<String>| format!("| {first:44} | {} |\n", cells.join(" | "));
+    let mut titles = vec!["single calls".to_owned()];
+    titles.extend(LENGTHS.map(|length| format!("{length:>13}")));
+    table += &line("", titles);
+    table += &format!("|---{} |\n", "|--:".repeat(LENGTHS.len() + 1));
+    for (row, (single, batches)) in rows.iter().zip(measure(args.rounds, &rows, &lookups)) {
+        let mut cells = vec![format!("{single:>12.2}")];
+        cells.extend(
+            batches
+                .iter()
+                .map(|(time, ratio)| format!("{:>13}", format!("{time:.2} ({ratio:.2}x)"))),
+        );
+        table += &line(&row.name, cells);
+    }
+    table + &no_boost()
+}
+
+/// The calls of a filter that holds hashes, and of one that holds keys.
+fn our_rows<'a>(hashes: &'a ConcurrentBloom, keys: &'a ConcurrentBloom, lookups: &'a Lookups) -> Vec<Row<'a>> {
+    /// The number of positive answers that `batch` writes.
+    fn flags(all: &[u64], length: usize, batch: impl Fn(&[u64], &mut [bool])) -> usize {
+        let mut found = [false; 1024];
+        let count = |part: &[u64]| {
+            let found = &mut found[..part.len()];
+            batch(part, found);
+            found.iter().filter(|&&found| found).count()
+        };
+        all.chunks(length).map(count).sum()
+    }
+    let row = |call: &str, keys, single, batch| Row {
+        name: format!("lanebloom, {call}"),
+        keys,
+        single,
+        batch,
+    };
+    vec![
+        row(
+            "contains_hashes",
+            &lookups.mixed,
+            Box::new(|all| count(all, |hash| hashes.contains_hash(hash))),
+            Box::new(|all, length| flags(all, length, |part, found| hashes.contains_hashes(part, found))),
+        ),
+        row(
+            "contains_hashes_bitmap",
+            &lookups.mixed,
+            Box::new(|all| count(all, |hash| hashes.contains_hash(hash))),
+            Box::new(|all, length| {
+                let mut found = [0_u64; 1024 / 64];
+                let count = |part: &[u64]| {
+                    let found = &mut found[..part.len().div_ceil(64)];
+                    hashes.contains_hashes_bitmap(part, found);
+                    found.iter().map(|word| word.count_ones() as usize).sum::<usize>()
+                };
+                all.chunks(length).map(count).sum()
+            }),
+        ),
+        row(
+            "insert_hashes, present keys",
+            &lookups.present,
+            Box::new(|all| count(all, |hash| hashes.insert_hash(hash))),
+            Box::new(|all, length| all.chunks(length).map(|part| hashes.insert_hashes(part)).sum()),
+        ),
+        row(
+            "contains_batch, u64 keys",
+            &lookups.mixed,
+            Box::new(|all| count(all, |key| keys.contains(&key))),
+            Box::new(|all, length| flags(all, length, |part, found| keys.contains_batch(part, found))),
+        ),
+        row(
+            "insert_batch, present u64 keys",
+            &lookups.present,
+            Box::new(|all| count(all, |key| keys.insert(&key))),
+            Box::new(|all, length| all.chunks(length).map(|part| keys.insert_batch(part)).sum()),
+        ),
+    ]
+}
+
+/// Interleaved rounds. Single calls and batches of every length must answer alike.
+fn measure(rounds: usize, rows: &[Row], lookups: &Lookups) -> Vec<Times> {
+    // Lookups find the members, and some strangers by mistake. No present key is new.
+    let half = lookups.present.len();
+    let expected: Vec<usize> = rows.iter().map(|row| (row.single)(row.keys)).collect();
+    for (row, &expected) in rows.iter().zip(&expected) {
+        let is_lookup = row.keys.len() > half;
+        let right = if is_lookup { half..=half + half / 4 } else { 0..=0 };
+        assert!(
+            right.contains(&expected),
+            "{}: {expected} of {}",
+            row.name,
+            row.keys.len()
+        );
+    }
+    let mut times = vec![(Vec::new(), vec![Vec::new(); LENGTHS.len()]); rows.len()];
+    for _ in 0..rounds {
+        for ((row, expected), (singles, batches)) in rows.iter().zip(&expected).zip(&mut times) {
+            let keys = row.keys;
+            // Brings the filter back into the caches, like `warm`.
+            (row.single)(&keys[keys.len() * 7 / 8..]);
+            let (single, answers) = timed(1, keys, &row.single);
+            assert_eq!(answers, *expected, "{}", row.name);
+            singles.push(single);
+            for (length, batches) in LENGTHS.into_iter().zip(batches) {
+                let (batch, answers) = timed(1, keys, |keys| (row.batch)(keys, length));
+                assert_eq!(answers, *expected, "{}, batches of {length}", row.name);
+                batches.push((batch, single / batch));
+            }
+        }
+    }
+    let summary = |batches: Vec<(f64, f64)>| {
+        let (times, ratios) = batches.into_iter().unzip();
+        (median(times), median(ratios))
+    };
+    times
+        .into_iter()
+        .map(|(singles, batches)| (median(singles), batches.into_iter().map(summary).collect()))
+        .collect()
+}
