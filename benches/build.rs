@@ -30,6 +30,7 @@ fn build() -> Result<(), &'static str> {
         return Err("no g++ for this target");
     }
     if Command::new("g++").arg("--version").output().is_err() {
+        println!("cargo::rerun-if-env-changed=PATH");
         return Err("no g++");
     }
     cc::Build::new()

@@ -22,7 +22,7 @@ type Batches<'a> = dyn Fn(&[u64], usize) -> usize + Sync + 'a;
 
 /// The median of the single calls, in ns per key; for each length that of the batches, and that of
 /// the ratios of single calls to batches of the same round.
-type Times = (f64, Vec<(f64, f64)>);
+type Times = (f64, [(f64, f64); LENGTHS.len()]);
 
 pub(crate) fn batch_lengths(args: &Args, bytes: usize) -> String {
     let ours = |hashed| Ours::new(bytes, args.rate, hashed, None).filter;
@@ -30,7 +30,8 @@ pub(crate) fn batch_lengths(args: &Args, bytes: usize) -> String {
     let n = hashes.expected_keys();
     fill(n, |all| _ = hashes.insert_hashes(all));
     fill(n, |all| _ = keys.insert_batch(all));
-    let lookups = Lookups::new(n, args.keys.min(1 << 20));
+    // Few, since they share the caches with the filter; but so many that they touch most lines.
+    let lookups = Lookups::new(n, args.keys.min((bytes / 64).max(1 << 18)));
     #[cfg(has_boost)]
     let boost = {
         let mut boost = crate::boost::Boost::new(n, args.rate);
@@ -60,13 +61,10 @@ pub(crate) fn batch_lengths(args: &Args, bytes: usize) -> String {
     titles.extend(LENGTHS.map(|length| format!("{length:>13}")));
     table += &line("", titles);
     table += &format!("|---{} |\n", "|--:".repeat(LENGTHS.len() + 1));
-    for (row, (single, batches)) in rows.iter().zip(measure(args.rounds, &rows, &lookups)) {
+    for row in &rows {
+        let (single, batches) = measure(args.rounds, row, &lookups);
         let mut cells = vec![format!("{single:>12.2}")];
-        cells.extend(
-            batches
-                .iter()
-                .map(|(time, ratio)| format!("{:>13}", format!("{time:.2} ({ratio:.2}x)"))),
-        );
+        cells.extend(batches.map(|(time, ratio)| format!("{:>13}", format!("{time:.2} ({ratio:.2}x)"))));
         table += &line(&row.name, cells);
     }
     table + &no_boost()
@@ -132,43 +130,35 @@ fn our_rows<'a>(hashes: &'a ConcurrentBloom, keys: &'a ConcurrentBloom, lookups:
     ]
 }
 
-/// Interleaved rounds. Single calls and batches of every length must answer alike.
-fn measure(rounds: usize, rows: &[Row], lookups: &Lookups) -> Vec<Times> {
+/// Rounds of single calls and of batches of each length, which must answer alike. One row after the
+/// other, so that a filter stays in the caches: an L3 keeps lines only after several passes.
+fn measure(rounds: usize, row: &Row, lookups: &Lookups) -> Times {
+    let (name, keys) = (&row.name, row.keys);
+    let expected = (row.single)(keys);
     // Lookups find the members, and some strangers by mistake. No present key is new.
     let half = lookups.present.len();
-    let expected: Vec<usize> = rows.iter().map(|row| (row.single)(row.keys)).collect();
-    for (row, &expected) in rows.iter().zip(&expected) {
-        let is_lookup = row.keys.len() > half;
-        let right = if is_lookup { half..=half + half / 4 } else { 0..=0 };
-        assert!(
-            right.contains(&expected),
-            "{}: {expected} of {}",
-            row.name,
-            row.keys.len()
-        );
-    }
-    let mut times = vec![(Vec::new(), vec![Vec::new(); LENGTHS.len()]); rows.len()];
+    let right = if keys.len() > half {
+        half..=half + half / 4
+    } else {
+        0..=0
+    };
+    assert!(right.contains(&expected), "{name}: {expected} of {}", keys.len());
+
+    let mut singles = Vec::new();
+    let mut batches = [(); LENGTHS.len()].map(|()| (Vec::new(), Vec::new()));
     for _ in 0..rounds {
-        for ((row, expected), (singles, batches)) in rows.iter().zip(&expected).zip(&mut times) {
-            let keys = row.keys;
-            // Brings the filter back into the caches, like `warm`.
-            (row.single)(&keys[keys.len() * 7 / 8..]);
-            let (single, answers) = timed(1, keys, &row.single);
-            assert_eq!(answers, *expected, "{}", row.name);
-            singles.push(single);
-            for (length, batches) in LENGTHS.into_iter().zip(batches) {
-                let (batch, answers) = timed(1, keys, |keys| (row.batch)(keys, length));
-                assert_eq!(answers, *expected, "{}, batches of {length}", row.name);
-                batches.push((batch, single / batch));
-            }
+        let (single, answers) = timed(1, keys, &row.single);
+        assert_eq!(answers, expected, "{name}");
+        singles.push(single);
+        for (length, (times, ratios)) in LENGTHS.into_iter().zip(&mut batches) {
+            let (batch, answers) = timed(1, keys, |keys| (row.batch)(keys, length));
+            assert_eq!(answers, expected, "{name}, batches of {length}");
+            times.push(batch);
+            ratios.push(single / batch);
         }
     }
-    let summary = |batches: Vec<(f64, f64)>| {
-        let (times, ratios) = batches.into_iter().unzip();
-        (median(times), median(ratios))
-    };
-    times
-        .into_iter()
-        .map(|(singles, batches)| (median(singles), batches.into_iter().map(summary).collect()))
-        .collect()
+    (
+        median(singles),
+        batches.map(|(times, ratios)| (median(times), median(ratios))),
+    )
 }
