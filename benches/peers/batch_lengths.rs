@@ -1,10 +1,11 @@
 //! Batches of several lengths beside single calls, to see from which length on a batch wins.
 
-use crate::contestants::{Ours, count};
+use crate::contestants::{BATCH, Ours, count};
 use crate::{Args, Lookups, fill, no_boost, timed};
 use lanebloom::ConcurrentBloom;
 use lanebloom_benches::median;
 
+/// Divide `BATCH`.
 const LENGTHS: [usize; 9] = [1, 2, 4, 8, 16, 32, 64, 256, 1024];
 
 /// One row: a public call that takes a batch, and the one that takes a key.
@@ -72,15 +73,29 @@ pub(crate) fn batch_lengths(args: &Args, bytes: usize) -> String {
 
 /// The calls of a filter that holds hashes, and of one that holds keys.
 fn our_rows<'a>(hashes: &'a ConcurrentBloom, keys: &'a ConcurrentBloom, lookups: &'a Lookups) -> Vec<Row<'a>> {
-    /// The number of positive answers that `batch` writes.
+    // Answers are counted after 1024 keys, and the loops are simple: all that is done for each batch
+    // counts as its time.
     fn flags(all: &[u64], length: usize, batch: impl Fn(&[u64], &mut [bool])) -> usize {
-        let mut found = [false; 1024];
+        let mut found = [false; BATCH];
         let count = |part: &[u64]| {
-            let found = &mut found[..part.len()];
-            batch(part, found);
+            for (keys, found) in part.chunks_exact(length).zip(found.chunks_exact_mut(length)) {
+                batch(keys, found);
+            }
             found.iter().filter(|&&found| found).count()
         };
-        all.chunks(length).map(count).sum()
+        all.chunks_exact(BATCH).map(count).sum()
+    }
+    fn bitmaps(all: &[u64], length: usize, batch: impl Fn(&[u64], &mut [u64])) -> usize {
+        let words = length.div_ceil(64);
+        let mut found = [0; BATCH];
+        let count = |part: &[u64]| {
+            for (keys, found) in part.chunks_exact(length).zip(found.chunks_exact_mut(words)) {
+                batch(keys, found);
+            }
+            let found = &found[..BATCH / length * words];
+            found.iter().map(|word| word.count_ones() as usize).sum::<usize>()
+        };
+        all.chunks_exact(BATCH).map(count).sum()
     }
     let row = |call: &str, keys, single, batch| Row {
         name: format!("lanebloom, {call}"),
@@ -99,21 +114,13 @@ fn our_rows<'a>(hashes: &'a ConcurrentBloom, keys: &'a ConcurrentBloom, lookups:
             "contains_hashes_bitmap",
             &lookups.mixed,
             Box::new(|all| count(all, |hash| hashes.contains_hash(hash))),
-            Box::new(|all, length| {
-                let mut found = [0_u64; 1024 / 64];
-                let count = |part: &[u64]| {
-                    let found = &mut found[..part.len().div_ceil(64)];
-                    hashes.contains_hashes_bitmap(part, found);
-                    found.iter().map(|word| word.count_ones() as usize).sum::<usize>()
-                };
-                all.chunks(length).map(count).sum()
-            }),
+            Box::new(|all, length| bitmaps(all, length, |part, found| hashes.contains_hashes_bitmap(part, found))),
         ),
         row(
             "insert_hashes, present keys",
             &lookups.present,
             Box::new(|all| count(all, |hash| hashes.insert_hash(hash))),
-            Box::new(|all, length| all.chunks(length).map(|part| hashes.insert_hashes(part)).sum()),
+            Box::new(|all, length| all.chunks_exact(length).map(|part| hashes.insert_hashes(part)).sum()),
         ),
         row(
             "contains_batch, u64 keys",
@@ -125,7 +132,7 @@ fn our_rows<'a>(hashes: &'a ConcurrentBloom, keys: &'a ConcurrentBloom, lookups:
             "insert_batch, present u64 keys",
             &lookups.present,
             Box::new(|all| count(all, |key| keys.insert(&key))),
-            Box::new(|all, length| all.chunks(length).map(|part| keys.insert_batch(part)).sum()),
+            Box::new(|all, length| all.chunks_exact(length).map(|part| keys.insert_batch(part)).sum()),
         ),
     ]
 }
@@ -133,17 +140,19 @@ fn our_rows<'a>(hashes: &'a ConcurrentBloom, keys: &'a ConcurrentBloom, lookups:
 /// Rounds of single calls and of batches of each length, which must answer alike. One row after the
 /// other, so that a filter stays in the caches: an L3 keeps lines only after several passes.
 fn measure(rounds: usize, row: &Row, lookups: &Lookups) -> Times {
-    let (name, keys) = (&row.name, row.keys);
-    let expected = (row.single)(keys);
+    let name = &row.name;
     // Lookups find the members, and some strangers by mistake. No present key is new.
-    let half = lookups.present.len();
-    let right = if keys.len() > half {
+    let (all, half) = ((row.single)(row.keys), lookups.present.len());
+    let right = if row.keys.len() > half {
         half..=half + half / 4
     } else {
         0..=0
     };
-    assert!(right.contains(&expected), "{name}: {expected} of {}", keys.len());
+    assert!(right.contains(&all), "{name}: {all} of {}", row.keys.len());
 
+    // Whole batches of every length.
+    let keys = &row.keys[..row.keys.len() / BATCH * BATCH];
+    let expected = (row.single)(keys);
     let mut singles = Vec::new();
     let mut batches = [(); LENGTHS.len()].map(|()| (Vec::new(), Vec::new()));
     for _ in 0..rounds {
