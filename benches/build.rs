@@ -1,9 +1,9 @@
 //! Compiles `peers/boost.cpp`, by which the bench `peers` measures Boost.Bloom, a C++ library.
-//! Needs g++ and the headers of Boost 1.89 or newer. Without them, the bench is built without Boost,
-//! and its tables say why.
+//! Needs g++ and the headers of Boost 1.89 or newer. Without them, the bench is built without
+//! Boost, and its tables say why.
 //!
-//! The environment variable `BOOST_ROOT` names the folder with the headers: `boost/version.hpp` is in
-//! it (a release of Boost, unpacked) or in its subfolder `include` (a prefix of an installation,
+//! The environment variable `BOOST_ROOT` names the folder with the headers: `boost/version.hpp` is
+//! in it (a release of Boost, unpacked) or in its subfolder `include` (a prefix of an installation,
 //! such as /usr/local). If it is not set, they are looked for in /usr/include. `ci/boost.sh`
 //! fetches the headers.
 

@@ -31,8 +31,7 @@ pub(crate) fn batch_lengths(args: &Args, bytes: usize) -> String {
     let n = hashes.expected_keys();
     fill(n, |all| _ = hashes.insert_hashes(all));
     fill(n, |all| _ = keys.insert_batch(all));
-    // Few, since they share the caches with the filter; but so many that they touch most lines.
-    let lookups = Lookups::new(n, args.keys.min((bytes / 64).max(1 << 18)));
+    let lookups = Lookups::new(bytes, n, args.keys);
     #[cfg(has_boost)]
     let boost = {
         let mut boost = crate::boost::Boost::new(n, args.rate);
@@ -73,7 +72,7 @@ pub(crate) fn batch_lengths(args: &Args, bytes: usize) -> String {
 
 /// The calls of a filter that holds hashes, and of one that holds keys.
 fn our_rows<'a>(hashes: &'a ConcurrentBloom, keys: &'a ConcurrentBloom, lookups: &'a Lookups) -> Vec<Row<'a>> {
-    // Answers are counted after 1024 keys, and the loops are simple: all that is done for each batch
+    // Answers are counted after 1024 keys, and the loops are simple: all that is done for a batch
     // counts as its time.
     fn flags(all: &[u64], length: usize, batch: impl Fn(&[u64], &mut [bool])) -> usize {
         let mut found = [false; BATCH];
@@ -138,7 +137,7 @@ fn our_rows<'a>(hashes: &'a ConcurrentBloom, keys: &'a ConcurrentBloom, lookups:
 }
 
 /// Rounds of single calls and of batches of each length, which must answer alike. One row after the
-/// other, so that a filter stays in the caches: an L3 keeps lines only after several passes.
+/// other, so that a filter stays in the caches.
 fn measure(rounds: usize, row: &Row, lookups: &Lookups) -> Times {
     let name = &row.name;
     // Lookups find the members, and some strangers by mistake. No present key is new.

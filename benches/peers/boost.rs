@@ -1,6 +1,6 @@
-//! Boost.Bloom, a C++ library, through `boost.cpp`, which `build.rs` compiles where it finds Boost's
-//! headers. Its memory is from C++'s allocator: in pages of 4 KiB, like the other crates' filters,
-//! unless the system gives huge pages to all.
+//! Boost.Bloom, a C++ library, through `boost.cpp`, which `build.rs` compiles where it finds
+//! Boost's headers. Its memory is from C++'s allocator: in pages of 4 KiB, like the other crates'
+//! filters, unless the system gives huge pages to all.
 
 use crate::contestants::Peer;
 use std::ptr::NonNull;
