@@ -129,7 +129,7 @@ where
 
 /// Brings the filter back into the caches, from which the other contestants have driven it.
 fn warm(peer: &dyn Peer, keys: &[u64]) {
-    if (2 << 20..16 << 20).contains(&peer.bytes()) {
+    if (128 << 10..16 << 20).contains(&peer.bytes()) {
         // The third level keeps lines only after some passes: after one, lookups in 8 MiB took four
         // times as long as after six (Zen 5).
         (0..6).for_each(|_| _ = peer.contains(keys));
