@@ -10,8 +10,8 @@ use crate::layout::LINE_WORDS;
 use core::mem::MaybeUninit;
 use core::ptr;
 
-/// Hashes of a group: as many as the widest vectors hold. The kernels take no fewer.
-pub(crate) const GROUP: usize = 8;
+/// Hashes of a group: as many as the widest vectors hold.
+pub(super) use super::GROUP;
 pub(super) type Group = [u64; GROUP];
 
 /// Groups of a turn: those of a word of the bitmap.
@@ -131,7 +131,8 @@ unsafe fn pipeline<const W: usize, T: Probed>(
     };
     let groups = |turn: usize| (hashes.len() - 64 * turn).div_ceil(GROUP).min(TURN);
     let mut rings = [const { [const { Places::NONE }; TURN] }; RING];
-    for turn in 0..answers.len() + AHEAD {
+    let ahead = answers.len().min(AHEAD);
+    for turn in 0..answers.len() + ahead {
         if turn < answers.len() {
             let ring = &mut rings[turn % RING][..groups(turn)];
             for (i, slot) in ring.iter_mut().enumerate() {
@@ -147,7 +148,7 @@ unsafe fn pipeline<const W: usize, T: Probed>(
                 }
             }
         }
-        if let Some(turn) = turn.checked_sub(AHEAD) {
+        if let Some(turn) = turn.checked_sub(ahead) {
             let ring = &rings[turn % RING][..groups(turn)];
             let mut word = 0;
             for (i, places) in ring.iter().enumerate() {

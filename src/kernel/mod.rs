@@ -197,6 +197,9 @@ macro_rules! of_shape {
 /// Fewer hashes than this go one by one: a batch kernel takes longer to begin.
 pub(crate) const FEW: usize = 32;
 
+/// Hashes of a group of the vector kernels, which take no fewer.
+const GROUP: usize = 8;
+
 /// The operations on hashes that only read, for one shape, one instruction set and one kind of
 /// words: `AtomicU64` of a filter, or the bytes of a snapshot.
 #[derive(Debug)]
@@ -212,6 +215,8 @@ pub struct Lookups<T> {
     contains_few_bitmap: Option<unsafe fn(Lines<'_, T>, &[u64], &Cuts) -> u64>,
     /// If there is none, hashes go one by one.
     contains_hashes: Option<Batch<T>>,
+    /// The fewest hashes that are worth a pipeline.
+    least: usize,
 }
 
 // (The order of the arguments brings the hash into the register that the multiplication needs.)
@@ -401,6 +406,7 @@ impl<T: Load> Lookups<T> {
             contains_few,
             contains_few_bitmap,
             contains_hashes,
+            least: if contains_few.is_some() { FEW } else { 2 * GROUP },
         }
     }
 
@@ -420,6 +426,9 @@ impl<T: Load> Lookups<T> {
     /// Whether each of fewer than [`FEW`] hashes is found.
     #[inline]
     pub(crate) fn contains_few(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [bool]) {
+        if hashes.len() >= self.least {
+            return scalar::unpack_few(self.contains_few_bitmap(lines, hashes), found);
+        }
         match self.contains_few {
             // SAFETY: as in `contains`.
             Some(contains) => unsafe { contains(lines, hashes, &self.cuts, found) },
@@ -430,6 +439,11 @@ impl<T: Load> Lookups<T> {
     /// [`contains_few`](Self::contains_few) as a bitmap.
     #[inline]
     pub(crate) fn contains_few_bitmap(&self, lines: Lines<'_, T>, hashes: &[u64]) -> u64 {
+        if hashes.len() >= self.least {
+            let mut found = [0];
+            self.contains_many(lines, hashes, &mut found);
+            return found[0];
+        }
         match self.contains_few_bitmap {
             // SAFETY: as in `contains`.
             Some(contains) => unsafe { contains(lines, hashes, &self.cuts) },
@@ -443,6 +457,11 @@ impl<T: Load> Lookups<T> {
         if hashes.len() < FEW {
             return found.fill(self.contains_few_bitmap(lines, hashes));
         }
+        self.contains_many(lines, hashes, found);
+    }
+
+    #[inline]
+    fn contains_many(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
         match self.contains_hashes {
             // SAFETY: as in `contains`.
             Some(contains) => unsafe { contains(&self.cuts, lines, access(&lines, Purpose::Read), hashes, found) },
@@ -512,6 +531,12 @@ impl Kernels {
     /// Whether each hash's insert changed the filter, for fewer than [`FEW`].
     #[inline]
     pub(crate) fn insert_few(&self, bits: &Bits, hashes: &[u64]) -> u64 {
+        let least = if is_cached(bits.bytes()) { self.lookups.least } else { 2 * GROUP };
+        if hashes.len() >= least {
+            let mut changed = [0];
+            self.insert_many(bits, hashes, &mut changed);
+            return changed[0];
+        }
         match self.insert_few {
             // SAFETY: as in `contains`.
             Some(insert) => unsafe { insert(bits, hashes, &self.lookups.cuts) },
@@ -525,6 +550,11 @@ impl Kernels {
         if hashes.len() < FEW {
             return changed.fill(self.insert_few(bits, hashes));
         }
+        self.insert_many(bits, hashes, changed);
+    }
+
+    #[inline]
+    fn insert_many(&self, bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
         match self.insert_hashes {
             // SAFETY: as in `contains`.
             Some(insert) => unsafe {
