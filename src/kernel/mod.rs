@@ -13,7 +13,7 @@
 //! | plain | `scalar.rs` | `scalar.rs` | `murmur3.rs` |
 //! | AVX2 | `scalar.rs`, compiled for it | `avx2.rs` | `avx2.rs` up to 16 bytes, else `murmur3.rs` |
 //! | AVX-512 | as AVX2 | `avx512.rs` | `avx512.rs` |
-//! | AVX-512 BITALG | as AVX2 | lookups `bitalg.rs`, inserts `avx512.rs` | `avx512.rs` |
+//! | AVX-512 BITALG | `bitalg.rs` | `bitalg.rs` | `avx512.rs` |
 //! | NEON | `scalar.rs` | `neon.rs` | `murmur3.rs` |
 //!
 //! # Shapes as data
@@ -29,6 +29,7 @@ mod avx2;
 mod avx512;
 #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
 mod bitalg;
+mod cpu;
 #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(lanebloom_loom)))]
 mod groups;
 #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
@@ -37,6 +38,7 @@ pub(crate) mod scalar;
 #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
 mod words;
 
+use self::cpu::Tuning;
 use crate::bits::{Bits, Lines, Load, Probed, Purpose, Region, is_cached};
 use crate::counters::Counters;
 use crate::layout::{Layout, Shape};
@@ -57,6 +59,9 @@ enum Level {
     Avx2,
     #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
     Avx512,
+    /// BITALG with the processor's gather.
+    #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+    Gather,
     #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
     Bitalg,
     #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
@@ -72,6 +77,8 @@ impl Level {
         #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
         Self::Avx512,
         #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+        Self::Gather,
+        #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
         Self::Bitalg,
         #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
         Self::Neon,
@@ -86,7 +93,7 @@ impl Level {
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
             Self::Avx512 => avx512::detect(),
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-            Self::Bitalg => bitalg::detect(),
+            Self::Gather | Self::Bitalg => bitalg::detect(),
             #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
             Self::Neon => cfg!(target_feature = "neon"),
         }
@@ -100,7 +107,12 @@ static CHOSEN: AtomicU8 = AtomicU8::new(0);
 impl Isa {
     /// All that this CPU has, the best last.
     fn all() -> impl Iterator<Item = Self> {
-        Level::ALL.iter().copied().filter(|level| level.is_there()).map(Self)
+        let has_gather = cpu::tuning().gather;
+        let there = |isa: &Self| isa.0.is_there();
+        let all = Level::ALL.iter().copied().map(Self).filter(there);
+        // The two with and without gather take each other's place.
+        let best = all.clone().filter(move |isa| has_gather && isa.gathers());
+        all.filter(move |isa| !(has_gather && isa.gathers())).chain(best)
     }
 
     /// The best that this CPU has (that [`limit_instruction_set`] allows).
@@ -129,7 +141,15 @@ impl Isa {
     /// Whether the functions of `bitalg.rs` may be called.
     fn has_bitalg(self) -> bool {
         #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-        return self.0 == Level::Bitalg;
+        return matches!(self.0, Level::Gather | Level::Bitalg);
+        #[cfg(not(all(target_arch = "x86_64", not(lanebloom_loom))))]
+        false
+    }
+
+    /// Whether batches load words by the processor's gather.
+    fn gathers(self) -> bool {
+        #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+        return self.0 == Level::Gather;
         #[cfg(not(all(target_arch = "x86_64", not(lanebloom_loom))))]
         false
     }
@@ -147,6 +167,8 @@ impl Isa {
             Level::Avx2 => "AVX2",
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
             Level::Avx512 => "AVX-512",
+            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+            Level::Gather => "AVX-512 BITALG, gather",
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
             Level::Bitalg => "AVX-512 BITALG",
             #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
@@ -206,8 +228,9 @@ const GROUP: usize = 8;
 pub struct Lookups<T> {
     cuts: Cuts,
     // SAFETY, for all: callable if the CPU has the instruction set that they are compiled for.
-    /// Whether single calls are those of BITALG with two words, the most usual ones.
-    usual: bool,
+    tuning: Tuning,
+    /// The words of a pattern, if the functions of `bitalg.rs` may be called; otherwise 0.
+    bitalg_words: u8,
     // SAFETY, for all: callable if the CPU has the instruction set that they are compiled for.
     contains: Contains<T>,
     /// If there are none, hashes go one by one.
@@ -224,11 +247,13 @@ type Contains<T> = unsafe fn(Lines<'_, T>, u64, &Cuts) -> bool;
 type InsertOne = unsafe fn(&Bits, u64, &Cuts) -> bool;
 type Batch<T> = unsafe fn(&Cuts, Lines<'_, T>, Access, &[u64], &mut [u64]);
 
-/// How a batch comes to the words.
+/// How a batch comes to its words.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Access {
-    /// The hint for lines that are worked on 64 keys later.
+    /// The hint by which lines are asked for, if at all.
     hint: Option<Purpose>,
+    /// How many turns of 64 keys ahead.
+    ahead: usize,
     /// Whether vectors of words are loaded by the processor's gather.
     gather: bool,
 }
@@ -255,7 +280,7 @@ pub(crate) struct Kernels {
 }
 
 type InsertBatch = unsafe fn(&Cuts, &Bits, Access, &[u64], &mut [u64]);
-type Fill = unsafe fn(&Cuts, &mut Region<'_>, Option<Purpose>, &[u64], &mut [u64]);
+type Fill = unsafe fn(&Cuts, &mut Region<'_>, Access, &[u64], &mut [u64]);
 
 /// The operations on hashes of a filter of counters, for one shape and one instruction set.
 ///
@@ -348,13 +373,6 @@ fn few_bitmap(hashes: &[u64], target: &impl Probed, purpose: Purpose, each: impl
     answers
 }
 
-fn access(target: &impl Probed, purpose: Purpose) -> Access {
-    Access {
-        hint: (!is_cached(target.bytes())).then_some(purpose),
-        gather: false,
-    }
-}
-
 /// A lookup of the plain instruction set.
 fn contains<const W: usize, const S: usize, T: Load>(lines: Lines<'_, T>, hash: u64, _: &Cuts) -> bool {
     scalar::contains::<W, false, T>(lines, const { &Cuts::new(W, S) }, hash)
@@ -379,13 +397,13 @@ impl<T: Load> Lookups<T> {
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
             Level::Avx512 => Some(avx512::contains_hashes::<W, T>),
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-            Level::Bitalg => Some(bitalg::contains_hashes::<W, T>),
+            Level::Gather | Level::Bitalg => Some(bitalg::contains_hashes::<W, T>),
             #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
             Level::Neon => Some(neon::contains_hashes::<W, T>),
         };
         let contains: Contains<T> = match isa.0 {
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-            Level::Bitalg => bitalg::contains::<W, T>,
+            Level::Gather | Level::Bitalg => bitalg::contains::<W, T>,
             // One key at a time has no use for wider vectors.
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
             Level::Avx2 | Level::Avx512 => avx2::contains::<W, S, T>,
@@ -393,7 +411,7 @@ impl<T: Load> Lookups<T> {
         };
         let (contains_few, contains_few_bitmap) = match isa.0 {
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-            Level::Bitalg => (
+            Level::Gather | Level::Bitalg => (
                 Some(bitalg::contains_few::<W, T> as _),
                 Some(bitalg::contains_few_bitmap::<W, T> as _),
             ),
@@ -401,7 +419,11 @@ impl<T: Load> Lookups<T> {
         };
         Self {
             cuts: Cuts::new(W, S),
-            usual: isa.has_bitalg() && W == 2,
+            tuning: Tuning {
+                gather: isa.gathers(),
+                ..cpu::tuning()
+            },
+            bitalg_words: if isa.has_bitalg() { W as u8 } else { 0 },
             contains,
             contains_few,
             contains_few_bitmap,
@@ -412,11 +434,18 @@ impl<T: Load> Lookups<T> {
 
     #[inline(always)]
     pub(crate) fn contains(&self, lines: Lines<'_, T>, hash: u64) -> bool {
-        // A direct call takes 1.3 ns, one by a pointer 1.6, whatever the function does (Zen 5).
+        // The most usual pattern has a direct call: 1.3 ns. A call by a pointer takes 1.6, whatever
+        // the function does (Zen 5). With the features compiled in, all patterns are inlined.
         #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-        if self.usual {
-            // SAFETY: only an `Isa` with BITALG makes it usual.
-            return unsafe { bitalg::contains::<2, T>(lines, hash, &self.cuts) };
+        // SAFETY: only an `Isa` with BITALG has such words.
+        unsafe {
+            match self.bitalg_words {
+                2 => return bitalg::contains::<2, T>(lines, hash, &self.cuts),
+                1 if bitalg::COMPILED_IN => return bitalg::contains::<1, T>(lines, hash, &self.cuts),
+                4 if bitalg::COMPILED_IN => return bitalg::contains::<4, T>(lines, hash, &self.cuts),
+                8 if bitalg::COMPILED_IN => return bitalg::contains::<8, T>(lines, hash, &self.cuts),
+                _ => {}
+            }
         }
         // SAFETY: `of` gave this out against an `Isa`, which proves that the CPU has what the
         // function needs.
@@ -460,11 +489,28 @@ impl<T: Load> Lookups<T> {
         self.contains_many(lines, hashes, found);
     }
 
+    #[inline(always)]
+    fn access(&self, target: &impl Probed, purpose: Purpose) -> Access {
+        Access {
+            hint: (!is_cached(target.bytes())).then_some(purpose),
+            ahead: self.tuning.ahead,
+            gather: self.tuning.gather,
+        }
+    }
+
     #[inline]
     fn contains_many(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
         match self.contains_hashes {
             // SAFETY: as in `contains`.
-            Some(contains) => unsafe { contains(&self.cuts, lines, access(&lines, Purpose::Read), hashes, found) },
+            Some(contains) => unsafe {
+                contains(
+                    &self.cuts,
+                    lines,
+                    self.access(&lines, self.tuning.lookups),
+                    hashes,
+                    found,
+                )
+            },
             None => scalar::one_by_one(&mut { lines }, hashes, found, Purpose::Read, |lines, hash| {
                 self.contains(*lines, hash)
             }),
@@ -486,20 +532,20 @@ impl Kernels {
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
             Level::Avx512 => (Some(avx512::insert_hashes::<W>), avx512::fill::<W>),
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-            Level::Bitalg => (Some(bitalg::insert_hashes::<W>), avx512::fill::<W>),
+            Level::Gather | Level::Bitalg => (Some(bitalg::insert_hashes::<W>), avx512::fill::<W>),
             #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
             Level::Neon => (Some(neon::insert_hashes::<W>), neon::fill::<W>),
         };
         let insert: InsertOne = match isa.0 {
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-            Level::Bitalg => bitalg::insert::<W>,
+            Level::Gather | Level::Bitalg => bitalg::insert::<W>,
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
             Level::Avx2 | Level::Avx512 => avx2::insert::<W, S>,
             _ => insert::<W, S>,
         };
         let insert_few = match isa.0 {
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-            Level::Bitalg => Some(bitalg::insert_few::<W> as _),
+            Level::Gather | Level::Bitalg => Some(bitalg::insert_few::<W> as _),
             _ => None,
         };
         Self {
@@ -520,9 +566,15 @@ impl Kernels {
     #[inline(always)]
     pub(crate) fn insert(&self, bits: &Bits, hash: u64) -> bool {
         #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-        if self.lookups.usual {
-            // SAFETY: as in `contains`.
-            return unsafe { bitalg::insert::<2>(bits, hash, &self.lookups.cuts) };
+        // SAFETY: as in `contains`.
+        unsafe {
+            match self.lookups.bitalg_words {
+                2 => return bitalg::insert::<2>(bits, hash, &self.lookups.cuts),
+                1 if bitalg::COMPILED_IN => return bitalg::insert::<1>(bits, hash, &self.lookups.cuts),
+                4 if bitalg::COMPILED_IN => return bitalg::insert::<4>(bits, hash, &self.lookups.cuts),
+                8 if bitalg::COMPILED_IN => return bitalg::insert::<8>(bits, hash, &self.lookups.cuts),
+                _ => {}
+            }
         }
         // SAFETY: as in `contains`.
         unsafe { (self.insert)(bits, hash, &self.lookups.cuts) }
@@ -531,7 +583,11 @@ impl Kernels {
     /// Whether each hash's insert changed the filter, for fewer than [`FEW`].
     #[inline]
     pub(crate) fn insert_few(&self, bits: &Bits, hashes: &[u64]) -> u64 {
-        let least = if is_cached(bits.bytes()) { self.lookups.least } else { 2 * GROUP };
+        let least = if is_cached(bits.bytes()) {
+            self.lookups.least
+        } else {
+            2 * GROUP
+        };
         if hashes.len() >= least {
             let mut changed = [0];
             self.insert_many(bits, hashes, &mut changed);
@@ -558,7 +614,8 @@ impl Kernels {
         match self.insert_hashes {
             // SAFETY: as in `contains`.
             Some(insert) => unsafe {
-                insert(&self.lookups.cuts, bits, access(&bits, Purpose::Write), hashes, changed);
+                let access = self.lookups.access(&bits, Purpose::Write);
+                insert(&self.lookups.cuts, bits, access, hashes, changed);
             },
             None => scalar::one_by_one(&mut { bits }, hashes, changed, Purpose::Write, |bits, hash| {
                 self.insert(bits, hash)
@@ -571,8 +628,8 @@ impl Kernels {
     #[inline(always)]
     pub(crate) fn fill(&self, region: &mut Region<'_>, hashes: &[u64], changed: &mut [u64]) {
         // SAFETY: as in `insert`.
-        let hint = access(region, Purpose::Write).hint;
-        unsafe { (self.fill)(&self.lookups.cuts, region, hint, hashes, changed) }
+        let access = self.lookups.access(region, Purpose::Write);
+        unsafe { (self.fill)(&self.lookups.cuts, region, access, hashes, changed) }
     }
 }
 
@@ -599,7 +656,7 @@ impl HashKernels {
                 slices: None,
             }),
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-            Level::Avx512 | Level::Bitalg => Some(Self {
+            Level::Avx512 | Level::Gather | Level::Bitalg => Some(Self {
                 short: avx512::murmur3_short,
                 slices: Some(avx512::murmur3_slices),
             }),
@@ -645,7 +702,7 @@ pub(crate) fn unpack() -> impl Fn(&[u64], &mut [bool]) {
         #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
         Level::Avx2 => avx2::unpack,
         #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-        Level::Avx512 | Level::Bitalg => avx512::unpack,
+        Level::Avx512 | Level::Gather | Level::Bitalg => avx512::unpack,
     };
     // SAFETY: the `Isa` proves that the CPU has what the function needs.
     move |bitmap, out| unsafe { unpack(bitmap, out) }
@@ -695,8 +752,8 @@ mod tests {
                 let plain = Kernels::of(Layout { shape, blocks: 1 }, Isa(Level::Plain));
                 for isa in Isa::all() {
                     let kernels = Kernels::of(Layout { shape, blocks: 1 }, isa);
-                    // Without prefetching and with it; 4099 is the first prime above the limit.
-                    for blocks in [1, 7, 4099] {
+                    // Without prefetching and with it; 32771 is the first prime above the limit.
+                    for blocks in [1, 7, 32_771] {
                         let [by_one, single, batch] = [(); 3].map(|()| Bits::new(blocks).unwrap());
                         for len in LENGTHS {
                             let new = hashes(1000 * len as u64, len);

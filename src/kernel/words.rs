@@ -51,14 +51,14 @@ pub(super) unsafe fn twice<T: Load>(line: *const T, number: u64) -> __m128i {
     if T::COUNTERS { fill_128(words) } else { words }
 }
 
-/// A word of a group of `8 / W` words, and a word of the next group.
+/// The selected word of a group of `8 / W` words, and that of the next group.
 ///
 /// # Safety
 ///
 /// The words are there.
 #[target_feature(enable = "avx2")]
 #[inline]
-pub(super) unsafe fn two<const W: usize, T: Load>(group: *const T, low: u64, high: u64) -> __m128i {
+pub(super) unsafe fn two<const W: usize, T: Load>(group: *const T, selects: __m128i) -> __m128i {
     let words;
     // SAFETY: see the top of this file.
     unsafe {
@@ -67,8 +67,8 @@ pub(super) unsafe fn two<const W: usize, T: Load>(group: *const T, low: u64, hig
             "vmovhps {words}, {words}, [{group} + 8*{high} + {next}]",
             words = out(xmm_reg) words,
             group = in(reg) group,
-            low = in(reg) low,
-            high = in(reg) high,
+            low = in(reg) _mm_cvtsi128_si64(selects),
+            high = in(reg) _mm_extract_epi64::<1>(selects),
             next = const LINE_BYTES / W,
             options(readonly, nostack, preserves_flags),
         );
@@ -104,7 +104,12 @@ unsafe fn numbered<T>(all: *const T, low: u64, high: u64) -> __m128i {
 #[inline]
 pub(super) unsafe fn four<T: Load>(all: *const T, numbers: &[u64; 4]) -> __m256i {
     // SAFETY: as promised.
-    let (low, high) = unsafe { (numbered(all, numbers[0], numbers[1]), numbered(all, numbers[2], numbers[3])) };
+    let (low, high) = unsafe {
+        (
+            numbered(all, numbers[0], numbers[1]),
+            numbered(all, numbers[2], numbers[3]),
+        )
+    };
     let words = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(low), high);
     if !T::COUNTERS {
         return words;
