@@ -11,7 +11,7 @@
 //! | | single calls | batches of hashes | Murmur3 of many keys |
 //! |---|---|---|---|
 //! | plain | `scalar.rs` | `scalar.rs` | `murmur3.rs` |
-//! | AVX2 | `scalar.rs`, compiled for it | `avx2.rs` | `avx2.rs` up to 16 bytes, else `murmur3.rs` |
+//! | AVX2 | `avx2.rs`, inserts `scalar.rs` | `avx2.rs` | `avx2.rs` up to 16 bytes, else `murmur3.rs` |
 //! | AVX-512 | as AVX2 | `avx512.rs` | `avx512.rs` |
 //! | AVX-512 BITALG, with or without gather | `bitalg.rs` | `bitalg.rs` | `avx512.rs` |
 //! | NEON | `scalar.rs` | `neon.rs` | `murmur3.rs` |
