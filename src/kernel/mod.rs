@@ -228,6 +228,10 @@ const GROUP: usize = 8;
 /// The operations on hashes that only read, for one shape, one instruction set and one kind of
 /// words: `AtomicU64` of a filter, its counters, or the bytes of a snapshot.
 #[derive(Debug)]
+#[cfg_attr(
+    any(lanebloom_loom, not(target_arch = "x86_64")),
+    allow(dead_code, reason = "a part is for x86-64")
+)]
 pub struct Lookups<T> {
     cuts: Cuts,
     tuning: Tuning,
@@ -236,8 +240,8 @@ pub struct Lookups<T> {
     // SAFETY, for all: callable if the CPU has the instruction set that they are compiled for.
     contains: Contains<T>,
     /// If there are none, hashes go one by one.
-    contains_few: Option<unsafe fn(Lines<'_, T>, &[u64], &Cuts, &mut [bool])>,
-    contains_few_bitmap: Option<unsafe fn(Lines<'_, T>, &[u64], &Cuts) -> u64>,
+    contains_few: Option<Few<T>>,
+    contains_few_bitmap: Option<FewBitmap<T>>,
     /// If there is none, hashes go one by one.
     contains_hashes: Option<Batch<T>>,
     /// The fewest hashes that are worth a pipeline.
@@ -246,11 +250,16 @@ pub struct Lookups<T> {
 
 // (The order of the arguments brings the hash into the register that the multiplication needs.)
 type Contains<T> = unsafe fn(Lines<'_, T>, u64, &Cuts) -> bool;
-type InsertOne = unsafe fn(&Bits, u64, &Cuts) -> bool;
+type Few<T> = unsafe fn(Lines<'_, T>, &[u64], &Cuts, &mut [bool]);
+type FewBitmap<T> = unsafe fn(Lines<'_, T>, &[u64], &Cuts) -> u64;
 type Batch<T> = unsafe fn(&Cuts, Lines<'_, T>, Access, &[u64], &mut [u64]);
 
 /// How a batch comes to its words.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(
+    any(lanebloom_loom, not(target_arch = "x86_64")),
+    allow(dead_code, reason = "a part is for vectors")
+)]
 pub(crate) struct Access {
     /// The hint by which lines are asked for, if at all.
     hint: Option<Purpose>,
@@ -275,12 +284,14 @@ pub(crate) struct Kernels {
     // SAFETY, for all: callable if the CPU has the instruction set that they are compiled for.
     insert: InsertOne,
     /// If there is none, hashes go one by one.
-    insert_few: Option<unsafe fn(&Bits, &[u64], &Cuts) -> u64>,
+    insert_few: Option<InsertFew>,
     /// If there is none, hashes go one by one.
     insert_hashes: Option<InsertBatch>,
     fill: Fill,
 }
 
+type InsertOne = unsafe fn(&Bits, u64, &Cuts) -> bool;
+type InsertFew = unsafe fn(&Bits, &[u64], &Cuts) -> u64;
 type InsertBatch = unsafe fn(&Cuts, &Bits, Access, &[u64], &mut [u64]);
 type Fill = unsafe fn(&Cuts, &mut Region<'_>, Access, &[u64], &mut [u64]);
 
@@ -624,8 +635,8 @@ impl Kernels {
     /// have the blocks of all hashes.
     #[inline(always)]
     pub(crate) fn fill(&self, region: &mut Region<'_>, hashes: &[u64], changed: &mut [u64]) {
-        // SAFETY: as in `insert`.
         let access = self.lookups.access(region, Purpose::Write);
+        // SAFETY: as in `insert`.
         unsafe { (self.fill)(&self.lookups.cuts, region, access, hashes, changed) }
     }
 }
