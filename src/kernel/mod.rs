@@ -39,11 +39,12 @@ pub(crate) mod scalar;
 #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
 mod words;
 
-use self::cpu::Tuning;
+use self::cpu::{Access, Tuning};
+use self::scalar::{few, few_bitmap};
 use crate::bits::{Bits, Lines, Load, Probed, Purpose, Region, is_cached};
 use crate::counters::Counters;
 use crate::layout::{Layout, Shape};
-use crate::pattern::{Cuts, block};
+use crate::pattern::Cuts;
 use crate::sync::AtomicU64;
 use core::sync::atomic::{AtomicU8, Ordering};
 
@@ -222,9 +223,6 @@ macro_rules! of_shape {
 /// one, 3.3, 1.9 and 1.3 by a pipeline.)
 pub(crate) const FEW: usize = 32;
 
-/// Hashes of a group of the vector kernels, which take no fewer.
-const GROUP: usize = 8;
-
 /// The operations on hashes that only read, for one shape, one instruction set and one kind of
 /// words: `AtomicU64` of a filter, its counters, or the bytes of a snapshot.
 #[derive(Debug)]
@@ -253,21 +251,6 @@ type Contains<T> = unsafe fn(Lines<'_, T>, u64, &Cuts) -> bool;
 type Few<T> = unsafe fn(Lines<'_, T>, &[u64], &Cuts, &mut [bool]);
 type FewBitmap<T> = unsafe fn(Lines<'_, T>, &[u64], &Cuts) -> u64;
 type Batch<T> = unsafe fn(&Cuts, Lines<'_, T>, Access, &[u64], &mut [u64]);
-
-/// How a batch comes to its words.
-#[derive(Clone, Copy, Debug)]
-#[cfg_attr(
-    any(lanebloom_loom, not(target_arch = "x86_64")),
-    allow(dead_code, reason = "a part is for vectors")
-)]
-pub(crate) struct Access {
-    /// The hint by which lines are asked for, if at all.
-    hint: Option<Purpose>,
-    /// How many turns of 64 keys ahead.
-    ahead: usize,
-    /// Whether vectors of words are loaded by the processor's gather.
-    gather: bool,
-}
 
 impl<T> Clone for Lookups<T> {
     fn clone(&self) -> Self {
@@ -356,36 +339,6 @@ impl CounterKernels {
     }
 }
 
-/// Prefetches the lines of a few hashes.
-#[inline(always)]
-fn ask(hashes: &[u64], target: &impl Probed, purpose: Purpose) {
-    if !is_cached(target.bytes()) && hashes.len() > 1 {
-        for &hash in hashes {
-            target.prefetch(block(hash, target.blocks()), purpose);
-        }
-    }
-}
-
-/// The answers of `each` for a few hashes; prefetches their lines first.
-#[inline(always)]
-fn few(hashes: &[u64], target: &impl Probed, purpose: Purpose, answers: &mut [bool], each: impl Fn(u64) -> bool) {
-    ask(hashes, target, purpose);
-    for (&hash, answer) in hashes.iter().zip(answers) {
-        *answer = each(hash);
-    }
-}
-
-/// The answers of `each` for a few hashes, as a bitmap; prefetches their lines first.
-#[inline(always)]
-fn few_bitmap(hashes: &[u64], target: &impl Probed, purpose: Purpose, each: impl Fn(u64) -> bool) -> u64 {
-    ask(hashes, target, purpose);
-    let mut answers = 0;
-    for (i, &hash) in hashes.iter().enumerate() {
-        answers |= u64::from(each(hash)) << i;
-    }
-    answers
-}
-
 /// A lookup of the plain instruction set.
 fn contains<const W: usize, const S: usize, T: Load>(lines: Lines<'_, T>, hash: u64, _: &Cuts) -> bool {
     scalar::contains::<W, false, T>(lines, const { &Cuts::new(W, S) }, hash)
@@ -441,7 +394,7 @@ impl<T: Load> Lookups<T> {
             contains_few,
             contains_few_bitmap,
             contains_hashes,
-            least: if contains_few.is_some() { FEW } else { 2 * GROUP },
+            least: if contains_few.is_some() { FEW } else { FEW / 2 },
         }
     }
 
