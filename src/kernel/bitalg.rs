@@ -14,7 +14,7 @@ use crate::bits::{Bits, Lines, Load, Probed, Purpose};
 use crate::kernel::avx512::{insert_into, load, places, product};
 use crate::kernel::cpu::Access;
 use crate::kernel::groups::{self, Group};
-use crate::kernel::scalar::{self, few, few_bitmap};
+use crate::kernel::scalar::{few, few_bitmap};
 use crate::kernel::words;
 use crate::layout::LINE_WORDS;
 use crate::pattern::{Cuts, block};
@@ -42,19 +42,6 @@ pub(super) const COMPILED_IN: bool = cfg!(all(
     target_feature = "bmi1",
     target_feature = "bmi2",
 ));
-
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
-#[inline]
-pub(super) fn insert<const W: usize>(bits: &Bits, hash: u64, cuts: &Cuts) -> bool {
-    !contains::<W, _>(bits.shared(), hash, cuts) && set::<W>(bits, hash, cuts)
-}
-
-/// A call of its own, so that the insert of a present key saves no registers.
-#[target_feature(enable = "avx2,bmi1,bmi2")]
-#[inline(never)]
-fn set<const W: usize>(mut bits: &Bits, hash: u64, cuts: &Cuts) -> bool {
-    scalar::insert::<W>(&mut bits, cuts, hash)
-}
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
 #[inline]
@@ -120,11 +107,6 @@ pub(super) fn contains_few_bitmap<const W: usize, T: Load>(lines: Lines<'_, T>, 
     few_bitmap(hashes, &lines, Purpose::Read, |hash| {
         contains::<W, T>(lines, hash, cuts)
     })
-}
-
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
-pub(super) fn insert_few<const W: usize>(bits: &Bits, hashes: &[u64], cuts: &Cuts) -> u64 {
-    few_bitmap(hashes, &bits, Purpose::Write, |hash| insert::<W>(bits, hash, cuts))
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]

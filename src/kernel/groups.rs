@@ -89,8 +89,10 @@ pub(super) unsafe fn insert<const W: usize, T: Target>(
     hold: impl Fn(&Group, &Places<W>) -> u8,
     masks: impl Fn(&Group, &Places<W>, &mut [Slot; W]),
 ) {
+    let mut new = false;
     let work = |target: &mut T, hashes: &Group, places: &Places<W>| {
-        let mut lacking = !hold(hashes, places);
+        // Where keys are new one after another, they are not looked up first.
+        let mut lacking = if new { u8::MAX } else { !hold(hashes, places) };
         let mut changes = 0;
         if lacking != 0 {
             let mut slots = [Slot::uninit(); W];
@@ -103,6 +105,7 @@ pub(super) unsafe fn insert<const W: usize, T: Target>(
                 lacking &= lacking - 1;
             }
         }
+        new = changes == u8::MAX;
         changes
     };
     // SAFETY: as promised.
@@ -127,7 +130,7 @@ unsafe fn pipeline<const W: usize, T: Probed>(
     hashes: &[u64],
     answers: &mut [u64],
     places: impl Fn(&Group, &mut Places<W>),
-    work: impl Fn(&mut T, &Group, &Places<W>) -> u8,
+    mut work: impl FnMut(&mut T, &Group, &Places<W>) -> u8,
 ) {
     assert!(hashes.len() >= GROUP);
     debug_assert_eq!(hashes.len().div_ceil(64), answers.len());

@@ -267,14 +267,11 @@ pub(crate) struct Kernels {
     // SAFETY, for all: callable if the CPU has the instruction set that they are compiled for.
     insert: InsertOne,
     /// If there is none, hashes go one by one.
-    insert_few: Option<InsertFew>,
-    /// If there is none, hashes go one by one.
     insert_hashes: Option<InsertBatch>,
     fill: Fill,
 }
 
 type InsertOne = unsafe fn(&Bits, u64, &Cuts) -> bool;
-type InsertFew = unsafe fn(&Bits, &[u64], &Cuts) -> u64;
 type InsertBatch = unsafe fn(&Cuts, &Bits, Access, &[u64], &mut [u64]);
 type Fill = unsafe fn(&Cuts, &mut Region<'_>, Access, &[u64], &mut [u64]);
 
@@ -504,20 +501,12 @@ impl Kernels {
         };
         let insert: InsertOne = match isa.0 {
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-            Level::Gather | Level::Bitalg => bitalg::insert::<W>,
-            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-            Level::Avx2 | Level::Avx512 => avx2::insert::<W, S>,
+            Level::Avx2 | Level::Avx512 | Level::Gather | Level::Bitalg => avx2::insert::<W, S>,
             _ => insert::<W, S>,
-        };
-        let insert_few = match isa.0 {
-            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-            Level::Gather | Level::Bitalg => Some(bitalg::insert_few::<W> as _),
-            _ => None,
         };
         Self {
             lookups: Lookups::new::<W, S>(isa),
             insert,
-            insert_few,
             insert_hashes,
             fill,
         }
@@ -531,16 +520,9 @@ impl Kernels {
 
     #[inline(always)]
     pub(crate) fn insert(&self, bits: &Bits, hash: u64) -> bool {
-        #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-        // SAFETY: as in `contains`.
-        unsafe {
-            match self.lookups.bitalg_words {
-                2 => return bitalg::insert::<2>(bits, hash, &self.lookups.cuts),
-                1 if bitalg::COMPILED_IN => return bitalg::insert::<1>(bits, hash, &self.lookups.cuts),
-                4 if bitalg::COMPILED_IN => return bitalg::insert::<4>(bits, hash, &self.lookups.cuts),
-                8 if bitalg::COMPILED_IN => return bitalg::insert::<8>(bits, hash, &self.lookups.cuts),
-                _ => {}
-            }
+        // Where a lookup is faster than to make masks, it comes first.
+        if self.lookups.bitalg_words != 0 && self.lookups.contains(bits.shared(), hash) {
+            return false;
         }
         // SAFETY: as in `contains`.
         unsafe { (self.insert)(bits, hash, &self.lookups.cuts) }
@@ -549,16 +531,25 @@ impl Kernels {
     /// Whether each hash's insert changed the filter, for fewer than [`FEW`].
     #[inline]
     pub(crate) fn insert_few(&self, bits: &Bits, hashes: &[u64]) -> u64 {
-        if hashes.len() >= self.lookups.least {
+        if hashes.len() >= FEW / 2 {
             let mut changed = [0];
             self.insert_many(bits, hashes, &mut changed);
             return changed[0];
         }
-        match self.insert_few {
-            // SAFETY: as in `contains`.
-            Some(insert) => unsafe { insert(bits, hashes, &self.lookups.cuts) },
-            None => few_bitmap(hashes, &bits, Purpose::Write, |hash| self.insert(bits, hash)),
+        if self.lookups.bitalg_words == 0 {
+            return few_bitmap(hashes, &bits, Purpose::Write, |hash| self.insert(bits, hash));
         }
+        // A hash that is found needs no insert. Of equal ones that are not, the first sets the bits.
+        let mut lacking = !self.lookups.contains_few_bitmap(bits.shared(), hashes) & !(u64::MAX << hashes.len());
+        let mut changed = 0;
+        while lacking != 0 {
+            let i = lacking.trailing_zeros();
+            // SAFETY: as in `contains`.
+            let new = unsafe { (self.insert)(bits, hashes[i as usize], &self.lookups.cuts) };
+            changed |= u64::from(new) << i;
+            lacking &= lacking - 1;
+        }
+        changed
     }
 
     /// Whether each hash's insert changed the filter, as a bitmap.
