@@ -24,13 +24,13 @@ kernels='
     kernel::avx512::contains_hashes | 4 | zmm vpmullq vprolvq     | vptestn?mq
     kernel::avx512::insert_hashes   | 4 | zmm vprolvq lock        | vpmullq
     kernel::avx512::fill            | 4 | zmm vprolvq             | vpmullq
-    kernel::avx512::murmur3_short   | 1 | zmm vpmullq vprolq      | vpmullq
-    kernel::avx512::murmur3_group   | 1 | zmm vpmullq vprolq      | vpmullq
+    kernel::hash::avx512::murmur3_short | 1 | zmm vpmullq vprolq      | vpmullq
+    kernel::hash::avx512::murmur3_group | 1 | zmm vpmullq vprolq      | vpmullq
     kernel::bitalg::contains_hashes | 4 | zmm vpmullq vpmultishiftqb | vpshufbitqmb
     kernel::avx2::contains_hashes   | 4 | ymm vpmuludq vps[lr]lvq | vmovmskp|prefetch
     kernel::avx2::insert_hashes     | 4 | ymm vpmuludq lock       | vpmuludq
     kernel::avx2::fill              | 4 | ymm vpmuludq            | vpmuludq
-    kernel::avx2::murmur3_short     | 1 | ymm vpmuludq            | vpmuludq
+    kernel::hash::avx2::murmur3_short | 1 | ymm vpmuludq            | vpmuludq
     kernel::avx2::contains          | 28 |                        |
     kernel::avx2::insert            | 28 | lock                   |
     kernel::contains                | 28 |                        |

@@ -46,7 +46,8 @@
 //! ```
 
 use crate::funnel::{Funnel, Sink};
-use crate::kernel::{HashKernels, Isa};
+use crate::kernel::Isa;
+use crate::kernel::hash::HashKernels;
 pub use crate::murmur3::Murmur3Sink;
 use crate::murmur3::load_le;
 pub use crate::one_key_type::OneKeyType;
