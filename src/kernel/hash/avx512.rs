@@ -7,32 +7,68 @@
 
 use crate::funnel::Sink;
 use crate::kernel::avx512::{load, store};
-use crate::kernel::groups::{GROUP, Group};
+use crate::kernel::groups::GROUP;
 use crate::murmur3::{C1, C2, Murmur3Sink};
+use crate::siphash;
 use core::arch::x86_64::*;
 
-/// The state of eight hashes.
-#[derive(Clone, Copy)]
-struct State {
-    h1: __m512i,
-    h2: __m512i,
+/// The states of eight hashes, word by word.
+type State<const N: usize> = [__m512i; N];
+
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn begin<const N: usize>(start: &[u64; N]) -> State<N> {
+    let mut state = [_mm512_setzero_si512(); N];
+    for i in 0..N {
+        state[i] = _mm512_set1_epi64(start[i] as i64);
+    }
+    state
 }
 
-/// Hashes keys of `width` bytes, at most 16. `keys` has the first 8 bytes of each, little-endian,
-/// and becomes the hashes. `high` has the other bytes; it is empty if there are none.
+// ---- Keys of up to 16 bytes, all of one width ----
+
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
-pub(super) fn murmur3_short(seed: u32, width: usize, keys: &mut [u64], high: &[u64]) {
-    let state = begin(seed);
+pub(super) fn murmur3_short(start: &[u64; 2], width: usize, keys: &mut [u64], high: &[u64]) {
+    let state = begin(start);
     let len = _mm512_set1_epi64(width as i64);
     if width <= 8 {
         each_group(keys, |_, k1| {
-            let h1 = _mm512_xor_si512(state.h1, mix_k1(k1));
-            finish(State { h1, ..state }, len)
+            murmur3_finish([_mm512_xor_si512(state[0], mix_k1(k1)), state[1]], len)
         });
     } else if width < 16 {
-        each_group(keys, |at, k1| finish(tail(state, k1, load_some(&high[at..])), len));
+        each_group(keys, |at, k1| {
+            murmur3_finish(murmur3_mix(state, k1, load_some(&high[at..])), len)
+        });
     } else {
-        each_group(keys, |at, k1| finish(body(state, k1, load_some(&high[at..])), len));
+        each_group(keys, |at, k1| {
+            let mixed = murmur3_mix(state, k1, load_some(&high[at..]));
+            murmur3_finish(murmur3_go_on(state, mixed), len)
+        });
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
+pub(super) fn siphash13_short(start: &[u64; 4], width: usize, keys: &mut [u64], high: &[u64]) {
+    let state = begin(start);
+    let end = _mm512_set1_epi64((width as i64) << 56);
+    if width < 8 {
+        each_group(keys, |_, low| {
+            siphash13_finish(siphash13_mix(state, _mm512_or_si512(low, end)))
+        });
+    } else {
+        each_group(keys, |at, low| {
+            let mut state = siphash13_mix(state, low);
+            let mut last = end;
+            if width > 8 {
+                let high = load_some(&high[at..]);
+                if width < 16 {
+                    last = _mm512_or_si512(high, end);
+                } else {
+                    state = siphash13_mix(state, high);
+                }
+            }
+            siphash13_finish(siphash13_mix(state, last))
+        });
     }
 }
 
@@ -46,10 +82,7 @@ fn each_group(keys: &mut [u64], hash: impl Fn(usize, __m512i) -> __m512i) {
         *group = store(hash(GROUP * i, load(group)));
     }
     if !rest.is_empty() {
-        let hashes = store(hash(whole, load_some(rest)));
-        for (key, hash) in rest.iter_mut().zip(hashes) {
-            *key = hash;
-        }
+        store_some(hash(whole, load_some(rest)), rest);
     }
 }
 
@@ -62,153 +95,289 @@ fn load_some(numbers: &[u64]) -> __m512i {
     unsafe { _mm512_maskz_loadu_epi64(there, numbers.as_ptr().cast()) }
 }
 
-/// Hashes of keys of any length.
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
-pub(super) fn murmur3_slices(seed: u32, keys: &[&[u8]], out: &mut [u64]) {
-    for (keys, out) in keys.chunks(64).zip(out.chunks_mut(64)) {
-        if keys.iter().all(|key| key.len() < LONG) {
-            for (keys, out) in keys.chunks(GROUP).zip(out.chunks_mut(GROUP)) {
-                let mut group: [&[u8]; GROUP] = [&[]; GROUP];
-                group[..keys.len()].copy_from_slice(keys);
-                out.copy_from_slice(&murmur3_group(seed, group)[..keys.len()]);
-            }
-            continue;
-        }
-        let mut order: [u8; 64] = core::array::from_fn(|i| i as u8);
-        let order = &mut order[..keys.len()];
-        order.sort_unstable_by_key(|&i| keys[usize::from(i)].len());
-        for order in order.chunks(GROUP) {
-            let mut group: [&[u8]; GROUP] = [&[]; GROUP];
-            for (key, &i) in group.iter_mut().zip(order) {
-                *key = keys[usize::from(i)];
-            }
-            for (hash, &i) in murmur3_group(seed, group).into_iter().zip(order) {
-                out[usize::from(i)] = hash;
-            }
-        }
-    }
-}
-
-/// From this length of a key on, in bytes, keys are sorted by length, so that a group has similar
-/// ones. Sorting costs 15 ns a key.
-const LONG: usize = 512;
-/// If only so many keys of a group have chunks left, and one of them many, they are hashed one by
-/// one: a chunk takes 9 cycles, and 20 to 35 in a vector, whatever the number of keys (Zen 4).
-const FEW: u32 = 3;
-const MANY: usize = 16;
-
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
-#[inline]
-fn murmur3_group(seed: u32, keys: [&[u8]; GROUP]) -> Group {
-    let mut state = begin(seed);
-    let (mut all, mut any, mut rests) = (usize::MAX, 0, 0);
-    let mut lens = [0; GROUP];
-    for i in 0..GROUP {
-        all = all.min(keys[i].len() / 16);
-        any = any.max(keys[i].len() / 16);
-        rests |= keys[i].len() % 16;
-        lens[i] = keys[i].len() as u64;
-    }
-    let len = load(&lens);
-    for chunk in 0..all {
-        // SAFETY: every key has this chunk.
-        let (k1, k2) = transpose(|i| unsafe { _mm_loadu_si128(keys[i].as_ptr().add(16 * chunk).cast()) });
-        state = body(state, k1, k2);
-    }
-    // A key without bytes left loads zeros from here: a masked load of no byte is slow at an
-    // unmapped address.
-    const ZEROS: [u8; 16] = [0; 16];
-    let mut alone = 0;
-    let mut alone_at = 0;
-    for chunk in all..any {
-        // Only the lanes of keys that have this chunk change.
-        let on = _mm512_cmpge_epu64_mask(len, _mm512_set1_epi64(16 * chunk as i64 + 16));
-        if any - chunk >= MANY && on.count_ones() <= FEW {
-            (alone, alone_at) = (on, 16 * chunk);
-            break;
-        }
-        let (k1, k2) = transpose(|i| {
-            let there = chunk < keys[i].len() / 16;
-            let chunk = if there {
-                keys[i].as_ptr().wrapping_add(16 * chunk)
-            } else {
-                ZEROS.as_ptr()
-            };
-            // SAFETY: reads 16 bytes of a key that has them, or the zeros.
-            unsafe { _mm_loadu_si128(chunk.cast()) }
-        });
-        let next = body(state, k1, k2);
-        state.h1 = _mm512_mask_mov_epi64(state.h1, on, next.h1);
-        state.h2 = _mm512_mask_mov_epi64(state.h2, on, next.h2);
-    }
-    let (h1, h2) = (store(state.h1), store(state.h2));
-    if rests != 0 {
-        let (k1, k2) = transpose(|i| {
-            let len = keys[i].len() % 16;
-            let rest = keys[i].as_ptr().wrapping_add(keys[i].len() - len);
-            let rest = if len == 0 { ZEROS.as_ptr() } else { rest };
-            // SAFETY: reads the `len` bytes with which the key ends, fewer than 16.
-            unsafe { _mm_maskz_loadu_epi8((1 << len) - 1, rest.cast()) }
-        });
-        state = tail(state, k1, k2);
-    }
-    let mut hashes = store(finish(state, len));
-    while alone != 0 {
-        let i = alone.trailing_zeros() as usize;
-        let mut sink = Murmur3Sink::resume(h1[i], h2[i], alone_at as u64);
-        sink.put(&keys[i][alone_at..]);
-        hashes[i] = sink.finish128().0;
-        alone &= alone - 1;
-    }
-    hashes
-}
-
-/// The first and the second eight bytes of eight chunks.
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
-#[inline]
-fn transpose(chunk: impl Fn(usize) -> __m128i) -> (__m512i, __m512i) {
-    let four = |a, b, c, d| {
-        let low = _mm512_castsi128_si512(chunk(a));
-        let low = _mm512_inserti64x2::<1>(low, chunk(b));
-        let high = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(chunk(c)), chunk(d));
-        _mm512_inserti64x4::<1>(low, high)
-    };
-    let (even, odd) = (four(0, 2, 4, 6), four(1, 3, 5, 7));
-    (_mm512_unpacklo_epi64(even, odd), _mm512_unpackhi_epi64(even, odd))
-}
-
+/// Writes as many as there are places, at most eight.
 #[target_feature(enable = "avx512f")]
 #[inline]
-fn begin(seed: u32) -> State {
-    let seed = _mm512_set1_epi64(i64::from(seed));
-    State { h1: seed, h2: seed }
+fn store_some(vector: __m512i, numbers: &mut [u64]) {
+    let there = u8::MAX >> (GROUP - numbers.len().min(GROUP));
+    // SAFETY: writes as many as there are places.
+    unsafe { _mm512_mask_storeu_epi64(numbers.as_mut_ptr().cast(), there, vector) };
 }
 
-#[target_feature(enable = "avx512f,avx512dq")]
-#[inline]
-fn body(State { h1, h2 }: State, k1: __m512i, k2: __m512i) -> State {
-    let h1 = _mm512_xor_si512(h1, mix_k1(k1));
-    let h1 = _mm512_add_epi64(_mm512_rol_epi64::<27>(h1), h2);
-    let h1 = _mm512_add_epi64(times_5(h1), _mm512_set1_epi64(0x52dc_e729));
-    let h2 = _mm512_xor_si512(h2, mix_k2(k2));
-    let h2 = _mm512_add_epi64(_mm512_rol_epi64::<31>(h2), h1);
-    let h2 = _mm512_add_epi64(times_5(h2), _mm512_set1_epi64(0x3849_5ab5));
-    State { h1, h2 }
+// ---- Keys of any length ----
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
+pub(super) fn murmur3_slices(start: &[u64; 2], keys: &[[&[u8]; GROUP]], out: &mut [u64]) {
+    each_slices::<2, 0>(
+        start,
+        keys,
+        out,
+        |state, k1, k2, at, len| {
+            let mixed = murmur3_mix(*state, k1, k2);
+            let next = murmur3_go_on(*state, mixed);
+            // The others end within these bytes, or have ended: zeros have left them as they were.
+            let on = _mm512_cmpge_epu64_mask(len, _mm512_set1_epi64(at as i64 + 16));
+            for i in 0..2 {
+                state[i] = _mm512_mask_mov_epi64(mixed[i], on, next[i]);
+            }
+        },
+        |state, len| murmur3_finish(state, len),
+        |[h1, h2], at, rest| {
+            let mut sink = Murmur3Sink::resume(h1, h2, at as u64);
+            sink.put(rest);
+            sink.finish128().0
+        },
+    );
 }
 
-/// A tail of zeros leaves the state as it is.
-#[target_feature(enable = "avx512f,avx512dq")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
+pub(super) fn siphash13_slices(start: &[u64; 4], keys: &[[&[u8]; GROUP]], out: &mut [u64]) {
+    each_slices::<4, 1>(
+        start,
+        keys,
+        out,
+        |state, low, high, at, len| {
+            let last = _mm512_srli_epi64::<3>(len);
+            for (i, word) in [low, high].into_iter().enumerate() {
+                let this = _mm512_set1_epi64((at / 8 + i) as i64);
+                let on = _mm512_cmpge_epu64_mask(last, this);
+                if on == 0 {
+                    return;
+                }
+                let ends = _mm512_cmpeq_epi64_mask(last, this);
+                let word = _mm512_mask_or_epi64(word, ends, word, _mm512_slli_epi64::<56>(len));
+                let next = siphash13_mix(*state, word);
+                for i in 0..4 {
+                    state[i] = _mm512_mask_mov_epi64(state[i], on, next[i]);
+                }
+            }
+        },
+        |state, _| siphash13_finish(state),
+        |state, at, rest| siphash::State(state).slice(at, rest),
+    );
+}
+
+/// Hashes keys of any length by a function of `N` words.
+///
+/// - `chunk` takes 16 bytes of each key, from `at` on, in two halves, with zeros after its end;
+///   `len` has the lengths of the keys. A key of `len` bytes has chunks as if it had `PADDING` more.
+/// - `finish` makes hashes of the states.
+/// - `alone` goes on with one key, which has the state after `at` bytes.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
-fn tail(State { h1, h2 }: State, k1: __m512i, k2: __m512i) -> State {
-    State {
-        h1: _mm512_xor_si512(h1, mix_k1(k1)),
-        h2: _mm512_xor_si512(h2, mix_k2(k2)),
+fn each_slices<const N: usize, const PADDING: usize>(
+    start: &[u64; N],
+    keys: &[[&[u8]; GROUP]],
+    out: &mut [u64],
+    chunk: impl Fn(&mut State<N>, __m512i, __m512i, usize, __m512i),
+    finish: impl Fn(State<N>, __m512i) -> __m512i,
+    alone: impl Fn([u64; N], usize, &[u8]) -> u64,
+) {
+    for (keys, out) in keys.iter().zip(out.chunks_mut(GROUP)) {
+        let len = lens(keys);
+        // Less one, so that no bytes are too many as well.
+        let most = _mm512_set1_epi64((BLOCK - PADDING) as i64);
+        let less_one = _mm512_sub_epi64(len, _mm512_set1_epi64(1));
+        let hashes = if _mm512_cmpge_epu64_mask(less_one, most) == 0 {
+            let mut state = begin(start);
+            hash_block::<N, PADDING>(&mut state, keys, 0, len, &chunk);
+            finish(state, len)
+        } else {
+            hash_blocks::<N, PADDING>(start, keys, len, &chunk, &finish, &alone)
+        };
+        store_some(hashes, out);
     }
 }
 
+/// If only so many keys of a group have bytes left, and one of them many, they are hashed one by
+/// one: 16 bytes take 9 cycles, and 20 to 35 in a vector, whatever the number of keys (Zen 4).
+const FEW: u32 = 3;
+const MANY: usize = 256;
+
+/// The bytes of a key that a vector holds.
+const BLOCK: usize = 64;
+
+/// Takes up to [`BLOCK`] bytes of each key, which has `at` bytes before them.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
+#[inline]
+fn hash_block<const N: usize, const PADDING: usize>(
+    state: &mut State<N>,
+    keys: &[&[u8]; GROUP],
+    at: usize,
+    len: __m512i,
+    chunk: impl Fn(&mut State<N>, __m512i, __m512i, usize, __m512i),
+) {
+    let beyond = |at: usize| beyond(len, at - PADDING);
+    let words = if beyond(at + 32) != 0 {
+        transpose_8(keys)
+    } else if beyond(at + 16) != 0 {
+        transpose_4(keys)
+    } else {
+        transpose_2(keys)
+    };
+    for i in 0..BLOCK / 16 {
+        if i > 0 && beyond(at + 16 * i) == 0 {
+            break;
+        }
+        chunk(state, words[2 * i], words[2 * i + 1], at + 16 * i, len);
+    }
+}
+
+/// The keys that have more than `at` bytes.
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn beyond(len: __m512i, at: usize) -> __mmask8 {
+    _mm512_cmpgt_epu64_mask(len, _mm512_set1_epi64(at as i64))
+}
+
+/// Hashes keys of which some are empty or longer than a block.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
+#[inline(never)]
+fn hash_blocks<const N: usize, const PADDING: usize>(
+    start: &[u64; N],
+    keys: &[&[u8]; GROUP],
+    len: __m512i,
+    chunk: impl Fn(&mut State<N>, __m512i, __m512i, usize, __m512i),
+    finish: impl Fn(State<N>, __m512i) -> __m512i,
+    alone: impl Fn([u64; N], usize, &[u8]) -> u64,
+) -> __m512i {
+    // A masked load of no byte is slow at an unmapped address.
+    const NO_KEY: &[u8] = [0; BLOCK].split_at(0).0;
+    let mut state = begin(start);
+    let mut at = 0;
+    let lone = loop {
+        let mut rests = [NO_KEY; GROUP];
+        for i in 0..GROUP {
+            if let Some(rest) = keys[i].get(at..).filter(|rest| !rest.is_empty()) {
+                rests[i] = rest;
+            }
+        }
+        hash_block::<N, PADDING>(&mut state, &rests, at, len, &chunk);
+        at += BLOCK;
+        let on = beyond(len, at - PADDING);
+        if on == 0 {
+            return finish(state, len);
+        }
+        if on.count_ones() <= FEW && beyond(len, at + MANY) != 0 {
+            break on;
+        }
+    };
+    let mut states = [[0; GROUP]; N];
+    for i in 0..N {
+        states[i] = store(state[i]);
+    }
+    let mut hashes = store(finish(state, len));
+    for i in (0..GROUP).filter(|i| lone >> i & 1 == 1) {
+        hashes[i] = alone(states.map(|word| word[i]), at, &keys[i][at..]);
+    }
+    load(&hashes)
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
+#[inline]
+fn lens(keys: &[&[u8]; GROUP]) -> __m512i {
+    let two = |i: usize| _mm_set_epi64x(keys[i + 1].len() as i64, keys[i].len() as i64);
+    let four = |i: usize| _mm256_set_m128i(two(i + 2), two(i));
+    _mm512_inserti64x4::<1>(_mm512_castsi256_si512(four(0)), four(4))
+}
+
+/// The words of a block of each key, with zeros after its end.
+type Words = [__m512i; BLOCK / 8];
+
+/// Up to 64 bytes of each key.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
+#[inline]
+fn transpose_8(keys: &[&[u8]; GROUP]) -> Words {
+    let row = |i: usize| {
+        let there = _bzhi_u64(u64::MAX, keys[i].len().min(BLOCK) as u32);
+        // SAFETY: reads bytes of the key, as its length says.
+        unsafe { _mm512_maskz_loadu_epi8(there, keys[i].as_ptr().cast()) }
+    };
+    // Each step doubles the number of keys in a row, and halves that of their words.
+    let mut pairs = [[_mm512_setzero_si512(); 4]; 2];
+    for i in 0..4 {
+        let (a, b) = (row(2 * i), row(2 * i + 1));
+        pairs[0][i] = _mm512_unpacklo_epi64(a, b);
+        pairs[1][i] = _mm512_unpackhi_epi64(a, b);
+    }
+    let mut words = [_mm512_setzero_si512(); 8];
+    for odd in 0..2 {
+        let [a, b, c, d] = pairs[odd];
+        let (low, high) = (_mm512_shuffle_i64x2::<0x88>(a, b), _mm512_shuffle_i64x2::<0x88>(c, d));
+        words[odd] = _mm512_shuffle_i64x2::<0x88>(low, high);
+        words[odd + 4] = _mm512_shuffle_i64x2::<0xdd>(low, high);
+        let (low, high) = (_mm512_shuffle_i64x2::<0xdd>(a, b), _mm512_shuffle_i64x2::<0xdd>(c, d));
+        words[odd + 2] = _mm512_shuffle_i64x2::<0x88>(low, high);
+        words[odd + 6] = _mm512_shuffle_i64x2::<0xdd>(low, high);
+    }
+    words
+}
+
+/// Up to 32 bytes of each key, none of which has more left.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
+#[inline]
+fn transpose_4(keys: &[&[u8]; GROUP]) -> Words {
+    let half = |i: usize| {
+        let there = _bzhi_u32(u32::MAX, keys[i].len() as u32);
+        // SAFETY: as above.
+        unsafe { _mm256_maskz_loadu_epi8(there, keys[i].as_ptr().cast()) }
+    };
+    let row = |i: usize| _mm512_inserti64x4::<1>(_mm512_castsi256_si512(half(i)), half(i + 4));
+    let (a, b, c, d) = (row(0), row(1), row(2), row(3));
+    let first = _mm512_set_epi64(13, 12, 5, 4, 9, 8, 1, 0);
+    let second = _mm512_set_epi64(15, 14, 7, 6, 11, 10, 3, 2);
+    let mut words = [_mm512_setzero_si512(); 8];
+    let (low, high) = (_mm512_unpacklo_epi64(a, b), _mm512_unpacklo_epi64(c, d));
+    words[0] = _mm512_permutex2var_epi64(low, first, high);
+    words[2] = _mm512_permutex2var_epi64(low, second, high);
+    let (low, high) = (_mm512_unpackhi_epi64(a, b), _mm512_unpackhi_epi64(c, d));
+    words[1] = _mm512_permutex2var_epi64(low, first, high);
+    words[3] = _mm512_permutex2var_epi64(low, second, high);
+    words
+}
+
+/// Up to 16 bytes of each key, none of which has more left.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
+#[inline]
+fn transpose_2(keys: &[&[u8]; GROUP]) -> Words {
+    let quarter = |i: usize| {
+        let there = _bzhi_u32(u32::MAX, keys[i].len() as u32) as u16;
+        // SAFETY: as above.
+        unsafe { _mm_maskz_loadu_epi8(there, keys[i].as_ptr().cast()) }
+    };
+    let half = |i: usize| _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(quarter(i)), quarter(i + 2));
+    let row = |i: usize| _mm512_inserti64x4::<1>(_mm512_castsi256_si512(half(i)), half(i + 4));
+    let (even, odd) = (row(0), row(1));
+    let mut words = [_mm512_setzero_si512(); 8];
+    words[0] = _mm512_unpacklo_epi64(even, odd);
+    words[1] = _mm512_unpackhi_epi64(even, odd);
+    words
+}
+
+// ---- Murmur3 x64_128; murmur3.rs is the specification ----
+
+/// The first step for 16 bytes, and the only one for the bytes after the last 16. Zeros change
+/// nothing.
 #[target_feature(enable = "avx512f,avx512dq")]
 #[inline]
-fn finish(State { h1, h2 }: State, len: __m512i) -> __m512i {
+fn murmur3_mix([h1, h2]: State<2>, k1: __m512i, k2: __m512i) -> State<2> {
+    [_mm512_xor_si512(h1, mix_k1(k1)), _mm512_xor_si512(h2, mix_k2(k2))]
+}
+
+/// The second step for 16 bytes, from the state before and after the first.
+#[target_feature(enable = "avx512f,avx512dq")]
+#[inline]
+fn murmur3_go_on([_, before]: State<2>, [h1, h2]: State<2>) -> State<2> {
+    let h1 = _mm512_add_epi64(_mm512_rol_epi64::<27>(h1), before);
+    let h1 = _mm512_add_epi64(times_5(h1), _mm512_set1_epi64(0x52dc_e729));
+    let h2 = _mm512_add_epi64(_mm512_rol_epi64::<31>(h2), h1);
+    let h2 = _mm512_add_epi64(times_5(h2), _mm512_set1_epi64(0x3849_5ab5));
+    [h1, h2]
+}
+
+#[target_feature(enable = "avx512f,avx512dq")]
+#[inline]
+fn murmur3_finish([h1, h2]: State<2>, len: __m512i) -> __m512i {
     let h2 = _mm512_xor_si512(h2, len);
     let h1 = _mm512_add_epi64(_mm512_xor_si512(h1, len), h2);
     let h2 = _mm512_add_epi64(h2, h1);
@@ -245,4 +414,39 @@ fn multiply(vector: __m512i, by: u64) -> __m512i {
 #[inline]
 fn times_5(vector: __m512i) -> __m512i {
     _mm512_add_epi64(vector, _mm512_slli_epi64::<2>(vector))
+}
+
+// ---- SipHash-1-3; siphash.rs is the specification ----
+
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn siphash13_round([v0, v1, v2, v3]: State<4>) -> State<4> {
+    let (v0, v2) = (_mm512_add_epi64(v0, v1), _mm512_add_epi64(v2, v3));
+    let v1 = _mm512_xor_si512(_mm512_rol_epi64::<13>(v1), v0);
+    let v3 = _mm512_xor_si512(_mm512_rol_epi64::<16>(v3), v2);
+    let v0 = _mm512_add_epi64(_mm512_rol_epi64::<32>(v0), v3);
+    let v2 = _mm512_add_epi64(v2, v1);
+    let v1 = _mm512_xor_si512(_mm512_rol_epi64::<17>(v1), v2);
+    let v3 = _mm512_xor_si512(_mm512_rol_epi64::<21>(v3), v0);
+    [v0, v1, _mm512_rol_epi64::<32>(v2), v3]
+}
+
+/// Takes eight bytes of each key.
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn siphash13_mix([v0, v1, v2, v3]: State<4>, word: __m512i) -> State<4> {
+    let [v0, v1, v2, v3] = siphash13_round([v0, v1, v2, _mm512_xor_si512(v3, word)]);
+    [_mm512_xor_si512(v0, word), v1, v2, v3]
+}
+
+/// The hash, after the word with the length.
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn siphash13_finish([v0, v1, v2, v3]: State<4>) -> __m512i {
+    let mut state = [v0, v1, _mm512_xor_si512(v2, _mm512_set1_epi64(siphash::END as i64)), v3];
+    for _ in 0..3 {
+        state = siphash13_round(state);
+    }
+    let [v0, v1, v2, v3] = state;
+    _mm512_xor_si512(_mm512_xor_si512(v0, v1), _mm512_xor_si512(v2, v3))
 }
