@@ -47,7 +47,7 @@
 
 use crate::funnel::{Funnel, Sink};
 use crate::kernel::Isa;
-use crate::kernel::hash::{HashKernels, WINDOW};
+use crate::kernel::hash::{GROUP, HashKernels, WINDOW};
 pub use crate::murmur3::Murmur3Sink;
 pub use crate::one_key_type::OneKeyType;
 use crate::short::Short;
@@ -100,7 +100,9 @@ pub trait KeyHasher<H = u64>: sealed::Sealed {
     }
 }
 
-fn one_by_one<K: Funnel, H>(hasher: &(impl KeyHasher<H> + ?Sized), keys: &[K], out: &mut [H]) {
+/// [`KeyHasher::hash_batch`] without vectors.
+#[inline(always)]
+pub(crate) fn one_by_one<K: Funnel, H>(hasher: &(impl KeyHasher<H> + ?Sized), keys: &[K], out: &mut [H]) {
     for (hash, key) in out.iter_mut().zip(keys) {
         // If the compiler vectorizes this loop, it replaces each 64-bit multiplication of Murmur3
         // by three with 32 bits, which baseline x86-64 has: 1.5 ns a key slower than one hash after
@@ -427,18 +429,28 @@ fn hash_many<K: Funnel, const N: usize>(
     out: &mut [u64],
 ) {
     assert_same_length(keys.len(), out.len());
-    let Some(kernels) = kernels(Isa::detect()) else {
-        return one_by_one(hasher, keys, out);
-    };
-    for (keys, out) in keys.chunks(WINDOW).zip(out.chunks_mut(WINDOW)) {
-        let done = match K::WIDTH {
-            Some(width) if width <= 16 => hash_short(kernels, start, keys, width, out),
-            _ => kernels.slices(start, keys.iter().map(Funnel::bytes), out),
-        };
-        if !done {
-            one_by_one(hasher, keys, out);
+    // Too few to fill most of a vector are hashed one by one, also at the end.
+    let is_short = matches!(K::WIDTH, Some(..=16));
+    let rest = keys.len() % GROUP;
+    let vectors = keys.len() - if rest < if is_short { 6 } else { 4 } { rest } else { 0 };
+    let (mut keys, mut out) = (keys, out);
+    if vectors > 0
+        && let Some(kernels) = kernels(Isa::detect())
+    {
+        let (these, rest) = keys.split_at(vectors);
+        let (places, rest_of_out) = out.split_at_mut(vectors);
+        for (keys, out) in these.chunks(WINDOW).zip(places.chunks_mut(WINDOW)) {
+            let done = match K::WIDTH {
+                Some(width) if width <= 16 => hash_short(kernels, start, keys, width, out),
+                _ => kernels.slices(start, keys.iter().map(Funnel::bytes), out),
+            };
+            if !done {
+                one_by_one(hasher, keys, out);
+            }
         }
+        (keys, out) = (rest, rest_of_out);
     }
+    one_by_one(hasher, keys, out);
 }
 
 /// Hashes at most [`WINDOW`] keys of `width` bytes, at most 16; answers whether it could.

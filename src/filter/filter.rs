@@ -5,6 +5,8 @@ use super::engine::{Count, Engine, Insert, InsertFlagged, Outcome, Remove, Total
 use crate::error::{BuildError, IncompatibleError};
 use crate::funnel::Funnel;
 use crate::hash::{self, KeyHasher, Murmur3, assert_same_length};
+use crate::hash::one_by_one;
+use crate::kernel::hash::GROUP;
 use crate::kernel::FEW;
 use crate::source::{self, HASHED, Keys, Source, assert_bitmap_length, try_gathered};
 use alloc::vec::Vec;
@@ -117,20 +119,37 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// assert_eq!(found, [true, false]);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
+    #[inline]
     pub fn contains_batch<K: Funnel>(&self, keys: &[K], out: &mut [bool]) {
         assert_same_length(keys.len(), out.len());
-        if let ([key], [found]) = (keys, &mut *out) {
-            *found = self.contains(key);
+        // So few cost what single calls do. The processor overlaps them by itself.
+        if keys.len() < 4 {
+            for (key, found) in keys.iter().zip(out) {
+                *found = self.contains(key);
+            }
             return;
         }
-        if keys.len() < FEW {
-            let mut hashes = [E::Hash::default(); FEW];
-            for (hash, key) in hashes.iter_mut().zip(keys) {
-                *hash = self.hash(key);
-            }
+        self.contains_several(keys, out);
+    }
+
+    #[inline(never)]
+    fn contains_several<K: Funnel>(&self, keys: &[K], out: &mut [bool]) {
+        if keys.len() < GROUP {
+            let mut hashes = [E::Hash::default(); GROUP];
+            one_by_one(&self.hasher, keys, &mut hashes);
             return self.engine.contains_few(&hashes[..keys.len()], out);
         }
-        self.look_up(&self.keys(keys), source::unpack_into(out));
+        self.contains_many(keys, out);
+    }
+
+    // A call, so that the loop above needs no large stack frame.
+    #[inline(never)]
+    fn contains_many<K: Funnel>(&self, keys: &[K], out: &mut [bool]) {
+        let source = self.keys(keys);
+        if keys.len() < FEW {
+            return source.each(0..keys.len(), |hashes| self.engine.contains_few(hashes, out));
+        }
+        self.look_up(&source, source::unpack_into(out));
     }
 
     /// [`contains_batch`](Self::contains_batch) into a new vector.

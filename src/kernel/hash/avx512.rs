@@ -37,11 +37,11 @@ pub(super) fn murmur3_short(start: &[u64; 2], width: usize, keys: &mut [u64], hi
         });
     } else if width < 16 {
         each_group(keys, |at, k1| {
-            murmur3_finish(murmur3_mix(state, k1, load_some(&high[at..])), len)
+            murmur3_finish(murmur3_mix(state, k1, load_at(high, at)), len)
         });
     } else {
         each_group(keys, |at, k1| {
-            let mixed = murmur3_mix(state, k1, load_some(&high[at..]));
+            let mixed = murmur3_mix(state, k1, load_at(high, at));
             murmur3_finish(murmur3_go_on(state, mixed), len)
         });
     }
@@ -60,7 +60,7 @@ pub(super) fn siphash13_short(start: &[u64; 4], width: usize, keys: &mut [u64], 
             let mut state = siphash13_mix(state, low);
             let mut last = end;
             if width > 8 {
-                let high = load_some(&high[at..]);
+                let high = load_at(high, at);
                 if width < 16 {
                     last = _mm512_or_si512(high, end);
                 } else {
@@ -76,32 +76,49 @@ pub(super) fn siphash13_short(start: &[u64; 4], width: usize, keys: &mut [u64], 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
 fn each_group(keys: &mut [u64], hash: impl Fn(usize, __m512i) -> __m512i) {
-    let whole = keys.len() / GROUP * GROUP;
-    let (groups, rest) = keys.as_chunks_mut::<GROUP>();
-    for (i, group) in groups.iter_mut().enumerate() {
-        *group = store(hash(GROUP * i, load(group)));
-    }
-    if !rest.is_empty() {
-        store_some(hash(whole, load_some(rest)), rest);
+    for at in (0..keys.len()).step_by(GROUP) {
+        let hashes = hash(at, load_at(keys, at));
+        store_some(hashes, &mut keys[at..]);
     }
 }
 
-/// The first eight numbers; 0 for missing ones.
+/// The eight numbers from `at` on; 0 for missing ones.
 #[target_feature(enable = "avx512f")]
 #[inline]
-fn load_some(numbers: &[u64]) -> __m512i {
-    let there = u8::MAX >> (GROUP - numbers.len().min(GROUP));
-    // SAFETY: reads as many as there are.
-    unsafe { _mm512_maskz_loadu_epi64(there, numbers.as_ptr().cast()) }
+fn load_at(numbers: &[u64], at: usize) -> __m512i {
+    match numbers[at..].first_chunk() {
+        Some(eight) => load(eight),
+        // The caller has just written them. A vector load that spans several stores would wait
+        // until the last of them is in the cache.
+        None => gather(|i| numbers.get(at + i).copied().unwrap_or(0)),
+    }
 }
 
-/// Writes as many as there are places, at most eight.
+/// The numbers 0 to 7, each by a load of its own if it comes from memory.
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn gather(number: impl Fn(usize) -> u64) -> __m512i {
+    let scalar = |i| {
+        let mut number = number(i);
+        // SAFETY: it does nothing. (The compiler would join the loads.)
+        unsafe { core::arch::asm!("/* {} */", inout(reg) number, options(pure, nomem, nostack, preserves_flags)) };
+        number as i64
+    };
+    let two = |i| _mm_set_epi64x(scalar(i + 1), scalar(i));
+    let four = |i| _mm256_set_m128i(two(i + 2), two(i));
+    _mm512_inserti64x4::<1>(_mm512_castsi256_si512(four(0)), four(4))
+}
+
+/// Writes as many as there are places, at most eight. (Without masks: loads that follow would wait
+/// for a masked store.)
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn store_some(vector: __m512i, numbers: &mut [u64]) {
-    let there = u8::MAX >> (GROUP - numbers.len().min(GROUP));
-    // SAFETY: writes as many as there are places.
-    unsafe { _mm512_mask_storeu_epi64(numbers.as_mut_ptr().cast(), there, vector) };
+    let all = store(vector);
+    match numbers.first_chunk_mut() {
+        Some(eight) => *eight = all,
+        None => numbers.iter_mut().zip(all).for_each(|(to, number)| *to = number),
+    }
 }
 
 // ---- Keys of any length ----
@@ -174,7 +191,7 @@ fn each_slices<const N: usize, const PADDING: usize>(
     alone: impl Fn([u64; N], usize, &[u8]) -> u64,
 ) {
     for (keys, out) in keys.iter().zip(out.chunks_mut(GROUP)) {
-        let len = lens(keys);
+        let len = gather(|i| keys[i].len() as u64);
         // Less one, so that no bytes are too many as well.
         let most = _mm512_set1_epi64((BLOCK - PADDING) as i64);
         let less_one = _mm512_sub_epi64(len, _mm512_set1_epi64(1));
@@ -232,6 +249,7 @@ fn beyond(len: __m512i, at: usize) -> __mmask8 {
 
 /// Hashes keys of which some are empty or longer than a block.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
+#[cold]
 #[inline(never)]
 fn hash_blocks<const N: usize, const PADDING: usize>(
     start: &[u64; N],
@@ -249,7 +267,7 @@ fn hash_blocks<const N: usize, const PADDING: usize>(
         let mut rests = [NO_KEY; GROUP];
         for i in 0..GROUP {
             if let Some(rest) = keys[i].get(at..).filter(|rest| !rest.is_empty()) {
-                rests[i] = rest;
+                rests[i] = &rest[..rest.len().min(BLOCK)];
             }
         }
         hash_block::<N, PADDING>(&mut state, &rests, at, len, &chunk);
@@ -273,23 +291,15 @@ fn hash_blocks<const N: usize, const PADDING: usize>(
     load(&hashes)
 }
 
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
-#[inline]
-fn lens(keys: &[&[u8]; GROUP]) -> __m512i {
-    let two = |i: usize| _mm_set_epi64x(keys[i + 1].len() as i64, keys[i].len() as i64);
-    let four = |i: usize| _mm256_set_m128i(two(i + 2), two(i));
-    _mm512_inserti64x4::<1>(_mm512_castsi256_si512(four(0)), four(4))
-}
-
 /// The words of a block of each key, with zeros after its end.
 type Words = [__m512i; BLOCK / 8];
 
-/// Up to 64 bytes of each key.
+/// Up to 64 bytes of each key, none of which has more left.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
 fn transpose_8(keys: &[&[u8]; GROUP]) -> Words {
     let row = |i: usize| {
-        let there = _bzhi_u64(u64::MAX, keys[i].len().min(BLOCK) as u32);
+        let there = _bzhi_u64(u64::MAX, keys[i].len() as u32);
         // SAFETY: reads bytes of the key, as its length says.
         unsafe { _mm512_maskz_loadu_epi8(there, keys[i].as_ptr().cast()) }
     };

@@ -14,7 +14,7 @@ use core::mem::MaybeUninit;
 use core::slice;
 
 /// Keys that are hashed side by side.
-const GROUP: usize = 8;
+pub(crate) const GROUP: usize = 8;
 
 /// The kernels of a hash function with a state of `N` words, if an instruction set is faster than
 /// one key after another.
