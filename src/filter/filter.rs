@@ -4,10 +4,10 @@
 use super::engine::{Count, Engine, Insert, InsertFlagged, Outcome, Remove, Total, Union};
 use crate::error::{BuildError, IncompatibleError};
 use crate::funnel::Funnel;
-use crate::hash::{self, KeyHasher, Murmur3, assert_same_length};
 use crate::hash::one_by_one;
-use crate::kernel::hash::GROUP;
+use crate::hash::{self, KeyHasher, Murmur3, assert_same_length};
 use crate::kernel::FEW;
+use crate::kernel::hash::GROUP;
 use crate::source::{self, HASHED, Keys, Source, assert_bitmap_length, try_gathered};
 use alloc::vec::Vec;
 use core::fmt;
