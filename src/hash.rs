@@ -420,7 +420,6 @@ impl KeyHasher for Murmur3 {
 }
 
 /// Hashes by the kernels from the state `start`, if there are any, as `hasher` hashes one key.
-#[track_caller]
 fn hash_many<K: Funnel, const N: usize>(
     hasher: &impl KeyHasher,
     kernels: impl Fn(Isa) -> Option<HashKernels<N>>,
@@ -429,28 +428,30 @@ fn hash_many<K: Funnel, const N: usize>(
     out: &mut [u64],
 ) {
     assert_same_length(keys.len(), out.len());
-    // Too few to fill most of a vector are hashed one by one, also at the end.
-    let is_short = matches!(K::WIDTH, Some(..=16));
+    let width = K::WIDTH.filter(|&width| width <= 16);
+    // From so many keys on, a vector that is not full takes no longer than one key after another.
+    let worthwhile = if width.is_some() { 6 } else { 4 };
     let rest = keys.len() % GROUP;
-    let vectors = keys.len() - if rest < if is_short { 6 } else { 4 } { rest } else { 0 };
-    let (mut keys, mut out) = (keys, out);
-    if vectors > 0
-        && let Some(kernels) = kernels(Isa::detect())
-    {
-        let (these, rest) = keys.split_at(vectors);
-        let (places, rest_of_out) = out.split_at_mut(vectors);
-        for (keys, out) in these.chunks(WINDOW).zip(places.chunks_mut(WINDOW)) {
-            let done = match K::WIDTH {
-                Some(width) if width <= 16 => hash_short(kernels, start, keys, width, out),
-                _ => kernels.slices(start, keys.iter().map(Funnel::bytes), out),
-            };
-            if !done {
-                one_by_one(hasher, keys, out);
-            }
+    let in_vectors = if rest < worthwhile {
+        keys.len() - rest
+    } else {
+        keys.len()
+    };
+    let (keys, alone) = keys.split_at(in_vectors);
+    let (out, alone_out) = out.split_at_mut(in_vectors);
+    let kernels = if keys.is_empty() { None } else { kernels(Isa::detect()) };
+    for (keys, out) in keys.chunks(WINDOW).zip(out.chunks_mut(WINDOW)) {
+        let done = match (kernels, width) {
+            (Some(kernels), Some(width)) => hash_short(kernels, start, keys, width, out),
+            (Some(kernels), None) => kernels.slices(start, keys.iter().map(Funnel::bytes), out),
+            (None, _) => false,
+        };
+        if !done {
+            one_by_one(hasher, keys, out);
         }
-        (keys, out) = (rest, rest_of_out);
     }
-    one_by_one(hasher, keys, out);
+    // Last, since these need not wait for the vectors' results.
+    one_by_one(hasher, alone, alone_out);
 }
 
 /// Hashes at most [`WINDOW`] keys of `width` bytes, at most 16; answers whether it could.
@@ -476,8 +477,16 @@ fn hash_short<K: Funnel, const N: usize>(
             kernels.short(start, width, out, &[]);
         }
     } else {
-        let mut high = [0; WINDOW];
-        for ((key, low), high) in keys.iter().zip(&mut *out).zip(&mut high) {
+        // To clear the space for a whole window takes longer than to hash a few keys.
+        let (mut few, mut many);
+        let high: &mut [u64] = if keys.len() <= 16 {
+            few = [0; 16];
+            &mut few
+        } else {
+            many = [0; WINDOW];
+            &mut many
+        };
+        for ((key, low), high) in keys.iter().zip(&mut *out).zip(&mut *high) {
             (*low, *high) = halves(key);
         }
         if fit {

@@ -62,20 +62,21 @@ impl<K: Funnel, H: Copy + Default, S: KeyHasher<H>> Source<H> for Keys<'_, K, S>
     fn each(&self, range: Range<usize>, mut each: impl FnMut(&[H])) {
         // To clear the space for a whole chunk takes longer than to work on a few keys.
         match range.len() {
+            0 => {}
             1 => each(&[self.hasher.hash_key(&self.keys[range.start])]),
             // Too few for the vector kernels: without calls.
-            len @ ..GROUP => {
+            len @ 2..GROUP => {
                 let mut hashes = [H::default(); GROUP];
                 one_by_one(self.hasher, &self.keys[range], &mut hashes);
                 each(&hashes[..len]);
             }
-            len @ ..=16 => {
+            len @ GROUP..=16 => {
                 let mut hashes = [H::default(); 16];
                 let hashes = &mut hashes[..len];
                 self.hasher.hash_batch(&self.keys[range], hashes);
                 each(hashes);
             }
-            ..=64 => self.each_chunk::<_, 64>(range, each),
+            17..=64 => self.each_chunk::<_, 64>(range, each),
             _ if size_of::<H>() <= 8 => self.each_chunk::<_, HASHED>(range, each),
             _ => self.each_chunk::<_, { HASHED / 2 }>(range, each),
         }

@@ -4,10 +4,8 @@
 use super::engine::{Count, Engine, Insert, InsertFlagged, Outcome, Remove, Total, Union};
 use crate::error::{BuildError, IncompatibleError};
 use crate::funnel::Funnel;
-use crate::hash::one_by_one;
 use crate::hash::{self, KeyHasher, Murmur3, assert_same_length};
 use crate::kernel::FEW;
-use crate::kernel::hash::GROUP;
 use crate::source::{self, HASHED, Keys, Source, assert_bitmap_length, try_gathered};
 use alloc::vec::Vec;
 use core::fmt;
@@ -132,19 +130,9 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
         self.contains_several(keys, out);
     }
 
+    // A call, so that a few keys cost what single calls do.
     #[inline(never)]
     fn contains_several<K: Funnel>(&self, keys: &[K], out: &mut [bool]) {
-        if keys.len() < GROUP {
-            let mut hashes = [E::Hash::default(); GROUP];
-            one_by_one(&self.hasher, keys, &mut hashes);
-            return self.engine.contains_few(&hashes[..keys.len()], out);
-        }
-        self.contains_many(keys, out);
-    }
-
-    // A call, so that the loop above needs no large stack frame.
-    #[inline(never)]
-    fn contains_many<K: Funnel>(&self, keys: &[K], out: &mut [bool]) {
         let source = self.keys(keys);
         if keys.len() < FEW {
             return source.each(0..keys.len(), |hashes| self.engine.contains_few(hashes, out));
