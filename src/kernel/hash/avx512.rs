@@ -129,6 +129,7 @@ pub(super) fn murmur3_slices(start: &[u64; 2], keys: &[[&[u8]; GROUP]], out: &mu
         start,
         keys,
         out,
+        |state, k1, k2| murmur3_go_on(state, murmur3_mix(state, k1, k2)),
         |state, k1, k2, at, len| {
             let mixed = murmur3_mix(*state, k1, k2);
             let next = murmur3_go_on(*state, mixed);
@@ -153,6 +154,7 @@ pub(super) fn siphash13_slices(start: &[u64; 4], keys: &[[&[u8]; GROUP]], out: &
         start,
         keys,
         out,
+        |state, low, high| siphash13_mix(siphash13_mix(state, low), high),
         |state, low, high, at, len| {
             let last = _mm512_srli_epi64::<3>(len);
             for (i, word) in [low, high].into_iter().enumerate() {
@@ -176,8 +178,9 @@ pub(super) fn siphash13_slices(start: &[u64; 4], keys: &[[&[u8]; GROUP]], out: &
 
 /// Hashes keys of any length by a function of `N` words.
 ///
-/// - `chunk` takes 16 bytes of each key, from `at` on, in two halves, with zeros after its end;
-///   `len` has the lengths of the keys. A key of `len` bytes has chunks as if it had `PADDING` more.
+/// - `chunk` takes 16 bytes of each key, in two halves.
+/// - `last` takes 16 bytes of each key, from `at` on, with zeros after its end; `len` has the
+///   lengths of the keys. A key of `len` bytes has chunks as if it had `PADDING` more.
 /// - `finish` makes hashes of the states.
 /// - `alone` goes on with one key, which has the state after `at` bytes.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
@@ -186,7 +189,8 @@ fn each_slices<const N: usize, const PADDING: usize>(
     start: &[u64; N],
     keys: &[[&[u8]; GROUP]],
     out: &mut [u64],
-    chunk: impl Fn(&mut State<N>, __m512i, __m512i, usize, __m512i),
+    chunk: impl Fn(State<N>, __m512i, __m512i) -> State<N>,
+    last: impl Fn(&mut State<N>, __m512i, __m512i, usize, __m512i),
     finish: impl Fn(State<N>, __m512i) -> __m512i,
     alone: impl Fn([u64; N], usize, &[u8]) -> u64,
 ) {
@@ -197,10 +201,12 @@ fn each_slices<const N: usize, const PADDING: usize>(
         let less_one = _mm512_sub_epi64(len, _mm512_set1_epi64(1));
         let hashes = if _mm512_cmpge_epu64_mask(less_one, most) == 0 {
             let mut state = begin(start);
-            hash_block::<N, PADDING>(&mut state, keys, 0, len, &chunk);
+            let place = |i: usize| (keys[i].as_ptr(), _bzhi_u64(u64::MAX, keys[i].len() as u32));
+            // SAFETY: a key has the bytes that its length says, at most a block.
+            unsafe { hash_block::<N, PADDING>(&mut state, place, 0, len, &last) };
             finish(state, len)
         } else {
-            hash_blocks::<N, PADDING>(start, keys, len, &chunk, &finish, &alone)
+            hash_blocks::<N, PADDING>(start, keys, len, &chunk, &last, &finish, &alone)
         };
         store_some(hashes, out);
     }
@@ -214,29 +220,44 @@ const MANY: usize = 256;
 /// The bytes of a key that a vector holds.
 const BLOCK: usize = 64;
 
-/// Takes up to [`BLOCK`] bytes of each key, which has `at` bytes before them.
+/// Takes up to [`BLOCK`] bytes of each key, which has `at` bytes before them. `place` has where they
+/// are, and a bit for each of them.
+///
+/// # Safety
+///
+/// They are there.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
-fn hash_block<const N: usize, const PADDING: usize>(
+unsafe fn hash_block<const N: usize, const PADDING: usize>(
     state: &mut State<N>,
-    keys: &[&[u8]; GROUP],
+    place: impl Fn(usize) -> (*const u8, u64),
     at: usize,
     len: __m512i,
-    chunk: impl Fn(&mut State<N>, __m512i, __m512i, usize, __m512i),
+    last: impl Fn(&mut State<N>, __m512i, __m512i, usize, __m512i),
 ) {
     let beyond = |at: usize| beyond(len, at - PADDING);
+    // SAFETY, for all: by the caller's promise.
     let words = if beyond(at + 32) != 0 {
-        transpose_8(keys)
+        transpose_8(|i| {
+            let (place, there) = place(i);
+            unsafe { _mm512_maskz_loadu_epi8(there, place.cast()) }
+        })
     } else if beyond(at + 16) != 0 {
-        transpose_4(keys)
+        transpose_4(|i| {
+            let (place, there) = place(i);
+            unsafe { _mm256_maskz_loadu_epi8(there as u32, place.cast()) }
+        })
     } else {
-        transpose_2(keys)
+        transpose_2(|i| {
+            let (place, there) = place(i);
+            unsafe { _mm_maskz_loadu_epi8(there as u16, place.cast()) }
+        })
     };
     for i in 0..BLOCK / 16 {
         if i > 0 && beyond(at + 16 * i) == 0 {
             break;
         }
-        chunk(state, words[2 * i], words[2 * i + 1], at + 16 * i, len);
+        last(state, words[2 * i], words[2 * i + 1], at + 16 * i, len);
     }
 }
 
@@ -248,29 +269,45 @@ fn beyond(len: __m512i, at: usize) -> __mmask8 {
 }
 
 /// Hashes keys of which some are empty or longer than a block.
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[cold]
 #[inline(never)]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 fn hash_blocks<const N: usize, const PADDING: usize>(
     start: &[u64; N],
     keys: &[&[u8]; GROUP],
     len: __m512i,
-    chunk: impl Fn(&mut State<N>, __m512i, __m512i, usize, __m512i),
+    chunk: impl Fn(State<N>, __m512i, __m512i) -> State<N>,
+    last: impl Fn(&mut State<N>, __m512i, __m512i, usize, __m512i),
     finish: impl Fn(State<N>, __m512i) -> __m512i,
     alone: impl Fn([u64; N], usize, &[u8]) -> u64,
 ) -> __m512i {
-    // A masked load of no byte is slow at an unmapped address.
-    const NO_KEY: &[u8] = [0; BLOCK].split_at(0).0;
     let mut state = begin(start);
-    let mut at = 0;
-    let lone = loop {
-        let mut rests = [NO_KEY; GROUP];
-        for i in 0..GROUP {
-            if let Some(rest) = keys[i].get(at..).filter(|rest| !rest.is_empty()) {
-                rests[i] = &rest[..rest.len().min(BLOCK)];
-            }
+    let shortest = keys.iter().fold(usize::MAX, |least, key| least.min(key.len()));
+    for at in (0..shortest / 16).map(|chunk| 16 * chunk) {
+        // SAFETY: all keys have these bytes.
+        let words = transpose_2(|i| unsafe { _mm_loadu_si128(keys[i].as_ptr().add(at).cast()) });
+        state = chunk(state, words[0], words[1]);
+    }
+    let mut at = shortest / 16 * 16;
+    // Where a key has no bytes left, its last one is looked at, and masked away: a masked load of
+    // no byte is slow at an unmapped address.
+    let one = _mm512_set1_epi64(1);
+    let ends = _mm512_sub_epi64(_mm512_max_epu64(len, one), one);
+    let mut begins = [[0u8].as_ptr(); GROUP];
+    for i in 0..GROUP {
+        if !keys[i].is_empty() {
+            begins[i] = keys[i].as_ptr();
         }
-        hash_block::<N, PADDING>(&mut state, &rests, at, len, &chunk);
+    }
+    let lone = loop {
+        let here = _mm512_set1_epi64(at as i64);
+        let offsets = store(_mm512_min_epu64(here, ends));
+        let left = _mm512_sub_epi64(_mm512_max_epu64(len, here), here);
+        let there = store(_mm512_sub_epi64(_mm512_sllv_epi64(one, left), one));
+        let place = |i: usize| (begins[i].wrapping_add(offsets[i] as usize), there[i]);
+        // SAFETY: a key has the bytes that are left, of which these are the first 64; the shift
+        // of 1 by 64 or more gives 0, so that less one there are 64.
+        unsafe { hash_block::<N, PADDING>(&mut state, place, at, len, &last) };
         at += BLOCK;
         let on = beyond(len, at - PADDING);
         if on == 0 {
@@ -294,15 +331,10 @@ fn hash_blocks<const N: usize, const PADDING: usize>(
 /// The words of a block of each key, with zeros after its end.
 type Words = [__m512i; BLOCK / 8];
 
-/// Up to 64 bytes of each key, none of which has more left.
+/// From 64 bytes of each key.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
-fn transpose_8(keys: &[&[u8]; GROUP]) -> Words {
-    let row = |i: usize| {
-        let there = _bzhi_u64(u64::MAX, keys[i].len() as u32);
-        // SAFETY: reads bytes of the key, as its length says.
-        unsafe { _mm512_maskz_loadu_epi8(there, keys[i].as_ptr().cast()) }
-    };
+fn transpose_8(row: impl Fn(usize) -> __m512i) -> Words {
     // Each step doubles the number of keys in a row, and halves that of their words.
     let mut pairs = [[_mm512_setzero_si512(); 4]; 2];
     for i in 0..4 {
@@ -323,15 +355,10 @@ fn transpose_8(keys: &[&[u8]; GROUP]) -> Words {
     words
 }
 
-/// Up to 32 bytes of each key, none of which has more left.
+/// From 32 bytes of each key.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
-fn transpose_4(keys: &[&[u8]; GROUP]) -> Words {
-    let half = |i: usize| {
-        let there = _bzhi_u32(u32::MAX, keys[i].len() as u32);
-        // SAFETY: as above.
-        unsafe { _mm256_maskz_loadu_epi8(there, keys[i].as_ptr().cast()) }
-    };
+fn transpose_4(half: impl Fn(usize) -> __m256i) -> Words {
     let row = |i: usize| _mm512_inserti64x4::<1>(_mm512_castsi256_si512(half(i)), half(i + 4));
     let (a, b, c, d) = (row(0), row(1), row(2), row(3));
     let first = _mm512_set_epi64(13, 12, 5, 4, 9, 8, 1, 0);
@@ -346,15 +373,10 @@ fn transpose_4(keys: &[&[u8]; GROUP]) -> Words {
     words
 }
 
-/// Up to 16 bytes of each key, none of which has more left.
+/// From 16 bytes of each key.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
-fn transpose_2(keys: &[&[u8]; GROUP]) -> Words {
-    let quarter = |i: usize| {
-        let there = _bzhi_u32(u32::MAX, keys[i].len() as u32) as u16;
-        // SAFETY: as above.
-        unsafe { _mm_maskz_loadu_epi8(there, keys[i].as_ptr().cast()) }
-    };
+fn transpose_2(quarter: impl Fn(usize) -> __m128i) -> Words {
     let half = |i: usize| _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(quarter(i)), quarter(i + 2));
     let row = |i: usize| _mm512_inserti64x4::<1>(_mm512_castsi256_si512(half(i)), half(i + 4));
     let (even, odd) = (row(0), row(1));
