@@ -34,7 +34,7 @@ kernels='
     kernel::avx2::insert_hashes     | 4 | ymm vpmuludq lock       | vpmuludq
     kernel::avx2::fill              | 4 | ymm vpmuludq            | vpmuludq
     kernel::hash::avx2::murmur3_short   | 1 | ymm vpmuludq          | vpmuludq
-    kernel::hash::avx2::siphash13_short | 1 | ymm vpshufb           | vpshufb
+    kernel::hash::avx2::siphash13_short | 1 | ymm vpshufd           | vpshufd
     kernel::avx2::contains          | 28 |                        |
     kernel::avx2::insert            | 28 | lock                   |
     kernel::contains                | 28 |                        |
