@@ -201,7 +201,7 @@ impl InsertFlagged for Bloom {
         let changed = if source.len() < FEW {
             let mut changed = 0;
             source.each(0..source.len(), |hashes| {
-                changed = self.kernels.insert_few(&self.bits, hashes)
+                changed = self.kernels.insert_few(&self.bits, hashes);
             });
             if let (Some(answer), 1..) = (answer, source.len()) {
                 answer(0, &[changed]);

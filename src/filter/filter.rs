@@ -181,7 +181,7 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
         if hashes.len() < FEW {
             return self.engine.contains_few(hashes, out);
         }
-        self.look_up(&hashes, source::unpack_into(out));
+        self.contains_many(hashes, out);
     }
 
     /// [`contains_batch`](Self::contains_batch) into a bitmap. Bits after the last key become 0.
@@ -227,6 +227,7 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// assert_eq!(found, [0b10]);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
+    #[inline]
     pub fn contains_hashes_bitmap(&self, hashes: &[E::Hash], out: &mut [u64]) {
         assert_bitmap_length(hashes.len(), out.len());
         self.engine.contains_bitmap(hashes, out);
@@ -278,6 +279,13 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// ```
     pub fn hash_batch<K: Funnel>(&self, keys: &[K], out: &mut [E::Hash]) {
         self.hasher.hash_batch(keys, out);
+    }
+
+    /// [`contains_hashes`](Self::contains_hashes) for many hashes. A call, so that a few stay in
+    /// registers.
+    #[inline(never)]
+    fn contains_many(&self, hashes: &[E::Hash], out: &mut [bool]) {
+        self.look_up(&hashes, source::unpack_into(out));
     }
 
     /// Looks up the hashes; calls `each(start, bitmap)` for every chunk.

@@ -10,11 +10,12 @@
     reason = "loops over W and S unroll, which those over iterators do not always"
 )]
 
-use crate::bits::{Bits, Lines, Load, Probed, Region, Target};
-use crate::kernel::groups::{self, GROUP, Group, Slot};
-use crate::kernel::scalar;
+use crate::bits::{Bits, Lines, Load, Probed, Purpose, Region, Target};
+use crate::kernel::groups::{self, GROUP, Group, Places, Slot};
+use crate::kernel::{Access, scalar, words};
 use crate::layout::LINE_WORDS;
 use crate::pattern::{Cuts, MULTIPLIER};
+use crate::sync::AtomicU64;
 use core::arch::x86_64::*;
 
 /// Whether this CPU, or without `std` this target, has what the functions below need.
@@ -32,12 +33,12 @@ pub(super) fn detect() -> bool {
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(super) fn contains<const W: usize, const S: usize, T: Load>(lines: Lines<'_, T>, hash: u64) -> bool {
+pub(super) fn contains<const W: usize, const S: usize, T: Load>(lines: Lines<'_, T>, hash: u64, _: &Cuts) -> bool {
     scalar::contains::<W, true, T>(lines, const { &Cuts::new(W, S) }, hash)
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(super) fn insert<const W: usize, const S: usize>(mut bits: &Bits, hash: u64) -> bool {
+pub(super) fn insert<const W: usize, const S: usize>(mut bits: &Bits, hash: u64, _: &Cuts) -> bool {
     scalar::insert::<W>(&mut bits, const { &Cuts::new(W, S) }, hash)
 }
 
@@ -45,50 +46,75 @@ pub(super) fn insert<const W: usize, const S: usize>(mut bits: &Bits, hash: u64)
 pub(super) fn contains_hashes<const W: usize, T: Load>(
     cuts: &Cuts,
     lines: Lines<'_, T>,
+    access: Access,
     hashes: &[u64],
     found: &mut [u64],
 ) {
-    let count = lines.blocks();
+    let (count, all) = (lines.blocks(), lines.0.as_ptr().cast::<T>());
     // SAFETY: `places` writes the products and all words, of blocks below `count`, which is below
-    // 2^32 (`Isa::for_blocks`); a block has 8.
+    // 2^32 (`Isa::for_blocks`); a block has 8. So they are words of `all`.
     unsafe {
         groups::contains(
-            lines,
+            &mut { lines },
+            access.hint,
             hashes,
             found,
-            |group| blocks(group, count),
-            |group, products, words| places::<W>(group, cuts, 0, count, products, words),
-            |_, products, words| hold::<W, T>(products.assume_init_ref(), cuts, words),
+            |group, at| places::<W>(group, cuts, 0, count, at),
+            |_, at| hold::<W, T>(cuts, all, at),
         );
     }
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(super) fn insert_hashes<const W: usize>(cuts: &Cuts, mut bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
-    insert_into::<W, _>(&mut bits, cuts, hashes, changed);
+pub(super) fn insert_hashes<const W: usize>(
+    cuts: &Cuts,
+    bits: &Bits,
+    access: Access,
+    hashes: &[u64],
+    changed: &mut [u64],
+) {
+    let all = bits.shared().0.as_ptr().cast::<AtomicU64>();
+    // SAFETY: `places` wrote the products, and words of the filter.
+    insert_into::<W, _>(&mut { bits }, cuts, access.hint, hashes, changed, |at| unsafe {
+        hold::<W, _>(cuts, all, at)
+    });
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(super) fn fill<const W: usize>(cuts: &Cuts, region: &mut Region<'_>, hashes: &[u64], changed: &mut [u64]) {
+pub(super) fn fill<const W: usize>(
+    cuts: &Cuts,
+    region: &mut Region<'_>,
+    hint: Option<Purpose>,
+    hashes: &[u64],
+    changed: &mut [u64],
+) {
     if hashes.len() < GROUP {
-        return scalar::fill::<W>(cuts, region, hashes, changed);
+        return scalar::fill::<W>(cuts, region, hint, hashes, changed);
     }
-    insert_into::<W, _>(region, cuts, hashes, changed);
+    insert_into::<W, _>(region, cuts, hint, hashes, changed, |_| 0);
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 #[inline]
-fn insert_into<const W: usize, T: Target>(target: &mut T, cuts: &Cuts, hashes: &[u64], changed: &mut [u64]) {
+fn insert_into<const W: usize, T: Target>(
+    target: &mut T,
+    cuts: &Cuts,
+    hint: Option<Purpose>,
+    hashes: &[u64],
+    changed: &mut [u64],
+    hold: impl Fn(&Places<W>) -> u8,
+) {
     let (first, count) = (target.first(), target.blocks());
     // SAFETY: `places` writes all words, and the products; `masks` writes all masks.
     unsafe {
         groups::insert::<W, _>(
             target,
+            hint,
             hashes,
             changed,
-            |group| blocks(group, count),
-            |group, products, words| places::<W>(group, cuts, first, count, products, words),
-            |_, products, into| masks::<W, T>(products.assume_init_ref(), cuts, into),
+            |group, at| places::<W>(group, cuts, first, count, at),
+            |_, at| hold(at),
+            |_, at, into| masks::<W, T>(at.products.assume_init_ref(), cuts, into),
         );
     }
 }
@@ -122,13 +148,6 @@ type Vectors = [__m256i; 2];
 /// The blocks of the hashes: below `count`, which must be below 2^32.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn blocks(hashes: &Group, count: usize) -> Group {
-    let [low, high] = load(hashes);
-    store([block(low, count), block(high, count)])
-}
-
-#[target_feature(enable = "avx2")]
-#[inline]
 fn block(hashes: __m256i, count: usize) -> __m256i {
     // (high * 2^32 + low) * count / 2^64, by two products of 32 bits.
     let count = _mm256_set1_epi64x(count as i64);
@@ -141,14 +160,7 @@ fn block(hashes: __m256i, count: usize) -> __m256i {
 /// the filter's blocks.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn places<const W: usize>(
-    hashes: &Group,
-    cuts: &Cuts,
-    first: usize,
-    count: usize,
-    products: &mut Slot,
-    words: &mut [Slot; W],
-) {
+fn places<const W: usize>(hashes: &Group, cuts: &Cuts, first: usize, count: usize, places: &mut Places<W>) {
     let mut product = load(hashes);
     let first = _mm256_set1_epi64x(first as i64);
     let line = [
@@ -158,7 +170,7 @@ fn places<const W: usize>(
     for half in &mut product {
         *half = multiply(*half, MULTIPLIER);
     }
-    products.write(store(product));
+    places.products.write(store(product));
     for i in 0..W {
         let cut = &cuts.words[i];
         let mut word = [_mm256_setzero_si256(); 2];
@@ -171,7 +183,7 @@ fn places<const W: usize>(
             let in_line = _mm256_add_epi64(select, _mm256_set1_epi64x((i * LINE_WORDS / W) as i64));
             word[half] = _mm256_add_epi64(_mm256_slli_epi64::<3>(line[half]), in_line);
         }
-        words[i].write(store(word));
+        places.words[i].write(store(word));
     }
 }
 
@@ -189,19 +201,26 @@ fn masks<const W: usize, T>(products: &Group, cuts: &Cuts, into: &mut [Slot; W])
     }
 }
 
-/// Whether the words hold all bits of their hash's pattern. `T` is the kind of words: each copy has
-/// one caller, and so is inlined.
+/// Whether the words of the places hold all bits of their hash's pattern.
+///
+/// # Safety
+///
+/// The words and the products were written. The words are there, counted from `all` on.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn hold<const W: usize, T>(products: &Group, cuts: &Cuts, words: &[Group; W]) -> u8 {
+unsafe fn hold<const W: usize, T: Load>(cuts: &Cuts, all: *const T, places: &Places<W>) -> u8 {
+    // SAFETY: as promised.
+    let (numbers, products) = unsafe { (places.words(), places.products.assume_init_ref()) };
     let mut product = load(products);
     let mut lacking = [_mm256_setzero_si256(); 2];
     for pair in (0..W).step_by(2) {
         let masks = vector_masks::<W>(&mut product, cuts, pair);
         for i in pair..W.min(pair + 2) {
-            let words = load(&words[i]);
+            let halves = numbers[i].as_chunks::<4>().0;
             for half in 0..2 {
-                let lacks = _mm256_andnot_si256(words[half], masks[i - pair][half]);
+                // SAFETY: as promised.
+                let words = unsafe { words::four(all, &halves[half]) };
+                let lacks = _mm256_andnot_si256(words, masks[i - pair][half]);
                 lacking[half] = _mm256_or_si256(lacking[half], lacks);
             }
         }

@@ -6,11 +6,12 @@
     reason = "loops over W and S unroll, which those over iterators do not always"
 )]
 
-use crate::bits::{Bits, Lines, Load, Probed, Region, Target};
-use crate::kernel::groups::{self, GROUP, Group, Slot};
-use crate::kernel::scalar;
+use crate::bits::{Bits, Lines, Load, Probed, Purpose, Region, Target};
+use crate::kernel::groups::{self, GROUP, Group, Places, Slot};
+use crate::kernel::{Access, scalar, words};
 use crate::layout::LINE_WORDS;
-use crate::pattern::{Cuts, MULTIPLIER};
+use crate::pattern::Cuts;
+use crate::sync::AtomicU64;
 use core::arch::x86_64::*;
 
 /// Whether this CPU, or without `std` this target, has what the functions below need.
@@ -34,50 +35,75 @@ pub(super) fn detect() -> bool {
 pub(super) fn contains_hashes<const W: usize, T: Load>(
     cuts: &Cuts,
     lines: Lines<'_, T>,
+    access: Access,
     hashes: &[u64],
     found: &mut [u64],
 ) {
-    let count = lines.blocks();
+    let (count, all) = (lines.blocks(), lines.0.as_ptr().cast::<T>());
     // SAFETY: `places` writes all words, of blocks below `count`, which is below 2^32
-    // (`Isa::for_blocks`); a block has 8. `hold` reads no products.
+    // (`Isa::for_blocks`); a block has 8. So they are words of `all`.
     unsafe {
         groups::contains(
-            lines,
+            &mut { lines },
+            access.hint,
             hashes,
             found,
-            |group| blocks(group, count),
-            |group, _, words| places::<W>(group, cuts, 0, count, words),
-            |hashes, _, words| hold::<W, T>(hashes, cuts, words),
+            |group, at| places::<W>(group, cuts, 0, count, at),
+            |group, at| hold::<W, T>(group, cuts, all, at.words(), access.gather),
         );
     }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
-pub(super) fn insert_hashes<const W: usize>(cuts: &Cuts, mut bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
-    insert_into::<W, _>(&mut bits, cuts, hashes, changed);
+pub(super) fn insert_hashes<const W: usize>(
+    cuts: &Cuts,
+    bits: &Bits,
+    access: Access,
+    hashes: &[u64],
+    changed: &mut [u64],
+) {
+    let all = bits.shared().0.as_ptr().cast::<AtomicU64>();
+    insert_into::<W, _>(&mut { bits }, cuts, access.hint, hashes, changed, |group, at| {
+        // SAFETY: `places` wrote words of the filter.
+        unsafe { hold::<W, _>(group, cuts, all, at.words(), access.gather) }
+    });
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
-pub(super) fn fill<const W: usize>(cuts: &Cuts, region: &mut Region<'_>, hashes: &[u64], changed: &mut [u64]) {
+pub(super) fn fill<const W: usize>(
+    cuts: &Cuts,
+    region: &mut Region<'_>,
+    hint: Option<Purpose>,
+    hashes: &[u64],
+    changed: &mut [u64],
+) {
     if hashes.len() < GROUP {
-        return scalar::fill::<W>(cuts, region, hashes, changed);
+        return scalar::fill::<W>(cuts, region, hint, hashes, changed);
     }
-    insert_into::<W, _>(region, cuts, hashes, changed);
+    insert_into::<W, _>(region, cuts, hint, hashes, changed, |_, _| 0);
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
-fn insert_into<const W: usize, T: Target>(target: &mut T, cuts: &Cuts, hashes: &[u64], changed: &mut [u64]) {
+pub(super) fn insert_into<const W: usize, T: Target>(
+    target: &mut T,
+    cuts: &Cuts,
+    hint: Option<Purpose>,
+    hashes: &[u64],
+    changed: &mut [u64],
+    hold: impl Fn(&Group, &Places<W>) -> u8,
+) {
     let (first, count) = (target.first(), target.blocks());
     // SAFETY: `places` writes all words; `masks` writes all masks, and reads no products.
     unsafe {
         groups::insert::<W, _>(
             target,
+            hint,
             hashes,
             changed,
-            |group| blocks(group, count),
-            |group, _, words| places::<W>(group, cuts, first, count, words),
-            |hashes, _, into| masks::<W, T>(hashes, cuts, into),
+            |group, at| places::<W>(group, cuts, first, count, at),
+            hold,
+            |group, _, into| masks::<W, T>(group, cuts, into),
         );
     }
 }
@@ -85,22 +111,23 @@ fn insert_into<const W: usize, T: Target>(target: &mut T, cuts: &Cuts, hashes: &
 /// Writes a bit of the bitmap to each place of `out`.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 pub(super) fn unpack(bitmap: &[u64], out: &mut [bool]) {
-    debug_assert_eq!(out.len().div_ceil(64), bitmap.len());
     for (out, &word) in out.chunks_mut(64).zip(bitmap) {
-        let there = u64::MAX >> (64 - out.len());
-        // SAFETY: writes the bytes of `out` alone, as its length says, each 0 or 1, which are the
-        // values of `bool`.
-        unsafe { _mm512_mask_storeu_epi8(out.as_mut_ptr().cast(), there, _mm512_maskz_set1_epi8(word, 1)) };
+        let (len, to) = (out.len(), out.as_mut_ptr().cast::<i8>());
+        // SAFETY: writes the bytes of `out` alone, each 0 or 1, which are the values of `bool`. (Two
+        // stores that overlap, since a caller who reads at once waits long for a store by a mask.)
+        unsafe {
+            if len >= 32 {
+                let last = (word >> (len - 32)) as u32;
+                _mm256_storeu_epi8(to, _mm256_maskz_set1_epi8(word as u32, 1));
+                _mm256_storeu_epi8(to.add(len - 32), _mm256_maskz_set1_epi8(last, 1));
+            } else {
+                _mm256_mask_storeu_epi8(to, !(u32::MAX << len), _mm256_maskz_set1_epi8(word as u32, 1));
+            }
+        }
     }
 }
 
 /// The blocks of the hashes: below `count`, which must be below 2^32.
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
-#[inline]
-pub(super) fn blocks(hashes: &Group, count: usize) -> Group {
-    store(block(load(hashes), count))
-}
-
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
 fn block(hashes: __m512i, count: usize) -> __m512i {
@@ -115,22 +142,18 @@ fn block(hashes: __m512i, count: usize) -> __m512i {
 /// the filter's blocks.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
-pub(super) fn places<const W: usize>(hashes: &Group, cuts: &Cuts, first: usize, count: usize, words: &mut [Slot; W]) {
-    let mut product = load(hashes);
-    let block = _mm512_sub_epi64(block(product, count), _mm512_set1_epi64(first as i64));
-    let line = _mm512_slli_epi64::<3>(block);
-    product = _mm512_mullo_epi64(product, _mm512_set1_epi64(MULTIPLIER as i64));
+pub(super) fn places<const W: usize>(hashes: &Group, cuts: &Cuts, first: usize, count: usize, places: &mut Places<W>) {
+    let hashes = load(hashes);
+    let line = _mm512_slli_epi64::<3>(_mm512_sub_epi64(block(hashes, count), _mm512_set1_epi64(first as i64)));
     for i in 0..W {
-        let cut = &cuts.words[i];
-        if i > 0 && cut.multiply {
-            product = multiply_again(product);
-        }
-        let select = _mm512_and_si512(
-            shift(product, cut.select),
-            _mm512_set1_epi64((LINE_WORDS / W) as i64 - 1),
+        let (group, start) = (LINE_WORDS / W, i * LINE_WORDS / W);
+        // A shift by 64, where there is nothing to select from, leaves nothing.
+        let select = _mm512_srlv_epi64(
+            product(hashes, cuts, i),
+            _mm512_set1_epi64(64 - i64::from(group.ilog2())),
         );
-        let word = _mm512_add_epi64(select, _mm512_set1_epi64((i * LINE_WORDS / W) as i64));
-        words[i].write(store(_mm512_add_epi64(line, word)));
+        let word = _mm512_add_epi64(select, _mm512_set1_epi64(start as i64));
+        places.words[i].write(store(_mm512_add_epi64(line, word)));
     }
 }
 
@@ -139,35 +162,42 @@ pub(super) fn places<const W: usize>(hashes: &Group, cuts: &Cuts, first: usize, 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
 fn masks<const W: usize, T>(hashes: &Group, cuts: &Cuts, into: &mut [Slot; W]) {
-    let masks = vector_masks::<W>(product(hashes), cuts);
+    let masks = vector_masks::<W>(load(hashes), cuts);
     for i in 0..W {
         into[i].write(store(masks[i]));
     }
 }
 
-/// Whether the words hold all bits of their hash's pattern. `T` is the kind of words: each copy has
-/// one caller, and so is inlined.
+/// Whether the words with these numbers hold all bits of their hash's pattern.
+///
+/// # Safety
+///
+/// The words are there, counted from `all` on.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
-fn hold<const W: usize, T>(hashes: &Group, cuts: &Cuts, words: &[Group; W]) -> u8 {
-    let masks = vector_masks::<W>(product(hashes), cuts);
+unsafe fn hold<const W: usize, T: Load>(
+    hashes: &Group,
+    cuts: &Cuts,
+    all: *const T,
+    numbers: &[Group; W],
+    gather: bool,
+) -> u8 {
+    let masks = vector_masks::<W>(load(hashes), cuts);
     let mut lacking = _mm512_setzero_si512();
     for i in 0..W {
-        lacking = _mm512_or_si512(lacking, _mm512_andnot_si512(load(&words[i]), masks[i]));
+        // SAFETY: as promised.
+        let words = unsafe { words::eight(all, &numbers[i], gather) };
+        lacking = _mm512_or_si512(lacking, _mm512_andnot_si512(words, masks[i]));
     }
     _mm512_testn_epi64_mask(lacking, lacking)
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
-fn vector_masks<const W: usize>(mut product: __m512i, cuts: &Cuts) -> [__m512i; W] {
+fn vector_masks<const W: usize>(hashes: __m512i, cuts: &Cuts) -> [__m512i; W] {
     let mut positions = [_mm512_setzero_si512(); W];
     for i in 0..W {
-        let cut = cuts.words[i];
-        if i > 0 && cut.multiply {
-            product = multiply_again(product);
-        }
-        positions[i] = shift(product, cut.positions);
+        positions[i] = shift(product(hashes, cuts, i), cuts.lowest);
     }
     let mut masks = [_mm512_setzero_si512(); W];
     for _ in 0..cuts.bits {
@@ -181,23 +211,12 @@ fn vector_masks<const W: usize>(mut product: __m512i, cuts: &Cuts) -> [__m512i; 
     masks
 }
 
-/// What the patterns of the hashes are cut from. (To multiply again takes no longer than to keep
-/// what `places` has multiplied.)
+/// What word `i` of the patterns is cut from, the highest bits first. (To multiply again takes no
+/// longer than to keep what `places` has multiplied.)
 #[target_feature(enable = "avx512f,avx512dq")]
 #[inline]
-pub(super) fn product(hashes: &Group) -> __m512i {
-    _mm512_mullo_epi64(load(hashes), _mm512_set1_epi64(MULTIPLIER as i64))
-}
-
-/// The next product of a pattern. Most patterns have only one product, so callers branch around
-/// this. The empty assembly keeps the branch: the compiler would always multiply, and drop the
-/// result.
-#[target_feature(enable = "avx512f,avx512dq")]
-#[inline]
-pub(super) fn multiply_again(product: __m512i) -> __m512i {
-    // SAFETY: it does nothing.
-    unsafe { core::arch::asm!("", options(nomem, nostack, preserves_flags)) };
-    _mm512_mullo_epi64(product, _mm512_set1_epi64(MULTIPLIER as i64))
+pub(super) fn product(hashes: __m512i, cuts: &Cuts, i: usize) -> __m512i {
+    _mm512_mullo_epi64(hashes, _mm512_set1_epi64(cuts.multipliers[i] as i64))
 }
 
 #[target_feature(enable = "avx512f")]

@@ -5,10 +5,18 @@
 //! So a lookup takes two instructions for each word, whatever the number of bits, and that number
 //! is data.
 
-use crate::bits::{Lines, Load, Probed};
-use crate::kernel::avx512::{blocks, load, multiply_again, places, product};
+#![expect(
+    clippy::needless_range_loop,
+    reason = "loops over W unroll, which those over iterators do not always"
+)]
+
+use crate::bits::{Bits, Lines, Load, Probed, Purpose};
+use crate::kernel::avx512::{insert_into, load, places, product};
 use crate::kernel::groups::{self, Group};
-use crate::pattern::Cuts;
+use crate::kernel::{Access, few, few_bitmap, scalar, words};
+use crate::layout::LINE_WORDS;
+use crate::pattern::{Cuts, block};
+use crate::sync::AtomicU64;
 use core::arch::x86_64::*;
 
 /// Whether this CPU, or without `std` this target, has what the functions below need.
@@ -22,46 +30,160 @@ pub(super) fn detect() -> bool {
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
+#[inline]
+pub(super) fn insert<const W: usize>(bits: &Bits, hash: u64, cuts: &Cuts) -> bool {
+    !contains::<W, _>(bits.shared(), hash, cuts) && set::<W>(bits, hash, cuts)
+}
+
+/// A call of its own, so that the insert of a present key saves no registers.
+#[target_feature(enable = "avx2,bmi1,bmi2")]
+#[inline(never)]
+fn set<const W: usize>(mut bits: &Bits, hash: u64, cuts: &Cuts) -> bool {
+    scalar::insert::<W>(&mut bits, cuts, hash)
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
+#[inline]
+pub(super) fn contains<const W: usize, T: Load>(lines: Lines<'_, T>, hash: u64, cuts: &Cuts) -> bool {
+    let line = lines.0.as_ptr().wrapping_add(block(hash, lines.blocks())).cast::<T>();
+    let group = LINE_WORDS / W;
+    let mut select = [0; W];
+    for i in 0..W {
+        let product = hash.wrapping_mul(cuts.multipliers[i]);
+        select[i] = product.checked_shr(64 - group.ilog2()).unwrap_or(0);
+    }
+    let eight = cuts.eights[0] as i64;
+    // SAFETY: a block is below the number of lines, and a line has 8 words. The multipliers are 8.
+    unsafe {
+        let two = |i: usize| words::two::<W, T>(line.wrapping_add(i * group), select[i], select[i + 1]);
+        match W {
+            1 => {
+                let eights = _mm_set_epi64x(cuts.eights[1] as i64, eight);
+                let product = _mm_set1_epi64x(hash.wrapping_mul(cuts.multipliers[0]) as i64);
+                let word = words::twice(line, select[0]);
+                _mm_bitshuffle_epi64_mask(word, _mm_multishift_epi64_epi8(eights, product)) == u16::MAX
+            }
+            2 => {
+                let multipliers = _mm_loadu_si128(cuts.multipliers.as_ptr().cast());
+                let products = _mm_mullo_epi64(_mm_set1_epi64x(hash as i64), multipliers);
+                let positions = _mm_multishift_epi64_epi8(_mm_set1_epi64x(eight), products);
+                let s = _mm_srli_epi64::<62>(products);
+                let w = words::two::<W, T>(line, _mm_cvtsi128_si64(s) as u64, _mm_extract_epi64::<1>(s) as u64);
+                _mm_bitshuffle_epi64_mask(w, positions) == u16::MAX
+            }
+            4 => {
+                let multipliers = _mm256_loadu_si256(cuts.multipliers.as_ptr().cast());
+                let products = _mm256_mullo_epi64(_mm256_set1_epi64x(hash as i64), multipliers);
+                let positions = _mm256_multishift_epi64_epi8(_mm256_set1_epi64x(eight), products);
+                let s = _mm256_srli_epi64::<63>(products);
+                let (a, b) = (_mm256_castsi256_si128(s), _mm256_extracti128_si256::<1>(s));
+                let two = |i: usize, s: __m128i| {
+                    words::two::<W, T>(
+                        line.wrapping_add(i * group),
+                        _mm_cvtsi128_si64(s) as u64,
+                        _mm_extract_epi64::<1>(s) as u64,
+                    )
+                };
+                _mm256_bitshuffle_epi64_mask(_mm256_set_m128i(two(2, b), two(0, a)), positions) == u32::MAX
+            }
+            _ => {
+                let products = _mm512_mullo_epi64(_mm512_set1_epi64(hash as i64), load(&cuts.multipliers));
+                let positions = _mm512_multishift_epi64_epi8(_mm512_set1_epi64(eight), products);
+                let (low, high) = (_mm256_set_m128i(two(2), two(0)), _mm256_set_m128i(two(6), two(4)));
+                let words = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high);
+                _mm512_bitshuffle_epi64_mask(words, positions) == u64::MAX
+            }
+        }
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
+pub(super) fn contains_few<const W: usize, T: Load>(
+    lines: Lines<'_, T>,
+    hashes: &[u64],
+    cuts: &Cuts,
+    found: &mut [bool],
+) {
+    few(hashes, &lines, Purpose::Read, found, |hash| {
+        contains::<W, T>(lines, hash, cuts)
+    });
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
+pub(super) fn contains_few_bitmap<const W: usize, T: Load>(lines: Lines<'_, T>, hashes: &[u64], cuts: &Cuts) -> u64 {
+    few_bitmap(hashes, &lines, Purpose::Read, |hash| {
+        contains::<W, T>(lines, hash, cuts)
+    })
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
+pub(super) fn insert_few<const W: usize>(bits: &Bits, hashes: &[u64], cuts: &Cuts) -> u64 {
+    few_bitmap(hashes, &bits, Purpose::Write, |hash| insert::<W>(bits, hash, cuts))
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
 pub(super) fn contains_hashes<const W: usize, T: Load>(
     cuts: &Cuts,
     lines: Lines<'_, T>,
+    access: Access,
     hashes: &[u64],
     found: &mut [u64],
 ) {
-    let count = lines.blocks();
+    let (count, all) = (lines.blocks(), lines.0.as_ptr().cast::<T>());
     // SAFETY: `places` writes all words, of blocks below `count`, which is below 2^32
-    // (`Isa::for_blocks`); a block has 8. `hold` reads no products.
+    // (`Isa::for_blocks`); a block has 8. So they are words of `all`.
     unsafe {
         groups::contains(
-            lines,
+            &mut { lines },
+            access.hint,
             hashes,
             found,
-            |group| blocks(group, count),
-            |group, _, words| places::<W>(group, cuts, 0, count, words),
-            |hashes, _, words| hold::<W, T>(hashes, cuts, words),
+            |group, at| places::<W>(group, cuts, 0, count, at),
+            |group, at| hold::<W, T>(group, cuts, all, at.words(), access.gather),
         );
     }
 }
 
-/// Whether the words hold all bits of their hash's pattern. `T` is the kind of words: each copy has
-/// one caller, and so is inlined.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
+pub(super) fn insert_hashes<const W: usize>(
+    cuts: &Cuts,
+    bits: &Bits,
+    access: Access,
+    hashes: &[u64],
+    changed: &mut [u64],
+) {
+    let all = bits.shared().0.as_ptr().cast::<AtomicU64>();
+    insert_into::<W, _>(&mut { bits }, cuts, access.hint, hashes, changed, |group, at| {
+        // SAFETY: `places` wrote words of the filter.
+        unsafe { hold::<W, _>(group, cuts, all, at.words(), access.gather) }
+    });
+}
+
+/// Whether the words with these numbers hold all bits of their hash's pattern.
+///
+/// # Safety
+///
+/// The words are there, counted from `all` on.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
 #[inline]
-fn hold<const W: usize, T>(hashes: &Group, cuts: &Cuts, words: &[Group; W]) -> u8 {
-    let mut product = product(hashes);
-    let mut all = u64::MAX;
-    for (i, word) in words.iter().enumerate() {
-        let cut = &cuts.words[i];
-        if i > 0 && cut.multiply {
-            product = multiply_again(product);
-        }
-        let word = load(word);
-        let eight = _mm512_multishift_epi64_epi8(_mm512_set1_epi64(cut.eight as i64), product);
-        all &= _mm512_bitshuffle_epi64_mask(word, eight);
+unsafe fn hold<const W: usize, T: Load>(
+    hashes: &Group,
+    cuts: &Cuts,
+    all: *const T,
+    numbers: &[Group; W],
+    gather: bool,
+) -> u8 {
+    let hashes = load(hashes);
+    let [eight, others] = cuts.eights.map(|eight| _mm512_set1_epi64(eight as i64));
+    let mut held = u64::MAX;
+    for i in 0..W {
+        // SAFETY: as promised.
+        let words = unsafe { words::eight(all, &numbers[i], gather) };
+        let product = product(hashes, cuts, i);
+        held &= _mm512_bitshuffle_epi64_mask(words, _mm512_multishift_epi64_epi8(eight, product));
         if W == 1 && cuts.bits > 8 {
-            let others = _mm512_multishift_epi64_epi8(_mm512_set1_epi64(cut.others as i64), product);
-            all &= _mm512_bitshuffle_epi64_mask(word, others);
+            held &= _mm512_bitshuffle_epi64_mask(words, _mm512_multishift_epi64_epi8(others, product));
         }
     }
-    _mm512_cmpeq_epi64_mask(_mm512_movm_epi8(all), _mm512_set1_epi64(-1))
+    _mm512_cmpeq_epi64_mask(_mm512_movm_epi8(held), _mm512_set1_epi64(-1))
 }

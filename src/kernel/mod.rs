@@ -35,6 +35,8 @@ pub(crate) mod hash;
 #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
 mod neon;
 pub(crate) mod scalar;
+#[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+mod words;
 
 use crate::bits::{Bits, Lines, Load, Probed, Purpose, Region, is_cached};
 use crate::counters::Counters;
@@ -125,6 +127,14 @@ impl Isa {
         if blocks >> 32 == 0 { self } else { Self(Level::Plain) }
     }
 
+    /// Whether the functions of `bitalg.rs` may be called.
+    fn has_bitalg(self) -> bool {
+        #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+        return self.0 == Level::Bitalg;
+        #[cfg(not(all(target_arch = "x86_64", not(lanebloom_loom))))]
+        false
+    }
+
     fn number(self) -> u8 {
         let place = Level::ALL.iter().position(|&level| level == self.0);
         place.expect("all are in it") as u8 + 1
@@ -185,9 +195,11 @@ macro_rules! of_shape {
     }};
 }
 
-/// Fewer hashes than this go one by one: a batch kernel takes longer to begin. It takes a group of
-/// 8 at least.
+/// Fewer hashes than this go one by one: a batch kernel takes longer to begin.
 pub(crate) const FEW: usize = 32;
+
+/// Hashes of a group of the vector kernels, which take no fewer, and keys of one that hashes.
+pub(crate) const GROUP: usize = 8;
 
 /// The operations on hashes that only read, for one shape, one instruction set and one kind of
 /// words: `AtomicU64` of a filter, or the bytes of a snapshot.
@@ -195,12 +207,32 @@ pub(crate) const FEW: usize = 32;
 pub struct Lookups<T> {
     cuts: Cuts,
     // SAFETY, for all: callable if the CPU has the instruction set that they are compiled for.
-    contains: unsafe fn(Lines<'_, T>, u64) -> bool,
+    /// Whether single calls are those of BITALG with two words, the most usual ones.
+    usual: bool,
+    // SAFETY, for all: callable if the CPU has the instruction set that they are compiled for.
+    contains: Contains<T>,
+    /// If there are none, hashes go one by one.
+    contains_few: Option<unsafe fn(Lines<'_, T>, &[u64], &Cuts, &mut [bool])>,
+    contains_few_bitmap: Option<unsafe fn(Lines<'_, T>, &[u64], &Cuts) -> u64>,
     /// If there is none, hashes go one by one.
     contains_hashes: Option<Batch<T>>,
+    /// The fewest hashes that are worth a pipeline.
+    least: usize,
 }
 
-type Batch<T> = unsafe fn(&Cuts, Lines<'_, T>, &[u64], &mut [u64]);
+// (The order of the arguments brings the hash into the register that the multiplication needs.)
+type Contains<T> = unsafe fn(Lines<'_, T>, u64, &Cuts) -> bool;
+type InsertOne = unsafe fn(&Bits, u64, &Cuts) -> bool;
+type Batch<T> = unsafe fn(&Cuts, Lines<'_, T>, Access, &[u64], &mut [u64]);
+
+/// How a batch comes to the words.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Access {
+    /// The hint for lines that are worked on 64 keys later.
+    hint: Option<Purpose>,
+    /// Whether vectors of words are loaded by the processor's gather.
+    gather: bool,
+}
 
 impl<T> Clone for Lookups<T> {
     fn clone(&self) -> Self {
@@ -215,14 +247,16 @@ impl<T> Copy for Lookups<T> {}
 pub(crate) struct Kernels {
     lookups: Lookups<AtomicU64>,
     // SAFETY, for all: callable if the CPU has the instruction set that they are compiled for.
-    insert: unsafe fn(&Bits, u64) -> bool,
+    insert: InsertOne,
+    /// If there is none, hashes go one by one.
+    insert_few: Option<unsafe fn(&Bits, &[u64], &Cuts) -> u64>,
     /// If there is none, hashes go one by one.
     insert_hashes: Option<InsertBatch>,
     fill: Fill,
 }
 
-type InsertBatch = unsafe fn(&Cuts, &Bits, &[u64], &mut [u64]);
-type Fill = unsafe fn(&Cuts, &mut Region<'_>, &[u64], &mut [u64]);
+type InsertBatch = unsafe fn(&Cuts, &Bits, Access, &[u64], &mut [u64]);
+type Fill = unsafe fn(&Cuts, &mut Region<'_>, Option<Purpose>, &[u64], &mut [u64]);
 
 /// The operations on hashes of a filter of counters, for one shape and one instruction set.
 ///
@@ -285,17 +319,6 @@ impl CounterKernels {
     }
 }
 
-/// The answers of `each` for a few hashes; prefetches their lines first.
-#[inline(always)]
-fn few(hashes: &[u64], target: &impl Probed, purpose: Purpose, each: impl Fn(u64) -> bool) -> u64 {
-    ask(hashes, target, purpose);
-    let mut answers = 0;
-    for (i, &hash) in hashes.iter().enumerate() {
-        answers |= u64::from(each(hash)) << i;
-    }
-    answers
-}
-
 /// Prefetches the lines of a few hashes.
 #[inline(always)]
 fn ask(hashes: &[u64], target: &impl Probed, purpose: Purpose) {
@@ -306,13 +329,40 @@ fn ask(hashes: &[u64], target: &impl Probed, purpose: Purpose) {
     }
 }
 
+/// The answers of `each` for a few hashes; prefetches their lines first.
+#[inline(always)]
+fn few(hashes: &[u64], target: &impl Probed, purpose: Purpose, answers: &mut [bool], each: impl Fn(u64) -> bool) {
+    ask(hashes, target, purpose);
+    for (&hash, answer) in hashes.iter().zip(answers) {
+        *answer = each(hash);
+    }
+}
+
+/// The answers of `each` for a few hashes, as a bitmap; prefetches their lines first.
+#[inline(always)]
+fn few_bitmap(hashes: &[u64], target: &impl Probed, purpose: Purpose, each: impl Fn(u64) -> bool) -> u64 {
+    ask(hashes, target, purpose);
+    let mut answers = 0;
+    for (i, &hash) in hashes.iter().enumerate() {
+        answers |= u64::from(each(hash)) << i;
+    }
+    answers
+}
+
+fn access(target: &impl Probed, purpose: Purpose) -> Access {
+    Access {
+        hint: (!is_cached(target.bytes())).then_some(purpose),
+        gather: false,
+    }
+}
+
 /// A lookup of the plain instruction set.
-fn contains<const W: usize, const S: usize, T: Load>(lines: Lines<'_, T>, hash: u64) -> bool {
+fn contains<const W: usize, const S: usize, T: Load>(lines: Lines<'_, T>, hash: u64, _: &Cuts) -> bool {
     scalar::contains::<W, false, T>(lines, const { &Cuts::new(W, S) }, hash)
 }
 
 /// An insert of the plain instruction set.
-fn insert<const W: usize, const S: usize>(mut bits: &Bits, hash: u64) -> bool {
+fn insert<const W: usize, const S: usize>(mut bits: &Bits, hash: u64, _: &Cuts) -> bool {
     scalar::insert::<W>(&mut bits, const { &Cuts::new(W, S) }, hash)
 }
 
@@ -334,32 +384,71 @@ impl<T: Load> Lookups<T> {
             #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
             Level::Neon => Some(neon::contains_hashes::<W, T>),
         };
-        let contains: unsafe fn(Lines<'_, T>, u64) -> bool = match isa.0 {
+        let contains: Contains<T> = match isa.0 {
+            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+            Level::Bitalg => bitalg::contains::<W, T>,
             // One key at a time has no use for wider vectors.
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-            Level::Avx2 | Level::Avx512 | Level::Bitalg => avx2::contains::<W, S, T>,
+            Level::Avx2 | Level::Avx512 => avx2::contains::<W, S, T>,
             _ => contains::<W, S, T>,
+        };
+        let (contains_few, contains_few_bitmap) = match isa.0 {
+            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+            Level::Bitalg => (
+                Some(bitalg::contains_few::<W, T> as _),
+                Some(bitalg::contains_few_bitmap::<W, T> as _),
+            ),
+            _ => (None, None),
         };
         Self {
             cuts: Cuts::new(W, S),
+            usual: isa.has_bitalg() && W == 2,
             contains,
+            contains_few,
+            contains_few_bitmap,
             contains_hashes,
+            least: if contains_few.is_some() { FEW } else { 2 * GROUP },
         }
     }
 
     #[inline(always)]
     pub(crate) fn contains(&self, lines: Lines<'_, T>, hash: u64) -> bool {
+        // A direct call takes 1.3 ns, one by a pointer 1.6, whatever the function does (Zen 5).
+        #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+        if self.usual {
+            // SAFETY: only an `Isa` with BITALG makes it usual.
+            return unsafe { bitalg::contains::<2, T>(lines, hash, &self.cuts) };
+        }
         // SAFETY: `of` gave this out against an `Isa`, which proves that the CPU has what the
         // function needs.
-        unsafe { (self.contains)(lines, hash) }
+        unsafe { (self.contains)(lines, hash, &self.cuts) }
     }
 
-    /// Whether each of a few hashes is found.
+    /// Whether each of fewer than [`FEW`] hashes is found.
     #[inline]
     pub(crate) fn contains_few(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [bool]) {
-        ask(hashes, &lines, Purpose::Read);
-        for (&hash, found) in hashes.iter().zip(found) {
-            *found = self.contains(lines, hash);
+        if hashes.len() >= self.least {
+            return scalar::unpack_few(self.contains_few_bitmap(lines, hashes), found);
+        }
+        match self.contains_few {
+            // SAFETY: as in `contains`.
+            Some(contains) => unsafe { contains(lines, hashes, &self.cuts, found) },
+            None => few(hashes, &lines, Purpose::Read, found, |hash| self.contains(lines, hash)),
+        }
+    }
+
+    /// [`contains_few`](Self::contains_few) as a bitmap.
+    #[inline]
+    pub(crate) fn contains_few_bitmap(&self, lines: Lines<'_, T>, hashes: &[u64]) -> u64 {
+        if hashes.len() >= self.least {
+            let mut found = [0];
+            self.contains_many(lines, hashes, &mut found);
+            return found[0];
+        }
+        match self.contains_few_bitmap {
+            // SAFETY: as in `contains`.
+            Some(contains) => unsafe { contains(lines, hashes, &self.cuts) },
+            None => few_bitmap(hashes, &lines, Purpose::Read, |hash| self.contains(lines, hash)),
         }
     }
 
@@ -367,12 +456,16 @@ impl<T: Load> Lookups<T> {
     #[inline]
     pub(crate) fn contains_hashes(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
         if hashes.len() < FEW {
-            let answers = few(hashes, &lines, Purpose::Read, |hash| self.contains(lines, hash));
-            return found.fill(answers);
+            return found.fill(self.contains_few_bitmap(lines, hashes));
         }
+        self.contains_many(lines, hashes, found);
+    }
+
+    #[inline]
+    fn contains_many(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
         match self.contains_hashes {
             // SAFETY: as in `contains`.
-            Some(contains) => unsafe { contains(&self.cuts, lines, hashes, found) },
+            Some(contains) => unsafe { contains(&self.cuts, lines, access(&lines, Purpose::Read), hashes, found) },
             None => scalar::one_by_one(&mut { lines }, hashes, found, Purpose::Read, |lines, hash| {
                 self.contains(*lines, hash)
             }),
@@ -392,18 +485,28 @@ impl Kernels {
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
             Level::Avx2 => (Some(avx2::insert_hashes::<W>), avx2::fill::<W>),
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-            Level::Avx512 | Level::Bitalg => (Some(avx512::insert_hashes::<W>), avx512::fill::<W>),
+            Level::Avx512 => (Some(avx512::insert_hashes::<W>), avx512::fill::<W>),
+            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+            Level::Bitalg => (Some(bitalg::insert_hashes::<W>), avx512::fill::<W>),
             #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
             Level::Neon => (Some(neon::insert_hashes::<W>), neon::fill::<W>),
         };
-        let insert: unsafe fn(&Bits, u64) -> bool = match isa.0 {
+        let insert: InsertOne = match isa.0 {
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-            Level::Avx2 | Level::Avx512 | Level::Bitalg => avx2::insert::<W, S>,
+            Level::Bitalg => bitalg::insert::<W>,
+            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+            Level::Avx2 | Level::Avx512 => avx2::insert::<W, S>,
             _ => insert::<W, S>,
+        };
+        let insert_few = match isa.0 {
+            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+            Level::Bitalg => Some(bitalg::insert_few::<W> as _),
+            _ => None,
         };
         Self {
             lookups: Lookups::new::<W, S>(isa),
             insert,
+            insert_few,
             insert_hashes,
             fill,
         }
@@ -417,15 +520,33 @@ impl Kernels {
 
     #[inline(always)]
     pub(crate) fn insert(&self, bits: &Bits, hash: u64) -> bool {
-        // SAFETY: `of` gave this out against an `Isa`, which proves that the CPU has what the
-        // function needs.
-        unsafe { (self.insert)(bits, hash) }
+        #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+        if self.lookups.usual {
+            // SAFETY: as in `contains`.
+            return unsafe { bitalg::insert::<2>(bits, hash, &self.lookups.cuts) };
+        }
+        // SAFETY: as in `contains`.
+        unsafe { (self.insert)(bits, hash, &self.lookups.cuts) }
     }
 
     /// Whether each hash's insert changed the filter, for fewer than [`FEW`].
     #[inline]
     pub(crate) fn insert_few(&self, bits: &Bits, hashes: &[u64]) -> u64 {
-        few(hashes, &bits, Purpose::Write, |hash| self.insert(bits, hash))
+        let least = if is_cached(bits.bytes()) {
+            self.lookups.least
+        } else {
+            2 * GROUP
+        };
+        if hashes.len() >= least {
+            let mut changed = [0];
+            self.insert_many(bits, hashes, &mut changed);
+            return changed[0];
+        }
+        match self.insert_few {
+            // SAFETY: as in `contains`.
+            Some(insert) => unsafe { insert(bits, hashes, &self.lookups.cuts) },
+            None => few_bitmap(hashes, &bits, Purpose::Write, |hash| self.insert(bits, hash)),
+        }
     }
 
     /// Whether each hash's insert changed the filter, as a bitmap.
@@ -434,9 +555,16 @@ impl Kernels {
         if hashes.len() < FEW {
             return changed.fill(self.insert_few(bits, hashes));
         }
+        self.insert_many(bits, hashes, changed);
+    }
+
+    #[inline]
+    fn insert_many(&self, bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
         match self.insert_hashes {
-            // SAFETY: as in `insert`.
-            Some(insert) => unsafe { insert(&self.lookups.cuts, bits, hashes, changed) },
+            // SAFETY: as in `contains`.
+            Some(insert) => unsafe {
+                insert(&self.lookups.cuts, bits, access(&bits, Purpose::Write), hashes, changed);
+            },
             None => scalar::one_by_one(&mut { bits }, hashes, changed, Purpose::Write, |bits, hash| {
                 self.insert(bits, hash)
             }),
@@ -448,7 +576,8 @@ impl Kernels {
     #[inline(always)]
     pub(crate) fn fill(&self, region: &mut Region<'_>, hashes: &[u64], changed: &mut [u64]) {
         // SAFETY: as in `insert`.
-        unsafe { (self.fill)(&self.lookups.cuts, region, hashes, changed) }
+        let hint = access(region, Purpose::Write).hint;
+        unsafe { (self.fill)(&self.lookups.cuts, region, hint, hashes, changed) }
     }
 }
 

@@ -33,7 +33,13 @@ pub(crate) fn insert<const W: usize>(target: &mut impl Target, cuts: &Cuts, hash
 }
 
 /// Inserts into words that this thread owns. `changed` is a bitmap: whether each hash changed them.
-pub(crate) fn fill<const W: usize>(cuts: &Cuts, region: &mut Region<'_>, hashes: &[u64], changed: &mut [u64]) {
+pub(crate) fn fill<const W: usize>(
+    cuts: &Cuts,
+    region: &mut Region<'_>,
+    _: Option<Purpose>,
+    hashes: &[u64],
+    changed: &mut [u64],
+) {
     one_by_one(region, hashes, changed, Purpose::Write, |region, hash| {
         insert::<W>(region, cuts, hash)
     });
@@ -89,13 +95,23 @@ pub(crate) fn one_by_one<T: Probed>(
 /// Writes a bit of the bitmap to each place of `out`.
 pub(crate) fn unpack(bitmap: &[u64], out: &mut [bool]) {
     debug_assert_eq!(out.len().div_ceil(64), bitmap.len());
-    for (out, word) in out.chunks_mut(64).zip(bitmap) {
-        for (out, byte) in out.chunks_mut(8).zip(word.to_le_bytes()) {
-            // The product repeats `byte`; the mask leaves another bit of each copy.
-            let bits = (u64::from(byte) * 0x0101_0101_0101_0101) & 0x8040_2010_0804_0201;
-            for (out, bit) in out.iter_mut().zip(bits.to_le_bytes()) {
-                *out = bit != 0;
-            }
-        }
+    for (out, &word) in out.chunks_mut(64).zip(bitmap) {
+        unpack_few(word, out);
+    }
+}
+
+/// Writes the lowest bits to the places of `out`, at most 64.
+#[inline]
+pub(crate) fn unpack_few(mut bits: u64, out: &mut [bool]) {
+    let (eights, rest) = out.as_chunks_mut::<8>();
+    for eight in eights {
+        // The product repeats the byte; the mask leaves another bit of each copy.
+        let spread = (u64::from(bits as u8) * 0x0101_0101_0101_0101) & 0x8040_2010_0804_0201;
+        *eight = spread.to_le_bytes().map(|byte| byte != 0);
+        bits >>= 8;
+    }
+    for place in rest {
+        *place = bits & 1 == 1;
+        bits >>= 1;
     }
 }

@@ -6,8 +6,8 @@
 )]
 
 use crate::funnel::Sink;
+use crate::kernel::GROUP;
 use crate::kernel::avx512::{load, store};
-use crate::kernel::groups::GROUP;
 use crate::murmur3::{C1, C2, Murmur3Sink};
 use crate::siphash;
 use core::arch::x86_64::*;
