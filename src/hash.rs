@@ -111,12 +111,20 @@ pub(crate) fn one_by_one<K: Funnel, H>(hasher: &(impl KeyHasher<H> + ?Sized), ke
     }
 }
 
+/// Inlined, so that a batch of one key pays for no call.
+#[inline(always)]
 #[track_caller]
 pub(crate) fn assert_same_length(keys: usize, out: usize) {
-    assert!(
-        keys == out,
-        "{keys} keys and {out} places for their answers: the lengths must be the same"
-    );
+    if keys != out {
+        lengths_differ(keys, out);
+    }
+}
+
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn lengths_differ(keys: usize, out: usize) -> ! {
+    panic!("{keys} keys and {out} places for their answers: the lengths must be the same");
 }
 
 pub(crate) mod sealed {

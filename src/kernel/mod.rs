@@ -6,15 +6,15 @@
 //! instruction sets are twins: the same names, the same signatures. They take values and slices
 //! that this thread owns, never the shared words. `groups.rs` loads those as atomics and puts them
 //! together to vectors: a vector load or a hardware gather from memory that others write would be a
-//! data race. `scalar.rs`, `pattern.rs` and `murmur3.rs` are the specification.
+//! data race. `scalar.rs`, `pattern.rs`, `murmur3.rs` and `siphash.rs` are the specification.
 //!
-//! | | single calls | batches of hashes | Murmur3 of many keys |
+//! | | single calls | batches of hashes | hashes of many keys |
 //! |---|---|---|---|
-//! | plain | `scalar.rs` | `scalar.rs` | `murmur3.rs` |
-//! | AVX2 | `scalar.rs`, compiled for it | `avx2.rs` | `hash/avx2.rs` up to 16 bytes, else `murmur3.rs` |
+//! | plain | `scalar.rs` | `scalar.rs` | `murmur3.rs`, `siphash.rs` |
+//! | AVX2 | `scalar.rs`, compiled for it | `avx2.rs` | `hash/avx2.rs` up to 16 bytes, else as plain |
 //! | AVX-512 | as AVX2 | `avx512.rs` | `hash/avx512.rs` |
 //! | AVX-512 BITALG | as AVX2 | lookups `bitalg.rs`, inserts `avx512.rs` | `hash/avx512.rs` |
-//! | NEON | `scalar.rs` | `neon.rs` | `murmur3.rs` |
+//! | NEON | `scalar.rs` | `neon.rs` | as plain |
 //!
 //! # Shapes as data
 //!
