@@ -34,7 +34,7 @@ pub(crate) struct Bits {
 }
 
 /// The reason to prefetch a line.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     Later,
     Read,

@@ -1,20 +1,21 @@
 //! The kernels for AVX2 and BMI: x86-64 from 2013 (Haswell) and 2015 (Excavator) on. A group of
 //! keys is two vectors.
 //!
-//! Single calls are the same Rust as everywhere, compiled for this instruction set. The compiler
-//! then makes all masks of a key by vector shifts; the baseline makes only one bit at a time.
-//! (Intrinsics were no faster: 2.94 ns against 2.85 on Zen 3.)
+//! Single calls of 4 and 8 words are the same Rust as everywhere, compiled for this instruction set.
+//! The compiler then makes all masks of a key by vector shifts; the baseline makes only one bit at a
+//! time. For 1 and 2 words vectors of positions are as fast in the caches, and up to 1.5 times as
+//! fast in memory (Zen 5).
 
 #![expect(
     clippy::needless_range_loop,
     reason = "loops over W and S unroll, which those over iterators do not always"
 )]
 
-use crate::bits::{Bits, Lines, Load, Probed, Purpose, Region, Target};
+use crate::bits::{Bits, Lines, Load, Probed, Region, Target};
 use crate::kernel::groups::{self, GROUP, Group, Places, Slot};
 use crate::kernel::{Access, scalar, words};
 use crate::layout::LINE_WORDS;
-use crate::pattern::{Cuts, MULTIPLIER};
+use crate::pattern::{self, Cuts, MULTIPLIER};
 use crate::sync::AtomicU64;
 use core::arch::x86_64::*;
 
@@ -34,7 +35,37 @@ pub(super) fn detect() -> bool {
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(super) fn contains<const W: usize, const S: usize, T: Load>(lines: Lines<'_, T>, hash: u64, _: &Cuts) -> bool {
-    scalar::contains::<W, true, T>(lines, const { &Cuts::new(W, S) }, hash)
+    let cuts = const { &Cuts::new(W, S) };
+    if W > 2 {
+        return scalar::contains::<W, true, T>(lines, cuts, hash);
+    }
+    // Four copies of a word, each shifted down by a position. More words would need more vectors of
+    // shifts than the loads of many lookups leave room for.
+    let line = lines
+        .0
+        .as_ptr()
+        .wrapping_add(pattern::block(hash, lines.blocks()))
+        .cast::<T>();
+    let group = LINE_WORDS / W;
+    let (mut product, mut products) = (hash, _mm256_setzero_si256());
+    let mut all = _mm256_set1_epi64x(1);
+    for i in 0..W {
+        let cut = cuts.words[i];
+        if cut.multiply {
+            product = product.wrapping_mul(MULTIPLIER);
+            products = _mm256_set1_epi64x(product as i64);
+        }
+        let select = (product >> cut.select) as usize % group;
+        // SAFETY: a word of a line of the filter, since a block is below the number of lines.
+        let word = unsafe { words::four_times(line.add(i * group), select as u64) };
+        for four in 0..S.div_ceil(4) {
+            let at = |j: usize| i64::from(cut.positions) + 6 * (4 * four + j).min(S - 1) as i64;
+            let positions = _mm256_srlv_epi64(products, _mm256_set_epi64x(at(3), at(2), at(1), at(0)));
+            let positions = _mm256_and_si256(positions, _mm256_set1_epi64x(63));
+            all = _mm256_and_si256(all, _mm256_srlv_epi64(word, positions));
+        }
+    }
+    _mm256_testc_si256(all, _mm256_set1_epi64x(1)) == 1
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
@@ -56,7 +87,7 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
     unsafe {
         groups::contains(
             &mut { lines },
-            access.hint,
+            access,
             hashes,
             found,
             |group, at| places::<W>(group, cuts, 0, count, at),
@@ -75,7 +106,7 @@ pub(super) fn insert_hashes<const W: usize>(
 ) {
     let all = bits.shared().0.as_ptr().cast::<AtomicU64>();
     // SAFETY: `places` wrote the products, and words of the filter.
-    insert_into::<W, _>(&mut { bits }, cuts, access.hint, hashes, changed, |at| unsafe {
+    insert_into::<W, _>(&mut { bits }, cuts, access, hashes, changed, |at| unsafe {
         hold::<W, _>(cuts, all, at)
     });
 }
@@ -84,14 +115,14 @@ pub(super) fn insert_hashes<const W: usize>(
 pub(super) fn fill<const W: usize>(
     cuts: &Cuts,
     region: &mut Region<'_>,
-    hint: Option<Purpose>,
+    access: Access,
     hashes: &[u64],
     changed: &mut [u64],
 ) {
     if hashes.len() < GROUP {
-        return scalar::fill::<W>(cuts, region, hint, hashes, changed);
+        return scalar::fill::<W>(cuts, region, access, hashes, changed);
     }
-    insert_into::<W, _>(region, cuts, hint, hashes, changed, |_| 0);
+    insert_into::<W, _>(region, cuts, access, hashes, changed, |_| 0);
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
@@ -99,7 +130,7 @@ pub(super) fn fill<const W: usize>(
 fn insert_into<const W: usize, T: Target>(
     target: &mut T,
     cuts: &Cuts,
-    hint: Option<Purpose>,
+    access: Access,
     hashes: &[u64],
     changed: &mut [u64],
     hold: impl Fn(&Places<W>) -> u8,
@@ -109,7 +140,7 @@ fn insert_into<const W: usize, T: Target>(
     unsafe {
         groups::insert::<W, _>(
             target,
-            hint,
+            access,
             hashes,
             changed,
             |group, at| places::<W>(group, cuts, first, count, at),

@@ -6,7 +6,7 @@
     reason = "loops over W and S unroll, which those over iterators do not always"
 )]
 
-use crate::bits::{Bits, Lines, Load, Probed, Purpose, Region, Target};
+use crate::bits::{Bits, Lines, Load, Probed, Region, Target};
 use crate::kernel::groups::{self, GROUP, Group, Places, Slot};
 use crate::kernel::{Access, scalar, words};
 use crate::layout::LINE_WORDS;
@@ -45,7 +45,7 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
     unsafe {
         groups::contains(
             &mut { lines },
-            access.hint,
+            access,
             hashes,
             found,
             |group, at| places::<W>(group, cuts, 0, count, at),
@@ -63,7 +63,7 @@ pub(super) fn insert_hashes<const W: usize>(
     changed: &mut [u64],
 ) {
     let all = bits.shared().0.as_ptr().cast::<AtomicU64>();
-    insert_into::<W, _>(&mut { bits }, cuts, access.hint, hashes, changed, |group, at| {
+    insert_into::<W, _>(&mut { bits }, cuts, access, hashes, changed, |group, at| {
         // SAFETY: `places` wrote words of the filter.
         unsafe { hold::<W, _>(group, cuts, all, at.words(), access.gather) }
     });
@@ -73,14 +73,14 @@ pub(super) fn insert_hashes<const W: usize>(
 pub(super) fn fill<const W: usize>(
     cuts: &Cuts,
     region: &mut Region<'_>,
-    hint: Option<Purpose>,
+    access: Access,
     hashes: &[u64],
     changed: &mut [u64],
 ) {
     if hashes.len() < GROUP {
-        return scalar::fill::<W>(cuts, region, hint, hashes, changed);
+        return scalar::fill::<W>(cuts, region, access, hashes, changed);
     }
-    insert_into::<W, _>(region, cuts, hint, hashes, changed, |_, _| 0);
+    insert_into::<W, _>(region, cuts, access, hashes, changed, |_, _| 0);
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
@@ -88,7 +88,7 @@ pub(super) fn fill<const W: usize>(
 pub(super) fn insert_into<const W: usize, T: Target>(
     target: &mut T,
     cuts: &Cuts,
-    hint: Option<Purpose>,
+    access: Access,
     hashes: &[u64],
     changed: &mut [u64],
     hold: impl Fn(&Group, &Places<W>) -> u8,
@@ -98,7 +98,7 @@ pub(super) fn insert_into<const W: usize, T: Target>(
     unsafe {
         groups::insert::<W, _>(
             target,
-            hint,
+            access,
             hashes,
             changed,
             |group, at| places::<W>(group, cuts, first, count, at),

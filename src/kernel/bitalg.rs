@@ -26,8 +26,20 @@ pub(super) fn detect() -> bool {
         && std::arch::is_x86_feature_detected!("avx512bitalg")
         && super::avx512::detect();
     #[cfg(not(feature = "std"))]
-    return cfg!(all(target_feature = "avx512vbmi", target_feature = "avx512bitalg")) && super::avx512::detect();
+    return COMPILED_IN;
 }
+
+/// Whether every machine that this is compiled for has it: then single calls are inlined.
+pub(super) const COMPILED_IN: bool = cfg!(all(
+    target_feature = "avx512f",
+    target_feature = "avx512bw",
+    target_feature = "avx512dq",
+    target_feature = "avx512vl",
+    target_feature = "avx512vbmi",
+    target_feature = "avx512bitalg",
+    target_feature = "bmi1",
+    target_feature = "bmi2",
+));
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
 #[inline]
@@ -45,52 +57,44 @@ fn set<const W: usize>(mut bits: &Bits, hash: u64, cuts: &Cuts) -> bool {
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
 #[inline]
 pub(super) fn contains<const W: usize, T: Load>(lines: Lines<'_, T>, hash: u64, cuts: &Cuts) -> bool {
+    // The multiplication takes it below the number of lines.
     let line = lines.0.as_ptr().wrapping_add(block(hash, lines.blocks())).cast::<T>();
     let group = LINE_WORDS / W;
-    let mut select = [0; W];
-    for i in 0..W {
-        let product = hash.wrapping_mul(cuts.multipliers[i]);
-        select[i] = product.checked_shr(64 - group.ilog2()).unwrap_or(0);
-    }
-    let eight = cuts.eights[0] as i64;
-    // SAFETY: a block is below the number of lines, and a line has 8 words. The multipliers are 8.
+    let (hashes, eight) = (hash as i64, cuts.eights[0] as i64);
+    // SAFETY: there are 8 multipliers. The words are those of a line of the filter: what is shifted
+    // down selects one of a group. All loads are of a line or of `cuts`; there are as few as can be,
+    // since they, and not the instructions, limit how many lookups wait for memory at a time.
     unsafe {
-        let two = |i: usize| words::two::<W, T>(line.wrapping_add(i * group), select[i], select[i + 1]);
+        let multipliers = cuts.multipliers.as_ptr();
         match W {
             1 => {
-                let eights = _mm_set_epi64x(cuts.eights[1] as i64, eight);
-                let product = _mm_set1_epi64x(hash.wrapping_mul(cuts.multipliers[0]) as i64);
-                let word = words::twice(line, select[0]);
-                _mm_bitshuffle_epi64_mask(word, _mm_multishift_epi64_epi8(eights, product)) == u16::MAX
+                let product = hash.wrapping_mul(cuts.multipliers[0]);
+                let word = words::twice(line, product >> (64 - group.ilog2()));
+                let eights = _mm_loadu_si128(cuts.eights.as_ptr().cast());
+                let positions = _mm_multishift_epi64_epi8(eights, _mm_set1_epi64x(product as i64));
+                _mm_bitshuffle_epi64_mask(word, positions) == u16::MAX
             }
             2 => {
-                let multipliers = _mm_loadu_si128(cuts.multipliers.as_ptr().cast());
-                let products = _mm_mullo_epi64(_mm_set1_epi64x(hash as i64), multipliers);
+                let products = _mm_mullo_epi64(_mm_set1_epi64x(hashes), _mm_loadu_si128(multipliers.cast()));
+                let words = words::two::<W, T>(line, _mm_srli_epi64::<62>(products));
                 let positions = _mm_multishift_epi64_epi8(_mm_set1_epi64x(eight), products);
-                let s = _mm_srli_epi64::<62>(products);
-                let w = words::two::<W, T>(line, _mm_cvtsi128_si64(s) as u64, _mm_extract_epi64::<1>(s) as u64);
-                _mm_bitshuffle_epi64_mask(w, positions) == u16::MAX
+                _mm_bitshuffle_epi64_mask(words, positions) == u16::MAX
             }
             4 => {
-                let multipliers = _mm256_loadu_si256(cuts.multipliers.as_ptr().cast());
-                let products = _mm256_mullo_epi64(_mm256_set1_epi64x(hash as i64), multipliers);
+                let products = _mm256_mullo_epi64(_mm256_set1_epi64x(hashes), _mm256_loadu_si256(multipliers.cast()));
+                let selects = _mm256_srli_epi64::<63>(products);
+                let low = words::two::<W, T>(line, _mm256_castsi256_si128(selects));
+                let high = words::two::<W, T>(line.add(2 * group), _mm256_extracti128_si256::<1>(selects));
                 let positions = _mm256_multishift_epi64_epi8(_mm256_set1_epi64x(eight), products);
-                let s = _mm256_srli_epi64::<63>(products);
-                let (a, b) = (_mm256_castsi256_si128(s), _mm256_extracti128_si256::<1>(s));
-                let two = |i: usize, s: __m128i| {
-                    words::two::<W, T>(
-                        line.wrapping_add(i * group),
-                        _mm_cvtsi128_si64(s) as u64,
-                        _mm_extract_epi64::<1>(s) as u64,
-                    )
-                };
-                _mm256_bitshuffle_epi64_mask(_mm256_set_m128i(two(2, b), two(0, a)), positions) == u32::MAX
+                _mm256_bitshuffle_epi64_mask(_mm256_set_m128i(high, low), positions) == u32::MAX
             }
             _ => {
-                let products = _mm512_mullo_epi64(_mm512_set1_epi64(hash as i64), load(&cuts.multipliers));
-                let positions = _mm512_multishift_epi64_epi8(_mm512_set1_epi64(eight), products);
-                let (low, high) = (_mm256_set_m128i(two(2), two(0)), _mm256_set_m128i(two(6), two(4)));
+                let products = _mm512_mullo_epi64(_mm512_set1_epi64(hashes), load(&cuts.multipliers));
+                let two = |i| words::two::<W, T>(line.add(i), _mm_setzero_si128());
+                let low = _mm256_set_m128i(two(2), two(0));
+                let high = _mm256_set_m128i(two(6), two(4));
                 let words = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high);
+                let positions = _mm512_multishift_epi64_epi8(_mm512_set1_epi64(eight), products);
                 _mm512_bitshuffle_epi64_mask(words, positions) == u64::MAX
             }
         }
@@ -135,7 +139,7 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
     unsafe {
         groups::contains(
             &mut { lines },
-            access.hint,
+            access,
             hashes,
             found,
             |group, at| places::<W>(group, cuts, 0, count, at),
@@ -153,7 +157,7 @@ pub(super) fn insert_hashes<const W: usize>(
     changed: &mut [u64],
 ) {
     let all = bits.shared().0.as_ptr().cast::<AtomicU64>();
-    insert_into::<W, _>(&mut { bits }, cuts, access.hint, hashes, changed, |group, at| {
+    insert_into::<W, _>(&mut { bits }, cuts, access, hashes, changed, |group, at| {
         // SAFETY: `places` wrote words of the filter.
         unsafe { hold::<W, _>(group, cuts, all, at.words(), access.gather) }
     });

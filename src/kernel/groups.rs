@@ -1,11 +1,14 @@
 //! The pipelines of `scalar.rs` by groups of keys, for instruction sets with vectors. An instruction
 //! set's file calls them, and supplies the operations on a group.
 //!
-//! A pipeline is two loops over 64 keys: one finds all places and prefetches their lines, one works
-//! on them. The first loop is a turn ahead of the second. So the lines of 64 keys and more are under
-//! way together, and a place is read long after it was stored.
+//! A pipeline takes turns of 64 keys, with two loops in each: one finds the places of all keys and
+//! prefetches their lines, one works on the places of an earlier turn. `cpu.rs` says how many turns
+//! the first loop is ahead. So the lines of many keys are under way together, and a place is read
+//! long after it was stored.
 
-use crate::bits::{Probed, Purpose, Target};
+use super::Access;
+use super::cpu::MOST_AHEAD;
+use crate::bits::{Probed, Target};
 use crate::layout::LINE_WORDS;
 use core::mem::MaybeUninit;
 use core::ptr;
@@ -16,8 +19,8 @@ pub(super) type Group = [u64; GROUP];
 
 /// Groups of a turn: those of a word of the bitmap.
 const TURN: usize = 64 / GROUP;
-const AHEAD: usize = 4;
-const RING: usize = AHEAD + 1;
+/// Turns whose places are kept.
+const RING: usize = MOST_AHEAD + 1;
 
 /// A place for a group, written before it is read. (Clearing would take longer than a few lookups.)
 pub(super) type Slot = MaybeUninit<Group>;
@@ -54,7 +57,7 @@ impl<const W: usize> Places<W> {
 #[inline(always)]
 pub(super) unsafe fn contains<const W: usize>(
     lines: &mut impl Probed,
-    hint: Option<Purpose>,
+    access: Access,
     hashes: &[u64],
     found: &mut [u64],
     places: impl Fn(&Group, &mut Places<W>),
@@ -62,7 +65,7 @@ pub(super) unsafe fn contains<const W: usize>(
 ) {
     // SAFETY: as promised.
     unsafe {
-        pipeline(lines, hint, hashes, found, places, |_, hashes, places| {
+        pipeline(lines, access, hashes, found, places, |_, hashes, places| {
             hold(hashes, places)
         })
     };
@@ -79,7 +82,7 @@ pub(super) unsafe fn contains<const W: usize>(
 #[inline(always)]
 pub(super) unsafe fn insert<const W: usize, T: Target>(
     target: &mut T,
-    hint: Option<Purpose>,
+    access: Access,
     hashes: &[u64],
     changed: &mut [u64],
     places: impl Fn(&Group, &mut Places<W>),
@@ -103,7 +106,7 @@ pub(super) unsafe fn insert<const W: usize, T: Target>(
         changes
     };
     // SAFETY: as promised.
-    unsafe { pipeline(target, hint, hashes, changed, places, work) };
+    unsafe { pipeline(target, access, hashes, changed, places, work) };
 }
 
 /// Calls `places` for every group, and later `work`, which answers one bit a hash.
@@ -120,7 +123,7 @@ pub(super) unsafe fn insert<const W: usize, T: Target>(
 #[inline(always)]
 unsafe fn pipeline<const W: usize, T: Probed>(
     target: &mut T,
-    hint: Option<Purpose>,
+    access: Access,
     hashes: &[u64],
     answers: &mut [u64],
     places: impl Fn(&Group, &mut Places<W>),
@@ -135,14 +138,14 @@ unsafe fn pipeline<const W: usize, T: Probed>(
     };
     let groups = |turn: usize| (hashes.len() - 64 * turn).div_ceil(GROUP).min(TURN);
     let mut rings = [const { [const { Places::NONE }; TURN] }; RING];
-    let ahead = answers.len().min(AHEAD);
+    let ahead = answers.len().min(access.ahead);
     for turn in 0..answers.len() + ahead {
         if turn < answers.len() {
             let ring = &mut rings[turn % RING][..groups(turn)];
             for (i, slot) in ring.iter_mut().enumerate() {
                 places(group_at(64 * turn + GROUP * i), slot);
             }
-            if let Some(purpose) = hint {
+            if let Some(purpose) = access.hint {
                 // A loop of its own: the numbers come from memory, where they were stored.
                 for places in ring {
                     // SAFETY: as promised.

@@ -3,25 +3,26 @@
 //!
 //! A filter keeps its [`Kernels`]. A call of them is one well-predicted indirect call. (A
 //! `match` on the shape in each call would put a jump table in its place.) The files of the
-//! instruction sets are twins: the same names, the same signatures. They take values and slices
-//! that this thread owns, never the shared words. `groups.rs` loads those as atomics and puts them
-//! together to vectors: a vector load or a hardware gather from memory that others write would be a
-//! data race. `scalar.rs`, `pattern.rs`, `murmur3.rs` and `siphash.rs` are the specification.
+//! instruction sets are twins: the same names, the same signatures. `groups.rs` has the pipelines
+//! of their batches. `words.rs` loads the shared words into vectors, and says why that is no data
+//! race. `cpu.rs` says what is fastest on which CPU. `scalar.rs`, `pattern.rs`, `murmur3.rs`
+//! and `siphash.rs` are the specification.
 //!
 //! | | single calls | batches of hashes | hashes of many keys |
 //! |---|---|---|---|
 //! | plain | `scalar.rs` | `scalar.rs` | `murmur3.rs`, `siphash.rs` |
-//! | AVX2 | `scalar.rs`, compiled for it | `avx2.rs` | `hash/avx2.rs` up to 16 bytes, else as plain |
+//! | AVX2 | `avx2.rs`, inserts `scalar.rs` | `avx2.rs` | `hash/avx2.rs` up to 16 bytes, else as plain |
 //! | AVX-512 | as AVX2 | `avx512.rs` | `hash/avx512.rs` |
-//! | AVX-512 BITALG | as AVX2 | lookups `bitalg.rs`, inserts `avx512.rs` | `hash/avx512.rs` |
+//! | AVX-512 BITALG, with or without gather | `bitalg.rs` | `bitalg.rs` | `hash/avx512.rs` |
 //! | NEON | `scalar.rs` | `neon.rs` | as plain |
 //!
 //! # Shapes as data
 //!
-//! There are 28 shapes. Single calls are short, and compiled for each shape. A batch kernel is
-//! compiled for each number of words, and takes the number of bits as data ([`Cuts`]). With that
-//! number in code too, the crate took twice as long to compile, and batches were at most 10%
-//! faster (Zen 5).
+//! There are 28 shapes. A batch kernel is compiled for each number of words, and takes the number
+//! of bits as data ([`Cuts`]). With that number in code too, the crate took twice as long to
+//! compile, and batches were at most 10% faster (Zen 5). So are the single calls of BITALG. The
+//! others are compiled for each shape: with bits as data they take 1.3 (AVX2) to 1.7 (plain) times
+//! as long.
 
 #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
 mod avx2;
@@ -29,6 +30,7 @@ mod avx2;
 mod avx512;
 #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
 mod bitalg;
+mod cpu;
 #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(lanebloom_loom)))]
 mod groups;
 pub(crate) mod hash;
@@ -38,6 +40,7 @@ pub(crate) mod scalar;
 #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
 mod words;
 
+use self::cpu::Tuning;
 use crate::bits::{Bits, Lines, Load, Probed, Purpose, Region, is_cached};
 use crate::counters::Counters;
 use crate::layout::{Layout, Shape};
@@ -58,6 +61,9 @@ enum Level {
     Avx2,
     #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
     Avx512,
+    /// BITALG with the processor's gather.
+    #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+    Gather,
     #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
     Bitalg,
     #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
@@ -73,6 +79,8 @@ impl Level {
         #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
         Self::Avx512,
         #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+        Self::Gather,
+        #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
         Self::Bitalg,
         #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
         Self::Neon,
@@ -87,7 +95,7 @@ impl Level {
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
             Self::Avx512 => avx512::detect(),
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-            Self::Bitalg => bitalg::detect(),
+            Self::Gather | Self::Bitalg => bitalg::detect(),
             #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
             Self::Neon => cfg!(target_feature = "neon"),
         }
@@ -101,7 +109,12 @@ static CHOSEN: AtomicU8 = AtomicU8::new(0);
 impl Isa {
     /// All that this CPU has, the best last.
     fn all() -> impl Iterator<Item = Self> {
-        Level::ALL.iter().copied().filter(|level| level.is_there()).map(Self)
+        let has_gather = cpu::tuning().gather;
+        let there = |isa: &Self| isa.0.is_there();
+        let all = Level::ALL.iter().copied().map(Self).filter(there);
+        // The two with and without gather take each other's place.
+        let best = all.clone().filter(move |isa| has_gather && isa.gathers());
+        all.filter(move |isa| !(has_gather && isa.gathers())).chain(best)
     }
 
     /// The best that this CPU has (that [`limit_instruction_set`] allows).
@@ -130,7 +143,15 @@ impl Isa {
     /// Whether the functions of `bitalg.rs` may be called.
     fn has_bitalg(self) -> bool {
         #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-        return self.0 == Level::Bitalg;
+        return matches!(self.0, Level::Gather | Level::Bitalg);
+        #[cfg(not(all(target_arch = "x86_64", not(lanebloom_loom))))]
+        false
+    }
+
+    /// Whether batches load words by the processor's gather.
+    fn gathers(self) -> bool {
+        #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+        return self.0 == Level::Gather;
         #[cfg(not(all(target_arch = "x86_64", not(lanebloom_loom))))]
         false
     }
@@ -148,6 +169,8 @@ impl Isa {
             Level::Avx2 => "AVX2",
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
             Level::Avx512 => "AVX-512",
+            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+            Level::Gather => "AVX-512 BITALG, gather",
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
             Level::Bitalg => "AVX-512 BITALG",
             #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
@@ -195,20 +218,22 @@ macro_rules! of_shape {
     }};
 }
 
-/// Fewer hashes than this go one by one: a batch kernel takes longer to begin.
+/// Fewer hashes than this are few, and have functions of their own: a pipeline takes longer to
+/// begin. (Zen 5, 1%, 512 KiB, bitmaps of 8, 16 and 32 hashes: 1.9, 1.6 and 1.4 ns per hash one by
+/// one, 3.3, 1.9 and 1.3 by a pipeline.)
 pub(crate) const FEW: usize = 32;
 
-/// Hashes of a group of the vector kernels, which take no fewer, and keys of one that hashes.
+/// Hashes of a group of the vector kernels, which take no fewer.
 pub(crate) const GROUP: usize = 8;
 
 /// The operations on hashes that only read, for one shape, one instruction set and one kind of
-/// words: `AtomicU64` of a filter, or the bytes of a snapshot.
+/// words: `AtomicU64` of a filter, its counters, or the bytes of a snapshot.
 #[derive(Debug)]
 pub struct Lookups<T> {
     cuts: Cuts,
-    // SAFETY, for all: callable if the CPU has the instruction set that they are compiled for.
-    /// Whether single calls are those of BITALG with two words, the most usual ones.
-    usual: bool,
+    tuning: Tuning,
+    /// The words of a pattern, if the functions of `bitalg.rs` may be called; otherwise 0.
+    bitalg_words: u8,
     // SAFETY, for all: callable if the CPU has the instruction set that they are compiled for.
     contains: Contains<T>,
     /// If there are none, hashes go one by one.
@@ -225,11 +250,13 @@ type Contains<T> = unsafe fn(Lines<'_, T>, u64, &Cuts) -> bool;
 type InsertOne = unsafe fn(&Bits, u64, &Cuts) -> bool;
 type Batch<T> = unsafe fn(&Cuts, Lines<'_, T>, Access, &[u64], &mut [u64]);
 
-/// How a batch comes to the words.
+/// How a batch comes to its words.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Access {
-    /// The hint for lines that are worked on 64 keys later.
+    /// The hint by which lines are asked for, if at all.
     hint: Option<Purpose>,
+    /// How many turns of 64 keys ahead.
+    ahead: usize,
     /// Whether vectors of words are loaded by the processor's gather.
     gather: bool,
 }
@@ -256,7 +283,7 @@ pub(crate) struct Kernels {
 }
 
 type InsertBatch = unsafe fn(&Cuts, &Bits, Access, &[u64], &mut [u64]);
-type Fill = unsafe fn(&Cuts, &mut Region<'_>, Option<Purpose>, &[u64], &mut [u64]);
+type Fill = unsafe fn(&Cuts, &mut Region<'_>, Access, &[u64], &mut [u64]);
 
 /// The operations on hashes of a filter of counters, for one shape and one instruction set.
 ///
@@ -349,13 +376,6 @@ fn few_bitmap(hashes: &[u64], target: &impl Probed, purpose: Purpose, each: impl
     answers
 }
 
-fn access(target: &impl Probed, purpose: Purpose) -> Access {
-    Access {
-        hint: (!is_cached(target.bytes())).then_some(purpose),
-        gather: false,
-    }
-}
-
 /// A lookup of the plain instruction set.
 fn contains<const W: usize, const S: usize, T: Load>(lines: Lines<'_, T>, hash: u64, _: &Cuts) -> bool {
     scalar::contains::<W, false, T>(lines, const { &Cuts::new(W, S) }, hash)
@@ -380,13 +400,13 @@ impl<T: Load> Lookups<T> {
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
             Level::Avx512 => Some(avx512::contains_hashes::<W, T>),
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-            Level::Bitalg => Some(bitalg::contains_hashes::<W, T>),
+            Level::Gather | Level::Bitalg => Some(bitalg::contains_hashes::<W, T>),
             #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
             Level::Neon => Some(neon::contains_hashes::<W, T>),
         };
         let contains: Contains<T> = match isa.0 {
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-            Level::Bitalg => bitalg::contains::<W, T>,
+            Level::Gather | Level::Bitalg => bitalg::contains::<W, T>,
             // One key at a time has no use for wider vectors.
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
             Level::Avx2 | Level::Avx512 => avx2::contains::<W, S, T>,
@@ -394,7 +414,7 @@ impl<T: Load> Lookups<T> {
         };
         let (contains_few, contains_few_bitmap) = match isa.0 {
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-            Level::Bitalg => (
+            Level::Gather | Level::Bitalg => (
                 Some(bitalg::contains_few::<W, T> as _),
                 Some(bitalg::contains_few_bitmap::<W, T> as _),
             ),
@@ -402,7 +422,11 @@ impl<T: Load> Lookups<T> {
         };
         Self {
             cuts: Cuts::new(W, S),
-            usual: isa.has_bitalg() && W == 2,
+            tuning: Tuning {
+                gather: isa.gathers(),
+                ..cpu::tuning()
+            },
+            bitalg_words: if isa.has_bitalg() { W as u8 } else { 0 },
             contains,
             contains_few,
             contains_few_bitmap,
@@ -413,11 +437,18 @@ impl<T: Load> Lookups<T> {
 
     #[inline(always)]
     pub(crate) fn contains(&self, lines: Lines<'_, T>, hash: u64) -> bool {
-        // A direct call takes 1.3 ns, one by a pointer 1.6, whatever the function does (Zen 5).
+        // The most usual pattern has a direct call: 1.3 ns. A call by a pointer takes 1.6, whatever
+        // the function does (Zen 5). With the features compiled in, all patterns are inlined.
         #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-        if self.usual {
-            // SAFETY: only an `Isa` with BITALG makes it usual.
-            return unsafe { bitalg::contains::<2, T>(lines, hash, &self.cuts) };
+        // SAFETY: only an `Isa` with BITALG has such words.
+        unsafe {
+            match self.bitalg_words {
+                2 => return bitalg::contains::<2, T>(lines, hash, &self.cuts),
+                1 if bitalg::COMPILED_IN => return bitalg::contains::<1, T>(lines, hash, &self.cuts),
+                4 if bitalg::COMPILED_IN => return bitalg::contains::<4, T>(lines, hash, &self.cuts),
+                8 if bitalg::COMPILED_IN => return bitalg::contains::<8, T>(lines, hash, &self.cuts),
+                _ => {}
+            }
         }
         // SAFETY: `of` gave this out against an `Isa`, which proves that the CPU has what the
         // function needs.
@@ -461,11 +492,28 @@ impl<T: Load> Lookups<T> {
         self.contains_many(lines, hashes, found);
     }
 
+    #[inline(always)]
+    fn access(&self, target: &impl Probed, purpose: Purpose) -> Access {
+        Access {
+            hint: (!is_cached(target.bytes())).then_some(purpose),
+            ahead: self.tuning.ahead,
+            gather: self.tuning.gather,
+        }
+    }
+
     #[inline]
     fn contains_many(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
         match self.contains_hashes {
             // SAFETY: as in `contains`.
-            Some(contains) => unsafe { contains(&self.cuts, lines, access(&lines, Purpose::Read), hashes, found) },
+            Some(contains) => unsafe {
+                contains(
+                    &self.cuts,
+                    lines,
+                    self.access(&lines, self.tuning.lookups),
+                    hashes,
+                    found,
+                )
+            },
             None => scalar::one_by_one(&mut { lines }, hashes, found, Purpose::Read, |lines, hash| {
                 self.contains(*lines, hash)
             }),
@@ -487,20 +535,20 @@ impl Kernels {
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
             Level::Avx512 => (Some(avx512::insert_hashes::<W>), avx512::fill::<W>),
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-            Level::Bitalg => (Some(bitalg::insert_hashes::<W>), avx512::fill::<W>),
+            Level::Gather | Level::Bitalg => (Some(bitalg::insert_hashes::<W>), avx512::fill::<W>),
             #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
             Level::Neon => (Some(neon::insert_hashes::<W>), neon::fill::<W>),
         };
         let insert: InsertOne = match isa.0 {
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-            Level::Bitalg => bitalg::insert::<W>,
+            Level::Gather | Level::Bitalg => bitalg::insert::<W>,
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
             Level::Avx2 | Level::Avx512 => avx2::insert::<W, S>,
             _ => insert::<W, S>,
         };
         let insert_few = match isa.0 {
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-            Level::Bitalg => Some(bitalg::insert_few::<W> as _),
+            Level::Gather | Level::Bitalg => Some(bitalg::insert_few::<W> as _),
             _ => None,
         };
         Self {
@@ -521,9 +569,15 @@ impl Kernels {
     #[inline(always)]
     pub(crate) fn insert(&self, bits: &Bits, hash: u64) -> bool {
         #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-        if self.lookups.usual {
-            // SAFETY: as in `contains`.
-            return unsafe { bitalg::insert::<2>(bits, hash, &self.lookups.cuts) };
+        // SAFETY: as in `contains`.
+        unsafe {
+            match self.lookups.bitalg_words {
+                2 => return bitalg::insert::<2>(bits, hash, &self.lookups.cuts),
+                1 if bitalg::COMPILED_IN => return bitalg::insert::<1>(bits, hash, &self.lookups.cuts),
+                4 if bitalg::COMPILED_IN => return bitalg::insert::<4>(bits, hash, &self.lookups.cuts),
+                8 if bitalg::COMPILED_IN => return bitalg::insert::<8>(bits, hash, &self.lookups.cuts),
+                _ => {}
+            }
         }
         // SAFETY: as in `contains`.
         unsafe { (self.insert)(bits, hash, &self.lookups.cuts) }
@@ -532,12 +586,7 @@ impl Kernels {
     /// Whether each hash's insert changed the filter, for fewer than [`FEW`].
     #[inline]
     pub(crate) fn insert_few(&self, bits: &Bits, hashes: &[u64]) -> u64 {
-        let least = if is_cached(bits.bytes()) {
-            self.lookups.least
-        } else {
-            2 * GROUP
-        };
-        if hashes.len() >= least {
+        if hashes.len() >= self.lookups.least {
             let mut changed = [0];
             self.insert_many(bits, hashes, &mut changed);
             return changed[0];
@@ -563,7 +612,8 @@ impl Kernels {
         match self.insert_hashes {
             // SAFETY: as in `contains`.
             Some(insert) => unsafe {
-                insert(&self.lookups.cuts, bits, access(&bits, Purpose::Write), hashes, changed);
+                let access = self.lookups.access(&bits, Purpose::Write);
+                insert(&self.lookups.cuts, bits, access, hashes, changed);
             },
             None => scalar::one_by_one(&mut { bits }, hashes, changed, Purpose::Write, |bits, hash| {
                 self.insert(bits, hash)
@@ -576,8 +626,8 @@ impl Kernels {
     #[inline(always)]
     pub(crate) fn fill(&self, region: &mut Region<'_>, hashes: &[u64], changed: &mut [u64]) {
         // SAFETY: as in `insert`.
-        let hint = access(region, Purpose::Write).hint;
-        unsafe { (self.fill)(&self.lookups.cuts, region, hint, hashes, changed) }
+        let access = self.lookups.access(region, Purpose::Write);
+        unsafe { (self.fill)(&self.lookups.cuts, region, access, hashes, changed) }
     }
 }
 
@@ -591,7 +641,7 @@ pub(crate) fn unpack() -> impl Fn(&[u64], &mut [bool]) {
         #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
         Level::Avx2 => avx2::unpack,
         #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-        Level::Avx512 | Level::Bitalg => avx512::unpack,
+        Level::Avx512 | Level::Gather | Level::Bitalg => avx512::unpack,
     };
     // SAFETY: the `Isa` proves that the CPU has what the function needs.
     move |bitmap, out| unsafe { unpack(bitmap, out) }
@@ -641,8 +691,8 @@ mod tests {
                 let plain = Kernels::of(Layout { shape, blocks: 1 }, Isa(Level::Plain));
                 for isa in Isa::all() {
                     let kernels = Kernels::of(Layout { shape, blocks: 1 }, isa);
-                    // Without prefetching and with it; 4099 is the first prime above the limit.
-                    for blocks in [1, 7, 4099] {
+                    // Without prefetching and with it; 32771 is the first prime above the limit.
+                    for blocks in [1, 7, 32_771] {
                         let [by_one, single, batch] = [(); 3].map(|()| Bits::new(blocks).unwrap());
                         for len in LENGTHS {
                             let new = hashes(1000 * len as u64, len);
@@ -691,5 +741,62 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Lookups touch no byte beside the lines, which begin or end where memory does.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn lines_at_the_edges_of_memory() {
+        use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
+
+        const PAGES: usize = 64 << 10;
+        let map = |len| {
+            // SAFETY: new memory, at an address that nothing else has.
+            unsafe { mmap_anonymous(core::ptr::null_mut(), len, ProtFlags::empty(), MapFlags::PRIVATE) }.unwrap()
+        };
+        let fenced: *mut u8 = map(3 * PAGES).cast();
+        // SAFETY: the middle third, which nothing refers to yet.
+        let middle = unsafe {
+            mprotect(
+                fenced.add(PAGES).cast(),
+                PAGES,
+                MprotectFlags::READ | MprotectFlags::WRITE,
+            )
+            .unwrap();
+            fenced.add(PAGES)
+        };
+        let asked = hashes(1, 100);
+        for blocks in [1, 3] {
+            for at in [0, PAGES - 64 * blocks] {
+                // SAFETY: zeroed bytes of the middle third, aligned to pages or to lines.
+                let lines = Lines(unsafe {
+                    core::slice::from_raw_parts(middle.add(at).cast::<[AtomicU64; crate::layout::LINE_WORDS]>(), blocks)
+                });
+                for (i, word) in lines.0.as_flattened().iter().enumerate() {
+                    word.store(!0x8000_0800_0000_0001_u64.rotate_left(i as u32), Ordering::Relaxed);
+                }
+                for (words, most) in crate::layout::WORDS {
+                    for bits in 1..=most {
+                        let layout = Layout {
+                            shape: Shape { words, bits },
+                            blocks,
+                        };
+                        let plain = Lookups::<AtomicU64>::of(layout, Isa(Level::Plain));
+                        let expected: Vec<bool> = asked.iter().map(|&hash| plain.contains(lines, hash)).collect();
+                        for lookups in Isa::all().map(|isa| Lookups::<AtomicU64>::of(layout, isa)) {
+                            let single: Vec<bool> = asked.iter().map(|&hash| lookups.contains(lines, hash)).collect();
+                            assert_eq!(single, expected, "{layout}");
+                            for len in [9, asked.len()] {
+                                let mut found = [0; 2];
+                                lookups.contains_hashes(lines, &asked[..len], &mut found[..len.div_ceil(64)]);
+                                assert!((0..len).all(|i| (found[i / 64] >> (i % 64) & 1 == 1) == expected[i]));
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        // SAFETY: what was mapped; nothing refers to it any more.
+        unsafe { munmap(fenced.cast(), 3 * PAGES).unwrap() };
     }
 }

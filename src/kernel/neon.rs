@@ -11,7 +11,7 @@
     reason = "loops over W and S unroll, which those over iterators do not always"
 )]
 
-use crate::bits::{Bits, Lines, Load, Probed, Purpose, Region, Target};
+use crate::bits::{Bits, Lines, Load, Probed, Region, Target};
 use crate::kernel::groups::{self, GROUP, Group, Places, Slot};
 use crate::kernel::{Access, scalar};
 use crate::layout::LINE_WORDS;
@@ -31,7 +31,7 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
     unsafe {
         groups::contains(
             &mut { lines },
-            access.hint,
+            access,
             hashes,
             found,
             |group, at| places::<W>(group, cuts, 0, count, at),
@@ -49,7 +49,7 @@ pub(super) fn insert_hashes<const W: usize>(
     changed: &mut [u64],
 ) {
     // SAFETY: `places` wrote the products, and words of the filter.
-    insert_into::<W, _>(&mut { bits }, cuts, access.hint, hashes, changed, |at| unsafe {
+    insert_into::<W, _>(&mut { bits }, cuts, access, hashes, changed, |at| unsafe {
         hold::<W, _>(cuts, bits.shared(), at)
     });
 }
@@ -58,14 +58,14 @@ pub(super) fn insert_hashes<const W: usize>(
 pub(super) fn fill<const W: usize>(
     cuts: &Cuts,
     region: &mut Region<'_>,
-    hint: Option<Purpose>,
+    access: Access,
     hashes: &[u64],
     changed: &mut [u64],
 ) {
     if hashes.len() < GROUP {
-        return scalar::fill::<W>(cuts, region, hint, hashes, changed);
+        return scalar::fill::<W>(cuts, region, access, hashes, changed);
     }
-    insert_into::<W, _>(region, cuts, hint, hashes, changed, |_| 0);
+    insert_into::<W, _>(region, cuts, access, hashes, changed, |_| 0);
 }
 
 #[target_feature(enable = "neon")]
@@ -73,7 +73,7 @@ pub(super) fn fill<const W: usize>(
 fn insert_into<const W: usize, T: Target>(
     target: &mut T,
     cuts: &Cuts,
-    hint: Option<Purpose>,
+    access: Access,
     hashes: &[u64],
     changed: &mut [u64],
     hold: impl Fn(&Places<W>) -> u8,
@@ -83,7 +83,7 @@ fn insert_into<const W: usize, T: Target>(
     unsafe {
         groups::insert::<W, _>(
             target,
-            hint,
+            access,
             hashes,
             changed,
             |group, at| places::<W>(group, cuts, first, count, at),

@@ -9,6 +9,7 @@
 
 use crate::bits::{Lines, Load, Probed, Purpose, Region, Target, is_cached};
 use crate::counters::{self, Counters};
+use crate::kernel::Access;
 use crate::pattern::{Cuts, block, pattern};
 
 /// How many keys ahead lines are prefetched from memory, into L2: touching random lines of 64 MiB
@@ -36,7 +37,7 @@ pub(crate) fn insert<const W: usize>(target: &mut impl Target, cuts: &Cuts, hash
 pub(crate) fn fill<const W: usize>(
     cuts: &Cuts,
     region: &mut Region<'_>,
-    _: Option<Purpose>,
+    _: Access,
     hashes: &[u64],
     changed: &mut [u64],
 ) {

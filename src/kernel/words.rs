@@ -51,14 +51,36 @@ pub(super) unsafe fn twice<T: Load>(line: *const T, number: u64) -> __m128i {
     if T::COUNTERS { fill_128(words) } else { words }
 }
 
-/// A word of a group of `8 / W` words, and a word of the next group.
+/// A word of a line four times.
+///
+/// # Safety
+///
+/// The word is there.
+#[target_feature(enable = "avx2")]
+#[inline]
+pub(super) unsafe fn four_times<T: Load>(line: *const T, number: u64) -> __m256i {
+    let words;
+    // SAFETY: see the top of this file.
+    unsafe {
+        asm!(
+            "vpbroadcastq {words}, [{line} + 8*{number}]",
+            words = out(ymm_reg) words,
+            line = in(reg) line,
+            number = in(reg) number,
+            options(readonly, nostack, preserves_flags),
+        );
+    }
+    if T::COUNTERS { fill_256(words) } else { words }
+}
+
+/// The selected word of a group of `8 / W` words, and that of the next group.
 ///
 /// # Safety
 ///
 /// The words are there.
 #[target_feature(enable = "avx2")]
 #[inline]
-pub(super) unsafe fn two<const W: usize, T: Load>(group: *const T, low: u64, high: u64) -> __m128i {
+pub(super) unsafe fn two<const W: usize, T: Load>(group: *const T, selects: __m128i) -> __m128i {
     let words;
     // SAFETY: see the top of this file.
     unsafe {
@@ -67,8 +89,8 @@ pub(super) unsafe fn two<const W: usize, T: Load>(group: *const T, low: u64, hig
             "vmovhps {words}, {words}, [{group} + 8*{high} + {next}]",
             words = out(xmm_reg) words,
             group = in(reg) group,
-            low = in(reg) low,
-            high = in(reg) high,
+            low = in(reg) _mm_cvtsi128_si64(selects),
+            high = in(reg) _mm_extract_epi64::<1>(selects),
             next = const LINE_BYTES / W,
             options(readonly, nostack, preserves_flags),
         );
@@ -111,9 +133,12 @@ pub(super) unsafe fn four<T: Load>(all: *const T, numbers: &[u64; 4]) -> __m256i
         )
     };
     let words = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(low), high);
-    if !T::COUNTERS {
-        return words;
-    }
+    if T::COUNTERS { fill_256(words) } else { words }
+}
+
+#[target_feature(enable = "avx2")]
+#[inline]
+fn fill_256(words: __m256i) -> __m256i {
     let words = _mm256_or_si256(words, _mm256_srli_epi64::<1>(words));
     let words = _mm256_or_si256(words, _mm256_srli_epi64::<2>(words));
     let lowest = _mm256_and_si256(words, _mm256_set1_epi8(0x11));

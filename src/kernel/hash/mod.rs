@@ -37,7 +37,7 @@ impl HashKernels<2> {
                 slices: None,
             }),
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-            Level::Avx512 | Level::Bitalg => Some(Self {
+            Level::Avx512 | Level::Gather | Level::Bitalg => Some(Self {
                 short: avx512::murmur3_short,
                 slices: Some(avx512::murmur3_slices),
             }),
@@ -59,7 +59,7 @@ impl HashKernels<4> {
                 slices: None,
             }),
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-            Level::Avx512 | Level::Bitalg => Some(Self {
+            Level::Avx512 | Level::Gather | Level::Bitalg => Some(Self {
                 short: avx512::siphash13_short,
                 slices: Some(avx512::siphash13_slices),
             }),
