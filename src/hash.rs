@@ -10,8 +10,10 @@
 //! positive.
 //!
 //! Use [`SipHash13`] under a secret random key for filters that face the public, such as a guard
-//! before a database, where strangers choose the ids (`CacheGuard::with_capacity` does). It costs a
-//! few nanoseconds more per key. Its hashes have a meaning only for this filter and its clones.
+//! before a database, where strangers choose the ids (`CacheGuard::with_capacity` does). A `u64`
+//! takes 5.1 ns instead of 2.4, and 1.1 instead of 0.5 in batches. A string of 24 bytes takes 8.9
+//! instead of 6.2, and 3.4 instead of 2.8 (Zen 5, AVX-512). Its hashes have a meaning only for this
+//! filter and its clones.
 //!
 //! Any other `BuildHasher` works if its hashes fill 64 bits evenly, as those of `foldhash` and
 //! `ahash` do. A hasher that returns integers unchanged would send all small keys to one line.
