@@ -16,8 +16,9 @@ fi
 
 # The function | how many of it at least | what each of them must have, patterns of awk | what of it
 # must be in a loop, and in no loop beside a call but of another row's (nothing: it calls nothing
-# anywhere but panics and what tables point to). A closure that was not inlined is a call, and its instructions are not in
-# the kernel. A count of 0 means that the function must be inlined everywhere.
+# anywhere but panics and what tables point to). A closure that was not inlined is a call, and its
+# instructions are not in the kernel. A count of 0 means that the function must be inlined
+# everywhere.
 #
 # Single calls are there for each of 28 shapes, batches for each of 4 numbers of words.
 kernels='

@@ -356,6 +356,10 @@ pub(crate) struct Region<'a> {
 }
 
 /// Lines that a batch can prefetch.
+#[cfg_attr(
+    any(lanebloom_loom, not(any(target_arch = "x86_64", target_arch = "aarch64"))),
+    allow(dead_code, reason = "a part is for vectors")
+)]
 pub(crate) trait Probed {
     /// The first block of these lines.
     fn first(&self) -> usize {

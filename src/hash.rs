@@ -48,8 +48,8 @@
 //! ```
 
 use crate::funnel::{Funnel, Sink};
-use crate::kernel::hash::{HashKernels, WINDOW};
-use crate::kernel::{GROUP, Isa};
+use crate::kernel::Isa;
+use crate::kernel::hash::{GROUP, HashKernels, WINDOW};
 pub use crate::murmur3::Murmur3Sink;
 pub use crate::one_key_type::OneKeyType;
 use crate::short::Short;

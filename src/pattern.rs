@@ -21,10 +21,6 @@ pub(crate) fn block(hash: u64, blocks: usize) -> usize {
 
 /// The fields of one word of the pattern in the product: the same for all keys of a filter.
 #[derive(Clone, Copy, Debug)]
-#[cfg_attr(
-    any(lanebloom_loom, not(target_arch = "x86_64")),
-    allow(dead_code, reason = "a part is for BITALG")
-)]
 pub(crate) struct Cut {
     /// Whether the product is multiplied (again) before this word is cut from it.
     pub(crate) multiply: bool,
@@ -38,6 +34,10 @@ pub(crate) struct Cut {
 /// The cuts of all words of a pattern. They are data, not code: the vector kernels are compiled
 /// once for a number of words, whatever the number of bits in each.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(
+    any(lanebloom_loom, not(target_arch = "x86_64")),
+    allow(dead_code, reason = "a part is for AVX-512")
+)]
 pub(crate) struct Cuts {
     /// Bits per word.
     pub(crate) bits: usize,

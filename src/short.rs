@@ -1,6 +1,6 @@
 //! Few bytes as numbers, for the hash functions: a whole key of up to 16 bytes ([`Short`]), or the
-//! bytes with which a longer key ends. Loads that overlap take the place of a loop, or of a `memcpy`
-//! of unknown length.
+//! bytes with which a longer key ends. Loads that overlap take the place of a loop, or of a
+//! `memcpy` of unknown length.
 
 use crate::funnel::{Funnel, Sink};
 

@@ -3,7 +3,7 @@
 
 use crate::funnel::Funnel;
 use crate::hash::{KeyHasher, one_by_one};
-use crate::kernel::GROUP;
+use crate::kernel::hash::GROUP;
 use core::ops::Range;
 
 /// Keys that are hashed at a time: 8 KiB of hashes on the stack. (Half as many keys with hashes of

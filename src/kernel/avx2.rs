@@ -1,10 +1,10 @@
 //! The kernels for AVX2 and BMI: x86-64 from 2013 (Haswell) and 2015 (Excavator) on. A group of
 //! keys is two vectors.
 //!
-//! Single calls of 4 and 8 words are the same Rust as everywhere, compiled for this instruction set.
-//! The compiler then makes all masks of a key by vector shifts; the baseline makes only one bit at a
-//! time. For 1 and 2 words vectors of positions are as fast in the caches, and up to 1.5 times as
-//! fast in memory (Zen 5).
+//! Single calls of 4 and 8 words are the same Rust as everywhere, compiled for this instruction
+//! set. The compiler then makes all masks of a key by vector shifts; the baseline makes only one
+//! bit at a time. For 1 and 2 words vectors of positions are as fast in the caches, and up to 1.5
+//! times as fast in memory (Zen 5).
 
 #![expect(
     clippy::needless_range_loop,
@@ -12,8 +12,9 @@
 )]
 
 use crate::bits::{Bits, Lines, Load, Probed, Region, Target};
+use crate::kernel::cpu::Access;
 use crate::kernel::groups::{self, GROUP, Group, Places, Slot};
-use crate::kernel::{Access, scalar, words};
+use crate::kernel::{scalar, words};
 use crate::layout::LINE_WORDS;
 use crate::pattern::{self, Cuts, MULTIPLIER};
 use crate::sync::AtomicU64;

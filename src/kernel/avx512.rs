@@ -7,8 +7,9 @@
 )]
 
 use crate::bits::{Bits, Lines, Load, Probed, Region, Target};
+use crate::kernel::cpu::Access;
 use crate::kernel::groups::{self, GROUP, Group, Places, Slot};
-use crate::kernel::{Access, scalar, words};
+use crate::kernel::{scalar, words};
 use crate::layout::LINE_WORDS;
 use crate::pattern::Cuts;
 use crate::sync::AtomicU64;
@@ -113,8 +114,9 @@ pub(super) fn insert_into<const W: usize, T: Target>(
 pub(super) fn unpack(bitmap: &[u64], out: &mut [bool]) {
     for (out, &word) in out.chunks_mut(64).zip(bitmap) {
         let (len, to) = (out.len(), out.as_mut_ptr().cast::<i8>());
-        // SAFETY: writes the bytes of `out` alone, each 0 or 1, which are the values of `bool`. (Two
-        // stores that overlap, since a caller who reads at once waits long for a store by a mask.)
+        // SAFETY: writes the bytes of `out` alone, each 0 or 1, which are the values of `bool`.
+        // (Two stores that overlap, since a caller who reads at once waits long for a store by a
+        // mask.)
         unsafe {
             if len >= 32 {
                 let last = (word >> (len - 32)) as u32;

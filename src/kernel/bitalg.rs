@@ -12,8 +12,10 @@
 
 use crate::bits::{Bits, Lines, Load, Probed, Purpose};
 use crate::kernel::avx512::{insert_into, load, places, product};
+use crate::kernel::cpu::Access;
 use crate::kernel::groups::{self, Group};
-use crate::kernel::{Access, few, few_bitmap, scalar, words};
+use crate::kernel::scalar::{self, few, few_bitmap};
+use crate::kernel::words;
 use crate::layout::LINE_WORDS;
 use crate::pattern::{Cuts, block};
 use crate::sync::AtomicU64;
@@ -62,8 +64,8 @@ pub(super) fn contains<const W: usize, T: Load>(lines: Lines<'_, T>, hash: u64, 
     let group = LINE_WORDS / W;
     let (hashes, eight) = (hash as i64, cuts.eights[0] as i64);
     // SAFETY: there are 8 multipliers. The words are those of a line of the filter: what is shifted
-    // down selects one of a group. All loads are of a line or of `cuts`; there are as few as can be,
-    // since they, and not the instructions, limit how many lookups wait for memory at a time.
+    // down selects one of a group. All loads are of a line or of `cuts`; there are as few as can
+    // be, since they, and not the instructions, limit how many lookups wait for memory at a time.
     unsafe {
         let multipliers = cuts.multipliers.as_ptr();
         match W {

@@ -17,14 +17,27 @@ use crate::bits::Purpose;
 pub(crate) struct Tuning {
     /// The hint for lines that a lookup will read.
     pub(super) lookups: Purpose,
-    /// How many turns of 64 keys ahead lines are asked for, at most [`MOST_AHEAD`].
+    /// How many turns of 64 keys ahead lines are asked for, at most 4: `groups.rs`
+    /// keeps the places of so many.
     pub(super) ahead: usize,
     /// Whether the processor's gather is faster than eight loads.
     pub(super) gather: bool,
 }
 
-/// Places of so many turns are kept.
-pub(super) const MOST_AHEAD: usize = 4;
+/// How a batch comes to its words.
+#[derive(Clone, Copy, Debug)]
+#[cfg_attr(
+    any(lanebloom_loom, not(target_arch = "x86_64")),
+    allow(dead_code, reason = "a part is for vectors")
+)]
+pub(crate) struct Access {
+    /// The hint by which lines are asked for, if at all.
+    pub(super) hint: Option<Purpose>,
+    /// How many turns of 64 keys ahead.
+    pub(super) ahead: usize,
+    /// Whether vectors of words are loaded by the processor's gather.
+    pub(super) gather: bool,
+}
 
 /// The rows of the table.
 const ROWS: [Tuning; 3] = [
@@ -116,7 +129,7 @@ mod tests {
             [OTHERS, 1, 1, OTHERS, 2]
         );
         assert!(ROWS[2].gather && !ROWS[1].gather && ROWS[1].lookups == Purpose::Read);
-        assert!(ROWS.iter().all(|row| row.ahead <= MOST_AHEAD));
+        assert!(ROWS.iter().all(|row| row.ahead <= crate::kernel::groups::MOST_AHEAD));
         assert_eq!((tuning(), tuning()), (ROWS[row()], ROWS[row()]));
     }
 }

@@ -1,25 +1,25 @@
-//! The pipelines of `scalar.rs` by groups of keys, for instruction sets with vectors. An instruction
-//! set's file calls them, and supplies the operations on a group.
+//! The pipelines of `scalar.rs` by groups of keys, for instruction sets with vectors. An
+//! instruction set's file calls them, and supplies the operations on a group.
 //!
 //! A pipeline takes turns of 64 keys, with two loops in each: one finds the places of all keys and
 //! prefetches their lines, one works on the places of an earlier turn. `cpu.rs` says how many turns
 //! the first loop is ahead. So the lines of many keys are under way together, and a place is read
 //! long after it was stored.
 
-use super::Access;
-use super::cpu::MOST_AHEAD;
 use crate::bits::{Probed, Target};
+use crate::kernel::cpu::Access;
 use crate::layout::LINE_WORDS;
 use core::mem::MaybeUninit;
 use core::ptr;
 
-/// Hashes of a group: as many as the widest vectors hold.
-pub(super) use super::GROUP;
+/// Hashes of a group: as many as the widest vectors hold. The kernels take no fewer.
+pub(super) const GROUP: usize = 8;
 pub(super) type Group = [u64; GROUP];
 
 /// Groups of a turn: those of a word of the bitmap.
 const TURN: usize = 64 / GROUP;
-/// Turns whose places are kept.
+/// The most turns by which the first loop may be ahead.
+pub(super) const MOST_AHEAD: usize = 4;
 const RING: usize = MOST_AHEAD + 1;
 
 /// A place for a group, written before it is read. (Clearing would take longer than a few lookups.)
@@ -72,8 +72,8 @@ pub(super) unsafe fn contains<const W: usize>(
 }
 
 /// Inserts by groups, in order. An instruction set supplies three functions for a group: the
-/// `places` of its hashes in the target, whether their words already `hold` the patterns (or 0), and
-/// their `masks`.
+/// `places` of its hashes in the target, whether their words already `hold` the patterns (or 0),
+/// and their `masks`.
 ///
 /// # Safety
 ///

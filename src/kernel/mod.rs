@@ -40,11 +40,12 @@ pub(crate) mod scalar;
 #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
 mod words;
 
-use self::cpu::Tuning;
+use self::cpu::{Access, Tuning};
+use self::scalar::{few, few_bitmap};
 use crate::bits::{Bits, Lines, Load, Probed, Purpose, Region, is_cached};
 use crate::counters::Counters;
 use crate::layout::{Layout, Shape};
-use crate::pattern::{Cuts, block};
+use crate::pattern::Cuts;
 use crate::sync::AtomicU64;
 use core::sync::atomic::{AtomicU8, Ordering};
 
@@ -223,12 +224,13 @@ macro_rules! of_shape {
 /// one, 3.3, 1.9 and 1.3 by a pipeline.)
 pub(crate) const FEW: usize = 32;
 
-/// Hashes of a group of the vector kernels, which take no fewer.
-pub(crate) const GROUP: usize = 8;
-
 /// The operations on hashes that only read, for one shape, one instruction set and one kind of
 /// words: `AtomicU64` of a filter, its counters, or the bytes of a snapshot.
 #[derive(Debug)]
+#[cfg_attr(
+    any(lanebloom_loom, not(target_arch = "x86_64")),
+    allow(dead_code, reason = "a part is for x86-64")
+)]
 pub struct Lookups<T> {
     cuts: Cuts,
     tuning: Tuning,
@@ -237,8 +239,8 @@ pub struct Lookups<T> {
     // SAFETY, for all: callable if the CPU has the instruction set that they are compiled for.
     contains: Contains<T>,
     /// If there are none, hashes go one by one.
-    contains_few: Option<unsafe fn(Lines<'_, T>, &[u64], &Cuts, &mut [bool])>,
-    contains_few_bitmap: Option<unsafe fn(Lines<'_, T>, &[u64], &Cuts) -> u64>,
+    contains_few: Option<Few<T>>,
+    contains_few_bitmap: Option<FewBitmap<T>>,
     /// If there is none, hashes go one by one.
     contains_hashes: Option<Batch<T>>,
     /// The fewest hashes that are worth a pipeline.
@@ -247,19 +249,9 @@ pub struct Lookups<T> {
 
 // (The order of the arguments brings the hash into the register that the multiplication needs.)
 type Contains<T> = unsafe fn(Lines<'_, T>, u64, &Cuts) -> bool;
-type InsertOne = unsafe fn(&Bits, u64, &Cuts) -> bool;
+type Few<T> = unsafe fn(Lines<'_, T>, &[u64], &Cuts, &mut [bool]);
+type FewBitmap<T> = unsafe fn(Lines<'_, T>, &[u64], &Cuts) -> u64;
 type Batch<T> = unsafe fn(&Cuts, Lines<'_, T>, Access, &[u64], &mut [u64]);
-
-/// How a batch comes to its words.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Access {
-    /// The hint by which lines are asked for, if at all.
-    hint: Option<Purpose>,
-    /// How many turns of 64 keys ahead.
-    ahead: usize,
-    /// Whether vectors of words are loaded by the processor's gather.
-    gather: bool,
-}
 
 impl<T> Clone for Lookups<T> {
     fn clone(&self) -> Self {
@@ -276,12 +268,14 @@ pub(crate) struct Kernels {
     // SAFETY, for all: callable if the CPU has the instruction set that they are compiled for.
     insert: InsertOne,
     /// If there is none, hashes go one by one.
-    insert_few: Option<unsafe fn(&Bits, &[u64], &Cuts) -> u64>,
+    insert_few: Option<InsertFew>,
     /// If there is none, hashes go one by one.
     insert_hashes: Option<InsertBatch>,
     fill: Fill,
 }
 
+type InsertOne = unsafe fn(&Bits, u64, &Cuts) -> bool;
+type InsertFew = unsafe fn(&Bits, &[u64], &Cuts) -> u64;
 type InsertBatch = unsafe fn(&Cuts, &Bits, Access, &[u64], &mut [u64]);
 type Fill = unsafe fn(&Cuts, &mut Region<'_>, Access, &[u64], &mut [u64]);
 
@@ -346,36 +340,6 @@ impl CounterKernels {
     }
 }
 
-/// Prefetches the lines of a few hashes.
-#[inline(always)]
-fn ask(hashes: &[u64], target: &impl Probed, purpose: Purpose) {
-    if !is_cached(target.bytes()) && hashes.len() > 1 {
-        for &hash in hashes {
-            target.prefetch(block(hash, target.blocks()), purpose);
-        }
-    }
-}
-
-/// The answers of `each` for a few hashes; prefetches their lines first.
-#[inline(always)]
-fn few(hashes: &[u64], target: &impl Probed, purpose: Purpose, answers: &mut [bool], each: impl Fn(u64) -> bool) {
-    ask(hashes, target, purpose);
-    for (&hash, answer) in hashes.iter().zip(answers) {
-        *answer = each(hash);
-    }
-}
-
-/// The answers of `each` for a few hashes, as a bitmap; prefetches their lines first.
-#[inline(always)]
-fn few_bitmap(hashes: &[u64], target: &impl Probed, purpose: Purpose, each: impl Fn(u64) -> bool) -> u64 {
-    ask(hashes, target, purpose);
-    let mut answers = 0;
-    for (i, &hash) in hashes.iter().enumerate() {
-        answers |= u64::from(each(hash)) << i;
-    }
-    answers
-}
-
 /// A lookup of the plain instruction set.
 fn contains<const W: usize, const S: usize, T: Load>(lines: Lines<'_, T>, hash: u64, _: &Cuts) -> bool {
     scalar::contains::<W, false, T>(lines, const { &Cuts::new(W, S) }, hash)
@@ -431,7 +395,7 @@ impl<T: Load> Lookups<T> {
             contains_few,
             contains_few_bitmap,
             contains_hashes,
-            least: if contains_few.is_some() { FEW } else { 2 * GROUP },
+            least: if contains_few.is_some() { FEW } else { FEW / 2 },
         }
     }
 
@@ -625,8 +589,8 @@ impl Kernels {
     /// have the blocks of all hashes.
     #[inline(always)]
     pub(crate) fn fill(&self, region: &mut Region<'_>, hashes: &[u64], changed: &mut [u64]) {
-        // SAFETY: as in `insert`.
         let access = self.lookups.access(region, Purpose::Write);
+        // SAFETY: as in `insert`.
         unsafe { (self.fill)(&self.lookups.cuts, region, access, hashes, changed) }
     }
 }

@@ -12,8 +12,9 @@
 )]
 
 use crate::bits::{Bits, Lines, Load, Probed, Region, Target};
+use crate::kernel::cpu::Access;
 use crate::kernel::groups::{self, GROUP, Group, Places, Slot};
-use crate::kernel::{Access, scalar};
+use crate::kernel::scalar;
 use crate::layout::LINE_WORDS;
 use crate::pattern::{self, Cuts, MULTIPLIER};
 use core::arch::aarch64::*;

@@ -9,7 +9,7 @@
 
 use crate::bits::{Lines, Load, Probed, Purpose, Region, Target, is_cached};
 use crate::counters::{self, Counters};
-use crate::kernel::Access;
+use crate::kernel::cpu::Access;
 use crate::pattern::{Cuts, block, pattern};
 
 /// How many keys ahead lines are prefetched from memory, into L2: touching random lines of 64 MiB
@@ -54,6 +54,42 @@ pub(crate) fn increment<const W: usize, const S: usize>(lines: Lines<'_, Counter
 pub(crate) fn decrement<const W: usize, const S: usize>(lines: Lines<'_, Counters>, hash: u64) -> bool {
     let pattern = pattern(hash, const { &Cuts::new(W, S) });
     counters::decrement::<W>(lines, block(hash, lines.blocks()), pattern, S)
+}
+
+/// Prefetches the lines of a few hashes.
+#[inline(always)]
+fn ask(hashes: &[u64], target: &impl Probed, purpose: Purpose) {
+    if !is_cached(target.bytes()) && hashes.len() > 1 {
+        for &hash in hashes {
+            target.prefetch(block(hash, target.blocks()), purpose);
+        }
+    }
+}
+
+/// The answers of `each` for a few hashes; prefetches their lines first.
+#[inline(always)]
+pub(super) fn few(
+    hashes: &[u64],
+    target: &impl Probed,
+    purpose: Purpose,
+    answers: &mut [bool],
+    each: impl Fn(u64) -> bool,
+) {
+    ask(hashes, target, purpose);
+    for (&hash, answer) in hashes.iter().zip(answers) {
+        *answer = each(hash);
+    }
+}
+
+/// The answers of `each` for a few hashes, as a bitmap; prefetches their lines first.
+#[inline(always)]
+pub(super) fn few_bitmap(hashes: &[u64], target: &impl Probed, purpose: Purpose, each: impl Fn(u64) -> bool) -> u64 {
+    ask(hashes, target, purpose);
+    let mut answers = 0;
+    for (i, &hash) in hashes.iter().enumerate() {
+        answers |= u64::from(each(hash)) << i;
+    }
+    answers
 }
 
 /// Calls `each` for every hash in order; prefetches lines.

@@ -1,5 +1,5 @@
-//! Words of a filter in vectors, for x86-64: takes the numbers of words, and gives their values. The
-//! kernels of the instruction sets call it.
+//! Words of a filter in vectors, for x86-64: takes the numbers of words, and gives their values.
+//! The kernels of the instruction sets call it.
 //!
 //! # Why the assembly is sound
 //!
@@ -7,8 +7,8 @@
 //! intrinsic would be a data race with them. An `asm!` block may do what a function in another
 //! language may do. These blocks do what so many relaxed atomic loads do:
 //!
-//! - Each reads words of 8 bytes, at the given addresses and nowhere else, and writes no memory. The
-//!   callers promise that the words are there.
+//! - Each reads words of 8 bytes, at the given addresses and nowhere else, and writes no memory.
+//!   The callers promise that the words are there.
 //! - A word in memory that is shared is an `AtomicU64`, hence aligned. A processor reads 8 aligned
 //!   bytes at once, whatever the instruction: compilers load an `AtomicU64` on 32-bit x86 into a
 //!   vector register too. A gather reads each of its elements by one such access. (Intel's manual,
@@ -23,7 +23,6 @@
 //! two more instructions for each word.
 
 use crate::bits::Load;
-use crate::kernel::avx512::load;
 use crate::kernel::groups::Group;
 use crate::layout::LINE_BYTES;
 use core::arch::asm;
@@ -177,8 +176,8 @@ pub(super) unsafe fn eight<T: Load>(all: *const T, numbers: &Group, gather: bool
 #[inline]
 unsafe fn gathered<T>(all: *const T, numbers: &Group) -> __m512i {
     let words;
-    // SAFETY: see the top of this file. (An output that is not late has a register of its own, as
-    // the instruction requires.)
+    // SAFETY: `numbers` has 64 bytes; for the rest see the top of this file. (An output that is not
+    // late has a register of its own, as the instruction requires.)
     unsafe {
         asm!(
             "kxnorw {mask}, {mask}, {mask}",
@@ -186,7 +185,7 @@ unsafe fn gathered<T>(all: *const T, numbers: &Group) -> __m512i {
             "vpgatherqq {words}{{{mask}}}, [{all} + 8*{numbers}]",
             words = out(zmm_reg) words,
             mask = out(kreg) _,
-            numbers = in(zmm_reg) load(numbers),
+            numbers = in(zmm_reg) _mm512_loadu_si512(numbers.as_ptr().cast()),
             all = in(reg) all,
             options(readonly, nostack, preserves_flags),
         );

@@ -6,8 +6,8 @@
 )]
 
 use crate::funnel::Sink;
-use crate::kernel::GROUP;
 use crate::kernel::avx512::{load, store};
+use crate::kernel::groups::GROUP;
 use crate::murmur3::{C1, C2, Murmur3Sink};
 use crate::siphash;
 use core::arch::x86_64::*;
@@ -220,8 +220,8 @@ const MANY: usize = 256;
 /// The bytes of a key that a vector holds.
 const BLOCK: usize = 64;
 
-/// Takes up to [`BLOCK`] bytes of each key, which has `at` bytes before them. `place` has where they
-/// are, and a bit for each of them.
+/// Takes up to [`BLOCK`] bytes of each key, which has `at` bytes before them. `place` has where
+/// they are, and a bit for each of them.
 ///
 /// # Safety
 ///

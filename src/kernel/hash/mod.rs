@@ -9,9 +9,12 @@ mod avx2;
 #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
 mod avx512;
 
-use super::{GROUP, Isa, Level};
+use super::{Isa, Level};
 use core::mem::MaybeUninit;
 use core::slice;
+
+/// Keys of a group, which the kernels hash side by side.
+pub(crate) const GROUP: usize = 8;
 
 /// The kernels of a hash function with a state of `N` words, if an instruction set is faster than
 /// one key after another.
