@@ -5,8 +5,6 @@
 //! they have no multiplication of 64 bits, and by SipHash they gained 12%: most of the time goes
 //! into bringing words of keys of several lengths together.
 
-#![expect(clippy::needless_range_loop, reason = "loops over the state unroll")]
-
 use crate::kernel::avx2::multiply;
 use crate::murmur3::{C1, C2};
 use crate::siphash;

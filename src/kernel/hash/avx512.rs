@@ -236,20 +236,22 @@ unsafe fn hash_block<const N: usize, const PADDING: usize>(
     last: impl Fn(&mut State<N>, __m512i, __m512i, usize, __m512i),
 ) {
     let beyond = |at: usize| beyond(len, at - PADDING);
-    // SAFETY, for all: by the caller's promise.
     let words = if beyond(at + 32) != 0 {
         transpose_8(|i| {
             let (place, there) = place(i);
+            // SAFETY: by the caller's promise.
             unsafe { _mm512_maskz_loadu_epi8(there, place.cast()) }
         })
     } else if beyond(at + 16) != 0 {
         transpose_4(|i| {
             let (place, there) = place(i);
+            // SAFETY: as above.
             unsafe { _mm256_maskz_loadu_epi8(there as u32, place.cast()) }
         })
     } else {
         transpose_2(|i| {
             let (place, there) = place(i);
+            // SAFETY: as above.
             unsafe { _mm_maskz_loadu_epi8(there as u16, place.cast()) }
         })
     };

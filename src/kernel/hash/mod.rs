@@ -22,8 +22,10 @@ pub(crate) const GROUP: usize = 8;
 pub(crate) struct HashKernels<const N: usize> {
     // SAFETY, for both: callable if the CPU has the instruction set that they are compiled for.
     short: unsafe fn(&[u64; N], usize, &mut [u64], &[u64]),
-    slices: Option<unsafe fn(&[u64; N], &[[&[u8]; GROUP]], &mut [u64])>,
+    slices: Option<Slices<N>>,
 }
+
+type Slices<const N: usize> = unsafe fn(&[u64; N], &[[&[u8]; GROUP]], &mut [u64]);
 
 impl HashKernels<2> {
     /// The kernels of `isa` for Murmur3. Its existence is what makes their calls sound.
