@@ -295,7 +295,8 @@ fn hash_blocks<const N: usize, const PADDING: usize>(
     // no byte is slow at an unmapped address.
     let one = _mm512_set1_epi64(1);
     let ends = _mm512_sub_epi64(_mm512_max_epu64(len, one), one);
-    let mut begins = [[0u8].as_ptr(); GROUP];
+    const NOTHING: &[u8] = &[0];
+    let mut begins = [NOTHING.as_ptr(); GROUP];
     for i in 0..GROUP {
         if !keys[i].is_empty() {
             begins[i] = keys[i].as_ptr();
