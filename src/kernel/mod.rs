@@ -5,16 +5,16 @@
 //! `match` on the shape in each call would put a jump table in its place.) The files of the
 //! instruction sets are twins: the same names, the same signatures. `groups.rs` has the pipelines
 //! of their batches. `words.rs` loads the shared words into vectors, and says why that is no data
-//! race. `cpu.rs` says what is fastest on which CPU. `scalar.rs`, `pattern.rs` and `murmur3.rs` are
-//! the specification.
+//! race. `cpu.rs` says what is fastest on which CPU. `scalar.rs`, `pattern.rs`, `murmur3.rs`
+//! and `siphash.rs` are the specification.
 //!
-//! | | single calls | batches of hashes | Murmur3 of many keys |
+//! | | single calls | batches of hashes | hashes of many keys |
 //! |---|---|---|---|
-//! | plain | `scalar.rs` | `scalar.rs` | `murmur3.rs` |
-//! | AVX2 | `avx2.rs`, inserts `scalar.rs` | `avx2.rs` | `avx2.rs` up to 16 bytes, else `murmur3.rs` |
-//! | AVX-512 | as AVX2 | `avx512.rs` | `avx512.rs` |
-//! | AVX-512 BITALG, with or without gather | `bitalg.rs` | `bitalg.rs` | `avx512.rs` |
-//! | NEON | `scalar.rs` | `neon.rs` | `murmur3.rs` |
+//! | plain | `scalar.rs` | `scalar.rs` | `murmur3.rs`, `siphash.rs` |
+//! | AVX2 | `avx2.rs`, inserts `scalar.rs` | `avx2.rs` | `hash/avx2.rs` up to 16 bytes, else as plain |
+//! | AVX-512 | as AVX2 | `avx512.rs` | `hash/avx512.rs` |
+//! | AVX-512 BITALG, with or without gather | `bitalg.rs` | `bitalg.rs` | `hash/avx512.rs` |
+//! | NEON | `scalar.rs` | `neon.rs` | as plain |
 //!
 //! # Shapes as data
 //!
@@ -33,6 +33,7 @@ mod bitalg;
 mod cpu;
 #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(lanebloom_loom)))]
 mod groups;
+pub(crate) mod hash;
 #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
 mod neon;
 pub(crate) mod scalar;
@@ -584,65 +585,6 @@ impl Kernels {
         unsafe { (self.fill)(&self.lookups.cuts, region, access, hashes, changed) }
     }
 }
-
-/// Murmur3 of many keys, if an instruction set is faster than one key after another.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct HashKernels {
-    // SAFETY, for both: callable if the CPU has the instruction set that they are compiled for.
-    short: unsafe fn(u32, usize, &mut [u64], &[u64]),
-    slices: Option<Slices>,
-}
-
-impl HashKernels {
-    /// The kernels of `isa`, whose existence is what makes their calls sound.
-    #[inline]
-    pub(crate) fn of(isa: Isa) -> Option<Self> {
-        match isa.0 {
-            Level::Plain => None,
-            // NEON has no multiplication of 64 bits, and two lanes: one key at a time is faster.
-            #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
-            Level::Neon => None,
-            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-            Level::Avx2 => Some(Self {
-                short: avx2::murmur3_short,
-                slices: None,
-            }),
-            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-            Level::Avx512 | Level::Gather | Level::Bitalg => Some(Self {
-                short: avx512::murmur3_short,
-                slices: Some(avx512::murmur3_slices),
-            }),
-        }
-    }
-
-    /// Hashes keys of `width` bytes, at most 16. `keys` has the first 8 bytes of each,
-    /// little-endian, and becomes the hashes. `high` has the other bytes, or is empty.
-    #[inline]
-    pub(crate) fn short(self, seed: u32, width: usize, keys: &mut [u64], high: &[u64]) {
-        debug_assert!(width <= 16 && (width <= 8 || keys.len() == high.len()));
-        // SAFETY: `of` gave this out against an `Isa`, which proves that the CPU has what the
-        // function needs.
-        unsafe { (self.short)(seed, width, keys, high) }
-    }
-
-    /// Whether there is a kernel for keys of any length.
-    #[inline]
-    pub(crate) fn has_slices(self) -> bool {
-        self.slices.is_some()
-    }
-
-    /// Hashes keys of any length. Does nothing if there is no kernel for them.
-    #[inline]
-    pub(crate) fn slices(self, seed: u32, keys: &[&[u8]], out: &mut [u64]) {
-        debug_assert!(self.has_slices() && keys.len() == out.len());
-        if let Some(slices) = self.slices {
-            // SAFETY: as in `short`.
-            unsafe { slices(seed, keys, out) }
-        }
-    }
-}
-
-type Slices = unsafe fn(u32, &[&[u8]], &mut [u64]);
 
 /// The function of this CPU that writes a bit of a bitmap to each place of a slice.
 #[inline]
