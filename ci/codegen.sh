@@ -30,7 +30,11 @@ kernels='
     kernel::hash::avx512::siphash13_short  | 1 | zmm vprolq         | vprolq
     kernel::hash::avx512::siphash13_slices | 1 | zmm vprolq vmovdqu8 | vprolq
     kernel::hash::avx512::hash_blocks      | 2 | zmm vprolq vmovdqu8 | vprolq
-    kernel::bitalg::contains_hashes | 4 | zmm vpmullq vpmultishiftqb | vpshufbitqmb
+    kernel::bitalg::contains            | 4 | vpmultishiftqb vpshufbitqmb |
+    kernel::bitalg::contains_few        | 4 | vpmultishiftqb      | vpshufbitqmb
+    kernel::bitalg::contains_few_bitmap | 4 | vpmultishiftqb      | vpshufbitqmb
+    kernel::bitalg::contains_hashes     | 4 | zmm vpmullq vpmultishiftqb vpgatherqq | vpshufbitqmb
+    kernel::bitalg::insert_hashes       | 4 | zmm vpmultishiftqb lock | vpshufbitqmb
     kernel::avx2::contains_hashes   | 4 | ymm vpmuludq vps[lr]lvq | vmovmskp|prefetch
     kernel::avx2::insert_hashes     | 4 | ymm vpmuludq lock       | vpmuludq
     kernel::avx2::fill              | 4 | ymm vpmuludq            | vpmuludq

@@ -127,7 +127,7 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
             hashes,
             found,
             |group, at| places::<W>(group, cuts, 0, count, at),
-            |group, at| hold::<W, T>(group, cuts, all, at.words(), access.gather),
+            |group, at| hold::<W, true, T>(group, cuts, all, at.words(), access.gather),
         );
     }
 }
@@ -143,18 +143,19 @@ pub(super) fn insert_hashes<const W: usize>(
     let all = bits.shared().0.as_ptr().cast::<AtomicU64>();
     insert_into::<W, _>(&mut { bits }, cuts, access, hashes, changed, |group, at| {
         // SAFETY: `places` wrote words of the filter.
-        unsafe { hold::<W, _>(group, cuts, all, at.words(), access.gather) }
+        unsafe { hold::<W, false, _>(group, cuts, all, at.words(), access.gather) }
     });
 }
 
-/// Whether the words with these numbers hold all bits of their hash's pattern.
+/// Whether the words with these numbers hold all bits of their hash's pattern. Lookups and inserts
+/// have copies of their own: each has one caller, and so is inlined.
 ///
 /// # Safety
 ///
 /// The words are there, counted from `all` on.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
 #[inline]
-unsafe fn hold<const W: usize, T: Load>(
+unsafe fn hold<const W: usize, const LOOKUP: bool, T: Load>(
     hashes: &Group,
     cuts: &Cuts,
     all: *const T,

@@ -540,7 +540,8 @@ impl Kernels {
         if self.lookups.bitalg_words == 0 {
             return few_bitmap(hashes, &bits, Purpose::Write, |hash| self.insert(bits, hash));
         }
-        // A hash that is found needs no insert. Of equal ones that are not, the first sets the bits.
+        // A hash that is found needs no insert. Of equal ones that are not, the first sets the
+        // bits.
         let mut lacking = !self.lookups.contains_few_bitmap(bits.shared(), hashes) & !(u64::MAX << hashes.len());
         let mut changed = 0;
         while lacking != 0 {

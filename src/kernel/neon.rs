@@ -36,7 +36,7 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
             hashes,
             found,
             |group, at| places::<W>(group, cuts, 0, count, at),
-            |_, at| hold::<W, T>(cuts, lines, at),
+            |_, at| hold::<W, true, T>(cuts, lines, at),
         );
     }
 }
@@ -51,7 +51,7 @@ pub(super) fn insert_hashes<const W: usize>(
 ) {
     // SAFETY: `places` wrote the products, and words of the filter.
     insert_into::<W, _>(&mut { bits }, cuts, access, hashes, changed, |at| unsafe {
-        hold::<W, _>(cuts, bits.shared(), at)
+        hold::<W, false, _>(cuts, bits.shared(), at)
     });
 }
 
@@ -131,14 +131,19 @@ fn masks<const W: usize, T>(products: &Group, cuts: &Cuts, into: &mut [Slot; W])
     }
 }
 
-/// Whether the words of the places hold all bits of their hash's pattern.
+/// Whether the words of the places hold all bits of their hash's pattern. Lookups and inserts have
+/// copies of their own: each has one caller, and so is inlined.
 ///
 /// # Safety
 ///
 /// The words and the products were written. The words are there.
 #[target_feature(enable = "neon")]
 #[inline]
-unsafe fn hold<const W: usize, T: Load>(cuts: &Cuts, lines: Lines<'_, T>, places: &Places<W>) -> u8 {
+unsafe fn hold<const W: usize, const LOOKUP: bool, T: Load>(
+    cuts: &Cuts,
+    lines: Lines<'_, T>,
+    places: &Places<W>,
+) -> u8 {
     // SAFETY: as promised.
     let (numbers, products) = unsafe { (places.words(), places.products.assume_init_ref()) };
     let all = lines.0.as_flattened();
