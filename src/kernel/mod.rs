@@ -532,7 +532,7 @@ impl Kernels {
     /// Whether each hash's insert changed the filter, for fewer than [`FEW`].
     #[inline]
     pub(crate) fn insert_few(&self, bits: &Bits, hashes: &[u64]) -> u64 {
-        if hashes.len() >= FEW / 2 {
+        if hashes.len() >= self.lookups.least {
             let mut changed = [0];
             self.insert_many(bits, hashes, &mut changed);
             return changed[0];
