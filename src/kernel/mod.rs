@@ -224,6 +224,9 @@ macro_rules! of_shape {
 /// one, 3.3, 1.9 and 1.3 by a pipeline.)
 pub(crate) const FEW: usize = 32;
 
+/// So many hashes are single calls: a function for a few is called by a pointer.
+const SINGLES: usize = 3;
+
 /// The operations on hashes that only read, for one shape, one instruction set and one kind of
 /// words: `AtomicU64` of a filter, its counters, or the bytes of a snapshot.
 #[derive(Debug)]
@@ -424,8 +427,8 @@ impl<T: Load> Lookups<T> {
         }
         match self.contains_few {
             // SAFETY: as in `contains`.
-            Some(contains) => unsafe { contains(lines, hashes, &self.cuts, found) },
-            None => few(hashes, &lines, Purpose::Read, found, |hash| self.contains(lines, hash)),
+            Some(contains) if hashes.len() > SINGLES => unsafe { contains(lines, hashes, &self.cuts, found) },
+            _ => few(hashes, &lines, Purpose::Read, found, |hash| self.contains(lines, hash)),
         }
     }
 
