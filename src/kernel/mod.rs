@@ -708,6 +708,39 @@ mod tests {
         }
     }
 
+    /// Counters of every value from 0 to 15: vectors see the same ones above 0 as plain code does.
+    #[test]
+    fn all_instruction_sets_see_counters_above_zero() {
+        for (words, most) in crate::layout::WORDS {
+            for bits in 1..=most {
+                let counters = crate::counters::CounterLines::new(7).unwrap();
+                let layout = Layout {
+                    shape: Shape { words, bits },
+                    blocks: 7,
+                };
+                let plain = CounterKernels::of(layout, Isa(Level::Plain));
+                // Few keys, so that most counters are those of one of them.
+                for (i, &hash) in hashes(words as u64, 20).iter().enumerate() {
+                    (0..i % 16).for_each(|_| _ = plain.insert(counters.shared(), hash));
+                }
+                let asked = hashes(words as u64, 100);
+                let expected: Vec<bool> = asked
+                    .iter()
+                    .map(|&hash| plain.lookups().contains(counters.shared(), hash))
+                    .collect();
+                for kernels in Isa::all().map(|isa| CounterKernels::of(layout, isa)) {
+                    let lookups = kernels.lookups();
+                    let mut found = [0; 2];
+                    lookups.contains_hashes(counters.shared(), &asked, &mut found);
+                    for (i, &hash) in asked.iter().enumerate() {
+                        assert_eq!(lookups.contains(counters.shared(), hash), expected[i], "{layout}");
+                        assert_eq!(found[i / 64] >> (i % 64) & 1 == 1, expected[i], "{layout}");
+                    }
+                }
+            }
+        }
+    }
+
     /// Lookups touch no byte beside the lines, which begin or end where memory does.
     #[cfg(target_os = "linux")]
     #[test]
