@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 /// A layer has room for one more key in so many, since inserts notice late that it is full, above
 /// all several threads at once. (With one in 32, two threads that inserted batches reached 0.88 to
 /// 0.99 of the promised rate, and once, beside other work, 1.04.)
-const HEADROOM: usize = 16;
+const HEADROOM: usize = 24;
 
 /// The greatest expansion. With it, the third layer is for 17 billion keys if the first is
 /// for 1000. A greater number is a mistake (a number of keys in place of a factor), or an attack by

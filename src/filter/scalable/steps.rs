@@ -52,9 +52,9 @@ impl Default for Steps {
     fn default() -> Self {
         Self {
             keys: 1000,
-            expansion: 2,
+            expansion: 3,
             rate: 0.01,
-            ratio: 0.5,
+            ratio: 0.8,
             max_layers: None,
             words: None,
             growth: Growth::ByKeys,
