@@ -51,7 +51,7 @@
 //! | the keys | filter | beyond that | a lookup reads | bits per key at 1% | rather not if |
 //! |---|---|---|---|---|---|
 //! | are about as many as you say | [`ConcurrentBloom`] | [`union_from`](Filter::union_from), [`insert_batch_flagged`](Filter::insert_batch_flagged), [`insert_hashes_mut`](ConcurrentBloom::insert_hashes_mut), [deltas](ConcurrentBloom::delta_since) | one cache line | 10.3 | there may be twice as many: 1% becomes 11% |
-//! | may become any number | [`ScalableBloom`] | [`layers`](ScalableBloom::layers); an insert can fail at a limit that you set | a line of each layer: 7 from 10 thousand keys to a million | 25 to 31; 70 from a thousand to ten million | the number is known within a factor of two |
+//! | may become any number | [`ScalableBloom`] | [`layers`](ScalableBloom::layers); an insert can fail at a limit that you set | a line of each layer: 5 from 10 thousand keys to a million, 7 to ten million | 20; up to 60 after a layer was added | the number is known within a factor of two |
 //! | count for some minutes, or while they are among the last million | `WindowedBloom` (feature `window`) | `rotate` | a line of each generation, 4 by default | 22 | nothing needs to be forgotten |
 //! | are removed again | [`CountingBloom`] | [`remove`](Filter::remove) | one line | 46 | few are ever removed: rebuild then |
 //! | are removed again, at less memory | [`CuckooFilter`], [`DLeftFilter`] | [`remove`](Filter::remove), [`count`](Filter::count), [`to_compact`](CuckooFilter::to_compact) | two words, or four buckets | 12.5; 20 at 0.16% | inserts must never fail: these report an error when they are full |

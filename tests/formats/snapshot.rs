@@ -838,8 +838,10 @@ mod growing {
     use lanebloom::ScalableBloom;
     use lanebloom::scalable::{Builder, Growth};
 
+    /// Many layers of few keys.
     fn builder() -> Builder {
-        ScalableBloom::builder().expected_keys(20).false_positive_rate(0.05)
+        let builder = ScalableBloom::builder().expected_keys(20).false_positive_rate(0.05);
+        builder.expansion(2).tightening_ratio(0.5)
     }
 
     fn of(builder: Builder, keys: u32) -> ScalableBloom {
