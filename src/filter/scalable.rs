@@ -67,8 +67,8 @@
 //! | 4, 0.8 | 6 | 3.8 | 24.0 | 3.6 | 7.3 |
 //! | 6, 0.8 | 5 | 3.4 | 26.4 | 4.6 | 10.2 |
 //!
-//! (Measured by `benches/record/growth-zen5.md`. The means are over all sizes, each tenfold alike.
-//! The bits per key at the end depend on how full the last layer is: 73% with an expansion of 4.)
+//! (Record: `benches/record/growth-zen5.md`. The means are over all sizes, each tenfold alike. The
+//! bits per key at the end depend on how full the last layer is: 73% with an expansion of 4.)
 //! No chain has few layers and little memory at once: if adding a layer may take the memory to
 //! three times that of a fixed filter, the keys that fit at most triple with each layer.
 //!
@@ -410,7 +410,7 @@ impl<S> ScalableBloom<S> {
     /// ```
     /// use lanebloom::ScalableBloom;
     ///
-    /// assert_eq!(ScalableBloom::builder().build()?.max_layers(), 64);
+    /// assert!((20..=40).contains(&ScalableBloom::builder().build()?.max_layers()));
     /// assert_eq!(ScalableBloom::builder().max_layers(3).build()?.max_layers(), 3);
     /// // With one word per key low rates are out of reach.
     /// assert!(ScalableBloom::builder().words_per_key(1).build()?.max_layers() < 40);

@@ -69,12 +69,14 @@ impl Steps {
         Ok(request.solve()?.0)
     }
 
-    /// The most layers, by the given limit and by the rates in reach.
+    /// The most layers, by the given limit, by the rates in reach, and by the address space: a
+    /// layer for more keys than there are addresses would take a slot in vain.
     pub(super) fn layers(&self) -> usize {
         let least_rate = self.request().least_rate();
         let most = self.max_layers.map_or(MAX_LAYERS, usize::from);
         // The first layer has an error of its own.
-        1 + (1..most).take_while(|&layer| self.rate_of(layer) >= least_rate).count()
+        let in_reach = |&layer: &usize| self.rate_of(layer) >= least_rate && self.keys_of(layer) < isize::MAX as usize;
+        1 + (1..most).take_while(in_reach).count()
     }
 
     /// The layouts of the first layers: all up to [`PLANNED_KEYS`], or up to the first one beyond
