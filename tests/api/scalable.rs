@@ -109,6 +109,25 @@ fn layers_have_the_capacities_and_rates_that_were_asked_for() {
     }
 }
 
+/// A hundred times the planned keys: by default in fewer layers and less memory than with
+/// RedisBloom's parameters.
+#[test]
+fn the_defaults_make_few_layers() {
+    let grown = |builder: Builder| {
+        let filter = builder.expected_keys(100).build().unwrap();
+        fill(&filter, 0..10_000);
+        assert!(filter.current_false_positive_rate() <= 0.01);
+        let layers: Vec<_> = filter.layers().map(|layer| layer.expected_keys()).collect();
+        (layers, filter.memory_bytes() as f64 * 8.0 / 10_000.0)
+    };
+    let (layers, bits_per_key) = grown(ScalableBloom::builder());
+    assert_eq!(layers, [100, 300, 900, 2700, 8100]);
+    assert!(bits_per_key < 20.6, "{bits_per_key}");
+    let (layers, bits_per_key) = grown(unlimited(100, 0.01));
+    assert_eq!(layers, [100, 200, 400, 800, 1600, 3200, 6400]);
+    assert!(bits_per_key > 27.0, "{bits_per_key}");
+}
+
 #[test]
 fn growth_ends_where_rates_are_out_of_reach() {
     let filter = unlimited(1, 1e-6).expansion(1).build().unwrap();
