@@ -5,6 +5,7 @@ use crate::flights::Flights;
 use crate::rebuild::History;
 use crate::stats::Counts;
 use crate::{Async, BoxError, Key, Loader, Mode, sync};
+use foldhash::quality::RandomState;
 use lanebloom::{CacheGuard, ConcurrentBloom, GuardFilter, SipHash13};
 use std::fmt;
 use std::marker::PhantomData;
@@ -233,8 +234,10 @@ where
         }
         let misses = moka::sync::Cache::builder().max_capacity(self.miss_capacity);
         let caches = Moka {
-            values: values.build(),
-            misses: misses.time_to_live(self.miss_time_to_live).build(),
+            values: values.build_with_hasher(RandomState::default()),
+            misses: misses
+                .time_to_live(self.miss_time_to_live)
+                .build_with_hasher(RandomState::default()),
         };
         // Some per thread, so that two threads seldom want the same one.
         let threads = thread::available_parallelism().map_or(1, usize::from);
@@ -244,7 +247,7 @@ where
             guard: CacheGuard::new(filter),
             flights: Flights::new(caches, shards),
             loader,
-            counts: Counts::new(),
+            counts: Counts::default(),
             history: Mutex::new(History::new(self.plan.expected_keys)),
             plan: self.plan,
         };

@@ -4,6 +4,7 @@ use crate::builder::Plan;
 use crate::flights::{Caches, Flights};
 use crate::stats::Counts;
 use crate::{Async, Builder, Mode};
+use foldhash::quality::RandomState;
 use lanebloom::{Admission, CacheGuard, ConcurrentBloom, Funnel, GuardFilter, SipHash13};
 use std::borrow::Borrow;
 use std::fmt;
@@ -107,9 +108,12 @@ pub(crate) struct Inner<K: Key + ?Sized, V: 'static, F, M: Mode> {
 
 /// The values, and the keys that the store lacks. Two caches, so that made-up keys, though they
 /// pass the filter, cannot push out values.
+///
+/// foldhash and not SipHash, which makes a cached get 4% to 20% slower: a stranger cannot choose
+/// what is cached, since the filter lets only valid keys and few others through.
 pub(crate) struct Moka<K: ToOwned + ?Sized, V> {
-    pub(crate) values: moka::sync::Cache<K::Owned, V>,
-    pub(crate) misses: moka::sync::Cache<K::Owned, ()>,
+    pub(crate) values: moka::sync::Cache<K::Owned, V, RandomState>,
+    pub(crate) misses: moka::sync::Cache<K::Owned, (), RandomState>,
 }
 
 impl<K: Key + ?Sized, V: Clone + Send + Sync + 'static> Caches<K> for Moka<K, V> {

@@ -5,9 +5,9 @@ use crate::cache::GuardedCache;
 use crate::mode::Mode;
 use crate::rebuild::Rebuilt;
 use lanebloom::GuardFilter;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::thread;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+use thread_local::ThreadLocal;
 
 /// Counts since the cache was made. Beside other threads, they may be of slightly different
 /// moments.
@@ -234,11 +234,10 @@ where
     }
 }
 
-/// Counters in shards, so that threads do not take a line from each other to count.
-pub(crate) struct Counts {
-    /// A power of two of them.
-    shards: Box<[Shard]>,
-}
+/// Counters of each thread, so that a count is no locked operation and threads do not take a line
+/// from each other.
+#[derive(Default)]
+pub(crate) struct Counts(ThreadLocal<Shard>);
 
 /// Two lines wide, because x86-64 fetches lines in pairs.
 #[derive(Default)]
@@ -258,9 +257,12 @@ pub(crate) struct Shard {
 pub(crate) struct Count(AtomicU64);
 
 impl Count {
+    /// By the thread that the shard belongs to: nobody else writes in between. (A thread that has
+    /// the shard after another has ended sees its last count, since `ThreadLocal` hands the place
+    /// on under a lock.)
     #[inline]
     pub(crate) fn add(&self, n: usize) {
-        self.0.fetch_add(n as u64, Ordering::Relaxed);
+        self.0.store(self.get() + n as u64, Ordering::Relaxed);
     }
 
     fn get(&self) -> u64 {
@@ -269,27 +271,14 @@ impl Count {
 }
 
 impl Counts {
-    pub(crate) fn new() -> Self {
-        let threads = thread::available_parallelism().map_or(1, usize::from);
-        let shards = (0..threads.next_power_of_two().min(64)).map(|_| Shard::default());
-        Self {
-            shards: shards.collect(),
-        }
-    }
-
     #[inline]
     pub(crate) fn of_this_thread(&self) -> &Shard {
-        static THREADS: AtomicUsize = AtomicUsize::new(0);
-        thread_local! {
-            /// The number of this thread, in the order of first calls.
-            static THREAD: usize = THREADS.fetch_add(1, Ordering::Relaxed);
-        }
-        &self.shards[THREAD.with(|thread| *thread) & (self.shards.len() - 1)]
+        self.0.get_or_default()
     }
 
     /// The sums, without the guard's counts.
     pub(crate) fn sum(&self) -> Stats {
-        self.shards.iter().fold(Stats::default(), |sum, shard| Stats {
+        self.0.iter().fold(Stats::default(), |sum, shard| Stats {
             hits: sum.hits + shard.hits.get(),
             known_misses: sum.known_misses + shard.known_misses.get(),
             loads: sum.loads + shard.loads.get(),
