@@ -76,10 +76,12 @@ impl<K> Key for K where
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-/// let store = async |id: u64| Ok::<_, io::Error>((id < 1000).then(|| format!("user {id}")));
+/// let read = async |id: u64| -> io::Result<Option<String>> {
+///     Ok((id < 1000).then(|| format!("user {id}")))
+/// };
 /// let cache = GuardedCache::<u64, String>::builder()
 ///     .expected_keys(10_000)
-///     .build(store)?;
+///     .build(read)?;
 /// cache.added_many(&Vec::from_iter(0..=1000u64));
 ///
 /// assert_eq!(cache.get(&17).await?.as_deref(), Some("user 17")); // loaded
@@ -89,7 +91,8 @@ impl<K> Key for K where
 /// assert_eq!(cache.get(&123_456).await?, None); // turned away
 ///
 /// let stats = cache.stats();
-/// assert_eq!((stats.loads, stats.hits, stats.known_misses, stats.turned_away), (2, 1, 1, 1));
+/// assert_eq!((stats.loads, stats.hits), (2, 1));
+/// assert_eq!((stats.known_misses, stats.turned_away), (1, 1));
 /// # Ok(()) }
 /// ```
 pub struct GuardedCache<K: Key + ?Sized, V: 'static, F = ConcurrentBloom<SipHash13>, M: Mode = Async>(
@@ -236,7 +239,8 @@ where
     /// # use std::sync::Mutex;
     /// # use std::convert::Infallible;
     /// # static STORE: Mutex<Vec<u64>> = Mutex::new(Vec::new());
-    /// let read = |id: u64| Ok::<_, Infallible>(STORE.lock().unwrap().contains(&id).then_some(id));
+    /// # let row = |id| STORE.lock().unwrap().contains(&id).then_some(id);
+    /// # let read = move |id: u64| Ok::<_, Infallible>(row(id));
     /// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
     /// assert_eq!(cache.get(&17)?, None);
     /// STORE.lock().unwrap().push(17);
@@ -277,7 +281,8 @@ where
     ///
     /// ```
     /// # use lanebloom_guard::GuardedCache;
-    /// let read = |id: u64| Ok::<_, std::convert::Infallible>((id < 100).then_some(id));
+    /// # use std::convert::Infallible;
+    /// let read = |id: u64| Ok::<_, Infallible>((id < 100).then_some(id));
     /// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
     /// cache.added_many(&[1, 2, 3]);
     /// assert_eq!(cache.get_many(&[4, 3, 2])?, [None, Some(3), Some(2)]);
@@ -378,7 +383,8 @@ where
     /// # let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(id));
     /// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
     /// cache.added(&17);
-    /// assert!(cache.guard().check(&17).is_some() && cache.guard().check(&18).is_none());
+    /// assert!(cache.guard().check(&17).is_some());
+    /// assert!(cache.guard().check(&18).is_none());
     /// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
     /// ```
     pub fn guard(&self) -> &CacheGuard<K, F> {

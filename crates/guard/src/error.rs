@@ -12,15 +12,15 @@ pub type BoxError = Box<dyn Error + Send + Sync>;
 ///
 /// ```
 /// use lanebloom_guard::GuardedCache;
-/// use std::io;
+/// use std::io::{self, ErrorKind};
 ///
-/// let read = |_| -> io::Result<Option<u32>> { Err(io::ErrorKind::TimedOut.into()) };
+/// let read = |_| Err::<Option<u32>, _>(io::Error::from(ErrorKind::TimedOut));
 /// let cache = GuardedCache::<u64, u32>::builder().build_blocking(read)?;
 /// cache.added(&17);
 /// let error = cache.get(&17).unwrap_err();
 /// assert_eq!(error.to_string(), "the load failed: timed out");
 /// let cause = error.downcast_ref::<io::Error>().unwrap();
-/// assert_eq!(cause.kind(), io::ErrorKind::TimedOut);
+/// assert_eq!(cause.kind(), ErrorKind::TimedOut);
 /// # Ok::<(), lanebloom_guard::BoxError>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -55,7 +55,8 @@ impl LoadError {
     /// let read = |_| Err::<Option<u32>, _>(std::fmt::Error);
     /// let cache = GuardedCache::<u64, u32>::builder().build_blocking(read)?;
     /// cache.added(&17);
-    /// assert!(cache.get(&17).unwrap_err().downcast_ref::<std::fmt::Error>().is_some());
+    /// let error = cache.get(&17).unwrap_err();
+    /// assert!(error.downcast_ref::<std::fmt::Error>().is_some());
     /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
     #[must_use]

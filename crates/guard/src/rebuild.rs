@@ -22,9 +22,10 @@ use tracing::{Instrument, Span, info, info_span, warn};
 /// ```
 /// # use lanebloom_guard::GuardedCache;
 /// # let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(id));
-/// let cache = GuardedCache::<u64, u64>::builder().expected_keys(100).build_blocking(read)?;
+/// let builder = GuardedCache::<u64, u64>::builder().expected_keys(100);
+/// let cache = builder.build_blocking(read)?;
 /// let rebuilt = cache.rebuild_now(|| [Ok::<_, &str>(Vec::from_iter(0..1000))])?;
-/// // Outgrown: so it read the keys again, into a filter with room for a quarter more.
+/// // Too many: so it read them again, into a filter with room for a quarter more.
 /// assert_eq!((rebuilt.keys, rebuilt.capacity), (1000, 1250));
 /// # Ok::<(), lanebloom_guard::BoxError>(())
 /// ```
@@ -107,10 +108,10 @@ where
         (history.keys + added).saturating_sub(stats.removed.saturating_sub(history.removed))
     }
 
-    pub(crate) fn set_known_keys(&self, keys: u64) {
-        let stats = self.0.counts.sum();
+    /// For a filter that another process filled.
+    pub(crate) fn note_restored(&self, keys: u64, capacity: usize) {
         let mut history = self.history();
-        (history.keys, history.added, history.removed) = (keys, stats.added, stats.removed);
+        (history.keys, history.capacity) = (keys, capacity);
     }
 
     /// With room for a quarter more than there are now.
@@ -370,7 +371,8 @@ where
     ///
     /// let read = |id: u64| Ok::<_, Infallible>(Some(id));
     /// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
-    /// let keys = || [Ok::<_, Infallible>(vec![1, 2]), Ok(vec![3])]; // SELECT id FROM rows, say
+    /// // SELECT id FROM rows, say
+    /// let keys = || [Ok::<_, Infallible>(vec![1, 2]), Ok(vec![3])];
     /// assert_eq!(cache.rebuild_now(keys)?.keys, 3);
     /// assert_eq!((cache.get(&3)?, cache.get(&4)?), (Some(3), None));
     /// # Ok::<(), lanebloom_guard::BoxError>(())

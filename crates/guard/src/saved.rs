@@ -130,6 +130,7 @@ where
         let limit = usize::try_from(length).unwrap_or(usize::MAX).saturating_mul(2);
         let filter = Filter::read_from_with(file, limit, secret)
             .map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
+        let capacity = filter.expected_keys();
         let rebuild = self.0.guard.rebuild(filter).map_err(io::Error::other)?;
         // Partner: the fences of `CacheGuard::insert` and of the rebuild's beginning. A key whose
         // count is not seen here was inserted after that, and so into the new filter too.
@@ -138,7 +139,7 @@ where
             return Err(io::Error::new(ErrorKind::InvalidInput, text));
         }
         rebuild.try_commit().map_err(io::Error::other)?;
-        self.set_known_keys(number(16));
+        self.note_restored(number(16), capacity);
         Ok(true)
     }
 }

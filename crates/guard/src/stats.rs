@@ -136,7 +136,8 @@ where
     /// ```
     /// # use lanebloom_guard::GuardedCache;
     /// # let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(id));
-    /// let cache = GuardedCache::<u64, u64>::builder().expected_keys(1000).build_blocking(read)?;
+    /// let builder = GuardedCache::<u64, u64>::builder().expected_keys(1000);
+    /// let cache = builder.build_blocking(read)?;
     /// cache.added_many(&Vec::from_iter(0..600));
     /// cache.removed(&17);
     /// let figures = cache.figures();
@@ -147,13 +148,15 @@ where
     pub fn figures(&self) -> Figures {
         let caches = &self.0.flights.caches;
         let filter = self.0.guard.filter();
-        let (keys, history) = (self.known_keys(), self.history());
+        // Before the lock, since it takes long.
+        let (now, keys) = (filter.figures(), self.known_keys());
+        let history = self.history();
         Figures {
             values: caches.values.entry_count(),
             misses: caches.misses.entry_count(),
             keys,
             capacity: history.capacity,
-            filter: filter.figures(),
+            filter: now,
             promised_rate: filter.false_positive_rate(),
             filter_bytes: filter.memory_bytes(),
             is_open: self.0.guard.is_open(),
@@ -172,7 +175,8 @@ where
     /// use metrics_util::debugging::{DebugValue, DebuggingRecorder};
     /// # use lanebloom_guard::GuardedCache;
     /// # let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(id));
-    /// let cache = GuardedCache::<u64, u64>::builder().name("users").build_blocking(read)?;
+    /// let builder = GuardedCache::<u64, u64>::builder().name("users");
+    /// let cache = builder.build_blocking(read)?;
     /// cache.get(&17)?;
     ///
     /// let recorder = DebuggingRecorder::new();

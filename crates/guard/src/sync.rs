@@ -53,8 +53,12 @@ impl<T> sealed::Place<T> for OnceLock<T> {
 ///         Ok(self.0.get(&id).cloned())
 ///     }
 ///
-///     fn load_many(&self, ids: Vec<u64>) -> Result<Vec<(u64, String)>, Infallible> {
-///         let row = |id: u64| Some((id, self.0.get(&id)?.clone())); // SELECT ... WHERE id IN (...)
+///     // SELECT id, name FROM users WHERE id IN (...)
+///     fn load_many(
+///         &self,
+///         ids: Vec<u64>,
+///     ) -> Result<Vec<(u64, String)>, Infallible> {
+///         let row = |id: u64| Some((id, self.0.get(&id)?.clone()));
 ///         Ok(ids.into_iter().filter_map(row).collect())
 ///     }
 /// }
