@@ -392,6 +392,13 @@ where
     }
 }
 
+/// The same as [`GuardedCache::guard`].
+impl<K: Key + ?Sized, V: 'static, F, M: Mode> AsRef<CacheGuard<K, F>> for GuardedCache<K, V, F, M> {
+    fn as_ref(&self) -> &CacheGuard<K, F> {
+        &self.0.guard
+    }
+}
+
 impl<K: Key + ?Sized, V: 'static, F, M: Mode> Clone for GuardedCache<K, V, F, M> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))

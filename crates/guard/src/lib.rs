@@ -152,6 +152,12 @@
 //!
 //! Spans of [`tracing`]: `load` and `load_many` (debug), `rebuild` (info). Events: a failed load
 //! and a failed rebuild (warn), a rebuild (info).
+//!
+//! # Features
+//!
+//! - `redis`: a `SharedBloom` as the filter.
+//! - `tower`: the module `tower`, with a layer that answers 404 to requests for made-up keys before
+//!   a handler runs, in axum and before any other tower service.
 
 mod builder;
 mod cache;
@@ -163,6 +169,8 @@ mod rebuild;
 mod saved;
 mod stats;
 pub mod sync;
+#[cfg(feature = "tower")]
+pub mod tower;
 
 pub use builder::Builder;
 pub use cache::{AddedOnDrop, GuardedCache, Key};
