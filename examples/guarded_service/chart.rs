@@ -9,11 +9,13 @@ const REQUESTS: RGBColor = RGBColor(31, 119, 180);
 const QUERIES: RGBColor = RGBColor(214, 39, 40);
 const ATTACK: RGBColor = RGBColor(120, 120, 120);
 
+type Count = fn(&Sample) -> u64;
+
 /// A column for each server, and a row for each count.
 pub fn draw(file: &Path, runs: &[Run; 3]) -> Result<()> {
     let area = SVGBackend::new(file, (960, 440)).into_drawing_area();
     area.fill(&WHITE)?;
-    let counts: [(_, _, fn(&Sample) -> u64); 2] = [
+    let counts: [(_, _, Count); 2] = [
         ("requests/s", REQUESTS, |sample| sample.answered),
         ("store queries/s", QUERIES, |sample| sample.queries.all),
     ];
@@ -53,7 +55,7 @@ pub fn draw(file: &Path, runs: &[Run; 3]) -> Result<()> {
 }
 
 /// The rate of a count between each two samples.
-fn rates(samples: &[Sample], count: fn(&Sample) -> u64) -> Vec<(f64, f64)> {
+fn rates(samples: &[Sample], count: Count) -> Vec<(f64, f64)> {
     let rate = |pair: &[Sample]| {
         let seconds = pair[1].at - pair[0].at;
         let rate = (count(&pair[1]) - count(&pair[0])) as f64 / seconds;
