@@ -21,6 +21,9 @@ cargo test "${optimized[@]}" --no-fail-fast "${tests[@]}" -- --include-ignored \
     {bulk,parallel,scalable,cuckoo,dleft,rates,threads,replace,snapshot,snapshot_deletable,guava_jvm}:: \
     counting::the_rate tombstone::both_rates redis_ redisbloom_module
 
+echo "== ten million gets of the guard kit, and its bench without measuring"
+cargo test -p lanebloom-guard --profile ci --test=stress --bench=gets -- --ignored
+
 echo "== benches, without measuring"
 cargo bench "${optimized[@]}" "${benches[@]}" -- --test
 

@@ -2,7 +2,7 @@
 
 use crate::cache::{GuardedCache, Known};
 use crate::flights::Asked;
-use crate::mode::{Loaded, Mode, land_all, sealed};
+use crate::mode::{Loaded, Mode, keys_of, land_all, sealed};
 use crate::{BoxError, Key, LoadError};
 use lanebloom::{Admission, Funnel, GuardFilter};
 use std::borrow::Borrow;
@@ -240,8 +240,7 @@ where
             let leads = std::mem::take(&mut asking.leads);
             let span = debug_span!("load_many", cache = self.0.name, keys = leads.len());
             let task = async move {
-                let keys = leads.iter().map(|landing| landing.key.clone()).collect();
-                let loaded = leads[0].cache.0.loader.load_many(keys).await;
+                let loaded = leads[0].cache.0.loader.load_many(keys_of(&leads)).await;
                 land_all(&leads, loaded);
             };
             tokio::spawn(task.instrument(span));

@@ -5,7 +5,7 @@ use crate::flights::Asked;
 use crate::{Key, LoadError};
 use lanebloom::{Admission, Funnel, GuardFilter};
 use std::borrow::Borrow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 pub(crate) type Loaded<V> = Result<Option<V>, LoadError>;
@@ -80,7 +80,20 @@ where
     }
 }
 
-/// Ends the flights of one batch.
+/// The distinct keys of a batch. A key leads two flights if it is there twice, and changed between
+/// the two asks.
+pub(crate) fn keys_of<K, V, F, M>(landings: &[Landing<K, V, F, M>]) -> Vec<K::Owned>
+where
+    K: Key + ?Sized,
+    V: Clone + Send + Sync + 'static,
+    F: GuardFilter,
+    M: Mode,
+{
+    let keys: HashSet<_> = landings.iter().map(|landing| &landing.key).collect();
+    keys.into_iter().cloned().collect()
+}
+
+/// Ends the flights of a batch.
 pub(crate) fn land_all<K, V, F, M>(landings: &[Landing<K, V, F, M>], loaded: Result<Vec<(K::Owned, V)>, LoadError>)
 where
     K: Key + ?Sized,
@@ -88,14 +101,10 @@ where
     F: GuardFilter,
     M: Mode,
 {
-    match loaded {
-        Ok(rows) => {
-            let mut rows: HashMap<_, _> = rows.into_iter().collect();
-            landings
-                .iter()
-                .for_each(|landing| landing.land(Ok(rows.remove::<K::Owned>(&landing.key))));
-        }
-        Err(error) => landings.iter().for_each(|landing| landing.land(Err(error.clone()))),
+    let rows = loaded.map(HashMap::<_, _>::from_iter);
+    for landing in landings {
+        let row = |rows: &HashMap<K::Owned, V>| rows.get::<K::Owned>(&landing.key).cloned();
+        landing.land(rows.as_ref().map(row).map_err(LoadError::clone));
     }
 }
 

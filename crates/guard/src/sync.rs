@@ -5,7 +5,7 @@
 
 use crate::cache::Known;
 use crate::flights::Asked;
-use crate::mode::{Loaded, Mode, land_all, sealed};
+use crate::mode::{Loaded, Mode, keys_of, land_all, sealed};
 use crate::{BoxError, Key, LoadError};
 use lanebloom::{ConcurrentBloom, Funnel, GuardFilter, SipHash13};
 use std::borrow::Borrow;
@@ -211,8 +211,7 @@ where
         // The own loads first: a thread that waited before could wait for one that waits for it.
         if !asking.leads.is_empty() {
             let _span = debug_span!("load_many", cache = self.0.name, keys = asking.leads.len()).entered();
-            let keys = asking.leads.iter().map(|landing| landing.key.clone()).collect();
-            land_all(&asking.leads, self.0.loader.load_many(keys));
+            land_all(&asking.leads, self.0.loader.load_many(keys_of(&asking.leads)));
         }
         for wait in asking.waits {
             let loaded = wait.flight.wait().clone()?;

@@ -1,8 +1,9 @@
 //! What a cache promises, beside what the examples of the documentation show.
 
 use futures_util::stream;
-use lanebloom::{CuckooFilter, GuavaBloom, ScalableBloom, SipHash13};
+use lanebloom::{CuckooFilter, Funnel, GuavaBloom, ScalableBloom, Sink, SipHash13};
 use lanebloom_guard::{BoxError, GuardedCache, LoadError, Loader, sync};
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::future::pending;
@@ -257,6 +258,34 @@ async fn a_multi_get_loads_once_what_nobody_else_loads() {
     *store.outcome.lock().unwrap() = Outcome::Rows;
     store.permits.add_permits(1);
     assert_eq!(cache.get(&50).await.unwrap(), Some(50));
+}
+
+/// A key whose row changes whenever it is looked at.
+struct Restless(Cache, u64);
+
+impl Borrow<u64> for Restless {
+    fn borrow(&self) -> &u64 {
+        self.0.invalidate(&self.1);
+        &self.1
+    }
+}
+
+impl Funnel for Restless {
+    fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
+        self.1.funnel(into);
+    }
+}
+
+/// The change between its two places begins a second load of the key, in the same batch.
+#[tokio::test]
+async fn a_key_that_is_twice_in_a_multi_get_and_changes_between_has_its_row_in_both_places() {
+    let store = Store::new([17]);
+    let cache = cache(&store, &[17, 18]);
+    store.permits.add_permits(1);
+    let keys = [17, 18, 17].map(|key| Restless(cache.clone(), key));
+    assert_eq!(cache.get_many(&keys).await.unwrap(), [Some(17), None, Some(17)]);
+    assert_eq!((store.loads(), cache.stats().loads), (vec![vec![17, 18]], 3));
+    assert_eq!(cache.get(&17).await.unwrap(), Some(17));
 }
 
 /// The loads are dropped with their runtime: waiters elsewhere hear of it, and the next get loads.
