@@ -36,3 +36,4 @@ run rate_window --requests 400000 --users 20000
 run rate_window --seconds 1 --window 0.2 --users 20000
 run coupons --coupons 100000
 run shared_guard --rate 500 --seconds 1 --interval 20
+run guarded_service --test

@@ -42,7 +42,7 @@ pub struct Schedule {
 impl Schedule {
     /// Parts of the measured time, at whose ends the attack begins and ends.
     pub const ATTACK: [f64; 2] = [0.4, 0.8];
-    const WARMUP: f64 = 0.15;
+    const WARMUP: f64 = 0.1;
 
     pub fn part(&self, now: Instant) -> Part {
         let time = (now - self.began).as_secs_f64() / self.seconds - Self::WARMUP;
