@@ -7,6 +7,7 @@ use crate::Result;
 use crate::store::{id_of, made_up, row_of};
 use axum::body::Bytes;
 use axum::http::{Method, Request, StatusCode, header::HOST};
+use futures_util::future::{try_join, try_join_all};
 use hdrhistogram::Histogram;
 use http_body_util::{BodyExt, Empty};
 use hyper::client::conn::http1::{self, SendRequest};
@@ -162,23 +163,17 @@ pub fn run(load: &Load) -> Result<Tally> {
     thread::scope(|scope| {
         let regular = scope.spawn(|| {
             on_one_thread(async {
-                let seeds = 1..=u64::from(load.clients);
-                let clients = seeds.map(|seed| Client::new(load, seed));
-                let clients = futures_util::future::try_join_all(clients).await?;
-                let requests = clients.into_iter().map(Client::ask_regularly);
-                let requests = futures_util::future::try_join_all(requests);
-                let (tallies, adder) = futures_util::future::try_join(requests, add_rows(load)).await?;
+                let clients = Client::connect(load, 1, load.clients).await?;
+                let requests = try_join_all(clients.into_iter().map(Client::ask_regularly));
+                let (tallies, adder) = try_join(requests, add_rows(load)).await?;
                 sum(tallies)?.plus(&adder)
             })
         });
         let attack = scope.spawn(|| {
             on_one_thread(async {
-                let seeds = 1001..=1000 + u64::from(load.attackers);
-                let clients = seeds.map(|seed| Client::new(load, seed));
-                let clients = futures_util::future::try_join_all(clients).await?;
+                let clients = Client::connect(load, 1 << 32, load.attackers).await?;
                 tokio::time::sleep_until(load.schedule.at(Schedule::ATTACK[0]).into()).await;
-                let requests = clients.into_iter().map(Client::attack);
-                sum(futures_util::future::try_join_all(requests).await?)
+                sum(try_join_all(clients.into_iter().map(Client::attack)).await?)
             })
         });
         joined(regular)?.plus(&joined(attack)?)
@@ -210,11 +205,16 @@ struct Client<'a> {
 }
 
 impl<'a> Client<'a> {
+    /// As many clients as `number`. Each has a seed of its own, the same at every server.
+    async fn connect(load: &'a Load, first_seed: u64, number: u32) -> Result<Vec<Self>> {
+        let seeds = first_seed..first_seed + u64::from(number);
+        try_join_all(seeds.map(|seed| Self::new(load, seed))).await
+    }
+
     async fn new(load: &'a Load, seed: u64) -> Result<Self> {
         Ok(Self {
             load,
             connection: Connection::open(load.server).await?,
-            // The same requests of every server, and different ones of every client.
             rng: SmallRng::seed_from_u64(load.seed.wrapping_add(seed)),
             ranks: Zipf::new(load.loaded as f64, 0.99)?,
             tally: Tally::new()?,
