@@ -42,6 +42,8 @@ pub struct Rebuilt {
 
 /// The rebuilds so far, and what the next one needs.
 pub(crate) struct History {
+    /// Rebuilds that began, counted while the guard excludes others.
+    pub(crate) begun: u64,
     pub(crate) completed: u64,
     pub(crate) failed: u64,
     pub(crate) last: Option<(Instant, Rebuilt)>,
@@ -56,6 +58,7 @@ pub(crate) struct History {
 impl History {
     pub(crate) fn new(capacity: usize) -> Self {
         Self {
+            begun: 0,
             completed: 0,
             failed: 0,
             last: None,
@@ -123,9 +126,11 @@ where
         let began = Instant::now();
         let filter = (self.0.plan.make)(capacity).map_err(|error| RebuildError(RebuildErrorKind::Filter(error)))?;
         let rebuild = self.0.guard.rebuild(filter);
+        let rebuild = rebuild.map_err(|error| RebuildError(RebuildErrorKind::Guard(error)))?;
+        self.history().begun += 1;
         let stats = self.0.counts.sum();
         Ok(Attempt {
-            rebuild: rebuild.map_err(|error| RebuildError(RebuildErrorKind::Guard(error)))?,
+            rebuild,
             keys: 0,
             capacity,
             began,

@@ -527,6 +527,15 @@ fn a_saved_filter_serves_once_and_only_a_new_cache() {
     );
     assert!(late.guard().check(&1000).is_some() && late.guard().check(&17).is_none());
 
+    save();
+    let rebuilt = new();
+    rebuilt.rebuild_now(|| [Ok::<_, Infallible>(vec![1000])]).unwrap();
+    assert_eq!(
+        rebuilt.restore(&path, hour).unwrap_err().kind(),
+        io::ErrorKind::InvalidInput
+    );
+    assert!(rebuilt.guard().check(&1000).is_some());
+
     // Too old, and from the future.
     let hash = |header: &mut [u8]| {
         use lanebloom::KeyHasher;
