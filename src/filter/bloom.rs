@@ -201,7 +201,13 @@ impl InsertFlagged for Bloom {
         let changed = if source.len() < FEW {
             let mut changed = 0;
             source.each(0..source.len(), |hashes| {
-                changed = self.kernels.insert_few(&self.bits, hashes)
+                changed = if hashes.len() < 4 {
+                    // So few cost what single calls do.
+                    let insert = |(i, &hash)| u64::from(self.kernels.insert(&self.bits, hash)) << i;
+                    hashes.iter().enumerate().map(insert).sum()
+                } else {
+                    self.kernels.insert_few(&self.bits, hashes)
+                };
             });
             if let (Some(answer), 1..) = (answer, source.len()) {
                 answer(0, &[changed]);
