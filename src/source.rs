@@ -205,6 +205,7 @@ pub(crate) fn try_gathered<const N: usize, H: Copy + Default, E>(
     each(&chunk[..len])
 }
 
+#[inline]
 #[track_caller]
 pub(crate) fn assert_bitmap_length(keys: usize, words: usize) {
     assert!(

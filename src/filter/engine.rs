@@ -74,14 +74,20 @@ pub trait Engine: sealed::Sealed + Sized {
     #[doc(hidden)]
     fn contains_bitmap(&self, hashes: &[Self::Hash], found: &mut [u64]);
 
+    /// [`contains_bitmap`](Self::contains_bitmap) for a few hashes, at most 64.
+    #[doc(hidden)]
+    #[inline]
+    fn contains_few_bitmap(&self, hashes: &[Self::Hash]) -> u64 {
+        let mut bitmap = [0];
+        self.contains_bitmap(hashes, &mut bitmap[..hashes.len().min(1)]);
+        bitmap[0]
+    }
+
     /// [`contains`](Self::contains) for a few hashes, at most 64.
     #[doc(hidden)]
     #[inline]
     fn contains_few(&self, hashes: &[Self::Hash], found: &mut [bool]) {
-        let mut bitmap = [0];
-        let bitmap = &mut bitmap[..hashes.len().min(1)];
-        self.contains_bitmap(hashes, bitmap);
-        kernel::scalar::unpack(bitmap, found);
+        kernel::scalar::unpack_few(self.contains_few_bitmap(hashes), found);
     }
 
     #[doc(hidden)]

@@ -230,7 +230,11 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
     #[inline]
     pub fn contains_hashes_bitmap(&self, hashes: &[E::Hash], out: &mut [u64]) {
         assert_bitmap_length(hashes.len(), out.len());
-        self.engine.contains_bitmap(hashes, out);
+        match (hashes, &mut *out) {
+            ([hash], [found]) => *found = u64::from(self.engine.contains(*hash)),
+            (_, [found]) if hashes.len() < FEW => *found = self.engine.contains_few_bitmap(hashes),
+            _ => self.engine.contains_bitmap(hashes, out),
+        }
     }
 
     /// Calls `each` with the position of every key that is certainly not in the filter, in order.

@@ -224,6 +224,9 @@ macro_rules! of_shape {
 /// one, 3.3, 1.9 and 1.3 by a pipeline.)
 pub(crate) const FEW: usize = 32;
 
+/// So many hashes are single calls: a function for a few is called by a pointer.
+const SINGLES: usize = 3;
+
 /// The operations on hashes that only read, for one shape, one instruction set and one kind of
 /// words: `AtomicU64` of a filter, its counters, or the bytes of a snapshot.
 #[derive(Debug)]
@@ -424,8 +427,8 @@ impl<T: Load> Lookups<T> {
         }
         match self.contains_few {
             // SAFETY: as in `contains`.
-            Some(contains) => unsafe { contains(lines, hashes, &self.cuts, found) },
-            None => few(hashes, &lines, Purpose::Read, found, |hash| self.contains(lines, hash)),
+            Some(contains) if hashes.len() > SINGLES => unsafe { contains(lines, hashes, &self.cuts, found) },
+            _ => few(hashes, &lines, Purpose::Read, found, |hash| self.contains(lines, hash)),
         }
     }
 
@@ -532,7 +535,7 @@ impl Kernels {
     /// Whether each hash's insert changed the filter, for fewer than [`FEW`].
     #[inline]
     pub(crate) fn insert_few(&self, bits: &Bits, hashes: &[u64]) -> u64 {
-        if hashes.len() >= FEW / 2 {
+        if hashes.len() >= self.lookups.least {
             let mut changed = [0];
             self.insert_many(bits, hashes, &mut changed);
             return changed[0];
