@@ -34,7 +34,7 @@ pub(crate) struct Bits {
 }
 
 /// The reason to prefetch a line.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     Later,
     Read,
@@ -254,6 +254,9 @@ impl Bits {
 pub trait Load {
     /// Whether other threads may set its bits, so that a reader needs an [`acquire`].
     const SHARED: bool = true;
+    /// Whether it is 16 counters in memory, of which [`load`](Self::load) sets all bits of those
+    /// above 0.
+    const COUNTERS: bool = false;
 
     /// Its value now: for a shared word, the `load` of the table above.
     fn load(&self) -> u64;
@@ -342,32 +345,6 @@ impl<'a, T: Load> Lines<'a, T> {
     }
 }
 
-/// For vectors: words by their numbers in the whole array, for several hashes at once.
-#[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(lanebloom_loom)))]
-impl<T: Load> Lines<'_, T> {
-    /// Loads each of these words of the array.
-    ///
-    /// # Safety
-    ///
-    /// Each number is below 8 times the number of lines. (A check costs a tenth of a lookup in L1.)
-    #[inline(always)]
-    pub(crate) unsafe fn load<const W: usize, const N: usize>(
-        self,
-        words: &[[u64; N]; W],
-        into: &mut [core::mem::MaybeUninit<[u64; N]>; W],
-    ) {
-        let all = self.0.as_flattened();
-        for (words, into) in words.iter().zip(into) {
-            let into: *mut u64 = into.as_mut_ptr().cast();
-            for (i, &word) in words.iter().enumerate() {
-                debug_assert!(word < all.len() as u64);
-                // SAFETY: by the caller's promise the word is there. `into` has `N` places.
-                unsafe { into.add(i).write(all.get_unchecked(word as usize).load()) };
-            }
-        }
-    }
-}
-
 /// The words of a range of a filter's blocks, which this thread owns: a copy that it will merge
 /// into the filter, or the filter's own words, borrowed mutably.
 pub(crate) struct Region<'a> {
@@ -379,7 +356,16 @@ pub(crate) struct Region<'a> {
 }
 
 /// Lines that a batch can prefetch.
+#[cfg_attr(
+    any(lanebloom_loom, not(any(target_arch = "x86_64", target_arch = "aarch64"))),
+    allow(dead_code, reason = "a part is for vectors")
+)]
 pub(crate) trait Probed {
+    /// The first block of these lines.
+    fn first(&self) -> usize {
+        0
+    }
+
     /// The number of blocks of the whole filter.
     fn blocks(&self) -> usize;
 
@@ -408,15 +394,12 @@ impl<T> Probed for Lines<'_, T> {
 }
 
 /// Lines that a batch can insert into: the shared [`Bits`], by atomics, or a [`Region`], by plain
-/// stores.
+/// stores. Callers insert no hash of a block outside these lines.
 #[cfg_attr(
     any(lanebloom_loom, not(any(target_arch = "x86_64", target_arch = "aarch64"))),
     allow(dead_code, reason = "half of it is for vectors")
 )]
 pub(crate) trait Target: Probed {
-    /// The first block of these lines. Callers insert no hash of a block outside them.
-    fn first(&self) -> usize;
-
     /// Sets the pattern's bits in the line, `bits` in each word; answers whether this call set any
     /// of them.
     fn set<const W: usize>(&mut self, block: usize, pattern: [Place; W], bits: usize) -> bool;
@@ -451,11 +434,6 @@ impl Probed for &Bits {
 
 impl Target for &Bits {
     #[inline(always)]
-    fn first(&self) -> usize {
-        0
-    }
-
-    #[inline(always)]
     fn set<const W: usize>(&mut self, block: usize, pattern: [Place; W], bits: usize) -> bool {
         let line = &self.lines()[block];
         let mut places = [(&line[0], 0); W];
@@ -483,6 +461,11 @@ impl Target for &Bits {
 
 impl Probed for Region<'_> {
     #[inline(always)]
+    fn first(&self) -> usize {
+        self.first
+    }
+
+    #[inline(always)]
     fn blocks(&self) -> usize {
         self.blocks
     }
@@ -502,11 +485,6 @@ impl Probed for Region<'_> {
 }
 
 impl Target for Region<'_> {
-    #[inline(always)]
-    fn first(&self) -> usize {
-        self.first
-    }
-
     #[inline(always)]
     fn set<const W: usize>(&mut self, block: usize, pattern: [Place; W], bits: usize) -> bool {
         let line = &mut self.words.as_chunks_mut::<LINE_WORDS>().0[block - self.first];

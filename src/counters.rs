@@ -55,6 +55,8 @@ unsafe impl Word for Counters {}
 
 /// For lookups: all bits of the counters above 0.
 impl Load for Counters {
+    const COUNTERS: bool = true;
+
     #[inline(always)]
     fn load(&self) -> u64 {
         above_zero(self.value()) * STUCK

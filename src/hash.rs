@@ -10,8 +10,10 @@
 //! positive.
 //!
 //! Use [`SipHash13`] under a secret random key for filters that face the public, such as a guard
-//! before a database, where strangers choose the ids (`CacheGuard::with_capacity` does). It costs a
-//! few nanoseconds more per key. Its hashes have a meaning only for this filter and its clones.
+//! before a database, where strangers choose the ids (`CacheGuard::with_capacity` does). A `u64`
+//! takes 5.1 ns instead of 2.4, and 1.1 instead of 0.5 in batches. A string of 24 bytes takes 8.9
+//! instead of 6.2, and 3.4 instead of 2.8 (Zen 5, AVX-512). Its hashes have a meaning only for this
+//! filter and its clones.
 //!
 //! Any other `BuildHasher` works if its hashes fill 64 bits evenly, as those of `foldhash` and
 //! `ahash` do. A hasher that returns integers unchanged would send all small keys to one line.
@@ -46,10 +48,12 @@
 //! ```
 
 use crate::funnel::{Funnel, Sink};
-use crate::kernel::{HashKernels, Isa};
+use crate::kernel::Isa;
+use crate::kernel::hash::{GROUP, HashKernels, WINDOW};
 pub use crate::murmur3::Murmur3Sink;
-use crate::murmur3::load_le;
 pub use crate::one_key_type::OneKeyType;
+use crate::short::Short;
+use crate::siphash::{SipSink, State};
 use core::fmt;
 use core::hash::{BuildHasher, Hasher};
 
@@ -98,7 +102,9 @@ pub trait KeyHasher<H = u64>: sealed::Sealed {
     }
 }
 
-fn one_by_one<K: Funnel, H>(hasher: &(impl KeyHasher<H> + ?Sized), keys: &[K], out: &mut [H]) {
+/// [`KeyHasher::hash_batch`] without vectors.
+#[inline(always)]
+pub(crate) fn one_by_one<K: Funnel, H>(hasher: &(impl KeyHasher<H> + ?Sized), keys: &[K], out: &mut [H]) {
     for (hash, key) in out.iter_mut().zip(keys) {
         // If the compiler vectorizes this loop, it replaces each 64-bit multiplication of Murmur3
         // by three with 32 bits, which baseline x86-64 has: 1.5 ns a key slower than one hash after
@@ -107,12 +113,20 @@ fn one_by_one<K: Funnel, H>(hasher: &(impl KeyHasher<H> + ?Sized), keys: &[K], o
     }
 }
 
+/// Inlined, so that a batch of one key pays for no call.
+#[inline(always)]
 #[track_caller]
 pub(crate) fn assert_same_length(keys: usize, out: usize) {
-    assert!(
-        keys == out,
-        "{keys} keys and {out} places for their answers: the lengths must be the same"
-    );
+    if keys != out {
+        lengths_differ(keys, out);
+    }
+}
+
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn lengths_differ(keys: usize, out: usize) -> ! {
+    panic!("{keys} keys and {out} places for their answers: the lengths must be the same");
 }
 
 pub(crate) mod sealed {
@@ -215,27 +229,52 @@ impl<B: BuildHasher> KeyHasher for B {
     #[inline]
     fn hash_key<K: Funnel + ?Sized>(&self, key: &K) -> u64 {
         let mut hasher = self.build_hasher();
-        // Most keys need no copy of their bytes, or only one to registers.
-        if let Some(bytes) = key.bytes() {
-            let last = write_pieces(&mut hasher, bytes);
-            hasher.write(last);
-            return hasher.finish();
-        }
-        if matches!(K::WIDTH, Some(..=16)) {
-            let mut packed = Packed { bytes: 0, len: 0 };
-            key.funnel(&mut packed);
-            if packed.len <= 16 {
-                hasher.write(&packed.bytes.to_le_bytes()[..packed.len]);
-                return hasher.finish();
+        match Form::of(key) {
+            Form::Slice(bytes) => {
+                let last = write_pieces(&mut hasher, bytes);
+                hasher.write(last);
+                hasher.finish()
+            }
+            Form::Short(key) => {
+                hasher.write(&key.bytes.to_le_bytes()[..key.len]);
+                hasher.finish()
+            }
+            Form::Pieces => {
+                let mut sink = Pieces {
+                    hasher,
+                    piece: [0; PIECE],
+                    filled: 0,
+                };
+                key.funnel(&mut sink);
+                sink.finish()
             }
         }
-        let mut sink = Pieces {
-            hasher,
-            piece: [0; PIECE],
-            filled: 0,
-        };
-        key.funnel(&mut sink);
-        sink.finish()
+    }
+}
+
+/// How a hash function takes a key. It is mostly known at compile time.
+enum Form<'a> {
+    /// The bytes lie in memory.
+    Slice(&'a [u8]),
+    /// They fit into registers, and all keys of the type have as many.
+    Short(Short),
+    /// The key is to funnel them.
+    Pieces,
+}
+
+impl<'a> Form<'a> {
+    #[inline(always)]
+    fn of<K: Funnel + ?Sized>(key: &'a K) -> Self {
+        if let Some(bytes) = key.bytes() {
+            return Self::Slice(bytes);
+        }
+        if matches!(K::WIDTH, Some(..=16)) {
+            let short = Short::of(key);
+            if short.len <= 16 {
+                return Self::Short(short);
+            }
+        }
+        Self::Pieces
     }
 }
 
@@ -347,12 +386,19 @@ impl Murmur3 {
     ///     (0xcbd8_a7b3_41bd_9b02, 0x5b1e_906a_48ae_1d19)
     /// );
     /// ```
-    #[inline]
+    // Always inlined, as `hash_key`: a call costs as much as half of a short key's hash.
+    #[inline(always)]
     #[must_use]
     pub fn hash128<K: Funnel + ?Sized>(&self, key: &K) -> (u64, u64) {
-        let mut sink = self.sink();
-        key.funnel(&mut sink);
-        sink.finish128()
+        match Form::of(key) {
+            Form::Slice(bytes) => Murmur3Sink::slice(self.seed, bytes),
+            Form::Short(key) => Murmur3Sink::short(self.seed, key),
+            Form::Pieces => {
+                let mut sink = self.sink();
+                key.funnel(&mut sink);
+                sink.finish128()
+            }
+        }
     }
 
     /// A sink that hashes what is put into it, for bytes that arrive in pieces.
@@ -373,96 +419,91 @@ impl Murmur3 {
 }
 
 impl KeyHasher for Murmur3 {
-    #[inline]
+    #[inline(always)]
     fn hash_key<K: Funnel + ?Sized>(&self, key: &K) -> u64 {
         self.hash128(key).0
     }
 
     fn hash_batch<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
-        assert_same_length(keys.len(), out.len());
-        let Some(kernels) = HashKernels::of(Isa::detect()) else {
-            return one_by_one(self, keys, out);
-        };
-        for (keys, out) in keys.chunks(WINDOW).zip(out.chunks_mut(WINDOW)) {
-            let done = match K::WIDTH {
-                Some(width) if width <= 16 => self.hash_short(kernels, keys, width, out),
-                _ => kernels.has_slices() && self.hash_slices(kernels, keys, out),
-            };
-            if !done {
-                one_by_one(self, keys, out);
-            }
-        }
+        hash_many(self, HashKernels::murmur3, &[self.seed.into(); 2], keys, out);
     }
 }
 
-/// The most keys that are brought into the kernels' form at once. They take 2 KiB of stack if their
-/// bytes are copied, and 4 KiB for pointers to them.
-const WINDOW: usize = 256;
-
-/// By the vector kernels, at most `WINDOW` keys. Both answer whether they could.
-impl Murmur3 {
-    /// Keys of `width` bytes, at most 16.
-    #[inline]
-    fn hash_short<K: Funnel>(&self, kernels: HashKernels, keys: &[K], width: usize, out: &mut [u64]) -> bool {
-        let mut fit = true;
-        let mut packed = |key: &K| {
-            let mut packed = Packed { bytes: 0, len: 0 };
-            key.funnel(&mut packed);
-            fit &= packed.len == width;
-            packed.bytes
+/// Hashes by the kernels from the state `start`, if there are any, as `hasher` hashes one key.
+fn hash_many<K: Funnel, const N: usize>(
+    hasher: &impl KeyHasher,
+    kernels: impl Fn(Isa) -> Option<HashKernels<N>>,
+    start: &[u64; N],
+    keys: &[K],
+    out: &mut [u64],
+) {
+    assert_same_length(keys.len(), out.len());
+    let width = K::WIDTH.filter(|&width| width <= 16);
+    // From so many keys on, a vector that is not full takes no longer than one key after another.
+    let worthwhile = if width.is_some() { 6 } else { 4 };
+    let rest = keys.len() % GROUP;
+    let in_vectors = if rest < worthwhile {
+        keys.len() - rest
+    } else {
+        keys.len()
+    };
+    let (keys, alone) = keys.split_at(in_vectors);
+    let (out, alone_out) = out.split_at_mut(in_vectors);
+    let kernels = if keys.is_empty() { None } else { kernels(Isa::detect()) };
+    for (keys, out) in keys.chunks(WINDOW).zip(out.chunks_mut(WINDOW)) {
+        let done = match (kernels, width) {
+            (Some(kernels), Some(width)) => hash_short(kernels, start, keys, width, out),
+            (Some(kernels), None) => kernels.slices(start, keys.iter().map(Funnel::bytes), out),
+            (None, _) => false,
         };
-        if width <= 8 {
-            for (key, low) in keys.iter().zip(&mut *out) {
-                *low = packed(key) as u64;
-            }
-            if fit {
-                kernels.short(self.seed, width, out, &[]);
-            }
+        if !done {
+            one_by_one(hasher, keys, out);
+        }
+    }
+    // Last, since these need not wait for the vectors' results.
+    one_by_one(hasher, alone, alone_out);
+}
+
+/// Hashes at most [`WINDOW`] keys of `width` bytes, at most 16; answers whether it could.
+#[inline]
+fn hash_short<K: Funnel, const N: usize>(
+    kernels: HashKernels<N>,
+    start: &[u64; N],
+    keys: &[K],
+    width: usize,
+    out: &mut [u64],
+) -> bool {
+    let mut fit = true;
+    let mut halves = |key: &K| {
+        let short = Short::of(key);
+        fit &= short.len == width;
+        short.halves()
+    };
+    if width <= 8 {
+        for (key, low) in keys.iter().zip(&mut *out) {
+            *low = halves(key).0;
+        }
+        if fit {
+            kernels.short(start, width, out, &[]);
+        }
+    } else {
+        // To clear the space for a whole window takes longer than to hash a few keys.
+        let (mut few, mut many);
+        let high: &mut [u64] = if keys.len() <= 16 {
+            few = [0; 16];
+            &mut few
         } else {
-            let mut high = [0; WINDOW];
-            for ((key, low), high) in keys.iter().zip(&mut *out).zip(&mut high) {
-                let packed = packed(key);
-                (*low, *high) = (packed as u64, (packed >> 64) as u64);
-            }
-            if fit {
-                kernels.short(self.seed, width, out, &high[..keys.len()]);
-            }
+            many = [0; WINDOW];
+            &mut many
+        };
+        for ((key, low), high) in keys.iter().zip(&mut *out).zip(&mut *high) {
+            (*low, *high) = halves(key);
         }
-        fit
-    }
-
-    /// Keys whose bytes lie in memory.
-    #[inline]
-    fn hash_slices<K: Funnel>(&self, kernels: HashKernels, keys: &[K], out: &mut [u64]) -> bool {
-        let mut slices: [&[u8]; WINDOW] = [&[]; WINDOW];
-        for (key, slice) in keys.iter().zip(&mut slices) {
-            match key.bytes() {
-                Some(bytes) => *slice = bytes,
-                None => return false,
-            }
+        if fit {
+            kernels.short(start, width, out, &high[..keys.len()]);
         }
-        kernels.slices(self.seed, &slices[..keys.len()], out);
-        true
     }
-}
-
-/// Takes up to 16 bytes, as a little-endian number.
-struct Packed {
-    bytes: u128,
-    /// For more than 16 bytes only the length is right.
-    len: usize,
-}
-
-impl Sink for Packed {
-    #[inline(always)]
-    fn put(&mut self, bytes: &[u8]) {
-        if let Ok(all) = bytes.try_into() {
-            self.bytes = u128::from_le_bytes(all);
-        } else if bytes.len() < 16 && self.len < 16 {
-            self.bytes |= load_le(bytes) << (8 * self.len);
-        }
-        self.len += bytes.len();
-    }
+    fit
 }
 
 /// SipHash-1-3 under a 128-bit key: for filters whose keys a stranger may choose.
@@ -470,8 +511,7 @@ impl Sink for Packed {
 /// The key is random unless given ([`with_key`](Self::with_key)); `Debug` does not show it. Two
 /// filters can be united only under the same key, which a clone has.
 ///
-/// Source: Aumasson and Bernstein, "SipHash: a fast short-input PRF" (2012), with the `siphasher`
-/// crate's code.
+/// Source: Aumasson and Bernstein, "SipHash: a fast short-input PRF" (2012).
 ///
 /// # Examples
 ///
@@ -486,7 +526,8 @@ impl Sink for Packed {
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SipHash13 {
-    key: [u8; 16],
+    /// The state before the first byte, which is the key in another form: hashes begin with it.
+    start: State,
 }
 
 impl SipHash13 {
@@ -501,7 +542,7 @@ impl SipHash13 {
     /// ```
     #[must_use]
     pub const fn with_key(key: [u8; 16]) -> Self {
-        Self { key }
+        Self { start: State::new(key) }
     }
 
     /// The secret key, for callers that must find the filter's keys again after a restart.
@@ -515,7 +556,7 @@ impl SipHash13 {
     /// ```
     #[must_use]
     pub const fn key(&self) -> [u8; 16] {
-        self.key
+        self.start.key()
     }
 
     /// SipHash-1-3 under a new random key, from the operating system's randomness by way of
@@ -535,7 +576,7 @@ impl SipHash13 {
         let mut key = [0; 16];
         key[..8].copy_from_slice(&source.hash_one(0u8).to_le_bytes());
         key[8..].copy_from_slice(&source.hash_one(1u8).to_le_bytes());
-        Self { key }
+        Self::with_key(key)
     }
 }
 
@@ -554,20 +595,20 @@ impl fmt::Debug for SipHash13 {
 }
 
 impl KeyHasher for SipHash13 {
-    #[inline]
+    #[inline(always)]
     fn hash_key<K: Funnel + ?Sized>(&self, key: &K) -> u64 {
-        let mut sink = SipSink(siphasher::sip::SipHasher13::new_with_key(&self.key));
-        key.funnel(&mut sink);
-        sink.0.finish()
+        match Form::of(key) {
+            Form::Slice(bytes) => self.start.slice(0, bytes),
+            Form::Short(key) => self.start.short(key),
+            Form::Pieces => {
+                let mut sink = SipSink::new(self.start);
+                key.funnel(&mut sink);
+                sink.finish()
+            }
+        }
     }
-}
 
-/// SipHash takes its writes as one stream, so it needs no pieces of one length.
-struct SipSink(siphasher::sip::SipHasher13);
-
-impl Sink for SipSink {
-    #[inline]
-    fn put(&mut self, bytes: &[u8]) {
-        self.0.write(bytes);
+    fn hash_batch<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
+        hash_many(self, HashKernels::siphash13, &self.start.0, keys, out);
     }
 }

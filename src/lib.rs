@@ -171,6 +171,8 @@ mod one_key_type;
 mod pattern;
 #[cfg(feature = "redis")]
 pub mod redis;
+mod short;
+mod siphash;
 mod sizing;
 mod source;
 mod sync;

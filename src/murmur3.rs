@@ -2,6 +2,7 @@
 //! kernels of `kernel/`, and hashes where there is no kernel. `hash.rs` calls it.
 
 use crate::funnel::Sink;
+use crate::short::{Short, below_16, load_le};
 
 /// Murmur3 x64_128 in progress. It allocates nothing. Made by
 /// [`Murmur3::sink`](crate::Murmur3::sink).
@@ -67,6 +68,38 @@ impl Murmur3Sink {
         Self { h1, h2, tail: 0, len }
     }
 
+    /// Both halves of the hash of up to 16 bytes.
+    #[inline(always)]
+    pub(crate) fn short(seed: u32, key: Short) -> (u64, u64) {
+        let mut sink = Self::new(seed);
+        sink.len = key.len as u64;
+        if key.len < 16 {
+            sink.tail = key.bytes;
+        } else {
+            sink.mix(key.bytes);
+        }
+        sink.finish128()
+    }
+
+    /// Both halves of the hash of bytes that lie in memory.
+    #[inline(always)]
+    pub(crate) fn slice(seed: u32, bytes: &[u8]) -> (u64, u64) {
+        let mut sink = Self::new(seed);
+        sink.len = bytes.len() as u64;
+        let (chunks, rest) = bytes.as_chunks();
+        for chunk in chunks {
+            sink.mix(u128::from_le_bytes(*chunk));
+        }
+        sink.tail = match bytes.last_chunk() {
+            Some(last) => {
+                let (low, high) = below_16(last, rest.len());
+                u128::from(low) | u128::from(high) << 64
+            }
+            None => load_le(rest),
+        };
+        sink.finish128()
+    }
+
     #[inline(always)]
     fn mix(&mut self, chunk: u128) {
         self.h1 ^= mix_k1(chunk as u64);
@@ -114,23 +147,5 @@ impl Sink for Murmur3Sink {
             self.mix(u128::from_le_bytes(*chunk));
         }
         self.tail = load_le(rest);
-    }
-}
-
-/// Up to 15 bytes as a little-endian number, by two overlapping loads instead of a loop or a
-/// `memcpy` of unknown length. The loads agree where they overlap, so the result is their OR.
-#[inline(always)]
-pub(crate) fn load_le(bytes: &[u8]) -> u128 {
-    let n = bytes.len();
-    debug_assert!(n < 16);
-    if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
-        u128::from(u64::from_le_bytes(*first)) | u128::from(u64::from_le_bytes(*last)) << (8 * (n - 8))
-    } else if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
-        u128::from(u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << (8 * (n - 4)))
-    } else if let (Some(first), Some(last)) = (bytes.first(), bytes.last()) {
-        let middle = u32::from(bytes[n / 2]) << (8 * (n / 2));
-        u128::from(u32::from(*first) | middle | u32::from(*last) << (8 * (n - 1)))
-    } else {
-        0
     }
 }

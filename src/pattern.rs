@@ -21,10 +21,6 @@ pub(crate) fn block(hash: u64, blocks: usize) -> usize {
 
 /// The fields of one word of the pattern in the product: the same for all keys of a filter.
 #[derive(Clone, Copy, Debug)]
-#[cfg_attr(
-    any(lanebloom_loom, not(target_arch = "x86_64")),
-    allow(dead_code, reason = "a part is for BITALG")
-)]
 pub(crate) struct Cut {
     /// Whether the product is multiplied (again) before this word is cut from it.
     pub(crate) multiply: bool,
@@ -33,20 +29,28 @@ pub(crate) struct Cut {
     /// The shift that brings the first position down. Each position has 6 bits; the next one
     /// follows by a shift by 6.
     pub(crate) positions: u32,
-    /// The shifts for eight positions, a byte each: the first eight positions and, in patterns with
-    /// more, the others. Bytes beyond the last position repeat it.
-    pub(crate) eight: u64,
-    pub(crate) others: u64,
 }
 
 /// The cuts of all words of a pattern. They are data, not code: the vector kernels are compiled
 /// once for a number of words, whatever the number of bits in each.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(
+    any(lanebloom_loom, not(target_arch = "x86_64")),
+    allow(dead_code, reason = "a part is for AVX-512")
+)]
 pub(crate) struct Cuts {
     /// Bits per word.
     pub(crate) bits: usize,
     /// One for each word that a key touches; the others are unused.
     pub(crate) words: [Cut; LINE_WORDS],
+    /// For each word: the hash times this is the product, shifted up so that the word's fields are
+    /// the highest.
+    pub(crate) multipliers: [u64; LINE_WORDS],
+    /// Where the lowest position begins in a product that was shifted up.
+    pub(crate) lowest: u32,
+    /// Where positions begin in a product that was shifted up, a byte each: the first eight
+    /// positions and the last eight. (A byte that is left repeats a position.)
+    pub(crate) eights: [u64; 2],
 }
 
 impl Cuts {
@@ -59,37 +63,42 @@ impl Cuts {
             multiply: false,
             select: 0,
             positions: 0,
-            eight: 0,
-            others: 0,
         };
+        let lowest = 64 - word_bits;
         let mut cuts = Self {
             bits,
             words: [unused; LINE_WORDS],
+            multipliers: [0; LINE_WORDS],
+            lowest,
+            eights: [eight(lowest, 0, bits), eight(lowest, bits.saturating_sub(8), bits)],
         };
-        let mut i = 0;
+        let (mut i, mut power) = (0, 1u64);
         while i < words {
-            let end = 64 - (i % words_per_product) as u32 * word_bits;
+            let before = (i % words_per_product) as u32 * word_bits;
+            let end = 64 - before;
+            if before == 0 {
+                power = power.wrapping_mul(MULTIPLIER);
+            }
             cuts.words[i] = Cut {
                 multiply: i % words_per_product == 0,
                 // With one word to select from, the number is masked away; a shift by 64 would be
                 // an error.
                 select: (end - select_bits) % 64,
                 positions: end - word_bits,
-                eight: shifts(end - word_bits, 0, bits),
-                others: shifts(end - word_bits, 8, bits),
             };
+            cuts.multipliers[i] = power << before;
             i += 1;
         }
         cuts
     }
 }
 
-/// The shifts for eight positions from number `from` on, a byte each.
-const fn shifts(positions: u32, from: usize, bits: usize) -> u64 {
+/// Where eight positions begin, a byte each, from number `from` on. The last one is repeated.
+const fn eight(lowest: u32, from: usize, bits: usize) -> u64 {
     let (mut bytes, mut i) = ([0; 8], 0);
     while i < 8 {
         let number = if from + i < bits { from + i } else { bits - 1 };
-        bytes[i] = positions as u8 + 6 * number as u8;
+        bytes[i] = lowest as u8 + 6 * number as u8;
         i += 1;
     }
     u64::from_le_bytes(bytes)

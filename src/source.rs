@@ -2,7 +2,8 @@
 //! their engines and `bulk.rs` call it. It knows no filter.
 
 use crate::funnel::Funnel;
-use crate::hash::KeyHasher;
+use crate::hash::{KeyHasher, one_by_one};
+use crate::kernel::hash::GROUP;
 use core::ops::Range;
 
 /// Keys that are hashed at a time: 8 KiB of hashes on the stack. (Half as many keys with hashes of
@@ -57,14 +58,27 @@ impl<K: Funnel, H: Copy + Default, S: KeyHasher<H>> Source<H> for Keys<'_, K, S>
         self.keys.len()
     }
 
-    fn each(&self, range: Range<usize>, each: impl FnMut(&[H])) {
+    #[inline]
+    fn each(&self, range: Range<usize>, mut each: impl FnMut(&[H])) {
         // To clear the space for a whole chunk takes longer than to work on a few keys.
-        if range.len() <= 64 {
-            self.each_chunk::<_, 64>(range, each);
-        } else if size_of::<H>() <= 8 {
-            self.each_chunk::<_, HASHED>(range, each);
-        } else {
-            self.each_chunk::<_, { HASHED / 2 }>(range, each);
+        match range.len() {
+            0 => {}
+            1 => each(&[self.hasher.hash_key(&self.keys[range.start])]),
+            // Too few for the vector kernels: without calls.
+            len @ 2..GROUP => {
+                let mut hashes = [H::default(); GROUP];
+                one_by_one(self.hasher, &self.keys[range], &mut hashes);
+                each(&hashes[..len]);
+            }
+            len @ GROUP..=16 => {
+                let mut hashes = [H::default(); 16];
+                let hashes = &mut hashes[..len];
+                self.hasher.hash_batch(&self.keys[range], hashes);
+                each(hashes);
+            }
+            17..=64 => self.each_chunk::<_, 64>(range, each),
+            _ if size_of::<H>() <= 8 => self.each_chunk::<_, HASHED>(range, each),
+            _ => self.each_chunk::<_, { HASHED / 2 }>(range, each),
         }
     }
 }
@@ -76,14 +90,18 @@ impl<K: Funnel, S> Keys<'_, K, S> {
     where
         S: KeyHasher<H>,
     {
-        let mut hashes = [H::default(); N];
+        let mut hashes = Aligned([H::default(); N]);
         for keys in self.keys[range].chunks(N) {
-            let hashes = &mut hashes[..keys.len()];
+            let hashes = &mut hashes.0[..keys.len()];
             self.hasher.hash_batch(keys, hashes);
             each(hashes);
         }
     }
 }
+
+/// At a line of the cache: vectors that lie across two take longer.
+#[repr(align(64))]
+struct Aligned<T>(T);
 
 /// Called with the start of a chunk of hashes and the bitmap of its answers. A later call for the
 /// same hashes replaces the answers.
@@ -187,6 +205,7 @@ pub(crate) fn try_gathered<const N: usize, H: Copy + Default, E>(
     each(&chunk[..len])
 }
 
+#[inline]
 #[track_caller]
 pub(crate) fn assert_bitmap_length(keys: usize, words: usize) {
     assert!(

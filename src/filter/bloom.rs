@@ -198,17 +198,25 @@ impl Insert for Bloom {
 impl InsertFlagged for Bloom {
     #[inline]
     fn insert_flagged(&self, source: &impl Source, answer: Answer<'_>) -> usize {
-        let changed = if source.len() < FEW {
-            let mut changed = 0;
-            source.each(0..source.len(), |hashes| {
-                changed = self.kernels.insert_few(&self.bits, hashes)
-            });
-            if let (Some(answer), 1..) = (answer, source.len()) {
-                answer(0, &[changed]);
+        let whole = 0..source.len();
+        let changed = match source.len() {
+            1 => {
+                let mut changed = false;
+                source.each(whole, |hashes| changed = self.kernels.insert(&self.bits, hashes[0]));
+                if let Some(answer) = answer {
+                    answer(0, &[u64::from(changed)]);
+                }
+                usize::from(changed)
             }
-            changed.count_ones() as usize
-        } else {
-            bulk::insert(&self.bits, &self.kernels, source, answer)
+            2..FEW => {
+                let mut changed = 0;
+                source.each(whole, |hashes| changed = self.kernels.insert_few(&self.bits, hashes));
+                if let Some(answer) = answer {
+                    answer(0, &[changed]);
+                }
+                changed.count_ones() as usize
+            }
+            _ => bulk::insert(&self.bits, &self.kernels, source, answer),
         };
         bits::acquire();
         changed

@@ -6,6 +6,7 @@
 
 use crate::codec::{Hashing, Input, Out};
 use crate::error::{BuildError, FullError, IncompatibleError, InsertError, SnapshotErrorKind};
+use crate::kernel;
 use crate::source::{Answer, Source};
 use core::fmt;
 
@@ -73,15 +74,20 @@ pub trait Engine: sealed::Sealed + Sized {
     #[doc(hidden)]
     fn contains_bitmap(&self, hashes: &[Self::Hash], found: &mut [u64]);
 
-    /// [`contains`](Self::contains) for a few hashes, at most 64. An engine whose lookups do not
-    /// branch takes them [`one_by_one`].
+    /// [`contains_bitmap`](Self::contains_bitmap) for a few hashes, at most 64.
     #[doc(hidden)]
-    fn contains_few(&self, hashes: &[Self::Hash], found: &mut [bool]) {
+    #[inline]
+    fn contains_few_bitmap(&self, hashes: &[Self::Hash]) -> u64 {
         let mut bitmap = [0];
         self.contains_bitmap(hashes, &mut bitmap[..hashes.len().min(1)]);
-        for (i, found) in found.iter_mut().enumerate() {
-            *found = bitmap[0] >> i & 1 == 1;
-        }
+        bitmap[0]
+    }
+
+    /// [`contains`](Self::contains) for a few hashes, at most 64.
+    #[doc(hidden)]
+    #[inline]
+    fn contains_few(&self, hashes: &[Self::Hash], found: &mut [bool]) {
+        kernel::scalar::unpack_few(self.contains_few_bitmap(hashes), found);
     }
 
     #[doc(hidden)]
@@ -112,14 +118,6 @@ pub trait Engine: sealed::Sealed + Sized {
     /// The figures that only this engine has.
     #[doc(hidden)]
     fn debug(&self, f: &mut fmt::DebugStruct<'_, '_>);
-}
-
-/// [`Engine::contains_few`] by single calls.
-#[inline]
-pub(crate) fn one_by_one<E: Engine>(engine: &E, hashes: &[E::Hash], found: &mut [bool]) {
-    for (&hash, found) in hashes.iter().zip(found) {
-        *found = engine.contains(hash);
-    }
 }
 
 /// An engine that hashes can be inserted into.

@@ -117,20 +117,27 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// assert_eq!(found, [true, false]);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
+    #[inline]
     pub fn contains_batch<K: Funnel>(&self, keys: &[K], out: &mut [bool]) {
         assert_same_length(keys.len(), out.len());
-        if let ([key], [found]) = (keys, &mut *out) {
-            *found = self.contains(key);
+        // So few cost what single calls do. The processor overlaps them by itself.
+        if keys.len() < 4 {
+            for (key, found) in keys.iter().zip(out) {
+                *found = self.contains(key);
+            }
             return;
         }
+        self.contains_several(keys, out);
+    }
+
+    // A call, so that a few keys cost what single calls do.
+    #[inline(never)]
+    fn contains_several<K: Funnel>(&self, keys: &[K], out: &mut [bool]) {
+        let source = self.keys(keys);
         if keys.len() < FEW {
-            let mut hashes = [E::Hash::default(); FEW];
-            for (hash, key) in hashes.iter_mut().zip(keys) {
-                *hash = self.hash(key);
-            }
-            return self.engine.contains_few(&hashes[..keys.len()], out);
+            return source.each(0..keys.len(), |hashes| self.engine.contains_few(hashes, out));
         }
-        self.look_up(&self.keys(keys), source::unpack_into(out));
+        self.look_up(&source, source::unpack_into(out));
     }
 
     /// [`contains_batch`](Self::contains_batch) into a new vector.
@@ -174,7 +181,7 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
         if hashes.len() < FEW {
             return self.engine.contains_few(hashes, out);
         }
-        self.look_up(&hashes, source::unpack_into(out));
+        self.contains_many(hashes, out);
     }
 
     /// [`contains_batch`](Self::contains_batch) into a bitmap. Bits after the last key become 0.
@@ -220,9 +227,14 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// assert_eq!(found, [0b10]);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
+    #[inline]
     pub fn contains_hashes_bitmap(&self, hashes: &[E::Hash], out: &mut [u64]) {
         assert_bitmap_length(hashes.len(), out.len());
-        self.engine.contains_bitmap(hashes, out);
+        match (hashes, &mut *out) {
+            ([hash], [found]) => *found = u64::from(self.engine.contains(*hash)),
+            (_, [found]) if hashes.len() < FEW => *found = self.engine.contains_few_bitmap(hashes),
+            _ => self.engine.contains_bitmap(hashes, out),
+        }
     }
 
     /// Calls `each` with the position of every key that is certainly not in the filter, in order.
@@ -271,6 +283,13 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// ```
     pub fn hash_batch<K: Funnel>(&self, keys: &[K], out: &mut [E::Hash]) {
         self.hasher.hash_batch(keys, out);
+    }
+
+    /// [`contains_hashes`](Self::contains_hashes) for many hashes. A call, so that a few stay in
+    /// registers.
+    #[inline(never)]
+    fn contains_many(&self, hashes: &[E::Hash], out: &mut [bool]) {
+        self.look_up(&hashes, source::unpack_into(out));
     }
 
     /// Looks up the hashes; calls `each(start, bitmap)` for every chunk.

@@ -150,6 +150,13 @@ impl<T: Lined> Engine for T {
     }
 
     #[inline]
+    fn contains_few_bitmap(&self, hashes: &[u64]) -> u64 {
+        let found = self.lookups().contains_few_bitmap(self.lines(), hashes);
+        bits::acquire();
+        found
+    }
+
+    #[inline]
     fn contains_few(&self, hashes: &[u64], found: &mut [bool]) {
         self.lookups().contains_few(self.lines(), hashes, found);
         bits::acquire();

@@ -1,12 +1,12 @@
 //! The filters that a guard can serve from.
 
 use crate::filter::engine::{Insert, Outcome, Total};
-use crate::{Figures, Filter};
-use core::time::Duration;
 #[cfg(all(feature = "redis", feature = "window"))]
 use crate::filter::windowed::WindowedBloom;
 use crate::funnel::Funnel;
 use crate::hash::KeyHasher;
+use crate::{Figures, Filter};
+use core::time::Duration;
 use sealed::Calls;
 
 /// A filter that a [`CacheGuard`](super::CacheGuard) can serve from: every

@@ -5,10 +5,20 @@
 //! So a lookup takes two instructions for each word, whatever the number of bits, and that number
 //! is data.
 
-use crate::bits::{Lines, Load, Probed};
-use crate::kernel::avx512::{blocks, load, multiply_again, places, product};
+#![expect(
+    clippy::needless_range_loop,
+    reason = "loops over W unroll, which those over iterators do not always"
+)]
+
+use crate::bits::{Bits, Lines, Load, Probed, Purpose};
+use crate::kernel::avx512::{insert_into, load, places, product};
+use crate::kernel::cpu::Access;
 use crate::kernel::groups::{self, Group};
-use crate::pattern::Cuts;
+use crate::kernel::scalar::{few, few_bitmap};
+use crate::kernel::words;
+use crate::layout::LINE_WORDS;
+use crate::pattern::{Cuts, block};
+use crate::sync::AtomicU64;
 use core::arch::x86_64::*;
 
 /// Whether this CPU, or without `std` this target, has what the functions below need.
@@ -18,50 +28,151 @@ pub(super) fn detect() -> bool {
         && std::arch::is_x86_feature_detected!("avx512bitalg")
         && super::avx512::detect();
     #[cfg(not(feature = "std"))]
-    return cfg!(all(target_feature = "avx512vbmi", target_feature = "avx512bitalg")) && super::avx512::detect();
+    return COMPILED_IN;
+}
+
+/// Whether every machine that this is compiled for has it: then single calls are inlined.
+pub(super) const COMPILED_IN: bool = cfg!(all(
+    target_feature = "avx512f",
+    target_feature = "avx512bw",
+    target_feature = "avx512dq",
+    target_feature = "avx512vl",
+    target_feature = "avx512vbmi",
+    target_feature = "avx512bitalg",
+    target_feature = "bmi1",
+    target_feature = "bmi2",
+));
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
+#[inline]
+pub(super) fn contains<const W: usize, T: Load>(lines: Lines<'_, T>, hash: u64, cuts: &Cuts) -> bool {
+    // The multiplication takes it below the number of lines.
+    let line = lines.0.as_ptr().wrapping_add(block(hash, lines.blocks())).cast::<T>();
+    let group = LINE_WORDS / W;
+    let (hashes, eight) = (hash as i64, cuts.eights[0] as i64);
+    // SAFETY: there are 8 multipliers. The words are those of a line of the filter: what is shifted
+    // down selects one of a group. All loads are of a line or of `cuts`; there are as few as can
+    // be, since they, and not the instructions, limit how many lookups wait for memory at a time.
+    unsafe {
+        let multipliers = cuts.multipliers.as_ptr();
+        match W {
+            1 => {
+                let product = hash.wrapping_mul(cuts.multipliers[0]);
+                let word = words::twice(line, product >> (64 - group.ilog2()));
+                let eights = _mm_loadu_si128(cuts.eights.as_ptr().cast());
+                let positions = _mm_multishift_epi64_epi8(eights, _mm_set1_epi64x(product as i64));
+                _mm_bitshuffle_epi64_mask(word, positions) == u16::MAX
+            }
+            2 => {
+                let products = _mm_mullo_epi64(_mm_set1_epi64x(hashes), _mm_loadu_si128(multipliers.cast()));
+                let words = words::two::<W, T>(line, _mm_srli_epi64::<62>(products));
+                let positions = _mm_multishift_epi64_epi8(_mm_set1_epi64x(eight), products);
+                _mm_bitshuffle_epi64_mask(words, positions) == u16::MAX
+            }
+            4 => {
+                let products = _mm256_mullo_epi64(_mm256_set1_epi64x(hashes), _mm256_loadu_si256(multipliers.cast()));
+                let selects = _mm256_srli_epi64::<63>(products);
+                let low = words::two::<W, T>(line, _mm256_castsi256_si128(selects));
+                let high = words::two::<W, T>(line.add(2 * group), _mm256_extracti128_si256::<1>(selects));
+                let positions = _mm256_multishift_epi64_epi8(_mm256_set1_epi64x(eight), products);
+                _mm256_bitshuffle_epi64_mask(_mm256_set_m128i(high, low), positions) == u32::MAX
+            }
+            _ => {
+                let products = _mm512_mullo_epi64(_mm512_set1_epi64(hashes), load(&cuts.multipliers));
+                let two = |i| words::two::<W, T>(line.add(i), _mm_setzero_si128());
+                let low = _mm256_set_m128i(two(2), two(0));
+                let high = _mm256_set_m128i(two(6), two(4));
+                let words = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high);
+                let positions = _mm512_multishift_epi64_epi8(_mm512_set1_epi64(eight), products);
+                _mm512_bitshuffle_epi64_mask(words, positions) == u64::MAX
+            }
+        }
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
+pub(super) fn contains_few<const W: usize, T: Load>(
+    lines: Lines<'_, T>,
+    hashes: &[u64],
+    cuts: &Cuts,
+    found: &mut [bool],
+) {
+    few(hashes, &lines, Purpose::Read, found, |hash| {
+        contains::<W, T>(lines, hash, cuts)
+    });
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
+pub(super) fn contains_few_bitmap<const W: usize, T: Load>(lines: Lines<'_, T>, hashes: &[u64], cuts: &Cuts) -> u64 {
+    few_bitmap(hashes, &lines, Purpose::Read, |hash| {
+        contains::<W, T>(lines, hash, cuts)
+    })
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
 pub(super) fn contains_hashes<const W: usize, T: Load>(
     cuts: &Cuts,
     lines: Lines<'_, T>,
+    access: Access,
     hashes: &[u64],
     found: &mut [u64],
 ) {
-    let count = lines.blocks();
+    let (count, all) = (lines.blocks(), lines.0.as_ptr().cast::<T>());
     // SAFETY: `places` writes all words, of blocks below `count`, which is below 2^32
-    // (`Isa::for_blocks`); a block has 8. `hold` reads no products.
+    // (`Isa::for_blocks`); a block has 8. So they are words of `all`.
     unsafe {
         groups::contains(
-            lines,
+            &mut { lines },
+            access,
             hashes,
             found,
-            |group| blocks(group, count),
-            |group, _, words| places::<W>(group, cuts, 0, count, words),
-            |hashes, _, words| hold::<W, T>(hashes, cuts, words),
+            |group, at| places::<W>(group, cuts, 0, count, at),
+            |group, at| hold::<W, true, T>(group, cuts, all, at.words(), access.gather),
         );
     }
 }
 
-/// Whether the words hold all bits of their hash's pattern. `T` is the kind of words: each copy has
-/// one caller, and so is inlined.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
+pub(super) fn insert_hashes<const W: usize>(
+    cuts: &Cuts,
+    bits: &Bits,
+    access: Access,
+    hashes: &[u64],
+    changed: &mut [u64],
+) {
+    let all = bits.shared().0.as_ptr().cast::<AtomicU64>();
+    insert_into::<W, _>(&mut { bits }, cuts, access, hashes, changed, |group, at| {
+        // SAFETY: `places` wrote words of the filter.
+        unsafe { hold::<W, false, _>(group, cuts, all, at.words(), access.gather) }
+    });
+}
+
+/// Whether the words with these numbers hold all bits of their hash's pattern. Lookups and inserts
+/// have copies of their own: each has one caller, and so is inlined.
+///
+/// # Safety
+///
+/// The words are there, counted from `all` on.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
 #[inline]
-fn hold<const W: usize, T>(hashes: &Group, cuts: &Cuts, words: &[Group; W]) -> u8 {
-    let mut product = product(hashes);
-    let mut all = u64::MAX;
-    for (i, word) in words.iter().enumerate() {
-        let cut = &cuts.words[i];
-        if i > 0 && cut.multiply {
-            product = multiply_again(product);
-        }
-        let word = load(word);
-        let eight = _mm512_multishift_epi64_epi8(_mm512_set1_epi64(cut.eight as i64), product);
-        all &= _mm512_bitshuffle_epi64_mask(word, eight);
+unsafe fn hold<const W: usize, const LOOKUP: bool, T: Load>(
+    hashes: &Group,
+    cuts: &Cuts,
+    all: *const T,
+    numbers: &[Group; W],
+    gather: bool,
+) -> u8 {
+    let hashes = load(hashes);
+    let [eight, others] = cuts.eights.map(|eight| _mm512_set1_epi64(eight as i64));
+    let mut held = u64::MAX;
+    for i in 0..W {
+        // SAFETY: as promised.
+        let words = unsafe { words::eight(all, &numbers[i], gather) };
+        let product = product(hashes, cuts, i);
+        held &= _mm512_bitshuffle_epi64_mask(words, _mm512_multishift_epi64_epi8(eight, product));
         if W == 1 && cuts.bits > 8 {
-            let others = _mm512_multishift_epi64_epi8(_mm512_set1_epi64(cut.others as i64), product);
-            all &= _mm512_bitshuffle_epi64_mask(word, others);
+            held &= _mm512_bitshuffle_epi64_mask(words, _mm512_multishift_epi64_epi8(others, product));
         }
     }
-    _mm512_cmpeq_epi64_mask(_mm512_movm_epi8(all), _mm512_set1_epi64(-1))
+    _mm512_cmpeq_epi64_mask(_mm512_movm_epi8(held), _mm512_set1_epi64(-1))
 }

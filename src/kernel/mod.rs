@@ -3,25 +3,26 @@
 //!
 //! A filter keeps its [`Kernels`]. A call of them is one well-predicted indirect call. (A
 //! `match` on the shape in each call would put a jump table in its place.) The files of the
-//! instruction sets are twins: the same names, the same signatures. They take values and slices
-//! that this thread owns, never the shared words. `groups.rs` loads those as atomics and puts them
-//! together to vectors: a vector load or a hardware gather from memory that others write would be a
-//! data race. `scalar.rs`, `pattern.rs` and `murmur3.rs` are the specification.
+//! instruction sets are twins: the same names, the same signatures. `groups.rs` has the pipelines
+//! of their batches. `words.rs` loads the shared words into vectors, and says why that is no data
+//! race. `cpu.rs` says what is fastest on which CPU. `scalar.rs`, `pattern.rs`, `murmur3.rs`
+//! and `siphash.rs` are the specification.
 //!
-//! | | single calls | batches of hashes | Murmur3 of many keys |
+//! | | single calls | batches of hashes | hashes of many keys |
 //! |---|---|---|---|
-//! | plain | `scalar.rs` | `scalar.rs` | `murmur3.rs` |
-//! | AVX2 | `scalar.rs`, compiled for it | `avx2.rs` | `avx2.rs` up to 16 bytes, else `murmur3.rs` |
-//! | AVX-512 | as AVX2 | `avx512.rs` | `avx512.rs` |
-//! | AVX-512 BITALG | as AVX2 | lookups `bitalg.rs`, inserts `avx512.rs` | `avx512.rs` |
-//! | NEON | `scalar.rs` | `neon.rs` | `murmur3.rs` |
+//! | plain | `scalar.rs` | `scalar.rs` | `murmur3.rs`, `siphash.rs` |
+//! | AVX2 | `avx2.rs`, inserts `scalar.rs` | `avx2.rs` | `hash/avx2.rs` up to 16 bytes, else as plain |
+//! | AVX-512 | as AVX2 | `avx512.rs` | `hash/avx512.rs` |
+//! | AVX-512 BITALG, with or without gather | `bitalg.rs` | `bitalg.rs` | `hash/avx512.rs` |
+//! | NEON | `scalar.rs` | `neon.rs` | as plain |
 //!
 //! # Shapes as data
 //!
-//! There are 28 shapes. Single calls are short, and compiled for each shape. A batch kernel is
-//! compiled for each number of words, and takes the number of bits as data ([`Cuts`]). With that
-//! number in code too, the crate took twice as long to compile, and batches were at most 10%
-//! faster (Zen 5).
+//! There are 28 shapes. A batch kernel is compiled for each number of words, and takes the number
+//! of bits as data ([`Cuts`]). With that number in code too, the crate took twice as long to
+//! compile, and batches were at most 10% faster (Zen 5). So are the single calls of BITALG. The
+//! others are compiled for each shape: with bits as data they take 1.3 (AVX2) to 1.7 (plain) times
+//! as long.
 
 #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
 mod avx2;
@@ -29,16 +30,22 @@ mod avx2;
 mod avx512;
 #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
 mod bitalg;
+mod cpu;
 #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(lanebloom_loom)))]
 mod groups;
+pub(crate) mod hash;
 #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
 mod neon;
 pub(crate) mod scalar;
+#[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+mod words;
 
+use self::cpu::{Access, Tuning};
+use self::scalar::{few, few_bitmap};
 use crate::bits::{Bits, Lines, Load, Probed, Purpose, Region, is_cached};
 use crate::counters::Counters;
 use crate::layout::{Layout, Shape};
-use crate::pattern::{Cuts, block};
+use crate::pattern::Cuts;
 use crate::sync::AtomicU64;
 use core::sync::atomic::{AtomicU8, Ordering};
 
@@ -55,6 +62,9 @@ enum Level {
     Avx2,
     #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
     Avx512,
+    /// BITALG with the processor's gather.
+    #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+    Gather,
     #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
     Bitalg,
     #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
@@ -70,6 +80,8 @@ impl Level {
         #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
         Self::Avx512,
         #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+        Self::Gather,
+        #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
         Self::Bitalg,
         #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
         Self::Neon,
@@ -84,7 +96,7 @@ impl Level {
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
             Self::Avx512 => avx512::detect(),
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-            Self::Bitalg => bitalg::detect(),
+            Self::Gather | Self::Bitalg => bitalg::detect(),
             #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
             Self::Neon => cfg!(target_feature = "neon"),
         }
@@ -98,7 +110,12 @@ static CHOSEN: AtomicU8 = AtomicU8::new(0);
 impl Isa {
     /// All that this CPU has, the best last.
     fn all() -> impl Iterator<Item = Self> {
-        Level::ALL.iter().copied().filter(|level| level.is_there()).map(Self)
+        let has_gather = cpu::tuning().gather;
+        let there = |isa: &Self| isa.0.is_there();
+        let all = Level::ALL.iter().copied().map(Self).filter(there);
+        // The two with and without gather take each other's place.
+        let best = all.clone().filter(move |isa| has_gather && isa.gathers());
+        all.filter(move |isa| !(has_gather && isa.gathers())).chain(best)
     }
 
     /// The best that this CPU has (that [`limit_instruction_set`] allows).
@@ -124,6 +141,22 @@ impl Isa {
         if blocks >> 32 == 0 { self } else { Self(Level::Plain) }
     }
 
+    /// Whether the functions of `bitalg.rs` may be called.
+    fn has_bitalg(self) -> bool {
+        #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+        return matches!(self.0, Level::Gather | Level::Bitalg);
+        #[cfg(not(all(target_arch = "x86_64", not(lanebloom_loom))))]
+        false
+    }
+
+    /// Whether batches load words by the processor's gather.
+    fn gathers(self) -> bool {
+        #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+        return self.0 == Level::Gather;
+        #[cfg(not(all(target_arch = "x86_64", not(lanebloom_loom))))]
+        false
+    }
+
     fn number(self) -> u8 {
         let place = Level::ALL.iter().position(|&level| level == self.0);
         place.expect("all are in it") as u8 + 1
@@ -137,6 +170,8 @@ impl Isa {
             Level::Avx2 => "AVX2",
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
             Level::Avx512 => "AVX-512",
+            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+            Level::Gather => "AVX-512 BITALG, gather",
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
             Level::Bitalg => "AVX-512 BITALG",
             #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
@@ -184,22 +219,42 @@ macro_rules! of_shape {
     }};
 }
 
-/// Fewer hashes than this go one by one: a batch kernel takes longer to begin. It takes a group of
-/// 8 at least.
+/// Fewer hashes than this are few, and have functions of their own: a pipeline takes longer to
+/// begin. (Zen 5, 1%, 512 KiB, bitmaps of 8, 16 and 32 hashes: 1.9, 1.6 and 1.4 ns per hash one by
+/// one, 3.3, 1.9 and 1.3 by a pipeline.)
 pub(crate) const FEW: usize = 32;
 
+/// So many hashes are single calls: a function for a few is called by a pointer.
+const SINGLES: usize = 3;
+
 /// The operations on hashes that only read, for one shape, one instruction set and one kind of
-/// words: `AtomicU64` of a filter, or the bytes of a snapshot.
+/// words: `AtomicU64` of a filter, its counters, or the bytes of a snapshot.
 #[derive(Debug)]
+#[cfg_attr(
+    any(lanebloom_loom, not(target_arch = "x86_64")),
+    allow(dead_code, reason = "a part is for x86-64")
+)]
 pub struct Lookups<T> {
     cuts: Cuts,
+    tuning: Tuning,
+    /// The words of a pattern, if the functions of `bitalg.rs` may be called; otherwise 0.
+    bitalg_words: u8,
     // SAFETY, for all: callable if the CPU has the instruction set that they are compiled for.
-    contains: unsafe fn(Lines<'_, T>, u64) -> bool,
+    contains: Contains<T>,
+    /// If there are none, hashes go one by one.
+    contains_few: Option<Few<T>>,
+    contains_few_bitmap: Option<FewBitmap<T>>,
     /// If there is none, hashes go one by one.
     contains_hashes: Option<Batch<T>>,
+    /// The fewest hashes that are worth a pipeline.
+    least: usize,
 }
 
-type Batch<T> = unsafe fn(&Cuts, Lines<'_, T>, &[u64], &mut [u64]);
+// (The order of the arguments brings the hash into the register that the multiplication needs.)
+type Contains<T> = unsafe fn(Lines<'_, T>, u64, &Cuts) -> bool;
+type Few<T> = unsafe fn(Lines<'_, T>, &[u64], &Cuts, &mut [bool]);
+type FewBitmap<T> = unsafe fn(Lines<'_, T>, &[u64], &Cuts) -> u64;
+type Batch<T> = unsafe fn(&Cuts, Lines<'_, T>, Access, &[u64], &mut [u64]);
 
 impl<T> Clone for Lookups<T> {
     fn clone(&self) -> Self {
@@ -214,14 +269,15 @@ impl<T> Copy for Lookups<T> {}
 pub(crate) struct Kernels {
     lookups: Lookups<AtomicU64>,
     // SAFETY, for all: callable if the CPU has the instruction set that they are compiled for.
-    insert: unsafe fn(&Bits, u64) -> bool,
+    insert: InsertOne,
     /// If there is none, hashes go one by one.
     insert_hashes: Option<InsertBatch>,
     fill: Fill,
 }
 
-type InsertBatch = unsafe fn(&Cuts, &Bits, &[u64], &mut [u64]);
-type Fill = unsafe fn(&Cuts, &mut Region<'_>, &[u64], &mut [u64]);
+type InsertOne = unsafe fn(&Bits, u64, &Cuts) -> bool;
+type InsertBatch = unsafe fn(&Cuts, &Bits, Access, &[u64], &mut [u64]);
+type Fill = unsafe fn(&Cuts, &mut Region<'_>, Access, &[u64], &mut [u64]);
 
 /// The operations on hashes of a filter of counters, for one shape and one instruction set.
 ///
@@ -284,34 +340,13 @@ impl CounterKernels {
     }
 }
 
-/// The answers of `each` for a few hashes; prefetches their lines first.
-#[inline(always)]
-fn few(hashes: &[u64], target: &impl Probed, purpose: Purpose, each: impl Fn(u64) -> bool) -> u64 {
-    ask(hashes, target, purpose);
-    let mut answers = 0;
-    for (i, &hash) in hashes.iter().enumerate() {
-        answers |= u64::from(each(hash)) << i;
-    }
-    answers
-}
-
-/// Prefetches the lines of a few hashes.
-#[inline(always)]
-fn ask(hashes: &[u64], target: &impl Probed, purpose: Purpose) {
-    if !is_cached(target.bytes()) && hashes.len() > 1 {
-        for &hash in hashes {
-            target.prefetch(block(hash, target.blocks()), purpose);
-        }
-    }
-}
-
 /// A lookup of the plain instruction set.
-fn contains<const W: usize, const S: usize, T: Load>(lines: Lines<'_, T>, hash: u64) -> bool {
+fn contains<const W: usize, const S: usize, T: Load>(lines: Lines<'_, T>, hash: u64, _: &Cuts) -> bool {
     scalar::contains::<W, false, T>(lines, const { &Cuts::new(W, S) }, hash)
 }
 
 /// An insert of the plain instruction set.
-fn insert<const W: usize, const S: usize>(mut bits: &Bits, hash: u64) -> bool {
+fn insert<const W: usize, const S: usize>(mut bits: &Bits, hash: u64, _: &Cuts) -> bool {
     scalar::insert::<W>(&mut bits, const { &Cuts::new(W, S) }, hash)
 }
 
@@ -329,36 +364,86 @@ impl<T: Load> Lookups<T> {
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
             Level::Avx512 => Some(avx512::contains_hashes::<W, T>),
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-            Level::Bitalg => Some(bitalg::contains_hashes::<W, T>),
+            Level::Gather | Level::Bitalg => Some(bitalg::contains_hashes::<W, T>),
             #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
             Level::Neon => Some(neon::contains_hashes::<W, T>),
         };
-        let contains: unsafe fn(Lines<'_, T>, u64) -> bool = match isa.0 {
+        let contains: Contains<T> = match isa.0 {
+            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+            Level::Gather | Level::Bitalg => bitalg::contains::<W, T>,
             // One key at a time has no use for wider vectors.
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-            Level::Avx2 | Level::Avx512 | Level::Bitalg => avx2::contains::<W, S, T>,
+            Level::Avx2 | Level::Avx512 => avx2::contains::<W, S, T>,
             _ => contains::<W, S, T>,
+        };
+        let (contains_few, contains_few_bitmap) = match isa.0 {
+            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+            Level::Gather | Level::Bitalg => (
+                Some(bitalg::contains_few::<W, T> as _),
+                Some(bitalg::contains_few_bitmap::<W, T> as _),
+            ),
+            _ => (None, None),
         };
         Self {
             cuts: Cuts::new(W, S),
+            tuning: Tuning {
+                gather: isa.gathers(),
+                ..cpu::tuning()
+            },
+            bitalg_words: if isa.has_bitalg() { W as u8 } else { 0 },
             contains,
+            contains_few,
+            contains_few_bitmap,
             contains_hashes,
+            least: if contains_few.is_some() { FEW } else { FEW / 2 },
         }
     }
 
     #[inline(always)]
     pub(crate) fn contains(&self, lines: Lines<'_, T>, hash: u64) -> bool {
+        // The most usual pattern has a direct call: 1.3 ns. A call by a pointer takes 1.6, whatever
+        // the function does (Zen 5). With the features compiled in, all patterns are inlined.
+        #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+        // SAFETY: only an `Isa` with BITALG has such words.
+        unsafe {
+            match self.bitalg_words {
+                2 => return bitalg::contains::<2, T>(lines, hash, &self.cuts),
+                1 if bitalg::COMPILED_IN => return bitalg::contains::<1, T>(lines, hash, &self.cuts),
+                4 if bitalg::COMPILED_IN => return bitalg::contains::<4, T>(lines, hash, &self.cuts),
+                8 if bitalg::COMPILED_IN => return bitalg::contains::<8, T>(lines, hash, &self.cuts),
+                _ => {}
+            }
+        }
         // SAFETY: `of` gave this out against an `Isa`, which proves that the CPU has what the
         // function needs.
-        unsafe { (self.contains)(lines, hash) }
+        unsafe { (self.contains)(lines, hash, &self.cuts) }
     }
 
-    /// Whether each of a few hashes is found.
+    /// Whether each of fewer than [`FEW`] hashes is found.
     #[inline]
     pub(crate) fn contains_few(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [bool]) {
-        ask(hashes, &lines, Purpose::Read);
-        for (&hash, found) in hashes.iter().zip(found) {
-            *found = self.contains(lines, hash);
+        if hashes.len() >= self.least {
+            return scalar::unpack_few(self.contains_few_bitmap(lines, hashes), found);
+        }
+        match self.contains_few {
+            // SAFETY: as in `contains`.
+            Some(contains) if hashes.len() > SINGLES => unsafe { contains(lines, hashes, &self.cuts, found) },
+            _ => few(hashes, &lines, Purpose::Read, found, |hash| self.contains(lines, hash)),
+        }
+    }
+
+    /// [`contains_few`](Self::contains_few) as a bitmap.
+    #[inline]
+    pub(crate) fn contains_few_bitmap(&self, lines: Lines<'_, T>, hashes: &[u64]) -> u64 {
+        if hashes.len() >= self.least {
+            let mut found = [0];
+            self.contains_many(lines, hashes, &mut found);
+            return found[0];
+        }
+        match self.contains_few_bitmap {
+            // SAFETY: as in `contains`.
+            Some(contains) => unsafe { contains(lines, hashes, &self.cuts) },
+            None => few_bitmap(hashes, &lines, Purpose::Read, |hash| self.contains(lines, hash)),
         }
     }
 
@@ -366,12 +451,33 @@ impl<T: Load> Lookups<T> {
     #[inline]
     pub(crate) fn contains_hashes(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
         if hashes.len() < FEW {
-            let answers = few(hashes, &lines, Purpose::Read, |hash| self.contains(lines, hash));
-            return found.fill(answers);
+            return found.fill(self.contains_few_bitmap(lines, hashes));
         }
+        self.contains_many(lines, hashes, found);
+    }
+
+    #[inline(always)]
+    fn access(&self, target: &impl Probed, purpose: Purpose) -> Access {
+        Access {
+            hint: (!is_cached(target.bytes())).then_some(purpose),
+            ahead: self.tuning.ahead,
+            gather: self.tuning.gather,
+        }
+    }
+
+    #[inline]
+    fn contains_many(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
         match self.contains_hashes {
             // SAFETY: as in `contains`.
-            Some(contains) => unsafe { contains(&self.cuts, lines, hashes, found) },
+            Some(contains) => unsafe {
+                contains(
+                    &self.cuts,
+                    lines,
+                    self.access(&lines, self.tuning.lookups),
+                    hashes,
+                    found,
+                )
+            },
             None => scalar::one_by_one(&mut { lines }, hashes, found, Purpose::Read, |lines, hash| {
                 self.contains(*lines, hash)
             }),
@@ -391,13 +497,15 @@ impl Kernels {
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
             Level::Avx2 => (Some(avx2::insert_hashes::<W>), avx2::fill::<W>),
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-            Level::Avx512 | Level::Bitalg => (Some(avx512::insert_hashes::<W>), avx512::fill::<W>),
+            Level::Avx512 => (Some(avx512::insert_hashes::<W>), avx512::fill::<W>),
+            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+            Level::Gather | Level::Bitalg => (Some(bitalg::insert_hashes::<W>), avx512::fill::<W>),
             #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
             Level::Neon => (Some(neon::insert_hashes::<W>), neon::fill::<W>),
         };
-        let insert: unsafe fn(&Bits, u64) -> bool = match isa.0 {
+        let insert: InsertOne = match isa.0 {
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-            Level::Avx2 | Level::Avx512 | Level::Bitalg => avx2::insert::<W, S>,
+            Level::Avx2 | Level::Avx512 | Level::Gather | Level::Bitalg => avx2::insert::<W, S>,
             _ => insert::<W, S>,
         };
         Self {
@@ -416,15 +524,37 @@ impl Kernels {
 
     #[inline(always)]
     pub(crate) fn insert(&self, bits: &Bits, hash: u64) -> bool {
-        // SAFETY: `of` gave this out against an `Isa`, which proves that the CPU has what the
-        // function needs.
-        unsafe { (self.insert)(bits, hash) }
+        // Where a lookup is faster than to make masks, it comes first.
+        if self.lookups.bitalg_words != 0 && self.lookups.contains(bits.shared(), hash) {
+            return false;
+        }
+        // SAFETY: as in `contains`.
+        unsafe { (self.insert)(bits, hash, &self.lookups.cuts) }
     }
 
     /// Whether each hash's insert changed the filter, for fewer than [`FEW`].
     #[inline]
     pub(crate) fn insert_few(&self, bits: &Bits, hashes: &[u64]) -> u64 {
-        few(hashes, &bits, Purpose::Write, |hash| self.insert(bits, hash))
+        if hashes.len() >= self.lookups.least {
+            let mut changed = [0];
+            self.insert_many(bits, hashes, &mut changed);
+            return changed[0];
+        }
+        if self.lookups.bitalg_words == 0 {
+            return few_bitmap(hashes, &bits, Purpose::Write, |hash| self.insert(bits, hash));
+        }
+        // A hash that is found needs no insert. Of equal ones that are not, the first sets the
+        // bits.
+        let mut lacking = !self.lookups.contains_few_bitmap(bits.shared(), hashes) & !(u64::MAX << hashes.len());
+        let mut changed = 0;
+        while lacking != 0 {
+            let i = lacking.trailing_zeros();
+            // SAFETY: as in `contains`.
+            let new = unsafe { (self.insert)(bits, hashes[i as usize], &self.lookups.cuts) };
+            changed |= u64::from(new) << i;
+            lacking &= lacking - 1;
+        }
+        changed
     }
 
     /// Whether each hash's insert changed the filter, as a bitmap.
@@ -433,9 +563,17 @@ impl Kernels {
         if hashes.len() < FEW {
             return changed.fill(self.insert_few(bits, hashes));
         }
+        self.insert_many(bits, hashes, changed);
+    }
+
+    #[inline]
+    fn insert_many(&self, bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
         match self.insert_hashes {
-            // SAFETY: as in `insert`.
-            Some(insert) => unsafe { insert(&self.lookups.cuts, bits, hashes, changed) },
+            // SAFETY: as in `contains`.
+            Some(insert) => unsafe {
+                let access = self.lookups.access(&bits, Purpose::Write);
+                insert(&self.lookups.cuts, bits, access, hashes, changed);
+            },
             None => scalar::one_by_one(&mut { bits }, hashes, changed, Purpose::Write, |bits, hash| {
                 self.insert(bits, hash)
             }),
@@ -446,69 +584,11 @@ impl Kernels {
     /// have the blocks of all hashes.
     #[inline(always)]
     pub(crate) fn fill(&self, region: &mut Region<'_>, hashes: &[u64], changed: &mut [u64]) {
+        let access = self.lookups.access(region, Purpose::Write);
         // SAFETY: as in `insert`.
-        unsafe { (self.fill)(&self.lookups.cuts, region, hashes, changed) }
+        unsafe { (self.fill)(&self.lookups.cuts, region, access, hashes, changed) }
     }
 }
-
-/// Murmur3 of many keys, if an instruction set is faster than one key after another.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct HashKernels {
-    // SAFETY, for both: callable if the CPU has the instruction set that they are compiled for.
-    short: unsafe fn(u32, usize, &mut [u64], &[u64]),
-    slices: Option<Slices>,
-}
-
-impl HashKernels {
-    /// The kernels of `isa`, whose existence is what makes their calls sound.
-    #[inline]
-    pub(crate) fn of(isa: Isa) -> Option<Self> {
-        match isa.0 {
-            Level::Plain => None,
-            // NEON has no multiplication of 64 bits, and two lanes: one key at a time is faster.
-            #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
-            Level::Neon => None,
-            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-            Level::Avx2 => Some(Self {
-                short: avx2::murmur3_short,
-                slices: None,
-            }),
-            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-            Level::Avx512 | Level::Bitalg => Some(Self {
-                short: avx512::murmur3_short,
-                slices: Some(avx512::murmur3_slices),
-            }),
-        }
-    }
-
-    /// Hashes keys of `width` bytes, at most 16. `keys` has the first 8 bytes of each,
-    /// little-endian, and becomes the hashes. `high` has the other bytes, or is empty.
-    #[inline]
-    pub(crate) fn short(self, seed: u32, width: usize, keys: &mut [u64], high: &[u64]) {
-        debug_assert!(width <= 16 && (width <= 8 || keys.len() == high.len()));
-        // SAFETY: `of` gave this out against an `Isa`, which proves that the CPU has what the
-        // function needs.
-        unsafe { (self.short)(seed, width, keys, high) }
-    }
-
-    /// Whether there is a kernel for keys of any length.
-    #[inline]
-    pub(crate) fn has_slices(self) -> bool {
-        self.slices.is_some()
-    }
-
-    /// Hashes keys of any length. Does nothing if there is no kernel for them.
-    #[inline]
-    pub(crate) fn slices(self, seed: u32, keys: &[&[u8]], out: &mut [u64]) {
-        debug_assert!(self.has_slices() && keys.len() == out.len());
-        if let Some(slices) = self.slices {
-            // SAFETY: as in `short`.
-            unsafe { slices(seed, keys, out) }
-        }
-    }
-}
-
-type Slices = unsafe fn(u32, &[&[u8]], &mut [u64]);
 
 /// The function of this CPU that writes a bit of a bitmap to each place of a slice.
 #[inline]
@@ -520,7 +600,7 @@ pub(crate) fn unpack() -> impl Fn(&[u64], &mut [bool]) {
         #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
         Level::Avx2 => avx2::unpack,
         #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-        Level::Avx512 | Level::Bitalg => avx512::unpack,
+        Level::Avx512 | Level::Gather | Level::Bitalg => avx512::unpack,
     };
     // SAFETY: the `Isa` proves that the CPU has what the function needs.
     move |bitmap, out| unsafe { unpack(bitmap, out) }
@@ -570,8 +650,8 @@ mod tests {
                 let plain = Kernels::of(Layout { shape, blocks: 1 }, Isa(Level::Plain));
                 for isa in Isa::all() {
                     let kernels = Kernels::of(Layout { shape, blocks: 1 }, isa);
-                    // Without prefetching and with it; 4099 is the first prime above the limit.
-                    for blocks in [1, 7, 4099] {
+                    // Without prefetching and with it; 32771 is the first prime above the limit.
+                    for blocks in [1, 7, 32_771] {
                         let [by_one, single, batch] = [(); 3].map(|()| Bits::new(blocks).unwrap());
                         for len in LENGTHS {
                             let new = hashes(1000 * len as u64, len);
@@ -620,5 +700,62 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Lookups touch no byte beside the lines, which begin or end where memory does.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn lines_at_the_edges_of_memory() {
+        use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
+
+        const PAGES: usize = 64 << 10;
+        let map = |len| {
+            // SAFETY: new memory, at an address that nothing else has.
+            unsafe { mmap_anonymous(core::ptr::null_mut(), len, ProtFlags::empty(), MapFlags::PRIVATE) }.unwrap()
+        };
+        let fenced: *mut u8 = map(3 * PAGES).cast();
+        // SAFETY: the middle third, which nothing refers to yet.
+        let middle = unsafe {
+            mprotect(
+                fenced.add(PAGES).cast(),
+                PAGES,
+                MprotectFlags::READ | MprotectFlags::WRITE,
+            )
+            .unwrap();
+            fenced.add(PAGES)
+        };
+        let asked = hashes(1, 100);
+        for blocks in [1, 3] {
+            for at in [0, PAGES - 64 * blocks] {
+                // SAFETY: zeroed bytes of the middle third, aligned to pages or to lines.
+                let lines = Lines(unsafe {
+                    core::slice::from_raw_parts(middle.add(at).cast::<[AtomicU64; crate::layout::LINE_WORDS]>(), blocks)
+                });
+                for (i, word) in lines.0.as_flattened().iter().enumerate() {
+                    word.store(!0x8000_0800_0000_0001_u64.rotate_left(i as u32), Ordering::Relaxed);
+                }
+                for (words, most) in crate::layout::WORDS {
+                    for bits in 1..=most {
+                        let layout = Layout {
+                            shape: Shape { words, bits },
+                            blocks,
+                        };
+                        let plain = Lookups::<AtomicU64>::of(layout, Isa(Level::Plain));
+                        let expected: Vec<bool> = asked.iter().map(|&hash| plain.contains(lines, hash)).collect();
+                        for lookups in Isa::all().map(|isa| Lookups::<AtomicU64>::of(layout, isa)) {
+                            let single: Vec<bool> = asked.iter().map(|&hash| lookups.contains(lines, hash)).collect();
+                            assert_eq!(single, expected, "{layout}");
+                            for len in [9, asked.len()] {
+                                let mut found = [0; 2];
+                                lookups.contains_hashes(lines, &asked[..len], &mut found[..len.div_ceil(64)]);
+                                assert!((0..len).all(|i| (found[i / 64] >> (i % 64) & 1 == 1) == expected[i]));
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        // SAFETY: what was mapped; nothing refers to it any more.
+        unsafe { munmap(fenced.cast(), 3 * PAGES).unwrap() };
     }
 }

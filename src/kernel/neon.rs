@@ -12,8 +12,10 @@
 )]
 
 use crate::bits::{Bits, Lines, Load, Probed, Region, Target};
-use crate::kernel::groups::{self, GROUP, Group, Slot};
+use crate::kernel::cpu::Access;
+use crate::kernel::groups::{self, GROUP, Group, Places, Slot};
 use crate::kernel::scalar;
+use crate::layout::LINE_WORDS;
 use crate::pattern::{self, Cuts, MULTIPLIER};
 use core::arch::aarch64::*;
 
@@ -21,6 +23,7 @@ use core::arch::aarch64::*;
 pub(super) fn contains_hashes<const W: usize, T: Load>(
     cuts: &Cuts,
     lines: Lines<'_, T>,
+    access: Access,
     hashes: &[u64],
     found: &mut [u64],
 ) {
@@ -28,79 +31,84 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
     // SAFETY: `places` writes the products and all words, of blocks below `count`; a block has 8.
     unsafe {
         groups::contains(
-            lines,
+            &mut { lines },
+            access,
             hashes,
             found,
-            |group| blocks(group, count),
-            |group, products, words| places::<W>(group, cuts, 0, count, products, words),
-            |_, products, words| hold::<W, T>(products.assume_init_ref(), cuts, words),
+            |group, at| places::<W>(group, cuts, 0, count, at),
+            |_, at| hold::<W, true, T>(cuts, lines, at),
         );
     }
 }
 
 #[target_feature(enable = "neon")]
-pub(super) fn insert_hashes<const W: usize>(cuts: &Cuts, mut bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
-    insert_into::<W, _>(&mut bits, cuts, hashes, changed);
+pub(super) fn insert_hashes<const W: usize>(
+    cuts: &Cuts,
+    bits: &Bits,
+    access: Access,
+    hashes: &[u64],
+    changed: &mut [u64],
+) {
+    // SAFETY: `places` wrote the products, and words of the filter.
+    insert_into::<W, _>(&mut { bits }, cuts, access, hashes, changed, |at| unsafe {
+        hold::<W, false, _>(cuts, bits.shared(), at)
+    });
 }
 
 #[target_feature(enable = "neon")]
-pub(super) fn fill<const W: usize>(cuts: &Cuts, region: &mut Region<'_>, hashes: &[u64], changed: &mut [u64]) {
+pub(super) fn fill<const W: usize>(
+    cuts: &Cuts,
+    region: &mut Region<'_>,
+    access: Access,
+    hashes: &[u64],
+    changed: &mut [u64],
+) {
     if hashes.len() < GROUP {
-        return scalar::fill::<W>(cuts, region, hashes, changed);
+        return scalar::fill::<W>(cuts, region, access, hashes, changed);
     }
-    insert_into::<W, _>(region, cuts, hashes, changed);
+    insert_into::<W, _>(region, cuts, access, hashes, changed, |_| 0);
 }
 
 #[target_feature(enable = "neon")]
 #[inline]
-fn insert_into<const W: usize, T: Target>(target: &mut T, cuts: &Cuts, hashes: &[u64], changed: &mut [u64]) {
+fn insert_into<const W: usize, T: Target>(
+    target: &mut T,
+    cuts: &Cuts,
+    access: Access,
+    hashes: &[u64],
+    changed: &mut [u64],
+    hold: impl Fn(&Places<W>) -> u8,
+) {
     let (first, count) = (target.first(), target.blocks());
     // SAFETY: `places` writes all words, and the products; `masks` writes all masks.
     unsafe {
         groups::insert::<W, _>(
             target,
+            access,
             hashes,
             changed,
-            |group| blocks(group, count),
-            |group, products, words| places::<W>(group, cuts, first, count, products, words),
-            |_, products, into| masks::<W, T>(products.assume_init_ref(), cuts, into),
+            |group, at| places::<W>(group, cuts, first, count, at),
+            |_, at| hold(at),
+            |_, at, into| masks::<W, T>(at.products.assume_init_ref(), cuts, into),
         );
     }
-}
-
-/// The blocks of the hashes: below `count`.
-#[target_feature(enable = "neon")]
-#[inline]
-fn blocks(hashes: &Group, count: usize) -> Group {
-    let mut blocks = [0; GROUP];
-    for i in 0..GROUP {
-        blocks[i] = pattern::block(hashes[i], count) as u64;
-    }
-    blocks
 }
 
 /// The products of the hashes, and the words that each touches, counted from block `first` on: for
 /// 0 below 8 times `count`, the filter's blocks.
 #[target_feature(enable = "neon")]
 #[inline]
-fn places<const W: usize>(
-    hashes: &Group,
-    cuts: &Cuts,
-    first: usize,
-    count: usize,
-    products: &mut Slot,
-    words: &mut [Slot; W],
-) {
-    let blocks = blocks(hashes, count);
-    products.write(hashes.map(|hash| hash.wrapping_mul(MULTIPLIER)));
+fn places<const W: usize>(hashes: &Group, cuts: &Cuts, first: usize, count: usize, places: &mut Places<W>) {
+    places.products.write(hashes.map(|hash| hash.wrapping_mul(MULTIPLIER)));
     let mut numbers = [[0; GROUP]; W];
     for i in 0..GROUP {
+        let block = pattern::block(hashes[i], count);
         let pattern = pattern::pattern::<W>(hashes[i], cuts);
         for word in 0..W {
-            numbers[word][i] = 8 * (blocks[i] - first as u64) + pattern[word].word as u64;
+            numbers[word][i] = (LINE_WORDS * (block - first) + pattern[word].word) as u64;
         }
     }
-    for (word, numbers) in words.iter_mut().zip(numbers) {
+    for (word, numbers) in places.words.iter_mut().zip(numbers) {
         word.write(numbers);
     }
 }
@@ -123,17 +131,30 @@ fn masks<const W: usize, T>(products: &Group, cuts: &Cuts, into: &mut [Slot; W])
     }
 }
 
-/// Whether the words hold all bits of their hash's pattern. `T` is the kind of words: each copy has
-/// one caller, and so is inlined.
+/// Whether the words of the places hold all bits of their hash's pattern. Lookups and inserts have
+/// copies of their own: each has one caller, and so is inlined.
+///
+/// # Safety
+///
+/// The words and the products were written. The words are there.
 #[target_feature(enable = "neon")]
 #[inline]
-fn hold<const W: usize, T>(products: &Group, cuts: &Cuts, words: &[Group; W]) -> u8 {
+unsafe fn hold<const W: usize, const LOOKUP: bool, T: Load>(
+    cuts: &Cuts,
+    lines: Lines<'_, T>,
+    places: &Places<W>,
+) -> u8 {
+    // SAFETY: as promised.
+    let (numbers, products) = unsafe { (places.words(), places.products.assume_init_ref()) };
+    let all = lines.0.as_flattened();
+    // SAFETY: as promised.
+    let load = |number: u64| unsafe { all.get_unchecked(number as usize) }.load();
     let mut answers = 0;
     for pair in (0..GROUP).step_by(2) {
         let masks = vector_masks::<W>([products[pair], products[pair + 1]], cuts);
         let mut lacking = vdupq_n_u64(0);
         for word in 0..W {
-            let words = both(words[word][pair], words[word][pair + 1]);
+            let words = both(load(numbers[word][pair]), load(numbers[word][pair + 1]));
             lacking = vorrq_u64(lacking, vbicq_u64(masks[word], words));
         }
         answers |= u8::from(vgetq_lane_u64::<0>(lacking) == 0) << pair;

@@ -9,6 +9,7 @@
 
 use crate::bits::{Lines, Load, Probed, Purpose, Region, Target, is_cached};
 use crate::counters::{self, Counters};
+use crate::kernel::cpu::Access;
 use crate::pattern::{Cuts, block, pattern};
 
 /// How many keys ahead lines are prefetched from memory, into L2: touching random lines of 64 MiB
@@ -33,7 +34,13 @@ pub(crate) fn insert<const W: usize>(target: &mut impl Target, cuts: &Cuts, hash
 }
 
 /// Inserts into words that this thread owns. `changed` is a bitmap: whether each hash changed them.
-pub(crate) fn fill<const W: usize>(cuts: &Cuts, region: &mut Region<'_>, hashes: &[u64], changed: &mut [u64]) {
+pub(crate) fn fill<const W: usize>(
+    cuts: &Cuts,
+    region: &mut Region<'_>,
+    _: Access,
+    hashes: &[u64],
+    changed: &mut [u64],
+) {
     one_by_one(region, hashes, changed, Purpose::Write, |region, hash| {
         insert::<W>(region, cuts, hash)
     });
@@ -47,6 +54,42 @@ pub(crate) fn increment<const W: usize, const S: usize>(lines: Lines<'_, Counter
 pub(crate) fn decrement<const W: usize, const S: usize>(lines: Lines<'_, Counters>, hash: u64) -> bool {
     let pattern = pattern(hash, const { &Cuts::new(W, S) });
     counters::decrement::<W>(lines, block(hash, lines.blocks()), pattern, S)
+}
+
+/// Prefetches the lines of a few hashes.
+#[inline(always)]
+fn ask(hashes: &[u64], target: &impl Probed, purpose: Purpose) {
+    if !is_cached(target.bytes()) && hashes.len() > 1 {
+        for &hash in hashes {
+            target.prefetch(block(hash, target.blocks()), purpose);
+        }
+    }
+}
+
+/// The answers of `each` for a few hashes; prefetches their lines first.
+#[inline(always)]
+pub(super) fn few(
+    hashes: &[u64],
+    target: &impl Probed,
+    purpose: Purpose,
+    answers: &mut [bool],
+    each: impl Fn(u64) -> bool,
+) {
+    ask(hashes, target, purpose);
+    for (&hash, answer) in hashes.iter().zip(answers) {
+        *answer = each(hash);
+    }
+}
+
+/// The answers of `each` for a few hashes, as a bitmap; prefetches their lines first.
+#[inline(always)]
+pub(super) fn few_bitmap(hashes: &[u64], target: &impl Probed, purpose: Purpose, each: impl Fn(u64) -> bool) -> u64 {
+    ask(hashes, target, purpose);
+    let mut answers = 0;
+    for (i, &hash) in hashes.iter().enumerate() {
+        answers |= u64::from(each(hash)) << i;
+    }
+    answers
 }
 
 /// Calls `each` for every hash in order; prefetches lines.
@@ -89,13 +132,23 @@ pub(crate) fn one_by_one<T: Probed>(
 /// Writes a bit of the bitmap to each place of `out`.
 pub(crate) fn unpack(bitmap: &[u64], out: &mut [bool]) {
     debug_assert_eq!(out.len().div_ceil(64), bitmap.len());
-    for (out, word) in out.chunks_mut(64).zip(bitmap) {
-        for (out, byte) in out.chunks_mut(8).zip(word.to_le_bytes()) {
-            // The product repeats `byte`; the mask leaves another bit of each copy.
-            let bits = (u64::from(byte) * 0x0101_0101_0101_0101) & 0x8040_2010_0804_0201;
-            for (out, bit) in out.iter_mut().zip(bits.to_le_bytes()) {
-                *out = bit != 0;
-            }
-        }
+    for (out, &word) in out.chunks_mut(64).zip(bitmap) {
+        unpack_few(word, out);
+    }
+}
+
+/// Writes the lowest bits to the places of `out`, at most 64.
+#[inline]
+pub(crate) fn unpack_few(mut bits: u64, out: &mut [bool]) {
+    let (eights, rest) = out.as_chunks_mut::<8>();
+    for eight in eights {
+        // The product repeats the byte; the mask leaves another bit of each copy.
+        let spread = (u64::from(bits as u8) * 0x0101_0101_0101_0101) & 0x8040_2010_0804_0201;
+        *eight = spread.to_le_bytes().map(|byte| byte != 0);
+        bits >>= 8;
+    }
+    for place in rest {
+        *place = bits & 1 == 1;
+        bits >>= 1;
     }
 }

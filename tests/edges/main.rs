@@ -128,10 +128,12 @@ fn strings_at_the_edges() {
             filter.insert_batch(&Vec::from_iter(keys.iter().step_by(2)));
             assert!(filter == expected);
             for (len, key) in keys.iter().enumerate() {
-                let (mut hash, mut answer) = ([0], [false]);
+                let (mut hash, mut sip_hash, mut answer) = ([0], [0], [false]);
                 Murmur3::default().hash_batch(&[*key], &mut hash);
+                sip.hash_batch(&[*key], &mut sip_hash);
                 filter.contains_batch(&[*key], &mut answer);
                 assert_eq!((hash, answer), ([murmur3[len]], [answers[len]]), "{set}: {len} bytes");
+                assert_eq!(sip_hash, [siphash[len]], "{set}: {len} bytes");
             }
             // Ever longer and ever shorter ones, and mixed: 1000 and 4097 have no divisor in
             // common.
@@ -142,8 +144,15 @@ fn strings_at_the_edges() {
                 // Small batches too, of which each has other keys for its last.
                 for batch in [ordered.len(), 64, 13, 3] {
                     let (mut hashed, mut found) = (vec![0; ordered.len()], vec![false; ordered.len()]);
-                    for (i, keys) in ordered.chunks(batch).enumerate() {
-                        Murmur3::default().hash_batch(keys, &mut hashed[i * batch..][..keys.len()]);
+                    for (keys, hashed) in ordered.chunks(batch).zip(hashed.chunks_mut(batch)) {
+                        sip.hash_batch(keys, hashed);
+                    }
+                    assert!(
+                        hashed.iter().zip(&lengths).all(|(hash, &len)| *hash == siphash[len]),
+                        "{set}"
+                    );
+                    for (keys, hashed) in ordered.chunks(batch).zip(hashed.chunks_mut(batch)) {
+                        Murmur3::default().hash_batch(keys, hashed);
                     }
                     assert!(
                         hashed.iter().zip(&lengths).all(|(hash, &len)| *hash == murmur3[len]),
@@ -156,9 +165,6 @@ fn strings_at_the_edges() {
                     );
                 }
             }
-            let mut hashed = vec![0; keys.len()];
-            sip.hash_batch(&keys, &mut hashed);
-            assert_eq!(hashed, siphash, "{set}");
         });
     }
 }
@@ -172,6 +178,8 @@ fn lengths() -> impl Iterator<Item = usize> {
 fn keys_of_one_width<T: Copy + Funnel>(key: impl FnMut(u64) -> T) {
     let values: Vec<T> = (0..200).map(number).map(key).collect();
     let hashes: Vec<u64> = values.iter().map(|key| Murmur3::default().hash_key(key)).collect();
+    let sip = SipHash13::with_key([1; 16]);
+    let sip_hashes: Vec<u64> = values.iter().map(|key| sip.hash_key(key)).collect();
     let builder = ConcurrentBloom::builder().expected_keys(200);
     for_each_instruction_set(|set| {
         let (filter, answers) = filter_and_answers(&builder, &hashes);
@@ -184,6 +192,8 @@ fn keys_of_one_width<T: Copy + Funnel>(key: impl FnMut(u64) -> T) {
                 let hashed = out.put(&vec![0; len], true);
                 Murmur3::default().hash_batch(keys, hashed);
                 assert_eq!(hashed, &hashes[..len], "{set}");
+                sip.hash_batch(keys, hashed);
+                assert_eq!(hashed, &sip_hashes[..len], "{set}");
                 let found = out.put(&vec![false; len], true);
                 filter.contains_batch(keys, found);
                 assert_eq!(found, answers, "{set}");

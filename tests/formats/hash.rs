@@ -1,6 +1,7 @@
-//! Keys to hashes: known answers, the `murmur3` crate as a second opinion, and which keys are the
+//! Keys to hashes: known answers, other crates as a second opinion, and which keys are the
 //! same key.
 
+use crate::common::{for_each_instruction_set, number};
 use lanebloom::hash::OneKeyType;
 use lanebloom::{ByHash, ConcurrentBloom, Funnel, KeyHasher, Murmur3, Sink, SipHash13, UnencodedChars};
 use proptest::prelude::*;
@@ -426,6 +427,48 @@ fn a_seed_does_not_protect_murmur3_and_a_key_protects_siphash() {
         .unwrap();
     filter.insert(&a);
     assert!(!filter.contains(&b));
+}
+
+/// Keys of every length, wherever they begin, alone, in two pieces and in batches.
+#[test]
+fn slices_have_the_hashes_of_other_crates() {
+    let soup: Vec<u8> = (0..200).map(|x| number(x) as u8).collect();
+    let key: [u8; 16] = *soup.last_chunk().unwrap();
+    let (murmur3, siphash13) = (Murmur3::with_seed(5), SipHash13::with_key(key));
+    let their_murmur3 = |mut bytes: &[u8]| {
+        let both = murmur3::murmur3_x64_128(&mut bytes, 5).unwrap();
+        (both as u64, (both >> 64) as u64)
+    };
+    let their_siphash13 = |bytes: &[u8]| {
+        let mut hasher = siphasher::sip::SipHasher13::new_with_key(&key);
+        hasher.write(bytes);
+        hasher.finish()
+    };
+    for_each_instruction_set(|set| {
+        for offset in 0..16 {
+            for len in 0..=100 {
+                let bytes = &soup[offset..][..len];
+                assert_eq!(murmur3.hash128(bytes), their_murmur3(bytes), "{len} bytes at {offset}");
+                assert_eq!(
+                    siphash13.hash_key(bytes),
+                    their_siphash13(bytes),
+                    "{len} bytes at {offset}"
+                );
+                let two = (&bytes[..len * offset / 16], &bytes[len * offset / 16..]);
+                assert_eq!(murmur3.hash128(&two), their_murmur3(bytes), "{len} bytes in two");
+                assert_eq!(siphash13.hash_key(&two), their_siphash13(bytes), "{len} bytes in two");
+                // Some of this length, and others.
+                let keys = Vec::from_iter((0..8 + offset).map(|i| &soup[offset + i..][..len + i / 5]));
+                let mut hashes = vec![0; keys.len()];
+                murmur3.hash_batch(&keys, &mut hashes);
+                let theirs = Vec::from_iter(keys.iter().map(|key| their_murmur3(key).0));
+                assert_eq!(hashes, theirs, "{set}: {len} bytes at {offset}");
+                siphash13.hash_batch(&keys, &mut hashes);
+                let theirs = Vec::from_iter(keys.iter().map(|key| their_siphash13(key)));
+                assert_eq!(hashes, theirs, "{set}: {len} bytes at {offset}");
+            }
+        }
+    });
 }
 
 /// In agreement with std's own SipHash-1-3 (`DefaultHasher`, whose key is zero), and however the

@@ -60,10 +60,10 @@ impl<K> Key for K where
 ///
 /// # Loads
 ///
-/// A load runs in a task of its own. If a waiter is cancelled, also the one that began it, the load
-/// goes on, for the other waiters and for the cache. An error reaches every waiter and is not
-/// cached; the next get tries again. A panic of the loader reaches the waiters as a
-/// [`LoadError`](crate::LoadError).
+/// A load runs in a task of its own; in the blocking mode, in the thread that asked first. If a
+/// waiter is cancelled, also the one that began it, the load goes on, for the other waiters and for
+/// the cache. An error reaches every waiter and is not cached; the next get tries again. A panic of
+/// the loader reaches the waiters as a [`LoadError`](crate::LoadError).
 ///
 /// A load has no time limit of its own: a loader that may hang should have one
 /// (`tokio::time::timeout`).

@@ -39,9 +39,7 @@ impl LoadError {
     }
 
     pub(crate) fn panicked(payload: &(dyn Any + Send)) -> Self {
-        let text = payload.downcast_ref::<&str>().copied();
-        let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-        Self(Kind::Panicked(text.unwrap_or("no message").into()))
+        Self(Kind::Panicked(text_of_panic(payload).into()))
     }
 
     pub(crate) fn abandoned() -> Self {
@@ -106,6 +104,12 @@ impl Error for LoadError {
     }
 }
 
+fn text_of_panic(payload: &(dyn Any + Send)) -> &str {
+    let text = payload.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("no message")
+}
+
 /// Why a rebuild failed. The cache goes on with its old filter.
 ///
 /// ```
@@ -131,6 +135,11 @@ pub(crate) enum RebuildErrorKind {
 }
 
 impl RebuildError {
+    pub(crate) fn panicked(payload: &(dyn Any + Send)) -> Self {
+        let text = format!("a panic: {}", text_of_panic(payload));
+        Self(RebuildErrorKind::Keys(text.into()))
+    }
+
     /// Whether another rebuild of the same cache is under way.
     ///
     /// ```

@@ -10,6 +10,7 @@ use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::task::Poll;
+use std::thread;
 use tokio::sync::SetOnce;
 use tracing::{Instrument, debug_span};
 
@@ -116,28 +117,32 @@ pub trait AnyLoader<K: Key + ?Sized, V>: Send + Sync {
 
 impl<K: Key + ?Sized, V: Send + 'static, L: Loader<K, V>> AnyLoader<K, V> for L {
     fn load(&self, key: K::Owned) -> BoxFuture<'_, Option<V>> {
-        Box::pin(caught(async move {
-            Loader::load(self, key).await.map_err(LoadError::failed)
-        }))
+        Box::pin(caught(async move { Loader::load(self, key).await }))
     }
 
     fn load_many(&self, keys: Vec<K::Owned>) -> BoxFuture<'_, Vec<(K::Owned, V)>> {
-        Box::pin(caught(async move {
-            Loader::load_many(self, keys).await.map_err(LoadError::failed)
-        }))
+        Box::pin(caught(async move { Loader::load_many(self, keys).await }))
     }
 }
 
-/// Nothing is seen of a future after its panic, so its state may be broken.
-async fn caught<T>(future: impl Future<Output = Result<T, LoadError>>) -> Result<T, LoadError> {
+/// The payload of the panic in `Err`, if there is one. Nothing is seen of a future after its panic,
+/// so its state may be broken.
+pub(crate) async fn catch_panic<T>(future: impl Future<Output = T>) -> thread::Result<T> {
     let mut future = pin!(future);
     poll_fn(
         |context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
-            Ok(poll) => poll,
-            Err(payload) => Poll::Ready(Err(LoadError::panicked(&*payload))),
+            Ok(poll) => poll.map(Ok),
+            Err(payload) => Poll::Ready(Err(payload)),
         },
     )
     .await
+}
+
+async fn caught<T, E: Into<BoxError>>(load: impl Future<Output = Result<T, E>>) -> Result<T, LoadError> {
+    match catch_panic(load).await {
+        Ok(result) => result.map_err(LoadError::failed),
+        Err(payload) => Err(LoadError::panicked(&*payload)),
+    }
 }
 
 /// Gets of the asynchronous mode.

@@ -2,6 +2,7 @@
 
 use crate::cache::GuardedCache;
 use crate::error::RebuildErrorKind;
+use crate::future::catch_panic;
 use crate::mode::Mode;
 use crate::sync::Blocking;
 use crate::{BoxError, Key, RebuildError};
@@ -9,6 +10,7 @@ use futures_core::Stream;
 use lanebloom::{GuardFilter, Rebuild};
 use std::future::poll_fn;
 use std::hash::{BuildHasher, RandomState};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender, TryRecvError};
 use std::sync::{MutexGuard, PoisonError};
@@ -42,6 +44,8 @@ pub struct Rebuilt {
 
 /// The rebuilds so far, and what the next one needs.
 pub(crate) struct History {
+    /// Rebuilds that began, counted while the guard excludes others.
+    pub(crate) begun: u64,
     pub(crate) completed: u64,
     pub(crate) failed: u64,
     pub(crate) last: Option<(Instant, Rebuilt)>,
@@ -56,6 +60,7 @@ pub(crate) struct History {
 impl History {
     pub(crate) fn new(capacity: usize) -> Self {
         Self {
+            begun: 0,
             completed: 0,
             failed: 0,
             last: None,
@@ -123,9 +128,11 @@ where
         let began = Instant::now();
         let filter = (self.0.plan.make)(capacity).map_err(|error| RebuildError(RebuildErrorKind::Filter(error)))?;
         let rebuild = self.0.guard.rebuild(filter);
+        let rebuild = rebuild.map_err(|error| RebuildError(RebuildErrorKind::Guard(error)))?;
+        self.history().begun += 1;
         let stats = self.0.counts.sum();
         Ok(Attempt {
-            rebuild: rebuild.map_err(|error| RebuildError(RebuildErrorKind::Guard(error)))?,
+            rebuild,
             keys: 0,
             capacity,
             began,
@@ -171,6 +178,15 @@ where
                 warn!(%error, "the rebuild failed");
             }
         }
+    }
+
+    /// A panic of the source is an error, or the schedule would end with it.
+    fn unless_panicked(&self, result: thread::Result<Result<Rebuilt, RebuildError>>) -> Result<Rebuilt, RebuildError> {
+        result.unwrap_or_else(|payload| {
+            let result = Err(RebuildError::panicked(&*payload));
+            self.note(&result);
+            result
+        })
     }
 
     fn span(&self) -> Span {
@@ -277,8 +293,8 @@ where
     /// returned value is dropped or [stopped](Rebuilds::stop).
     ///
     /// The intervals vary by a tenth, so that processes that were started together do not read the
-    /// store together. After an error the next attempt comes within a second; then the pauses
-    /// double, up to `interval`.
+    /// store together. After an error or a panic of `source` the next attempt comes within a
+    /// second; then the pauses double, up to `interval`.
     ///
     /// # Panics
     ///
@@ -315,7 +331,8 @@ where
             let mut failed = 0;
             loop {
                 tokio::time::sleep(pause(interval, failed)).await;
-                failed = failures(failed, &cache.rebuild_now(&source).await);
+                let result = catch_panic(cache.rebuild_now(&source)).await;
+                failed = failures(failed, &cache.unless_panicked(result));
             }
         };
         Rebuilds(tokio::spawn(task))
@@ -332,7 +349,7 @@ impl Rebuilds {
     /// up: the old filter stays.
     pub async fn stop(mut self) {
         self.0.abort();
-        // Only the cancellation; or the panic of a source, which is reported already.
+        // Only the cancellation.
         let _ = (&mut self.0).await;
     }
 }
@@ -421,8 +438,8 @@ where
     /// [stopped](RebuildThread::stop).
     ///
     /// The intervals vary by a tenth, so that processes that were started together do not read the
-    /// store together. After an error the next attempt comes within a second; then the pauses
-    /// double, up to `interval`.
+    /// store together. After an error or a panic of `source` the next attempt comes within a
+    /// second; then the pauses double, up to `interval`.
     ///
     /// # Panics
     ///
@@ -455,7 +472,8 @@ where
             let mut failed = 0;
             while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(pause(interval, failed)) {
                 let is_stopped = || stopped.try_recv() == Err(TryRecvError::Disconnected);
-                failed = failures(failed, &cache.rebuild_unless(&source, is_stopped));
+                let rebuild = AssertUnwindSafe(|| cache.rebuild_unless(&source, is_stopped));
+                failed = failures(failed, &cache.unless_panicked(catch_unwind(rebuild)));
             }
         });
         RebuildThread { _stop: stop, thread }
@@ -477,7 +495,7 @@ impl RebuildThread {
     /// up at its next batch: the old filter stays.
     pub fn stop(self) {
         drop(self._stop);
-        // A panic of the source is reported already.
+        // The thread panics at nothing.
         let _ = self.thread.join();
     }
 }

@@ -100,8 +100,8 @@ where
     /// # Errors
     ///
     /// Fails if the file is damaged, with kind `InvalidData`; if keys were added to this cache
-    /// before, which the file may lack; if another rebuild is under way; or with the file system's
-    /// error. The old filter stays.
+    /// before, or a rebuild began, since the file may lack their keys; if another rebuild is under
+    /// way; or with the file system's error. The old filter stays.
     pub fn restore(&self, path: impl AsRef<Path>, max_age: Duration) -> io::Result<bool> {
         let path = path.as_ref();
         let mut file = match File::open(path) {
@@ -134,10 +134,14 @@ where
         let rebuild = self.0.guard.rebuild(filter).map_err(io::Error::other)?;
         // Partner: the fences of `CacheGuard::insert` and of the rebuild's beginning. A key whose
         // count is not seen here was inserted after that, and so into the new filter too.
-        if self.0.counts.sum().added > 0 {
+        let added = self.0.counts.sum().added;
+        let mut history = self.history();
+        if added > 0 || history.begun > 0 {
             let text = "keys were added before; restore a new cache";
             return Err(io::Error::new(ErrorKind::InvalidInput, text));
         }
+        history.begun += 1;
+        drop(history);
         rebuild.try_commit().map_err(io::Error::other)?;
         self.note_restored(number(16), capacity);
         Ok(true)

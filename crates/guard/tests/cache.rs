@@ -151,6 +151,16 @@ async fn an_error_reaches_every_waiter_and_is_not_cached() {
     assert_eq!(cache.get(&17).await.unwrap(), Some(17));
 }
 
+/// Before there is a future.
+#[tokio::test]
+async fn a_panic_of_the_function_that_makes_the_load_is_an_error_too() {
+    let load = |_| -> std::future::Ready<Result<Option<u64>, Infallible>> { panic!("a bug") };
+    let cache = Cache::builder().build(load).unwrap();
+    cache.added_many(&[17, 18]);
+    assert!(cache.get(&17).await.unwrap_err().is_panic());
+    assert!(cache.get_many(&[17, 18]).await.unwrap_err().is_panic());
+}
+
 #[tokio::test]
 async fn a_cancelled_waiter_cancels_no_other_and_not_the_load() {
     let store = Store::new([17]);
@@ -409,6 +419,7 @@ async fn scheduled_rebuilds_go_on_after_errors_and_end_with_their_handle() {
         let attempts = Arc::clone(&attempts);
         move || {
             let attempt = attempts.fetch_add(1, Ordering::Relaxed);
+            assert_ne!(attempt, 1, "a bug in the source");
             let result = if attempt < 3 {
                 Err("no")
             } else {
@@ -526,6 +537,15 @@ fn a_saved_filter_serves_once_and_only_a_new_cache() {
         io::ErrorKind::InvalidInput
     );
     assert!(late.guard().check(&1000).is_some() && late.guard().check(&17).is_none());
+
+    save();
+    let rebuilt = new();
+    rebuilt.rebuild_now(|| [Ok::<_, Infallible>(vec![1000])]).unwrap();
+    assert_eq!(
+        rebuilt.restore(&path, hour).unwrap_err().kind(),
+        io::ErrorKind::InvalidInput
+    );
+    assert!(rebuilt.guard().check(&1000).is_some());
 
     // Too old, and from the future.
     let hash = |header: &mut [u8]| {

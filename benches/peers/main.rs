@@ -1,0 +1,431 @@
+//! lanebloom beside its peers: the same number of keys, the same false-positive rate, the same
+//! keys, each through its fastest public call.
+//!
+//!     cargo bench --bench peers                       # everything, about 20 minutes, most of them at 512 MiB
+//!     cargo bench --bench peers -- --sizes 512K,8M    # filters of these sizes (of ours, at 1%)
+//!     cargo bench --bench peers -- --tables singles,lengths    # only these tables; --help has the list
+//!     cargo bench --bench peers -- --record FILE      # the tables into benches/FILE too
+//!     cargo bench --bench peers -- --test             # a tiny size, to see that it runs
+//!     BOOST_ROOT=$(ci/boost.sh) cargo bench --bench peers    # with Boost.Bloom (see build.rs)
+//!
+//! How it measures: all contestants of a group hold the same keys. A round lets each of them do the
+//! same work once, in turn; the table shows the median of the rounds in ns per key, and the median
+//! of the per-round ratios to fastbloom of the same group, so that a machine whose speed drifts
+//! does not favour anyone. Lookups are half hits, half misses, shuffled, over keys that do not
+//! repeat within a round. Each contestant's filter is brought back into the caches before its turn.
+//! Every answer is counted and checked. A contestant takes one key per call, unless its name says
+//! "batch" or "in bulk".
+
+mod batch_lengths;
+#[cfg(has_boost)]
+mod boost;
+mod contestants;
+mod growth;
+mod murmur3;
+
+use clap::{Parser, ValueEnum};
+use contestants::{Fast, Locked, Ours, Peer, Sbbf, Touch};
+use fastbloom::AtomicBloomFilter;
+use lanebloom::instruction_sets;
+use lanebloom_benches::{machine, median, number, parse_size};
+use std::fmt::Write as _;
+use std::iter::Sum;
+use std::path::PathBuf;
+use std::sync::{Barrier, RwLock};
+use std::thread;
+use std::time::Instant;
+
+#[derive(Parser)]
+struct Args {
+    /// Sizes of our filter: bytes with K, M or G.
+    #[arg(long, value_delimiter = ',', value_parser = parse_size, default_value = "512K,8M,64M,512M")]
+    sizes: Vec<usize>,
+    /// The tables to make.
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Table::value_variants().to_vec())]
+    tables: Vec<Table>,
+    /// Rounds, of which the tables show the median.
+    #[arg(long, default_value_t = 9)]
+    rounds: usize,
+    /// The false-positive rate of every contestant.
+    #[arg(long, default_value_t = 0.01)]
+    rate: f64,
+    /// The most keys of a round.
+    #[arg(long, default_value_t = 1 << 22)]
+    keys: usize,
+    /// Also write the table to this file.
+    #[arg(long)]
+    record: Option<PathBuf>,
+    /// Run once with tiny sizes, to see that everything works.
+    #[arg(long)]
+    test: bool,
+    /// Passed by cargo.
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum Table {
+    /// Single calls on pre-hashed keys, one thread, for each size.
+    Singles,
+    /// Single calls and batches of pre-hashed keys, for each size.
+    Hashes,
+    /// The same with keys that the filters hash, for each size.
+    Keys,
+    /// Batches of several lengths beside single calls, for each size.
+    Lengths,
+    /// Filters that grow.
+    Growth,
+    /// Few keys over and over.
+    HotKeys,
+    /// Hashing by Murmur3.
+    Murmur3,
+}
+
+/// A row that says why Boost.Bloom is missing, or its bulk calls.
+fn no_boost() -> String {
+    #[cfg(has_boost)]
+    let missing = (!boost::has_bulk()).then_some("no bulk calls before Boost 1.90");
+    // By `build.rs`.
+    #[cfg(not(has_boost))]
+    let missing = Some(concat!("not built: ", env!("NO_BOOST")));
+    missing.map_or("".into(), |reason| format!("| Boost.Bloom | {reason} |\n"))
+}
+
+/// The first of the numbers that are never inserted.
+const STRANGERS: u64 = 1 << 48;
+
+/// Runs `work` on equal parts of `keys` in `threads` threads; ns per key from the first start to
+/// the last end, and the sum of the results.
+fn timed<T>(threads: usize, keys: &[u64], work: impl Fn(&[u64]) -> T + Sync) -> (f64, T)
+where
+    T: Sum + Copy + Send,
+{
+    if threads == 1 {
+        let start = Instant::now();
+        let sum = work(keys);
+        return (start.elapsed().as_nanos() as f64 / keys.len() as f64, sum);
+    }
+    let barrier = Barrier::new(threads);
+    let spans: Vec<_> = thread::scope(|scope| {
+        let part = |keys| {
+            let (barrier, work) = (&barrier, &work);
+            scope.spawn(move || {
+                barrier.wait();
+                let start = Instant::now();
+                let sum = work(keys);
+                (start, Instant::now(), sum)
+            })
+        };
+        let threads: Vec<_> = keys.chunks(keys.len().div_ceil(threads)).map(part).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let start = spans.iter().map(|span| span.0).min().unwrap();
+    let end = spans.iter().map(|span| span.1).max().unwrap();
+    (
+        (end - start).as_nanos() as f64 / keys.len() as f64,
+        spans.iter().map(|span| span.2).sum(),
+    )
+}
+
+/// Brings the filter back into the caches, from which the other contestants have driven it.
+fn warm(peer: &dyn Peer, keys: &[u64]) {
+    if (128 << 10..16 << 20).contains(&peer.bytes()) {
+        // The third level keeps lines only after some passes: after one, lookups in 8 MiB took four
+        // times as long as after six (Zen 5).
+        (0..6).for_each(|_| _ = peer.contains(keys));
+    } else {
+        // The keys that are looked up last, so that no branch predictor remembers them.
+        peer.contains(&keys[keys.len() * 7 / 8..]);
+    }
+}
+
+/// ns per key and ratio to fastbloom of one operation, by contestant; `None` if it lacks it.
+type Column = Vec<Option<(f64, f64)>>;
+
+/// One group: contestants that take the same kind of input.
+struct Group {
+    peers: Vec<Box<dyn Peer>>,
+    /// The position of fastbloom, the basis of the ratios.
+    reference: usize,
+}
+
+impl Group {
+    /// The contestants of [`Table::Singles`], [`Table::Hashes`] or [`Table::Keys`], and the number
+    /// of keys that they are for.
+    fn new(table: Table, bytes: usize, rate: f64) -> (Self, usize) {
+        let hashed = table != Table::Keys;
+        let single = Ours::new(bytes, rate, hashed, None);
+        let n = single.filter.expected_keys();
+        let fast = AtomicBloomFilter::with_false_pos(rate).seed(&1).expected_items(n);
+        let name = if hashed { "fastbloom" } else { "fastbloom (SipHash)" };
+        let mut peers: Vec<Box<dyn Peer>> = vec![
+            Box::new(Fast {
+                filter: fast,
+                hashed,
+                name,
+            }),
+            Box::new(single),
+        ];
+        if table != Table::Singles {
+            for isa in instruction_sets() {
+                peers.push(Box::new(Ours::new(bytes, rate, hashed, Some(isa))));
+            }
+        }
+        if hashed {
+            if table != Table::Singles {
+                peers.push(Box::new(Touch::new(bytes)));
+            }
+            // It takes whole bits per key; 11 is the least that reaches 1%.
+            let bits_per_key = if rate < 0.01 { 17 } else { 11 };
+            peers.push(Box::new(Sbbf(RwLock::new(sbbf_rs_safe::Filter::new(bits_per_key, n)))));
+            #[cfg(has_boost)]
+            {
+                peers.push(Box::new(boost::BoostPeer::new(n, rate, false)));
+                if table != Table::Singles && boost::has_bulk() {
+                    peers.push(Box::new(boost::BoostPeer::new(n, rate, true)));
+                }
+            }
+        } else {
+            let foldhash = foldhash::fast::FixedState::with_seed(1);
+            let filter = AtomicBloomFilter::with_false_pos(rate)
+                .hasher(foldhash)
+                .expected_items(n);
+            peers.push(Box::new(Fast {
+                filter,
+                hashed,
+                name: "fastbloom (foldhash)",
+            }));
+            let filter = bloomfilter::Bloom::new_for_fp_rate_with_seed(n, rate, &[1; 32]).unwrap();
+            peers.push(Box::new(Locked(RwLock::new(filter))));
+        }
+        (Self { peers, reference: 0 }, n)
+    }
+
+    /// Interleaved rounds of one operation.
+    fn rounds(&mut self, rounds: usize, mut work: impl FnMut(&mut dyn Peer) -> Option<f64>) -> Column {
+        let mut times = vec![Vec::new(); self.peers.len()];
+        for _ in 0..rounds {
+            for (peer, times) in self.peers.iter_mut().zip(&mut times) {
+                times.push(work(&mut **peer));
+            }
+        }
+        let reference = &times[self.reference];
+        let summary = |times: &Vec<Option<f64>>| {
+            let own: Option<Vec<f64>> = times.iter().copied().collect();
+            let ratios = times
+                .iter()
+                .zip(reference)
+                .map(|(own, reference)| Some(reference.as_ref()? / own.as_ref()?));
+            Some((median(own?), median(ratios.collect::<Option<_>>()?)))
+        };
+        times.iter().map(summary).collect()
+    }
+
+    /// Inserts the first `n` numbers into every contestant, each by a thread of its own.
+    fn fill(&mut self, n: usize) {
+        thread::scope(|scope| {
+            for peer in &mut self.peers {
+                scope.spawn(move || {
+                    peer.clear();
+                    fill(n, |keys| _ = peer.insert(keys));
+                });
+            }
+        });
+    }
+}
+
+/// Inserts the first `n` numbers.
+fn fill(n: usize, mut insert: impl FnMut(&[u64])) {
+    let mut keys = Vec::with_capacity(1 << 16);
+    for start in (0..n as u64).step_by(1 << 16) {
+        keys.clear();
+        keys.extend((start..(n as u64).min(start + (1 << 16))).map(number));
+        insert(&keys);
+    }
+}
+
+/// What is looked up in a filter that holds the first numbers.
+struct Lookups {
+    /// Members from the whole range, each at most once.
+    present: Vec<u64>,
+    /// As many numbers that were never inserted.
+    strangers: Vec<u64>,
+    /// Both, in an order without pattern.
+    mixed: Vec<u64>,
+}
+
+impl Lookups {
+    /// At most `most` in a filter of `bytes` with `n` numbers: few, since they share the caches
+    /// with the filter, but so many that they touch most of its lines.
+    fn new(bytes: usize, n: usize, most: usize) -> Self {
+        let half = n.min(most.min((bytes / 64).max(1 << 18)) / 2);
+        let present: Vec<u64> = (0..half).map(|i| number((i * (n / half)) as u64)).collect();
+        let strangers: Vec<u64> = (0..half as u64).map(|i| number(STRANGERS + i)).collect();
+        let mut mixed = [&*present, &strangers].concat();
+        for i in (1..mixed.len()).rev() {
+            mixed.swap(i, (number(i as u64 + (1 << 60)) % (i as u64 + 1)) as usize);
+        }
+        Self {
+            present,
+            strangers,
+            mixed,
+        }
+    }
+}
+
+fn main() {
+    let mut args = Args::parse();
+    if args.test {
+        (args.sizes, args.rounds, args.keys) = (vec![16 << 10], 1, 4096);
+    }
+    let mut report = format!("{}; {} rounds of at most {} keys\n", machine(), args.rounds, args.keys);
+    print!("{report}");
+    let mut publish = |table: String| {
+        print!("{table}");
+        report.push_str(&table);
+        // After every table, so that an interrupted run leaves its tables.
+        if let Some(path) = &args.record {
+            std::fs::write(path, &report).unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
+        }
+    };
+    let wanted = |table| args.tables.contains(&table);
+    for &bytes in &args.sizes {
+        for table in [Table::Singles, Table::Hashes, Table::Keys] {
+            if wanted(table) {
+                publish(one_group(&args, bytes, table));
+            }
+        }
+        if wanted(Table::Lengths) {
+            publish(batch_lengths::batch_lengths(&args, bytes));
+        }
+    }
+    if wanted(Table::Growth) {
+        publish(growth::growing(&args));
+    }
+    if wanted(Table::HotKeys) {
+        publish(hot_keys(&args));
+    }
+    if wanted(Table::Murmur3) {
+        publish(murmur3::hashing(&args));
+    }
+}
+
+fn one_group(args: &Args, bytes: usize, table: Table) -> String {
+    let (mut group, n) = Group::new(table, bytes, args.rate);
+    let fresh: Vec<u64> = (0..n.min(args.keys) as u64).map(number).collect();
+    let Lookups {
+        present,
+        strangers,
+        mixed,
+    } = Lookups::new(bytes, n, args.keys);
+    let half = present.len();
+    let threads = if table == Table::Singles { 1..=1 } else { 1..=2 };
+
+    let mut columns = Vec::new();
+    for threads in threads.clone() {
+        columns.push((
+            format!("insert fresh, {threads}T"),
+            group.rounds(args.rounds, |peer| {
+                peer.clear();
+                (threads <= peer.writers()).then(|| {
+                    let (time, new) = timed(threads, &fresh, |keys| peer.insert(keys));
+                    let (name, all) = (peer.name(), fresh.len());
+                    if let Some(new) = new {
+                        assert!(new * 100 > all * 98, "{name}: only {new} of {all} were new");
+                    } else {
+                        let found = peer.contains(&fresh);
+                        assert_eq!(found, all, "{name}: not all that were inserted were found");
+                    }
+                    time
+                })
+            }),
+        ));
+    }
+    group.fill(n);
+    for threads in threads.clone() {
+        columns.push((
+            format!("insert present, {threads}T"),
+            group.rounds(args.rounds, |peer| {
+                (threads <= peer.writers()).then(|| {
+                    warm(peer, &present);
+                    let (time, new) = timed(threads, &present, |keys| peer.insert(keys));
+                    let new = new.unwrap_or(0);
+                    assert_eq!(new, 0, "{}: keys that were present came out as new", peer.name());
+                    time
+                })
+            }),
+        ));
+    }
+    let measure = |peer: &dyn Peer| {
+        let rate = peer.contains(&strangers) as f64 / half as f64;
+        // A quarter more or less, and what chance adds.
+        let allowed = args.rate / 4.0 + 5.0 * (args.rate / half as f64).sqrt();
+        let is_kept = (rate - args.rate).abs() <= allowed;
+        assert!(is_kept || !peer.keeps_rate(), "{}: its rate is {rate}", peer.name());
+        rate
+    };
+    let rates: Vec<f64> = group.peers.iter().map(|peer| measure(&**peer)).collect();
+    for threads in threads.clone() {
+        columns.push((
+            format!("contains, {threads}T"),
+            group.rounds(args.rounds, |peer| {
+                warm(peer, &mixed);
+                let (time, found) = timed(threads, &mixed, |keys| peer.contains(keys));
+                let wrong = found.checked_sub(half).expect("a key that was inserted was not found");
+                assert!(wrong <= half / 4, "{}: {wrong} of {half} false positives", peer.name());
+                Some(time)
+            }),
+        ));
+    }
+
+    let (what, missing) = match table {
+        Table::Singles => ("pre-hashed u64, single calls", no_boost()),
+        Table::Keys => ("u64 keys, each with the hasher named or its default", String::new()),
+        _ => ("pre-hashed u64", no_boost()),
+    };
+    let mut table = String::new();
+    writeln!(table, "\n## {} KiB, {n} keys at {}, {what}\n", bytes >> 10, args.rate).unwrap();
+    writeln!(table, "ns per key (times faster than fastbloom in the same rounds)\n").unwrap();
+    write!(table, "| {:44} | {:>7} | {:>8}", "", "rate", "bits/key").unwrap();
+    columns
+        .iter()
+        .for_each(|(name, _)| write!(table, " | {name:>18}").unwrap());
+    write!(table, " |\n|---|--:|--:{} |\n", "|--:".repeat(columns.len())).unwrap();
+    for (i, peer) in group.peers.iter().enumerate() {
+        let bits_per_key = peer.bytes() as f64 * 8.0 / n as f64;
+        write!(
+            table,
+            "| {:44} | {:>6.3}% | {bits_per_key:>8.2}",
+            peer.name(),
+            rates[i] * 100.0
+        )
+        .unwrap();
+        for (_, column) in &columns {
+            let cell = column[i].map_or("".into(), |(time, ratio)| format!("{time:.2} ({ratio:.2}x)"));
+            write!(table, " | {cell:>18}").unwrap();
+        }
+        table.push_str(" |\n");
+    }
+    table + &missing
+}
+
+/// Few keys, looked up over and over, in a filter in L1. Here the CPU predicts all branches of a
+/// filter that stops at the first missing bit.
+fn hot_keys(args: &Args) -> String {
+    let (mut group, n) = Group::new(Table::Hashes, 32 << 10, args.rate);
+    group.fill(n);
+    let hot: Vec<u64> = (0..8).flat_map(|i| [number(i), number(STRANGERS + i)]).collect();
+    let keys: Vec<u64> = (0..args.keys.min(1 << 18)).map(|i| hot[i % hot.len()]).collect();
+    let column = group.rounds(args.rounds, |peer| {
+        let (time, found) = timed(1, &keys, |keys| peer.contains(keys));
+        assert!(found >= keys.len() / 2, "a key that was inserted was not found");
+        Some(time)
+    });
+    let mut table = "\n## 32 KiB, 16 keys over and over, half of them in the filter\n\n".to_owned();
+    table += "| contains | ns per key (times faster than fastbloom in the same rounds) |\n|---|--:|\n";
+    for (peer, cell) in group.peers.iter().zip(column) {
+        let (time, ratio) = cell.expect("all can be asked");
+        writeln!(table, "| {:44} | {time:.2} ({ratio:.2}x) |", peer.name()).unwrap();
+    }
+    table + &no_boost()
+}

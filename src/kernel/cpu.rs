@@ -1,0 +1,135 @@
+//! What was measured to be fastest on which CPU, for batches of lookups and inserts.
+//!
+//! | CPU | lines into | keys ahead | words by gather | measured (ns per lookup, 1%, batches of 1024) |
+//! |---|---|--:|---|---|
+//! | Zen 5 | L1 | 256 | no | 8 MiB by distance: 64 2.6, 128 2.0, 192 1.7, 256 1.5; 64 MiB: 3.1 into L1, 3.3 into L2; 32 KiB: 0.67, by gather 1.0 |
+//! | Zen 4 and older | L2 | 192 | no | touching 64 MiB: 8.7 into L1 at any distance, 4.2 into L2 (Zen 4) |
+//! | Sapphire Rapids and later Intel with AVX512-FP16 | L1 | 64 | yes | 8 MiB: 3.6, and 1.5 times as long 192 ahead into L2; 512 KiB: 1.2, by loads 2.0 |
+//! | others | L2 | 192 | no | not measured |
+//!
+//! The distance counts to the next 64 keys. Inserts ask for lines into L1, to write them. A gather
+//! is slow on AMD's processors, and on Intel's before Sapphire Rapids (microcode against Downfall).
+
+use crate::bits::Purpose;
+
+/// How batches are read on a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Tuning {
+    /// The hint for lines that a lookup will read.
+    pub(super) lookups: Purpose,
+    /// How many turns of 64 keys ahead lines are asked for, at most 4: `groups.rs`
+    /// keeps the places of so many.
+    pub(super) ahead: usize,
+    /// Whether the processor's gather is faster than eight loads.
+    pub(super) gather: bool,
+}
+
+/// How a batch comes to its words.
+#[derive(Clone, Copy, Debug)]
+#[cfg_attr(
+    any(lanebloom_loom, not(target_arch = "x86_64")),
+    allow(dead_code, reason = "a part is for vectors")
+)]
+pub(crate) struct Access {
+    /// The hint by which lines are asked for, if at all.
+    pub(super) hint: Option<Purpose>,
+    /// How many turns of 64 keys ahead.
+    pub(super) ahead: usize,
+    /// Whether vectors of words are loaded by the processor's gather.
+    pub(super) gather: bool,
+}
+
+/// The rows of the table.
+const ROWS: [Tuning; 3] = [
+    Tuning {
+        lookups: Purpose::Later,
+        ahead: 3,
+        gather: false,
+    },
+    Tuning {
+        lookups: Purpose::Read,
+        ahead: 4,
+        gather: false,
+    },
+    Tuning {
+        lookups: Purpose::Read,
+        ahead: 1,
+        gather: true,
+    },
+];
+const OTHERS: usize = 0;
+
+#[cfg(any(lanebloom_loom, not(target_arch = "x86_64")))]
+pub(super) fn tuning() -> Tuning {
+    ROWS[OTHERS]
+}
+
+/// The tuning for this CPU. It asks the CPU once: on a virtual machine that takes microseconds.
+#[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+pub(super) fn tuning() -> Tuning {
+    use core::sync::atomic::{AtomicU8, Ordering};
+    /// The number of the row, counted from 1; 0 before it is known.
+    static ROW: AtomicU8 = AtomicU8::new(0);
+
+    // Relaxed: nothing else is published by it, and all threads store the same.
+    let row = match ROW.load(Ordering::Relaxed) {
+        0 => {
+            let row = row();
+            ROW.store(row as u8 + 1, Ordering::Relaxed);
+            row
+        }
+        row => usize::from(row) - 1,
+    };
+    ROWS[row]
+}
+
+#[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+#[cold]
+fn row() -> usize {
+    use core::arch::x86_64::{__cpuid, __cpuid_count};
+
+    // SAFETY: every x86-64 has the instruction, and leaves 0 and 1. (Newer compilers know that.)
+    #[allow(unused_unsafe, reason = "unsafe for the oldest supported compiler")]
+    let (first, signature, features) = unsafe {
+        let first = __cpuid(0);
+        let features = if first.eax >= 7 { __cpuid_count(7, 0).edx } else { 0 };
+        (first, __cpuid(1).eax, features)
+    };
+    let family = match signature >> 8 & 0xf {
+        0xf => 0xf + (signature >> 20 & 0xff),
+        family => family,
+    };
+    row_of(first.ebx.to_le_bytes(), family, features >> 23 & 1 == 1)
+}
+
+/// `vendor` is the first four letters of the name, `fp16` whether there is AVX512-FP16.
+#[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+fn row_of(vendor: [u8; 4], family: u32, fp16: bool) -> usize {
+    match (&vendor, family, fp16) {
+        (b"Auth", 26.., _) => 1,
+        (b"Genu", _, true) => 2,
+        _ => OTHERS,
+    }
+}
+
+#[cfg(all(test, target_arch = "x86_64", not(lanebloom_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_row_has_its_cpus() {
+        let (zen_4, zen_5, zen_6) = (
+            row_of(*b"Auth", 25, false),
+            row_of(*b"Auth", 26, false),
+            row_of(*b"Auth", 26, true),
+        );
+        let (ice_lake, sapphire_rapids) = (row_of(*b"Genu", 6, false), row_of(*b"Genu", 6, true));
+        assert_eq!(
+            [zen_4, zen_5, zen_6, ice_lake, sapphire_rapids],
+            [OTHERS, 1, 1, OTHERS, 2]
+        );
+        assert!(ROWS[2].gather && !ROWS[1].gather && ROWS[1].lookups == Purpose::Read);
+        assert!(ROWS.iter().all(|row| row.ahead <= crate::kernel::groups::MOST_AHEAD));
+        assert_eq!((tuning(), tuning()), (ROWS[row()], ROWS[row()]));
+    }
+}

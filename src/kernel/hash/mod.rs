@@ -1,0 +1,152 @@
+//! The kernels that hash many keys at once. `murmur3.rs` and `siphash.rs` are their specification.
+//! `hash.rs` calls them.
+//!
+//! A kernel begins with the state that its hash function has before the first byte: two words for
+//! Murmur3, four for SipHash.
+
+#[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+mod avx2;
+#[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+mod avx512;
+
+use super::{Isa, Level};
+use core::mem::MaybeUninit;
+use core::slice;
+
+/// Keys of a group, which the kernels hash side by side.
+pub(crate) const GROUP: usize = 8;
+
+/// The kernels of a hash function with a state of `N` words, if an instruction set is faster than
+/// one key after another.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HashKernels<const N: usize> {
+    // SAFETY, for both: callable if the CPU has the instruction set that they are compiled for.
+    short: unsafe fn(&[u64; N], usize, &mut [u64], &[u64]),
+    slices: Option<Slices<N>>,
+}
+
+type Slices<const N: usize> = unsafe fn(&[u64; N], &[[&[u8]; GROUP]], &mut [u64]);
+
+impl HashKernels<2> {
+    /// The kernels of `isa` for Murmur3. Its existence is what makes their calls sound.
+    #[inline]
+    pub(crate) fn murmur3(isa: Isa) -> Option<Self> {
+        match isa.0 {
+            Level::Plain => None,
+            // NEON has no multiplication of 64 bits, and two lanes: one key at a time is faster.
+            #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
+            Level::Neon => None,
+            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+            Level::Avx2 => Some(Self {
+                short: avx2::murmur3_short,
+                slices: None,
+            }),
+            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+            Level::Avx512 | Level::Gather | Level::Bitalg => Some(Self {
+                short: avx512::murmur3_short,
+                slices: Some(avx512::murmur3_slices),
+            }),
+        }
+    }
+}
+
+impl HashKernels<4> {
+    /// The kernels of `isa` for SipHash-1-3. Its existence is what makes their calls sound.
+    #[inline]
+    pub(crate) fn siphash13(isa: Isa) -> Option<Self> {
+        match isa.0 {
+            Level::Plain => None,
+            #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
+            Level::Neon => None,
+            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+            Level::Avx2 => Some(Self {
+                short: avx2::siphash13_short,
+                slices: None,
+            }),
+            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+            Level::Avx512 | Level::Gather | Level::Bitalg => Some(Self {
+                short: avx512::siphash13_short,
+                slices: Some(avx512::siphash13_slices),
+            }),
+        }
+    }
+}
+
+impl<const N: usize> HashKernels<N> {
+    /// Hashes keys of `width` bytes, at most 16. `keys` has the first 8 bytes of each,
+    /// little-endian, and becomes the hashes. `high` has the other bytes, or is empty.
+    #[inline]
+    pub(crate) fn short(self, start: &[u64; N], width: usize, keys: &mut [u64], high: &[u64]) {
+        debug_assert!(width <= 16 && (width <= 8 || keys.len() == high.len()));
+        // SAFETY: `murmur3` or `siphash13` gave this out against an `Isa`, which proves that the
+        // CPU has what the function needs.
+        unsafe { (self.short)(start, width, keys, high) }
+    }
+
+    /// Hashes keys of any length, at most [`WINDOW`]. Answers whether it could: there may be no
+    /// kernel, or a key whose bytes do not lie in memory.
+    #[inline]
+    pub(crate) fn slices<'a>(
+        self,
+        start: &[u64; N],
+        keys: impl Iterator<Item = Option<&'a [u8]>>,
+        out: &mut [u64],
+    ) -> bool {
+        let Some(kernel) = self.slices else {
+            return false;
+        };
+        let mut places = [const { MaybeUninit::uninit() }; WINDOW];
+        let (mut len, mut ored) = (0, 0);
+        for (place, key) in places.iter_mut().zip(keys) {
+            let Some(key) = key else {
+                return false;
+            };
+            place.write(key);
+            len += 1;
+            ored |= key.len();
+        }
+        debug_assert_eq!(len, out.len());
+        while len % GROUP != 0 {
+            places[len].write(&[0]);
+            len += 1;
+        }
+        // SAFETY: `MaybeUninit` has the layout of what is in it, and so many were written.
+        let keys: &[&[u8]] = unsafe { slice::from_raw_parts(places.as_ptr().cast(), len) };
+        const { assert!(LONG.is_power_of_two()) };
+        if ored < LONG {
+            // SAFETY: as in `short`.
+            unsafe { kernel(start, keys.as_chunks().0, out) };
+        } else {
+            sorted(keys, out, |keys, out| {
+                // SAFETY: as in `short`.
+                unsafe { kernel(start, keys.as_chunks().0, out) }
+            });
+        }
+        true
+    }
+}
+
+/// The most keys that are brought into the kernels' form at once.
+pub(crate) const WINDOW: usize = 64;
+
+/// From this length of a key on, in bytes, keys are sorted by length, so that a group has similar
+/// ones. Sorting costs 15 ns a key.
+const LONG: usize = 512;
+
+/// Calls `hash` with the keys in the order of their lengths, and brings their hashes back.
+#[inline(never)]
+fn sorted(keys: &[&[u8]], out: &mut [u64], hash: impl FnOnce(&[&[u8]], &mut [u64])) {
+    let mut order: [u8; WINDOW] = core::array::from_fn(|i| i as u8);
+    let order = &mut order[..keys.len()];
+    order.sort_unstable_by_key(|&i| keys[usize::from(i)].len());
+    let (mut ordered, mut hashes) = ([&[][..]; WINDOW], [0; WINDOW]);
+    for (key, &i) in ordered.iter_mut().zip(&*order) {
+        *key = keys[usize::from(i)];
+    }
+    hash(&ordered[..keys.len()], &mut hashes[..keys.len()]);
+    for (hash, &i) in hashes.iter().zip(&*order) {
+        if let Some(place) = out.get_mut(usize::from(i)) {
+            *place = *hash;
+        }
+    }
+}

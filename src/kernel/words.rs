@@ -1,0 +1,204 @@
+//! Words of a filter in vectors, for x86-64: takes the numbers of words, and gives their values.
+//! The kernels of the instruction sets call it.
+//!
+//! # Why the assembly is sound
+//!
+//! Other threads may write the words meanwhile. In Rust's memory model a vector load or the gather
+//! intrinsic would be a data race with them. An `asm!` block may do what a function in another
+//! language may do. These blocks do what so many relaxed atomic loads do:
+//!
+//! - Each reads words of 8 bytes, at the given addresses and nowhere else, and writes no memory.
+//!   The callers promise that the words are there.
+//! - A word in memory that is shared is an `AtomicU64`, hence aligned. A processor reads 8 aligned
+//!   bytes at once, whatever the instruction: compilers load an `AtomicU64` on 32-bit x86 into a
+//!   vector register too. A gather reads each of its elements by one such access. (Intel's manual,
+//!   volume 3, 9.1.1; AMD's, volume 2, 7.3.2.) A snapshot's words may be unaligned, but no thread
+//!   writes them.
+//! - x86-64 performs every load as an acquire. The compiler moves no fence across the block, since
+//!   the block reads memory. So an [`acquire`](crate::bits::acquire) after it pairs with the
+//!   `Release` of the bits seen, as after `AtomicU64::load`.
+//! - The blocks are not `pure`: a lookup in a loop reads again each time.
+//!
+//! A plain load would go to a general register first. To bring it into a vector from there takes
+//! two more instructions for each word.
+
+use crate::bits::Load;
+use crate::kernel::groups::Group;
+use crate::layout::LINE_BYTES;
+use core::arch::asm;
+use core::arch::x86_64::*;
+
+/// A word of a line twice.
+///
+/// # Safety
+///
+/// The word is there.
+#[target_feature(enable = "avx2")]
+#[inline]
+pub(super) unsafe fn twice<T: Load>(line: *const T, number: u64) -> __m128i {
+    let words;
+    // SAFETY: see the top of this file.
+    unsafe {
+        asm!(
+            "vpbroadcastq {words}, [{line} + 8*{number}]",
+            words = out(xmm_reg) words,
+            line = in(reg) line,
+            number = in(reg) number,
+            options(readonly, nostack, preserves_flags),
+        );
+    }
+    if T::COUNTERS { fill_128(words) } else { words }
+}
+
+/// A word of a line four times.
+///
+/// # Safety
+///
+/// The word is there.
+#[target_feature(enable = "avx2")]
+#[inline]
+pub(super) unsafe fn four_times<T: Load>(line: *const T, number: u64) -> __m256i {
+    let words;
+    // SAFETY: see the top of this file.
+    unsafe {
+        asm!(
+            "vpbroadcastq {words}, [{line} + 8*{number}]",
+            words = out(ymm_reg) words,
+            line = in(reg) line,
+            number = in(reg) number,
+            options(readonly, nostack, preserves_flags),
+        );
+    }
+    if T::COUNTERS { fill_256(words) } else { words }
+}
+
+/// The selected word of a group of `8 / W` words, and that of the next group.
+///
+/// # Safety
+///
+/// The words are there.
+#[target_feature(enable = "avx2")]
+#[inline]
+pub(super) unsafe fn two<const W: usize, T: Load>(group: *const T, selects: __m128i) -> __m128i {
+    let words;
+    // SAFETY: see the top of this file.
+    unsafe {
+        asm!(
+            "vmovq {words}, [{group} + 8*{low}]",
+            "vmovhps {words}, {words}, [{group} + 8*{high} + {next}]",
+            words = out(xmm_reg) words,
+            group = in(reg) group,
+            low = in(reg) _mm_cvtsi128_si64(selects),
+            high = in(reg) _mm_extract_epi64::<1>(selects),
+            next = const LINE_BYTES / W,
+            options(readonly, nostack, preserves_flags),
+        );
+    }
+    if T::COUNTERS { fill_128(words) } else { words }
+}
+
+#[target_feature(enable = "avx2")]
+#[inline]
+unsafe fn numbered<T>(all: *const T, low: u64, high: u64) -> __m128i {
+    let words;
+    // SAFETY: see the top of this file.
+    unsafe {
+        asm!(
+            "vmovq {words}, [{all} + 8*{low}]",
+            "vmovhps {words}, {words}, [{all} + 8*{high}]",
+            words = out(xmm_reg) words,
+            all = in(reg) all,
+            low = in(reg) low,
+            high = in(reg) high,
+            options(readonly, nostack, preserves_flags),
+        );
+    }
+    words
+}
+
+/// The four words with these numbers.
+///
+/// # Safety
+///
+/// They are there, counted from `all` on.
+#[target_feature(enable = "avx2")]
+#[inline]
+pub(super) unsafe fn four<T: Load>(all: *const T, numbers: &[u64; 4]) -> __m256i {
+    // SAFETY: as promised.
+    let (low, high) = unsafe {
+        (
+            numbered(all, numbers[0], numbers[1]),
+            numbered(all, numbers[2], numbers[3]),
+        )
+    };
+    let words = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(low), high);
+    if T::COUNTERS { fill_256(words) } else { words }
+}
+
+#[target_feature(enable = "avx2")]
+#[inline]
+fn fill_256(words: __m256i) -> __m256i {
+    let words = _mm256_or_si256(words, _mm256_srli_epi64::<1>(words));
+    let words = _mm256_or_si256(words, _mm256_srli_epi64::<2>(words));
+    let lowest = _mm256_and_si256(words, _mm256_set1_epi8(0x11));
+    _mm256_sub_epi64(_mm256_slli_epi64::<4>(lowest), lowest)
+}
+
+/// The eight words with these numbers.
+///
+/// # Safety
+///
+/// They are there, counted from `all` on.
+#[target_feature(enable = "avx512f,avx512dq")]
+#[inline]
+pub(super) unsafe fn eight<T: Load>(all: *const T, numbers: &Group, gather: bool) -> __m512i {
+    let words = if gather {
+        // SAFETY: as promised.
+        unsafe { gathered(all, numbers) }
+    } else {
+        // SAFETY: as promised.
+        let two = |i: usize| unsafe { numbered(all, numbers[i], numbers[i + 1]) };
+        let low = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(two(0)), two(2));
+        let high = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(two(4)), two(6));
+        _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high)
+    };
+    if !T::COUNTERS {
+        return words;
+    }
+    let words = _mm512_or_si512(words, _mm512_srli_epi64::<1>(words));
+    let words = _mm512_or_si512(words, _mm512_srli_epi64::<2>(words));
+    let lowest = _mm512_and_si512(words, _mm512_set1_epi64(0x1111_1111_1111_1111));
+    _mm512_sub_epi64(_mm512_slli_epi64::<4>(lowest), lowest)
+}
+
+/// By the processor's gather: one instruction, faster than eight loads on few processors.
+#[target_feature(enable = "avx512f")]
+#[inline]
+unsafe fn gathered<T>(all: *const T, numbers: &Group) -> __m512i {
+    let words;
+    // SAFETY: `numbers` has 64 bytes; for the rest see the top of this file. (An output that is not
+    // late has a register of its own, as the instruction requires.)
+    unsafe {
+        asm!(
+            "kxnorw {mask}, {mask}, {mask}",
+            "vpxorq {words}, {words}, {words}",
+            "vpgatherqq {words}{{{mask}}}, [{all} + 8*{numbers}]",
+            words = out(zmm_reg) words,
+            mask = out(kreg) _,
+            numbers = in(zmm_reg) _mm512_loadu_si512(numbers.as_ptr().cast()),
+            all = in(reg) all,
+            options(readonly, nostack, preserves_flags),
+        );
+    }
+    words
+}
+
+/// All bits of every counter of 4 bits that is above 0, as in [`Load::load`].
+#[target_feature(enable = "avx2")]
+#[inline]
+fn fill_128(words: __m128i) -> __m128i {
+    let words = _mm_or_si128(words, _mm_srli_epi64::<1>(words));
+    let words = _mm_or_si128(words, _mm_srli_epi64::<2>(words));
+    let lowest = _mm_and_si128(words, _mm_set1_epi8(0x11));
+    _mm_sub_epi64(_mm_slli_epi64::<4>(lowest), lowest)
+}
