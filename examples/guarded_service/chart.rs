@@ -28,6 +28,7 @@ pub fn draw(file: &Path, runs: &[Run; 3]) -> Result<()> {
             let mut chart = ChartBuilder::on(cell)
                 .caption(format!("{}: {name}", run.name), ("sans-serif", 15))
                 .margin(8)
+                .margin_right(20)
                 .x_label_area_size(24)
                 .y_label_area_size(52)
                 .build_cartesian_2d(0.0..seconds, 0.0..highest)?;

@@ -1,7 +1,8 @@
 //! The load: clients that send requests through connections of their own, and check the answers.
 //!
 //! Regular clients ask at a fixed rate, half of the times for made-up ids. Attackers ask for
-//! made-up ids only, each as soon as it has the last answer. One more client adds rows.
+//! made-up ids only, at a fixed rate too, or else as fast as they get answers. One more client adds
+//! rows.
 
 use crate::Result;
 use crate::store::{id_of, made_up, row_of};
@@ -68,8 +69,10 @@ pub struct Load {
     pub schedule: Schedule,
     pub clients: u32,
     pub attackers: u32,
-    /// Requests per second of all regular clients, and rows added per second.
+    /// Requests per second of all regular clients, those of all attackers, and rows added per
+    /// second.
     pub rate: f64,
+    pub attack_rate: f64,
     pub adds: f64,
     /// Rows that the store had at first.
     pub loaded: u64,
@@ -92,34 +95,26 @@ pub struct Tally {
     pub added: u64,
 }
 
-/// Latencies in nanoseconds.
+/// Answers in one part.
 #[derive(Clone)]
 pub struct Answers {
-    /// To regular clients, for ids that exist.
+    /// Latencies of those for ids that exist, in nanoseconds.
     pub valid: Histogram<u64>,
-    /// To regular clients, for made-up ids.
-    pub made_up: Histogram<u64>,
-    /// To attackers.
-    pub attack: Histogram<u64>,
+    /// Number of those for made-up ids.
+    pub made_up: u64,
 }
 
 impl Answers {
     pub fn requests(&self) -> u64 {
-        self.made_up_requests() + self.valid.len()
-    }
-
-    pub fn made_up_requests(&self) -> u64 {
-        self.made_up.len() + self.attack.len()
+        self.made_up + self.valid.len()
     }
 }
 
 impl Tally {
     fn new() -> Result<Self> {
-        let latencies = Histogram::new_with_max(60_000_000_000, 3)?;
         let answers = Answers {
-            valid: latencies.clone(),
-            made_up: latencies.clone(),
-            attack: latencies,
+            valid: Histogram::new_with_max(60_000_000_000, 3)?,
+            made_up: 0,
         };
         Ok(Self {
             before: answers.clone(),
@@ -147,8 +142,7 @@ impl Tally {
             (&mut self.after, &other.after),
         ] {
             sum.valid.add(&part.valid)?;
-            sum.made_up.add(&part.made_up)?;
-            sum.attack.add(&part.attack)?;
+            sum.made_up += part.made_up;
         }
         self.refused += other.refused;
         self.wrong += other.wrong;
@@ -236,43 +230,42 @@ impl<'a> Client<'a> {
             if part == Part::End {
                 return Ok(self.tally);
             }
-            let is_valid = self.rng.random();
-            let id = id_of(if is_valid {
-                self.pick_row()
-            } else {
-                made_up(self.rng.random())
-            });
-            let answer = self.connection.send(Method::GET, id).await?;
-            let latency = due.elapsed().as_nanos() as u64;
-            self.load.answered.fetch_add(1, Ordering::Relaxed);
-            self.verify(id, is_valid, answer);
-            if let Some(answers) = self.tally.answers(part) {
-                let of_kind = if is_valid {
-                    &mut answers.valid
-                } else {
-                    &mut answers.made_up
-                };
-                of_kind.saturating_record(latency);
-            }
+            let row = self.rng.random::<bool>().then(|| self.pick_row());
+            self.ask(row, part, due).await?;
         }
     }
 
     async fn attack(mut self) -> Result<Tally> {
+        let pauses = Exp::new(self.load.attack_rate / f64::from(self.load.attackers))?;
+        let mut due = Instant::now();
         loop {
-            let sent = Instant::now();
-            let part = self.load.schedule.part(sent);
+            due += Duration::from_secs_f64(pauses.sample(&mut self.rng));
+            if due > Instant::now() {
+                tokio::time::sleep_until(due.into()).await;
+            }
+            let now = Instant::now();
+            let part = self.load.schedule.part(now);
             if part != Part::Attack {
                 return Ok(self.tally);
             }
-            let id = id_of(made_up(self.rng.random()));
-            let answer = self.connection.send(Method::GET, id).await?;
-            self.load.answered.fetch_add(1, Ordering::Relaxed);
-            self.verify(id, false, answer);
-            self.tally
-                .attack
-                .attack
-                .saturating_record(sent.elapsed().as_nanos() as u64);
+            self.ask(None, part, now).await?;
         }
+    }
+
+    /// Asks for a row, or for a made-up id, and checks the answer.
+    async fn ask(&mut self, row: Option<u64>, part: Part, due: Instant) -> Result<()> {
+        let id = id_of(row.unwrap_or_else(|| made_up(self.rng.random())));
+        let answer = self.connection.send(Method::GET, id).await?;
+        let latency = due.elapsed().as_nanos() as u64;
+        self.load.answered.fetch_add(1, Ordering::Relaxed);
+        self.verify(id, row.is_some(), answer);
+        if let Some(answers) = self.tally.answers(part) {
+            match row {
+                Some(_) => answers.valid.saturating_record(latency),
+                None => answers.made_up += 1,
+            }
+        }
+        Ok(())
     }
 
     /// A row that exists at this moment.

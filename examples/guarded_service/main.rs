@@ -6,7 +6,7 @@
 //!
 //! ```sh
 //! cargo run --release --bin guarded_service --features service
-//! cargo run --release --bin guarded_service --features service -- --chart attack.svg --serve
+//! cargo run --release --bin guarded_service --features service -- --help
 //! ```
 
 mod chart;
@@ -48,9 +48,13 @@ struct Args {
     /// Requests per second of all regular clients together
     #[arg(long, default_value_t = 2000, value_parser = value_parser!(u32).range(1..))]
     rate: u32,
-    /// Connections of attackers; each sends as fast as it gets answers
-    #[arg(long, default_value_t = 8, value_parser = value_parser!(u32).range(1..=1000))]
+    /// Connections of attackers
+    #[arg(long, default_value_t = 32, value_parser = value_parser!(u32).range(1..=1000))]
     attackers: u32,
+    /// Requests per second of all attackers together. If the server cannot answer so many, they
+    /// send as fast as they get answers
+    #[arg(long, default_value_t = 30_000, value_parser = value_parser!(u32).range(1..))]
+    attack: u32,
     /// Rows that are added per second
     #[arg(long, default_value_t = 100, value_parser = value_parser!(u32).range(1..))]
     adds: u32,
@@ -190,6 +194,7 @@ fn measure(
         clients: args.clients,
         attackers: args.attackers,
         rate: args.rate.into(),
+        attack_rate: args.attack.into(),
         adds: args.adds.into(),
         loaded: args.rows.into(),
         published: Arc::clone(published),

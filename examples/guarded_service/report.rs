@@ -76,7 +76,7 @@ pub fn print(runs: &[Run; 3]) {
         });
         row("  made-up ids", &|run| {
             let answers = part(run).answers;
-            let part = answers.made_up_requests() as f64 / answers.requests() as f64;
+            let part = answers.made_up as f64 / answers.requests() as f64;
             Some(format!("{:.1}%", part * 100.0))
         });
         row("  µs for an id that exists, p50", &|run| {
@@ -119,7 +119,7 @@ pub fn print(runs: &[Run; 3]) {
 
 /// Store queries per request for an id that does not exist.
 fn query_rate(part: &Part<'_>) -> f64 {
-    part.in_vain() as f64 / part.answers.made_up_requests() as f64
+    part.in_vain() as f64 / part.answers.made_up as f64
 }
 
 fn micros(latencies: &Histogram<u64>, quantile: f64) -> Option<String> {
@@ -171,7 +171,7 @@ pub fn every_id_passes(cache: &GuardedCache<u64, Bytes>, ids: &[u64]) -> bool {
 /// in one part and their queries in the next.
 pub fn the_store_was_spared(run: &Run, rate: f64) -> bool {
     let part = attack(run);
-    let (queries, requests) = (part.in_vain(), part.answers.made_up_requests());
+    let (queries, requests) = (part.in_vain(), part.answers.made_up);
     let is_spared = queries as f64 <= 2.0 * rate * requests as f64 + 20.0;
     println!(
         "{}{queries} of {requests} requests for made-up ids reached the store during the attack.",
