@@ -6,6 +6,7 @@ mod delta;
 use super::Filter;
 use super::builder::{Budgeted, Planned, Worded};
 use super::engine::{Engine, Insert, InsertFlagged, Stored, sealed};
+use super::filter::SEVERAL;
 use super::lines::{Lined, OwnLines};
 use crate::bits::{self, Bits, Lines};
 use crate::bulk;
@@ -208,7 +209,21 @@ impl InsertFlagged for Bloom {
                 }
                 usize::from(changed)
             }
-            2..FEW => {
+            ..SEVERAL => {
+                let (mut changed, mut count) = (0, 0);
+                source.each(whole, |hashes| {
+                    for (i, &hash) in hashes.iter().enumerate() {
+                        let new = self.kernels.insert(&self.bits, hash);
+                        changed |= u64::from(new) << i;
+                        count += usize::from(new);
+                    }
+                });
+                if let (Some(answer), 1..) = (answer, source.len()) {
+                    answer(0, &[changed]);
+                }
+                count
+            }
+            SEVERAL..FEW => {
                 let mut changed = 0;
                 source.each(whole, |hashes| changed = self.kernels.insert_few(&self.bits, hashes));
                 if let Some(answer) = answer {

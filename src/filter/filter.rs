@@ -46,6 +46,9 @@ pub struct Filter<E, S = Murmur3> {
     pub(crate) hasher: S,
 }
 
+/// Fewer keys than this cost what single calls do. The processor overlaps them by itself.
+pub(super) const SEVERAL: usize = 4;
+
 /// Single operations.
 impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// Whether `key` may be in the filter: `false` is certain, `true` may be a false positive.
@@ -120,8 +123,7 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
     #[inline]
     pub fn contains_batch<K: Funnel>(&self, keys: &[K], out: &mut [bool]) {
         assert_same_length(keys.len(), out.len());
-        // So few cost what single calls do. The processor overlaps them by itself.
-        if keys.len() < 4 {
+        if keys.len() < SEVERAL {
             for (key, found) in keys.iter().zip(out) {
                 *found = self.contains(key);
             }
@@ -231,7 +233,11 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
     pub fn contains_hashes_bitmap(&self, hashes: &[E::Hash], out: &mut [u64]) {
         assert_bitmap_length(hashes.len(), out.len());
         match (hashes, &mut *out) {
-            ([hash], [found]) => *found = u64::from(self.engine.contains(*hash)),
+            // No loop, of which the compiler may make one with a branch for every answer.
+            ([a], [found]) => *found = u64::from(self.engine.contains(*a)),
+            ([a, b], [found]) => {
+                *found = u64::from(self.engine.contains(*a)) | u64::from(self.engine.contains(*b)) << 1;
+            }
             (_, [found]) if hashes.len() < FEW => *found = self.engine.contains_few_bitmap(hashes),
             _ => self.engine.contains_bitmap(hashes, out),
         }

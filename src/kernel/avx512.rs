@@ -118,7 +118,9 @@ pub(super) fn unpack(bitmap: &[u64], out: &mut [bool]) {
         // (Two stores that overlap, since a caller who reads at once waits long for a store by a
         // mask.)
         unsafe {
-            if len >= 32 {
+            if len == 64 {
+                _mm512_storeu_epi8(to, _mm512_maskz_set1_epi8(word, 1));
+            } else if len >= 32 {
                 let last = (word >> (len - 32)) as u32;
                 _mm256_storeu_epi8(to, _mm256_maskz_set1_epi8(word as u32, 1));
                 _mm256_storeu_epi8(to.add(len - 32), _mm256_maskz_set1_epi8(last, 1));
