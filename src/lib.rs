@@ -122,8 +122,8 @@
 //!
 //! A key takes 10.3 bits at a rate of 1% and 41.1 at 1e-6. A lookup by hash takes 1.2 to 1.4 ns
 //! from a filter of up to 512 KiB, and 0.8 to 0.9 in a batch of 1024 (Zen 5, AVX-512 BITALG). Use
-//! batches: from 8 keys on they are as fast as single calls or faster, and two to four times as
-//! fast with hundreds of keys. [`docs::cost`] has the tables, and the cases that we lose.
+//! batches: from 8 keys on they are about as fast as single calls, and 1.5 to 4 times as fast with
+//! hundreds of keys. [`docs::cost`] has the tables, and the cases that we lose.
 //!
 //! ## Inserting in bulk
 //!

@@ -1,9 +1,9 @@
 //! lanebloom beside its peers: the same number of keys, the same false-positive rate, the same
 //! keys, each through its fastest public call.
 //!
-//!     cargo bench --bench peers                       # everything, about 20 minutes, most of them at 512 MiB
+//!     cargo bench --bench peers                       # everything, about 20 minutes
 //!     cargo bench --bench peers -- --sizes 512K,8M    # filters of these sizes (of ours, at 1%)
-//!     cargo bench --bench peers -- --tables singles,lengths    # only these tables; --help has the list
+//!     cargo bench --bench peers -- --tables singles   # only this table; --help has the list
 //!     cargo bench --bench peers -- --record FILE      # the tables into benches/FILE too
 //!     cargo bench --bench peers -- --test             # a tiny size, to see that it runs
 //!     BOOST_ROOT=$(ci/boost.sh) cargo bench --bench peers    # with Boost.Bloom (see build.rs)

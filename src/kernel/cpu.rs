@@ -1,14 +1,22 @@
 //! What was measured to be fastest on which CPU, for batches of lookups and inserts.
 //!
-//! | CPU | lines into | keys ahead | words by gather | measured (ns per lookup, 1%, batches of 1024) |
-//! |---|---|--:|---|---|
-//! | Zen 5 | L1 | 256 | no | 8 MiB by distance: 64 2.6, 128 2.0, 192 1.7, 256 1.5; 64 MiB: 3.1 into L1, 3.3 into L2; 32 KiB: 0.67, by gather 1.0 |
-//! | Zen 4 and older | L2 | 192 | no | touching 64 MiB: 8.7 into L1 at any distance, 4.2 into L2 (Zen 4) |
-//! | Sapphire Rapids and later Intel with AVX512-FP16 | L1 | 64 | yes | 8 MiB: 3.6, and 1.5 times as long 192 ahead into L2; 512 KiB: 1.2, by loads 2.0 |
-//! | others | L2 | 192 | no | not measured |
+//! | CPU | lines into | keys ahead | words by gather |
+//! |---|---|--:|---|
+//! | Zen 5 and later | L1 | 256 | no |
+//! | Intel with AVX512-FP16 (Sapphire Rapids and later) | L1 | 64 | yes |
+//! | others | L2 | 192 | no |
 //!
 //! The distance counts to the next 64 keys. Inserts ask for lines into L1, to write them. A gather
 //! is slow on AMD's processors, and on Intel's before Sapphire Rapids (microcode against Downfall).
+//!
+//! Measured, ns per lookup, 1%, batches of 1024:
+//!
+//! - Zen 5 (`benches/record/peers-zen5.md`): 8 MiB, 64 keys ahead 2.4, 128 1.9, 192 1.6, 256 1.5.
+//!   64 MiB: 3.1 into L1, 3.3 into L2. 32 KiB: 0.8, by gather 1.3.
+//! - Sapphire Rapids, by prototypes: 8 MiB 3.6, and 1.5 times as long 192 ahead into L2. 512 KiB:
+//!   1.2, by loads 2.0.
+//! - Zen 4: touching 64 MiB takes 8.7 into L1, at any distance, and 4.2 into L2.
+//! - Other CPUs were not measured.
 
 use crate::bits::Purpose;
 
@@ -17,8 +25,8 @@ use crate::bits::Purpose;
 pub(crate) struct Tuning {
     /// The hint for lines that a lookup will read.
     pub(super) lookups: Purpose,
-    /// How many turns of 64 keys ahead lines are asked for, at most 4: `groups.rs`
-    /// keeps the places of so many.
+    /// How many turns of 64 keys ahead lines are asked for, at most 4: `groups.rs` keeps the places
+    /// of so many.
     pub(super) ahead: usize,
     /// Whether the processor's gather is faster than eight loads.
     pub(super) gather: bool,

@@ -1,8 +1,8 @@
 //! The kernels: functions for every shape of the pattern and every instruction set. A filter
 //! chooses its kernels when it is built, and a batch of keys when it is hashed.
 //!
-//! A filter keeps its [`Kernels`]. A call of them is one well-predicted indirect call. (A
-//! `match` on the shape in each call would put a jump table in its place.) The files of the
+//! A filter keeps its [`Kernels`]. A call of them is one well-predicted indirect call, and a direct
+//! call for the most usual shape. (A `match` on all shapes would be a jump table.) The files of the
 //! instruction sets are twins: the same names, the same signatures. `groups.rs` has the pipelines
 //! of their batches. `words.rs` loads the shared words into vectors, and says why that is no data
 //! race. `cpu.rs` says what is fastest on which CPU. `scalar.rs`, `pattern.rs`, `murmur3.rs`
@@ -11,7 +11,7 @@
 //! | | single calls | batches of hashes | hashes of many keys |
 //! |---|---|---|---|
 //! | plain | `scalar.rs` | `scalar.rs` | `murmur3.rs`, `siphash.rs` |
-//! | AVX2 | `avx2.rs`, inserts `scalar.rs` | `avx2.rs` | `hash/avx2.rs` up to 16 bytes, else as plain |
+//! | AVX2 | `avx2.rs`, inserts `scalar.rs` | `avx2.rs` | `hash/avx2.rs` up to 16 bytes |
 //! | AVX-512 | as AVX2 | `avx512.rs` | `hash/avx512.rs` |
 //! | AVX-512 BITALG, with or without gather | `bitalg.rs` | `bitalg.rs` | `hash/avx512.rs` |
 //! | NEON | `scalar.rs` | `neon.rs` | as plain |
@@ -220,8 +220,8 @@ macro_rules! of_shape {
 }
 
 /// Fewer hashes than this are few, and have functions of their own: a pipeline takes longer to
-/// begin. (Zen 5, 1%, 512 KiB, bitmaps of 8, 16 and 32 hashes: 1.9, 1.6 and 1.4 ns per hash one by
-/// one, 3.3, 1.9 and 1.3 by a pipeline.)
+/// begin. (Zen 5, 1%, 512 KiB, bitmaps of 8 and 16 hashes: 1.9 and 1.6 ns per hash one by one, 3.4
+/// and 1.9 by a pipeline.)
 pub(crate) const FEW: usize = 32;
 
 /// So many hashes are single calls: a function for a few is called by a pointer.
@@ -622,9 +622,10 @@ mod tests {
         extremes.into_iter().chain(mixed).take(len).collect()
     }
 
-    /// Around [`FEW`], around the words of a bitmap, and every number of hashes in the last group.
-    const LENGTHS: [usize; 22] = [
-        0, 1, 2, 7, 8, 31, 32, 33, 34, 37, 38, 39, 40, 41, 57, 63, 64, 65, 72, 100, 127, 300,
+    /// Around [`SINGLES`], half of [`FEW`] and [`FEW`], around the words of a bitmap, and every
+    /// number of hashes in the last group.
+    const LENGTHS: [usize; 27] = [
+        0, 1, 2, 3, 4, 7, 8, 15, 16, 17, 31, 32, 33, 34, 37, 38, 39, 40, 41, 57, 63, 64, 65, 72, 100, 127, 300,
     ];
 
     #[test]
@@ -676,6 +677,11 @@ mod tests {
                             kernels.lookups().contains_hashes(batch.shared(), &asked, &mut found);
                             let flags: Vec<bool> = (0..len).map(|i| found[i / 64] >> (i % 64) & 1 == 1).collect();
                             assert_eq!(flags, expected, "{shape:?}, {isa:?}, {blocks} blocks, {len} hashes");
+                            if len < FEW {
+                                let mut few = vec![false; len];
+                                kernels.lookups().contains_few(batch.shared(), &asked, &mut few);
+                                assert_eq!(few, expected, "{shape:?}, {isa:?}, {blocks} blocks, {len} hashes");
+                            }
                         }
                         assert!(by_one.words().eq(single.words()) && by_one.words().eq(batch.words()));
 
@@ -696,6 +702,39 @@ mod tests {
                                 |hash| lookups.contains(lines, hash) == plain.lookups().contains(batch.shared(), hash);
                             assert!(asked.iter().all(|&hash| single(hash)));
                         }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Counters of every value from 0 to 15: vectors see the same ones above 0 as plain code does.
+    #[test]
+    fn all_instruction_sets_see_counters_above_zero() {
+        for (words, most) in crate::layout::WORDS {
+            for bits in 1..=most {
+                let counters = crate::counters::CounterLines::new(7).unwrap();
+                let layout = Layout {
+                    shape: Shape { words, bits },
+                    blocks: 7,
+                };
+                let plain = CounterKernels::of(layout, Isa(Level::Plain));
+                // Few keys, so that most counters are those of one of them.
+                for (i, &hash) in hashes(words as u64, 20).iter().enumerate() {
+                    (0..i % 16).for_each(|_| _ = plain.insert(counters.shared(), hash));
+                }
+                let asked = hashes(words as u64, 100);
+                let expected: Vec<bool> = asked
+                    .iter()
+                    .map(|&hash| plain.lookups().contains(counters.shared(), hash))
+                    .collect();
+                for kernels in Isa::all().map(|isa| CounterKernels::of(layout, isa)) {
+                    let lookups = kernels.lookups();
+                    let mut found = [0; 2];
+                    lookups.contains_hashes(counters.shared(), &asked, &mut found);
+                    for (i, &hash) in asked.iter().enumerate() {
+                        assert_eq!(lookups.contains(counters.shared(), hash), expected[i], "{layout}");
+                        assert_eq!(found[i / 64] >> (i % 64) & 1 == 1, expected[i], "{layout}");
                     }
                 }
             }

@@ -12,8 +12,8 @@
 //! - A word in memory that is shared is an `AtomicU64`, hence aligned. A processor reads 8 aligned
 //!   bytes at once, whatever the instruction: compilers load an `AtomicU64` on 32-bit x86 into a
 //!   vector register too. A gather reads each of its elements by one such access. (Intel's manual,
-//!   volume 3, 9.1.1; AMD's, volume 2, 7.3.2.) A snapshot's words may be unaligned, but no thread
-//!   writes them.
+//!   volume 3, "Guaranteed Atomic Operations"; AMD's, volume 2, "Access Atomicity".) A snapshot's
+//!   words may be unaligned, but no thread writes them.
 //! - x86-64 performs every load as an acquire. The compiler moves no fence across the block, since
 //!   the block reads memory. So an [`acquire`](crate::bits::acquire) after it pairs with the
 //!   `Release` of the bits seen, as after `AtomicU64::load`.
@@ -97,6 +97,11 @@ pub(super) unsafe fn two<const W: usize, T: Load>(group: *const T, selects: __m1
     if T::COUNTERS { fill_128(words) } else { words }
 }
 
+/// Two words by their numbers, as they are in memory.
+///
+/// # Safety
+///
+/// They are there, counted from `all` on.
 #[target_feature(enable = "avx2")]
 #[inline]
 unsafe fn numbered<T>(all: *const T, low: u64, high: u64) -> __m128i {
@@ -171,7 +176,12 @@ pub(super) unsafe fn eight<T: Load>(all: *const T, numbers: &Group, gather: bool
     _mm512_sub_epi64(_mm512_slli_epi64::<4>(lowest), lowest)
 }
 
-/// By the processor's gather: one instruction, faster than eight loads on few processors.
+/// The eight words by the processor's gather: one instruction, faster than eight loads on few
+/// processors.
+///
+/// # Safety
+///
+/// They are there, counted from `all` on.
 #[target_feature(enable = "avx512f")]
 #[inline]
 unsafe fn gathered<T>(all: *const T, numbers: &Group) -> __m512i {
