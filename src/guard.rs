@@ -471,7 +471,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     #[must_use = "a key for which this is None must not reach the store"]
     pub fn check<Q: Borrow<K> + ?Sized>(&self, key: &Q) -> Option<Admission<'_>> {
         let admitted = self.state.load().serving.admits(key.borrow());
-        self.counts.add_checks(admitted.into(), (!admitted).into());
+        self.counts.add_check(admitted);
         admitted.then_some(Admission { counts: &self.counts })
     }
 

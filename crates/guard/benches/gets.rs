@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 /// through, and few for the processor's caches: what is measured is the work, not memory.
 const KEYS: u64 = 1000;
 const MADE_UP: u64 = 1 << 40;
+const CONTESTANTS: usize = 8;
 /// Gets of a contestant in a round.
 const GETS: u64 = 20_000;
 
@@ -48,8 +49,11 @@ fn main() {
     } else {
         1
     };
-    let guard = CacheGuard::<u64>::with_capacity(1_000_000, 0.01).unwrap();
-    guard.insert_batch(&Vec::from_iter(0..KEYS));
+    let guards = [(); 2].map(|()| CacheGuard::<u64>::with_capacity(1_000_000, 0.01).unwrap());
+    for guard in &guards {
+        guard.insert_batch(&Vec::from_iter(0..KEYS));
+    }
+    let guard = &guards[0];
     let hour = Duration::from_secs(3600);
     let moka_async = moka::future::Cache::builder()
         .max_capacity(100_000)
@@ -68,8 +72,13 @@ fn main() {
         cache.insert(&key, key);
         blocking.insert(&key, key);
     }
-    let contestants: [Contestant; 7] = [
+    // The second thread's keys begin at an odd multiple of `GETS`.
+    let of_thread = |i: u64| &guards[(i / GETS % 2) as usize];
+    let contestants: [Contestant; CONTESTANTS] = [
         contestant!("check, turned away", |i| guard.check(&(MADE_UP + i)).is_some()),
+        contestant!("check, a guard per thread", |i| of_thread(i)
+            .check(&(MADE_UP + i))
+            .is_some()),
         contestant!("get, turned away", |i| at_once(pin!(cache.get(&(MADE_UP + i))))
             .unwrap()),
         contestant!("blocking get, turned away", |i| blocking.get(&(MADE_UP + i)).unwrap()),
@@ -79,9 +88,9 @@ fn main() {
         contestant!("blocking get, cached", |i| blocking.get(&(i % KEYS)).unwrap()),
     ];
     // What each is compared with.
-    let bases = [0, 0, 0, 3, 3, 5, 5];
+    let bases: [usize; CONTESTANTS] = [0, 0, 0, 0, 4, 4, 6, 6];
 
-    let (mut alone, mut by_two) = ([const { Vec::new() }; 7], [const { Vec::new() }; 7]);
+    let (mut alone, mut by_two) = ([const { Vec::new() }; CONTESTANTS], [const { Vec::new() }; CONTESTANTS]);
     for round in 0..rounds {
         for (at, (_, gets)) in contestants.iter().enumerate() {
             // Into the processor's caches what the contestant before has pushed out.

@@ -13,6 +13,9 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+/// 1000 years, the limit of moka.
+const LONGEST: Duration = Duration::from_secs(1000 * 365 * 24 * 3600);
+
 /// How filters are made, for the first and for each rebuild.
 pub(crate) struct Plan<F> {
     pub(crate) expected_keys: usize,
@@ -192,11 +195,7 @@ where
     ///
     /// # Errors
     ///
-    /// Fails if the filter cannot be built.
-    ///
-    /// # Panics
-    ///
-    /// If a time to live is longer than 1000 years.
+    /// Fails if the filter cannot be built, or if a time to live is longer than 1000 years.
     pub fn build(self, loader: impl Loader<K, V>) -> Result<GuardedCache<K, V, F>, BoxError>
     where
         F: GuardFilter,
@@ -207,10 +206,6 @@ where
     /// [`build`](Self::build) of a cache whose gets block.
     ///
     /// # Errors
-    ///
-    /// As [`build`](Self::build).
-    ///
-    /// # Panics
     ///
     /// As [`build`](Self::build).
     pub fn build_blocking(self, loader: impl sync::Loader<K, V>) -> Result<sync::GuardedCache<K, V, F>, BoxError>
@@ -224,6 +219,12 @@ where
     where
         F: GuardFilter,
     {
+        for time in self.time_to_live.into_iter().chain([self.miss_time_to_live]) {
+            // Moka would panic.
+            if time > LONGEST {
+                return Err(format!("a time to live of {time:?} is longer than 1000 years").into());
+            }
+        }
         let filter = (self.plan.make)(self.plan.expected_keys)?;
         let mut values = moka::sync::Cache::builder().max_capacity(self.capacity);
         if let Some(weigher) = self.weigher {

@@ -622,3 +622,20 @@ fn a_shared_filter_serves(cache: GuardedCache<u64, u64, lanebloom::redis::Shared
         cache.get(&17).await
     });
 }
+
+#[test]
+fn a_time_to_live_that_moka_cannot_take_is_an_error() {
+    let builder = || GuardedCache::<u64, u64>::builder().expected_keys(10);
+    let read = |id| Ok::<_, Infallible>(Some(id));
+    let years = |n: u64| Duration::from_secs(n * 365 * 24 * 3600);
+    let error = builder().time_to_live(years(1001)).build_blocking(read).unwrap_err();
+    let text = "a time to live of 31567536000s is longer than 1000 years";
+    assert_eq!(error.to_string(), text);
+    let error = builder()
+        .miss_time_to_live(years(1001))
+        .build_blocking(read)
+        .unwrap_err();
+    assert_eq!(error.to_string(), text);
+    let longest = builder().time_to_live(years(1000)).miss_time_to_live(years(1000));
+    assert_eq!(longest.build_blocking(read).unwrap().get(&17).unwrap(), None);
+}
