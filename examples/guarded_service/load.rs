@@ -152,7 +152,8 @@ impl Tally {
 }
 
 /// Runs all clients until the schedule's end. Regular clients and attackers have a thread each, so
-/// that the regular ones wait for the server, and not for the attackers' own work.
+/// that the regular ones wait for the server, and not for the attackers' own work. On Unix the
+/// attackers' thread is a nice one, because real attackers have machines of their own.
 pub fn run(load: &Load) -> Result<Tally> {
     thread::scope(|scope| {
         let regular = scope.spawn(|| {
@@ -164,6 +165,8 @@ pub fn run(load: &Load) -> Result<Tally> {
             })
         });
         let attack = scope.spawn(|| {
+            #[cfg(unix)]
+            rustix::process::nice(10)?;
             on_one_thread(async {
                 let clients = Client::connect(load, 1 << 32, load.attackers).await?;
                 tokio::time::sleep_until(load.schedule.at(Schedule::ATTACK[0]).into()).await;
