@@ -981,7 +981,7 @@ mod growing {
             (
                 40,
                 number(u64::MAX),
-                planned("a filter for 18446744073709551615 keys at a rate of 2.5"),
+                format!("the number of layers, {layers}, is not in 1 to 1"),
             ),
             (
                 56,
