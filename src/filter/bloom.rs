@@ -4,7 +4,7 @@
 mod delta;
 
 use super::Filter;
-use super::builder::{Budgeted, Planned, Worded};
+use super::builder::{Budgeted, Planned, TwoLined, Worded};
 use super::engine::{Engine, Insert, InsertFlagged, Stored, sealed};
 use super::filter::SEVERAL;
 use super::lines::{Lined, OwnLines};
@@ -66,7 +66,8 @@ impl Planned for Bloom {
     type Hasher = Murmur3;
 
     fn build(request: Request, (): ()) -> Result<Self, BuildError> {
-        let (layout, expected_keys) = request.solve()?;
+        let two_lines = true;
+        let (layout, expected_keys) = Request { two_lines, ..request }.solve()?;
         Self::empty(layout, expected_keys)
     }
 }
@@ -74,6 +75,8 @@ impl Planned for Bloom {
 impl Budgeted for Bloom {}
 
 impl Worded for Bloom {}
+
+impl TwoLined for Bloom {}
 
 impl Bloom {
     /// An engine with `layout` and these `bits`; the bits must have the layout's blocks.
@@ -181,7 +184,7 @@ impl Insert for Bloom {
 
     #[inline]
     fn insert(&self, hash: u64) -> bool {
-        let changed = self.kernels.insert(&self.bits, hash);
+        let changed = self.kernels.insert(self.bits.shared(), hash);
         bits::acquire_if(!changed);
         changed
     }
@@ -203,7 +206,9 @@ impl InsertFlagged for Bloom {
         let changed = match source.len() {
             1 => {
                 let mut changed = false;
-                source.each(whole, |hashes| changed = self.kernels.insert(&self.bits, hashes[0]));
+                source.each(whole, |hashes| {
+                    changed = self.kernels.insert(self.bits.shared(), hashes[0])
+                });
                 if let Some(answer) = answer {
                     answer(0, &[u64::from(changed)]);
                 }
@@ -213,7 +218,7 @@ impl InsertFlagged for Bloom {
                 let (mut changed, mut count) = (0, 0);
                 source.each(whole, |hashes| {
                     for (i, &hash) in hashes.iter().enumerate() {
-                        let new = self.kernels.insert(&self.bits, hash);
+                        let new = self.kernels.insert(self.bits.shared(), hash);
                         changed |= u64::from(new) << i;
                         count += usize::from(new);
                     }
@@ -225,13 +230,15 @@ impl InsertFlagged for Bloom {
             }
             SEVERAL..FEW => {
                 let mut changed = 0;
-                source.each(whole, |hashes| changed = self.kernels.insert_few(&self.bits, hashes));
+                source.each(whole, |hashes| {
+                    changed = self.kernels.insert_few(self.bits.shared(), hashes)
+                });
                 if let Some(answer) = answer {
                     answer(0, &[changed]);
                 }
                 changed.count_ones() as usize
             }
-            _ => bulk::insert(&self.bits, &self.kernels, source, answer),
+            _ => bulk::insert(self.bits.shared(), &self.kernels, source, answer),
         };
         bits::acquire();
         changed

@@ -68,7 +68,7 @@
 //!    removed meanwhile is there, but for the rate of false negatives.
 
 use super::bloom::Bloom;
-use super::builder::{Planned, Worded};
+use super::builder::{Planned, TwoLined, Worded};
 use super::engine::{Engine, Estimate, FixedSize, Insert, InsertFlagged, Remove, Stored, Union, sealed};
 use super::{Figures, Filter};
 use crate::bits;
@@ -171,6 +171,8 @@ impl<S> Builder<S> {
 }
 
 impl Worded for Tombstone {}
+
+impl TwoLined for Tombstone {}
 
 impl Planned for Tombstone {
     /// The number of removed keys, and the rate of false negatives.
@@ -355,7 +357,7 @@ impl Remove for Tombstone {
     fn remove_all(&self, source: &impl Source, mut answer: Answer<'_>) -> usize {
         let bury = |tombstones: &[u64], answers: &mut [u64]| {
             let Bloom { kernels, bits, .. } = &self.removed;
-            kernels.insert_hashes(bits, tombstones, answers);
+            kernels.insert_hashes(bits.shared(), tombstones, answers);
             bits::acquire();
         };
         let work = |hashes: &[u64], removed: &mut [u64]| self.look_up(hashes, removed, bury);
@@ -467,7 +469,7 @@ impl<S> TombstoneBloom<S> {
     /// ```
     #[must_use]
     pub fn words_per_key(&self) -> usize {
-        self.engine.removed.layout.shape.words
+        self.engine.removed.layout.shape.words_per_key()
     }
 
     /// An estimate of the number of distinct keys that were removed.

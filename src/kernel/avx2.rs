@@ -11,7 +11,7 @@
     reason = "loops over W and S unroll, which those over iterators do not always"
 )]
 
-use crate::bits::{Bits, Lines, Load, Probed, Region, Target};
+use crate::bits::{Lines, Load, Probed, Region, Target};
 use crate::kernel::cpu::Access;
 use crate::kernel::groups::{self, GROUP, Group, Places, Slot};
 use crate::kernel::{scalar, words};
@@ -70,8 +70,8 @@ pub(super) fn contains<const W: usize, const S: usize, T: Load>(lines: Lines<'_,
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(super) fn insert<const W: usize, const S: usize>(mut bits: &Bits, hash: u64, _: &Cuts) -> bool {
-    scalar::insert::<W>(&mut bits, const { &Cuts::new(W, S) }, hash)
+pub(super) fn insert<const W: usize, const S: usize>(mut lines: Lines<'_, AtomicU64>, hash: u64, _: &Cuts) -> bool {
+    scalar::insert::<W>(&mut lines, const { &Cuts::new(W, S) }, hash)
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
@@ -100,14 +100,14 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(super) fn insert_hashes<const W: usize>(
     cuts: &Cuts,
-    bits: &Bits,
+    mut lines: Lines<'_, AtomicU64>,
     access: Access,
     hashes: &[u64],
     changed: &mut [u64],
 ) {
-    let all = bits.shared().0.as_ptr().cast::<AtomicU64>();
+    let all = lines.0.as_ptr().cast::<AtomicU64>();
     // SAFETY: `places` wrote the products, and words of the filter.
-    insert_into::<W, _>(&mut { bits }, cuts, access, hashes, changed, |at| unsafe {
+    insert_into::<W, _>(&mut lines, cuts, access, hashes, changed, |at| unsafe {
         hold::<W, false, _>(cuts, all, at)
     });
 }

@@ -10,7 +10,7 @@
     reason = "loops over W unroll, which those over iterators do not always"
 )]
 
-use crate::bits::{Bits, Lines, Load, Probed, Purpose};
+use crate::bits::{Lines, Load, Probed, Purpose};
 use crate::kernel::avx512::{insert_into, load, places, product};
 use crate::kernel::cpu::Access;
 use crate::kernel::groups::{self, Group};
@@ -135,13 +135,13 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
 pub(super) fn insert_hashes<const W: usize>(
     cuts: &Cuts,
-    bits: &Bits,
+    mut lines: Lines<'_, AtomicU64>,
     access: Access,
     hashes: &[u64],
     changed: &mut [u64],
 ) {
-    let all = bits.shared().0.as_ptr().cast::<AtomicU64>();
-    insert_into::<W, _>(&mut { bits }, cuts, access, hashes, changed, |group, at| {
+    let all = lines.0.as_ptr().cast::<AtomicU64>();
+    insert_into::<W, _>(&mut lines, cuts, access, hashes, changed, |group, at| {
         // SAFETY: `places` wrote words of the filter.
         unsafe { hold::<W, false, _>(group, cuts, all, at.words(), access.gather) }
     });

@@ -37,12 +37,13 @@ pub(crate) mod hash;
 #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
 mod neon;
 pub(crate) mod scalar;
+mod two_lines;
 #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
 mod words;
 
 use self::cpu::{Access, Tuning};
 use self::scalar::{few, few_bitmap};
-use crate::bits::{Bits, Lines, Load, Probed, Purpose, Region, is_cached};
+use crate::bits::{Lines, Load, Probed, Purpose, Region, is_cached};
 use crate::counters::Counters;
 use crate::layout::{Layout, Shape};
 use crate::pattern::Cuts;
@@ -211,7 +212,7 @@ macro_rules! of_shape {
         }
     };
     ($table:ty, $shape:expr, $isa:expr; $($w:literal: $($s:literal)*;)*) => {{
-        let Shape { words, bits } = $shape;
+        let Shape { words, bits, .. } = $shape;
         match (words, bits) {
             $($( ($w, $s) => <$table>::new::<$w, $s>($isa), )*)*
             _ => unreachable!("{words} words with {bits} bits is not a shape of sizing.rs"),
@@ -227,6 +228,9 @@ pub(crate) const FEW: usize = 32;
 /// So many hashes are single calls: a function for a few is called by a pointer.
 const SINGLES: usize = 3;
 
+/// In [`Lookups::single`]: a key has two lines.
+const TWO_LINES: u8 = 1 << 7;
+
 /// The operations on hashes that only read, for one shape, one instruction set and one kind of
 /// words: `AtomicU64` of a filter, its counters, or the bytes of a snapshot.
 #[derive(Debug)]
@@ -237,8 +241,9 @@ const SINGLES: usize = 3;
 pub struct Lookups<T> {
     cuts: Cuts,
     tuning: Tuning,
-    /// The words of a pattern, if the functions of `bitalg.rs` may be called; otherwise 0.
-    bitalg_words: u8,
+    /// What decides a single call, in one byte: the words of a line, if the functions of
+    /// `bitalg.rs` may be called, otherwise 0; and [`TWO_LINES`].
+    single: u8,
     // SAFETY, for all: callable if the CPU has the instruction set that they are compiled for.
     contains: Contains<T>,
     /// If there are none, hashes go one by one.
@@ -275,8 +280,8 @@ pub(crate) struct Kernels {
     fill: Fill,
 }
 
-type InsertOne = unsafe fn(&Bits, u64, &Cuts) -> bool;
-type InsertBatch = unsafe fn(&Cuts, &Bits, Access, &[u64], &mut [u64]);
+type InsertOne = unsafe fn(Lines<'_, AtomicU64>, u64, &Cuts) -> bool;
+type InsertBatch = unsafe fn(&Cuts, Lines<'_, AtomicU64>, Access, &[u64], &mut [u64]);
 type Fill = unsafe fn(&Cuts, &mut Region<'_>, Access, &[u64], &mut [u64]);
 
 /// The operations on hashes of a filter of counters, for one shape and one instruction set.
@@ -346,14 +351,28 @@ fn contains<const W: usize, const S: usize, T: Load>(lines: Lines<'_, T>, hash: 
 }
 
 /// An insert of the plain instruction set.
-fn insert<const W: usize, const S: usize>(mut bits: &Bits, hash: u64, _: &Cuts) -> bool {
-    scalar::insert::<W>(&mut bits, const { &Cuts::new(W, S) }, hash)
+fn insert<const W: usize, const S: usize>(mut lines: Lines<'_, AtomicU64>, hash: u64, _: &Cuts) -> bool {
+    scalar::insert::<W>(&mut lines, const { &Cuts::new(W, S) }, hash)
 }
 
 impl<T: Load> Lookups<T> {
     /// The lookups for `layout` on this CPU: its having `isa` is what makes their calls sound.
     pub(crate) fn of(layout: Layout, isa: Isa) -> Self {
-        of_shape!(Self, layout.shape, isa.for_blocks(layout.blocks as u64))
+        let line: Self = of_shape!(Self, layout.shape, isa.for_blocks(layout.blocks as u64));
+        line.on_lines(layout.shape.lines)
+    }
+
+    /// The same for keys with so many lines, 1 or 2.
+    fn on_lines(mut self, lines: usize) -> Self {
+        if lines == 2 {
+            self.single |= TWO_LINES;
+        }
+        self
+    }
+
+    #[inline(always)]
+    fn has_two_lines(&self) -> bool {
+        self.single & TWO_LINES != 0
     }
 
     fn new<const W: usize, const S: usize>(isa: Isa) -> Self {
@@ -390,7 +409,7 @@ impl<T: Load> Lookups<T> {
                 gather: isa.gathers(),
                 ..cpu::tuning()
             },
-            bitalg_words: if isa.has_bitalg() { W as u8 } else { 0 },
+            single: if isa.has_bitalg() { W as u8 } else { 0 },
             contains,
             contains_few,
             contains_few_bitmap,
@@ -401,18 +420,32 @@ impl<T: Load> Lookups<T> {
 
     #[inline(always)]
     pub(crate) fn contains(&self, lines: Lines<'_, T>, hash: u64) -> bool {
+        self.contains_by(self.single, lines, hash)
+    }
+
+    /// [`contains`](Self::contains) in one line, one of all the given ones.
+    #[inline(always)]
+    fn line_contains(&self, lines: Lines<'_, T>, hash: u64) -> bool {
+        self.contains_by(self.single & !TWO_LINES, lines, hash)
+    }
+
+    #[inline(always)]
+    fn contains_by(&self, single: u8, lines: Lines<'_, T>, hash: u64) -> bool {
         // The most usual pattern has a direct call: 1.3 ns. A call by a pointer takes 1.6, whatever
         // the function does (Zen 5). With the features compiled in, all patterns are inlined.
         #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
         // SAFETY: only an `Isa` with BITALG has such words.
         unsafe {
-            match self.bitalg_words {
+            match single {
                 2 => return bitalg::contains::<2, T>(lines, hash, &self.cuts),
                 1 if bitalg::COMPILED_IN => return bitalg::contains::<1, T>(lines, hash, &self.cuts),
                 4 if bitalg::COMPILED_IN => return bitalg::contains::<4, T>(lines, hash, &self.cuts),
                 8 if bitalg::COMPILED_IN => return bitalg::contains::<8, T>(lines, hash, &self.cuts),
                 _ => {}
             }
+        }
+        if single & TWO_LINES != 0 {
+            return two_lines::contains(self, lines, hash);
         }
         // SAFETY: `of` gave this out against an `Isa`, which proves that the CPU has what the
         // function needs.
@@ -422,19 +455,29 @@ impl<T: Load> Lookups<T> {
     /// Whether each of fewer than [`FEW`] hashes is found.
     #[inline]
     pub(crate) fn contains_few(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [bool]) {
-        if hashes.len() >= self.least {
+        if hashes.len() >= self.least || self.has_two_lines() {
             return scalar::unpack_few(self.contains_few_bitmap(lines, hashes), found);
         }
         match self.contains_few {
             // SAFETY: as in `contains`.
             Some(contains) if hashes.len() > SINGLES => unsafe { contains(lines, hashes, &self.cuts, found) },
-            _ => few(hashes, &lines, Purpose::Read, found, |hash| self.contains(lines, hash)),
+            _ => few(hashes, &lines, Purpose::Read, found, |hash| {
+                self.line_contains(lines, hash)
+            }),
         }
     }
 
     /// [`contains_few`](Self::contains_few) as a bitmap.
     #[inline]
     pub(crate) fn contains_few_bitmap(&self, lines: Lines<'_, T>, hashes: &[u64]) -> u64 {
+        if self.has_two_lines() {
+            return two_lines::contains_few(self, lines, hashes);
+        }
+        self.line_contains_few(lines, hashes)
+    }
+
+    #[inline]
+    fn line_contains_few(&self, lines: Lines<'_, T>, hashes: &[u64]) -> u64 {
         if hashes.len() >= self.least {
             let mut found = [0];
             self.contains_many(lines, hashes, &mut found);
@@ -443,15 +486,23 @@ impl<T: Load> Lookups<T> {
         match self.contains_few_bitmap {
             // SAFETY: as in `contains`.
             Some(contains) => unsafe { contains(lines, hashes, &self.cuts) },
-            None => few_bitmap(hashes, &lines, Purpose::Read, |hash| self.contains(lines, hash)),
+            None => few_bitmap(hashes, &lines, Purpose::Read, |hash| self.line_contains(lines, hash)),
         }
     }
 
     /// Whether each hash is found, as a bitmap.
     #[inline]
     pub(crate) fn contains_hashes(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
+        if self.has_two_lines() {
+            return two_lines::contains_hashes(self, lines, hashes, found);
+        }
+        self.line_contains_hashes(lines, hashes, found);
+    }
+
+    #[inline]
+    fn line_contains_hashes(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
         if hashes.len() < FEW {
-            return found.fill(self.contains_few_bitmap(lines, hashes));
+            return found.fill(self.line_contains_few(lines, hashes));
         }
         self.contains_many(lines, hashes, found);
     }
@@ -465,6 +516,7 @@ impl<T: Load> Lookups<T> {
         }
     }
 
+    /// In one line.
     #[inline]
     fn contains_many(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
         match self.contains_hashes {
@@ -479,7 +531,7 @@ impl<T: Load> Lookups<T> {
                 )
             },
             None => scalar::one_by_one(&mut { lines }, hashes, found, Purpose::Read, |lines, hash| {
-                self.contains(*lines, hash)
+                self.line_contains(*lines, hash)
             }),
         }
     }
@@ -488,7 +540,11 @@ impl<T: Load> Lookups<T> {
 impl Kernels {
     /// The kernels for `layout` on this CPU: its having `isa` is what makes their calls sound.
     pub(crate) fn of(layout: Layout, isa: Isa) -> Self {
-        of_shape!(Self, layout.shape, isa.for_blocks(layout.blocks as u64))
+        let line: Self = of_shape!(Self, layout.shape, isa.for_blocks(layout.blocks as u64));
+        Self {
+            lookups: line.lookups.on_lines(layout.shape.lines),
+            ..line
+        }
     }
 
     fn new<const W: usize, const S: usize>(isa: Isa) -> Self {
@@ -516,6 +572,11 @@ impl Kernels {
         }
     }
 
+    /// 1 or 2.
+    pub(crate) fn lines_per_key(&self) -> usize {
+        1 + usize::from(self.lookups.has_two_lines())
+    }
+
     /// What only reads.
     #[inline(always)]
     pub(crate) fn lookups(&self) -> &Lookups<AtomicU64> {
@@ -523,34 +584,51 @@ impl Kernels {
     }
 
     #[inline(always)]
-    pub(crate) fn insert(&self, bits: &Bits, hash: u64) -> bool {
+    pub(crate) fn insert(&self, lines: Lines<'_, AtomicU64>, hash: u64) -> bool {
+        if self.lookups.has_two_lines() {
+            return two_lines::insert(self, lines, hash);
+        }
+        self.line_insert(lines, hash)
+    }
+
+    /// [`insert`](Self::insert) into one line, one of all the given ones.
+    #[inline(always)]
+    fn line_insert(&self, lines: Lines<'_, AtomicU64>, hash: u64) -> bool {
         // Where a lookup is faster than to make masks, it comes first.
-        if self.lookups.bitalg_words != 0 && self.lookups.contains(bits.shared(), hash) {
+        if self.lookups.single & !TWO_LINES != 0 && self.lookups.line_contains(lines, hash) {
             return false;
         }
         // SAFETY: as in `contains`.
-        unsafe { (self.insert)(bits, hash, &self.lookups.cuts) }
+        unsafe { (self.insert)(lines, hash, &self.lookups.cuts) }
     }
 
     /// Whether each hash's insert changed the filter, for fewer than [`FEW`].
     #[inline]
-    pub(crate) fn insert_few(&self, bits: &Bits, hashes: &[u64]) -> u64 {
+    pub(crate) fn insert_few(&self, lines: Lines<'_, AtomicU64>, hashes: &[u64]) -> u64 {
+        if self.lookups.has_two_lines() {
+            return two_lines::insert_few(self, lines, hashes);
+        }
+        self.line_insert_few(lines, hashes)
+    }
+
+    #[inline]
+    fn line_insert_few(&self, lines: Lines<'_, AtomicU64>, hashes: &[u64]) -> u64 {
         if hashes.len() >= self.lookups.least {
             let mut changed = [0];
-            self.insert_many(bits, hashes, &mut changed);
+            self.insert_many(lines, hashes, &mut changed);
             return changed[0];
         }
-        if self.lookups.bitalg_words == 0 {
-            return few_bitmap(hashes, &bits, Purpose::Write, |hash| self.insert(bits, hash));
+        if self.lookups.single & !TWO_LINES == 0 {
+            return few_bitmap(hashes, &lines, Purpose::Write, |hash| self.line_insert(lines, hash));
         }
         // A hash that is found needs no insert. Of equal ones that are not, the first sets the
         // bits.
-        let mut lacking = !self.lookups.contains_few_bitmap(bits.shared(), hashes) & !(u64::MAX << hashes.len());
+        let mut lacking = !self.lookups.line_contains_few(lines, hashes) & !(u64::MAX << hashes.len());
         let mut changed = 0;
         while lacking != 0 {
             let i = lacking.trailing_zeros();
             // SAFETY: as in `contains`.
-            let new = unsafe { (self.insert)(bits, hashes[i as usize], &self.lookups.cuts) };
+            let new = unsafe { (self.insert)(lines, hashes[i as usize], &self.lookups.cuts) };
             changed |= u64::from(new) << i;
             lacking &= lacking - 1;
         }
@@ -559,31 +637,48 @@ impl Kernels {
 
     /// Whether each hash's insert changed the filter, as a bitmap.
     #[inline]
-    pub(crate) fn insert_hashes(&self, bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
-        if hashes.len() < FEW {
-            return changed.fill(self.insert_few(bits, hashes));
+    pub(crate) fn insert_hashes(&self, lines: Lines<'_, AtomicU64>, hashes: &[u64], changed: &mut [u64]) {
+        if self.lookups.has_two_lines() {
+            return two_lines::insert_hashes(self, lines, hashes, changed);
         }
-        self.insert_many(bits, hashes, changed);
+        self.line_insert_hashes(lines, hashes, changed);
     }
 
     #[inline]
-    fn insert_many(&self, bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
+    fn line_insert_hashes(&self, lines: Lines<'_, AtomicU64>, hashes: &[u64], changed: &mut [u64]) {
+        if hashes.len() < FEW {
+            return changed.fill(self.line_insert_few(lines, hashes));
+        }
+        self.insert_many(lines, hashes, changed);
+    }
+
+    #[inline]
+    fn insert_many(&self, lines: Lines<'_, AtomicU64>, hashes: &[u64], changed: &mut [u64]) {
         match self.insert_hashes {
             // SAFETY: as in `contains`.
             Some(insert) => unsafe {
-                let access = self.lookups.access(&bits, Purpose::Write);
-                insert(&self.lookups.cuts, bits, access, hashes, changed);
+                let access = self.lookups.access(&lines, Purpose::Write);
+                insert(&self.lookups.cuts, lines, access, hashes, changed);
             },
-            None => scalar::one_by_one(&mut { bits }, hashes, changed, Purpose::Write, |bits, hash| {
-                self.insert(bits, hash)
+            None => scalar::one_by_one(&mut { lines }, hashes, changed, Purpose::Write, |lines, hash| {
+                self.line_insert(*lines, hash)
             }),
         }
     }
 
     /// [`insert_hashes`](Self::insert_hashes) into words that this thread owns. The region must
-    /// have the blocks of all hashes.
+    /// have the blocks of all hashes; with two lines per key it must be the whole filter.
     #[inline(always)]
     pub(crate) fn fill(&self, region: &mut Region<'_>, hashes: &[u64], changed: &mut [u64]) {
+        if self.lookups.has_two_lines() {
+            return two_lines::fill(self, region, hashes, changed);
+        }
+        self.line_fill(region, hashes, changed);
+    }
+
+    /// [`fill`](Self::fill) of one line of each hash.
+    #[inline(always)]
+    pub(crate) fn line_fill(&self, region: &mut Region<'_>, hashes: &[u64], changed: &mut [u64]) {
         let access = self.lookups.access(region, Purpose::Write);
         // SAFETY: as in `insert`.
         unsafe { (self.fill)(&self.lookups.cuts, region, access, hashes, changed) }
@@ -607,194 +702,4 @@ pub(crate) fn unpack() -> impl Fn(&[u64], &mut [bool]) {
 }
 
 #[cfg(all(test, not(lanebloom_loom)))]
-mod tests {
-    use super::*;
-    use alloc::vec;
-    use alloc::vec::Vec;
-
-    /// Distinct hashes without a pattern, and the extreme ones.
-    fn hashes(from: u64, len: usize) -> Vec<u64> {
-        let extremes = [0, u64::MAX, 1, 1 << 63, u64::MAX >> 1];
-        let mixed = (from..).map(|i| {
-            let x = (i ^ i >> 7).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            (x ^ x >> 29).wrapping_mul(0x94d0_49bb_1331_11eb)
-        });
-        extremes.into_iter().chain(mixed).take(len).collect()
-    }
-
-    /// Around [`SINGLES`], half of [`FEW`] and [`FEW`], around the words of a bitmap, and every
-    /// number of hashes in the last group.
-    const LENGTHS: [usize; 27] = [
-        0, 1, 2, 3, 4, 7, 8, 15, 16, 17, 31, 32, 33, 34, 37, 38, 39, 40, 41, 57, 63, 64, 65, 72, 100, 127, 300,
-    ];
-
-    #[test]
-    fn blocks_beyond_32_bits_are_left_to_the_plain_code() {
-        for isa in Isa::all() {
-            assert_eq!(isa.for_blocks(u64::from(u32::MAX)), isa);
-            assert_eq!(isa.for_blocks(1 << 32), Isa(Level::Plain));
-        }
-    }
-
-    fn inserted(kernels: &Kernels, bits: &Bits, hashes: &[u64]) -> usize {
-        let mut changed = vec![u64::MAX; hashes.len().div_ceil(64)];
-        kernels.insert_hashes(bits, hashes, &mut changed);
-        changed.iter().map(|word| word.count_ones() as usize).sum()
-    }
-
-    /// Every instruction set of this CPU, on every shape, at every length around the windows: the
-    /// same answers and the same bits as the plain single calls.
-    #[test]
-    fn all_instruction_sets_agree() {
-        for (words, most) in crate::layout::WORDS {
-            for shape in (1..=most).map(|bits| Shape { words, bits }) {
-                let plain = Kernels::of(Layout { shape, blocks: 1 }, Isa(Level::Plain));
-                for isa in Isa::all() {
-                    let kernels = Kernels::of(Layout { shape, blocks: 1 }, isa);
-                    // Without prefetching and with it; 32771 is the first prime above the limit.
-                    for blocks in [1, 7, 32_771] {
-                        let [by_one, single, batch] = [(); 3].map(|()| Bits::new(blocks).unwrap());
-                        for len in LENGTHS {
-                            let new = hashes(1000 * len as u64, len);
-                            let changed = new.iter().filter(|&&hash| plain.insert(&by_one, hash)).count();
-                            assert_eq!(
-                                new.iter().filter(|&&hash| kernels.insert(&single, hash)).count(),
-                                changed
-                            );
-                            assert_eq!(inserted(&kernels, &batch, &new), changed);
-                            let asked = hashes(1000 * len as u64 + len as u64 / 2, len);
-                            let expected: Vec<bool> = asked
-                                .iter()
-                                .map(|&hash| plain.lookups().contains(by_one.shared(), hash))
-                                .collect();
-                            assert!(
-                                asked
-                                    .iter()
-                                    .zip(&expected)
-                                    .all(|(&hash, &e)| kernels.lookups().contains(single.shared(), hash) == e)
-                            );
-                            let mut found = vec![u64::MAX; len.div_ceil(64)];
-                            kernels.lookups().contains_hashes(batch.shared(), &asked, &mut found);
-                            let flags: Vec<bool> = (0..len).map(|i| found[i / 64] >> (i % 64) & 1 == 1).collect();
-                            assert_eq!(flags, expected, "{shape:?}, {isa:?}, {blocks} blocks, {len} hashes");
-                            if len < FEW {
-                                let mut few = vec![false; len];
-                                kernels.lookups().contains_few(batch.shared(), &asked, &mut few);
-                                assert_eq!(few, expected, "{shape:?}, {isa:?}, {blocks} blocks, {len} hashes");
-                            }
-                        }
-                        assert!(by_one.words().eq(single.words()) && by_one.words().eq(batch.words()));
-
-                        // In a snapshot's bytes, wherever they begin.
-                        let mut bytes = vec![0; blocks % 3];
-                        for word in batch.words().flatten() {
-                            bytes.extend_from_slice(&word.to_le_bytes());
-                        }
-                        let lines = Lines(bytes[blocks % 3..].as_chunks().0.as_chunks().0);
-                        let lookups = Lookups::<[u8; 8]>::of(Layout { shape, blocks }, isa);
-                        for len in LENGTHS {
-                            let asked = hashes(1000 * len as u64 + len as u64 / 2, len);
-                            let [mut found, mut in_bytes] = [(); 2].map(|()| vec![u64::MAX; len.div_ceil(64)]);
-                            kernels.lookups().contains_hashes(batch.shared(), &asked, &mut found);
-                            lookups.contains_hashes(lines, &asked, &mut in_bytes);
-                            assert_eq!(in_bytes, found, "{shape:?}, {isa:?}, {blocks} blocks, {len} hashes");
-                            let single =
-                                |hash| lookups.contains(lines, hash) == plain.lookups().contains(batch.shared(), hash);
-                            assert!(asked.iter().all(|&hash| single(hash)));
-                        }
-                    }
-                }
-            }
-        }
-    }
-
-    /// Counters of every value from 0 to 15: vectors see the same ones above 0 as plain code does.
-    #[test]
-    fn all_instruction_sets_see_counters_above_zero() {
-        for (words, most) in crate::layout::WORDS {
-            for bits in 1..=most {
-                let counters = crate::counters::CounterLines::new(7).unwrap();
-                let layout = Layout {
-                    shape: Shape { words, bits },
-                    blocks: 7,
-                };
-                let plain = CounterKernels::of(layout, Isa(Level::Plain));
-                // Few keys, so that most counters are those of one of them.
-                for (i, &hash) in hashes(words as u64, 20).iter().enumerate() {
-                    (0..i % 16).for_each(|_| _ = plain.insert(counters.shared(), hash));
-                }
-                let asked = hashes(words as u64, 100);
-                let expected: Vec<bool> = asked
-                    .iter()
-                    .map(|&hash| plain.lookups().contains(counters.shared(), hash))
-                    .collect();
-                for kernels in Isa::all().map(|isa| CounterKernels::of(layout, isa)) {
-                    let lookups = kernels.lookups();
-                    let mut found = [0; 2];
-                    lookups.contains_hashes(counters.shared(), &asked, &mut found);
-                    for (i, &hash) in asked.iter().enumerate() {
-                        assert_eq!(lookups.contains(counters.shared(), hash), expected[i], "{layout}");
-                        assert_eq!(found[i / 64] >> (i % 64) & 1 == 1, expected[i], "{layout}");
-                    }
-                }
-            }
-        }
-    }
-
-    /// Lookups touch no byte beside the lines, which begin or end where memory does.
-    #[cfg(target_os = "linux")]
-    #[test]
-    fn lines_at_the_edges_of_memory() {
-        use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
-
-        const PAGES: usize = 64 << 10;
-        let map = |len| {
-            // SAFETY: new memory, at an address that nothing else has.
-            unsafe { mmap_anonymous(core::ptr::null_mut(), len, ProtFlags::empty(), MapFlags::PRIVATE) }.unwrap()
-        };
-        let fenced: *mut u8 = map(3 * PAGES).cast();
-        // SAFETY: the middle third, which nothing refers to yet.
-        let middle = unsafe {
-            mprotect(
-                fenced.add(PAGES).cast(),
-                PAGES,
-                MprotectFlags::READ | MprotectFlags::WRITE,
-            )
-            .unwrap();
-            fenced.add(PAGES)
-        };
-        let asked = hashes(1, 100);
-        for blocks in [1, 3] {
-            for at in [0, PAGES - 64 * blocks] {
-                // SAFETY: zeroed bytes of the middle third, aligned to pages or to lines.
-                let lines = Lines(unsafe {
-                    core::slice::from_raw_parts(middle.add(at).cast::<[AtomicU64; crate::layout::LINE_WORDS]>(), blocks)
-                });
-                for (i, word) in lines.0.as_flattened().iter().enumerate() {
-                    word.store(!0x8000_0800_0000_0001_u64.rotate_left(i as u32), Ordering::Relaxed);
-                }
-                for (words, most) in crate::layout::WORDS {
-                    for bits in 1..=most {
-                        let layout = Layout {
-                            shape: Shape { words, bits },
-                            blocks,
-                        };
-                        let plain = Lookups::<AtomicU64>::of(layout, Isa(Level::Plain));
-                        let expected: Vec<bool> = asked.iter().map(|&hash| plain.contains(lines, hash)).collect();
-                        for lookups in Isa::all().map(|isa| Lookups::<AtomicU64>::of(layout, isa)) {
-                            let single: Vec<bool> = asked.iter().map(|&hash| lookups.contains(lines, hash)).collect();
-                            assert_eq!(single, expected, "{layout}");
-                            for len in [9, asked.len()] {
-                                let mut found = [0; 2];
-                                lookups.contains_hashes(lines, &asked[..len], &mut found[..len.div_ceil(64)]);
-                                assert!((0..len).all(|i| (found[i / 64] >> (i % 64) & 1 == 1) == expected[i]));
-                            }
-                        }
-                    }
-                }
-            }
-        }
-        // SAFETY: what was mapped; nothing refers to it any more.
-        unsafe { munmap(fenced.cast(), 3 * PAGES).unwrap() };
-    }
-}
+mod tests;

@@ -11,12 +11,13 @@
     reason = "loops over W and S unroll, which those over iterators do not always"
 )]
 
-use crate::bits::{Bits, Lines, Load, Probed, Region, Target};
+use crate::bits::{Lines, Load, Probed, Region, Target};
 use crate::kernel::cpu::Access;
 use crate::kernel::groups::{self, GROUP, Group, Places, Slot};
 use crate::kernel::scalar;
 use crate::layout::LINE_WORDS;
 use crate::pattern::{self, Cuts, MULTIPLIER};
+use crate::sync::AtomicU64;
 use core::arch::aarch64::*;
 
 #[target_feature(enable = "neon")]
@@ -44,14 +45,15 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
 #[target_feature(enable = "neon")]
 pub(super) fn insert_hashes<const W: usize>(
     cuts: &Cuts,
-    bits: &Bits,
+    mut lines: Lines<'_, AtomicU64>,
     access: Access,
     hashes: &[u64],
     changed: &mut [u64],
 ) {
+    let all = lines;
     // SAFETY: `places` wrote the products, and words of the filter.
-    insert_into::<W, _>(&mut { bits }, cuts, access, hashes, changed, |at| unsafe {
-        hold::<W, false, _>(cuts, bits.shared(), at)
+    insert_into::<W, _>(&mut lines, cuts, access, hashes, changed, |at| unsafe {
+        hold::<W, false, _>(cuts, all, at)
     });
 }
 
