@@ -21,7 +21,7 @@
 //! 2 MiB L2) with fresh keys at 1%, in ns per key. A locked operation takes 8 there, and a filter's
 //! first memory comes slowly from the hypervisor.
 
-use crate::bits::{self, Lines, Probed, Purpose, Region};
+use crate::bits::{self, Bits, Purpose, Region};
 use crate::kernel::Kernels;
 use crate::layout::{LINE_BYTES, LINE_WORDS};
 use crate::memory::Words;
@@ -31,7 +31,6 @@ use crate::source::CHUNK;
 #[cfg(feature = "rayon")]
 use crate::source::Part;
 use crate::source::{Answer, Source, answers, answers_from, teller};
-use crate::sync::AtomicU64;
 #[cfg(feature = "rayon")]
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -73,18 +72,13 @@ const MOST_PER_LINE_MUT: usize = 8;
 
 /// Inserts the hashes. Returns how many changed the filter.
 #[inline(never)]
-pub(crate) fn insert(
-    filter: Lines<'_, AtomicU64>,
-    kernels: &Kernels,
-    source: &impl Source,
-    mut answer: Answer<'_>,
-) -> usize {
+pub(crate) fn insert(bits: &Bits, kernels: &Kernels, source: &impl Source, mut answer: Answer<'_>) -> usize {
     let answer = &mut answer;
-    in_bulk(filter, kernels, source, answer).unwrap_or_else(|| one_by_one(filter, kernels, source, answer))
+    in_bulk(bits, kernels, source, answer).unwrap_or_else(|| one_by_one(bits, kernels, source, answer))
 }
 
-fn one_by_one(filter: Lines<'_, AtomicU64>, kernels: &Kernels, source: &impl Source, answer: &mut Answer<'_>) -> usize {
-    let insert = |hashes: &[u64], bitmap: &mut [u64]| kernels.insert_hashes(filter, hashes, bitmap);
+fn one_by_one(bits: &Bits, kernels: &Kernels, source: &impl Source, answer: &mut Answer<'_>) -> usize {
+    let insert = |hashes: &[u64], bitmap: &mut [u64]| kernels.insert_hashes(bits, hashes, bitmap);
     answers(source, insert, teller(answer))
 }
 
@@ -111,25 +105,20 @@ impl Plan {
 }
 
 /// Inserts the hashes in bulk, if that pays and there is enough memory for it.
-fn in_bulk(
-    filter: Lines<'_, AtomicU64>,
-    kernels: &Kernels,
-    source: &impl Source,
-    answer: &mut Answer<'_>,
-) -> Option<usize> {
-    match Plan::of(filter.blocks(), kernels, source.len()) {
+fn in_bulk(bits: &Bits, kernels: &Kernels, source: &impl Source, answer: &mut Answer<'_>) -> Option<usize> {
+    match Plan::of(bits.blocks(), kernels, source.len()) {
         Plan::OneByOne => None,
         Plan::Whole => {
-            let mut image = Words::new(filter.blocks() * LINE_WORDS)?;
+            let mut image = Words::new(bits.blocks() * LINE_WORDS)?;
             let all = |each: &mut dyn FnMut(&[u64])| source.each(0..source.len(), each);
-            Some(combine(filter, kernels, 0, &mut image, all, answer))
+            Some(combine(bits, kernels, 0, &mut image, all, answer))
         }
         // Sorted hashes have lost their places.
         Plan::Sorted(_) if answer.is_some() => None,
         Plan::Sorted(regions) => {
             let mut image = Words::new(regions.words())?;
             sorted(regions, source, regions.at_once(source.len()), |region, hashes| {
-                regions.insert(region, filter, kernels, &mut image, |each| each(hashes))
+                regions.insert(region, bits, kernels, &mut image, |each| each(hashes))
             })
         }
     }
@@ -165,14 +154,14 @@ pub(crate) fn insert_mut(words: &mut [u64], kernels: &Kernels, source: &impl Sou
 /// hashes on every call. `image` has a word for each word of the blocks. Returns how many changed
 /// the filter.
 fn combine(
-    filter: Lines<'_, AtomicU64>,
+    bits: &Bits,
     kernels: &Kernels,
     first: usize,
     image: &mut [u64],
     all: impl Fn(&mut dyn FnMut(&[u64])),
     answer: &mut Answer<'_>,
 ) -> usize {
-    let blocks = filter.blocks();
+    let blocks = bits.blocks();
     let mut insert = |words: &mut [u64]| {
         let mut region = Region { words, first, blocks };
         let (mut start, mut changed) = (0, 0);
@@ -182,9 +171,9 @@ fn combine(
         });
         changed
     };
-    let before = filter.copy(first, image);
+    let before = bits.copy(first, image);
     let changed = insert(image);
-    let (after, set) = filter.merge(first, image);
+    let (after, set) = bits.shared().merge(first, image);
     if set == after - before { changed } else { insert(image) }
 }
 
@@ -220,29 +209,29 @@ fn sorted(
 /// [`insert`] by all threads of the pool. Each thread sorts a part of the hashes, then inserts one
 /// region after another, so that no two threads write to the same line.
 #[cfg(feature = "rayon")]
-pub(crate) fn par_insert(filter: Lines<'_, AtomicU64>, kernels: &Kernels, source: &(impl Source + Sync)) -> usize {
+pub(crate) fn par_insert(bits: &Bits, kernels: &Kernels, source: &(impl Source + Sync)) -> usize {
     use rayon::prelude::*;
 
-    par_in_bulk(filter, kernels, source).unwrap_or_else(|| {
+    par_in_bulk(bits, kernels, source).unwrap_or_else(|| {
         // Four parts a thread, so that a delayed thread does not delay the others.
         let part = source.len().div_ceil(4 * rayon::current_num_threads()).max(CHUNK);
         let starts = (0..source.len()).into_par_iter().step_by(part);
         let insert = |start| {
             let part = Part(source, start..source.len().min(start + part));
-            one_by_one(filter, kernels, &part, &mut None)
+            one_by_one(bits, kernels, &part, &mut None)
         };
         starts.map(insert).sum()
     })
 }
 
 #[cfg(feature = "rayon")]
-fn par_in_bulk(filter: Lines<'_, AtomicU64>, kernels: &Kernels, source: &(impl Source + Sync)) -> Option<usize> {
+fn par_in_bulk(bits: &Bits, kernels: &Kernels, source: &(impl Source + Sync)) -> Option<usize> {
     use rayon::prelude::*;
 
     let threads = rayon::current_num_threads();
-    let regions = match Plan::of(filter.blocks(), kernels, source.len()) {
+    let regions = match Plan::of(bits.blocks(), kernels, source.len()) {
         Plan::OneByOne => return None,
-        Plan::Whole | Plan::Sorted(_) => Regions::of(filter.blocks()).at_least(4 * threads),
+        Plan::Whole | Plan::Sorted(_) => Regions::of(bits.blocks()).at_least(4 * threads),
     };
     let at_once = regions.at_once(source.len());
     let part = at_once.div_ceil(threads);
@@ -258,14 +247,14 @@ fn par_in_bulk(filter: Lines<'_, AtomicU64>, kernels: &Kernels, source: &(impl S
             let range = end.min(start + i * part)..end.min(start + (i + 1) * part);
             source.each(range, |hashes| {
                 buckets.sort(hashes, |region, hashes| {
-                    *changed += regions.insert_if(region, filter, kernels, image, |each| each(hashes));
+                    *changed += regions.insert_if(region, bits, kernels, image, |each| each(hashes));
                 });
             });
         };
         parts.par_iter_mut().enumerate().for_each_init(image, sort);
         let take = |image: &mut _, region| {
             let all = |each: &mut dyn FnMut(&[u64])| parts.iter().for_each(|(buckets, _)| each(buckets.of(region)));
-            regions.insert_if(region, filter, kernels, image, all)
+            regions.insert_if(region, bits, kernels, image, all)
         };
         changed += (0..regions.count).into_par_iter().map_init(image, take).sum::<usize>();
         for (buckets, early) in &mut parts {
@@ -319,14 +308,14 @@ impl Regions {
     fn insert(
         self,
         region: usize,
-        filter: Lines<'_, AtomicU64>,
+        bits: &Bits,
         kernels: &Kernels,
         image: &mut [u64],
         all: impl Fn(&mut dyn FnMut(&[u64])),
     ) -> usize {
         let Range { start, end } = self.blocks(region);
         let image = &mut image[..(end - start) * LINE_WORDS];
-        combine(filter, kernels, start, image, all, &mut None)
+        combine(bits, kernels, start, image, all, &mut None)
     }
 
     /// [`insert`](Self::insert) if there is an image.
@@ -334,16 +323,16 @@ impl Regions {
     fn insert_if(
         self,
         region: usize,
-        filter: Lines<'_, AtomicU64>,
+        bits: &Bits,
         kernels: &Kernels,
         image: &mut Option<Words<u64>>,
         all: impl Fn(&mut dyn FnMut(&[u64])),
     ) -> usize {
         if let Some(image) = image {
-            return self.insert(region, filter, kernels, image, all);
+            return self.insert(region, bits, kernels, image, all);
         }
         let mut changed = 0;
-        all(&mut |hashes| changed += one_by_one(filter, kernels, &hashes, &mut None));
+        all(&mut |hashes| changed += one_by_one(bits, kernels, &hashes, &mut None));
         changed
     }
 

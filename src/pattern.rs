@@ -32,7 +32,7 @@ pub(crate) fn second(hash: u64) -> u64 {
 }
 
 /// An odd constant without a pattern, from Pelle Evensen's mixer.
-const SECOND: u64 = 0x9fb2_1c65_1e98_df25;
+pub(crate) const SECOND: u64 = 0x9fb2_1c65_1e98_df25;
 
 /// The fields of one word of the pattern in the product: the same for all keys of a filter.
 #[derive(Clone, Copy, Debug)]

@@ -184,7 +184,7 @@ impl Insert for Bloom {
 
     #[inline]
     fn insert(&self, hash: u64) -> bool {
-        let changed = self.kernels.insert(self.bits.shared(), hash);
+        let changed = self.kernels.insert(&self.bits, hash);
         bits::acquire_if(!changed);
         changed
     }
@@ -206,9 +206,7 @@ impl InsertFlagged for Bloom {
         let changed = match source.len() {
             1 => {
                 let mut changed = false;
-                source.each(whole, |hashes| {
-                    changed = self.kernels.insert(self.bits.shared(), hashes[0])
-                });
+                source.each(whole, |hashes| changed = self.kernels.insert(&self.bits, hashes[0]));
                 if let Some(answer) = answer {
                     answer(0, &[u64::from(changed)]);
                 }
@@ -218,7 +216,7 @@ impl InsertFlagged for Bloom {
                 let (mut changed, mut count) = (0, 0);
                 source.each(whole, |hashes| {
                     for (i, &hash) in hashes.iter().enumerate() {
-                        let new = self.kernels.insert(self.bits.shared(), hash);
+                        let new = self.kernels.insert(&self.bits, hash);
                         changed |= u64::from(new) << i;
                         count += usize::from(new);
                     }
@@ -230,15 +228,13 @@ impl InsertFlagged for Bloom {
             }
             SEVERAL..FEW => {
                 let mut changed = 0;
-                source.each(whole, |hashes| {
-                    changed = self.kernels.insert_few(self.bits.shared(), hashes)
-                });
+                source.each(whole, |hashes| changed = self.kernels.insert_few(&self.bits, hashes));
                 if let Some(answer) = answer {
                     answer(0, &[changed]);
                 }
                 changed.count_ones() as usize
             }
-            _ => bulk::insert(self.bits.shared(), &self.kernels, source, answer),
+            _ => bulk::insert(&self.bits, &self.kernels, source, answer),
         };
         bits::acquire();
         changed

@@ -34,7 +34,7 @@ impl<S: KeyHasher + Sync> ConcurrentBloom<S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn par_insert_hashes(&self, hashes: &[u64]) -> usize {
-        let changed = bulk::par_insert(self.engine.bits.shared(), &self.engine.kernels, &hashes);
+        let changed = bulk::par_insert(&self.engine.bits, &self.engine.kernels, &hashes);
         bits::acquire();
         changed
     }
@@ -52,7 +52,7 @@ impl<S: KeyHasher + Sync> ConcurrentBloom<S> {
     /// ```
     pub fn par_insert_batch<K: Funnel + Sync>(&self, keys: &[K]) -> usize {
         let hasher = &self.hasher;
-        let changed = bulk::par_insert(self.engine.bits.shared(), &self.engine.kernels, &Keys { hasher, keys });
+        let changed = bulk::par_insert(&self.engine.bits, &self.engine.kernels, &Keys { hasher, keys });
         bits::acquire();
         changed
     }

@@ -357,7 +357,7 @@ impl Remove for Tombstone {
     fn remove_all(&self, source: &impl Source, mut answer: Answer<'_>) -> usize {
         let bury = |tombstones: &[u64], answers: &mut [u64]| {
             let Bloom { kernels, bits, .. } = &self.removed;
-            kernels.insert_hashes(bits.shared(), tombstones, answers);
+            kernels.insert_hashes(bits, tombstones, answers);
             bits::acquire();
         };
         let work = |hashes: &[u64], removed: &mut [u64]| self.look_up(hashes, removed, bury);

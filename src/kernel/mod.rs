@@ -43,7 +43,7 @@ mod words;
 
 use self::cpu::{Access, Tuning};
 use self::scalar::{few, few_bitmap};
-use crate::bits::{Lines, Load, Probed, Purpose, Region, is_cached};
+use crate::bits::{Bits, Lines, Load, Probed, Purpose, Region, is_cached};
 use crate::counters::Counters;
 use crate::layout::{Layout, Shape};
 use crate::pattern::Cuts;
@@ -228,9 +228,6 @@ pub(crate) const FEW: usize = 32;
 /// So many hashes are single calls: a function for a few is called by a pointer.
 const SINGLES: usize = 3;
 
-/// In [`Lookups::single`]: a key has two lines.
-const TWO_LINES: u8 = 1 << 7;
-
 /// The operations on hashes that only read, for one shape, one instruction set and one kind of
 /// words: `AtomicU64` of a filter, its counters, or the bytes of a snapshot.
 #[derive(Debug)]
@@ -241,9 +238,9 @@ const TWO_LINES: u8 = 1 << 7;
 pub struct Lookups<T> {
     cuts: Cuts,
     tuning: Tuning,
-    /// What decides a single call, in one byte: the words of a line, if the functions of
-    /// `bitalg.rs` may be called, otherwise 0; and [`TWO_LINES`].
-    single: u8,
+    /// The words of a pattern, if the functions of `bitalg.rs` may be called and keys have one line;
+    /// otherwise 0.
+    bitalg_words: u8,
     // SAFETY, for all: callable if the CPU has the instruction set that they are compiled for.
     contains: Contains<T>,
     /// If there are none, hashes go one by one.
@@ -251,15 +248,39 @@ pub struct Lookups<T> {
     contains_few_bitmap: Option<FewBitmap<T>>,
     /// If there is none, hashes go one by one.
     contains_hashes: Option<Batch<T>>,
-    /// The fewest hashes that are worth a pipeline.
+    /// The fewest hashes that are worth a pipeline. With two lines, 0: `two_lines.rs` has a function
+    /// for any number.
     least: usize,
+    line: LineLookups<T>,
 }
 
+/// The lookups in one line, which are those of [`Lookups`] if a key has no other. And what two lines
+/// need besides.
+#[derive(Debug)]
+struct LineLookups<T> {
+    contains: Contains<T>,
+    contains_hashes: Option<Batch<T>>,
+    least: usize,
+    /// The lookup in both lines.
+    contains_two: Contains<T>,
+    gather: Gather,
+}
+
+impl<T> Clone for LineLookups<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for LineLookups<T> {}
+
 // (The order of the arguments brings the hash into the register that the multiplication needs.)
-type Contains<T> = unsafe fn(Lines<'_, T>, u64, &Cuts) -> bool;
+type Contains<T> = unsafe fn(Lines<'_, T>, u64, &Lookups<T>) -> bool;
 type Few<T> = unsafe fn(Lines<'_, T>, &[u64], &Cuts, &mut [bool]);
 type FewBitmap<T> = unsafe fn(Lines<'_, T>, &[u64], &Cuts) -> u64;
-type Batch<T> = unsafe fn(&Cuts, Lines<'_, T>, Access, &[u64], &mut [u64]);
+type Batch<T> = unsafe fn(&Lookups<T>, Lines<'_, T>, Access, &[u64], &mut [u64]);
+/// As [`two_lines::gather`].
+type Gather = unsafe fn(&[u64], &[u64], &mut [u64]) -> usize;
 
 impl<T> Clone for Lookups<T> {
     fn clone(&self) -> Self {
@@ -278,11 +299,20 @@ pub(crate) struct Kernels {
     /// If there is none, hashes go one by one.
     insert_hashes: Option<InsertBatch>,
     fill: Fill,
+    line: LineInserts,
 }
 
-type InsertOne = unsafe fn(Lines<'_, AtomicU64>, u64, &Cuts) -> bool;
-type InsertBatch = unsafe fn(&Cuts, Lines<'_, AtomicU64>, Access, &[u64], &mut [u64]);
-type Fill = unsafe fn(&Cuts, &mut Region<'_>, Access, &[u64], &mut [u64]);
+/// The inserts into one line, which are those of [`Kernels`] if a key has no other.
+#[derive(Clone, Copy, Debug)]
+struct LineInserts {
+    insert: InsertOne,
+    insert_hashes: Option<InsertBatch>,
+    fill: Fill,
+}
+
+type InsertOne = unsafe fn(Lines<'_, AtomicU64>, u64, &Kernels) -> bool;
+type InsertBatch = unsafe fn(&Kernels, Lines<'_, AtomicU64>, Access, &[u64], &mut [u64]);
+type Fill = unsafe fn(&Kernels, &mut Region<'_>, Access, &[u64], &mut [u64]);
 
 /// The operations on hashes of a filter of counters, for one shape and one instruction set.
 ///
@@ -346,12 +376,12 @@ impl CounterKernels {
 }
 
 /// A lookup of the plain instruction set.
-fn contains<const W: usize, const S: usize, T: Load>(lines: Lines<'_, T>, hash: u64, _: &Cuts) -> bool {
+fn contains<const W: usize, const S: usize, T: Load>(lines: Lines<'_, T>, hash: u64, _: &Lookups<T>) -> bool {
     scalar::contains::<W, false, T>(lines, const { &Cuts::new(W, S) }, hash)
 }
 
 /// An insert of the plain instruction set.
-fn insert<const W: usize, const S: usize>(mut lines: Lines<'_, AtomicU64>, hash: u64, _: &Cuts) -> bool {
+fn insert<const W: usize, const S: usize>(mut lines: Lines<'_, AtomicU64>, hash: u64, _: &Kernels) -> bool {
     scalar::insert::<W>(&mut lines, const { &Cuts::new(W, S) }, hash)
 }
 
@@ -359,20 +389,21 @@ impl<T: Load> Lookups<T> {
     /// The lookups for `layout` on this CPU: its having `isa` is what makes their calls sound.
     pub(crate) fn of(layout: Layout, isa: Isa) -> Self {
         let line: Self = of_shape!(Self, layout.shape, isa.for_blocks(layout.blocks as u64));
-        line.on_lines(layout.shape.lines)
+        line.in_lines(layout.shape.lines)
     }
 
     /// The same for keys with so many lines, 1 or 2.
-    fn on_lines(mut self, lines: usize) -> Self {
-        if lines == 2 {
-            self.single |= TWO_LINES;
+    fn in_lines(self, lines: usize) -> Self {
+        match lines {
+            1 => self,
+            _ => Self {
+                bitalg_words: 0,
+                contains: self.line.contains_two,
+                contains_hashes: Some(two_lines::contains_hashes),
+                least: 0,
+                ..self
+            },
         }
-        self
-    }
-
-    #[inline(always)]
-    fn has_two_lines(&self) -> bool {
-        self.single & TWO_LINES != 0
     }
 
     fn new<const W: usize, const S: usize>(isa: Isa) -> Self {
@@ -389,7 +420,7 @@ impl<T: Load> Lookups<T> {
         };
         let contains: Contains<T> = match isa.0 {
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-            Level::Gather | Level::Bitalg => bitalg::contains::<W, T>,
+            Level::Gather | Level::Bitalg => bitalg::contains_one::<W, T>,
             // One key at a time has no use for wider vectors.
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
             Level::Avx2 | Level::Avx512 => avx2::contains::<W, S, T>,
@@ -403,40 +434,47 @@ impl<T: Load> Lookups<T> {
             ),
             _ => (None, None),
         };
+        let contains_two: Contains<T> = match isa.0 {
+            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+            Level::Gather | Level::Bitalg => bitalg::contains_two::<W, T>,
+            _ => two_lines::contains,
+        };
+        let gather: Gather = match isa.0 {
+            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+            Level::Avx512 | Level::Gather | Level::Bitalg => avx512::gather,
+            _ => two_lines::gather,
+        };
+        let least = if contains_few.is_some() { FEW } else { FEW / 2 };
         Self {
             cuts: Cuts::new(W, S),
             tuning: Tuning {
                 gather: isa.gathers(),
                 ..cpu::tuning()
             },
-            single: if isa.has_bitalg() { W as u8 } else { 0 },
+            bitalg_words: if isa.has_bitalg() { W as u8 } else { 0 },
             contains,
             contains_few,
             contains_few_bitmap,
             contains_hashes,
-            least: if contains_few.is_some() { FEW } else { FEW / 2 },
+            least,
+            line: LineLookups {
+                contains,
+                contains_hashes,
+                least,
+                contains_two,
+                gather,
+            },
         }
     }
 
     #[inline(always)]
     pub(crate) fn contains(&self, lines: Lines<'_, T>, hash: u64) -> bool {
-        self.contains_by(self.single, lines, hash)
-    }
-
-    /// [`contains`](Self::contains) in one line, one of all the given ones.
-    #[inline(always)]
-    fn line_contains(&self, lines: Lines<'_, T>, hash: u64) -> bool {
-        self.contains_by(self.single & !TWO_LINES, lines, hash)
-    }
-
-    #[inline(always)]
-    fn contains_by(&self, single: u8, lines: Lines<'_, T>, hash: u64) -> bool {
         // The most usual pattern has a direct call: 1.3 ns. A call by a pointer takes 1.6, whatever
         // the function does (Zen 5). With the features compiled in, all patterns are inlined.
         #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
         // SAFETY: only an `Isa` with BITALG has such words.
         unsafe {
-            match single {
+            match self.bitalg_words {
                 2 => return bitalg::contains::<2, T>(lines, hash, &self.cuts),
                 1 if bitalg::COMPILED_IN => return bitalg::contains::<1, T>(lines, hash, &self.cuts),
                 4 if bitalg::COMPILED_IN => return bitalg::contains::<4, T>(lines, hash, &self.cuts),
@@ -444,40 +482,27 @@ impl<T: Load> Lookups<T> {
                 _ => {}
             }
         }
-        if single & TWO_LINES != 0 {
-            return two_lines::contains(self, lines, hash);
-        }
         // SAFETY: `of` gave this out against an `Isa`, which proves that the CPU has what the
         // function needs.
-        unsafe { (self.contains)(lines, hash, &self.cuts) }
+        unsafe { (self.contains)(lines, hash, self) }
     }
 
     /// Whether each of fewer than [`FEW`] hashes is found.
     #[inline]
     pub(crate) fn contains_few(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [bool]) {
-        if hashes.len() >= self.least || self.has_two_lines() {
+        if hashes.len() >= self.least {
             return scalar::unpack_few(self.contains_few_bitmap(lines, hashes), found);
         }
         match self.contains_few {
             // SAFETY: as in `contains`.
             Some(contains) if hashes.len() > SINGLES => unsafe { contains(lines, hashes, &self.cuts, found) },
-            _ => few(hashes, &lines, Purpose::Read, found, |hash| {
-                self.line_contains(lines, hash)
-            }),
+            _ => few(hashes, &lines, Purpose::Read, found, |hash| self.contains(lines, hash)),
         }
     }
 
     /// [`contains_few`](Self::contains_few) as a bitmap.
     #[inline]
     pub(crate) fn contains_few_bitmap(&self, lines: Lines<'_, T>, hashes: &[u64]) -> u64 {
-        if self.has_two_lines() {
-            return two_lines::contains_few(self, lines, hashes);
-        }
-        self.line_contains_few(lines, hashes)
-    }
-
-    #[inline]
-    fn line_contains_few(&self, lines: Lines<'_, T>, hashes: &[u64]) -> u64 {
         if hashes.len() >= self.least {
             let mut found = [0];
             self.contains_many(lines, hashes, &mut found);
@@ -486,23 +511,15 @@ impl<T: Load> Lookups<T> {
         match self.contains_few_bitmap {
             // SAFETY: as in `contains`.
             Some(contains) => unsafe { contains(lines, hashes, &self.cuts) },
-            None => few_bitmap(hashes, &lines, Purpose::Read, |hash| self.line_contains(lines, hash)),
+            None => few_bitmap(hashes, &lines, Purpose::Read, |hash| self.contains(lines, hash)),
         }
     }
 
     /// Whether each hash is found, as a bitmap.
     #[inline]
     pub(crate) fn contains_hashes(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
-        if self.has_two_lines() {
-            return two_lines::contains_hashes(self, lines, hashes, found);
-        }
-        self.line_contains_hashes(lines, hashes, found);
-    }
-
-    #[inline]
-    fn line_contains_hashes(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
         if hashes.len() < FEW {
-            return found.fill(self.line_contains_few(lines, hashes));
+            return found.fill(self.contains_few_bitmap(lines, hashes));
         }
         self.contains_many(lines, hashes, found);
     }
@@ -516,22 +533,13 @@ impl<T: Load> Lookups<T> {
         }
     }
 
-    /// In one line.
     #[inline]
     fn contains_many(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
         match self.contains_hashes {
             // SAFETY: as in `contains`.
-            Some(contains) => unsafe {
-                contains(
-                    &self.cuts,
-                    lines,
-                    self.access(&lines, self.tuning.lookups),
-                    hashes,
-                    found,
-                )
-            },
+            Some(contains) => unsafe { contains(self, lines, self.access(&lines, self.tuning.lookups), hashes, found) },
             None => scalar::one_by_one(&mut { lines }, hashes, found, Purpose::Read, |lines, hash| {
-                self.line_contains(*lines, hash)
+                self.contains(*lines, hash)
             }),
         }
     }
@@ -541,10 +549,22 @@ impl Kernels {
     /// The kernels for `layout` on this CPU: its having `isa` is what makes their calls sound.
     pub(crate) fn of(layout: Layout, isa: Isa) -> Self {
         let line: Self = of_shape!(Self, layout.shape, isa.for_blocks(layout.blocks as u64));
-        Self {
-            lookups: line.lookups.on_lines(layout.shape.lines),
-            ..line
+        let lookups = line.lookups.in_lines(layout.shape.lines);
+        match layout.shape.lines {
+            1 => line,
+            _ => Self {
+                lookups,
+                insert: two_lines::insert,
+                insert_hashes: Some(two_lines::insert_hashes),
+                fill: two_lines::fill,
+                ..line
+            },
         }
+    }
+
+    /// 1 or 2.
+    pub(crate) fn lines_per_key(&self) -> usize {
+        if self.lookups.least == 0 { 2 } else { 1 }
     }
 
     fn new<const W: usize, const S: usize>(isa: Isa) -> Self {
@@ -569,12 +589,12 @@ impl Kernels {
             insert,
             insert_hashes,
             fill,
+            line: LineInserts {
+                insert,
+                insert_hashes,
+                fill,
+            },
         }
-    }
-
-    /// 1 or 2.
-    pub(crate) fn lines_per_key(&self) -> usize {
-        1 + usize::from(self.lookups.has_two_lines())
     }
 
     /// What only reads.
@@ -584,51 +604,34 @@ impl Kernels {
     }
 
     #[inline(always)]
-    pub(crate) fn insert(&self, lines: Lines<'_, AtomicU64>, hash: u64) -> bool {
-        if self.lookups.has_two_lines() {
-            return two_lines::insert(self, lines, hash);
-        }
-        self.line_insert(lines, hash)
-    }
-
-    /// [`insert`](Self::insert) into one line, one of all the given ones.
-    #[inline(always)]
-    fn line_insert(&self, lines: Lines<'_, AtomicU64>, hash: u64) -> bool {
+    pub(crate) fn insert(&self, bits: &Bits, hash: u64) -> bool {
         // Where a lookup is faster than to make masks, it comes first.
-        if self.lookups.single & !TWO_LINES != 0 && self.lookups.line_contains(lines, hash) {
+        if self.lookups.bitalg_words != 0 && self.lookups.contains(bits.shared(), hash) {
             return false;
         }
         // SAFETY: as in `contains`.
-        unsafe { (self.insert)(lines, hash, &self.lookups.cuts) }
+        unsafe { (self.insert)(bits.shared(), hash, self) }
     }
 
     /// Whether each hash's insert changed the filter, for fewer than [`FEW`].
     #[inline]
-    pub(crate) fn insert_few(&self, lines: Lines<'_, AtomicU64>, hashes: &[u64]) -> u64 {
-        if self.lookups.has_two_lines() {
-            return two_lines::insert_few(self, lines, hashes);
-        }
-        self.line_insert_few(lines, hashes)
-    }
-
-    #[inline]
-    fn line_insert_few(&self, lines: Lines<'_, AtomicU64>, hashes: &[u64]) -> u64 {
+    pub(crate) fn insert_few(&self, bits: &Bits, hashes: &[u64]) -> u64 {
         if hashes.len() >= self.lookups.least {
             let mut changed = [0];
-            self.insert_many(lines, hashes, &mut changed);
+            self.insert_many(bits, hashes, &mut changed);
             return changed[0];
         }
-        if self.lookups.single & !TWO_LINES == 0 {
-            return few_bitmap(hashes, &lines, Purpose::Write, |hash| self.line_insert(lines, hash));
+        if self.lookups.bitalg_words == 0 {
+            return few_bitmap(hashes, &bits.shared(), Purpose::Write, |hash| self.insert(bits, hash));
         }
         // A hash that is found needs no insert. Of equal ones that are not, the first sets the
         // bits.
-        let mut lacking = !self.lookups.line_contains_few(lines, hashes) & !(u64::MAX << hashes.len());
+        let mut lacking = !self.lookups.contains_few_bitmap(bits.shared(), hashes) & !(u64::MAX << hashes.len());
         let mut changed = 0;
         while lacking != 0 {
             let i = lacking.trailing_zeros();
             // SAFETY: as in `contains`.
-            let new = unsafe { (self.insert)(lines, hashes[i as usize], &self.lookups.cuts) };
+            let new = unsafe { (self.insert)(bits.shared(), hashes[i as usize], self) };
             changed |= u64::from(new) << i;
             lacking &= lacking - 1;
         }
@@ -637,31 +640,24 @@ impl Kernels {
 
     /// Whether each hash's insert changed the filter, as a bitmap.
     #[inline]
-    pub(crate) fn insert_hashes(&self, lines: Lines<'_, AtomicU64>, hashes: &[u64], changed: &mut [u64]) {
-        if self.lookups.has_two_lines() {
-            return two_lines::insert_hashes(self, lines, hashes, changed);
-        }
-        self.line_insert_hashes(lines, hashes, changed);
-    }
-
-    #[inline]
-    fn line_insert_hashes(&self, lines: Lines<'_, AtomicU64>, hashes: &[u64], changed: &mut [u64]) {
+    pub(crate) fn insert_hashes(&self, bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
         if hashes.len() < FEW {
-            return changed.fill(self.line_insert_few(lines, hashes));
+            return changed.fill(self.insert_few(bits, hashes));
         }
-        self.insert_many(lines, hashes, changed);
+        self.insert_many(bits, hashes, changed);
     }
 
     #[inline]
-    fn insert_many(&self, lines: Lines<'_, AtomicU64>, hashes: &[u64], changed: &mut [u64]) {
+    fn insert_many(&self, bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
+        let mut lines = bits.shared();
         match self.insert_hashes {
             // SAFETY: as in `contains`.
             Some(insert) => unsafe {
                 let access = self.lookups.access(&lines, Purpose::Write);
-                insert(&self.lookups.cuts, lines, access, hashes, changed);
+                insert(self, lines, access, hashes, changed);
             },
-            None => scalar::one_by_one(&mut { lines }, hashes, changed, Purpose::Write, |lines, hash| {
-                self.line_insert(*lines, hash)
+            None => scalar::one_by_one(&mut lines, hashes, changed, Purpose::Write, |_, hash| {
+                self.insert(bits, hash)
             }),
         }
     }
@@ -670,18 +666,9 @@ impl Kernels {
     /// have the blocks of all hashes; with two lines per key it must be the whole filter.
     #[inline(always)]
     pub(crate) fn fill(&self, region: &mut Region<'_>, hashes: &[u64], changed: &mut [u64]) {
-        if self.lookups.has_two_lines() {
-            return two_lines::fill(self, region, hashes, changed);
-        }
-        self.line_fill(region, hashes, changed);
-    }
-
-    /// [`fill`](Self::fill) of one line of each hash.
-    #[inline(always)]
-    pub(crate) fn line_fill(&self, region: &mut Region<'_>, hashes: &[u64], changed: &mut [u64]) {
         let access = self.lookups.access(region, Purpose::Write);
         // SAFETY: as in `insert`.
-        unsafe { (self.fill)(&self.lookups.cuts, region, access, hashes, changed) }
+        unsafe { (self.fill)(self, region, access, hashes, changed) }
     }
 }
 

@@ -1,7 +1,6 @@
 //! All instruction sets of this CPU give the answers and the bits of the plain one.
 
 use super::*;
-use crate::bits::Bits;
 use crate::pattern::second;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -40,7 +39,7 @@ fn shapes() -> impl Iterator<Item = Shape> {
 
 fn inserted(kernels: &Kernels, bits: &Bits, hashes: &[u64]) -> usize {
     let mut changed = vec![u64::MAX; hashes.len().div_ceil(64)];
-    kernels.insert_hashes(bits.shared(), hashes, &mut changed);
+    kernels.insert_hashes(bits, hashes, &mut changed);
     changed.iter().map(|word| word.count_ones() as usize).sum()
 }
 
@@ -72,7 +71,7 @@ fn agree(shape: Shape, isa: Isa, blocks: usize, plain: &Kernels, kernels: &Kerne
     for &len in LENGTHS.iter().chain(more) {
         let new = hashes(1000 * len as u64, len);
         let insert = |kernels: &Kernels, bits: &Bits| {
-            let changed = new.iter().filter(|&&hash| kernels.insert(bits.shared(), hash));
+            let changed = new.iter().filter(|&&hash| kernels.insert(bits, hash));
             changed.count()
         };
         let changed = insert(plain, &by_one);
@@ -146,12 +145,10 @@ fn two_lines_are_two_filters() {
         let one = Kernels::of(Layout { shape: line, blocks: 7 }, Isa(Level::Plain));
         let (bits, [first, other]) = (Bits::new(14).unwrap(), [(); 2].map(|()| Bits::new(7).unwrap()));
         for hash in hashes(3, 100) {
-            let changed = two.insert(bits.shared(), hash);
+            let changed = two.insert(&bits, hash);
             let halves = [(&first, hash), (&other, second(hash))];
             assert_eq!(
-                halves
-                    .map(|(half, hash)| one.insert(half.shared(), hash))
-                    .contains(&true),
+                halves.map(|(half, hash)| one.insert(half, hash)).contains(&true),
                 changed
             );
         }

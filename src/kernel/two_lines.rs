@@ -1,13 +1,16 @@
 //! Keys with two lines: the kernels of one line, for the first half of the lines and then for the
-//! second. `mod.rs` calls this for a layout with two lines per key.
+//! second. The functions stand in the place of those of one line where a layout has two lines per
+//! key, so that a call for one line does not ask how many there are.
 //!
-//! Lookups ask the second half only for the hashes that the first one holds: a single call ends at
-//! the first line of an absent key, and a batch asks for the second lines of the others together.
-//! Inserts change both halves. The halves share no word, so the order of the two passes changes no
-//! bit and no answer.
+//! Lookups ask the second half only for the hashes that the first one holds: out of the caches, a
+//! single call ends at the first line of an absent key, and a batch asks for the second lines of
+//! the others together. Inserts change both halves. The halves share no word, so the order of the
+//! two passes changes no bit and no answer.
 
+use super::cpu::Access;
+use super::scalar::{few_bitmap, one_by_one};
 use super::{FEW, Kernels, Lookups};
-use crate::bits::{Lines, Load, Probed, Purpose, Region};
+use crate::bits::{Lines, Load, Probed, Purpose, Region, is_cached};
 use crate::pattern::{block, second};
 use crate::sync::AtomicU64;
 
@@ -16,94 +19,97 @@ use crate::sync::AtomicU64;
 const PASS: usize = 1024;
 
 /// Whether both lines of the hash hold its patterns.
-#[inline(never)]
-pub(super) fn contains<T: Load>(lookups: &Lookups<T>, lines: Lines<'_, T>, hash: u64) -> bool {
-    let [first, other] = lines.halves();
-    lookups.line_contains(first, hash) && lookups.line_contains(other, second(hash))
+pub(super) fn contains<T: Load>(lines: Lines<'_, T>, hash: u64, lookups: &Lookups<T>) -> bool {
+    both(lines, hash, |line, hash| lookups.line_contains(line, hash))
 }
 
-/// [`contains`] of fewer than [`FEW`] hashes, as a bitmap.
-#[inline(never)]
-pub(super) fn contains_few<T: Load>(lookups: &Lookups<T>, lines: Lines<'_, T>, hashes: &[u64]) -> u64 {
+/// Whether `contains` says so of both.
+#[inline(always)]
+pub(super) fn both<T: Load>(lines: Lines<'_, T>, hash: u64, contains: impl Fn(Lines<'_, T>, u64) -> bool) -> bool {
     let [first, other] = lines.halves();
-    let found = lookups.line_contains_few(first, hashes);
-    let (mut seconds, mut left) = (Seconds::<FEW>::new(), found);
-    seconds.add(hashes, &mut left);
-    let mut held = [0];
-    held[0] = lookups.line_contains_few(other, seconds.hashes());
-    Answers::of(&held).keep(found)
+    let in_first = contains(first, hash);
+    // In the caches the second line takes less than a mispredicted branch, which is one of two where
+    // answers vary.
+    if is_cached(lines.bytes()) {
+        return in_first & contains(other, second(hash));
+    }
+    in_first && contains(other, second(hash))
 }
 
 /// [`contains`] of every hash, as a bitmap.
-#[inline(never)]
-pub(super) fn contains_hashes<T: Load>(lookups: &Lookups<T>, lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
+pub(super) fn contains_hashes<T: Load>(
+    lookups: &Lookups<T>,
+    lines: Lines<'_, T>,
+    _: Access,
+    hashes: &[u64],
+    found: &mut [u64],
+) {
+    let cached = is_cached(lines.bytes());
+    if hashes.len() < FEW && !cached {
+        // All lines at once: a few keys take as long as they wait, twice if one line after another.
+        let [_, other] = lines.halves();
+        for hash in hashes {
+            other.prefetch(block(second(*hash), other.blocks()), Purpose::Read);
+        }
+    }
     // To clear the space for a whole pass takes longer than to work on a few keys.
     if hashes.len() <= 64 {
-        return pass::<T, 64>(lookups, lines, hashes, found, &mut [0]);
+        let found = &mut found[..hashes.len().div_ceil(64)];
+        return pass(lookups, lines, hashes, found, &mut [0; 64 + ROOM], &mut [0]);
     }
-    for (hashes, found) in hashes.chunks(PASS).zip(found.chunks_mut(PASS / 64)) {
-        pass::<T, PASS>(lookups, lines, hashes, found, &mut [0; PASS / 64]);
+    // In the caches nothing is asked for ahead, and less space stays in the first of them.
+    let most = if cached { PASS / 4 } else { PASS };
+    let (mut seconds, mut held) = ([0; PASS + ROOM], [0; PASS / 64]);
+    for (hashes, found) in hashes.chunks(most).zip(found.chunks_mut(most / 64)) {
+        pass(lookups, lines, hashes, found, &mut seconds, &mut held);
     }
 }
 
-#[inline(never)]
-fn pass<T: Load, const N: usize>(
+#[inline(always)]
+fn pass<T: Load>(
     lookups: &Lookups<T>,
     lines: Lines<'_, T>,
     hashes: &[u64],
     found: &mut [u64],
+    seconds: &mut [u64],
     held: &mut [u64],
 ) {
     let [first, other] = lines.halves();
     lookups.line_contains_hashes(first, hashes, found);
-    let mut seconds = Seconds::<N>::new();
-    for (hashes, &found) in hashes.chunks(64).zip(found.iter()) {
-        seconds.add(hashes, &mut { found });
-    }
-    let seconds = seconds.hashes();
-    let held = &mut held[..seconds.len().div_ceil(64)];
-    lookups.line_contains_hashes(other, seconds, held);
+    // SAFETY: the lookups were given out against an `Isa`, which proves that the CPU has what the
+    // function needs.
+    let len = unsafe { (lookups.line.gather)(hashes, found, seconds) };
+    let held = &mut held[..len.div_ceil(64)];
+    lookups.line_contains_hashes(other, &seconds[..len], held);
     let mut held = Answers::of(held);
     for found in found {
         *found = held.keep(*found);
     }
 }
 
-/// The second hashes of those that the first half holds.
-struct Seconds<const N: usize> {
-    hashes: [u64; N],
-    len: usize,
-}
+/// The places that [`gather`] needs beyond those for as many hashes as it is given.
+pub(super) const ROOM: usize = 8;
 
-impl<const N: usize> Seconds<N> {
-    #[inline(always)]
-    fn new() -> Self {
-        let (hashes, len) = ([0; N], 0);
-        Self { hashes, len }
-    }
-
-    /// Adds those of at most 64 hashes whose bit is set.
-    #[inline(always)]
-    fn add(&mut self, hashes: &[u64], found: &mut u64) {
-        let places = &mut self.hashes[self.len..];
-        if *found == u64::MAX {
+/// Writes the [`second`] hashes of those whose bit is set to the first places of `into`. Returns
+/// how many they are. (The places after them have any values then.)
+pub(super) fn gather(hashes: &[u64], found: &[u64], into: &mut [u64]) -> usize {
+    let mut len = 0;
+    for (hashes, &found) in hashes.chunks(64).zip(found) {
+        let places = &mut into[len..];
+        if found == u64::MAX {
             for (place, hash) in places.iter_mut().zip(hashes) {
                 *place = second(*hash);
             }
-            self.len += 64;
-            return;
+        } else {
+            let mut left = found;
+            for place in &mut places[..found.count_ones() as usize] {
+                *place = second(hashes[left.trailing_zeros() as usize]);
+                left &= left - 1;
+            }
         }
-        let count = found.count_ones() as usize;
-        for place in &mut places[..count] {
-            *place = second(hashes[found.trailing_zeros() as usize]);
-            *found &= *found - 1;
-        }
-        self.len += count;
+        len += found.count_ones() as usize;
     }
-
-    fn hashes(&self) -> &[u64] {
-        &self.hashes[..self.len]
-    }
+    len
 }
 
 /// The answers of a bitmap, one after another.
@@ -147,8 +153,11 @@ impl<'a> Answers<'a> {
 }
 
 /// Inserts the hash; answers whether that changed one of its lines.
-#[inline(never)]
-pub(super) fn insert(kernels: &Kernels, lines: Lines<'_, AtomicU64>, hash: u64) -> bool {
+pub(super) fn insert(lines: Lines<'_, AtomicU64>, hash: u64, kernels: &Kernels) -> bool {
+    // Where a lookup is faster than to make masks, it comes first.
+    if kernels.lookups.has_bitalg() && kernels.lookups.contains(lines, hash) {
+        return false;
+    }
     let ([first, other], then) = (lines.halves(), second(hash));
     // No load of the second line begins during the locked operations of the first, but a hint does.
     other.prefetch(block(then, other.blocks()), Purpose::Write);
@@ -156,19 +165,20 @@ pub(super) fn insert(kernels: &Kernels, lines: Lines<'_, AtomicU64>, hash: u64) 
     kernels.line_insert(other, then) | changed
 }
 
-/// [`insert`] of fewer than [`FEW`] hashes, as a bitmap.
-#[inline(never)]
-pub(super) fn insert_few(kernels: &Kernels, lines: Lines<'_, AtomicU64>, hashes: &[u64]) -> u64 {
-    let [first, other] = lines.halves();
-    let mut seconds = [0; FEW];
-    let changed = kernels.line_insert_few(first, hashes);
-    kernels.line_insert_few(other, all_seconds(hashes, &mut seconds)) | changed
-}
-
 /// [`insert`] of every hash, as a bitmap.
-#[inline(never)]
-pub(super) fn insert_hashes(kernels: &Kernels, lines: Lines<'_, AtomicU64>, hashes: &[u64], changed: &mut [u64]) {
+pub(super) fn insert_hashes(
+    kernels: &Kernels,
+    lines: Lines<'_, AtomicU64>,
+    _: Access,
+    hashes: &[u64],
+    changed: &mut [u64],
+) {
     let [first, other] = lines.halves();
+    if hashes.len() < FEW && !is_cached(lines.bytes()) {
+        for hash in hashes {
+            other.prefetch(block(second(*hash), other.blocks()), Purpose::Write);
+        }
+    }
     each_pass(hashes, changed, |hashes, seconds, changed, more| {
         kernels.line_insert_hashes(first, hashes, changed);
         kernels.line_insert_hashes(other, seconds, more);
@@ -176,8 +186,7 @@ pub(super) fn insert_hashes(kernels: &Kernels, lines: Lines<'_, AtomicU64>, hash
 }
 
 /// [`insert_hashes`] into words that this thread owns, of the whole filter.
-#[inline(never)]
-pub(super) fn fill(kernels: &Kernels, region: &mut Region<'_>, hashes: &[u64], changed: &mut [u64]) {
+pub(super) fn fill(kernels: &Kernels, region: &mut Region<'_>, _: Access, hashes: &[u64], changed: &mut [u64]) {
     debug_assert_eq!(region.bytes(), region.blocks * crate::layout::LINE_BYTES);
     let blocks = region.blocks / 2;
     let (first, other) = region.words.split_at_mut(region.words.len() / 2);
@@ -198,8 +207,11 @@ pub(super) fn fill(kernels: &Kernels, region: &mut Region<'_>, hashes: &[u64], c
 #[inline(always)]
 fn each_pass(hashes: &[u64], changed: &mut [u64], mut work: impl FnMut(&[u64], &[u64], &mut [u64], &mut [u64])) {
     let mut pass = |hashes: &[u64], changed: &mut [u64], seconds: &mut [u64], more: &mut [u64]| {
-        let more = &mut more[..changed.len()];
-        work(hashes, all_seconds(hashes, seconds), changed, more);
+        let (seconds, more) = (&mut seconds[..hashes.len()], &mut more[..changed.len()]);
+        for (to, hash) in seconds.iter_mut().zip(hashes) {
+            *to = second(*hash);
+        }
+        work(hashes, seconds, changed, more);
         for (changed, more) in changed.iter_mut().zip(more) {
             *changed |= *more;
         }
@@ -213,12 +225,70 @@ fn each_pass(hashes: &[u64], changed: &mut [u64], mut work: impl FnMut(&[u64], &
     }
 }
 
-/// Writes the second hashes to the first places of `seconds`.
-#[inline(always)]
-fn all_seconds<'a>(hashes: &[u64], seconds: &'a mut [u64]) -> &'a [u64] {
-    let seconds = &mut seconds[..hashes.len()];
-    for (to, hash) in seconds.iter_mut().zip(hashes) {
-        *to = second(*hash);
+/// In one line of each hash, one of all the given ones. In each of these functions, for the calls
+/// by pointers: the lookups were given out against an `Isa`, which proves that the CPU has what
+/// the functions need.
+impl<T: Load> Lookups<T> {
+    fn has_bitalg(&self) -> bool {
+        self.contains_few_bitmap.is_some()
     }
-    seconds
+
+    #[inline(always)]
+    fn line_contains(&self, lines: Lines<'_, T>, hash: u64) -> bool {
+        // SAFETY: see above.
+        unsafe { (self.line.contains)(lines, hash, self) }
+    }
+
+    fn line_contains_hashes(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
+        if hashes.len() < self.line.least {
+            let few = match self.contains_few_bitmap {
+                // SAFETY: see above.
+                Some(contains) => unsafe { contains(lines, hashes, &self.cuts) },
+                None => few_bitmap(hashes, &lines, Purpose::Read, |hash| self.line_contains(lines, hash)),
+            };
+            return found.fill(few);
+        }
+        match self.line.contains_hashes {
+            Some(contains) => {
+                let access = self.access(&lines, self.tuning.lookups);
+                // SAFETY: see above.
+                unsafe { contains(self, lines, access, hashes, found) }
+            }
+            None => one_by_one(&mut { lines }, hashes, found, Purpose::Read, |lines, hash| {
+                self.line_contains(*lines, hash)
+            }),
+        }
+    }
+}
+
+/// As above.
+impl Kernels {
+    #[inline(always)]
+    fn line_insert(&self, lines: Lines<'_, AtomicU64>, hash: u64) -> bool {
+        // SAFETY: see above.
+        unsafe { (self.line.insert)(lines, hash, self) }
+    }
+
+    fn line_insert_hashes(&self, lines: Lines<'_, AtomicU64>, hashes: &[u64], changed: &mut [u64]) {
+        if hashes.len() < self.lookups.line.least {
+            let insert = |hash| self.line_insert(lines, hash);
+            return changed.fill(few_bitmap(hashes, &lines, Purpose::Write, insert));
+        }
+        match self.line.insert_hashes {
+            Some(insert) => {
+                let access = self.lookups.access(&lines, Purpose::Write);
+                // SAFETY: see above.
+                unsafe { insert(self, lines, access, hashes, changed) }
+            }
+            None => one_by_one(&mut { lines }, hashes, changed, Purpose::Write, |lines, hash| {
+                self.line_insert(*lines, hash)
+            }),
+        }
+    }
+
+    fn line_fill(&self, region: &mut Region<'_>, hashes: &[u64], changed: &mut [u64]) {
+        let access = self.lookups.access(region, Purpose::Write);
+        // SAFETY: see above.
+        unsafe { (self.line.fill)(self, region, access, hashes, changed) }
+    }
 }
