@@ -213,14 +213,16 @@ pub(crate) fn par_insert(bits: &Bits, kernels: &Kernels, source: &(impl Source +
     use rayon::prelude::*;
 
     par_in_bulk(bits, kernels, source).unwrap_or_else(|| {
-        // Four parts a thread, so that a delayed thread does not delay the others.
-        let part = source.len().div_ceil(4 * rayon::current_num_threads()).max(CHUNK);
+        // Four parts a thread, so that a delayed thread does not delay the others. With two lines
+        // per key fewer, which are denser: each is inserted by itself.
+        let parts = rayon::current_num_threads() * if kernels.lines_per_key() == 1 { 4 } else { 1 };
+        let part = source.len().div_ceil(parts).max(CHUNK);
         let starts = (0..source.len()).into_par_iter().step_by(part);
-        let insert = |start| {
+        let insert_part = |start| {
             let part = Part(source, start..source.len().min(start + part));
-            one_by_one(bits, kernels, &part, &mut None)
+            insert(bits, kernels, &part, None)
         };
-        starts.map(insert).sum()
+        starts.map(insert_part).sum()
     })
 }
 
@@ -231,6 +233,7 @@ fn par_in_bulk(bits: &Bits, kernels: &Kernels, source: &(impl Source + Sync)) ->
     let threads = rayon::current_num_threads();
     let regions = match Plan::of(bits.blocks(), kernels, source.len()) {
         Plan::OneByOne => return None,
+        _ if kernels.lines_per_key() > 1 => return None,
         Plan::Whole | Plan::Sorted(_) => Regions::of(bits.blocks()).at_least(4 * threads),
     };
     let at_once = regions.at_once(source.len());

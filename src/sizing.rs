@@ -59,14 +59,18 @@ impl Cell {
 
 /// The builder chooses fewer words per key if that needs at most this many times the memory of the
 /// best layout: each word less saves an atomic operation per insert. With 1.06 it chooses 1 word at
-/// 10%, 2 at 1%, and 4 from 0.1% to 1e-6.
+/// 10%, 2 at 1%, and 4 from 0.1% to 1e-6; in two lines 2 words of each at 1e-5, and 4 from 1e-6
+/// down.
 const FEWER_WORDS_PRICE: f64 = 1.06;
 
 /// The builder chooses two lines per key if that saves at least one bit in so many. With 8 it does
-/// so below 2e-5. (The second line costs nothing where keys are absent. Out of the caches it costs a
-/// present key's lookup, and an insert, up to as much again. So a few percent are not worth it: 5%
-/// at 0.1%, 9% at 1e-4; 14% are at 1e-5, and 23% at 1e-6.)
+/// so from 1e-5 down. (The second line costs little where keys are absent. A present key's lookup
+/// and an insert take up to twice the time. So a few percent are not worth it: 5% at 0.1%, 9% at
+/// 1e-4. At 1e-5 it saves 13%, at 1e-6 23%.)
 const SECOND_LINE_SAVES: usize = 8;
+
+/// Above this rate two lines never save so much.
+const HIGH_FOR_TWO_LINES: f64 = 1e-4;
 
 /// From this many keys per line on, the rate is 1: the sums would take long for the same answer.
 /// Builders plan no filter for more.
@@ -99,31 +103,48 @@ impl Request {
     /// The layout, and the number of keys that it is for.
     pub(crate) fn solve(self) -> Result<(Layout, usize), BuildError> {
         self.check().map_err(BuildError)?;
-        let two = || Self { lines: Some(2), ..self }.solve_for_lines();
-        let one = || Self { lines: Some(1), ..self }.solve_for_lines();
-        match (self.lines, self.words) {
-            (None, None) if self.two_lines => match (one(), two()) {
-                (Ok(one), Ok(two)) => Ok(if self.prefers(two, one) { two } else { one }),
-                (Err(_), Ok(two)) => Ok(two),
-                (one, Err(_)) => one,
-            },
-            (Some(2), _) => two(),
-            _ => one(),
+        let with = |lines| {
+            let lines = Some(lines);
+            Self { lines, ..self }.solve_for_lines()
+        };
+        if !self.two_lines || self.lines.is_some() || self.words.is_some() {
+            return with(self.lines.unwrap_or(1));
         }
+        let one = with(1);
+        let rate = match one {
+            Ok((layout, keys)) if self.is_best_that_fits() => layout.rate_of(self.cell, keys),
+            _ => self.rate.unwrap_or(0.01),
+        };
+        if rate > HIGH_FOR_TWO_LINES {
+            return one;
+        }
+        match (one, with(2)) {
+            (Ok(one), Ok(two)) if !self.prefers(two, one) => Ok(one),
+            (one, Err(_)) => one,
+            (_, two) => two,
+        }
+    }
+
+    /// Whether keys and budget determine the rate.
+    fn is_best_that_fits(&self) -> bool {
+        self.rate.is_none() && self.keys.is_some() && self.budget.is_some()
     }
 
     /// Whether two lines per key save enough.
     fn prefers(&self, two: (Layout, usize), one: (Layout, usize)) -> bool {
         const OF: usize = SECOND_LINE_SAVES;
         let ((two, keys_of_two), (one, keys_of_one)) = (two, one);
-        if self.rate.is_none() && self.keys.is_some() && self.budget.is_some() {
+        if self.is_best_that_fits() {
             // They would reach the rate of one line with that much less memory.
             let blocks = two.blocks / OF * (OF - 1) / 2 * 2;
             let less = Layout { blocks, ..two };
             return blocks > 0 && less.rate_of(self.cell, keys_of_two) <= one.rate_of(self.cell, keys_of_one);
         }
+        // Both by the numbers of keys that a line is for, and by whole lines.
+        let load = |layout: Layout| Model::new(layout.shape, self.cell).max_load(self.rate.unwrap_or(0.01));
         let memory = |layout: Layout, others_keys: usize| layout.blocks as u128 * others_keys as u128;
-        memory(two, keys_of_one) * OF as u128 <= memory(one, keys_of_two) * (OF - 1) as u128
+        load(one) * OF as f64 <= load(two) * (OF - 1) as f64
+            && memory(two, keys_of_one) * OF as u128 <= memory(one, keys_of_two) * (OF - 1) as u128
     }
 
     /// With the lines per key that are given.

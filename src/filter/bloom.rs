@@ -58,7 +58,8 @@ pub struct Bloom {
 
 /// Sizes a [`ConcurrentBloom`]; made by [`ConcurrentBloom::builder`](Filter::builder).
 ///
-/// By default a key touches 1 word at a rate of 10%, 2 at 1%, and 4 from 0.1% to 1e-6.
+/// By default a key touches 1 word at a rate of 10%, 2 at 1%, and 4 from 0.1% to 1e-5. From 1e-5
+/// down its words lie in [two lines](Self::lines_per_key); at 1e-6 they are 8.
 pub type Builder<S = Murmur3> = super::Builder<Bloom, S>;
 
 impl Planned for Bloom {

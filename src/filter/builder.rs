@@ -248,19 +248,20 @@ impl<E: Worded, S> Builder<E, S> {
 impl<E: TwoLined, S> Builder<E, S> {
     /// How many lines of 64 bytes a key touches: 1 or 2. With 2, half of its words are in each.
     ///
-    /// Two lines need less memory for the same rate, the more so the lower it is. Bits per key, at
-    /// 4 words per key (with 8, at 1e-6, 31.6):
+    /// Two lines need less memory for the same rate, the more so the lower it is. Bits per key:
     ///
     /// | rate | 1% | 0.1% | 1e-4 | 1e-5 | 1e-6 |
     /// |---|--:|--:|--:|--:|--:|
-    /// | one line | 10.1 | 15.8 | 22.6 | 31.1 | 41.1 |
-    /// | two lines | 10.0 | 15.0 | 20.5 | 26.9 | 34.1 |
+    /// | one line, 4 words | 10.1 | 15.8 | 22.6 | 31.1 | 41.1 |
+    /// | two lines, 4 words | 9.8 | 15.0 | 20.5 | 26.9 | 34.1 |
+    /// | two lines, 8 words | 9.8 | 14.8 | 20.2 | 25.5 | 31.6 |
     ///
-    /// A lookup of an absent key ends at the first line, but for one key in hundreds. A present
-    /// key, and an insert, need both lines: out of the caches they take up to twice the time.
+    /// A lookup of an absent key asks for the second line in one case of hundreds. The lookup of a
+    /// present key and an insert need both lines, and take up to twice the time. An insert's answer
+    /// is no claim: if several threads race, at least one gets `true`.
     ///
-    /// By default the builder takes two lines if they save at least an eighth of the memory: at
-    /// rates below about 2e-5. If [`words_per_key`](Self::words_per_key) is given, it takes one.
+    /// By default the builder takes two lines if they save at least an eighth of the memory: from a
+    /// rate of about 1e-5 down. If [`words_per_key`](Self::words_per_key) is given, it takes one.
     ///
     /// ```
     /// use lanebloom::ConcurrentBloom;

@@ -52,7 +52,13 @@ fn all_instruction_sets_agree() {
         for isa in Isa::all() {
             let kernels = Kernels::of(Layout { shape, blocks: 2 }, isa);
             // Without prefetching and with it; 32771 is the first prime above the limit.
-            for blocks in [1, 7, 32_771].map(|blocks| shape.lines * blocks) {
+            // (Of two lines one shape for each number of words: the kernels are those of one.)
+            let sizes = if shape.lines == 2 && shape.bits != 2 { 2 } else { 3 };
+            for blocks in [1, 7, 32_771]
+                .map(|blocks| shape.lines * blocks)
+                .into_iter()
+                .take(sizes)
+            {
                 agree(shape, isa, blocks, &plain, &kernels);
             }
         }
