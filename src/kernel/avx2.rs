@@ -14,7 +14,8 @@
 use crate::bits::{Lines, Load, Probed, Region, Target};
 use crate::kernel::cpu::Access;
 use crate::kernel::groups::{self, GROUP, Group, Places, Slot};
-use crate::kernel::{Kernels, Lookups, scalar, words};
+use crate::kernel::tables::{Kernels, Lookups};
+use crate::kernel::{scalar, words};
 use crate::layout::LINE_WORDS;
 use crate::pattern::{self, Cuts, MULTIPLIER};
 use crate::sync::AtomicU64;

@@ -9,7 +9,8 @@
 use crate::bits::{Lines, Load, Probed, Region, Target};
 use crate::kernel::cpu::Access;
 use crate::kernel::groups::{self, GROUP, Group, Places, Slot};
-use crate::kernel::{Kernels, Lookups, scalar, two_lines, words};
+use crate::kernel::tables::{Kernels, Lookups};
+use crate::kernel::{scalar, two_lines, words};
 use crate::layout::LINE_WORDS;
 use crate::pattern::{self, Cuts};
 use crate::sync::AtomicU64;

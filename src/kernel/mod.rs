@@ -3,10 +3,10 @@
 //!
 //! A filter keeps its [`Kernels`]. A call of them is one well-predicted indirect call, and a direct
 //! call for the most usual shape. (A `match` on all shapes would be a jump table.) The files of the
-//! instruction sets are twins: the same names, the same signatures. `groups.rs` has the pipelines
-//! of their batches. `words.rs` loads the shared words into vectors, and says why that is no data
-//! race. `cpu.rs` says what is fastest on which CPU. `scalar.rs`, `pattern.rs`, `murmur3.rs`
-//! and `siphash.rs` are the specification.
+//! instruction sets are twins: the same names, the same signatures. `two_lines.rs` calls them twice
+//! for keys with two lines. `groups.rs` has the pipelines of their batches. `words.rs` loads the
+//! shared words into vectors, and says why that is no data race. `cpu.rs` says what is fastest on
+//! which CPU. `scalar.rs`, `pattern.rs`, `murmur3.rs` and `siphash.rs` are the specification.
 //!
 //! | | single calls | batches of hashes | hashes of many keys |
 //! |---|---|---|---|
@@ -37,13 +37,16 @@ pub(crate) mod hash;
 #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
 mod neon;
 pub(crate) mod scalar;
+mod tables;
 mod two_lines;
 #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
 mod words;
 
-use self::cpu::{Access, Tuning};
+use self::cpu::Tuning;
 use self::scalar::{few, few_bitmap};
-use crate::bits::{Bits, Lines, Load, Probed, Purpose, Region, is_cached};
+use self::tables::{Batch, Contains, Fill, Gather, InsertBatch, InsertOne, LineInserts, LineLookups};
+pub(crate) use self::tables::{FEW, Kernels, Lookups};
+use crate::bits::{Bits, Lines, Load, Purpose, Region};
 use crate::counters::Counters;
 use crate::layout::{Layout, Shape};
 use crate::pattern::Cuts;
@@ -220,99 +223,8 @@ macro_rules! of_shape {
     }};
 }
 
-/// Fewer hashes than this are few, and have functions of their own: a pipeline takes longer to
-/// begin. (Zen 5, 1%, 512 KiB, bitmaps of 8 and 16 hashes: 1.9 and 1.6 ns per hash one by one, 3.4
-/// and 1.9 by a pipeline.)
-pub(crate) const FEW: usize = 32;
-
 /// So many hashes are single calls: a function for a few is called by a pointer.
 const SINGLES: usize = 3;
-
-/// The operations on hashes that only read, for one shape, one instruction set and one kind of
-/// words: `AtomicU64` of a filter, its counters, or the bytes of a snapshot.
-#[derive(Debug)]
-#[cfg_attr(
-    any(lanebloom_loom, not(target_arch = "x86_64")),
-    allow(dead_code, reason = "a part is for x86-64")
-)]
-pub struct Lookups<T> {
-    cuts: Cuts,
-    tuning: Tuning,
-    /// The words of a pattern, if the functions of `bitalg.rs` may be called and keys have one line;
-    /// otherwise 0.
-    bitalg_words: u8,
-    // SAFETY, for all: callable if the CPU has the instruction set that they are compiled for.
-    contains: Contains<T>,
-    /// If there are none, hashes go one by one.
-    contains_few: Option<Few<T>>,
-    contains_few_bitmap: Option<FewBitmap<T>>,
-    /// If there is none, hashes go one by one.
-    contains_hashes: Option<Batch<T>>,
-    /// The fewest hashes that are worth a pipeline. With two lines, 0: `two_lines.rs` has a function
-    /// for any number.
-    least: usize,
-    line: LineLookups<T>,
-}
-
-/// The lookups in one line, which are those of [`Lookups`] if a key has no other. And what two lines
-/// need besides.
-#[derive(Debug)]
-struct LineLookups<T> {
-    contains: Contains<T>,
-    contains_hashes: Option<Batch<T>>,
-    least: usize,
-    /// The lookup in both lines.
-    contains_two: Contains<T>,
-    gather: Gather,
-}
-
-impl<T> Clone for LineLookups<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for LineLookups<T> {}
-
-// (The order of the arguments brings the hash into the register that the multiplication needs.)
-type Contains<T> = unsafe fn(Lines<'_, T>, u64, &Lookups<T>) -> bool;
-type Few<T> = unsafe fn(Lines<'_, T>, &[u64], &Cuts, &mut [bool]);
-type FewBitmap<T> = unsafe fn(Lines<'_, T>, &[u64], &Cuts) -> u64;
-type Batch<T> = unsafe fn(&Lookups<T>, Lines<'_, T>, Access, &[u64], &mut [u64]);
-/// As [`two_lines::gather`].
-type Gather = unsafe fn(&[u64], &[u64], &mut [u64]) -> usize;
-
-impl<T> Clone for Lookups<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for Lookups<T> {}
-
-/// The operations on hashes for one shape and one instruction set.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Kernels {
-    lookups: Lookups<AtomicU64>,
-    // SAFETY, for all: callable if the CPU has the instruction set that they are compiled for.
-    insert: InsertOne,
-    /// If there is none, hashes go one by one.
-    insert_hashes: Option<InsertBatch>,
-    fill: Fill,
-    line: LineInserts,
-}
-
-/// The inserts into one line, which are those of [`Kernels`] if a key has no other.
-#[derive(Clone, Copy, Debug)]
-struct LineInserts {
-    insert: InsertOne,
-    insert_hashes: Option<InsertBatch>,
-    fill: Fill,
-}
-
-type InsertOne = unsafe fn(Lines<'_, AtomicU64>, u64, &Kernels) -> bool;
-type InsertBatch = unsafe fn(&Kernels, Lines<'_, AtomicU64>, Access, &[u64], &mut [u64]);
-type Fill = unsafe fn(&Kernels, &mut Region<'_>, Access, &[u64], &mut [u64]);
 
 /// The operations on hashes of a filter of counters, for one shape and one instruction set.
 ///
@@ -522,15 +434,6 @@ impl<T: Load> Lookups<T> {
             return found.fill(self.contains_few_bitmap(lines, hashes));
         }
         self.contains_many(lines, hashes, found);
-    }
-
-    #[inline(always)]
-    fn access(&self, target: &impl Probed, purpose: Purpose) -> Access {
-        Access {
-            hint: (!is_cached(target.bytes())).then_some(purpose),
-            ahead: self.tuning.ahead,
-            gather: self.tuning.gather,
-        }
     }
 
     #[inline]

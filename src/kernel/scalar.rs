@@ -9,8 +9,8 @@
 
 use crate::bits::{Lines, Load, Probed, Purpose, Region, Target, is_cached};
 use crate::counters::{self, Counters};
-use crate::kernel::Kernels;
 use crate::kernel::cpu::Access;
+use crate::kernel::tables::Kernels;
 use crate::pattern::{Cuts, block, pattern};
 
 /// How many keys ahead lines are prefetched from memory, into L2: touching random lines of 64 MiB

@@ -9,7 +9,7 @@
 
 use super::cpu::Access;
 use super::scalar::{few_bitmap, one_by_one};
-use super::{FEW, Kernels, Lookups};
+use super::tables::{FEW, Kernels, Lookups};
 use crate::bits::{Lines, Load, Probed, Purpose, Region, is_cached};
 use crate::pattern::{block, second};
 use crate::sync::AtomicU64;
@@ -28,8 +28,8 @@ pub(super) fn contains<T: Load>(lines: Lines<'_, T>, hash: u64, lookups: &Lookup
 pub(super) fn both<T: Load>(lines: Lines<'_, T>, hash: u64, contains: impl Fn(Lines<'_, T>, u64) -> bool) -> bool {
     let [first, other] = lines.halves();
     let in_first = contains(first, hash);
-    // In the caches the second line takes less than a mispredicted branch, which is one of two where
-    // answers vary.
+    // In the caches the second line takes less than a mispredicted branch, of which there are many
+    // where answers vary.
     if is_cached(lines.bytes()) {
         return in_first & contains(other, second(hash));
     }

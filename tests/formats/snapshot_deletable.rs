@@ -339,7 +339,11 @@ fn every_absurd_field_of_a_counting_filter_is_an_error() {
             (33, &[3, 2], "3 words per key with 2 bits each is no layout"),
             (33, &[1, 0], "1 words per key with 0 bits each is no layout"),
             (33, &[8, 5], "8 words per key with 5 bits each is no layout"),
-            (33, &[1, 1, 1], "1 words per key in 2 lines, with 1 bits each, is no layout"),
+            (
+                33,
+                &[1, 1, 1],
+                "1 words per key in 2 lines, with 1 bits each, is no layout",
+            ),
             (
                 35,
                 &[1, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0],

@@ -42,8 +42,8 @@ const STRANGERS: u64 = 1 << 40;
 /// comes from few crowded lines.
 const SPREADS: [f64; 7] = [0.2, 0.4, 0.6, 1.2, 3.5, 6.0, 8.0];
 
-/// The spread for a rate. With two lines per key, half of the lines have its root as their rate, and
-/// the filter's rate is the product of two.
+/// The spread for a rate. With two lines per key, the filter's rate is the product of those of its
+/// halves, which are its root.
 fn spread(lines_per_key: usize, rate: f64) -> f64 {
     let of = |rate: f64| RATES.iter().zip(SPREADS).find(|(known, _)| **known <= rate * 1.001);
     match lines_per_key {
