@@ -470,6 +470,34 @@ impl Kernels {
         if self.lookups.least == 0 { 2 } else { 1 }
     }
 
+    /// The kernels of one line, for one half of the lines.
+    pub(crate) fn one_line(&self) -> Self {
+        let LineLookups {
+            contains,
+            contains_hashes,
+            least,
+            ..
+        } = self.lookups.line;
+        let lookups = Lookups {
+            contains,
+            contains_hashes,
+            least,
+            ..self.lookups
+        };
+        let LineInserts {
+            insert,
+            insert_hashes,
+            fill,
+        } = self.line;
+        Self {
+            lookups,
+            insert,
+            insert_hashes,
+            fill,
+            ..*self
+        }
+    }
+
     fn new<const W: usize, const S: usize>(isa: Isa) -> Self {
         let (insert_hashes, fill): (Option<InsertBatch>, Fill) = match isa.0 {
             Level::Plain => (None, scalar::fill::<W>),

@@ -269,7 +269,7 @@ impl Kernels {
         unsafe { (self.line.insert)(lines, hash, self) }
     }
 
-    fn line_insert_hashes(&self, lines: Lines<'_, AtomicU64>, hashes: &[u64], changed: &mut [u64]) {
+    pub(crate) fn line_insert_hashes(&self, lines: Lines<'_, AtomicU64>, hashes: &[u64], changed: &mut [u64]) {
         if hashes.len() < self.lookups.line.least {
             let insert = |hash| self.line_insert(lines, hash);
             return changed.fill(few_bitmap(hashes, &lines, Purpose::Write, insert));
