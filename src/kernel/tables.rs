@@ -21,8 +21,8 @@ pub(crate) const FEW: usize = 32;
 pub struct Lookups<T> {
     pub(super) cuts: Cuts,
     pub(super) tuning: Tuning,
-    /// The words of a pattern, if the functions of `bitalg.rs` may be called and keys have one line;
-    /// otherwise 0.
+    /// The words of a pattern, if the functions of `bitalg.rs` may be called and keys have one
+    /// line; otherwise 0.
     pub(super) bitalg_words: u8,
     // SAFETY, for all: callable if the CPU has the instruction set that they are compiled for.
     pub(super) contains: Contains<T>,
@@ -31,14 +31,14 @@ pub struct Lookups<T> {
     pub(super) contains_few_bitmap: Option<FewBitmap<T>>,
     /// If there is none, hashes go one by one.
     pub(super) contains_hashes: Option<Batch<T>>,
-    /// The fewest hashes that are worth a pipeline. With two lines, 0: `two_lines.rs` has a function
-    /// for any number.
+    /// The fewest hashes that are worth a pipeline. With two lines, 0: `two_lines.rs` has a
+    /// function for any number.
     pub(super) least: usize,
     pub(super) line: LineLookups<T>,
 }
 
-/// The lookups in one line, which are those of [`Lookups`] if a key has no other. And what two lines
-/// need besides.
+/// The lookups in one line, which are those of [`Lookups`] if a key has no other. And what two
+/// lines need besides.
 #[derive(Debug)]
 pub(super) struct LineLookups<T> {
     pub(super) contains: Contains<T>,
