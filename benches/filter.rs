@@ -173,6 +173,43 @@ fn filled(c: &mut Criterion) {
     }
 }
 
+/// Full filters of 27 bits per key with 4 words in one line, and with 4 in each of two.
+fn two_lines(c: &mut Criterion) {
+    for &kib in sizes() {
+        for lines in [1, 2] {
+            let n = (kib << 13) / 27;
+            let builder = ConcurrentBloom::builder().memory_budget(kib << 10).expected_keys(n);
+            let filter = builder.lines_per_key(lines).words_per_key(4 * lines).build().unwrap();
+            filter.insert_hashes(&(0..n as u64).map(number).collect::<Vec<_>>());
+            let pool = |key: &dyn Fn(u64) -> u64| (0..POOL as u64).map(|i| number(key(number(i)))).collect::<Vec<_>>();
+            let mut found = vec![false; 1024];
+            for (keys, pool, expected) in [
+                ("absent", pool(&|i| i | 1 << 63), 0.0),
+                (
+                    "half",
+                    pool(&|i| if i % 2 == 0 { i / 2 % n as u64 } else { i | 1 << 63 }),
+                    0.5,
+                ),
+                ("present", pool(&|i| i % n as u64), 1.0),
+            ] {
+                let name = |call: &str| format!("lines per key, {keys}/{lines} {call}");
+                passes(c, &name("single"), kib, &pool, expected, |hashes| {
+                    hashes.iter().filter(|&&hash| filter.contains_hash(hash)).count()
+                });
+                for batch in [16, 1024] {
+                    passes(c, &name(&format!("by {batch}")), kib, &pool, expected, |hashes| {
+                        let count = |hashes| {
+                            filter.contains_hashes(hashes, &mut found[..batch]);
+                            found[..batch].iter().filter(|&&found| found).count()
+                        };
+                        hashes.chunks(batch).map(count).sum()
+                    });
+                }
+            }
+        }
+    }
+}
+
 /// Times `each` on the hashes of a pass, which follow the order of the pool over and over. It must
 /// count about `expected` of them.
 fn passes(
@@ -280,6 +317,6 @@ fn deletable(c: &mut Criterion) {
 criterion_group! {
     name = benches;
     config = Criterion::default().warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(2));
-    targets = hash, insert_fresh, filled, deletable
+    targets = hash, insert_fresh, filled, two_lines, deletable
 }
 criterion_main!(benches);

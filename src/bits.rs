@@ -96,39 +96,9 @@ impl Bits {
         self.shared().prefetch(block, purpose);
     }
 
-    /// Copies the words of the blocks from `first` on, as many as `image` holds, and returns their
-    /// sum. Beside inserts each word is some value that it had meanwhile.
+    /// [`Lines::copy`].
     pub(crate) fn copy(&self, first: usize, image: &mut [u64]) -> u128 {
-        let mut sum = 0;
-        for (copy, word) in image.iter_mut().zip(&self.words[first * LINE_WORDS..]) {
-            *copy = word.load(Ordering::Relaxed);
-            sum += u128::from(*copy);
-        }
-        sum
-    }
-
-    /// Sets the bits of `image`, which is a [`copy`](Self::copy) of the blocks from `first` on,
-    /// with more bits set since. Returns two sums: that of the image, and that of the bits that
-    /// this call set.
-    ///
-    /// For each written word, `image` becomes the word's value just before the write. The caller
-    /// can insert the copy's keys again into that image, and so learns which of them this call set.
-    pub(crate) fn merge(&self, first: usize, image: &mut [u64]) -> (u128, u128) {
-        let (mut sum, mut set) = (0, 0);
-        let lines = &self.lines()[first..];
-        for (copies, line) in image.as_chunks_mut::<LINE_WORDS>().0.iter_mut().zip(lines) {
-            // No later load begins during a locked operation, but a hint does.
-            prefetch((&raw const *line).wrapping_add(4), Purpose::Write);
-            for (copy, word) in copies.iter_mut().zip(line) {
-                sum += u128::from(*copy);
-                let lacking = *copy & !word.load(Ordering::Relaxed);
-                if lacking != 0 {
-                    *copy = word.fetch_or(lacking, Ordering::Release);
-                    set += u128::from(lacking & !*copy);
-                }
-            }
-        }
-        (sum, set)
+        self.shared().copy(first, image)
     }
 
     /// The words, for a caller that borrows them mutably. (Not the model checker's, which are no
@@ -328,6 +298,13 @@ impl<'a, T: Load> Lines<'a, T> {
         }
     }
 
+    /// The first half of the lines, and the second.
+    #[inline(always)]
+    pub(crate) fn halves(self) -> [Self; 2] {
+        let (first, second) = self.0.split_at(self.0.len() / 2);
+        [Self(first), Self(second)]
+    }
+
     /// The lines of some blocks.
     pub(crate) fn range(self, blocks: Range<usize>) -> Self {
         Self(&self.0[blocks])
@@ -342,6 +319,44 @@ impl<'a, T: Load> Lines<'a, T> {
     /// The number of bits that are set in [`words`](Self::words).
     pub(crate) fn ones(self) -> u64 {
         self.words().map(|line| ones_of(&line)).sum()
+    }
+}
+
+/// Lines that other threads may write meanwhile.
+impl Lines<'_, AtomicU64> {
+    /// Copies the words of the blocks from `first` on, as many as `image` holds, and returns their
+    /// sum. Beside inserts each word is some value that it had meanwhile.
+    pub(crate) fn copy(self, first: usize, image: &mut [u64]) -> u128 {
+        let mut sum = 0;
+        for (copy, word) in image.iter_mut().zip(self.0[first..].as_flattened()) {
+            *copy = word.load(Ordering::Relaxed);
+            sum += u128::from(*copy);
+        }
+        sum
+    }
+
+    /// Sets the bits of `image`, which is a [`copy`](Self::copy) of the blocks from `first` on,
+    /// with more bits set since. Returns two sums: that of the image, and that of the bits that
+    /// this call set.
+    ///
+    /// For each written word, `image` becomes the word's value just before the write. The caller
+    /// can insert the copy's keys again into that image, and so learns which of them this call set.
+    pub(crate) fn merge(self, first: usize, image: &mut [u64]) -> (u128, u128) {
+        let (mut sum, mut set) = (0, 0);
+        let lines = &self.0[first..];
+        for (copies, line) in image.as_chunks_mut::<LINE_WORDS>().0.iter_mut().zip(lines) {
+            // No later load begins during a locked operation, but a hint does.
+            prefetch((&raw const *line).wrapping_add(4), Purpose::Write);
+            for (copy, word) in copies.iter_mut().zip(line) {
+                sum += u128::from(*copy);
+                let lacking = *copy & !word.load(Ordering::Relaxed);
+                if lacking != 0 {
+                    *copy = word.fetch_or(lacking, Ordering::Release);
+                    set += u128::from(lacking & !*copy);
+                }
+            }
+        }
+        (sum, set)
     }
 }
 
@@ -393,8 +408,8 @@ impl<T> Probed for Lines<'_, T> {
     }
 }
 
-/// Lines that a batch can insert into: the shared [`Bits`], by atomics, or a [`Region`], by plain
-/// stores. Callers insert no hash of a block outside these lines.
+/// Lines that a batch can insert into: those of the shared [`Bits`], by atomics, or a [`Region`],
+/// by plain stores. Callers insert no hash of a block outside these lines.
 #[cfg_attr(
     any(lanebloom_loom, not(any(target_arch = "x86_64", target_arch = "aarch64"))),
     allow(dead_code, reason = "half of it is for vectors")
@@ -415,27 +430,10 @@ pub(crate) trait Target: Probed {
 }
 
 // (Loops below, since `map` and `from_fn` are not always inlined.)
-impl Probed for &Bits {
-    #[inline(always)]
-    fn blocks(&self) -> usize {
-        Bits::blocks(self)
-    }
-
-    #[inline(always)]
-    fn bytes(&self) -> usize {
-        Bits::bytes(self)
-    }
-
-    #[inline(always)]
-    fn prefetch(&self, block: usize, purpose: Purpose) {
-        Bits::prefetch(self, block, purpose);
-    }
-}
-
-impl Target for &Bits {
+impl Target for Lines<'_, AtomicU64> {
     #[inline(always)]
     fn set<const W: usize>(&mut self, block: usize, pattern: [Place; W], bits: usize) -> bool {
-        let line = &self.lines()[block];
+        let line = &self.0[block];
         let mut places = [(&line[0], 0); W];
         for (to, place) in places.iter_mut().zip(pattern) {
             *to = (&line[place.word], place.mask(bits));
@@ -450,7 +448,7 @@ impl Target for &Bits {
         masks: &[[u64; N]; W],
         hash: usize,
     ) -> bool {
-        let all = &*self.words;
+        let all = self.0.as_flattened();
         let mut places = [(&all[0], 0); W];
         for i in 0..W {
             places[i] = (&all[words[i][hash] as usize], masks[i][hash]);

@@ -21,17 +21,17 @@
 //! 2 MiB L2) with fresh keys at 1%, in ns per key. A locked operation takes 8 there, and a filter's
 //! first memory comes slowly from the hypervisor.
 
-use crate::bits::{self, Bits, Purpose, Region};
+use crate::bits::{self, Bits, Lines, Probed, Purpose, Region};
 use crate::kernel::Kernels;
 use crate::layout::{LINE_BYTES, LINE_WORDS};
 use crate::memory::Words;
-use crate::pattern::block;
+use crate::pattern::{block, second};
 #[cfg(feature = "rayon")]
 use crate::source::CHUNK;
 #[cfg(feature = "rayon")]
 use crate::source::Part;
 use crate::source::{Answer, Source, answers, answers_from, teller};
-#[cfg(feature = "rayon")]
+use crate::sync::AtomicU64;
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -90,42 +90,107 @@ enum Plan {
 }
 
 impl Plan {
-    fn of(blocks: usize, hashes: usize) -> Self {
-        if hashes < LEAST || hashes / blocks < DENSE {
+    fn of(blocks: usize, kernels: &Kernels, hashes: usize) -> Self {
+        let lines = kernels.lines_per_key();
+        if hashes < LEAST || hashes.saturating_mul(lines) / blocks < DENSE {
             Self::OneByOne
         } else if blocks * LINE_BYTES <= WHOLE_BYTES {
             Self::Whole
         } else {
-            Self::Sorted(Regions::of(blocks))
+            // With two lines per key, of each half.
+            Self::Sorted(Regions::of(blocks / lines))
         }
     }
 }
 
 /// Inserts the hashes in bulk, if that pays and there is enough memory for it.
 fn in_bulk(bits: &Bits, kernels: &Kernels, source: &impl Source, answer: &mut Answer<'_>) -> Option<usize> {
-    match Plan::of(bits.blocks(), source.len()) {
+    match Plan::of(bits.blocks(), kernels, source.len()) {
         Plan::OneByOne => None,
         Plan::Whole => {
             let mut image = Words::new(bits.blocks() * LINE_WORDS)?;
             let all = |each: &mut dyn FnMut(&[u64])| source.each(0..source.len(), each);
-            Some(combine(bits, kernels, 0, &mut image, all, answer))
+            Some(combine(bits.shared(), kernels, 0, &mut image, all, answer))
         }
         // Sorted hashes have lost their places.
         Plan::Sorted(_) if answer.is_some() => None,
+        Plan::Sorted(regions) if kernels.lines_per_key() > 1 => sorted_halves(regions, bits, kernels, source),
         Plan::Sorted(regions) => {
             let mut image = Words::new(regions.words())?;
             sorted(regions, source, regions.at_once(source.len()), |region, hashes| {
-                regions.insert(region, bits, kernels, &mut image, |each| each(hashes))
+                let each_of = |each: &mut dyn FnMut(&[u64])| each(hashes);
+                regions.insert(region, bits.shared(), kernels, &mut image, each_of, &mut None)
             })
         }
     }
+}
+
+/// The hashes of keys with two lines, by the regions of the first half, and then by those of the
+/// second.
+///
+/// A key that changed the first half is new, and is inserted into the second without asking. The
+/// others come after all of these, and the changes of the second half tell. So the count is that of
+/// inserts in this order.
+fn sorted_halves(regions: Regions, bits: &Bits, kernels: &Kernels, source: &impl Source) -> Option<usize> {
+    let ([first, other], line) = (bits.shared().halves(), kernels.one_line());
+    // There are three copies of the hashes.
+    let at_once = regions.at_once(source.len()).div_ceil(2);
+    let (mut buckets, mut seconds) = (Buckets::new(regions, at_once)?, Buckets::new(regions, at_once)?);
+    let mut image = Words::new(regions.words())?;
+    let mut answers = Words::new(buckets.capacity.div_ceil(64))?;
+    let mut known = Vec::new();
+    known.try_reserve_exact(at_once).ok()?;
+    let mut changed = 0;
+    for start in (0..source.len()).step_by(at_once) {
+        let mut take = |region, hashes: &[u64]| {
+            let mut keep = |at: usize, bitmap: &[u64]| answers[at / 64..][..bitmap.len()].copy_from_slice(bitmap);
+            let each_of = |each: &mut dyn FnMut(&[u64])| each(hashes);
+            changed += regions.insert(region, first, &line, &mut image, each_of, &mut Some(&mut keep));
+            for (i, &hash) in hashes.iter().enumerate() {
+                if answers[i / 64] >> (i % 64) & 1 == 0 {
+                    known.push(second(hash));
+                } else {
+                    seconds.sort(&[second(hash)], |region, hashes| {
+                        let each_of = |each: &mut dyn FnMut(&[u64])| each(hashes);
+                        regions.insert(region, other, &line, &mut image, each_of, &mut None);
+                    });
+                }
+            }
+        };
+        source.each(start..source.len().min(start + at_once), |hashes| {
+            buckets.sort(hashes, &mut take)
+        });
+        for region in 0..regions.count {
+            take(region, buckets.of(region));
+        }
+        for region in 0..regions.count {
+            let each_of = |each: &mut dyn FnMut(&[u64])| each(seconds.of(region));
+            regions.insert(region, other, &line, &mut image, each_of, &mut None);
+        }
+        buckets.clear();
+        seconds.clear();
+        let source = &known[..];
+        let in_regions = (source.len() / other.blocks() >= DENSE).then(|| {
+            sorted(regions, &source, source.len(), |region, hashes| {
+                let each_of = |each: &mut dyn FnMut(&[u64])| each(hashes);
+                regions.insert(region, other, &line, &mut image, each_of, &mut None)
+            })
+        });
+        changed += in_regions.flatten().unwrap_or_else(|| {
+            let insert = |hashes: &[u64], bitmap: &mut [u64]| kernels.line_insert_hashes(other, hashes, bitmap);
+            answers_from(0, source, insert, |_, _| {})
+        });
+        known.clear();
+    }
+    Some(changed)
 }
 
 /// Inserts the hashes into all words of a filter, which this thread owns. Returns how many changed
 /// the filter.
 pub(crate) fn insert_mut(words: &mut [u64], kernels: &Kernels, source: &impl Source) -> usize {
     let blocks = words.len() / LINE_WORDS;
-    if blocks * LINE_BYTES > WHOLE_BYTES && source.len() / blocks >= DENSE_MUT {
+    let one_line = kernels.lines_per_key() == 1;
+    if one_line && blocks * LINE_BYTES > WHOLE_BYTES && source.len() / blocks >= DENSE_MUT {
         let regions = Regions::of(blocks);
         let at_once = source.len().min(MOST_PER_LINE_MUT * blocks);
         let sorted = sorted(regions, source, at_once, |region, hashes| {
@@ -150,14 +215,14 @@ pub(crate) fn insert_mut(words: &mut [u64], kernels: &Kernels, source: &impl Sou
 /// hashes on every call. `image` has a word for each word of the blocks. Returns how many changed
 /// the filter.
 fn combine(
-    bits: &Bits,
+    lines: Lines<'_, AtomicU64>,
     kernels: &Kernels,
     first: usize,
     image: &mut [u64],
     all: impl Fn(&mut dyn FnMut(&[u64])),
     answer: &mut Answer<'_>,
 ) -> usize {
-    let blocks = bits.blocks();
+    let blocks = lines.blocks();
     let mut insert = |words: &mut [u64]| {
         let mut region = Region { words, first, blocks };
         let (mut start, mut changed) = (0, 0);
@@ -167,9 +232,9 @@ fn combine(
         });
         changed
     };
-    let before = bits.copy(first, image);
+    let before = lines.copy(first, image);
     let changed = insert(image);
-    let (after, set) = bits.merge(first, image);
+    let (after, set) = lines.merge(first, image);
     if set == after - before { changed } else { insert(image) }
 }
 
@@ -209,14 +274,16 @@ pub(crate) fn par_insert(bits: &Bits, kernels: &Kernels, source: &(impl Source +
     use rayon::prelude::*;
 
     par_in_bulk(bits, kernels, source).unwrap_or_else(|| {
-        // Four parts a thread, so that a delayed thread does not delay the others.
-        let part = source.len().div_ceil(4 * rayon::current_num_threads()).max(CHUNK);
+        // Four parts a thread, so that a delayed thread does not delay the others. With two lines
+        // per key fewer, which are denser: each is inserted by itself.
+        let parts = rayon::current_num_threads() * if kernels.lines_per_key() == 1 { 4 } else { 1 };
+        let part = source.len().div_ceil(parts).max(CHUNK);
         let starts = (0..source.len()).into_par_iter().step_by(part);
-        let insert = |start| {
+        let insert_part = |start| {
             let part = Part(source, start..source.len().min(start + part));
-            one_by_one(bits, kernels, &part, &mut None)
+            insert(bits, kernels, &part, None)
         };
-        starts.map(insert).sum()
+        starts.map(insert_part).sum()
     })
 }
 
@@ -225,8 +292,9 @@ fn par_in_bulk(bits: &Bits, kernels: &Kernels, source: &(impl Source + Sync)) ->
     use rayon::prelude::*;
 
     let threads = rayon::current_num_threads();
-    let regions = match Plan::of(bits.blocks(), source.len()) {
+    let regions = match Plan::of(bits.blocks(), kernels, source.len()) {
         Plan::OneByOne => return None,
+        _ if kernels.lines_per_key() > 1 => return None,
         Plan::Whole | Plan::Sorted(_) => Regions::of(bits.blocks()).at_least(4 * threads),
     };
     let at_once = regions.at_once(source.len());
@@ -304,14 +372,15 @@ impl Regions {
     fn insert(
         self,
         region: usize,
-        bits: &Bits,
+        lines: Lines<'_, AtomicU64>,
         kernels: &Kernels,
         image: &mut [u64],
         all: impl Fn(&mut dyn FnMut(&[u64])),
+        answer: &mut Answer<'_>,
     ) -> usize {
         let Range { start, end } = self.blocks(region);
         let image = &mut image[..(end - start) * LINE_WORDS];
-        combine(bits, kernels, start, image, all, &mut None)
+        combine(lines, kernels, start, image, all, answer)
     }
 
     /// [`insert`](Self::insert) if there is an image.
@@ -325,7 +394,7 @@ impl Regions {
         all: impl Fn(&mut dyn FnMut(&[u64])),
     ) -> usize {
         if let Some(image) = image {
-            return self.insert(region, bits, kernels, image, all);
+            return self.insert(region, bits.shared(), kernels, image, all, &mut None);
         }
         let mut changed = 0;
         all(&mut |hashes| changed += one_by_one(bits, kernels, &hashes, &mut None));

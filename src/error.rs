@@ -32,10 +32,12 @@ pub enum BuildErrorKind {
     WordsPerKey(usize),
     Budget {
         bytes: usize,
+        lines: usize,
     },
     Unreachable {
         rate: f64,
         words: Option<usize>,
+        lines: Option<usize>,
         limit: usize,
     },
     OverBudget {
@@ -97,14 +99,23 @@ impl Display for BuildError {
             ),
             Kind::Rate(rate) => write!(f, "false-positive rate {rate} is not between 0 and 1, both excluded"),
             Kind::WordsPerKey(words) => write!(f, "{words} words per key is not 1, 2, 4 or 8"),
-            Kind::Budget { bytes } => write!(
+            Kind::Budget { bytes, lines } => write!(
                 f,
-                "a memory budget of {bytes} bytes does not hold one line of {LINE_BYTES} bytes"
+                "a memory budget of {bytes} bytes does not hold {} of {LINE_BYTES} bytes",
+                if *lines == 1 { "one line" } else { "two lines" },
             ),
-            Kind::Unreachable { rate, words, limit } => {
+            Kind::Unreachable {
+                rate,
+                words,
+                lines,
+                limit,
+            } => {
                 write!(f, "a false-positive rate of {rate:e}")?;
                 if let Some(words) = words {
                     write!(f, " with {words} words per key")?;
+                }
+                if let Some(lines) = lines {
+                    write!(f, " with {lines} lines per key")?;
                 }
                 write!(f, " takes more than the limit of {limit} bits per key")
             }

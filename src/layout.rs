@@ -15,12 +15,35 @@ pub(crate) const LINE_WORDS: usize = 8;
 /// the most are 9, 5, 3 and 2.)
 pub(crate) const WORDS: [(usize, usize); 4] = [(1, 10), (2, 8), (4, 6), (8, 4)];
 
-/// The pattern's shape: how many words of its line a key touches, and how many bits it throws in
-/// each.
+/// The most lines that a key touches.
+pub(crate) const MOST_LINES_PER_KEY: usize = 2;
+
+/// The pattern's shape: how many lines a key touches, how many words of each, and how many bits it
+/// throws in each word.
+///
+/// With two lines, the first half of the blocks and the second half are two filters of one line per
+/// key. A key is in both, in the second one by [another hash](crate::pattern::second).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
+    /// 1 or 2. With 2, the number of blocks is even.
+    pub(crate) lines: usize,
+    /// In each line.
     pub(crate) words: usize,
+    /// In each word.
     pub(crate) bits: usize,
+}
+
+impl Shape {
+    /// In all lines.
+    pub(crate) fn words_per_key(self) -> usize {
+        self.lines * self.words
+    }
+
+    /// Whether there is a kernel for it.
+    pub(crate) fn is_known(self) -> bool {
+        let fits = |&(words, most): &(usize, usize)| words == self.words && (1..=most).contains(&self.bits);
+        (1..=MOST_LINES_PER_KEY).contains(&self.lines) && self.words_per_key() <= LINE_WORDS && WORDS.iter().any(fits)
+    }
 }
 
 /// The shape and the number of blocks: they determine a hash's bits.
@@ -32,10 +55,12 @@ pub struct Layout {
 
 impl fmt::Display for Layout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            shape: Shape { words, bits },
-            blocks,
-        } = self;
-        write!(f, "{blocks} blocks, {words} words per key, {bits} bits per word")
+        let Self { shape, blocks } = self;
+        write!(f, "{blocks} blocks, ")?;
+        if shape.lines > 1 {
+            write!(f, "{} lines per key, ", shape.lines)?;
+        }
+        let (words, bits) = (shape.words_per_key(), shape.bits);
+        write!(f, "{words} words per key, {bits} bits per word")
     }
 }

@@ -3,15 +3,17 @@
 //!
 //! A lookup answers "certainly not" or "probably". For a key that was inserted it always answers
 //! "probably". For any other key it answers "certainly not", except at a rate of false positives
-//! that you choose. A lookup in a [`ConcurrentBloom`] touches one cache line.
+//! that you choose. A lookup in a [`ConcurrentBloom`] touches one cache line. (From a rate of 1e-5
+//! down, a key has two, and the lookup of an absent key touches one.)
 //!
 //! # When not to use it
 //!
 //! - The set must be exact, or listed, or counted exactly: use a hash set. Up to some ten thousand
 //!   keys a hash set is small enough anyway.
 //! - Only one thread uses the filter, and memory is scarce: one line per key costs 7% more memory
-//!   than a textbook Bloom filter at a rate of 1%, 18% at 1e-4 and 43% at 1e-6. A filter without
-//!   atomics also inserts faster.
+//!   than a textbook Bloom filter at a rate of 1% and 18% at 1e-4. Two [lines per
+//!   key](bloom::Builder::lines_per_key) cost 7% at 1e-4 and 10% at 1e-6. A filter without atomics
+//!   also inserts faster.
 //! - Strangers choose the keys, and the default hasher stays: they can make collisions under any
 //!   seed of Murmur3. Use [`SipHash13`]; the module [`hash`] says why. [`CacheGuard`] uses it
 //!   unless told otherwise.
@@ -61,7 +63,7 @@
 //! | are in a plain Redis bitmap that other programs fill | `redis::RedisBitmap` (feature `redis`) | `fetch_local` | the server, or a copy: a line for each of its bits | theirs | a filter in each process will do |
 //!
 //! At low rates the filters that store tags take less memory than those that set bits: from 7e-4
-//! down to 1.6e-6 a [`CuckooFilter`] is smaller than a [`ConcurrentBloom`], at 3e-6 by a third
+//! down to 2.1e-6 a [`CuckooFilter`] is smaller than a [`ConcurrentBloom`], at 3e-6 by a fifth
 //! ([bits per key by rate](cuckoo#tags)).
 //!
 //! And around them:
@@ -87,7 +89,8 @@
 //!    threads race to insert a key that the filter does not hold, at least one gets true, and
 //!    several may, since each can be first in another word. With one [word per
 //!    key](bloom::Builder::words_per_key) *exactly* one gets true: the answer is then a claim. (A
-//!    false positive can leave a new key without a winner.)
+//!    false positive can leave a new key without a winner. A key with two
+//!    [lines](bloom::Builder::lines_per_key) has at least two words: no claim.)
 //! 3. **Publication.** If a lookup answers true, or an insert false, the caller sees everything
 //!    that the threads which set the key's bits did before. This costs nothing on x86-64 and a
 //!    barrier on Arm, on hits only. (For a false positive the bits belong to other keys.)
@@ -100,7 +103,7 @@
 //!    clone, snapshot and delta hold at least every insert that happened before them, and pass its
 //!    publication on. [`clear`](Filter::clear) cannot be made safe, so it takes `&mut self`.
 //! 6. **The rate.** At the expected number of keys the false-positive rate is at most the chosen
-//!    one, within sampling noise, from 10% down to 1e-6. The builder solves a model of the blocked
+//!    one, within sampling noise, from 10% down to 1e-7. The builder solves a model of the blocked
 //!    filter; `tests/stress/rates.rs` measures it.
 //! 7. **Same bits everywhere.** The same keys, hasher, seed and layout set the same bits on every
 //!    platform, byte order and instruction set. (With a `BuildHasher` of another crate this holds
@@ -124,7 +127,7 @@
 //!
 //! # Cost
 //!
-//! A key takes 10.3 bits at a rate of 1% and 41.1 at 1e-6. A lookup by hash takes 1.2 to 1.4 ns
+//! A key takes 10.3 bits at a rate of 1% and 31.6 at 1e-6. A lookup by hash takes 1.2 to 1.4 ns
 //! from a filter of up to 512 KiB, and 0.8 to 0.9 in a batch of 1024 (Zen 5, AVX-512 BITALG). Use
 //! batches: from 8 keys on they are about as fast as single calls, and 1.5 to 4 times as fast with
 //! hundreds of keys. [`docs::cost`] has the tables, and the cases that we lose.

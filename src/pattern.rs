@@ -9,6 +9,8 @@
 //! hashing, would put a floor of about 1e-3 under the false-positive rate: two keys of a line would
 //! then share all their bits far too often.)
 //!
+//! A key with a second line has its place there by another hash ([`second`]), in the same way.
+//!
 //! Version 1 of the layout: a change to any of this changes the bits of every filter.
 
 use crate::layout::LINE_WORDS;
@@ -18,6 +20,19 @@ use crate::layout::LINE_WORDS;
 pub(crate) fn block(hash: u64, blocks: usize) -> usize {
     ((u128::from(hash) * blocks as u128) >> 64) as usize
 }
+
+/// The hash by which a key finds its second line and the pattern there.
+///
+/// A bijection. Its bits depend on those of `hash` in another way than the block and the products
+/// do, which take them from products of the hash itself. So the two lines are independent: the
+/// tests measure the product of their rates, down to 1e-7.
+#[inline(always)]
+pub(crate) fn second(hash: u64) -> u64 {
+    (hash ^ hash >> 32).wrapping_mul(SECOND)
+}
+
+/// An odd constant without a pattern, from Pelle Evensen's mixer.
+pub(crate) const SECOND: u64 = 0x9fb2_1c65_1e98_df25;
 
 /// The fields of one word of the pattern in the product: the same for all keys of a filter.
 #[derive(Clone, Copy, Debug)]

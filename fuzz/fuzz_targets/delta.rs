@@ -15,8 +15,10 @@ fuzz_target!(|input: &[u8]| {
     };
     let words = 1 << (choice >> 1 & 3);
     let blocks = [1, 3, 200, 20_000][usize::from(choice >> 3 & 3)];
-    let builder = ConcurrentBloom::builder().memory_budget(64 * blocks);
-    let filter = builder.words_per_key(words).build().unwrap();
+    let two = words > 1 && choice >> 5 & 1 == 1;
+    let per_key = if two { 2 } else { 1 };
+    let builder = ConcurrentBloom::builder().memory_budget(64 * per_key * blocks);
+    let filter = builder.lines_per_key(per_key).words_per_key(words).build().unwrap();
     let empty = filter.clone();
     if choice & 1 == 0 {
         let mut bytes = rest.to_vec();

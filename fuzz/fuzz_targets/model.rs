@@ -136,7 +136,7 @@ impl Multiset {
 /// them.
 #[derive(Default)]
 struct Empty {
-    blooms: HashMap<(usize, usize, u32), ConcurrentBloom>,
+    blooms: HashMap<(usize, (usize, usize), u32), ConcurrentBloom>,
     deletable: HashMap<(usize, u8, u32), Deletable>,
     others: Option<(ScalableBloom, WindowedBloom, GuavaBloom)>,
 }
@@ -146,15 +146,18 @@ const SEEDS: u32 = 4;
 
 impl Empty {
     fn bloom(&mut self, input: &Input) -> ConcurrentBloom {
+        let words = 1 << (input.words % 4);
+        let lines = if words > 1 { 1 + usize::from(input.words >> 2 & 1) } else { 1 };
         let shape = (
-            64 * (usize::from(input.blocks) + 1),
-            1 << (input.words % 4),
+            64 * lines * (usize::from(input.blocks) + 1),
+            (lines, words),
             input.seed % SEEDS,
         );
-        let (bytes, words, seed) = shape;
+        let (bytes, _, seed) = shape;
         let builder = || {
             ConcurrentBloom::builder()
                 .memory_budget(bytes)
+                .lines_per_key(lines)
                 .words_per_key(words)
                 .seed(seed)
         };

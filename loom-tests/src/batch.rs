@@ -19,23 +19,25 @@ fn no_bit_is_lost() {
 
 #[test]
 fn who_finds_a_key_sees_what_its_inserter_did_before() {
-    loom::model(|| {
-        let (filter, work) = (Arc::new(filter(2)), Arc::new(Work::new()));
-        let inserter = {
-            share!(filter, work);
-            move || {
-                work.do_it();
-                filter.insert_hashes(&[A])
-            }
-        };
-        beside(inserter, move || {
-            let mut found = [false; 2];
-            filter.contains_hashes(&[A, B], &mut found);
-            if found[0] {
-                assert!(work.is_visible());
-            }
+    for filter in [|| filter(2), filter_of_two_lines] {
+        loom::model(move || {
+            let (filter, work) = (Arc::new(filter()), Arc::new(Work::new()));
+            let inserter = {
+                share!(filter, work);
+                move || {
+                    work.do_it();
+                    filter.insert_hashes(&[A])
+                }
+            };
+            beside(inserter, move || {
+                let mut found = [false; 2];
+                filter.contains_hashes(&[A, B], &mut found);
+                if found[0] {
+                    assert!(work.is_visible());
+                }
+            });
         });
-    });
+    }
 }
 
 #[test]

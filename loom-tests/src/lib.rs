@@ -62,6 +62,15 @@ fn filter_of_lines(lines: usize, words_per_key: usize) -> ConcurrentBloom {
         .unwrap()
 }
 
+/// A filter of two lines, in each of which a key has one word.
+fn filter_of_two_lines() -> ConcurrentBloom {
+    let builder = ConcurrentBloom::builder().memory_budget(128);
+    builder.lines_per_key(2).words_per_key(2).build().unwrap()
+}
+
+/// One line with one word per key, one with two words, two with one word in each.
+const LAYOUTS: [fn() -> ConcurrentBloom; 3] = [|| filter(1), || filter(2), filter_of_two_lines];
+
 /// A hash whose pattern is cut from `product`, from its high end: for one word per key, 3 bits that
 /// select the word, then 6 for each bit; for two words, 2 bits that select the first word and 18
 /// for its bits, then the second's.

@@ -5,7 +5,7 @@
 use crate::error::SnapshotErrorKind;
 use crate::hash::sealed::Identity;
 use crate::hash::{self, KeyHasher, Murmur3};
-use crate::layout::{LINE_BYTES, LINE_WORDS, Layout, Shape, WORDS};
+use crate::layout::{LINE_BYTES, LINE_WORDS, Layout, Shape};
 use alloc::format;
 use core::fmt::Display;
 use core::hash::Hasher;
@@ -112,6 +112,10 @@ impl Header {
         check_kind(bytes, kind)?;
         let hashing = parse_hashing(bytes)?;
         let layout = parse_layout(bytes)?;
+        if kind == Kind::Counting && layout.shape.lines > 1 {
+            let problem = format!("{} lines per key: a CountingBloom has one", layout.shape.lines);
+            return Err(SnapshotErrorKind::Invalid(problem));
+        }
         let expected_keys = parse_expected_keys(get(bytes, 48), layout.most_keys())?;
         let rate = f64::from_bits(get(bytes, 56));
         if !(0.0..=1.0).contains(&rate) {
@@ -404,8 +408,9 @@ fn put_common(bytes: &mut [u8], kind: Kind, hashing: Hashing, len: u64) {
 }
 
 fn put_layout(bytes: &mut [u8], layout: Layout) {
-    let Shape { words, bits } = layout.shape;
-    put(bytes, 32, [LAYOUT_VERSION, words as u8, bits as u8]);
+    let Shape { lines, bits, .. } = layout.shape;
+    let words = layout.shape.words_per_key();
+    put(bytes, 32, [LAYOUT_VERSION, words as u8, bits as u8, lines as u8 - 1]);
     put(bytes, 40, (layout.blocks as u64).to_le_bytes());
 }
 
@@ -497,21 +502,24 @@ fn parse_hashing(bytes: &[u8]) -> Result<Hashing, SnapshotErrorKind> {
 
 fn parse_layout(bytes: &[u8]) -> Result<Layout, SnapshotErrorKind> {
     check_layout_version(bytes[32])?;
+    let (words, bits, lines) = (usize::from(bytes[33]), bytes[34].into(), 1 + usize::from(bytes[35]));
     let shape = Shape {
-        words: bytes[33].into(),
-        bits: bytes[34].into(),
+        lines,
+        words: words / lines,
+        bits,
     };
-    if !WORDS
-        .iter()
-        .any(|&(words, most)| words == shape.words && (1..=most).contains(&shape.bits))
-    {
-        let Shape { words, bits } = shape;
-        return Err(SnapshotErrorKind::Invalid(format!(
-            "{words} words per key with {bits} bits each is no layout"
-        )));
+    if !shape.is_known() || shape.words_per_key() != words {
+        let mut problem = format!("{words} words per key with {bits} bits each is no layout");
+        if lines > 1 {
+            problem = format!("{words} words per key in {lines} lines, with {bits} bits each, is no layout");
+        }
+        return Err(SnapshotErrorKind::Invalid(problem));
     }
-    check_zeros(bytes, 35..40)?;
+    check_zeros(bytes, 36..40)?;
     match get(bytes, 40) {
+        blocks if !blocks.is_multiple_of(lines as u64) => Err(SnapshotErrorKind::Invalid(format!(
+            "{blocks} blocks are not divided by {lines} lines per key"
+        ))),
         blocks @ 1..=MOST_LINES => Ok(Layout {
             shape,
             blocks: blocks as usize,

@@ -4,7 +4,7 @@
 mod delta;
 
 use super::Filter;
-use super::builder::{Budgeted, Planned, Worded};
+use super::builder::{Budgeted, Planned, TwoLined, Worded};
 use super::engine::{Engine, Insert, InsertFlagged, Stored, sealed};
 use super::filter::SEVERAL;
 use super::lines::{Lined, OwnLines};
@@ -58,7 +58,8 @@ pub struct Bloom {
 
 /// Sizes a [`ConcurrentBloom`]; made by [`ConcurrentBloom::builder`](Filter::builder).
 ///
-/// By default a key touches 1 word at a rate of 10%, 2 at 1%, and 4 from 0.1% to 1e-6.
+/// By default a key touches 1 word at a rate of 10%, 2 at 1%, and 4 from 0.1% to 1e-5. From 1e-5
+/// down its words lie in [two lines](Self::lines_per_key); at 1e-6 they are 8.
 pub type Builder<S = Murmur3> = super::Builder<Bloom, S>;
 
 impl Planned for Bloom {
@@ -66,7 +67,8 @@ impl Planned for Bloom {
     type Hasher = Murmur3;
 
     fn build(request: Request, (): ()) -> Result<Self, BuildError> {
-        let (layout, expected_keys) = request.solve()?;
+        let two_lines = true;
+        let (layout, expected_keys) = Request { two_lines, ..request }.solve()?;
         Self::empty(layout, expected_keys)
     }
 }
@@ -74,6 +76,8 @@ impl Planned for Bloom {
 impl Budgeted for Bloom {}
 
 impl Worded for Bloom {}
+
+impl TwoLined for Bloom {}
 
 impl Bloom {
     /// An engine with `layout` and these `bits`; the bits must have the layout's blocks.

@@ -85,7 +85,7 @@ pub trait OwnLines: Lined {
 
 /// The layout.
 impl<E: Lined, S> Filter<E, S> {
-    /// The words of its line that a key touches: 1, 2, 4 or 8.
+    /// The words that a key touches, in all of its lines: 1, 2, 4 or 8.
     ///
     /// ```
     /// use lanebloom::ConcurrentBloom;
@@ -95,7 +95,21 @@ impl<E: Lined, S> Filter<E, S> {
     /// ```
     #[must_use]
     pub fn words_per_key(&self) -> usize {
-        self.engine.layout().shape.words
+        self.engine.layout().shape.words_per_key()
+    }
+
+    /// The lines that a key touches: 1 or 2.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// assert_eq!(ConcurrentBloom::with_capacity(1000, 0.01)?.lines_per_key(), 1);
+    /// assert_eq!(ConcurrentBloom::with_capacity(1000, 1e-6)?.lines_per_key(), 2);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn lines_per_key(&self) -> usize {
+        self.engine.layout().shape.lines
     }
 
     /// The number of bits, or counters, that a key throws in each of its words (two throws may hit
@@ -214,7 +228,10 @@ impl<T: Lined> Engine for T {
     }
 
     fn debug(&self, f: &mut fmt::DebugStruct<'_, '_>) {
-        f.field("words_per_key", &self.layout().shape.words)
+        if self.layout().shape.lines > 1 {
+            f.field("lines_per_key", &self.layout().shape.lines);
+        }
+        f.field("words_per_key", &self.layout().shape.words_per_key())
             .field("bits_per_word", &self.layout().shape.bits)
             .field("fill_ratio", &self.fill_ratio());
         self.debug_more(f);

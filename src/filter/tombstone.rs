@@ -68,7 +68,7 @@
 //!    removed meanwhile is there, but for the rate of false negatives.
 
 use super::bloom::Bloom;
-use super::builder::{Planned, Worded};
+use super::builder::{Planned, TwoLined, Worded};
 use super::engine::{Engine, Estimate, FixedSize, Insert, InsertFlagged, Remove, Stored, Union, sealed};
 use super::{Figures, Filter};
 use crate::bits;
@@ -171,6 +171,8 @@ impl<S> Builder<S> {
 }
 
 impl Worded for Tombstone {}
+
+impl TwoLined for Tombstone {}
 
 impl Planned for Tombstone {
     /// The number of removed keys, and the rate of false negatives.
@@ -467,7 +469,7 @@ impl<S> TombstoneBloom<S> {
     /// ```
     #[must_use]
     pub fn words_per_key(&self) -> usize {
-        self.engine.removed.layout.shape.words
+        self.engine.removed.layout.shape.words_per_key()
     }
 
     /// An estimate of the number of distinct keys that were removed.

@@ -174,7 +174,7 @@ pub(crate) use generations::Numbered;
 
 use super::Filter;
 use super::bloom::{Bloom, ConcurrentBloom};
-use super::builder::{Budgeted, Planned, Worded};
+use super::builder::{Budgeted, Planned, TwoLined, Worded};
 use super::lines::OwnLines;
 use crate::error::{BuildError, BuildErrorKind};
 use crate::hash::Murmur3;
@@ -468,6 +468,7 @@ impl Planned for Generations {
             // rate of 2%.
             rate: (!best_that_fits).then(|| asked.rate.unwrap_or(0.01) / generations as f64),
             budget: asked.budget.map(|bytes| bytes / (generations + 1)),
+            two_lines: true,
             ..asked
         };
         let (layout, keys) = one.solve()?;
@@ -518,6 +519,8 @@ impl Planned for Generations {
 impl Budgeted for Generations {}
 
 impl Worded for Generations {}
+
+impl TwoLined for Generations {}
 
 /// Rotations.
 impl<S> WindowedBloom<S> {

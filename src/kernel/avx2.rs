@@ -11,9 +11,10 @@
     reason = "loops over W and S unroll, which those over iterators do not always"
 )]
 
-use crate::bits::{Bits, Lines, Load, Probed, Region, Target};
+use crate::bits::{Lines, Load, Probed, Region, Target};
 use crate::kernel::cpu::Access;
 use crate::kernel::groups::{self, GROUP, Group, Places, Slot};
+use crate::kernel::tables::{Kernels, Lookups};
 use crate::kernel::{scalar, words};
 use crate::layout::LINE_WORDS;
 use crate::pattern::{self, Cuts, MULTIPLIER};
@@ -35,7 +36,11 @@ pub(super) fn detect() -> bool {
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(super) fn contains<const W: usize, const S: usize, T: Load>(lines: Lines<'_, T>, hash: u64, _: &Cuts) -> bool {
+pub(super) fn contains<const W: usize, const S: usize, T: Load>(
+    lines: Lines<'_, T>,
+    hash: u64,
+    _: &Lookups<T>,
+) -> bool {
     let cuts = const { &Cuts::new(W, S) };
     if W > 2 {
         return scalar::contains::<W, true, T>(lines, cuts, hash);
@@ -70,18 +75,19 @@ pub(super) fn contains<const W: usize, const S: usize, T: Load>(lines: Lines<'_,
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(super) fn insert<const W: usize, const S: usize>(mut bits: &Bits, hash: u64, _: &Cuts) -> bool {
-    scalar::insert::<W>(&mut bits, const { &Cuts::new(W, S) }, hash)
+pub(super) fn insert<const W: usize, const S: usize>(mut lines: Lines<'_, AtomicU64>, hash: u64, _: &Kernels) -> bool {
+    scalar::insert::<W>(&mut lines, const { &Cuts::new(W, S) }, hash)
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(super) fn contains_hashes<const W: usize, T: Load>(
-    cuts: &Cuts,
+    lookups: &Lookups<T>,
     lines: Lines<'_, T>,
     access: Access,
     hashes: &[u64],
     found: &mut [u64],
 ) {
+    let cuts = &lookups.cuts;
     let (count, all) = (lines.blocks(), lines.0.as_ptr().cast::<T>());
     // SAFETY: `places` writes the products and all words, of blocks below `count`, which is below
     // 2^32 (`Isa::for_blocks`); a block has 8. So they are words of `all`.
@@ -99,29 +105,31 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(super) fn insert_hashes<const W: usize>(
-    cuts: &Cuts,
-    bits: &Bits,
+    kernels: &Kernels,
+    mut lines: Lines<'_, AtomicU64>,
     access: Access,
     hashes: &[u64],
     changed: &mut [u64],
 ) {
-    let all = bits.shared().0.as_ptr().cast::<AtomicU64>();
+    let cuts = &kernels.lookups.cuts;
+    let all = lines.0.as_ptr().cast::<AtomicU64>();
     // SAFETY: `places` wrote the products, and words of the filter.
-    insert_into::<W, _>(&mut { bits }, cuts, access, hashes, changed, |at| unsafe {
+    insert_into::<W, _>(&mut lines, cuts, access, hashes, changed, |at| unsafe {
         hold::<W, false, _>(cuts, all, at)
     });
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(super) fn fill<const W: usize>(
-    cuts: &Cuts,
+    kernels: &Kernels,
     region: &mut Region<'_>,
     access: Access,
     hashes: &[u64],
     changed: &mut [u64],
 ) {
+    let cuts = &kernels.lookups.cuts;
     if hashes.len() < GROUP {
-        return scalar::fill::<W>(cuts, region, access, hashes, changed);
+        return scalar::fill::<W>(kernels, region, access, hashes, changed);
     }
     insert_into::<W, _>(region, cuts, access, hashes, changed, |_| 0);
 }

@@ -6,12 +6,13 @@
     reason = "loops over W and S unroll, which those over iterators do not always"
 )]
 
-use crate::bits::{Bits, Lines, Load, Probed, Region, Target};
+use crate::bits::{Lines, Load, Probed, Region, Target};
 use crate::kernel::cpu::Access;
 use crate::kernel::groups::{self, GROUP, Group, Places, Slot};
-use crate::kernel::{scalar, words};
+use crate::kernel::tables::{Kernels, Lookups};
+use crate::kernel::{scalar, two_lines, words};
 use crate::layout::LINE_WORDS;
-use crate::pattern::Cuts;
+use crate::pattern::{self, Cuts};
 use crate::sync::AtomicU64;
 use core::arch::x86_64::*;
 
@@ -34,12 +35,13 @@ pub(super) fn detect() -> bool {
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 pub(super) fn contains_hashes<const W: usize, T: Load>(
-    cuts: &Cuts,
+    lookups: &Lookups<T>,
     lines: Lines<'_, T>,
     access: Access,
     hashes: &[u64],
     found: &mut [u64],
 ) {
+    let cuts = &lookups.cuts;
     let (count, all) = (lines.blocks(), lines.0.as_ptr().cast::<T>());
     // SAFETY: `places` writes all words, of blocks below `count`, which is below 2^32
     // (`Isa::for_blocks`); a block has 8. So they are words of `all`.
@@ -57,14 +59,15 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 pub(super) fn insert_hashes<const W: usize>(
-    cuts: &Cuts,
-    bits: &Bits,
+    kernels: &Kernels,
+    mut lines: Lines<'_, AtomicU64>,
     access: Access,
     hashes: &[u64],
     changed: &mut [u64],
 ) {
-    let all = bits.shared().0.as_ptr().cast::<AtomicU64>();
-    insert_into::<W, _>(&mut { bits }, cuts, access, hashes, changed, |group, at| {
+    let cuts = &kernels.lookups.cuts;
+    let all = lines.0.as_ptr().cast::<AtomicU64>();
+    insert_into::<W, _>(&mut lines, cuts, access, hashes, changed, |group, at| {
         // SAFETY: `places` wrote words of the filter.
         unsafe { hold::<W, false, _>(group, cuts, all, at.words(), access.gather) }
     });
@@ -72,14 +75,15 @@ pub(super) fn insert_hashes<const W: usize>(
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 pub(super) fn fill<const W: usize>(
-    cuts: &Cuts,
+    kernels: &Kernels,
     region: &mut Region<'_>,
     access: Access,
     hashes: &[u64],
     changed: &mut [u64],
 ) {
+    let cuts = &kernels.lookups.cuts;
     if hashes.len() < GROUP {
-        return scalar::fill::<W>(cuts, region, access, hashes, changed);
+        return scalar::fill::<W>(kernels, region, access, hashes, changed);
     }
     insert_into::<W, _>(region, cuts, access, hashes, changed, |_, _| 0);
 }
@@ -129,6 +133,39 @@ pub(super) fn unpack(bitmap: &[u64], out: &mut [bool]) {
             }
         }
     }
+}
+
+/// As [`two_lines::gather`].
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
+pub(super) fn gather(hashes: &[u64], found: &[u64], into: &mut [u64]) -> usize {
+    assert!(hashes.len().div_ceil(64) == found.len() && into.len() >= hashes.len() + two_lines::ROOM);
+    let (groups, rest) = hashes.as_chunks::<GROUP>();
+    let mut len = 0;
+    let mut add = |hashes: __m512i, mask: u8| {
+        let mixed = _mm512_xor_si512(hashes, _mm512_srli_epi64::<32>(hashes));
+        let second = _mm512_mullo_epi64(mixed, _mm512_set1_epi64(pattern::SECOND as i64));
+        // SAFETY: writes a group after the `len` hashes so far, which are no more than those read.
+        unsafe {
+            let to = into.as_mut_ptr().add(len).cast();
+            _mm512_storeu_si512(to, _mm512_maskz_compress_epi64(mask, second));
+        }
+        len += mask.count_ones() as usize;
+    };
+    for (groups, &found) in groups.chunks(64 / GROUP).zip(found) {
+        for (i, group) in groups.iter().enumerate() {
+            add(load(group), (found >> (GROUP * i)) as u8);
+        }
+    }
+    if !rest.is_empty() {
+        let mask = (1 << rest.len()) - 1;
+        // SAFETY: reads the rest alone.
+        let last = unsafe { _mm512_maskz_loadu_epi64(mask, rest.as_ptr().cast()) };
+        add(
+            last,
+            (found[found.len() - 1] >> (GROUP * groups.len() % 64)) as u8 & mask,
+        );
+    }
+    len
 }
 
 /// The blocks of the hashes: below `count`, which must be below 2^32.

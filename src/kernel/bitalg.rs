@@ -10,12 +10,13 @@
     reason = "loops over W unroll, which those over iterators do not always"
 )]
 
-use crate::bits::{Bits, Lines, Load, Probed, Purpose};
+use crate::bits::{Lines, Load, Probed, Purpose};
 use crate::kernel::avx512::{insert_into, load, places, product};
 use crate::kernel::cpu::Access;
 use crate::kernel::groups::{self, Group};
 use crate::kernel::scalar::{few, few_bitmap};
-use crate::kernel::words;
+use crate::kernel::tables::{Kernels, Lookups};
+use crate::kernel::{two_lines, words};
 use crate::layout::LINE_WORDS;
 use crate::pattern::{Cuts, block};
 use crate::sync::AtomicU64;
@@ -90,6 +91,18 @@ pub(super) fn contains<const W: usize, T: Load>(lines: Lines<'_, T>, hash: u64, 
     }
 }
 
+/// [`contains`] for a call by a pointer.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
+pub(super) fn contains_one<const W: usize, T: Load>(lines: Lines<'_, T>, hash: u64, lookups: &Lookups<T>) -> bool {
+    contains::<W, T>(lines, hash, &lookups.cuts)
+}
+
+/// [`two_lines::contains`], with both lookups inlined.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
+pub(super) fn contains_two<const W: usize, T: Load>(lines: Lines<'_, T>, hash: u64, lookups: &Lookups<T>) -> bool {
+    two_lines::both(lines, hash, |line, hash| contains::<W, T>(line, hash, &lookups.cuts))
+}
+
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
 pub(super) fn contains_few<const W: usize, T: Load>(
     lines: Lines<'_, T>,
@@ -111,12 +124,13 @@ pub(super) fn contains_few_bitmap<const W: usize, T: Load>(lines: Lines<'_, T>, 
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
 pub(super) fn contains_hashes<const W: usize, T: Load>(
-    cuts: &Cuts,
+    lookups: &Lookups<T>,
     lines: Lines<'_, T>,
     access: Access,
     hashes: &[u64],
     found: &mut [u64],
 ) {
+    let cuts = &lookups.cuts;
     let (count, all) = (lines.blocks(), lines.0.as_ptr().cast::<T>());
     // SAFETY: `places` writes all words, of blocks below `count`, which is below 2^32
     // (`Isa::for_blocks`); a block has 8. So they are words of `all`.
@@ -134,14 +148,15 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
 pub(super) fn insert_hashes<const W: usize>(
-    cuts: &Cuts,
-    bits: &Bits,
+    kernels: &Kernels,
+    mut lines: Lines<'_, AtomicU64>,
     access: Access,
     hashes: &[u64],
     changed: &mut [u64],
 ) {
-    let all = bits.shared().0.as_ptr().cast::<AtomicU64>();
-    insert_into::<W, _>(&mut { bits }, cuts, access, hashes, changed, |group, at| {
+    let cuts = &kernels.lookups.cuts;
+    let all = lines.0.as_ptr().cast::<AtomicU64>();
+    insert_into::<W, _>(&mut lines, cuts, access, hashes, changed, |group, at| {
         // SAFETY: `places` wrote words of the filter.
         unsafe { hold::<W, false, _>(group, cuts, all, at.words(), access.gather) }
     });

@@ -3,10 +3,10 @@
 //!
 //! A filter keeps its [`Kernels`]. A call of them is one well-predicted indirect call, and a direct
 //! call for the most usual shape. (A `match` on all shapes would be a jump table.) The files of the
-//! instruction sets are twins: the same names, the same signatures. `groups.rs` has the pipelines
-//! of their batches. `words.rs` loads the shared words into vectors, and says why that is no data
-//! race. `cpu.rs` says what is fastest on which CPU. `scalar.rs`, `pattern.rs`, `murmur3.rs`
-//! and `siphash.rs` are the specification.
+//! instruction sets are twins: the same names, the same signatures. `two_lines.rs` calls them twice
+//! for keys with two lines. `groups.rs` has the pipelines of their batches. `words.rs` loads the
+//! shared words into vectors, and says why that is no data race. `cpu.rs` says what is fastest on
+//! which CPU. `scalar.rs`, `pattern.rs`, `murmur3.rs` and `siphash.rs` are the specification.
 //!
 //! | | single calls | batches of hashes | hashes of many keys |
 //! |---|---|---|---|
@@ -37,12 +37,16 @@ pub(crate) mod hash;
 #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
 mod neon;
 pub(crate) mod scalar;
+mod tables;
+mod two_lines;
 #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
 mod words;
 
-use self::cpu::{Access, Tuning};
+use self::cpu::Tuning;
 use self::scalar::{few, few_bitmap};
-use crate::bits::{Bits, Lines, Load, Probed, Purpose, Region, is_cached};
+use self::tables::{Batch, Contains, Fill, Gather, InsertBatch, InsertOne, LineInserts, LineLookups};
+pub(crate) use self::tables::{FEW, Kernels, Lookups};
+use crate::bits::{Bits, Lines, Load, Purpose, Region};
 use crate::counters::Counters;
 use crate::layout::{Layout, Shape};
 use crate::pattern::Cuts;
@@ -211,7 +215,7 @@ macro_rules! of_shape {
         }
     };
     ($table:ty, $shape:expr, $isa:expr; $($w:literal: $($s:literal)*;)*) => {{
-        let Shape { words, bits } = $shape;
+        let Shape { words, bits, .. } = $shape;
         match (words, bits) {
             $($( ($w, $s) => <$table>::new::<$w, $s>($isa), )*)*
             _ => unreachable!("{words} words with {bits} bits is not a shape of sizing.rs"),
@@ -219,65 +223,8 @@ macro_rules! of_shape {
     }};
 }
 
-/// Fewer hashes than this are few, and have functions of their own: a pipeline takes longer to
-/// begin. (Zen 5, 1%, 512 KiB, bitmaps of 8 and 16 hashes: 1.9 and 1.6 ns per hash one by one, 3.4
-/// and 1.9 by a pipeline.)
-pub(crate) const FEW: usize = 32;
-
 /// So many hashes are single calls: a function for a few is called by a pointer.
 const SINGLES: usize = 3;
-
-/// The operations on hashes that only read, for one shape, one instruction set and one kind of
-/// words: `AtomicU64` of a filter, its counters, or the bytes of a snapshot.
-#[derive(Debug)]
-#[cfg_attr(
-    any(lanebloom_loom, not(target_arch = "x86_64")),
-    allow(dead_code, reason = "a part is for x86-64")
-)]
-pub struct Lookups<T> {
-    cuts: Cuts,
-    tuning: Tuning,
-    /// The words of a pattern, if the functions of `bitalg.rs` may be called; otherwise 0.
-    bitalg_words: u8,
-    // SAFETY, for all: callable if the CPU has the instruction set that they are compiled for.
-    contains: Contains<T>,
-    /// If there are none, hashes go one by one.
-    contains_few: Option<Few<T>>,
-    contains_few_bitmap: Option<FewBitmap<T>>,
-    /// If there is none, hashes go one by one.
-    contains_hashes: Option<Batch<T>>,
-    /// The fewest hashes that are worth a pipeline.
-    least: usize,
-}
-
-// (The order of the arguments brings the hash into the register that the multiplication needs.)
-type Contains<T> = unsafe fn(Lines<'_, T>, u64, &Cuts) -> bool;
-type Few<T> = unsafe fn(Lines<'_, T>, &[u64], &Cuts, &mut [bool]);
-type FewBitmap<T> = unsafe fn(Lines<'_, T>, &[u64], &Cuts) -> u64;
-type Batch<T> = unsafe fn(&Cuts, Lines<'_, T>, Access, &[u64], &mut [u64]);
-
-impl<T> Clone for Lookups<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for Lookups<T> {}
-
-/// The operations on hashes for one shape and one instruction set.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Kernels {
-    lookups: Lookups<AtomicU64>,
-    // SAFETY, for all: callable if the CPU has the instruction set that they are compiled for.
-    insert: InsertOne,
-    /// If there is none, hashes go one by one.
-    insert_hashes: Option<InsertBatch>,
-    fill: Fill,
-}
-
-type InsertOne = unsafe fn(&Bits, u64, &Cuts) -> bool;
-type InsertBatch = unsafe fn(&Cuts, &Bits, Access, &[u64], &mut [u64]);
-type Fill = unsafe fn(&Cuts, &mut Region<'_>, Access, &[u64], &mut [u64]);
 
 /// The operations on hashes of a filter of counters, for one shape and one instruction set.
 ///
@@ -341,19 +288,34 @@ impl CounterKernels {
 }
 
 /// A lookup of the plain instruction set.
-fn contains<const W: usize, const S: usize, T: Load>(lines: Lines<'_, T>, hash: u64, _: &Cuts) -> bool {
+fn contains<const W: usize, const S: usize, T: Load>(lines: Lines<'_, T>, hash: u64, _: &Lookups<T>) -> bool {
     scalar::contains::<W, false, T>(lines, const { &Cuts::new(W, S) }, hash)
 }
 
 /// An insert of the plain instruction set.
-fn insert<const W: usize, const S: usize>(mut bits: &Bits, hash: u64, _: &Cuts) -> bool {
-    scalar::insert::<W>(&mut bits, const { &Cuts::new(W, S) }, hash)
+fn insert<const W: usize, const S: usize>(mut lines: Lines<'_, AtomicU64>, hash: u64, _: &Kernels) -> bool {
+    scalar::insert::<W>(&mut lines, const { &Cuts::new(W, S) }, hash)
 }
 
 impl<T: Load> Lookups<T> {
     /// The lookups for `layout` on this CPU: its having `isa` is what makes their calls sound.
     pub(crate) fn of(layout: Layout, isa: Isa) -> Self {
-        of_shape!(Self, layout.shape, isa.for_blocks(layout.blocks as u64))
+        let line: Self = of_shape!(Self, layout.shape, isa.for_blocks(layout.blocks as u64));
+        line.in_lines(layout.shape.lines)
+    }
+
+    /// The same for keys with so many lines, 1 or 2.
+    fn in_lines(self, lines: usize) -> Self {
+        match lines {
+            1 => self,
+            _ => Self {
+                bitalg_words: 0,
+                contains: self.line.contains_two,
+                contains_hashes: Some(two_lines::contains_hashes),
+                least: 0,
+                ..self
+            },
+        }
     }
 
     fn new<const W: usize, const S: usize>(isa: Isa) -> Self {
@@ -370,7 +332,7 @@ impl<T: Load> Lookups<T> {
         };
         let contains: Contains<T> = match isa.0 {
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-            Level::Gather | Level::Bitalg => bitalg::contains::<W, T>,
+            Level::Gather | Level::Bitalg => bitalg::contains_one::<W, T>,
             // One key at a time has no use for wider vectors.
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
             Level::Avx2 | Level::Avx512 => avx2::contains::<W, S, T>,
@@ -384,6 +346,17 @@ impl<T: Load> Lookups<T> {
             ),
             _ => (None, None),
         };
+        let contains_two: Contains<T> = match isa.0 {
+            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+            Level::Gather | Level::Bitalg => bitalg::contains_two::<W, T>,
+            _ => two_lines::contains,
+        };
+        let gather: Gather = match isa.0 {
+            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+            Level::Avx512 | Level::Gather | Level::Bitalg => avx512::gather,
+            _ => two_lines::gather,
+        };
+        let least = if contains_few.is_some() { FEW } else { FEW / 2 };
         Self {
             cuts: Cuts::new(W, S),
             tuning: Tuning {
@@ -395,7 +368,14 @@ impl<T: Load> Lookups<T> {
             contains_few,
             contains_few_bitmap,
             contains_hashes,
-            least: if contains_few.is_some() { FEW } else { FEW / 2 },
+            least,
+            line: LineLookups {
+                contains,
+                contains_hashes,
+                least,
+                contains_two,
+                gather,
+            },
         }
     }
 
@@ -416,7 +396,7 @@ impl<T: Load> Lookups<T> {
         }
         // SAFETY: `of` gave this out against an `Isa`, which proves that the CPU has what the
         // function needs.
-        unsafe { (self.contains)(lines, hash, &self.cuts) }
+        unsafe { (self.contains)(lines, hash, self) }
     }
 
     /// Whether each of fewer than [`FEW`] hashes is found.
@@ -456,28 +436,11 @@ impl<T: Load> Lookups<T> {
         self.contains_many(lines, hashes, found);
     }
 
-    #[inline(always)]
-    fn access(&self, target: &impl Probed, purpose: Purpose) -> Access {
-        Access {
-            hint: (!is_cached(target.bytes())).then_some(purpose),
-            ahead: self.tuning.ahead,
-            gather: self.tuning.gather,
-        }
-    }
-
     #[inline]
     fn contains_many(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
         match self.contains_hashes {
             // SAFETY: as in `contains`.
-            Some(contains) => unsafe {
-                contains(
-                    &self.cuts,
-                    lines,
-                    self.access(&lines, self.tuning.lookups),
-                    hashes,
-                    found,
-                )
-            },
+            Some(contains) => unsafe { contains(self, lines, self.access(&lines, self.tuning.lookups), hashes, found) },
             None => scalar::one_by_one(&mut { lines }, hashes, found, Purpose::Read, |lines, hash| {
                 self.contains(*lines, hash)
             }),
@@ -488,7 +451,51 @@ impl<T: Load> Lookups<T> {
 impl Kernels {
     /// The kernels for `layout` on this CPU: its having `isa` is what makes their calls sound.
     pub(crate) fn of(layout: Layout, isa: Isa) -> Self {
-        of_shape!(Self, layout.shape, isa.for_blocks(layout.blocks as u64))
+        let line: Self = of_shape!(Self, layout.shape, isa.for_blocks(layout.blocks as u64));
+        let lookups = line.lookups.in_lines(layout.shape.lines);
+        match layout.shape.lines {
+            1 => line,
+            _ => Self {
+                lookups,
+                insert: two_lines::insert,
+                insert_hashes: Some(two_lines::insert_hashes),
+                fill: two_lines::fill,
+                ..line
+            },
+        }
+    }
+
+    /// 1 or 2.
+    pub(crate) fn lines_per_key(&self) -> usize {
+        if self.lookups.least == 0 { 2 } else { 1 }
+    }
+
+    /// The kernels of one line, for one half of the lines.
+    pub(crate) fn one_line(&self) -> Self {
+        let LineLookups {
+            contains,
+            contains_hashes,
+            least,
+            ..
+        } = self.lookups.line;
+        let lookups = Lookups {
+            contains,
+            contains_hashes,
+            least,
+            ..self.lookups
+        };
+        let LineInserts {
+            insert,
+            insert_hashes,
+            fill,
+        } = self.line;
+        Self {
+            lookups,
+            insert,
+            insert_hashes,
+            fill,
+            ..*self
+        }
     }
 
     fn new<const W: usize, const S: usize>(isa: Isa) -> Self {
@@ -513,6 +520,11 @@ impl Kernels {
             insert,
             insert_hashes,
             fill,
+            line: LineInserts {
+                insert,
+                insert_hashes,
+                fill,
+            },
         }
     }
 
@@ -529,7 +541,7 @@ impl Kernels {
             return false;
         }
         // SAFETY: as in `contains`.
-        unsafe { (self.insert)(bits, hash, &self.lookups.cuts) }
+        unsafe { (self.insert)(bits.shared(), hash, self) }
     }
 
     /// Whether each hash's insert changed the filter, for fewer than [`FEW`].
@@ -541,7 +553,7 @@ impl Kernels {
             return changed[0];
         }
         if self.lookups.bitalg_words == 0 {
-            return few_bitmap(hashes, &bits, Purpose::Write, |hash| self.insert(bits, hash));
+            return few_bitmap(hashes, &bits.shared(), Purpose::Write, |hash| self.insert(bits, hash));
         }
         // A hash that is found needs no insert. Of equal ones that are not, the first sets the
         // bits.
@@ -550,7 +562,7 @@ impl Kernels {
         while lacking != 0 {
             let i = lacking.trailing_zeros();
             // SAFETY: as in `contains`.
-            let new = unsafe { (self.insert)(bits, hashes[i as usize], &self.lookups.cuts) };
+            let new = unsafe { (self.insert)(bits.shared(), hashes[i as usize], self) };
             changed |= u64::from(new) << i;
             lacking &= lacking - 1;
         }
@@ -568,25 +580,26 @@ impl Kernels {
 
     #[inline]
     fn insert_many(&self, bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
+        let mut lines = bits.shared();
         match self.insert_hashes {
             // SAFETY: as in `contains`.
             Some(insert) => unsafe {
-                let access = self.lookups.access(&bits, Purpose::Write);
-                insert(&self.lookups.cuts, bits, access, hashes, changed);
+                let access = self.lookups.access(&lines, Purpose::Write);
+                insert(self, lines, access, hashes, changed);
             },
-            None => scalar::one_by_one(&mut { bits }, hashes, changed, Purpose::Write, |bits, hash| {
+            None => scalar::one_by_one(&mut lines, hashes, changed, Purpose::Write, |_, hash| {
                 self.insert(bits, hash)
             }),
         }
     }
 
     /// [`insert_hashes`](Self::insert_hashes) into words that this thread owns. The region must
-    /// have the blocks of all hashes.
+    /// have the blocks of all hashes; with two lines per key it must be the whole filter.
     #[inline(always)]
     pub(crate) fn fill(&self, region: &mut Region<'_>, hashes: &[u64], changed: &mut [u64]) {
         let access = self.lookups.access(region, Purpose::Write);
         // SAFETY: as in `insert`.
-        unsafe { (self.fill)(&self.lookups.cuts, region, access, hashes, changed) }
+        unsafe { (self.fill)(self, region, access, hashes, changed) }
     }
 }
 
@@ -607,194 +620,4 @@ pub(crate) fn unpack() -> impl Fn(&[u64], &mut [bool]) {
 }
 
 #[cfg(all(test, not(lanebloom_loom)))]
-mod tests {
-    use super::*;
-    use alloc::vec;
-    use alloc::vec::Vec;
-
-    /// Distinct hashes without a pattern, and the extreme ones.
-    fn hashes(from: u64, len: usize) -> Vec<u64> {
-        let extremes = [0, u64::MAX, 1, 1 << 63, u64::MAX >> 1];
-        let mixed = (from..).map(|i| {
-            let x = (i ^ i >> 7).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            (x ^ x >> 29).wrapping_mul(0x94d0_49bb_1331_11eb)
-        });
-        extremes.into_iter().chain(mixed).take(len).collect()
-    }
-
-    /// Around [`SINGLES`], half of [`FEW`] and [`FEW`], around the words of a bitmap, and every
-    /// number of hashes in the last group.
-    const LENGTHS: [usize; 27] = [
-        0, 1, 2, 3, 4, 7, 8, 15, 16, 17, 31, 32, 33, 34, 37, 38, 39, 40, 41, 57, 63, 64, 65, 72, 100, 127, 300,
-    ];
-
-    #[test]
-    fn blocks_beyond_32_bits_are_left_to_the_plain_code() {
-        for isa in Isa::all() {
-            assert_eq!(isa.for_blocks(u64::from(u32::MAX)), isa);
-            assert_eq!(isa.for_blocks(1 << 32), Isa(Level::Plain));
-        }
-    }
-
-    fn inserted(kernels: &Kernels, bits: &Bits, hashes: &[u64]) -> usize {
-        let mut changed = vec![u64::MAX; hashes.len().div_ceil(64)];
-        kernels.insert_hashes(bits, hashes, &mut changed);
-        changed.iter().map(|word| word.count_ones() as usize).sum()
-    }
-
-    /// Every instruction set of this CPU, on every shape, at every length around the windows: the
-    /// same answers and the same bits as the plain single calls.
-    #[test]
-    fn all_instruction_sets_agree() {
-        for (words, most) in crate::layout::WORDS {
-            for shape in (1..=most).map(|bits| Shape { words, bits }) {
-                let plain = Kernels::of(Layout { shape, blocks: 1 }, Isa(Level::Plain));
-                for isa in Isa::all() {
-                    let kernels = Kernels::of(Layout { shape, blocks: 1 }, isa);
-                    // Without prefetching and with it; 32771 is the first prime above the limit.
-                    for blocks in [1, 7, 32_771] {
-                        let [by_one, single, batch] = [(); 3].map(|()| Bits::new(blocks).unwrap());
-                        for len in LENGTHS {
-                            let new = hashes(1000 * len as u64, len);
-                            let changed = new.iter().filter(|&&hash| plain.insert(&by_one, hash)).count();
-                            assert_eq!(
-                                new.iter().filter(|&&hash| kernels.insert(&single, hash)).count(),
-                                changed
-                            );
-                            assert_eq!(inserted(&kernels, &batch, &new), changed);
-                            let asked = hashes(1000 * len as u64 + len as u64 / 2, len);
-                            let expected: Vec<bool> = asked
-                                .iter()
-                                .map(|&hash| plain.lookups().contains(by_one.shared(), hash))
-                                .collect();
-                            assert!(
-                                asked
-                                    .iter()
-                                    .zip(&expected)
-                                    .all(|(&hash, &e)| kernels.lookups().contains(single.shared(), hash) == e)
-                            );
-                            let mut found = vec![u64::MAX; len.div_ceil(64)];
-                            kernels.lookups().contains_hashes(batch.shared(), &asked, &mut found);
-                            let flags: Vec<bool> = (0..len).map(|i| found[i / 64] >> (i % 64) & 1 == 1).collect();
-                            assert_eq!(flags, expected, "{shape:?}, {isa:?}, {blocks} blocks, {len} hashes");
-                            if len < FEW {
-                                let mut few = vec![false; len];
-                                kernels.lookups().contains_few(batch.shared(), &asked, &mut few);
-                                assert_eq!(few, expected, "{shape:?}, {isa:?}, {blocks} blocks, {len} hashes");
-                            }
-                        }
-                        assert!(by_one.words().eq(single.words()) && by_one.words().eq(batch.words()));
-
-                        // In a snapshot's bytes, wherever they begin.
-                        let mut bytes = vec![0; blocks % 3];
-                        for word in batch.words().flatten() {
-                            bytes.extend_from_slice(&word.to_le_bytes());
-                        }
-                        let lines = Lines(bytes[blocks % 3..].as_chunks().0.as_chunks().0);
-                        let lookups = Lookups::<[u8; 8]>::of(Layout { shape, blocks }, isa);
-                        for len in LENGTHS {
-                            let asked = hashes(1000 * len as u64 + len as u64 / 2, len);
-                            let [mut found, mut in_bytes] = [(); 2].map(|()| vec![u64::MAX; len.div_ceil(64)]);
-                            kernels.lookups().contains_hashes(batch.shared(), &asked, &mut found);
-                            lookups.contains_hashes(lines, &asked, &mut in_bytes);
-                            assert_eq!(in_bytes, found, "{shape:?}, {isa:?}, {blocks} blocks, {len} hashes");
-                            let single =
-                                |hash| lookups.contains(lines, hash) == plain.lookups().contains(batch.shared(), hash);
-                            assert!(asked.iter().all(|&hash| single(hash)));
-                        }
-                    }
-                }
-            }
-        }
-    }
-
-    /// Counters of every value from 0 to 15: vectors see the same ones above 0 as plain code does.
-    #[test]
-    fn all_instruction_sets_see_counters_above_zero() {
-        for (words, most) in crate::layout::WORDS {
-            for bits in 1..=most {
-                let counters = crate::counters::CounterLines::new(7).unwrap();
-                let layout = Layout {
-                    shape: Shape { words, bits },
-                    blocks: 7,
-                };
-                let plain = CounterKernels::of(layout, Isa(Level::Plain));
-                // Few keys, so that most counters are those of one of them.
-                for (i, &hash) in hashes(words as u64, 20).iter().enumerate() {
-                    (0..i % 16).for_each(|_| _ = plain.insert(counters.shared(), hash));
-                }
-                let asked = hashes(words as u64, 100);
-                let expected: Vec<bool> = asked
-                    .iter()
-                    .map(|&hash| plain.lookups().contains(counters.shared(), hash))
-                    .collect();
-                for kernels in Isa::all().map(|isa| CounterKernels::of(layout, isa)) {
-                    let lookups = kernels.lookups();
-                    let mut found = [0; 2];
-                    lookups.contains_hashes(counters.shared(), &asked, &mut found);
-                    for (i, &hash) in asked.iter().enumerate() {
-                        assert_eq!(lookups.contains(counters.shared(), hash), expected[i], "{layout}");
-                        assert_eq!(found[i / 64] >> (i % 64) & 1 == 1, expected[i], "{layout}");
-                    }
-                }
-            }
-        }
-    }
-
-    /// Lookups touch no byte beside the lines, which begin or end where memory does.
-    #[cfg(target_os = "linux")]
-    #[test]
-    fn lines_at_the_edges_of_memory() {
-        use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
-
-        const PAGES: usize = 64 << 10;
-        let map = |len| {
-            // SAFETY: new memory, at an address that nothing else has.
-            unsafe { mmap_anonymous(core::ptr::null_mut(), len, ProtFlags::empty(), MapFlags::PRIVATE) }.unwrap()
-        };
-        let fenced: *mut u8 = map(3 * PAGES).cast();
-        // SAFETY: the middle third, which nothing refers to yet.
-        let middle = unsafe {
-            mprotect(
-                fenced.add(PAGES).cast(),
-                PAGES,
-                MprotectFlags::READ | MprotectFlags::WRITE,
-            )
-            .unwrap();
-            fenced.add(PAGES)
-        };
-        let asked = hashes(1, 100);
-        for blocks in [1, 3] {
-            for at in [0, PAGES - 64 * blocks] {
-                // SAFETY: zeroed bytes of the middle third, aligned to pages or to lines.
-                let lines = Lines(unsafe {
-                    core::slice::from_raw_parts(middle.add(at).cast::<[AtomicU64; crate::layout::LINE_WORDS]>(), blocks)
-                });
-                for (i, word) in lines.0.as_flattened().iter().enumerate() {
-                    word.store(!0x8000_0800_0000_0001_u64.rotate_left(i as u32), Ordering::Relaxed);
-                }
-                for (words, most) in crate::layout::WORDS {
-                    for bits in 1..=most {
-                        let layout = Layout {
-                            shape: Shape { words, bits },
-                            blocks,
-                        };
-                        let plain = Lookups::<AtomicU64>::of(layout, Isa(Level::Plain));
-                        let expected: Vec<bool> = asked.iter().map(|&hash| plain.contains(lines, hash)).collect();
-                        for lookups in Isa::all().map(|isa| Lookups::<AtomicU64>::of(layout, isa)) {
-                            let single: Vec<bool> = asked.iter().map(|&hash| lookups.contains(lines, hash)).collect();
-                            assert_eq!(single, expected, "{layout}");
-                            for len in [9, asked.len()] {
-                                let mut found = [0; 2];
-                                lookups.contains_hashes(lines, &asked[..len], &mut found[..len.div_ceil(64)]);
-                                assert!((0..len).all(|i| (found[i / 64] >> (i % 64) & 1 == 1) == expected[i]));
-                            }
-                        }
-                    }
-                }
-            }
-        }
-        // SAFETY: what was mapped; nothing refers to it any more.
-        unsafe { munmap(fenced.cast(), 3 * PAGES).unwrap() };
-    }
-}
+mod tests;

@@ -11,22 +11,25 @@
     reason = "loops over W and S unroll, which those over iterators do not always"
 )]
 
-use crate::bits::{Bits, Lines, Load, Probed, Region, Target};
+use crate::bits::{Lines, Load, Probed, Region, Target};
 use crate::kernel::cpu::Access;
 use crate::kernel::groups::{self, GROUP, Group, Places, Slot};
 use crate::kernel::scalar;
+use crate::kernel::tables::{Kernels, Lookups};
 use crate::layout::LINE_WORDS;
 use crate::pattern::{self, Cuts, MULTIPLIER};
+use crate::sync::AtomicU64;
 use core::arch::aarch64::*;
 
 #[target_feature(enable = "neon")]
 pub(super) fn contains_hashes<const W: usize, T: Load>(
-    cuts: &Cuts,
+    lookups: &Lookups<T>,
     lines: Lines<'_, T>,
     access: Access,
     hashes: &[u64],
     found: &mut [u64],
 ) {
+    let cuts = &lookups.cuts;
     let count = lines.blocks();
     // SAFETY: `places` writes the products and all words, of blocks below `count`; a block has 8.
     unsafe {
@@ -43,28 +46,31 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
 
 #[target_feature(enable = "neon")]
 pub(super) fn insert_hashes<const W: usize>(
-    cuts: &Cuts,
-    bits: &Bits,
+    kernels: &Kernels,
+    mut lines: Lines<'_, AtomicU64>,
     access: Access,
     hashes: &[u64],
     changed: &mut [u64],
 ) {
+    let cuts = &kernels.lookups.cuts;
+    let all = lines;
     // SAFETY: `places` wrote the products, and words of the filter.
-    insert_into::<W, _>(&mut { bits }, cuts, access, hashes, changed, |at| unsafe {
-        hold::<W, false, _>(cuts, bits.shared(), at)
+    insert_into::<W, _>(&mut lines, cuts, access, hashes, changed, |at| unsafe {
+        hold::<W, false, _>(cuts, all, at)
     });
 }
 
 #[target_feature(enable = "neon")]
 pub(super) fn fill<const W: usize>(
-    cuts: &Cuts,
+    kernels: &Kernels,
     region: &mut Region<'_>,
     access: Access,
     hashes: &[u64],
     changed: &mut [u64],
 ) {
+    let cuts = &kernels.lookups.cuts;
     if hashes.len() < GROUP {
-        return scalar::fill::<W>(cuts, region, access, hashes, changed);
+        return scalar::fill::<W>(kernels, region, access, hashes, changed);
     }
     insert_into::<W, _>(region, cuts, access, hashes, changed, |_| 0);
 }

@@ -1,15 +1,20 @@
 //! Batches that are dense in the filter are inserted in bulk. Every way of insertion gives the same
 //! bits and the same answers.
 
-use crate::common::{for_each_instruction_set, number, together};
+use crate::common::{LAYOUTS, for_each_instruction_set, number, together};
 use lanebloom::ConcurrentBloom;
 use proptest::prelude::*;
 #[cfg(feature = "rayon")]
 use std::collections::HashSet;
 
 fn filter(lines: usize, words_per_key: usize, rate: f64) -> ConcurrentBloom {
+    filter_of(1, lines, words_per_key, rate)
+}
+
+fn filter_of(lines_per_key: usize, lines: usize, words_per_key: usize, rate: f64) -> ConcurrentBloom {
     ConcurrentBloom::builder()
         .memory_budget(64 * lines)
+        .lines_per_key(lines_per_key)
         .words_per_key(words_per_key)
         .false_positive_rate(rate)
         .build()
@@ -60,11 +65,12 @@ fn agree(empty: &ConcurrentBloom, hashes: &[u64], chunk: usize) {
         let lines = hashes
             .iter()
             .map(|&hash| (u128::from(hash) * empty.blocks() as u128) >> 64);
-        let most = if lines.collect::<HashSet<_>>().len() > 64 {
+        let few = lines.collect::<HashSet<_>>().len() <= 64;
+        let most = if !few && empty.lines_per_key() == 1 {
             count + slack
         } else {
-            // If threads race for a few lines, each word may go to another thread. But a thread
-            // that is told of a change has set a bit.
+            // If threads race for a few lines, or with two lines per key for all of them, each word
+            // may go to another thread. But a thread that is told of a change has set a bit.
             ones(&expected) - ones(empty)
         };
         assert!(
@@ -165,18 +171,41 @@ fn keys_as_their_hashes() {
     }
 }
 
+/// With two lines per key, in an image of the whole filter, and beyond 1 MiB.
+#[test]
+fn two_lines_per_key() {
+    for_each_instruction_set(|_| {
+        for (words, rate) in [(2, 0.01), (4, 1e-3), (8, 1e-6)] {
+            for lines in [2, 100, 500] {
+                for per_line in [2, 3, 4, 30] {
+                    let empty = filter_of(2, lines, words, rate);
+                    agree(&empty, &hashes(0, per_line * lines + 3), usize::MAX);
+                }
+            }
+        }
+        let filter = filter_of(2, 5 * 4096 + 2, 8, 1e-6);
+        filter.insert_hashes(&hashes(1 << 40, 10_000));
+        agree(&filter, &hashes(0, 80_000), usize::MAX);
+        // Dense, half of them present, and many of one region.
+        let more = [hashes(0, 80_000), hashes(1 << 20, 80_000), vec![12_345; 1000]].concat();
+        agree(&filter, &more, usize::MAX);
+        filter.insert_hashes(&more);
+        assert_eq!(filter.insert_hashes(&more), 0);
+    });
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
     #[test]
     fn any_layout_any_density_any_chunks(
-        lines in 1usize..300,
-        words in prop::sample::select(&[1usize, 2, 4, 8][..]),
+        lines in 2usize..300,
+        (per_key, words) in prop::sample::select(&LAYOUTS[..]),
         per_line in 0usize..80,
         distinct in 1u64..20_000,
         chunk in 1usize..30_000,
         seed in any::<u64>(),
     ) {
-        let empty = filter(lines, words, 0.02);
+        let empty = filter_of(per_key, lines, words, 0.02);
         let hashes: Vec<u64> = (0..(lines * per_line) as u64).map(|i| number(seed ^ (number(i ^ seed) % distinct))).collect();
         agree(&empty, &hashes, chunk);
     }

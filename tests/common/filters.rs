@@ -34,6 +34,10 @@ macro_rules! for_each_filter {
         [inserts flags extends estimates unites rates stored live fixed proportional] }
         $tests! { concurrent_8: ConcurrentBloom = { ConcurrentBloom::builder().words_per_key(8) }
         [inserts flags extends estimates unites rates stored live fixed proportional] }
+        $tests! { two_lines: ConcurrentBloom = { ConcurrentBloom::builder().lines_per_key(2) }
+        [inserts flags extends estimates unites rates stored live fixed proportional] }
+        $tests! { two_lines_of_4: ConcurrentBloom = { ConcurrentBloom::builder().lines_per_key(2).words_per_key(8) }
+        [inserts flags extends estimates unites rates stored live fixed proportional] }
         $tests! { concurrent_siphash: ConcurrentBloom
         = { ConcurrentBloom::builder().hasher(SipHash13::with_key([7; 16])) }
         [inserts flags extends estimates unites rates] }
@@ -42,11 +46,15 @@ macro_rules! for_each_filter {
         [inserts flags extends estimates unites rates] }
         $tests! { view: BloomView = { ConcurrentBloom::builder() => leaked }
         [estimates rates] }
+        $tests! { view_two_lines: BloomView = { ConcurrentBloom::builder().lines_per_key(2) => leaked }
+        [estimates rates] }
         $tests! { counting: CountingBloom = { CountingBloom::builder() }
         [inserts flags extends removes estimates unites rates stored live guests fixed proportional] }
         $tests! { counting_1: CountingBloom = { CountingBloom::builder().words_per_key(1) }
         [inserts flags extends removes estimates unites rates stored live guests fixed proportional] }
         $tests! { tombstone: TombstoneBloom = { TombstoneBloom::builder().false_negative_rate(1e-4) }
+        [inserts flags extends removes estimates unites rates stored live fixed proportional] }
+        $tests! { tombstone_two_lines: TombstoneBloom = { TombstoneBloom::builder().lines_per_key(2) }
         [inserts flags extends removes estimates unites rates stored live fixed proportional] }
         $tests! { cuckoo_10: CuckooFilter = { CuckooFilter::builder().tag_bits(10) }
         [inserts removes counts fills rates stored live guests fixed proportional] }

@@ -26,6 +26,8 @@ pub(crate) const STRESS_KEYS: usize = if cfg!(debug_assertions) { 20_000 } else 
 
 pub(crate) const RATES: [f64; 7] = [0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5, 1e-6];
 pub(crate) const WORDS: [usize; 4] = [1, 2, 4, 8];
+/// Lines and words per key.
+pub(crate) const LAYOUTS: [(usize, usize); 7] = [(1, 1), (1, 2), (1, 4), (1, 8), (2, 2), (2, 4), (2, 8)];
 
 /// Runs `test` once for every instruction set of this machine, which filters built meanwhile use;
 /// the best one stays.

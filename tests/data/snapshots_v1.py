@@ -102,8 +102,8 @@ def pattern(h, words, bits):
 
 
 class Bloom:
-    def __init__(self, words, bits, blocks, expected, rate, hasher, seed, function):
-        self.words, self.bits, self.blocks = words, bits, blocks
+    def __init__(self, words, bits, blocks, expected, rate, hasher, seed, function, lines_per_key=1):
+        self.words, self.bits, self.blocks, self.lines_per_key = words, bits, blocks, lines_per_key
         self.expected, self.rate = expected, rate
         self.hasher, self.seed, self.function = hasher, seed, function
         self.lines = [[0] * 8 for _ in range(blocks)]
@@ -112,13 +112,16 @@ class Bloom:
         self.insert_hash(self.function(key))
 
     def insert_hash(self, h):
-        for word, mask in pattern(h, self.words, self.bits):
-            self.lines[h * self.blocks >> 64][word] |= mask
+        part = self.blocks // self.lines_per_key
+        for first in range(0, self.blocks, part):
+            for word, mask in pattern(h, self.words // self.lines_per_key, self.bits):
+                self.lines[first + (h * part >> 64)][word] |= mask
+            h = (h ^ h >> 32) * 0x9FB21C651E98DF25 & M
 
     def header(self, kind, length):
         front = b"\x89LBF\r\n\x1a\n" + struct.pack("<HBBI", 1, kind, self.hasher, self.seed)
         front += struct.pack("<QQ", self.function(b"lanebloom hasher print"), length)
-        return front + struct.pack("<BBB5xQ", 1, self.words, self.bits, self.blocks)
+        return front + struct.pack("<BBBB4xQ", 1, self.words, self.bits, self.lines_per_key - 1, self.blocks)
 
     def snapshot(self, kind=1):
         header = self.header(kind, 192 + 64 * self.blocks) + struct.pack("<Qd", self.expected, self.rate) + bytes(56)
@@ -300,6 +303,7 @@ FILTERS = {
     "four": lambda: Bloom(4, 2, 300, 9000, 0.0006611859998052332, 1, 2**32 - 1, lambda key: murmur3(key, 2**32 - 1)),
     "eight": lambda: Bloom(8, 2, 5, 60, 4.529911261083664e-7, 1, 0, lambda key: murmur3(key, 0)),
     "siphash": lambda: Bloom(2, 3, 21, 1000, 0.0083326938749276, 2, 0, lambda key: siphash13(key, KEY)),
+    "two_lines": lambda: Bloom(4, 4, 22, 400, 6.498253103037208e-6, 1, 0, lambda key: murmur3(key, 0), 2),
     "other": lambda: Bloom(2, 3, 21, 1000, 0.0083326938749276, 0, 0, fnv1a),
 }
 

@@ -1,6 +1,6 @@
 //! The filter's bits, its builder's errors, and its figures.
 
-use crate::common::{RATES, WORDS, number};
+use crate::common::{LAYOUTS, RATES, WORDS, number};
 use lanebloom::bloom::Builder;
 use lanebloom::{BuildError, ConcurrentBloom, SipHash13};
 
@@ -35,6 +35,24 @@ fn wrong_requests_are_errors_that_name_value_and_limit() {
             &format!("{words} words per key is not 1, 2, 4 or 8"),
         );
     }
+    for lines in [0, 3, usize::MAX] {
+        expect(
+            keys().lines_per_key(lines),
+            &format!("{lines} lines per key is not 1 or 2"),
+        );
+    }
+    expect(
+        keys().lines_per_key(2).words_per_key(1),
+        "1 word per key does not reach into 2 lines",
+    );
+    expect(
+        keys().lines_per_key(2).memory_budget(127),
+        "a memory budget of 127 bytes does not hold two lines of 64 bytes",
+    );
+    expect(
+        keys().lines_per_key(2).false_positive_rate(1e-300),
+        "a false-positive rate of 1e-300 with 2 lines per key takes more than the limit of 128 bits per key",
+    );
     for bytes in [0, 1, 63] {
         let message = format!("a memory budget of {bytes} bytes does not hold one line of 64 bytes");
         expect(builder().memory_budget(bytes), &message);
@@ -89,17 +107,19 @@ fn no_keys_means_one() {
 #[test]
 fn a_filter_says_what_it_is() {
     for rate in RATES {
-        for words in WORDS {
+        for (lines, words) in LAYOUTS {
             let Ok(filter) = builder()
                 .expected_keys(100_000)
                 .false_positive_rate(rate)
+                .lines_per_key(lines)
                 .words_per_key(words)
                 .build()
             else {
                 assert_eq!((rate, words), (1e-6, 1), "only this one is out of reach");
                 continue;
             };
-            assert_eq!(filter.words_per_key(), words);
+            assert_eq!((filter.lines_per_key(), filter.words_per_key()), (lines, words));
+            assert!(filter.blocks().is_multiple_of(lines));
             assert_eq!(filter.memory_bytes(), filter.blocks() * 64);
             assert_eq!(filter.bits_per_key(), filter.memory_bytes() as f64 * 8.0 / 100_000.0);
             assert!(filter.false_positive_rate_at(100_000) <= rate);

@@ -94,6 +94,11 @@ fn version_1_is_read_and_written() {
     let four = ConcurrentBloom::builder().memory_budget(64 * 300).expected_keys(9000);
     assert_golden(golden!("four"), &four.words_per_key(4).seed(u32::MAX).build().unwrap());
     assert_golden(golden!("eight"), &empty(8, 5, 60));
+    let two_lines = ConcurrentBloom::builder().memory_budget(64 * 22).expected_keys(400);
+    assert_golden(
+        golden!("two_lines"),
+        &two_lines.lines_per_key(2).words_per_key(4).build().unwrap(),
+    );
     let key = std::array::from_fn(|i| i as u8);
     assert_golden(golden!("siphash"), &with_hasher(2, 21, 1000, SipHash13::with_key(key)));
     assert_golden(golden!("other"), &with_hasher(2, 21, 1000, Fnv));
@@ -290,7 +295,22 @@ fn every_absurd_field_is_an_error() {
         let text = format!("{words} words per key with {bits} bits each is no layout");
         cases.push((33, vec![words, bits], text));
     }
-    for at in (35..40).chain(64..120) {
+    for (words, bits, second) in [
+        (1, 2, 1),
+        (3, 2, 1),
+        (16, 1, 1),
+        (4, 9, 1),
+        (2, 0, 1),
+        (4, 2, 2),
+        (4, 2, 255),
+    ] {
+        let lines = u16::from(second) + 1;
+        let text = format!("{words} words per key in {lines} lines, with {bits} bits each, is no layout");
+        cases.push((33, vec![words, bits, second], text));
+    }
+    let odd = "3 blocks are not divided by 2 lines per key";
+    cases.push((33, vec![4, 2, 1], odd.into()));
+    for at in (36..40).chain(64..120) {
         let text = format!("byte {at} is 9, where version 1 of the format has 0");
         cases.push((at, vec![9], text));
     }

@@ -61,10 +61,14 @@ impl Engine for Generations {
         any((0..self.plan.generations).map(|_| rate))
     }
 
-    /// Takes the generations' chances in a line as independent.
+    /// Takes the generations' chances in a line as independent; with two lines per key, those in
+    /// all lines.
     fn current_false_positive_rate(&self) -> f64 {
         let live = self.live();
         let (layout, mut sum) = (self.layout(), 0.0);
+        if layout.shape.lines > 1 {
+            return any(live.iter().map(|one| one.current_false_positive_rate()));
+        }
         each_line(&live, |line| sum += rate_of_any(layout, line));
         sum / layout.blocks as f64
     }
@@ -82,7 +86,10 @@ impl Engine for Generations {
         Figures {
             fill_ratio: ones as f64 / bits as f64,
             len: layout.keys_for(distinct),
-            false_positive_rate: rate / layout.blocks as f64,
+            false_positive_rate: match layout.shape.lines {
+                1 => rate / layout.blocks as f64,
+                _ => any(live.iter().map(|one| one.current_false_positive_rate())),
+            },
         }
     }
 

@@ -63,10 +63,14 @@ pub(super) struct Description {
 impl fmt::Display for Description {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Layout {
-            shape: Shape { words, bits },
+            shape: Shape { lines, words, bits },
             blocks,
         } = self.layout;
-        write!(f, "{FORMAT} {blocks} {words} {bits} {:016x} ", self.hasher_fingerprint)?;
+        write!(f, "{FORMAT} {blocks} ")?;
+        if lines > 1 {
+            write!(f, "{lines}x")?;
+        }
+        write!(f, "{words} {bits} {:016x} ", self.hasher_fingerprint)?;
         match self.life {
             Life::Forever => f.write_str("0"),
             Life::Until(time) => write!(f, "{time}"),
@@ -120,12 +124,15 @@ impl Description {
         let mut fields = text.split(' ');
         let format = fields.next()?.parse().ok()?;
         let blocks = fields.next()?.parse().ok()?;
-        let words = fields.next()?.parse().ok()?;
-        let bits = fields.next()?.parse().ok()?;
-        let layout = Layout {
-            shape: Shape { words, bits },
-            blocks,
+        // Of each line, after the number of lines if there are several.
+        let words = fields.next()?;
+        let (lines, words) = words.split_once('x').unwrap_or(("1", words));
+        let shape = Shape {
+            lines: lines.parse().ok()?,
+            words: words.parse().ok()?,
+            bits: fields.next()?.parse().ok()?,
         };
+        let layout = Layout { shape, blocks };
         let hasher_fingerprint = u64::from_str_radix(fields.next()?, 16).ok()?;
         let life = fields.next()?;
         let life = match life.split_once('x') {
@@ -155,7 +162,11 @@ mod tests {
 
     fn description(life: Life) -> Description {
         let layout = Layout {
-            shape: Shape { words: 2, bits: 3 },
+            shape: Shape {
+                lines: 1,
+                words: 2,
+                bits: 3,
+            },
             blocks: 17,
         };
         Description {
@@ -188,6 +199,11 @@ mod tests {
         for (life, text) in lives().into_iter().zip(texts) {
             assert_eq!(Description::parse(&text), Some((1, description(life))));
         }
+        let mut two_lines = description(Life::Forever);
+        (two_lines.layout.shape.lines, two_lines.layout.blocks) = (2, 18);
+        let text = format!("1 18 2x2 3 {print} 0");
+        assert_eq!(two_lines.to_string(), text);
+        assert_eq!(Description::parse(&text), Some((1, two_lines)));
     }
 
     #[test]

@@ -1,0 +1,250 @@
+//! All instruction sets of this CPU give the answers and the bits of the plain one.
+
+use super::*;
+use crate::pattern::second;
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// Distinct hashes without a pattern, and the extreme ones.
+fn hashes(from: u64, len: usize) -> Vec<u64> {
+    let extremes = [0, u64::MAX, 1, 1 << 63, u64::MAX >> 1];
+    let mixed = (from..).map(|i| {
+        let x = (i ^ i >> 7).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        (x ^ x >> 29).wrapping_mul(0x94d0_49bb_1331_11eb)
+    });
+    extremes.into_iter().chain(mixed).take(len).collect()
+}
+
+/// Around [`SINGLES`], half of [`FEW`] and [`FEW`], around the words of a bitmap, and every
+/// number of hashes in the last group.
+const LENGTHS: [usize; 27] = [
+    0, 1, 2, 3, 4, 7, 8, 15, 16, 17, 31, 32, 33, 34, 37, 38, 39, 40, 41, 57, 63, 64, 65, 72, 100, 127, 300,
+];
+
+#[test]
+fn blocks_beyond_32_bits_are_left_to_the_plain_code() {
+    for isa in Isa::all() {
+        assert_eq!(isa.for_blocks(u64::from(u32::MAX)), isa);
+        assert_eq!(isa.for_blocks(1 << 32), Isa(Level::Plain));
+    }
+}
+
+/// Every shape of one line and of two.
+fn shapes() -> impl Iterator<Item = Shape> {
+    let all = crate::layout::WORDS
+        .into_iter()
+        .flat_map(|(words, most)| (1..=most).flat_map(move |bits| [1, 2].map(|lines| Shape { lines, words, bits })));
+    all.filter(|shape| shape.is_known())
+}
+
+fn inserted(kernels: &Kernels, bits: &Bits, hashes: &[u64]) -> usize {
+    let mut changed = vec![u64::MAX; hashes.len().div_ceil(64)];
+    kernels.insert_hashes(bits, hashes, &mut changed);
+    changed.iter().map(|word| word.count_ones() as usize).sum()
+}
+
+/// Every instruction set of this CPU, on every shape, at every length around the windows: the
+/// same answers and the same bits as the plain single calls.
+#[test]
+fn all_instruction_sets_agree() {
+    for shape in shapes() {
+        let plain = Kernels::of(Layout { shape, blocks: 2 }, Isa(Level::Plain));
+        for isa in Isa::all() {
+            let kernels = Kernels::of(Layout { shape, blocks: 2 }, isa);
+            // Without prefetching and with it; 32771 is the first prime above the limit.
+            // (Of two lines one shape for each number of words: the kernels are those of one.)
+            let sizes = if shape.lines == 2 && shape.bits != 2 { 2 } else { 3 };
+            for blocks in [1, 7, 32_771]
+                .map(|blocks| shape.lines * blocks)
+                .into_iter()
+                .take(sizes)
+            {
+                agree(shape, isa, blocks, &plain, &kernels);
+            }
+        }
+    }
+}
+
+fn agree(shape: Shape, isa: Isa, blocks: usize, plain: &Kernels, kernels: &Kernels) {
+    let [by_one, single, batch, own] = [(); 4].map(|()| Bits::new(blocks).unwrap());
+    let mut own = own;
+    // With two lines, around their passes too.
+    let more = if shape.lines == 2 {
+        &[1023, 1024, 1025, 2100][..]
+    } else {
+        &[]
+    };
+    for &len in LENGTHS.iter().chain(more) {
+        let new = hashes(1000 * len as u64, len);
+        let insert = |kernels: &Kernels, bits: &Bits| {
+            let changed = new.iter().filter(|&&hash| kernels.insert(bits, hash));
+            changed.count()
+        };
+        let changed = insert(plain, &by_one);
+        assert_eq!(insert(kernels, &single), changed);
+        assert_eq!(inserted(kernels, &batch, &new), changed);
+        let mut bitmap = vec![u64::MAX; len.div_ceil(64)];
+        let words = own.words_mut().unwrap();
+        kernels.fill(
+            &mut Region {
+                words,
+                first: 0,
+                blocks,
+            },
+            &new,
+            &mut bitmap,
+        );
+        assert_eq!(crate::source::ones(&bitmap), changed);
+        let asked = hashes(1000 * len as u64 + len as u64 / 2, len);
+        let expected: Vec<bool> = asked
+            .iter()
+            .map(|&hash| plain.lookups().contains(by_one.shared(), hash))
+            .collect();
+        assert!(
+            asked
+                .iter()
+                .zip(&expected)
+                .all(|(&hash, &e)| kernels.lookups().contains(single.shared(), hash) == e)
+        );
+        let mut found = vec![u64::MAX; len.div_ceil(64)];
+        kernels.lookups().contains_hashes(batch.shared(), &asked, &mut found);
+        let flags: Vec<bool> = (0..len).map(|i| found[i / 64] >> (i % 64) & 1 == 1).collect();
+        assert_eq!(flags, expected, "{shape:?}, {isa:?}, {blocks} blocks, {len} hashes");
+        if len < FEW {
+            let mut few = vec![false; len];
+            kernels.lookups().contains_few(batch.shared(), &asked, &mut few);
+            assert_eq!(few, expected, "{shape:?}, {isa:?}, {blocks} blocks, {len} hashes");
+        }
+    }
+    assert!(
+        [&single, &batch, &own]
+            .iter()
+            .all(|bits| by_one.words().eq(bits.words()))
+    );
+
+    // In a snapshot's bytes, wherever they begin.
+    let mut bytes = vec![0; blocks % 3];
+    for word in batch.words().flatten() {
+        bytes.extend_from_slice(&word.to_le_bytes());
+    }
+    let lines = Lines(bytes[blocks % 3..].as_chunks().0.as_chunks().0);
+    let lookups = Lookups::<[u8; 8]>::of(Layout { shape, blocks }, isa);
+    for len in LENGTHS {
+        let asked = hashes(1000 * len as u64 + len as u64 / 2, len);
+        let [mut found, mut in_bytes] = [(); 2].map(|()| vec![u64::MAX; len.div_ceil(64)]);
+        kernels.lookups().contains_hashes(batch.shared(), &asked, &mut found);
+        lookups.contains_hashes(lines, &asked, &mut in_bytes);
+        assert_eq!(in_bytes, found, "{shape:?}, {isa:?}, {blocks} blocks, {len} hashes");
+        let single = |hash| lookups.contains(lines, hash) == plain.lookups().contains(batch.shared(), hash);
+        assert!(asked.iter().all(|&hash| single(hash)));
+    }
+}
+
+/// A filter of two lines per key is two of one line: the first half of the lines by the hashes, the
+/// second by their second ones.
+#[test]
+fn two_lines_are_two_filters() {
+    let mut in_one = 0;
+    for shape in shapes().filter(|shape| shape.lines == 2) {
+        let two = Kernels::of(Layout { shape, blocks: 14 }, Isa(Level::Plain));
+        let line = Shape { lines: 1, ..shape };
+        let one = Kernels::of(Layout { shape: line, blocks: 7 }, Isa(Level::Plain));
+        let (bits, [first, other]) = (Bits::new(14).unwrap(), [(); 2].map(|()| Bits::new(7).unwrap()));
+        for hash in hashes(3, 100) {
+            let changed = two.insert(&bits, hash);
+            let halves = [(&first, hash), (&other, second(hash))];
+            assert_eq!(
+                halves.map(|(half, hash)| one.insert(half, hash)).contains(&true),
+                changed
+            );
+        }
+        assert!(bits.words().eq(first.words().chain(other.words())));
+        for hash in hashes(1000, 2000) {
+            let in_halves =
+                one.lookups().contains(first.shared(), hash) & one.lookups().contains(other.shared(), second(hash));
+            assert_eq!(two.lookups().contains(bits.shared(), hash), in_halves);
+            in_one += usize::from(one.lookups().contains(first.shared(), hash) != in_halves);
+        }
+    }
+    assert!(in_one > 0);
+}
+
+/// Counters of every value from 0 to 15: vectors see the same ones above 0 as plain code does.
+#[test]
+fn all_instruction_sets_see_counters_above_zero() {
+    for shape in shapes().filter(|shape| shape.lines == 1) {
+        let counters = crate::counters::CounterLines::new(7).unwrap();
+        let (words, layout) = (shape.words, Layout { shape, blocks: 7 });
+        let plain = CounterKernels::of(layout, Isa(Level::Plain));
+        // Few keys, so that most counters are those of one of them.
+        for (i, &hash) in hashes(words as u64, 20).iter().enumerate() {
+            (0..i % 16).for_each(|_| _ = plain.insert(counters.shared(), hash));
+        }
+        let asked = hashes(words as u64, 100);
+        let expected: Vec<bool> = asked
+            .iter()
+            .map(|&hash| plain.lookups().contains(counters.shared(), hash))
+            .collect();
+        for kernels in Isa::all().map(|isa| CounterKernels::of(layout, isa)) {
+            let lookups = kernels.lookups();
+            let mut found = [0; 2];
+            lookups.contains_hashes(counters.shared(), &asked, &mut found);
+            for (i, &hash) in asked.iter().enumerate() {
+                assert_eq!(lookups.contains(counters.shared(), hash), expected[i], "{layout}");
+                assert_eq!(found[i / 64] >> (i % 64) & 1 == 1, expected[i], "{layout}");
+            }
+        }
+    }
+}
+
+/// Lookups touch no byte beside the lines, which begin or end where memory does.
+#[cfg(target_os = "linux")]
+#[test]
+fn lines_at_the_edges_of_memory() {
+    use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
+
+    const PAGES: usize = 64 << 10;
+    let map = |len| {
+        // SAFETY: new memory, at an address that nothing else has.
+        unsafe { mmap_anonymous(core::ptr::null_mut(), len, ProtFlags::empty(), MapFlags::PRIVATE) }.unwrap()
+    };
+    let fenced: *mut u8 = map(3 * PAGES).cast();
+    // SAFETY: the middle third, which nothing refers to yet.
+    let middle = unsafe {
+        mprotect(
+            fenced.add(PAGES).cast(),
+            PAGES,
+            MprotectFlags::READ | MprotectFlags::WRITE,
+        )
+        .unwrap();
+        fenced.add(PAGES)
+    };
+    let asked = hashes(1, 100);
+    for blocks in [1, 2, 3] {
+        for at in [0, PAGES - 64 * blocks] {
+            // SAFETY: zeroed bytes of the middle third, aligned to pages or to lines.
+            let lines = Lines(unsafe {
+                core::slice::from_raw_parts(middle.add(at).cast::<[AtomicU64; crate::layout::LINE_WORDS]>(), blocks)
+            });
+            for (i, word) in lines.0.as_flattened().iter().enumerate() {
+                word.store(!0x8000_0800_0000_0001_u64.rotate_left(i as u32), Ordering::Relaxed);
+            }
+            for shape in shapes().filter(|shape| blocks % shape.lines == 0) {
+                let layout = Layout { shape, blocks };
+                let plain = Lookups::<AtomicU64>::of(layout, Isa(Level::Plain));
+                let expected: Vec<bool> = asked.iter().map(|&hash| plain.contains(lines, hash)).collect();
+                for lookups in Isa::all().map(|isa| Lookups::<AtomicU64>::of(layout, isa)) {
+                    let single: Vec<bool> = asked.iter().map(|&hash| lookups.contains(lines, hash)).collect();
+                    assert_eq!(single, expected, "{layout}");
+                    for len in [9, asked.len()] {
+                        let mut found = [0; 2];
+                        lookups.contains_hashes(lines, &asked[..len], &mut found[..len.div_ceil(64)]);
+                        assert!((0..len).all(|i| (found[i / 64] >> (i % 64) & 1 == 1) == expected[i]));
+                    }
+                }
+            }
+        }
+    }
+    // SAFETY: what was mapped; nothing refers to it any more.
+    unsafe { munmap(fenced.cast(), 3 * PAGES).unwrap() };
+}
