@@ -4,6 +4,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod bitmap;
 mod contract;
 mod filter;
 mod guava;
