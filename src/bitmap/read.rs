@@ -80,7 +80,7 @@ impl<B: Store> Bitmap<B> {
         found
     }
 
-    /// The number of positions. Reads all words: 8 ms for 10^9 positions.
+    /// The number of positions. Reads all words: 2 ms for a bound of 10^8 (Zen 5).
     ///
     /// ```
     /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
@@ -255,17 +255,42 @@ pub struct Positions<'a, B> {
     rest: Range<u64>,
 }
 
+impl<B: Store> Positions<'_, B> {
+    /// Reads on to the next word that has a position. `None` if there is none.
+    fn read_on(&mut self) -> Option<()> {
+        let Range { start, end } = self.rest.clone();
+        if start >= end {
+            return None;
+        }
+        let (first, low) = (start / 64, u64::MAX << (start % 64));
+        let words = &self.bitmap.bits.words()[first as usize..end.div_ceil(64) as usize];
+        let mut values = words.iter().map(Load::load);
+        let mut value = values.next()? & low;
+        let mut at = first;
+        // A loop of its own for words without positions: a sparse set has many.
+        while value == 0 {
+            let Some(next) = values.next() else {
+                self.rest.start = end;
+                return None;
+            };
+            value = next;
+            at += 1;
+        }
+        self.first = 64 * at;
+        self.rest.start = end.min(self.first + 64);
+        self.left = value & u64::MAX >> (64 - (self.rest.start - self.first));
+        acquire();
+        (self.left != 0).then_some(())
+    }
+}
+
 impl<B: Store> Iterator for Positions<'_, B> {
     type Item = u64;
 
     #[inline]
     fn next(&mut self) -> Option<u64> {
-        while self.left == 0 {
-            let (word, mask) = masks(self.rest.clone()).next()?;
-            self.first = 64 * word as u64;
-            self.rest.start = self.rest.end.min(self.first + 64);
-            self.left = self.bitmap.bits.words()[word].load() & mask;
-            acquire_if(self.left != 0);
+        if self.left == 0 {
+            self.read_on()?;
         }
         let position = self.first + u64::from(self.left.trailing_zeros());
         self.left &= self.left - 1;

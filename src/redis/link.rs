@@ -84,6 +84,30 @@ pub(super) static EXPIRE_GROWING: Script = Script::new(
     concat!(include_str!("cursor.lua"), include_str!("expire_growing.lua")),
 );
 
+/// [`TEST`] if the filter's configuration is the caller's.
+pub(super) static TEST_CONFIGURED: Script = Script::new(
+    "test.lua",
+    concat!(include_str!("configured.lua"), include_str!("test.lua")),
+);
+
+/// [`SET`] if the filter's configuration is the caller's.
+pub(super) static SET_CONFIGURED: Script = Script::new(
+    "set.lua",
+    concat!(include_str!("configured.lua"), include_str!("set.lua")),
+);
+
+/// Writes a configuration.
+pub(super) static CONFIGURE: Script = Script::new("configure.lua", include_str!("configure.lua"));
+
+/// Gives keys new names.
+pub(super) static RENAME: Script = Script::new("rename.lua", include_str!("rename.lua"));
+
+/// Gives a growing filter new names.
+pub(super) static RENAME_GROWING: Script = Script::new(
+    "rename_growing.lua",
+    concat!(include_str!("cursor.lua"), include_str!("rename_growing.lua")),
+);
+
 /// The chunks of a bitmap that differ from the caller's.
 pub(super) static CHANGED: Script = Script::new("changed.lua", include_str!("changed.lua"));
 
@@ -115,21 +139,21 @@ impl<L: Link> Talk<'_, L> {
         replies.into_iter().map(|reply| self.checked(reply)).collect()
     }
 
-    /// The reply to a script. Sends the script whole if the server does not know it. `then` runs
-    /// after it.
+    /// The reply to a script. Sends the script whole if the server does not know it. `then` is sent
+    /// with it and runs after it.
     pub(super) async fn run(
         &mut self,
         script: &Script,
         keys: &[&[u8]],
-        arguments: &[u64],
-        then: Option<Cmd>,
+        arguments: &[impl redis::ToRedisArgs],
+        then: &[Cmd],
     ) -> Result<Value, BitmapError> {
         let call = |command: &str, script: &str| {
             let mut call = redis::cmd(command);
             call.arg(script).arg(keys.len()).arg(keys).arg(arguments);
             let mut pipeline = redis::pipe();
             pipeline.add_command(call);
-            if let Some(then) = &then {
+            for then in then {
                 pipeline.add_command(then.clone());
             }
             pipeline

@@ -9,3 +9,4 @@ mod redis_bitmaps;
 mod redis_peers;
 mod redis_shared;
 mod redisbloom_module;
+mod redisson;

@@ -6,8 +6,10 @@ use crate::funnel::Funnel;
 use crate::hash::assert_same_length;
 use crate::redis::RedisBitmap;
 use crate::redis::error::{BitmapError, BitmapErrorKind};
+use crate::redis::layout::Layout;
 use crate::redis::link::{self, Link, Script, Talk, lossy};
 use alloc::format;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::slice;
 use core::time::Duration;
@@ -19,6 +21,8 @@ use redis::{Cmd, Value};
 const OFFSETS_PER_TRIP: usize = 1024;
 /// The greatest cursor of a growing filter that is believed. (A lookup takes all bitmaps up to it.)
 const GREATEST_CURSOR: u64 = 1023;
+/// The fields of a configuration of Redisson's.
+const CONFIGURATION: [&str; 4] = ["size", "hashIterations", "expectedInsertions", "falseProbability"];
 
 impl RedisBitmap {
     pub(super) async fn test_one<K: Funnel + ?Sized>(
@@ -90,8 +94,17 @@ impl RedisBitmap {
     /// The Redis key that errors name.
     pub(in crate::redis) fn name(&self) -> &[u8] {
         match &self.kept {
-            Kept::Piped { key } | Kept::Scripted { key } => key,
+            Kept::Piped { key } | Kept::Scripted { key } | Kept::Configured { key, .. } => key,
             Kept::Growing { base, .. } => base,
+        }
+    }
+
+    /// The Redis keys of a filter that does not grow; none of one that does.
+    fn keys(&self) -> Vec<&[u8]> {
+        match &self.kept {
+            Kept::Piped { key } | Kept::Scripted { key } => Vec::from([&**key]),
+            Kept::Configured { key, config, .. } => Vec::from([&**key, config]),
+            Kept::Growing { .. } => Vec::new(),
         }
     }
 
@@ -114,10 +127,18 @@ impl RedisBitmap {
                     .map(|bits| bits.iter().all(|set| *set))
                     .collect())
             }
-            Kept::Scripted { .. } => self.ask(link, &link::TEST, &[functions.into()], offsets, None).await,
+            Kept::Scripted { .. } => self.ask(link, &link::TEST, &[functions.into()], offsets, &[]).await,
+            Kept::Configured { .. } => {
+                let keys = offsets.len() / usize::from(functions);
+                let arguments = [functions.into(), self.layout.bits];
+                let found = self
+                    .configured(link, &link::TEST_CONFIGURED, &arguments, offsets, &[])
+                    .await?;
+                Ok(found.unwrap_or_else(|| alloc::vec![false; keys]))
+            }
             Kept::Growing { .. } => {
                 let arguments = [GREATEST_CURSOR, functions.into()];
-                self.ask(link, &link::TEST_GROWING, &arguments, offsets, None).await
+                self.ask(link, &link::TEST_GROWING, &arguments, offsets, &[]).await
             }
         }
     }
@@ -131,7 +152,7 @@ impl RedisBitmap {
                 for offset in &offsets {
                     pipeline.cmd("SETBIT").arg(key).arg(offset).arg(1);
                 }
-                if let Some(expire) = self.expire_command(key) {
+                for expire in self.expire_commands() {
                     pipeline.add_command(expire);
                 }
                 let mut before = self.bits(link, "SETBIT", pipeline).await?;
@@ -141,23 +162,130 @@ impl RedisBitmap {
                     .map(|bits| bits.iter().any(|set| !set))
                     .collect())
             }
-            Kept::Scripted { key } => {
-                let expire = self.expire_command(key);
-                self.ask(link, &link::SET, &[functions.into()], offsets, expire).await
+            Kept::Scripted { .. } => {
+                let expire = self.expire_commands();
+                self.ask(link, &link::SET, &[functions.into()], offsets, &expire).await
+            }
+            Kept::Configured { .. } => {
+                let arguments = [functions.into(), self.layout.bits];
+                let expire = self.expire_commands();
+                let set = &link::SET_CONFIGURED;
+                loop {
+                    match self.configured(link, set, &arguments, offsets.clone(), &expire).await? {
+                        Some(changed) => return Ok(changed),
+                        // The filter may expire between the two. Then it is made again.
+                        None => self.configure(link).await?,
+                    };
+                }
             }
             Kept::Growing { .. } => {
                 let expire = self.expire.unwrap_or(0);
                 let arguments = [GREATEST_CURSOR, functions.into(), self.layout.bits, expire];
-                self.ask(link, &link::SET_GROWING, &arguments, offsets, None).await
+                self.ask(link, &link::SET_GROWING, &arguments, offsets, &[]).await
             }
         }
     }
 
-    fn expire_command(&self, key: &[u8]) -> Option<Cmd> {
-        self.expire.map(|after| {
-            let mut command = redis::cmd("PEXPIRE");
-            command.arg(key).arg(after);
-            command
+    /// What lets the filter expire after an insert.
+    fn expire_commands(&self) -> Vec<Cmd> {
+        let expire = |after| self.keys().into_iter().map(move |key| expire_command(key, after));
+        self.expire.into_iter().flat_map(expire).collect()
+    }
+
+    /// The script's answer for each key, or `None` if the filter has no configuration.
+    async fn configured(
+        &self,
+        link: &mut impl Link,
+        script: &Script,
+        arguments: &[u64],
+        offsets: Vec<u64>,
+        then: &[Cmd],
+    ) -> Result<Option<Vec<bool>>, BitmapError> {
+        if offsets.is_empty() {
+            return Ok(Some(Vec::new()));
+        }
+        let keys = offsets.len() / usize::from(self.layout.functions);
+        let arguments = [arguments, &offsets].concat();
+        match self.run(link, script, &arguments, then).await? {
+            Value::Int(0) => Ok(None),
+            reply => self.answers(link, script, reply, keys).map(Some),
+        }
+    }
+
+    /// Writes the configuration, if there is none; returns whether there was none.
+    pub(super) async fn configure(&self, link: &mut impl Link) -> Result<bool, BitmapError> {
+        let Kept::Configured {
+            config, expected, rate, ..
+        } = &self.kept
+        else {
+            return Ok(false);
+        };
+        let numbers = [self.layout.bits.to_string(), self.layout.functions.to_string()];
+        let values = [&numbers[0], &numbers[1], expected, rate];
+        let fields: Vec<&str> = CONFIGURATION
+            .into_iter()
+            .zip(values)
+            .flat_map(|(name, value)| [name, value])
+            .collect();
+        let mut talk = self.talk(link);
+        let reply = talk.run(&link::CONFIGURE, &[config], &fields, &[]).await?;
+        talk.bit(link::CONFIGURE.name, &reply)
+    }
+
+    /// The filter that a configuration on the server describes, if there is one.
+    pub(super) async fn open(link: &mut impl Link, name: &[u8]) -> Result<Option<Self>, BitmapError> {
+        let config = config_of(name);
+        let mut talk = Talk { link, key: &config };
+        let mut pipeline = redis::pipe();
+        pipeline.cmd("HMGET").arg(&config).arg(&CONFIGURATION);
+        let reply = talk.send(pipeline).await?.pop().unwrap_or_default();
+        let bad = |reply: &Value| talk.unexpected("HMGET", reply);
+        let Value::Array(values) = &reply else {
+            return Err(bad(&reply));
+        };
+        if values.iter().all(|value| *value == Value::Nil) {
+            return Ok(None);
+        }
+        let text = |i: usize| match values.get(i) {
+            Some(Value::BulkString(text)) => str::from_utf8(text).map_err(|_| bad(&reply)),
+            _ => Err(bad(&reply)),
+        };
+        let bits = text(0)?.parse().map_err(|_| bad(&reply))?;
+        let functions = text(1)?.parse().map_err(|_| bad(&reply))?;
+        let layout = Layout::redisson_of(bits, functions).map_err(|_| bad(&reply))?;
+        let (expected, rate) = (text(2)?.into(), text(3)?.into());
+        Ok(Some(Self {
+            layout,
+            kept: Kept::Configured {
+                key: name.into(),
+                config,
+                expected,
+                rate,
+            },
+            expire: None,
+        }))
+    }
+
+    /// Fails if the filter has a configuration with other numbers.
+    async fn check_configuration(&self, link: &mut impl Link) -> Result<(), BitmapError> {
+        let Layout { bits, functions, .. } = self.layout;
+        let found = Self::open(link, self.name()).await?;
+        match found.map(|found| (found.layout.bits, found.layout.functions)) {
+            Some(other) if other != (bits, functions) => Err(self.other_configuration(numbers(other.0, other.1))),
+            _ => Ok(()),
+        }
+    }
+
+    fn other_configuration(&self, found: String) -> BitmapError {
+        let config = if let Kept::Configured { config, .. } = &self.kept {
+            config
+        } else {
+            self.name()
+        };
+        BitmapError(BitmapErrorKind::Configuration {
+            key: lossy(config),
+            found,
+            wanted: numbers(self.layout.bits, self.layout.functions),
         })
     }
 
@@ -183,34 +311,49 @@ impl RedisBitmap {
         script: &Script,
         arguments: &[u64],
         offsets: Vec<u64>,
-        then: Option<Cmd>,
+        then: &[Cmd],
     ) -> Result<Vec<bool>, BitmapError> {
         let keys = offsets.len() / usize::from(self.layout.functions);
         if keys == 0 {
             return Ok(Vec::new());
         }
         let arguments = [arguments, &offsets].concat();
-        match self.run(link, script, &arguments, then).await? {
+        let reply = self.run(link, script, &arguments, then).await?;
+        self.answers(link, script, reply, keys)
+    }
+
+    fn answers(
+        &self,
+        link: &mut impl Link,
+        script: &Script,
+        reply: Value,
+        keys: usize,
+    ) -> Result<Vec<bool>, BitmapError> {
+        let talk = self.talk(link);
+        match reply {
             Value::Array(answers) if answers.len() == keys => {
-                let talk = self.talk(link);
                 answers.iter().map(|answer| talk.bit(script.name, answer)).collect()
             }
-            other => Err(self.talk(link).unexpected(script.name, other)),
+            other => Err(talk.unexpected(script.name, other)),
         }
     }
 
     /// Runs a script on the filter's Redis keys. The script of a growing filter replies a bad
-    /// cursor as it is.
+    /// cursor as it is, and that of one with a configuration what the configuration says.
     async fn run(
         &self,
         link: &mut impl Link,
         script: &Script,
         arguments: &[u64],
-        then: Option<Cmd>,
+        then: &[Cmd],
     ) -> Result<Value, BitmapError> {
         let mut talk = self.talk(link);
         match &self.kept {
             Kept::Piped { key } | Kept::Scripted { key } => talk.run(script, &[key], arguments, then).await,
+            Kept::Configured { key, config, .. } => match talk.run(script, &[key, config], arguments, then).await? {
+                Value::BulkString(found) => Err(self.other_configuration(lossy(&found[..found.len().min(80)]))),
+                reply => Ok(reply),
+            },
             Kept::Growing { base, cursor } => match talk.run(script, &[cursor, base], arguments, then).await? {
                 Value::BulkString(value) => Err(bad_cursor(cursor, &value)),
                 reply => Ok(reply),
@@ -220,14 +363,14 @@ impl RedisBitmap {
 
     pub(super) async fn remove(&self, link: &mut impl Link) -> Result<(), BitmapError> {
         let removed = match &self.kept {
-            Kept::Piped { key } | Kept::Scripted { key } => {
-                let mut pipeline = redis::pipe();
-                pipeline.cmd("UNLINK").arg(key);
-                self.talk(link).send(pipeline).await?.pop().unwrap_or_default()
-            }
             Kept::Growing { .. } => {
                 let arguments = [GREATEST_CURSOR, self.layout.bits];
-                self.run(link, &link::CLEAR_GROWING, &arguments, None).await?
+                self.run(link, &link::CLEAR_GROWING, &arguments, &[]).await?
+            }
+            _ => {
+                let mut pipeline = redis::pipe();
+                pipeline.cmd("UNLINK").arg(self.keys());
+                self.talk(link).send(pipeline).await?.pop().unwrap_or_default()
             }
         };
         self.talk(link).integer("UNLINK", &removed).map(|_| ())
@@ -236,23 +379,77 @@ impl RedisBitmap {
     pub(super) async fn let_expire(&self, link: &mut impl Link, after: Duration) -> Result<bool, BitmapError> {
         let after = milliseconds(after);
         let expiring = match &self.kept {
-            Kept::Piped { key } | Kept::Scripted { key } => {
-                let mut pipeline = redis::pipe();
-                pipeline.cmd("PEXPIRE").arg(key).arg(after);
-                self.talk(link).send(pipeline).await?.pop().unwrap_or_default()
-            }
             Kept::Growing { .. } => {
-                self.run(link, &link::EXPIRE_GROWING, &[GREATEST_CURSOR, after], None)
-                    .await?
+                let arguments = [GREATEST_CURSOR, after];
+                Vec::from([self.run(link, &link::EXPIRE_GROWING, &arguments, &[]).await?])
+            }
+            _ => {
+                let mut pipeline = redis::pipe();
+                for key in self.keys() {
+                    pipeline.add_command(expire_command(key, after));
+                }
+                self.talk(link).send(pipeline).await?
             }
         };
-        Ok(self.talk(link).integer("PEXPIRE", &expiring)? > 0)
+        let talk = self.talk(link);
+        let expiring = expiring.iter().map(|reply| talk.integer("PEXPIRE", reply));
+        Ok(expiring.sum::<Result<i64, _>>()? > 0)
     }
 
-    /// The number of bitmaps, at least one.
+    /// Gives the filter's Redis keys the names of those of `to`; returns whether there were any.
+    pub(super) async fn give_name(&self, link: &mut impl Link, to: &Self) -> Result<bool, BitmapError> {
+        let mut talk = self.talk(link);
+        let renamed = match (&self.kept, &to.kept) {
+            _ if self.layout != to.layout => None,
+            (
+                Kept::Growing { base, cursor },
+                Kept::Growing {
+                    base: new_base,
+                    cursor: new_cursor,
+                },
+            ) => {
+                let keys: [&[u8]; 4] = [cursor, base, new_cursor, new_base];
+                match talk.run(&link::RENAME_GROWING, &keys, &[GREATEST_CURSOR], &[]).await? {
+                    Value::BulkString(value) => return Err(bad_cursor(cursor, &value)),
+                    reply => Some(reply),
+                }
+            }
+            _ if self.keys().len() != to.keys().len() => None,
+            _ => {
+                let pairs = self.keys().into_iter().zip(to.keys());
+                let keys: Vec<&[u8]> = pairs.flat_map(|(old, new)| [old, new]).collect();
+                Some(talk.run(&link::RENAME, &keys, &[0u64; 0], &[]).await?)
+            }
+        };
+        match renamed {
+            Some(renamed) => Ok(talk.integer("RENAME", &renamed)? > 0),
+            None => Err(BitmapError(BitmapErrorKind::Layouts {
+                key: lossy(self.name()),
+            })),
+        }
+    }
+
+    /// The number of keys that set as many bits in the mean as are set.
+    pub(super) async fn estimate(&self, link: &mut impl Link) -> Result<u64, BitmapError> {
+        let mut pipeline = redis::pipe();
+        for number in 0..self.bitmaps(link).await? {
+            pipeline.cmd("BITCOUNT").arg(self.bitmap_key(number as usize));
+        }
+        let mut talk = self.talk(link);
+        let mut keys = 0u64;
+        for ones in talk.send(pipeline).await? {
+            let ones = talk.integer("BITCOUNT", &ones)?;
+            keys = keys.saturating_add(self.layout.keys_for(ones as u64));
+        }
+        Ok(keys)
+    }
+
+    /// The number of bitmaps, at least one. Fails if the filter has another configuration.
     pub(in crate::redis) async fn bitmaps(&self, link: &mut impl Link) -> Result<u64, BitmapError> {
-        let Kept::Growing { cursor, .. } = &self.kept else {
-            return Ok(1);
+        let cursor = match &self.kept {
+            Kept::Piped { .. } | Kept::Scripted { .. } => return Ok(1),
+            Kept::Configured { .. } => return self.check_configuration(link).await.map(|()| 1),
+            Kept::Growing { cursor, .. } => cursor,
         };
         let mut pipeline = redis::pipe();
         pipeline.cmd("GET").arg(cursor);
@@ -274,7 +471,7 @@ impl RedisBitmap {
     /// The most bitmaps that there can be.
     pub(in crate::redis) fn most_bitmaps(&self) -> u64 {
         match self.kept {
-            Kept::Piped { .. } | Kept::Scripted { .. } => 1,
+            Kept::Piped { .. } | Kept::Scripted { .. } | Kept::Configured { .. } => 1,
             Kept::Growing { .. } => GREATEST_CURSOR + 1,
         }
     }
@@ -282,10 +479,29 @@ impl RedisBitmap {
     /// The key of the bitmap of this number.
     pub(in crate::redis) fn bitmap_key(&self, number: usize) -> Vec<u8> {
         match &self.kept {
-            Kept::Piped { key } | Kept::Scripted { key } => key.clone(),
+            Kept::Piped { key } | Kept::Scripted { key } | Kept::Configured { key, .. } => key.clone(),
             Kept::Growing { base, .. } => [base, format!("-{number}").as_bytes()].concat(),
         }
     }
+}
+
+/// The key of the configuration of a filter of Redisson's: its `suffixName`.
+pub(super) fn config_of(name: &[u8]) -> Vec<u8> {
+    if name.contains(&b'{') {
+        [name, b":config"].concat()
+    } else {
+        [b"{", name, b"}:config"].concat()
+    }
+}
+
+fn numbers(bits: u64, functions: u8) -> String {
+    format!("{bits} bits and {functions} hash functions")
+}
+
+fn expire_command(key: &[u8], after: u64) -> Cmd {
+    let mut command = redis::cmd("PEXPIRE");
+    command.arg(key).arg(after);
+    command
 }
 
 fn bad_cursor(key: &[u8], value: &[u8]) -> BitmapError {
