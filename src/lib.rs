@@ -60,6 +60,7 @@
 //! | are in a filter that a Java program wrote with Guava, or reads | [`GuavaBloom`] | [`read_from`](GuavaBloom::read_from), [`write_to`](GuavaBloom::write_to): Guava's streams | 7 lines for a present key, 2 to 3 for an absent one | 9.6 | no Java program is there |
 //! | are in Redis under RedisBloom's `BF` commands | [`RedisBloom`] | `fetch`, `store` (feature `redis`) | about 8 lines of each filter in the chain | 11, and 23 in a chain of seven | Redis need not have them |
 //! | are integers below a bound, and must be exact | [`ConcurrentBitmap`] (it hashes nothing) | [`claim_free`](ConcurrentBitmap::claim_free), [ranges](ConcurrentBitmap::insert_range), [`first_free`](bitmap::Bitmap::first_free) | one word | a bit for each integer below the bound; no false positives | the set is sparse: [a roaring bitmap](bitmap#when-not-to-use-it) |
+//! | are in Redis under its `CF` commands | [`RedisCuckoo`] | `fetch`, `store` (feature `redis`) | two buckets of each filter in the chain | 8 to 12, at 1.6% or more | Redis need not have them |
 //! | are in a plain Redis bitmap that other programs fill | `redis::RedisBitmap` (feature `redis`) | `fetch_local` | the server, or a copy: a line for each of its bits | theirs | a filter in each process will do |
 //!
 //! And around them:
@@ -193,6 +194,7 @@ pub use filter::guava::error::GuavaReadError;
 pub use filter::guava::{self, GuavaBloom};
 pub use filter::redisbloom::error::{RedisBloomInsertError, RedisBloomLoadError};
 pub use filter::redisbloom::{self, RedisBloom};
+pub use filter::rediscuckoo::{self, RedisCuckoo};
 pub use filter::scalable::{self, ScalableBloom};
 pub use filter::tombstone::{self, TombstoneBloom};
 pub use filter::view::{self, BloomView};

@@ -6,7 +6,7 @@ mod asynchronous;
 mod calls;
 
 use super::error::BitmapError;
-use super::layout::Layout;
+use super::layout::{Layout, config_of};
 use super::link::{Blocking, now};
 use crate::error::BuildError;
 use crate::funnel::Funnel;
@@ -332,7 +332,7 @@ impl RedisBitmap {
         Self::new(
             Layout::redisson(expected_keys as u64, rate).map_err(BuildError)?,
             Kept::Configured {
-                config: calls::config_of(&key),
+                config: config_of(&key),
                 key,
                 expected: expected_keys.to_string(),
                 rate: rate.to_string(),

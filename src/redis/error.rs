@@ -11,7 +11,8 @@ use core::error::Error;
 use core::fmt;
 use core::time::Duration;
 
-/// Why a RedisBloom filter could not be fetched from Redis, or stored there.
+/// Why a [`RedisBloom`](crate::RedisBloom) or [`RedisCuckoo`](crate::RedisCuckoo) could not be
+/// fetched from Redis, or stored there.
 ///
 /// [`source`](Error::source) is the `redis` crate's error, or the error of the dump.
 ///

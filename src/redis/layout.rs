@@ -185,6 +185,15 @@ impl Layout {
     }
 }
 
+/// The key of the configuration of a filter of Redisson's: its `suffixName`.
+pub(crate) fn config_of(name: &[u8]) -> Vec<u8> {
+    if name.contains(&b'{') {
+        [name, b":config"].concat()
+    } else {
+        [b"{", name, b"}:config"].concat()
+    }
+}
+
 /// The two halves of a key's HighwayHash-128 under Redisson's key.
 fn highway_hash<K: Funnel + ?Sized>(key: &K) -> (u64, u64) {
     struct Highway(HighwayHasher);

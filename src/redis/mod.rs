@@ -6,7 +6,8 @@
 //! - [`SharedBloom`] is one set on many nodes, each of which answers from its own memory.
 //!   `SharedWindow` (feature `window`) is such a set that forgets.
 //! - [`RedisBloom::fetch`](crate::RedisBloom::fetch) and [`store`](crate::RedisBloom::store) move a
-//!   filter of RedisBloom's `BF` commands out of Redis and back.
+//!   filter of the `BF` commands out of Redis and back;
+//!   [`RedisCuckoo`](crate::RedisCuckoo::fetch) has the same for the `CF` commands.
 //! - [`RedisBitmap`] and [`LocalBitmap`] are for plain bitmaps. The rest of this page is about
 //!   them.
 //!

@@ -12,6 +12,7 @@ mod guava_jvm;
 mod hash;
 mod hash_batch;
 mod redisbloom;
+mod rediscuckoo;
 mod replace;
 mod snapshot;
 mod snapshot_deletable;

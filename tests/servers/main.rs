@@ -9,4 +9,5 @@ mod redis_bitmaps;
 mod redis_peers;
 mod redis_shared;
 mod redisbloom_module;
+mod rediscuckoo_module;
 mod redisson;

@@ -6,7 +6,7 @@ use crate::funnel::Funnel;
 use crate::hash::assert_same_length;
 use crate::redis::RedisBitmap;
 use crate::redis::error::{BitmapError, BitmapErrorKind};
-use crate::redis::layout::Layout;
+use crate::redis::layout::{Layout, config_of};
 use crate::redis::link::{self, Link, Script, Talk, lossy};
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -482,15 +482,6 @@ impl RedisBitmap {
             Kept::Piped { key } | Kept::Scripted { key } | Kept::Configured { key, .. } => key.clone(),
             Kept::Growing { base, .. } => [base, format!("-{number}").as_bytes()].concat(),
         }
-    }
-}
-
-/// The key of the configuration of a filter of Redisson's: its `suffixName`.
-pub(super) fn config_of(name: &[u8]) -> Vec<u8> {
-    if name.contains(&b'{') {
-        [name, b":config"].concat()
-    } else {
-        [b"{", name, b"}:config"].concat()
     }
 }
 
