@@ -1,13 +1,13 @@
-//! `ConcurrentBitmap` beside a roaring bitmap (the crate `roaring`, one thread): memory and time, for
-//! sets of several densities.
+//! `ConcurrentBitmap` beside a roaring bitmap (the crate `roaring`, one thread): memory and time,
+//! for sets of several densities.
 //!
 //!     cargo bench --bench bitmap                                # 10^8 positions, half a minute
 //!     cargo bench --bench bitmap -- --bound 1000000000 --record record/FILE.md
 //!     cargo bench --bench bitmap -- --test                      # a tiny size, to see that it runs
 //!
 //! Sets: random positions (1 of 2, of 16, of 1000, of 100,000), and runs of 1000 to 9000 positions.
-//! In a round every contestant does the same once, in turn; the table has medians of the rounds. Half
-//! of the lookups find their position. The bench compares the contestants' answers.
+//! In a round every contestant does the same once, in turn; the table has medians of the rounds.
+//! Half of the lookups find their position. The bench compares the contestants' answers.
 
 use clap::Parser;
 use lanebloom::ConcurrentBitmap;

@@ -19,15 +19,16 @@
 //! - **It has long runs**, or counts and unions matter more than lookups and inserts.
 //!
 //! Prefer `ConcurrentBitmap` if many threads write, if an insert must be a claim, or if lookups and
-//! inserts in no order matter: they take a tenth to a quarter of the time. [`docs::cost`](crate::docs::cost#exact-bitmaps) has the figures.
+//! inserts in no order matter: they take a tenth to a quarter of the time.
+//! [`docs::cost`](crate::docs::cost#exact-bitmaps) has the figures.
 //!
 //! For keys that are no integers, or integers without a useful bound, use a
 //! [`ConcurrentBloom`](crate::ConcurrentBloom) (it errs at a rate), or a hash set.
 //!
 //! # Consistency
 //!
-//! An operation on one position is atomic: all threads agree on the order of the inserts and removes
-//! of a position.
+//! An operation on one position is atomic: all threads agree on the order of the inserts and
+//! removes of a position.
 //!
 //! 1. **One winner.** If several threads insert an absent position, exactly one gets `true`. The
 //!    same holds for removes of a present position. So `insert` is a claim, and `remove` its release.
@@ -135,7 +136,8 @@ impl ConcurrentBitmap {
     /// An empty set of integers below `bound`.
     ///
     /// It takes one bit for each, in whole lines of 64 bytes, aligned to cache lines. The memory is
-    /// untouched zero pages, so this takes microseconds; from 4 MiB on it asks Linux for huge pages.
+    /// untouched zero pages, so this takes microseconds; from 4 MiB on it asks Linux for huge
+    /// pages.
     ///
     /// # Errors
     ///
@@ -161,7 +163,8 @@ impl ConcurrentBitmap {
 
     /// Inserts `position`; returns whether it was absent.
     ///
-    /// If several threads insert an absent position, exactly one gets `true`: the answer is a claim.
+    /// If several threads insert an absent position, exactly one gets `true`: the answer is a
+    /// claim.
     ///
     /// # Errors
     ///

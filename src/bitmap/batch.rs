@@ -1,5 +1,5 @@
-//! Many positions in one call. Where the bitmap is larger than the caches, the line of a position is
-//! asked for some positions ahead.
+//! Many positions in one call. Where the bitmap is larger than the caches, the line of a position
+//! is asked for some positions ahead.
 
 use super::{Bitmap, ConcurrentBitmap, OutOfBoundsError, Store};
 use crate::bits::{Load, Purpose, acquire, is_cached, prefetch};

@@ -99,7 +99,8 @@ impl<B: Store> Bitmap<B> {
     /// ```
     /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
     /// set.insert_batch(&[1, 64, 999])?;
-    /// assert_eq!((set.len_of(2..999), set.len_of(64..), set.len_of(..2000)), (1, 2, 3));
+    /// assert_eq!((set.len_of(2..999), set.len_of(64..)), (1, 2));
+    /// assert_eq!(set.len_of(..2000), 3);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
@@ -174,7 +175,8 @@ impl<B: Store> Bitmap<B> {
     /// ```
     /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
     /// set.insert_range(10..1000)?;
-    /// assert_eq!([0, 9, 10].map(|from| set.first_free(from)), [Some(0), Some(9), None]);
+    /// let free = [0, 9, 10].map(|from| set.first_free(from));
+    /// assert_eq!(free, [Some(0), Some(9), None]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]

@@ -9,10 +9,10 @@ use alloc::format;
 /// [`BitmapView`](super::BitmapView) and in use meanwhile. Each returns whether this call changed
 /// the set.
 ///
-/// They go word by word. A thread that reads meanwhile finds some words as before and some as after.
-/// Positions that other threads insert or remove meanwhile, here or in the other set, may count as
-/// before or as after. Publication passes through: a thread that sees a position here sees what the
-/// thread did that inserted it there.
+/// They go word by word. A thread that reads meanwhile finds some words as before and some as
+/// after. Positions that other threads insert or remove meanwhile, here or in the other set, may
+/// count as before or as after. Publication passes through: a thread that sees a position here sees
+/// what the thread did that inserted it there.
 ///
 /// # Errors
 ///

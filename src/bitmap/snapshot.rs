@@ -191,8 +191,8 @@ impl ConcurrentBitmap {
     ///
     /// # Errors
     ///
-    /// Fails if the reader fails (its error is the [source](core::error::Error::source)), if the set
-    /// takes more than `max_bytes`, and as [`from_bytes`](Self::from_bytes).
+    /// Fails if the reader fails (its error is the [source](core::error::Error::source)), if the
+    /// set takes more than `max_bytes`, and as [`from_bytes`](Self::from_bytes).
     ///
     /// # Examples
     ///
@@ -249,7 +249,8 @@ mod serde {
         }
     }
 
-    /// Allocates in proportion to the input. [`Limited`](crate::codec::Limited) reads within a limit.
+    /// Allocates in proportion to the input. [`Limited`](crate::codec::Limited) reads within a
+    /// limit.
     impl<'de> Deserialize<'de> for ConcurrentBitmap {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
             deserialize(deserializer, usize::MAX, Self::from_bytes)

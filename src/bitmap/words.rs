@@ -11,8 +11,8 @@
 //! | [`load`](Load::load) of a reader | load `Relaxed`, then [`acquire`] | pairs with the changes above: nothing on x86-64, one barrier on Arm |
 //! | `store_words`, `try_clone` | store `Relaxed` | no other thread has the array yet; what hands it on orders them |
 //!
-//! Looking first is right: if an insert happened before, coherence alone makes the look see its bit,
-//! or a later value of the word. Only the read-modify-write decides who won.
+//! Looking first is right: if an insert happened before, coherence alone makes the look see its
+//! bit, or a later value of the word. Only the read-modify-write decides who won.
 
 use crate::bits::{Load, acquire};
 use crate::error::{BuildError, BuildErrorKind};
@@ -44,7 +44,8 @@ pub trait Store: sealed::Sealed {
     fn words(&self) -> &[Self::Word];
 }
 
-/// The bits of a [`ConcurrentBitmap`](super::ConcurrentBitmap): atomic words, in lines of the cache.
+/// The bits of a [`ConcurrentBitmap`](super::ConcurrentBitmap): atomic words, in lines of the
+/// cache.
 pub struct Shared {
     words: Words<AtomicU64>,
     bound: u64,

@@ -43,7 +43,8 @@ impl<'a> Held<'a> {
 
 #[cfg(feature = "mmap")]
 impl Held<'static> {
-    /// Maps a file that holds a snapshot and nothing else. `parse` is as in [`borrow`](Self::borrow).
+    /// Maps a file that holds a snapshot and nothing else. `parse` is as in
+    /// [`borrow`](Self::borrow).
     ///
     /// # Safety
     ///

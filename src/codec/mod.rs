@@ -13,9 +13,10 @@
 //! that can delete have the first three rows and the last, in the same format.
 //!
 //! The filter may be in use meanwhile: a snapshot holds at least every key whose insertion happened
-//! before and that is not removed meanwhile. [`ConcurrentBitmap`](crate::ConcurrentBitmap), which is
-//! no filter, has them too, and [`BitmapView`](crate::bitmap::BitmapView). [`GuavaBloom`](crate::GuavaBloom) has [Guava's own
-//! stream](crate::GuavaBloom::write_to), which [`replace_file`] and `serde` take as well.
+//! before and that is not removed meanwhile. [`ConcurrentBitmap`](crate::ConcurrentBitmap), which
+//! is no filter, has them too, and [`BitmapView`](crate::bitmap::BitmapView).
+//! [`GuavaBloom`](crate::GuavaBloom) has [Guava's own stream](crate::GuavaBloom::write_to), which
+//! [`replace_file`] and `serde` take as well.
 //!
 //! # Example
 //!

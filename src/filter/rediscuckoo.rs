@@ -1,13 +1,13 @@
-//! Redis' cuckoo filter, bit for bit. [`RedisCuckoo`] is the filter that `CF.RESERVE` makes, with the
-//! same answers, the same growth and the same dump. A filter can be taken out of Redis and used in
-//! process, or built here and put into Redis.
+//! Redis' cuckoo filter, bit for bit. [`RedisCuckoo`] is the filter that `CF.RESERVE` makes, with
+//! the same answers, the same growth and the same dump. A filter can be taken out of Redis and used
+//! in process, or built here and put into Redis.
 //!
 //! Use it for filters that are in Redis already. If you own both ends, use a
 //! [`CuckooFilter`](crate::CuckooFilter): its inserts and removes need no exclusive access, and its
-//! false-positive rate is what you ask for. Here a fingerprint has 8 bits, so the rate of one filter
-//! of the chain is `2 * bucket size / 255` when it is full: 1.6% with buckets of 2, 3.1% with 4.
-//! Every further filter of the chain adds as much. By default the chain grows by filters of the
-//! same size: a chain of 18 had 12% (`CF.RESERVE f 64 BUCKETSIZE 1`, 1000 keys).
+//! false-positive rate is what you ask for. Here a fingerprint has 8 bits, so the rate of one
+//! filter of the chain is `2 * bucket size / 255` when it is full: 1.6% with buckets of 2, 3.1%
+//! with 4. Every further filter of the chain adds as much. By default the chain grows by filters of
+//! the same size: a chain of 18 had 12% (`CF.RESERVE f 64 BUCKETSIZE 1`, 1000 keys).
 //!
 //! # Example
 //!
@@ -32,19 +32,20 @@
 //!
 //! # Keys and sharing
 //!
-//! A key is a string of bytes, as in Redis: `str`, `String`, `[u8]`, `Vec<u8>`. Lookups take `&self`:
-//! any number of threads share a filter as `Arc<RedisCuckoo>`. Changes take `&mut self`: an insert
-//! moves fingerprints as the module does, one after another, so that both sides stay the same to
-//! the bit.
+//! A key is a string of bytes, as in Redis: `str`, `String`, `[u8]`, `Vec<u8>`. Lookups take
+//! `&self`: any number of threads share a filter as `Arc<RedisCuckoo>`. Changes take `&mut self`:
+//! an insert moves fingerprints as the module does, one after another, so that both sides stay the
+//! same to the bit.
 //!
 //! **Remove only keys that were inserted.** The removal of another key with the same fingerprint
 //! removes that key's fingerprint, and the filter misses a key.
 //!
 //! # Versions
 //!
-//! The layout is that of RedisBloom 2.2 to 2.8 and of Redis 8. `tests/servers/rediscuckoo_module.rs`
-//! runs it beside the module 2.8. A filter of the chain has at most 2^32 - 1 slots here: the module
-//! computes a slot's number in 32 bits, and larger filters of its own collide.
+//! The layout is that of RedisBloom 2.2 to 2.8 and of Redis 8.
+//! `tests/servers/rediscuckoo_module.rs` runs it beside the module 2.8. A filter of the chain has
+//! at most 2^32 - 1 slots here: the module computes a slot's number in 32 bits, and larger filters
+//! of its own collide.
 //!
 //! Strangers can make keys that collide under MurmurHash64A: [the module `hash`](crate::hash).
 
@@ -89,6 +90,9 @@ pub struct RedisCuckoo {
     deletes: u64,
     max_bytes: u64,
 }
+
+/// A chain of so many filters takes no more keys: the module's default of `CF_MAX_EXPANSIONS`.
+const MOST_FILTERS: usize = 32;
 
 /// What `CF.RESERVE` was given, after its rounding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -231,9 +235,9 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// Fails as `CF.RESERVE` does: if the bucket size or the iterations are 0, the capacity is below
-    /// two buckets, or the expansion is above 32768. Also fails if the filter has more than 2^32 - 1
-    /// slots, or the allocation fails.
+    /// Fails as `CF.RESERVE` does: if the bucket size or the iterations are 0, the capacity is
+    /// below two buckets, or the expansion is above 32768. Also fails if the filter has more than
+    /// 2^32 - 1 slots, or the allocation fails.
     ///
     /// # Examples
     ///
@@ -356,7 +360,7 @@ impl RedisCuckoo {
     /// The next filter of the chain.
     fn grow(&mut self) -> Result<(), RedisBloomInsertErrorKind> {
         let number = self.tables.len();
-        if self.settings.expansion == 0 || number == usize::from(u16::MAX) {
+        if self.settings.expansion == 0 {
             return Err(RedisBloomInsertErrorKind::NoRoom);
         }
         if let Some(buckets) = self.settings.buckets_of(number) {
@@ -376,7 +380,8 @@ impl RedisCuckoo {
     ///
     /// # Errors
     ///
-    /// Fails if the filter is full and [does not grow](Builder::expansion), if it would grow beyond
+    /// Fails if the filter is full and [does not grow](Builder::expansion), if the chain has 32
+    /// filters (the module's limit, by default), if it would grow beyond
     /// [`max_bytes`](Self::max_bytes), or if the allocation fails. Then it is as before.
     ///
     /// # Examples
@@ -394,8 +399,8 @@ impl RedisCuckoo {
             .map_err(|kind| RedisBloomInsertError { kind, inserted: 0 })
     }
 
-    /// Inserts `key` if it does not seem to be there: `CF.ADDNX`. Returns whether this call inserted
-    /// it.
+    /// Inserts `key` if it does not seem to be there: `CF.ADDNX`. Returns whether this call
+    /// inserted it.
     ///
     /// # Errors
     ///
@@ -412,12 +417,19 @@ impl RedisCuckoo {
     #[doc(alias("CF.ADDNX", "CF.INSERTNX"))]
     pub fn insert_unique<K: AsRef<[u8]> + ?Sized>(&mut self, key: &K) -> Result<bool, RedisBloomInsertError> {
         let hash = hash(key.as_ref());
-        if self.holds(hash) {
-            return Ok(false);
-        }
-        match self.add(hash) {
-            Ok(()) => Ok(true),
-            Err(kind) => Err(RedisBloomInsertError { kind, inserted: 0 }),
+        // The module checks this first.
+        let mut insert = || {
+            self.check_length()?;
+            Ok(!self.holds(hash) && self.add(hash).map(|()| true)?)
+        };
+        insert().map_err(|kind| RedisBloomInsertError { kind, inserted: 0 })
+    }
+
+    fn check_length(&self) -> Result<(), RedisBloomInsertErrorKind> {
+        if self.tables.len() < MOST_FILTERS {
+            Ok(())
+        } else {
+            Err(RedisBloomInsertErrorKind::Expansions { limit: MOST_FILTERS })
         }
     }
 
@@ -447,6 +459,7 @@ impl RedisCuckoo {
 
     /// The module's `CuckooFilter_InsertFP`.
     fn add(&mut self, hash: Fingerprint) -> Result<(), RedisBloomInsertErrorKind> {
+        self.check_length()?;
         loop {
             let inserted = self.tables.iter_mut().rev().any(|table| table.put(hash)) || {
                 let newest = self.tables.last_mut().expect("a chain has a filter");
@@ -660,8 +673,8 @@ impl RedisCuckoo {
         self.max_bytes
     }
 
-    /// The chance that an absent key is taken for present, as the chain is filled now: the mean over
-    /// its buckets. Reads all of it.
+    /// The chance that an absent key is taken for present, as the chain is filled now: the mean
+    /// over its buckets. Reads all of it.
     ///
     /// ```
     /// let mut filter = lanebloom::RedisCuckoo::with_capacity(1024)?;

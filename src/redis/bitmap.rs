@@ -4,6 +4,7 @@
 #[cfg(feature = "redis-tokio")]
 mod asynchronous;
 mod calls;
+mod pairs;
 
 use super::error::BitmapError;
 use super::layout::{Layout, config_of};
@@ -288,9 +289,9 @@ impl RedisBitmap {
     ///
     /// Size and number of hash functions are those of Redisson's `tryInit(expectedInsertions,
     /// falseProbability)`. A call fails if the configuration on the server has others
-    /// ([`is_other_configuration`](BitmapError::is_other_configuration)). The first insert writes the
-    /// configuration if there is none, as [`try_init`](Self::try_init) does. (Redisson fails then.)
-    /// [`open_redisson`](Self::open_redisson) takes the numbers from the server.
+    /// ([`is_other_configuration`](BitmapError::is_other_configuration)). The first insert writes
+    /// the configuration if there is none, as [`try_init`](Self::try_init) does. (Redisson fails
+    /// then.) [`open_redisson`](Self::open_redisson) takes the numbers from the server.
     ///
     /// The hash is HighwayHash-128 of the bytes that Redisson's codec makes of an object:
     ///

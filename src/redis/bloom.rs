@@ -1,5 +1,5 @@
-//! Fetches a [`RedisBloom`] or a [`RedisCuckoo`] from Redis and stores it there: the commands for its
-//! dump, over a blocking connection of the `redis` crate. `filter/redisbloom/dump.rs` and
+//! Fetches a [`RedisBloom`] or a [`RedisCuckoo`] from Redis and stores it there: the commands for
+//! its dump, over a blocking connection of the `redis` crate. `filter/redisbloom/dump.rs` and
 //! `filter/rediscuckoo/dump.rs` know the content of the chunks.
 
 use super::error::{RedisBloomTransferError, RedisBloomTransferErrorKind as Kind};
@@ -32,8 +32,8 @@ impl RedisBloom {
     /// # Errors
     ///
     /// Fails if the server cannot be reached, has not loaded RedisBloom, or holds no filter at
-    /// `key`. Fails as [`Loader::load`] does if the reply is no dump of a filter, or exceeds the
-    /// limit. Fails if another filter took the place of this one meanwhile.
+    /// `key`. Fails as [`Loader::load`](redisbloom::Loader::load) does if the reply is no dump of a
+    /// filter, or exceeds the limit. Fails if another filter took the place of this one meanwhile.
     ///
     /// # Examples
     ///

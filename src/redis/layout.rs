@@ -71,8 +71,8 @@ impl Layout {
         Self::new(Scheme::GoZero, bits, GO_ZERO_FUNCTIONS)
     }
 
-    /// The fewest bits for which the formula of a Bloom filter gives the rate, with go-zero's number
-    /// of hash functions.
+    /// The fewest bits for which the formula of a Bloom filter gives the rate, with go-zero's
+    /// number of hash functions.
     pub(crate) fn go_zero_sized(keys: u64, rate: f64) -> Result<Self, BuildErrorKind> {
         if !(rate > 0.0 && rate < 1.0) {
             return Err(BuildErrorKind::Rate(rate));
@@ -167,8 +167,8 @@ impl Layout {
         }
     }
 
-    /// The number of keys that set so many bits in the mean: Redisson's `count`, in the order of its
-    /// operations.
+    /// The number of keys that set so many bits in the mean: Redisson's `count`, in the order of
+    /// its operations.
     pub(crate) fn keys_for(&self, ones: u64) -> u64 {
         let bits = self.bits as f64;
         let keys = -bits / f64::from(self.functions) * (1.0 - ones as f64 / bits).ln();

@@ -120,6 +120,29 @@ impl Script {
         }
     }
 
+    /// The call of the script by its digest.
+    pub(super) fn call(&self, keys: &[&[u8]], arguments: &[impl redis::ToRedisArgs]) -> Cmd {
+        self.command("EVALSHA", self.digest(), keys, arguments)
+    }
+
+    fn command(&self, command: &str, script: &str, keys: &[&[u8]], arguments: &[impl redis::ToRedisArgs]) -> Cmd {
+        let mut call = redis::cmd(command);
+        call.arg(script).arg(keys.len()).arg(keys).arg(arguments);
+        call
+    }
+
+    /// Lets the server know the script.
+    pub(super) fn load(&self) -> Cmd {
+        let mut load = redis::cmd("SCRIPT");
+        load.arg("LOAD").arg(self.code);
+        load
+    }
+
+    /// Whether a reply says that the server does not know the script.
+    pub(super) fn is_unknown(reply: &Value) -> bool {
+        matches!(reply, Value::ServerError(error) if error.kind() == Some(ServerErrorKind::NoScript))
+    }
+
     fn digest(&self) -> &str {
         self.digest
             .get_or_init(|| sha1_smol::Sha1::from(self.code).digest().to_string())
@@ -148,19 +171,16 @@ impl<L: Link> Talk<'_, L> {
         arguments: &[impl redis::ToRedisArgs],
         then: &[Cmd],
     ) -> Result<Value, BitmapError> {
-        let call = |command: &str, script: &str| {
-            let mut call = redis::cmd(command);
-            call.arg(script).arg(keys.len()).arg(keys).arg(arguments);
+        let call = |command: &str, code: &str| {
             let mut pipeline = redis::pipe();
-            pipeline.add_command(call);
+            pipeline.add_command(script.command(command, code, keys, arguments));
             for then in then {
                 pipeline.add_command(then.clone());
             }
             pipeline
         };
         let mut replies = self.try_send(&mut call("EVALSHA", script.digest())).await?;
-        let unknown = |reply: &Value| matches!(reply, Value::ServerError(error) if error.kind() == Some(ServerErrorKind::NoScript));
-        if replies.first().is_some_and(unknown) {
+        if replies.first().is_some_and(Script::is_unknown) {
             replies = self.try_send(&mut call("EVAL", script.code)).await?;
         }
         let mut replies = replies.into_iter();
@@ -171,7 +191,8 @@ impl<L: Link> Talk<'_, L> {
         Ok(reply)
     }
 
-    async fn try_send(&mut self, pipeline: &mut Pipeline) -> Result<Vec<Value>, BitmapError> {
+    /// The replies to commands, errors of the server among them.
+    pub(super) async fn try_send(&mut self, pipeline: &mut Pipeline) -> Result<Vec<Value>, BitmapError> {
         pipeline.ignore_errors();
         let replies = self.link.send(pipeline).await.map_err(|error| self.error(error))?;
         if replies.len() == pipeline.len() {
@@ -183,7 +204,7 @@ impl<L: Link> Talk<'_, L> {
         ))
     }
 
-    fn checked(&self, reply: Value) -> Result<Value, BitmapError> {
+    pub(super) fn checked(&self, reply: Value) -> Result<Value, BitmapError> {
         match reply {
             Value::ServerError(error) => Err(self.error(error.into())),
             reply => Ok(reply),

@@ -46,7 +46,9 @@
 //! `{seen}cursor`. (A name of Redisson's and its configuration have.) Clients for Cluster are not
 //! tested.
 //!
-//! Every layout can be rebuilt while readers go on: [`rename`](RedisBitmap::rename).
+//! Every layout can be rebuilt while readers go on: [`rename`](RedisBitmap::rename). Many small
+//! filters, as one per user and day, are asked in one round trip:
+//! [`contains_pairs`](RedisBitmap::contains_pairs).
 //!
 //! # Failures
 //!

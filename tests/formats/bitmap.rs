@@ -1,5 +1,5 @@
-//! Snapshots of a `ConcurrentBitmap`: the bytes, every form of reading and writing them, and what is
-//! refused.
+//! Snapshots of a `ConcurrentBitmap`: the bytes, every form of reading and writing them, and what
+//! is refused.
 #![cfg(feature = "std")]
 
 use crate::common::{Full, Pieces, with_field};

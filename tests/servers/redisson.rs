@@ -1,9 +1,9 @@
 //! `RedisBitmap` in Redisson's layout on a real server: its bits by a second implementation, its
 //! configuration, both directions, and every error.
 //!
-//! Redisson's jar is in no registry that tests can reach. The second implementation here follows its
-//! source (`RedissonBloomFilter.java`, `misc/Hash.java`) and HighwayHash's reference code, whose own
-//! test vectors check the hash.
+//! Redisson's jar is in no registry that tests can reach. The second implementation here follows
+//! its source (`RedissonBloomFilter.java`, `misc/Hash.java`) and HighwayHash's reference code,
+//! whose own test vectors check the hash.
 
 use crate::common::number;
 use crate::redis_server::Server;

@@ -36,6 +36,10 @@ pub(crate) enum RedisBloomInsertErrorKind {
     },
     /// A chain of cuckoo filters that does not grow.
     NoRoom,
+    /// A chain of so many cuckoo filters takes no more keys.
+    Expansions {
+        limit: usize,
+    },
     OverLimit {
         needed: u64,
         limit: u64,
@@ -44,8 +48,8 @@ pub(crate) enum RedisBloomInsertErrorKind {
 }
 
 impl RedisBloomInsertError {
-    /// Whether the filter is full and does not scale: the module's "non scaling filter is full", or
-    /// "Filter is full".
+    /// Whether the filter is full and does not scale: the module's "non scaling filter is full",
+    /// "Filter is full", or "Maximum expansions reached".
     ///
     /// ```
     /// use lanebloom::RedisBloom;
@@ -57,8 +61,8 @@ impl RedisBloomInsertError {
     /// ```
     #[must_use]
     pub fn is_full(&self) -> bool {
-        use RedisBloomInsertErrorKind::{Full, NoRoom};
-        matches!(self.kind, Full { .. } | NoRoom)
+        use RedisBloomInsertErrorKind::{Expansions, Full, NoRoom};
+        matches!(self.kind, Full { .. } | NoRoom | Expansions { .. })
     }
 
     /// How many keys of the batch are in the filter: those before the first one that failed. 0 for
@@ -87,6 +91,9 @@ impl fmt::Display for RedisBloomInsertError {
                 f,
                 "the filter does not scale, and has as many keys as its capacity of {capacity}"
             ),
+            RedisBloomInsertErrorKind::Expansions { limit } => {
+                write!(f, "the chain has {limit} filters, and takes no more keys")
+            }
             RedisBloomInsertErrorKind::NoRoom => {
                 f.write_str("the filter does not grow, and no fingerprint found a free slot")
             }

@@ -2,8 +2,8 @@
 //! `CF.LOADCHUNK`. A header comes first, then the slots of the filters of the chain, the oldest
 //! first, in chunks of up to 16 MiB. Each chunk has slots of one filter.
 //!
-//! A chunk comes with a cursor: 1 with the header; 1 plus the number of bytes of slots so far with a
-//! chunk of slots. The header's numbers are little-endian, without gaps:
+//! A chunk comes with a cursor: 1 with the header; 1 plus the number of bytes of slots so far with
+//! a chunk of slots. The header's numbers are little-endian, without gaps:
 //!
 //! | | |
 //! |---|---|
@@ -199,9 +199,9 @@ impl Loader {
     ///
     /// # Errors
     ///
-    /// Fails if the cursor is not the next one, the header is not one of a cuckoo filter or declares
-    /// more bytes than the limit, the allocation fails, or the chunk has more slots than its filter
-    /// has left, or comes after the end. Then nothing is changed.
+    /// Fails if the cursor is not the next one, the header is not one of a cuckoo filter or
+    /// declares more bytes than the limit, the allocation fails, or the chunk has more slots than
+    /// its filter has left, or comes after the end. Then nothing is changed.
     ///
     /// # Examples
     ///

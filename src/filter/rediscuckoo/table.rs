@@ -113,7 +113,8 @@ impl Table {
         })
     }
 
-    /// Puts the fingerprint into a free slot of its buckets, if there is one: `Filter_FindAvailable`.
+    /// Puts the fingerprint into a free slot of its buckets, if there is one:
+    /// `Filter_FindAvailable`.
     pub(super) fn put(&mut self, key: Fingerprint) -> bool {
         self.replace(key, 0, key.tag)
     }

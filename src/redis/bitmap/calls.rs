@@ -18,11 +18,27 @@ use redis::{Cmd, Value};
 /// The offsets that one round trip sends, if a key has not more of them. A server that does nothing
 /// else meanwhile takes a microsecond for each (Redis 7.0, in Lua), so that other clients wait
 /// about one millisecond.
-const OFFSETS_PER_TRIP: usize = 1024;
+pub(super) const OFFSETS_PER_TRIP: usize = 1024;
 /// The greatest cursor of a growing filter that is believed. (A lookup takes all bitmaps up to it.)
 const GREATEST_CURSOR: u64 = 1023;
 /// The fields of a configuration of Redisson's.
 const CONFIGURATION: [&str; 4] = ["size", "hashIterations", "expectedInsertions", "falseProbability"];
+
+/// What is done to keys.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Work {
+    Test,
+    Set,
+}
+
+impl Work {
+    fn command(self) -> &'static str {
+        match self {
+            Self::Test => "GETBIT",
+            Self::Set => "SETBIT",
+        }
+    }
+}
 
 impl RedisBitmap {
     pub(super) async fn test_one<K: Funnel + ?Sized>(
@@ -112,77 +128,125 @@ impl RedisBitmap {
         Talk { link, key: self.name() }
     }
 
+    /// The script that does this work, with its first arguments. (The others are offsets.)
+    pub(super) fn script(&self, work: Work) -> Option<(&'static Script, Vec<u64>)> {
+        let functions = u64::from(self.layout.functions);
+        let (test, set, arguments) = match &self.kept {
+            Kept::Piped { .. } => return None,
+            Kept::Scripted { .. } => (&link::TEST, &link::SET, Vec::from([functions])),
+            Kept::Configured { .. } => (
+                &link::TEST_CONFIGURED,
+                &link::SET_CONFIGURED,
+                Vec::from([functions, self.layout.bits]),
+            ),
+            Kept::Growing { .. } => {
+                let mut arguments = Vec::from([GREATEST_CURSOR, functions]);
+                if work == Work::Set {
+                    arguments.extend([self.layout.bits, self.expire.unwrap_or(0)]);
+                }
+                (&link::TEST_GROWING, &link::SET_GROWING, arguments)
+            }
+        };
+        Some((if work == Work::Test { test } else { set }, arguments))
+    }
+
+    /// The Redis keys that a script takes.
+    fn script_keys(&self) -> Vec<&[u8]> {
+        match &self.kept {
+            Kept::Growing { base, cursor } => Vec::from([&**cursor, base]),
+            _ => self.keys(),
+        }
+    }
+
+    /// The commands that do this work on one key, or by a script on several.
+    pub(super) fn add_commands(&self, work: Work, offsets: &[u64], pipeline: &mut redis::Pipeline) {
+        if let Some((script, arguments)) = self.script(work) {
+            pipeline.add_command(script.call(&self.script_keys(), &[&arguments, offsets].concat()));
+        } else {
+            for offset in offsets {
+                match work {
+                    Work::Test => pipeline.cmd("GETBIT").arg(self.name()).arg(offset),
+                    Work::Set => pipeline.cmd("SETBIT").arg(self.name()).arg(offset).arg(1),
+                };
+            }
+        }
+        if work == Work::Set {
+            for expire in self.expire_commands() {
+                pipeline.add_command(expire);
+            }
+        }
+    }
+
+    /// The answer for one key in the replies to [`add_commands`](Self::add_commands), or `None` if
+    /// the filter has no configuration.
+    pub(super) fn answer(
+        &self,
+        link: &mut impl Link,
+        work: Work,
+        replies: Vec<Value>,
+    ) -> Result<Option<bool>, BitmapError> {
+        let talk = self.talk(link);
+        let replies: Result<Vec<Value>, _> = replies.into_iter().map(|reply| talk.checked(reply)).collect();
+        let mut replies = replies?;
+        if let Some((script, _)) = self.script(work) {
+            let reply = self.checked_script(replies.swap_remove(0))?;
+            return match reply {
+                Value::Int(0) if matches!(self.kept, Kept::Configured { .. }) => Ok(None),
+                reply => Ok(self.answers(link, script, reply, 1)?.pop()),
+            };
+        }
+        let bits = &replies[..self.layout.functions.into()];
+        let mut bits = bits.iter().map(|reply| talk.bit(work.command(), reply));
+        // `SETBIT` replies what the bit was.
+        let all = bits.try_fold(true, |all, bit| Ok::<_, BitmapError>(all & bit?))?;
+        Ok(Some(all == (work == Work::Test)))
+    }
+
     /// Whether all bits of each key are set.
     async fn test(&self, link: &mut impl Link, offsets: Vec<u64>) -> Result<Vec<bool>, BitmapError> {
-        let functions = self.layout.functions;
-        match &self.kept {
-            Kept::Piped { key } => {
-                let mut pipeline = redis::pipe();
-                for offset in &offsets {
-                    pipeline.cmd("GETBIT").arg(key).arg(offset);
-                }
-                let set = self.bits(link, "GETBIT", pipeline).await?;
-                Ok(set
-                    .chunks(functions.into())
-                    .map(|bits| bits.iter().all(|set| *set))
-                    .collect())
-            }
-            Kept::Scripted { .. } => self.ask(link, &link::TEST, &[functions.into()], offsets, &[]).await,
-            Kept::Configured { .. } => {
-                let keys = offsets.len() / usize::from(functions);
-                let arguments = [functions.into(), self.layout.bits];
-                let found = self
-                    .configured(link, &link::TEST_CONFIGURED, &arguments, offsets, &[])
-                    .await?;
-                Ok(found.unwrap_or_else(|| alloc::vec![false; keys]))
-            }
-            Kept::Growing { .. } => {
-                let arguments = [GREATEST_CURSOR, functions.into()];
-                self.ask(link, &link::TEST_GROWING, &arguments, offsets, &[]).await
-            }
+        let keys = offsets.len() / usize::from(self.layout.functions);
+        match self.work(link, Work::Test, &offsets).await? {
+            Some(found) => Ok(found),
+            None => Ok(alloc::vec![false; keys]),
         }
     }
 
     /// Sets all bits of each key; answers whether one of them was not set.
     async fn set(&self, link: &mut impl Link, offsets: Vec<u64>) -> Result<Vec<bool>, BitmapError> {
-        let functions = self.layout.functions;
-        match &self.kept {
-            Kept::Piped { key } => {
-                let mut pipeline = redis::pipe();
-                for offset in &offsets {
-                    pipeline.cmd("SETBIT").arg(key).arg(offset).arg(1);
-                }
-                for expire in self.expire_commands() {
-                    pipeline.add_command(expire);
-                }
-                let mut before = self.bits(link, "SETBIT", pipeline).await?;
-                before.truncate(offsets.len());
-                Ok(before
-                    .chunks(functions.into())
-                    .map(|bits| bits.iter().any(|set| !set))
-                    .collect())
-            }
-            Kept::Scripted { .. } => {
-                let expire = self.expire_commands();
-                self.ask(link, &link::SET, &[functions.into()], offsets, &expire).await
-            }
-            Kept::Configured { .. } => {
-                let arguments = [functions.into(), self.layout.bits];
-                let expire = self.expire_commands();
-                let set = &link::SET_CONFIGURED;
-                loop {
-                    match self.configured(link, set, &arguments, offsets.clone(), &expire).await? {
-                        Some(changed) => return Ok(changed),
-                        // The filter may expire between the two. Then it is made again.
-                        None => self.configure(link).await?,
-                    };
-                }
-            }
-            Kept::Growing { .. } => {
-                let expire = self.expire.unwrap_or(0);
-                let arguments = [GREATEST_CURSOR, functions.into(), self.layout.bits, expire];
-                self.ask(link, &link::SET_GROWING, &arguments, offsets, &[]).await
-            }
+        loop {
+            match self.work(link, Work::Set, &offsets).await? {
+                Some(changed) => return Ok(changed),
+                // The filter may expire between the two. Then it is made again.
+                None => self.configure(link).await?,
+            };
+        }
+    }
+
+    /// The answer for each key, or `None` if the filter has no configuration.
+    async fn work(&self, link: &mut impl Link, work: Work, offsets: &[u64]) -> Result<Option<Vec<bool>>, BitmapError> {
+        if offsets.is_empty() {
+            return Ok(Some(Vec::new()));
+        }
+        let functions = usize::from(self.layout.functions);
+        let Some((script, arguments)) = self.script(work) else {
+            let mut pipeline = redis::pipe();
+            self.add_commands(work, offsets, &mut pipeline);
+            let mut talk = self.talk(link);
+            let mut replies = talk.send(pipeline).await?;
+            replies.truncate(offsets.len());
+            let bits: Result<Vec<bool>, _> = replies.iter().map(|reply| talk.bit(work.command(), reply)).collect();
+            let all = |bits: &[bool]| bits.iter().all(|bit| *bit) == (work == Work::Test);
+            return Ok(Some(bits?.chunks(functions).map(all).collect()));
+        };
+        let arguments = [&arguments, offsets].concat();
+        let expire = if work == Work::Set {
+            self.expire_commands()
+        } else {
+            Vec::new()
+        };
+        match self.run(link, script, &arguments, &expire).await? {
+            Value::Int(0) if matches!(self.kept, Kept::Configured { .. }) => Ok(None),
+            reply => self.answers(link, script, reply, offsets.len() / functions).map(Some),
         }
     }
 
@@ -190,26 +254,6 @@ impl RedisBitmap {
     fn expire_commands(&self) -> Vec<Cmd> {
         let expire = |after| self.keys().into_iter().map(move |key| expire_command(key, after));
         self.expire.into_iter().flat_map(expire).collect()
-    }
-
-    /// The script's answer for each key, or `None` if the filter has no configuration.
-    async fn configured(
-        &self,
-        link: &mut impl Link,
-        script: &Script,
-        arguments: &[u64],
-        offsets: Vec<u64>,
-        then: &[Cmd],
-    ) -> Result<Option<Vec<bool>>, BitmapError> {
-        if offsets.is_empty() {
-            return Ok(Some(Vec::new()));
-        }
-        let keys = offsets.len() / usize::from(self.layout.functions);
-        let arguments = [arguments, &offsets].concat();
-        match self.run(link, script, &arguments, then).await? {
-            Value::Int(0) => Ok(None),
-            reply => self.answers(link, script, reply, keys).map(Some),
-        }
     }
 
     /// Writes the configuration, if there is none; returns whether there was none.
@@ -289,39 +333,7 @@ impl RedisBitmap {
         })
     }
 
-    /// The bits that the server replies to a pipeline of `command`s; none for no commands.
-    async fn bits(
-        &self,
-        link: &mut impl Link,
-        command: &'static str,
-        pipeline: redis::Pipeline,
-    ) -> Result<Vec<bool>, BitmapError> {
-        if pipeline.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut talk = self.talk(link);
-        let replies = talk.send(pipeline).await?;
-        replies.iter().map(|reply| talk.bit(command, reply)).collect()
-    }
-
-    /// The script's answer for each key; none for no keys.
-    async fn ask(
-        &self,
-        link: &mut impl Link,
-        script: &Script,
-        arguments: &[u64],
-        offsets: Vec<u64>,
-        then: &[Cmd],
-    ) -> Result<Vec<bool>, BitmapError> {
-        let keys = offsets.len() / usize::from(self.layout.functions);
-        if keys == 0 {
-            return Ok(Vec::new());
-        }
-        let arguments = [arguments, &offsets].concat();
-        let reply = self.run(link, script, &arguments, then).await?;
-        self.answers(link, script, reply, keys)
-    }
-
+    /// The script's answers for so many keys.
     fn answers(
         &self,
         link: &mut impl Link,
@@ -338,8 +350,7 @@ impl RedisBitmap {
         }
     }
 
-    /// Runs a script on the filter's Redis keys. The script of a growing filter replies a bad
-    /// cursor as it is, and that of one with a configuration what the configuration says.
+    /// Runs a script on the filter's Redis keys.
     async fn run(
         &self,
         link: &mut impl Link,
@@ -347,17 +358,22 @@ impl RedisBitmap {
         arguments: &[u64],
         then: &[Cmd],
     ) -> Result<Value, BitmapError> {
-        let mut talk = self.talk(link);
-        match &self.kept {
-            Kept::Piped { key } | Kept::Scripted { key } => talk.run(script, &[key], arguments, then).await,
-            Kept::Configured { key, config, .. } => match talk.run(script, &[key, config], arguments, then).await? {
-                Value::BulkString(found) => Err(self.other_configuration(lossy(&found[..found.len().min(80)]))),
-                reply => Ok(reply),
-            },
-            Kept::Growing { base, cursor } => match talk.run(script, &[cursor, base], arguments, then).await? {
-                Value::BulkString(value) => Err(bad_cursor(cursor, &value)),
-                reply => Ok(reply),
-            },
+        let reply = self
+            .talk(link)
+            .run(script, &self.script_keys(), arguments, then)
+            .await?;
+        self.checked_script(reply)
+    }
+
+    /// The reply of a script. That of a growing filter replies a bad cursor as it is, and that of
+    /// one with a configuration what the configuration says.
+    fn checked_script(&self, reply: Value) -> Result<Value, BitmapError> {
+        match (&self.kept, reply) {
+            (Kept::Configured { .. }, Value::BulkString(found)) => {
+                Err(self.other_configuration(lossy(&found[..found.len().min(80)])))
+            }
+            (Kept::Growing { cursor, .. }, Value::BulkString(value)) => Err(bad_cursor(cursor, &value)),
+            (_, reply) => Ok(reply),
         }
     }
 
