@@ -43,7 +43,7 @@ struct Args {
 fn positions(kind: &str, bound: u64) -> Vec<u32> {
     let one_of = |n: u64| {
         (0..bound)
-            .filter(|&at| number(at) % n == 0)
+            .filter(|&at| number(at).is_multiple_of(n))
             .map(|at| at as u32)
             .collect()
     };

@@ -1,5 +1,5 @@
-//! Dumps of Redis' cuckoo filter of any bytes: an error, or a filter within the limit that writes the
-//! same dump again, takes keys and gives them back.
+//! Dumps of Redis' cuckoo filter of any bytes: an error, or a filter within the limit that writes
+//! the same dump again, takes keys and gives them back.
 //!
 //! Half of the inputs get a header with settings from the input, since hardly any other is one.
 

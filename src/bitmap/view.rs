@@ -1,10 +1,10 @@
 //! [`BitmapView`]: a snapshot's bytes, borrowed or mapped from a file, that answer in place.
 
-use super::snapshot::{check_end, parse};
+use super::snapshot::{check_end, parse, used};
 use super::words::{sealed, words_of};
 use super::{Bitmap, ConcurrentBitmap, Store};
 use crate::codec::{Held, SNAPSHOT_HEADER};
-use crate::error::SnapshotError;
+use crate::error::{SnapshotError, SnapshotErrorKind};
 
 /// A [`ConcurrentBitmap`]'s snapshot that answers in place: in borrowed bytes, or in a mapped file
 /// (feature `mmap`). [`Bitmap`] has its methods.
@@ -85,6 +85,15 @@ impl<'a> BitmapView<'a> {
 
     fn open(snapshot: Held<'a>, bound: u64) -> Result<Self, SnapshotError> {
         let view = View { snapshot, bound };
+        // In the last line, what is no position must be 0, as in a filter that is read.
+        let end = SNAPSHOT_HEADER + 8 * used(bound);
+        let rest = &view.snapshot.bytes()[end..SNAPSHOT_HEADER + size_of_val(view.words())];
+        if let Some(at) = rest.iter().position(|byte| *byte != 0) {
+            return Err(SnapshotError(SnapshotErrorKind::NotZero {
+                offset: (end + at) as u64,
+                found: rest[at],
+            }));
+        }
         check_end(view.words(), bound).map_err(SnapshotError)?;
         Ok(Self { bits: view })
     }

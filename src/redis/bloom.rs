@@ -18,8 +18,8 @@ use std::hash::RandomState;
 const ABANDONED: u32 = 600;
 
 /// Transfers from and to Redis (feature `redis`), over any blocking connection of the `redis` crate
-/// or a pool. An asynchronous client fetches a filter with a [`Loader`], and stores the chunks of
-/// [`to_loadchunks`](RedisBloom::to_loadchunks) by `BF.LOADCHUNK`.
+/// or a pool. An asynchronous client fetches a filter with a [`Loader`](redisbloom::Loader), and
+/// stores the chunks of [`to_loadchunks`](RedisBloom::to_loadchunks) by `BF.LOADCHUNK`.
 impl RedisBloom {
     /// Fetches a filter from Redis by `BF.SCANDUMP`. The filter takes at most `max_bytes` bytes of
     /// [memory](Self::memory_bytes), here and when it grows.

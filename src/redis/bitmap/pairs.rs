@@ -46,8 +46,8 @@ impl RedisBitmap {
         now(work_on(&mut Blocking(connection), Work::Test, pairs, out)).map(|_| ())
     }
 
-    /// Inserts the key of each pair into the filter of the pair, in order. Writes whether it changed
-    /// the filter to the same place of `changed`, and returns how many did.
+    /// Inserts the key of each pair into the filter of the pair, in order. Writes whether it
+    /// changed the filter to the same place of `changed`, and returns how many did.
     ///
     /// # Panics
     ///
