@@ -11,7 +11,7 @@ export LANEBLOOM_REQUIRE_JVM=1 LANEBLOOM_REQUIRE_REDIS=1 LANEBLOOM_REQUIRE_SCRAP
 # and all is compiled again.)
 optimized=(--profile ci --all-features)
 tests=(--test={api,formats,stress,servers})
-benches=(--bench={filter,peers,deletable,bulk,guava,snapshot,windowed,redis_bitmaps,redis})
+benches=(--bench={bitmap,filter,hashes,peers,deletable,bulk,guava,snapshot,windowed,redis_bitmaps,redis})
 
 echo "== building"
 cargo build "${optimized[@]}" --bins "${benches[@]}" "${tests[@]}"
