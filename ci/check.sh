@@ -23,6 +23,7 @@ echo "== lints"
 # alone.
 cargo clippy --all-targets -- -D warnings
 cargo clippy --all-targets --all-features -- -D warnings
+cargo clippy -p lanebloom-guard --all-targets --all-features -- -D warnings
 for features in "" std serde mmap guard window redis; do
     cargo clippy -p lanebloom --lib --no-default-features --features "$features" -- -D warnings
 done
@@ -31,7 +32,7 @@ RUSTFLAGS="--cfg lanebloom_loom" cargo clippy -p lanebloom-loom-tests --all-targ
 
 echo "== documentation"
 # As published, where a link to a private item is an error; then with the private items.
-RUSTDOCFLAGS="-D warnings" cargo doc -p lanebloom --no-deps --all-features
+RUSTDOCFLAGS="-D warnings" cargo doc -p lanebloom -p lanebloom-guard --no-deps --all-features
 RUSTDOCFLAGS="-D warnings" cargo doc -p lanebloom --no-deps --all-features --document-private-items
 
 echo "== without std"

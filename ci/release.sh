@@ -19,7 +19,10 @@ cargo build "${optimized[@]}" --bins "${benches[@]}" "${tests[@]}"
 echo "== tests of what has a size; ci/test.sh has run the others, and these at a small one"
 cargo test "${optimized[@]}" --no-fail-fast "${tests[@]}" -- --include-ignored \
     {bulk,parallel,scalable,cuckoo,dleft,rates,threads,replace,snapshot,snapshot_deletable,guava_jvm}:: \
-    counting::the_rate tombstone::both_rates redis_ redisbloom_module
+    counting::the_rate tombstone::both_rates redis_ redisbloom_module rediscuckoo_module redisson::
+
+echo "== ten million gets of the guard kit, and its bench without measuring"
+cargo test -p lanebloom-guard --profile ci --test=stress --bench=gets -- --ignored
 
 echo "== benches, without measuring"
 cargo bench "${optimized[@]}" "${benches[@]}" -- --test
@@ -33,3 +36,4 @@ run rate_window --requests 400000 --users 20000
 run rate_window --seconds 1 --window 0.2 --users 20000
 run coupons --coupons 100000
 run shared_guard --rate 500 --seconds 1 --interval 20
+run guarded_service --test

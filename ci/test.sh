@@ -12,3 +12,4 @@ export LANEBLOOM_REQUIRE_JVM=1 LANEBLOOM_REQUIRE_REDIS=1 LANEBLOOM_REQUIRE_SCRAP
 all=(-p lanebloom --profile checked --all-features --no-fail-fast)
 cargo test "${all[@]}" --lib --test={alloc,api,edges,formats,stress}
 cargo test "${all[@]}" --doc
+cargo test -p lanebloom-guard --profile checked --all-features --no-fail-fast

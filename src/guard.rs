@@ -325,8 +325,8 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
 
     /// Calls `load` only if the key may exist; records whether it did.
     ///
-    /// If reads of the store can fail or are awaited, use [`try_get_with`](Self::try_get_with) or
-    /// [`check`](Self::check).
+    /// If reads of the store can fail, use [`try_get_with`](Self::try_get_with); if they are
+    /// awaited, [`get_with_async`](Self::get_with_async).
     ///
     /// ```
     /// use lanebloom::CacheGuard;
@@ -377,6 +377,75 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
         Ok(value)
     }
 
+    /// [`get_with`](Self::get_with) for a load that is awaited, in any runtime.
+    ///
+    /// If the future is dropped during the load, the key counts only as admitted.
+    ///
+    /// ```
+    /// use lanebloom::CacheGuard;
+    ///
+    /// # async fn read_row(key: &str) -> Option<usize> { Some(key.len()) }
+    /// # async fn get(guard: &CacheGuard<str>) {
+    /// let load = async || read_row("ann").await;
+    /// assert_eq!(guard.get_with_async("ann", load).await, Some(3));
+    /// let load = async || -> Option<usize> { unreachable!("turned away") };
+    /// assert_eq!(guard.get_with_async("eve", load).await, None);
+    /// # }
+    /// # let guard = CacheGuard::with_capacity(1000, 0.01)?;
+    /// # guard.insert("ann");
+    /// # let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    /// # assert!(std::pin::pin!(get(&guard)).poll(&mut context).is_ready());
+    /// # assert_eq!((guard.stats().found, guard.stats().turned_away), (1, 1));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub async fn get_with_async<Q: Borrow<K> + ?Sized, V>(
+        &self,
+        key: &Q,
+        load: impl AsyncFnOnce() -> Option<V>,
+    ) -> Option<V> {
+        let admission = self.check(key)?;
+        let value = load().await;
+        admission.record(value.is_some());
+        value
+    }
+
+    /// [`get_with_async`](Self::get_with_async) for a load that can fail; a failure counts as
+    /// neither.
+    ///
+    /// # Errors
+    ///
+    /// Fails if `load` fails.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::CacheGuard;
+    ///
+    /// # async fn get(guard: &CacheGuard<str>) {
+    /// let load = async || Err::<Option<u32>, _>("timeout");
+    /// assert_eq!(guard.try_get_with_async("ann", load).await, Err("timeout"));
+    /// assert_eq!(guard.try_get_with_async("eve", load).await, Ok(None));
+    /// # }
+    /// # let guard = CacheGuard::with_capacity(1000, 0.01)?;
+    /// # guard.insert("ann");
+    /// # let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    /// # assert!(std::pin::pin!(get(&guard)).poll(&mut context).is_ready());
+    /// # assert_eq!((guard.stats().admitted, guard.stats().found), (1, 0));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub async fn try_get_with_async<Q: Borrow<K> + ?Sized, V, E>(
+        &self,
+        key: &Q,
+        load: impl AsyncFnOnce() -> Result<Option<V>, E>,
+    ) -> Result<Option<V>, E> {
+        let Some(admission) = self.check(key) else {
+            return Ok(None);
+        };
+        let value = load().await?;
+        admission.record(value.is_some());
+        Ok(value)
+    }
+
     /// The first half of [`get_with`](Self::get_with): `None` turns the key away, for it certainly
     /// does not exist. Otherwise ask the store, and [record](Admission::record) whether it had the
     /// key. The two halves may lie on two sides of an `await`.
@@ -402,7 +471,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     #[must_use = "a key for which this is None must not reach the store"]
     pub fn check<Q: Borrow<K> + ?Sized>(&self, key: &Q) -> Option<Admission<'_>> {
         let admitted = self.state.load().serving.admits(key.borrow());
-        self.counts.add_checks(admitted.into(), (!admitted).into());
+        self.counts.add_check(admitted);
         admitted.then_some(Admission { counts: &self.counts })
     }
 

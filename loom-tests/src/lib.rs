@@ -24,6 +24,7 @@ mod bulk;
 mod counting;
 mod cuckoo;
 mod dleft;
+mod flights;
 mod guard;
 mod guava;
 mod scalable;

@@ -1,11 +1,12 @@
 //! The filters that a guard can serve from.
 
-use crate::Filter;
 use crate::filter::engine::{Insert, Outcome, Total};
 #[cfg(all(feature = "redis", feature = "window"))]
 use crate::filter::windowed::WindowedBloom;
 use crate::funnel::Funnel;
 use crate::hash::KeyHasher;
+use crate::{Figures, Filter};
+use core::time::Duration;
 use sealed::Calls;
 
 /// A filter that a [`CacheGuard`](super::CacheGuard) can serve from: every
@@ -42,6 +43,73 @@ pub trait GuardFilter {
 
     #[doc(hidden)]
     fn local(&self) -> &Self::Local;
+
+    /// Fill, number of keys and false-positive rate now, as [`Filter::figures`]: one pass over the
+    /// whole filter.
+    ///
+    /// ```
+    /// use lanebloom::{CacheGuard, GuardFilter};
+    ///
+    /// fn keys<F: GuardFilter>(guard: &CacheGuard<str, F>) -> usize {
+    ///     guard.filter().figures().len
+    /// }
+    ///
+    /// let guard = CacheGuard::with_capacity(1000, 0.01)?;
+    /// guard.insert("ann");
+    /// assert_eq!(keys(&guard), 1);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    fn figures(&self) -> Figures {
+        Calls::figures(self.local())
+    }
+
+    /// The false-positive rate that the filter was built for, as [`Filter::false_positive_rate`].
+    ///
+    /// ```
+    /// use lanebloom::{CacheGuard, GuardFilter};
+    ///
+    /// fn rate<F: GuardFilter>(guard: &CacheGuard<str, F>) -> f64 {
+    ///     guard.filter().false_positive_rate()
+    /// }
+    ///
+    /// let guard = CacheGuard::with_capacity(1000, 0.01)?;
+    /// assert!((0.005..=0.01).contains(&rate(&guard)));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    fn false_positive_rate(&self) -> f64 {
+        Calls::false_positive_rate(self.local())
+    }
+
+    /// The memory that the filter takes, in bytes, as [`Filter::memory_bytes`].
+    ///
+    /// ```
+    /// use lanebloom::{CacheGuard, GuardFilter};
+    ///
+    /// fn bytes<F: GuardFilter>(guard: &CacheGuard<str, F>) -> usize {
+    ///     guard.filter().memory_bytes()
+    /// }
+    ///
+    /// let guard = CacheGuard::with_capacity(1000, 0.01)?;
+    /// assert!(bytes(&guard) >= 1000);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    fn memory_bytes(&self) -> usize {
+        Calls::memory_bytes(self.local())
+    }
+
+    /// The time since a shared filter's last exchange with its server, as `SharedStats::lag`;
+    /// `None` for filters of this process alone.
+    ///
+    /// ```
+    /// use lanebloom::{CacheGuard, GuardFilter};
+    ///
+    /// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
+    /// assert_eq!(guard.filter().lag(), None);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    fn lag(&self) -> Option<Duration> {
+        None
+    }
 }
 
 impl<F: Calls> GuardFilter for F {
@@ -65,6 +133,10 @@ impl<S: KeyHasher> GuardFilter for crate::redis::SharedBloom<S> {
     fn local(&self) -> &Self::Local {
         self
     }
+
+    fn lag(&self) -> Option<Duration> {
+        Some(self.stats().lag)
+    }
 }
 
 #[cfg(all(feature = "redis", feature = "window"))]
@@ -77,10 +149,14 @@ impl<S: KeyHasher + Clone> GuardFilter for crate::redis::SharedWindow<S> {
     fn local(&self) -> &Self::Local {
         self
     }
+
+    fn lag(&self) -> Option<Duration> {
+        Some(self.stats().lag)
+    }
 }
 
 pub(super) mod sealed {
-    use super::{Funnel, Outcome, Total};
+    use super::{Figures, Funnel, Outcome, Total};
 
     /// The calls of these names. Seals [`GuardFilter`](super::GuardFilter), so that more can be
     /// added.
@@ -92,6 +168,9 @@ pub(super) mod sealed {
         fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool;
         fn insert_batch<K: Funnel>(&self, keys: &[K]) -> Self::Total;
         fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]);
+        fn figures(&self) -> Figures;
+        fn false_positive_rate(&self) -> f64;
+        fn memory_bytes(&self) -> usize;
     }
 }
 
@@ -112,5 +191,14 @@ impl<E: Insert, S: KeyHasher<E::Hash>> Calls for Filter<E, S> {
     }
     fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
         self.contains_batch_bitmap(keys, out);
+    }
+    fn figures(&self) -> Figures {
+        self.figures()
+    }
+    fn false_positive_rate(&self) -> f64 {
+        self.false_positive_rate()
+    }
+    fn memory_bytes(&self) -> usize {
+        self.memory_bytes()
     }
 }

@@ -374,6 +374,15 @@ mod tests {
         fn contains_batch_bitmap<K: Funnel>(&self, _: &[K], _: &mut [u64]) {
             unreachable!("no batch is looked up")
         }
+        fn figures(&self) -> crate::Figures {
+            unreachable!("nobody asks")
+        }
+        fn false_positive_rate(&self) -> f64 {
+            unreachable!("nobody asks")
+        }
+        fn memory_bytes(&self) -> usize {
+            unreachable!("nobody asks")
+        }
     }
 
     /// A reader is in the old filter while that is replaced, since before the rebuild began or

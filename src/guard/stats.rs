@@ -42,9 +42,10 @@ impl Admission<'_> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn record(self, found: bool) {
-        let counts = self.counts.of_this_thread();
-        let count = if found { &counts.found } else { &counts.false_positives };
-        count.fetch_add(1, Ordering::Relaxed);
+        match found {
+            true => self.counts.add(1, |shard| &shard.found),
+            false => self.counts.add(1, |shard| &shard.false_positives),
+        }
     }
 }
 
@@ -126,8 +127,10 @@ impl GuardStats {
 /// Counters in shards, so that threads do not take a line from each other to count.
 #[derive(Debug)]
 pub(super) struct Counts {
-    /// A power of two of them.
-    shards: Box<[Shard]>,
+    /// One for each of the first threads: it alone counts there, without locked operations.
+    owned: Box<[Shard]>,
+    /// For all other threads; a power of two of them.
+    shared: Box<[Shard]>,
 }
 
 /// Two lines wide, because x86-64 fetches lines in pairs.
@@ -143,36 +146,79 @@ struct Shard {
 impl Counts {
     pub(super) fn new() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let shards = (0..threads.next_power_of_two().min(64)).map(|_| Shard::default());
+        let shards = |n: usize| (0..n).map(|_| Shard::default()).collect();
         Self {
-            shards: shards.collect(),
+            owned: shards(threads.saturating_mul(4).min(64)),
+            shared: shards(threads.next_power_of_two().min(64)),
         }
     }
 
-    fn of_this_thread(&self) -> &Shard {
+    #[inline]
+    fn add(&self, n: u64, count: impl Fn(&Shard) -> &AtomicU64) {
         static THREADS: AtomicUsize = AtomicUsize::new(0);
         std::thread_local! {
-            /// The number of this thread, in the order of first calls.
+            /// The number of this thread, in the order of first calls. No other thread ever has it.
             static THREAD: usize = THREADS.fetch_add(1, Ordering::Relaxed);
         }
-        &self.shards[THREAD.with(|thread| *thread) & (self.shards.len() - 1)]
-    }
-
-    pub(super) fn add_checks(&self, admitted: usize, turned_away: usize) {
-        let counts = self.of_this_thread();
-        for (count, n) in [(&counts.admitted, admitted), (&counts.turned_away, turned_away)] {
-            if n > 0 {
-                count.fetch_add(n as u64, Ordering::Relaxed);
+        let thread = THREAD.with(|thread| *thread);
+        match self.owned.get(thread) {
+            Some(shard) => {
+                // Nobody else writes between the two.
+                let count = count(shard);
+                count.store(count.load(Ordering::Relaxed) + n, Ordering::Relaxed);
+            }
+            None => {
+                let shard = &self.shared[thread & (self.shared.len() - 1)];
+                count(shard).fetch_add(n, Ordering::Relaxed);
             }
         }
     }
 
+    #[inline]
+    pub(super) fn add_check(&self, is_admitted: bool) {
+        match is_admitted {
+            true => self.add(1, |shard| &shard.admitted),
+            false => self.add(1, |shard| &shard.turned_away),
+        }
+    }
+
+    pub(super) fn add_checks(&self, admitted: usize, turned_away: usize) {
+        self.add(admitted as u64, |shard| &shard.admitted);
+        self.add(turned_away as u64, |shard| &shard.turned_away);
+    }
+
     pub(super) fn sum(&self) -> GuardStats {
-        self.shards.iter().fold(GuardStats::default(), |sum, shard| GuardStats {
+        let shards = self.owned.iter().chain(&self.shared);
+        shards.fold(GuardStats::default(), |sum, shard| GuardStats {
             admitted: sum.admitted + shard.admitted.load(Ordering::Relaxed),
             turned_away: sum.turned_away + shard.turned_away.load(Ordering::Relaxed),
             found: sum.found + shard.found.load(Ordering::Relaxed),
             false_positives: sum.false_positives + shard.false_positives.load(Ordering::Relaxed),
         })
+    }
+}
+
+#[cfg(all(test, not(lanebloom_loom)))]
+mod tests {
+    use super::*;
+
+    /// More threads than owned shards, so that some count in the shared ones.
+    #[test]
+    fn counts_of_many_threads_add_up() {
+        let counts = Counts::new();
+        std::thread::scope(|scope| {
+            for _ in 0..80 {
+                scope.spawn(|| {
+                    for _ in 0..1000 {
+                        counts.add_check(true);
+                        counts.add_checks(2, 3);
+                        Admission { counts: &counts }.record(true);
+                    }
+                });
+            }
+        });
+        let sum = counts.sum();
+        assert_eq!((sum.admitted, sum.turned_away), (240_000, 240_000));
+        assert_eq!((sum.found, sum.false_positives), (80_000, 0));
     }
 }

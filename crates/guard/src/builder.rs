@@ -1,0 +1,270 @@
+//! The builder of both modes.
+
+use crate::cache::{GuardedCache, Inner, Moka};
+use crate::flights::Flights;
+use crate::rebuild::History;
+use crate::stats::Counts;
+use crate::{Async, BoxError, Key, Loader, Mode, sync};
+use foldhash::quality::RandomState;
+use lanebloom::{CacheGuard, ConcurrentBloom, GuardFilter, SipHash13};
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+/// 1000 years, the limit of moka.
+const LONGEST: Duration = Duration::from_secs(1000 * 365 * 24 * 3600);
+
+/// How filters are made, for the first and for each rebuild.
+pub(crate) struct Plan<F> {
+    pub(crate) expected_keys: usize,
+    pub(crate) make: MakeFilter<F>,
+}
+
+type MakeFilter<F> = Box<dyn Fn(usize) -> Result<F, BoxError> + Send + Sync>;
+type Weigher<K, V> = Box<dyn Fn(&K, &V) -> u32 + Send + Sync>;
+
+/// Builds a [`GuardedCache`]; made by [`GuardedCache::builder`].
+///
+/// | option | default |
+/// |---|---|
+/// | [`expected_keys`](Self::expected_keys) | 1,000,000 |
+/// | [`false_positive_rate`](Self::false_positive_rate) | 0.01 |
+/// | [`capacity`](Self::capacity), [`miss_capacity`](Self::miss_capacity) | 100,000 each |
+/// | [`time_to_live`](Self::time_to_live) | none |
+/// | [`miss_time_to_live`](Self::miss_time_to_live) | one minute |
+///
+/// ```
+/// use lanebloom_guard::GuardedCache;
+/// use std::time::Duration;
+///
+/// # let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(vec![id as u8; 100]));
+/// let cache = GuardedCache::<u64, Vec<u8>>::builder()
+///     .name("thumbnails")
+///     .expected_keys(5_000_000)
+///     .false_positive_rate(0.001)
+///     .capacity(64 << 20) // bytes, because of the weigher
+///     .weigher(|_, image| image.len() as u32)
+///     .time_to_live(Duration::from_secs(600))
+///     .miss_time_to_live(Duration::from_secs(10))
+///     .build_blocking(read)?;
+/// assert!(cache.guard().filter().expected_keys() == 5_000_000);
+/// # Ok::<(), lanebloom_guard::BoxError>(())
+/// ```
+#[must_use = "a builder does nothing until `build` or `build_blocking`"]
+pub struct Builder<K: Key + ?Sized, V, F = ConcurrentBloom<SipHash13>> {
+    name: String,
+    plan: Plan<F>,
+    capacity: u64,
+    weigher: Option<Weigher<K::Owned, V>>,
+    time_to_live: Option<Duration>,
+    miss_capacity: u64,
+    miss_time_to_live: Duration,
+    key: PhantomData<fn(&K)>,
+}
+
+impl<K: Key + ?Sized, V> Builder<K, V> {
+    pub(crate) fn new() -> Self {
+        let plan = Plan {
+            expected_keys: 1_000_000,
+            make: keyed_filter(0.01),
+        };
+        Self {
+            name: String::from("default"),
+            plan,
+            capacity: 100_000,
+            weigher: None,
+            time_to_live: None,
+            miss_capacity: 100_000,
+            miss_time_to_live: Duration::from_secs(60),
+            key: PhantomData,
+        }
+    }
+
+    /// The fraction of made-up keys that the filter lets through. They cost a load each, once per
+    /// [`miss_time_to_live`](Self::miss_time_to_live).
+    pub fn false_positive_rate(mut self, rate: f64) -> Self {
+        self.plan.make = keyed_filter(rate);
+        self
+    }
+}
+
+fn keyed_filter(rate: f64) -> MakeFilter<ConcurrentBloom<SipHash13>> {
+    Box::new(move |keys| {
+        let builder = ConcurrentBloom::builder().expected_keys(keys).false_positive_rate(rate);
+        Ok(builder.hasher(SipHash13::random()).build()?)
+    })
+}
+
+impl<K, V, F> Builder<K, V, F>
+where
+    K: Key + ?Sized,
+    V: Clone + Send + Sync + 'static,
+{
+    /// The name in figures and traces; "default" otherwise.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// The number of valid keys until the next rebuild. A rebuild makes a larger filter if there
+    /// are more keys by then.
+    pub fn expected_keys(mut self, keys: usize) -> Self {
+        self.plan.expected_keys = keys;
+        self
+    }
+
+    /// The filter, any that a [`CacheGuard`] takes, in place of a [`ConcurrentBloom`] under
+    /// SipHash. `make` makes an empty one for a number of keys, once for the cache and once per
+    /// rebuild. If strangers choose the keys, its hasher should be a new [`SipHash13::random`] each
+    /// time.
+    ///
+    /// ```
+    /// use lanebloom::{ScalableBloom, SipHash13};
+    /// use lanebloom_guard::GuardedCache;
+    ///
+    /// # let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(id));
+    /// let filter = |keys| {
+    ///     let builder = ScalableBloom::builder().expected_keys(keys);
+    ///     builder.hasher(SipHash13::random()).build()
+    /// };
+    /// let cache = GuardedCache::<u64, u64>::builder()
+    ///     .expected_keys(1000)
+    ///     .filter(filter)
+    ///     .build_blocking(read)?;
+    /// cache.added(&17)?;
+    /// assert_eq!(cache.get(&17)?, Some(17));
+    /// # Ok::<(), lanebloom_guard::BoxError>(())
+    /// ```
+    pub fn filter<G, E: Into<BoxError>>(
+        self,
+        make: impl Fn(usize) -> Result<G, E> + Send + Sync + 'static,
+    ) -> Builder<K, V, G> {
+        Builder {
+            name: self.name,
+            plan: Plan {
+                expected_keys: self.plan.expected_keys,
+                make: Box::new(move |keys| make(keys).map_err(Into::into)),
+            },
+            capacity: self.capacity,
+            weigher: self.weigher,
+            time_to_live: self.time_to_live,
+            miss_capacity: self.miss_capacity,
+            miss_time_to_live: self.miss_time_to_live,
+            key: PhantomData,
+        }
+    }
+
+    /// The number of values that are cached at most; with a [`weigher`](Self::weigher), their
+    /// weight.
+    pub fn capacity(mut self, capacity: u64) -> Self {
+        self.capacity = capacity;
+        self
+    }
+
+    /// What a value takes of the [`capacity`](Self::capacity): bytes, say. It must not call the
+    /// cache.
+    pub fn weigher(mut self, weigher: impl Fn(&K::Owned, &V) -> u32 + Send + Sync + 'static) -> Self {
+        self.weigher = Some(Box::new(weigher));
+        self
+    }
+
+    /// How long a value is cached. Without it, until it is evicted or invalidated.
+    pub fn time_to_live(mut self, time: Duration) -> Self {
+        self.time_to_live = Some(time);
+        self
+    }
+
+    /// The number of keys that are remembered as missing at most.
+    pub fn miss_capacity(mut self, keys: u64) -> Self {
+        self.miss_capacity = keys;
+        self
+    }
+
+    /// How long a key is remembered as missing. It matters for rows that other processes add: this
+    /// process may report them missing for so long.
+    pub fn miss_time_to_live(mut self, time: Duration) -> Self {
+        self.miss_time_to_live = time;
+        self
+    }
+
+    /// A cache whose gets are awaited. Its filter is empty, so it turns every key away: fill it by
+    /// [`rebuild_now`](GuardedCache::rebuild_now), [`restore`](GuardedCache::restore) or
+    /// [`added_many`](GuardedCache::added_many) before it serves.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the filter cannot be built, or if a time to live is longer than 1000 years.
+    pub fn build(self, loader: impl Loader<K, V>) -> Result<GuardedCache<K, V, F>, BoxError>
+    where
+        F: GuardFilter,
+    {
+        self.build_mode::<Async>(Box::new(loader))
+    }
+
+    /// [`build`](Self::build) of a cache whose gets block.
+    ///
+    /// # Errors
+    ///
+    /// As [`build`](Self::build).
+    pub fn build_blocking(self, loader: impl sync::Loader<K, V>) -> Result<sync::GuardedCache<K, V, F>, BoxError>
+    where
+        F: GuardFilter,
+    {
+        self.build_mode::<sync::Blocking>(Box::new(loader))
+    }
+
+    fn build_mode<M: Mode>(self, loader: Box<M::Loader<K, V>>) -> Result<GuardedCache<K, V, F, M>, BoxError>
+    where
+        F: GuardFilter,
+    {
+        for time in self.time_to_live.into_iter().chain([self.miss_time_to_live]) {
+            // Moka would panic.
+            if time > LONGEST {
+                return Err(format!("a time to live of {time:?} is longer than 1000 years").into());
+            }
+        }
+        let filter = (self.plan.make)(self.plan.expected_keys)?;
+        let mut values = moka::sync::Cache::builder().max_capacity(self.capacity);
+        if let Some(weigher) = self.weigher {
+            values = values.weigher(weigher);
+        }
+        if let Some(time) = self.time_to_live {
+            values = values.time_to_live(time);
+        }
+        let misses = moka::sync::Cache::builder().max_capacity(self.miss_capacity);
+        let caches = Moka {
+            values: values.build_with_hasher(RandomState::default()),
+            misses: misses
+                .time_to_live(self.miss_time_to_live)
+                .build_with_hasher(RandomState::default()),
+        };
+        // Some per thread, so that two threads seldom want the same one.
+        let threads = thread::available_parallelism().map_or(1, usize::from);
+        let shards = (16 * threads).next_power_of_two().min(1024);
+        let inner = Inner {
+            name: self.name,
+            guard: CacheGuard::new(filter),
+            flights: Flights::new(caches, shards),
+            loader,
+            counts: Counts::default(),
+            history: Mutex::new(History::new(self.plan.expected_keys)),
+            plan: self.plan,
+        };
+        Ok(GuardedCache(Arc::new(inner)))
+    }
+}
+
+impl<K: Key + ?Sized, V, F> fmt::Debug for Builder<K, V, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("name", &self.name)
+            .field("expected_keys", &self.plan.expected_keys)
+            .field("capacity", &self.capacity)
+            .field("time_to_live", &self.time_to_live)
+            .field("miss_capacity", &self.miss_capacity)
+            .field("miss_time_to_live", &self.miss_time_to_live)
+            .finish_non_exhaustive()
+    }
+}

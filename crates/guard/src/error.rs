@@ -1,0 +1,179 @@
+//! The errors of loads and rebuilds.
+
+use std::any::Any;
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+/// Any error.
+pub type BoxError = Box<dyn Error + Send + Sync>;
+
+/// Why a load brought no answer. Every get that waited for the load has a clone.
+///
+/// ```
+/// use lanebloom_guard::GuardedCache;
+/// use std::io::{self, ErrorKind};
+///
+/// let read = |_| Err::<Option<u32>, _>(io::Error::from(ErrorKind::TimedOut));
+/// let cache = GuardedCache::<u64, u32>::builder().build_blocking(read)?;
+/// cache.added(&17);
+/// let error = cache.get(&17).unwrap_err();
+/// assert_eq!(error.to_string(), "the load failed: timed out");
+/// let cause = error.downcast_ref::<io::Error>().unwrap();
+/// assert_eq!(cause.kind(), ErrorKind::TimedOut);
+/// # Ok::<(), lanebloom_guard::BoxError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct LoadError(Kind);
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Failed(Arc<dyn Error + Send + Sync>),
+    Panicked(Arc<str>),
+    Abandoned,
+}
+
+impl LoadError {
+    pub(crate) fn failed(error: impl Into<BoxError>) -> Self {
+        Self(Kind::Failed(error.into().into()))
+    }
+
+    pub(crate) fn panicked(payload: &(dyn Any + Send)) -> Self {
+        Self(Kind::Panicked(text_of_panic(payload).into()))
+    }
+
+    pub(crate) fn abandoned() -> Self {
+        Self(Kind::Abandoned)
+    }
+
+    /// The loader's error, if it has this type.
+    ///
+    /// ```
+    /// # use lanebloom_guard::GuardedCache;
+    /// let read = |_| Err::<Option<u32>, _>(std::fmt::Error);
+    /// let cache = GuardedCache::<u64, u32>::builder().build_blocking(read)?;
+    /// cache.added(&17);
+    /// let error = cache.get(&17).unwrap_err();
+    /// assert!(error.downcast_ref::<std::fmt::Error>().is_some());
+    /// # Ok::<(), lanebloom_guard::BoxError>(())
+    /// ```
+    #[must_use]
+    pub fn downcast_ref<E: Error + 'static>(&self) -> Option<&E> {
+        match &self.0 {
+            Kind::Failed(error) => error.downcast_ref(),
+            Kind::Panicked(_) | Kind::Abandoned => None,
+        }
+    }
+
+    /// Whether the loader panicked.
+    ///
+    /// ```
+    /// # use lanebloom_guard::GuardedCache;
+    /// # use std::convert::Infallible;
+    /// # std::panic::set_hook(Box::new(|_| {}));
+    /// let read = |id| -> Result<Option<u32>, Infallible> { panic!("a bug at {id}") };
+    /// let cache = GuardedCache::<u64, u32>::builder().build_blocking(read)?;
+    /// cache.added(&17);
+    /// let error = cache.get(&17).unwrap_err();
+    /// assert!(error.is_panic());
+    /// assert_eq!(error.to_string(), "the loader panicked: a bug at 17");
+    /// # Ok::<(), lanebloom_guard::BoxError>(())
+    /// ```
+    #[must_use]
+    pub fn is_panic(&self) -> bool {
+        matches!(self.0, Kind::Panicked(_))
+    }
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Kind::Failed(error) => write!(f, "the load failed: {error}"),
+            Kind::Panicked(text) => write!(f, "the loader panicked: {text}"),
+            Kind::Abandoned => f.write_str("the runtime shut down before the load ended"),
+        }
+    }
+}
+
+impl Error for LoadError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &self.0 {
+            Kind::Failed(error) => Some(&**error),
+            Kind::Panicked(_) | Kind::Abandoned => None,
+        }
+    }
+}
+
+fn text_of_panic(payload: &(dyn Any + Send)) -> &str {
+    let text = payload.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("no message")
+}
+
+/// Why a rebuild failed. The cache goes on with its old filter.
+///
+/// ```
+/// use lanebloom_guard::GuardedCache;
+///
+/// # let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(id));
+/// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
+/// let keys = || [Ok(vec![1, 2]), Err("connection lost")];
+/// let error = cache.rebuild_now(keys).unwrap_err();
+/// assert_eq!(error.to_string(), "reading the keys failed: connection lost");
+/// assert!(!error.is_in_progress());
+/// # Ok::<(), lanebloom_guard::BoxError>(())
+/// ```
+#[derive(Debug)]
+pub struct RebuildError(pub(crate) RebuildErrorKind);
+
+#[derive(Debug)]
+pub(crate) enum RebuildErrorKind {
+    Keys(BoxError),
+    Filter(BoxError),
+    Guard(lanebloom::RebuildError),
+    Stopped,
+}
+
+impl RebuildError {
+    pub(crate) fn panicked(payload: &(dyn Any + Send)) -> Self {
+        let text = format!("a panic: {}", text_of_panic(payload));
+        Self(RebuildErrorKind::Keys(text.into()))
+    }
+
+    /// Whether another rebuild of the same cache is under way.
+    ///
+    /// ```
+    /// # use lanebloom_guard::GuardedCache;
+    /// # let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(id));
+    /// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
+    /// let _first = cache.guard().rebuild_with_capacity(1000, 0.01)?;
+    /// let keys = || [Ok::<_, &str>(vec![1, 2])];
+    /// assert!(cache.rebuild_now(keys).unwrap_err().is_in_progress());
+    /// # Ok::<(), lanebloom_guard::BoxError>(())
+    /// ```
+    #[must_use]
+    pub fn is_in_progress(&self) -> bool {
+        matches!(&self.0, RebuildErrorKind::Guard(error) if error.is_in_progress())
+    }
+}
+
+impl fmt::Display for RebuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            RebuildErrorKind::Keys(error) => write!(f, "reading the keys failed: {error}"),
+            RebuildErrorKind::Filter(error) => write!(f, "the new filter could not be built: {error}"),
+            RebuildErrorKind::Guard(error) => error.fmt(f),
+            RebuildErrorKind::Stopped => f.write_str("the rebuilds were stopped"),
+        }
+    }
+}
+
+impl Error for RebuildError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &self.0 {
+            RebuildErrorKind::Keys(error) | RebuildErrorKind::Filter(error) => Some(&**error),
+            RebuildErrorKind::Guard(error) => error.source(),
+            RebuildErrorKind::Stopped => None,
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! A read-through cache that requests for made-up keys cannot get through.
+//!
+//! Every service that caches rows of a store meets keys that the store does not have: old links,
+//! scanners, attacks. A cache does not help against them, because there is no value to cache, and
+//! each request for another made-up key reads the store. This crate's [`GuardedCache`] puts a
+//! filter of all valid keys in front, from the crate [`lanebloom`]. A made-up key is turned away in
+//! some 25 ns, except for the filter's false-positive rate. Behind the filter are cached values,
+//! remembered misses and joined loads.
+//!
+//! ```
+//! use futures_util::stream;
+//! use lanebloom_guard::GuardedCache;
+//! use std::time::Duration;
+//!
+//! # use lanebloom_guard::BoxError;
+//! # #[derive(Clone)] struct User;
+//! # async fn read_user(id: u64) -> Result<Option<User>, BoxError> { Ok((id == 17).then_some(User)) }
+//! # async fn write_user(id: u64) -> Result<(), BoxError> { Ok(()) }
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), BoxError> {
+//! let cache = GuardedCache::<u64, User>::builder()
+//!     .name("users")
+//!     .expected_keys(1_000_000)
+//!     .time_to_live(Duration::from_secs(600))
+//!     .build(read_user)?; // async fn(u64) -> Result<Option<User>, _>
+//!
+//! // All keys of the store, in batches: before it serves, and then every day.
+//! let keys = || stream::iter([Ok::<_, BoxError>(vec![1, 2, 17])]);
+//! cache.rebuild_now(keys).await?;
+//! let rebuilds = cache.rebuild_every(Duration::from_secs(24 * 3600), keys);
+//!
+//! assert!(cache.get(&17).await?.is_some()); // loaded; cached from now on
+//! assert!(cache.get(&1_000_017).await?.is_none()); // turned away
+//!
+//! write_user(1_000_017).await?; // the store first,
+//! cache.added(&1_000_017); // then the cache
+//! # rebuilds.stop().await;
+//! # Ok(()) }
+//! ```
+//!
+//! # When it helps, and when not
+//!
+//! It helps if a read of the store costs much more than a lookup in memory (a database, another
+//! service), if requests for absent keys are frequent or may become so, and if the process learns
+//! of every new key: it adds them itself, or shares the filter with the processes that do.
+//!
+//! - **The store is in this process**, or answers within a microsecond: ask it.
+//! - **Nearly all requests are for keys that exist**, and you trust the clients: moka alone has
+//!   less to maintain. A cached get costs as much as moka's own when awaited, 16% more when
+//!   blocking (1000 hot keys, Zen 5).
+//! - **Others add rows and do not tell**: their rows are reported missing until the next rebuild.
+//!   See [Several processes](#several-processes).
+//! - **The keys cannot be listed**, so the filter cannot be filled or rebuilt.
+//!
+//! # Consistency
+//!
+//! 1. **No key that was added is reported missing.** A get that begins after
+//!    [`added`](GuardedCache::added) or [`insert`](GuardedCache::insert) has returned never answers
+//!    "missing" from an earlier state of the store. This also holds if a load that saw no row is
+//!    still on its way, if its miss is being remembered, if a rebuild swaps the filter, and if the
+//!    caches evict.
+//! 2. **No older value.** A get that begins after `insert`, `added`, `removed` or `invalidate`
+//!    never answers with the value before, if one thread at a time writes the key.
+//! 3. **One load per key.** While a load is on its way, every get of the key waits for it, except
+//!    after a change (1., 2.): then the next get begins a new load.
+//! 4. Gets that began before the change returned may answer either way.
+//!
+//! The source of `flights.rs` states the protocol and argues for it. The model checker loom tries
+//! it in every interleaving (`loom-tests/src/flights.rs`), and `tests/stress.rs` checks it with 100
+//! tasks.
+//!
+//! # Order of writes
+//!
+//! **The store first, then the cache.** Both orders of the two look the same in tests, and only one
+//! is right. A cache that learns of a key before the row is committed lets a get read the store in
+//! between, and the get's miss is remembered. A rebuild in between loses the key altogether.
+//!
+//! In an async handler, the future may be dropped while the commit is awaited, and then the line
+//! after it never runs. [`added_on_drop`](GuardedCache::added_on_drop), made before the commit,
+//! covers that.
+//!
+//! # Several processes
+//!
+//! Each process has a cache of its own, and the filter must learn of rows that others add:
+//!
+//! - **A `SharedBloom`** (feature `redis`) as the [`filter`](Builder::filter): a key that one
+//!   process adds reaches the others' filters within its interval, 0.1 s by default. Until then
+//!   they turn the key away. A rebuild needs a new name of the set, which all processes change at
+//!   the same time; without removals it is not needed.
+//! - **A message** (a change feed, `LISTEN`/`NOTIFY`, a queue) that makes every process call
+//!   [`added`](GuardedCache::added), [`removed`](GuardedCache::removed) or
+//!   [`invalidate`](GuardedCache::invalidate). This is the only way for values to be fresh, too.
+//! - **Rebuilds** alone: others' rows appear with the next one.
+//!
+//! A key that other processes add while this one remembers it as missing stays missing for the
+//! [`miss_time_to_live`](Builder::miss_time_to_live), one minute by default. Make it as short as a
+//! new row may be late. Values are as old as the [`time_to_live`](Builder::time_to_live).
+//!
+//! # Hostile keys
+//!
+//! The default filter hashes with SipHash under a random key, so strangers cannot make keys that
+//! pass it. They can find false positives by trying. Each costs one load per `miss_time_to_live`;
+//! misses have a [capacity](Builder::miss_capacity) of their own, so they push out no value. Each
+//! rebuild draws a new key, under which other keys pass. With a [`filter`](Builder::filter) of your
+//! own, take care that its hasher is keyed.
+//!
+//! # Sizing
+//!
+//! | what | memory |
+//! |---|---|
+//! | the filter | 10.3 bits per key at a rate of 1%, 15.9 at 0.1%; twice that during a rebuild |
+//! | a cached value | the key and the value, and about 200 bytes of moka's |
+//! | a remembered miss | the key, and about 200 bytes |
+//!
+//! [`expected_keys`](Builder::expected_keys) is the number until the next rebuild. With more keys
+//! the rate rises: at twice the number, 1% becomes 11%. A rebuild notices, and makes room for a
+//! quarter more than there are. A rate of 1% takes 99% of an attack off the store; 0.1% costs half
+//! as much memory again and takes ten times more.
+//!
+//! Remembered misses pay for keys that are asked for again: removed rows, typing errors, and false
+//! positives that somebody repeats.
+//!
+//! # Restarts
+//!
+//! A new cache turns every key away until it is filled. [`rebuild_now`](GuardedCache::rebuild_now)
+//! reads all keys. [`save`](GuardedCache::save) at shutdown and
+//! [`restore`](GuardedCache::restore) at the start avoid that, for a process that alone adds rows.
+//!
+//! # Figures
+//!
+//! [`publish`](GuardedCache::publish) hands them to the [`metrics`] facade, each with a label
+//! `cache`, the [name](Builder::name). Requests write no shared memory for them: each thread counts
+//! for itself.
+//!
+//! | counter | |
+//! |---|---|
+//! | `lanebloom_guard_gets_total` | gets by `outcome`: `turned_away`, `hit`, `known_miss`, `loaded`, `joined` |
+//! | `lanebloom_guard_failed_loads_total` | loads that failed or panicked |
+//! | `lanebloom_guard_false_positives_total` | gets of absent keys that the filter let through |
+//! | `lanebloom_guard_added_total`, `_removed_total` | keys added and removed |
+//! | `lanebloom_guard_rebuilds_total`, `_failed_rebuilds_total` | rebuilds |
+//!
+//! | gauge | |
+//! |---|---|
+//! | `lanebloom_guard_values`, `_misses` | entries of the caches |
+//! | `lanebloom_guard_keys`, `_capacity` | keys in the store, as far as known; keys that the filter was made for |
+//! | `lanebloom_guard_filter_keys`, `_filter_bytes`, `_fill_ratio` | the filter: estimated keys, memory, part of the bits that are set |
+//! | `lanebloom_guard_promised_rate`, `_current_rate`, `_measured_rate` | false positives: as built for, by the filter's fill, and as counted |
+//! | `lanebloom_guard_open` | 1 if the filter refused a key, so that every key passes |
+//! | `lanebloom_guard_lag_seconds` | the time since a shared filter's last exchange with its server |
+//! | `lanebloom_guard_rebuild_seconds`, `_rebuild_age_seconds` | the last rebuild: duration, and time since |
+//!
+//! Spans of [`tracing`]: `load` and `load_many` (debug), `rebuild` (info). Events: a failed load
+//! and a failed rebuild (warn), a rebuild (info).
+//!
+//! # Features
+//!
+//! - `redis`: a `SharedBloom` as the filter.
+//! - `tower`: the module `tower`, with a layer that answers 404 to requests for made-up keys before
+//!   a handler runs, in axum and before any other tower service.
+
+mod builder;
+mod cache;
+mod error;
+mod flights;
+mod future;
+mod mode;
+mod rebuild;
+mod saved;
+mod stats;
+pub mod sync;
+#[cfg(feature = "tower")]
+pub mod tower;
+
+pub use builder::Builder;
+pub use cache::{AddedOnDrop, GuardedCache, Key};
+pub use error::{BoxError, LoadError, RebuildError};
+pub use future::{Async, Loader};
+pub use mode::Mode;
+pub use rebuild::{RebuildThread, Rebuilds, Rebuilt};
+pub use stats::{Figures, Stats};

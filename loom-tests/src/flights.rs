@@ -1,0 +1,247 @@
+//! The protocol of lanebloom-guard's cache, which its source file states: loads beside changes of
+//! the store. The caches are one word with relaxed accesses, the weakest that the protocol allows.
+
+#[path = "../../crates/guard/src/flights.rs"]
+mod protocol;
+
+use super::*;
+use loom::sync::atomic::AtomicUsize;
+use loom::sync::{Condvar, Mutex};
+use protocol::{Asked, Caches, Flights};
+
+const KEY: &str = "a";
+
+/// What is known of the key: nothing, that it is missing, or its row and 2.
+struct Word(AtomicUsize);
+
+impl Caches<str> for Word {
+    type Value = usize;
+
+    fn get(&self, _: &str) -> Option<Option<usize>> {
+        match self.0.load(Ordering::Relaxed) {
+            0 => None,
+            known => Some(known.checked_sub(2)),
+        }
+    }
+    fn put(&self, _: &str, value: Option<usize>) {
+        self.0.store(value.map_or(1, |row| row + 2), Ordering::Relaxed);
+    }
+    fn forget(&self, _: &str) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+    fn forget_all(&self) {
+        self.forget(KEY);
+    }
+}
+
+/// The result of a load, once it is there.
+#[derive(Default)]
+struct Flight(Mutex<Option<Option<usize>>>, Condvar);
+
+impl Flight {
+    fn fill(&self, found: Option<usize>) {
+        *self.0.lock().unwrap() = Some(found);
+        self.1.notify_all();
+    }
+    fn wait(&self) -> Option<usize> {
+        let mut result = self.0.lock().unwrap();
+        loop {
+            match *result {
+                Some(found) => return found,
+                None => result = self.1.wait(result).unwrap(),
+            }
+        }
+    }
+}
+
+struct Cache {
+    flights: Flights<str, Word, Flight>,
+    /// The store's row, 0 if it has none.
+    store: AtomicUsize,
+    loads: AtomicUsize,
+}
+
+impl Cache {
+    fn new(row: usize) -> Arc<Self> {
+        Arc::new(Self {
+            flights: Flights::new(Word(AtomicUsize::new(0)), 1),
+            store: AtomicUsize::new(row),
+            loads: AtomicUsize::new(0),
+        })
+    }
+
+    fn get(&self) -> Option<usize> {
+        if let Some(known) = self.flights.get(KEY) {
+            return known;
+        }
+        match self.flights.ask(KEY, Flight::default) {
+            Asked::Known(known) => known,
+            Asked::Joined(flight) => flight.wait(),
+            Asked::Leads(flight) => {
+                self.loads.fetch_add(1, Ordering::Relaxed);
+                let row = Some(self.store.load(Ordering::Relaxed)).filter(|row| *row > 0);
+                self.flights.finish(KEY, &flight, Some(row));
+                flight.fill(row);
+                row
+            }
+        }
+    }
+
+    fn write(&self, row: usize) {
+        self.store.store(row, Ordering::Relaxed);
+    }
+}
+
+/// Runs `write` beside `readers` gets of the key, and after each the gets that must see its row.
+fn written_beside_gets(before: usize, readers: usize, write: fn(&Cache)) {
+    loom::model(move || {
+        let cache = Cache::new(before);
+        let readers: Vec<_> = (0..readers)
+            .map(|_| {
+                share!(cache);
+                thread::spawn(move || cache.get())
+            })
+            .collect();
+        let writer = {
+            share!(cache);
+            thread::spawn(move || {
+                write(&cache);
+                assert_eq!(cache.get(), Some(7), "an old answer");
+            })
+        };
+        writer.join().unwrap();
+        assert_eq!(cache.get(), Some(7), "an old answer");
+        for reader in readers {
+            let found = reader.join().unwrap().unwrap_or(0);
+            assert!(found == before || found == 7);
+        }
+        assert_eq!(cache.get(), Some(7), "an old answer");
+    });
+}
+
+#[test]
+fn a_key_that_was_added_is_not_missing_after() {
+    written_beside_gets(0, 1, |cache| {
+        cache.write(7);
+        cache.flights.changed(KEY, None);
+    });
+}
+
+#[test]
+fn a_key_that_was_added_is_not_missing_after_beside_two_loads() {
+    written_beside_gets(0, 2, |cache| {
+        cache.write(7);
+        cache.flights.changed(KEY, None);
+    });
+}
+
+#[test]
+fn a_row_that_was_inserted_stays_beside_a_load_of_the_old_one() {
+    written_beside_gets(5, 1, |cache| {
+        cache.write(7);
+        cache.flights.changed(KEY, Some(7));
+    });
+}
+
+#[test]
+fn no_load_outlives_a_clear() {
+    written_beside_gets(5, 1, |cache| {
+        cache.write(7);
+        cache.flights.all_changed();
+    });
+}
+
+/// The caches may forget at any time, here between any two steps of the others.
+#[test]
+fn an_eviction_brings_no_old_answer_back() {
+    loom::model(|| {
+        let cache = Cache::new(0);
+        let evicting = {
+            share!(cache);
+            thread::spawn(move || cache.flights.caches.forget(KEY))
+        };
+        let reading = {
+            share!(cache);
+            thread::spawn(move || cache.get())
+        };
+        let writing = {
+            share!(cache);
+            thread::spawn(move || {
+                cache.write(7);
+                cache.flights.changed(KEY, None);
+                assert_eq!(cache.get(), Some(7), "an old answer");
+            })
+        };
+        evicting.join().unwrap();
+        writing.join().unwrap();
+        reading.join().unwrap();
+        assert_eq!(cache.get(), Some(7), "an old answer");
+    });
+}
+
+#[test]
+fn a_key_that_two_ask_for_is_loaded_once() {
+    loom::model(|| {
+        let cache = Cache::new(7);
+        let (one, other) = (Arc::clone(&cache), Arc::clone(&cache));
+        let rows = beside(move || one.get(), move || other.get());
+        assert_eq!(rows, (Some(7), Some(7)));
+        assert_eq!(cache.loads.load(Ordering::Relaxed), 1);
+    });
+}
+
+#[test]
+fn a_failed_load_is_not_cached_and_the_next_get_loads() {
+    loom::model(|| {
+        let cache = Cache::new(7);
+        let (failing, reading) = (Arc::clone(&cache), Arc::clone(&cache));
+        let fail = move || {
+            if let Asked::Leads(flight) = failing.flights.ask(KEY, Flight::default) {
+                failing.flights.finish(KEY, &flight, None);
+                flight.fill(None); // the error
+            }
+        };
+        let (_, row) = beside(fail, move || reading.get());
+        assert!(row.is_none_or(|row| row == 7));
+        assert_eq!(cache.get(), Some(7));
+    });
+}
+
+/// With the filter in front, and a rebuild beside it: from no part comes a "missing".
+#[test]
+fn a_key_that_was_added_is_not_missing_after_beside_a_rebuild() {
+    loom::model(|| {
+        let guard = Arc::new(CacheGuard::<str, ConcurrentBloom>::new(filter(1)));
+        let cache = Cache::new(0);
+        let adder = {
+            share!(guard, cache);
+            move || {
+                cache.write(7);
+                guard.insert(KEY);
+                cache.flights.changed(KEY, None);
+                assert!(guard.check(KEY).is_some() && cache.get() == Some(7), "an old answer");
+            }
+        };
+        let rebuilder = {
+            share!(guard, cache);
+            move || {
+                let mut rebuild = guard.rebuild(filter(1)).unwrap();
+                let row = cache.store.load(Ordering::Relaxed) > 0;
+                rebuild.extend(row.then_some(KEY));
+                rebuild.commit();
+            }
+        };
+        beside(adder, rebuilder);
+        assert!(guard.check(KEY).is_some() && cache.get() == Some(7), "an old answer");
+    });
+}
+
+/// Why the store comes first: a load may read it between the two.
+#[test]
+#[should_panic = "an old answer"]
+fn a_key_that_is_added_before_its_row_can_be_missing_after() {
+    written_beside_gets(0, 1, |cache| {
+        cache.flights.changed(KEY, None);
+        cache.write(7);
+    });
+}
