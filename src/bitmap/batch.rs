@@ -12,8 +12,9 @@ const AHEAD: usize = 32;
 impl<B: Store> Bitmap<B> {
     /// Writes whether each position is present to the same place of `out`.
     ///
-    /// The order of the answers is that of the positions. Larger than the caches, a bitmap answers
-    /// several times as fast in batches of some hundred positions as call by call.
+    /// If the bitmap is larger than the caches, the lines of later positions are fetched ahead:
+    /// with a bound of 10^9, a lookup takes 5.7 ns instead of 8.0, and an
+    /// [insert](ConcurrentBitmap::insert_batch) 8.2 instead of 22 (Zen 5).
     ///
     /// # Panics
     ///
@@ -91,7 +92,8 @@ impl<B: Store> Bitmap<B> {
 impl ConcurrentBitmap {
     /// Inserts every position; returns how many were absent.
     ///
-    /// Each is inserted as by [`insert`](Self::insert). Of equal positions, the first one counts.
+    /// Each is inserted as by [`insert`](Self::insert). If a position comes twice, the first
+    /// one counts.
     ///
     /// # Errors
     ///

@@ -58,9 +58,8 @@ impl ConcurrentBitmap {
     /// Inserts the first free position of a range and returns it, or `None` if all are present: an
     /// allocator of numbers. No two threads get the same position before it is removed.
     ///
-    /// It searches from the start of the range, 64 positions at a time (0.1 ns each where they are
-    /// in the cache). If much is taken there, begin behind the last answer, and at 0 again if there
-    /// is none.
+    /// It searches from the start of the range, 64 positions at a time. If much is taken there,
+    /// begin behind the last answer, and at 0 again if there is none.
     ///
     /// # Memory ordering
     ///

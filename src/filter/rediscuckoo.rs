@@ -97,7 +97,7 @@ const MOST_FILTERS: usize = 32;
 /// What `CF.RESERVE` was given, after its rounding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Settings {
-    /// Of the first filter: a power of two.
+    /// The first filter has so many: a power of two.
     buckets: u64,
     /// Slots of a bucket, at least 1.
     bucket_size: u8,

@@ -585,8 +585,8 @@ impl RedisBitmap {
         now(self.configure(&mut Blocking(connection)))
     }
 
-    /// The number of keys, estimated from the number of bits that are set. The server counts them:
-    /// 30 ms for 512 MiB.
+    /// The number of keys, estimated from the number of bits that are set. The server reads the
+    /// whole bitmap to count them, and does nothing else meanwhile.
     ///
     /// It is Redisson's `count`. It assumes good hash functions (scrapy's are not).
     ///

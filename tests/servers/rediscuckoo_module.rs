@@ -113,7 +113,7 @@ fn answers_growth_and_dumps_are_the_modules() {
                     Err(_) => assert!(ours.insert_unique(&key(at)).unwrap_err().is_full()),
                 },
                 7 | 8 => {
-                    // Of a key that is there, mostly.
+                    // Mostly a key that is there.
                     let key = key(10_000 * round as u64 + number(at) % (i + 1));
                     let removed: bool = call(&mut connection, "CF.DEL", &key).unwrap();
                     assert_eq!(ours.remove(&key), removed);
@@ -134,7 +134,7 @@ fn answers_growth_and_dumps_are_the_modules() {
                 assert_same(&mut connection, &ours);
             }
         }
-        // Of keys that are there and not: also what is found wrongly.
+        // Present and absent keys: false positives are the same too.
         let keys: Vec<Vec<u8>> = (0..5000).map(|i| key(i + 10_000 * round as u64)).collect();
         let theirs: Vec<bool> = cmd("CF.MEXISTS").arg("f").arg(&keys).query(&mut connection).unwrap();
         let mut found = vec![false; keys.len()];

@@ -268,7 +268,7 @@ fn the_configuration_is_redissons() {
             fields
         );
     }
-    // Of the other layouts nothing is written.
+    // The other layouts write nothing.
     let plain = RedisBitmap::go_zero("plain", 1000).unwrap();
     assert!(!plain.try_init(&mut connection).unwrap());
     assert_eq!(get::<u8>(&mut connection, &["EXISTS", "plain"]), 0);
