@@ -275,7 +275,7 @@ impl RedisBitmap {
     /// use lanebloom::redis::RedisBitmap;
     ///
     /// let filter = RedisBitmap::go_zero_sized("filter", 1000, 0.01)?;
-    /// assert_eq!(filter.bit_size(), 11_014);
+    /// assert_eq!(filter.bit_size(), 11_008);
     /// assert!(RedisBitmap::go_zero_sized("filter", 1000, 1.0).is_err());
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```

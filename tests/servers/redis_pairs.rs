@@ -182,3 +182,36 @@ fn pairs_expire_and_fail_as_single_calls() {
     assert_eq!(answers, [false, true]);
     assert!(RedisBitmap::insert_pairs(&mut connection, &bytes, &mut answers).is_err());
 }
+
+/// Replies that it knows no script, or has no configuration, whatever was sent before.
+struct Forgetful(&'static str);
+
+impl ConnectionLike for Forgetful {
+    fn req_packed_command(&mut self, _: &[u8]) -> RedisResult<Value> {
+        redis::parse_redis_value(self.0.as_bytes())
+    }
+    fn req_packed_commands(&mut self, _: &[u8], _: usize, count: usize) -> RedisResult<Vec<Value>> {
+        (0..count)
+            .map(|_| redis::parse_redis_value(self.0.as_bytes()))
+            .collect()
+    }
+    fn get_db(&self) -> i64 {
+        0
+    }
+    fn check_connection(&mut self) -> bool {
+        true
+    }
+    fn is_open(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn a_server_that_forgets_all_is_an_error() {
+    let filter = RedisBitmap::redisson("seen", 100, 0.01).unwrap();
+    for reply in ["-NOSCRIPT No matching script\r\n", ":0\r\n"] {
+        let mut answers = [false];
+        assert!(RedisBitmap::insert_pairs(&mut Forgetful(reply), &[(&filter, "a")], &mut answers).is_err());
+        assert!(filter.insert(&mut Forgetful(reply), "a").is_err());
+    }
+}

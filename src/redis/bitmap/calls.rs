@@ -21,6 +21,8 @@ use redis::{Cmd, Value};
 pub(super) const OFFSETS_PER_TRIP: usize = 1024;
 /// The greatest cursor of a growing filter that is believed. (A lookup takes all bitmaps up to it.)
 const GREATEST_CURSOR: u64 = 1023;
+/// How often an insert is sent to a server that has lost the script or the configuration again.
+pub(super) const ATTEMPTS: usize = 5;
 /// The fields of a configuration of Redisson's.
 const CONFIGURATION: [&str; 4] = ["size", "hashIterations", "expectedInsertions", "falseProbability"];
 
@@ -213,13 +215,20 @@ impl RedisBitmap {
 
     /// Sets all bits of each key; answers whether one of them was not set.
     async fn set(&self, link: &mut impl Link, offsets: Vec<u64>) -> Result<Vec<bool>, BitmapError> {
-        loop {
+        for _ in 0..ATTEMPTS {
             match self.work(link, Work::Set, &offsets).await? {
                 Some(changed) => return Ok(changed),
                 // The filter may expire between the two. Then it is made again.
                 None => self.configure(link).await?,
             };
         }
+        Err(self.gave_up(link))
+    }
+
+    /// The error after [`ATTEMPTS`].
+    pub(super) fn gave_up(&self, link: &mut impl Link) -> BitmapError {
+        let problem = format_args!("no script, or no configuration, after {ATTEMPTS} attempts");
+        self.talk(link).unexpected("EVALSHA", problem)
     }
 
     /// The answer for each key, or `None` if the filter has no configuration.

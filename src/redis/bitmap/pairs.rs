@@ -1,6 +1,6 @@
 //! Many keys over many bitmaps: pairs of a [`RedisBitmap`] and a key, one round trip for all.
 
-use super::calls::{OFFSETS_PER_TRIP, Work};
+use super::calls::{ATTEMPTS, OFFSETS_PER_TRIP, Work};
 use crate::funnel::Funnel;
 use crate::hash::assert_same_length;
 use crate::redis::RedisBitmap;
@@ -163,8 +163,12 @@ async fn work_on<K: Funnel>(
 /// Sends the pairs in one pipeline. Sends again what the server had no script, or no configuration
 /// for.
 async fn send(link: &mut impl Link, work: Work, mut pairs: Vec<Pair<'_>>, out: &mut [bool]) -> Result<(), BitmapError> {
-    while let Some(first) = pairs.first() {
+    for attempt in 0.. {
+        let Some(first) = pairs.first() else { break };
         let name = first.filter.name();
+        if attempt == ATTEMPTS {
+            return Err(first.filter.gave_up(link));
+        }
         let mut pipeline = redis::pipe();
         let mut lens = Vec::with_capacity(pairs.len());
         for pair in &pairs {
