@@ -123,7 +123,7 @@ impl Display for BuildError {
                 f,
                 "{keys} keys in {blocks} lines of {LINE_BYTES} bytes are more than the limit of {limit} for each"
             ),
-            Kind::TagBits(bits) => write!(f, "tags of {bits} bits are not of 10, 12 or 16"),
+            Kind::TagBits(bits) => write!(f, "tags of {bits} bits are not of 10, 12, 16 or 21"),
             Kind::TagsTooShort {
                 rate,
                 tags,

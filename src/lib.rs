@@ -52,7 +52,7 @@
 //! | the keys | filter | beyond that | a lookup reads | bits per key at 1% | rather not if |
 //! |---|---|---|---|---|---|
 //! | are about as many as you say | [`ConcurrentBloom`] | [`union_from`](Filter::union_from), [`insert_batch_flagged`](Filter::insert_batch_flagged), [`insert_hashes_mut`](ConcurrentBloom::insert_hashes_mut), [deltas](ConcurrentBloom::delta_since) | one cache line | 10.3 | there may be twice as many: 1% becomes 11% |
-//! | may become any number | [`ScalableBloom`] | [`layers`](ScalableBloom::layers); an insert can fail at a limit that you set | a line of each layer: 7 from 10 thousand keys to a million | 25 to 31; 70 from a thousand to ten million | the number is known within a factor of two |
+//! | may become any number | [`ScalableBloom`] | [`layers`](ScalableBloom::layers); an insert can fail at a limit that you set | a line of each layer: 5 from 10 thousand keys to a million, 7 to ten million | 20; up to 60 after a layer was added | the number is known within a factor of two |
 //! | count for some minutes, or while they are among the last million | `WindowedBloom` (feature `window`) | `rotate` | a line of each generation, 4 by default | 22 | nothing needs to be forgotten |
 //! | are removed again | [`CountingBloom`] | [`remove`](Filter::remove) | one line | 46 | few are ever removed: rebuild then |
 //! | are removed again, at less memory | [`CuckooFilter`], [`DLeftFilter`] | [`remove`](Filter::remove), [`count`](Filter::count), [`to_compact`](CuckooFilter::to_compact) | two words, or four buckets | 12.5; 20 at 0.16% | inserts must never fail: these report an error when they are full |
@@ -62,6 +62,10 @@
 //! | are integers below a bound, and must be exact | [`ConcurrentBitmap`] (it hashes nothing) | [`claim_free`](ConcurrentBitmap::claim_free), [ranges](ConcurrentBitmap::insert_range), [`first_free`](bitmap::Bitmap::first_free) | one word | a bit for each integer below the bound; no false positives | the set is sparse: [a roaring bitmap](bitmap#when-not-to-use-it) |
 //! | are in Redis under its `CF` commands | [`RedisCuckoo`] | `fetch`, `store` (feature `redis`) | two buckets of each filter in the chain | 8 to 12, at 1.6% or more | Redis need not have them |
 //! | are in a plain Redis bitmap that other programs fill | `redis::RedisBitmap` (feature `redis`) | `fetch_local` | the server, or a copy: a line for each of its bits | theirs | a filter in each process will do |
+//!
+//! At low rates the filters that store tags take less memory than those that set bits: from 7e-4
+//! down to 1.6e-6 a [`CuckooFilter`] is smaller than a [`ConcurrentBloom`], at 3e-6 by a third
+//! ([bits per key by rate](cuckoo#tags)).
 //!
 //! And around them:
 //!

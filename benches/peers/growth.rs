@@ -8,9 +8,21 @@ use lanebloom_benches::{best_instruction_set, number};
 use std::fmt::Write as _;
 use std::sync::RwLock;
 
+/// Expansion and tightening ratio: RedisBloom's, the defaults, and their neighbours.
+const SETTINGS: [(usize, f64); 5] = [(2, 0.5), (2, 0.8), DEFAULT, (4, 0.8), (6, 0.8)];
+const DEFAULT: (usize, f64) = (3, 0.8);
+
+fn scalable(planned: usize, rate: f64, (expansion, ratio): (usize, f64)) -> ScalableBloom {
+    let builder = ScalableBloom::builder()
+        .expected_keys(planned)
+        .false_positive_rate(rate);
+    builder.expansion(expansion).tightening_ratio(ratio).build().unwrap()
+}
+
 /// Our filter that grows.
 struct Growing {
     filter: ScalableBloom,
+    setting: (usize, f64),
     batch: bool,
 }
 
@@ -18,7 +30,8 @@ impl Peer for Growing {
     fn name(&self) -> String {
         let layers = self.filter.layers().len();
         format!(
-            "ScalableBloom{}, {layers} layers",
+            "ScalableBloom {:?}{}, {layers} layers",
+            self.setting,
             if self.batch { ", batch" } else { "" }
         )
     }
@@ -74,16 +87,67 @@ impl Peer for LockedGrowing {
     }
 }
 
-/// Filters planned for a thousandth of their keys, beside filters planned for all of them.
+/// Filters that grow to ten, a hundred and a thousand times the planned keys, and their memory at
+/// every moment.
 pub(crate) fn growing(args: &Args) -> String {
-    let n = if args.test { 20_000 } else { 10_000_000 };
-    let planned = n / 1000;
-    let scalable = |batch| {
-        let builder = ScalableBloom::builder()
-            .expected_keys(planned)
-            .false_positive_rate(args.rate);
-        let filter = builder.build().unwrap();
-        Box::new(Growing { filter, batch })
+    let planned = if args.test { 20 } else { 10_000 };
+    let tables = [10, 100, 1000].map(|times| grown(args, planned, times * planned));
+    tables.concat() + &memory(args, planned)
+}
+
+/// Memory while a filter grows to a thousand times the planned keys, over all moments from the
+/// planned keys on.
+fn memory(args: &Args, planned: usize) -> String {
+    let n = 1000 * planned;
+    let fixed = ConcurrentBloom::with_capacity(n, args.rate).unwrap();
+    let fixed = fixed.memory_bytes() as f64 / n as f64;
+    let mut table = format!(
+        "\n## Memory while a filter grows from {planned} planned keys to {n} at {}\n\n\
+         Memory divided by that of a fixed filter for the keys of the moment; the mean is over all sizes, each tenfold alike.\n\n\
+         | expansion, ratio | layers at the end | mean | bits per key at the end | memory, mean | most | after which layer |\n\
+         |---|--:|--:|--:|--:|--:|--:|\n",
+        args.rate
+    );
+    for setting in SETTINGS {
+        let filter = scalable(planned, args.rate, setting);
+        let (mut keys, mut weights, mut sums) = (0, 0.0, [0.0; 2]);
+        let mut most = (0.0, 0);
+        while keys < n {
+            // Steps of a thousandth, that no moment is missed.
+            let step = (keys / 1000).max(1).min(n - keys);
+            let all: Vec<u64> = (keys..keys + step).map(|i| number(i as u64)).collect();
+            filter.insert_hashes(&all).expect("there is no limit");
+            keys += step;
+            if keys < planned {
+                continue;
+            }
+            let layers = filter.layers().len();
+            let ratio = filter.memory_bytes() as f64 / (keys as f64 * fixed);
+            let weight = step as f64 / keys as f64;
+            weights += weight;
+            sums = [sums[0] + weight * layers as f64, sums[1] + weight * ratio];
+            if layers > 1 && ratio > most.0 {
+                most = (ratio, layers);
+            }
+        }
+        let [layers, ratio] = sums.map(|sum| sum / weights);
+        let end = filter.layers().len();
+        let bits = filter.memory_bytes() as f64 * 8.0 / n as f64;
+        let (most, after) = most;
+        writeln!(
+            table,
+            "| {setting:?} | {end} | {layers:.1} | {bits:.1} | {ratio:.1} | {most:.1} | {after} |"
+        )
+        .unwrap();
+    }
+    table
+}
+
+/// Filters planned for `planned` keys that hold `n`, beside filters planned for all of them.
+fn grown(args: &Args, planned: usize, n: usize) -> String {
+    let scalable = |setting, batch| {
+        let filter = scalable(planned, args.rate, setting);
+        Box::new(Growing { filter, setting, batch })
     };
     let fixed = |batch| {
         let builder = ConcurrentBloom::builder()
@@ -103,9 +167,11 @@ pub(crate) fn growing(args: &Args) -> String {
     let mut group = Group {
         peers: vec![
             fixed(None),
-            scalable(false),
+            scalable(SETTINGS[0], false),
+            scalable(DEFAULT, false),
             fixed(Some(isa)),
-            scalable(true),
+            scalable(SETTINGS[0], true),
+            scalable(DEFAULT, true),
             Box::new(LockedGrowing(RwLock::new(peer.build()))),
         ],
         reference: 0,

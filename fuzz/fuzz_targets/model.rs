@@ -204,7 +204,7 @@ struct Deletable {
 
 impl Deletable {
     fn new(bytes: usize, words: u8, seed: u32) -> Self {
-        let tag_bits = [10, 12, 16][usize::from(words) % 3];
+        let tag_bits = [10, 12, 16, 21][usize::from(words) % 4];
         let counting = CountingBloom::builder()
             .memory_budget(bytes)
             .words_per_key(1 << (words % 4));

@@ -27,10 +27,21 @@
 //! | 10 | 6 | 1.2% | 98.8% | 10.8 |
 //! | 12 | 5 | 0.24% | 97% | 13.2 |
 //! | 16 | 4 | 0.012% | 95% | 16.8 |
+//! | 21 | 3 | 0.00029% | 93% | 22.9 |
 //!
 //! The rate is proportional to the filter's load. For a given rate, the builder takes the tags that
 //! need the least memory. If the rate of a full filter is too high, the builder plans a lower load:
 //! 12.5 bits at 1%.
+//!
+//! A Bloom filter takes less memory at high rates, a cuckoo filter from 7e-4 down to 1.6e-6. Bits
+//! per key by rate:
+//!
+//! | rate | 1% | 0.3% | 0.1% | 2e-4 | 1e-4 | 1e-5 | 3e-6 | 1e-6 |
+//! |---|--:|--:|--:|--:|--:|--:|--:|--:|
+//! | [`ConcurrentBloom`](crate::ConcurrentBloom) | 10.3 | 12.9 | 15.8 | 20.4 | 22.6 | 31.1 | 36.0 | 41.1 |
+//! | `CuckooFilter` | 12.5 | 13.2 | 16.8 | 16.8 | 19.5 | 22.9 | 22.9 | 61.0 |
+//!
+//! Below the rate of the longest tags, 2.7e-6, only a lower load helps. 5e-7 is out of reach.
 //!
 //! # When it is full
 //!
@@ -38,7 +49,7 @@
 //! other keys' tags to their other buckets along that path. If no slot within 4096 buckets is
 //! empty, the insert returns an [`InsertError`]; the filter keeps everything that it held. A filter
 //! that is sized for its keys does not reach this point, unless one key is inserted too often. Each
-//! copy of a key takes a slot, and a key has only the slots of its two buckets: 12, 10 or 8
+//! copy of a key takes a slot, and a key has only the slots of its two buckets: 12, 10, 8 or 6
 //! ([`max_copies`](Filter::max_copies)).
 //!
 //! # Consistency
@@ -137,7 +148,8 @@ pub type Cuckoo = Slotted<Table>;
 pub type Builder<S = Murmur3> = super::Builder<Cuckoo, S>;
 
 impl<S> Builder<S> {
-    /// The length of a tag in bits: 10, 12 or 16. A bucket then holds six, five or four tags.
+    /// The length of a tag in bits: 10, 12, 16 or 21. A bucket then holds six, five, four or three
+    /// tags.
     ///
     /// ```
     /// use lanebloom::CuckooFilter;
@@ -149,7 +161,7 @@ impl<S> Builder<S> {
     ///
     /// let builder = CuckooFilter::builder().expected_keys(1000);
     /// let error = builder.tag_bits(8).build().unwrap_err();
-    /// assert_eq!(error.to_string(), "tags of 8 bits are not of 10, 12 or 16");
+    /// assert_eq!(error.to_string(), "tags of 8 bits are not of 10, 12, 16 or 21");
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn tag_bits(mut self, bits: usize) -> Self {
@@ -159,7 +171,7 @@ impl<S> Builder<S> {
 }
 
 impl<S> CuckooFilter<S> {
-    /// The length of a tag in bits: 10, 12 or 16.
+    /// The length of a tag in bits: 10, 12, 16 or 21.
     ///
     /// ```
     /// assert_eq!(lanebloom::CuckooFilter::with_capacity(1000, 0.01)?.tag_bits(), 10);

@@ -40,7 +40,7 @@ impl<E: Engine, S> Filter<E, S> {
         self.engine.expected_keys()
     }
 
-    /// The bytes of memory of the content.
+    /// The bytes of memory of the content. [How to plan](crate::docs::cost#memory) many filters'.
     ///
     /// ```
     /// let filter = lanebloom::CuckooFilter::builder().memory_budget(1 << 20).build()?;

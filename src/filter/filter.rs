@@ -657,8 +657,8 @@ impl<E: Count, S> Filter<E, S> {
         self.engine.slots()
     }
 
-    /// How often one key can be inserted, if no other key takes its slots: 12, 10 or 8 times in a
-    /// cuckoo filter, 3 times in a d-left filter.
+    /// How often one key can be inserted, if no other key takes its slots: 12, 10, 8 or 6 times
+    /// in a cuckoo filter, 3 times in a d-left filter.
     ///
     /// ```
     /// use lanebloom::CuckooFilter;

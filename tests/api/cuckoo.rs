@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-const TAG_BITS: [usize; 3] = [10, 12, 16];
+const TAG_BITS: [usize; 4] = [10, 12, 16, 21];
 
 fn filter(keys: usize, tag_bits: usize) -> CuckooFilter {
     CuckooFilter::builder()
@@ -175,7 +175,7 @@ fn the_expected_keys_fit() {
 /// any more.
 #[test]
 fn full_is_an_error_and_nothing_is_lost() {
-    for (tag_bits, least) in [(10, 0.988), (12, 0.97), (16, 0.95)] {
+    for (tag_bits, least) in [(10, 0.988), (12, 0.97), (16, 0.95), (21, 0.93)] {
         let filter = filter(if cfg!(debug_assertions) { 20_000 } else { 1_000_000 }, tag_bits);
         let full = (0..).find(|&key| filter.insert_hash(number(key)).is_err()).unwrap();
         assert!(filter.fill_ratio() > least, "{tag_bits} bits: {}", filter.fill_ratio());
@@ -229,7 +229,7 @@ fn the_rate_is_the_models() {
     for tag_bits in TAG_BITS {
         measure(20_000, queries, None, Some(tag_bits));
     }
-    for rate in [0.03, 0.01, 3e-3, 1e-3, 1e-4] {
+    for rate in [0.03, 0.01, 3e-3, 1e-3, 1e-4, 3e-6] {
         measure(10_000, queries, Some(rate), None);
     }
 }
@@ -250,6 +250,7 @@ fn rates_and_loads_at_full_size() {
         (10, 10.8, 0.012, 0.989),
         (12, 13.6, 0.00244, 0.983),
         (16, 16.9, 0.000122, 0.972),
+        (21, 23.0, 2.7e-6, 0.95),
     ] {
         let filter = filter(20_000_000, tag_bits);
         assert!(filter.bits_per_key() <= bits_per_key, "{}", filter.bits_per_key());

@@ -54,11 +54,15 @@ macro_rules! for_each_filter {
         [inserts removes counts fills rates stored live guests fixed proportional] }
         $tests! { cuckoo_16: CuckooFilter = { CuckooFilter::builder().tag_bits(16) }
         [inserts removes counts fills rates stored live guests fixed proportional] }
+        $tests! { cuckoo_21: CuckooFilter = { CuckooFilter::builder().tag_bits(21) }
+        [inserts removes counts fills rates stored live guests fixed proportional] }
         $tests! { compact_10: CompactCuckoo = { CuckooFilter::builder().tag_bits(10) => to_compact }
         [counts rates stored fixed proportional] }
         $tests! { compact_12: CompactCuckoo = { CuckooFilter::builder().tag_bits(12) => to_compact }
         [counts rates stored fixed proportional] }
         $tests! { compact_16: CompactCuckoo = { CuckooFilter::builder().tag_bits(16) => to_compact }
+        [counts rates stored fixed proportional] }
+        $tests! { compact_21: CompactCuckoo = { CuckooFilter::builder().tag_bits(21) => to_compact }
         [counts rates stored fixed proportional] }
         $tests! { d_left: DLeftFilter = { DLeftFilter::builder() }
         [inserts removes counts fills rates stored live guests fixed proportional] }

@@ -359,6 +359,7 @@ if __name__ == "__main__":
         (10, 20, 80, 60, plain(0)),
         (12, 26, 100, 66, plain(2**32 - 1)),
         (16, 30, 90, 48, secret),
+        (21, 40, 80, 36, plain(9)),
     ]:
         cuckoo = come_and_go(lambda: Cuckoo(bits, buckets, expected, *hasher), keys, 2)
         deletable[f"cuckoo_{bits}"] = cuckoo.snapshot()

@@ -838,8 +838,10 @@ mod growing {
     use lanebloom::ScalableBloom;
     use lanebloom::scalable::{Builder, Growth};
 
+    /// Many layers of few keys.
     fn builder() -> Builder {
-        ScalableBloom::builder().expected_keys(20).false_positive_rate(0.05)
+        let builder = ScalableBloom::builder().expected_keys(20).false_positive_rate(0.05);
+        builder.expansion(2).tightening_ratio(0.5)
     }
 
     fn of(builder: Builder, keys: u32) -> ScalableBloom {
@@ -979,7 +981,7 @@ mod growing {
             (
                 40,
                 number(u64::MAX),
-                planned("a filter for 18446744073709551615 keys at a rate of 2.5"),
+                format!("the number of layers, {layers}, is not in 1 to 1"),
             ),
             (
                 56,

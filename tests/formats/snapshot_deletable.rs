@@ -156,14 +156,17 @@ fn version_1_is_read_and_written() {
     let ten = || cuckoo(168, 10, 80).build();
     let twelve = || cuckoo(216, 12, 100).seed(u32::MAX).build();
     let sixteen = || cuckoo(248, 16, 90).hasher(secret).build();
+    let long = || cuckoo(328, 21, 80).seed(9).build();
     let same = assert_golden!("cuckoo_10", CuckooFilter, ten(), 60, 2);
     assert_eq!((same.len(), same.count("key 1"), same.tag_bits()), (42, 3, 10));
     assert_golden!("cuckoo_12", CuckooFilter, twelve(), 66, 2);
     assert_golden!("cuckoo_16", CuckooFilter, sixteen(), 48, 2);
+    assert_golden!("cuckoo_21", CuckooFilter, long(), 36, 2);
     let same = assert_golden!("compact_10", CompactCuckoo, ten(), 60, 2, to_compact);
     assert_eq!(same.len(), 42);
     assert_golden!("compact_12", CompactCuckoo, twelve(), 66, 2, to_compact);
     assert_golden!("compact_16", CompactCuckoo, sixteen(), 48, 2, to_compact);
+    assert_golden!("compact_21", CompactCuckoo, long(), 36, 2, to_compact);
 
     let d_left = || DLeftFilter::builder().memory_budget(328).expected_keys(120);
     let same = assert_golden!("dleft", DLeftFilter, d_left().seed(5).build(), 100, 2);
@@ -205,9 +208,11 @@ fn every_form_reads_what_every_form_wrote() {
         let same = round_trip(&pair(keys, removals));
         assert_eq!((same.expected_keys(), same.expected_removals()), (keys, removals));
     }
-    for (bits, buckets) in [10, 12, 16]
+    for (bits, buckets) in [10, 12, 16, 21]
         .into_iter()
         .flat_map(|bits| word_counts().map(move |words| (bits, words)))
+        // Long tags have room for a key from 10 buckets on.
+        .filter(|&(bits, buckets)| bits < 21 || buckets >= 10)
     {
         let filter = cuckoo(bits, buckets, buckets as u64);
         let same = round_trip(&filter);
@@ -230,7 +235,7 @@ fn every_form_reads_what_every_form_wrote() {
 /// The compact form that is read leads back to all keys.
 #[test]
 fn a_compact_filter_that_was_read_leads_back() {
-    for bits in [10, 12, 16] {
+    for bits in [10, 12, 16, 21] {
         // Nearly full, so that tags are moved.
         let one = cuckoo(bits, 100, (64 / bits) as u64 * 94 - 2);
         let compact: CompactCuckoo = read(&one.to_compact().unwrap().to_bytes()).unwrap();
@@ -504,9 +509,9 @@ fn every_absurd_field_of_a_cuckoo_filter_is_an_error() {
             &[2],
             "layout version 2 sets other bits than version 1, which this version knows",
         ),
-        (33, &[0], "tags of 0 bits are not of 10, 12 or 16"),
-        (33, &[8], "tags of 8 bits are not of 10, 12 or 16"),
-        (33, &[255], "tags of 255 bits are not of 10, 12 or 16"),
+        (33, &[0], "tags of 0 bits are not of 10, 12, 16 or 21"),
+        (33, &[8], "tags of 8 bits are not of 10, 12, 16 or 21"),
+        (33, &[255], "tags of 255 bits are not of 10, 12, 16 or 21"),
         (40, &[0; 8], &none),
         (40, &(most + 1).to_le_bytes(), &beyond),
         (40, &1u64.to_le_bytes(), "1 buckets is not an even number"),

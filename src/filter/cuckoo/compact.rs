@@ -8,6 +8,7 @@
 //!
 //! | tags | sequences | bits of their number | bits of a bucket |
 //! |---|---|---|---|
+//! | 3 of 21 bits | 816 | 10 instead of 12 | 61 of 64 |
 //! | 4 of 16 bits | 3876 | 12 instead of 16 | 60 of 64 |
 //! | 5 of 12 bits | 15504 | 14 instead of 20 | 54 of 64 |
 //! | 6 of 10 bits | 54264 | 16 instead of 24 | 52 of 64 |
@@ -30,10 +31,10 @@ use alloc::format;
 
 /// A read-only cuckoo filter in less memory: made by [`CuckooFilter::to_compact`].
 ///
-/// It answers as the original filter, false positives included, from 60, 54 or 52 bits per bucket
-/// (tags of 16, 12 or 10 bits) instead of 64. [`to_filter`](Self::to_filter) converts it back.
-/// Lookups in batches take one to three times as long as the original's (`benches/record`), and
-/// need a table of 15, 61 or 212 KiB, which all filters share.
+/// It answers as the original filter, false positives included, from 61, 60, 54 or 52 bits per
+/// bucket (tags of 21, 16, 12 or 10 bits) instead of 64. [`to_filter`](Self::to_filter) converts it
+/// back. Lookups in batches take one to three times as long as the original's (`benches/record`),
+/// and need a table of 3, 15, 61 or 212 KiB, which all filters share.
 ///
 /// # Examples
 ///
@@ -71,7 +72,7 @@ impl Shape {
 
     /// Bits of a packed bucket.
     const fn packed_bits(self) -> u32 {
-        // 12, 14 or 16 for the sequence.
+        // 10, 12, 14 or 16 for the sequence.
         self.slots * self.low_bits() + 2 * self.slots + SORTED
     }
 
@@ -135,8 +136,9 @@ const fn sequences<const SLOTS: usize, const SEQUENCES: usize>() -> [u32; SEQUEN
     all
 }
 
-/// The tables, of 15, 61 and 212 KiB. (Arithmetic instead of the tables took 64 to 127 ns for a
+/// The tables, of 3, 15, 61 and 212 KiB. (Arithmetic instead of the tables took 64 to 127 ns for a
 /// lookup in 8 MiB, and the tables 28 to 35; Emerald Rapids.)
+static OF_THREE: [u32; 816] = sequences::<3, 816>();
 static OF_FOUR: [u32; 3876] = sequences::<4, 3876>();
 static OF_FIVE: [u32; 15_504] = sequences::<5, 15_504>();
 static OF_SIX: [u32; 54_264] = sequences::<6, 54_264>();
@@ -145,6 +147,7 @@ static OF_SIX: [u32; 54_264] = sequences::<6, 54_264>();
 #[inline(always)]
 fn unrank(shape: Shape, rank: u64) -> u32 {
     let all: &[u32] = match shape.slots {
+        3 => &OF_THREE,
         4 => &OF_FOUR,
         5 => &OF_FIVE,
         _ => &OF_SIX,
@@ -185,7 +188,7 @@ fn unpack_bucket(shape: Shape, packed: u64) -> u64 {
 }
 
 /// Whether a tag of the bucket has the lower bits of this one. Among the buckets without the tag,
-/// one in 1000, 50 or 11 passes.
+/// one in 44,000, 1000, 50 or 11 passes.
 #[inline(always)]
 fn may_hold(shape: Shape, packed: u64, tag: u64) -> bool {
     let low = shape.low_bits();
@@ -279,7 +282,8 @@ impl Probe for Packed {
         match self.shape.slots {
             6 => self.holds_in(const { Shape::ALL[0] }, place),
             5 => self.holds_in(const { Shape::ALL[1] }, place),
-            _ => self.holds_in(const { Shape::ALL[2] }, place),
+            4 => self.holds_in(const { Shape::ALL[2] }, place),
+            _ => self.holds_in(const { Shape::ALL[3] }, place),
         }
     }
 
@@ -382,7 +386,7 @@ impl Slots for Packed {
 }
 
 impl<S> CuckooFilter<S> {
-    /// A read-only copy that takes 6% to 19% less memory.
+    /// A read-only copy that takes 5% to 19% less memory.
     ///
     /// # Errors
     ///
@@ -476,7 +480,7 @@ mod tests {
                 each(shape, highs, from + 1, high, seen);
             }
         }
-        for (shape, sequences) in Shape::ALL.into_iter().rev().zip([3876, 15_504, 54_264]) {
+        for (shape, sequences) in Shape::ALL.into_iter().rev().zip([816, 3876, 15_504, 54_264]) {
             let slots = shape.slots as usize;
             let mut seen = alloc::vec![false; sequences];
             each(shape, &mut [0; 6][..slots], 0, 0, &mut seen);

@@ -95,7 +95,7 @@ impl State {
 }
 
 /// How full the newest layer is, by its [`Gauge`], when the next one is made.
-const AHEAD: f64 = 0.75;
+const AHEAD: f64 = 0.875;
 
 /// The layers that are in use at a moment. There is at least one.
 pub(super) struct Layers<'a> {

@@ -29,7 +29,8 @@ pub enum Growth {
     /// When half of the layer's bits are set; the number of bits per key is chosen for that.
     /// Filters on Redis bitmaps grow in this way, by `BITCOUNT`. At low rates this takes more
     /// memory than [`ByKeys`](Self::ByKeys), which sets fewer bits. Rates below about 2e-6 are out
-    /// of reach, so there can be fewer layers: 12 from a rate of 1%.
+    /// of reach, so there can be fewer layers: 31 from a rate of 1%, 12 with a tightening ratio of
+    /// 0.5.
     AtHalfFull,
 }
 
@@ -52,9 +53,9 @@ impl Default for Steps {
     fn default() -> Self {
         Self {
             keys: 1000,
-            expansion: 2,
+            expansion: 3,
             rate: 0.01,
-            ratio: 0.5,
+            ratio: 0.8,
             max_layers: None,
             words: None,
             growth: Growth::ByKeys,
