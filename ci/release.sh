@@ -11,7 +11,7 @@ export LANEBLOOM_REQUIRE_JVM=1 LANEBLOOM_REQUIRE_REDIS=1 LANEBLOOM_REQUIRE_SCRAP
 # and all is compiled again.)
 optimized=(--profile ci --all-features)
 tests=(--test={api,formats,stress,servers})
-benches=(--bench={filter,peers,deletable,bulk,guava,snapshot,windowed,redis_bitmaps,redis})
+benches=(--bench={bitmap,filter,hashes,peers,deletable,bulk,guava,snapshot,windowed,redis_bitmaps,redis})
 
 echo "== building"
 cargo build "${optimized[@]}" --bins "${benches[@]}" "${tests[@]}"
@@ -19,7 +19,7 @@ cargo build "${optimized[@]}" --bins "${benches[@]}" "${tests[@]}"
 echo "== tests of what has a size; ci/test.sh has run the others, and these at a small one"
 cargo test "${optimized[@]}" --no-fail-fast "${tests[@]}" -- --include-ignored \
     {bulk,parallel,scalable,cuckoo,dleft,rates,threads,replace,snapshot,snapshot_deletable,guava_jvm}:: \
-    counting::the_rate tombstone::both_rates redis_ redisbloom_module
+    counting::the_rate tombstone::both_rates redis_ redisbloom_module rediscuckoo_module redisson::
 
 echo "== ten million gets of the guard kit, and its bench without measuring"
 cargo test -p lanebloom-guard --profile ci --test=stress --bench=gets -- --ignored

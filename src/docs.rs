@@ -5,3 +5,6 @@ pub mod cost {}
 
 #[doc = include_str!("../docs/FORMAT.md")]
 pub mod format {}
+
+#[doc = include_str!("../docs/HASHES.md")]
+pub mod hashes {}

@@ -8,8 +8,9 @@
 //!
 //! # When not to use it
 //!
-//! - The set must be exact, or listed, or counted exactly: use a hash set. Up to some ten thousand
-//!   keys a hash set is small enough anyway.
+//! - The set must be exact, or listed, or counted exactly: use a hash set, or a
+//!   [`ConcurrentBitmap`] for integers below a bound. Up to some ten thousand keys a hash set is
+//!   small enough anyway.
 //! - Only one thread uses the filter, and memory is scarce: one line per key costs 7% more memory
 //!   than a textbook Bloom filter at a rate of 1% and 18% at 1e-4. Two [lines per
 //!   key](bloom::Builder::lines_per_key) cost 7% at 1e-4 and 10% at 1e-6. A filter without atomics
@@ -60,6 +61,8 @@
 //! | are removed once and never come back, and some may be missing | [`TombstoneBloom`] | [`remove`](Filter::remove) | a line in each of two filters | 26 | a present key must never be missed |
 //! | are in a filter that a Java program wrote with Guava, or reads | [`GuavaBloom`] | [`read_from`](GuavaBloom::read_from), [`write_to`](GuavaBloom::write_to): Guava's streams | 7 lines for a present key, 2 to 3 for an absent one | 9.6 | no Java program is there |
 //! | are in Redis under RedisBloom's `BF` commands | [`RedisBloom`] | `fetch`, `store` (feature `redis`) | about 8 lines of each filter in the chain | 11, and 23 in a chain of seven | Redis need not have them |
+//! | are integers below a bound, and must be exact | [`ConcurrentBitmap`] (it hashes nothing) | [`claim_free`](ConcurrentBitmap::claim_free), [ranges](ConcurrentBitmap::insert_range), [`first_free`](bitmap::Bitmap::first_free) | one word | a bit for each integer below the bound; no false positives | the set is sparse: [a roaring bitmap](bitmap#when-not-to-use-it) |
+//! | are in Redis under its `CF` commands | [`RedisCuckoo`] | `fetch`, `store` (feature `redis`) | two buckets of each filter in the chain | 8 to 12, at 1.6% or more | Redis need not have them |
 //! | are in a plain Redis bitmap that other programs fill | `redis::RedisBitmap` (feature `redis`) | `fetch_local` | the server, or a copy: a line for each of its bits | theirs | a filter in each process will do |
 //!
 //! At low rates the filters that store tags take less memory than those that set bits: from 7e-4
@@ -155,6 +158,7 @@ extern crate std;
 #[cfg(not(target_has_atomic = "64"))]
 compile_error!("lanebloom needs 64-bit atomics");
 
+pub mod bitmap;
 mod bits;
 mod bulk;
 pub mod codec;
@@ -184,6 +188,7 @@ mod sizing;
 mod source;
 mod sync;
 
+pub use bitmap::ConcurrentBitmap;
 pub use error::{BuildError, FullError, IncompatibleError, InsertError, SnapshotError};
 pub use filter::bloom::{self, ConcurrentBloom};
 pub use filter::counting::{self, CountingBloom};
@@ -196,6 +201,7 @@ pub use filter::guava::error::GuavaReadError;
 pub use filter::guava::{self, GuavaBloom};
 pub use filter::redisbloom::error::{RedisBloomInsertError, RedisBloomLoadError};
 pub use filter::redisbloom::{self, RedisBloom};
+pub use filter::rediscuckoo::{self, RedisCuckoo};
 pub use filter::scalable::{self, ScalableBloom};
 pub use filter::tombstone::{self, TombstoneBloom};
 pub use filter::view::{self, BloomView};

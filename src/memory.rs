@@ -94,6 +94,22 @@ impl<T: Word> Words<T> {
     }
 }
 
+/// As bytes, in the order that they have in memory.
+impl Words<u64> {
+    #[inline(always)]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        let words = &**self;
+        // SAFETY: the words' own bytes, borrowed as long as they are; any byte is a valid `u8`.
+        unsafe { core::slice::from_raw_parts(words.as_ptr().cast(), size_of_val(words)) }
+    }
+
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        let words = &mut **self;
+        // SAFETY: as above, borrowed mutably; any bytes are a valid `u64`.
+        unsafe { core::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), size_of_val(words)) }
+    }
+}
+
 impl<T> Deref for Words<T> {
     type Target = [T];
 

@@ -19,6 +19,7 @@ use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
 
 mod batch;
+mod bitmap;
 mod bulk;
 mod counting;
 mod cuckoo;

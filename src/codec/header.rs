@@ -44,6 +44,7 @@ pub enum Kind {
     Cuckoo = 6,
     CompactCuckoo = 7,
     DLeft = 8,
+    Bitmap = 16,
     Delta = 129,
 }
 
@@ -465,6 +466,7 @@ fn kind_name(kind: u8) -> &'static str {
         6 => " (a CuckooFilter)",
         7 => " (a CompactCuckoo)",
         8 => " (a DLeftFilter)",
+        16 => " (a ConcurrentBitmap)",
         129 => " (a delta)",
         _ => "",
     }

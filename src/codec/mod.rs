@@ -13,8 +13,10 @@
 //! that can delete have the first three rows and the last, in the same format.
 //!
 //! The filter may be in use meanwhile: a snapshot holds at least every key whose insertion happened
-//! before and that is not removed meanwhile. [`GuavaBloom`](crate::GuavaBloom) has [Guava's own
-//! stream](crate::GuavaBloom::write_to), which [`replace_file`] and `serde` take as well.
+//! before and that is not removed meanwhile. [`ConcurrentBitmap`](crate::ConcurrentBitmap), which
+//! is no filter, has them too, and [`BitmapView`](crate::bitmap::BitmapView).
+//! [`GuavaBloom`](crate::GuavaBloom) has [Guava's own stream](crate::GuavaBloom::write_to), which
+//! [`replace_file`] and `serde` take as well.
 //!
 //! # Example
 //!
@@ -67,6 +69,7 @@
 mod body;
 mod delta;
 mod header;
+mod held;
 #[cfg(feature = "std")]
 mod io;
 mod pieces;
@@ -85,6 +88,7 @@ pub(crate) use header::{
     DELTA_HEADER, DeltaHeader, FIELDS, Hashing, Header, Kind, MOST_WORDS, OwnHeader, SNAPSHOT_HEADER, TRAILER,
     in_range, snapshot_bytes,
 };
+pub(crate) use held::Held;
 #[cfg(feature = "std")]
 pub(crate) use io::{Short, Writer, fill, from_reader};
 #[cfg(feature = "std")]

@@ -17,7 +17,8 @@ use serde::{Deserializer, Serializer};
 const BELIEVED: usize = 64 << 10;
 
 /// A filter that [`Limited`] deserializes: all filters of this crate but
-/// [`RedisBloom`](crate::RedisBloom). Other types cannot implement it.
+/// [`RedisBloom`](crate::RedisBloom) and [`RedisCuckoo`](crate::RedisCuckoo), and the
+/// [`ConcurrentBitmap`](crate::ConcurrentBitmap). Other types cannot implement it.
 ///
 /// # Examples
 ///

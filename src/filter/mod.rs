@@ -17,6 +17,7 @@ mod lines;
 mod parallel;
 mod probe;
 pub mod redisbloom;
+pub mod rediscuckoo;
 pub mod scalable;
 #[cfg(feature = "serde")]
 mod serde;

@@ -6,7 +6,7 @@ use super::bloom::ConcurrentBloom;
 use super::engine::sealed;
 use super::lines::Lined;
 use crate::bits::Lines;
-use crate::codec::{Checksum, Hashing, Header, Kind, SNAPSHOT_HEADER, TRAILER, given, murmur3, split};
+use crate::codec::{Hashing, Header, Held, Kind, SNAPSHOT_HEADER, given, murmur3};
 use crate::error::{BuildError, SnapshotError, SnapshotErrorKind};
 use crate::hash::{KeyHasher, Murmur3};
 use crate::kernel::{Isa, Lookups};
@@ -47,17 +47,9 @@ pub type BloomView<'a, S = Murmur3> = Filter<View<'a>, S>;
 
 /// The engine of [`BloomView`]: the bytes of a snapshot.
 pub struct View<'a> {
-    snapshot: Snapshot<'a>,
+    snapshot: Held<'a>,
     lookups: Lookups<[u8; 8]>,
     header: Header,
-}
-
-/// Bytes of a whole snapshot, which are [`Header::len`].
-#[derive(Clone)]
-enum Snapshot<'a> {
-    Borrowed(&'a [u8]),
-    #[cfg(feature = "mmap")]
-    Mapped(alloc::sync::Arc<memmap2::Mmap>),
 }
 
 impl<'a> BloomView<'a> {
@@ -120,18 +112,25 @@ impl<'a, S: KeyHasher> BloomView<'a, S> {
         bytes: &'a [u8],
         hasher: impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind>,
     ) -> Result<(Self, &'a [u8]), SnapshotErrorKind> {
-        let header = Header::parse(bytes, Kind::Bloom)?;
-        let hasher = hasher(header.hashing)?;
-        let (snapshot, rest) = split(bytes, header.len())?;
-        let engine = View::new(Snapshot::Borrowed(snapshot), header);
+        let (snapshot, (header, hasher), rest) = Held::borrow(bytes, |bytes| parse(bytes, hasher))?;
+        let engine = View::new(snapshot, header);
         Ok((Filter { engine, hasher }, rest))
     }
+}
+
+/// The header with which `bytes` begin, with its hasher, and the length of the snapshot.
+fn parse<S>(
+    bytes: &[u8],
+    hasher: impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind>,
+) -> Result<((Header, S), usize), SnapshotErrorKind> {
+    let header = Header::parse(bytes, Kind::Bloom)?;
+    let hasher = hasher(header.hashing)?;
+    Ok(((header, hasher), header.len()))
 }
 
 #[cfg(feature = "mmap")]
 mod map {
     use super::*;
-    use memmap2::Mmap;
     use std::fs::File;
 
     impl BloomView<'static> {
@@ -221,20 +220,8 @@ mod map {
             hasher: impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind>,
         ) -> Result<Self, SnapshotErrorKind> {
             // SAFETY: the caller's promise.
-            let map = unsafe { Mmap::map(file) }.map_err(SnapshotErrorKind::Io)?;
-            // A refusal only costs speed.
-            #[cfg(target_os = "linux")]
-            let _ = map.advise(memmap2::Advice::HugePage);
-            let header = Header::parse(&map, Kind::Bloom)?;
-            let hasher = hasher(header.hashing)?;
-            let (_, rest) = split(&map, header.len())?;
-            if !rest.is_empty() {
-                return Err(SnapshotErrorKind::TooLong {
-                    bytes: map.len() as u64,
-                    needed: header.len() as u64,
-                });
-            }
-            let engine = View::new(Snapshot::Mapped(map.into()), header);
+            let (snapshot, (header, hasher)) = unsafe { Held::map(file, |bytes| parse(bytes, hasher)) }?;
+            let engine = View::new(snapshot, header);
             Ok(Filter { engine, hasher })
         }
     }
@@ -285,10 +272,7 @@ impl<S> BloomView<'_, S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn verify(&self) -> Result<(), SnapshotError> {
-        let (summed, trailer) = self.bytes().split_last_chunk::<TRAILER>().expect("it is longer");
-        let mut sum = Checksum::default();
-        sum.add(summed);
-        sum.check(trailer, summed.len() as u64).map_err(SnapshotError)
+        self.engine.snapshot.verify().map_err(SnapshotError)
     }
 
     /// Whether the blocks begin with a line of the cache, so that a key touches one line. In a
@@ -323,25 +307,16 @@ impl<S> BloomView<'_, S> {
     /// ```
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
-        self.engine.bytes()
+        self.engine.snapshot.bytes()
     }
 }
 
 impl<'a> View<'a> {
-    fn new(snapshot: Snapshot<'a>, header: Header) -> Self {
+    fn new(snapshot: Held<'a>, header: Header) -> Self {
         Self {
             snapshot,
             lookups: Lookups::<[u8; 8]>::of(header.layout, Isa::detect()),
             header,
-        }
-    }
-
-    #[inline(always)]
-    fn bytes(&self) -> &[u8] {
-        match &self.snapshot {
-            Snapshot::Borrowed(bytes) => bytes,
-            #[cfg(feature = "mmap")]
-            Snapshot::Mapped(map) => map,
         }
     }
 }
@@ -368,7 +343,7 @@ impl Lined for View<'_> {
 
     #[inline(always)]
     fn lines(&self) -> Lines<'_, [u8; 8]> {
-        let body = &self.bytes()[SNAPSHOT_HEADER..];
+        let body = &self.snapshot.bytes()[SNAPSHOT_HEADER..];
         Lines(&body.as_chunks().0.as_chunks().0[..self.header.layout.blocks])
     }
 

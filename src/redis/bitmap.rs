@@ -4,12 +4,14 @@
 #[cfg(feature = "redis-tokio")]
 mod asynchronous;
 mod calls;
+mod pairs;
 
 use super::error::BitmapError;
-use super::layout::Layout;
+use super::layout::{Layout, config_of};
 use super::link::{Blocking, now};
 use crate::error::BuildError;
 use crate::funnel::Funnel;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::time::Duration;
 use redis::ConnectionLike;
@@ -34,6 +36,7 @@ use redis::ConnectionLike;
 /// - The server cannot be reached, or its reply does not fit the command.
 /// - A Redis key holds something else than a bitmap.
 /// - The cursor of a growing filter is no number in 0 to 1023.
+/// - The configuration of a filter of Redisson's has another size or number of hash functions.
 /// - Inserts, `clear` and `expire`: the server is a read-only replica, or refuses writes.
 /// - Inserts: the layout has no place for a key (`scrapy`: bytes that are no UTF-8).
 ///
@@ -69,6 +72,14 @@ enum Kept {
     Piped { key: Vec<u8> },
     /// In one bitmap, by scripts.
     Scripted { key: Vec<u8> },
+    /// In one bitmap, by scripts that check the configuration beside it: a hash. The numbers that
+    /// only tell how the filter was sized are as in the configuration.
+    Configured {
+        key: Vec<u8>,
+        config: Vec<u8>,
+        expected: String,
+        rate: String,
+    },
     /// In a bitmap for each number up to the cursor, by scripts.
     Growing { base: Vec<u8>, cursor: Vec<u8> },
 }
@@ -248,6 +259,85 @@ impl RedisBitmap {
         Self::new(
             Layout::scrapy(bit, hash_number).map_err(BuildError)?,
             Kept::Piped { key },
+        )
+    }
+
+    /// [`go_zero`](Self::go_zero) with the bits for `expected_keys` at this rate: 14 × keys / −ln(1 −
+    /// rate^(1/14)), rounded up. 1% takes 11.0 bits per key, and 1e-4 takes 19.2.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the rate is not between 0 and 1, or the bits exceed 2^32.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::redis::RedisBitmap;
+    ///
+    /// let filter = RedisBitmap::go_zero_sized("filter", 1000, 0.01)?;
+    /// assert_eq!(filter.bit_size(), 11_008);
+    /// assert!(RedisBitmap::go_zero_sized("filter", 1000, 1.0).is_err());
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn go_zero_sized(key: impl Into<Vec<u8>>, expected_keys: usize, rate: f64) -> Result<Self, BuildError> {
+        let (key, layout) = (key.into(), Layout::go_zero_sized(expected_keys as u64, rate));
+        Self::new(layout.map_err(BuildError)?, Kept::Scripted { key })
+    }
+
+    /// Redisson's `RBloomFilter`: a bitmap under `name`, and its configuration, a hash under
+    /// `{name}:config` (under `name:config` if the name has a `{`).
+    ///
+    /// Size and number of hash functions are those of Redisson's `tryInit(expectedInsertions,
+    /// falseProbability)`. A call fails if the configuration on the server has others
+    /// ([`is_other_configuration`](BitmapError::is_other_configuration)). The first insert writes
+    /// the configuration if there is none, as [`try_init`](Self::try_init) does. (Redisson fails
+    /// then.) [`open_redisson`](Self::open_redisson) takes the numbers from the server.
+    ///
+    /// The hash is HighwayHash-128 of the bytes that Redisson's codec makes of an object:
+    ///
+    /// | Redisson's codec | keys here |
+    /// |---|---|
+    /// | `StringCodec` | `str`: UTF-8 |
+    /// | `LongCodec`, `IntegerCodec` | the decimal text: `17.to_string()`, not `&17` |
+    /// | `ByteArrayCodec` | `[u8]` |
+    /// | others (`Kryo5Codec`, the default; `JsonJacksonCodec`) | the bytes of the codec's encoder, as `[u8]` |
+    ///
+    /// # Errors
+    ///
+    /// Fails if `expected_keys` is 0, the rate is not between 0 and 1, the size is 0 or beyond
+    /// Redisson's limit of 4,294,967,294 bits, or a key would have more than 255 hash functions.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    #[doc = include_str!("example.md")]
+    /// // bloom.tryInit(55_000_000L, 0.03); bloom.add("ann")
+    /// let users = RedisBitmap::redisson("users", 55_000_000, 0.03)?;
+    /// assert_eq!((users.bit_size(), users.hash_functions()), (401_414_246, 5));
+    /// assert!(users.insert(&mut connection, "ann")?);
+    /// assert!(users.contains(&mut connection, "ann")?);
+    ///
+    /// let size: u64 = redis::cmd("HGET")
+    ///     .arg("{users}:config")
+    ///     .arg("size")
+    ///     .query(&mut connection)?;
+    /// assert_eq!(size, 401_414_246);
+    /// let other = RedisBitmap::redisson("users", 1000, 0.03)?;
+    /// let error = other.contains(&mut connection, "ann").unwrap_err();
+    /// assert!(error.is_other_configuration());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "RBloomFilter")]
+    pub fn redisson(name: impl Into<Vec<u8>>, expected_keys: usize, rate: f64) -> Result<Self, BuildError> {
+        let key = name.into();
+        Self::new(
+            Layout::redisson(expected_keys as u64, rate).map_err(BuildError)?,
+            Kept::Configured {
+                config: config_of(&key),
+                key,
+                expected: expected_keys.to_string(),
+                rate: rate.to_string(),
+            },
         )
     }
 
@@ -455,6 +545,92 @@ impl RedisBitmap {
     #[doc(alias("reset", "del"))]
     pub fn clear(&self, connection: &mut dyn ConnectionLike) -> Result<(), BitmapError> {
         now(self.remove(&mut Blocking(connection)))
+    }
+
+    /// The filter of Redisson's whose configuration is on the server; `None` if there is none.
+    ///
+    /// ```
+    #[doc = include_str!("example.md")]
+    /// let made = RedisBitmap::redisson("users", 1000, 0.01)?;
+    /// assert!(RedisBitmap::open_redisson(&mut connection, "users")?.is_none());
+    /// made.insert(&mut connection, "ann")?;
+    /// let users = RedisBitmap::open_redisson(&mut connection, "users")?.unwrap();
+    /// assert_eq!(users.bit_size(), made.bit_size());
+    /// assert!(users.contains(&mut connection, "ann")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn open_redisson(
+        connection: &mut dyn ConnectionLike,
+        name: impl AsRef<[u8]>,
+    ) -> Result<Option<Self>, BitmapError> {
+        now(Self::open(&mut Blocking(connection), name.as_ref()))
+    }
+
+    /// Writes the configuration, if there is none; returns whether this call did. Redisson's
+    /// `tryInit`.
+    ///
+    /// Only `redisson` has a configuration. For the other layouts this does nothing and returns
+    /// false.
+    ///
+    /// ```
+    #[doc = include_str!("example.md")]
+    /// let users = RedisBitmap::redisson("users", 1000, 0.01)?;
+    /// assert!(users.try_init(&mut connection)? && !users.try_init(&mut connection)?);
+    /// let other = RedisBitmap::redisson("users", 2000, 0.01)?;
+    /// assert!(!other.try_init(&mut connection)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "tryInit")]
+    pub fn try_init(&self, connection: &mut dyn ConnectionLike) -> Result<bool, BitmapError> {
+        now(self.configure(&mut Blocking(connection)))
+    }
+
+    /// The number of keys, estimated from the number of bits that are set. The server reads the
+    /// whole bitmap to count them, and does nothing else meanwhile.
+    ///
+    /// It is Redisson's `count`. It assumes good hash functions (scrapy's are not).
+    ///
+    /// ```
+    #[doc = include_str!("example.md")]
+    /// let users = RedisBitmap::redisson("users", 1000, 0.01)?;
+    /// let names: Vec<String> = (0..500).map(|i| format!("user {i}")).collect();
+    /// users.insert_batch(&mut connection, &names)?;
+    /// assert!((480..520).contains(&users.estimated_len(&mut connection)?));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias("count", "BITCOUNT"))]
+    pub fn estimated_len(&self, connection: &mut dyn ConnectionLike) -> Result<u64, BitmapError> {
+        now(self.estimate(&mut Blocking(connection)))
+    }
+
+    /// Renames the filter's Redis keys to those of `to`, at one moment; returns whether there were
+    /// any. What was there under the names of `to` is gone.
+    ///
+    /// So a filter is rebuilt while readers go on: fill one under another name, then rename it.
+    /// Times to live move with the keys. On Redis Cluster all names need the same hash tag.
+    ///
+    /// # Errors
+    ///
+    /// Also fails if `to` has another layout.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    #[doc = include_str!("example.md")]
+    /// let seen = RedisBitmap::go_zero("seen", 20_000)?;
+    /// seen.insert_batch(&mut connection, &["ann", "bob"])?;
+    ///
+    /// let next = RedisBitmap::go_zero("seen:next", 20_000)?;
+    /// next.insert(&mut connection, "cid")?;
+    /// assert!(next.rename(&mut connection, &seen)?);
+    /// assert!(seen.contains(&mut connection, "cid")?);
+    /// assert!(!seen.contains(&mut connection, "ann")?);
+    /// assert!(!next.contains(&mut connection, "cid")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias("RENAME", "replace"))]
+    pub fn rename(&self, connection: &mut dyn ConnectionLike, to: &Self) -> Result<bool, BitmapError> {
+        now(self.give_name(&mut Blocking(connection), to))
     }
 
     /// Makes the filter expire after this time, rounded up to milliseconds; returns whether there

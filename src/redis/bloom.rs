@@ -1,11 +1,13 @@
-//! Fetches a [`RedisBloom`] from Redis and stores it there: the commands for its dump, over a
-//! blocking connection of the `redis` crate. `filter/redisbloom/dump.rs` knows the content of the
-//! chunks.
+//! Fetches a [`RedisBloom`] or a [`RedisCuckoo`] from Redis and stores it there: the commands for
+//! its dump, over a blocking connection of the `redis` crate. `filter/redisbloom/dump.rs` and
+//! `filter/rediscuckoo/dump.rs` know the content of the chunks.
 
 use super::error::{RedisBloomTransferError, RedisBloomTransferErrorKind as Kind};
 use super::link::lossy;
 use super::reply::{self, brief, shortened};
-use crate::redisbloom::{Loader, RedisBloom};
+use crate::filter::redisbloom::error::RedisBloomLoadError;
+use crate::redisbloom::{self, RedisBloom};
+use crate::rediscuckoo::{self, RedisCuckoo};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::hash::BuildHasher;
@@ -16,8 +18,8 @@ use std::hash::RandomState;
 const ABANDONED: u32 = 600;
 
 /// Transfers from and to Redis (feature `redis`), over any blocking connection of the `redis` crate
-/// or a pool. An asynchronous client fetches a filter with a [`Loader`], and stores the chunks of
-/// [`to_loadchunks`](RedisBloom::to_loadchunks) by `BF.LOADCHUNK`.
+/// or a pool. An asynchronous client fetches a filter with a [`Loader`](redisbloom::Loader), and
+/// stores the chunks of [`to_loadchunks`](RedisBloom::to_loadchunks) by `BF.LOADCHUNK`.
 impl RedisBloom {
     /// Fetches a filter from Redis by `BF.SCANDUMP`. The filter takes at most `max_bytes` bytes of
     /// [memory](Self::memory_bytes), here and when it grows.
@@ -30,8 +32,8 @@ impl RedisBloom {
     /// # Errors
     ///
     /// Fails if the server cannot be reached, has not loaded RedisBloom, or holds no filter at
-    /// `key`. Fails as [`Loader::load`] does if the reply is no dump of a filter, or exceeds the
-    /// limit. Fails if another filter took the place of this one meanwhile.
+    /// `key`. Fails as [`Loader::load`](redisbloom::Loader::load) does if the reply is no dump of a
+    /// filter, or exceeds the limit. Fails if another filter took the place of this one meanwhile.
     ///
     /// # Examples
     ///
@@ -57,11 +59,7 @@ impl RedisBloom {
         key: impl AsRef<[u8]>,
         max_bytes: usize,
     ) -> Result<Self, RedisBloomTransferError> {
-        let mut talk = Talk {
-            connection,
-            key: key.as_ref(),
-        };
-        talk.fetch(max_bytes).map_err(|kind| talk.error(kind))
+        Talk::new(connection, key.as_ref()).fetch(max_bytes)
     }
 
     /// Stores the filter in Redis by `BF.LOADCHUNK`, if there is nothing at `key` yet.
@@ -104,12 +102,7 @@ impl RedisBloom {
         connection: &mut dyn ConnectionLike,
         key: impl AsRef<[u8]>,
     ) -> Result<(), RedisBloomTransferError> {
-        let mut talk = Talk {
-            connection,
-            key: key.as_ref(),
-        };
-        let stored = talk.ensure_free().and_then(|()| talk.put(self, "RENAMENX"));
-        stored.map_err(|kind| talk.error(kind))
+        Talk::new(connection, key.as_ref()).store(self)
     }
 
     /// [`store`](Self::store) that replaces the value at `key`, if there is one, and its time to
@@ -144,13 +137,172 @@ impl RedisBloom {
         connection: &mut dyn ConnectionLike,
         key: impl AsRef<[u8]>,
     ) -> Result<(), RedisBloomTransferError> {
-        let mut talk = Talk {
-            connection,
-            key: key.as_ref(),
-        };
-        talk.put(self, "RENAME").map_err(|kind| talk.error(kind))
+        Talk::new(connection, key.as_ref()).replace(self)
     }
 }
+
+/// Transfers from and to Redis (feature `redis`), as those of [`RedisBloom`].
+impl RedisCuckoo {
+    /// Fetches a filter from Redis by `CF.SCANDUMP`. The filter takes at most `max_bytes` bytes of
+    /// [memory](Self::memory_bytes), here and when it grows.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`RedisBloom::fetch`] does, and if another client changed the filter meanwhile: an
+    /// insert moves fingerprints, perhaps into a chunk that was sent already. Then fetch it again.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/module.rs"));
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let Some(server) = bloom_server("the example of RedisCuckoo::fetch") else { return Ok(()) };
+    /// # let url = server.url();
+    /// use lanebloom::RedisCuckoo;
+    ///
+    /// let mut connection = redis::Client::open(url)?.get_connection()?;
+    /// redis::cmd("CF.ADD").arg("seen").arg("ann").exec(&mut connection)?;
+    ///
+    /// let seen = RedisCuckoo::fetch(&mut connection, "seen", 1 << 30)?;
+    /// assert!(seen.contains("ann") && !seen.contains("eve"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[doc(alias = "CF.SCANDUMP")]
+    pub fn fetch(
+        connection: &mut dyn ConnectionLike,
+        key: impl AsRef<[u8]>,
+        max_bytes: usize,
+    ) -> Result<Self, RedisBloomTransferError> {
+        Talk::new(connection, key.as_ref()).fetch(max_bytes)
+    }
+
+    /// Stores the filter in Redis by `CF.LOADCHUNK`, if there is nothing at `key` yet. No client
+    /// sees half of it.
+    ///
+    /// # Errors
+    ///
+    /// As [`RedisBloom::store`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/module.rs"));
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let Some(server) = bloom_server("the example of RedisCuckoo::store") else { return Ok(()) };
+    /// # let url = server.url();
+    /// use lanebloom::RedisCuckoo;
+    ///
+    /// let mut seen = RedisCuckoo::with_capacity(1000)?;
+    /// seen.insert("ann")?;
+    ///
+    /// let mut connection = redis::Client::open(url)?.get_connection()?;
+    /// seen.store(&mut connection, "seen")?;
+    /// let exists: bool =
+    ///     redis::cmd("CF.EXISTS").arg("seen").arg("ann").query(&mut connection)?;
+    /// assert!(exists);
+    /// assert!(seen.store(&mut connection, "seen").unwrap_err().is_taken());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[doc(alias = "CF.LOADCHUNK")]
+    pub fn store(
+        &self,
+        connection: &mut dyn ConnectionLike,
+        key: impl AsRef<[u8]>,
+    ) -> Result<(), RedisBloomTransferError> {
+        Talk::new(connection, key.as_ref()).store(self)
+    }
+
+    /// [`store`](Self::store) that replaces the value at `key`, if there is one, and its time to
+    /// live, at one moment.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`store`](Self::store) does, but not if there is something at `key`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/module.rs"));
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let Some(server) = bloom_server("the example of RedisCuckoo::replace") else { return Ok(()) };
+    /// # let url = server.url();
+    /// use lanebloom::RedisCuckoo;
+    ///
+    /// let mut connection = redis::Client::open(url)?.get_connection()?;
+    /// redis::cmd("CF.ADD").arg("seen").arg("eve").exec(&mut connection)?;
+    ///
+    /// let mut seen = RedisCuckoo::with_capacity(1000)?;
+    /// seen.insert("ann")?;
+    /// seen.replace(&mut connection, "seen")?;
+    /// assert!(RedisCuckoo::fetch(&mut connection, "seen", 1 << 30)? == seen);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn replace(
+        &self,
+        connection: &mut dyn ConnectionLike,
+        key: impl AsRef<[u8]>,
+    ) -> Result<(), RedisBloomTransferError> {
+        Talk::new(connection, key.as_ref()).replace(self)
+    }
+}
+
+/// A filter whose module dumps and loads it in chunks.
+trait Dumped: Sized {
+    /// The commands that dump, load and look up.
+    const SCANDUMP: &str;
+    const LOADCHUNK: &str;
+    const EXISTS: &str;
+
+    /// Loads what `next` gives for a cursor.
+    fn load(max_bytes: usize, next: impl FnMut(i64) -> Result<(i64, Vec<u8>), Kind>) -> Result<Self, Kind>;
+
+    fn chunks(&self) -> impl Iterator<Item = (i64, Vec<u8>)>;
+
+    /// Whether the filter can be what the server had, if the header is this one now.
+    fn is_whole(&self, header: &[u8]) -> Result<bool, RedisBloomLoadError>;
+}
+
+/// The same for both: their loaders are twins.
+macro_rules! dumped {
+    ($filter:ident, $loader:path, $group:literal, $is_whole:expr) => {
+        impl Dumped for $filter {
+            const SCANDUMP: &str = concat!($group, ".SCANDUMP");
+            const LOADCHUNK: &str = concat!($group, ".LOADCHUNK");
+            const EXISTS: &str = concat!($group, ".EXISTS");
+
+            fn load(max_bytes: usize, mut next: impl FnMut(i64) -> Result<(i64, Vec<u8>), Kind>) -> Result<Self, Kind> {
+                let mut loader = <$loader>::new(max_bytes);
+                while !loader.is_complete() {
+                    let (cursor, chunk) = next(loader.cursor())?;
+                    loader.load(cursor, &chunk).map_err(Kind::Load)?;
+                }
+                loader.finish().map_err(Kind::Load)
+            }
+
+            fn chunks(&self) -> impl Iterator<Item = (i64, Vec<u8>)> {
+                self.to_loadchunks()
+            }
+
+            fn is_whole(&self, header: &[u8]) -> Result<bool, RedisBloomLoadError> {
+                $is_whole(self, header)
+            }
+        }
+    };
+}
+
+dumped!(RedisBloom, redisbloom::Loader, "BF", RedisBloom::has_become);
+dumped!(
+    RedisCuckoo,
+    rediscuckoo::Loader,
+    "CF",
+    |filter: &RedisCuckoo, header: &[u8]| Ok(filter.is_unchanged(header))
+);
 
 /// Commands about the filter at a key.
 struct Talk<'a> {
@@ -158,7 +310,24 @@ struct Talk<'a> {
     key: &'a [u8],
 }
 
-impl Talk<'_> {
+impl<'a> Talk<'a> {
+    fn new(connection: &'a mut dyn ConnectionLike, key: &'a [u8]) -> Self {
+        Self { connection, key }
+    }
+
+    fn fetch<F: Dumped>(&mut self, max_bytes: usize) -> Result<F, RedisBloomTransferError> {
+        self.take::<F>(max_bytes).map_err(|kind| self.error(kind))
+    }
+
+    fn store(&mut self, filter: &impl Dumped) -> Result<(), RedisBloomTransferError> {
+        let stored = self.ensure_free().and_then(|()| self.put(filter, "RENAMENX"));
+        stored.map_err(|kind| self.error(kind))
+    }
+
+    fn replace(&mut self, filter: &impl Dumped) -> Result<(), RedisBloomTransferError> {
+        self.put(filter, "RENAME").map_err(|kind| self.error(kind))
+    }
+
     fn error(&self, kind: Kind) -> RedisBloomTransferError {
         RedisBloomTransferError {
             kind,
@@ -179,26 +348,21 @@ impl Talk<'_> {
         take(reply).map_err(|reply| Kind::Reply { command, reply })
     }
 
-    fn scandump(&mut self, cursor: i64) -> Result<(i64, Vec<u8>), Kind> {
+    fn scandump<F: Dumped>(&mut self, cursor: i64) -> Result<(i64, Vec<u8>), Kind> {
         let key = self.key;
         let take = |reply| match &mut reply::list(reply)?[..] {
             [Value::Int(cursor), chunk] => Ok((*cursor, reply::bytes(core::mem::take(chunk))?)),
             others => Err(shortened(others)),
         };
-        self.ask("BF.SCANDUMP", |call| _ = call.arg(key).arg(cursor), take)
+        self.ask(F::SCANDUMP, |call| _ = call.arg(key).arg(cursor), take)
     }
 
-    fn fetch(&mut self, max_bytes: usize) -> Result<RedisBloom, Kind> {
-        let mut loader = Loader::new(max_bytes);
-        while !loader.is_complete() {
-            let (cursor, chunk) = self.scandump(loader.cursor())?;
-            loader.load(cursor, &chunk).map_err(Kind::Load)?;
-        }
-        let filter = loader.finish().map_err(Kind::Load)?;
+    fn take<F: Dumped>(&mut self, max_bytes: usize) -> Result<F, Kind> {
+        let filter = F::load(max_bytes, |cursor| self.scandump::<F>(cursor))?;
         // A cursor does not identify its filter. If another filter took the place of this one, the
         // header has changed.
-        let (_, header) = self.scandump(0)?;
-        if filter.has_become(&header).map_err(Kind::Load)? {
+        let (_, header) = self.scandump::<F>(0)?;
+        if filter.is_whole(&header).map_err(Kind::Load)? {
             Ok(filter)
         } else {
             Err(Kind::Changed)
@@ -214,7 +378,7 @@ impl Talk<'_> {
     }
 
     /// `rename` is `RENAME` or `RENAMENX`.
-    fn put(&mut self, filter: &RedisBloom, rename: &str) -> Result<(), Kind> {
+    fn put<F: Dumped>(&mut self, filter: &F, rename: &str) -> Result<(), Kind> {
         let name = temporary(self.key);
         let result = self.load_as(&name, filter, rename);
         if result.is_err() {
@@ -224,12 +388,12 @@ impl Talk<'_> {
         result
     }
 
-    fn load_as(&mut self, name: &[u8], filter: &RedisBloom, rename: &str) -> Result<(), Kind> {
+    fn load_as<F: Dumped>(&mut self, name: &[u8], filter: &F, rename: &str) -> Result<(), Kind> {
         // First a command without bytes: a server without the module repeats the bytes of a chunk
         // in its error, and the client takes them for broken text.
-        self.ask("BF.EXISTS", |call| _ = call.arg(name).arg(""), flag)?;
-        for (cursor, chunk) in filter.to_loadchunks() {
-            self.ask("BF.LOADCHUNK", |call| _ = call.arg(name).arg(cursor).arg(chunk), done)?;
+        self.ask(F::EXISTS, |call| _ = call.arg(name).arg(""), flag)?;
+        for (cursor, chunk) in filter.chunks() {
+            self.ask(F::LOADCHUNK, |call| _ = call.arg(name).arg(cursor).arg(chunk), done)?;
             self.ask("EXPIRE", |call| _ = call.arg(name).arg(ABANDONED), flag)?;
         }
         let mut pipeline = redis::pipe();

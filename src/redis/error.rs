@@ -11,7 +11,8 @@ use core::error::Error;
 use core::fmt;
 use core::time::Duration;
 
-/// Why a RedisBloom filter could not be fetched from Redis, or stored there.
+/// Why a [`RedisBloom`](crate::RedisBloom) or [`RedisCuckoo`](crate::RedisCuckoo) could not be
+/// fetched from Redis, or stored there.
 ///
 /// [`source`](Error::source) is the `redis` crate's error, or the error of the dump.
 ///
@@ -194,6 +195,15 @@ pub(crate) enum BitmapErrorKind {
         cursor: String,
         greatest: u64,
     },
+    /// A configuration of Redisson's with other numbers.
+    Configuration {
+        key: String,
+        found: String,
+        wanted: String,
+    },
+    Layouts {
+        key: String,
+    },
     Longer {
         key: String,
         bytes: u64,
@@ -231,6 +241,13 @@ impl BitmapError {
         matches!(self.0, BitmapErrorKind::WrongType { .. })
     }
 
+    /// Whether the filter's configuration (`redisson`) has another size, or another number of hash
+    /// functions, than the caller: the filter was made for other expected keys, or another rate.
+    #[must_use]
+    pub fn is_other_configuration(&self) -> bool {
+        matches!(self.0, BitmapErrorKind::Configuration { .. })
+    }
+
     /// Whether a copy would take more memory than the caller's limit.
     #[must_use]
     pub fn is_over_limit(&self) -> bool {
@@ -254,6 +271,15 @@ impl fmt::Display for BitmapError {
                 write!(
                     f,
                     "the cursor {key:?} is {cursor:?}, which is no number in 0 to {greatest}"
+                )
+            }
+            BitmapErrorKind::Configuration { key, found, wanted } => {
+                write!(f, "the configuration {key:?} says {found}, and the caller {wanted}")
+            }
+            BitmapErrorKind::Layouts { key } => {
+                write!(
+                    f,
+                    "{key:?} has another layout than the filter that is to take its place"
                 )
             }
             BitmapErrorKind::Longer { key, bytes, layout } => {

@@ -8,12 +8,22 @@ use crate::hash::Murmur3;
 use alloc::format;
 use alloc::vec::Vec;
 use core::fmt::Display;
+use highway::{HighwayHash, HighwayHasher, Key};
 
 /// The most bits of a Redis bitmap: a string has at most 512 MiB, and `SETBIT` takes offsets below
 /// 2^32. Source: the documentation of `SETBIT`; a server's `proto-max-bulk-len` can make it less.
 pub(crate) const MAX_BITS: u64 = 1 << 32;
 /// go-zero's `maps`: bits of a key.
 const GO_ZERO_FUNCTIONS: u8 = 14;
+/// Redisson's key of HighwayHash. Source: `org.redisson.misc.Hash`.
+const REDISSON_KEY: [u64; 4] = [
+    0x9e37_79b9_7f4a_7c15,
+    0xf39c_c060_5ced_c834,
+    0x1082_276b_f3a2_7251,
+    0xf86c_6a11_d0c1_8e95,
+];
+/// The most bits that Redisson's `tryInit` takes: `Integer.MAX_VALUE * 2L`.
+const REDISSON_MAX_BITS: u64 = i32::MAX as u64 * 2;
 
 /// The parameters that determine a key's bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +43,8 @@ enum Scheme {
     GoZero,
     /// Sums of the characters, each weighed by a power of the function's number.
     Scrapy,
+    /// Sums of the two halves of HighwayHash-128, added in turns.
+    Redisson,
 }
 
 impl Layout {
@@ -57,6 +69,37 @@ impl Layout {
 
     pub(crate) fn go_zero(bits: u64) -> Result<Self, BuildErrorKind> {
         Self::new(Scheme::GoZero, bits, GO_ZERO_FUNCTIONS)
+    }
+
+    /// The fewest bits for which the formula of a Bloom filter gives the rate, with go-zero's
+    /// number of hash functions.
+    pub(crate) fn go_zero_sized(keys: u64, rate: f64) -> Result<Self, BuildErrorKind> {
+        if !(rate > 0.0 && rate < 1.0) {
+            return Err(BuildErrorKind::Rate(rate));
+        }
+        let functions = f64::from(GO_ZERO_FUNCTIONS);
+        let fill = rate.powf(1.0 / functions);
+        Self::go_zero((functions * keys.max(1) as f64 / -(-fill).ln_1p()).ceil() as u64)
+    }
+
+    /// Redisson's `optimalNumOfBits` and `optimalNumOfHashFunctions`, by the formulas of older
+    /// Guavas, and its limits.
+    pub(crate) fn redisson(keys: u64, rate: f64) -> Result<Self, BuildErrorKind> {
+        if keys == 0 {
+            return Err(BuildErrorKind::NothingToSizeFor);
+        }
+        let (bits, functions) = guava::size(keys, rate, HashFunctions::ByBits)?;
+        if bits > REDISSON_MAX_BITS {
+            return Err(BuildErrorKind::Setting(format!(
+                "a filter of {bits} bits is beyond Redisson's limit of {REDISSON_MAX_BITS} bits"
+            )));
+        }
+        Self::redisson_of(bits, functions)
+    }
+
+    /// As a configuration of Redisson's says.
+    pub(crate) fn redisson_of(bits: u64, functions: u8) -> Result<Self, BuildErrorKind> {
+        Self::new(Scheme::Redisson, bits, functions)
     }
 
     /// `2^bit` bits.
@@ -109,10 +152,28 @@ impl Layout {
                     each(sink.finish128().0 % self.bits)
                 })
             }
+            Scheme::Redisson => {
+                let (even, odd) = highway_hash(key);
+                let mut sum = even;
+                (0..self.functions).all(|i| {
+                    let offset = (sum & i64::MAX as u64) % self.bits;
+                    sum = sum.wrapping_add(if i % 2 == 0 { odd } else { even });
+                    each(offset)
+                })
+            }
             Scheme::Scrapy => with_text(key, |text| {
                 (0..self.functions).all(|seed| each(weighed_sum(text, seed) & (self.bits - 1)))
             }),
         }
+    }
+
+    /// The number of keys that set so many bits in the mean: Redisson's `count`, in the order of
+    /// its operations.
+    pub(crate) fn keys_for(&self, ones: u64) -> u64 {
+        let bits = self.bits as f64;
+        let keys = -bits / f64::from(self.functions) * (1.0 - ones as f64 / bits).ln();
+        // Java's `Math.round`: halves up. (An infinite number becomes the greatest.)
+        (keys + 0.5).floor() as u64
     }
 
     /// Appends the offsets of the key's bits; answers whether the layout has a place for the key.
@@ -122,6 +183,31 @@ impl Layout {
             true
         })
     }
+}
+
+/// The key of the configuration of a filter of Redisson's: its `suffixName`.
+pub(crate) fn config_of(name: &[u8]) -> Vec<u8> {
+    if name.contains(&b'{') {
+        [name, b":config"].concat()
+    } else {
+        [b"{", name, b"}:config"].concat()
+    }
+}
+
+/// The two halves of a key's HighwayHash-128 under Redisson's key.
+fn highway_hash<K: Funnel + ?Sized>(key: &K) -> (u64, u64) {
+    struct Highway(HighwayHasher);
+
+    impl Sink for Highway {
+        fn put(&mut self, bytes: &[u8]) {
+            self.0.append(bytes);
+        }
+    }
+
+    let mut sink = Highway(HighwayHasher::new(Key(REDISSON_KEY)));
+    key.funnel(&mut sink);
+    let [first, second] = sink.0.finalize128();
+    (first, second)
 }
 
 /// Calls `then` with the key as a text. Answers false if its bytes are no UTF-8.

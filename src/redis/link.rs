@@ -84,6 +84,30 @@ pub(super) static EXPIRE_GROWING: Script = Script::new(
     concat!(include_str!("cursor.lua"), include_str!("expire_growing.lua")),
 );
 
+/// [`TEST`] if the filter's configuration is the caller's.
+pub(super) static TEST_CONFIGURED: Script = Script::new(
+    "test.lua",
+    concat!(include_str!("configured.lua"), include_str!("test.lua")),
+);
+
+/// [`SET`] if the filter's configuration is the caller's.
+pub(super) static SET_CONFIGURED: Script = Script::new(
+    "set.lua",
+    concat!(include_str!("configured.lua"), include_str!("set.lua")),
+);
+
+/// Writes a configuration.
+pub(super) static CONFIGURE: Script = Script::new("configure.lua", include_str!("configure.lua"));
+
+/// Gives keys new names.
+pub(super) static RENAME: Script = Script::new("rename.lua", include_str!("rename.lua"));
+
+/// Gives a growing filter new names.
+pub(super) static RENAME_GROWING: Script = Script::new(
+    "rename_growing.lua",
+    concat!(include_str!("cursor.lua"), include_str!("rename_growing.lua")),
+);
+
 /// The chunks of a bitmap that differ from the caller's.
 pub(super) static CHANGED: Script = Script::new("changed.lua", include_str!("changed.lua"));
 
@@ -94,6 +118,29 @@ impl Script {
             code,
             digest: OnceLock::new(),
         }
+    }
+
+    /// The call of the script by its digest.
+    pub(super) fn call(&self, keys: &[&[u8]], arguments: &[impl redis::ToRedisArgs]) -> Cmd {
+        self.command("EVALSHA", self.digest(), keys, arguments)
+    }
+
+    fn command(&self, command: &str, script: &str, keys: &[&[u8]], arguments: &[impl redis::ToRedisArgs]) -> Cmd {
+        let mut call = redis::cmd(command);
+        call.arg(script).arg(keys.len()).arg(keys).arg(arguments);
+        call
+    }
+
+    /// Lets the server know the script.
+    pub(super) fn load(&self) -> Cmd {
+        let mut load = redis::cmd("SCRIPT");
+        load.arg("LOAD").arg(self.code);
+        load
+    }
+
+    /// Whether a reply says that the server does not know the script.
+    pub(super) fn is_unknown(reply: &Value) -> bool {
+        matches!(reply, Value::ServerError(error) if error.kind() == Some(ServerErrorKind::NoScript))
     }
 
     fn digest(&self) -> &str {
@@ -115,28 +162,25 @@ impl<L: Link> Talk<'_, L> {
         replies.into_iter().map(|reply| self.checked(reply)).collect()
     }
 
-    /// The reply to a script. Sends the script whole if the server does not know it. `then` runs
-    /// after it.
+    /// The reply to a script. Sends the script whole if the server does not know it. `then` is sent
+    /// with it and runs after it.
     pub(super) async fn run(
         &mut self,
         script: &Script,
         keys: &[&[u8]],
-        arguments: &[u64],
-        then: Option<Cmd>,
+        arguments: &[impl redis::ToRedisArgs],
+        then: &[Cmd],
     ) -> Result<Value, BitmapError> {
-        let call = |command: &str, script: &str| {
-            let mut call = redis::cmd(command);
-            call.arg(script).arg(keys.len()).arg(keys).arg(arguments);
+        let call = |command: &str, code: &str| {
             let mut pipeline = redis::pipe();
-            pipeline.add_command(call);
-            if let Some(then) = &then {
+            pipeline.add_command(script.command(command, code, keys, arguments));
+            for then in then {
                 pipeline.add_command(then.clone());
             }
             pipeline
         };
         let mut replies = self.try_send(&mut call("EVALSHA", script.digest())).await?;
-        let unknown = |reply: &Value| matches!(reply, Value::ServerError(error) if error.kind() == Some(ServerErrorKind::NoScript));
-        if replies.first().is_some_and(unknown) {
+        if replies.first().is_some_and(Script::is_unknown) {
             replies = self.try_send(&mut call("EVAL", script.code)).await?;
         }
         let mut replies = replies.into_iter();
@@ -147,7 +191,8 @@ impl<L: Link> Talk<'_, L> {
         Ok(reply)
     }
 
-    async fn try_send(&mut self, pipeline: &mut Pipeline) -> Result<Vec<Value>, BitmapError> {
+    /// The replies to commands, errors of the server among them.
+    pub(super) async fn try_send(&mut self, pipeline: &mut Pipeline) -> Result<Vec<Value>, BitmapError> {
         pipeline.ignore_errors();
         let replies = self.link.send(pipeline).await.map_err(|error| self.error(error))?;
         if replies.len() == pipeline.len() {
@@ -159,7 +204,7 @@ impl<L: Link> Talk<'_, L> {
         ))
     }
 
-    fn checked(&self, reply: Value) -> Result<Value, BitmapError> {
+    pub(super) fn checked(&self, reply: Value) -> Result<Value, BitmapError> {
         match reply {
             Value::ServerError(error) => Err(self.error(error.into())),
             reply => Ok(reply),

@@ -400,10 +400,7 @@ impl<L: Link> Bitmap<'_, L> {
             bits.copy(at as usize / LINE_BYTES, &mut image);
             let mut arguments = Vec::from([at, CHUNK]);
             arguments.extend(image.chunks_exact(CHUNK_WORDS).map(digest));
-            let reply = self
-                .talk
-                .run(&link::CHANGED, &[self.talk.key], &arguments, None)
-                .await?;
+            let reply = self.talk.run(&link::CHANGED, &[self.talk.key], &arguments, &[]).await?;
             let Value::Array(reply) = reply else {
                 return Err(self.unexpected(&reply));
             };

@@ -6,7 +6,8 @@
 //! - [`SharedBloom`] is one set on many nodes, each of which answers from its own memory.
 //!   `SharedWindow` (feature `window`) is such a set that forgets.
 //! - [`RedisBloom::fetch`](crate::RedisBloom::fetch) and [`store`](crate::RedisBloom::store) move a
-//!   filter of RedisBloom's `BF` commands out of Redis and back.
+//!   filter of the `BF` commands out of Redis and back;
+//!   [`RedisCuckoo`](crate::RedisCuckoo::fetch) has the same for the `CF` commands.
 //! - [`RedisBitmap`] and [`LocalBitmap`] are for plain bitmaps. The rest of this page is about
 //!   them.
 //!
@@ -26,23 +27,28 @@
 //!
 //! # Layouts
 //!
-//! | | [`guava`](RedisBitmap::guava) | [`jedis`](RedisBitmap::jedis) | [`go_zero`](RedisBitmap::go_zero) | [`scrapy`](RedisBitmap::scrapy) |
-//! |---|---|---|---|---|
-//! | program | the Java class `RedisBitmaps`, with growth | the Java class `RedisBloomFilter`, for Jedis and Codis | go-zero's `core/bloom` | `scrapy-redis-bloomfilter`, Python |
-//! | keys in Redis | `<base>-0`, `<base>-1`, ... and a cursor | `bf:<key>` | `<key>` | `<key>`, as `<spider>:bloomfilter` |
-//! | bits | by Guava's formula, rounded up to 64 | by Guava's formula, as an `int` | a parameter | `2^bit` |
-//! | bits of a key | by Guava's formula | by Guava's formula | 14 | a parameter |
-//! | their offsets | Guava's `MURMUR128_MITZ_64` | the same | Murmur3 of the key and one more byte | weighed sums of the characters |
-//! | keys of this crate | any [`Funnel`](crate::Funnel); Java's strings are `str` | the same | any, of its bytes; Go's strings are `str` | texts |
-//! | lookup | one script | `GETBIT` in a pipeline | one script | `GETBIT` in a pipeline |
-//! | insert | one script | `SETBIT` in a pipeline, and `PEXPIRE` | one script | `SETBIT` in a pipeline |
-//! | round trips | 1 for each 1024 bits | the same | the same | the same (theirs: 1 for each bit) |
-//! | two clients insert a key at once | one gets `true` | at least one | one gets `true` | at least one |
-//! | not for | old clients beside ours that grow: they may skip a number | more than 2^31 bits | | short keys, new filters: [its hash is bad](RedisBitmap::scrapy) |
+//! | | [`guava`](RedisBitmap::guava) | [`jedis`](RedisBitmap::jedis) | [`go_zero`](RedisBitmap::go_zero) | [`scrapy`](RedisBitmap::scrapy) | [`redisson`](RedisBitmap::redisson) |
+//! |---|---|---|---|---|---|
+//! | program | the Java class `RedisBitmaps`, with growth | the Java class `RedisBloomFilter`, for Jedis and Codis | go-zero's `core/bloom` | `scrapy-redis-bloomfilter`, Python | Redisson's `RBloomFilter`, Java |
+//! | keys in Redis | `<base>-0`, `<base>-1`, ... and a cursor | `bf:<key>` | `<key>` | `<key>`, as `<spider>:bloomfilter` | `<name>`, and a hash `{<name>}:config` |
+//! | bits | by Guava's formula, rounded up to 64 | by Guava's formula, as an `int` | a parameter | `2^bit` | by Guava's formula, not rounded |
+//! | bits of a key | by Guava's formula | by Guava's formula | 14 | a parameter | by Guava's formula |
+//! | their offsets | Guava's `MURMUR128_MITZ_64` | the same | Murmur3 of the key and one more byte | weighed sums of the characters | sums of the halves of HighwayHash-128 |
+//! | keys of this crate | any [`Funnel`](crate::Funnel); Java's strings are `str` | the same | any, of its bytes; Go's strings are `str` | texts | [as the codec has them](RedisBitmap::redisson): `str`, decimal texts, `[u8]` |
+//! | lookup | one script | `GETBIT` in a pipeline | one script | `GETBIT` in a pipeline | one script |
+//! | insert | one script | `SETBIT` in a pipeline, and `PEXPIRE` | one script | `SETBIT` in a pipeline | one script |
+//! | round trips | 1 for each 1024 bits | the same | the same | the same (theirs: 1 for each bit) | the same |
+//! | two clients insert a key at once | one gets `true` | at least one | one gets `true` | at least one | one gets `true` |
+//! | not for | old clients beside ours that grow: they may skip a number | more than 2^31 bits | | short keys, new filters: [its hash is bad](RedisBitmap::scrapy) | more than 2^32 − 2 bits |
 //!
 //! Scripts are sent by their digest, and whole if the server does not know them yet. They do not
 //! work on Redis Cluster unless `base` and the cursor have the same hash tag, as `{seen}bits` and
-//! `{seen}cursor`. Clients for Cluster are not tested.
+//! `{seen}cursor`. (A name of Redisson's and its configuration have.) Clients for Cluster are not
+//! tested.
+//!
+//! Every layout can be rebuilt while readers go on: [`rename`](RedisBitmap::rename). Many small
+//! filters, as one per user and day, are asked in one round trip:
+//! [`contains_pairs`](RedisBitmap::contains_pairs).
 //!
 //! # Failures
 //!
@@ -54,7 +60,8 @@
 //! | no server, or the connection breaks | an error, [`is_unreachable`](BitmapError::is_unreachable); the insert may have been done, and to do it again does no harm |
 //! | a layout of more than 2^32 bits | an error of the constructor: `SETBIT` takes no higher offset |
 //! | the cursor is no number in 0 to 1023 | an error that names it |
-//! | another size or number of functions than the other programs' | **no error**, and keys are not found: the bitmap does not tell. A copy fails if the bitmap is longer than the layout |
+//! | the configuration of a filter of Redisson's says another size | an error that names both, [`is_other_configuration`](BitmapError::is_other_configuration) |
+//! | another size or number of functions than the other programs', elsewhere | **no error**, and keys are not found: the bitmap does not tell. A copy fails if the bitmap is longer than the layout |
 //! | a reply of another kind | an error that quotes its beginning, as all errors here do |
 //! | the last bitmap but one of a growing filter is evicted or expires | its keys are not found |
 //!

@@ -4,6 +4,7 @@
 mod common;
 
 mod batch;
+mod bitmap;
 mod bulk;
 mod contract;
 mod counting;

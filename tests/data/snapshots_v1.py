@@ -2,7 +2,7 @@
 
     pip install xxhash && python3 tests/data/snapshots_v1.py
 
-tests/formats/snapshot.rs and tests/formats/snapshot_deletable.rs make the same filters and compare. What is here was made when version 1 of the format was, and is never
+tests/formats/snapshot.rs, snapshot_deletable.rs and bitmap.rs make the same filters and compare. What is here was made when version 1 of the format was, and is never
 made anew: a later version must read it.
 """
 
@@ -379,5 +379,11 @@ if __name__ == "__main__":
     header = added.header(5, 128 + len(parts))[:32] + bytes(88)
     header += struct.pack("<Q", xxhash.xxh3_64_intdigest(header))
     deletable["tombstone"] = header + parts
+    # A bitmap of 1000 positions: all multiples of 7, and 100 to 199.
+    bits = sum(1 << i for i in range(1000) if i % 7 == 0 or 100 <= i < 200)
+    header = b"\x89LBF\r\n\x1a\n" + struct.pack("<HBBIQQQ80x", 1, 16, 0, 0, 0, 320, 1000)
+    header += struct.pack("<Q", xxhash.xxh3_64_intdigest(header))
+    body = header + bits.to_bytes(128, "little")
+    deletable["bitmap"] = body + struct.pack("<Q56x", xxhash.xxh3_64_intdigest(body))
     for name, snapshot in deletable.items():
         (folder / f"snapshot_v1_{name}.bin").write_bytes(snapshot)

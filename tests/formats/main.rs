@@ -4,6 +4,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod bitmap;
 mod contract;
 mod filter;
 mod guava;
@@ -11,6 +12,7 @@ mod guava_jvm;
 mod hash;
 mod hash_batch;
 mod redisbloom;
+mod rediscuckoo;
 mod replace;
 mod snapshot;
 mod snapshot_deletable;

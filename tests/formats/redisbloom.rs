@@ -668,7 +668,7 @@ fn a_dump_that_ends_early_is_an_error_wherever_it_ends() {
     let total: usize = model.links.iter().map(|link| link.bits.len()).sum();
     let mut before = 0;
     for (i, (cursor, chunk)) in replies.iter().enumerate().skip(1).take(replies.len() - 2) {
-        let ends = format!("the dump ends after {before} bytes of bits of {total}");
+        let ends = format!("the dump ends after {before} bytes of {total}");
         assert_error(&replies[..i], &ends);
         assert_error(&[&replies[..i], &[(0, vec![])]].concat(), &ends);
         for len in 0..chunk.len() {
@@ -685,10 +685,7 @@ fn a_dump_that_ends_early_is_an_error_wherever_it_ends() {
                     &format!("a chunk of {len} bytes is not of 8 bytes or a multiple of it"),
                 );
             } else {
-                assert_error(
-                    &part,
-                    &format!("the dump ends after {} bytes of bits of {total}", before + len),
-                );
+                assert_error(&part, &format!("the dump ends after {} bytes of {total}", before + len));
             }
         }
         before += chunk.len();

@@ -6,6 +6,9 @@ mod common;
 mod redis_server;
 
 mod redis_bitmaps;
+mod redis_pairs;
 mod redis_peers;
 mod redis_shared;
 mod redisbloom_module;
+mod rediscuckoo_module;
+mod redisson;

@@ -377,7 +377,7 @@ impl Loader {
     /// let (cursor, header) = filter.to_loadchunks().next().unwrap();
     /// loader.load(cursor, &header)?;
     /// let error = loader.finish().unwrap_err();
-    /// assert_eq!(error.to_string(), "the dump ends after 0 bytes of bits of 16");
+    /// assert_eq!(error.to_string(), "the dump ends after 0 bytes of 16");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn finish(self) -> Result<RedisBloom, RedisBloomLoadError> {
@@ -428,7 +428,7 @@ impl RedisBloom {
     /// assert!(filter.contains("ann") && !filter.contains("eve"));
     ///
     /// let error = RedisBloom::from_scandump([replies[0]], 1 << 20).unwrap_err();
-    /// assert_eq!(error.to_string(), "the dump ends after 0 bytes of bits of 8");
+    /// assert_eq!(error.to_string(), "the dump ends after 0 bytes of 8");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "BF.SCANDUMP")]

@@ -1,4 +1,4 @@
-//! The errors of inserting into a RedisBloom filter, and of loading its dump.
+//! The errors of inserting into a filter of the module RedisBloom, and of loading its dump.
 
 use crate::error::BuildError;
 use alloc::string::String;
@@ -8,7 +8,8 @@ use core::fmt;
 pub(super) const NO_CAPACITY: &str = "a capacity of 0 keys is not at least 1";
 pub(super) const NO_EXPANSION: &str = "an expansion of 0 is not at least 1";
 
-/// Why a key could not be inserted into a [`RedisBloom`](crate::RedisBloom).
+/// Why a key could not be inserted into a [`RedisBloom`](crate::RedisBloom) or
+/// [`RedisCuckoo`](crate::RedisCuckoo).
 ///
 /// # Examples
 ///
@@ -30,13 +31,25 @@ pub struct RedisBloomInsertError {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum RedisBloomInsertErrorKind {
-    Full { capacity: u64 },
-    OverLimit { needed: u64, limit: u64 },
+    Full {
+        capacity: u64,
+    },
+    /// A chain of cuckoo filters that does not grow.
+    NoRoom,
+    /// A chain of so many cuckoo filters takes no more keys.
+    Expansions {
+        limit: usize,
+    },
+    OverLimit {
+        needed: u64,
+        limit: u64,
+    },
     Growth(BuildError),
 }
 
 impl RedisBloomInsertError {
-    /// Whether the filter is full and does not scale: RedisBloom's "non scaling filter is full".
+    /// Whether the filter is full and does not scale: the module's "non scaling filter is full",
+    /// "Filter is full", or "Maximum expansions reached".
     ///
     /// ```
     /// use lanebloom::RedisBloom;
@@ -48,7 +61,8 @@ impl RedisBloomInsertError {
     /// ```
     #[must_use]
     pub fn is_full(&self) -> bool {
-        matches!(self.kind, RedisBloomInsertErrorKind::Full { .. })
+        use RedisBloomInsertErrorKind::{Expansions, Full, NoRoom};
+        matches!(self.kind, Full { .. } | NoRoom | Expansions { .. })
     }
 
     /// How many keys of the batch are in the filter: those before the first one that failed. 0 for
@@ -77,6 +91,12 @@ impl fmt::Display for RedisBloomInsertError {
                 f,
                 "the filter does not scale, and has as many keys as its capacity of {capacity}"
             ),
+            RedisBloomInsertErrorKind::Expansions { limit } => {
+                write!(f, "the chain has {limit} filters, and takes no more keys")
+            }
+            RedisBloomInsertErrorKind::NoRoom => {
+                f.write_str("the filter does not grow, and no fingerprint found a free slot")
+            }
             RedisBloomInsertErrorKind::OverLimit { needed, limit } => write!(
                 f,
                 "with a further filter the chain would take {needed} bytes, more than its limit of {limit} bytes"
@@ -95,7 +115,8 @@ impl Error for RedisBloomInsertError {
     }
 }
 
-/// Why chunks are not the dump of a RedisBloom filter.
+/// Why chunks are not the dump of a [`RedisBloom`](crate::RedisBloom) or
+/// [`RedisCuckoo`](crate::RedisCuckoo).
 ///
 /// # Examples
 ///
@@ -150,7 +171,7 @@ impl fmt::Display for RedisBloomLoadError {
         use RedisBloomLoadErrorKind as Kind;
         match &self.0 {
             Kind::Empty => f.write_str("the dump ends before its header"),
-            Kind::Truncated { bytes, needed } => write!(f, "the dump ends after {bytes} bytes of bits of {needed}"),
+            Kind::Truncated { bytes, needed } => write!(f, "the dump ends after {bytes} bytes of {needed}"),
             Kind::Invalid(problem) => f.write_str(problem),
             Kind::OverLimit { needed, limit } => write!(
                 f,

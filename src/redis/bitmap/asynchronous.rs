@@ -147,4 +147,71 @@ impl RedisBitmap {
     {
         self.let_expire(&mut Async(connection), after).await
     }
+
+    /// [`open_redisson`](Self::open_redisson).
+    ///
+    /// ```
+    #[doc = include_str!("../example_async.md")]
+    /// let made = RedisBitmap::redisson("users", 1000, 0.01)?;
+    /// made.insert_async(&mut connection, "ann").await?;
+    /// let users = RedisBitmap::open_redisson_async(&mut connection, "users").await?;
+    /// assert!(users.unwrap().contains_async(&mut connection, "ann").await?);
+    /// # Ok(()) }
+    /// ```
+    pub async fn open_redisson_async<C>(connection: &mut C, name: impl AsRef<[u8]>) -> Result<Option<Self>, BitmapError>
+    where
+        C: redis::aio::ConnectionLike + Send,
+    {
+        Self::open(&mut Async(connection), name.as_ref()).await
+    }
+
+    /// [`try_init`](Self::try_init).
+    ///
+    /// ```
+    #[doc = include_str!("../example_async.md")]
+    /// let users = RedisBitmap::redisson("users", 1000, 0.01)?;
+    /// assert!(users.try_init_async(&mut connection).await?);
+    /// assert!(!users.try_init_async(&mut connection).await?);
+    /// # Ok(()) }
+    /// ```
+    pub async fn try_init_async<C>(&self, connection: &mut C) -> Result<bool, BitmapError>
+    where
+        C: redis::aio::ConnectionLike + Send,
+    {
+        self.configure(&mut Async(connection)).await
+    }
+
+    /// [`estimated_len`](Self::estimated_len).
+    ///
+    /// ```
+    #[doc = include_str!("../example_async.md")]
+    /// let filter = RedisBitmap::go_zero("filter", 20_000)?;
+    /// filter.insert_async(&mut connection, "a").await?;
+    /// assert_eq!(filter.estimated_len_async(&mut connection).await?, 1);
+    /// # Ok(()) }
+    /// ```
+    pub async fn estimated_len_async<C>(&self, connection: &mut C) -> Result<u64, BitmapError>
+    where
+        C: redis::aio::ConnectionLike + Send,
+    {
+        self.estimate(&mut Async(connection)).await
+    }
+
+    /// [`rename`](Self::rename).
+    ///
+    /// ```
+    #[doc = include_str!("../example_async.md")]
+    /// let seen = RedisBitmap::go_zero("seen", 20_000)?;
+    /// let next = RedisBitmap::go_zero("seen:next", 20_000)?;
+    /// next.insert_async(&mut connection, "a").await?;
+    /// assert!(next.rename_async(&mut connection, &seen).await?);
+    /// assert!(seen.contains_async(&mut connection, "a").await?);
+    /// # Ok(()) }
+    /// ```
+    pub async fn rename_async<C>(&self, connection: &mut C, to: &Self) -> Result<bool, BitmapError>
+    where
+        C: redis::aio::ConnectionLike + Send,
+    {
+        self.give_name(&mut Async(connection), to).await
+    }
 }

@@ -6,8 +6,10 @@ use crate::funnel::Funnel;
 use crate::hash::assert_same_length;
 use crate::redis::RedisBitmap;
 use crate::redis::error::{BitmapError, BitmapErrorKind};
+use crate::redis::layout::{Layout, config_of};
 use crate::redis::link::{self, Link, Script, Talk, lossy};
 use alloc::format;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::slice;
 use core::time::Duration;
@@ -16,9 +18,29 @@ use redis::{Cmd, Value};
 /// The offsets that one round trip sends, if a key has not more of them. A server that does nothing
 /// else meanwhile takes a microsecond for each (Redis 7.0, in Lua), so that other clients wait
 /// about one millisecond.
-const OFFSETS_PER_TRIP: usize = 1024;
+pub(super) const OFFSETS_PER_TRIP: usize = 1024;
 /// The greatest cursor of a growing filter that is believed. (A lookup takes all bitmaps up to it.)
 const GREATEST_CURSOR: u64 = 1023;
+/// How often an insert is sent to a server that has lost the script or the configuration again.
+pub(super) const ATTEMPTS: usize = 5;
+/// The fields of a configuration of Redisson's.
+const CONFIGURATION: [&str; 4] = ["size", "hashIterations", "expectedInsertions", "falseProbability"];
+
+/// What is done to keys.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Work {
+    Test,
+    Set,
+}
+
+impl Work {
+    fn command(self) -> &'static str {
+        match self {
+            Self::Test => "GETBIT",
+            Self::Set => "SETBIT",
+        }
+    }
+}
 
 impl RedisBitmap {
     pub(super) async fn test_one<K: Funnel + ?Sized>(
@@ -90,8 +112,17 @@ impl RedisBitmap {
     /// The Redis key that errors name.
     pub(in crate::redis) fn name(&self) -> &[u8] {
         match &self.kept {
-            Kept::Piped { key } | Kept::Scripted { key } => key,
+            Kept::Piped { key } | Kept::Scripted { key } | Kept::Configured { key, .. } => key,
             Kept::Growing { base, .. } => base,
+        }
+    }
+
+    /// The Redis keys of a filter that does not grow; none of one that does.
+    fn keys(&self) -> Vec<&[u8]> {
+        match &self.kept {
+            Kept::Piped { key } | Kept::Scripted { key } => Vec::from([&**key]),
+            Kept::Configured { key, config, .. } => Vec::from([&**key, config]),
+            Kept::Growing { .. } => Vec::new(),
         }
     }
 
@@ -99,135 +130,272 @@ impl RedisBitmap {
         Talk { link, key: self.name() }
     }
 
+    /// The script that does this work, with its first arguments. (The others are offsets.)
+    pub(super) fn script(&self, work: Work) -> Option<(&'static Script, Vec<u64>)> {
+        let functions = u64::from(self.layout.functions);
+        let (test, set, arguments) = match &self.kept {
+            Kept::Piped { .. } => return None,
+            Kept::Scripted { .. } => (&link::TEST, &link::SET, Vec::from([functions])),
+            Kept::Configured { .. } => (
+                &link::TEST_CONFIGURED,
+                &link::SET_CONFIGURED,
+                Vec::from([functions, self.layout.bits]),
+            ),
+            Kept::Growing { .. } => {
+                let mut arguments = Vec::from([GREATEST_CURSOR, functions]);
+                if work == Work::Set {
+                    arguments.extend([self.layout.bits, self.expire.unwrap_or(0)]);
+                }
+                (&link::TEST_GROWING, &link::SET_GROWING, arguments)
+            }
+        };
+        Some((if work == Work::Test { test } else { set }, arguments))
+    }
+
+    /// The Redis keys that a script takes.
+    fn script_keys(&self) -> Vec<&[u8]> {
+        match &self.kept {
+            Kept::Growing { base, cursor } => Vec::from([&**cursor, base]),
+            _ => self.keys(),
+        }
+    }
+
+    /// The commands that do this work on one key, or by a script on several.
+    pub(super) fn add_commands(&self, work: Work, offsets: &[u64], pipeline: &mut redis::Pipeline) {
+        if let Some((script, arguments)) = self.script(work) {
+            pipeline.add_command(script.call(&self.script_keys(), &[&arguments, offsets].concat()));
+        } else {
+            for offset in offsets {
+                match work {
+                    Work::Test => pipeline.cmd("GETBIT").arg(self.name()).arg(offset),
+                    Work::Set => pipeline.cmd("SETBIT").arg(self.name()).arg(offset).arg(1),
+                };
+            }
+        }
+        if work == Work::Set {
+            for expire in self.expire_commands() {
+                pipeline.add_command(expire);
+            }
+        }
+    }
+
+    /// The answer for one key in the replies to [`add_commands`](Self::add_commands), or `None` if
+    /// the filter has no configuration.
+    pub(super) fn answer(
+        &self,
+        link: &mut impl Link,
+        work: Work,
+        replies: Vec<Value>,
+    ) -> Result<Option<bool>, BitmapError> {
+        let talk = self.talk(link);
+        let replies: Result<Vec<Value>, _> = replies.into_iter().map(|reply| talk.checked(reply)).collect();
+        let mut replies = replies?;
+        if let Some((script, _)) = self.script(work) {
+            let reply = self.checked_script(replies.swap_remove(0))?;
+            return match reply {
+                Value::Int(0) if matches!(self.kept, Kept::Configured { .. }) => Ok(None),
+                reply => Ok(self.answers(link, script, reply, 1)?.pop()),
+            };
+        }
+        let bits = &replies[..self.layout.functions.into()];
+        let mut bits = bits.iter().map(|reply| talk.bit(work.command(), reply));
+        // `SETBIT` replies what the bit was.
+        let all = bits.try_fold(true, |all, bit| Ok::<_, BitmapError>(all & bit?))?;
+        Ok(Some(all == (work == Work::Test)))
+    }
+
     /// Whether all bits of each key are set.
     async fn test(&self, link: &mut impl Link, offsets: Vec<u64>) -> Result<Vec<bool>, BitmapError> {
-        let functions = self.layout.functions;
-        match &self.kept {
-            Kept::Piped { key } => {
-                let mut pipeline = redis::pipe();
-                for offset in &offsets {
-                    pipeline.cmd("GETBIT").arg(key).arg(offset);
-                }
-                let set = self.bits(link, "GETBIT", pipeline).await?;
-                Ok(set
-                    .chunks(functions.into())
-                    .map(|bits| bits.iter().all(|set| *set))
-                    .collect())
-            }
-            Kept::Scripted { .. } => self.ask(link, &link::TEST, &[functions.into()], offsets, None).await,
-            Kept::Growing { .. } => {
-                let arguments = [GREATEST_CURSOR, functions.into()];
-                self.ask(link, &link::TEST_GROWING, &arguments, offsets, None).await
-            }
+        let keys = offsets.len() / usize::from(self.layout.functions);
+        match self.work(link, Work::Test, &offsets).await? {
+            Some(found) => Ok(found),
+            None => Ok(alloc::vec![false; keys]),
         }
     }
 
     /// Sets all bits of each key; answers whether one of them was not set.
     async fn set(&self, link: &mut impl Link, offsets: Vec<u64>) -> Result<Vec<bool>, BitmapError> {
-        let functions = self.layout.functions;
-        match &self.kept {
-            Kept::Piped { key } => {
-                let mut pipeline = redis::pipe();
-                for offset in &offsets {
-                    pipeline.cmd("SETBIT").arg(key).arg(offset).arg(1);
-                }
-                if let Some(expire) = self.expire_command(key) {
-                    pipeline.add_command(expire);
-                }
-                let mut before = self.bits(link, "SETBIT", pipeline).await?;
-                before.truncate(offsets.len());
-                Ok(before
-                    .chunks(functions.into())
-                    .map(|bits| bits.iter().any(|set| !set))
-                    .collect())
-            }
-            Kept::Scripted { key } => {
-                let expire = self.expire_command(key);
-                self.ask(link, &link::SET, &[functions.into()], offsets, expire).await
-            }
-            Kept::Growing { .. } => {
-                let expire = self.expire.unwrap_or(0);
-                let arguments = [GREATEST_CURSOR, functions.into(), self.layout.bits, expire];
-                self.ask(link, &link::SET_GROWING, &arguments, offsets, None).await
-            }
+        for _ in 0..ATTEMPTS {
+            match self.work(link, Work::Set, &offsets).await? {
+                Some(changed) => return Ok(changed),
+                // The filter may expire between the two. Then it is made again.
+                None => self.configure(link).await?,
+            };
+        }
+        Err(self.gave_up(link))
+    }
+
+    /// The error after [`ATTEMPTS`].
+    pub(super) fn gave_up(&self, link: &mut impl Link) -> BitmapError {
+        let problem = format_args!("no script, or no configuration, after {ATTEMPTS} attempts");
+        self.talk(link).unexpected("EVALSHA", problem)
+    }
+
+    /// The answer for each key, or `None` if the filter has no configuration.
+    async fn work(&self, link: &mut impl Link, work: Work, offsets: &[u64]) -> Result<Option<Vec<bool>>, BitmapError> {
+        if offsets.is_empty() {
+            return Ok(Some(Vec::new()));
+        }
+        let functions = usize::from(self.layout.functions);
+        let Some((script, arguments)) = self.script(work) else {
+            let mut pipeline = redis::pipe();
+            self.add_commands(work, offsets, &mut pipeline);
+            let mut talk = self.talk(link);
+            let mut replies = talk.send(pipeline).await?;
+            replies.truncate(offsets.len());
+            let bits: Result<Vec<bool>, _> = replies.iter().map(|reply| talk.bit(work.command(), reply)).collect();
+            let all = |bits: &[bool]| bits.iter().all(|bit| *bit) == (work == Work::Test);
+            return Ok(Some(bits?.chunks(functions).map(all).collect()));
+        };
+        let arguments = [&arguments, offsets].concat();
+        let expire = if work == Work::Set {
+            self.expire_commands()
+        } else {
+            Vec::new()
+        };
+        match self.run(link, script, &arguments, &expire).await? {
+            Value::Int(0) if matches!(self.kept, Kept::Configured { .. }) => Ok(None),
+            reply => self.answers(link, script, reply, offsets.len() / functions).map(Some),
         }
     }
 
-    fn expire_command(&self, key: &[u8]) -> Option<Cmd> {
-        self.expire.map(|after| {
-            let mut command = redis::cmd("PEXPIRE");
-            command.arg(key).arg(after);
-            command
+    /// What lets the filter expire after an insert.
+    fn expire_commands(&self) -> Vec<Cmd> {
+        let expire = |after| self.keys().into_iter().map(move |key| expire_command(key, after));
+        self.expire.into_iter().flat_map(expire).collect()
+    }
+
+    /// Writes the configuration, if there is none; returns whether there was none.
+    pub(super) async fn configure(&self, link: &mut impl Link) -> Result<bool, BitmapError> {
+        let Kept::Configured {
+            config, expected, rate, ..
+        } = &self.kept
+        else {
+            return Ok(false);
+        };
+        let numbers = [self.layout.bits.to_string(), self.layout.functions.to_string()];
+        let values = [&numbers[0], &numbers[1], expected, rate];
+        let fields: Vec<&str> = CONFIGURATION
+            .into_iter()
+            .zip(values)
+            .flat_map(|(name, value)| [name, value])
+            .collect();
+        let mut talk = self.talk(link);
+        let reply = talk.run(&link::CONFIGURE, &[config], &fields, &[]).await?;
+        talk.bit(link::CONFIGURE.name, &reply)
+    }
+
+    /// The filter that a configuration on the server describes, if there is one.
+    pub(super) async fn open(link: &mut impl Link, name: &[u8]) -> Result<Option<Self>, BitmapError> {
+        let config = config_of(name);
+        let mut talk = Talk { link, key: &config };
+        let mut pipeline = redis::pipe();
+        pipeline.cmd("HMGET").arg(&config).arg(&CONFIGURATION);
+        let reply = talk.send(pipeline).await?.pop().unwrap_or_default();
+        let bad = |reply: &Value| talk.unexpected("HMGET", reply);
+        let Value::Array(values) = &reply else {
+            return Err(bad(&reply));
+        };
+        if values.iter().all(|value| *value == Value::Nil) {
+            return Ok(None);
+        }
+        let text = |i: usize| match values.get(i) {
+            Some(Value::BulkString(text)) => str::from_utf8(text).map_err(|_| bad(&reply)),
+            _ => Err(bad(&reply)),
+        };
+        let bits = text(0)?.parse().map_err(|_| bad(&reply))?;
+        let functions = text(1)?.parse().map_err(|_| bad(&reply))?;
+        let layout = Layout::redisson_of(bits, functions).map_err(|_| bad(&reply))?;
+        let (expected, rate) = (text(2)?.into(), text(3)?.into());
+        Ok(Some(Self {
+            layout,
+            kept: Kept::Configured {
+                key: name.into(),
+                config,
+                expected,
+                rate,
+            },
+            expire: None,
+        }))
+    }
+
+    /// Fails if the filter has a configuration with other numbers.
+    async fn check_configuration(&self, link: &mut impl Link) -> Result<(), BitmapError> {
+        let Layout { bits, functions, .. } = self.layout;
+        let found = Self::open(link, self.name()).await?;
+        match found.map(|found| (found.layout.bits, found.layout.functions)) {
+            Some(other) if other != (bits, functions) => Err(self.other_configuration(numbers(other.0, other.1))),
+            _ => Ok(()),
+        }
+    }
+
+    fn other_configuration(&self, found: String) -> BitmapError {
+        let config = if let Kept::Configured { config, .. } = &self.kept {
+            config
+        } else {
+            self.name()
+        };
+        BitmapError(BitmapErrorKind::Configuration {
+            key: lossy(config),
+            found,
+            wanted: numbers(self.layout.bits, self.layout.functions),
         })
     }
 
-    /// The bits that the server replies to a pipeline of `command`s; none for no commands.
-    async fn bits(
-        &self,
-        link: &mut impl Link,
-        command: &'static str,
-        pipeline: redis::Pipeline,
-    ) -> Result<Vec<bool>, BitmapError> {
-        if pipeline.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut talk = self.talk(link);
-        let replies = talk.send(pipeline).await?;
-        replies.iter().map(|reply| talk.bit(command, reply)).collect()
-    }
-
-    /// The script's answer for each key; none for no keys.
-    async fn ask(
+    /// The script's answers for so many keys.
+    fn answers(
         &self,
         link: &mut impl Link,
         script: &Script,
-        arguments: &[u64],
-        offsets: Vec<u64>,
-        then: Option<Cmd>,
+        reply: Value,
+        keys: usize,
     ) -> Result<Vec<bool>, BitmapError> {
-        let keys = offsets.len() / usize::from(self.layout.functions);
-        if keys == 0 {
-            return Ok(Vec::new());
-        }
-        let arguments = [arguments, &offsets].concat();
-        match self.run(link, script, &arguments, then).await? {
+        let talk = self.talk(link);
+        match reply {
             Value::Array(answers) if answers.len() == keys => {
-                let talk = self.talk(link);
                 answers.iter().map(|answer| talk.bit(script.name, answer)).collect()
             }
-            other => Err(self.talk(link).unexpected(script.name, other)),
+            other => Err(talk.unexpected(script.name, other)),
         }
     }
 
-    /// Runs a script on the filter's Redis keys. The script of a growing filter replies a bad
-    /// cursor as it is.
+    /// Runs a script on the filter's Redis keys.
     async fn run(
         &self,
         link: &mut impl Link,
         script: &Script,
         arguments: &[u64],
-        then: Option<Cmd>,
+        then: &[Cmd],
     ) -> Result<Value, BitmapError> {
-        let mut talk = self.talk(link);
-        match &self.kept {
-            Kept::Piped { key } | Kept::Scripted { key } => talk.run(script, &[key], arguments, then).await,
-            Kept::Growing { base, cursor } => match talk.run(script, &[cursor, base], arguments, then).await? {
-                Value::BulkString(value) => Err(bad_cursor(cursor, &value)),
-                reply => Ok(reply),
-            },
+        let reply = self
+            .talk(link)
+            .run(script, &self.script_keys(), arguments, then)
+            .await?;
+        self.checked_script(reply)
+    }
+
+    /// The reply of a script. That of a growing filter replies a bad cursor as it is, and that of
+    /// one with a configuration what the configuration says.
+    fn checked_script(&self, reply: Value) -> Result<Value, BitmapError> {
+        match (&self.kept, reply) {
+            (Kept::Configured { .. }, Value::BulkString(found)) => {
+                Err(self.other_configuration(lossy(&found[..found.len().min(80)])))
+            }
+            (Kept::Growing { cursor, .. }, Value::BulkString(value)) => Err(bad_cursor(cursor, &value)),
+            (_, reply) => Ok(reply),
         }
     }
 
     pub(super) async fn remove(&self, link: &mut impl Link) -> Result<(), BitmapError> {
         let removed = match &self.kept {
-            Kept::Piped { key } | Kept::Scripted { key } => {
-                let mut pipeline = redis::pipe();
-                pipeline.cmd("UNLINK").arg(key);
-                self.talk(link).send(pipeline).await?.pop().unwrap_or_default()
-            }
             Kept::Growing { .. } => {
                 let arguments = [GREATEST_CURSOR, self.layout.bits];
-                self.run(link, &link::CLEAR_GROWING, &arguments, None).await?
+                self.run(link, &link::CLEAR_GROWING, &arguments, &[]).await?
+            }
+            _ => {
+                let mut pipeline = redis::pipe();
+                pipeline.cmd("UNLINK").arg(self.keys());
+                self.talk(link).send(pipeline).await?.pop().unwrap_or_default()
             }
         };
         self.talk(link).integer("UNLINK", &removed).map(|_| ())
@@ -236,23 +404,77 @@ impl RedisBitmap {
     pub(super) async fn let_expire(&self, link: &mut impl Link, after: Duration) -> Result<bool, BitmapError> {
         let after = milliseconds(after);
         let expiring = match &self.kept {
-            Kept::Piped { key } | Kept::Scripted { key } => {
-                let mut pipeline = redis::pipe();
-                pipeline.cmd("PEXPIRE").arg(key).arg(after);
-                self.talk(link).send(pipeline).await?.pop().unwrap_or_default()
-            }
             Kept::Growing { .. } => {
-                self.run(link, &link::EXPIRE_GROWING, &[GREATEST_CURSOR, after], None)
-                    .await?
+                let arguments = [GREATEST_CURSOR, after];
+                Vec::from([self.run(link, &link::EXPIRE_GROWING, &arguments, &[]).await?])
+            }
+            _ => {
+                let mut pipeline = redis::pipe();
+                for key in self.keys() {
+                    pipeline.add_command(expire_command(key, after));
+                }
+                self.talk(link).send(pipeline).await?
             }
         };
-        Ok(self.talk(link).integer("PEXPIRE", &expiring)? > 0)
+        let talk = self.talk(link);
+        let expiring = expiring.iter().map(|reply| talk.integer("PEXPIRE", reply));
+        Ok(expiring.sum::<Result<i64, _>>()? > 0)
     }
 
-    /// The number of bitmaps, at least one.
+    /// Gives the filter's Redis keys the names of those of `to`; returns whether there were any.
+    pub(super) async fn give_name(&self, link: &mut impl Link, to: &Self) -> Result<bool, BitmapError> {
+        let mut talk = self.talk(link);
+        let renamed = match (&self.kept, &to.kept) {
+            _ if self.layout != to.layout => None,
+            (
+                Kept::Growing { base, cursor },
+                Kept::Growing {
+                    base: new_base,
+                    cursor: new_cursor,
+                },
+            ) => {
+                let keys: [&[u8]; 4] = [cursor, base, new_cursor, new_base];
+                match talk.run(&link::RENAME_GROWING, &keys, &[GREATEST_CURSOR], &[]).await? {
+                    Value::BulkString(value) => return Err(bad_cursor(cursor, &value)),
+                    reply => Some(reply),
+                }
+            }
+            _ if self.keys().len() != to.keys().len() => None,
+            _ => {
+                let pairs = self.keys().into_iter().zip(to.keys());
+                let keys: Vec<&[u8]> = pairs.flat_map(|(old, new)| [old, new]).collect();
+                Some(talk.run(&link::RENAME, &keys, &[0u64; 0], &[]).await?)
+            }
+        };
+        match renamed {
+            Some(renamed) => Ok(talk.integer("RENAME", &renamed)? > 0),
+            None => Err(BitmapError(BitmapErrorKind::Layouts {
+                key: lossy(self.name()),
+            })),
+        }
+    }
+
+    /// The number of keys that set as many bits in the mean as are set.
+    pub(super) async fn estimate(&self, link: &mut impl Link) -> Result<u64, BitmapError> {
+        let mut pipeline = redis::pipe();
+        for number in 0..self.bitmaps(link).await? {
+            pipeline.cmd("BITCOUNT").arg(self.bitmap_key(number as usize));
+        }
+        let mut talk = self.talk(link);
+        let mut keys = 0u64;
+        for ones in talk.send(pipeline).await? {
+            let ones = talk.integer("BITCOUNT", &ones)?;
+            keys = keys.saturating_add(self.layout.keys_for(ones as u64));
+        }
+        Ok(keys)
+    }
+
+    /// The number of bitmaps, at least one. Fails if the filter has another configuration.
     pub(in crate::redis) async fn bitmaps(&self, link: &mut impl Link) -> Result<u64, BitmapError> {
-        let Kept::Growing { cursor, .. } = &self.kept else {
-            return Ok(1);
+        let cursor = match &self.kept {
+            Kept::Piped { .. } | Kept::Scripted { .. } => return Ok(1),
+            Kept::Configured { .. } => return self.check_configuration(link).await.map(|()| 1),
+            Kept::Growing { cursor, .. } => cursor,
         };
         let mut pipeline = redis::pipe();
         pipeline.cmd("GET").arg(cursor);
@@ -274,7 +496,7 @@ impl RedisBitmap {
     /// The most bitmaps that there can be.
     pub(in crate::redis) fn most_bitmaps(&self) -> u64 {
         match self.kept {
-            Kept::Piped { .. } | Kept::Scripted { .. } => 1,
+            Kept::Piped { .. } | Kept::Scripted { .. } | Kept::Configured { .. } => 1,
             Kept::Growing { .. } => GREATEST_CURSOR + 1,
         }
     }
@@ -282,10 +504,20 @@ impl RedisBitmap {
     /// The key of the bitmap of this number.
     pub(in crate::redis) fn bitmap_key(&self, number: usize) -> Vec<u8> {
         match &self.kept {
-            Kept::Piped { key } | Kept::Scripted { key } => key.clone(),
+            Kept::Piped { key } | Kept::Scripted { key } | Kept::Configured { key, .. } => key.clone(),
             Kept::Growing { base, .. } => [base, format!("-{number}").as_bytes()].concat(),
         }
     }
+}
+
+fn numbers(bits: u64, functions: u8) -> String {
+    format!("{bits} bits and {functions} hash functions")
+}
+
+fn expire_command(key: &[u8], after: u64) -> Cmd {
+    let mut command = redis::cmd("PEXPIRE");
+    command.arg(key).arg(after);
+    command
 }
 
 fn bad_cursor(key: &[u8], value: &[u8]) -> BitmapError {

@@ -1,0 +1,77 @@
+//! Snapshots of an exact bitmap of any bytes: every way to read them gives the same error, or the
+//! same set, which writes the same bytes again and does what a set does.
+//!
+//! Half of the inputs get correct checksums.
+
+#![no_main]
+
+use lanebloom::ConcurrentBitmap;
+use lanebloom::bitmap::BitmapView;
+use libfuzzer_sys::fuzz_target;
+use std::collections::BTreeSet;
+use twox_hash::XxHash3_64;
+
+const LIMIT: usize = 1 << 20;
+
+fuzz_target!(|input: &[u8]| {
+    let Some((&choice, rest)) = input.split_first() else {
+        return;
+    };
+    let mut bytes = rest.to_vec();
+    if choice & 1 == 1 && bytes.len() >= 192 {
+        let end = bytes.len() - 64;
+        let sum = XxHash3_64::oneshot(&bytes[..120]);
+        bytes[120..128].copy_from_slice(&sum.to_le_bytes());
+        let sum = XxHash3_64::oneshot(&bytes[..end]);
+        bytes[end..end + 8].copy_from_slice(&sum.to_le_bytes());
+    }
+    let by_slice = ConcurrentBitmap::from_bytes(&bytes);
+    let by_reader = ConcurrentBitmap::read_from(&bytes[..], LIMIT);
+    let by_view = BitmapView::from_bytes(&bytes);
+    match (by_slice, by_reader) {
+        (Ok((set, rest)), Ok(same)) => {
+            let (view, behind) = by_view.unwrap();
+            view.verify().unwrap();
+            assert!(set == same && view == set && view.to_bitmap().unwrap() == set && behind == rest);
+            assert!(set.to_bytes() == bytes[..bytes.len() - rest.len()]);
+            check(&set, &input[..input.len().min(64)]);
+        }
+        (Err(one), Err(other)) => {
+            let (one, other) = (one.to_string(), other.to_string());
+            assert!(
+                one == other || other.contains("more than the limit of"),
+                "{one}\n{other}"
+            );
+            if let Ok((view, _)) = by_view {
+                assert!(view.verify().is_err() && view.iter().all(|at| at < view.bound()));
+                assert_eq!(view.iter().count() as u64, view.len());
+            }
+        }
+        (Ok(_), Err(error)) => assert!(error.to_string().contains("more than the limit of"), "{error}"),
+        (Err(error), Ok(_)) => panic!("{error}"),
+    }
+});
+
+/// The set beside a `BTreeSet`, with positions that the input gives.
+fn check(set: &ConcurrentBitmap, input: &[u8]) {
+    let bound = set.bound();
+    let mut model: BTreeSet<u64> = set.iter().collect();
+    assert_eq!(model.len() as u64, set.len());
+    for bytes in input.chunks(2) {
+        let at = u64::from(bytes[0]) << 8 | u64::from(*bytes.last().unwrap());
+        assert_eq!(set.contains(at), model.contains(&at));
+        assert_eq!(set.first_present(at), model.range(at..).next().copied());
+        match at % 3 {
+            0 => assert_eq!(set.insert(at).ok(), (at < bound).then(|| model.insert(at))),
+            1 => assert_eq!(set.remove(at), model.remove(&at)),
+            _ => {
+                let free = (at..bound).find(|at| !model.contains(at));
+                assert_eq!((set.first_free(at), set.claim_free(at..)), (free, free));
+                model.extend(free);
+            }
+        }
+    }
+    assert!(set.iter().eq(model.iter().copied()));
+    assert_eq!(set.remove_range(..), model.len() as u64);
+    assert!(set.is_empty());
+}

@@ -1,0 +1,280 @@
+//! An exact set of integers below a bound, as one bit each, shared by many threads without locks.
+//!
+//! [`ConcurrentBitmap`] is the set. [`BitmapView`] answers from a snapshot's bytes. Both are a
+//! [`Bitmap`], which has the methods that read. A bitmap hashes nothing, has no false positives, and
+//! removes what it holds, so it is no [`Filter`](crate::Filter).
+//!
+//! It is the phone-number bitmap, the `BitSet` of Java with many writers, and the allocator of
+//! numbers: [`insert`](ConcurrentBitmap::insert) claims one number, and
+//! [`claim_free`](ConcurrentBitmap::claim_free) claims the first free one.
+//!
+//! # When not to use it
+//!
+//! The bitmap takes `bound / 8` bytes, however few integers it holds, and reads all of them to
+//! count, to iterate or to be saved. A roaring bitmap (the crate `roaring`) stores an integer of a
+//! sparse set in 2 bytes, and long runs in 4. Prefer it if:
+//!
+//! - **The set is sparse**: fewer than 1 of 16 integers below the bound. At 1 of 1000 a roaring
+//!   bitmap takes a 60th of the memory, and iterating takes a fraction of the time.
+//! - **It has long runs**, or counts and unions matter more than lookups and inserts.
+//!
+//! Prefer `ConcurrentBitmap` if many threads write, if an insert must be a claim, or if lookups and
+//! inserts in no order matter: they take a tenth to a quarter of the time.
+//! [`docs::cost`](crate::docs::cost#exact-bitmaps) has the figures.
+//!
+//! For keys that are no integers, or integers without a useful bound, use a
+//! [`ConcurrentBloom`](crate::ConcurrentBloom) (it errs at a rate), or a hash set.
+//!
+//! # Consistency
+//!
+//! An operation on one position is atomic: all threads agree on the order of the inserts and
+//! removes of a position.
+//!
+//! 1. **One winner.** If several threads insert an absent position, exactly one gets `true`. The
+//!    same holds for removes of a present position. So `insert` is a claim, and `remove` its release.
+//! 2. **Publication.** If `contains` answers true, the caller sees everything that the inserter did
+//!    before. If `insert` answers, with true or false, the caller sees everything that each thread did
+//!    which inserted or removed this position before. The same holds for `remove`. A claim after a
+//!    release is therefore ordered as a lock after its unlock.
+//! 3. **Lock-freedom.** Nothing blocks, and nothing but the constructors, `try_clone` and
+//!    the snapshots allocates. Only `claim_free` retries, each time because another thread claimed a
+//!    position of the same word.
+//! 4. **The whole set beside writers.** Ranges, unions, intersections, differences, counts,
+//!    iterations, searches and snapshots go word by word: 64 positions at a time are atomic, and
+//!    nothing more. They treat a position that was present (or absent) during the whole call as
+//!    present (or absent). If a position changes meanwhile, they may use its state before or after. A
+//!    reader beside a union sees a part of the new positions, never a lost one.
+//!
+//! # Example
+//!
+//! ```
+//! use lanebloom::ConcurrentBitmap;
+//! use std::thread;
+//!
+//! // Seats 0 to 9999, sold by four threads.
+//! let sold = ConcurrentBitmap::new(10_000)?;
+//! let sell = || (0..10_000).filter(|&seat| sold.insert(seat) == Ok(true)).count();
+//! let sales: usize = thread::scope(|scope| {
+//!     let sellers: Vec<_> = (0..4).map(|_| scope.spawn(sell)).collect();
+//!     sellers.into_iter().map(|seller| seller.join().unwrap()).sum()
+//! });
+//! assert_eq!((sales, sold.len()), (10_000, 10_000));
+//!
+//! assert!(sold.remove(17) && !sold.contains(17));
+//! assert_eq!(sold.first_free(0), Some(17));
+//! # Ok::<(), lanebloom::BuildError>(())
+//! ```
+
+mod batch;
+mod error;
+mod ranges;
+mod read;
+mod sets;
+mod snapshot;
+mod view;
+mod words;
+
+pub use error::OutOfBoundsError;
+pub use read::Positions;
+pub use view::{BitmapView, View};
+pub use words::{Shared, Store};
+
+use crate::bits::acquire;
+use crate::error::BuildError;
+use core::fmt;
+
+/// A set of integers below a bound: the methods that read it.
+///
+/// `B` is where the bits are: [`Shared`] memory in a [`ConcurrentBitmap`], the bytes of a snapshot
+/// in a [`BitmapView`]. An integer in the range `0..bound` is called a position.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::ConcurrentBitmap;
+/// use lanebloom::bitmap::{Bitmap, BitmapView, Store};
+///
+/// fn evens<B: Store>(set: &Bitmap<B>) -> usize {
+///     set.iter().filter(|position| position % 2 == 0).count()
+/// }
+///
+/// let set = ConcurrentBitmap::new(100)?;
+/// set.insert_batch(&[2, 3, 98])?;
+/// let bytes = set.to_bytes();
+/// assert_eq!(evens(&set), 2);
+/// assert_eq!(evens(&BitmapView::from_bytes(&bytes)?.0), 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Bitmap<B> {
+    pub(crate) bits: B,
+}
+
+/// An exact set of integers below a bound, which many threads read and write at once.
+///
+/// [The module's page](self) says when to use it, and what threads may rely on. [`Bitmap`] has the
+/// methods that only read.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::ConcurrentBitmap;
+///
+/// let set = ConcurrentBitmap::new(1_000_000)?;
+/// assert!(set.insert(17)? && !set.insert(17)?);
+/// set.insert_range(100..200)?;
+/// assert!(set.contains(17) && set.contains(199) && !set.contains(200));
+/// assert_eq!(set.range(..102).collect::<Vec<_>>(), [17, 100, 101]);
+/// assert!(set.remove(17) && !set.remove(17));
+/// assert_eq!(set.len(), 100);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias("BitSet", "Bitset", "phone", "exact"))]
+pub type ConcurrentBitmap = Bitmap<Shared>;
+
+/// One position at a time.
+impl ConcurrentBitmap {
+    /// An empty set of integers below `bound`.
+    ///
+    /// It takes one bit for each, in whole lines of 64 bytes, aligned to cache lines. The memory is
+    /// untouched zero pages, so this takes microseconds; from 4 MiB on it asks Linux for huge
+    /// pages.
+    ///
+    /// # Errors
+    ///
+    /// If the allocation fails.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBitmap;
+    ///
+    /// let phones = ConcurrentBitmap::new(1_000_000_000)?;
+    /// assert_eq!(phones.memory_bytes(), 125_000_000); // 120 MiB
+    /// phones.insert(999_999_999)?;
+    /// assert!(phones.contains(999_999_999) && !phones.contains(0));
+    ///
+    /// let error = ConcurrentBitmap::new(1 << 63).unwrap_err();
+    /// assert!(error.is_out_of_memory());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn new(bound: u64) -> Result<Self, BuildError> {
+        Shared::new(bound).map(|bits| Self { bits })
+    }
+
+    /// Inserts `position`; returns whether it was absent.
+    ///
+    /// If several threads insert an absent position, exactly one gets `true`: the answer is a
+    /// claim.
+    ///
+    /// # Errors
+    ///
+    /// If `position` is not below the [bound](Bitmap::bound).
+    ///
+    /// # Memory ordering
+    ///
+    /// Both answers are an `Acquire` of everything that inserts and removes of this position
+    /// released. `true` is a `Release` too.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBitmap;
+    ///
+    /// let set = ConcurrentBitmap::new(100)?;
+    /// assert_eq!((set.insert(7), set.insert(7)), (Ok(true), Ok(false)));
+    /// let error = set.insert(100).unwrap_err();
+    /// assert_eq!(error.to_string(), "position 100 is not below the bound of 100");
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[inline]
+    #[doc(alias("claim", "set", "add", "test_and_set"))]
+    pub fn insert(&self, position: u64) -> Result<bool, OutOfBoundsError> {
+        self.check(position)?;
+        Ok(self.bits.set(position))
+    }
+
+    /// Removes `position`; returns whether it was present.
+    ///
+    /// If several threads remove a present position, exactly one gets `true`. A position beyond the
+    /// bound is absent.
+    ///
+    /// # Memory ordering
+    ///
+    /// As [`insert`](Self::insert).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let set = lanebloom::ConcurrentBitmap::new(100)?;
+    /// set.insert(7)?;
+    /// assert!(set.remove(7) && !set.remove(7) && !set.contains(7));
+    /// assert!(!set.remove(100));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    #[doc(alias("clear", "unset", "release"))]
+    pub fn remove(&self, position: u64) -> bool {
+        position < self.bound() && self.bits.unset(position)
+    }
+
+    /// A copy, which holds every position whose insertion happened before and that is not removed
+    /// meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// If the allocation fails.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let set = lanebloom::ConcurrentBitmap::new(100)?;
+    /// set.insert(7)?;
+    /// let copy = set.try_clone()?;
+    /// set.remove(7);
+    /// assert!(copy.contains(7) && !copy.contains(8));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn try_clone(&self) -> Result<Self, BuildError> {
+        self.bits.try_clone().map(|bits| Self { bits })
+    }
+
+    #[inline]
+    fn check(&self, position: u64) -> Result<(), OutOfBoundsError> {
+        let bound = self.bound();
+        if position < bound {
+            Ok(())
+        } else {
+            Err(OutOfBoundsError { position, bound })
+        }
+    }
+}
+
+/// Equal if the bounds and the positions are.
+///
+/// ```
+/// use lanebloom::ConcurrentBitmap;
+///
+/// let (a, b) = (ConcurrentBitmap::new(100)?, ConcurrentBitmap::new(100)?);
+/// a.insert(7)?;
+/// assert!(a != b);
+/// b.insert(7)?;
+/// assert!(a == b && a != ConcurrentBitmap::new(101)?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+impl<A: Store, B: Store> PartialEq<Bitmap<B>> for Bitmap<A> {
+    fn eq(&self, other: &Bitmap<B>) -> bool {
+        let equal = self.bound() == other.bound() && self.all_values().eq(other.all_values());
+        acquire();
+        equal
+    }
+}
+
+/// A summary. It counts the positions.
+impl<B: Store> fmt::Debug for Bitmap<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct(B::NAME)
+            .field("bound", &self.bound())
+            .field("len", &self.len())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,268 @@
+//! Snapshots of a bitmap, in the format of the filters' snapshots: `docs/FORMAT.md`.
+
+use super::read::fits;
+use super::words::words_of;
+use super::{Bitmap, ConcurrentBitmap, Shared, Store};
+use crate::bits::Load;
+use crate::codec::{
+    FIELDS, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, assert_snapshot_length, from_slice,
+    read_words, snapshot_bytes, write_words,
+};
+use crate::error::{SnapshotError, SnapshotErrorKind};
+use crate::hash::sealed::Identity;
+use alloc::format;
+use alloc::vec::Vec;
+
+/// Where the header has the bound.
+const BOUND: usize = 32;
+
+/// The words that positions lie in, without those that only fill the last line.
+pub(super) fn used(bound: u64) -> usize {
+    bound.div_ceil(64) as usize
+}
+
+pub(super) fn header(bound: u64) -> OwnHeader {
+    let mut header = OwnHeader {
+        kind: Kind::Bitmap,
+        hashing: Hashing {
+            identity: Identity::Other,
+            fingerprint: 0,
+        },
+        len: snapshot_bytes(used(bound)) as u64,
+        fields: [0; FIELDS],
+    };
+    header.put(BOUND, bound);
+    header
+}
+
+/// The bound that a snapshot's header declares, and the length of the snapshot.
+pub(super) fn parse(bytes: &[u8]) -> Result<(u64, usize), SnapshotErrorKind> {
+    let found = OwnHeader::parse(bytes, Kind::Bitmap)?;
+    let Hashing { identity, fingerprint } = found.hashing;
+    if identity != Identity::Other || fingerprint != 0 {
+        return Err(SnapshotErrorKind::Invalid(format!(
+            "a bitmap hashes nothing, and {identity} with fingerprint {fingerprint:016x} is declared"
+        )));
+    }
+    found.zeros(BOUND + 8..120)?;
+    let bound = found.get(BOUND);
+    if !fits(bound) {
+        return Err(SnapshotErrorKind::Invalid(format!(
+            "{bound} positions are beyond addressable memory"
+        )));
+    }
+    found.check_words(used(bound))?;
+    Ok((bound, header(bound).len as usize))
+}
+
+/// Fails if the last word has bits beyond the bound.
+pub(super) fn check_end<W: Load>(words: &[W], bound: u64) -> Result<(), SnapshotErrorKind> {
+    if bound.is_multiple_of(64) {
+        return Ok(());
+    }
+    let word = bound / 64;
+    match words[word as usize].load() & u64::MAX << (bound % 64) {
+        0 => Ok(()),
+        bits => Err(SnapshotErrorKind::UnusedBits { word, bits }),
+    }
+}
+
+/// Snapshots. A snapshot holds every position whose insertion happened before and that is not
+/// removed meanwhile.
+impl<B: Store> Bitmap<B> {
+    /// The length of a snapshot in bytes: 192, and the bits, rounded up to 64.
+    ///
+    /// ```
+    /// assert_eq!(lanebloom::ConcurrentBitmap::new(1000)?.snapshot_bytes(), 192 + 128);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn snapshot_bytes(&self) -> usize {
+        snapshot_bytes(used(self.bound()))
+    }
+
+    /// The set as bytes that [`from_bytes`](ConcurrentBitmap::from_bytes) reads, in the
+    /// [format](crate::codec#the-format) of snapshots. Aborts if the allocation fails.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBitmap;
+    ///
+    /// let set = ConcurrentBitmap::new(1000)?;
+    /// set.insert_batch(&[17, 600])?;
+    /// let bytes = set.to_bytes();
+    /// assert_eq!(bytes.len(), set.snapshot_bytes());
+    /// assert!(ConcurrentBitmap::from_bytes(&bytes)?.0 == set);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.snapshot_bytes());
+        let Ok(()) = self.encode(&mut bytes);
+        bytes
+    }
+
+    /// [`to_bytes`](Self::to_bytes) into the caller's memory.
+    ///
+    /// # Panics
+    ///
+    /// If `out` does not have [`snapshot_bytes`](Self::snapshot_bytes) bytes.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
+    /// set.insert(17)?;
+    /// let mut bytes = vec![0; set.snapshot_bytes()];
+    /// set.write_to_slice(&mut bytes);
+    /// assert_eq!(bytes, set.to_bytes());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn write_to_slice(&self, mut out: &mut [u8]) {
+        assert_snapshot_length(out.len(), self.snapshot_bytes());
+        let Ok(()) = self.encode(&mut out);
+    }
+
+    /// [`to_bytes`](Self::to_bytes) to a writer, up to 2 MiB at a time, so that the writer need not
+    /// be buffered. It does not flush.
+    ///
+    /// # Errors
+    ///
+    /// If the writer fails.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
+    /// set.insert(17)?;
+    /// let mut stream = Vec::new();
+    /// set.write_to(&mut stream)?;
+    /// assert_eq!(stream, set.to_bytes());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(feature = "std")]
+    pub fn write_to(&self, writer: impl std::io::Write) -> std::io::Result<()> {
+        let mut out = crate::codec::Writer::new(writer);
+        self.encode(&mut out)?;
+        out.finish()
+    }
+
+    fn encode<O: Out>(&self, out: &mut O) -> Result<(), O::Error> {
+        let bound = self.bound();
+        write_words(out, &header(bound).to_bytes(), used(bound), self.all_values())
+    }
+}
+
+/// Reading snapshots.
+impl ConcurrentBitmap {
+    /// The set with which `bytes` begin, and the bytes after it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the bytes end before the set does, are corrupt, are no snapshot of a
+    /// `ConcurrentBitmap` in this version of the format, or the allocation fails. Nothing is
+    /// allocated unless all of the set is there.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBitmap;
+    ///
+    /// let set = ConcurrentBitmap::new(1000)?;
+    /// set.insert(17)?;
+    /// let mut bytes = set.to_bytes();
+    /// bytes.extend(b"more");
+    /// let (same, rest) = ConcurrentBitmap::from_bytes(&bytes)?;
+    /// assert!(same.iter().eq([17]) && same.insert(18)?);
+    /// assert_eq!(rest, b"more");
+    ///
+    /// let error = ConcurrentBitmap::from_bytes(&bytes[..300]).unwrap_err();
+    /// assert_eq!(error.to_string(), "the bytes end after 300 of 320");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn from_bytes(bytes: &[u8]) -> Result<(Self, &[u8]), SnapshotError> {
+        from_slice(bytes, |input| Self::decode(input, usize::MAX)).map_err(SnapshotError)
+    }
+
+    /// Reads a snapshot of a set that takes at most `max_bytes` of memory. The bytes after it stay
+    /// unread.
+    ///
+    /// Checks the declared length before it allocates. It reads 64 KiB at a time, so the reader
+    /// need not be buffered.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the reader fails (its error is the [source](core::error::Error::source)), if the
+    /// set takes more than `max_bytes`, and as [`from_bytes`](Self::from_bytes).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBitmap;
+    ///
+    /// let set = ConcurrentBitmap::new(1000)?;
+    /// set.insert(17)?;
+    /// let stream = set.to_bytes();
+    /// assert!(ConcurrentBitmap::read_from(&stream[..], 128)? == set);
+    /// assert!(ConcurrentBitmap::read_from(&stream[..], 127).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(feature = "std")]
+    pub fn read_from(reader: impl std::io::Read, max_bytes: usize) -> Result<Self, SnapshotError> {
+        crate::codec::from_reader(reader, |input| Self::decode(input, max_bytes)).map_err(SnapshotError)
+    }
+
+    /// Reads a set of at most `limit` bytes.
+    fn decode<I: Input>(input: &mut I, limit: usize) -> Result<Self, SnapshotErrorKind> {
+        let (bound, len) = parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?)?;
+        let bytes = words_of(bound).expect("checked by parse") as u64 * 8;
+        admit(input, len, bytes, limit)?;
+        let mut bits = Shared::new(bound).map_err(SnapshotErrorKind::OutOfMemory)?;
+        read_words(input, &header(bound).to_bytes(), used(bound), |first, words| {
+            bits.store_words(first, words.iter().map(Load::load));
+        })?;
+        check_end(bits.words(), bound)?;
+        Ok(Self { bits })
+    }
+}
+
+#[cfg(feature = "serde")]
+mod serde {
+    use super::*;
+    use crate::codec::{Decode, deserialize, serialize};
+    use ::serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    /// The snapshot's bytes, in Base64 if the format is text.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBitmap;
+    ///
+    /// let set = ConcurrentBitmap::new(1000)?;
+    /// set.insert(17)?;
+    /// let json = serde_json::to_string(&set)?;
+    /// let same: ConcurrentBitmap = serde_json::from_str(&json)?;
+    /// assert!(same == set);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    impl<B: Store> Serialize for Bitmap<B> {
+        fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
+            serialize(&self.to_bytes(), serializer)
+        }
+    }
+
+    /// Allocates in proportion to the input. [`Limited`](crate::codec::Limited) reads within a
+    /// limit.
+    impl<'de> Deserialize<'de> for ConcurrentBitmap {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            deserialize(deserializer, usize::MAX, Self::from_bytes)
+        }
+    }
+
+    impl Decode for ConcurrentBitmap {
+        type Hasher = ();
+        type Error = SnapshotError;
+
+        fn decode_within(bytes: &[u8], max_bytes: usize, (): ()) -> Result<(Self, &[u8]), SnapshotError> {
+            from_slice(bytes, |input| Self::decode(input, max_bytes)).map_err(SnapshotError)
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! The words of a bitmap, and the memory ordering of every access to them. A position is bit
+//! `position % 64` of word `position / 64`. The words fill whole lines; the bits from the bound on
+//! are always 0.
+//!
+//! Bits are set and unset, unlike in a filter, so both directions publish.
+//!
+//! | operation | ordering | partner, and why |
+//! |---|---|---|
+//! | `set`, `unset`, `add`, `take`: look at the word first | load `Relaxed` | if nothing is to be changed nothing is written, so a line that is only read stays in all caches; [`acquire`] follows |
+//! | `set`, `unset`, `add`, `take`: change it | `fetch_or`, `fetch_and` `AcqRel` | `Release`: whoever sees the change and acquires, sees what this thread did before. `Acquire`: a claim sees what the thread did that released the position. All changes are read-modify-writes, so each continues the release sequences of the ones before it |
+//! | [`load`](Load::load) of a reader | load `Relaxed`, then [`acquire`] | pairs with the changes above: nothing on x86-64, one barrier on Arm |
+//! | `store_words`, `try_clone` | store `Relaxed` | no other thread has the array yet; what hands it on orders them |
+//!
+//! Looking first is right: if an insert happened before, coherence alone makes the look see its
+//! bit, or a later value of the word. Only the read-modify-write decides who won.
+
+use crate::bits::{Load, acquire};
+use crate::error::{BuildError, BuildErrorKind};
+use crate::layout::{LINE_BITS, LINE_BYTES, LINE_WORDS};
+use crate::memory::Words;
+use crate::sync::{AtomicU64, Ordering};
+use core::ops::Range;
+
+pub(super) mod sealed {
+    pub trait Sealed {}
+}
+
+/// The place of a [`Bitmap`](super::Bitmap)'s bits: [`Shared`], or a [`View`](super::View).
+///
+/// It cannot be implemented further. [`Bitmap`](super::Bitmap) has an example.
+pub trait Store: sealed::Sealed {
+    #[doc(hidden)]
+    type Word: Load;
+
+    /// The name of the type, for `Debug`.
+    #[doc(hidden)]
+    const NAME: &'static str;
+
+    #[doc(hidden)]
+    fn bound(&self) -> u64;
+
+    /// The words, in whole lines. The bits from the bound on are 0.
+    #[doc(hidden)]
+    fn words(&self) -> &[Self::Word];
+}
+
+/// The bits of a [`ConcurrentBitmap`](super::ConcurrentBitmap): atomic words, in lines of the
+/// cache.
+pub struct Shared {
+    words: Words<AtomicU64>,
+    bound: u64,
+}
+
+impl sealed::Sealed for Shared {}
+
+impl Store for Shared {
+    type Word = AtomicU64;
+    const NAME: &'static str = "ConcurrentBitmap";
+
+    #[inline(always)]
+    fn bound(&self) -> u64 {
+        self.bound
+    }
+
+    #[inline(always)]
+    fn words(&self) -> &[AtomicU64] {
+        &self.words
+    }
+}
+
+/// The words of so many positions, in whole lines; `None` if they exceed the address space.
+pub(super) fn words_of(bound: u64) -> Option<usize> {
+    let lines = usize::try_from(bound.div_ceil(LINE_BITS as u64)).ok()?;
+    lines.checked_mul(LINE_WORDS)
+}
+
+/// The words that a range touches, each with the mask of its bits in the range.
+pub(super) fn masks(range: Range<u64>) -> impl Iterator<Item = (usize, u64)> {
+    let Range { start, end } = range;
+    let words = if start < end {
+        start / 64..end.div_ceil(64)
+    } else {
+        0..0
+    };
+    words.map(move |word| {
+        let first = 64 * word;
+        let (low, high) = (start.saturating_sub(first), (end - first).min(64));
+        (word as usize, u64::MAX << low & u64::MAX >> (64 - high))
+    })
+}
+
+impl Shared {
+    pub(super) fn new(bound: u64) -> Result<Self, BuildError> {
+        let words = words_of(bound).and_then(Words::new).ok_or_else(|| {
+            let bytes = bound.div_ceil(LINE_BITS as u64).saturating_mul(LINE_BYTES as u64);
+            let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+            BuildError(BuildErrorKind::OutOfMemory { bytes })
+        })?;
+        Ok(Self { words, bound })
+    }
+
+    pub(super) fn try_clone(&self) -> Result<Self, BuildError> {
+        let mut copy = Self::new(self.bound)?;
+        copy.store_words(0, self.words.iter().map(Load::load));
+        acquire();
+        Ok(copy)
+    }
+
+    /// Sets words from `first` on, while no other thread knows of the array.
+    pub(super) fn store_words(&mut self, first: usize, values: impl IntoIterator<Item = u64>) {
+        for (word, value) in self.words[first..].iter().zip(values) {
+            word.store(value, Ordering::Relaxed);
+        }
+    }
+
+    /// Sets the bit; answers whether this call did.
+    #[inline(always)]
+    pub(super) fn set(&self, position: u64) -> bool {
+        self.add((position / 64) as usize, 1 << (position % 64)) != 0
+    }
+
+    /// Unsets the bit; answers whether this call did.
+    #[inline(always)]
+    pub(super) fn unset(&self, position: u64) -> bool {
+        self.take((position / 64) as usize, 1 << (position % 64)) != 0
+    }
+
+    /// Sets the bits of `mask` in a word; returns those that this call set.
+    #[inline(always)]
+    pub(super) fn add(&self, word: usize, mask: u64) -> u64 {
+        let word = &self.words[word];
+        if mask & !word.load(Ordering::Relaxed) == 0 {
+            acquire();
+            return 0;
+        }
+        mask & !word.fetch_or(mask, Ordering::AcqRel)
+    }
+
+    /// Unsets the bits of `mask` in a word; returns those that this call unset.
+    #[inline(always)]
+    pub(super) fn take(&self, word: usize, mask: u64) -> u64 {
+        let word = &self.words[word];
+        if mask & word.load(Ordering::Relaxed) == 0 {
+            acquire();
+            return 0;
+        }
+        mask & word.fetch_and(!mask, Ordering::AcqRel)
+    }
+}
+
+#[cfg(all(test, not(lanebloom_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn masks_cover_a_range_and_nothing_else() {
+        for start in 0..140 {
+            for end in start..200 {
+                let positions: alloc::vec::Vec<u64> = masks(start..end)
+                    .flat_map(|(word, mask)| {
+                        (0..64)
+                            .filter(move |i| mask >> i & 1 == 1)
+                            .map(move |i| 64 * word as u64 + i)
+                    })
+                    .collect();
+                assert!(positions.into_iter().eq(start..end), "{start}..{end}");
+            }
+        }
+    }
+}
