@@ -400,9 +400,15 @@ impl<'a> Talk<'a> {
         pipeline.atomic();
         pipeline.cmd("PERSIST").arg(name);
         pipeline.cmd(rename).arg(name).arg(self.key);
-        let reply: Value = pipeline
-            .query(self.connection)
-            .map_err(|error| classify("EXEC", error))?;
+        let reply = if self.connection.supports_pipelining() {
+            pipeline.query(self.connection)
+        } else {
+            // A connection to a cluster sends a transaction to the node of its first key.
+            let (commands, replies) = (pipeline.get_packed_pipeline(), pipeline.len() + 1);
+            let reply = self.connection.req_packed_commands(&commands, replies, 1);
+            reply.map(|mut replies| replies.pop().unwrap_or_default())
+        };
+        let reply: Value = reply.map_err(|error| classify("EXEC", error))?;
         let replies = match &reply {
             Value::Array(replies) => &replies[..],
             _ => &[],
@@ -457,6 +463,7 @@ fn classify(command: &'static str, error: RedisError) -> Kind {
             reply: shortened(&error),
         },
         ErrorKind::Server(ServerErrorKind::ReadOnly) => Kind::ReadOnly(error),
+        ErrorKind::Server(ServerErrorKind::Moved | ServerErrorKind::Ask) => Kind::Elsewhere(error),
         _ if error.code() == Some("WRONGTYPE") => Kind::WrongType(error),
         _ if detail.starts_with("unknown command") => Kind::NoModule(error),
         _ if detail == "not found" => Kind::Missing,

@@ -43,6 +43,8 @@ pub(crate) enum RedisBloomTransferErrorKind {
     Missing,
     WrongType(redis::RedisError),
     ReadOnly(redis::RedisError),
+    /// `MOVED` or `ASK`.
+    Elsewhere(redis::RedisError),
     Refused(redis::RedisError),
     /// The beginning of a reply that does not fit the command.
     Reply {
@@ -90,6 +92,13 @@ impl RedisBloomTransferError {
         matches!(self.kind, RedisBloomTransferErrorKind::Missing)
     }
 
+    /// Whether the server is a node of Redis Cluster, and named another node for the key. The error
+    /// says which. A connection [to the cluster](crate::redis#redis-cluster) finds the node.
+    #[must_use]
+    pub fn is_elsewhere(&self) -> bool {
+        matches!(self.kind, RedisBloomTransferErrorKind::Elsewhere(_))
+    }
+
     /// Whether [`store`](crate::RedisBloom::store) found something at the key.
     ///
     /// ```
@@ -113,6 +122,9 @@ impl RedisBloomTransferError {
 impl fmt::Display for RedisBloomTransferError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         use RedisBloomTransferErrorKind as Kind;
+        if let Kind::Elsewhere(error) = &self.kind {
+            return write_elsewhere(f, &self.key, error);
+        }
         write!(f, "{:?}: ", self.key)?;
         match &self.kind {
             Kind::Unreachable(error) => write!(f, "the server was not reached: {error}"),
@@ -120,7 +132,7 @@ impl fmt::Display for RedisBloomTransferError {
             Kind::Missing => f.write_str("there is nothing at this key"),
             Kind::WrongType(error) => write!(f, "what is at this key is no RedisBloom filter: {error}"),
             Kind::ReadOnly(error) => write!(f, "the server is a replica that takes no writes: {error}"),
-            Kind::Refused(error) => write!(f, "the server refused: {error}"),
+            Kind::Elsewhere(error) | Kind::Refused(error) => write!(f, "the server refused: {error}"),
             Kind::Reply { command, reply } => {
                 write!(f, "the reply to {command} is none of that command: {reply}")
             }
@@ -139,11 +151,21 @@ impl Error for RedisBloomTransferError {
             | Kind::NoModule(error)
             | Kind::WrongType(error)
             | Kind::ReadOnly(error)
+            | Kind::Elsewhere(error)
             | Kind::Refused(error) => Some(error),
             Kind::Load(error) => Some(error),
             Kind::Missing | Kind::Reply { .. } | Kind::Taken | Kind::Changed => None,
         }
     }
+}
+
+/// The text of `MOVED` and `ASK`: the node that was asked names the slot and another node.
+fn write_elsewhere(f: &mut fmt::Formatter<'_>, key: &str, error: &redis::RedisError) -> fmt::Result {
+    let (node, slot) = error.redirect_node().unwrap_or_default();
+    write!(
+        f,
+        "{key:?} is in slot {slot} of Redis Cluster, at the node {node:?}, and the connection is to another node only: {error}"
+    )
 }
 
 /// Why a bitmap in Redis could not be read or written.
@@ -178,6 +200,15 @@ pub(crate) enum BitmapErrorKind {
         error: redis::RedisError,
     },
     WrongType {
+        key: String,
+        error: redis::RedisError,
+    },
+    /// `MOVED` or `ASK`.
+    Elsewhere {
+        key: String,
+        error: redis::RedisError,
+    },
+    CrossSlot {
         key: String,
         error: redis::RedisError,
     },
@@ -241,6 +272,20 @@ impl BitmapError {
         matches!(self.0, BitmapErrorKind::WrongType { .. })
     }
 
+    /// Whether the server is a node of Redis Cluster, and named another node for the key. The error
+    /// says which. A connection [to the cluster](crate::redis#redis-cluster) finds the node.
+    #[must_use]
+    pub fn is_elsewhere(&self) -> bool {
+        matches!(self.0, BitmapErrorKind::Elsewhere { .. })
+    }
+
+    /// Whether the filter's keys are in several slots of Redis Cluster. They need [one hash
+    /// tag](crate::redis#redis-cluster).
+    #[must_use]
+    pub fn is_cross_slot(&self) -> bool {
+        matches!(self.0, BitmapErrorKind::CrossSlot { .. })
+    }
+
     /// Whether the filter's configuration (`redisson`) has another size, or another number of hash
     /// functions, than the caller: the filter was made for other expected keys, or another rate.
     #[must_use]
@@ -263,6 +308,11 @@ impl fmt::Display for BitmapError {
                 write!(f, "{key:?} was not written, the server is a read-only replica: {error}")
             }
             BitmapErrorKind::WrongType { key, error } => write!(f, "{key:?} is no bitmap: {error}"),
+            BitmapErrorKind::Elsewhere { key, error } => write_elsewhere(f, key, error),
+            BitmapErrorKind::CrossSlot { key, error } => write!(
+                f,
+                "{key:?} and the keys with it are in several slots of Redis Cluster; give them one hash tag, as {{tag}}: {error}"
+            ),
             BitmapErrorKind::Server { key, error } => write!(f, "the server refused an operation on {key:?}: {error}"),
             BitmapErrorKind::Reply { command, key, reply } => {
                 write!(f, "the reply to {command} on {key:?} is none of that command: {reply}")
@@ -308,6 +358,8 @@ impl Error for BitmapError {
             BitmapErrorKind::Unreachable { error }
             | BitmapErrorKind::ReadOnly { error, .. }
             | BitmapErrorKind::WrongType { error, .. }
+            | BitmapErrorKind::Elsewhere { error, .. }
+            | BitmapErrorKind::CrossSlot { error, .. }
             | BitmapErrorKind::Server { error, .. } => Some(error),
             BitmapErrorKind::OutOfMemory(error) => Some(error),
             _ => None,
@@ -462,6 +514,14 @@ impl SharedError {
         self.is_incompatible() || self.is_expired()
     }
 
+    /// The address of the node of Redis Cluster that has the set, if another node was asked.
+    pub(crate) fn moved_to(&self) -> Option<&str> {
+        match &*self.0 {
+            SharedErrorKind::Redis(error) if error.code() == Some("MOVED") => Some(error.redirect_node()?.0),
+            _ => None,
+        }
+    }
+
     pub(crate) fn is_ended(&self) -> bool {
         matches!(*self.0, SharedErrorKind::Ended)
     }
@@ -490,7 +550,13 @@ impl fmt::Display for SharedError {
             }
             SharedErrorKind::Build(error) => write!(f, "there is no memory to keep what was pushed: {error}"),
             SharedErrorKind::Thread(error) => write!(f, "no thread could be started: {error}"),
-            SharedErrorKind::Redis(error) => write!(f, "Redis: {error}"),
+            SharedErrorKind::Redis(error) => match error.redirect_node() {
+                Some((node, slot)) => write!(
+                    f,
+                    "the set is in slot {slot} of Redis Cluster, which is moving, or has moved to the node {node:?}: {error}"
+                ),
+                None => write!(f, "Redis: {error}"),
+            },
             SharedErrorKind::Incompatible(name, error) => {
                 write!(f, "the set {name:?} on the server is another filter's: {error}")
             }

@@ -16,6 +16,9 @@ use std::sync::OnceLock;
 /// Sends a pipeline, and receives one reply to each of its commands: errors of the server as
 /// values, everything else as an error.
 pub(super) trait Link {
+    /// Whether a pipeline takes one round trip. If not, a script is better than commands.
+    fn pipelines(&self) -> bool;
+
     fn send(&mut self, pipeline: &Pipeline) -> impl Future<Output = RedisResult<Vec<Value>>> + Send;
 }
 
@@ -23,9 +26,27 @@ pub(super) trait Link {
 pub(super) struct Blocking<'a>(pub(super) &'a mut dyn redis::ConnectionLike);
 
 impl Link for Blocking<'_> {
-    fn send(&mut self, pipeline: &Pipeline) -> impl Future<Output = RedisResult<Vec<Value>>> + Send {
-        core::future::ready(pipeline.query(self.0))
+    fn pipelines(&self) -> bool {
+        self.0.supports_pipelining()
     }
+
+    fn send(&mut self, pipeline: &Pipeline) -> impl Future<Output = RedisResult<Vec<Value>>> + Send {
+        core::future::ready(if self.pipelines() {
+            pipeline.query(self.0)
+        } else {
+            one_by_one(self.0, pipeline)
+        })
+    }
+}
+
+/// Sends one command after another: a connection to a cluster finds the node of each, and follows
+/// slots that move. (It would send a pipeline to one node, and all of it again to another node.)
+fn one_by_one(connection: &mut dyn redis::ConnectionLike, pipeline: &Pipeline) -> RedisResult<Vec<Value>> {
+    let reply = |command| match connection.req_command(command) {
+        Err(error) => redis::ServerError::try_from(error).map(Value::ServerError),
+        reply => reply,
+    };
+    pipeline.cmd_iter().map(reply).collect()
 }
 
 /// Over an asynchronous connection.
@@ -34,6 +55,10 @@ pub(super) struct Async<'a, C>(pub(super) &'a mut C);
 
 #[cfg(feature = "redis-tokio")]
 impl<C: redis::aio::ConnectionLike + Send> Link for Async<'_, C> {
+    fn pipelines(&self) -> bool {
+        true
+    }
+
     async fn send(&mut self, pipeline: &Pipeline) -> RedisResult<Vec<Value>> {
         pipeline.query_async(self.0).await
     }
@@ -220,6 +245,10 @@ impl<L: Link> Talk<'_, L> {
             BitmapErrorKind::WrongType { key, error }
         } else if is("READONLY") {
             BitmapErrorKind::ReadOnly { key, error }
+        } else if error.redirect_node().is_some() {
+            BitmapErrorKind::Elsewhere { key, error }
+        } else if is("CROSSSLOT") || is("non local key") || is("do not hash to the same slot") {
+            BitmapErrorKind::CrossSlot { key, error }
         } else if error.is_io_error() || error.is_connection_dropped() || error.is_timeout() {
             BitmapErrorKind::Unreachable { error }
         } else if matches!(error.kind(), ErrorKind::UnexpectedReturnType | ErrorKind::Parse) {

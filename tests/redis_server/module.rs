@@ -1,14 +1,19 @@
 // Included beside `server.rs`: where the real RedisBloom is.
 
-/// A server that has loaded RedisBloom, which `ci/redis_module.sh` fetches; `LANEBLOOM_REDIS_BLOOM`
+/// A server that has loaded RedisBloom, and runs. Nothing where there is none.
+pub(crate) fn bloom_server(test: &str) -> Option<Redis> {
+    server_with_bloom(test)?.start()
+}
+
+/// A server that will load RedisBloom, which `ci/redis_module.sh` fetches; `LANEBLOOM_REDIS_BLOOM`
 /// is its path elsewhere. Nothing where there is none, which is said, and is a failure where
 /// `LANEBLOOM_REQUIRE_REDIS` is set.
-pub(crate) fn bloom_server(test: &str) -> Option<Redis> {
+pub(crate) fn server_with_bloom(test: &str) -> Option<Server> {
     let Some(module) = bloom_module().filter(|path| path.exists()) else {
         skip(test, "LANEBLOOM_REQUIRE_REDIS", "there is no RedisBloom: run ci/redis_module.sh");
         return None;
     };
-    Server::of(test).module(&module).start()
+    Some(Server::of(test).module(&module))
 }
 
 fn bloom_module() -> Option<PathBuf> {

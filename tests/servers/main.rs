@@ -6,6 +6,8 @@ mod common;
 mod redis_server;
 
 mod redis_bitmaps;
+#[cfg(feature = "redis-cluster")]
+mod redis_cluster;
 mod redis_pairs;
 mod redis_peers;
 mod redis_shared;

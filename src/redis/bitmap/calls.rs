@@ -131,11 +131,11 @@ impl RedisBitmap {
     }
 
     /// The script that does this work, with its first arguments. (The others are offsets.)
-    pub(super) fn script(&self, work: Work) -> Option<(&'static Script, Vec<u64>)> {
+    pub(super) fn script(&self, link: &impl Link, work: Work) -> Option<(&'static Script, Vec<u64>)> {
         let functions = u64::from(self.layout.functions);
         let (test, set, arguments) = match &self.kept {
-            Kept::Piped { .. } => return None,
-            Kept::Scripted { .. } => (&link::TEST, &link::SET, Vec::from([functions])),
+            Kept::Piped { .. } if link.pipelines() => return None,
+            Kept::Piped { .. } | Kept::Scripted { .. } => (&link::TEST, &link::SET, Vec::from([functions])),
             Kept::Configured { .. } => (
                 &link::TEST_CONFIGURED,
                 &link::SET_CONFIGURED,
@@ -161,8 +161,8 @@ impl RedisBitmap {
     }
 
     /// The commands that do this work on one key, or by a script on several.
-    pub(super) fn add_commands(&self, work: Work, offsets: &[u64], pipeline: &mut redis::Pipeline) {
-        if let Some((script, arguments)) = self.script(work) {
+    pub(super) fn add_commands(&self, link: &impl Link, work: Work, offsets: &[u64], pipeline: &mut redis::Pipeline) {
+        if let Some((script, arguments)) = self.script(link, work) {
             pipeline.add_command(script.call(&self.script_keys(), &[&arguments, offsets].concat()));
         } else {
             for offset in offsets {
@@ -187,10 +187,11 @@ impl RedisBitmap {
         work: Work,
         replies: Vec<Value>,
     ) -> Result<Option<bool>, BitmapError> {
+        let script = self.script(link, work);
         let talk = self.talk(link);
         let replies: Result<Vec<Value>, _> = replies.into_iter().map(|reply| talk.checked(reply)).collect();
         let mut replies = replies?;
-        if let Some((script, _)) = self.script(work) {
+        if let Some((script, _)) = script {
             let reply = self.checked_script(replies.swap_remove(0))?;
             return match reply {
                 Value::Int(0) if matches!(self.kept, Kept::Configured { .. }) => Ok(None),
@@ -237,9 +238,9 @@ impl RedisBitmap {
             return Ok(Some(Vec::new()));
         }
         let functions = usize::from(self.layout.functions);
-        let Some((script, arguments)) = self.script(work) else {
+        let Some((script, arguments)) = self.script(link, work) else {
             let mut pipeline = redis::pipe();
-            self.add_commands(work, offsets, &mut pipeline);
+            self.add_commands(link, work, offsets, &mut pipeline);
             let mut talk = self.talk(link);
             let mut replies = talk.send(pipeline).await?;
             replies.truncate(offsets.len());

@@ -173,7 +173,7 @@ async fn send(link: &mut impl Link, work: Work, mut pairs: Vec<Pair<'_>>, out: &
         let mut lens = Vec::with_capacity(pairs.len());
         for pair in &pairs {
             let before = pipeline.len();
-            pair.filter.add_commands(work, &pair.offsets, &mut pipeline);
+            pair.filter.add_commands(link, work, &pair.offsets, &mut pipeline);
             lens.push(pipeline.len() - before);
         }
         let mut replies = Talk { link, key: name }.try_send(&mut pipeline).await?.into_iter();
@@ -181,7 +181,7 @@ async fn send(link: &mut impl Link, work: Work, mut pairs: Vec<Pair<'_>>, out: &
         for (pair, len) in pairs.into_iter().zip(lens) {
             let replies: Vec<Value> = replies.by_ref().take(len).collect();
             let (filter, place) = (pair.filter, pair.place);
-            match filter.script(work) {
+            match filter.script(link, work) {
                 Some((script, _)) if replies.first().is_some_and(Script::is_unknown) => {
                     if !scripts.iter().any(|known| core::ptr::eq(*known, script)) {
                         scripts.push(script);

@@ -19,7 +19,7 @@ use core::any::Any;
 use core::hash::BuildHasher;
 use core::panic::AssertUnwindSafe;
 use core::time::Duration;
-use redis::{Client, ConnectionLike};
+use redis::{Client, ConnectionAddr, ConnectionLike};
 use std::hash::RandomState;
 use std::panic;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -95,6 +95,7 @@ impl Node {
         let mut worker = Worker {
             side,
             server,
+            moved: None,
             connection: None,
             interval,
             // A socket takes a timeout of zero for none. The longest durations would overflow an
@@ -334,6 +335,8 @@ impl Control {
 struct Worker {
     side: Box<dyn Side>,
     server: Client,
+    /// The node of Redis Cluster that has the set, if `server` is another one.
+    moved: Option<Client>,
     connection: Option<Wire>,
     interval: Duration,
     timeout: Duration,
@@ -371,14 +374,32 @@ impl Worker {
         })
     }
 
-    /// One pass, on the present connection or on a new one.
+    /// One pass. If a node of Redis Cluster names another node, the pass is made there. After a
+    /// failure the next pass begins at the caller's server again, which may know more by then.
     fn pass(&mut self, ended: &dyn Fn() -> bool) -> Result<(), SharedError> {
+        let mut result = self.pass_at_one(ended);
+        if let Err(error) = &result
+            && let Some(node) = error.moved_to()
+            && let Some(client) = at_node(&self.server, node)
+        {
+            self.moved = Some(client);
+            result = self.pass_at_one(ended);
+        }
+        if result.is_err() {
+            self.moved = None;
+        }
+        result
+    }
+
+    /// One pass, on the present connection or on a new one.
+    fn pass_at_one(&mut self, ended: &dyn Fn() -> bool) -> Result<(), SharedError> {
         self.side.prepare()?;
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
             None => {
                 let most_bytes = self.side.most_bytes();
-                Wire::open(&self.server, self.timeout, most_bytes).map_err(SharedErrorKind::redis)?
+                Wire::open(self.moved.as_ref().unwrap_or(&self.server), self.timeout, most_bytes)
+                    .map_err(SharedErrorKind::redis)?
             }
         };
         self.side.pass(&mut connection, ended)?;
@@ -399,6 +420,30 @@ impl Worker {
             .min(LAST_PAUSE)
             .mul_f64(0.5 + 0.5 * f64::from(jitter) / f64::from(u32::MAX))
     }
+}
+
+/// The client of another node, `host:port`, with the settings of this one. Nothing without a network
+/// address.
+fn at_node(client: &Client, node: &str) -> Option<Client> {
+    let info = client.get_connection_info().clone();
+    let (host, port) = node.rsplit_once(':')?;
+    let mut addr = info.addr().clone();
+    match &mut addr {
+        ConnectionAddr::Tcp(old_host, old_port)
+        | ConnectionAddr::TcpTls {
+            host: old_host,
+            port: old_port,
+            ..
+        } => {
+            *old_port = port.parse().ok()?;
+            // A node that does not know its name leaves it out. It is the same host then.
+            if !host.is_empty() {
+                *old_host = host.into();
+            }
+        }
+        _ => return None,
+    }
+    Client::open(info.set_addr(addr)).ok()
 }
 
 /// The message of a panic.
