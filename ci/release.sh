@@ -21,6 +21,13 @@ cargo test "${optimized[@]}" --no-fail-fast "${tests[@]}" -- --include-ignored \
     {bulk,parallel,scalable,cuckoo,dleft,rates,threads,replace,snapshot,snapshot_deletable,guava_jvm}:: \
     counting::the_rate tombstone::both_rates redis_ redisbloom_module rediscuckoo_module redisson::
 
+valkey=${LANEBLOOM_VALKEY_SERVER:-${XDG_CACHE_HOME:-$HOME/.cache}/lanebloom/valkey-server}
+if [[ -e $valkey ]]; then
+    echo "== the tests of Redis, on Valkey"
+    LANEBLOOM_REDIS_SERVER=$valkey cargo test "${optimized[@]}" --no-fail-fast --test=servers -- \
+        redis_{bitmaps,cluster,pairs,shared}:: redisson::
+fi
+
 echo "== ten million gets of the guard kit, and its bench without measuring"
 cargo test -p lanebloom-guard --profile ci --test=stress --bench=gets -- --ignored
 

@@ -127,6 +127,7 @@
 //! | `uuid`, `bytes` | keys of the types `uuid::Uuid`; `bytes::Bytes`, `bytes::BytesMut` |
 //! | `redis` (needs `std`) | filters in Redis, by blocking connections of the `redis` crate |
 //! | `redis-tokio` | the same through tokio, on a multiplexed connection |
+//! | `redis-cluster` | the same by blocking connections to Redis Cluster |
 //!
 //! # Cost
 //!

@@ -41,10 +41,7 @@
 //! | two clients insert a key at once | one gets `true` | at least one | one gets `true` | at least one | one gets `true` |
 //! | not for | old clients beside ours that grow: they may skip a number | more than 2^31 bits | | short keys, new filters: [its hash is bad](RedisBitmap::scrapy) | more than 2^32 − 2 bits |
 //!
-//! Scripts are sent by their digest, and whole if the server does not know them yet. They do not
-//! work on Redis Cluster unless `base` and the cursor have the same hash tag, as `{seen}bits` and
-//! `{seen}cursor`. (A name of Redisson's and its configuration have.) Clients for Cluster are not
-//! tested.
+//! Scripts are sent by their digest, and whole if the server does not know them yet.
 //!
 //! Every layout can be rebuilt while readers go on: [`rename`](RedisBitmap::rename). Many small
 //! filters, as one per user and day, are asked in one round trip:
@@ -56,6 +53,7 @@
 //! |---|---|
 //! | the key is not there, or has expired | the filter is empty: no key is in it, which is no error |
 //! | the key holds a list, a hash, ... | an error, [`is_wrong_type`](BitmapError::is_wrong_type); Redis does nothing |
+//! | the key is at another node of a cluster | an error, [`is_elsewhere`](BitmapError::is_elsewhere); see [Redis Cluster](#redis-cluster) |
 //! | the server is a replica | lookups and copies work; writes are an error, [`is_read_only`](BitmapError::is_read_only) |
 //! | no server, or the connection breaks | an error, [`is_unreachable`](BitmapError::is_unreachable); the insert may have been done, and to do it again does no harm |
 //! | a layout of more than 2^32 bits | an error of the constructor: `SETBIT` takes no higher offset |
@@ -64,6 +62,51 @@
 //! | another size or number of functions than the other programs', elsewhere | **no error**, and keys are not found: the bitmap does not tell. A copy fails if the bitmap is longer than the layout |
 //! | a reply of another kind | an error that quotes its beginning, as all errors here do |
 //! | the last bitmap but one of a growing filter is evicted or expires | its keys are not found |
+//!
+//! # Redis Cluster
+//!
+//! A client or connection of the `redis` crate talks to one node. With the feature `redis-cluster`
+//! the blocking calls also take the crate's `ClusterConnection`, which finds the node of each key.
+//! The tests run all of this on clusters of Redis 7 and Valkey 9, while slots move and after a
+//! failover.
+//!
+//! | | by a `ClusterConnection` | by a connection to one node |
+//! |---|---|---|
+//! | a key that the node has | works | works |
+//! | a key that another node has | works | an error that names the key, the slot and the node, [`is_elsewhere`](BitmapError::is_elsewhere) |
+//! | a slot that is moving | waits, and works | the same error, or Redis's `TRYAGAIN`; never an answer without the keys that have moved |
+//! | the node fails, and a replica takes over | [`is_unreachable`](BitmapError::is_unreachable); a new connection works | the same; connect to the replica |
+//! | `jedis`, `scrapy` | one script, not a pipeline | a pipeline |
+//! | `contains_pairs`, `insert_pairs` | one round trip for each pair | one for all, on this node's keys |
+//! | `RedisBloom`, `RedisCuckoo`: `fetch`, `store` | work | [`is_elsewhere`](crate::redis::RedisBloomTransferError::is_elsewhere) |
+//! | [`SharedBloom`], `SharedWindow` | take a client of any node | [follow the set from node to node](shared#redis-cluster) |
+//!
+//! **Hash tags.** Filters with one Redis key need none. A name of Redisson's and its configuration
+//! have one by themselves. A growing filter (`guava`) has several keys: give `base` and the cursor
+//! one tag, as `{seen}bits` and `{seen}cursor`. [`rename`](RedisBitmap::rename) needs one tag for
+//! both names. Otherwise the call fails, [`is_cross_slot`](BitmapError::is_cross_slot). One
+//! exception: Redis runs scripts on bitmaps in several slots while one node has all of these slots.
+//! This fails as soon as a slot moves.
+//!
+//! **Repeated inserts.** If a connection breaks before the reply, a `ClusterConnection` sends the
+//! command again. An insert that was done twice answers false for a new key. If exactly one client
+//! must get true, treat false as "perhaps mine", or build the client with `retries(0)`. Then it
+//! follows no slots either.
+//!
+//! The asynchronous calls are not tested with connections to a cluster.
+//!
+//! ```no_run
+//! # #[cfg(feature = "redis-cluster")] {
+//! use lanebloom::redis::RedisBitmap;
+//! use redis::cluster::ClusterClient;
+//!
+//! let client = ClusterClient::new(["redis://10.0.0.1/", "redis://10.0.0.2/"])?;
+//! let mut connection = client.get_connection()?;
+//! let seen = RedisBitmap::guava("{seen}bits", "{seen}cursor", 1_000_000, 0.01)?;
+//! assert!(seen.insert(&mut connection, "ann")?);
+//! # }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //!
 //! # What the client buffers
 //!

@@ -102,8 +102,16 @@
 //!   | bytes pushed, per key | 356 | 69 | 34 | 16 | 12 | 13 |
 //!   | bytes pulled, per key | 372 | 54 | 20 | 13 | 11 | 13 |
 //! - The server's time: about a microsecond for every bit, 20 for every whole chunk. One server
-//!   holds all of a set. In Redis Cluster one shard holds it, by the hash tag `{name}`. Connect to
-//!   that shard.
+//!   holds all of a set.
+//!
+//! # Redis Cluster
+//!
+//! One shard of a cluster holds a set, by the hash tag `{name}`. Give `connect` a client of any
+//! node. If that node names another one (`MOVED`), the thread goes there, with the same settings,
+//! user and password. After a failure it asks the first node again. So the set follows its slot to
+//! other nodes, and to a replica that takes over. While the slot is moving, exchanges fail and
+//! inserts are kept. The node of `connect` must live: its address should be a name that any living
+//! node can have.
 //!
 //! # When not to use it
 //!

@@ -4,6 +4,7 @@
 
 mod cluster;
 
+use crate::common::number;
 use crate::redis_server::{Redis, Server};
 use crate::redisbloom_module::server_with_bloom;
 use cluster::{Cluster, until};
@@ -29,6 +30,15 @@ macro_rules! cluster {
     };
 }
 
+/// Ends the other thread, also if this one panics.
+struct SetOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
 /// A connection that waits briefly between its attempts.
 fn connect(cluster: &Cluster) -> ClusterConnection {
     let client = ClusterClient::builder(cluster.urls())
@@ -41,12 +51,18 @@ fn connect(cluster: &Cluster) -> ClusterConnection {
 /// A filter of each layout, whose keys have this hash tag.
 fn one_of_each(tag: &str) -> Vec<RedisBitmap> {
     vec![
-        RedisBitmap::guava(format!("{{{tag}}}guava"), format!("{{{tag}}}cursor"), 50, 1e-4).unwrap(),
+        RedisBitmap::guava(format!("{{{tag}}}guava"), format!("{{{tag}}}cursor"), 50, 1e-9).unwrap(),
         RedisBitmap::jedis(format!("{{{tag}}}jedis"), 5000, 1e-6).unwrap(),
         RedisBitmap::go_zero(format!("{{{tag}}}go-zero"), 200_000).unwrap(),
         RedisBitmap::scrapy(format!("{{{tag}}}scrapy"), 20, 6).unwrap(),
         RedisBitmap::redisson(format!("{{{tag}}}redisson"), 5000, 1e-6).unwrap(),
     ]
+}
+
+/// A key that looks random, and is long enough for the sums of `scrapy`.
+fn key(round: u64, i: u64) -> String {
+    let digits = |part| format!("{:016x}", number(1000 * part + 10 * round + i));
+    (1..4u64).map(digits).collect()
 }
 
 fn keys_of(node: &Redis) -> Vec<String> {
@@ -179,12 +195,13 @@ fn nothing_is_lost_while_slots_move() {
                 }
             }
         });
+        let _end = SetOnDrop(&done);
         let mut connection = connect(&cluster);
         let mut rounds = 0;
         // The slots have gone round twice.
         while rounds < 20 || moves.load(Ordering::Acquire) < 18 {
             assert!(!mover.is_finished(), "a slot was not moved");
-            let keys: Vec<String> = (0..5).map(|i| format!("key {rounds} {i}")).collect();
+            let keys: Vec<String> = (0..5).map(|i| key(rounds, i)).collect();
             for filter in &filters {
                 assert!(filter.insert(&mut connection, &keys[0]).unwrap(), "{filter:?}");
                 assert!(!filter.insert(&mut connection, &keys[0]).unwrap(), "{filter:?}");
@@ -205,9 +222,8 @@ fn nothing_is_lost_while_slots_move() {
             assert_eq!(answers, vec![true; pairs.len()]);
             rounds += 1;
         }
-        done.store(true, Ordering::Release);
         for filter in &filters {
-            for key in (0..rounds).flat_map(|round| (0..4).map(move |i| format!("key {round} {i}"))) {
+            for key in (0..rounds).flat_map(|round| (0..4).map(move |i| key(round, i))) {
                 assert!(filter.contains(&mut connection, &key).unwrap(), "{filter:?}: {key}");
             }
         }
@@ -226,13 +242,13 @@ fn nothing_is_lost_while_slots_move() {
         .zip(&one_of_each(&format!("x}}{{{}", tags[0])))
     {
         let copy = filter.fetch_local(&mut connection, 1 << 20).unwrap();
-        assert!(copy.contains("key 0 0") && !copy.contains("key 0 4"));
+        assert!(copy.contains(&key(0, 0)) && !copy.contains(&key(0, 4)));
         assert!(filter.estimated_len(&mut connection).unwrap() > 70);
         assert!(filter.expire(&mut connection, PATIENCE).unwrap());
         let error = filter.rename(&mut connection, next).unwrap_err();
         assert!(error.is_cross_slot(), "{error}");
         filter.clear(&mut connection).unwrap();
-        assert!(!filter.contains(&mut connection, "key 0 0").unwrap());
+        assert!(!filter.contains(&mut connection, &key(0, 0)).unwrap());
     }
 }
 

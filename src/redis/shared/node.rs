@@ -422,8 +422,8 @@ impl Worker {
     }
 }
 
-/// The client of another node, `host:port`, with the settings of this one. Nothing without a network
-/// address.
+/// The client of another node, `host:port`, with the settings of this one. Nothing if this one has
+/// no network address.
 fn at_node(client: &Client, node: &str) -> Option<Client> {
     let info = client.get_connection_info().clone();
     let (host, port) = node.rsplit_once(':')?;

@@ -172,7 +172,8 @@ impl Cluster {
     }
 }
 
-/// A node's view of the cluster: the id, role, epoch and slots of each node, without slots that move.
+/// A node's view of the cluster: the id, role, epoch and slots of each node. Without the marks of
+/// slots that move.
 fn view(node: &Redis) -> Vec<String> {
     let nodes: String = node.ask(&["CLUSTER", "NODES"]);
     let mut view = Vec::new();
