@@ -117,15 +117,13 @@ fn a_node_refuses_what_another_has() {
 fn a_growing_filter_needs_a_hash_tag() {
     let cluster = cluster!(a_growing_filter_needs_a_hash_tag);
     // The bitmaps are in other slots than the cursor; or than the name that they begin with.
-    let base = (0..).map(|i| format!("bits{i}")).find(|base| {
-        let node = |key: &str| cluster.first_owner(cluster.slot_of(key), 3);
-        node(base) != node(&format!("{base}-0"))
-    });
-    let base = base.unwrap();
+    let node = |key: &str| cluster.first_owner(cluster.slot_of(key), 3);
+    let bases = || (0..1000).map(|i| format!("bits{i}"));
+    let base = bases().find(|base| node(base) != node(&format!("{base}-0"))).unwrap();
     for cursor in ["cursor".into(), format!("{{{base}}}cursor")] {
         let filter = RedisBitmap::guava(base.as_str(), cursor.as_str(), 50, 0.01).unwrap();
-        let node = cluster.first_owner(cluster.slot_of(&cursor), 3);
-        let error = filter.insert(&mut cluster.nodes[node].connection(), "a").unwrap_err();
+        let mut connection = cluster.nodes[node(&cursor)].connection();
+        let error = filter.insert(&mut connection, "a").unwrap_err();
         assert!(error.is_cross_slot(), "{error}");
         assert!(
             error.to_string().starts_with(&format!("{base:?} and the keys with it")),
@@ -134,6 +132,16 @@ fn a_growing_filter_needs_a_hash_tag() {
         let error = filter.insert(&mut connect(&cluster), "a").unwrap_err();
         assert!(error.is_cross_slot(), "{error}");
     }
+
+    // Where one node has the slots of all bitmaps, the server does not mind, until one moves.
+    let base = bases().find(|base| node(base) == node(&format!("{base}-0"))).unwrap();
+    let filter = RedisBitmap::guava(base.as_str(), format!("{{{base}}}cursor"), 1000, 0.01).unwrap();
+    let from = node(&base);
+    let mut connection = cluster.nodes[from].connection();
+    assert!(filter.insert(&mut connection, "a").unwrap());
+    cluster.move_slot(cluster.slot_of(&format!("{base}-0")), from, (from + 1) % 3);
+    let error = filter.contains(&mut connection, "a").unwrap_err();
+    assert!(error.is_cross_slot(), "{error}");
 }
 
 /// A node that is giving a slot away never answers for what it has given.
