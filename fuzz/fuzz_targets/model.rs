@@ -147,7 +147,11 @@ const SEEDS: u32 = 4;
 impl Empty {
     fn bloom(&mut self, input: &Input) -> ConcurrentBloom {
         let words = 1 << (input.words % 4);
-        let lines = if words > 1 { 1 + usize::from(input.words >> 2 & 1) } else { 1 };
+        let lines = if words > 1 {
+            1 + usize::from(input.words >> 2 & 1)
+        } else {
+            1
+        };
         let shape = (
             64 * lines * (usize::from(input.blocks) + 1),
             (lines, words),

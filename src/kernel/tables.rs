@@ -62,7 +62,7 @@ pub(super) type Contains<T> = unsafe fn(Lines<'_, T>, u64, &Lookups<T>) -> bool;
 pub(super) type Few<T> = unsafe fn(Lines<'_, T>, &[u64], &Cuts, &mut [bool]);
 pub(super) type FewBitmap<T> = unsafe fn(Lines<'_, T>, &[u64], &Cuts) -> u64;
 pub(super) type Batch<T> = unsafe fn(&Lookups<T>, Lines<'_, T>, Access, &[u64], &mut [u64]);
-/// As [`two_lines::gather`].
+/// As `two_lines::gather`.
 pub(super) type Gather = unsafe fn(&[u64], &[u64], &mut [u64]) -> usize;
 
 impl<T> Clone for Lookups<T> {
