@@ -10,8 +10,8 @@ root=$PWD
 # CI's machines are slow and shared. It catches a doubling, not a tenth more.
 release_seconds=37
 debug_seconds=15
-# Text and data: 1.2 times the 155 KiB that were measured last (x86-64). The target is 250 KiB.
-program_kib=186
+# Text and data: 1.2 times the 200 KiB that were measured last (x86-64). The target is 250 KiB.
+program_kib=240
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -301,20 +301,35 @@ impl<T: Load> Lookups<T> {
     /// The lookups for `layout` on this CPU: its having `isa` is what makes their calls sound.
     pub(crate) fn of(layout: Layout, isa: Isa) -> Self {
         let line: Self = of_shape!(Self, layout.shape, isa.for_blocks(layout.blocks as u64));
-        line.in_lines(layout.shape.lines)
+        line.in_lines(layout.shape, isa)
     }
 
-    /// The same for keys with so many lines, 1 or 2.
-    fn in_lines(self, lines: usize) -> Self {
-        match lines {
-            1 => self,
-            _ => Self {
-                bitalg_words: 0,
-                contains: self.line.contains_two,
-                contains_hashes: Some(two_lines::contains_hashes),
-                least: 0,
-                ..self
-            },
+    /// The same for the lines of `shape`, 1 or 2.
+    fn in_lines(self, shape: Shape, isa: Isa) -> Self {
+        if shape.lines == 1 {
+            return self;
+        }
+        let contains: Contains<T> = match (isa.0, shape.words) {
+            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+            (Level::Gather | Level::Bitalg, 1) => bitalg::contains_two::<1, T>,
+            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+            (Level::Gather | Level::Bitalg, 2) => bitalg::contains_two::<2, T>,
+            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+            (Level::Gather | Level::Bitalg, 4) => bitalg::contains_two::<4, T>,
+            _ => two_lines::contains,
+        };
+        let gather: Gather = match isa.0 {
+            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+            Level::Avx512 | Level::Gather | Level::Bitalg => avx512::gather,
+            _ => two_lines::gather,
+        };
+        Self {
+            bitalg_words: 0,
+            contains,
+            contains_hashes: Some(two_lines::contains_hashes),
+            least: 0,
+            line: LineLookups { gather, ..self.line },
+            ..self
         }
     }
 
@@ -346,16 +361,6 @@ impl<T: Load> Lookups<T> {
             ),
             _ => (None, None),
         };
-        let contains_two: Contains<T> = match isa.0 {
-            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-            Level::Gather | Level::Bitalg => bitalg::contains_two::<W, T>,
-            _ => two_lines::contains,
-        };
-        let gather: Gather = match isa.0 {
-            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-            Level::Avx512 | Level::Gather | Level::Bitalg => avx512::gather,
-            _ => two_lines::gather,
-        };
         let least = if contains_few.is_some() { FEW } else { FEW / 2 };
         Self {
             cuts: Cuts::new(W, S),
@@ -373,8 +378,7 @@ impl<T: Load> Lookups<T> {
                 contains,
                 contains_hashes,
                 least,
-                contains_two,
-                gather,
+                gather: two_lines::gather,
             },
         }
     }
@@ -452,7 +456,7 @@ impl Kernels {
     /// The kernels for `layout` on this CPU: its having `isa` is what makes their calls sound.
     pub(crate) fn of(layout: Layout, isa: Isa) -> Self {
         let line: Self = of_shape!(Self, layout.shape, isa.for_blocks(layout.blocks as u64));
-        let lookups = line.lookups.in_lines(layout.shape.lines);
+        let lookups = line.lookups.in_lines(layout.shape, isa);
         match layout.shape.lines {
             1 => line,
             _ => Self {

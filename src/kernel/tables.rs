@@ -37,15 +37,13 @@ pub struct Lookups<T> {
     pub(super) line: LineLookups<T>,
 }
 
-/// The lookups in one line, which are those of [`Lookups`] if a key has no other. And what two
-/// lines need besides.
+/// The lookups in one line, which are those of [`Lookups`] if a key has no other.
 #[derive(Debug)]
 pub(super) struct LineLookups<T> {
     pub(super) contains: Contains<T>,
     pub(super) contains_hashes: Option<Batch<T>>,
     pub(super) least: usize,
-    /// The lookup in both lines.
-    pub(super) contains_two: Contains<T>,
+    /// For keys with two lines.
     pub(super) gather: Gather,
 }
 
