@@ -32,7 +32,7 @@ kernels='
     kernel::hash::avx512::hash_blocks      | 2 | zmm vprolq vmovdqu8 | vprolq
     kernel::bitalg::contains            | 1 | vpmultishiftqb vpshufbitqmb |
     kernel::bitalg::contains_one        | 4 | vpmultishiftqb vpshufbitqmb |
-    kernel::bitalg::contains_two        | 4 | vpmultishiftqb vpshufbitqmb |
+    kernel::bitalg::contains_two        | 3 | vpmultishiftqb vpshufbitqmb |
     kernel::avx512::gather              | 1 | zmm vpmullq vpcompressq | vpcompressq
     kernel::bitalg::contains_few        | 4 | vpmultishiftqb      | vpshufbitqmb
     kernel::bitalg::contains_few_bitmap | 4 | vpmultishiftqb      | vpshufbitqmb
