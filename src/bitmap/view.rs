@@ -173,8 +173,8 @@ impl BitmapView<'static> {
     /// # Safety
     ///
     /// As long as the view lives, no process may write to the file or make it shorter.
-    /// [`replace_file`](crate::codec::replace_file) does not change the file: the view keeps the old
-    /// one.
+    /// [`replace_file`](crate::codec::replace_file) does not change the file: the view keeps the
+    /// old one.
     ///
     /// # Examples
     ///

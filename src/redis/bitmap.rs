@@ -262,8 +262,8 @@ impl RedisBitmap {
         )
     }
 
-    /// [`go_zero`](Self::go_zero) with the bits for `expected_keys` at this rate: 14 × keys / −ln(1 −
-    /// rate^(1/14)), rounded up. 1% takes 11.0 bits per key, and 1e-4 takes 19.2.
+    /// [`go_zero`](Self::go_zero) with the bits for `expected_keys` at this rate: 14 × keys / −ln(1
+    /// − rate^(1/14)), rounded up. 1% takes 11.0 bits per key, and 1e-4 takes 19.2.
     ///
     /// # Errors
     ///

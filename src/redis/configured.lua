@@ -1,5 +1,7 @@
--- The beginning of the scripts of a filter with a configuration, a hash. KEYS: the bitmap, the configuration. ARGV: the number of bits of a key,
--- the number of bits of the bitmap, then as for the rest. A script answers 0 if there is no configuration, and says what it has if that is something else.
+-- The beginning of the scripts of a filter with a configuration, a hash. KEYS: the bitmap, the
+-- configuration. ARGV: the number of bits of a key, the number of bits of the bitmap, then as for
+-- the rest. A script answers 0 if there is no configuration, and says what it has if that is
+-- something else.
 if redis.call('EXISTS', KEYS[2]) == 0 then
     return 0
 end

@@ -1,5 +1,5 @@
--- After cursor.lua. KEYS[3], KEYS[4]: the new cursor, and the beginning of the bitmaps' new names. Answers how many bitmaps were there. What was
--- there under the new names is gone.
+-- After cursor.lua. KEYS[3], KEYS[4]: the new cursor, and the beginning of the bitmaps' new names.
+-- Answers how many bitmaps were there. What was there under the new names is gone.
 local function rename(old, new)
     if redis.call('EXISTS', old) == 1 then
         redis.call('RENAME', old, new)

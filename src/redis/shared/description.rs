@@ -124,7 +124,7 @@ impl Description {
         let mut fields = text.split(' ');
         let format = fields.next()?.parse().ok()?;
         let blocks = fields.next()?.parse().ok()?;
-        // Of each line, after the number of lines if there are several.
+        // `4`, or `2x4`: two lines per key, with four words in each.
         let words = fields.next()?;
         let (lines, words) = words.split_once('x').unwrap_or(("1", words));
         let shape = Shape {
