@@ -1,0 +1,176 @@
+//! `lanebloom dedup`: passes on the first occurrence of each line.
+
+mod exact;
+
+use crate::args::Dedup;
+use crate::input::{Chunk, Input, Reader};
+use crate::keys::KeySpec;
+use crate::layers::{Layers, RATE};
+use crate::ordered::{self, Stage};
+use crate::progress::Progress;
+use crate::state::State;
+use anyhow::{Context, Result};
+use lanebloom::hash::SipHash13;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::thread;
+use std::time::Instant;
+
+/// More threads would wait for the one that inserts.
+const MOST_THREADS: usize = 4;
+
+pub(crate) fn run(args: &Dedup, quiet: bool) -> Result<()> {
+    let start = Instant::now();
+    let job = Job::new(args, quiet);
+    let (output, extra) = if args.exact {
+        exact::run(&job)?
+    } else {
+        by_filter(&job)?
+    };
+    job.progress.finish();
+    if args.count {
+        writeln!(io::stdout(), "{}", output.passed).context(OUTPUT)?;
+    }
+    if !quiet {
+        eprintln!("{}", output.summary(&extra, start.elapsed().as_secs_f64()));
+    }
+    Ok(())
+}
+
+/// What all passes need.
+struct Job<'a> {
+    args: &'a Dedup,
+    keys: KeySpec,
+    threads: usize,
+    progress: Arc<Progress>,
+}
+
+impl<'a> Job<'a> {
+    fn new(args: &'a Dedup, quiet: bool) -> Self {
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let passes = if args.exact { 2 } else { 1 };
+        let total = Input::total(&Input::all(&args.files));
+        Self {
+            args,
+            keys: KeySpec::new(&args.keys),
+            threads: args.threads.unwrap_or(cores.min(MOST_THREADS)),
+            progress: Arc::new(Progress::new(total.map(|total| passes * total), !quiet)),
+        }
+    }
+
+    fn reader(&self) -> Reader {
+        Reader::new(
+            Input::all(&self.args.files),
+            self.keys.clone(),
+            Arc::clone(&self.progress),
+        )
+    }
+}
+
+/// One pass. Returns its output, and the end of the summary.
+fn by_filter(job: &Job<'_>) -> Result<(Output, String)> {
+    let Dedup { size, state, .. } = job.args;
+    let state = state.as_deref().map(State::open).transpose()?;
+    let layers = match &state {
+        Some(state) => state.load(size.expected, size.rate)?,
+        None => Layers::new(size.expected, size.rate.unwrap_or(RATE))?,
+    };
+    let hasher = layers.hasher();
+    let mut stage = ByFilter {
+        layers,
+        new: Vec::new(),
+        output: Output::new(job.args)?,
+    };
+    let mut reader = job.reader();
+    // Strangers choose the lines, so the hash has a secret key, unless a later run needs it again.
+    if state.is_some() {
+        ordered::run(&mut reader, &job.keys, &hasher, job.threads, &mut stage)?;
+    } else {
+        ordered::run(&mut reader, &job.keys, &SipHash13::random(), job.threads, &mut stage)?;
+    }
+    let ByFilter { layers, output, .. } = stage;
+    if let Some(state) = state {
+        state.save(&layers)?;
+    }
+    let extra = format!(
+        ", {:.2} of them expected to be wrongly dropped, {:.1} bits per key",
+        layers.mistaken,
+        layers.bits_per_key()
+    );
+    Ok((output, extra))
+}
+
+struct ByFilter {
+    layers: Layers,
+    new: Vec<bool>,
+    output: Output,
+}
+
+impl Stage for ByFilter {
+    fn take(&mut self, chunk: &mut Chunk) -> Result<()> {
+        self.new.resize(chunk.keyed.hashes.len(), false);
+        self.layers.insert(&chunk.keyed.hashes, &mut self.new, chunk.share)?;
+        self.output.put(chunk, &mut self.new)
+    }
+}
+
+const OUTPUT: &str = "cannot write the output";
+
+/// Writes the records that pass, and counts.
+struct Output {
+    /// Without a buffer: a chunk is one write.
+    stdout: Option<File>,
+    /// Whether the other records pass: those that are not new.
+    inverted: bool,
+    lines: u64,
+    new: u64,
+    /// The number of records that pass.
+    passed: u64,
+    /// The number of records without a key.
+    missing: u64,
+}
+
+impl Output {
+    fn new(args: &Dedup) -> Result<Self> {
+        let open = || io::stdout().as_fd().try_clone_to_owned().map(File::from);
+        let stdout = (!args.count).then(open).transpose().context(OUTPUT)?;
+        Ok(Self {
+            stdout,
+            inverted: args.only_duplicates,
+            lines: 0,
+            new: 0,
+            passed: 0,
+            missing: 0,
+        })
+    }
+
+    /// Takes the answers for the keys of the chunk.
+    fn put(&mut self, chunk: &mut Chunk, new: &mut Vec<bool>) -> Result<()> {
+        chunk.keyed.spread(new, !self.inverted);
+        let count = new.iter().filter(|&&new| new).count() as u64;
+        let lines = new.len() as u64;
+        self.lines += lines;
+        self.new += count;
+        self.passed += if self.inverted { lines - count } else { count };
+        self.missing += chunk.keyed.missing as u64;
+        if let Some(stdout) = &mut self.stdout {
+            let bytes = chunk.retain(|record| new[record] != self.inverted);
+            stdout.write_all(bytes).context(OUTPUT)?;
+        }
+        Ok(())
+    }
+
+    fn summary(&self, extra: &str, seconds: f64) -> String {
+        let Self {
+            lines, new, missing, ..
+        } = self;
+        let dropped = lines - new;
+        let missing = match missing {
+            0 => String::new(),
+            missing => format!(", {missing} of them without a key"),
+        };
+        format!("{lines} lines, {new} unique{missing}, {dropped} dropped{extra}, {seconds:.2} s")
+    }
+}

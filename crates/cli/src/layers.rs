@@ -1,0 +1,250 @@
+//! A set of hashes that grows: Bloom filters one after another, of which the last one takes new
+//! hashes. Files hold them as snapshots in a row, so a set of one filter is an ordinary snapshot.
+//!
+//! [`lanebloom::ScalableBloom`] grows by a fixed factor, since it knows nothing of its keys. Here
+//! the size of the input is often known, and how much of it was read: the next filter is made for
+//! what the rest will bring, so there are two or three, and little memory is left empty.
+
+use anyhow::{Context, Result, bail};
+use lanebloom::hash::Murmur3;
+use lanebloom::{ConcurrentBloom, SnapshotError};
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Write};
+
+/// The rate of `dedup` and `build` if none is given.
+pub(crate) const RATE: f64 = 1e-6;
+
+/// Keys of the first filter if their number is not known: 64 KiB at 1e-3, 256 KiB at 1e-6.
+const FIRST: usize = 1 << 16;
+
+/// Hashes that are looked up at a time.
+const BATCH: usize = 4096;
+
+/// The least number of hashes that are inserted at a time, so a filter may take so many more keys
+/// than it is for.
+const LEAST: usize = 64;
+
+/// How often the rate of the newest filter is computed anew while it fills.
+const STEPS: usize = 64;
+
+pub(crate) struct Layers {
+    /// At least one.
+    layers: Vec<Layer>,
+    /// The promised rate of all layers together.
+    rate: f64,
+    /// The expected number of hashes that were taken for present by mistake.
+    pub(crate) mistaken: f64,
+    /// The number of hashes that were new.
+    new: usize,
+    /// The keys that were there at first.
+    loaded: usize,
+    /// The share of the input that has been read, after the last insert.
+    share: f64,
+}
+
+struct Layer {
+    filter: ConcurrentBloom,
+    /// The number of keys, as far as it is known: that of a file is an estimate.
+    len: usize,
+    /// The rate when the filter had `len_at_rate` keys.
+    rate: f64,
+    len_at_rate: usize,
+}
+
+impl Layer {
+    fn new(filter: ConcurrentBloom) -> Self {
+        let len = filter.estimated_len();
+        let rate = filter.false_positive_rate_at(len);
+        Self {
+            filter,
+            len,
+            rate,
+            len_at_rate: len,
+        }
+    }
+
+    /// The number of keys for which there is room.
+    fn room(&self) -> usize {
+        self.filter.expected_keys().saturating_sub(self.len)
+    }
+
+    fn update_rate(&mut self) {
+        if self.len - self.len_at_rate >= self.filter.expected_keys() / STEPS {
+            self.rate = self.filter.false_positive_rate_at(self.len);
+            self.len_at_rate = self.len;
+        }
+    }
+}
+
+impl Layers {
+    /// An empty set for `expected` hashes, or for any number.
+    pub(crate) fn new(expected: Option<usize>, rate: f64) -> Result<Self> {
+        // More keys than expected shall not break the promise, so some of the rate is left.
+        let share = if expected.is_some() { 0.9 } else { 0.2 };
+        let keys = expected.unwrap_or(FIRST);
+        let layers = vec![layer(keys, rate * share)?];
+        Ok(Self {
+            layers,
+            rate,
+            mistaken: 0.0,
+            new: 0,
+            loaded: 0,
+            share: 0.0,
+        })
+    }
+
+    /// Inserts hashes, and writes to `new` which were not there before, in order. `share` is the
+    /// share of the input that has been read when all of them are inserted.
+    pub(crate) fn insert(&mut self, hashes: &[u64], new: &mut [bool], share: Option<f64>) -> Result<()> {
+        let mut at = 0;
+        while at < hashes.len() {
+            if self.newest().room() == 0 {
+                let inserted = at as f64 / hashes.len() as f64;
+                self.grow(share.map(|share| self.share + (share - self.share) * inserted))?;
+            }
+            let len = (hashes.len() - at).min(self.newest().room().clamp(LEAST, BATCH));
+            self.insert_batch(&hashes[at..at + len], &mut new[at..at + len]);
+            at += len;
+        }
+        self.share = share.unwrap_or(0.0);
+        Ok(())
+    }
+
+    fn newest(&mut self) -> &mut Layer {
+        self.layers.last_mut().expect("there is a layer")
+    }
+
+    fn insert_batch(&mut self, hashes: &[u64], new: &mut [bool]) {
+        let mut found = [0; BATCH / 64];
+        let found = &mut found[..hashes.len().div_ceil(64)];
+        self.find(hashes, found);
+        let (mut absent, mut places, mut len) = ([0; BATCH], [0u16; BATCH], 0);
+        for (place, &hash) in hashes.iter().enumerate() {
+            // Without a branch, which would often be mispredicted.
+            absent[len] = hash;
+            places[len] = place as u16;
+            len += usize::from(found[place / 64] >> (place % 64) & 1 == 0);
+        }
+        let mut flags = [false; BATCH];
+        // A hash may be there twice.
+        let inserted = self
+            .newest()
+            .filter
+            .insert_hashes_flagged(&absent[..len], &mut flags[..len]);
+        new.fill(false);
+        for (&place, &flag) in places[..len].iter().zip(&flags) {
+            new[usize::from(place)] = flag;
+        }
+        let rate: f64 = self.layers.iter().map(|layer| layer.rate).sum();
+        self.mistaken += inserted as f64 * rate;
+        self.new += inserted;
+        let newest = self.newest();
+        newest.len += inserted;
+        newest.update_rate();
+    }
+
+    /// Writes which of the hashes are there to a bitmap.
+    pub(crate) fn find(&self, hashes: &[u64], found: &mut [u64]) {
+        let (newest, older) = self.layers.split_last().expect("there is a layer");
+        newest.filter.contains_hashes_bitmap(hashes, found);
+        let mut more = vec![0; if older.is_empty() { 0 } else { found.len() }];
+        for layer in older {
+            layer.filter.contains_hashes_bitmap(hashes, &mut more);
+            found.iter_mut().zip(&more).for_each(|(found, more)| *found |= more);
+        }
+    }
+
+    /// Adds a layer for what the rest of the input will bring: as many new keys a byte as so far.
+    /// If the rest is not known, for twice as many keys as there are.
+    fn grow(&mut self, share: Option<f64>) -> Result<()> {
+        let all: usize = self.layers.iter().map(|layer| layer.len).sum();
+        let rest = share
+            .filter(|&share| share > 0.0)
+            .map(|share| (self.new as f64 * (1.0 - share) / share) as usize);
+        // Many runs with little input each shall not make many layers.
+        let keys = rest
+            .map_or(2 * all, |rest| (rest + rest / 32).max(self.loaded / 2))
+            .max(FIRST);
+        let planned: f64 = self.layers.iter().map(|layer| layer.filter.false_positive_rate()).sum();
+        let left = self.rate - planned;
+        // The layer for all of the rest takes most of the rate.
+        let share = if rest.is_some() { 0.75 } else { 0.2 };
+        self.layers.push(layer(keys, left * share)?);
+        Ok(())
+    }
+
+    /// The hasher of all layers.
+    pub(crate) fn hasher(&self) -> Murmur3 {
+        *self.layers[0].filter.hasher()
+    }
+
+    pub(crate) fn layers(&self) -> impl Iterator<Item = &ConcurrentBloom> {
+        self.layers.iter().map(|layer| &layer.filter)
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.layers().map(|filter| filter.memory_bytes()).sum()
+    }
+
+    /// Memory in bits for each key that is there.
+    pub(crate) fn bits_per_key(&self) -> f64 {
+        let len: usize = self.layers.iter().map(|layer| layer.len).sum();
+        8.0 * self.memory_bytes() as f64 / len.max(1) as f64
+    }
+
+    /// Writes the layers as snapshots in a row.
+    pub(crate) fn write_to(&self, file: &mut File) -> io::Result<()> {
+        let mut writer = BufWriter::with_capacity(1 << 20, file);
+        for filter in self.layers() {
+            filter.write_to(&mut writer)?;
+        }
+        writer.flush()
+    }
+
+    /// Reads what [`write_to`](Self::write_to) wrote. The rate of all layers, if it is to grow, is
+    /// `rate`, or what these layers need and a quarter more.
+    pub(crate) fn read_from(file: &File, rate: Option<f64>) -> Result<Self> {
+        let limit = file.metadata().context("cannot read its size")?.len() as usize;
+        let mut reader = BufReader::with_capacity(1 << 20, file);
+        let mut layers: Vec<Layer> = Vec::new();
+        while layers.is_empty() || !is_at_end(&mut reader)? {
+            let filter = ConcurrentBloom::read_from(&mut reader, limit).map_err(foreign)?;
+            if let Some(first) = layers.first()
+                && first.filter.hasher() != filter.hasher()
+            {
+                bail!("its snapshots have hashers of different seeds");
+            }
+            layers.push(Layer::new(filter));
+        }
+        let planned: f64 = layers.iter().map(|layer| layer.filter.false_positive_rate()).sum();
+        let least = planned * 1.001;
+        if let Some(rate) = rate.filter(|&rate| rate < least) {
+            bail!("its filters have a rate of {planned:.2e}, more than the rate {rate:.2e} of --rate");
+        }
+        let rate = rate.unwrap_or_else(|| RATE.max(planned * 1.25));
+        let loaded = layers.iter().map(|layer| layer.len).sum();
+        Ok(Self {
+            layers,
+            rate,
+            mistaken: 0.0,
+            new: 0,
+            loaded,
+            share: 0.0,
+        })
+    }
+}
+
+fn is_at_end(reader: &mut impl io::BufRead) -> io::Result<bool> {
+    Ok(reader.fill_buf()?.is_empty())
+}
+
+fn foreign(error: SnapshotError) -> anyhow::Error {
+    anyhow::Error::new(error).context("not a filter file of lanebloom")
+}
+
+fn layer(keys: usize, rate: f64) -> Result<Layer> {
+    let filter = ConcurrentBloom::with_capacity(keys, rate);
+    Ok(Layer::new(filter.with_context(|| {
+        format!("a filter for {keys} keys at a rate of {rate:.2e}")
+    })?))
+}

@@ -1,0 +1,54 @@
+//! `lanebloom`: membership filters for the shell. [`args`] says what the command line may say; a
+//! module of [`commands`] runs each command.
+
+mod args;
+mod commands;
+mod input;
+mod keys;
+mod layers;
+mod ordered;
+mod progress;
+mod state;
+
+use args::{Cli, Command};
+use clap::Parser;
+use std::io;
+use std::process::ExitCode;
+
+/// The reader of the output closed it: the status of a program that SIGPIPE ends.
+const CLOSED: u8 = 141;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match run(cli) {
+        Ok(code) => code,
+        Err(error) if is_closed(&error) => CLOSED.into(),
+        Err(error) => {
+            eprintln!("lanebloom: {error:#}");
+            2.into()
+        }
+    }
+}
+
+fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+    let quiet = cli.quiet;
+    match cli.command {
+        Command::Dedup(args) => commands::dedup::run(&args, quiet)?,
+        Command::Build(args) => commands::build::run(&args, quiet)?,
+        Command::Query(args) => return commands::query::run(&args, quiet),
+        Command::Merge(args) => commands::merge::run(&args)?,
+        Command::Info(args) => commands::info::run(&args)?,
+        Command::Convert(args) => commands::convert::run(&args)?,
+        Command::Plan(args) => commands::plan::run(&args)?,
+        Command::Bench(args) => commands::bench::run(&args, quiet)?,
+        Command::Plot(args) => commands::plot::run(&args)?,
+        Command::Completions(args) => commands::generated::completions(args.shell)?,
+        Command::Man(args) => commands::generated::man(&args.folder)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn is_closed(error: &anyhow::Error) -> bool {
+    let kind = error.downcast_ref().map(io::Error::kind);
+    kind == Some(io::ErrorKind::BrokenPipe)
+}

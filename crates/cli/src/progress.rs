@@ -1,0 +1,49 @@
+//! A progress bar on stderr, if that is a terminal; how much of the input was read.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Counts the bytes that were read, before decompression.
+pub(crate) struct Progress {
+    read: AtomicU64,
+    /// The bytes of all inputs, if all are regular files.
+    total: Option<u64>,
+    bar: ProgressBar,
+}
+
+impl Progress {
+    pub(crate) fn new(total: Option<u64>, is_shown: bool) -> Self {
+        // The target hides itself where stderr is no terminal.
+        let target = if is_shown {
+            ProgressDrawTarget::stderr_with_hz(5)
+        } else {
+            ProgressDrawTarget::hidden()
+        };
+        let bar = ProgressBar::with_draw_target(total, target);
+        let style = match total {
+            Some(_) => "{wide_bar} {binary_bytes} of {binary_total_bytes}, {binary_bytes_per_sec}, {eta} left",
+            None => "{spinner} {binary_bytes}, {binary_bytes_per_sec}",
+        };
+        bar.set_style(ProgressStyle::with_template(style).expect("the templates are valid"));
+        let read = AtomicU64::new(0);
+        Self { read, total, bar }
+    }
+
+    pub(crate) fn add(&self, bytes: usize) {
+        // Relaxed: a count for display and for estimates, which orders nothing.
+        let read = self.read.fetch_add(bytes as u64, Ordering::Relaxed) + bytes as u64;
+        self.bar.set_position(read);
+    }
+
+    /// The share of the input that was read, if its size is known.
+    pub(crate) fn share(&self) -> Option<f64> {
+        let total = self.total.filter(|&total| total > 0)?;
+        // Relaxed: as in `add`.
+        Some((self.read.load(Ordering::Relaxed) as f64 / total as f64).min(1.0))
+    }
+
+    /// Takes the bar from the screen.
+    pub(crate) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
