@@ -185,12 +185,13 @@ fn sorted_halves(regions: Regions, bits: &Bits, kernels: &Kernels, source: &impl
     Some(changed)
 }
 
-/// Inserts the hashes into all words of a filter, which this thread owns. Returns how many changed
-/// the filter.
-pub(crate) fn insert_mut(words: &mut [u64], kernels: &Kernels, source: &impl Source) -> usize {
+/// [`insert`] into all words of a filter, which this thread owns.
+#[inline(never)]
+pub(crate) fn insert_mut(words: &mut [u64], kernels: &Kernels, source: &impl Source, mut answer: Answer<'_>) -> usize {
     let blocks = words.len() / LINE_WORDS;
-    let one_line = kernels.lines_per_key() == 1;
-    if one_line && blocks * LINE_BYTES > WHOLE_BYTES && source.len() / blocks >= DENSE_MUT {
+    let dense = blocks * LINE_BYTES > WHOLE_BYTES && source.len() / blocks >= DENSE_MUT;
+    // Sorted hashes have lost their places.
+    if dense && kernels.lines_per_key() == 1 && answer.is_none() {
         let regions = Regions::of(blocks);
         let at_once = source.len().min(MOST_PER_LINE_MUT * blocks);
         let sorted = sorted(regions, source, at_once, |region, hashes| {
@@ -203,12 +204,10 @@ pub(crate) fn insert_mut(words: &mut [u64], kernels: &Kernels, source: &impl Sou
             return changed;
         }
     }
-    let (first, mut changed) = (0, 0);
+    let first = 0;
     let mut region = Region { words, first, blocks };
-    source.each(0..source.len(), |hashes| {
-        changed += fill(kernels, &mut region, hashes, 0, &mut None);
-    });
-    changed
+    let insert = |hashes: &[u64], changed: &mut [u64]| kernels.fill(&mut region, hashes, changed);
+    answers(source, insert, teller(&mut answer))
 }
 
 /// Inserts the hashes that `all` gives into the blocks from `first` on. `all` must give the same

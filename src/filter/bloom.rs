@@ -13,11 +13,11 @@ use crate::bulk;
 use crate::codec::{Input, Kind, OwnHeader};
 use crate::error::{BuildError, SnapshotErrorKind};
 use crate::funnel::Funnel;
-use crate::hash::{KeyHasher, Murmur3};
+use crate::hash::{KeyHasher, Murmur3, assert_same_length};
 use crate::kernel::{FEW, Isa, Kernels, Lookups};
 use crate::layout::Layout;
 use crate::sizing::{Cell, Request};
-use crate::source::{Answer, Keys, Source};
+use crate::source::{Answer, Keys, Source, unpack_into};
 use crate::sync::AtomicU64;
 use alloc::vec::Vec;
 
@@ -111,6 +111,15 @@ impl Bloom {
                 declared: header.len,
                 needed: header.len - left,
             }),
+        }
+    }
+
+    /// [`insert_flagged`](InsertFlagged::insert_flagged) without atomics.
+    #[inline]
+    fn insert_mut(&mut self, source: &impl Source, answer: Answer<'_>) -> usize {
+        match self.bits.words_mut() {
+            Some(words) => bulk::insert_mut(words, &self.kernels, source, answer),
+            None => self.insert_flagged(source, answer),
         }
     }
 
@@ -258,10 +267,7 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn insert_hashes_mut(&mut self, hashes: &[u64]) -> usize {
-        match self.engine.bits.words_mut() {
-            Some(words) => bulk::insert_mut(words, &self.engine.kernels, &hashes),
-            None => self.insert_hashes(hashes),
-        }
+        self.engine.insert_mut(&hashes, None)
     }
 
     /// [`insert_hashes_mut`](Self::insert_hashes_mut) of the keys' hashes.
@@ -274,10 +280,51 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     /// ```
     pub fn insert_batch_mut<K: Funnel>(&mut self, keys: &[K]) -> usize {
         let hasher = &self.hasher;
-        match self.engine.bits.words_mut() {
-            Some(words) => bulk::insert_mut(words, &self.engine.kernels, &Keys { hasher, keys }),
-            None => self.insert_batch(keys),
-        }
+        self.engine.insert_mut(&Keys { hasher, keys }, None)
+    }
+
+    /// [`insert_hashes_mut`](Self::insert_hashes_mut) that also writes each insert's answer to the
+    /// same place of `new`. It never sorts, so it allocates nothing.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let mut filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
+    /// let hashes = ["a", "b", "a"].map(|key| filter.hash(key));
+    /// let mut new = [false; 3];
+    /// assert_eq!(filter.insert_hashes_flagged_mut(&hashes, &mut new), 2);
+    /// assert_eq!(new, [true, true, false]);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn insert_hashes_flagged_mut(&mut self, hashes: &[u64], new: &mut [bool]) -> usize {
+        assert_same_length(hashes.len(), new.len());
+        self.engine.insert_mut(&hashes, Some(&mut unpack_into(new)))
+    }
+
+    /// [`insert_hashes_flagged_mut`](Self::insert_hashes_flagged_mut) of the keys' hashes.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let mut filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
+    /// let mut new = [false; 3];
+    /// assert_eq!(filter.insert_batch_flagged_mut(&["a", "a", "b"], &mut new), 2);
+    /// assert_eq!(new, [true, false, true]);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn insert_batch_flagged_mut<K: Funnel>(&mut self, keys: &[K], new: &mut [bool]) -> usize {
+        assert_same_length(keys.len(), new.len());
+        let hasher = &self.hasher;
+        self.engine
+            .insert_mut(&Keys { hasher, keys }, Some(&mut unpack_into(new)))
     }
 }
 
