@@ -432,6 +432,12 @@ fn a_dense_batch_allocates_as_much_as_documented_and_does_without() {
         let refused = [own.insert_hashes_mut(hashes), without.insert_hashes(hashes)];
         LIMIT.set(usize::MAX);
         assert_eq!(refused, [changed; 2]);
+
+        let (mut flagged, mut new) = (own.clone(), vec![true; hashes.len()]);
+        let count = ALLOCATIONS.get();
+        assert_eq!(flagged.insert_hashes_flagged_mut(hashes, &mut new), 0);
+        assert_eq!(ALLOCATIONS.get(), count);
+        assert!(new.iter().all(|new| !new));
         assert!(own == filter && without == filter);
     }
 }

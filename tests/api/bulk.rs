@@ -41,17 +41,28 @@ fn ones(filter: &ConcurrentBloom) -> usize {
 fn agree(empty: &ConcurrentBloom, hashes: &[u64], chunk: usize) {
     let (answers, expected) = by_one(empty, hashes);
     let count = answers.iter().filter(|&&changed| changed).count();
-    let (shared, mut own, flagged) = (empty.clone(), empty.clone(), empty.clone());
+    let (shared, mut own, flagged, mut own_flagged) = (empty.clone(), empty.clone(), empty.clone(), empty.clone());
     let mut flags = vec![false; hashes.len()];
-    let mut counts = [0; 3];
-    for (hashes, flags) in hashes.chunks(chunk).zip(flags.chunks_mut(chunk)) {
+    let mut own_flags: Vec<bool> = answers.iter().map(|answer| !answer).collect();
+    let mut counts = [0; 4];
+    for (i, hashes) in hashes.chunks(chunk).enumerate() {
+        let places = i * chunk..i * chunk + hashes.len();
         counts[0] += shared.insert_hashes(hashes);
         counts[1] += own.insert_hashes_mut(hashes);
-        counts[2] += flagged.insert_hashes_flagged(hashes, flags);
+        counts[2] += flagged.insert_hashes_flagged(hashes, &mut flags[places.clone()]);
+        counts[3] += own_flagged.insert_hashes_flagged_mut(hashes, &mut own_flags[places]);
     }
-    assert_eq!(counts, [count; 3], "{empty:?}, {} hashes by {chunk}", hashes.len());
-    assert!(flags == answers);
-    assert!(shared == expected && own == expected && flagged == expected);
+    assert_eq!(counts, [count; 4], "{empty:?}, {} hashes by {chunk}", hashes.len());
+    assert!(
+        flags == answers && own_flags == answers,
+        "{empty:?}, {} hashes by {chunk}",
+        hashes.len()
+    );
+    assert!(
+        [shared, own, flagged, own_flagged]
+            .iter()
+            .all(|filter| *filter == expected)
+    );
     #[cfg(feature = "rayon")]
     {
         let parallel = empty.clone();
@@ -158,7 +169,11 @@ fn keys_as_their_hashes() {
         let mut flags = vec![false; keys.len()];
         assert_eq!(flagged.insert_batch_flagged(&keys, &mut flags), count);
         assert!(flags == answers);
-        assert!(shared == expected && own == expected && flagged == expected);
+        let mut own_flagged = filter(lines, 2, 0.01);
+        flags.fill(true);
+        assert_eq!(own_flagged.insert_batch_flagged_mut(&keys, &mut flags), count);
+        assert!(flags == answers);
+        assert!(shared == expected && own == expected && flagged == expected && own_flagged == expected);
         #[cfg(feature = "rayon")]
         {
             let parallel = filter(lines, 2, 0.01);
@@ -191,6 +206,36 @@ fn two_lines_per_key() {
         agree(&filter, &more, usize::MAX);
         filter.insert_hashes(&more);
         assert_eq!(filter.insert_hashes(&more), 0);
+    });
+}
+
+/// At lengths around groups, words of a bitmap and chunks: present and new keys in runs long and
+/// short, so that a key is looked up first or not, and keys that are twice in one batch.
+#[test]
+fn new_and_present_keys_in_runs() {
+    const LENGTHS: [usize; 16] = [0, 1, 7, 8, 9, 31, 32, 33, 63, 64, 65, 500, 1025, 4095, 4096, 4097];
+    let runs = [1, 8, 33, 40, 200];
+    for_each_instruction_set(|_| {
+        for (lines_per_key, words) in LAYOUTS {
+            // Without prefetching and with it.
+            for (lines, lengths) in [(6, &LENGTHS[..]), (40_000, &[500])] {
+                let filter = filter_of(lines_per_key, lines, words, 0.02);
+                let present = hashes(1 << 40, 300);
+                filter.insert_hashes(&present);
+                for &len in lengths {
+                    let run = |i: usize| {
+                        let run = runs[i % runs.len()];
+                        match i % 3 {
+                            0 => (0..run).map(|j| number(((i + j) % 40) as u64)).collect(),
+                            1 => hashes((len * len + 1000 * i) as u64, run),
+                            _ => present[..run].to_vec(),
+                        }
+                    };
+                    let mixed: Vec<u64> = (0..len).flat_map(run).take(len).collect();
+                    agree(&filter, &mixed, usize::MAX);
+                }
+            }
+        }
     });
 }
 
