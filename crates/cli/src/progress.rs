@@ -42,6 +42,12 @@ impl Progress {
         Some((self.read.load(Ordering::Relaxed) as f64 / total as f64).min(1.0))
     }
 
+    /// Begins another pass over the input.
+    pub(crate) fn restart(&self) {
+        // Relaxed: as in `add`; no thread is reading now.
+        self.read.store(0, Ordering::Relaxed);
+    }
+
     /// Takes the bar from the screen.
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();

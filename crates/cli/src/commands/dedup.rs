@@ -10,7 +10,8 @@ use crate::ordered::{self, Stage};
 use crate::progress::Progress;
 use crate::state::State;
 use anyhow::{Context, Result};
-use lanebloom::hash::SipHash13;
+use lanebloom::hash::{KeyHasher, SipHash13};
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
@@ -50,22 +51,18 @@ struct Job<'a> {
 impl<'a> Job<'a> {
     fn new(args: &'a Dedup, quiet: bool) -> Self {
         let cores = thread::available_parallelism().map_or(1, usize::from);
-        let passes = if args.exact { 2 } else { 1 };
-        let total = Input::total(&Input::all(&args.files));
         Self {
             args,
             keys: KeySpec::new(&args.keys),
             threads: args.threads.unwrap_or(cores.min(MOST_THREADS)),
-            progress: Arc::new(Progress::new(total.map(|total| passes * total), !quiet)),
+            progress: Arc::new(Progress::new(Input::total(&Input::all(&args.files)), !quiet)),
         }
     }
 
-    fn reader(&self) -> Reader {
-        Reader::new(
-            Input::all(&self.args.files),
-            self.keys.clone(),
-            Arc::clone(&self.progress),
-        )
+    /// Gives the chunks of the inputs to a stage.
+    fn pass(&self, inputs: VecDeque<Input>, hasher: &(impl KeyHasher + Sync), stage: &mut impl Stage) -> Result<()> {
+        let mut reader = Reader::new(inputs, self.keys.clone(), Arc::clone(&self.progress));
+        ordered::run(&mut reader, &self.keys, hasher, self.threads, stage)
     }
 }
 
@@ -83,12 +80,12 @@ fn by_filter(job: &Job<'_>) -> Result<(Output, String)> {
         new: Vec::new(),
         output: Output::new(job.args)?,
     };
-    let mut reader = job.reader();
+    let inputs = Input::all(&job.args.files);
     // Strangers choose the lines, so the hash has a secret key, unless a later run needs it again.
     if state.is_some() {
-        ordered::run(&mut reader, &job.keys, &hasher, job.threads, &mut stage)?;
+        job.pass(inputs, &hasher, &mut stage)?;
     } else {
-        ordered::run(&mut reader, &job.keys, &SipHash13::random(), job.threads, &mut stage)?;
+        job.pass(inputs, &SipHash13::random(), &mut stage)?;
     }
     let ByFilter { layers, output, .. } = stage;
     if let Some(state) = state {
