@@ -53,3 +53,10 @@ impl Progress {
         self.bar.finish_and_clear();
     }
 }
+
+/// An error message shall not stand beside the bar.
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}

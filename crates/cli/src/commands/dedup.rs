@@ -122,7 +122,7 @@ struct Output {
     /// Whether the other records pass: those that are not new.
     inverted: bool,
     lines: u64,
-    new: u64,
+    unique: u64,
     /// The number of records that pass.
     passed: u64,
     /// The number of records without a key.
@@ -137,7 +137,7 @@ impl Output {
             stdout,
             inverted: args.only_duplicates,
             lines: 0,
-            new: 0,
+            unique: 0,
             passed: 0,
             missing: 0,
         })
@@ -145,13 +145,16 @@ impl Output {
 
     /// Takes the answers for the keys of the chunk.
     fn put(&mut self, chunk: &mut Chunk, new: &mut Vec<bool>) -> Result<()> {
-        chunk.keyed.spread(new, !self.inverted);
-        let count = new.iter().filter(|&&new| new).count() as u64;
-        let lines = new.len() as u64;
-        self.lines += lines;
-        self.new += count;
-        self.passed += if self.inverted { lines - count } else { count };
+        let keyless = chunk.keyed.keyless.len();
+        let unique = keyless + new.iter().filter(|&&new| new).count();
+        let duplicates = new.len() + keyless - unique;
+        // A record without a key passes in any case.
+        let passed = if self.inverted { duplicates + keyless } else { unique };
+        self.lines += (unique + duplicates) as u64;
+        self.unique += unique as u64;
+        self.passed += passed as u64;
         self.missing += chunk.keyed.missing as u64;
+        chunk.keyed.spread(new, !self.inverted);
         if let Some(stdout) = &mut self.stdout {
             let bytes = chunk.retain(|record| new[record] != self.inverted);
             stdout.write_all(bytes).context(OUTPUT)?;
@@ -161,13 +164,17 @@ impl Output {
 
     fn summary(&self, extra: &str, seconds: f64) -> String {
         let Self {
-            lines, new, missing, ..
+            lines,
+            unique,
+            passed,
+            missing,
+            ..
         } = self;
-        let dropped = lines - new;
+        let dropped = lines - passed;
         let missing = match missing {
             0 => String::new(),
             missing => format!(", {missing} of them without a key"),
         };
-        format!("{lines} lines, {new} unique{missing}, {dropped} dropped{extra}, {seconds:.2} s")
+        format!("{lines} lines, {unique} unique{missing}, {dropped} dropped{extra}, {seconds:.2} s")
     }
 }
