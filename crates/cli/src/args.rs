@@ -7,7 +7,6 @@ use std::path::PathBuf;
 /// Membership filters for the shell: deduplicates lines, and builds, queries and plots Bloom filters
 #[derive(Debug, Parser)]
 #[command(name = "lanebloom", version, max_term_width = 100, after_help = EXIT_STATUS)]
-#[command(disable_help_subcommand = true)]
 pub(crate) struct Cli {
     /// No progress bar and no summary; errors only
     #[arg(long, short, global = true)]

@@ -108,9 +108,13 @@ impl Input {
     fn bytes(&self) -> Option<u64> {
         match self {
             Self::Path(path) => {
-                let file = open(path).ok()?;
-                let metadata = file.metadata().ok().filter(Metadata::is_file)?;
-                Some(metadata.len())
+                // Not opened: the writer of a named pipe would take that for its reader.
+                let metadata = if is_stdin(path) {
+                    open(path).ok()?.metadata()
+                } else {
+                    path.metadata()
+                };
+                Some(metadata.ok().filter(Metadata::is_file)?.len())
             }
             Self::Part(part) => Some(part.len),
         }
