@@ -18,6 +18,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         generate_to(shell, &mut command, "lanebloom", &out)?;
     }
     let man = out.join("man");
+    // Without the pages of an earlier build.
+    if man.exists() {
+        fs::remove_dir_all(&man)?;
+    }
     fs::create_dir_all(&man)?;
     clap_mangen::generate_to(command, &man)?;
 

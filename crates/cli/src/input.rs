@@ -4,8 +4,9 @@ use crate::keys::{Framer, KeySpec, Keyed};
 use crate::progress::Progress;
 use anyhow::{Context, Result};
 use std::collections::VecDeque;
+use std::env;
 use std::fs::{File, Metadata};
-use std::io::{self, Cursor, Read};
+use std::io::{self, Cursor, ErrorKind, Read, Seek, SeekFrom};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,7 +23,7 @@ pub(crate) struct Chunk {
     pub(crate) keyed: Keyed,
     /// The number of the input that the chunk comes from.
     pub(crate) input: usize,
-    /// Where the chunk begins among the bytes of all inputs.
+    /// Where the chunk begins in this input.
     pub(crate) offset: u64,
     /// The share of the input that has been read, if its size is known.
     pub(crate) share: Option<f64>,
@@ -68,15 +69,26 @@ pub(crate) struct Reader {
     pub(crate) names: Vec<String>,
     /// The beginning of a record whose end was not read yet.
     carry: Vec<u8>,
+    /// Where `carry` begins in the input.
     offset: u64,
     framer: Framer,
     progress: Arc<Progress>,
 }
 
-/// Bytes to read: a file, stdin, or a file that is open.
+/// Bytes to read.
 pub(crate) enum Input {
+    /// A file, or stdin for `-`; decompressed if it is compressed.
     Path(PathBuf),
-    Open(File),
+    /// A part of a file, as it is.
+    Part(Part),
+}
+
+/// A part of a file that can be read again.
+pub(crate) struct Part {
+    name: String,
+    pub(crate) file: Arc<File>,
+    pub(crate) start: u64,
+    pub(crate) len: u64,
 }
 
 impl Input {
@@ -94,12 +106,90 @@ impl Input {
     }
 
     fn bytes(&self) -> Option<u64> {
-        let metadata = match self {
-            Self::Path(path) if is_stdin(path) => stdin_file().ok()?.metadata(),
-            Self::Path(path) => path.metadata(),
-            Self::Open(file) => file.metadata(),
+        match self {
+            Self::Path(path) => {
+                // Not opened: the writer of a named pipe would take that for its reader.
+                let metadata = if is_stdin(path) {
+                    open(path).ok()?.metadata()
+                } else {
+                    path.metadata()
+                };
+                Some(metadata.ok().filter(Metadata::is_file)?.len())
+            }
+            Self::Part(part) => Some(part.len),
+        }
+    }
+
+    fn name(&self) -> String {
+        match self {
+            Self::Path(path) if is_stdin(path) => "stdin".into(),
+            Self::Path(path) => path.display().to_string(),
+            Self::Part(part) => part.name.clone(),
+        }
+    }
+
+    fn reader(self, progress: &Arc<Progress>) -> io::Result<Box<dyn Read + Send>> {
+        match self {
+            Self::Path(path) => decoded(open(&path)?, progress),
+            Self::Part(Part { file, start, len, .. }) => {
+                let mut file = file.try_clone()?;
+                file.seek(SeekFrom::Start(start))?;
+                let progress = Arc::clone(progress);
+                Ok(Box::new(Counted { file, progress }.take(len)))
+            }
+        }
+    }
+}
+
+impl Part {
+    /// The bytes of an input, so that they can be read again: of a plain file itself, otherwise of
+    /// a temporary file, which this function fills.
+    pub(crate) fn of(path: &Path, progress: &Arc<Progress>) -> Result<Self> {
+        let name = Input::Path(path.to_owned()).name();
+        let failed = || format!("cannot read {name}");
+        let mut file = open(path).with_context(failed)?;
+        if file.metadata().with_context(failed)?.is_file() {
+            let start = file.stream_position().with_context(failed)?;
+            let (head, magic) = Head::read(&mut file).with_context(failed)?;
+            if magic == Magic::None {
+                let end = file.seek(SeekFrom::End(0)).with_context(failed)?;
+                let len = end.saturating_sub(start);
+                return Ok(Self {
+                    name,
+                    file: file.into(),
+                    start,
+                    len,
+                });
+            }
+            file.seek(SeekFrom::Current(-(head.len as i64))).with_context(failed)?;
+        }
+        let mut from = decoded(file, progress).with_context(failed)?;
+        let spilled = || {
+            format!(
+                "cannot spill {name} to a temporary file in {}",
+                env::temp_dir().display()
+            )
         };
-        metadata.ok().filter(Metadata::is_file).map(|metadata| metadata.len())
+        let mut to = tempfile::tempfile().with_context(spilled)?;
+        let len = io::copy(&mut from, &mut to).with_context(spilled)?;
+        Ok(Self {
+            file: to.into(),
+            start: 0,
+            len,
+            name,
+        })
+    }
+}
+
+impl Clone for Part {
+    fn clone(&self) -> Self {
+        let Self { name, file, start, len } = self;
+        Self {
+            name: name.clone(),
+            file: Arc::clone(file),
+            start: *start,
+            len: *len,
+        }
     }
 }
 
@@ -107,9 +197,18 @@ pub(crate) fn is_stdin(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// Stdin as a file, without a buffer.
-pub(crate) fn stdin_file() -> io::Result<File> {
-    Ok(File::from(io::stdin().as_fd().try_clone_to_owned()?))
+/// The file; for `-` stdin, without a buffer.
+fn open(path: &Path) -> io::Result<File> {
+    if is_stdin(path) {
+        return Ok(File::from(io::stdin().as_fd().try_clone_to_owned()?));
+    }
+    let file = File::open(path)?;
+    // Reading would say so too, but only after the other inputs.
+    if file.metadata()?.is_dir() {
+        Err(ErrorKind::IsADirectory.into())
+    } else {
+        Ok(file)
+    }
 }
 
 impl Reader {
@@ -139,9 +238,7 @@ impl Reader {
                 .with_context(|| self.names[name].clone())?
             {
                 chunk.input = name;
-                chunk.offset = self.offset;
                 chunk.share = self.progress.share();
-                self.offset += chunk.len as u64;
                 return Ok(true);
             }
         }
@@ -151,18 +248,10 @@ impl Reader {
         let Some(input) = self.inputs.pop_front() else {
             return Ok(false);
         };
-        let name = match &input {
-            Input::Path(path) if is_stdin(path) => "stdin".into(),
-            Input::Path(path) => path.display().to_string(),
-            Input::Open(_) => "a temporary file".into(),
-        };
-        let opened = match input {
-            Input::Path(path) if is_stdin(&path) => stdin_file(),
-            Input::Path(path) => File::open(path),
-            Input::Open(file) => Ok(file),
-        };
-        let decoded = opened.and_then(|file| decoded(file, &self.progress));
-        self.current = Some(decoded.with_context(|| format!("cannot read {name}"))?);
+        let name = input.name();
+        let reader = input.reader(&self.progress);
+        self.current = Some(reader.with_context(|| format!("cannot read {name}"))?);
+        self.offset = 0;
         self.names.push(name);
         self.framer.next_input();
         Ok(true)
@@ -184,7 +273,7 @@ impl Reader {
             }
             let reader = self.current.as_mut().expect("an input is open");
             let read = match reader.read(&mut buffer[len..]) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 other => other?,
             };
             let is_end = read == 0;
@@ -208,6 +297,8 @@ impl Reader {
                 self.carry.extend_from_slice(&buffer[whole.end..len]);
                 buffer.copy_within(whole.clone(), 0);
                 chunk.len = whole.len();
+                chunk.offset = self.offset + whole.start as u64;
+                self.offset += whole.end as u64;
                 return Ok(true);
             }
             if is_end {
@@ -219,30 +310,52 @@ impl Reader {
 
 /// The bytes of a file, decompressed if they are compressed.
 fn decoded(mut file: File, progress: &Arc<Progress>) -> io::Result<Box<dyn Read + Send>> {
-    const GZIP: &[u8] = &[0x1f, 0x8b];
-    const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
-    let (mut head, mut len) = ([0; 4], 0);
-    // Not longer than until it is certain: someone may be typing.
-    while len < head.len() && (GZIP.starts_with(&head[..len]) || ZSTD.starts_with(&head[..len])) {
-        match file.read(&mut head[len..])? {
-            0 => break,
-            read => len += read,
-        }
-    }
-    progress.add(len);
-    let head = Cursor::new(head).take(len as u64);
-    let rest = Counted {
-        file,
-        progress: Arc::clone(progress),
-    };
-    let magic = &head.get_ref().get_ref()[..len];
-    Ok(if magic.starts_with(GZIP) {
-        Box::new(flate2::read::MultiGzDecoder::new(head.chain(rest)))
-    } else if magic.starts_with(ZSTD) {
-        Box::new(zstd::Decoder::new(head.chain(rest))?)
-    } else {
-        Box::new(head.chain(rest))
+    let (head, magic) = Head::read(&mut file)?;
+    progress.add(head.len);
+    let head = Cursor::new(head.bytes).take(head.len as u64);
+    let progress = Arc::clone(progress);
+    let bytes = head.chain(Counted { file, progress });
+    Ok(match magic {
+        Magic::None => Box::new(bytes),
+        Magic::Gzip => Box::new(flate2::read::MultiGzDecoder::new(bytes)),
+        Magic::Zstd => Box::new(zstd::Decoder::new(bytes)?),
     })
+}
+
+/// The first bytes of a file.
+struct Head {
+    bytes: [u8; 4],
+    len: usize,
+}
+
+#[derive(PartialEq)]
+enum Magic {
+    None,
+    Gzip,
+    Zstd,
+}
+
+impl Head {
+    fn read(file: &mut File) -> io::Result<(Self, Magic)> {
+        const GZIP: &[u8] = &[0x1f, 0x8b];
+        const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+        let (mut bytes, mut len) = ([0; 4], 0);
+        // Not longer than until it is certain: someone may be typing.
+        while len < bytes.len() && (GZIP.starts_with(&bytes[..len]) || ZSTD.starts_with(&bytes[..len])) {
+            match file.read(&mut bytes[len..]) {
+                Ok(0) => break,
+                Ok(read) => len += read,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let magic = match &bytes[..len] {
+            head if head.starts_with(GZIP) => Magic::Gzip,
+            ZSTD => Magic::Zstd,
+            _ => Magic::None,
+        };
+        Ok((Self { bytes, len }, magic))
+    }
 }
 
 struct Counted {

@@ -35,7 +35,7 @@ pub(crate) struct Layers {
     /// The expected number of hashes that were taken for present by mistake.
     pub(crate) mistaken: f64,
     /// The number of hashes that were new.
-    new: usize,
+    pub(crate) new: usize,
     /// The keys that were there at first.
     loaded: usize,
     /// The share of the input that has been read, after the last insert.

@@ -42,8 +42,21 @@ impl Progress {
         Some((self.read.load(Ordering::Relaxed) as f64 / total as f64).min(1.0))
     }
 
+    /// Begins another pass over the input.
+    pub(crate) fn restart(&self) {
+        // Relaxed: as in `add`; no thread is reading now.
+        self.read.store(0, Ordering::Relaxed);
+    }
+
     /// Takes the bar from the screen.
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
+    }
+}
+
+/// An error message shall not stand beside the bar.
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.finish();
     }
 }

@@ -18,6 +18,11 @@ impl State {
     /// Opens and locks the file. Fails early if it could not be replaced in the end.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let at = || format!("the state {}", path.display());
+        // A link stays, and its target is replaced.
+        let path = &match fs::canonicalize(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => path.to_owned(),
+            other => other.with_context(at)?,
+        };
         let folder = path
             .parent()
             .filter(|folder| !folder.as_os_str().is_empty())

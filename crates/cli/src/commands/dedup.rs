@@ -10,7 +10,8 @@ use crate::ordered::{self, Stage};
 use crate::progress::Progress;
 use crate::state::State;
 use anyhow::{Context, Result};
-use lanebloom::hash::SipHash13;
+use lanebloom::hash::{KeyHasher, SipHash13};
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
@@ -50,22 +51,18 @@ struct Job<'a> {
 impl<'a> Job<'a> {
     fn new(args: &'a Dedup, quiet: bool) -> Self {
         let cores = thread::available_parallelism().map_or(1, usize::from);
-        let passes = if args.exact { 2 } else { 1 };
-        let total = Input::total(&Input::all(&args.files));
         Self {
             args,
             keys: KeySpec::new(&args.keys),
             threads: args.threads.unwrap_or(cores.min(MOST_THREADS)),
-            progress: Arc::new(Progress::new(total.map(|total| passes * total), !quiet)),
+            progress: Arc::new(Progress::new(Input::total(&Input::all(&args.files)), !quiet)),
         }
     }
 
-    fn reader(&self) -> Reader {
-        Reader::new(
-            Input::all(&self.args.files),
-            self.keys.clone(),
-            Arc::clone(&self.progress),
-        )
+    /// Gives the chunks of the inputs to a stage.
+    fn pass(&self, inputs: VecDeque<Input>, hasher: &(impl KeyHasher + Sync), stage: &mut impl Stage) -> Result<()> {
+        let mut reader = Reader::new(inputs, self.keys.clone(), Arc::clone(&self.progress));
+        ordered::run(&mut reader, &self.keys, hasher, self.threads, stage)
     }
 }
 
@@ -83,12 +80,12 @@ fn by_filter(job: &Job<'_>) -> Result<(Output, String)> {
         new: Vec::new(),
         output: Output::new(job.args)?,
     };
-    let mut reader = job.reader();
+    let inputs = Input::all(&job.args.files);
     // Strangers choose the lines, so the hash has a secret key, unless a later run needs it again.
     if state.is_some() {
-        ordered::run(&mut reader, &job.keys, &hasher, job.threads, &mut stage)?;
+        job.pass(inputs, &hasher, &mut stage)?;
     } else {
-        ordered::run(&mut reader, &job.keys, &SipHash13::random(), job.threads, &mut stage)?;
+        job.pass(inputs, &SipHash13::random(), &mut stage)?;
     }
     let ByFilter { layers, output, .. } = stage;
     if let Some(state) = state {
@@ -125,7 +122,7 @@ struct Output {
     /// Whether the other records pass: those that are not new.
     inverted: bool,
     lines: u64,
-    new: u64,
+    unique: u64,
     /// The number of records that pass.
     passed: u64,
     /// The number of records without a key.
@@ -140,7 +137,7 @@ impl Output {
             stdout,
             inverted: args.only_duplicates,
             lines: 0,
-            new: 0,
+            unique: 0,
             passed: 0,
             missing: 0,
         })
@@ -148,13 +145,16 @@ impl Output {
 
     /// Takes the answers for the keys of the chunk.
     fn put(&mut self, chunk: &mut Chunk, new: &mut Vec<bool>) -> Result<()> {
-        chunk.keyed.spread(new, !self.inverted);
-        let count = new.iter().filter(|&&new| new).count() as u64;
-        let lines = new.len() as u64;
-        self.lines += lines;
-        self.new += count;
-        self.passed += if self.inverted { lines - count } else { count };
+        let keyless = chunk.keyed.keyless.len();
+        let unique = keyless + new.iter().filter(|&&new| new).count();
+        let duplicates = new.len() + keyless - unique;
+        // A record without a key passes in any case.
+        let passed = if self.inverted { duplicates + keyless } else { unique };
+        self.lines += (unique + duplicates) as u64;
+        self.unique += unique as u64;
+        self.passed += passed as u64;
         self.missing += chunk.keyed.missing as u64;
+        chunk.keyed.spread(new, !self.inverted);
         if let Some(stdout) = &mut self.stdout {
             let bytes = chunk.retain(|record| new[record] != self.inverted);
             stdout.write_all(bytes).context(OUTPUT)?;
@@ -164,13 +164,17 @@ impl Output {
 
     fn summary(&self, extra: &str, seconds: f64) -> String {
         let Self {
-            lines, new, missing, ..
+            lines,
+            unique,
+            passed,
+            missing,
+            ..
         } = self;
-        let dropped = lines - new;
+        let dropped = lines - passed;
         let missing = match missing {
             0 => String::new(),
             missing => format!(", {missing} of them without a key"),
         };
-        format!("{lines} lines, {new} unique{missing}, {dropped} dropped{extra}, {seconds:.2} s")
+        format!("{lines} lines, {unique} unique{missing}, {dropped} dropped{extra}, {seconds:.2} s")
     }
 }

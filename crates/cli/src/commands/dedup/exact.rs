@@ -1,8 +1,402 @@
-//! `--exact`.
+//! `--exact`: two passes. The first puts all keys into a filter, and those that it may have held
+//! already into a second one. A key that is not in the second filter is in no other line. So the
+//! second pass keeps only the keys that are, and keeps of each only where it can be read again.
 
 use super::{Job, Output};
-use anyhow::{Result, bail};
+use crate::input::{Chunk, Input, Part};
+use crate::keys::KeySpec;
+use crate::layers::Layers;
+use crate::ordered::Stage;
+use anyhow::{Context, Result, bail};
+use lanebloom::hash::SipHash13;
+use std::fs::File;
+use std::hint::black_box;
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
 
-pub(super) fn run(_: &Job<'_>) -> Result<(Output, String)> {
-    bail!("not there yet")
+/// The rate of both filters unless one is given: a mistake costs only the memory for a candidate.
+const RATE: f64 = 0.01;
+
+pub(super) fn run(job: &Job<'_>) -> Result<(Output, String)> {
+    let stdin = [PathBuf::from("-")];
+    let files = if job.args.files.is_empty() {
+        &stdin[..]
+    } else {
+        &job.args.files
+    };
+    let spill = |file: &PathBuf| Part::of(Path::new(file), &job.progress);
+    let parts: Vec<Part> = files.iter().map(spill).collect::<Result<_>>()?;
+    let inputs = || parts.iter().cloned().map(Input::Part).collect();
+    let hasher = SipHash13::random();
+
+    let rate = job.args.size.rate.unwrap_or(RATE);
+    let mut mark = Mark {
+        seen: Layers::new(job.args.size.expected, rate)?,
+        repeated: Layers::new(None, rate)?,
+        digest: Digest::default(),
+        new: Vec::new(),
+        again: Vec::new(),
+    };
+    job.progress.restart();
+    job.pass(inputs(), &hasher, &mut mark)?;
+    let Mark {
+        seen, repeated, digest, ..
+    } = mark;
+
+    // Those that are in the second filter by mistake come on top.
+    let candidates = repeated.new + (seen.new as f64 * rate * 1.1) as usize;
+    drop(seen);
+    let mut verify = Verify {
+        spec: &job.keys,
+        repeated,
+        places: Places::new(candidates),
+        keys: Keys::new(job, &parts, candidates)?,
+        digest: Digest::default(),
+        found: Vec::new(),
+        candidates: Vec::new(),
+        new: Vec::new(),
+        output: Output::new(job.args)?,
+    };
+    job.progress.restart();
+    job.pass(inputs(), &hasher, &mut verify)?;
+    if verify.digest != digest {
+        bail!("the input changed between the two passes, so duplicates may have passed");
+    }
+    let extra = format!(", none wrongly, {} candidates", verify.places.len);
+    Ok((verify.output, extra))
+}
+
+/// The number and the sum of all hashes.
+#[derive(Default, PartialEq)]
+struct Digest(usize, u64);
+
+impl Digest {
+    fn add(&mut self, hashes: &[u64]) {
+        self.0 += hashes.len();
+        self.1 = hashes.iter().fold(self.1, |sum, &hash| sum.wrapping_add(hash));
+    }
+}
+
+/// The first pass.
+struct Mark {
+    seen: Layers,
+    /// The keys that `seen` held, or seemed to hold, when they came.
+    repeated: Layers,
+    digest: Digest,
+    new: Vec<bool>,
+    again: Vec<u64>,
+}
+
+impl Stage for Mark {
+    fn take(&mut self, chunk: &mut Chunk) -> Result<()> {
+        let hashes = &chunk.keyed.hashes;
+        self.digest.add(hashes);
+        self.new.resize(hashes.len(), false);
+        self.seen.insert(hashes, &mut self.new, chunk.share)?;
+        self.again.clear();
+        let keys = hashes.iter().zip(&self.new);
+        self.again.extend(keys.filter(|(_, new)| !**new).map(|(&hash, _)| hash));
+        self.new.resize(self.again.len(), false);
+        self.repeated.insert(&self.again, &mut self.new, chunk.share)
+    }
+}
+
+/// The second pass.
+struct Verify<'a> {
+    spec: &'a KeySpec,
+    repeated: Layers,
+    places: Places,
+    keys: Keys,
+    digest: Digest,
+    found: Vec<u64>,
+    candidates: Vec<usize>,
+    new: Vec<bool>,
+    output: Output,
+}
+
+impl Verify<'_> {
+    /// Whether the key with this number in the chunk, a candidate, comes for the first time.
+    fn is_first(&mut self, chunk: &Chunk, number: usize) -> Result<bool> {
+        let hash = chunk.keyed.hashes[number];
+        let (key, start) = self.spec.key(chunk.bytes(), &chunk.keyed, number);
+        for place in self.places.of(hash) {
+            if self.keys.holds(place, key).context("cannot read a key again")? {
+                return Ok(false);
+            }
+        }
+        let offset = chunk.offset + start as u64;
+        let place = self
+            .keys
+            .keep(key, chunk.input, offset)
+            .context("cannot write a key to a temporary file")?;
+        self.places.insert(hash, place)?;
+        Ok(true)
+    }
+}
+
+impl Stage for Verify<'_> {
+    fn take(&mut self, chunk: &mut Chunk) -> Result<()> {
+        let hashes = &chunk.keyed.hashes;
+        self.digest.add(hashes);
+        self.found.resize(hashes.len().div_ceil(64), 0);
+        self.repeated.find(hashes, &mut self.found);
+        let is_candidate = |number: usize| self.found[number / 64] >> (number % 64) & 1 == 1;
+        self.candidates.clear();
+        self.candidates
+            .extend((0..hashes.len()).filter(|&number| is_candidate(number)));
+        self.places.touch(self.candidates.iter().map(|&number| hashes[number]));
+        self.keys.touch(
+            self.candidates
+                .iter()
+                .filter_map(|&number| self.places.of(hashes[number]).next()),
+        );
+        self.new.clear();
+        self.new.resize(hashes.len(), true);
+        for at in 0..self.candidates.len() {
+            let number = self.candidates[at];
+            self.new[number] = self.is_first(chunk, number)?;
+        }
+        self.output.put(chunk, &mut self.new)
+    }
+}
+
+/// The places of keys, by the keys' hashes: open addressing with linear probing, 10 bytes for each
+/// key.
+struct Places {
+    /// A table that is full stays, since to make it larger would read all keys again: the last one
+    /// takes new places.
+    tables: Vec<Table>,
+    len: usize,
+}
+
+struct Table {
+    /// A place plus 1 in the lowest bits, and the lowest bits of the hash above; or 0.
+    entries: Vec<u64>,
+    /// The number of places that it still takes.
+    room: usize,
+}
+
+/// Bits of an entry that are a place plus 1: less than 256 TiB.
+const PLACE_BITS: u32 = 48;
+
+impl Table {
+    fn new(places: usize) -> Self {
+        Self {
+            entries: vec![0; places + places / 4 + 1],
+            room: places,
+        }
+    }
+
+    /// The index at which the search for a hash begins.
+    fn start(&self, hash: u64) -> usize {
+        ((u128::from(hash) * self.entries.len() as u128) >> 64) as usize
+    }
+
+    /// The entries from there to an empty one.
+    fn probe(&self, hash: u64) -> impl Iterator<Item = u64> {
+        let (before, after) = self.entries.split_at(self.start(hash));
+        after.iter().chain(before).copied().take_while(|&entry| entry != 0)
+    }
+
+    /// The places of keys that may have this hash.
+    fn places(&self, hash: u64) -> impl Iterator<Item = u64> {
+        let has_tag = move |entry: &u64| entry >> PLACE_BITS == hash & (u64::MAX >> PLACE_BITS);
+        self.probe(hash)
+            .filter(has_tag)
+            .map(|entry| (entry & (u64::MAX >> (64 - PLACE_BITS))) - 1)
+    }
+
+    fn insert(&mut self, hash: u64, place: u64) {
+        let at = (self.start(hash) + self.probe(hash).count()) % self.entries.len();
+        self.entries[at] = hash << PLACE_BITS | (place + 1);
+        self.room -= 1;
+    }
+}
+
+impl Places {
+    fn new(keys: usize) -> Self {
+        Self {
+            tables: vec![Table::new(keys.max(1 << 10))],
+            len: 0,
+        }
+    }
+
+    /// The places of keys that may have this hash.
+    fn of(&self, hash: u64) -> impl Iterator<Item = u64> {
+        self.tables.iter().flat_map(move |table| table.places(hash))
+    }
+
+    fn insert(&mut self, hash: u64, place: u64) -> Result<()> {
+        if place >= u64::MAX >> (64 - PLACE_BITS) {
+            bail!(
+                "the input has more than {} bytes, the limit of --exact",
+                1u64 << PLACE_BITS
+            );
+        }
+        if self.tables.last().is_none_or(|table| table.room == 0) {
+            self.tables.push(Table::new(self.len / 2));
+        }
+        let last = self.tables.last_mut().expect("there is a table");
+        last.insert(hash, place);
+        self.len += 1;
+        Ok(())
+    }
+
+    /// Loads what a search for each hash will read first. The loads do not depend on each other, so
+    /// the processor waits for many at once.
+    fn touch(&self, hashes: impl Iterator<Item = u64>) {
+        let first = &self.tables[0];
+        black_box(hashes.fold(0, |sum, hash| sum ^ first.entries[first.start(hash)]));
+    }
+}
+
+/// The first occurrences of keys, to be compared with later ones. The first keys, which a stream
+/// repeats most, are in memory: to read one again takes as long as all else.
+struct Keys {
+    /// Each key after its length. A place below `most` is an offset.
+    memory: Vec<u8>,
+    most: usize,
+    /// The others, whose places begin at `most`.
+    rest: Rest,
+    /// A key that was read again.
+    buffer: Vec<u8>,
+}
+
+/// Keys that can be read again.
+enum Rest {
+    /// The lines of the inputs, each with the number of bytes in those before. A place is a line's
+    /// offset among the bytes of all inputs.
+    Lines { inputs: Vec<(u64, Part)>, terminator: u8 },
+    /// Keys that are not as they are in the input, in a temporary file. A place is an offset in it,
+    /// at which the key's length stands and then the key.
+    Derived {
+        file: File,
+        written: u64,
+        unwritten: Vec<u8>,
+    },
+}
+
+/// Bytes of keys in memory, or as many as the table of places has.
+const MEMORY: usize = 24 << 20;
+
+/// Bytes that are written to the temporary file at a time.
+const WRITE: usize = 64 << 10;
+
+impl Keys {
+    fn new(job: &Job<'_>, parts: &[Part], candidates: usize) -> Result<Self> {
+        let rest = if job.keys.is_line() {
+            let mut before = 0;
+            let inputs = parts.iter().map(|part| {
+                before += part.len;
+                (before - part.len, part.clone())
+            });
+            Rest::Lines {
+                inputs: inputs.collect(),
+                terminator: job.keys.terminator(),
+            }
+        } else {
+            let file = tempfile::tempfile().context("cannot make a temporary file for the keys")?;
+            Rest::Derived {
+                file,
+                written: 0,
+                unwritten: Vec::new(),
+            }
+        };
+        Ok(Self {
+            memory: Vec::new(),
+            most: MEMORY.max(10 * candidates),
+            rest,
+            buffer: Vec::new(),
+        })
+    }
+
+    /// Keeps a key, which may be the line at `offset` of an input. Returns its place.
+    fn keep(&mut self, key: &[u8], input: usize, offset: u64) -> io::Result<u64> {
+        let (len, place) = (key.len(), self.memory.len());
+        if let Ok(short) = u16::try_from(len)
+            && place + 2 + len <= self.most
+        {
+            self.memory.extend_from_slice(&short.to_le_bytes());
+            self.memory.extend_from_slice(key);
+            return Ok(place as u64);
+        }
+        Ok(self.most as u64 + self.rest.keep(key, input, offset)?)
+    }
+
+    /// Loads what a comparison at each place will read. See [`Places::touch`].
+    fn touch(&self, places: impl Iterator<Item = u64>) {
+        let first = |place: u64| self.memory.get(place as usize).map_or(0, |&byte| u64::from(byte));
+        black_box(places.fold(0, |sum, place| sum ^ first(place) ^ first(place + 64)));
+    }
+
+    /// Whether the key at a place is this one.
+    fn holds(&mut self, place: u64, key: &[u8]) -> io::Result<bool> {
+        if let Some(place) = place.checked_sub(self.most as u64) {
+            return self.rest.holds(place, key, &mut self.buffer);
+        }
+        let (len, bytes) = self.memory[place as usize..].split_at(2);
+        let len = usize::from(u16::from_le_bytes([len[0], len[1]]));
+        Ok(&bytes[..len] == key)
+    }
+}
+
+impl Rest {
+    /// Keeps a key, which may be the line at `offset` of an input. Returns its place.
+    fn keep(&mut self, key: &[u8], input: usize, offset: u64) -> io::Result<u64> {
+        match self {
+            Self::Lines { inputs, .. } => Ok(inputs[input].0 + offset),
+            Self::Derived {
+                file,
+                written,
+                unwritten,
+            } => {
+                let place = *written + unwritten.len() as u64;
+                unwritten.extend_from_slice(&(key.len() as u64).to_le_bytes());
+                unwritten.extend_from_slice(key);
+                if unwritten.len() >= WRITE {
+                    file.write_all(unwritten)?;
+                    *written += unwritten.len() as u64;
+                    unwritten.clear();
+                }
+                Ok(place)
+            }
+        }
+    }
+
+    /// Whether the key at a place is this one.
+    fn holds(&self, place: u64, key: &[u8], buffer: &mut Vec<u8>) -> io::Result<bool> {
+        match self {
+            Self::Lines { inputs, terminator } => {
+                let (before, part) = &inputs[inputs.partition_point(|(before, _)| *before <= place) - 1];
+                let at = place - before;
+                // The terminator may be missing at the end.
+                let len = (part.len - at).min(key.len() as u64 + 1) as usize;
+                buffer.resize(buffer.len().max(len), 0);
+                let bytes = &mut buffer[..len];
+                part.file.read_exact_at(bytes, part.start + at)?;
+                let line = if bytes.len() > key.len() {
+                    bytes.strip_suffix(&[*terminator])
+                } else {
+                    Some(&*bytes)
+                };
+                Ok(line == Some(key))
+            }
+            Self::Derived { written, unwritten, .. } if place >= *written => {
+                let bytes = &unwritten[(place - written) as usize..];
+                Ok(bytes[..8] == (key.len() as u64).to_le_bytes() && bytes[8..].starts_with(key))
+            }
+            Self::Derived { file, .. } => {
+                let mut len = [0; 8];
+                file.read_exact_at(&mut len, place)?;
+                if len != (key.len() as u64).to_le_bytes() {
+                    return Ok(false);
+                }
+                buffer.resize(buffer.len().max(key.len()), 0);
+                let bytes = &mut buffer[..key.len()];
+                file.read_exact_at(bytes, place + 8)?;
+                Ok(bytes == key)
+            }
+        }
+    }
 }
