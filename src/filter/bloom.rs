@@ -284,8 +284,8 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     }
 
     /// [`insert_hashes_mut`](Self::insert_hashes_mut) that also writes each insert's answer to the
-    /// same place of `new`, as [`insert_hashes_flagged`](Self::insert_hashes_flagged) does. It does not
-    /// sort, and allocates nothing.
+    /// same place of `new`, like [`insert_hashes_flagged`](Self::insert_hashes_flagged). It never
+    /// sorts, and allocates nothing.
     ///
     /// # Panics
     ///
