@@ -239,16 +239,6 @@ impl Load for AtomicU64 {
     }
 }
 
-/// A word that this thread owns.
-impl Load for u64 {
-    const SHARED: bool = false;
-
-    #[inline(always)]
-    fn load(&self) -> u64 {
-        *self
-    }
-}
-
 /// A word of a snapshot: little-endian bytes at any address, immutable while they are borrowed. A
 /// machine with unaligned loads reads it by one instruction, whatever its own byte order.
 impl Load for [u8; 8] {
@@ -425,9 +415,6 @@ impl<T> Probed for Lines<'_, T> {
     allow(dead_code, reason = "half of it is for vectors")
 )]
 pub(crate) trait Target: Probed {
-    /// Whether an insert takes atomic operations.
-    const ATOMIC: bool;
-
     /// Sets the pattern's bits in the line, `bits` in each word; answers whether this call set any
     /// of them.
     fn set<const W: usize>(&mut self, block: usize, pattern: [Place; W], bits: usize) -> bool;
@@ -444,8 +431,6 @@ pub(crate) trait Target: Probed {
 
 // (Loops below, since `map` and `from_fn` are not always inlined.)
 impl Target for Lines<'_, AtomicU64> {
-    const ATOMIC: bool = true;
-
     #[inline(always)]
     fn set<const W: usize>(&mut self, block: usize, pattern: [Place; W], bits: usize) -> bool {
         let line = &self.0[block];
@@ -498,8 +483,6 @@ impl Probed for Region<'_> {
 }
 
 impl Target for Region<'_> {
-    const ATOMIC: bool = false;
-
     #[inline(always)]
     fn set<const W: usize>(&mut self, block: usize, pattern: [Place; W], bits: usize) -> bool {
         let line = &mut self.words.as_chunks_mut::<LINE_WORDS>().0[block - self.first];

@@ -112,10 +112,10 @@ pub(super) fn insert_hashes<const W: usize>(
     changed: &mut [u64],
 ) {
     let cuts = &kernels.lookups.cuts;
-    insert_into::<W, _>(&mut lines, cuts, access, hashes, changed, |lines, at| {
-        let all = lines.0.as_ptr().cast::<AtomicU64>();
-        // SAFETY: `places` wrote the products, and words of the filter.
-        unsafe { hold::<W, false, _>(cuts, all, at) }
+    let all = lines.0.as_ptr().cast::<AtomicU64>();
+    // SAFETY: `places` wrote the products, and words of the filter.
+    insert_into::<W, _>(&mut lines, cuts, access, hashes, changed, |at| unsafe {
+        hold::<W, false, _>(cuts, all, at)
     });
 }
 
@@ -131,10 +131,7 @@ pub(super) fn fill<const W: usize>(
     if hashes.len() < GROUP {
         return scalar::fill::<W>(kernels, region, access, hashes, changed);
     }
-    // SAFETY: `places` wrote the products, and words of the region.
-    insert_into::<W, _>(region, cuts, access, hashes, changed, |region, at| unsafe {
-        hold::<W, false, _>(cuts, region.words.as_ptr(), at)
-    });
+    insert_into::<W, _>(region, cuts, access, hashes, changed, |_| 0);
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
@@ -145,7 +142,7 @@ fn insert_into<const W: usize, T: Target>(
     access: Access,
     hashes: &[u64],
     changed: &mut [u64],
-    hold: impl Fn(&T, &Places<W>) -> u8,
+    hold: impl Fn(&Places<W>) -> u8,
 ) {
     let (first, count) = (target.first(), target.blocks());
     // SAFETY: `places` writes all words, and the products; `masks` writes all masks.
@@ -156,7 +153,7 @@ fn insert_into<const W: usize, T: Target>(
             hashes,
             changed,
             |group, at| places::<W>(group, cuts, first, count, at),
-            |target, _, at| hold(target, at),
+            |_, at| hold(at),
             |_, at, into| masks::<W, T>(at.products.assume_init_ref(), cuts, into),
         );
     }

@@ -66,8 +66,8 @@ pub(super) fn insert_hashes<const W: usize>(
     changed: &mut [u64],
 ) {
     let cuts = &kernels.lookups.cuts;
-    insert_into::<W, _>(&mut lines, cuts, access, hashes, changed, |lines, group, at| {
-        let all = lines.0.as_ptr().cast::<AtomicU64>();
+    let all = lines.0.as_ptr().cast::<AtomicU64>();
+    insert_into::<W, _>(&mut lines, cuts, access, hashes, changed, |group, at| {
         // SAFETY: `places` wrote words of the filter.
         unsafe { hold::<W, false, _>(group, cuts, all, at.words(), access.gather) }
     });
@@ -85,10 +85,7 @@ pub(super) fn fill<const W: usize>(
     if hashes.len() < GROUP {
         return scalar::fill::<W>(kernels, region, access, hashes, changed);
     }
-    insert_into::<W, _>(region, cuts, access, hashes, changed, |region, group, at| {
-        // SAFETY: `places` wrote words of the region.
-        unsafe { hold::<W, false, _>(group, cuts, region.words.as_ptr(), at.words(), access.gather) }
-    });
+    insert_into::<W, _>(region, cuts, access, hashes, changed, |_, _| 0);
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
@@ -99,7 +96,7 @@ pub(super) fn insert_into<const W: usize, T: Target>(
     access: Access,
     hashes: &[u64],
     changed: &mut [u64],
-    hold: impl Fn(&T, &Group, &Places<W>) -> u8,
+    hold: impl Fn(&Group, &Places<W>) -> u8,
 ) {
     let (first, count) = (target.first(), target.blocks());
     // SAFETY: `places` writes all words; `masks` writes all masks, and reads no products.

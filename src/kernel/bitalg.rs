@@ -155,8 +155,8 @@ pub(super) fn insert_hashes<const W: usize>(
     changed: &mut [u64],
 ) {
     let cuts = &kernels.lookups.cuts;
-    insert_into::<W, _>(&mut lines, cuts, access, hashes, changed, |lines, group, at| {
-        let all = lines.0.as_ptr().cast::<AtomicU64>();
+    let all = lines.0.as_ptr().cast::<AtomicU64>();
+    insert_into::<W, _>(&mut lines, cuts, access, hashes, changed, |group, at| {
         // SAFETY: `places` wrote words of the filter.
         unsafe { hold::<W, false, _>(group, cuts, all, at.words(), access.gather) }
     });

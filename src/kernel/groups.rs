@@ -72,8 +72,8 @@ pub(super) unsafe fn contains<const W: usize>(
 }
 
 /// Inserts by groups, in order. An instruction set supplies three functions for a group: the
-/// `places` of its hashes in the target, whether their words already `hold` the patterns, and their
-/// `masks`.
+/// `places` of its hashes in the target, whether their words already `hold` the patterns (or 0),
+/// and their `masks`.
 ///
 /// # Safety
 ///
@@ -86,28 +86,15 @@ pub(super) unsafe fn insert<const W: usize, T: Target>(
     hashes: &[u64],
     changed: &mut [u64],
     places: impl Fn(&Group, &mut Places<W>),
-    hold: impl Fn(&T, &Group, &Places<W>) -> u8,
+    hold: impl Fn(&Group, &Places<W>) -> u8,
     masks: impl Fn(&Group, &Places<W>, &mut [Slot; W]),
 ) {
-    // Whether each of the last 32 hashes changed the target.
-    let mut recent = 0u32;
+    let mut new = false;
     let work = |target: &mut T, hashes: &Group, places: &Places<W>| {
-        // A lookup saves the atomic operations of each present key, so only a group of new keys
-        // makes it stop. It saves plain stores only if all keys of a group are present. (Zen 5, ns
-        // with it and without: 512 KiB at 1%, all present 0.8 and 1.65, 19 of 20 present 1.9 and
-        // 1.7; two lines of 4 words, 30 MiB, 6.9 and 12, 12 and 12.)
-        let look = if T::ATOMIC {
-            recent as u8 != u8::MAX
-        } else {
-            recent == 0
-        };
-        let mut lacking = if look { !hold(target, hashes, places) } else { u8::MAX };
+        // Where keys are new one after another, they are not looked up first.
+        let mut lacking = if new { u8::MAX } else { !hold(hashes, places) };
         let mut changes = 0;
         if lacking != 0 {
-            if !T::ATOMIC {
-                // A loop of eight turns: 1.8 ns for a new key, with a branch on each 2.3.
-                lacking = u8::MAX;
-            }
             let mut slots = [Slot::uninit(); W];
             masks(hashes, places, &mut slots);
             // SAFETY: `masks` has written them, and `places` the words.
@@ -118,7 +105,7 @@ pub(super) unsafe fn insert<const W: usize, T: Target>(
                 lacking &= lacking - 1;
             }
         }
-        recent = recent << 8 | u32::from(changes);
+        new = changes == u8::MAX;
         changes
     };
     // SAFETY: as promised.

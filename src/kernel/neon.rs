@@ -53,9 +53,10 @@ pub(super) fn insert_hashes<const W: usize>(
     changed: &mut [u64],
 ) {
     let cuts = &kernels.lookups.cuts;
+    let all = lines;
     // SAFETY: `places` wrote the products, and words of the filter.
-    insert_into::<W, _>(&mut lines, cuts, access, hashes, changed, |lines, at| unsafe {
-        hold::<W, false, _>(cuts, *lines, at)
+    insert_into::<W, _>(&mut lines, cuts, access, hashes, changed, |at| unsafe {
+        hold::<W, false, _>(cuts, all, at)
     });
 }
 
@@ -71,10 +72,7 @@ pub(super) fn fill<const W: usize>(
     if hashes.len() < GROUP {
         return scalar::fill::<W>(kernels, region, access, hashes, changed);
     }
-    // SAFETY: `places` wrote the products, and words of the region.
-    insert_into::<W, _>(region, cuts, access, hashes, changed, |region, at| unsafe {
-        hold::<W, false, _>(cuts, Lines(region.words.as_chunks().0), at)
-    });
+    insert_into::<W, _>(region, cuts, access, hashes, changed, |_| 0);
 }
 
 #[target_feature(enable = "neon")]
@@ -85,7 +83,7 @@ fn insert_into<const W: usize, T: Target>(
     access: Access,
     hashes: &[u64],
     changed: &mut [u64],
-    hold: impl Fn(&T, &Places<W>) -> u8,
+    hold: impl Fn(&Places<W>) -> u8,
 ) {
     let (first, count) = (target.first(), target.blocks());
     // SAFETY: `places` writes all words, and the products; `masks` writes all masks.
@@ -96,7 +94,7 @@ fn insert_into<const W: usize, T: Target>(
             hashes,
             changed,
             |group, at| places::<W>(group, cuts, first, count, at),
-            |target, _, at| hold(target, at),
+            |_, at| hold(at),
             |_, at, into| masks::<W, T>(at.products.assume_init_ref(), cuts, into),
         );
     }

@@ -4,7 +4,7 @@
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use std::path::PathBuf;
 
-/// Membership filters for the shell: deduplicates lines, and builds, queries and plots Bloom filters
+/// Membership filters for the shell: deduplicates lines; builds, queries and plots Bloom filters
 #[derive(Debug, Parser)]
 #[command(name = "lanebloom", version, max_term_width = 100, after_help = EXIT_STATUS)]
 pub(crate) struct Cli {
@@ -81,7 +81,8 @@ pub(crate) struct Dedup {
     #[arg(long)]
     pub(crate) exact: bool,
 
-    /// Threads that read and hash; the order of the output stays [default: the machine's, at most 4]
+    /// Threads that read and hash; the order of the output stays
+    /// [default: the machine's, at most 4]
     #[arg(long, value_name = "N", value_parser = threads)]
     pub(crate) threads: Option<usize>,
 }

@@ -130,7 +130,7 @@ impl Layers {
         let inserted = self
             .newest()
             .filter
-            .insert_hashes_flagged(&absent[..len], &mut flags[..len]);
+            .insert_hashes_flagged_mut(&absent[..len], &mut flags[..len]);
         new.fill(false);
         for (&place, &flag) in places[..len].iter().zip(&flags) {
             new[usize::from(place)] = flag;
