@@ -42,7 +42,9 @@ pub(crate) fn run<H: KeyHasher + Sync>(
     };
     let work = || {
         let mut chunk = Chunk::default();
-        while let Some((number, filled)) = lock(&source).next(&mut chunk) {
+        // (A lock in the condition of a `while let` would be held during its body.)
+        let next = |chunk: &mut Chunk| lock(&source).next(chunk);
+        while let Some((number, filled)) = next(&mut chunk) {
             // A panic in this thread must not leave the others waiting.
             let mine = Mine { turn: &turn, number };
             if filled.is_ok() {
