@@ -204,12 +204,16 @@ pub(crate) struct Plan {
 }
 
 /// Measures this machine for ten seconds: ns per key by filter size, as a table
+///
+/// The filters are for a rate of 1%, and of 32 KiB to 512 MiB. A filter for which there is no time
+/// left, or that would take more than a quarter of the free memory, is left out.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Example:
+Examples:
+  lanebloom bench
   lanebloom bench --output bench.csv && lanebloom plot speed bench.csv -o bench.svg")]
 pub(crate) struct Bench {
-    /// How long to measure, in seconds
+    /// About how long it takes, in seconds
     #[arg(long, value_name = "S", default_value_t = 10.0, value_parser = seconds)]
     pub(crate) seconds: f64,
 

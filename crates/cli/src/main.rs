@@ -6,8 +6,12 @@ mod commands;
 mod input;
 mod keys;
 mod layers;
+mod machine;
+mod numbers;
 mod ordered;
+mod picture;
 mod progress;
+mod speeds;
 mod state;
 
 use args::{Cli, Command};

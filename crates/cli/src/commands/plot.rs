@@ -1,8 +1,20 @@
 //! `lanebloom plot`.
 
-use crate::args::Plot;
-use anyhow::{Result, bail};
+mod rate;
+mod speed;
 
-pub(crate) fn run(_: &Plot) -> Result<()> {
-    bail!("not there yet")
+use crate::args::{Chart, Plot};
+use crate::picture::Picture;
+use crate::speeds::Speeds;
+use anyhow::Result;
+
+pub(crate) fn run(args: &Plot) -> Result<()> {
+    match &args.chart {
+        Chart::Rate { keys, rate, output } => {
+            // Before the work, which may take long.
+            let picture = Picture::new(output)?;
+            picture.draw(&rate::Rates::measure(*keys, *rate)?)
+        }
+        Chart::Speed { table, output } => Picture::new(output)?.draw(&Speeds::read(table)?),
+    }
 }

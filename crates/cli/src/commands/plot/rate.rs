@@ -1,0 +1,387 @@
+//! The chart of the false-positive rate against the number of keys, planned and measured, and of
+//! how full the lines are.
+
+use crate::machine;
+use crate::numbers::{absent, insert_range, numbers};
+use crate::picture::{COLORS, Canvas, Chart, Drawn, GRAY, Line, Look, Mark};
+use anyhow::{Context, Result, bail};
+use indicatif::HumanCount;
+use lanebloom::ConcurrentBloom;
+use plotters::coord::combinators::{BindKeyPoints, IntoLogRange};
+use plotters::prelude::*;
+use plotters::style::text_anchor::HPos;
+
+/// Numbers of keys at which the rate is measured, up to twice the expected one.
+const STEPS: u64 = 40;
+
+/// Numbers of keys at which the planned rate is computed.
+const PLANNED: u64 = 100;
+
+/// Fewer false positives than this say little about a rate.
+const LEAST: u64 = 10;
+
+/// Bits of a line.
+const BITS: usize = 512;
+
+/// Bytes of a snapshot before its lines, and after them (docs/FORMAT.md).
+const AROUND: (usize, usize) = (128, 64);
+
+/// Bars in the chart of the lines, at most.
+const BARS: usize = 64;
+
+pub(crate) struct Rates {
+    keys: u64,
+    rate: f64,
+    /// What the filter is like.
+    filter: String,
+    /// The absent keys that were looked up at each number of keys.
+    lookups: u64,
+    planned: Vec<(f64, f64)>,
+    measured: Vec<(f64, f64)>,
+    /// The share of lines that have 0, 1, ... bits set at the expected number of keys.
+    fill: Vec<f64>,
+    expected_fill: Vec<f64>,
+}
+
+impl Rates {
+    /// Fills a filter and looks up absent keys meanwhile.
+    pub(crate) fn measure(keys: usize, rate: f64) -> Result<Self> {
+        let mut filter = ConcurrentBloom::with_capacity(keys, rate)
+            .with_context(|| format!("a filter for {keys} keys at a rate of {rate}"))?;
+        let memory = filter.memory_bytes() as u64;
+        if let Some(free) = machine::free_memory()
+            && free / 2 < memory
+        {
+            let (memory, free) = (machine::bytes(memory), machine::bytes(free));
+            bail!("a filter for {keys} keys takes {memory}, and a copy as much; only {free} of memory are free");
+        }
+        let keys = keys as u64;
+        // Some 2000 false positives at the expected number of keys, but a few seconds at most.
+        let lookups = ((2000.0 / rate) as u64).clamp(1 << 16, 1 << 25);
+        let steps =
+            |steps| (0..=steps).map(move |step| (u128::from(2 * keys) * u128::from(step) / u128::from(steps)) as u64);
+        let planned = steps(PLANNED)
+            .map(|keys| (keys as f64, filter.false_positive_rate_at(keys as usize)))
+            .collect();
+        let mut measured = Vec::new();
+        let (mut fill, mut inserted) = (Vec::new(), 0);
+        for keys_now in steps(STEPS) {
+            if keys_now == inserted {
+                continue;
+            }
+            insert_range(&mut filter, inserted..keys_now);
+            inserted = keys_now;
+            let found = false_positives(&filter, lookups);
+            if found >= LEAST {
+                measured.push((keys_now as f64, found as f64 / lookups as f64));
+            }
+            if keys_now == keys {
+                fill = measured_fill(&filter);
+            }
+        }
+        let expected_fill = expected_fill(&filter, keys);
+        let lines = filter.lines_per_key();
+        Ok(Self {
+            keys,
+            rate,
+            filter: format!(
+                "{:.1} bits per key; a key sets {} bits in {} words of {}",
+                filter.bits_per_key(),
+                filter.words_per_key() * filter.bits_per_word(),
+                filter.words_per_key(),
+                if lines == 1 {
+                    "one line".into()
+                } else {
+                    format!("{lines} lines")
+                },
+            ),
+            lookups,
+            planned,
+            measured,
+            fill,
+            expected_fill,
+        })
+    }
+}
+
+/// How many of so many absent keys the filter takes for present.
+fn false_positives(filter: &ConcurrentBloom, lookups: u64) -> u64 {
+    const BATCH: usize = 4096;
+    let mut found = [0; BATCH / 64];
+    let mut positives = 0;
+    for start in (0..lookups).step_by(BATCH) {
+        let hashes = numbers::<BATCH>(|i| absent(start + i));
+        let len = (lookups - start).min(BATCH as u64) as usize;
+        let found = &mut found[..len.div_ceil(64)];
+        filter.contains_hashes_bitmap(&hashes[..len], found);
+        positives += found.iter().map(|found| u64::from(found.count_ones())).sum::<u64>();
+    }
+    positives
+}
+
+/// The share of lines that have 0, 1, ... bits set.
+fn measured_fill(filter: &ConcurrentBloom) -> Vec<f64> {
+    let snapshot = filter.to_bytes();
+    let lines = &snapshot[AROUND.0..snapshot.len() - AROUND.1];
+    let mut shares = vec![0.0; BITS + 1];
+    for line in lines.chunks_exact(BITS / 8) {
+        let set: u32 = line.iter().map(|byte| byte.count_ones()).sum();
+        shares[set as usize] += 1.0 / filter.blocks() as f64;
+    }
+    shares
+}
+
+/// The expected share of lines that have 0, 1, ... bits set by so many keys.
+///
+/// The keys of a line have a binomial distribution. For each number of them, the bits have a known
+/// mean and variance, and nearly the normal distribution.
+fn expected_fill(filter: &ConcurrentBloom, keys: u64) -> Vec<f64> {
+    let lines = filter.lines_per_key() as f64;
+    // The probability that a key is in a given line, and a line's number of keys.
+    let here = lines / filter.blocks() as f64;
+    let load = keys as f64 * here;
+    // A key sets bits in one word of each group of words.
+    let words = filter.words_per_key() as f64 / lines;
+    let bits = filter.bits_per_word() as i32;
+    // The probability that a key sets a bit of a given word, if that is one or either of two bits.
+    let sets = |of: f64| words / 8.0 * (1.0 - (1.0 - of / 64.0).powi(bits));
+    // The probability that a key leaves unset: one bit, two of a word, two in words of one group,
+    // two in words of different groups.
+    let (one, same, group) = (1.0 - sets(1.0), 1.0 - sets(2.0), 1.0 - 2.0 * sets(1.0));
+    let other = one * one;
+    let size = BITS as f64;
+    let in_group = 64.0 * 8.0 / words;
+
+    let mut shares = vec![0.0; BITS + 1];
+    let most = (load + 8.0 * load.sqrt() + 16.0).min(keys as f64) as i32;
+    let mut probability = (keys as f64 * (-here).ln_1p()).exp();
+    for count in 0..=most {
+        let counted = f64::from(count);
+        if here == 1.0 {
+            probability = f64::from(count == most);
+        }
+        let unset = size * one.powi(count);
+        let pairs = 63.0 * same.powi(count)
+            + (in_group - 64.0) * group.max(0.0).powi(count)
+            + (size - in_group) * other.powi(count);
+        let variance = (unset + size * pairs - unset * unset).max(0.01);
+        let mut normal = Vec::from_iter((0..=BITS).map(|set| {
+            let distance = set as f64 - (size - unset);
+            (-distance * distance / (2.0 * variance)).exp()
+        }));
+        let sum: f64 = normal.iter().sum();
+        normal.iter_mut().for_each(|density| *density /= sum);
+        for (share, density) in shares.iter_mut().zip(normal) {
+            *share += probability * density;
+        }
+        probability *= (keys as f64 - counted) / (counted + 1.0) * here / (1.0 - here);
+    }
+    shares
+}
+
+impl Chart for Rates {
+    const SIZE: (u32, u32) = (1000, 860);
+
+    fn draw<DB: DrawingBackend>(&self, canvas: &Canvas<DB>) -> Drawn<DB> {
+        let keys = HumanCount(self.keys);
+        let title = format!("ConcurrentBloom for {keys} keys at a rate of {}", percent(self.rate));
+        canvas.title(&title, &self.filter)?;
+        self.draw_rates(&canvas.rows(70, 450))?;
+        self.draw_fill(&canvas.rows(520, 340))
+    }
+}
+
+const LEFT: i32 = 75;
+const RIGHT: i32 = 220;
+
+impl Rates {
+    fn draw_rates<DB: DrawingBackend>(&self, canvas: &Canvas<DB>) -> Drawn<DB> {
+        let px = |pixels| canvas.px(pixels);
+        let keys = self.keys as f64;
+        let last = self.planned[self.planned.len() - 1].1;
+        // A filter of few keys has a better rate than it was made for, since it has whole lines.
+        let low = 10_f64.powf((self.rate.min(last) / 100.0).log10().floor());
+        let high = 10_f64.powf(last.log10().ceil());
+        let mut chart = ChartBuilder::on(&canvas.area)
+            .margin_top(px(30))
+            .margin_right(px(RIGHT))
+            .margin_left(px(10))
+            .margin_bottom(px(10))
+            .x_label_area_size(px(55))
+            .y_label_area_size(px(LEFT - 10))
+            .build_cartesian_2d(
+                0.0..2.0 * keys,
+                (low..high).log_scale().with_key_points(decades(low, high)),
+            )?;
+        canvas.mesh(
+            &mut chart,
+            ("keys", &|keys| count(*keys)),
+            ("false-positive rate", &|rate| percent(*rate)),
+        )?;
+        canvas.rule(&mut chart, keys, (low, high))?;
+        let middle = (LEFT + Self::SIZE.0 as i32 - RIGHT) / 2;
+        canvas.text((middle, 15), HPos::Center, 15, GRAY, "expected keys")?;
+
+        let planned = Look::line(COLORS[0], Line::Solid);
+        let measured = Look {
+            color: COLORS[1],
+            wide: false,
+            line: Line::None,
+            mark: Mark::Circle,
+        };
+        let shown = |points: &[(f64, f64)]| Vec::from_iter(points.iter().copied().filter(|&(_, rate)| rate >= low));
+        canvas.series(&mut chart, planned, &shown(&self.planned))?;
+        canvas.series(&mut chart, measured, &shown(&self.measured))?;
+        let at = (Self::SIZE.0 as i32 - RIGHT + 20, 40);
+        canvas.legend(at, [(planned, "planned"), (measured, "measured")])?;
+        let notes = [
+            format!("at each point {}", HumanCount(self.lookups)),
+            "absent keys looked up,".into(),
+            format!("at least {LEAST} found"),
+        ];
+        for (i, line) in (0..).zip(notes) {
+            canvas.text((at.0, at.1 + 56 + 20 * i), HPos::Left, 14, GRAY, &line)?;
+        }
+        Ok(())
+    }
+
+    fn draw_fill<DB: DrawingBackend>(&self, canvas: &Canvas<DB>) -> Drawn<DB> {
+        let px = |pixels| canvas.px(pixels);
+        let is_seen = |bits: &usize| self.fill[*bits] > 0.0 || self.expected_fill[*bits] > 1e-4;
+        let first = (0..=BITS).find(is_seen).unwrap_or(0);
+        let last = (0..=BITS).rfind(is_seen).unwrap_or(BITS);
+        // Bits of a bar.
+        let width = (last + 1 - first).div_ceil(BARS);
+        let bars = |shares: &[f64]| {
+            let sum = |bits: &[f64]| bits.iter().sum::<f64>();
+            Vec::from_iter(shares[first..=last].chunks(width).map(sum))
+        };
+        let (fill, expected) = (bars(&self.fill), bars(&self.expected_fill));
+        let start = |bar: usize| (first + bar * width) as f64;
+        let high = fill.iter().chain(&expected).fold(0.0, |high, &share| share.max(high)) * 1.1;
+        let mut chart = ChartBuilder::on(&canvas.area)
+            .margin_top(px(20))
+            .margin_right(px(RIGHT))
+            .margin_left(px(10))
+            .margin_bottom(px(10))
+            .x_label_area_size(px(55))
+            .y_label_area_size(px(LEFT - 10))
+            .build_cartesian_2d(start(0)..start(fill.len()), 0.0..high)?;
+        let x_title = format!("bits set of the {BITS} of a line, at {} keys", HumanCount(self.keys));
+        canvas.mesh(
+            &mut chart,
+            (&x_title, &|bits| count(*bits)),
+            ("share of lines", &|share| percent(*share)),
+        )?;
+        let color = COLORS[1].mix(0.5);
+        chart.draw_series(
+            fill.iter()
+                .enumerate()
+                .map(|(bar, &share)| Rectangle::new([(start(bar), 0.0), (start(bar + 1), share)], color.filled())),
+        )?;
+        let look = Look::line(COLORS[0], Line::Solid);
+        let middle = width as f64 / 2.0;
+        let points = Vec::from_iter((0..).zip(&expected).map(|(bar, &share)| (start(bar) + middle, share)));
+        canvas.series(&mut chart, look, &points)?;
+        let at = (Self::SIZE.0 as i32 - RIGHT + 20, 30);
+        canvas.legend(at, [(look, "expected")])?;
+        let sample = [(px(at.0), px(at.1 + 18)), (px(at.0 + 34), px(at.1 + 34))];
+        canvas.area.draw(&Rectangle::new(sample, color.filled()))?;
+        canvas.text((at.0 + 44, at.1 + 26), HPos::Left, 15, crate::picture::TEXT, "measured")
+    }
+}
+
+/// The powers of ten between two.
+fn decades(low: f64, high: f64) -> Vec<f64> {
+    let exponents = low.log10().round() as i32..=high.log10().round() as i32;
+    // As text, so that each is the nearest number to the decimal one.
+    exponents
+        .map(|exponent| format!("1e{exponent}").parse().expect("a number"))
+        .collect()
+}
+
+/// A whole number with commas; another one, between the bars of few, as it is.
+fn count(number: f64) -> String {
+    if number.fract() == 0.0 {
+        HumanCount(number as u64).to_string()
+    } else {
+        format!("{number:.1}")
+    }
+}
+
+/// A rate as people write it: `1%`, `0.01%`, `1e-6`.
+fn percent(rate: f64) -> String {
+    if rate > 0.0 && rate < 0.99e-4 {
+        format!("{rate:e}")
+    } else {
+        // Without the noise of binary fractions.
+        format!("{}%", (rate * 1e8).round() / 1e6)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fails unless so many lines can be a sample of what is expected.
+    #[track_caller]
+    fn agree(measured: &[f64], expected: &[f64], lines: usize, shape: &str) {
+        let (mut sums, mut distance) = ((0.0, 0.0), 0.0_f64);
+        for (measured, expected) in measured.iter().zip(expected) {
+            sums = (sums.0 + measured, sums.1 + expected);
+            distance = distance.max((sums.0 - sums.1).abs());
+        }
+        let is_whole = |sum: f64| (sum - 1.0).abs() < 1e-6;
+        assert!(is_whole(sums.0) && is_whole(sums.1), "{shape}: {sums:?}");
+        // Kolmogorov and Smirnov: a sample in a thousand is farther away.
+        let limit = 1.95 / (lines as f64).sqrt();
+        assert!(distance < limit, "{shape}: {distance} is more than {limit}");
+    }
+
+    #[test]
+    fn lines_are_as_full_as_expected() {
+        for (lines, words, rate) in [
+            (1, 1, 0.05),
+            (1, 2, 0.01),
+            (1, 4, 0.001),
+            (1, 8, 1e-4),
+            (2, 2, 0.01),
+            (2, 8, 1e-4),
+        ] {
+            let builder = ConcurrentBloom::builder().lines_per_key(lines).words_per_key(words);
+            let builder = builder.expected_keys(100_000).false_positive_rate(rate);
+            let mut filter = builder.build().unwrap();
+            insert_range(&mut filter, 0..100_000);
+            let (measured, expected) = (measured_fill(&filter), expected_fill(&filter, 100_000));
+            let shape = format!("{lines} lines, {words} words");
+            agree(&measured, &expected, filter.blocks(), &shape);
+        }
+    }
+
+    /// The bits of a line that has so many keys, without the chance of how many it has.
+    #[test]
+    fn a_line_of_so_many_keys_is_as_full_as_expected() {
+        const ROUNDS: u64 = 2000;
+        for (words, keys) in [(1, 20), (2, 30), (4, 20), (8, 20)] {
+            let builder = ConcurrentBloom::builder().memory_budget(64).words_per_key(words);
+            let mut filter = builder.expected_keys(keys).build().unwrap();
+            let keys = keys as u64;
+            let mut measured = vec![0.0; BITS + 1];
+            for round in 0..ROUNDS {
+                filter.clear();
+                insert_range(&mut filter, round * keys..(round + 1) * keys);
+                for (sum, share) in measured.iter_mut().zip(measured_fill(&filter)) {
+                    *sum += share / ROUNDS as f64;
+                }
+            }
+            let expected = expected_fill(&filter, keys);
+            // A bit is a good part of the distribution's width.
+            agree(
+                &measured,
+                &expected,
+                ROUNDS as usize / 4,
+                &format!("{words} words, {keys} keys"),
+            );
+        }
+    }
+}

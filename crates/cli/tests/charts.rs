@@ -1,0 +1,419 @@
+//! The commands `bench` and `plot`, by the real binary: tables, charts, and errors that name the
+//! file and the line.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, BufReader};
+use std::path::Path;
+use std::process::{Command, Output};
+
+const HEADER: &str = "cpu,instruction_set,threads,l1d_bytes,l2_bytes,l3_bytes,filter_bytes,operation,ns_per_key\n";
+
+const OPERATIONS: [&str; 6] = [
+    "lookup, absent key",
+    "lookup, present key",
+    "insert, new key",
+    "batch lookup, absent keys",
+    "batch lookup, present keys",
+    "batch insert, new keys",
+];
+
+/// A table as `bench` writes it, of a machine with a name that needs escapes.
+fn table() -> String {
+    let mut table = String::from(HEADER);
+    for (i, operation) in OPERATIONS.iter().enumerate() {
+        for size in [32 << 10, 512 << 10, 8 << 20] {
+            let machine = "\"R&D <\"\"fast\"\"> 3'\",AVX-512,16,49152,1048576,";
+            table += &format!("{machine},{size},\"{operation}\",{}.25\n", i + 1);
+        }
+    }
+    table
+}
+
+fn lanebloom() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_lanebloom"))
+}
+
+fn run(directory: &Path, args: &[&str]) -> Output {
+    lanebloom().current_dir(directory).args(args).output().unwrap()
+}
+
+#[track_caller]
+fn run_well(directory: &Path, args: &[&str]) -> (String, String) {
+    let output = run(directory, args);
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    let (out, errors) = (text(output.stdout), text(output.stderr));
+    assert!(output.status.success(), "{args:?}: {errors}");
+    (out, errors)
+}
+
+/// Runs what must fail, with an error in which all of `parts` stand.
+#[track_caller]
+fn fails(directory: &Path, args: &[&str], parts: &[&str]) {
+    let output = run(directory, args);
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{args:?}: {error}");
+    for part in parts {
+        assert!(error.contains(part), "{args:?}: no {part:?} in {error}");
+    }
+    assert_eq!(error.lines().count(), 1, "{error}");
+}
+
+/// The texts of an SVG, which must be well-formed, and the number of its elements of each name.
+fn read_svg(path: &Path) -> (Vec<String>, impl Fn(&str) -> usize + use<>) {
+    let text = fs::read_to_string(path).unwrap();
+    let document = roxmltree::Document::parse(&text).unwrap();
+    let root = document.root_element();
+    assert_eq!(root.tag_name().name(), "svg");
+    assert!(root.attribute("width").is_some() && root.attribute("viewBox").is_some());
+    let names = Vec::from_iter(document.descendants().map(|node| node.tag_name().name().to_owned()));
+    let is_text = |node: &roxmltree::Node<'_, '_>| node.has_tag_name(("http://www.w3.org/2000/svg", "text"));
+    let texts = document.descendants().filter(is_text);
+    let texts = texts.map(|node| node.text().unwrap().trim().to_owned()).collect();
+    (texts, move |name: &str| {
+        names.iter().filter(|other| *other == name).count()
+    })
+}
+
+#[track_caller]
+fn has_texts(texts: &[String], expected: &[&str]) {
+    for &expected in expected {
+        assert!(
+            texts.iter().any(|text| text == expected),
+            "no {expected:?} in {texts:?}"
+        );
+    }
+}
+
+/// The size of a PNG, and its pixels.
+fn read_png(path: &Path) -> ((u32, u32), Vec<[u8; 3]>) {
+    assert!(fs::read(path).unwrap().starts_with(b"\x89PNG\r\n\x1a\n"));
+    let mut reader = png::Decoder::new(BufReader::new(File::open(path).unwrap()))
+        .read_info()
+        .unwrap();
+    let mut bytes = vec![0; reader.output_buffer_size().unwrap()];
+    let info = reader.next_frame(&mut bytes).unwrap();
+    assert_eq!(info.color_type, png::ColorType::Rgb);
+    let pixels = bytes.chunks_exact(3).map(|pixel| pixel.try_into().unwrap());
+    ((info.width, info.height), pixels.collect())
+}
+
+#[test]
+fn bench_writes_a_table_and_a_chart() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path();
+    let args = ["bench", "--seconds", "0.5", "-o", "bench.csv", "--chart", "bench.svg"];
+    let (out, errors) = run_well(directory, &args);
+    // The sizes for which there was no time; a fast machine measures all.
+    let is_note = errors.is_empty() || errors.starts_with("Filters of ") && errors.lines().count() == 1;
+    assert!(is_note, "{errors}");
+
+    let mut rows = out.lines().skip_while(|line| !line.trim_start().starts_with("filter"));
+    let columns = Vec::from_iter(rows.next().unwrap().split_whitespace());
+    let expected = "filter keys absent present new absent present insert positives";
+    assert_eq!(columns, Vec::from_iter(expected.split(' ')));
+    let mut measured = Vec::new();
+    for row in rows {
+        let fields = Vec::from_iter(row.split_whitespace());
+        assert_eq!(fields.len(), 10, "{row}");
+        let shift = ["KiB", "MiB"].iter().position(|unit| *unit == fields[1]).unwrap() * 10 + 10;
+        let bytes = fields[0].parse::<u64>().unwrap() << shift;
+        let keys: f64 = fields[2].replace(',', "").parse().unwrap();
+        assert!((10.0..10.5).contains(&(bytes as f64 * 8.0 / keys)), "{row}");
+        let false_positives: f64 = fields[9].strip_suffix('%').unwrap().parse().unwrap();
+        assert!((0.3..2.0).contains(&false_positives), "{row}");
+        for (operation, ns) in OPERATIONS.iter().zip(&fields[3..9]) {
+            measured.push((bytes, operation.to_string(), ns.parse::<f64>().unwrap()));
+        }
+    }
+    assert_eq!(measured[0].0, 32 << 10);
+
+    let text = fs::read_to_string(directory.join("bench.csv")).unwrap();
+    assert!(text.starts_with(HEADER), "{text}");
+    let mut table = csv::Reader::from_reader(text.as_bytes());
+    let records: Vec<_> = table.records().map(Result::unwrap).collect();
+    assert_eq!(records.len(), measured.len());
+    for (record, (bytes, operation, ns)) in records.iter().zip(&measured) {
+        assert_eq!(record[6], bytes.to_string());
+        assert_eq!(record[7], *operation);
+        let precise: f64 = record[8].parse().unwrap();
+        assert!(precise > 0.0 && (precise - ns).abs() < 0.0051, "{record:?}, {ns}");
+        assert!(
+            out.contains(&record[0]) && out.contains(&record[1]),
+            "{record:?} in {out}"
+        );
+    }
+
+    // The chart is that of `plot speed`.
+    run_well(directory, &["plot", "speed", "bench.csv", "-o", "plot.svg"]);
+    let charts = ["bench.svg", "plot.svg"].map(|name| read_svg(&directory.join(name)).0);
+    assert_eq!(charts[0], charts[1]);
+    has_texts(&charts[0], &OPERATIONS);
+}
+
+#[test]
+fn bench_is_quiet_and_ends_with_its_reader() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, errors) = run_well(folder.path(), &["bench", "--quiet", "--seconds", "0.1"]);
+    assert!(out.contains("32 KiB"), "{out}");
+    assert_eq!(errors, "");
+
+    let (reader, writer) = io::pipe().unwrap();
+    drop(reader);
+    let output = lanebloom()
+        .args(["bench", "--seconds", "0.1"])
+        .stdout(writer)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(141));
+    assert_eq!(output.stderr, b"");
+}
+
+#[test]
+fn plot_speed_draws_every_operation() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path();
+    fs::write(directory.join("bench.csv"), table()).unwrap();
+    // The second output has the ending in capitals.
+    run_well(directory, &["plot", "speed", "bench.csv", "-o", "speed.svg"]);
+    run_well(directory, &["plot", "speed", "bench.csv", "-o", "speed.PNG"]);
+
+    let (texts, count) = read_svg(&directory.join("speed.svg"));
+    has_texts(&texts, &OPERATIONS);
+    has_texts(
+        &texts,
+        &["ns per key", "filter size", "32 KiB", "512 KiB", "8 MiB", "1", "2", "5"],
+    );
+    has_texts(
+        &texts,
+        &["ConcurrentBloom on R&D <\"fast\"> 3'", "AVX-512, one thread of 16"],
+    );
+    // The caches that the table names, and no third one.
+    has_texts(&texts, &["L1d 48 KiB", "L2 1 MiB"]);
+    assert!(!texts.iter().any(|text| text.starts_with("L3")));
+    // Circles at three sizes and in the legend, for three operations; triangles for the others.
+    assert_eq!(count("circle"), 3 * 4);
+    assert_eq!(count("polygon"), 3 * 4);
+
+    let (size, pixels) = read_png(&directory.join("speed.PNG"));
+    assert_eq!(size, (2000, 1120));
+    let share = |color| pixels.iter().filter(|pixel| **pixel == color).count() as f64 / pixels.len() as f64;
+    assert!(share([255; 3]) > 0.8, "no light background");
+    for color in [[0, 114, 178], [213, 94, 0], [0, 158, 115]] {
+        assert!(share(color) > 1e-3, "a series without its color {color:?}");
+    }
+    // Letters: without a font there would be none in the title's place.
+    let title = pixels
+        .chunks(2000)
+        .take(80)
+        .flatten()
+        .filter(|pixel| pixel[0] < 128)
+        .count();
+    assert!(title > 500, "{title} dark pixels");
+}
+
+#[test]
+fn plot_rate_draws_plan_and_measurement() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path();
+    run_well(
+        directory,
+        &["plot", "rate", "--keys", "20k", "--rate", "1%", "-o", "rate.svg"],
+    );
+    let (texts, count) = read_svg(&directory.join("rate.svg"));
+    has_texts(&texts, &["ConcurrentBloom for 20,000 keys at a rate of 1%"]);
+    has_texts(
+        &texts,
+        &["false-positive rate", "keys", "20,000", "0.1%", "1%", "10%", "100%"],
+    );
+    has_texts(
+        &texts,
+        &["planned", "measured", "expected", "share of lines", "expected keys"],
+    );
+    has_texts(&texts, &["bits set of the 512 of a line, at 20,000 keys"]);
+    // A point for each twentieth of the keys, but for the first ones, and one in the legend.
+    assert!((25..=41).contains(&count("circle")), "{}", count("circle"));
+
+    // Again, over a file: the same bytes, since the hashes are the same.
+    let before = fs::read(directory.join("rate.svg")).unwrap();
+    run_well(
+        directory,
+        &["plot", "rate", "--keys", "2e4", "--rate", "0.01", "-o", "rate.svg"],
+    );
+    assert_eq!(fs::read(directory.join("rate.svg")).unwrap(), before);
+
+    // One key, and a rate too low to be measured.
+    run_well(
+        directory,
+        &["plot", "rate", "--keys", "1", "--rate", "0.5", "-o", "rate.png"],
+    );
+    let (size, _) = read_png(&directory.join("rate.png"));
+    assert_eq!(size, (2000, 1720));
+}
+
+#[test]
+fn other_endings_are_errors() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path();
+    fs::write(directory.join("bench.csv"), table()).unwrap();
+    for (name, part) in [
+        ("a.jpg", ".jpg"),
+        ("a", "without an ending"),
+        ("a.svg.gz", ".gz"),
+        (".svg", "ending"),
+    ] {
+        let parts = [name, part, ".svg or .png"];
+        fails(directory, &["plot", "speed", "bench.csv", "-o", name], &parts);
+        // Before the work, which would be in vain.
+        fails(
+            directory,
+            &["plot", "rate", "--keys", "1e8", "--rate", "0.01", "-o", name],
+            &parts,
+        );
+        fails(directory, &["bench", "--seconds", "60", "--chart", name], &parts);
+    }
+    let names = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name());
+    assert_eq!(Vec::from_iter(names), [OsStr::new("bench.csv")]);
+}
+
+#[test]
+fn a_bad_table_is_an_error_with_its_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path();
+    let line =
+        |cpu: &str, bytes: &str, operation: &str, ns: &str| format!("{cpu},AVX2,2,,,,{bytes},{operation},{ns}\n");
+    let good = line("X", "32768", "lookup", "1.5");
+    let with = |line: String| format!("{HEADER}{good}{line}");
+    let many: String = (0..12)
+        .map(|i| line("X", "32768", &format!("operation {i}"), "1"))
+        .collect();
+    let cases = [
+        ("empty file", String::new(), "line 1: no column cpu"),
+        ("no line", HEADER.into(), "without a line"),
+        ("other table", "a,b\n1,2\n".into(), "line 1: no column cpu"),
+        (
+            "lacks a column",
+            with(good.clone()).replace(",threads", ",t"),
+            "line 1: no column threads",
+        ),
+        ("short line", with("X,AVX2\n".into()), "line: 3"),
+        (
+            "no number",
+            with(line("X", "65536", "lookup", "fast")),
+            "line 3: ns_per_key is \"fast\"",
+        ),
+        (
+            "NaN",
+            with(line("X", "65536", "lookup", "NaN")),
+            "line 3: ns_per_key is \"NaN\"",
+        ),
+        (
+            "infinite",
+            with(line("X", "65536", "lookup", "inf")),
+            "line 3: ns_per_key is \"inf\"",
+        ),
+        (
+            "zero",
+            with(line("X", "65536", "lookup", "0")),
+            "line 3: ns_per_key is \"0\"",
+        ),
+        (
+            "negative",
+            with(line("X", "65536", "lookup", "-1")),
+            "line 3: ns_per_key is \"-1\"",
+        ),
+        (
+            "no size",
+            with(line("X", "", "lookup", "1")),
+            "line 3: filter_bytes is \"\"",
+        ),
+        (
+            "size of zero",
+            with(line("X", "0", "lookup", "1")),
+            "line 3: filter_bytes is \"0\"",
+        ),
+        (
+            "great size",
+            with(line("X", &u64::MAX.to_string(), "lookup", "1")),
+            "line 3: filter_bytes",
+        ),
+        (
+            "no operation",
+            with(line("X", "65536", "", "1")),
+            "line 3: operation is \"\"",
+        ),
+        (
+            "control character",
+            with(line("X", "65536", "a\x01b", "1")),
+            "line 3: operation is \"a\\u{1}b\"",
+        ),
+        (
+            "another machine",
+            with(line("Y", "65536", "lookup", "1")),
+            "line 3: another machine",
+        ),
+        ("twice", with(good.clone()), "line 3: the same"),
+        ("many operations", with(many), "line 14: more than 12 operations"),
+        (
+            "lines in a field",
+            with(line("X", "65536", "\"a\nb\"", "1")),
+            "line 3: operation",
+        ),
+    ];
+    fs::write(directory.join("old.svg"), "old").unwrap();
+    for (name, text, part) in cases {
+        let path = format!("{name}.csv");
+        fs::write(directory.join(&path), text).unwrap();
+        fails(directory, &["plot", "speed", &path, "-o", "old.svg"], &[&path, part]);
+    }
+    fs::write(
+        directory.join("bytes.csv"),
+        [HEADER.as_bytes(), b"\xff,AVX2,2,,,,1,a,1\n"].concat(),
+    )
+    .unwrap();
+    fails(
+        directory,
+        &["plot", "speed", "bytes.csv", "-o", "old.svg"],
+        &["bytes.csv", "line 2"],
+    );
+    fails(
+        directory,
+        &["plot", "speed", "none.csv", "-o", "old.svg"],
+        &["none.csv", "cannot open it"],
+    );
+    fails(directory, &["plot", "speed", ".", "-o", "old.svg"], &["."]);
+    assert_eq!(fs::read(directory.join("old.svg")).unwrap(), b"old");
+
+    // What is no error: other orders of columns, another column, a byte order mark, one line.
+    let other = "\u{feff}operation,ns_per_key,note,filter_bytes,l1d_bytes,l2_bytes,l3_bytes,threads,instruction_set,cpu\r\n\
+                 a,1,x,4096,,,,2,AVX2,X\r\n";
+    fs::write(directory.join("other.csv"), other).unwrap();
+    run_well(directory, &["plot", "speed", "other.csv", "-o", "new.svg"]);
+    has_texts(&read_svg(&directory.join("new.svg")).0, &["a", "4 KiB", "1"]);
+}
+
+#[test]
+fn an_output_that_cannot_be_written_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path();
+    fs::write(directory.join("bench.csv"), table()).unwrap();
+    fs::create_dir(directory.join("folder.svg")).unwrap();
+    for name in ["none/speed.svg", "none/speed.png", "folder.svg"] {
+        fails(
+            directory,
+            &["plot", "speed", "bench.csv", "-o", name],
+            &["cannot write", name],
+        );
+    }
+    fails(
+        directory,
+        &["bench", "--quiet", "--seconds", "0.1", "-o", "none/b.csv"],
+        &["cannot write none/b.csv"],
+    );
+    let rate = ["plot", "rate", "--keys", "10", "--rate", "0.1", "-o", "none/r.svg"];
+    fails(directory, &rate, &["cannot write none/r.svg"]);
+    // More memory than a machine has.
+    let rate = ["plot", "rate", "--keys", "1e15", "--rate", "1e-12", "-o", "r.svg"];
+    fails(directory, &rate, &["a filter for 1000000000000000 keys"]);
+    assert_eq!(fs::read_dir(directory).unwrap().count(), 2);
+}
