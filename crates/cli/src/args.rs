@@ -88,23 +88,33 @@ pub(crate) struct Dedup {
 }
 
 /// Makes a filter file of keys, one per line
+///
+/// A line without a key is left out. A file of the format lanebloom is also a state of `dedup
+/// --state`. A Guava filter cannot grow, and one of RedisBloom is larger when it has grown. So for
+/// these, without --expected, the input is read twice, the first time to count the different keys.
+/// A pipe or a compressed file is spilled to a temporary file then.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   lanebloom build ids.txt -o ids.lbf --rate 0.001
-  cut -f1 users.tsv | lanebloom build -o users.guava --format guava --expected 1M")]
+  cut -f1 users.tsv | lanebloom build -o users.guava --format guava --expected 1M
+  lanebloom build ids.txt -o - --format redisbloom --redis-key ids | redis-cli --pipe")]
 pub(crate) struct Build {
     /// Files of keys; `-` or none: stdin
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
 
-    /// The file to write; replaced as a whole, once it is complete
+    /// The file to write, replaced as a whole once it is complete; `-`: stdout
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: PathBuf,
 
     /// The format of the filter file
     #[arg(long, value_enum, default_value_t = Format::Lanebloom)]
     pub(crate) format: Format,
+
+    /// The key in Redis that a file of the format redisbloom loads
+    #[arg(long, value_name = "NAME", required_if_eq("format", "redisbloom"))]
+    pub(crate) redis_key: Option<String>,
 
     #[command(flatten)]
     pub(crate) size: Size,
@@ -115,15 +125,21 @@ pub(crate) struct Build {
 
 /// Says which keys are in a filter file
 ///
-/// Prints each key, a tab, and `present` or `absent`. The exit status is 0 if every key is present,
-/// and 1 otherwise. A key that was never inserted can be present by mistake, at the filter's rate.
+/// Prints for each line `present` or `absent`, a tab, and the line as it is. The exit status is 0
+/// if every key is present, and 1 otherwise. A key that was never inserted can be present by
+/// mistake, at the filter's rate. A line without a key is absent. With --quiet only the exit status
+/// answers, as soon as it is certain.
+///
+/// Reads every file that `info` recognizes, if its keys' hash needs no secret. The keys of a Guava
+/// filter are taken for strings in UTF-8 or arrays of bytes. Give --ignore-case to `build` and
+/// `query`, or to none of them.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   echo 4711 | lanebloom query --quiet ids.lbf && echo known
   lanebloom query --absent ids.lbf requests.txt")]
 pub(crate) struct Query {
-    /// The filter file
+    /// The filter file; `-`: stdin
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) filter: PathBuf,
 
@@ -144,6 +160,10 @@ pub(crate) struct Query {
 }
 
 /// Makes one filter file of several
+///
+/// Snapshots with the same layout become one by union, if that keeps their rate: as long as all
+/// keys fit into the number that they are for. Others follow one another in the file, and their
+/// rates add up. So give --expected for all keys to each `build` whose files are merged later.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
@@ -153,7 +173,7 @@ pub(crate) struct Merge {
     #[arg(required = true, num_args = 2.., value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
 
-    /// The file to write; replaced as a whole, once it is complete
+    /// The file to write, replaced as a whole once it is complete; `-`: stdout
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: PathBuf,
 }
@@ -167,32 +187,50 @@ pub(crate) struct Merge {
 Example:
   lanebloom info seen.lbf")]
 pub(crate) struct Info {
-    /// Filter files
+    /// Filter files; `-`: stdin
     #[arg(required = true, value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
 }
 
-/// Writes a filter in another format, where no key is needed for that
+/// Writes a filter in another format, where the keys are not needed for that
+///
+/// A filter holds bits that follow from hashes of its keys. So a format with another hash or
+/// another layout cannot be made from it: run `build` on the keys instead.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  lanebloom convert scalable.lbf -o seen.lbf --to lanebloom      # for dedup --state
+  lanebloom convert sessions.lbf -o small.lbf --to compact-cuckoo
+  lanebloom convert dump.resp -o copy.resp --to redisbloom --redis-key copy")]
 pub(crate) struct Convert {
-    /// The filter file to read
+    /// The filter file to read; `-`: stdin
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) input: PathBuf,
 
-    /// The file to write; replaced as a whole, once it is complete
+    /// The file to write, replaced as a whole once it is complete; `-`: stdout
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: PathBuf,
 
     /// The format to write
     #[arg(long, value_enum)]
-    pub(crate) to: Format,
+    pub(crate) to: Target,
+
+    /// The key in Redis that a file of the format redisbloom loads [default: as in the input]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) redis_key: Option<String>,
 }
 
-/// Compares all filter types for a number of keys and a rate: memory, bits per key, lines touched
+/// Compares the filter types for a number of keys and a rate: memory, bits per key, lines touched
+///
+/// The lines are those of the cache, of 64 bytes, that a lookup of a present or an absent key
+/// reads. The rate is the filter's own at that number of keys; some can have only certain ones. Two
+/// types have no rate to choose, and are left out: ConcurrentBitmap takes a bit for each possible
+/// number, and RedisCuckoo has one byte a key and more than 1.5%.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Example:
-  lanebloom plan --keys 10M --rate 0.001")]
+Examples:
+  lanebloom plan --keys 10M --rate 0.001
+  lanebloom plan --keys 10M                # for many rates")]
 pub(crate) struct Plan {
     /// The number of keys, such as 5000, 10M or 1e9
     #[arg(long, value_name = "N", value_parser = number)]
@@ -305,7 +343,7 @@ pub(crate) struct Size {
     pub(crate) expected: Option<usize>,
 
     /// The chance that a new key is taken for one seen before, such as 0.01, 1% or 1e-6
-    /// [default: 1e-6]
+    /// [default: 1e-6 for dedup, 1% for build]
     #[arg(long, value_name = "P", value_parser = rate)]
     pub(crate) rate: Option<f64>,
 }
@@ -347,7 +385,20 @@ pub(crate) enum Format {
     Lanebloom,
     /// The stream of Guava's BloomFilter.writeTo (of the strategy MURMUR128_MITZ_64)
     Guava,
-    /// The chunks of RedisBloom's BF.SCANDUMP
+    /// Commands BF.LOADCHUNK of RedisBloom, for `redis-cli --pipe`
+    Redisbloom,
+}
+
+/// What `convert` makes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum Target {
+    /// Snapshots of ConcurrentBloom: of a ScalableBloom, or alike ones made one
+    Lanebloom,
+    /// A CuckooFilter, of a CompactCuckoo
+    Cuckoo,
+    /// A CompactCuckoo, which takes no inserts, of a CuckooFilter
+    CompactCuckoo,
+    /// Commands BF.LOADCHUNK of RedisBloom, of a dump of it
     Redisbloom,
 }
 

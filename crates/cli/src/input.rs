@@ -120,7 +120,7 @@ impl Input {
         }
     }
 
-    fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         match self {
             Self::Path(path) if is_stdin(path) => "stdin".into(),
             Self::Path(path) => path.display().to_string(),
@@ -198,7 +198,7 @@ pub(crate) fn is_stdin(path: &Path) -> bool {
 }
 
 /// The file; for `-` stdin, without a buffer.
-fn open(path: &Path) -> io::Result<File> {
+pub(crate) fn open(path: &Path) -> io::Result<File> {
     if is_stdin(path) {
         return Ok(File::from(io::stdin().as_fd().try_clone_to_owned()?));
     }

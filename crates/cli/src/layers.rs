@@ -11,7 +11,7 @@ use lanebloom::{ConcurrentBloom, SnapshotError};
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Write};
 
-/// The rate of `dedup` and `build` if none is given.
+/// The rate of `dedup` if none is given.
 pub(crate) const RATE: f64 = 1e-6;
 
 /// Keys of the first filter if their number is not known: 64 KiB at 1e-3, 256 KiB at 1e-6.

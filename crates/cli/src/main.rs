@@ -3,6 +3,7 @@
 
 mod args;
 mod commands;
+mod filter_file;
 mod input;
 mod keys;
 mod layers;
@@ -11,8 +12,11 @@ mod numbers;
 mod ordered;
 mod picture;
 mod progress;
+mod record;
+mod resp;
 mod speeds;
 mod state;
+mod text;
 
 use args::{Cli, Command};
 use clap::Parser;
@@ -40,9 +44,9 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Dedup(args) => commands::dedup::run(&args, quiet)?,
         Command::Build(args) => commands::build::run(&args, quiet)?,
         Command::Query(args) => return commands::query::run(&args, quiet),
-        Command::Merge(args) => commands::merge::run(&args)?,
+        Command::Merge(args) => commands::merge::run(&args, quiet)?,
         Command::Info(args) => commands::info::run(&args)?,
-        Command::Convert(args) => commands::convert::run(&args)?,
+        Command::Convert(args) => commands::convert::run(&args, quiet)?,
         Command::Plan(args) => commands::plan::run(&args)?,
         Command::Bench(args) => commands::bench::run(&args, quiet)?,
         Command::Plot(args) => commands::plot::run(&args)?,

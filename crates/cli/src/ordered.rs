@@ -11,6 +11,14 @@ use lanebloom::hash::KeyHasher;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
+/// More threads would wait for the stage.
+const MOST_THREADS: usize = 4;
+
+/// The number of threads to [`run`] if none was asked for.
+pub(crate) fn threads() -> usize {
+    thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS)
+}
+
 /// What depends on the order of the input.
 pub(crate) trait Stage: Send {
     /// Takes the next chunk.

@@ -1,8 +1,206 @@
-//! `lanebloom build`.
+//! `lanebloom build`: makes a filter file of keys.
 
-use crate::args::Build;
-use anyhow::{Result, bail};
+use crate::args::{Build, Format};
+use crate::filter_file::Output;
+use crate::input::{Chunk, Input, Part, Reader};
+use crate::keys::KeySpec;
+use crate::layers::Layers;
+use crate::ordered::{self, Stage};
+use crate::progress::Progress;
+use crate::{resp, text};
+use anyhow::{Context, Result, bail};
+use indicatif::HumanBytes;
+use lanebloom::hash::Murmur3;
+use lanebloom::{GuavaBloom, RedisBloom};
+use std::collections::VecDeque;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::time::Instant;
 
-pub(crate) fn run(_: &Build, _: bool) -> Result<()> {
-    bail!("not there yet")
+/// The library's default, and RedisBloom's. A key that is wrongly present costs a lookup in most
+/// uses of a filter file; `dedup`, where it costs a line, has a lower rate.
+const RATE: f64 = 0.01;
+
+/// The rate of the filter that counts the different keys.
+const RATE_OF_COUNT: f64 = 1e-3;
+
+pub(crate) fn run(args: &Build, quiet: bool) -> Result<()> {
+    let start = Instant::now();
+    if args.redis_key.is_some() && args.format != Format::Redisbloom {
+        bail!("--redis-key is for --format redisbloom");
+    }
+    let output = Output::new(&args.output)?;
+    let mut job = Job {
+        args,
+        keys: KeySpec::new(&args.keys),
+        parts: None,
+        quiet,
+    };
+    let rate = args.size.rate.unwrap_or(RATE);
+    let target = match args.format {
+        Format::Lanebloom => Target::Layers(Layers::new(args.size.expected, rate)?),
+        Format::Guava => {
+            let keys = job.count()?;
+            let filter = GuavaBloom::with_capacity(keys, rate);
+            Target::Guava(filter.with_context(|| format!("a Guava filter for {keys} keys"))?)
+        }
+        Format::Redisbloom => {
+            let keys = job.count()?;
+            let filter = RedisBloom::with_capacity(keys, rate);
+            Target::Redis(filter.with_context(|| format!("a RedisBloom filter for {keys} keys"))?)
+        }
+    };
+    let filled = job.fill(target)?;
+    let key = args.redis_key.as_deref().unwrap_or("");
+    output.write(|writer| filled.target.write_to(key.as_bytes(), writer))?;
+    if !quiet {
+        eprintln!("{}, {:.2} s", filled.summary(), start.elapsed().as_secs_f64());
+    }
+    Ok(())
+}
+
+struct Job<'a> {
+    args: &'a Build,
+    keys: KeySpec,
+    /// The inputs, if they are read twice.
+    parts: Option<Vec<Part>>,
+    quiet: bool,
+}
+
+impl Job<'_> {
+    /// The number of different keys: the expected one, or as counted in a pass before.
+    fn count(&mut self) -> Result<usize> {
+        let Build { files, size, .. } = self.args;
+        if let Some(expected) = size.expected {
+            return Ok(expected);
+        }
+        let stdin = ["-".into()];
+        let files = if files.is_empty() { &stdin } else { &files[..] };
+        let progress = self.progress(&Input::all(files));
+        let parts = files.iter().map(|file| Part::of(file, &progress));
+        self.parts = Some(parts.collect::<Result<_>>()?);
+        drop(progress);
+        let counted = self.fill(Target::Layers(Layers::new(None, RATE_OF_COUNT)?))?;
+        Ok(counted.unique().max(1))
+    }
+
+    fn progress(&self, inputs: &VecDeque<Input>) -> Arc<Progress> {
+        Arc::new(Progress::new(Input::total(inputs), !self.quiet))
+    }
+
+    fn fill(&self, target: Target) -> Result<Filling<'_>> {
+        let inputs = match &self.parts {
+            Some(parts) => parts.iter().cloned().map(Input::Part).collect(),
+            None => Input::all(&self.args.files),
+        };
+        let progress = self.progress(&inputs);
+        let mut reader = Reader::new(inputs, self.keys.clone(), progress);
+        let mut filling = Filling {
+            keys: &self.keys,
+            target,
+            new: Vec::new(),
+            records: 0,
+            changed: 0,
+            missing: 0,
+        };
+        ordered::run(
+            &mut reader,
+            &self.keys,
+            &Murmur3::default(),
+            ordered::threads(),
+            &mut filling,
+        )?;
+        Ok(filling)
+    }
+}
+
+/// The filter that is filled.
+enum Target {
+    Layers(Layers),
+    Guava(GuavaBloom),
+    Redis(RedisBloom),
+}
+
+impl Target {
+    fn write_to(&self, key: &[u8], mut writer: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Self::Layers(layers) => layers.layers().try_for_each(|layer| layer.write_to(&mut writer)),
+            Self::Guava(filter) => filter.write_to(writer),
+            Self::Redis(filter) => resp::write(filter, key, &mut writer),
+        }
+    }
+}
+
+struct Filling<'a> {
+    keys: &'a KeySpec,
+    target: Target,
+    new: Vec<bool>,
+    records: u64,
+    /// The number of keys that changed the filter.
+    changed: usize,
+    /// The number of records without a key.
+    missing: usize,
+}
+
+impl Stage for Filling<'_> {
+    fn take(&mut self, chunk: &mut Chunk) -> Result<()> {
+        let keyed = &chunk.keyed;
+        let count = keyed.hashes.len();
+        let keys = || {
+            (0..count)
+                .map(|number| self.keys.key(chunk.bytes(), keyed, number).0)
+                .collect::<Vec<_>>()
+        };
+        self.records += (count + keyed.missing) as u64;
+        self.missing += keyed.missing;
+        self.changed += match &mut self.target {
+            Target::Layers(layers) => {
+                self.new.resize(count, false);
+                layers.insert(&keyed.hashes, &mut self.new, chunk.share)?;
+                self.new.iter().filter(|&&new| new).count()
+            }
+            Target::Guava(filter) => filter.insert_batch(&keys()),
+            Target::Redis(filter) => filter.insert_batch(&keys())?,
+        };
+        Ok(())
+    }
+}
+
+impl Filling<'_> {
+    /// The number of different keys, with those that were taken for present by mistake.
+    fn unique(&self) -> usize {
+        match &self.target {
+            Target::Layers(layers) => self.changed + layers.mistaken.round() as usize,
+            Target::Guava(filter) => filter.estimated_len().min(self.records as usize),
+            // As BF.CARD and BF.INFO count.
+            Target::Redis(_) => self.changed,
+        }
+    }
+
+    fn summary(&self) -> String {
+        let (filters, memory, rate) = match &self.target {
+            Target::Layers(layers) => {
+                let rates = layers.layers().map(|layer| layer.current_false_positive_rate());
+                (layers.layers().count(), layers.memory_bytes(), super::info::any(rates))
+            }
+            Target::Guava(filter) => (1, filter.memory_bytes(), filter.current_false_positive_rate()),
+            Target::Redis(filter) => {
+                let memory = filter.memory_bytes();
+                (filter.info().filters, memory, filter.current_false_positive_rate())
+            }
+        };
+        let unique = self.unique();
+        let missing = match self.missing {
+            0 => String::new(),
+            missing => format!(", {missing} of them without a key"),
+        };
+        format!(
+            "{} lines, about {unique} unique{missing}, {} of {}, {:.1} bits per key, rate {}",
+            self.records,
+            text::count(filters, "filter"),
+            HumanBytes(memory as u64),
+            8.0 * memory as f64 / unique.max(1) as f64,
+            text::rate(rate),
+        )
+    }
 }

@@ -1,8 +1,73 @@
-//! `lanebloom convert`.
+//! `lanebloom convert`: what can be made of a filter without its keys.
 
-use crate::args::Convert;
-use anyhow::{Result, bail};
+use super::merge::{add_layer, summary};
+use crate::args::{Convert, Target};
+use crate::filter_file::{Content, FilterFile, Output};
+use crate::record::Record;
+use crate::resp::Dump;
+use anyhow::{Context, Result, bail};
+use lanebloom::{ConcurrentBloom, ScalableBloom};
 
-pub(crate) fn run(_: &Convert) -> Result<()> {
-    bail!("not there yet")
+pub(crate) fn run(args: &Convert, quiet: bool) -> Result<()> {
+    if args.redis_key.is_some() && args.to != Target::Redisbloom {
+        bail!("--redis-key is for --to redisbloom");
+    }
+    let output = Output::new(&args.output)?;
+    let FilterFile { name, content, .. } = FilterFile::open(&args.input)?;
+    let converted = convert(args, content).with_context(|| format!("cannot convert {name}"))?;
+    output.write(|writer| converted.write_to(writer))?;
+    if !quiet {
+        eprintln!("{}{}", args.output.display(), summary(&converted));
+    }
+    Ok(())
+}
+
+fn convert(args: &Convert, content: Content) -> Result<Content> {
+    Ok(match (args.to, content) {
+        (Target::Lanebloom, Content::Bloom(layers)) => Content::Bloom(united(layers)?),
+        (Target::Lanebloom, Content::Scalable(filter)) => Content::Bloom(united(layers(&filter)?)?),
+        (Target::Cuckoo, Content::Compact(filter)) => Content::Cuckoo(filter.to_filter()?),
+        (Target::Cuckoo, content @ Content::Cuckoo(_)) => content,
+        (Target::CompactCuckoo, Content::Cuckoo(filter)) => Content::Compact(filter.to_compact()?),
+        (Target::CompactCuckoo, content @ Content::Compact(_)) => content,
+        (Target::Redisbloom, Content::Redis(Dump { filter, key })) => {
+            let key = args.redis_key.clone().map(String::into_bytes).or(key);
+            if key.is_none() {
+                bail!("replies of BF.SCANDUMP name no key, so --redis-key is needed");
+            }
+            Content::Redis(Dump { filter, key })
+        }
+        (_, Content::Closed(record)) => bail!("{}", record.why_closed()),
+        (target, content) => {
+            let wanted = match target {
+                Target::Lanebloom => "a ConcurrentBloom",
+                Target::Cuckoo | Target::CompactCuckoo => "a cuckoo filter",
+                Target::Redisbloom => "a RedisBloom",
+            };
+            bail!(
+                "the hashes or the layout of a {} are not those of {wanted}, and it does not hold its keys: \
+                 build the file anew from the keys",
+                content.kind()
+            )
+        }
+    })
+}
+
+fn united(layers: Vec<ConcurrentBloom>) -> Result<Vec<ConcurrentBloom>> {
+    let mut all = Vec::new();
+    layers.into_iter().try_for_each(|layer| add_layer(&mut all, layer))?;
+    Ok(all)
+}
+
+/// The layers with the filter's hasher: its snapshot is a header, and their snapshots.
+fn layers(filter: &ScalableBloom) -> Result<Vec<ConcurrentBloom>> {
+    let bytes = filter.to_bytes();
+    let mut rest = &bytes[Record::HEADER as usize..];
+    let mut layers = Vec::new();
+    while !rest.is_empty() {
+        let (layer, more) = ConcurrentBloom::from_bytes(rest)?;
+        layers.push(layer);
+        rest = more;
+    }
+    Ok(layers)
 }

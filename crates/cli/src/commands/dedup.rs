@@ -16,11 +16,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::thread;
 use std::time::Instant;
-
-/// More threads would wait for the one that inserts.
-const MOST_THREADS: usize = 4;
 
 pub(crate) fn run(args: &Dedup, quiet: bool) -> Result<()> {
     let start = Instant::now();
@@ -50,11 +46,10 @@ struct Job<'a> {
 
 impl<'a> Job<'a> {
     fn new(args: &'a Dedup, quiet: bool) -> Self {
-        let cores = thread::available_parallelism().map_or(1, usize::from);
         Self {
             args,
             keys: KeySpec::new(&args.keys),
-            threads: args.threads.unwrap_or(cores.min(MOST_THREADS)),
+            threads: args.threads.unwrap_or_else(ordered::threads),
             progress: Arc::new(Progress::new(Input::total(&Input::all(&args.files)), !quiet)),
         }
     }

@@ -1,8 +1,104 @@
-//! `lanebloom merge`.
+//! `lanebloom merge`: one filter file of several.
 
+use super::info::any;
 use crate::args::Merge;
-use anyhow::{Result, bail};
+use crate::filter_file::{Content, FilterFile, Output};
+use crate::text;
+use anyhow::{Context, Result, bail};
+use indicatif::HumanBytes;
+use lanebloom::ConcurrentBloom;
 
-pub(crate) fn run(_: &Merge) -> Result<()> {
-    bail!("not there yet")
+pub(crate) fn run(args: &Merge, quiet: bool) -> Result<()> {
+    let output = Output::new(&args.output)?;
+    let mut files = args.files.iter();
+    let mut merged = FilterFile::open(files.next().context("there is no file")?)?;
+    if let Content::Closed(record) = &merged.content {
+        bail!("{}: {}", merged.name, record.why_closed());
+    }
+    for path in files {
+        let file = FilterFile::open(path)?;
+        let (into, from) = (merged.name.clone(), file.name.clone());
+        unite(&mut merged.content, file.content).with_context(|| format!("cannot merge {from} with {into}"))?;
+    }
+    output.write(|writer| merged.content.write_to(writer))?;
+    if !quiet {
+        eprintln!("{} files{}", args.files.len(), summary(&merged.content));
+    }
+    Ok(())
+}
+
+/// Adds the keys of `from`.
+fn unite(into: &mut Content, from: Content) -> Result<()> {
+    match (into, from) {
+        (_, Content::Closed(record)) => bail!("{}", record.why_closed()),
+        (Content::Bloom(layers), Content::Bloom(more)) => {
+            let (ours, theirs) = (layers[0].hasher().seed(), more[0].hasher().seed());
+            if ours != theirs {
+                bail!("the seed of Murmur3 differs: {theirs} there, {ours} here");
+            }
+            more.into_iter().try_for_each(|layer| add_layer(layers, layer))?;
+        }
+        (Content::Scalable(into), Content::Scalable(from)) => drop(into.union_from(&from)?),
+        (Content::Windowed(into), Content::Windowed(from)) => drop(into.union_from(&from)?),
+        (Content::Counting(into), Content::Counting(from)) => drop(into.union_from(&from)?),
+        (Content::Tombstone(into), Content::Tombstone(from)) => drop(into.union_from(&from)?),
+        (Content::Bitmap(into), Content::Bitmap(from)) => drop(into.union_from(&from)?),
+        (Content::Guava(into), Content::Guava(from)) => drop(into.union_from(&from)?),
+        (into, from) if into.kind() != from.kind() => {
+            bail!("the kind differs: a {} there, a {} here", from.kind(), into.kind());
+        }
+        (Content::Redis(_), _) => bail!("a RedisBloom counts its keys, and a union cannot: build it from all keys"),
+        (into, _) => bail!(
+            "a {} has no union, since the keys of two may not fit into one: build it from all keys",
+            into.kind()
+        ),
+    }
+    Ok(())
+}
+
+/// Adds a filter to those that are searched one after another: by union with one of them, if all
+/// keys fit into the number that this one is for, so that its rate holds.
+///
+/// Otherwise the filter follows the others. Their rates add up, and stay far below that of an
+/// overfull union: two full filters for 1% each have 2%, and their union has 11%.
+pub(crate) fn add_layer(layers: &mut Vec<ConcurrentBloom>, new: ConcurrentBloom) -> Result<()> {
+    for layer in layers.iter_mut() {
+        // The number of keys is an estimate; from a thousand keys on its error is below this.
+        let most = layer.expected_keys() + layer.expected_keys() / 32;
+        let larger = layer.estimated_len().max(new.estimated_len());
+        if layer.is_compatible(&new) && larger <= most {
+            let united = layer.try_clone()?;
+            united.union_from(&new)?;
+            if united.estimated_len() <= most {
+                *layer = united;
+                return Ok(());
+            }
+        }
+    }
+    layers.push(new);
+    Ok(())
+}
+
+/// What a written file has.
+pub(crate) fn summary(content: &Content) -> String {
+    let (filters, memory, len, rate) = match content {
+        Content::Bloom(layers) => {
+            let figures: Vec<_> = layers.iter().map(|layer| layer.figures()).collect();
+            (
+                layers.len(),
+                layers.iter().map(|layer| layer.memory_bytes()).sum(),
+                figures.iter().map(|now| now.len).sum(),
+                any(figures.iter().map(|now| now.false_positive_rate)),
+            )
+        }
+        Content::Guava(filter) => {
+            let now = filter.figures();
+            (1, filter.memory_bytes(), now.len, now.false_positive_rate)
+        }
+        _ => return format!(", one {}", content.kind()),
+    };
+    // Several filters may have the same key.
+    let about = if filters == 1 { "about" } else { "at most about" };
+    let (filters, memory) = (text::count(filters, "filter"), HumanBytes(memory as u64));
+    format!(", {filters} of {memory}, {about} {len} keys, rate {}", text::rate(rate))
 }

@@ -1,8 +1,235 @@
-//! `lanebloom plan`.
+//! `lanebloom plan`: what each type of filter takes for a number of keys and a rate.
+//!
+//! The library's builders say it, for up to 2^18 keys: their filters take at most some MiB, and no
+//! figure needs more. Beyond, the bits per key are the same but for rounding. A filter in lines has
+//! `ceil(keys / load)` lines, where `load` follows from the rate alone. Guava's and RedisBloom's
+//! have `keys * c(rate)` bits, rounded up to 64, and RedisBloom's take 256 bytes beside them. A
+//! cuckoo filter has 4 or 8 buckets beyond the planned load, of 40,000 or more. So at 2^18 keys the
+//! bits per key are at most 0.1% too many.
 
 use crate::args::Plan;
-use anyhow::{Result, bail};
+use crate::text::{rate as rate_text, table};
+use anyhow::Result;
+use indicatif::HumanBytes;
+use lanebloom::{
+    BuildError, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Engine, Filter, GuavaBloom, RedisBloom,
+    ScalableBloom, TombstoneBloom, WindowedBloom,
+};
+use std::io::{self, Write};
 
-pub(crate) fn run(_: &Plan) -> Result<()> {
-    bail!("not there yet")
+/// The most keys that a filter is built for.
+const MOST_BUILT: usize = 1 << 18;
+
+/// The rates of the table over rates.
+const RATES: [f64; 8] = [0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7];
+
+pub(crate) fn run(args: &Plan) -> Result<()> {
+    let rows = match args.rate {
+        Some(rate) => by_type(args.keys, rate),
+        None => by_rate(args.keys),
+    };
+    Ok(io::stdout().write_all(table(&rows).as_bytes())?)
+}
+
+/// What a filter takes.
+struct Size {
+    bits_per_key: f64,
+    /// The rate that it has at the expected keys, at most the one that was asked for.
+    rate: f64,
+    /// Lines of the cache that a lookup touches: of a present key, of an absent key.
+    present: f64,
+    absent: f64,
+}
+
+/// What a type of filter takes for so many keys at a rate.
+type Sizing = fn(usize, f64) -> Result<Size, BuildError>;
+
+/// The bits per key of a filter without lines: `-log2(rate) / ln 2`. A key has `-log2(rate)` bits,
+/// and the lookup of an absent key ends at the first that is not set, of which half are.
+fn textbook(rate: f64) -> Size {
+    let bits = -rate.log2();
+    Size {
+        bits_per_key: bits / std::f64::consts::LN_2,
+        rate,
+        present: bits.ceil(),
+        absent: scattered(bits.ceil()),
+    }
+}
+
+/// The lines of a lookup of an absent key with so many bits anywhere, half of which are set.
+fn scattered(bits: f64) -> f64 {
+    2.0 - 0.5_f64.powf(bits - 1.0)
+}
+
+fn size<E: Engine, S>(filter: &Filter<E, S>, present: f64, absent: f64) -> Size {
+    Size {
+        bits_per_key: filter.bits_per_key(),
+        rate: filter.false_positive_rate(),
+        present,
+        absent,
+    }
+}
+
+fn bloom(keys: usize, rate: f64) -> Result<Size, BuildError> {
+    let filter = ConcurrentBloom::with_capacity(keys, rate)?;
+    let lines = filter.lines_per_key() as f64;
+    // Of two lines the second is looked at where the first has all its bits: at the root of the
+    // rate.
+    Ok(size(
+        &filter,
+        lines,
+        1.0 + (lines - 1.0) * filter.false_positive_rate().sqrt(),
+    ))
+}
+
+fn counting(keys: usize, rate: f64) -> Result<Size, BuildError> {
+    let filter = CountingBloom::with_capacity(keys, rate)?;
+    Ok(size(&filter, 1.0, 1.0))
+}
+
+/// With one layer, if the number of keys is right.
+fn scalable(keys: usize, rate: f64) -> Result<Size, BuildError> {
+    let filter = ScalableBloom::with_capacity(keys, rate)?;
+    Ok(Size {
+        rate: filter.max_false_positive_rate(),
+        ..size(&filter, 1.0, 1.0)
+    })
+}
+
+/// With four generations, of which a lookup searches the newest first.
+fn windowed(keys: usize, rate: f64) -> Result<Size, BuildError> {
+    let filter = WindowedBloom::with_capacity(keys, rate)?;
+    let generations = filter.generations() as f64;
+    Ok(size(&filter, (1.0 + generations) / 2.0, generations))
+}
+
+/// A lookup reads the filter of removed keys where that of added keys says yes.
+fn tombstone(keys: usize, rate: f64) -> Result<Size, BuildError> {
+    let filter = TombstoneBloom::with_capacity(keys, rate)?;
+    Ok(size(&filter, 2.0, 1.0 + filter.false_positive_rate()))
+}
+
+fn cuckoo(keys: usize, rate: f64) -> Result<Size, BuildError> {
+    let filter = CuckooFilter::with_capacity(keys, rate)?;
+    Ok(size(&filter, 2.0, 2.0))
+}
+
+fn compact(keys: usize, rate: f64) -> Result<Size, BuildError> {
+    let filter = CuckooFilter::with_capacity(keys, rate)?.to_compact()?;
+    Ok(size(&filter, 2.0, 2.0))
+}
+
+fn d_left(keys: usize, rate: f64) -> Result<Size, BuildError> {
+    let filter = DLeftFilter::with_capacity(keys, rate)?;
+    Ok(size(&filter, 4.0, 4.0))
+}
+
+fn guava(keys: usize, rate: f64) -> Result<Size, BuildError> {
+    let filter = GuavaBloom::with_capacity(keys, rate)?;
+    let bits = f64::from(filter.hash_functions());
+    Ok(size(&filter, bits, scattered(bits)))
+}
+
+/// With one filter in the chain.
+fn redisbloom(keys: usize, rate: f64) -> Result<Size, BuildError> {
+    let filter = RedisBloom::with_capacity(keys, rate)?;
+    let link = filter
+        .links()
+        .next()
+        .map_or((0, rate), |link| (link.hash_functions, link.false_positive_rate));
+    let bits = f64::from(link.0);
+    Ok(Size {
+        bits_per_key: filter.bits_per_key(),
+        rate: link.1,
+        present: bits,
+        absent: scattered(bits),
+    })
+}
+
+const TYPES: [(&str, Sizing); 10] = [
+    ("ConcurrentBloom", bloom),
+    ("ScalableBloom", scalable),
+    ("WindowedBloom", windowed),
+    ("TombstoneBloom", tombstone),
+    ("CountingBloom", counting),
+    ("CuckooFilter", cuckoo),
+    ("CompactCuckoo", compact),
+    ("DLeftFilter", d_left),
+    ("GuavaBloom", guava),
+    ("RedisBloom", redisbloom),
+];
+
+fn by_type(keys: usize, rate: f64) -> Vec<Vec<String>> {
+    let mut rows = vec![row([
+        "filter",
+        "memory",
+        "bits/key",
+        "x textbook",
+        "rate",
+        "lines present",
+        "lines absent",
+    ])];
+    let book = textbook(rate);
+    let mut add = |name: &str, size: Result<Size, BuildError>| {
+        rows.push(match size {
+            Ok(size) => vec![
+                name.into(),
+                memory(keys, size.bits_per_key),
+                format!("{:.1}", size.bits_per_key),
+                format!("{:.2}", size.bits_per_key / book.bits_per_key),
+                rate_text(size.rate),
+                lines(size.present),
+                lines(size.absent),
+            ],
+            Err(_) => row([name, "-", "-", "-", "not in reach", "-", "-"]),
+        });
+    };
+    add("textbook Bloom filter", Ok(textbook(rate)));
+    for (name, size) in TYPES {
+        add(name, size(keys.min(MOST_BUILT), rate));
+    }
+    rows
+}
+
+fn by_rate(keys: usize) -> Vec<Vec<String>> {
+    let mut rows = vec![
+        row(["", "textbook", "", "ConcurrentBloom", "", "", "CuckooFilter", ""]),
+        row([
+            "rate", "bits/key", "memory", "bits/key", "memory", "lines", "bits/key", "memory",
+        ]),
+    ];
+    for rate in RATES {
+        let mut cells = vec![rate_text(rate)];
+        let built = keys.min(MOST_BUILT);
+        for (number, size) in [Ok(textbook(rate)), bloom(built, rate), cuckoo(built, rate)]
+            .into_iter()
+            .enumerate()
+        {
+            let Ok(size) = size else {
+                cells.extend(["-".into(), "-".into()]);
+                continue;
+            };
+            cells.push(format!("{:.1}", size.bits_per_key));
+            cells.push(memory(keys, size.bits_per_key));
+            if number == 1 {
+                cells.push(lines(size.present));
+            }
+        }
+        rows.push(cells);
+    }
+    rows
+}
+
+fn memory(keys: usize, bits_per_key: f64) -> String {
+    HumanBytes((keys as f64 * bits_per_key / 8.0).round() as u64).to_string()
+}
+
+/// A number of lines: whole ones without a point.
+fn lines(lines: f64) -> String {
+    let text = format!("{lines:.1}");
+    text.strip_suffix(".0").map_or(text.clone(), Into::into)
+}
+
+fn row<const N: usize>(cells: [&str; N]) -> Vec<String> {
+    cells.map(String::from).to_vec()
 }

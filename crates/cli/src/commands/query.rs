@@ -1,9 +1,141 @@
-//! `lanebloom query`.
+//! `lanebloom query`: says which keys are in a filter file.
 
 use crate::args::Query;
-use anyhow::{Result, bail};
+use crate::filter_file::FilterFile;
+use crate::input::{Chunk, Input, Reader, is_stdin};
+use crate::keys::KeySpec;
+use crate::ordered::{self, Stage};
+use crate::progress::Progress;
+use anyhow::{Context, Result, bail};
+use std::fmt;
+use std::io::{self, StdoutLock, Write};
 use std::process::ExitCode;
+use std::sync::Arc;
 
-pub(crate) fn run(_: &Query, _: bool) -> Result<ExitCode> {
-    bail!("not there yet")
+pub(crate) fn run(args: &Query, quiet: bool) -> Result<ExitCode> {
+    let reads_stdin = args.files.is_empty() || args.files.iter().any(|file| is_stdin(file));
+    if is_stdin(&args.filter) && reads_stdin {
+        bail!("the filter and the keys cannot both come from stdin");
+    }
+    let file = FilterFile::open(&args.filter)?;
+    let hasher = file.hasher()?;
+    let keys = KeySpec::new(&args.keys);
+    let inputs = Input::all(&args.files);
+    let progress = Arc::new(Progress::new(Input::total(&inputs), !quiet));
+    let mut reader = Reader::new(inputs, keys.clone(), Arc::clone(&progress));
+    let mut stage = Answers {
+        file,
+        keys: keys.clone(),
+        print: match (quiet, args.present, args.absent) {
+            (true, ..) => Print::Nothing,
+            (_, true, _) => Print::Present,
+            (_, _, true) => Print::Absent,
+            _ => Print::Answers,
+        },
+        found: Vec::new(),
+        text: Vec::new(),
+        is_all: true,
+        missing: 0,
+    };
+    match ordered::run(&mut reader, &keys, &hasher, ordered::threads(), &mut stage) {
+        Err(error) if error.is::<Decided>() => {}
+        other => other?,
+    }
+    progress.finish();
+    if !quiet && stage.missing > 0 {
+        eprintln!("lanebloom: {} lines have no key, and count as absent", stage.missing);
+    }
+    Ok(ExitCode::from(if stage.is_all { 0 } else { 1 }))
 }
+
+/// What is printed of a record.
+#[derive(Clone, Copy)]
+enum Print {
+    /// The answer, a tab, and the record. The answer comes first so that the record stays as it is,
+    /// whatever ends it.
+    Answers,
+    Present,
+    Absent,
+    Nothing,
+}
+
+struct Answers {
+    file: FilterFile,
+    keys: KeySpec,
+    print: Print,
+    found: Vec<bool>,
+    text: Vec<u8>,
+    is_all: bool,
+    /// The number of records without a key.
+    missing: usize,
+}
+
+impl Stage for Answers {
+    fn take(&mut self, chunk: &mut Chunk) -> Result<()> {
+        let keyed = &chunk.keyed;
+        self.found.resize(keyed.hashes.len(), false);
+        let key = |number| self.keys.key(chunk.bytes(), keyed, number).0;
+        self.file.find(&keyed.hashes, key, &mut self.found);
+        // What has no key is not in the filter.
+        self.is_all &= keyed.missing == 0 && self.found.iter().all(|&found| found);
+        self.missing += keyed.missing;
+        keyed.spread(&mut self.found, false);
+        let stdout = io::stdout().lock();
+        match self.print {
+            Print::Nothing if !self.is_all => bail!(Decided),
+            Print::Nothing => Ok(()),
+            Print::Answers => self.print_answers(chunk, stdout),
+            Print::Present => self.print_these(chunk, true, stdout),
+            Print::Absent => self.print_these(chunk, false, stdout),
+        }
+        .context("cannot write the output")
+    }
+}
+
+impl Answers {
+    fn print_answers(&mut self, chunk: &Chunk, mut stdout: StdoutLock<'_>) -> io::Result<()> {
+        self.text.clear();
+        let (header, blank) = passing(chunk);
+        let mut start = 0;
+        for (record, &end) in chunk.keyed.ends.iter().enumerate() {
+            if Some(record) != header && Some(record) != blank {
+                let answer: &[u8] = if self.found[record] { b"present\t" } else { b"absent\t" };
+                self.text.extend_from_slice(answer);
+            }
+            self.text.extend_from_slice(&chunk.bytes()[start..end]);
+            start = end;
+        }
+        stdout.write_all(&self.text)?;
+        stdout.flush()
+    }
+
+    fn print_these(&self, chunk: &mut Chunk, present: bool, mut stdout: StdoutLock<'_>) -> io::Result<()> {
+        let (header, blank) = passing(chunk);
+        let bytes =
+            chunk.retain(|record| self.found[record] == present || Some(record) == header || Some(record) == blank);
+        stdout.write_all(bytes)?;
+        stdout.flush()
+    }
+}
+
+/// The records of CSV that need no key, and pass as they are: the header line of the first input,
+/// and the empty lines at the end of an input.
+fn passing(chunk: &Chunk) -> (Option<usize>, Option<usize>) {
+    let keyed = &chunk.keyed;
+    let count = keyed.keyless.len() - keyed.missing;
+    let has_header = count > 0 && chunk.input == 0 && chunk.offset == 0;
+    let has_blank = count > usize::from(has_header);
+    (has_header.then_some(0), has_blank.then(|| keyed.ends.len() - 1))
+}
+
+/// Ends the reading: a key is absent, and nothing is printed.
+#[derive(Debug)]
+struct Decided;
+
+impl fmt::Display for Decided {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key is absent")
+    }
+}
+
+impl std::error::Error for Decided {}

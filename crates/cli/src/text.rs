@@ -1,0 +1,40 @@
+//! How numbers and tables are printed.
+
+use std::fmt::Write;
+
+/// A rate: percents down to 0.1%, then powers of ten.
+pub(crate) fn rate(rate: f64) -> String {
+    if rate == 0.0 {
+        "0".into()
+    } else if rate >= 0.000_999 {
+        format!("{:.2}%", 100.0 * rate)
+    } else {
+        format!("{rate:.2e}")
+    }
+}
+
+/// Rows of cells in columns of equal width, two spaces apart. The first column is aligned left, and
+/// the others right.
+pub(crate) fn table(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column| rows.iter().filter_map(|row| row.get(column)).map(String::len).max();
+    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+    let mut text = String::new();
+    for row in rows {
+        for (column, (cell, &width)) in row.iter().zip(&widths).enumerate() {
+            let written = match column {
+                0 => write!(text, "{cell:width$}"),
+                _ => write!(text, "  {cell:>width$}"),
+            };
+            written.expect("a string takes everything");
+        }
+        text.truncate(text.trim_end().len());
+        text.push('\n');
+    }
+    text
+}
+
+/// A number of things.
+pub(crate) fn count(number: usize, name: &str) -> String {
+    format!("{number} {name}{}", if number == 1 { "" } else { "s" })
+}

@@ -1,0 +1,227 @@
+//! `build`: what it makes answers at its rate, and is bit for bit what other systems make.
+
+use super::{Shell, golden, hex, lines, stderr};
+use assert_cmd::Command;
+use lanebloom::RedisBloom;
+use lanebloom::hash::Murmur3;
+use std::fmt::Write;
+use std::fs;
+
+const FORMATS: [&str; 3] = ["lanebloom", "guava", "redisbloom --redis-key ids"];
+
+/// Every key is there, and the others are found at the rate that was asked for: from a file, whose
+/// keys are counted; with an expected number; and from a pipe.
+#[test]
+fn what_was_built_answers_at_its_rate() {
+    let shell = Shell::new();
+    let present = lines(0..100_000);
+    shell.write("keys", &present);
+    shell.write("others", lines(100_000..200_000));
+    for format in FORMATS {
+        for source in ["keys", "keys --expected 100000", "--expected 30000", ""] {
+            let line = format!("build {source} -o filter --format {format}");
+            let output = shell.run_with(&line, &present[..]);
+            assert!(output.status.success(), "{line}: {}", stderr(&output));
+            assert!(stderr(&output).starts_with("100000 lines, about "));
+
+            assert_eq!(shell.ok("query filter keys --present"), present, "{line}");
+            assert_eq!(shell.ok("query filter keys --absent"), "");
+            let found = shell.run("query filter others --present");
+            assert_eq!(found.status.code(), Some(1));
+            let found = found.stdout.iter().filter(|&&byte| byte == b'\n').count();
+            // Three of a Guava filter are for a third of the keys: it does not grow. Poisson's
+            // standard deviation is below 32.
+            let most = if format == "guava" && source.starts_with("--") {
+                60_000
+            } else {
+                1150
+            };
+            assert!(found <= most, "{line}: {found}");
+            let fits = source.starts_with("keys") || source.is_empty() && format != "lanebloom";
+            assert!(
+                found >= 100 || !fits,
+                "{line}: {found}, so it is larger than it need be"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_rate_is_the_one_asked_for() {
+    let shell = Shell::new();
+    shell.write("keys", lines(0..100_000));
+    let memory = |rate: &str| {
+        shell.ok(&format!("build keys -o filter --expected 100000 --rate {rate}"));
+        assert_eq!(shell.fact("filter", "layers"), "1");
+        shell.read("filter").len() as f64 * 8.0 / 100_000.0
+    };
+    // The tables of the crate, and a tenth of the rate that is left for keys beyond.
+    assert!((10.3..10.7).contains(&memory("1%")));
+    assert!((31.6..32.2).contains(&memory("1e-6")));
+    assert!(memory("0.01") == memory("1%"));
+}
+
+/// What the JVM and RedisBloom's module made.
+#[test]
+fn foreign_formats_are_bit_for_bit() {
+    let shell = Shell::new();
+    for case in golden("guava.json")["small_filters_n10_p001_128bits_k7"]
+        .as_array()
+        .unwrap()
+    {
+        let stream = hex(case["hex"].as_str().unwrap());
+        let keys: &[u8] = match case["keys"].as_str().unwrap() {
+            "utf8 hello,world" => b"hello\0world\0",
+            "bytes [] and 00010203" => b"\n\x00\x01\x02\x03\n",
+            _ => {
+                // Of another funnel: its keys cannot be written as lines.
+                shell.write("guava", stream);
+                assert_eq!(shell.fact("guava", "bits"), "128");
+                continue;
+            }
+        };
+        let zero = if keys.ends_with(&[0]) { "-0" } else { "" };
+        let line = format!("build -o guava --format guava --expected 10 --rate 0.01 {zero}");
+        assert!(shell.run_with(&line, keys).status.success());
+        assert_eq!(shell.read("guava"), stream);
+        let all = shell.run_with(&format!("query guava {zero} --present"), keys);
+        assert_eq!((all.status.code(), &all.stdout[..]), (Some(0), keys));
+        assert_eq!(shell.fact("guava", "strategy"), "Mitz64");
+        assert_eq!(shell.fact("guava", "hash functions"), "7");
+    }
+
+    let case = &golden("redisbloom.json")["cases"][0];
+    let keys: String = (0..100).map(|key| format!("{key}\n")).collect();
+    let line = "build -o dump --format redisbloom --redis-key a:1 --expected 10 --rate 0.01";
+    assert!(shell.run_with(line, keys.clone()).status.success());
+    let [header, link] = ["header_hex", "link0_hex"].map(|name| hex(case[name].as_str().unwrap()));
+    let command = |cursor: &str, bytes: &[u8]| {
+        let begin = format!(
+            "*4\r\n$12\r\nBF.LOADCHUNK\r\n$3\r\na:1\r\n${}\r\n{cursor}\r\n",
+            cursor.len()
+        );
+        [
+            begin.as_bytes(),
+            format!("${}\r\n", bytes.len()).as_bytes(),
+            bytes,
+            b"\r\n",
+        ]
+        .concat()
+    };
+    let dump = shell.read("dump");
+    assert!(dump.starts_with(&[command("1", &header), command("17", &link)].concat()));
+    assert_eq!(shell.fact("dump", "key in Redis"), "a:1");
+    assert_eq!(shell.fact("dump", "items counted"), "99");
+    assert_eq!(shell.fact("dump", "layer 4: bits"), "1280");
+
+    // The replies of BF.SCANDUMP, with the last one, which is empty; and under another key.
+    let mut filter = RedisBloom::with_capacity(10, 0.01).unwrap();
+    filter.insert_all((0..100).map(|key| key.to_string())).unwrap();
+    let mut replies = Vec::new();
+    for (cursor, chunk) in filter.to_loadchunks().chain([(0, Vec::new())]) {
+        replies.extend(format!("*2\r\n:{cursor}\r\n${}\r\n", chunk.len()).bytes());
+        replies.extend([&chunk[..], b"\r\n"].concat());
+    }
+    shell.write("replies", replies);
+    assert_eq!(
+        shell.run_with("query replies --present", keys.clone()).stdout,
+        keys.as_bytes()
+    );
+    assert!(
+        shell
+            .error("convert replies -o copy --to redisbloom")
+            .contains("--redis-key is needed")
+    );
+    shell.ok("convert replies -o copy --to redisbloom --redis-key a:1");
+    assert_eq!(shell.read("copy"), dump);
+    shell.ok("convert dump -o copy --to redisbloom --redis-key b");
+    assert_eq!(shell.fact("copy", "key in Redis"), "b");
+    assert!(
+        shell
+            .error("build dump -o copy --format redisbloom")
+            .contains("--redis-key")
+    );
+}
+
+/// The old file is there until the new one is whole.
+#[test]
+fn outputs_are_replaced_as_a_whole() {
+    let shell = Shell::new();
+    shell.write("keys", lines(0..50_000));
+    shell.ok("build keys -o filter");
+    shell.ok("build keys -o other --rate 0.1");
+    let old = shell.read("filter");
+    let names = shell.names();
+    // An input that fails after the first keys.
+    let mut broken = zstd::encode_all(&lines(0..500_000).into_bytes()[..], 1).unwrap();
+    broken.truncate(broken.len() / 2);
+    shell.write("keys.zst", broken);
+    assert!(shell.error("build keys.zst -o filter").contains("keys.zst"));
+    assert!(shell.error("merge filter keys -o filter").contains("keys"));
+    assert!(shell.error("convert filter -o filter --to cuckoo").contains("filter"));
+    assert_eq!(shell.read("filter"), old);
+    fs::remove_file(shell.path("keys.zst")).unwrap();
+
+    // A disk without room, as a limit on the size of files. Nothing of the new file is left.
+    for line in [
+        "build keys -o filter",
+        "merge filter other -o filter",
+        "convert filter -o filter --to lanebloom",
+    ] {
+        let script = format!("trap '' XFSZ; ulimit -f 1; exec \"$0\" {line}");
+        let binary = assert_cmd::cargo::cargo_bin!("lanebloom");
+        let mut command = Command::new("bash");
+        command.current_dir(&shell.0).args(["-c", &script]).arg(binary);
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{line}");
+        let text = stderr(&output);
+        assert!(
+            text.contains("cannot write filter: ") && text.contains("too large"),
+            "{text}"
+        );
+        assert_eq!(shell.read("filter"), old);
+        assert_eq!(shell.names(), names);
+    }
+
+    // What cannot be written is said before anything is read.
+    assert!(
+        shell
+            .error("build no/keys -o no/filter")
+            .contains("cannot write no/filter: its folder takes no file")
+    );
+    assert!(
+        shell
+            .error("build no/keys -o .")
+            .contains("cannot write .: it is a directory")
+    );
+    assert!(
+        shell
+            .error("merge no/a no/b -o /dev/null")
+            .contains("cannot write /dev/null: it is no regular file")
+    );
+    assert_eq!(shell.names(), names);
+    // A link stays.
+    std::os::unix::fs::symlink("filter", shell.path("link")).unwrap();
+    shell.ok("convert other -o link --to lanebloom");
+    assert!(shell.path("link").is_symlink());
+    assert_eq!(shell.read("filter"), shell.read("other"));
+    // Stdout is one too.
+    let output = shell.run("build keys -o -");
+    assert_eq!(output.stdout, old);
+}
+
+/// Golden filters of a million keys: Guava's, from a JVM.
+#[test]
+fn a_large_stream_of_guava() {
+    let shell = Shell::new();
+    let mut keys = String::new();
+    (0..1_000_000).for_each(|number| writeln!(keys, "{}", 2 * number).unwrap());
+    shell.write("keys", &keys);
+    shell.ok("build keys -o guava --format guava --expected 1000000 --rate 0.03");
+    let golden = golden("guava.json");
+    let case = &golden["big_filters"]["cases"][2];
+    let (a, b) = Murmur3::with_seed(0).hash128(&shell.read("guava")[..]);
+    assert_eq!(format!("{b:016x}{a:016x}"), case["murmur3_x64_128"].as_str().unwrap());
+    assert_eq!(shell.fact("guava", "keys estimated"), case["approx_count"].to_string());
+    assert_eq!(shell.fact("guava", "rate now"), "3.00%");
+}

@@ -1,0 +1,298 @@
+//! `info`: every kind of file, and every way in which one can be wrong.
+
+use super::{Shell, data, lines, stderr};
+use lanebloom::hash::{KeyHasher, Murmur3, SipHash13};
+use lanebloom::{ConcurrentBloom, ScalableBloom};
+use std::fs;
+use twox_hash::XxHash3_64;
+
+/// One row for each fact, always in the same words.
+#[test]
+fn info_of_a_snapshot() {
+    let shell = Shell::new();
+    shell.write("two", fs::read(data("snapshot_v1_two.bin")).unwrap());
+    let expected = "\
+file            two
+kind            ConcurrentBloom
+format          snapshot of lanebloom, version 1
+bytes           1536
+hasher          Murmur3, seed 7
+layers          1
+words per key   2
+bits per word   3
+lines per key   1
+blocks          21
+keys expected   1000
+memory          1.31 KiB
+rate planned    0.83%
+keys estimated  503
+fill            24.14%
+rate now        4.42e-4
+checksum        correct
+";
+    assert_eq!(shell.ok("info two"), expected);
+    assert_eq!(shell.ok("info two two"), format!("{expected}\n{expected}"));
+    let output = shell.run_with("info -", shell.read("two"));
+    assert_eq!(
+        String::from_utf8(output.stdout).unwrap(),
+        expected.replace("  two", "  stdin")
+    );
+}
+
+/// Every file of version 1 is recognized, and queried if it can be.
+#[test]
+fn every_kind_is_recognized() {
+    let shell = Shell::new();
+    let mut count = 0;
+    for entry in fs::read_dir(data("")).unwrap() {
+        let path = entry.unwrap().path();
+        let Some(name) = path.file_name().unwrap().to_str().unwrap().strip_suffix(".bin") else {
+            continue;
+        };
+        count += 1;
+        shell.write("file", fs::read(&path).unwrap());
+        let kind = match name.trim_start_matches("snapshot_v1_") {
+            "delta_v1_four" => "delta of a ConcurrentBloom",
+            "bitmap" => "ConcurrentBitmap",
+            "counting" | "counting_one" => "CountingBloom",
+            "scalable" => "ScalableBloom",
+            "windowed" => "WindowedBloom",
+            "tombstone" => "TombstoneBloom",
+            name if name.starts_with("compact") => "CompactCuckoo",
+            name if name.starts_with("cuckoo") => "CuckooFilter",
+            name if name.starts_with("dleft") => "DLeftFilter",
+            _ => "ConcurrentBloom",
+        };
+        assert_eq!(shell.fact("file", "kind"), kind, "{name}");
+        assert_eq!(shell.fact("file", "checksum"), "correct");
+        let text = shell.ok("info file");
+        let query = shell.run_with("query file", "no key of them\n");
+        if text.contains("\nnot readable ") {
+            let reason = shell.fact("file", "not readable");
+            assert_eq!(stderr(&query), format!("lanebloom: file: {reason}\n"));
+        } else if kind == "ConcurrentBitmap" {
+            assert_eq!(stderr(&query), "lanebloom: file: it holds numbers, not keys\n");
+        } else {
+            assert_eq!(query.stdout, b"absent\tno key of them\n");
+            assert!(text.contains("\nrate now "));
+        }
+    }
+    assert!(count >= 23);
+}
+
+/// The header of a filter whose hasher has a secret key tells what it is, and the checksums are
+/// right or not.
+#[test]
+fn a_secret_key() {
+    let shell = Shell::new();
+    let filter = ConcurrentBloom::builder()
+        .expected_keys(1000)
+        .hasher(SipHash13::random())
+        .build()
+        .unwrap();
+    filter.insert("a");
+    let scalable = ScalableBloom::builder()
+        .expected_keys(10)
+        .hasher(SipHash13::random())
+        .build()
+        .unwrap();
+    scalable.insert_all(0..100u32).unwrap();
+    for (kind, bytes) in [
+        ("ConcurrentBloom", filter.to_bytes()),
+        ("ScalableBloom", scalable.to_bytes()),
+    ] {
+        shell.write("keyed", &bytes);
+        assert_eq!(shell.fact("keyed", "kind"), kind);
+        assert!(shell.fact("keyed", "hasher").starts_with("SipHash-1-3, fingerprint "));
+        assert_eq!(
+            shell.fact("keyed", "rate planned"),
+            if kind == "ScalableBloom" { "1.00%" } else { "0.83%" }
+        );
+        assert!(
+            shell
+                .error("query keyed")
+                .contains("a secret key, which is not in the file")
+        );
+        for at in [20, 125, 130, 400, bytes.len() - 40] {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 1;
+            shell.write("keyed", &flipped);
+            let error = shell.error("info keyed");
+            assert!(error.starts_with("lanebloom: keyed: "), "{at}: {error}");
+        }
+        shell.write("keyed", &bytes[..bytes.len() - 1]);
+        assert!(shell.error("info keyed").contains("the bytes end after "));
+    }
+}
+
+/// Nothing that is wrong with a file goes unnoticed, and every error names the file.
+#[test]
+fn corrupt_truncated_and_foreign_files() {
+    let shell = Shell::new();
+    shell.write("keys", lines(0..300));
+    shell.ok("build keys -o guava --format guava --expected 300");
+    shell.ok("build keys -o redis --format redisbloom --redis-key a --expected 100");
+    shell.ok("build keys -o bloom --expected 300");
+    let snapshots = [
+        "scalable",
+        "counting",
+        "tombstone",
+        "cuckoo_12",
+        "compact_21",
+        "dleft",
+        "bitmap",
+    ];
+    let snapshots = snapshots.map(|name| fs::read(data(&format!("snapshot_v1_{name}.bin"))).unwrap());
+    let others = ["guava", "redis", "bloom"].map(|name| shell.read(name));
+    let keyed = fs::read(data("delta_v1_four.bin")).unwrap();
+    for (number, bytes) in snapshots.iter().chain(&others).chain([&keyed]).enumerate() {
+        let has_checksum = !(7..=8).contains(&number);
+        shell.write("file", bytes);
+        shell.ok("info file");
+        for len in [0, 1, 5, 9, 20, 60, 100, 127, 128, 200, bytes.len() - 1] {
+            shell.write("file", &bytes[..len.min(bytes.len() - 1)]);
+            let error = shell.error("info file");
+            assert!(error.starts_with("lanebloom: file: "), "{error}");
+        }
+        shell.write("file", [&bytes[..], b"x"].concat());
+        assert!(shell.error("info file").starts_with("lanebloom: file: "));
+        if has_checksum {
+            for at in (0..bytes.len()).step_by(37) {
+                let mut flipped = bytes.clone();
+                flipped[at] ^= 1 << (at % 8);
+                shell.write("file", flipped);
+                assert!(
+                    shell.error("info file").starts_with("lanebloom: file: "),
+                    "{number} {at}"
+                );
+            }
+        }
+    }
+
+    let len = others[2].len();
+    shell.write("file", &others[2][..len - 1]);
+    let text = format!("the bytes end after {} of {len}\n", len - 1);
+    assert_eq!(shell.error("info file"), format!("lanebloom: file: {text}"));
+    let two = others[2].repeat(2);
+    shell.write("file", &two[..2 * len - 1]);
+    assert_eq!(
+        shell.error("info file"),
+        format!("lanebloom: file: snapshot 2 of the file: {text}")
+    );
+    let mut stream = others[0].clone();
+    stream.pop();
+    shell.write("file", stream);
+    let bytes = others[0].len();
+    let text = format!(
+        "if it is a Guava stream, of strategy 1, it has {} bytes of {bytes}\n",
+        bytes - 1
+    );
+    assert_eq!(
+        shell.error("query file"),
+        format!("lanebloom: file: not a filter file; {text}")
+    );
+    let begins = "lanebloom: keys: not a filter file: it begins with \"key 0\\nke\", as no ";
+    for line in [
+        "query keys",
+        "info keys",
+        "merge keys keys -o out",
+        "convert keys -o out --to lanebloom",
+    ] {
+        assert!(shell.error(line).starts_with(begins), "{}", shell.error(line));
+    }
+    shell.write("empty", "");
+    assert_eq!(
+        shell.error("info empty"),
+        "lanebloom: empty: not a filter file: it is empty\n"
+    );
+    assert!(shell.error("info .").contains(".: cannot open it: is a directory"));
+    assert!(
+        shell
+            .error("info nothing")
+            .starts_with("lanebloom: nothing: cannot open it: No such file")
+    );
+    shell.write("row", [&others[2][..], &snapshots[3]].concat());
+    assert!(
+        shell
+            .error("info row")
+            .contains("row: snapshot 2 of the file: the bytes are of kind 6")
+    );
+    let seven = ConcurrentBloom::builder().expected_keys(300).seed(7).build().unwrap();
+    shell.write("row", [&others[2][..], &seven.to_bytes()].concat());
+    assert!(shell.error("info row").contains("hashers of different seeds"));
+    assert!(shell.error("query - -").contains("cannot both come from stdin"));
+    for resp in [
+        "*2\r\n:1\r\n$-1\r\n",
+        "*2\r\n:1\r\n$99999999999\r\nx",
+        "*2\r\n:1\r\n$1\r\nxyz",
+        "*2\r\n:x\r\n",
+        "*4\r\n$12\r\nBF.LOADCHUNK\r\n$1\r\na\r\n$1\r\n1\r\n",
+        "*4\r\n$12\r\nBF.LOADCHUNK\r\n*1\r\n",
+    ] {
+        shell.write("resp", resp);
+        assert!(
+            shell
+                .error("info resp")
+                .starts_with("lanebloom: resp: chunk 1 of a RedisBloom filter: ")
+        );
+    }
+    let two = [others[1].clone(), others[1].clone()].concat();
+    shell.write("resp", two);
+    assert!(shell.error("info resp").contains("came after the end"));
+}
+
+/// Checksums that are right, around a header that is not, as only malice makes it.
+#[test]
+fn hostile_headers() {
+    let shell = Shell::new();
+    // A filter of 64 TiB, for which nothing is allocated.
+    let mut bytes = ConcurrentBloom::with_capacity(1000, 0.01).unwrap().to_bytes();
+    bytes[40..48].copy_from_slice(&(1u64 << 40).to_le_bytes());
+    bytes[24..32].copy_from_slice(&((64u64 << 40) + 192).to_le_bytes());
+    let sum = XxHash3_64::oneshot(&bytes[..120]).to_le_bytes();
+    bytes[120..128].copy_from_slice(&sum);
+    shell.write("file", &bytes);
+    assert!(
+        shell
+            .error("info file")
+            .contains(&format!("the bytes end after {} of 7", bytes.len()))
+    );
+
+    let random = |round: u64, place: u64| Murmur3::with_seed(1).hash_key(&(round, place));
+    for round in 0..150 {
+        let kind = [1, 2, 3, 4, 5, 6, 7, 8, 129][round as usize % 9];
+        let mut bytes = vec![0; 64 * (2 + random(round, 0) as usize % 4)];
+        bytes[..12].copy_from_slice(b"\x89LBF\r\n\x1a\n\x01\0\0\x02");
+        bytes[10] = kind;
+        for place in 4..15 {
+            // Some small, some all bits, some anything.
+            let number = match random(round, place) {
+                number if number % 4 == 0 => number >> 61,
+                number if number % 4 == 1 => u64::MAX,
+                number => number,
+            };
+            bytes[8 * place as usize..][..8].copy_from_slice(&number.to_le_bytes());
+        }
+        let len = bytes.len();
+        if random(round, 1) % 4 != 0 {
+            bytes[24..32].copy_from_slice(&(len as u64).to_le_bytes());
+        }
+        let sum = |bytes: &[u8]| XxHash3_64::oneshot(bytes).to_le_bytes();
+        if kind == 129 {
+            let all = sum(&[&bytes[..56], &bytes[64..]].concat());
+            bytes[56..64].copy_from_slice(&all);
+        } else {
+            let header = sum(&bytes[..120]);
+            bytes[120..128].copy_from_slice(&header);
+            let all = sum(&bytes[..len - 64]);
+            if len > 128 {
+                bytes[len - 64..][..8].copy_from_slice(&all);
+            }
+        }
+        shell.write("file", &bytes);
+        let output = shell.run("info file");
+        let code = output.status.code();
+        assert!(matches!(code, Some(0 | 2)), "{round}: {code:?} {}", stderr(&output));
+        assert_eq!(shell.run("query file").status.code(), Some(2));
+    }
+}

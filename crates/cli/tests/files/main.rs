@@ -1,0 +1,109 @@
+//! The commands that make and read filter files, by the binary: `build`, `query`, `merge`, `info`,
+//! `convert`, `plan`.
+
+mod build;
+mod info;
+mod merge;
+mod plan;
+mod query;
+
+use assert_cmd::Command;
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+use tempfile::TempDir;
+
+/// A folder of its own, and the binary in it.
+struct Shell(TempDir);
+
+impl Shell {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    /// Runs a command line without quotes, with this stdin.
+    fn run_with(&self, line: &str, stdin: impl Into<Vec<u8>>) -> Output {
+        let mut command = Command::cargo_bin("lanebloom").unwrap();
+        command.current_dir(&self.0).args(line.split_whitespace());
+        command.write_stdin(stdin).output().unwrap()
+    }
+
+    fn run(&self, line: &str) -> Output {
+        self.run_with(line, "")
+    }
+
+    /// The stdout of a command that succeeds.
+    #[track_caller]
+    fn ok(&self, line: &str) -> String {
+        let output = self.run(line);
+        assert!(output.status.success(), "{line}: {}", stderr(&output));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// The stderr of a command that fails.
+    #[track_caller]
+    fn error(&self, line: &str) -> String {
+        let output = self.run(line);
+        assert_eq!(output.status.code(), Some(2), "{line}: {}", stderr(&output));
+        assert!(output.stdout.is_empty());
+        let text = stderr(&output);
+        // Or the command line is wrong.
+        assert!(text.starts_with("lanebloom: ") || text.starts_with("error: "), "{text}");
+        text
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        fs::write(self.path(name), bytes).unwrap();
+    }
+
+    fn read(&self, name: &str) -> Vec<u8> {
+        fs::read(self.path(name)).unwrap()
+    }
+
+    /// The value of a row of `info`.
+    #[track_caller]
+    fn fact(&self, file: &str, name: &str) -> String {
+        let text = self.ok(&format!("info {file}"));
+        let row = text
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix("  "));
+        row.unwrap_or_else(|| panic!("no {name} in {text}")).trim().into()
+    }
+
+    fn names(&self) -> Vec<String> {
+        let names = fs::read_dir(&self.0).unwrap();
+        let mut names: Vec<_> = names
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn lines(numbers: impl Iterator<Item = u32>) -> String {
+    numbers.map(|number| format!("key {number}\n")).collect()
+}
+
+fn hex(text: &str) -> Vec<u8> {
+    let digits = |at: usize| u8::from_str_radix(&text[at..at + 2], 16).unwrap();
+    (0..text.len()).step_by(2).map(digits).collect()
+}
+
+fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../tests/data")
+        .join(name)
+}
+
+fn golden(name: &str) -> Value {
+    serde_json::from_slice(&fs::read(data(name)).unwrap()).unwrap()
+}

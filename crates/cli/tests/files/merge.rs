@@ -1,0 +1,168 @@
+//! `merge` and `convert`.
+
+use super::{Shell, lines, stderr};
+use lanebloom::hash::SipHash13;
+use lanebloom::{ConcurrentBloom, CuckooFilter, GuavaBloom, ScalableBloom};
+
+/// The union of two filters of the same layout is the filter of all keys, bit for bit.
+#[test]
+fn a_merge_is_what_was_built_of_both() {
+    let shell = Shell::new();
+    shell.write("a", lines(0..50_000));
+    shell.write("b", lines(30_000..90_000));
+    for (format, rate) in [("lanebloom", "1e-3"), ("lanebloom", "1e-6"), ("guava", "0.01")] {
+        for (files, name) in [("a", "fa"), ("b", "fb"), ("a b", "both")] {
+            shell.ok(&format!(
+                "build {files} -o {name} --format {format} --rate {rate} --expected 90000"
+            ));
+        }
+        shell.ok("merge fa fb -o merged");
+        assert_eq!(shell.read("merged"), shell.read("both"), "{format}");
+        shell.ok("merge fb fa fa -o fa");
+        assert_eq!(shell.read("fa"), shell.read("both"), "{format}");
+    }
+}
+
+/// Filters that differ, or would be overfull, follow one another.
+#[test]
+fn a_merge_keeps_the_rate() {
+    let shell = Shell::new();
+    shell.write("a", lines(0..20_000));
+    shell.write("b", lines(20_000..40_000));
+    shell.ok("build a -o fa --expected 20000");
+    shell.ok("build b -o fb --expected 20000");
+    let merged = shell.run("merge fa fb -o both");
+    let text = stderr(&merged);
+    assert!(
+        text.starts_with("2 files, 2 filters of 51.50 KiB, at most about "),
+        "{text}"
+    );
+    // Twice a rate of 0.9%, where a union would have 11%.
+    assert!(text.ends_with(", rate 1.81%\n"), "{text}");
+    assert_eq!(shell.read("both"), [shell.read("fa"), shell.read("fb")].concat());
+    assert_eq!(shell.fact("both", "layers"), "2");
+    assert_eq!(shell.ok("query both a b --absent"), "");
+
+    // A growing one has filters of two sizes, and a state of dedup may be one of them.
+    shell.ok("build b -o fb --rate 1e-4");
+    shell.ok("--quiet merge fa fb -o both");
+    assert_eq!(shell.ok("query both a b --absent"), "");
+    let output = shell.run_with("dedup --state both --count", lines(0..40_000));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "0\n", "{}", stderr(&output));
+}
+
+#[test]
+fn what_cannot_be_merged() {
+    let shell = Shell::new();
+    shell.write("keys", lines(0..1000));
+    shell.ok("build keys -o bloom");
+    let seven = ConcurrentBloom::builder().expected_keys(1000).seed(7).build().unwrap();
+    shell.write("seven", seven.to_bytes());
+    shell.ok("build keys -o guava --format guava --expected 1000");
+    shell.ok("build keys -o other --format guava --expected 2000");
+    shell.ok("build keys -o redis --format redisbloom --redis-key a");
+    shell.write("cuckoo", CuckooFilter::with_capacity(1000, 0.01).unwrap().to_bytes());
+    shell.write("scalable", ScalableBloom::with_capacity(1000, 0.01).unwrap().to_bytes());
+    shell.write("larger", ScalableBloom::with_capacity(2000, 0.01).unwrap().to_bytes());
+    let keyed = ConcurrentBloom::builder()
+        .expected_keys(1000)
+        .hasher(SipHash13::random());
+    shell.write("keyed", keyed.build().unwrap().to_bytes());
+    for (files, reason) in [
+        ("bloom seven", "the seed of Murmur3 differs: 7 there, 0 here"),
+        (
+            "bloom guava",
+            "the kind differs: a GuavaBloom there, a ConcurrentBloom here",
+        ),
+        (
+            "guava other",
+            "the other filter's layout differs: MURMUR128_MITZ_64, 19200 bits",
+        ),
+        ("redis redis", "a RedisBloom counts its keys"),
+        ("cuckoo cuckoo", "a CuckooFilter has no union"),
+        ("scalable larger", "the other filter's "),
+        ("bloom keyed", "with a secret key, which is not in the file"),
+    ] {
+        let error = shell.error(&format!("merge {files} -o merged"));
+        let (first, second) = files.split_once(' ').unwrap();
+        let begin = format!("lanebloom: cannot merge {second} with {first}: ");
+        assert!(error.starts_with(&begin) && error.contains(reason), "{error}");
+        assert!(!shell.path("merged").exists());
+    }
+    assert!(
+        shell
+            .error("merge keyed bloom -o merged")
+            .starts_with("lanebloom: keyed: its keys are hashed by Sip")
+    );
+    assert!(shell.error("merge bloom -o merged").contains("two") || shell.error("merge bloom -o m").contains("2"));
+    let grown = ScalableBloom::with_capacity(1000, 0.01).unwrap();
+    grown.insert_all(lines(0..10_000).lines()).unwrap();
+    shell.write("grown", grown.to_bytes());
+    for files in ["scalable grown", "grown scalable"] {
+        shell.ok(&format!("merge {files} -o merged"));
+        assert_eq!(shell.fact("merged", "kind"), "ScalableBloom");
+        assert_eq!(shell.run_with("query merged", lines(0..10_000)).status.code(), Some(0));
+    }
+}
+
+#[test]
+fn conversions() {
+    let shell = Shell::new();
+    let all = lines(0..5000);
+    let keys: Vec<&str> = all.lines().collect();
+    let scalable = ScalableBloom::builder().expected_keys(500).seed(3).build().unwrap();
+    scalable.insert_all(&keys).unwrap();
+    shell.write("scalable", scalable.to_bytes());
+    shell.write("keys", &all);
+    shell.ok("convert scalable -o bloom --to lanebloom");
+    assert_eq!(shell.fact("bloom", "kind"), "ConcurrentBloom");
+    assert_eq!(shell.fact("bloom", "layers"), scalable.layers().len().to_string());
+    assert_eq!(shell.fact("bloom", "hasher"), "Murmur3, seed 3");
+    assert_eq!(shell.ok("query bloom keys --present"), all);
+    assert_eq!(
+        shell.run("query bloom scalable").stdout,
+        shell.run("query scalable scalable").stdout
+    );
+
+    // Alike snapshots that have room for all keys become one.
+    let half = |range: std::ops::Range<usize>| {
+        let filter = ConcurrentBloom::with_capacity(5000, 0.01).unwrap();
+        filter.insert_all(&keys[range]);
+        filter.to_bytes()
+    };
+    shell.write("halves", [half(0..2000), half(2000..5000)].concat());
+    shell.ok("convert halves -o one --to lanebloom");
+    assert_eq!(shell.read("one"), half(0..5000));
+
+    let cuckoo = CuckooFilter::with_capacity(5000, 1e-4).unwrap();
+    cuckoo.insert_all(&keys).unwrap();
+    shell.write("cuckoo", cuckoo.to_bytes());
+    shell.ok("convert cuckoo -o compact --to compact-cuckoo");
+    assert_eq!(shell.fact("compact", "kind"), "CompactCuckoo");
+    assert!(shell.read("compact").len() < shell.read("cuckoo").len());
+    assert_eq!(shell.ok("query compact keys --present"), all);
+    shell.ok("convert compact -o back --to cuckoo");
+    assert_eq!(
+        (shell.fact("back", "kind"), shell.fact("back", "keys")),
+        ("CuckooFilter".into(), "5000".into())
+    );
+    assert_eq!(shell.ok("query back keys --present"), all);
+
+    shell.write("guava", GuavaBloom::with_capacity(10, 0.01).unwrap().to_bytes());
+    for (file, target) in [
+        ("guava", "lanebloom"),
+        ("bloom", "redisbloom --redis-key a"),
+        ("bloom", "cuckoo"),
+    ] {
+        let error = shell.error(&format!("convert {file} -o out --to {target}"));
+        assert!(
+            error.starts_with(&format!("lanebloom: cannot convert {file}: ")),
+            "{error}"
+        );
+        assert!(
+            error.ends_with("it does not hold its keys: build the file anew from the keys\n"),
+            "{error}"
+        );
+        assert!(!shell.path("out").exists());
+    }
+}

@@ -1,0 +1,78 @@
+//! `plan`.
+
+use super::{Shell, stderr};
+use assert_cmd::Command;
+use lanebloom::{ConcurrentBloom, CuckooFilter, GuavaBloom, RedisBloom, ScalableBloom};
+
+/// The cells of a table: more than one space separates them.
+fn cells(line: &str) -> Vec<&str> {
+    line.split("  ")
+        .map(str::trim)
+        .filter(|cell| !cell.is_empty())
+        .collect()
+}
+
+/// The figures are those of the library's filters, without their memory.
+#[test]
+fn plans() {
+    let shell = Shell::new();
+    let table = shell.ok("plan --keys 3M --rate 0.1%");
+    let bits = |name: &str| -> f64 {
+        let line = table.lines().find(|line| line.starts_with(name)).unwrap();
+        cells(line)[2].parse().unwrap()
+    };
+    let bloom = ConcurrentBloom::with_capacity(3_000_000, 1e-3).unwrap();
+    let cuckoo = CuckooFilter::with_capacity(3_000_000, 1e-3).unwrap();
+    let guava = GuavaBloom::with_capacity(3_000_000, 1e-3).unwrap();
+    let scalable = ScalableBloom::with_capacity(3_000_000, 1e-3).unwrap();
+    let redis = RedisBloom::with_capacity(3_000_000, 1e-3).unwrap();
+    for (name, built) in [
+        ("ConcurrentBloom", bloom.bits_per_key()),
+        ("CuckooFilter", cuckoo.bits_per_key()),
+        ("CompactCuckoo", cuckoo.to_compact().unwrap().bits_per_key()),
+        ("GuavaBloom", guava.bits_per_key()),
+        ("ScalableBloom", scalable.bits_per_key()),
+        ("RedisBloom", redis.bits_per_key()),
+        ("textbook Bloom filter", 14.3776),
+    ] {
+        assert!((bits(name) - built).abs() < 0.055, "{name}: {} and {built}", bits(name));
+    }
+    // A small one is built as it is.
+    let table = shell.ok("plan --keys 1000 --rate 0.01");
+    let line = table.lines().find(|line| line.starts_with("ConcurrentBloom")).unwrap();
+    assert_eq!(
+        cells(line),
+        ["ConcurrentBloom", "1.31 KiB", "10.8", "1.12", "0.83%", "1", "1"]
+    );
+
+    let table = shell.ok("plan --keys 1000");
+    let row: Vec<_> = table.lines().find(|line| line.starts_with("1.00%")).map(cells).unwrap();
+    assert_eq!(
+        row,
+        ["1.00%", "9.6", "1.17 KiB", "10.8", "1.31 KiB", "1", "12.9", "1.57 KiB"]
+    );
+    // Out of reach for tags of 21 bits.
+    assert!(
+        table.lines().last().unwrap().starts_with("1.00e-7") && table.ends_with("  -  -\n") || table.ends_with("-\n")
+    );
+
+    // Terabytes are planned in a quarter of a gigabyte of address space.
+    for line in ["plan --keys 1e12 --rate 1e-6", "plan --keys 1e12"] {
+        let script = format!("ulimit -v 262144; exec \"$0\" {line}");
+        let mut command = Command::new("bash");
+        command
+            .args(["-c", &script])
+            .arg(assert_cmd::cargo::cargo_bin!("lanebloom"));
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        let table = String::from_utf8(output.stdout).unwrap();
+        let is_planned = |line: &str| line.matches("TiB").count() == if line.starts_with('1') { 3 } else { 1 };
+        let row = table
+            .lines()
+            .find(|line| line.starts_with("ConcurrentBloom") || line.starts_with("1.00e-6"));
+        assert!(is_planned(row.unwrap()), "{table}");
+    }
+    assert!(
+        shell.error("plan --keys 0").contains("--keys") && shell.error("plan --keys 5 --rate 2").contains("--rate")
+    );
+}

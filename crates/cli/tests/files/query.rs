@@ -1,0 +1,148 @@
+//! `query`: answers, what is printed of a line, and the exit status.
+
+use super::{Shell, lines, stderr};
+use lanebloom::{CuckooFilter, DLeftFilter, ScalableBloom, WindowedBloom};
+use std::process::{self, Stdio};
+
+/// Lines stay as they are; the exit status says whether all keys are there.
+#[test]
+fn answers() {
+    let shell = Shell::new();
+    let line = |bytes: &[u8]| shell.run_with("build -o filter --expected 100 --rate 1e-6", bytes);
+    assert!(line(b"a\nb\r\n\n\xff\xfe\nlast").status.success());
+    let query = |options: &str, keys: &[u8]| {
+        let output = shell.run_with(&format!("query filter {options}"), keys);
+        (output.status.code().unwrap(), output.stdout)
+    };
+    assert_eq!(
+        query("", b"a\nx\nb\r\nb\n\n\xff\xfe\nlast"),
+        (
+            1,
+            b"present\ta\nabsent\tx\npresent\tb\r\nabsent\tb\npresent\t\npresent\t\xff\xfe\npresent\tlast".to_vec()
+        )
+    );
+    assert_eq!(query("--present", b"a\nx\nlast"), (1, b"a\nlast".to_vec()));
+    assert_eq!(query("--absent", b"a\nx\nlast"), (1, b"x\n".to_vec()));
+    assert_eq!(query("", b"a\nlast\n"), (0, b"present\ta\npresent\tlast\n".to_vec()));
+    assert_eq!(query("--quiet", b"a\nlast\n"), (0, Vec::new()));
+    assert_eq!(query("--quiet", b"a\nx\n"), (1, Vec::new()));
+    assert_eq!(query("", b""), (0, Vec::new()));
+    assert_eq!(query("-0", b"a\0x\0"), (1, b"present\ta\0absent\tx\0".to_vec()));
+    assert_eq!(query("--field 2", b"x\ta\n"), (0, b"present\tx\ta\n".to_vec()));
+    assert_eq!(query("--ignore-case", b"A\n"), (0, b"present\tA\n".to_vec()));
+    // A filter without keys has none of them.
+    assert!(line(b"").status.success());
+    assert_eq!(query("", b"a\n"), (1, b"absent\ta\n".to_vec()));
+    assert_eq!(shell.fact("filter", "keys estimated"), "0");
+}
+
+#[test]
+fn quiet_ends_at_the_first_absent_key() {
+    let shell = Shell::new();
+    assert!(shell.run_with("build -o filter --rate 1e-6", "a\n").status.success());
+    // More than a pipe holds: the writer would see that it was closed early.
+    let keys = "b\n".repeat(1 << 20);
+    assert_eq!(shell.run_with("query --quiet filter", keys).status.code(), Some(1));
+}
+
+/// A line without a key is absent. The header of CSV and empty lines at its end are no lines.
+#[test]
+fn lines_without_a_key() {
+    let shell = Shell::new();
+    let csv = "id,name\r\n1,a\r\n\"2,\nx\",b\r\n";
+    let built = shell.run_with("build -o filter --csv name", format!("{csv}3\r\n\r\n\r\n"));
+    assert!(
+        stderr(&built).starts_with("3 lines, about 2 unique, 1 of them without a key, "),
+        "{}",
+        stderr(&built)
+    );
+    let query = |options: &str, keys: &str| {
+        let output = shell.run_with(&format!("query filter {options}"), keys);
+        let text = String::from_utf8(output.stdout.clone()).unwrap();
+        (output.status.code().unwrap(), text, stderr(&output))
+    };
+    let plain = String::new;
+    let answers = "id,name\r\npresent\t1,a\r\npresent\t\"2,\nx\",b\r\n".to_owned();
+    assert_eq!(query("--csv name", csv), (0, answers.clone(), plain()));
+    assert_eq!(
+        query("--csv name", &format!("{csv}\n\n")),
+        (0, answers + "\n\n", plain())
+    );
+    assert_eq!(query("--csv name --present", csv), (0, csv.into(), plain()));
+    let told = "lanebloom: 1 lines have no key, and count as absent\n".to_owned();
+    assert_eq!(
+        query("--csv name --absent", &format!("{csv}3\n4,q\n")),
+        (1, "id,name\r\n3\n4,q\n".into(), told.clone())
+    );
+    assert_eq!(
+        query("--json /n", "{\"n\":\"z\"}\nno json\n"),
+        (1, "absent\t{\"n\":\"z\"}\nabsent\tno json\n".into(), told.clone())
+    );
+    assert_eq!(
+        query("--field 2", "1\ta\n1\n"),
+        (1, "present\t1\ta\nabsent\t1\n".into(), told.clone())
+    );
+    assert_eq!(query("--field 2 --present", "1\n"), (1, plain(), told));
+    assert_eq!(query("--field 2 --quiet", "1\n"), (1, plain(), plain()));
+}
+
+/// Other filters than those of `build` answer by the same hashes.
+#[test]
+fn filters_of_programs_are_queried() {
+    let shell = Shell::new();
+    let all = lines(0..1000);
+    let keys: Vec<&str> = all.lines().collect();
+    let (cuckoo, d_left) = (CuckooFilter::builder().seed(9), DLeftFilter::builder().seed(4));
+    let cuckoo = cuckoo.expected_keys(1000).false_positive_rate(1e-4).build().unwrap();
+    let d_left = d_left.expected_keys(1000).build().unwrap();
+    let scalable = ScalableBloom::with_capacity(100, 1e-4).unwrap();
+    cuckoo.insert_all(&keys).unwrap();
+    d_left.insert_all(&keys).unwrap();
+    scalable.insert_all(&keys).unwrap();
+    let compact = cuckoo.to_compact().unwrap();
+    let windowed = WindowedBloom::builder()
+        .expected_keys(1000)
+        .false_positive_rate(1e-4)
+        .build()
+        .unwrap();
+    windowed.insert_all(&keys[..500]);
+    windowed.rotate();
+    windowed.insert_all(&keys[500..]);
+    for bytes in [
+        cuckoo.to_bytes(),
+        compact.to_bytes(),
+        d_left.to_bytes(),
+        scalable.to_bytes(),
+        windowed.to_bytes(),
+    ] {
+        shell.write("filter", bytes);
+        let present = shell.run_with("query filter --present", all.clone()).stdout;
+        assert!(present == all.as_bytes());
+        let others = shell.run_with("query filter --present", lines(1000..2000)).stdout;
+        assert!(others.len() < 100);
+    }
+    assert_eq!(shell.fact("filter", "generation 2: keys expected"), "334");
+    let estimate: u32 = shell.fact("filter", "generation 2: keys estimated").parse().unwrap();
+    assert!((470..530).contains(&estimate));
+}
+
+/// A reader that closes the output is no error to tell of.
+#[test]
+fn a_closed_output() {
+    let shell = Shell::new();
+    shell.write("keys", lines(0..200_000));
+    shell.ok("build keys -o filter --expected 10000000");
+    for line in ["query filter keys", "query filter keys --present", "build keys -o -"] {
+        let mut command = process::Command::new(assert_cmd::cargo::cargo_bin!("lanebloom"));
+        command.current_dir(&shell.0).args(line.split(' '));
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // More than a pipe holds is still to come.
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(
+            (output.status.code(), stderr(&output)),
+            (Some(141), String::new()),
+            "{line}"
+        );
+    }
+}
