@@ -24,6 +24,7 @@ echo "== lints"
 cargo clippy --all-targets -- -D warnings
 cargo clippy --all-targets --all-features -- -D warnings
 cargo clippy -p lanebloom-guard --all-targets --all-features -- -D warnings
+cargo clippy -p lanebloom-cli --all-targets -- -D warnings
 for features in "" std serde mmap guard window redis; do
     cargo clippy -p lanebloom --lib --no-default-features --features "$features" -- -D warnings
 done

@@ -31,6 +31,9 @@ fi
 echo "== ten million gets of the guard kit, and its bench without measuring"
 cargo test -p lanebloom-guard --profile ci --test=stress --bench=gets -- --ignored
 
+echo "== ten million lines through the command"
+cargo test -p lanebloom-cli --profile ci --test=dedup --no-fail-fast
+
 echo "== benches, without measuring"
 cargo bench "${optimized[@]}" "${benches[@]}" -- --test
 

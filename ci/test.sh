@@ -13,3 +13,4 @@ all=(-p lanebloom --profile checked --all-features --no-fail-fast)
 cargo test "${all[@]}" --lib --test={alloc,api,edges,formats,stress}
 cargo test "${all[@]}" --doc
 cargo test -p lanebloom-guard --profile checked --all-features --no-fail-fast
+cargo test -p lanebloom-cli --profile checked --no-fail-fast

@@ -72,7 +72,8 @@ pub(crate) struct Dedup {
     pub(crate) only_duplicates: bool,
 
     /// Remember the lines in FILE across runs. It is created if missing, and replaced as a whole
-    /// after all output was written
+    /// after all output was written. Without --rate, later runs keep the file's rate, rounded up to
+    /// a power of ten
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "exact")]
     pub(crate) state: Option<PathBuf>,
 
@@ -352,17 +353,17 @@ pub(crate) struct Size {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Keys {
     /// The key is field K of each line, from 1
-    #[arg(long, value_name = "K", value_parser = field, conflicts_with_all = ["csv", "json"])]
+    #[arg(long, value_name = "K", value_parser = field, group = "columns", conflicts_with_all = ["csv", "json"])]
     pub(crate) field: Option<usize>,
 
     /// The character between the fields of --field and --csv, or `\t`
     /// [default: tab for --field, comma for --csv]
-    #[arg(long, value_name = "D", value_parser = delimiter)]
+    #[arg(long, value_name = "D", value_parser = delimiter, requires = "columns")]
     pub(crate) delimiter: Option<u8>,
 
     /// The key is a column of CSV (RFC 4180): a name of the header line, or a number from 1. The
     /// header line passes on; those of later files are dropped
-    #[arg(long, value_name = "COLUMN", conflicts_with_all = ["json", "null"])]
+    #[arg(long, value_name = "COLUMN", group = "columns", conflicts_with_all = ["json", "null"])]
     pub(crate) csv: Option<String>,
 
     /// The key is a value of each line's JSON, by its JSON pointer (RFC 6901), such as /user/id

@@ -148,7 +148,9 @@ impl Part {
         let name = Input::Path(path.to_owned()).name();
         let failed = || format!("cannot read {name}");
         let mut file = open(path).with_context(failed)?;
-        if file.metadata().with_context(failed)?.is_file() {
+        let metadata = file.metadata().with_context(failed)?;
+        // Files of the kernel have bytes, but no size.
+        if metadata.is_file() && metadata.len() > 0 {
             let start = file.stream_position().with_context(failed)?;
             let (head, magic) = Head::read(&mut file).with_context(failed)?;
             if magic == Magic::None {
@@ -224,6 +226,10 @@ impl Reader {
         }
     }
 
+    pub(crate) fn progress(&self) -> Arc<Progress> {
+        Arc::clone(&self.progress)
+    }
+
     /// Fills the chunk with the next records. Returns whether there were any.
     pub(crate) fn fill(&mut self, chunk: &mut Chunk) -> Result<bool> {
         chunk.keyed.clear();
@@ -288,10 +294,7 @@ impl Reader {
                     len += 1;
                 }
             }
-            let keeps_header = self.names.len() == 1;
-            let whole = self
-                .framer
-                .cut(&buffer[..len], is_end, keeps_header, &mut chunk.keyed)?;
+            let whole = self.framer.cut(&buffer[..len], is_end, &mut chunk.keyed)?;
             if whole.end > 0 {
                 // A pipe gives less than was asked for: its records do not wait for more.
                 self.carry.extend_from_slice(&buffer[whole.end..len]);

@@ -226,23 +226,44 @@ fn hash_all<'a>(keys: impl Iterator<Item = &'a [u8]>, hasher: &impl KeyHasher, h
     flush(&group[..len]);
 }
 
-/// Cuts the bytes of one input into records.
+/// Cuts the bytes of inputs into records.
 pub(crate) struct Framer {
     spec: KeySpec,
+    /// The number of bytes at the beginning that were searched already. A long record comes in
+    /// small pieces, so that each is searched once.
+    searched: usize,
+    csv: csv_core::Reader,
     /// The number of the key's column; known once the header was read.
     column: Option<usize>,
-    /// The fields of a record.
+    /// Whether a header has passed on.
+    has_header: bool,
+    /// The fields of a record, and where each ends.
     fields: Vec<u8>,
     ends: Vec<usize>,
+    /// How much of both is in use.
+    written: usize,
+    ended: usize,
+    /// Whether the record is whole, but for a line feed that may follow.
+    is_whole: bool,
 }
 
 impl Framer {
     pub(crate) fn new(spec: KeySpec) -> Self {
+        let mut csv = csv_core::ReaderBuilder::new();
+        if let Kind::Csv { delimiter, .. } = spec.kind {
+            csv.delimiter(delimiter);
+        }
         Self {
             spec,
+            searched: 0,
+            csv: csv.build(),
             column: None,
+            has_header: false,
             fields: vec![0; 1 << 10],
             ends: vec![0; 64],
+            written: 0,
+            ended: 0,
+            is_whole: false,
         }
     }
 
@@ -253,42 +274,36 @@ impl Framer {
     /// Begins the next input.
     pub(crate) fn next_input(&mut self) {
         self.column = None;
+        self.csv.reset();
+        self.next_record();
     }
 
-    /// Finds the whole records of `bytes`; the rest, which follows them, is left. In CSV it also
-    /// finds the keys, and leaves the header out before the records unless `keeps_header`.
-    pub(crate) fn cut(
-        &mut self,
-        bytes: &[u8],
-        is_end: bool,
-        keeps_header: bool,
-        keyed: &mut Keyed,
-    ) -> Result<Range<usize>> {
-        if let Kind::Csv { column, delimiter } = &self.spec.kind {
-            let (column, delimiter) = (column.clone(), *delimiter);
-            return self.cut_csv(bytes, is_end, keeps_header, &column, delimiter, keyed);
+    fn next_record(&mut self) {
+        (self.searched, self.written, self.ended, self.is_whole) = (0, 0, 0, false);
+    }
+
+    /// Finds the whole records of `bytes`; the rest, which follows them, is left, and is the
+    /// beginning of the next call's bytes. In CSV it also finds the keys, and leaves the header out
+    /// before the records unless it is the first one.
+    pub(crate) fn cut(&mut self, bytes: &[u8], is_end: bool, keyed: &mut Keyed) -> Result<Range<usize>> {
+        if let Kind::Csv { column, .. } = &self.spec.kind {
+            let column = column.clone();
+            return self.cut_csv(bytes, is_end, &column, keyed);
         }
-        let len = if is_end {
-            Some(bytes.len())
-        } else {
-            memchr::memrchr(self.spec.terminator, bytes).map(|at| at + 1)
+        let found = memchr::memrchr(self.spec.terminator, &bytes[self.searched..]);
+        let len = match found {
+            _ if is_end => bytes.len(),
+            Some(at) => self.searched + at + 1,
+            None => 0,
         };
-        Ok(0..len.unwrap_or(0))
+        self.searched = bytes.len() - len;
+        Ok(0..len)
     }
 
-    fn cut_csv(
-        &mut self,
-        bytes: &[u8],
-        is_end: bool,
-        keeps_header: bool,
-        column: &str,
-        delimiter: u8,
-        keyed: &mut Keyed,
-    ) -> Result<Range<usize>> {
+    fn cut_csv(&mut self, bytes: &[u8], is_end: bool, column: &str, keyed: &mut Keyed) -> Result<Range<usize>> {
         keyed.clear();
-        let mut reader = csv_core::ReaderBuilder::new().delimiter(delimiter).build();
         let (mut start, mut end) = (0, 0);
-        while let Some((len, fields)) = self.record(&mut reader, &bytes[end..], is_end) {
+        while let Some((len, fields)) = self.record(&bytes[end..], is_end) {
             if fields == 0 {
                 break; // Empty lines at the end.
             }
@@ -305,11 +320,12 @@ impl Framer {
                 continue;
             }
             self.column = Some(self.find(column, fields)?);
-            if keeps_header {
+            if self.has_header {
+                start = end;
+            } else {
+                self.has_header = true;
                 keyed.ends.push(end);
                 keyed.no_key(false);
-            } else {
-                start = end;
             }
         }
         if is_end && end < bytes.len() {
@@ -338,31 +354,35 @@ impl Framer {
     }
 
     /// Reads a record to `fields` and `ends`. Returns its bytes and its number of fields, or `None`
-    /// if it is not whole. At the end of the input the number of fields is 0.
-    fn record(&mut self, reader: &mut csv_core::Reader, bytes: &[u8], is_end: bool) -> Option<(usize, usize)> {
-        reader.reset();
-        let (mut read, mut written, mut fields) = (0, 0, 0);
-        loop {
-            let (result, r, w, f) =
-                reader.read_record(&bytes[read..], &mut self.fields[written..], &mut self.ends[fields..]);
-            (read, written, fields) = (read + r, written + w, fields + f);
+    /// if it is not whole: then the next call's bytes begin with these. At the end of the input the
+    /// number of fields is 0.
+    fn record(&mut self, bytes: &[u8], is_end: bool) -> Option<(usize, usize)> {
+        while !self.is_whole {
+            let (fields, ends) = (&mut self.fields[self.written..], &mut self.ends[self.ended..]);
+            let (result, read, written, ended) = self.csv.read_record(&bytes[self.searched..], fields, ends);
+            self.searched += read;
+            self.written += written;
+            self.ended += ended;
             match result {
                 ReadRecordResult::InputEmpty if is_end => {}
                 ReadRecordResult::InputEmpty => return None,
                 ReadRecordResult::OutputFull => self.fields.resize(2 * self.fields.len(), 0),
                 ReadRecordResult::OutputEndsFull => self.ends.resize(2 * self.ends.len(), 0),
-                ReadRecordResult::End => return Some((read, 0)),
-                ReadRecordResult::Record => break,
+                ReadRecordResult::End => return Some((self.searched, 0)),
+                ReadRecordResult::Record => self.is_whole = true,
             }
         }
+        let mut len = self.searched;
         // The line feed after a carriage return belongs to the record.
-        if bytes[..read].last() == Some(&b'\r') {
-            match bytes.get(read) {
-                Some(b'\n') => read += 1,
+        if bytes[..len].last() == Some(&b'\r') {
+            match bytes.get(len) {
+                Some(b'\n') => len += 1,
                 None if !is_end => return None,
                 _ => {}
             }
         }
-        Some((read, fields))
+        let fields = self.ended;
+        self.next_record();
+        Some((len, fields))
     }
 }

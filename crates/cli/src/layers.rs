@@ -20,9 +20,12 @@ const FIRST: usize = 1 << 16;
 /// Hashes that are looked up at a time.
 const BATCH: usize = 4096;
 
-/// The least number of hashes that are inserted at a time, so a filter may take so many more keys
-/// than it is for.
+/// The least number of hashes that are inserted at a time, unless that is more than one in
+/// [`EXCESS`] of the filter's keys. A filter may take so many more keys than it is for.
 const LEAST: usize = 64;
+
+/// A filter takes at most one in so many keys too much.
+const EXCESS: usize = 256;
 
 /// How often the rate of the newest filter is computed anew while it fills.
 const STEPS: usize = 64;
@@ -68,9 +71,17 @@ impl Layer {
         self.filter.expected_keys().saturating_sub(self.len)
     }
 
+    /// How many hashes may be inserted at a time, if there is room.
+    fn batch(&self) -> usize {
+        let least = (self.filter.expected_keys() / EXCESS).clamp(1, LEAST);
+        self.room().clamp(least, BATCH)
+    }
+
     fn update_rate(&mut self) {
-        if self.len - self.len_at_rate >= self.filter.expected_keys() / STEPS {
-            self.rate = self.filter.false_positive_rate_at(self.len);
+        let step = self.filter.expected_keys() / STEPS;
+        if self.len - self.len_at_rate >= step {
+            // The rate in the middle of the next step.
+            self.rate = self.filter.false_positive_rate_at(self.len + step / 2);
             self.len_at_rate = self.len;
         }
     }
@@ -102,7 +113,7 @@ impl Layers {
                 let inserted = at as f64 / hashes.len() as f64;
                 self.grow(share.map(|share| self.share + (share - self.share) * inserted))?;
             }
-            let len = (hashes.len() - at).min(self.newest().room().clamp(LEAST, BATCH));
+            let len = (hashes.len() - at).min(self.newest().batch());
             self.insert_batch(&hashes[at..at + len], &mut new[at..at + len]);
             at += len;
         }
@@ -161,15 +172,19 @@ impl Layers {
         let rest = share
             .filter(|&share| share > 0.0)
             .map(|share| (self.new as f64 * (1.0 - share) / share) as usize);
-        // Many runs with little input each shall not make many layers.
+        // Many layers take long, and leave little of the rate for the last. So if the guess was
+        // wrong before, or many runs have little input each, a layer is for at least half as many
+        // keys as are there.
+        let least = if self.layers.len() > 1 { all } else { self.loaded };
         let keys = rest
-            .map_or(2 * all, |rest| (rest + rest / 32).max(self.loaded / 2))
+            .map_or(2 * all, |rest| (rest + rest / 32).max(least / 2))
             .max(FIRST);
         let planned: f64 = self.layers.iter().map(|layer| layer.filter.false_positive_rate()).sum();
         let left = self.rate - planned;
-        // The layer for all of the rest takes most of the rate.
-        let share = if rest.is_some() { 0.75 } else { 0.2 };
-        self.layers.push(layer(keys, left * share)?);
+        // The layer for all of the rest takes most of the rate, unless there will be more.
+        let is_last = rest.is_some() && self.layers.len() == 1 && self.loaded == 0;
+        let share = if is_last { 0.75 } else { 0.2 };
+        self.layers.push(layer(keys, (left * share).min(0.5))?);
         Ok(())
     }
 
@@ -201,8 +216,8 @@ impl Layers {
         writer.flush()
     }
 
-    /// Reads what [`write_to`](Self::write_to) wrote. The rate of all layers, if it is to grow, is
-    /// `rate`, or what these layers need and a quarter more.
+    /// Reads what [`write_to`](Self::write_to) wrote. The rate of all layers is `rate`, or a power
+    /// of ten: the next above what these layers need, so that it stays when layers are added.
     pub(crate) fn read_from(file: &File, rate: Option<f64>) -> Result<Self> {
         let limit = file.metadata().context("cannot read its size")?.len() as usize;
         let mut reader = BufReader::with_capacity(1 << 20, file);
@@ -221,7 +236,13 @@ impl Layers {
         if let Some(rate) = rate.filter(|&rate| rate < least) {
             bail!("its filters have a rate of {planned:.2e}, more than the rate {rate:.2e} of --rate");
         }
-        let rate = rate.unwrap_or_else(|| RATE.max(planned * 1.25));
+        let rate = rate.unwrap_or_else(|| {
+            let mut rate = RATE;
+            while rate < least {
+                rate *= 10.0;
+            }
+            rate
+        });
         let loaded = layers.iter().map(|layer| layer.len).sum();
         Ok(Self {
             layers,

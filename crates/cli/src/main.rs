@@ -20,7 +20,7 @@ mod text;
 
 use args::{Cli, Command};
 use clap::Parser;
-use std::io;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 /// The reader of the output closed it: the status of a program that SIGPIPE ends.
@@ -28,14 +28,24 @@ const CLOSED: u8 = 141;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    match run(cli) {
-        Ok(code) => code,
-        Err(error) if is_closed(&error) => CLOSED.into(),
-        Err(error) => {
-            eprintln!("lanebloom: {error:#}");
-            2.into()
-        }
+    run(cli).unwrap_or_else(|error| report(&error).into())
+}
+
+/// Writes the message of an error, and returns the exit status.
+fn report(error: &anyhow::Error) -> u8 {
+    if is_closed(error) {
+        return CLOSED;
     }
+    if error.is::<commands::query::Absent>() {
+        return 1;
+    }
+    note(&format!("lanebloom: {error:#}"));
+    2
+}
+
+/// Writes a line to stderr. If that fails, the output and the exit status still tell the result.
+fn note(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
 }
 
 fn run(cli: Cli) -> anyhow::Result<ExitCode> {

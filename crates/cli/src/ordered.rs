@@ -6,10 +6,11 @@
 
 use crate::input::{Chunk, Reader};
 use crate::keys::KeySpec;
+use crate::progress::Progress;
 use anyhow::Result;
 use lanebloom::hash::KeyHasher;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::{process, thread};
 
 /// More threads would wait for the stage.
 const MOST_THREADS: usize = 4;
@@ -26,7 +27,8 @@ pub(crate) trait Stage: Send {
 }
 
 /// Gives all chunks of the reader to `stage`, whose records and hashes `threads` threads find.
-/// Returns the first error in the order of the input; the stage has taken all chunks before it.
+/// Returns the first error of the reader; the stage has taken all chunks before it. An error of the
+/// stage ends the process: another thread may be waiting for input that comes late or never.
 pub(crate) fn run<H: KeyHasher + Sync>(
     reader: &mut Reader,
     keys: &KeySpec,
@@ -34,6 +36,7 @@ pub(crate) fn run<H: KeyHasher + Sync>(
     threads: usize,
     stage: &mut impl Stage,
 ) -> Result<()> {
+    let progress = reader.progress();
     let source = Mutex::new(Source {
         reader,
         next: 0,
@@ -43,6 +46,7 @@ pub(crate) fn run<H: KeyHasher + Sync>(
         state: Mutex::new(TurnState {
             next: 0,
             stage,
+            progress,
             result: Ok(()),
             is_over: false,
         }),
@@ -116,6 +120,7 @@ struct TurnState<'a, S> {
     /// The number of the chunk that the stage takes next.
     next: u64,
     stage: &'a mut S,
+    progress: Arc<Progress>,
     result: Result<()>,
     /// Set by an error or a panic: the stage takes nothing more.
     is_over: bool,
@@ -138,8 +143,12 @@ impl<S: Stage> Mine<'_, '_, S> {
             .wait_while(state, is_before)
             .unwrap_or_else(PoisonError::into_inner);
         if !state.is_over {
-            match filled.and_then(|()| state.stage.take(chunk)) {
-                Ok(()) => state.next += 1,
+            match filled.map(|()| state.stage.take(chunk)) {
+                Ok(Ok(())) => state.next += 1,
+                Ok(Err(error)) => {
+                    state.progress.finish();
+                    process::exit(crate::report(&error).into());
+                }
                 Err(error) => {
                     state.result = Err(error);
                     state.is_over = true;

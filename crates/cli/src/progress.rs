@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Counts the bytes that were read, before decompression.
 pub(crate) struct Progress {
     read: AtomicU64,
-    /// The bytes of all inputs, if all are regular files.
-    total: Option<u64>,
+    /// The bytes of all inputs, or 0 if they are not known.
+    total: AtomicU64,
     bar: ProgressBar,
 }
 
@@ -26,6 +26,7 @@ impl Progress {
         };
         bar.set_style(ProgressStyle::with_template(style).expect("the templates are valid"));
         let read = AtomicU64::new(0);
+        let total = AtomicU64::new(total.unwrap_or(0));
         Self { read, total, bar }
     }
 
@@ -37,15 +38,17 @@ impl Progress {
 
     /// The share of the input that was read, if its size is known.
     pub(crate) fn share(&self) -> Option<f64> {
-        let total = self.total.filter(|&total| total > 0)?;
         // Relaxed: as in `add`.
-        Some((self.read.load(Ordering::Relaxed) as f64 / total as f64).min(1.0))
+        let (read, total) = (self.read.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed));
+        (total > 0).then(|| (read as f64 / total as f64).min(1.0))
     }
 
-    /// Begins another pass over the input.
-    pub(crate) fn restart(&self) {
+    /// Begins another pass over the input, which has so many bytes.
+    pub(crate) fn restart(&self, total: u64) {
         // Relaxed: as in `add`; no thread is reading now.
         self.read.store(0, Ordering::Relaxed);
+        self.total.store(total, Ordering::Relaxed);
+        self.bar.set_length(total);
     }
 
     /// Takes the bar from the screen.

@@ -28,15 +28,20 @@ impl State {
             .filter(|folder| !folder.as_os_str().is_empty())
             .unwrap_or(Path::new("."));
         tempfile::tempfile_in(folder).with_context(|| format!("{}: cannot write to its folder", at()))?;
+        let metadata = match fs::metadata(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            other => Some(other.with_context(at)?),
+        };
+        // Not after it was opened: that would wait for the other end of a named pipe.
+        if metadata.is_some_and(|metadata| !metadata.is_file()) {
+            bail!("{} is no regular file", at());
+        }
         let file = match File::open(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             other => Some(other.with_context(at)?),
         };
         if let Some(file) = &file {
             let metadata = file.metadata().with_context(at)?;
-            if !metadata.is_file() {
-                bail!("{} is no regular file", at());
-            }
             if metadata.permissions().readonly() {
                 bail!("{} is read-only", at());
             }

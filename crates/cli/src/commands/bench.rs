@@ -104,7 +104,7 @@ pub(crate) fn run(args: &Bench, quiet: bool) -> Result<()> {
         && !quiet
     {
         let bytes = machine::bytes(bytes as u64);
-        eprintln!("Filters of {bytes} and more were left out: {reason}");
+        crate::note(&format!("Filters of {bytes} and more were left out: {reason}"));
     }
     if let Some(path) = &args.output {
         speeds.write(path)?;

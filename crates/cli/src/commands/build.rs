@@ -54,7 +54,7 @@ pub(crate) fn run(args: &Build, quiet: bool) -> Result<()> {
     let key = args.redis_key.as_deref().unwrap_or("");
     output.write(|writer| filled.target.write_to(key.as_bytes(), writer))?;
     if !quiet {
-        eprintln!("{}, {:.2} s", filled.summary(), start.elapsed().as_secs_f64());
+        crate::note(&format!("{}, {:.2} s", filled.summary(), start.elapsed().as_secs_f64()));
     }
     Ok(())
 }

@@ -17,7 +17,7 @@ pub(crate) fn run(args: &Convert, quiet: bool) -> Result<()> {
     let converted = convert(args, content).with_context(|| format!("cannot convert {name}"))?;
     output.write(|writer| converted.write_to(writer))?;
     if !quiet {
-        eprintln!("{}{}", args.output.display(), summary(&converted));
+        crate::note(&format!("{}{}", args.output.display(), summary(&converted)));
     }
     Ok(())
 }

@@ -18,6 +18,10 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Instant;
 
+/// Keys of the smallest filter, however few are expected. The rate of a filter of few lines is far
+/// from the model's by chance, and stays for all later keys.
+const SMALLEST: usize = 1 << 14;
+
 pub(crate) fn run(args: &Dedup, quiet: bool) -> Result<()> {
     let start = Instant::now();
     let job = Job::new(args, quiet);
@@ -27,11 +31,8 @@ pub(crate) fn run(args: &Dedup, quiet: bool) -> Result<()> {
         by_filter(&job)?
     };
     job.progress.finish();
-    if args.count {
-        writeln!(io::stdout(), "{}", output.passed).context(OUTPUT)?;
-    }
     if !quiet {
-        eprintln!("{}", output.summary(&extra, start.elapsed().as_secs_f64()));
+        crate::note(&output.summary(&extra, start.elapsed().as_secs_f64()));
     }
     Ok(())
 }
@@ -65,9 +66,10 @@ impl<'a> Job<'a> {
 fn by_filter(job: &Job<'_>) -> Result<(Output, String)> {
     let Dedup { size, state, .. } = job.args;
     let state = state.as_deref().map(State::open).transpose()?;
+    let expected = size.expected.map(|keys| keys.max(SMALLEST));
     let layers = match &state {
-        Some(state) => state.load(size.expected, size.rate)?,
-        None => Layers::new(size.expected, size.rate.unwrap_or(RATE))?,
+        Some(state) => state.load(expected, size.rate)?,
+        None => Layers::new(expected, size.rate.unwrap_or(RATE))?,
     };
     let hasher = layers.hasher();
     let mut stage = ByFilter {
@@ -83,6 +85,7 @@ fn by_filter(job: &Job<'_>) -> Result<(Output, String)> {
         job.pass(inputs, &SipHash13::random(), &mut stage)?;
     }
     let ByFilter { layers, output, .. } = stage;
+    output.end()?;
     if let Some(state) = state {
         state.save(&layers)?;
     }
@@ -136,6 +139,14 @@ impl Output {
             passed: 0,
             missing: 0,
         })
+    }
+
+    /// Prints the number of records that pass, if that is the output.
+    fn end(&self) -> Result<()> {
+        match self.stdout {
+            Some(_) => Ok(()),
+            None => writeln!(io::stdout(), "{}", self.passed).context(OUTPUT),
+        }
     }
 
     /// Takes the answers for the keys of the chunk.

@@ -22,7 +22,7 @@ pub(crate) fn run(args: &Merge, quiet: bool) -> Result<()> {
     }
     output.write(|writer| merged.content.write_to(writer))?;
     if !quiet {
-        eprintln!("{} files{}", args.files.len(), summary(&merged.content));
+        crate::note(&format!("{} files{}", args.files.len(), summary(&merged.content)));
     }
     Ok(())
 }

@@ -37,13 +37,13 @@ pub(crate) fn run(args: &Query, quiet: bool) -> Result<ExitCode> {
         is_all: true,
         missing: 0,
     };
-    match ordered::run(&mut reader, &keys, &hasher, ordered::threads(), &mut stage) {
-        Err(error) if error.is::<Decided>() => {}
-        other => other?,
-    }
+    ordered::run(&mut reader, &keys, &hasher, ordered::threads(), &mut stage)?;
     progress.finish();
     if !quiet && stage.missing > 0 {
-        eprintln!("lanebloom: {} lines have no key, and count as absent", stage.missing);
+        crate::note(&format!(
+            "lanebloom: {} lines have no key, and count as absent",
+            stage.missing
+        ));
     }
     Ok(ExitCode::from(if stage.is_all { 0 } else { 1 }))
 }
@@ -82,7 +82,7 @@ impl Stage for Answers {
         keyed.spread(&mut self.found, false);
         let stdout = io::stdout().lock();
         match self.print {
-            Print::Nothing if !self.is_all => bail!(Decided),
+            Print::Nothing if !self.is_all => bail!(Absent),
             Print::Nothing => Ok(()),
             Print::Answers => self.print_answers(chunk, stdout),
             Print::Present => self.print_these(chunk, true, stdout),
@@ -128,14 +128,14 @@ fn passing(chunk: &Chunk) -> (Option<usize>, Option<usize>) {
     (has_header.then_some(0), has_blank.then(|| keyed.ends.len() - 1))
 }
 
-/// Ends the reading: a key is absent, and nothing is printed.
+/// Ends the reading, with status 1: a key is absent, and nothing is printed.
 #[derive(Debug)]
-struct Decided;
+pub(crate) struct Absent;
 
-impl fmt::Display for Decided {
+impl fmt::Display for Absent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a key is absent")
     }
 }
 
-impl std::error::Error for Decided {}
+impl std::error::Error for Absent {}

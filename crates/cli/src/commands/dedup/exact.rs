@@ -9,6 +9,7 @@ use crate::layers::Layers;
 use crate::ordered::Stage;
 use anyhow::{Context, Result, bail};
 use lanebloom::hash::SipHash13;
+use std::env;
 use std::fs::File;
 use std::hint::black_box;
 use std::io::{self, Write};
@@ -28,6 +29,7 @@ pub(super) fn run(job: &Job<'_>) -> Result<(Output, String)> {
     let spill = |file: &PathBuf| Part::of(Path::new(file), &job.progress);
     let parts: Vec<Part> = files.iter().map(spill).collect::<Result<_>>()?;
     let inputs = || parts.iter().cloned().map(Input::Part).collect();
+    let total = parts.iter().map(|part| part.len).sum();
     let hasher = SipHash13::random();
 
     let rate = job.args.size.rate.unwrap_or(RATE);
@@ -38,7 +40,7 @@ pub(super) fn run(job: &Job<'_>) -> Result<(Output, String)> {
         new: Vec::new(),
         again: Vec::new(),
     };
-    job.progress.restart();
+    job.progress.restart(total);
     job.pass(inputs(), &hasher, &mut mark)?;
     let Mark {
         seen, repeated, digest, ..
@@ -58,11 +60,12 @@ pub(super) fn run(job: &Job<'_>) -> Result<(Output, String)> {
         new: Vec::new(),
         output: Output::new(job.args)?,
     };
-    job.progress.restart();
+    job.progress.restart(total);
     job.pass(inputs(), &hasher, &mut verify)?;
     if verify.digest != digest {
         bail!("the input changed between the two passes, so duplicates may have passed");
     }
+    verify.output.end()?;
     let extra = format!(", none wrongly, {} candidates", verify.places.len);
     Ok((verify.output, extra))
 }
@@ -296,7 +299,12 @@ impl Keys {
                 terminator: job.keys.terminator(),
             }
         } else {
-            let file = tempfile::tempfile().context("cannot make a temporary file for the keys")?;
+            let file = tempfile::tempfile().with_context(|| {
+                format!(
+                    "cannot make a temporary file for the keys in {}",
+                    env::temp_dir().display()
+                )
+            })?;
             Rest::Derived {
                 file,
                 written: 0,

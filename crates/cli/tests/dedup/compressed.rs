@@ -1,0 +1,88 @@
+//! Compressed input, recognized by its first bytes.
+
+use super::*;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn zstd(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
+    encoder.include_checksum(true).unwrap();
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+type Compress = fn(&[u8]) -> Vec<u8>;
+
+const FORMATS: [Compress; 2] = [gzip, zstd];
+
+#[test]
+fn gzip_and_zstd() {
+    let folder = Folder::new();
+    for seed in 0..6 {
+        let mut random = Random(400 + seed);
+        let count = *random.pick(&[0, 1, 100, 4000]);
+        let input = random.lines(count, b'\n');
+        let middle = random.below(input.len() + 1);
+        let expected = unique(&input);
+        for compress in FORMATS {
+            // Two members or frames are one stream, wherever the first ends.
+            let parts = [compress(&input[..middle]), compress(&input[middle..])].concat();
+            for bytes in [compress(&input), parts] {
+                let file = folder.file("no ending tells", &bytes);
+                for flags in [SURE, &["--exact"]] {
+                    let context = (seed, middle, flags);
+                    assert_bytes(&Run::new(&mut dedup(flags), &bytes).output(), &expected, context);
+                    assert_bytes(&Run::new(dedup(flags).arg(&file), "").output(), &expected, context);
+                }
+            }
+        }
+    }
+    let files = [
+        folder.file("a", gzip(b"a\nb")),
+        folder.file("b", "b\nc\na\n"),
+        folder.file("c", zstd(b"d\nc\n")),
+    ];
+    for flags in [SURE, &["--exact"]] {
+        assert_eq!(Run::new(dedup(flags).args(&files), "").output(), b"a\nb\nc\nd\n");
+    }
+}
+
+#[test]
+fn few_bytes_that_unpack_to_many() {
+    let folder = Folder::new();
+    let zeros = vec![0; 10_000_000];
+    let file = folder.file("zeros", [gzip(&zeros), gzip(b"\nx\nx\n")].concat());
+    let output = Run::new(dedup(SURE).arg(&file), "").output();
+    assert_bytes(&output, &[&zeros[..], b"\nx\n"].concat(), "");
+}
+
+/// Cut at any place, or with a wrong byte: an error that names the file.
+#[test]
+fn damage_is_an_error() {
+    let folder = Folder::new();
+    let input = numbers(0, 3000);
+    for compress in FORMATS {
+        let whole = compress(&input);
+        let mut damaged = whole.clone();
+        damaged[whole.len() / 2] ^= 0xff;
+        damaged[whole.len() / 2 + 1] ^= 0xff;
+        let after = [&whole[..], b"what is this?"].concat();
+        let cut = |len: usize| whole[..len].to_vec();
+        let all = [damaged, after, cut(5), cut(whole.len() / 2), cut(whole.len() - 1)];
+        for (number, bytes) in all.into_iter().enumerate() {
+            let file = folder.file("damaged", &bytes);
+            for flags in [SURE, &["--exact"]] {
+                let output = Run::new(dedup(flags).arg(&file), "").error(&[utf8(&file)]);
+                // A wrong byte may show only by the checksum at the end.
+                assert!(number == 0 || input.starts_with(&output), "{number}");
+                Run::new(&mut dedup(flags), &bytes).error(&["stdin"]);
+            }
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Wrong command lines and unreadable input: each message names what is wrong.
+
+use super::*;
+
+#[test]
+fn bad_flags_and_values() {
+    for (args, parts) in [
+        (&["--expected", "many"][..], &["--expected", "many", "10M"][..]),
+        (&["--expected", "0"], &["'0'", "from 1"]),
+        (&["--expected", "1.5"], &["'1.5'", "whole number"]),
+        (&["--expected", "1e16"], &["'1e16'", "1e15"]),
+        (&["--expected", ""], &["--expected"]),
+        (&["--expected", "1\u{20ac}"], &["1\u{20ac}"]),
+        (&["--rate", "0"], &["'0'", "1e-12"]),
+        (&["--rate", "51%"], &["'51%'", "0.5"]),
+        (&["--rate", "nan"], &["'nan'"]),
+        (&["--rate", "low"], &["'low'", "1e-6"]),
+        (&["--threads", "0"], &["'0'", "1 to 256"]),
+        (&["--threads", "257"], &["'257'"]),
+        (&["--field", "0"], &["'0'", "from 1"]),
+        (&["--field", "x"], &["'x'"]),
+        (&["--delimiter", "ab", "--field", "1"], &["'ab'", "single byte"]),
+        (&["--delimiter", "\u{e4}", "--field", "1"], &["single byte"]),
+        (&["--delimiter", ","], &["--field", "--csv"]),
+        (&["--json", "k"], &["'k'", "slash"]),
+        (&["--field", "1", "--csv", "1"], &["--field", "--csv"]),
+        (&["--field", "1", "--json", "/a"], &["--field", "--json"]),
+        (&["--csv", "1", "--json", "/a"], &["--csv", "--json"]),
+        (&["--csv", "1", "-0"], &["--csv", "--null"]),
+        (&["--exact", "--state", "s"], &["--exact", "--state"]),
+        (&["--colour"], &["--colour"]),
+        (&["--state"], &["--state"]),
+    ] {
+        let run = Run::new(&mut dedup(args), "a\n");
+        assert!(run.errors.contains("--help"), "{}", run.errors);
+        assert_eq!(run.error(parts), b"", "{args:?}");
+    }
+    for args in [&[][..], &["dedupe"], &["--state", "x"]] {
+        let run = Run::new(lanebloom().args(args), "");
+        assert_eq!(run.status.code(), Some(2));
+        assert!(run.errors.contains("Usage"), "{}", run.errors);
+    }
+    // A filter that no machine has the memory for.
+    Run::new(&mut dedup(["--expected", "1e15"]), "a\n").error(&["1000000000000000 keys"]);
+}
+
+#[test]
+fn rates_and_numbers_in_all_notations() {
+    for args in [
+        "--rate=1%",
+        "--rate=0.5",
+        "--rate=50%",
+        "--rate=1e-12",
+        "--expected=1k",
+        "--expected=1.5K",
+    ] {
+        assert_eq!(Run::new(&mut dedup([args]), "a\na\n").output(), b"a\n", "{args}");
+    }
+}
+
+#[test]
+fn unreadable_input() {
+    let folder = Folder::new();
+    let good = folder.file("good", "a\nb\n");
+    let missing = folder.path("missing");
+    for flags in [&[][..], &["--exact"]] {
+        let error = |file: &Path, part| {
+            let output = Run::new(dedup(flags).arg(&good).arg(file), "").error(&[utf8(file), part]);
+            // What came before the error is whole.
+            assert!([&b"a\nb\n"[..], b""].contains(&&output[..]));
+        };
+        error(&missing, "No such file");
+        error(&good.join("x"), "Not a directory");
+        error(&folder.path, "directory");
+
+        let secret = folder.file("secret", "a\n");
+        use std::os::unix::fs::PermissionsExt;
+        fs::set_permissions(&secret, fs::Permissions::from_mode(0o000)).unwrap();
+        if fs::read(&secret).is_ok() {
+            eprintln!("skipped: this user may read every file");
+        } else {
+            error(&secret, "Permission denied");
+        }
+        let stdin = fs::File::open(&folder.path).unwrap();
+        let output = dedup(flags).stdin(stdin).output().unwrap();
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        assert!(errors.contains("cannot read stdin"), "{errors}");
+    }
+}
+
+#[test]
+fn a_summary_and_nothing_else() {
+    let input = "a\nb\na\n";
+    let run = Run::new(&mut dedup::<&str>([]), input);
+    let line = run.errors.strip_suffix('\n').unwrap();
+    assert!(!line.contains(['\n', '\r', '\x1b']), "{line:?}");
+    assert!(line.starts_with("3 lines, 2 unique, 1 dropped, 0.00 of them expected to be wrongly dropped, "));
+    assert!(line.contains(" bits per key, ") && line.ends_with(" s"), "{line}");
+    run.output();
+
+    let run = Run::new(&mut dedup(["--exact"]), input);
+    assert!(
+        run.errors.starts_with("3 lines, 2 unique, 1 dropped, none wrongly"),
+        "{}",
+        run.errors
+    );
+    for flags in [&["--quiet"][..], &["-q", "--exact"], &["-q", "-c"]] {
+        assert_eq!(Run::new(&mut dedup(flags), input).errors, "");
+    }
+    // Errors come with --quiet too.
+    Run::new(&mut dedup(["-q", "missing/file"]), "").error(&["missing/file"]);
+}
+
+/// A closed or full stderr changes no result.
+#[test]
+fn stderr_may_be_full() {
+    let Ok(full) = fs::File::options().write(true).open("/dev/full") else {
+        return eprintln!("skipped: no /dev/full");
+    };
+    let folder = Folder::new();
+    let file = folder.file("input", "a\na\n");
+    let output = dedup([&file]).stderr(full.try_clone().unwrap()).output().unwrap();
+    assert_eq!((output.status.code(), &output.stdout[..]), (Some(0), &b"a\n"[..]));
+    let output = dedup(["missing"]).stderr(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn colours_only_on_a_terminal() {
+    for (name, value) in [("NO_COLOR", "1"), ("COLORTERM", "truecolor"), ("TERM", "dumb")] {
+        for args in [&["dedup", "--help"][..], &["dedup", "--no"], &["--help"]] {
+            let run = Run::new(lanebloom().args(args).env(name, value), "");
+            let text = [String::from_utf8(run.output).unwrap(), run.errors].concat();
+            assert!(!text.is_empty() && !text.contains('\x1b'), "{text:?}");
+        }
+    }
+}

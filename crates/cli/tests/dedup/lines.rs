@@ -1,0 +1,224 @@
+//! Lines of all kinds, from files and stdin, on several threads.
+
+use super::*;
+use std::fs::File;
+
+#[test]
+fn first_occurrences_pass_in_order() {
+    for seed in 0..8 * SEEDS {
+        let mut random = Random(seed);
+        let count = *random.pick(&[1, 10, 300, 3000]);
+        for (terminator, flag) in [(b'\n', "--quiet"), (0, "-0")] {
+            let input = random.lines(count, terminator);
+            let (new, old) = reference(&input, terminator, <[u8]>::to_vec);
+            let (exact, inexact): (&[&str], _) = (&["--exact"], SURE);
+            for (threads, flags) in [
+                ("1", inexact),
+                ("2", exact),
+                ("3", inexact),
+                ("4", inexact),
+                ("4", exact),
+            ] {
+                let command = || {
+                    let mut command = dedup(flags);
+                    command.args([flag, "--threads", threads]);
+                    command
+                };
+                let context = (seed, terminator, threads, flags);
+                let output = Run::new(&mut command(), &input).output();
+                assert_bytes(&output, &new, context);
+                let output = Run::new(command().arg("-d"), &input).output();
+                assert_bytes(&output, &old, context);
+            }
+        }
+    }
+}
+
+#[test]
+fn upper_and_lower_case_can_be_equal() {
+    for seed in 0..6 {
+        let input = Random(seed).lines(500, b'\n');
+        let (new, _) = reference(&input, b'\n', <[u8]>::to_ascii_lowercase);
+        for flags in [SURE, &["--exact"]] {
+            let output = Run::new(dedup(flags).arg("-i"), &input).output();
+            assert_bytes(&output, &new, (seed, flags));
+        }
+    }
+    // Only those of ASCII.
+    let input = "\u{e4}\n\u{c4}\nk\n\u{212a}\nK\n";
+    let output = Run::new(&mut dedup(["--ignore-case"]), input).output();
+    assert_eq!(output, "\u{e4}\n\u{c4}\nk\n\u{212a}\n".as_bytes());
+}
+
+/// Lines longer than any buffer, which a pipe gives in small pieces.
+#[test]
+fn long_lines() {
+    let long = vec![b'l'; 8_000_000];
+    let mut longer = long.clone();
+    longer.push(b'l');
+    let input = [&long[..], b"\n", &longer, b"\nshort\n", &longer, b"\nshort\n", &long].concat();
+    let expected = &input[..2 * long.len() + 9];
+    let folder = Folder::new();
+    let file = folder.file("long", &input);
+    for flags in [SURE, &["--exact"]] {
+        for threads in ["1", "3"] {
+            let mut command = dedup(flags);
+            command.args(["--threads", threads]);
+            assert_bytes(&Run::new(&mut command, &input).output(), expected, flags);
+            assert_bytes(&Run::new(command.arg(&file), "").output(), expected, flags);
+        }
+    }
+}
+
+#[test]
+fn small_inputs() {
+    for (input, expected) in [
+        ("", ""),
+        ("\n", "\n"),
+        ("\n\n\n", "\n"),
+        ("a", "a"),
+        ("a\na", "a\n"),
+        ("a\n\na\n\nb", "a\n\nb"),
+        ("a\r\na\na\r\n", "a\r\na\n"),
+        ("a\0b\na\0b\na\0c\n", "a\0b\na\0c\n"),
+        ("\u{feff}a\na\n", "\u{feff}a\na\n"),
+        // The first bytes of gzip and zstd, no more.
+        ("\x1f\n\x1f\n", "\x1f\n"),
+        ("\x1f", "\x1f"),
+        ("((\n((\n", "((\n"),
+    ] {
+        for flags in [&[][..], &["--exact"]] {
+            let run = Run::new(&mut dedup(flags), input);
+            let [lines, unique, dropped] = summary(&run.errors);
+            assert_eq!(lines, split(input.as_bytes(), b'\n').count() as u64, "{input:?}");
+            assert_eq!(unique, split(expected.as_bytes(), b'\n').count() as u64, "{input:?}");
+            assert_eq!(dropped, lines - unique, "{input:?}");
+            assert_bytes(&run.output(), expected.as_bytes(), (input, flags));
+        }
+    }
+    let bytes = b"(\xb5/\n(\xb5/\n\xff\xfe\n\xff\xfe\n";
+    assert_bytes(
+        &Run::new(&mut dedup::<&str>([]), bytes).output(),
+        b"(\xb5/\n\xff\xfe\n",
+        "",
+    );
+}
+
+#[test]
+fn several_files_are_one_input() {
+    let folder = Folder::new();
+    for seed in 0..8 {
+        let mut random = Random(100 + seed);
+        let (mut all, mut files) = (Vec::new(), Vec::new());
+        for number in 0..=random.below(5) {
+            let count = random.below(200);
+            let bytes = random.lines(count, b'\n');
+            if !all.is_empty() && !all.ends_with(b"\n") {
+                all.push(b'\n');
+            }
+            all.extend_from_slice(&bytes);
+            files.push(folder.file(&number.to_string(), bytes));
+        }
+        for flags in [SURE, &["--exact"]] {
+            let output = Run::new(dedup(flags).args(&files), "").output();
+            // A line feed after the last line, if only empty files follow, is no difference.
+            let expected = unique(&all);
+            let output = output.strip_suffix(b"\n").unwrap_or(&output);
+            assert_bytes(output, expected.strip_suffix(b"\n").unwrap_or(&expected), (seed, flags));
+        }
+    }
+}
+
+/// A pipe, a file by redirection, its rest from the position of the shell on, and `-` among files.
+#[test]
+fn stdin() {
+    let folder = Folder::new();
+    let input = Random(7).lines(2000, b'\n');
+    let file = folder.file("input", &input);
+    for flags in [SURE, &["--exact"]] {
+        assert_bytes(&Run::new(&mut dedup(flags), &input).output(), &unique(&input), flags);
+        for dash in [&[][..], &["-"]] {
+            let output = dedup(flags)
+                .args(dash)
+                .stdin(File::open(&file).unwrap())
+                .output()
+                .unwrap();
+            assert!(output.status.success());
+            assert_bytes(&output.stdout, &unique(&input), flags);
+        }
+
+        let (first, last) = (folder.file("first", "a\nb"), folder.file("last", "c\nd\nb\n"));
+        let run = Run::new(dedup(flags).arg(&first).arg("-").arg(&last), "c\na\ne");
+        assert_eq!(run.output(), b"a\nb\nc\ne\nd\n");
+        // The second time it is at its end.
+        let run = Run::new(dedup(flags).args(["-", "-"]).arg(&first), "x\nx\na\n");
+        assert_eq!(run.output(), b"x\na\nb");
+
+        let script = "read -r line; exec \"$0\" \"$@\" <&0";
+        let mut shell = Command::new("sh");
+        let output = shell
+            .args(["-c", script, env!("CARGO_BIN_EXE_lanebloom"), "dedup"])
+            .args(flags)
+            .stdin(File::open(&last).unwrap())
+            .output()
+            .unwrap();
+        assert_eq!(output.stdout, b"d\nb\n", "{flags:?}");
+    }
+}
+
+/// The kernel makes them while they are read.
+#[test]
+fn files_without_a_size() {
+    let path = "/proc/version";
+    let Ok(bytes) = fs::read(path) else {
+        return eprintln!("skipped: no {path}");
+    };
+    for flags in [&[][..], &["--exact"]] {
+        assert_bytes(&Run::new(dedup(flags).args([path, path]), "").output(), &bytes, flags);
+    }
+}
+
+#[test]
+fn counts() {
+    let folder = Folder::new();
+    let file = folder.file("input", "a\nb\na\na\nc");
+    for flags in [&[][..], &["--exact"]] {
+        let counted = |more: &[&str]| {
+            let run = Run::new(dedup(flags).arg(&file).args(more), "");
+            let passed = if more == ["--count"] { 3 } else { 2 };
+            assert_eq!(summary(&run.errors), [5, 3, 5 - passed], "{}", run.errors);
+            String::from_utf8(run.output()).unwrap()
+        };
+        assert_eq!(counted(&["--count"]), "3\n");
+        assert_eq!(counted(&["-c", "--only-duplicates"]), "2\n");
+        assert_eq!(counted(&["-d"]), "a\na\n");
+        let run = Run::new(dedup(flags).arg(&file).args(["--count", "--quiet"]), "");
+        assert_eq!((run.errors.as_str(), &run.output[..]), ("", &b"3\n"[..]));
+    }
+}
+
+/// The filter grows by what it reads, so none of these shapes may exhaust its rate: new lines only
+/// at the end of a file, or few bytes that unpack to many lines.
+#[test]
+fn growth_follows_the_input() {
+    let folder = Folder::new();
+    let mut skewed = b"the same line again and again, so that there is nothing to grow for\n".repeat(30_000);
+    skewed.extend_from_slice(&numbers(0, 2 * MANY.min(1_000_000)));
+    let file = folder.file("skewed", &skewed);
+    let count = 2 * MANY.min(1_000_000) + 1;
+    for flags in [&["--threads", "1"][..], &["--exact"], &["--rate", "1e-9"]] {
+        let run = Run::new(dedup(flags).arg("--count").arg(&file), "");
+        let unique = summary(&run.errors)[1];
+        assert!((count - 20..=count).contains(&unique), "{flags:?} {}", run.errors);
+        run.output();
+    }
+}
+
+#[test]
+fn expected_is_only_a_hint() {
+    let input = numbers(0, 100_000);
+    for expected in ["1", "1000", "100k", "2e6"] {
+        let run = Run::new(dedup(SURE).args(["--expected", expected]), &input);
+        assert_bytes(&run.output(), &input, expected);
+    }
+}

@@ -1,0 +1,145 @@
+//! Programs at the other ends of pipes: those that write slowly, and those that stop reading.
+
+use super::*;
+use std::io::{Read, pipe};
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+/// Long enough for any machine; only a failure takes that long.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+#[track_caller]
+fn wait(child: &mut Child) -> ExitStatus {
+    let start = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status;
+        }
+        if start.elapsed() > PATIENCE {
+            child.kill().unwrap();
+            panic!("the program does not end");
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn spawn(command: &mut Command) -> Child {
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// A line comes out before the next one is there.
+#[test]
+fn lines_do_not_wait_for_more() {
+    for threads in ["1", "2", "4"] {
+        for (flags, lines) in [
+            (
+                &[][..],
+                &[("a\n", "a\n"), ("b\na\nc\n", "b\nc\n"), ("a\nd\ne", "d\n")][..],
+            ),
+            (
+                &["--json", "/k"],
+                &[("{\"k\":1}\n", "{\"k\":1}\n"), ("{\"k\": 1}\n\n", "\n")],
+            ),
+            (
+                &["--csv", "k"],
+                &[("k,v\r\n", "k,v\r\n"), ("1,2\r\n1,3\r\n2,3\r\n", "1,2\r\n2,3\r\n")],
+            ),
+            (&["-0"], &[("a\0", "a\0"), ("\n\0b", "\n\0")]),
+        ] {
+            let mut child = spawn(dedup(flags).args(["--threads", threads]));
+            let (mut to, mut from) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+            for (written, expected) in lines {
+                to.write_all(written.as_bytes()).unwrap();
+                let mut read = vec![0; expected.len()];
+                from.read_exact(&mut read).unwrap();
+                assert_bytes(&read, expected.as_bytes(), (threads, flags));
+            }
+            drop(to);
+            assert!(wait(&mut child).success());
+        }
+    }
+}
+
+/// As SIGPIPE ends other programs: at the next write, though the input goes on.
+#[test]
+fn a_closed_output_ends_it_quietly() {
+    for threads in ["1", "2", "4"] {
+        let (mut from, mut probe) = pipe().unwrap();
+        let mut child = dedup(["--threads", threads])
+            .stdin(Stdio::piped())
+            .stdout(probe.try_clone().unwrap())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut to = child.stdin.take().unwrap();
+        to.write_all(b"a\n").unwrap();
+        from.read_exact(&mut [0; 2]).unwrap();
+        drop(from);
+        // A program that another test starts at this moment holds a copy until it runs.
+        while probe.write_all(b"x").is_ok() {
+            thread::yield_now();
+        }
+        to.write_all(b"b\n").unwrap();
+        assert_eq!(wait(&mut child).code(), Some(141), "{threads}");
+        let mut errors = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
+        assert_eq!(errors, "");
+    }
+    // Likewise in the middle of much output.
+    let folder = Folder::new();
+    let (file, state) = (folder.file("input", numbers(0, 300_000)), folder.path("state"));
+    let state_flag = format!("--state={}", state.display());
+    for flag in ["--threads=1", "--threads=4", "--exact", &state_flag] {
+        let mut child = spawn(dedup([flag]).arg(&file));
+        let mut line = [0; 10];
+        child.stdout.take().unwrap().read_exact(&mut line).unwrap();
+        assert_eq!(&line, b"000000000\n");
+        assert_eq!(wait(&mut child).code(), Some(141), "{flag}");
+    }
+    assert!(!state.exists());
+}
+
+/// An error of the output does not wait for more input either.
+#[test]
+fn a_full_output_ends_it() {
+    let Ok(full) = fs::File::options().write(true).open("/dev/full") else {
+        return eprintln!("skipped: no /dev/full");
+    };
+    let folder = Folder::new();
+    let state = folder.path("state");
+    for flags in [&["--threads=1"][..], &["--threads=3"], &["--state", utf8(&state)]] {
+        let mut child = dedup(flags)
+            .stdin(Stdio::piped())
+            .stdout(full.try_clone().unwrap())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut to = child.stdin.take().unwrap();
+        to.write_all(b"a\n").unwrap();
+        assert_eq!(wait(&mut child).code(), Some(2), "{flags:?}");
+        let mut errors = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
+        assert!(errors.contains("cannot write the output: No space left"), "{errors}");
+    }
+    let file = folder.file("input", "a\n");
+    for flags in [
+        &["--count", "--state", utf8(&state)][..],
+        &["--exact"],
+        &["--exact", "--count"],
+    ] {
+        let output = dedup(flags)
+            .arg(&file)
+            .stdout(full.try_clone().unwrap())
+            .output()
+            .unwrap();
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{flags:?} {errors}");
+        assert!(errors.contains("cannot write the output: No space left"), "{errors}");
+    }
+    assert!(!state.exists(), "a state though the output failed");
+}

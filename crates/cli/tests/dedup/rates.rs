@@ -1,0 +1,82 @@
+//! The rate of wrongly dropped lines, and sizes beyond any buffer.
+
+use super::*;
+
+/// The number before " of them expected to be wrongly dropped".
+fn expected_mistakes(errors: &str) -> f64 {
+    let (before, _) = errors.split_once(" of them expected").unwrap();
+    before.rsplit(' ').next().unwrap().parse().unwrap()
+}
+
+/// The hash has a random key, so each run is another sample: the bounds are six standard deviations
+/// wide.
+#[test]
+fn new_lines_are_dropped_at_the_promised_rate() {
+    let lines = MANY.min(1_000_000);
+    let folder = Folder::new();
+    let input = numbers(0, lines);
+    let file = folder.file("input", &input);
+    let expected = lines.to_string();
+    let state = folder.path("state");
+    for rate in [0.001, 0.02] {
+        for flags in [
+            &[][..],
+            &["--expected", &expected],
+            &["--expected", "1000"],
+            &["--state", utf8(&state)],
+        ] {
+            for is_file in [true, false] {
+                let flag = format!("--rate={rate}");
+                let mut command = dedup(flags);
+                command.args(["--count", &flag]);
+                let run = if is_file {
+                    Run::new(command.arg(&file), "")
+                } else {
+                    Run::new(&mut command, &input)
+                };
+                let _ = fs::remove_file(&state);
+                let [read, unique, dropped] = summary(&run.errors);
+                assert_eq!((read, unique + dropped), (lines, lines));
+                let (told, promise) = (expected_mistakes(&run.errors), rate * lines as f64);
+                let dropped = dropped as f64;
+                let context = format!("{rate} {flags:?} {is_file}: {}", run.errors);
+                assert!(dropped <= promise + 6.0 * promise.sqrt(), "{context}");
+                assert!(
+                    (dropped - told).abs() <= 6.0 * told.sqrt() + 0.1 * told + 6.0,
+                    "{context}"
+                );
+            }
+        }
+    }
+}
+
+/// Lines that are made while they are read, half of them duplicates.
+#[test]
+fn many_lines_through_a_pipe() {
+    for flags in [&[][..], &["--threads=1"], &["--expected=1M"], &["--exact"]] {
+        let mut child = dedup(flags)
+            .arg("--count")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut pipe = std::io::BufWriter::with_capacity(1 << 16, child.stdin.take().unwrap());
+        let writer = thread::spawn(move || {
+            let different = MANY / 2;
+            for line in 0..MANY {
+                // Each number twice, far from each other.
+                writeln!(pipe, "https://example.com/articles/{}", line * 7 % different).unwrap();
+            }
+            pipe.flush().unwrap();
+        });
+        let output = child.wait_with_output().unwrap();
+        writer.join().unwrap();
+        let errors = String::from_utf8(output.stderr).unwrap();
+        let [lines, unique, _] = summary(&errors);
+        assert_eq!((lines, output.stdout), (MANY, format!("{unique}\n").into_bytes()));
+        // At 1e-6 five are dropped wrongly on average.
+        let wrong = MANY / 2 - unique;
+        assert!(wrong <= if flags == ["--exact"] { 0 } else { 40 }, "{flags:?} {errors}");
+    }
+}

@@ -1,0 +1,256 @@
+//! Keys that are a part of a line: fields, columns of CSV, values of JSON.
+
+use super::*;
+
+/// Asserts what passes, by the filter and with `--exact`, and how many lines have no key.
+#[track_caller]
+fn passes(flags: &[&str], input: impl AsRef<[u8]>, expected: impl AsRef<[u8]>, missing: u64) {
+    for exact in [SURE, &["--exact"]] {
+        for threads in ["1", "3"] {
+            let mut command = dedup(exact);
+            let run = Run::new(command.args(flags).args(["--threads", threads]), &input);
+            let told = format!(", {missing} of them without a key");
+            assert_eq!(run.errors.contains(&told), missing > 0, "{}", run.errors);
+            assert_bytes(&run.output(), expected.as_ref(), (exact, flags));
+        }
+    }
+}
+
+#[test]
+fn fields() {
+    passes(&["--field", "2"], "1\ta\n2\ta\n3\tb\n", "1\ta\n3\tb\n", 0);
+    passes(&["--field=1"], "a\t1\na\t2\nb\na\nb\t\n", "a\t1\nb\n", 0);
+    passes(
+        &["--field=3", "--delimiter=,"],
+        "1,2,x\n3\n1,2,x,4\n3\n5,6,\n,,\n",
+        "1,2,x\n3\n3\n5,6,\n",
+        2,
+    );
+    passes(&["--field=2", "--delimiter", "\\t", "-i"], "1\tA\n2\ta\n", "1\tA\n", 0);
+    passes(
+        &["--field=2", "--delimiter= ", "-0"],
+        "1 a\n\x002 a\n\x003 a\0",
+        "1 a\n\x003 a\0",
+        0,
+    );
+    // Two delimiters in a row have an empty field between them; the carriage return is in the last.
+    passes(&["--field=2", "--delimiter=;"], ";;\n1;;2\n;\r\n;", ";;\n;\r\n", 0);
+    passes(&["--field=9", "-d"], "a\nb\na\n", "a\nb\na\n", 3);
+
+    for seed in 0..8 {
+        let input = Random(300 + seed).lines(400, b'\n');
+        let (new, _) = reference(&input, b'\n', |line| {
+            let mut fields = line.split(|&byte| byte == b'a');
+            fields.next().unwrap().to_vec()
+        });
+        passes(&["--field=1", "--delimiter=a"], &input, new, 0);
+    }
+}
+
+#[test]
+fn columns_of_csv() {
+    let input = "id,name\n1,a\n2,b\n3,a\n";
+    passes(&["--csv", "name"], input, "id,name\n1,a\n2,b\n", 0);
+    passes(&["--csv", "2"], input, "id,name\n1,a\n2,b\n", 0);
+    passes(&["--csv", "id"], input, input, 0);
+    // A name that is a number goes before a position.
+    passes(&["--csv", "1"], "2,1\na,x\nb,x\n", "2,1\na,x\n", 0);
+    passes(
+        &["--csv", "b", "--delimiter", ";"],
+        "a;b\n1,2;3\n1;3\n",
+        "a;b\n1,2;3\n",
+        0,
+    );
+    passes(
+        &["--csv", "b", "--delimiter", "\\t", "-i"],
+        "a\tb\n1\tX\n2\tx\n",
+        "a\tb\n1\tX\n",
+        0,
+    );
+    // The text after unquoting is the key; a record stays as it is.
+    passes(
+        &["--csv=k"],
+        "k\n\"a\"\na\n\"a\"\"b\"\n\"a\"\"b\"\n",
+        "k\n\"a\"\n\"a\"\"b\"\n",
+        0,
+    );
+    passes(
+        &["--csv=k"],
+        "v,k\n1,\"x\ny\"\n2,\"x\ny\"\n3,\"x\ry\"\n",
+        "v,k\n1,\"x\ny\"\n3,\"x\ry\"\n",
+        0,
+    );
+    passes(
+        &["--csv=k"],
+        "v,k\r\n1,a\r\n2,a\r\n3,\"b\"\r\n4,b",
+        "v,k\r\n1,a\r\n3,\"b\"\r\n",
+        0,
+    );
+    passes(&["--csv=k"], "k\rx\rx\ry", "k\rx\ry", 0);
+    // Rows that are too short, empty lines within and at the end, and no row at all.
+    passes(&["--csv=k"], "v,k\n1\n1,a\n1\n,\n,\n", "v,k\n1\n1,a\n1\n,\n", 2);
+    passes(&["--csv=k"], "k\n\na\n\na\nb\n\n\n", "k\n\na\nb\n\n\n", 0);
+    passes(&["--csv=k"], "k\n", "k\n", 0);
+    passes(&["--csv=k"], "k", "k", 0);
+    passes(&["--csv=k"], "", "", 0);
+    passes(&["--csv=k", "-d"], "k\na\na\nb\n", "k\na\n", 0);
+    // A byte order mark is no part of the first name.
+    passes(
+        &["--csv=k"],
+        "\u{feff}k,v\n1,2\n1,3\n\u{feff}1,4\n",
+        "\u{feff}k,v\n1,2\n\u{feff}1,4\n",
+        0,
+    );
+    passes(
+        &["--csv=v"],
+        "k,v\n1,\"unclosed\n2,\"unclosed\n",
+        "k,v\n1,\"unclosed\n2,\"unclosed\n",
+        0,
+    );
+
+    let run = Run::new(&mut dedup(["--csv=k", "--count"]), "k\na\na\nb\n\n");
+    assert_eq!(summary(&run.errors), [5, 4, 1]);
+    Run::new(&mut dedup(["--csv=no"]), "a,b\n1,2\n").error(&["stdin", "no column \"no\""]);
+    Run::new(&mut dedup(["--csv=3"]), "a,b\n1,2\n").error(&["stdin", "2 columns", "number 3"]);
+    Run::new(&mut dedup(["--csv=0"]), "a,b\n1,2\n").error(&["number 0"]);
+}
+
+#[test]
+fn headers_of_several_files() {
+    let folder = Folder::new();
+    let files = [
+        folder.file("empty", ""),
+        folder.file("first", "id,v\n1,a\n2,b"),
+        folder.file("second", "v,id\nc,1\nd,3\n"),
+        folder.file("third", "id\r\n3\r\n4\r\n"),
+    ];
+    for flags in [SURE, &["--exact"]] {
+        let run = Run::new(dedup(flags).args(["--csv", "id"]).args(&files), "");
+        assert_bytes(&run.output(), b"id,v\n1,a\n2,b\nd,3\n4\r\n", flags);
+    }
+    let other = folder.file("other", "x,y\n1,2\n");
+    Run::new(dedup(["--csv", "id"]).args(&files).arg(&other), "").error(&[utf8(&other), "no column \"id\""]);
+}
+
+/// Records of any shape, cut into chunks at any place, against the csv crate's rules in the small.
+#[test]
+fn random_csv() {
+    for seed in 0..2 * SEEDS {
+        let mut random = Random(200 + seed);
+        let (mut input, mut expected, mut seen) = (b"a,key,b\n".to_vec(), b"a,key,b\n".to_vec(), HashSet::new());
+        for _ in 0..2000 {
+            let mut fields = Vec::new();
+            let mut key = Vec::new();
+            for column in 0..3 {
+                let len = if random.below(500) == 0 {
+                    300_000
+                } else {
+                    random.below(4)
+                };
+                let text: Vec<u8> = (0..len).map(|_| *random.pick(b"ab\",\n\r")).collect();
+                let is_plain = !text.is_empty() && !text.iter().any(|byte| b"\",\n\r".contains(byte));
+                let quoted = if is_plain && random.below(2) == 0 {
+                    text.clone()
+                } else {
+                    let doubled = text.iter().flat_map(|&byte| vec![byte; 1 + usize::from(byte == b'"')]);
+                    [b"\"".to_vec(), doubled.collect(), b"\"".to_vec()].concat()
+                };
+                if column == 1 {
+                    key = text;
+                }
+                fields.push(quoted);
+            }
+            let mut record = fields.join(&b',');
+            record.extend_from_slice(random.pick(&["\n", "\r\n"]).as_bytes());
+            input.extend_from_slice(&record);
+            if seen.insert(key) {
+                expected.extend_from_slice(&record);
+            }
+        }
+        passes(&["--csv", "key"], &input, &expected, 0);
+    }
+}
+
+/// A record of many bytes, as after a quote that is never closed.
+#[test]
+fn long_records_of_csv() {
+    let long = "a line\n".repeat(1_000_000);
+    let input = format!("k,v\n1,\"{long}\"\n1,2\n2,\"{long}");
+    let expected = format!("k,v\n1,\"{long}\"\n2,\"{long}");
+    let output = Run::new(&mut dedup(["--csv=k"]), &input).output();
+    assert_bytes(&output, expected.as_bytes(), "");
+}
+
+#[test]
+fn values_of_json() {
+    let json = |pointer: &str, input: &str, expected: &str, missing| {
+        passes(&["--json", pointer], input, expected, missing);
+    };
+    json(
+        "/id",
+        "{\"id\":1}\n{\"id\": 1, \"x\":2}\n{\"id\":\"1\"}\n",
+        "{\"id\":1}\n{\"id\":\"1\"}\n",
+        0,
+    );
+    json(
+        "/a/b/1",
+        "{\"a\":{\"b\":[0,7]}}\n{\"a\":{\"b\":[1,7]}}\n",
+        "{\"a\":{\"b\":[0,7]}}\n",
+        0,
+    );
+    // Escapes in the text and in the pointer.
+    json(
+        "/k",
+        "{\"k\":\"\\u0061\"}\n{\"k\":\"a\"}\n{\"\\u006b\":\"a\"}\n",
+        "{\"k\":\"\\u0061\"}\n",
+        0,
+    );
+    json(
+        "/a~1b/m~0n",
+        "{\"a/b\":{\"m~n\":1}}\n{\"a/b\":{\"m~n\":1,\"x\":0}}\n",
+        "{\"a/b\":{\"m~n\":1}}\n",
+        0,
+    );
+    // Objects are equal in any order of their keys; null is a value.
+    json(
+        "/o",
+        "{\"o\":{\"a\":1,\"b\":[]}}\n{\"o\":{\"b\":[ ],\"a\":1}}\n",
+        "{\"o\":{\"a\":1,\"b\":[]}}\n",
+        0,
+    );
+    json(
+        "/k",
+        "{\"k\":null}\n{\"k\":null}\n{}\n{}\n",
+        "{\"k\":null}\n{}\n{}\n",
+        2,
+    );
+    json(
+        "",
+        "[1, 2]\n[1,2]\n[2,1]\n\"x\"\n \"x\"\r\n",
+        "[1, 2]\n[2,1]\n\"x\"\n",
+        0,
+    );
+    // Numbers beyond 64 bits, which a float would round to the same.
+    let numbers = "{\"k\":123456789012345678901}\n{\"k\":123456789012345678902}\n{\"k\":0.12345678901234567891}\n\
+                   {\"k\":0.12345678901234567892}\n";
+    json("/k", numbers, numbers, 0);
+    // Lines that are no JSON or have no such value pass.
+    let input = "{\"k\":1}\nno\n\n{\"k\":1\n[]\n{\"k\":1}\nno\n{\"k\":1} 2\n";
+    json("/k", input, "{\"k\":1}\nno\n\n{\"k\":1\n[]\nno\n{\"k\":1} 2\n", 6);
+    passes(
+        &["--json=/k", "-i"],
+        "{\"k\":\"A\"}\n{\"k\":\"a\"}\n{\"K\":\"a\"}\n",
+        "{\"k\":\"A\"}\n{\"K\":\"a\"}\n",
+        1,
+    );
+    passes(&["--json=/k", "-0"], "{\"k\":\n1}\0{\"k\":1}\0", "{\"k\":\n1}\0", 0);
+
+    let run = Run::new(&mut dedup(["--json=/k", "-d"]), "{\"k\":1}\nno\n{\"k\":1}\n");
+    assert!(
+        run.errors
+            .starts_with("3 lines, 2 unique, 1 of them without a key, 1 dropped"),
+        "{}",
+        run.errors
+    );
+    assert_eq!(run.output(), b"no\n{\"k\":1}\n");
+}

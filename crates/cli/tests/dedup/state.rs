@@ -1,0 +1,306 @@
+//! `--state`: lines are remembered across runs, and no failure changes the file.
+
+use super::*;
+use lanebloom::ConcurrentBloom;
+use std::fs::{File, Permissions};
+use std::io::{BufReader, Read};
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+fn with_state(state: &Path) -> Command {
+    let mut command = dedup(["--state"]);
+    command.arg(state);
+    command
+}
+
+/// The filters in a state file.
+fn filters(state: &Path) -> Vec<ConcurrentBloom> {
+    let (mut bytes, mut filters) = (&fs::read(state).unwrap()[..], Vec::new());
+    while !bytes.is_empty() {
+        filters.push(ConcurrentBloom::read_from(&mut bytes, 1 << 30).unwrap());
+    }
+    filters
+}
+
+#[test]
+fn runs_continue_each_other() {
+    let folder = Folder::new();
+    for seed in 0..4 {
+        let mut random = Random(500 + seed);
+        let state = folder.path(&format!("state {seed}"));
+        let mut seen = HashSet::new();
+        for run in 0..6 {
+            let mut input = random.lines(400, b'\n');
+            input.push(b'\n');
+            let lines = split(&input, b'\n');
+            let expected: Vec<u8> = lines
+                .filter(|&line| seen.insert(line.to_vec()))
+                .flatten()
+                .copied()
+                .collect();
+            // The rate is that of the first run, if none is given.
+            let mut command = with_state(&state);
+            command
+                .args(if run == 3 { &[] } else { SURE })
+                .args(["--threads", *random.pick(&["1", "2", "4"])]);
+            let output = Run::new(&mut command, &input).output();
+            assert_bytes(&output, &expected, (seed, run));
+        }
+        assert!(!filters(&state).is_empty());
+    }
+    assert_eq!(fs::read_dir(&folder.path).unwrap().count(), 4, "nothing else is left");
+
+    // A path without a folder; keys that are fields.
+    let mut command = dedup(["--state", "here", "--field", "1", "--count"]);
+    command.current_dir(&folder.path);
+    assert_eq!(Run::new(&mut command, "a\tb\na\tc\n").output(), b"1\n");
+    assert_eq!(Run::new(&mut command, "a\td\nb\tc\n").output(), b"1\n");
+    assert!(folder.path("here").exists());
+}
+
+#[test]
+fn permissions_stay() {
+    let folder = Folder::new();
+    let state = folder.path("state");
+    Run::new(&mut with_state(&state), "a\n").output();
+    fs::set_permissions(&state, Permissions::from_mode(0o640)).unwrap();
+    Run::new(&mut with_state(&state), "b\n").output();
+    assert_eq!(fs::metadata(&state).unwrap().permissions().mode() & 0o777, 0o640);
+}
+
+/// The sum of the filters' planned rates is the promise, however often they grow.
+#[test]
+fn the_rate_holds_over_many_runs() {
+    let folder = Folder::new();
+    for (name, flags, rate) in [("default", &[][..], 1e-6), ("given", &["--rate", "0.001"], 1e-3)] {
+        let state = folder.path(name);
+        for run in 0..8 {
+            let file = folder.file("input", numbers(run * 80_000, 80_000));
+            // Without the flag the state's own rate goes on.
+            let flags = if run % 2 == 0 { flags } else { &[] };
+            Run::new(with_state(&state).args(flags).arg("--count").arg(&file), "").output();
+            let filters = filters(&state);
+            let planned: f64 = filters.iter().map(ConcurrentBloom::false_positive_rate).sum();
+            assert!(planned <= rate, "run {run}: {planned:.3e} in {} filters", filters.len());
+            assert!(filters.len() <= 6, "{} filters", filters.len());
+        }
+    }
+}
+
+/// Runs the command, and asserts that it fails with these words and leaves the state.
+#[track_caller]
+fn fails(state: &Path, command: &mut Command, stdin: &[u8], parts: &[&str]) {
+    let before = fs::read(state).unwrap();
+    Run::new(command, stdin).error(parts);
+    assert!(fs::read(state).unwrap() == before, "the state is another one");
+}
+
+#[test]
+fn failures_leave_the_state() {
+    let folder = Folder::new();
+    let state = folder.path("state");
+    Run::new(&mut with_state(&state), numbers(0, 1000)).output();
+
+    let mut damaged = b"\x1f\x8b\x08\0\0\0\0\0\0\x03".to_vec();
+    damaged.extend_from_slice(b"no deflate stream");
+    let damaged = folder.file("damaged.gz", damaged);
+    let good = folder.file("good", numbers(5000, 1000));
+    fails(
+        &state,
+        with_state(&state).arg(&good).arg(&damaged),
+        b"",
+        &["damaged.gz"],
+    );
+    fails(&state, with_state(&state).arg(&good).arg("missing"), b"", &["missing"]);
+    fails(
+        &state,
+        with_state(&state).args(["--csv", "x"]).arg(&good),
+        b"",
+        &["\"x\""],
+    );
+    fails(
+        &state,
+        with_state(&state).args(["--rate", "1e-9"]),
+        b"x\n",
+        &[utf8(&state), "--rate", "1.00e-9"],
+    );
+
+    let before = fs::read(&state).unwrap();
+    let many = folder.file("many", numbers(5000, 100_000));
+    let mut child = with_state(&state)
+        .arg(&many)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    child.stdout.take().unwrap().read_exact(&mut [0; 10]).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(141));
+    assert!(fs::read(&state).unwrap() == before);
+    assert!(folder.leftovers().is_empty());
+    // None of these lines was remembered.
+    assert_eq!(
+        Run::new(with_state(&state).arg("-c").arg(&good), "").output(),
+        b"1000\n"
+    );
+}
+
+#[test]
+fn foreign_and_damaged_files_are_named_and_kept() {
+    let folder = Folder::new();
+    let good = folder.path("good");
+    Run::new(&mut with_state(&good), numbers(0, 100)).output();
+    let bytes = fs::read(&good).unwrap();
+    let mut random = Random(600);
+    let mut wrong = vec![
+        Vec::new(),
+        b"a\n".to_vec(),
+        numbers(0, 1000),
+        bytes[..bytes.len() - 1].to_vec(),
+    ];
+    wrong.push([&bytes[..], b"\n"].concat());
+    wrong.push([&bytes[..], &bytes[..40]].concat());
+    for at in [0, 4, 8, 12, 20, 30, random.below(bytes.len()), bytes.len() - 1] {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 1 << random.below(8);
+        wrong.push(damaged);
+    }
+    for (number, bytes) in wrong.iter().enumerate() {
+        let state = folder.file(&format!("state {number}"), bytes);
+        fails(&state, &mut with_state(&state), b"a\n", &[utf8(&state), "filter file"]);
+    }
+
+    let error = |path: &Path, part| Run::new(&mut with_state(path), "a\n").error(&[utf8(path), part]);
+    assert_eq!(error(&folder.path, "no regular file"), b"");
+    assert_eq!(error("/dev/null".as_ref(), "/dev/null"), b"");
+    assert_eq!(error(&folder.path("missing/state"), "folder"), b"");
+    assert_eq!(error(&good.join("state"), "Not a directory"), b"");
+    if has("mkfifo") {
+        let fifo = folder.path("fifo");
+        assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+        assert_eq!(error(&fifo, "no regular file"), b"");
+    }
+}
+
+#[test]
+fn what_cannot_be_replaced_fails_at_the_beginning() {
+    let folder = Folder::new();
+    let state = folder.path("state");
+    Run::new(&mut with_state(&state), "a\n").output();
+    fs::set_permissions(&state, Permissions::from_mode(0o444)).unwrap();
+    let before = fs::read(&state).unwrap();
+    assert_eq!(
+        Run::new(&mut with_state(&state), "b\n").error(&[utf8(&state), "read-only"]),
+        b""
+    );
+    assert!(fs::read(&state).unwrap() == before);
+
+    fs::set_permissions(&state, Permissions::from_mode(0o644)).unwrap();
+    fs::set_permissions(&folder.path, Permissions::from_mode(0o555)).unwrap();
+    if File::create(folder.path("probe")).is_ok() {
+        eprintln!("skipped: this user may write to every folder");
+    } else {
+        fails(&state, &mut with_state(&state), b"b\n", &[utf8(&state), "folder"]);
+    }
+    fs::set_permissions(&folder.path, Permissions::from_mode(0o755)).unwrap();
+}
+
+/// A run that has read a new line of eight bytes and waits for more.
+fn waiting(state: &Path, line: &[u8; 8]) -> (std::process::Child, std::process::ChildStdin) {
+    let mut child = with_state(state)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut to = child.stdin.take().unwrap();
+    to.write_all(line).unwrap();
+    child.stdout.as_mut().unwrap().read_exact(&mut line.clone()).unwrap();
+    (child, to)
+}
+
+#[test]
+fn two_runs_at_once() {
+    let folder = Folder::new();
+    let (state, link) = (folder.path("state"), folder.path("link"));
+    Run::new(&mut with_state(&state), "a\n").output();
+    symlink(&state, &link).unwrap();
+
+    let (child, to) = waiting(&state, b"waiting\n");
+    for path in [&state, &link] {
+        fails(
+            &state,
+            &mut with_state(path),
+            b"b\n",
+            &[utf8(path), "in use by another run"],
+        );
+    }
+    drop(to);
+    assert!(child.wait_with_output().unwrap().status.success());
+    assert_eq!(Run::new(&mut with_state(&state), "waiting\na\nb\n").output(), b"b\n");
+
+    // Replaced by a program that takes no lock; or made during the first run.
+    let other = folder.path("other");
+    Run::new(&mut with_state(&other), "other\n").output();
+    let bytes = fs::read(&other).unwrap();
+    for state in [state, folder.path("new")] {
+        let (child, to) = waiting(&state, b"another\n");
+        fs::write(folder.path("copy"), &bytes).unwrap();
+        fs::rename(folder.path("copy"), &state).unwrap();
+        drop(to);
+        let output = child.wait_with_output().unwrap();
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{errors}");
+        assert!(
+            errors.contains(utf8(&state)) && errors.contains("replaced during the run"),
+            "{errors}"
+        );
+        assert!(fs::read(&state).unwrap() == bytes);
+    }
+}
+
+/// The link stays, and the file behind it is replaced.
+#[test]
+fn links() {
+    let folder = Folder::new();
+    let (state, link) = (folder.path("there/state"), folder.path("link"));
+    fs::create_dir(folder.path("there")).unwrap();
+    Run::new(&mut with_state(&state), "a\n").output();
+    symlink("there/state", &link).unwrap();
+    assert_eq!(Run::new(&mut with_state(&link), "a\nb\n").output(), b"b\n");
+    assert_eq!(fs::read_link(&link).unwrap(), Path::new("there/state"));
+    assert_eq!(Run::new(&mut with_state(&state), "a\nb\nc\n").output(), b"c\n");
+    assert_eq!(filters(&link).len(), 1);
+}
+
+/// A limit for the size of files stands for a full disk: the write fails, or kills the program.
+#[test]
+fn no_room_for_the_new_state() {
+    let folder = Folder::new();
+    let state = folder.path("state");
+    Run::new(&mut with_state(&state), numbers(0, 100)).output();
+    let before = fs::read(&state).unwrap();
+    assert!(before.len() > 64 << 10, "more than the limit");
+
+    let run = Run::new(&mut limited(&with_state(&state), 50, true), "new\n");
+    assert_eq!(
+        run.error(&["cannot replace the state", utf8(&state), "File too large"]),
+        b"new\n"
+    );
+    assert!(fs::read(&state).unwrap() == before);
+    assert!(folder.leftovers().is_empty());
+
+    let run = Run::new(&mut limited(&with_state(&state), 50, false), "new\n");
+    assert!(run.status.signal().is_some(), "{}", run.status);
+    assert!(fs::read(&state).unwrap() == before);
+    assert_eq!(folder.leftovers().len(), 1, "the killed run leaves its file");
+    assert_eq!(Run::new(&mut with_state(&state), "new\n").output(), b"new\n");
+    assert!(folder.leftovers().is_empty());
+
+    // Without an old state there is none afterwards.
+    let first = folder.path("first");
+    Run::new(&mut limited(&with_state(&first), 50, true), "new\n").error(&[utf8(&first)]);
+    assert!(!first.exists());
+
+    let mut bytes = BufReader::new(File::open(&state).unwrap());
+    let filter = ConcurrentBloom::<lanebloom::hash::Murmur3>::read_from(&mut bytes, 1 << 30).unwrap();
+    assert!(filter.contains("new") && filter.contains("000000042"));
+}
