@@ -77,6 +77,7 @@
 //! | save and load a filter | [`to_bytes`](Filter::to_bytes), [`from_bytes`](Filter::from_bytes), `write_to`, `read_from`, [`codec::replace_file`], `serde`: see [`codec`] |
 //! | answer from a saved filter without loading it | [`BloomView`], also on a mapped file (feature `mmap`) |
 //! | share one set among processes | `redis::SharedBloom`, `redis::SharedWindow` (feature `redis`) |
+//! | use filters at a shell | the command `lanebloom`, of the crate `lanebloom-cli` |
 //! | write code for any of these filters | [`Filter`] with the traits [`Engine`], [`Insert`], [`Remove`], [`Union`]; [`GuardFilter`] |
 //!
 //! # Consistency

@@ -13,6 +13,7 @@ output is counted. Needs GNU time and the peers:
 
 import argparse
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -85,10 +86,10 @@ def main():
     parser.add_argument("--percent", type=int, nargs="+", default=[20, 80], help="repeated lines")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--folder", type=Path, default=TARGET / "lines")
-    parser.add_argument("--only", default="", help="only contestants with this in their name")
+    parser.add_argument("--only", default="", help="only contestants whose name this expression finds")
     args = parser.parse_args()
     args.folder.mkdir(parents=True, exist_ok=True)
-    contestants = [row for row in CONTESTANTS if args.only in row[0]]
+    contestants = [row for row in CONTESTANTS if re.search(args.only, row[0])]
     for millions in args.lines:
         for percent in args.percent:
             lines = millions * 1_000_000
