@@ -84,6 +84,7 @@ pub(crate) enum Input {
 }
 
 /// A part of a file that can be read again.
+#[derive(Clone)]
 pub(crate) struct Part {
     name: String,
     pub(crate) file: Arc<File>,
@@ -180,18 +181,6 @@ impl Part {
             len,
             name,
         })
-    }
-}
-
-impl Clone for Part {
-    fn clone(&self) -> Self {
-        let Self { name, file, start, len } = self;
-        Self {
-            name: name.clone(),
-            file: Arc::clone(file),
-            start: *start,
-            len: *len,
-        }
     }
 }
 
