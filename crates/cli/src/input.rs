@@ -8,6 +8,7 @@ use std::env;
 use std::fs::{File, Metadata};
 use std::io::{self, Cursor, ErrorKind, Read, Seek, SeekFrom};
 use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -190,16 +191,27 @@ pub(crate) fn is_stdin(path: &Path) -> bool {
 
 /// The file; for `-` stdin, without a buffer.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
-    if is_stdin(path) {
-        return Ok(File::from(io::stdin().as_fd().try_clone_to_owned()?));
-    }
-    let file = File::open(path)?;
+    let file = if is_stdin(path) {
+        File::from(io::stdin().as_fd().try_clone_to_owned()?)
+    } else {
+        File::open(path)?
+    };
     // Reading would say so too, but only after the other inputs.
     if file.metadata()?.is_dir() {
-        Err(ErrorKind::IsADirectory.into())
-    } else {
-        Ok(file)
+        return Err(ErrorKind::IsADirectory.into());
     }
+    refuse_output(&file)?;
+    Ok(file)
+}
+
+/// An error if stdout writes to this file, which would grow as long as it is read.
+fn refuse_output(file: &File) -> io::Result<()> {
+    let stdout = File::from(io::stdout().as_fd().try_clone_to_owned()?).metadata()?;
+    let file = file.metadata()?;
+    if stdout.is_file() && (stdout.dev(), stdout.ino()) == (file.dev(), file.ino()) {
+        return Err(io::Error::other("this file is also the output"));
+    }
+    Ok(())
 }
 
 impl Reader {
@@ -320,20 +332,26 @@ struct Head {
     len: usize,
 }
 
-#[derive(PartialEq)]
+#[derive(Clone, Copy, PartialEq)]
 enum Magic {
     None,
     Gzip,
     Zstd,
 }
 
+/// What compressed files begin with.
+const MAGICS: [(&[u8], Magic); 3] = [
+    (&[0x1f, 0x8b], Magic::Gzip),
+    (&[0x28, 0xb5, 0x2f, 0xfd], Magic::Zstd),
+    // The frame of pzstd before each frame of data.
+    (&[0x50, 0x2a, 0x4d, 0x18], Magic::Zstd),
+];
+
 impl Head {
     fn read(file: &mut File) -> io::Result<(Self, Magic)> {
-        const GZIP: &[u8] = &[0x1f, 0x8b];
-        const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
         let (mut bytes, mut len) = ([0; 4], 0);
         // Not longer than until it is certain: someone may be typing.
-        while len < bytes.len() && (GZIP.starts_with(&bytes[..len]) || ZSTD.starts_with(&bytes[..len])) {
+        while len < bytes.len() && MAGICS.iter().any(|(magic, _)| magic.starts_with(&bytes[..len])) {
             match file.read(&mut bytes[len..]) {
                 Ok(0) => break,
                 Ok(read) => len += read,
@@ -341,12 +359,9 @@ impl Head {
                 Err(error) => return Err(error),
             }
         }
-        let magic = match &bytes[..len] {
-            head if head.starts_with(GZIP) => Magic::Gzip,
-            ZSTD => Magic::Zstd,
-            _ => Magic::None,
-        };
-        Ok((Self { bytes, len }, magic))
+        let head = &bytes[..len];
+        let magic = MAGICS.iter().find(|(magic, _)| head.starts_with(magic));
+        Ok((Self { bytes, len }, magic.map_or(Magic::None, |&(_, magic)| magic)))
     }
 }
 

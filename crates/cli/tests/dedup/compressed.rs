@@ -53,6 +53,23 @@ fn gzip_and_zstd() {
     }
 }
 
+/// pzstd puts a frame before each frame that says how long it is.
+#[test]
+fn skippable_frames_of_zstd() {
+    let mut bytes = Vec::new();
+    for part in ["P*\nb\n", "P*\nc\n"] {
+        let frame = zstd(part.as_bytes());
+        bytes.extend_from_slice(&[0x50, 0x2a, 0x4d, 0x18, 4, 0, 0, 0]);
+        bytes.extend_from_slice(&(frame.len() as u32).to_le_bytes());
+        bytes.extend_from_slice(&frame);
+    }
+    for flags in [SURE, &["--exact"]] {
+        assert_eq!(Run::new(&mut dedup(flags), &bytes).output(), b"P*\nb\nc\n");
+        // Text that only begins like one.
+        assert_eq!(Run::new(&mut dedup(flags), "P*M\nP*M\n").output(), b"P*M\n");
+    }
+}
+
 #[test]
 fn few_bytes_that_unpack_to_many() {
     let folder = Folder::new();

@@ -89,6 +89,29 @@ fn unreadable_input() {
     }
 }
 
+/// Reading would not end: each record that is written is read again.
+#[test]
+fn the_output_is_no_input() {
+    let folder = Folder::new();
+    let file = folder.file("lines", "a\na\nb\n");
+    let open = |appends: bool| fs::File::options().read(!appends).append(appends).open(&file).unwrap();
+    for flags in [
+        &[][..],
+        &["--only-duplicates"],
+        &["--exact"],
+        &["--exact", "--only-duplicates"],
+    ] {
+        let by_name = dedup(flags).arg(&file).stdout(open(true)).output().unwrap();
+        let by_stdin = dedup(flags).stdin(open(false)).stdout(open(true)).output().unwrap();
+        for (output, name) in [(by_name, utf8(&file)), (by_stdin, "stdin")] {
+            let errors = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.code(), Some(2), "{flags:?}");
+            assert!(errors.contains(name) && errors.contains("also the output"), "{errors}");
+            assert_eq!(fs::read(&file).unwrap(), b"a\na\nb\n", "{flags:?}");
+        }
+    }
+}
+
 #[test]
 fn a_summary_and_nothing_else() {
     let input = "a\nb\na\n";
