@@ -6,7 +6,7 @@
 #![no_main]
 
 use lanebloom::RedisCuckoo;
-use lanebloom::rediscuckoo::Loader;
+use lanebloom::redisbloom::Loader;
 use libfuzzer_sys::fuzz_target;
 
 const LIMIT: usize = 1 << 16;
@@ -25,7 +25,7 @@ fuzz_target!(|input: &[u8]| {
         made[36..38].copy_from_slice(&(u16::from(expansion % 2) << (expansion % 4)).to_le_bytes());
         header = &made;
     }
-    let mut loader = Loader::new(LIMIT);
+    let mut loader = Loader::<RedisCuckoo>::new(LIMIT);
     let Ok(()) = loader.load(1, header) else {
         return;
     };

@@ -19,6 +19,7 @@ mod probe;
 pub mod redisbloom;
 pub mod rediscuckoo;
 pub mod scalable;
+pub(crate) mod scandump;
 #[cfg(feature = "serde")]
 mod serde;
 mod slots;

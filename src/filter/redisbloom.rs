@@ -71,6 +71,7 @@ pub(crate) mod error;
 mod figures;
 pub(crate) mod layout;
 
+pub use super::scandump::{Dumped, LoadChunks, Loader};
 use crate::error::{BuildError, BuildErrorKind};
 use crate::flat::{Flat, WINDOW, each_one};
 use crate::hash::assert_same_length;
@@ -79,7 +80,6 @@ use crate::source::{
 };
 use alloc::vec::Vec;
 use core::ops::Range;
-pub use dump::{LoadChunks, Loader};
 use error::{RedisBloomInsertError, RedisBloomInsertErrorKind};
 pub use figures::{Info, LinkInfo};
 use layout::{Hash, Layout, Places, TIGHTENING, hash, options};

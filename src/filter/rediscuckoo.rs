@@ -28,7 +28,7 @@
 //! ```
 //!
 //! With the feature `redis`, `RedisCuckoo::fetch`, `store` and `replace` transfer the chunks. Any
-//! other client works with a [`Loader`].
+//! other client works with a [`Loader`](crate::redisbloom::Loader).
 //!
 //! # Keys and sharing
 //!
@@ -60,7 +60,6 @@ use crate::murmur2::murmur64a;
 use crate::source::unpack_into;
 use alloc::format;
 use alloc::vec::Vec;
-pub use dump::{LoadChunks, Loader};
 use table::{Fingerprint, Table};
 
 /// Redis' `CF` filter, bit for bit: a chain of cuckoo filters that grows when one is full.

@@ -1,13 +1,12 @@
 //! Fetches a [`RedisBloom`] or a [`RedisCuckoo`] from Redis and stores it there: the commands for
-//! its dump, over a blocking connection of the `redis` crate. `filter/redisbloom/dump.rs` and
-//! `filter/rediscuckoo/dump.rs` know the content of the chunks.
+//! its dump, over a blocking connection of the `redis` crate. `filter/scandump.rs` knows the
+//! chunks.
 
 use super::error::{RedisBloomTransferError, RedisBloomTransferErrorKind as Kind};
 use super::link::lossy;
 use super::reply::{self, brief, shortened};
-use crate::filter::redisbloom::error::RedisBloomLoadError;
-use crate::redisbloom::{self, RedisBloom};
-use crate::rediscuckoo::{self, RedisCuckoo};
+use crate::redisbloom::{Dumped, LoadChunks, Loader, RedisBloom};
+use crate::rediscuckoo::RedisCuckoo;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::hash::BuildHasher;
@@ -18,8 +17,8 @@ use std::hash::RandomState;
 const ABANDONED: u32 = 600;
 
 /// Transfers from and to Redis (feature `redis`), over any blocking connection of the `redis` crate
-/// or a pool. An asynchronous client fetches a filter with a [`Loader`](redisbloom::Loader), and
-/// stores the chunks of [`to_loadchunks`](RedisBloom::to_loadchunks) by `BF.LOADCHUNK`.
+/// or a pool. An asynchronous client fetches a filter with a [`Loader`], and stores the chunks of
+/// [`to_loadchunks`](RedisBloom::to_loadchunks) by `BF.LOADCHUNK`.
 impl RedisBloom {
     /// Fetches a filter from Redis by `BF.SCANDUMP`. The filter takes at most `max_bytes` bytes of
     /// [memory](Self::memory_bytes), here and when it grows.
@@ -32,8 +31,8 @@ impl RedisBloom {
     /// # Errors
     ///
     /// Fails if the server cannot be reached, has not loaded RedisBloom, or holds no filter at
-    /// `key`. Fails as [`Loader::load`](redisbloom::Loader::load) does if the reply is no dump of a
-    /// filter, or exceeds the limit. Fails if another filter took the place of this one meanwhile.
+    /// `key`. Fails as [`Loader::load`] does if the reply is no dump of a filter, or exceeds the
+    /// limit. Fails if another filter took the place of this one meanwhile.
     ///
     /// # Examples
     ///
@@ -252,57 +251,24 @@ impl RedisCuckoo {
     }
 }
 
-/// A filter whose module dumps and loads it in chunks.
-trait Dumped: Sized {
-    /// The commands that dump, load and look up.
+/// A filter with the names of its commands.
+trait Commands: Dumped {
     const SCANDUMP: &str;
     const LOADCHUNK: &str;
     const EXISTS: &str;
-
-    /// Loads what `next` gives for a cursor.
-    fn load(max_bytes: usize, next: impl FnMut(i64) -> Result<(i64, Vec<u8>), Kind>) -> Result<Self, Kind>;
-
-    fn chunks(&self) -> impl Iterator<Item = (i64, Vec<u8>)>;
-
-    /// Whether the filter can be what the server had, if the header is this one now.
-    fn is_whole(&self, header: &[u8]) -> Result<bool, RedisBloomLoadError>;
 }
 
-/// The same for both: their loaders are twins.
-macro_rules! dumped {
-    ($filter:ident, $loader:path, $group:literal, $is_whole:expr) => {
-        impl Dumped for $filter {
-            const SCANDUMP: &str = concat!($group, ".SCANDUMP");
-            const LOADCHUNK: &str = concat!($group, ".LOADCHUNK");
-            const EXISTS: &str = concat!($group, ".EXISTS");
-
-            fn load(max_bytes: usize, mut next: impl FnMut(i64) -> Result<(i64, Vec<u8>), Kind>) -> Result<Self, Kind> {
-                let mut loader = <$loader>::new(max_bytes);
-                while !loader.is_complete() {
-                    let (cursor, chunk) = next(loader.cursor())?;
-                    loader.load(cursor, &chunk).map_err(Kind::Load)?;
-                }
-                loader.finish().map_err(Kind::Load)
-            }
-
-            fn chunks(&self) -> impl Iterator<Item = (i64, Vec<u8>)> {
-                self.to_loadchunks()
-            }
-
-            fn is_whole(&self, header: &[u8]) -> Result<bool, RedisBloomLoadError> {
-                $is_whole(self, header)
-            }
-        }
-    };
+impl Commands for RedisBloom {
+    const SCANDUMP: &str = "BF.SCANDUMP";
+    const LOADCHUNK: &str = "BF.LOADCHUNK";
+    const EXISTS: &str = "BF.EXISTS";
 }
 
-dumped!(RedisBloom, redisbloom::Loader, "BF", RedisBloom::has_become);
-dumped!(
-    RedisCuckoo,
-    rediscuckoo::Loader,
-    "CF",
-    |filter: &RedisCuckoo, header: &[u8]| Ok(filter.is_unchanged(header))
-);
+impl Commands for RedisCuckoo {
+    const SCANDUMP: &str = "CF.SCANDUMP";
+    const LOADCHUNK: &str = "CF.LOADCHUNK";
+    const EXISTS: &str = "CF.EXISTS";
+}
 
 /// Commands about the filter at a key.
 struct Talk<'a> {
@@ -315,16 +281,16 @@ impl<'a> Talk<'a> {
         Self { connection, key }
     }
 
-    fn fetch<F: Dumped>(&mut self, max_bytes: usize) -> Result<F, RedisBloomTransferError> {
+    fn fetch<F: Commands>(&mut self, max_bytes: usize) -> Result<F, RedisBloomTransferError> {
         self.take::<F>(max_bytes).map_err(|kind| self.error(kind))
     }
 
-    fn store(&mut self, filter: &impl Dumped) -> Result<(), RedisBloomTransferError> {
+    fn store(&mut self, filter: &impl Commands) -> Result<(), RedisBloomTransferError> {
         let stored = self.ensure_free().and_then(|()| self.put(filter, "RENAMENX"));
         stored.map_err(|kind| self.error(kind))
     }
 
-    fn replace(&mut self, filter: &impl Dumped) -> Result<(), RedisBloomTransferError> {
+    fn replace(&mut self, filter: &impl Commands) -> Result<(), RedisBloomTransferError> {
         self.put(filter, "RENAME").map_err(|kind| self.error(kind))
     }
 
@@ -348,7 +314,7 @@ impl<'a> Talk<'a> {
         take(reply).map_err(|reply| Kind::Reply { command, reply })
     }
 
-    fn scandump<F: Dumped>(&mut self, cursor: i64) -> Result<(i64, Vec<u8>), Kind> {
+    fn scandump<F: Commands>(&mut self, cursor: i64) -> Result<(i64, Vec<u8>), Kind> {
         let key = self.key;
         let take = |reply| match &mut reply::list(reply)?[..] {
             [Value::Int(cursor), chunk] => Ok((*cursor, reply::bytes(core::mem::take(chunk))?)),
@@ -357,8 +323,13 @@ impl<'a> Talk<'a> {
         self.ask(F::SCANDUMP, |call| _ = call.arg(key).arg(cursor), take)
     }
 
-    fn take<F: Dumped>(&mut self, max_bytes: usize) -> Result<F, Kind> {
-        let filter = F::load(max_bytes, |cursor| self.scandump::<F>(cursor))?;
+    fn take<F: Commands>(&mut self, max_bytes: usize) -> Result<F, Kind> {
+        let mut loader = Loader::<F>::new(max_bytes);
+        while !loader.is_complete() {
+            let (cursor, chunk) = self.scandump::<F>(loader.cursor())?;
+            loader.load(cursor, &chunk).map_err(Kind::Load)?;
+        }
+        let filter = loader.finish().map_err(Kind::Load)?;
         // A cursor does not identify its filter. If another filter took the place of this one, the
         // header has changed.
         let (_, header) = self.scandump::<F>(0)?;
@@ -378,7 +349,7 @@ impl<'a> Talk<'a> {
     }
 
     /// `rename` is `RENAME` or `RENAMENX`.
-    fn put<F: Dumped>(&mut self, filter: &F, rename: &str) -> Result<(), Kind> {
+    fn put<F: Commands>(&mut self, filter: &F, rename: &str) -> Result<(), Kind> {
         let name = temporary(self.key);
         let result = self.load_as(&name, filter, rename);
         if result.is_err() {
@@ -388,11 +359,11 @@ impl<'a> Talk<'a> {
         result
     }
 
-    fn load_as<F: Dumped>(&mut self, name: &[u8], filter: &F, rename: &str) -> Result<(), Kind> {
+    fn load_as<F: Commands>(&mut self, name: &[u8], filter: &F, rename: &str) -> Result<(), Kind> {
         // First a command without bytes: a server without the module repeats the bytes of a chunk
         // in its error, and the client takes them for broken text.
         self.ask(F::EXISTS, |call| _ = call.arg(name).arg(""), flag)?;
-        for (cursor, chunk) in filter.chunks() {
+        for (cursor, chunk) in LoadChunks::of(filter) {
             self.ask(F::LOADCHUNK, |call| _ = call.arg(name).arg(cursor).arg(chunk), done)?;
             self.ask("EXPIRE", |call| _ = call.arg(name).arg(ABANDONED), flag)?;
         }

@@ -682,7 +682,7 @@ fn a_dump_that_ends_early_is_an_error_wherever_it_ends() {
             if len == 0 || len % 8 != 0 {
                 assert_error(
                     &part,
-                    &format!("a chunk of {len} bytes is not of 8 bytes or a multiple of it"),
+                    &format!("a chunk of {len} bytes is not of a positive multiple of 8"),
                 );
             } else {
                 assert_error(&part, &format!("the dump ends after {} bytes of {total}", before + len));
@@ -730,7 +730,7 @@ fn chunks_out_of_order_are_errors() {
         "a chunk of 40 bytes is more than the 32 that filter 1 of the chain has left",
     );
     // An error changes nothing: the right chunk is taken after it.
-    let mut loader = Loader::new(MIB);
+    let mut loader = Loader::<RedisBloom>::new(MIB);
     for (i, (cursor, chunk)) in replies.iter().enumerate() {
         assert!(loader.load(*cursor + 8, chunk).is_err());
         if i + 2 < replies.len() {

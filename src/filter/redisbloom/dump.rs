@@ -1,9 +1,4 @@
-//! RedisBloom's dump, both ways: the replies of `BF.SCANDUMP`, the arguments of `BF.LOADCHUNK`. A
-//! header comes first, then the bits of the filters of the chain, the oldest first, in chunks of up
-//! to 16 MiB. Each chunk has bits of one filter.
-//!
-//! A chunk comes with a cursor: 1 with the header; 1 plus the number of bytes of bits so far with a
-//! chunk of bits. All numbers are little-endian, without gaps:
+//! The header of RedisBloom's dump. All numbers are little-endian, without gaps:
 //!
 //! | header | | for each filter | |
 //! |---|---|---|---|
@@ -15,11 +10,14 @@
 //! | | | `u32` | hash functions |
 //! | | | `u64` | capacity |
 //! | | | `u8` | `log2` of the size, of one that was rounded up |
+//!
+//! The bytes of a filter are its bits, in words that are little-endian.
 
 use super::error::{NO_CAPACITY, NO_EXPANSION, RedisBloomLoadError, RedisBloomLoadErrorKind as Kind};
 use super::layout::{Layout, TIGHTENING, bits_per_key, hash_functions, options};
-use super::{Link, RedisBloom};
+use super::{Link, LoadChunks, Loader, RedisBloom};
 use crate::error::{BuildError, BuildErrorKind};
+use crate::filter::scandump::sealed::Chain;
 use crate::layout::LINE_BYTES;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -28,10 +26,6 @@ use alloc::vec::Vec;
 /// Bytes of the header before the filters, and for each of them.
 const HEADER: usize = 20;
 const LINK: usize = 53;
-/// The header's cursor.
-const FIRST: i64 = 1;
-/// The most bytes of bits in a chunk of the module.
-const CHUNK: usize = 16 << 20;
 
 /// The most filters of a chain. Each has at most half the rate of the one before. The first rate is
 /// below 1, so the 1075th is at most 2^-1074, the least `f64` above 0.
@@ -43,8 +37,6 @@ struct Header {
     expansion: u32,
     /// The layout and the items of each filter.
     links: Vec<(Layout, u64)>,
-    /// Bytes of all bits.
-    bytes: u64,
 }
 
 /// Takes numbers from the front of bytes that are long enough.
@@ -99,14 +91,12 @@ impl Header {
             options,
             expansion,
             links: Vec::with_capacity(count as usize), // as many as have come
-            bytes: 0,
         };
         let (mut counted, mut memory, mut most_rate) = (0u64, 0u64, 1.0);
         for link in 0..count {
             let (layout, items) = parse_link(&mut numbers, most_rate)
                 .map_err(|problem| Kind::Invalid(format!("filter {link} of the chain: {problem}")))?;
             most_rate = layout.rate * TIGHTENING;
-            header.bytes = header.bytes.saturating_add(layout.bytes());
             memory = memory.saturating_add(layout.memory_bytes());
             counted = counted.saturating_add(items);
             header.links.push((layout, items));
@@ -120,10 +110,6 @@ impl Header {
         }
         Ok(header)
     }
-}
-
-fn other_cursor(cursor: i64, expected: i64) -> Kind {
-    Kind::Invalid(format!("cursor {cursor} came with a chunk whose cursor is {expected}"))
 }
 
 /// A filter with a rate of at most `most_rate`, or what is wrong.
@@ -183,221 +169,6 @@ fn parse_link(numbers: &mut Numbers, most_rate: f64) -> Result<(Layout, u64), St
     Ok((layout, items))
 }
 
-/// Takes a filter out of Redis chunk by chunk, for a client of your own.
-///
-/// Send `BF.SCANDUMP` with [`cursor`](Self::cursor) until the filter [is
-/// complete](Self::is_complete). Chunks must come in the module's order.
-///
-/// # Examples
-///
-/// ```
-/// use lanebloom::RedisBloom;
-/// use lanebloom::redisbloom::Loader;
-/// # let mut filter = RedisBloom::with_capacity(1000, 0.01)?;
-/// # filter.insert("a")?;
-/// # let mut dump = filter.to_loadchunks();
-/// # let mut scandump = |key: &str, cursor: i64| dump.next().unwrap();
-///
-/// let mut loader = Loader::new(1 << 30);
-/// while !loader.is_complete() {
-///     // An asynchronous client awaits it.
-///     let (cursor, chunk) = scandump("seen", loader.cursor());
-///     loader.load(cursor, &chunk)?;
-/// }
-/// let filter = loader.finish()?;
-/// assert!(filter.contains("a"));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Debug)]
-pub struct Loader {
-    limit: u64,
-    /// Some after the header.
-    filter: Option<RedisBloom>,
-    /// The cursor that came with the last chunk, 0 before the first.
-    cursor: i64,
-    /// Bytes of all bits, as the header says.
-    bytes: u64,
-    /// The filter of the chain that the next chunk belongs to, and the byte where the chunk's bits
-    /// begin there.
-    link: usize,
-    offset: u64,
-    /// Whether the last reply came: cursor 0.
-    ended: bool,
-}
-
-impl Loader {
-    /// A loader for a filter of at most `max_bytes` of [memory](RedisBloom::memory_bytes), now and
-    /// when it grows later.
-    ///
-    /// ```
-    /// assert_eq!(lanebloom::redisbloom::Loader::new(1 << 20).cursor(), 0);
-    /// ```
-    #[must_use]
-    pub fn new(max_bytes: usize) -> Self {
-        Self {
-            limit: max_bytes as u64,
-            filter: None,
-            cursor: 0,
-            bytes: 0,
-            link: 0,
-            offset: 0,
-            ended: false,
-        }
-    }
-
-    /// The cursor for the next `BF.SCANDUMP`: 0 at first, then the last chunk's.
-    ///
-    /// ```
-    /// use lanebloom::RedisBloom;
-    /// use lanebloom::redisbloom::Loader;
-    ///
-    /// let mut loader = Loader::new(1 << 20);
-    /// let filter = RedisBloom::with_capacity(10, 0.01)?;
-    /// let (cursor, header) = filter.to_loadchunks().next().unwrap();
-    /// loader.load(cursor, &header)?;
-    /// assert_eq!(loader.cursor(), 1);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn cursor(&self) -> i64 {
-        self.cursor
-    }
-
-    /// Whether all bits are there. The last reply, cursor 0 and no bytes, may be left out.
-    ///
-    /// ```
-    /// use lanebloom::RedisBloom;
-    /// use lanebloom::redisbloom::Loader;
-    ///
-    /// let mut loader = Loader::new(1 << 20);
-    /// for (cursor, chunk) in RedisBloom::with_capacity(10, 0.01)?.to_loadchunks() {
-    ///     assert!(!loader.is_complete());
-    ///     loader.load(cursor, &chunk)?;
-    /// }
-    /// assert!(loader.is_complete());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn is_complete(&self) -> bool {
-        self.filter
-            .as_ref()
-            .is_some_and(|filter| self.link == filter.links.len())
-    }
-
-    /// Takes a reply of `BF.SCANDUMP`: a cursor and a chunk.
-    ///
-    /// Checks the header before it allocates the bits that the header declares.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the cursor is not the next one, the header is not one of RedisBloom or declares
-    /// more bytes than the limit, the allocation fails, or the chunk has parts of words, more bits
-    /// than its filter has left, or comes after the end. Then nothing is changed.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::RedisBloom;
-    /// use lanebloom::redisbloom::Loader;
-    ///
-    /// let mut loader = Loader::new(100);
-    /// let filter = RedisBloom::with_capacity(1000, 0.01)?;
-    /// let (cursor, header) = filter.to_loadchunks().next().unwrap();
-    /// let error = loader.load(cursor, &header).unwrap_err();
-    /// let text = "the filter takes 1664 bytes, more than the limit of 100 bytes";
-    /// assert_eq!(error.to_string(), text);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn load(&mut self, cursor: i64, chunk: &[u8]) -> Result<(), RedisBloomLoadError> {
-        self.take(cursor, chunk).map_err(RedisBloomLoadError)
-    }
-
-    fn take(&mut self, cursor: i64, chunk: &[u8]) -> Result<(), Kind> {
-        let complete = self.is_complete();
-        let Some(filter) = &mut self.filter else {
-            if cursor != FIRST {
-                return Err(other_cursor(cursor, FIRST));
-            }
-            let header = Header::parse(chunk, self.limit)?;
-            self.bytes = header.bytes;
-            self.filter = Some(RedisBloom::empty(header, self.limit).map_err(Kind::OutOfMemory)?);
-            self.cursor = cursor;
-            return Ok(());
-        };
-        if cursor == 0 && chunk.is_empty() && !self.ended {
-            self.ended = complete;
-            return if complete { Ok(()) } else { Err(self.incomplete()) };
-        }
-        let Some(link) = filter.links.get_mut(self.link) else {
-            let problem = format!("cursor {cursor} with {} bytes came after the end", chunk.len());
-            return Err(Kind::Invalid(problem));
-        };
-        let len = chunk.len() as u64;
-        // The limit is on the sum of all that came before, so that nothing overflows.
-        let expected = self.cursor.saturating_add_unsigned(len);
-        if cursor != expected {
-            return Err(other_cursor(cursor, expected));
-        }
-        let (words @ [_, ..], []) = chunk.as_chunks() else {
-            let problem = format!("a chunk of {len} bytes is not of 8 bytes or a multiple of it");
-            return Err(Kind::Invalid(problem));
-        };
-        let left = link.layout.bytes() - self.offset;
-        if len > left {
-            return Err(Kind::Invalid(format!(
-                "a chunk of {len} bytes is more than the {left} that filter {} of the chain has left",
-                self.link
-            )));
-        }
-        let values = words.iter().map(|word| u64::from_le_bytes(*word));
-        link.flat.bits.store_words((self.offset / 8) as usize, values);
-        self.cursor = cursor;
-        self.offset += len;
-        if len == left {
-            self.link += 1;
-            self.offset = 0;
-        }
-        Ok(())
-    }
-
-    /// The filter, when all of it is there.
-    ///
-    /// # Errors
-    ///
-    /// If chunks are missing.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::RedisBloom;
-    /// use lanebloom::redisbloom::Loader;
-    ///
-    /// let mut loader = Loader::new(1 << 20);
-    /// let filter = RedisBloom::with_capacity(10, 0.01)?;
-    /// let (cursor, header) = filter.to_loadchunks().next().unwrap();
-    /// loader.load(cursor, &header)?;
-    /// let error = loader.finish().unwrap_err();
-    /// assert_eq!(error.to_string(), "the dump ends after 0 bytes of 16");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn finish(self) -> Result<RedisBloom, RedisBloomLoadError> {
-        if !self.is_complete() {
-            return Err(RedisBloomLoadError(self.incomplete()));
-        }
-        self.filter.ok_or(RedisBloomLoadError(Kind::Empty))
-    }
-
-    fn incomplete(&self) -> Kind {
-        match self.filter {
-            None => Kind::Empty,
-            Some(_) => Kind::Truncated {
-                bytes: (self.cursor - FIRST) as u64,
-                needed: self.bytes,
-            },
-        }
-    }
-}
-
 /// RedisBloom's dump.
 impl RedisBloom {
     /// The filter with these replies of `BF.SCANDUMP`, in order, as
@@ -436,11 +207,7 @@ impl RedisBloom {
         replies: impl IntoIterator<Item = (i64, C)>,
         max_bytes: usize,
     ) -> Result<Self, RedisBloomLoadError> {
-        let mut loader = Loader::new(max_bytes);
-        for (cursor, chunk) in replies {
-            loader.load(cursor, chunk.as_ref())?;
-        }
-        loader.finish()
+        Loader::all(replies, max_bytes)
     }
 
     /// The filter's dump for `BF.LOADCHUNK`: a cursor with each chunk, in order, without the last
@@ -455,27 +222,16 @@ impl RedisBloom {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[doc(alias = "BF.LOADCHUNK")]
-    pub fn to_loadchunks(&self) -> LoadChunks<'_> {
-        LoadChunks {
-            filter: self,
-            cursor: 0,
-            link: 0,
-            offset: 0,
-        }
+    pub fn to_loadchunks(&self) -> LoadChunks<'_, Self> {
+        LoadChunks::of(self)
     }
+}
 
-    /// Whether inserts can have turned this filter into the one with this header: the same chain,
-    /// perhaps longer, with no fewer keys.
-    #[cfg(feature = "redis")]
-    pub(crate) fn has_become(&self, header: &[u8]) -> Result<bool, RedisBloomLoadError> {
-        let header = Header::parse(header, u64::MAX).map_err(RedisBloomLoadError)?;
-        let mut links = self.links.iter().zip(&header.links);
-        let grown = links.all(|(link, (layout, items))| link.layout == *layout && link.items <= *items);
-        let chain = (self.options, self.expansion) == (header.options, header.expansion);
-        Ok(grown && chain && self.links.len() <= header.links.len())
-    }
+impl Chain for RedisBloom {
+    const UNIT: usize = 8;
 
-    fn empty(header: Header, max_bytes: u64) -> Result<Self, BuildError> {
+    fn from_header(header: &[u8], max_bytes: u64) -> Result<Self, RedisBloomLoadError> {
+        let header = Header::parse(header, max_bytes).map_err(RedisBloomLoadError)?;
         let mut filter = Self {
             links: Vec::new(),
             options: header.options,
@@ -483,7 +239,8 @@ impl RedisBloom {
             max_bytes,
         };
         for (layout, items) in header.links {
-            filter.add_link(layout, items)?;
+            let added = filter.add_link(layout, items);
+            added.map_err(|error| RedisBloomLoadError(Kind::OutOfMemory(error)))?;
         }
         Ok(filter)
     }
@@ -506,67 +263,38 @@ impl RedisBloom {
         }
         bytes
     }
-}
 
-/// The chunks of a filter's dump, each with its cursor; made by [`RedisBloom::to_loadchunks`].
-///
-/// # Examples
-///
-/// ```
-/// let filter = lanebloom::RedisBloom::with_capacity(10, 0.01)?;
-/// let mut chunks = filter.to_loadchunks();
-/// assert_eq!(chunks.next().unwrap().0, 1);
-/// assert_eq!(chunks.next(), Some((17, vec![0; 16])));
-/// assert_eq!(chunks.next(), None);
-/// # Ok::<(), lanebloom::BuildError>(())
-/// ```
-#[derive(Clone, Debug)]
-#[must_use = "an iterator does nothing until it is asked"]
-pub struct LoadChunks<'a> {
-    filter: &'a RedisBloom,
-    /// The last chunk's cursor, 0 before the first.
-    cursor: i64,
-    /// The filter of the chain that the next chunk belongs to, and the byte where the chunk's bits
-    /// begin there.
-    link: usize,
-    offset: usize,
-}
-
-impl Iterator for LoadChunks<'_> {
-    type Item = (i64, Vec<u8>);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.cursor == 0 {
-            self.cursor = FIRST;
-            return Some((FIRST, self.filter.header()));
-        }
-        let link = self.filter.links.get(self.link)?;
-        let left = 8 * link.layout.words - self.offset;
-        let chunk = link.bytes(self.offset, left.min(CHUNK));
-        self.cursor += chunk.len() as i64;
-        self.offset += chunk.len();
-        if chunk.len() == left {
-            self.link += 1;
-            self.offset = 0;
-        }
-        Some((self.cursor, chunk))
+    fn len(&self, filter: usize) -> Option<usize> {
+        self.links.get(filter).map(|link| 8 * link.layout.words)
     }
-}
 
-impl Link {
-    /// `len` bytes of the bits from `offset` on. `offset` begins a line; `len` is whole words.
-    fn bytes(&self, offset: usize, len: usize) -> Vec<u8> {
+    fn bytes(&self, filter: usize, offset: usize, len: usize) -> Vec<u8> {
         let mut bytes = alloc::vec![0; len];
         let mut words = [0; 1024];
         let mut line = offset / LINE_BYTES;
         for bytes in bytes.chunks_mut(size_of_val(&words)) {
             let words = &mut words[..bytes.len() / 8];
-            self.flat.bits.copy(line, words);
+            self.links[filter].flat.bits.copy(line, words);
             for (bytes, word) in bytes.as_chunks_mut().0.iter_mut().zip(words) {
                 *bytes = word.to_le_bytes();
             }
             line += bytes.len() / LINE_BYTES;
         }
         bytes
+    }
+
+    fn store(&mut self, filter: usize, offset: usize, bytes: &[u8]) {
+        let values = bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
+        self.links[filter].flat.bits.store_words(offset / 8, values);
+    }
+
+    /// Inserts may have come: the same chain, perhaps longer, with no fewer keys.
+    #[cfg(feature = "redis")]
+    fn is_whole(&self, header: &[u8]) -> Result<bool, RedisBloomLoadError> {
+        let header = Header::parse(header, u64::MAX).map_err(RedisBloomLoadError)?;
+        let mut links = self.links.iter().zip(&header.links);
+        let grown = links.all(|(link, (layout, items))| link.layout == *layout && link.items <= *items);
+        let chain = (self.options, self.expansion) == (header.options, header.expansion);
+        Ok(grown && chain && self.links.len() <= header.links.len())
     }
 }
