@@ -26,18 +26,18 @@ const CHUNK: usize = 16 << 20;
 /// use lanebloom::redisbloom::{Dumped, Loader};
 /// use lanebloom::{RedisBloom, RedisBloomLoadError, RedisCuckoo};
 ///
-/// fn loaded<F: Dumped>(replies: &[(i64, Vec<u8>)]) -> Result<F, RedisBloomLoadError> {
+/// fn load<F: Dumped>(dump: &[(i64, Vec<u8>)]) -> Result<F, RedisBloomLoadError> {
 ///     let mut loader = Loader::new(1 << 20);
-///     for (cursor, chunk) in replies {
+///     for (cursor, chunk) in dump {
 ///         loader.load(*cursor, chunk)?;
 ///     }
 ///     loader.finish()
 /// }
 ///
 /// let filter = RedisCuckoo::with_capacity(1000)?;
-/// let replies: Vec<_> = filter.to_loadchunks().collect();
-/// assert!(loaded::<RedisCuckoo>(&replies)? == filter);
-/// assert!(loaded::<RedisBloom>(&replies).is_err());
+/// let dump: Vec<_> = filter.to_loadchunks().collect();
+/// assert!(load::<RedisCuckoo>(&dump)? == filter);
+/// assert!(load::<RedisBloom>(&dump).is_err());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Dumped: Chain {}
