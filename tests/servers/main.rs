@@ -5,6 +5,17 @@ mod common;
 #[path = "../redis_server/mod.rs"]
 mod redis_server;
 
+/// Starts a server, or ends the test.
+macro_rules! server {
+    ($test:ident) => {
+        match crate::redis_server::Server::of(stringify!($test)).start() {
+            Some(server) => server,
+            None => return,
+        }
+    };
+}
+
+mod mock;
 mod redis_bitmaps;
 #[cfg(feature = "redis-cluster")]
 mod redis_cluster;

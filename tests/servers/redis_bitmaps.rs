@@ -3,26 +3,17 @@
 //! the programs that the layouts come from.
 
 use crate::common::number;
+use crate::mock::Mock;
 use crate::redis_server::{Redis, Server};
 use lanebloom::redis::{BitmapError, LocalBitmap, RedisBitmap};
 use lanebloom::{Funnel, GuavaBloom};
-use redis::{Connection, ConnectionLike, RedisResult, Value};
+use redis::{Connection, ConnectionLike, Value};
 use serde_json::Value as Json;
 use std::collections::BTreeSet;
 use std::error::Error;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
-
-/// Starts a server, or ends the test.
-macro_rules! server {
-    ($test:ident) => {
-        match Server::of(stringify!($test)).start() {
-            Some(server) => server,
-            None => return,
-        }
-    };
-}
 
 fn golden() -> Json {
     serde_json::from_str(include_str!("../data/redis_bitmaps.json")).unwrap()
@@ -1222,33 +1213,6 @@ fn filters_expire() {
     }
 }
 
-/// A connection that records its requests.
-struct Recorder(Vec<u8>);
-
-impl ConnectionLike for Recorder {
-    fn req_packed_command(&mut self, command: &[u8]) -> RedisResult<Value> {
-        self.0.extend(command);
-        Ok(Value::Int(1))
-    }
-
-    fn req_packed_commands(&mut self, commands: &[u8], _: usize, count: usize) -> RedisResult<Vec<Value>> {
-        self.0.extend(commands);
-        Ok(vec![Value::Int(1); count])
-    }
-
-    fn get_db(&self) -> i64 {
-        0
-    }
-
-    fn check_connection(&mut self) -> bool {
-        true
-    }
-
-    fn is_open(&self) -> bool {
-        true
-    }
-}
-
 #[test]
 fn times_are_rounded_up() {
     let filter = RedisBitmap::go_zero("a", 100).unwrap();
@@ -1260,11 +1224,15 @@ fn times_are_rounded_up() {
         (59_999_999, 60),
         (60_000_000, 60),
     ] {
-        let mut recorder = Recorder(Vec::new());
+        let mut sent = Vec::new();
+        let mut recorder = Mock::new(|request| {
+            sent.extend(request.bytes);
+            Ok(vec![Value::Int(1); request.count])
+        });
         filter.expire(&mut recorder, Duration::from_nanos(nanoseconds)).unwrap();
         let text = milliseconds.to_string();
         let expected = format!("*3\r\n$7\r\nPEXPIRE\r\n$1\r\na\r\n${}\r\n{text}\r\n", text.len());
-        assert_eq!(String::from_utf8(recorder.0).unwrap(), expected);
+        assert_eq!(String::from_utf8(sent).unwrap(), expected);
     }
 }
 
@@ -1346,31 +1314,6 @@ fn scrapys_hash_is_bad() {
     assert!(measured > if small > 0 { 0.09 } else { 0.9 }, "{measured}");
 }
 
-/// A connection that replies whatever it is told to.
-struct Liar<F>(F);
-
-impl<F: FnMut(usize) -> RedisResult<Vec<Value>>> ConnectionLike for Liar<F> {
-    fn req_packed_command(&mut self, _: &[u8]) -> RedisResult<Value> {
-        Ok(self.0(1)?.pop().unwrap_or_default())
-    }
-
-    fn req_packed_commands(&mut self, _: &[u8], _: usize, count: usize) -> RedisResult<Vec<Value>> {
-        self.0(count)
-    }
-
-    fn get_db(&self) -> i64 {
-        0
-    }
-
-    fn check_connection(&mut self) -> bool {
-        true
-    }
-
-    fn is_open(&self) -> bool {
-        true
-    }
-}
-
 /// Some value, nested where `depth` allows.
 fn some_value(random: &mut u64, depth: u32) -> Value {
     let mut next = || {
@@ -1398,8 +1341,13 @@ fn some_value(random: &mut u64, depth: u32) -> Value {
 #[test]
 fn replies_of_another_kind_are_told() {
     let filters = one_of_each();
-    let reply =
-        |filter: &RedisBitmap, value: Value| errors(filter, None, &mut Liar(|count| Ok(vec![value.clone(); count])));
+    let reply = |filter: &RedisBitmap, value: Value| {
+        errors(
+            filter,
+            None,
+            &mut Mock::new(|request| Ok(vec![value.clone(); request.count])),
+        )
+    };
     for filter in &filters {
         for value in [
             Value::Nil,
@@ -1430,7 +1378,7 @@ fn replies_of_another_kind_are_told() {
         }
         // Too few replies, and too many.
         for (less, more) in [(1, 0), (0, 1)] {
-            let mut liar = Liar(|count: usize| Ok(vec![Value::Int(1); count + more - less]));
+            let mut liar = Mock::new(|request| Ok(vec![Value::Int(1); request.count + more - less]));
             for name in ["contains", "insert", "fetch_local", "clear", "expire"] {
                 let errors = errors(filter, None, &mut liar);
                 assert!(errors.iter().any(|(told, _)| *told == name), "{name}");
@@ -1439,7 +1387,7 @@ fn replies_of_another_kind_are_told() {
     }
     // More bytes than were asked for.
     let mut first = true;
-    let mut liar = Liar(|_| {
+    let mut liar = Mock::new(|_| {
         let reply = vec![Value::Int(1), Value::BulkString(vec![0; (1 << 20) + 1])];
         first = false;
         Ok(reply)
@@ -1461,10 +1409,9 @@ fn replies_of_another_kind_are_told() {
             errors(
                 filter,
                 Some(copy),
-                &mut Liar(|count| {
-                    Ok((0..count)
-                        .map(|_| some_value(&mut random, if count < 10 { 2 } else { 0 }))
-                        .collect())
+                &mut Mock::new(|request| {
+                    let depth = if request.count < 10 { 2 } else { 0 };
+                    Ok((0..request.count).map(|_| some_value(&mut random, depth)).collect())
                 }),
             );
         }

@@ -1,20 +1,9 @@
 //! Many keys over many bitmaps, in one round trip: the answers of single calls, in every layout.
 
 use crate::common::number;
-use crate::redis_server::Server;
+use crate::mock::Mock;
 use lanebloom::redis::RedisBitmap;
-use redis::{Cmd, Connection, ConnectionLike, RedisResult, Value};
 use std::time::Duration;
-
-/// Starts a server, or ends the test.
-macro_rules! server {
-    ($test:ident) => {
-        match Server::of(stringify!($test)).start() {
-            Some(server) => server,
-            None => return,
-        }
-    };
-}
 
 /// Two filters of each layout.
 fn filters(name: &str) -> Vec<RedisBitmap> {
@@ -28,33 +17,6 @@ fn filters(name: &str) -> Vec<RedisBitmap> {
         ]
     };
     [two(0), two(1)].concat()
-}
-
-/// Counts the round trips.
-struct Counted<'a>(&'a mut Connection, usize);
-
-impl ConnectionLike for Counted<'_> {
-    fn req_packed_command(&mut self, command: &[u8]) -> RedisResult<Value> {
-        self.1 += 1;
-        self.0.req_packed_command(command)
-    }
-    fn req_packed_commands(&mut self, commands: &[u8], offset: usize, count: usize) -> RedisResult<Vec<Value>> {
-        self.1 += 1;
-        self.0.req_packed_commands(commands, offset, count)
-    }
-    fn req_command(&mut self, command: &Cmd) -> RedisResult<Value> {
-        self.1 += 1;
-        self.0.req_command(command)
-    }
-    fn get_db(&self) -> i64 {
-        self.0.get_db()
-    }
-    fn check_connection(&mut self) -> bool {
-        self.0.check_connection()
-    }
-    fn is_open(&self) -> bool {
-        self.0.is_open()
-    }
 }
 
 #[test]
@@ -111,22 +73,22 @@ fn a_batch_takes_one_round_trip() {
         .collect();
     let pairs: Vec<(&RedisBitmap, &str)> = days.iter().map(|day| (day, "ann")).collect();
     let mut answers = [false; 100];
-    let mut counted = Counted(&mut connection, 0);
+    let mut counted = Mock::new(|request| request.send(&mut connection));
     assert_eq!(
         RedisBitmap::insert_pairs(&mut counted, &pairs, &mut answers).unwrap(),
         100
     );
     RedisBitmap::contains_pairs(&mut counted, &pairs, &mut answers).unwrap();
-    assert_eq!((answers, counted.1), ([true; 100], 2));
+    assert_eq!((answers, counted.requests), ([true; 100], 2));
     // Scripts that the server does not know, and configurations that are not there, cost more once.
     let mixed = filters("mixed");
     let pairs: Vec<(&RedisBitmap, &str)> = mixed.iter().map(|filter| (filter, "ann")).collect();
     let mut answers = [false; 10];
     let mut trips = || {
-        let mut counted = Counted(&mut connection, 0);
+        let mut counted = Mock::new(|request| request.send(&mut connection));
         RedisBitmap::insert_pairs(&mut counted, &pairs, &mut answers).unwrap();
         RedisBitmap::contains_pairs(&mut counted, &pairs, &mut answers).unwrap();
-        counted.1
+        counted.requests
     };
     assert!(trips() > 2);
     assert_eq!(trips(), 2);
@@ -183,35 +145,15 @@ fn pairs_expire_and_fail_as_single_calls() {
     assert!(RedisBitmap::insert_pairs(&mut connection, &bytes, &mut answers).is_err());
 }
 
-/// Replies that it knows no script, or has no configuration, whatever was sent before.
-struct Forgetful(&'static str);
-
-impl ConnectionLike for Forgetful {
-    fn req_packed_command(&mut self, _: &[u8]) -> RedisResult<Value> {
-        redis::parse_redis_value(self.0.as_bytes())
-    }
-    fn req_packed_commands(&mut self, _: &[u8], _: usize, count: usize) -> RedisResult<Vec<Value>> {
-        (0..count)
-            .map(|_| redis::parse_redis_value(self.0.as_bytes()))
-            .collect()
-    }
-    fn get_db(&self) -> i64 {
-        0
-    }
-    fn check_connection(&mut self) -> bool {
-        true
-    }
-    fn is_open(&self) -> bool {
-        true
-    }
-}
-
 #[test]
 fn a_server_that_forgets_all_is_an_error() {
     let filter = RedisBitmap::redisson("seen", 100, 0.01).unwrap();
+    // Whatever was sent before.
     for reply in ["-NOSCRIPT No matching script\r\n", ":0\r\n"] {
+        let parsed = |_| redis::parse_redis_value(reply.as_bytes());
+        let mut forgetful = Mock::new(|request| (0..request.count).map(parsed).collect());
         let mut answers = [false];
-        assert!(RedisBitmap::insert_pairs(&mut Forgetful(reply), &[(&filter, "a")], &mut answers).is_err());
-        assert!(filter.insert(&mut Forgetful(reply), "a").is_err());
+        assert!(RedisBitmap::insert_pairs(&mut forgetful, &[(&filter, "a")], &mut answers).is_err());
+        assert!(filter.insert(&mut forgetful, "a").is_err());
     }
 }

@@ -8,6 +8,7 @@ mod proxy;
 mod window;
 
 use crate::common::{SetAtEnd, number};
+use crate::mock::Mock;
 use crate::redis_server::{Redis, Server};
 use hdrhistogram::Histogram;
 use lanebloom::redis::{SharedBloom, SharedError};
@@ -1048,38 +1049,17 @@ fn what_is_no_shared_filter_is_an_error() {
 /// Answers that no server gives, of which a fuzzer would try more: each ends the pass.
 #[test]
 fn a_server_that_answers_without_sense_is_an_error() {
-    /// Its answers to scripts, one after another, and then always the last.
-    struct Nonsense(Vec<redis::Value>, usize);
-
-    impl redis::ConnectionLike for Nonsense {
-        fn req_packed_command(&mut self, _: &[u8]) -> redis::RedisResult<redis::Value> {
-            self.1 += 1;
-            Ok(self.0[self.0.len().min(self.1) - 1].clone())
-        }
-        fn req_packed_commands(&mut self, _: &[u8], _: usize, _: usize) -> redis::RedisResult<Vec<redis::Value>> {
-            unreachable!("scripts only")
-        }
-        fn get_db(&self) -> i64 {
-            0
-        }
-        fn check_connection(&mut self) -> bool {
-            true
-        }
-        fn is_open(&self) -> bool {
-            true
-        }
-    }
-
+    // Its answers to scripts, one after another, and then always the last.
+    let nonsense = |answers: Vec<redis::Value>| {
+        Mock::new(move |request| Ok(vec![answers[answers.len().min(request.number) - 1].clone()]))
+    };
     let text = |text: &str| redis::Value::BulkString(text.into());
     let list = redis::Value::Array;
     let exchange = |answer: &[&str]| {
-        let mut server = Nonsense(
-            vec![
-                list(vec![text(""); 2]),
-                list(answer.iter().copied().map(text).collect()),
-            ],
-            0,
-        );
+        let mut server = nonsense(vec![
+            list(vec![text(""); 2]),
+            list(answer.iter().copied().map(text).collect()),
+        ]);
         let filter = Arc::new(filter(KEYS));
         lanebloom::redis::shared::exchange_over(&mut server, filter, 1)
             .unwrap_err()
@@ -1092,32 +1072,15 @@ fn a_server_that_answers_without_sense_is_an_error() {
     let own = format!("1 {} 2 3 0 0", filter(KEYS).blocks());
     assert!(exchange(&["other", &own]).contains("differs"));
     // More without end, each time of something new.
-    struct Endless(u64);
-    impl redis::ConnectionLike for Endless {
-        fn req_packed_command(&mut self, _: &[u8]) -> redis::RedisResult<redis::Value> {
-            self.0 += 1;
-            let text = redis::Value::BulkString;
-            if self.0 == 1 {
-                return Ok(redis::Value::Array(vec![text(Vec::new()), text(Vec::new())]));
-            }
-            let id = || text(format!("{}-1", self.0).into());
-            let delta = text(vec![0, 0, 0, 0, 1, 0, 0, 0]);
-            Ok(redis::Value::Array(vec![text(b"more".into()), id(), id(), delta]))
+    let mut endless = Mock::new(move |request| {
+        if request.number == 1 {
+            return Ok(vec![list(vec![text(""); 2])]);
         }
-        fn req_packed_commands(&mut self, _: &[u8], _: usize, _: usize) -> redis::RedisResult<Vec<redis::Value>> {
-            unreachable!("scripts only")
-        }
-        fn get_db(&self) -> i64 {
-            0
-        }
-        fn check_connection(&mut self) -> bool {
-            true
-        }
-        fn is_open(&self) -> bool {
-            true
-        }
-    }
-    let error = ends(|| lanebloom::redis::shared::exchange_over(&mut Endless(0), Arc::new(filter(KEYS)), 1));
+        let id = || text(&format!("{}-1", request.number));
+        let delta = redis::Value::BulkString(vec![0, 0, 0, 0, 1, 0, 0, 0]);
+        Ok(vec![list(vec![text("more"), id(), id(), delta])])
+    });
+    let error = ends(move || lanebloom::redis::shared::exchange_over(&mut endless, Arc::new(filter(KEYS)), 1));
     assert!(
         error
             .unwrap_err()
@@ -1127,7 +1090,7 @@ fn a_server_that_answers_without_sense_is_an_error() {
     // What is no list of texts is told shortly, of a read and of an exchange; and chunks are as
     // many answers as questions.
     let answers = |answers: Vec<redis::Value>| {
-        let result = lanebloom::redis::shared::exchange_over(&mut Nonsense(answers, 0), Arc::new(filter(KEYS)), 1);
+        let result = lanebloom::redis::shared::exchange_over(&mut nonsense(answers), Arc::new(filter(KEYS)), 1);
         result.unwrap_err().to_string()
     };
     let long = || redis::Value::BulkString(vec![b'x'; 1 << 20]);
@@ -1167,31 +1130,6 @@ fn a_server_that_answers_without_sense_is_an_error() {
     // An error that is long is one as well.
     let error = redis::parse_redis_value(format!("-ERR {}\r\n", "x".repeat(1 << 20)).as_bytes()).unwrap();
     assert!(answers(vec![error]).len() < 600);
-}
-
-/// A connection to a server, to which something happens before commands are sent.
-struct Hooked<'a> {
-    connection: redis::Connection,
-    before: &'a mut dyn FnMut(&str),
-}
-
-impl redis::ConnectionLike for Hooked<'_> {
-    fn req_packed_command(&mut self, command: &[u8]) -> redis::RedisResult<redis::Value> {
-        (self.before)(&String::from_utf8_lossy(command));
-        self.connection.req_packed_command(command)
-    }
-    fn req_packed_commands(&mut self, _: &[u8], _: usize, _: usize) -> redis::RedisResult<Vec<redis::Value>> {
-        unreachable!("scripts only")
-    }
-    fn get_db(&self) -> i64 {
-        0
-    }
-    fn check_connection(&mut self) -> bool {
-        true
-    }
-    fn is_open(&self) -> bool {
-        true
-    }
 }
 
 /// All that a server has, to be brought back.
@@ -1260,10 +1198,11 @@ fn a_push_while_chunks_are_fetched_is_known_as_what_it_is() {
                 }
             }
         };
-        let mut server = Hooked {
-            connection: redis.connection(),
-            before: &mut before,
-        };
+        let mut connection = redis.connection();
+        let mut server = Mock::new(|request| {
+            before(&String::from_utf8_lossy(request.bytes));
+            request.send(&mut connection)
+        });
         lanebloom::redis::shared::exchange_over(&mut server, Arc::clone(&new), 2).unwrap();
         assert!(pushed && brought_back == lost);
         // Chunks were compared a second time only where something was lost. (The script is asked

@@ -6,10 +6,11 @@
 include!("../redis_server/module.rs");
 
 use crate::common::{STRESS_KEYS, number};
+use crate::mock::{Mock, Request};
 use crate::redis_server::{Redis, Server, skip};
 use lanebloom::RedisBloom;
 use lanebloom::redisbloom::Builder;
-use redis::{Connection, ConnectionLike, RedisError, RedisResult, Value, cmd};
+use redis::{Connection, RedisError, RedisResult, Value, cmd};
 use std::error::Error;
 use std::path::PathBuf;
 
@@ -514,49 +515,16 @@ fn a_replica_takes_no_filter() {
     );
 }
 
-/// A connection of which each command may be preceded by something, and is counted.
-struct Meanwhile<F> {
-    connection: Connection,
-    commands: usize,
-    before: F,
-}
-
-impl<F: FnMut(usize) -> RedisResult<()>> Meanwhile<F> {
-    fn new(server: &Redis, before: F) -> Self {
-        Self {
-            connection: server.connection(),
-            commands: 0,
-            before,
-        }
-    }
-
-    fn pass(&mut self) -> RedisResult<&mut Connection> {
-        self.commands += 1;
-        (self.before)(self.commands)?;
-        Ok(&mut self.connection)
-    }
-}
-
-impl<F: FnMut(usize) -> RedisResult<()>> ConnectionLike for Meanwhile<F> {
-    fn req_packed_command(&mut self, command: &[u8]) -> RedisResult<Value> {
-        self.pass()?.req_packed_command(command)
-    }
-
-    fn req_packed_commands(&mut self, commands: &[u8], offset: usize, count: usize) -> RedisResult<Vec<Value>> {
-        self.pass()?.req_packed_commands(commands, offset, count)
-    }
-
-    fn get_db(&self) -> i64 {
-        self.connection.get_db()
-    }
-
-    fn check_connection(&mut self) -> bool {
-        self.connection.check_connection()
-    }
-
-    fn is_open(&self) -> bool {
-        self.connection.is_open()
-    }
+/// A connection of which each command may be preceded by something.
+fn meanwhile(
+    server: &Redis,
+    mut before: impl FnMut(usize) -> RedisResult<()>,
+) -> Mock<impl FnMut(Request<'_>) -> RedisResult<Vec<Value>>> {
+    let mut connection = server.connection();
+    Mock::new(move |request: Request<'_>| {
+        before(request.number)?;
+        request.send(&mut connection)
+    })
 }
 
 /// A filter in use: all that was in it before is in the copy, wherever it grew meanwhile.
@@ -572,14 +540,14 @@ fn a_filter_is_fetched_beside_inserts() {
     };
     insert(&mut other, &keys(0)[..400]);
     let mut turn = 0;
-    let mut connection = Meanwhile::new(&server, |_| {
+    let mut connection = meanwhile(&server, |_| {
         turn += 1;
         insert(&mut server.connection(), &keys(turn * 1000)[..500]);
         Ok(())
     });
     let copy = RedisBloom::fetch(&mut connection, "a", 1 << 20).unwrap();
     // The header, of which each filter is a chunk, and the header again.
-    assert_eq!(connection.commands, copy.info().filters + 2);
+    assert_eq!(connection.requests, copy.info().filters + 2);
     assert!(keys(0)[..400].iter().all(|key| copy.contains(key)));
     let items: Vec<(String, u64)> = cmd("BF.INFO").arg("a").query(&mut other).unwrap();
     assert!(items[3].1 > copy.info().items && items[2].1 > copy.info().filters as u64);
@@ -619,7 +587,7 @@ fn a_filter_that_changes_while_it_is_read_is_an_error() {
     ] {
         for at in 2..=3 {
             run(&mut other, &["DEL a", "BF.RESERVE a 0.01 1000", "BF.MADD a x y"]);
-            let mut connection = Meanwhile::new(&server, |i| {
+            let mut connection = meanwhile(&server, |i| {
                 if i == at {
                     run(&mut server.connection(), commands);
                 }
@@ -648,9 +616,9 @@ fn a_filter_that_is_not_stored_leaves_nothing() {
         }
     };
     let commands = {
-        let mut connection = Meanwhile::new(&server, |_| Ok(()));
+        let mut connection = meanwhile(&server, |_| Ok(()));
         filter.store(&mut connection, "a").unwrap();
-        connection.commands
+        connection.requests
     };
     // EXISTS and BF.EXISTS, two for the header and each chunk, and the last.
     assert_eq!(commands, 2 + 2 * (1 + filter.info().filters) + 1);
@@ -658,7 +626,7 @@ fn a_filter_that_is_not_stored_leaves_nothing() {
     for at in 1..=commands {
         // Back for what is left to be done, and not.
         for once in [true, false] {
-            let mut connection = Meanwhile::new(&server, broken(at, once));
+            let mut connection = meanwhile(&server, broken(at, once));
             let error = filter.store(&mut connection, "a").unwrap_err();
             assert!(error.is_unreachable() && error.source().is_some(), "{error}");
             assert!(
@@ -682,7 +650,7 @@ fn a_filter_that_is_not_stored_leaves_nothing() {
         }
     }
     // Somebody was faster.
-    let mut connection = Meanwhile::new(&server, |i| {
+    let mut connection = meanwhile(&server, |i| {
         if i == 5 {
             cmd("SET").arg("a").arg("b").exec(&mut server.connection())?;
         }
@@ -695,27 +663,11 @@ fn a_filter_that_is_not_stored_leaves_nothing() {
     assert!(RedisBloom::fetch(&mut other, "a", 1 << 20).unwrap() == filter);
 }
 
-/// A server that answers as it is told: each command by its name, and a transaction by that of its
-/// end.
-struct Told<F>(F);
-
-impl<F: FnMut(&str) -> RedisResult<Value>> ConnectionLike for Told<F> {
-    fn req_packed_command(&mut self, command: &[u8]) -> RedisResult<Value> {
-        let command = String::from_utf8_lossy(command);
-        (self.0)(command.split("\r\n").nth(2).unwrap())
-    }
-    fn req_packed_commands(&mut self, _: &[u8], _: usize, _: usize) -> RedisResult<Vec<Value>> {
-        Ok(vec![(self.0)("EXEC")?])
-    }
-    fn get_db(&self) -> i64 {
-        0
-    }
-    fn check_connection(&mut self) -> bool {
-        true
-    }
-    fn is_open(&self) -> bool {
-        true
-    }
+/// A server that answers each command by its name as it is told.
+fn told(
+    mut answer: impl FnMut(&str) -> RedisResult<Value>,
+) -> Mock<impl FnMut(Request<'_>) -> RedisResult<Vec<Value>>> {
+    Mock::new(move |request: Request<'_>| Ok(vec![answer(request.name())?]))
 }
 
 /// What a command does not answer is an error that names it, and has no more of it than a line;
@@ -733,15 +685,15 @@ fn replies_without_sense_are_errors() {
     };
     assert!(
         filter
-            .store(&mut Told(|command: &str| Ok(honest(command, &Int(1)))), "seen")
+            .store(&mut told(|command: &str| Ok(honest(command, &Int(1)))), "seen")
             .is_ok()
     );
     assert!(
         filter
-            .replace(&mut Told(|command: &str| Ok(honest(command, &Okay))), "seen")
+            .replace(&mut told(|command: &str| Ok(honest(command, &Okay))), "seen")
             .is_ok()
     );
-    let taken = filter.store(&mut Told(|command: &str| Ok(honest(command, &Int(0)))), "seen");
+    let taken = filter.store(&mut told(|command: &str| Ok(honest(command, &Int(0)))), "seen");
     assert!(taken.unwrap_err().is_taken());
 
     let long = || BulkString(vec![b'x'; 1 << 20]);
@@ -781,7 +733,7 @@ fn replies_without_sense_are_errors() {
                     Ok(honest(name, &Int(1)))
                 }
             };
-            check(command, &reply, filter.store(&mut Told(&mut answers), "seen"));
+            check(command, &reply, filter.store(&mut told(&mut answers), "seen"));
         }
     }
     for reply in [
@@ -804,7 +756,7 @@ fn replies_without_sense_are_errors() {
                 Ok(honest(name, &Okay))
             }
         };
-        check("EXEC", &reply, filter.replace(&mut Told(&mut answers), "seen"));
+        check("EXEC", &reply, filter.replace(&mut told(&mut answers), "seen"));
     }
     for reply in nonsense().chain(
         [
@@ -816,7 +768,7 @@ fn replies_without_sense_are_errors() {
         ]
         .map(|items| Ok(Array(items))),
     ) {
-        let fetched = RedisBloom::fetch(&mut Told(|_: &str| reply.clone()), "seen", 1 << 30);
+        let fetched = RedisBloom::fetch(&mut told(|_: &str| reply.clone()), "seen", 1 << 30);
         check("BF.SCANDUMP", &reply, fetched.map(drop));
     }
     // An error that is long is told shortly as well, and known all the same.
@@ -828,7 +780,7 @@ fn replies_without_sense_are_errors() {
     ] {
         let error = redis::parse_redis_value(format!("-{code} {}\r\n", "x".repeat(1 << 20)).as_bytes()).unwrap();
         let error = filter
-            .store(&mut Told(|_: &str| Ok(error.clone())), "seen")
+            .store(&mut told(|_: &str| Ok(error.clone())), "seen")
             .unwrap_err();
         let text = error.to_string();
         assert!(

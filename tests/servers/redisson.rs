@@ -6,22 +6,11 @@
 //! whose own test vectors check the hash.
 
 use crate::common::number;
-use crate::redis_server::Server;
 use lanebloom::redis::{BitmapError, RedisBitmap};
 use redis::Connection;
 use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
 use std::time::Duration;
-
-/// Starts a server, or ends the test.
-macro_rules! server {
-    ($test:ident) => {
-        match Server::of(stringify!($test)).start() {
-            Some(server) => server,
-            None => return,
-        }
-    };
-}
 
 fn get<T: redis::FromRedisValue>(connection: &mut Connection, arguments: &[&str]) -> T {
     redis::cmd(arguments[0]).arg(&arguments[1..]).query(connection).unwrap()
