@@ -210,7 +210,7 @@ fn two_lines_per_key() {
 }
 
 /// At lengths around groups, words of a bitmap and chunks: present and new keys in runs long and
-/// short, so that a key is looked up first or not, and keys that are twice in one batch.
+/// short, and keys that are twice in one batch.
 #[test]
 fn new_and_present_keys_in_runs() {
     const LENGTHS: [usize; 16] = [0, 1, 7, 8, 9, 31, 32, 33, 63, 64, 65, 500, 1025, 4095, 4096, 4097];

@@ -16,7 +16,7 @@ pub(crate) struct Request<'a> {
     pub(crate) bytes: &'a [u8],
     /// The number of replies.
     pub(crate) count: usize,
-    /// Of a pipeline, the number of replies before those.
+    /// The number of replies before those; `None` if this is no pipeline.
     offset: Option<usize>,
 }
 

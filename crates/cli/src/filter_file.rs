@@ -1,20 +1,17 @@
 //! Filter files, recognized by their content: snapshots of lanebloom, Guava's streams, and chunks
-//! of RedisBloom. `query`, `merge`, `info` and `convert` read them here; `build` writes here too.
+//! of RedisBloom. `query`, `merge`, `info` and `convert` read them here.
 
 use crate::input::{self, Input, is_stdin};
 use crate::record::Record;
 use crate::resp::{self, Dump};
 use anyhow::{Context, Result, bail};
-use lanebloom::codec::replace_file;
 use lanebloom::hash::Murmur3;
 use lanebloom::{
     CompactCuckoo, ConcurrentBitmap, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Filter, GuavaBloom,
     ScalableBloom, Stored, TombstoneBloom, WindowedBloom,
 };
-use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Cursor, Read, Write};
-use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
+use std::io::{self, BufReader, Cursor, Read, Write};
+use std::path::Path;
 
 /// A file, with what is in it.
 pub(crate) struct FilterFile {
@@ -240,49 +237,4 @@ fn row(mut head: Vec<u8>, reader: &mut impl Read, bytes: u64) -> Result<Content>
 /// `WindowedBloom`, all of whose generations are allocated, up to 65 times as much.
 fn one<E: Stored>(head: &[u8], reader: &mut impl Read) -> Result<Filter<E>> {
     Ok(Filter::<E>::read_from(head.chain(reader), usize::MAX)?)
-}
-
-/// The file that a command writes. It is replaced as a whole; `-` is stdout.
-pub(crate) struct Output {
-    path: PathBuf,
-    /// The path as it was given.
-    name: String,
-}
-
-impl Output {
-    /// Fails early if the file could not be replaced in the end.
-    pub(crate) fn new(path: &Path) -> Result<Self> {
-        let name = path.display().to_string();
-        if is_stdin(path) {
-            let path = path.into();
-            return Ok(Self { path, name });
-        }
-        let at = || format!("cannot write {name}");
-        match path.metadata() {
-            Ok(metadata) if metadata.is_dir() => bail!("{}: it is a directory", at()),
-            Ok(metadata) if !metadata.is_file() => bail!("{}: it is no regular file", at()),
-            _ => {}
-        }
-        // A link stays, and its target is replaced.
-        let path = path.canonicalize().unwrap_or(path.into());
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        tempfile::tempfile_in(folder.unwrap_or(Path::new(".")))
-            .with_context(|| format!("{}: its folder takes no file", at()))?;
-        Ok(Self { path, name })
-    }
-
-    pub(crate) fn write(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
-        let buffered = |file: &File| {
-            let mut writer = BufWriter::with_capacity(1 << 20, file);
-            write(&mut writer)?;
-            writer.flush()
-        };
-        if is_stdin(&self.path) {
-            let stdout = io::stdout().as_fd().try_clone_to_owned().map(File::from);
-            return stdout
-                .and_then(|file| buffered(&file))
-                .context("cannot write to stdout");
-        }
-        replace_file(&self.path, |file| buffered(file)).with_context(|| format!("cannot write {}", self.name))
-    }
 }

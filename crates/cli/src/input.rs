@@ -196,22 +196,18 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
     } else {
         File::open(path)?
     };
+    let metadata = file.metadata()?;
     // Reading would say so too, but only after the other inputs.
-    if file.metadata()?.is_dir() {
+    if metadata.is_dir() {
         return Err(ErrorKind::IsADirectory.into());
     }
-    refuse_output(&file)?;
-    Ok(file)
-}
-
-/// An error if stdout writes to this file, which would grow as long as it is read.
-fn refuse_output(file: &File) -> io::Result<()> {
     let stdout = File::from(io::stdout().as_fd().try_clone_to_owned()?).metadata()?;
-    let file = file.metadata()?;
-    if stdout.is_file() && (stdout.dev(), stdout.ino()) == (file.dev(), file.ino()) {
+    let is_output = (stdout.dev(), stdout.ino()) == (metadata.dev(), metadata.ino());
+    if is_output && metadata.is_file() {
+        // It would grow as long as it is read.
         return Err(io::Error::other("this file is also the output"));
     }
-    Ok(())
+    Ok(file)
 }
 
 impl Reader {

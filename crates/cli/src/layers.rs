@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use lanebloom::hash::Murmur3;
 use lanebloom::{ConcurrentBloom, SnapshotError};
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Write};
+use std::io::{self, BufReader, Write};
 
 /// The rate of `dedup` if none is given.
 pub(crate) const RATE: f64 = 1e-6;
@@ -208,12 +208,8 @@ impl Layers {
     }
 
     /// Writes the layers as snapshots in a row.
-    pub(crate) fn write_to(&self, file: &mut File) -> io::Result<()> {
-        let mut writer = BufWriter::with_capacity(1 << 20, file);
-        for filter in self.layers() {
-            filter.write_to(&mut writer)?;
-        }
-        writer.flush()
+    pub(crate) fn write_to(&self, writer: &mut dyn Write) -> io::Result<()> {
+        self.layers().try_for_each(|filter| filter.write_to(&mut *writer))
     }
 
     /// Reads what [`write_to`](Self::write_to) wrote. The rate of all layers is `rate`, or a power

@@ -1,5 +1,6 @@
 //! What this machine is, as far as Linux tells; elsewhere the architecture and the instruction set.
 
+use indicatif::HumanBytes;
 use std::{env, fs, thread};
 
 /// A machine whose speed was measured.
@@ -79,14 +80,7 @@ pub(crate) fn free_memory() -> Option<u64> {
     Some((kib << 10).min(limit.unwrap_or(u64::MAX)))
 }
 
-/// Bytes as KiB, MiB or GiB: `48 KiB`, `1.5 MiB`.
+/// Bytes as KiB, MiB or GiB: `48 KiB`, `1.50 MiB`.
 pub(crate) fn bytes(bytes: u64) -> String {
-    let unit = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
-    match unit.into_iter().find(|&(shift, _)| bytes >> shift > 0) {
-        Some((shift, unit)) => {
-            let number = format!("{:.1}", bytes as f64 / (1_u64 << shift) as f64);
-            format!("{} {unit}", number.trim_end_matches(".0"))
-        }
-        None => format!("{bytes} B"),
-    }
+    HumanBytes(bytes).to_string().replace(".00 ", " ")
 }

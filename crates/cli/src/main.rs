@@ -10,6 +10,7 @@ mod layers;
 mod machine;
 mod numbers;
 mod ordered;
+mod output;
 mod picture;
 mod progress;
 mod record;

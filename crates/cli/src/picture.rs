@@ -1,15 +1,14 @@
 //! Charts as files: SVG, or PNG with letters of an embedded font, since a machine may have none.
 
-use anyhow::{Context, Result, anyhow, bail};
-use lanebloom::codec::replace_file;
+use crate::output::Output;
+use anyhow::{Result, anyhow, bail};
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::Ranged;
 use plotters::element::{DashedPathElement, DynElement, IntoDynElement};
 use plotters::prelude::*;
 use plotters::style::FontStyle;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// A picture has as many times the pixels of an SVG, so its letters are sharp on any display.
 const PNG_SCALE: u32 = 2;
@@ -45,7 +44,7 @@ pub(crate) trait Chart {
 
 /// A file for a chart.
 pub(crate) struct Picture {
-    path: PathBuf,
+    output: Output,
     format: Format,
 }
 
@@ -55,7 +54,8 @@ enum Format {
 }
 
 impl Picture {
-    /// Fails if the ending of the name is no format for pictures.
+    /// Fails if the ending of the name is no format for pictures, or if the file could not be
+    /// written in the end.
     pub(crate) fn new(path: &Path) -> Result<Self> {
         let ending = path.extension().unwrap_or_default().to_ascii_lowercase();
         let format = match ending.to_str() {
@@ -68,8 +68,8 @@ impl Picture {
                 ending.display()
             ),
         };
-        let path = path.to_owned();
-        Ok(Self { path, format })
+        let output = Output::new(path)?;
+        Ok(Self { output, format })
     }
 
     /// Draws a chart and replaces the file.
@@ -78,8 +78,7 @@ impl Picture {
             Format::Svg => svg(chart)?,
             Format::Png => png(chart)?,
         };
-        replace_file(&self.path, |file| file.write_all(&bytes))
-            .with_context(|| format!("cannot write {}", self.path.display()))
+        self.output.write(|writer| writer.write_all(&bytes))
     }
 }
 

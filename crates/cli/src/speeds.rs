@@ -3,9 +3,9 @@
 use crate::machine::Machine;
 use anyhow::{Context, Result, bail};
 use csv::{ReaderBuilder, StringRecord, Writer};
-use lanebloom::codec::replace_file;
 use std::fmt::Display;
 use std::fs::File;
+use std::io::{self, Write};
 use std::path::Path;
 use std::str::FromStr;
 
@@ -48,30 +48,28 @@ impl Speeds {
         operations
     }
 
-    pub(crate) fn write(&self, path: &Path) -> Result<()> {
+    /// Writes the table.
+    pub(crate) fn write_to(&self, writer: &mut dyn Write) -> io::Result<()> {
         let machine = &self.machine;
         let [l1d, l2, l3] = machine
             .caches
             .map(|cache| cache.map_or(String::new(), |bytes| bytes.to_string()));
-        let write = |file: &mut File| {
-            let mut table = Writer::from_writer(file);
-            table.write_record(COLUMNS)?;
-            for speed in &self.speeds {
-                table.write_record([
-                    &machine.cpu,
-                    &machine.instruction_set,
-                    &machine.threads.to_string(),
-                    &l1d,
-                    &l2,
-                    &l3,
-                    &speed.filter_bytes.to_string(),
-                    &speed.operation,
-                    &format!("{:.3}", speed.ns_per_key),
-                ])?;
-            }
-            table.flush()
-        };
-        replace_file(path, write).with_context(|| format!("cannot write {}", path.display()))
+        let mut table = Writer::from_writer(writer);
+        table.write_record(COLUMNS)?;
+        for speed in &self.speeds {
+            table.write_record([
+                &machine.cpu,
+                &machine.instruction_set,
+                &machine.threads.to_string(),
+                &l1d,
+                &l2,
+                &l3,
+                &speed.filter_bytes.to_string(),
+                &speed.operation,
+                &format!("{:.3}", speed.ns_per_key),
+            ])?;
+        }
+        table.flush()
     }
 
     pub(crate) fn read(path: &Path) -> Result<Self> {

@@ -1,8 +1,8 @@
 //! A file of [`Layers`] that is kept from one run to the next.
 
 use crate::layers::Layers;
+use crate::output;
 use anyhow::{Context, Result, bail};
-use lanebloom::codec::replace_file;
 use std::fs::{self, File, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -18,24 +18,8 @@ impl State {
     /// Opens and locks the file. Fails early if it could not be replaced in the end.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let at = || format!("the state {}", path.display());
-        // A link stays, and its target is replaced.
-        let path = &match fs::canonicalize(path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => path.to_owned(),
-            other => other.with_context(at)?,
-        };
-        let folder = path
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty())
-            .unwrap_or(Path::new("."));
-        tempfile::tempfile_in(folder).with_context(|| format!("{}: cannot write to its folder", at()))?;
-        let metadata = match fs::metadata(path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => None,
-            other => Some(other.with_context(at)?),
-        };
-        // Not after it was opened: that would wait for the other end of a named pipe.
-        if metadata.is_some_and(|metadata| !metadata.is_file()) {
-            bail!("{} is no regular file", at());
-        }
+        // This refuses a named pipe, which would wait for its other end when it is opened.
+        let path = &output::target(path).with_context(at)?;
         let file = match File::open(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             other => Some(other.with_context(at)?),
@@ -78,7 +62,7 @@ impl State {
                 self.path.display()
             );
         }
-        replace_file(&self.path, |file| layers.write_to(file))
+        output::replace(&self.path, |writer| layers.write_to(writer))
             .with_context(|| format!("cannot replace the state {}", self.path.display()))
     }
 

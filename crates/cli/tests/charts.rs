@@ -47,7 +47,7 @@ fn run_well(directory: &Path, args: &[&str]) -> (String, String) {
     (out, errors)
 }
 
-/// Runs what must fail, with an error in which all of `parts` stand.
+/// Runs what must fail before it prints anything, with an error in which all of `parts` stand.
 #[track_caller]
 fn fails(directory: &Path, args: &[&str], parts: &[&str]) {
     let output = run(directory, args);
@@ -56,7 +56,7 @@ fn fails(directory: &Path, args: &[&str], parts: &[&str]) {
     for part in parts {
         assert!(error.contains(part), "{args:?}: no {part:?} in {error}");
     }
-    assert_eq!(error.lines().count(), 1, "{error}");
+    assert_eq!((error.lines().count(), output.stdout.len()), (1, 0), "{error}");
 }
 
 /// The texts of an SVG, which must be well-formed, and the number of its elements of each name.
@@ -405,11 +405,10 @@ fn an_output_that_cannot_be_written_is_an_error() {
             &["cannot write", name],
         );
     }
-    fails(
-        directory,
-        &["bench", "--quiet", "--seconds", "0.1", "-o", "none/b.csv"],
-        &["cannot write none/b.csv"],
-    );
+    for output in [["-o", "none/b.csv"], ["--chart", "none/b.svg"]] {
+        let bench = [&["bench", "--quiet", "--seconds", "0.1"], &output[..]].concat();
+        fails(directory, &bench, &["cannot write", output[1]]);
+    }
     let rate = ["plot", "rate", "--keys", "10", "--rate", "0.1", "-o", "none/r.svg"];
     fails(directory, &rate, &["cannot write none/r.svg"]);
     // More memory than a machine has.

@@ -7,6 +7,7 @@
 use crate::args::Bench;
 use crate::machine::{self, Machine};
 use crate::numbers::{absent, insert_range, number, numbers};
+use crate::output::Output;
 use crate::picture::Picture;
 use crate::speeds::{Speed, Speeds};
 use anyhow::{Context, Result, ensure};
@@ -54,6 +55,8 @@ const OPERATIONS: [&str; 6] = [
 
 pub(crate) fn run(args: &Bench, quiet: bool) -> Result<()> {
     let start = Instant::now();
+    // Before the work, so that none is lost.
+    let table = args.output.as_deref().map(Output::new).transpose()?;
     let picture = args.chart.as_deref().map(Picture::new).transpose()?;
     let mut speeds = Speeds {
         machine: Machine::this(),
@@ -106,8 +109,8 @@ pub(crate) fn run(args: &Bench, quiet: bool) -> Result<()> {
         let bytes = machine::bytes(bytes as u64);
         crate::note(&format!("Filters of {bytes} and more were left out: {reason}"));
     }
-    if let Some(path) = &args.output {
-        speeds.write(path)?;
+    if let Some(table) = table {
+        table.write(|writer| speeds.write_to(writer))?;
     }
     if let Some(picture) = picture {
         picture.draw(&speeds)?;

@@ -1,11 +1,11 @@
 //! `lanebloom build`: makes a filter file of keys.
 
 use crate::args::{Build, Format};
-use crate::filter_file::Output;
 use crate::input::{Chunk, Input, Part, Reader};
 use crate::keys::KeySpec;
 use crate::layers::Layers;
 use crate::ordered::{self, Stage};
+use crate::output::Output;
 use crate::progress::Progress;
 use crate::{resp, text};
 use anyhow::{Context, Result, bail};
@@ -124,7 +124,7 @@ enum Target {
 impl Target {
     fn write_to(&self, key: &[u8], mut writer: &mut dyn Write) -> io::Result<()> {
         match self {
-            Self::Layers(layers) => layers.layers().try_for_each(|layer| layer.write_to(&mut writer)),
+            Self::Layers(layers) => layers.write_to(writer),
             Self::Guava(filter) => filter.write_to(writer),
             Self::Redis(filter) => resp::write(filter, key, &mut writer),
         }

@@ -2,7 +2,8 @@
 
 use super::merge::{add_layer, summary};
 use crate::args::{Convert, Target};
-use crate::filter_file::{Content, FilterFile, Output};
+use crate::filter_file::{Content, FilterFile};
+use crate::output::Output;
 use crate::record::Record;
 use crate::resp::Dump;
 use anyhow::{Context, Result, bail};

@@ -206,7 +206,7 @@ impl Facts {
         self.sized(filter, "keys estimated");
     }
 
-    /// Of a filter that knows its keys' number.
+    /// The figures of a filter that knows its number of keys.
     fn counted<E: Engine, S>(&mut self, filter: &Filter<E, S>) {
         self.sized(filter, "keys");
     }

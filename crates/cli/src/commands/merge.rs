@@ -2,7 +2,8 @@
 
 use super::info::any;
 use crate::args::Merge;
-use crate::filter_file::{Content, FilterFile, Output};
+use crate::filter_file::{Content, FilterFile};
+use crate::output::Output;
 use crate::text;
 use anyhow::{Context, Result, bail};
 use indicatif::HumanBytes;

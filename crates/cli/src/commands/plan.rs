@@ -73,7 +73,7 @@ fn size<E: Engine, S>(filter: &Filter<E, S>, present: f64, absent: f64) -> Size 
 fn bloom(keys: usize, rate: f64) -> Result<Size, BuildError> {
     let filter = ConcurrentBloom::with_capacity(keys, rate)?;
     let lines = filter.lines_per_key() as f64;
-    // Of two lines the second is looked at where the first has all its bits: at the root of the
+    // A lookup reads the second of two lines if the first has all its bits: at the root of the
     // rate.
     Ok(size(
         &filter,

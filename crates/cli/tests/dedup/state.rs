@@ -169,7 +169,7 @@ fn foreign_and_damaged_files_are_named_and_kept() {
     }
 
     let error = |path: &Path, part| Run::new(&mut with_state(path), "a\n").error(&[utf8(path), part]);
-    assert_eq!(error(&folder.path, "no regular file"), b"");
+    assert_eq!(error(&folder.path, "it is a directory"), b"");
     assert_eq!(error("/dev/null".as_ref(), "/dev/null"), b"");
     assert_eq!(error(&folder.path("missing/state"), "folder"), b"");
     assert_eq!(error(&good.join("state"), "Not a directory"), b"");

@@ -1,0 +1,74 @@
+//! Files that are written as a whole or not at all: filter files, states, tables, pictures.
+
+use crate::input::is_stdin;
+use anyhow::{Context, Result, bail};
+use lanebloom::codec::replace_file;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+/// The file that a command writes. It is replaced as a whole; `-` is stdout.
+pub(crate) struct Output {
+    path: PathBuf,
+    /// The path as it was given.
+    name: String,
+}
+
+impl Output {
+    /// Fails early if the file could not be replaced in the end.
+    pub(crate) fn new(path: &Path) -> Result<Self> {
+        let name = path.display().to_string();
+        let path = if is_stdin(path) {
+            path.into()
+        } else {
+            target(path).with_context(|| format!("cannot write {name}"))?
+        };
+        Ok(Self { path, name })
+    }
+
+    pub(crate) fn write(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+        if is_stdin(&self.path) {
+            let stdout = io::stdout().as_fd().try_clone_to_owned().map(File::from);
+            return stdout
+                .and_then(|file| buffered(&file, write))
+                .context("cannot write to stdout");
+        }
+        replace(&self.path, write).with_context(|| format!("cannot write {}", self.name))
+    }
+}
+
+/// The file that a path names. A link stays, and its target is replaced. Fails if that could not
+/// be.
+pub(crate) fn target(path: &Path) -> Result<PathBuf> {
+    let path = match fs::canonicalize(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => path.to_owned(),
+        other => other?,
+    };
+    match fs::metadata(&path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        other => {
+            let metadata = other?;
+            if metadata.is_dir() {
+                bail!("it is a directory");
+            }
+            if !metadata.is_file() {
+                bail!("it is no regular file");
+            }
+        }
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    tempfile::tempfile_in(folder.unwrap_or(Path::new("."))).context("its folder takes no file")?;
+    Ok(path)
+}
+
+/// Replaces a file.
+pub(crate) fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    replace_file(path, |file| buffered(file, write))
+}
+
+fn buffered(file: &File, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let mut writer = BufWriter::with_capacity(1 << 20, file);
+    write(&mut writer)?;
+    writer.flush()
+}
