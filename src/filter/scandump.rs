@@ -222,7 +222,10 @@ impl<F: Dumped> Loader<F> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn load(&mut self, cursor: i64, chunk: &[u8]) -> Result<(), RedisBloomLoadError> {
-        let is_complete = self.is_complete();
+        if cursor == 0 && chunk.is_empty() && !self.ended {
+            self.ended = self.is_complete();
+            return if self.ended { Ok(()) } else { Err(self.incomplete()) };
+        }
         let Some(filter) = &mut self.filter else {
             if cursor != FIRST {
                 return Err(other_cursor(cursor, FIRST));
@@ -231,10 +234,6 @@ impl<F: Dumped> Loader<F> {
             self.cursor = cursor;
             return Ok(());
         };
-        if cursor == 0 && chunk.is_empty() && !self.ended {
-            self.ended = is_complete;
-            return if is_complete { Ok(()) } else { Err(self.incomplete()) };
-        }
         let len = chunk.len();
         let Some(left) = self.place.left(filter) else {
             return Err(invalid(format!("cursor {cursor} with {len} bytes came after the end")));

@@ -147,8 +147,9 @@ impl RedisCuckoo {
     ///
     /// # Errors
     ///
-    /// Fails as [`RedisBloom::fetch`] does, and if another client changed the filter meanwhile: an
-    /// insert moves fingerprints, perhaps into a chunk that was sent already. Then fetch it again.
+    /// Fails as [`RedisBloom::fetch`] does, and if the filter has no keys: Redis does not dump it
+    /// then. Fails if another client changed the filter meanwhile: an insert moves fingerprints,
+    /// perhaps into a chunk that was sent already. Then fetch it again.
     ///
     /// # Examples
     ///
@@ -317,6 +318,8 @@ impl<'a> Talk<'a> {
     fn scandump<F: Commands>(&mut self, cursor: i64) -> Result<(i64, Vec<u8>), Kind> {
         let key = self.key;
         let take = |reply| match &mut reply::list(reply)?[..] {
+            // So a cuckoo filter without keys is dumped.
+            [Value::Int(0), Value::Nil] => Ok((0, Vec::new())),
             [Value::Int(cursor), chunk] => Ok((*cursor, reply::bytes(core::mem::take(chunk))?)),
             others => Err(shortened(others)),
         };
@@ -327,6 +330,10 @@ impl<'a> Talk<'a> {
         let mut loader = Loader::<F>::new(max_bytes);
         while !loader.is_complete() {
             let (cursor, chunk) = self.scandump::<F>(loader.cursor())?;
+            if cursor == 0 && chunk.is_empty() {
+                let is_first = loader.cursor() == 0;
+                return Err(if is_first { Kind::Empty } else { Kind::Changed });
+            }
             loader.load(cursor, &chunk).map_err(Kind::Load)?;
         }
         let filter = loader.finish().map_err(Kind::Load)?;

@@ -52,6 +52,7 @@ pub(crate) enum RedisBloomTransferErrorKind {
         reply: String,
     },
     Taken,
+    Empty,
     Changed,
     Load(RedisBloomLoadError),
 }
@@ -90,6 +91,26 @@ impl RedisBloomTransferError {
     #[must_use]
     pub fn is_missing(&self) -> bool {
         matches!(self.kind, RedisBloomTransferErrorKind::Missing)
+    }
+
+    /// Whether there is a cuckoo filter at the key, but without keys: Redis does not dump it.
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/server.rs"));
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis_server/module.rs"));
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let Some(server) = bloom_server("the example of is_empty") else { return Ok(()) };
+    /// # let mut connection = server.connection();
+    /// redis::cmd("CF.RESERVE").arg("seen").arg(1000).exec(&mut connection)?;
+    /// let error = lanebloom::RedisCuckoo::fetch(&mut connection, "seen", 1 << 30)
+    ///     .unwrap_err();
+    /// assert!(error.is_empty() && !error.is_missing());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        matches!(self.kind, RedisBloomTransferErrorKind::Empty)
     }
 
     /// Whether the server is a node of Redis Cluster, and named another node for the key. The error
@@ -137,7 +158,8 @@ impl fmt::Display for RedisBloomTransferError {
                 write!(f, "the reply to {command} is none of that command: {reply}")
             }
             Kind::Taken => f.write_str("there is something at this key already"),
-            Kind::Changed => f.write_str("another filter took the place of this one while it was read"),
+            Kind::Empty => f.write_str("the filter has no keys, and Redis does not dump such a cuckoo filter"),
+            Kind::Changed => f.write_str("the filter was replaced or changed while it was read: fetch it again"),
             Kind::Load(error) => write!(f, "what the server sent is not loaded: {error}"),
         }
     }
@@ -154,7 +176,7 @@ impl Error for RedisBloomTransferError {
             | Kind::Elsewhere(error)
             | Kind::Refused(error) => Some(error),
             Kind::Load(error) => Some(error),
-            Kind::Missing | Kind::Reply { .. } | Kind::Taken | Kind::Changed => None,
+            Kind::Missing | Kind::Reply { .. } | Kind::Taken | Kind::Empty | Kind::Changed => None,
         }
     }
 }

@@ -665,6 +665,7 @@ fn a_dump_that_ends_early_is_an_error_wherever_it_ends() {
         assert_error(&[(1, [&header[..], &vec![0; more]].concat())], &message);
     }
     assert_error(&[], "the dump ends before its header");
+    assert_error(&[(0, vec![])], "the dump ends before its header");
     let total: usize = model.links.iter().map(|link| link.bits.len()).sum();
     let mut before = 0;
     for (i, (cursor, chunk)) in replies.iter().enumerate().skip(1).take(replies.len() - 2) {

@@ -1,5 +1,6 @@
 //! A connection whose requests a test answers itself, or passes on to a server.
 
+use crate::redis_server::Redis;
 use redis::{Connection, ConnectionLike, RedisResult, Value};
 
 /// A connection of which `answer` answers each request.
@@ -77,4 +78,16 @@ impl<F: FnMut(Request<'_>) -> RedisResult<Vec<Value>>> ConnectionLike for Mock<F
     fn is_open(&self) -> bool {
         true
     }
+}
+
+/// A connection of which each command may be preceded by something.
+pub(crate) fn meanwhile(
+    server: &Redis,
+    mut before: impl FnMut(usize) -> RedisResult<()>,
+) -> Mock<impl FnMut(Request<'_>) -> RedisResult<Vec<Value>>> {
+    let mut connection = server.connection();
+    Mock::new(move |request: Request<'_>| {
+        before(request.number)?;
+        request.send(&mut connection)
+    })
 }

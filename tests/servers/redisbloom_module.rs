@@ -6,7 +6,7 @@
 include!("../redis_server/module.rs");
 
 use crate::common::{STRESS_KEYS, number};
-use crate::mock::{Mock, Request};
+use crate::mock::{Mock, Request, meanwhile};
 use crate::redis_server::{Redis, Server, skip};
 use lanebloom::RedisBloom;
 use lanebloom::redisbloom::Builder;
@@ -515,18 +515,6 @@ fn a_replica_takes_no_filter() {
     );
 }
 
-/// A connection of which each command may be preceded by something.
-fn meanwhile(
-    server: &Redis,
-    mut before: impl FnMut(usize) -> RedisResult<()>,
-) -> Mock<impl FnMut(Request<'_>) -> RedisResult<Vec<Value>>> {
-    let mut connection = server.connection();
-    Mock::new(move |request: Request<'_>| {
-        before(request.number)?;
-        request.send(&mut connection)
-    })
-}
-
 /// A filter in use: all that was in it before is in the copy, wherever it grew meanwhile.
 #[test]
 fn a_filter_is_fetched_beside_inserts() {
@@ -573,15 +561,15 @@ fn a_filter_that_changes_while_it_is_read_is_an_error() {
     for (commands, message) in [
         (
             &["DEL a", "BF.RESERVE a 0.01 1001", "BF.MADD a x y z"][..],
-            r#""a": another filter took the place of this one while it was read"#,
+            r#""a": the filter was replaced or changed while it was read: fetch it again"#,
         ),
         (
             &["DEL a", "BF.RESERVE a 0.01 1000 EXPANSION 3", "BF.MADD a x y z"],
-            r#""a": another filter took the place of this one while it was read"#,
+            r#""a": the filter was replaced or changed while it was read: fetch it again"#,
         ),
         (
             &["DEL a", "BF.RESERVE a 0.01 1000", "BF.ADD a x"],
-            r#""a": another filter took the place of this one while it was read"#,
+            r#""a": the filter was replaced or changed while it was read: fetch it again"#,
         ),
         (&["DEL a"], r#""a": there is nothing at this key"#),
     ] {

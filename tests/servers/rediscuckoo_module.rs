@@ -6,6 +6,7 @@
 include!("../redis_server/module.rs");
 
 use crate::common::number;
+use crate::mock::meanwhile;
 use crate::redis_server::{Redis, Server, skip};
 use lanebloom::RedisCuckoo;
 use redis::{Connection, RedisResult, cmd};
@@ -201,6 +202,47 @@ fn transfers_tell_what_is_wrong() {
     assert!(call::<bool>(&mut connection, "CF.EXISTS", b"bob").unwrap());
     let keys: Vec<String> = cmd("KEYS").arg("*").query(&mut connection).unwrap();
     assert_eq!(keys.len(), 2, "{keys:?}");
+}
+
+/// An insert may move a fingerprint into a chunk that was sent already. A filter without keys has
+/// no dump.
+#[test]
+fn a_filter_that_changes_while_it_is_read_is_an_error() {
+    let Some(server) = bloom_server("cuckoo a_filter_that_changes_while_it_is_read_is_an_error") else {
+        return;
+    };
+    let mut other = server.connection();
+    for (command, key) in [("CF.ADD", "b"), ("CF.DEL", "a"), ("CF.EXISTS", "a")] {
+        for keys in [&["a"][..], &["a", "c"]] {
+            // The header, a chunk, and the header again.
+            for at in 1..=3 {
+                cmd("FLUSHALL").exec(&mut other).unwrap();
+                for key in keys {
+                    assert!(call::<bool>(&mut other, "CF.ADD", key.as_bytes()).unwrap());
+                }
+                let mut connection = meanwhile(&server, |request| {
+                    if request == at {
+                        call::<bool>(&mut server.connection(), command, key.as_bytes())?;
+                    }
+                    Ok(())
+                });
+                let fetched = RedisCuckoo::fetch(&mut connection, "f", 1 << 20);
+                let context = format!("{command} before request {at} of {keys:?}");
+                if at > 1 && command != "CF.EXISTS" {
+                    assert_eq!(
+                        fetched.unwrap_err().to_string(),
+                        "\"f\": the filter was replaced or changed while it was read: fetch it again",
+                        "{context}"
+                    );
+                } else if command == "CF.DEL" && keys.len() == 1 {
+                    let error = fetched.unwrap_err();
+                    assert!(error.is_empty() && !error.is_missing(), "{context}: {error}");
+                } else {
+                    assert_eq!(fetched.unwrap().contains(key), command != "CF.DEL", "{context}");
+                }
+            }
+        }
+    }
 }
 
 /// Several chunks: a filter of more than 16 MiB.

@@ -97,7 +97,8 @@ impl RedisCuckoo {
     ///
     /// # Errors
     ///
-    /// As [`Loader::load`], and if chunks are missing.
+    /// As [`Loader::load`], and if chunks are missing. (The module replies only cursor 0 and no
+    /// bytes for a filter without keys.)
     ///
     /// # Examples
     ///
