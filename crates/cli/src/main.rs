@@ -4,6 +4,7 @@
 mod args;
 mod commands;
 mod filter_file;
+mod identity;
 mod input;
 mod keys;
 mod layers;

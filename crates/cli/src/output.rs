@@ -41,9 +41,11 @@ impl Output {
 /// The file that a path names. A link stays, and its target is replaced. Fails if that could not
 /// be.
 pub(crate) fn target(path: &Path) -> Result<PathBuf> {
-    let path = match fs::canonicalize(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => path.to_owned(),
-        other => other?,
+    let path = match (fs::canonicalize(path), fs::read_link(path)) {
+        // A link to a file that is not there yet. (A circle of links is another error.)
+        (Err(error), Ok(link)) if error.kind() == ErrorKind::NotFound => return target(&path.with_file_name(link)),
+        (Err(error), _) if error.kind() == ErrorKind::NotFound => path.to_owned(),
+        (canonical, _) => canonical?,
     };
     match fs::metadata(&path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {}

@@ -1,49 +1,46 @@
 //! A file of [`Layers`] that is kept from one run to the next.
 
+use crate::identity::FileId;
 use crate::layers::Layers;
 use crate::output;
 use anyhow::{Context, Result, bail};
+use std::ffi::OsStr;
 use std::fs::{self, File, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use twox_hash::XxHash3_64;
 
 /// The file, which other runs cannot use meanwhile.
 pub(crate) struct State {
     path: PathBuf,
-    /// The locked file; `None` if there was none.
+    /// `None` if there is no such file yet.
     file: Option<File>,
+    _lock: Lock,
 }
 
 impl State {
-    /// Opens and locks the file. Fails early if it could not be replaced in the end.
+    /// Locks and opens the file. Fails early if it could not be replaced in the end.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let at = || format!("the state {}", path.display());
         // This refuses a named pipe, which would wait for its other end when it is opened.
         let path = &output::target(path).with_context(at)?;
+        let Some(lock) = Lock::take(path).with_context(at)? else {
+            bail!("{} is in use by another run", at());
+        };
         let file = match File::open(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             other => Some(other.with_context(at)?),
         };
-        if let Some(file) = &file {
-            let metadata = file.metadata().with_context(at)?;
-            if metadata.permissions().readonly() {
-                bail!("{} is read-only", at());
-            }
-            match file.try_lock() {
-                Err(TryLockError::WouldBlock) => bail!("{} is in use by another run", at()),
-                // A file system without locks.
-                Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => {}
-                other => other.with_context(at)?,
-            }
+        if let Some(file) = &file
+            && file.metadata().with_context(at)?.permissions().readonly()
+        {
+            bail!("{} is read-only", at());
         }
-        let state = Self {
+        Ok(Self {
             path: path.to_owned(),
             file,
-        };
-        if !state.is_current()? {
-            bail!("{} was replaced at this moment by another run", at());
-        }
-        Ok(state)
+            _lock: lock,
+        })
     }
 
     /// The layers in the file, or new ones.
@@ -56,7 +53,9 @@ impl State {
 
     /// Replaces the file. If this fails, the old one is still there.
     pub(crate) fn save(&self, layers: &Layers) -> Result<()> {
-        if !self.is_current()? {
+        let opened = self.file.as_ref().map(FileId::of_file).transpose()?;
+        // By a program that does not know the lock.
+        if FileId::at(&self.path)? != opened {
             bail!(
                 "the state {} was replaced during the run, and is left as it is",
                 self.path.display()
@@ -65,16 +64,46 @@ impl State {
         output::replace(&self.path, |writer| layers.write_to(writer))
             .with_context(|| format!("cannot replace the state {}", self.path.display()))
     }
+}
 
-    /// Whether the path still names the file that was opened.
-    fn is_current(&self) -> Result<bool> {
-        use std::os::unix::fs::MetadataExt;
-        let number = |metadata: &fs::Metadata| (metadata.dev(), metadata.ino());
-        let now = match fs::metadata(&self.path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => None,
-            other => Some(number(&other?)),
-        };
-        let opened = self.file.as_ref().map(File::metadata).transpose()?;
-        Ok(now == opened.as_ref().map(number))
+/// A locked file beside the state. The state itself cannot be the lock: before the first run it is
+/// not there, and each run replaces it. A killed run leaves the file, unlocked, and the next run
+/// removes it.
+struct Lock {
+    path: PathBuf,
+    _file: File,
+}
+
+impl Lock {
+    /// `None` if another run holds it.
+    fn take(state: &Path) -> Result<Option<Self>> {
+        // As in the names of `lanebloom::codec::replace_file`: the hash fits beside a name of any
+        // length.
+        let name = state.file_name().unwrap_or(OsStr::new("")).as_encoded_bytes();
+        let path = state.with_file_name(format!(".lanebloom-{:016x}.lock", XxHash3_64::oneshot(name)));
+        let failed = || format!("cannot lock {}", path.display());
+        loop {
+            // With `read`, since a named pipe that is open for both does not wait for its other end.
+            let mut options = File::options();
+            let file = options.read(true).write(true).create(true).truncate(false).open(&path);
+            let file = file.with_context(failed)?;
+            match file.try_lock() {
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                // A file system without locks.
+                Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => {}
+                other => other.with_context(failed)?,
+            }
+            // Otherwise another run ended between the two, and removed the file.
+            if FileId::at(&path)? == Some(FileId::of_file(&file)?) {
+                return Ok(Some(Self { path, _file: file }));
+            }
+        }
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // If this fails, the file does no harm.
+        let _ = fs::remove_file(&self.path);
     }
 }

@@ -76,15 +76,18 @@ fn by_filter(job: &Job<'_>) -> Result<(Output, String)> {
         layers,
         new: Vec::new(),
         output: Output::new(job.args)?,
+        state,
     };
     let inputs = Input::all(&job.args.files);
     // Strangers choose the lines, so the hash has a secret key, unless a later run needs it again.
-    if state.is_some() {
+    if stage.state.is_some() {
         job.pass(inputs, &hasher, &mut stage)?;
     } else {
         job.pass(inputs, &SipHash13::random(), &mut stage)?;
     }
-    let ByFilter { layers, output, .. } = stage;
+    let ByFilter {
+        layers, output, state, ..
+    } = stage;
     output.end()?;
     if let Some(state) = state {
         state.save(&layers)?;
@@ -101,13 +104,19 @@ struct ByFilter {
     layers: Layers,
     new: Vec<bool>,
     output: Output,
+    state: Option<State>,
 }
 
 impl Stage for ByFilter {
     fn take(&mut self, chunk: &mut Chunk) -> Result<()> {
         self.new.resize(chunk.keyed.hashes.len(), false);
-        self.layers.insert(&chunk.keyed.hashes, &mut self.new, chunk.share)?;
-        self.output.put(chunk, &mut self.new)
+        let inserted = self.layers.insert(&chunk.keyed.hashes, &mut self.new, chunk.share);
+        let taken = inserted.and_then(|()| self.output.put(chunk, &mut self.new));
+        if taken.is_err() {
+            // The error ends the process, which drops nothing.
+            self.state = None;
+        }
+        taken
     }
 }
 

@@ -136,7 +136,8 @@ fn failures_leave_the_state() {
     assert_eq!(child.wait().unwrap().code(), Some(141));
     assert!(fs::read(&state).unwrap() == before);
     assert!(folder.leftovers().is_empty());
-    // None of these lines was remembered.
+    // None of these lines was remembered, and the ended run left no lock file.
+    assert_eq!(names(&folder), ["damaged.gz", "good", "many", "state"]);
     assert_eq!(
         Run::new(with_state(&state).arg("-c").arg(&good), "").output(),
         b"1000\n"
@@ -257,6 +258,73 @@ fn two_runs_at_once() {
     }
 }
 
+/// The names in a folder, in order.
+fn names(folder: &Folder) -> Vec<String> {
+    let entries = fs::read_dir(&folder.path).unwrap();
+    let mut names: Vec<_> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+/// The lock covers a state that is not there yet, and is gone afterwards.
+#[test]
+fn two_first_runs_at_once() {
+    let folder = Folder::new();
+    let (state, link) = (folder.path("state"), folder.path("link"));
+    symlink("state", &link).unwrap();
+    let (child, to) = waiting(&state, b"waiting\n");
+    for path in [&state, &link] {
+        let output = Run::new(&mut with_state(path), "b\n").error(&[utf8(path), "in use by another run"]);
+        assert_eq!(output, b"");
+    }
+    assert!(!state.exists());
+    // Not the lock of another state in the same folder.
+    Run::new(&mut with_state(&folder.path("other")), "b\n").output();
+    drop(to);
+    assert!(child.wait_with_output().unwrap().status.success());
+    assert_eq!(Run::new(&mut with_state(&link), "waiting\nb\n").output(), b"b\n");
+    assert_eq!(names(&folder), ["link", "other", "state"]);
+    assert!(link.is_symlink());
+
+    // A killed run leaves its lock file, which the next run removes.
+    let first = folder.path("first");
+    let (mut child, _to) = waiting(&first, b"waiting\n");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(names(&folder).len(), 4);
+    assert_eq!(Run::new(&mut with_state(&first), "waiting\n").output(), b"waiting\n");
+    assert_eq!(names(&folder), ["first", "link", "other", "state"]);
+}
+
+/// However they meet, each of them fails or is remembered.
+#[test]
+fn many_first_runs_at_once() {
+    let folder = Folder::new();
+    for trial in 0..20 {
+        let state = &folder.path(&format!("state {trial}"));
+        let line = |run: u64| format!("the line of run {run}\n");
+        let runs: Vec<Run> = thread::scope(|scope| {
+            let start = |run| scope.spawn(move || Run::new(&mut with_state(state), line(run)));
+            let runs: Vec<_> = (0..4).map(start).collect();
+            runs.into_iter().map(|run| run.join().unwrap()).collect()
+        });
+        let mut remembered = String::new();
+        for (run, of) in (0..).zip(runs) {
+            if of.status.success() {
+                remembered += &line(run);
+            } else {
+                assert_eq!(of.error(&["in use by another run"]), b"");
+            }
+        }
+        assert!(!remembered.is_empty(), "none was the first");
+        let output = Run::new(&mut with_state(state), &remembered).output();
+        assert_bytes(&output, b"", (trial, &remembered));
+    }
+    assert_eq!(names(&folder).len(), 20, "only the states are left");
+}
+
 /// The link stays, and the file behind it is replaced.
 #[test]
 fn links() {
@@ -269,6 +337,14 @@ fn links() {
     assert_eq!(fs::read_link(&link).unwrap(), Path::new("there/state"));
     assert_eq!(Run::new(&mut with_state(&state), "a\nb\nc\n").output(), b"c\n");
     assert_eq!(filters(&link).len(), 1);
+
+    // The file behind it is not there yet, and the link is relative to its own folder.
+    let early = folder.path("early");
+    symlink("later", folder.path("there/link to early")).unwrap();
+    symlink("there/link to early", &early).unwrap();
+    Run::new(&mut with_state(&early), "a\n").output();
+    assert!(early.is_symlink() && folder.path("there/link to early").is_symlink());
+    assert_eq!(filters(&folder.path("there/later")).len(), 1);
 }
 
 /// A limit for the size of files stands for a full disk: the write fails, or kills the program.
