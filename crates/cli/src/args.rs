@@ -54,7 +54,7 @@ Examples:
 pub(crate) struct Dedup {
     /// Files to read, one after another; gzip and zstd are recognized by content. `-` or none:
     /// stdin
-    #[arg(value_hint = ValueHint::FilePath)]
+    #[arg(default_value = "-", hide_default_value = true, value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
 
     #[command(flatten)]
@@ -102,7 +102,7 @@ Examples:
   lanebloom build ids.txt -o - --format redisbloom --redis-key ids | redis-cli --pipe")]
 pub(crate) struct Build {
     /// Files of keys; `-` or none: stdin
-    #[arg(value_hint = ValueHint::FilePath)]
+    #[arg(default_value = "-", hide_default_value = true, value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
 
     /// The file to write, replaced as a whole once it is complete; `-`: stdout
@@ -145,7 +145,7 @@ pub(crate) struct Query {
     pub(crate) filter: PathBuf,
 
     /// Files of keys; `-` or none: stdin
-    #[arg(value_hint = ValueHint::FilePath)]
+    #[arg(default_value = "-", hide_default_value = true, value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
 
     /// Print only the lines whose keys are present, as they are

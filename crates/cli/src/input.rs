@@ -2,13 +2,13 @@
 
 use crate::keys::{Framer, KeySpec, Keyed};
 use crate::progress::Progress;
+use crate::stdout;
 use anyhow::{Context, Result};
 use std::collections::VecDeque;
 use std::env;
 use std::fs::{File, Metadata};
 use std::io::{self, Cursor, ErrorKind, Read, Seek, SeekFrom};
 use std::os::fd::AsFd;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -94,11 +94,7 @@ pub(crate) struct Part {
 }
 
 impl Input {
-    /// These files, or stdin if there are none.
     pub(crate) fn all(files: &[PathBuf]) -> VecDeque<Self> {
-        if files.is_empty() {
-            return VecDeque::from([Self::Path("-".into())]);
-        }
         files.iter().cloned().map(Self::Path).collect()
     }
 
@@ -109,15 +105,7 @@ impl Input {
 
     fn bytes(&self) -> Option<u64> {
         match self {
-            Self::Path(path) => {
-                // Not opened: the writer of a named pipe would take that for its reader.
-                let metadata = if is_stdin(path) {
-                    open(path).ok()?.metadata()
-                } else {
-                    path.metadata()
-                };
-                Some(metadata.ok().filter(Metadata::is_file)?.len())
-            }
+            Self::Path(path) => Some(metadata(path).ok().filter(Metadata::is_file)?.len()),
             Self::Part(part) => Some(part.len),
         }
     }
@@ -189,24 +177,29 @@ pub(crate) fn is_stdin(path: &Path) -> bool {
     path == Path::new("-")
 }
 
+fn stdin() -> io::Result<File> {
+    Ok(io::stdin().as_fd().try_clone_to_owned()?.into())
+}
+
+/// That of the file, which is not opened: the writer of a named pipe would take that for its reader.
+pub(crate) fn metadata(path: &Path) -> io::Result<Metadata> {
+    if is_stdin(path) {
+        stdin()?.metadata()
+    } else {
+        path.metadata()
+    }
+}
+
 /// The file; for `-` stdin, without a buffer.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
-    let file = if is_stdin(path) {
-        File::from(io::stdin().as_fd().try_clone_to_owned()?)
-    } else {
-        File::open(path)?
-    };
+    let file = if is_stdin(path) { stdin()? } else { File::open(path)? };
     let metadata = file.metadata()?;
     // Reading would say so too, but only after the other inputs.
     if metadata.is_dir() {
         return Err(ErrorKind::IsADirectory.into());
     }
-    let stdout = File::from(io::stdout().as_fd().try_clone_to_owned()?).metadata()?;
-    let is_output = (stdout.dev(), stdout.ino()) == (metadata.dev(), metadata.ino());
-    if is_output && metadata.is_file() {
-        // It would grow as long as it is read.
-        return Err(io::Error::other("this file is also the output"));
-    }
+    // It would grow as long as it is read.
+    stdout::refuse(&metadata)?;
     Ok(file)
 }
 

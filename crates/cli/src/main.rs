@@ -18,6 +18,7 @@ mod record;
 mod resp;
 mod speeds;
 mod state;
+mod stdout;
 mod text;
 
 use args::{Cli, Command};

@@ -1,11 +1,12 @@
 //! Files that are written as a whole or not at all: filter files, states, tables, pictures.
 
-use crate::input::is_stdin;
+use crate::identity::FileId;
+use crate::input::{self, is_stdin};
+use crate::stdout;
 use anyhow::{Context, Result, bail};
 use lanebloom::codec::replace_file;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Write};
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 /// The file that a command writes. It is replaced as a whole; `-` is stdout.
@@ -27,12 +28,24 @@ impl Output {
         Ok(Self { path, name })
     }
 
+    /// Fails if the file is one of the inputs, whose bytes would be lost.
+    pub(crate) fn refuse_inputs(&self, inputs: &[PathBuf]) -> Result<()> {
+        if is_stdin(&self.path) {
+            return Ok(());
+        }
+        let output = FileId::at(&self.path)?;
+        let is_output =
+            |input: &PathBuf| output.is_some() && input::metadata(input).ok().as_ref().map(FileId::of) == output;
+        if inputs.iter().any(is_output) {
+            bail!("cannot write {}: it is also an input", self.name);
+        }
+        Ok(())
+    }
+
     pub(crate) fn write(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
         if is_stdin(&self.path) {
-            let stdout = io::stdout().as_fd().try_clone_to_owned().map(File::from);
-            return stdout
-                .and_then(|file| buffered(&file, write))
-                .context("cannot write to stdout");
+            let written = stdout::open().and_then(|file| buffered(&file, write));
+            return written.context("cannot write to stdout");
         }
         replace(&self.path, write).with_context(|| format!("cannot write {}", self.name))
     }

@@ -2,7 +2,7 @@
 
 use crate::identity::FileId;
 use crate::layers::Layers;
-use crate::output;
+use crate::{output, stdout};
 use anyhow::{Context, Result, bail};
 use std::ffi::OsStr;
 use std::fs::{self, File, TryLockError};
@@ -31,10 +31,12 @@ impl State {
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             other => Some(other.with_context(at)?),
         };
-        if let Some(file) = &file
-            && file.metadata().with_context(at)?.permissions().readonly()
-        {
-            bail!("{} is read-only", at());
+        if let Some(file) = &file {
+            let metadata = file.metadata().with_context(at)?;
+            stdout::refuse(&metadata).with_context(at)?;
+            if metadata.permissions().readonly() {
+                bail!("{} is read-only", at());
+            }
         }
         Ok(Self {
             path: path.to_owned(),

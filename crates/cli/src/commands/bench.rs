@@ -10,10 +10,11 @@ use crate::numbers::{absent, insert_range, number, numbers};
 use crate::output::Output;
 use crate::picture::Picture;
 use crate::speeds::{Speed, Speeds};
+use crate::stdout;
 use anyhow::{Context, Result, ensure};
 use indicatif::HumanCount;
 use lanebloom::ConcurrentBloom;
-use std::io::{self, Write};
+use std::io::{self, LineWriter, Write};
 use std::time::{Duration, Instant};
 
 /// Sizes of the filter in bytes: 32 KiB to 512 MiB, from the first cache to far out of the last.
@@ -62,7 +63,7 @@ pub(crate) fn run(args: &Bench, quiet: bool) -> Result<()> {
         machine: Machine::this(),
         speeds: Vec::new(),
     };
-    let mut out = io::stdout().lock();
+    let mut out = LineWriter::new(stdout::open()?);
     print_header(&mut out, &speeds.machine)?;
 
     let time = Duration::from_secs_f64(args.seconds);

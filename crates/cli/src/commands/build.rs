@@ -30,6 +30,7 @@ pub(crate) fn run(args: &Build, quiet: bool) -> Result<()> {
         bail!("--redis-key is for --format redisbloom");
     }
     let output = Output::new(&args.output)?;
+    output.refuse_inputs(&args.files)?;
     let mut job = Job {
         args,
         keys: KeySpec::new(&args.keys),
@@ -74,8 +75,6 @@ impl Job<'_> {
         if let Some(expected) = size.expected {
             return Ok(expected);
         }
-        let stdin = ["-".into()];
-        let files = if files.is_empty() { &stdin } else { &files[..] };
         let progress = self.progress(&Input::all(files));
         let parts = files.iter().map(|file| Part::of(file, &progress));
         self.parts = Some(parts.collect::<Result<_>>()?);

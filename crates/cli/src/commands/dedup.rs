@@ -9,12 +9,12 @@ use crate::layers::{Layers, RATE};
 use crate::ordered::{self, Stage};
 use crate::progress::Progress;
 use crate::state::State;
+use crate::stdout;
 use anyhow::{Context, Result};
 use lanebloom::hash::{KeyHasher, SipHash13};
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, Write};
-use std::os::fd::AsFd;
+use std::io::Write;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -86,7 +86,10 @@ fn by_filter(job: &Job<'_>) -> Result<(Output, String)> {
         job.pass(inputs, &SipHash13::random(), &mut stage)?;
     }
     let ByFilter {
-        layers, output, state, ..
+        layers,
+        mut output,
+        state,
+        ..
     } = stage;
     output.end()?;
     if let Some(state) = state {
@@ -125,7 +128,9 @@ const OUTPUT: &str = "cannot write the output";
 /// Writes the records that pass, and counts.
 struct Output {
     /// Without a buffer: a chunk is one write.
-    stdout: Option<File>,
+    stdout: File,
+    /// Whether only the number of records that pass is printed.
+    only_counts: bool,
     /// Whether the other records pass: those that are not new.
     inverted: bool,
     lines: u64,
@@ -138,10 +143,9 @@ struct Output {
 
 impl Output {
     fn new(args: &Dedup) -> Result<Self> {
-        let open = || io::stdout().as_fd().try_clone_to_owned().map(File::from);
-        let stdout = (!args.count).then(open).transpose().context(OUTPUT)?;
         Ok(Self {
-            stdout,
+            stdout: stdout::open().context(OUTPUT)?,
+            only_counts: args.count,
             inverted: args.only_duplicates,
             lines: 0,
             unique: 0,
@@ -151,11 +155,12 @@ impl Output {
     }
 
     /// Prints the number of records that pass, if that is the output.
-    fn end(&self) -> Result<()> {
-        match self.stdout {
-            Some(_) => Ok(()),
-            None => writeln!(io::stdout(), "{}", self.passed).context(OUTPUT),
+    fn end(&mut self) -> Result<()> {
+        if self.only_counts {
+            let line = format!("{}\n", self.passed);
+            self.stdout.write_all(line.as_bytes()).context(OUTPUT)?;
         }
+        Ok(())
     }
 
     /// Takes the answers for the keys of the chunk.
@@ -170,9 +175,9 @@ impl Output {
         self.passed += passed as u64;
         self.missing += chunk.keyed.missing as u64;
         chunk.keyed.spread(new, !self.inverted);
-        if let Some(stdout) = &mut self.stdout {
+        if !self.only_counts {
             let bytes = chunk.retain(|record| new[record] != self.inverted);
-            stdout.write_all(bytes).context(OUTPUT)?;
+            self.stdout.write_all(bytes).context(OUTPUT)?;
         }
         Ok(())
     }

@@ -1,9 +1,10 @@
 //! `lanebloom completions` and `lanebloom man`: what the build script made.
 
 use crate::args::Shell;
+use crate::stdout;
 use anyhow::{Context, Result};
 use std::fs;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 
 pub(crate) fn completions(shell: Shell) -> Result<()> {
@@ -12,7 +13,7 @@ pub(crate) fn completions(shell: Shell) -> Result<()> {
         Shell::Zsh => include_bytes!(concat!(env!("OUT_DIR"), "/_lanebloom")),
         Shell::Fish => include_bytes!(concat!(env!("OUT_DIR"), "/lanebloom.fish")),
     };
-    Ok(io::stdout().write_all(text)?)
+    Ok(stdout::open()?.write_all(text)?)
 }
 
 pub(crate) fn man(folder: &Path) -> Result<()> {

@@ -2,20 +2,20 @@
 
 use crate::args::Info;
 use crate::filter_file::{Content, FilterFile};
-use crate::text;
+use crate::{stdout, text};
 use anyhow::Result;
 use indicatif::HumanBytes;
 use lanebloom::bloom::Bloom;
 use lanebloom::hash::Murmur3;
 use lanebloom::{Engine, Estimate, Figures, Filter};
 use std::fmt::Write as _;
-use std::io::{self, Write};
+use std::io::Write;
 
 pub(crate) fn run(args: &Info) -> Result<()> {
     for (number, path) in args.files.iter().enumerate() {
         let facts = Facts::of(&FilterFile::open(path)?);
         let gap = if number == 0 { "" } else { "\n" };
-        io::stdout().write_all(format!("{gap}{}", facts.text()).as_bytes())?;
+        stdout::open()?.write_all(format!("{gap}{}", facts.text()).as_bytes())?;
     }
     Ok(())
 }

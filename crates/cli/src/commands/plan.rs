@@ -8,6 +8,7 @@
 //! bits per key are at most 0.1% too many.
 
 use crate::args::Plan;
+use crate::stdout;
 use crate::text::{rate as rate_text, table};
 use anyhow::Result;
 use indicatif::HumanBytes;
@@ -15,7 +16,7 @@ use lanebloom::{
     BuildError, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Engine, Filter, GuavaBloom, RedisBloom,
     ScalableBloom, TombstoneBloom, WindowedBloom,
 };
-use std::io::{self, Write};
+use std::io::Write;
 
 /// The most keys that a filter is built for.
 const MOST_BUILT: usize = 1 << 18;
@@ -28,7 +29,7 @@ pub(crate) fn run(args: &Plan) -> Result<()> {
         Some(rate) => by_type(args.keys, rate),
         None => by_rate(args.keys),
     };
-    Ok(io::stdout().write_all(table(&rows).as_bytes())?)
+    Ok(stdout::open()?.write_all(table(&rows).as_bytes())?)
 }
 
 /// What a filter takes.

@@ -6,14 +6,16 @@ use crate::input::{Chunk, Input, Reader, is_stdin};
 use crate::keys::KeySpec;
 use crate::ordered::{self, Stage};
 use crate::progress::Progress;
+use crate::stdout;
 use anyhow::{Context, Result, bail};
 use std::fmt;
-use std::io::{self, StdoutLock, Write};
+use std::fs::File;
+use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 pub(crate) fn run(args: &Query, quiet: bool) -> Result<ExitCode> {
-    let reads_stdin = args.files.is_empty() || args.files.iter().any(|file| is_stdin(file));
+    let reads_stdin = args.files.iter().any(|file| is_stdin(file));
     if is_stdin(&args.filter) && reads_stdin {
         bail!("the filter and the keys cannot both come from stdin");
     }
@@ -26,12 +28,12 @@ pub(crate) fn run(args: &Query, quiet: bool) -> Result<ExitCode> {
     let mut stage = Answers {
         file,
         keys: keys.clone(),
-        print: match (quiet, args.present, args.absent) {
-            (true, ..) => Print::Nothing,
-            (_, true, _) => Print::Present,
-            (_, _, true) => Print::Absent,
+        print: match (args.present, args.absent) {
+            (true, _) => Print::Present,
+            (_, true) => Print::Absent,
             _ => Print::Answers,
         },
+        stdout: (!quiet).then(stdout::open).transpose().context(OUTPUT)?,
         found: Vec::new(),
         text: Vec::new(),
         is_all: true,
@@ -56,13 +58,16 @@ enum Print {
     Answers,
     Present,
     Absent,
-    Nothing,
 }
+
+const OUTPUT: &str = "cannot write the output";
 
 struct Answers {
     file: FilterFile,
     keys: KeySpec,
     print: Print,
+    /// `None` if nothing is printed.
+    stdout: Option<File>,
     found: Vec<bool>,
     text: Vec<u8>,
     is_all: bool,
@@ -80,41 +85,34 @@ impl Stage for Answers {
         self.is_all &= keyed.missing == 0 && self.found.iter().all(|&found| found);
         self.missing += keyed.missing;
         keyed.spread(&mut self.found, false);
-        let stdout = io::stdout().lock();
-        match self.print {
-            Print::Nothing if !self.is_all => bail!(Absent),
-            Print::Nothing => Ok(()),
-            Print::Answers => self.print_answers(chunk, stdout),
-            Print::Present => self.print_these(chunk, true, stdout),
-            Print::Absent => self.print_these(chunk, false, stdout),
-        }
-        .context("cannot write the output")
+        let Some(stdout) = &mut self.stdout else {
+            return if self.is_all { Ok(()) } else { Err(Absent.into()) };
+        };
+        let (header, blank) = passing(chunk);
+        let passes = |record| Some(record) == header || Some(record) == blank;
+        let text = match self.print {
+            Print::Answers => {
+                answer(chunk, &self.found, passes, &mut self.text);
+                &self.text
+            }
+            Print::Present => chunk.retain(|record| self.found[record] || passes(record)),
+            Print::Absent => chunk.retain(|record| !self.found[record] || passes(record)),
+        };
+        stdout.write_all(text).context(OUTPUT)
     }
 }
 
-impl Answers {
-    fn print_answers(&mut self, chunk: &Chunk, mut stdout: StdoutLock<'_>) -> io::Result<()> {
-        self.text.clear();
-        let (header, blank) = passing(chunk);
-        let mut start = 0;
-        for (record, &end) in chunk.keyed.ends.iter().enumerate() {
-            if Some(record) != header && Some(record) != blank {
-                let answer: &[u8] = if self.found[record] { b"present\t" } else { b"absent\t" };
-                self.text.extend_from_slice(answer);
-            }
-            self.text.extend_from_slice(&chunk.bytes()[start..end]);
-            start = end;
+/// Writes each record after its answer and a tab to `text`.
+fn answer(chunk: &Chunk, found: &[bool], passes: impl Fn(usize) -> bool, text: &mut Vec<u8>) {
+    text.clear();
+    let mut start = 0;
+    for (record, &end) in chunk.keyed.ends.iter().enumerate() {
+        if !passes(record) {
+            let answer: &[u8] = if found[record] { b"present\t" } else { b"absent\t" };
+            text.extend_from_slice(answer);
         }
-        stdout.write_all(&self.text)?;
-        stdout.flush()
-    }
-
-    fn print_these(&self, chunk: &mut Chunk, present: bool, mut stdout: StdoutLock<'_>) -> io::Result<()> {
-        let (header, blank) = passing(chunk);
-        let bytes =
-            chunk.retain(|record| self.found[record] == present || Some(record) == header || Some(record) == blank);
-        stdout.write_all(bytes)?;
-        stdout.flush()
+        text.extend_from_slice(&chunk.bytes()[start..end]);
+        start = end;
     }
 }
 

@@ -143,3 +143,43 @@ fn a_full_output_ends_it() {
     }
     assert!(!state.exists(), "a state though the output failed");
 }
+
+/// The runtime opens `/dev/null` in the place of a closed stdout, so no write fails. What the user
+/// sends there on purpose is no error.
+#[test]
+fn a_closed_stdout_is_an_error() {
+    let folder = Folder::new();
+    let (file, state) = (folder.file("input", "a\n"), folder.path("state"));
+    let run = |redirection: &str, args: &[&str]| {
+        let script = format!("exec \"$0\" \"$@\" {redirection}");
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &script, env!("CARGO_BIN_EXE_lanebloom")]).args(args);
+        Run::new(shell.env("LC_ALL", "C"), "a\n")
+    };
+    let (file, state) = (utf8(&file), utf8(&state));
+    let filter = utf8(&folder.path).to_owned() + "/filter";
+    for args in [
+        &["dedup", "--state", state, file][..],
+        &["dedup", "--state", state, "--count", file],
+        &["dedup", file],
+        &["dedup", "--exact", file],
+        &["build", file, "-o", "-"],
+        &["plan", "--keys", "1000", "--rate", "0.01"],
+        &["completions", "bash"],
+    ] {
+        run(">&-", args).error(&["stdout is closed"]);
+    }
+    assert!(!folder.path("state").exists(), "a state of lines that went nowhere");
+
+    // What writes nothing needs no stdout.
+    run(">&-", &["build", file, "-o", &filter]).output();
+    run(">&-", &["query", "--quiet", &filter, file]).output();
+    for args in [&["query", &filter, file][..], &["info", &filter]] {
+        run(">&-", args).error(&["stdout is closed"]);
+    }
+    for redirection in [">/dev/null", "1<>/dev/null"] {
+        run(redirection, &["dedup", "--state", state, file]).output();
+        assert!(folder.path("state").exists());
+        fs::remove_file(state).unwrap();
+    }
+}

@@ -325,6 +325,28 @@ fn many_first_runs_at_once() {
     assert_eq!(names(&folder).len(), 20, "only the states are left");
 }
 
+/// The new state would take the place of the output.
+#[test]
+fn the_output_is_no_state() {
+    let folder = Folder::new();
+    let state = folder.path("state");
+    Run::new(&mut with_state(&state), "a\n").output();
+    let before = fs::read(&state).unwrap();
+    let to_state = File::options().append(true).open(&state).unwrap();
+    let output = with_state(&state)
+        .stdin(Stdio::null())
+        .stdout(to_state)
+        .output()
+        .unwrap();
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{errors}");
+    assert!(
+        errors.contains(utf8(&state)) && errors.contains("also the output"),
+        "{errors}"
+    );
+    assert!(fs::read(&state).unwrap() == before);
+}
+
 /// The link stays, and the file behind it is replaced.
 #[test]
 fn links() {

@@ -210,6 +210,43 @@ fn outputs_are_replaced_as_a_whole() {
     assert_eq!(output.stdout, old);
 }
 
+/// The keys are not replaced by their filter, whatever name the output gives them.
+#[test]
+fn an_input_is_no_output() {
+    let shell = Shell::new();
+    let keys = lines(0..100);
+    shell.write("keys", &keys);
+    shell.write("more", &keys);
+    std::os::unix::fs::symlink("keys", shell.path("link")).unwrap();
+    for line in [
+        "build keys -o keys",
+        "build more link -o ./keys",
+        "build keys --expected 100 --format guava -o link",
+    ] {
+        let text = shell.error(line);
+        assert!(text.contains("it is also an input"), "{line}: {text}");
+    }
+    // As stdin, named or not.
+    for line in ["build -o keys", "build more - -o keys"] {
+        let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin!("lanebloom"));
+        let command = command.current_dir(&shell.0).args(line.split(' '));
+        let output = command
+            .stdin(fs::File::open(shell.path("keys")).unwrap())
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(2), "{line}: {}", stderr(&output));
+        assert!(
+            stderr(&output).contains("cannot write keys: it is also an input"),
+            "{line}"
+        );
+    }
+    assert_eq!(shell.read("keys"), keys.as_bytes());
+    // A filter may take the place of one it was made of.
+    shell.ok("build keys -o filter");
+    shell.ok("build more -o other");
+    shell.ok("merge filter other -o filter");
+}
+
 /// Golden filters of a million keys: Guava's, from a JVM.
 #[test]
 fn a_large_stream_of_guava() {
