@@ -10,6 +10,9 @@ use std::ops::Range;
 /// Keys that are hashed at a time.
 const GROUP: usize = 256;
 
+/// The byte-order mark of UTF-8.
+const BOM: &[u8] = "\u{feff}".as_bytes();
+
 /// What the key of a record is.
 #[derive(Clone)]
 pub(crate) struct KeySpec {
@@ -302,6 +305,11 @@ impl Framer {
 
     fn cut_csv(&mut self, bytes: &[u8], is_end: bool, column: &str, keyed: &mut Keyed) -> Result<Range<usize>> {
         keyed.clear();
+        // csv-core skips a byte-order mark only if the first bytes that it gets have all of it.
+        let is_begun = self.column.is_some() || self.searched > 0;
+        if !is_begun && !is_end && bytes.len() < BOM.len() && BOM.starts_with(bytes) {
+            return Ok(0..0);
+        }
         let (mut start, mut end) = (0, 0);
         while let Some((len, fields)) = self.record(&bytes[end..], is_end) {
             if fields == 0 {

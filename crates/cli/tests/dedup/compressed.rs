@@ -53,6 +53,30 @@ fn gzip_and_zstd() {
     }
 }
 
+/// A byte-order mark before the header of CSV, of which each read gets one byte: the reader of gzip
+/// and zstd gives what a member or a frame has.
+#[test]
+fn a_byte_order_mark_in_pieces() {
+    for compress in FORMATS {
+        let pieces = |input: &str| -> Vec<u8> { input.bytes().flat_map(|byte| compress(&[byte])).collect() };
+        for flags in [SURE, &["--exact"]] {
+            let passes = |input: &str, expected: &str| {
+                let output = Run::new(dedup(flags).arg("--csv=k"), pieces(input)).output();
+                assert_bytes(&output, expected.as_bytes(), (flags, input));
+            };
+            passes("\u{feff}k,v\n1,2\n1,3\n", "\u{feff}k,v\n1,2\n");
+            // Another letter that begins with the same byte, and only a part of a mark.
+            passes("\u{fb01}x,k\n1,2\n1,2\n", "\u{fb01}x,k\n1,2\n");
+            let no_mark = [&b"\xef\xbb"[..], b"\xef", b""].map(|part| part.to_vec());
+            for part in no_mark {
+                let bytes: Vec<u8> = part.iter().flat_map(|&byte| compress(&[byte])).collect();
+                let run = Run::new(dedup(flags).arg("--csv=1"), &bytes);
+                assert_bytes(&run.output(), &part, flags);
+            }
+        }
+    }
+}
+
 /// pzstd puts a frame before each frame that says how long it is.
 #[test]
 fn skippable_frames_of_zstd() {
