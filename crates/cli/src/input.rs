@@ -1,11 +1,14 @@
 //! Opens files and stdin, decompresses them, and cuts their bytes into chunks of whole records.
 
+mod part;
+
+pub(crate) use part::Part;
+
 use crate::keys::{Framer, KeySpec, Keyed};
 use crate::progress::Progress;
 use crate::stdout;
 use anyhow::{Context, Result};
 use std::collections::VecDeque;
-use std::env;
 use std::fs::{File, Metadata};
 use std::io::{self, Cursor, ErrorKind, Read, Seek, SeekFrom};
 use std::os::fd::AsFd;
@@ -80,17 +83,8 @@ pub(crate) struct Reader {
 pub(crate) enum Input {
     /// A file, or stdin for `-`; decompressed if it is compressed.
     Path(PathBuf),
-    /// A part of a file, as it is.
+    /// Bytes that were read before, as they are.
     Part(Part),
-}
-
-/// A part of a file that can be read again.
-#[derive(Clone)]
-pub(crate) struct Part {
-    name: String,
-    pub(crate) file: Arc<File>,
-    pub(crate) start: u64,
-    pub(crate) len: u64,
 }
 
 impl Input {
@@ -121,55 +115,14 @@ impl Input {
     fn reader(self, progress: &Arc<Progress>) -> io::Result<Box<dyn Read + Send>> {
         match self {
             Self::Path(path) => decoded(open(&path)?, progress),
-            Self::Part(Part { file, start, len, .. }) => {
+            Self::Part(part) => {
+                let (file, start) = part.open()?;
                 let mut file = file.try_clone()?;
                 file.seek(SeekFrom::Start(start))?;
                 let progress = Arc::clone(progress);
-                Ok(Box::new(Counted { file, progress }.take(len)))
+                Ok(Box::new(Counted { file, progress }.take(part.len)))
             }
         }
-    }
-}
-
-impl Part {
-    /// The bytes of an input, so that they can be read again: of a plain file itself, otherwise of
-    /// a temporary file, which this function fills.
-    pub(crate) fn of(path: &Path, progress: &Arc<Progress>) -> Result<Self> {
-        let name = Input::Path(path.to_owned()).name();
-        let failed = || format!("cannot read {name}");
-        let mut file = open(path).with_context(failed)?;
-        let metadata = file.metadata().with_context(failed)?;
-        // Files of the kernel have bytes, but no size.
-        if metadata.is_file() && metadata.len() > 0 {
-            let start = file.stream_position().with_context(failed)?;
-            let (head, magic) = Head::read(&mut file).with_context(failed)?;
-            if magic == Magic::None {
-                let end = file.seek(SeekFrom::End(0)).with_context(failed)?;
-                let len = end.saturating_sub(start);
-                return Ok(Self {
-                    name,
-                    file: file.into(),
-                    start,
-                    len,
-                });
-            }
-            file.seek(SeekFrom::Current(-(head.len as i64))).with_context(failed)?;
-        }
-        let mut from = decoded(file, progress).with_context(failed)?;
-        let spilled = || {
-            format!(
-                "cannot spill {name} to a temporary file in {}",
-                env::temp_dir().display()
-            )
-        };
-        let mut to = tempfile::tempfile().with_context(spilled)?;
-        let len = io::copy(&mut from, &mut to).with_context(spilled)?;
-        Ok(Self {
-            file: to.into(),
-            start: 0,
-            len,
-            name,
-        })
     }
 }
 
@@ -337,7 +290,7 @@ const MAGICS: [(&[u8], Magic); 3] = [
 ];
 
 impl Head {
-    fn read(file: &mut File) -> io::Result<(Self, Magic)> {
+    fn read(file: &mut impl Read) -> io::Result<(Self, Magic)> {
         let (mut bytes, mut len) = ([0; 4], 0);
         // Not longer than until it is certain: someone may be typing.
         while len < bytes.len() && MAGICS.iter().any(|(magic, _)| magic.starts_with(&bytes[..len])) {

@@ -76,8 +76,7 @@ impl Job<'_> {
             return Ok(expected);
         }
         let progress = self.progress(&Input::all(files));
-        let parts = files.iter().map(|file| Part::of(file, &progress));
-        self.parts = Some(parts.collect::<Result<_>>()?);
+        self.parts = Some(Part::all(files, &progress)?);
         drop(progress);
         let counted = self.fill(Target::Layers(Layers::new(None, RATE_OF_COUNT)?))?;
         Ok(counted.unique().max(1))

@@ -156,6 +156,133 @@ fn changes_during_the_run() {
     }
 }
 
+/// A line that the second pass has read is read again to be compared. The test changes it in
+/// between: in place, or by another file in its place.
+#[test]
+fn changes_after_the_second_pass_read_it() {
+    let folder = Folder::new();
+    // Longer than the keys in memory. The output's pipe is full before the line comes again.
+    let long = |letter: u8| [&[letter; 70_000][..], b"\n"].concat();
+    let input = [long(b'A'), long(b'B'), numbers(0, 30_000), long(b'A')].concat();
+    let expected = &input[..input.len() - long(b'A').len()];
+    type Change = fn(&Path, &[u8]);
+    let in_place: Change = |path, _| {
+        let mut file = File::options().write(true).open(path).unwrap();
+        file.write_all(b"B").unwrap();
+    };
+    let swapped: Change = |path, input| {
+        let mut file = File::options().write(true).open(path).unwrap();
+        let (first, second) = input[..2 * 70_001].split_at(70_001);
+        file.write_all(&[second, first].concat()).unwrap();
+    };
+    let another: Change = |path, input| {
+        let new = path.with_extension("new");
+        let mut changed = input.to_vec();
+        changed[0] = b'B';
+        fs::write(&new, changed).unwrap();
+        fs::rename(new, path).unwrap();
+    };
+    // A line more, for example of a log; and other times.
+    let append: Change = |path, _| {
+        let mut file = File::options().append(true).open(path).unwrap();
+        file.write_all(b"one more\n").unwrap();
+    };
+    let rewrite: Change = |path, input| {
+        let mut file = File::options().write(true).open(path).unwrap();
+        file.write_all(&input[..10]).unwrap();
+    };
+    // With many other files, each file is opened when it is read.
+    let others: Vec<PathBuf> = (0..40).map(|n| folder.file(&n.to_string(), format!("{n}\n"))).collect();
+    let before = (0..40).map(|n| format!("{n}\n")).collect::<String>();
+    let path = folder.path("input");
+    for (others, before) in [(&[][..], ""), (&others, &before)] {
+        let is_open = others.is_empty();
+        // A file that is open is still the old one.
+        for (change, is_fine) in [
+            (in_place, false),
+            (swapped, false),
+            (another, is_open),
+            (append, true),
+            (rewrite, true),
+        ] {
+            fs::write(&path, &input).unwrap();
+            let modified = fs::metadata(&path).unwrap().modified().unwrap();
+            let mut child = dedup(["--exact", "--threads", "1"])
+                .args(others)
+                .arg(&path)
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap();
+            // Until the second pass has written the line.
+            let mut written = vec![0; before.len() + 1];
+            child.stdout.as_mut().unwrap().read_exact(&mut written).unwrap();
+            assert_eq!(written.last(), Some(&b'A'));
+            change(&path, &input);
+            // The file system's clock may be coarse.
+            while fs::metadata(&path).unwrap().modified().unwrap() == modified {
+                thread::yield_now();
+                change(&path, &input);
+            }
+            let output = child.wait_with_output().unwrap();
+            let errors = String::from_utf8(output.stderr).unwrap();
+            if is_fine {
+                assert!(output.status.success(), "{errors}");
+                assert_bytes(&output.stdout, &expected[1..], is_open);
+            } else {
+                assert_eq!(output.status.code(), Some(2), "{errors}");
+                assert!(errors.contains(utf8(&path)), "{errors}");
+                assert!(
+                    errors.contains("changed") || errors.contains("another file"),
+                    "{errors}"
+                );
+            }
+        }
+    }
+}
+
+/// As without the flag: more files than the process can have open, plain or compressed. All have
+/// long lines, which are read again.
+#[test]
+fn more_files_than_can_be_open() {
+    let folder = Folder::new();
+    let long = |n: usize| format!("{}{n}\n", "A".repeat(70_000));
+    let (mut all, mut files) = (String::new(), Vec::new());
+    for n in 0..80 {
+        let text = format!("{}{}{n}\n", long(n % 60), long((n * 7) % 60));
+        let bytes = if n % 3 == 0 {
+            zstd::encode_all(text.as_bytes(), 1).unwrap()
+        } else {
+            text.clone().into_bytes()
+        };
+        files.push(folder.file(&n.to_string(), bytes));
+        all += &text;
+    }
+    let with_few = |command: &Command| {
+        let mut shell = Command::new("sh");
+        shell
+            .env("LC_ALL", "C")
+            .args(["-c", "ulimit -n 40; exec \"$0\" \"$@\""])
+            .arg(command.get_program())
+            .args(command.get_args());
+        shell
+    };
+    let expected = unique(all.as_bytes());
+    for flags in [SURE, &["--exact"], WEAK, &["--exact", "-i"]] {
+        let output = Run::new(&mut with_few(dedup(flags).args(&files)), "").output();
+        assert_bytes(&output, &expected, flags);
+    }
+    // It counts the keys in a first pass.
+    let filter = folder.path("filter");
+    let mut build = lanebloom();
+    build
+        .args(["build", "--format", "guava", "-o"])
+        .arg(&filter)
+        .args(&files);
+    Run::new(&mut with_few(&build), "").output();
+    assert!(filter.exists());
+}
+
 #[test]
 fn temporary_files() {
     let folder = Folder::new();

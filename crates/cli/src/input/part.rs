@@ -1,0 +1,155 @@
+//! Inputs that are read more than once.
+
+use super::{Head, Input, Magic, decoded, is_stdin, open};
+use crate::identity::FileId;
+use crate::progress::Progress;
+use anyhow::{Context, Result};
+use std::env;
+use std::fs::{File, Metadata};
+use std::io::{self, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// How many files stay open. The others are opened when they are read, since a process may have few
+/// files open: 256 on macOS. To open a file takes longer than to read a line of it.
+const OPEN: usize = 16;
+
+/// The bytes of an input, which can be read again.
+#[derive(Clone)]
+pub(crate) struct Part {
+    pub(crate) name: String,
+    source: Source,
+    start: u64,
+    pub(crate) len: u64,
+}
+
+#[derive(Clone)]
+enum Source {
+    /// The file of this program, in which the inputs follow one another.
+    Temporary(Arc<File>),
+    /// A file of the user.
+    Plain {
+        path: PathBuf,
+        file: Option<Arc<File>>,
+        /// As it was when the path was opened first.
+        stamp: Stamp,
+    },
+}
+
+/// Changes with the bytes of a file, or already when they are written as they were.
+#[derive(Clone, PartialEq)]
+struct Stamp {
+    id: FileId,
+    len: u64,
+    modified: Option<SystemTime>,
+}
+
+impl Stamp {
+    fn of(metadata: &Metadata) -> Self {
+        Self {
+            id: FileId::of(metadata),
+            len: metadata.len(),
+            modified: metadata.modified().ok(),
+        }
+    }
+}
+
+impl Part {
+    /// The inputs: of each plain file its bytes, and copies of all others in a temporary file.
+    pub(crate) fn all(inputs: &[PathBuf], progress: &Arc<Progress>) -> Result<Vec<Self>> {
+        let mut parts = Vec::new();
+        let mut temporary: Option<Arc<File>> = None;
+        let mut copied = 0;
+        for path in inputs {
+            let name = Input::Path(path.clone()).name();
+            let failed = || format!("cannot read {name}");
+            let file = open(path).with_context(failed)?;
+            let stays_open = is_stdin(path) || parts.len() < OPEN;
+            if let Some(part) = Self::plain(path, &file, stays_open).with_context(failed)? {
+                parts.push(part);
+                continue;
+            }
+            let mut from = decoded(file, progress).with_context(failed)?;
+            let mut copy = || -> io::Result<(Arc<File>, u64)> {
+                let to = match &temporary {
+                    Some(to) => Arc::clone(to),
+                    None => Arc::clone(temporary.insert(tempfile::tempfile()?.into())),
+                };
+                let len = io::copy(&mut from, &mut &*to)?;
+                Ok((to, len))
+            };
+            let (to, len) = copy().with_context(|| {
+                format!(
+                    "cannot spill {name} to a temporary file in {}",
+                    env::temp_dir().display()
+                )
+            })?;
+            parts.push(Self {
+                name,
+                source: Source::Temporary(to),
+                start: copied,
+                len,
+            });
+            copied += len;
+        }
+        Ok(parts)
+    }
+
+    /// The rest of a file from its position on, which moves to the end; `None` if the file is to be
+    /// copied.
+    fn plain(path: &Path, mut file: &File, stays_open: bool) -> io::Result<Option<Self>> {
+        let metadata = file.metadata()?;
+        // Files of the kernel have bytes, but no size.
+        if !metadata.is_file() || metadata.len() == 0 {
+            return Ok(None);
+        }
+        let start = file.stream_position()?;
+        let (_, magic) = Head::read(&mut file)?;
+        if magic != Magic::None {
+            file.seek(SeekFrom::Start(start))?;
+            return Ok(None);
+        }
+        let end = file.seek(SeekFrom::End(0))?;
+        Ok(Some(Self {
+            name: Input::Path(path.to_owned()).name(),
+            source: Source::Plain {
+                path: path.to_owned(),
+                file: if stays_open {
+                    Some(file.try_clone()?.into())
+                } else {
+                    None
+                },
+                stamp: Stamp::of(&metadata),
+            },
+            start,
+            len: end.saturating_sub(start),
+        }))
+    }
+
+    /// The file, and where the bytes begin in it.
+    pub(crate) fn open(&self) -> io::Result<(Arc<File>, u64)> {
+        let file = match &self.source {
+            Source::Temporary(file) | Source::Plain { file: Some(file), .. } => Arc::clone(file),
+            Source::Plain { path, stamp, .. } => {
+                // First, since a named pipe that is opened waits for its other end.
+                if FileId::at(path)? != Some(stamp.id) {
+                    return Err(io::Error::other("another file has its name now"));
+                }
+                File::open(path)?.into()
+            }
+        };
+        Ok((file, self.start))
+    }
+
+    /// Whether the bytes may have changed.
+    pub(crate) fn is_suspect(&self) -> bool {
+        match &self.source {
+            Source::Temporary(_) => false,
+            Source::Plain { path, file, stamp } => {
+                let metadata = file.as_ref().map_or_else(|| path.metadata(), |file| file.metadata());
+                metadata.map_or(true, |metadata| Stamp::of(&metadata) != *stamp)
+            }
+        }
+    }
+}
