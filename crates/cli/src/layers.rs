@@ -49,9 +49,9 @@ struct Layer {
     filter: ConcurrentBloom,
     /// The number of keys, as far as it is known: that of a file is an estimate.
     len: usize,
-    /// The rate when the filter had `len_at_rate` keys.
+    /// The rate for the next keys, until there are `step_end`.
     rate: f64,
-    len_at_rate: usize,
+    step_end: usize,
 }
 
 impl Layer {
@@ -62,7 +62,7 @@ impl Layer {
             filter,
             len,
             rate,
-            len_at_rate: len,
+            step_end: len,
         }
     }
 
@@ -77,13 +77,27 @@ impl Layer {
         self.room().clamp(least, BATCH)
     }
 
-    fn update_rate(&mut self) {
-        let step = self.filter.expected_keys() / STEPS;
-        if self.len - self.len_at_rate >= step {
-            // The rate in the middle of the next step.
-            self.rate = self.filter.false_positive_rate_at(self.len + step / 2);
-            self.len_at_rate = self.len;
+    /// Counts keys that were inserted. Returns the sum of the rates that they met.
+    fn add(&mut self, keys: usize) -> f64 {
+        let step = (self.filter.expected_keys() / STEPS).max(1);
+        let end = self.len + keys;
+        let mut sum = 0.0;
+        while self.len < end {
+            if self.len == self.step_end {
+                self.step_end += step;
+                self.rate = self.filter.false_positive_rate_at(self.len + step / 2);
+            }
+            // A batch may be many steps of a small filter, and the rate grows steeply.
+            let next = end.min(self.step_end);
+            sum += (next - self.len) as f64 * self.rate;
+            self.len = next;
         }
+        sum
+    }
+
+    /// The rate of a filter that gets no more keys.
+    fn end(&mut self) {
+        self.rate = self.filter.false_positive_rate_at(self.len);
     }
 }
 
@@ -146,12 +160,10 @@ impl Layers {
         for (&place, &flag) in places[..len].iter().zip(&flags) {
             new[usize::from(place)] = flag;
         }
-        let rate: f64 = self.layers.iter().map(|layer| layer.rate).sum();
-        self.mistaken += inserted as f64 * rate;
+        let (newest, older) = self.layers.split_last_mut().expect("there is a layer");
+        let rate: f64 = older.iter().map(|layer| layer.rate).sum();
+        self.mistaken += inserted as f64 * rate + newest.add(inserted);
         self.new += inserted;
-        let newest = self.newest();
-        newest.len += inserted;
-        newest.update_rate();
     }
 
     /// Writes which of the hashes are there to a bitmap.
@@ -184,6 +196,7 @@ impl Layers {
         // The layer for all of the rest takes most of the rate, unless there will be more.
         let is_last = rest.is_some() && self.layers.len() == 1 && self.loaded == 0;
         let share = if is_last { 0.75 } else { 0.2 };
+        self.newest().end();
         self.layers.push(layer(keys, (left * share).min(0.5))?);
         Ok(())
     }

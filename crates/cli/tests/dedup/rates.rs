@@ -1,6 +1,7 @@
 //! The rate of wrongly dropped lines, and sizes beyond any buffer.
 
 use super::*;
+use lanebloom::ConcurrentBloom;
 
 /// The number before " of them expected to be wrongly dropped".
 fn expected_mistakes(errors: &str) -> f64 {
@@ -47,6 +48,59 @@ fn new_lines_are_dropped_at_the_promised_rate() {
                 );
             }
         }
+    }
+}
+
+/// How many of the first `keys` new keys are taken for present by mistake: a key is, if one of the
+/// filters there holds it. Each filter but the last has as many keys as it is for.
+fn model(filters: &[ConcurrentBloom], keys: f64) -> f64 {
+    const STEPS: usize = 1000;
+    let (mut left, mut older, mut mistakes) = (keys, 0.0, 0.0);
+    for filter in filters {
+        let len = left.min(filter.expected_keys() as f64);
+        let rate = |share: f64| filter.false_positive_rate_at((len * share) as usize);
+        let mean = (0..STEPS)
+            .map(|step| rate((step as f64 + 0.5) / STEPS as f64))
+            .sum::<f64>()
+            / STEPS as f64;
+        mistakes += len * (mean + older);
+        older += rate(1.0);
+        left -= len;
+    }
+    mistakes
+}
+
+/// The estimate in the summary is the sum of the filters' rates over the new lines of this run. It
+/// follows from how many there are, not from their hashes, so the bound is that of its own steps.
+#[test]
+fn the_estimate_is_the_sum_of_the_rates() {
+    let folder = Folder::new();
+    let state = folder.path("state");
+    let flags = ["--rate", "0.02", "--expected", "20000", "--count"];
+    #[track_caller]
+    fn assert_told(run: &Run, expected: f64) {
+        let told = expected_mistakes(&run.errors);
+        assert!((told / expected - 1.0).abs() < 0.05, "{expected}: {}", run.errors);
+    }
+    // The first run fills one filter. Its lines come again and again, which is no mistake.
+    let first = folder.file("first", numbers(0, 20_000).repeat(5));
+    let run = Run::new(dedup(flags).arg("--state").arg(&state).arg(&first), "");
+    let [_, mut new, _] = summary(&run.errors);
+    let one = state::filters(&state);
+    assert_eq!(one.len(), 1);
+    assert_told(&run, model(&one, new as f64));
+    // Without a state the hash has another key.
+    assert_told(&Run::new(dedup(flags).arg(&first), ""), model(&one, new as f64));
+
+    // The others grow. They count their own lines only.
+    for number in 1..4 {
+        let more = folder.file("more", numbers(number * 100_000, 30_000));
+        let run = Run::new(dedup(flags).arg("--state").arg(&state).arg(&more), "");
+        let before = new;
+        new += summary(&run.errors)[1];
+        let filters = state::filters(&state);
+        assert!(filters.len() > 1);
+        assert_told(&run, model(&filters, new as f64) - model(&filters, before as f64));
     }
 }
 

@@ -13,7 +13,7 @@ fn with_state(state: &Path) -> Command {
 }
 
 /// The filters in a state file.
-fn filters(state: &Path) -> Vec<ConcurrentBloom> {
+pub(super) fn filters(state: &Path) -> Vec<ConcurrentBloom> {
     let (mut bytes, mut filters) = (&fs::read(state).unwrap()[..], Vec::new());
     while !bytes.is_empty() {
         filters.push(ConcurrentBloom::read_from(&mut bytes, 1 << 30).unwrap());
