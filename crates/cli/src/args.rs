@@ -72,13 +72,14 @@ pub(crate) struct Dedup {
     pub(crate) only_duplicates: bool,
 
     /// Remember the lines in FILE across runs. It is created if missing, and replaced as a whole
-    /// after all output was written. Without --rate, later runs keep the file's rate, rounded up to
-    /// a power of ten
+    /// after all output was written. One run at a time can use it: a second one fails at once.
+    /// Without --rate, later runs keep the file's rate, rounded up to a power of ten
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "exact")]
     pub(crate) state: Option<PathBuf>,
 
     /// Drop exactly the duplicates: the first pass marks candidates by a filter, the second
-    /// compares them. A pipe or a compressed file is spilled to a temporary file
+    /// compares them. A pipe or a compressed file is spilled to a temporary file. Files must not
+    /// change meanwhile, but they may grow: what comes later is not read
     #[arg(long)]
     pub(crate) exact: bool,
 
