@@ -134,7 +134,7 @@ fn stdin() -> io::Result<File> {
     Ok(io::stdin().as_fd().try_clone_to_owned()?.into())
 }
 
-/// That of the file, which is not opened: the writer of a named pipe would take that for its reader.
+/// Those of a file that is not opened: the writer of a named pipe would take that for its reader.
 pub(crate) fn metadata(path: &Path) -> io::Result<Metadata> {
     if is_stdin(path) {
         stdin()?.metadata()

@@ -85,7 +85,7 @@ impl Lock {
         let path = state.with_file_name(format!(".lanebloom-{:016x}.lock", XxHash3_64::oneshot(name)));
         let failed = || format!("cannot lock {}", path.display());
         loop {
-            // With `read`, since a named pipe that is open for both does not wait for its other end.
+            // With `read`, since a named pipe that is opened for both waits for no other end.
             let mut options = File::options();
             let file = options.read(true).write(true).create(true).truncate(false).open(&path);
             let file = file.with_context(failed)?;
