@@ -109,3 +109,35 @@ impl Drop for Lock {
         let _ = fs::remove_file(&self.path);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::thread;
+
+    /// Whenever a holder removes the file, between the opening and the locking of others too.
+    #[test]
+    fn a_lock_has_one_holder() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = folder.path().join("state");
+        let (holders, takes) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..2000 {
+                        if let Some(lock) = Lock::take(&state).unwrap() {
+                            takes.fetch_add(1, Ordering::SeqCst);
+                            assert_eq!(holders.fetch_add(1, Ordering::SeqCst), 0);
+                            thread::yield_now();
+                            holders.fetch_sub(1, Ordering::SeqCst);
+                            drop(lock);
+                        }
+                    }
+                });
+            }
+        });
+        assert!(takes.into_inner() > 0);
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+    }
+}
