@@ -2,6 +2,7 @@
 //! into records, and hashes their keys.
 
 use crate::args;
+use crate::json::{self, Pointer};
 use anyhow::{Result, bail};
 use csv_core::ReadRecordResult;
 use lanebloom::hash::KeyHasher;
@@ -23,7 +24,7 @@ enum Kind {
     Line,
     Field { index: usize, delimiter: u8 },
     Csv { column: String, delimiter: u8 },
-    Json(String),
+    Json(Pointer),
 }
 
 /// What follows from the bytes of a chunk.
@@ -100,7 +101,7 @@ impl KeySpec {
                 column: column.clone(),
                 delimiter: delimiter(b','),
             },
-            (.., Some(pointer)) => Kind::Json(pointer.clone()),
+            (.., Some(pointer)) => Kind::Json(Pointer::new(pointer)),
             _ => Kind::Line,
         };
         let terminator = if args.null { 0 } else { b'\n' };
@@ -178,10 +179,11 @@ impl KeySpec {
                 None => return false,
             },
             Kind::Json(pointer) => {
-                let value: Option<serde_json::Value> = serde_json::from_slice(record).ok();
-                match value.as_ref().and_then(|value| value.pointer(pointer)) {
-                    Some(value) => serde_json::to_writer(keys, value).expect("a vector takes everything"),
-                    None => return false,
+                let start = keys.len();
+                let found = pointer.find(record).and_then(|value| json::write(value, keys));
+                if found.is_none() {
+                    keys.truncate(start);
+                    return false;
                 }
             }
         }

@@ -5,6 +5,7 @@ mod args;
 mod commands;
 mod filter_file;
 mod input;
+mod json;
 mod keys;
 mod layers;
 mod machine;

@@ -3,7 +3,7 @@
 
 use super::*;
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{Seek, SeekFrom};
 
 /// A rate at which most keys become candidates, which are compared.
 const WEAK: &[&str] = &["--exact", "--rate", "0.5"];

@@ -1,12 +1,9 @@
 //! Programs at the other ends of pipes: those that write slowly, and those that stop reading.
 
 use super::*;
-use std::io::{Read, pipe};
+use std::io::pipe;
 use std::process::Child;
-use std::time::{Duration, Instant};
-
-/// Long enough for any machine; only a failure takes that long.
-const PATIENCE: Duration = Duration::from_secs(120);
+use std::time::Instant;
 
 #[track_caller]
 fn wait(child: &mut Child) -> ExitStatus {

@@ -198,6 +198,22 @@ fn values_of_json() {
         "{\"a\":{\"b\":[0,7]}}\n",
         0,
     );
+    // An index has no sign and no zero before it; an object may have any name.
+    json("/0", "[1,2,3]\n[1,4]\n{\"0\":1}\n", "[1,2,3]\n", 0);
+    json(
+        "/+1",
+        "[1,2]\n[1,2]\n{\"+1\":1}\n{\"+1\":1}\n",
+        "[1,2]\n[1,2]\n{\"+1\":1}\n",
+        2,
+    );
+    json("/01", "[1,2]\n[1,2]\n", "[1,2]\n[1,2]\n", 2);
+    // Of members with the same name the last one counts.
+    json(
+        "/a/b",
+        "{\"a\":{\"b\":1}}\n{\"a\":5,\"a\":{\"b\":2,\"b\":1}}\n{\"a\":{\"b\":1},\"a\":5}\n",
+        "{\"a\":{\"b\":1}}\n{\"a\":{\"b\":1},\"a\":5}\n",
+        1,
+    );
     // Escapes in the text and in the pointer.
     json(
         "/k",
@@ -234,6 +250,16 @@ fn values_of_json() {
     let numbers = "{\"k\":123456789012345678901}\n{\"k\":123456789012345678902}\n{\"k\":0.12345678901234567891}\n\
                    {\"k\":0.12345678901234567892}\n";
     json("/k", numbers, numbers, 0);
+    // An object is no number, whatever the names in it.
+    let tokens = "{\"k\":5}\n{\"k\":{\"$serde_json::private::Number\":\"5\"}}\n\
+                  {\"k\":{\"$serde_json::private::RawValue\":\"5\"}}\n";
+    json("/k", tokens, tokens, 0);
+    json(
+        "/k/$serde_json::private::Number",
+        "{\"k\":5}\n{\"k\":5}\n",
+        "{\"k\":5}\n{\"k\":5}\n",
+        2,
+    );
     // Lines that are no JSON or have no such value pass.
     let input = "{\"k\":1}\nno\n\n{\"k\":1\n[]\n{\"k\":1}\nno\n{\"k\":1} 2\n";
     json("/k", input, "{\"k\":1}\nno\n\n{\"k\":1\n[]\nno\n{\"k\":1} 2\n", 6);
@@ -253,4 +279,21 @@ fn values_of_json() {
         run.errors
     );
     assert_eq!(run.output(), b"no\n{\"k\":1}\n");
+}
+
+/// Only the line and its key are in memory, not all of its values.
+#[test]
+fn memory_for_a_long_line_of_json() {
+    let long = |id: u32| format!("{{\"skipped\":[{}0],\"id\":{id}}}\n", "0,".repeat(2 << 20));
+    let (first, second) = (long(1), long(2));
+    let input = [&first[..], "{\"id\":1}\n", &second, &second].concat();
+    let expected = [&first[..], &second].concat();
+    let mut command = dedup(["--json=/id", "--threads=1"]);
+    let (output, peak) = peak_memory(&mut command, input.as_bytes(), expected.len());
+    assert_bytes(&output, expected.as_bytes(), "");
+    let Some(peak) = peak else {
+        return eprintln!("skipped: no /proc tells the memory");
+    };
+    let most = 2 * first.len() as u64 + (24 << 20);
+    assert!(peak <= most, "{peak} bytes, more than {most}");
 }
