@@ -374,6 +374,11 @@ pub(crate) struct Keys {
     #[arg(long, short = '0')]
     pub(crate) null: bool,
 
+    /// The most bytes of a line or a record of CSV, its end included. A longer one is an error,
+    /// since it is held in memory
+    #[arg(long, value_name = "N", value_parser = number, default_value = "64M")]
+    pub(crate) max_record: usize,
+
     /// ASCII letters count as equal in upper and lower case
     #[arg(long, short)]
     pub(crate) ignore_case: bool,

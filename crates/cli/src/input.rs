@@ -263,16 +263,17 @@ impl Reader {
     /// Fills the chunk from the current input. Returns false at its end.
     fn fill_from_current(&mut self, chunk: &mut Chunk) -> Result<bool> {
         let buffer = &mut chunk.buffer;
-        if buffer.len() < CHUNK + self.carry.len() {
-            buffer.resize(CHUNK + self.carry.len(), 0);
-        }
         let mut len = self.carry.len();
+        buffer.resize(CHUNK + len, 0);
+        // The memory of a long record is given back.
+        buffer.shrink_to(4 * buffer.len());
         buffer[..len].copy_from_slice(&self.carry);
         self.carry.clear();
         loop {
             if len == buffer.len() {
-                // Twice as large for a long record, so that the copies stay linear.
-                buffer.resize(2 * len, 0);
+                // A vector takes twice the room that it had, so the copies stay linear. Only what
+                // is used of it is touched.
+                buffer.resize(len + CHUNK, 0);
             }
             let reader = self.current.as_mut().expect("an input is open");
             let read = match reader.read(&mut buffer[len..]) {

@@ -32,8 +32,8 @@ impl Pointer {
 }
 
 /// Appends a text that is the same for equal values: without white space, the names of objects in
-/// order, escapes only where they must be. Numbers stay as they are written, since a float would
-/// round them. Returns `None`, having appended a part, for a value without such a text: too deep, or
+/// order, escapes only where they must be. Numbers keep their digits, since a float would round
+/// them. Returns `None`, having appended a part, for a value without such a text: too deep, or
 /// with half a surrogate pair.
 pub(crate) fn write(value: &RawValue, to: &mut Vec<u8>) -> Option<()> {
     write_nested(value, DEEPEST, to)
@@ -64,7 +64,13 @@ fn write_nested(value: &RawValue, deepest: usize, to: &mut Vec<u8>) -> Option<()
             to.push(b']');
         }
         b'"' if text.contains('\\') => write_string(&string(value)?, to),
-        _ => to.extend_from_slice(text.as_bytes()),
+        b'"' => to.extend_from_slice(text.as_bytes()),
+        // A number, of which 1E+5 is as 1e5; true, false or null.
+        _ => to.extend(
+            text.bytes()
+                .filter(|&byte| byte != b'+')
+                .map(|byte| byte.to_ascii_lowercase()),
+        ),
     }
     Some(())
 }

@@ -16,6 +16,7 @@ const GROUP: usize = 256;
 pub(crate) struct KeySpec {
     kind: Kind,
     terminator: u8,
+    max_record: usize,
     ignore_case: bool,
 }
 
@@ -108,6 +109,7 @@ impl KeySpec {
         Self {
             kind,
             terminator,
+            max_record: args.max_record,
             ignore_case: args.ignore_case,
         }
     }
@@ -234,6 +236,8 @@ pub(crate) struct Framer {
     /// The number of bytes at the beginning that were searched already. A long record comes in
     /// small pieces, so that each is searched once.
     searched: usize,
+    /// The number of lines of the input that were cut off.
+    lines: usize,
     csv: csv_core::Reader,
     /// The number of the key's column; known once the header was read.
     column: Option<usize>,
@@ -258,6 +262,7 @@ impl Framer {
         Self {
             spec,
             searched: 0,
+            lines: 0,
             csv: csv.build(),
             column: None,
             has_header: false,
@@ -276,6 +281,7 @@ impl Framer {
     /// Begins the next input.
     pub(crate) fn next_input(&mut self) {
         self.column = None;
+        self.lines = 0;
         self.csv.reset();
         self.next_record();
     }
@@ -286,12 +292,13 @@ impl Framer {
 
     /// Finds the whole records of `bytes`; the rest, which follows them, is left, and is the
     /// beginning of the next call's bytes. In CSV it also finds the keys, and leaves the header out
-    /// before the records unless it is the first one.
+    /// before the records unless it is the first one. Fails if a record is longer than it may be.
     pub(crate) fn cut(&mut self, bytes: &[u8], is_end: bool, keyed: &mut Keyed) -> Result<Range<usize>> {
         if let Kind::Csv { column, .. } = &self.spec.kind {
             let column = column.clone();
             return self.cut_csv(bytes, is_end, &column, keyed);
         }
+        self.check_lines(bytes)?;
         let found = memchr::memrchr(self.spec.terminator, &bytes[self.searched..]);
         let len = match found {
             _ if is_end => bytes.len(),
@@ -299,16 +306,40 @@ impl Framer {
             None => 0,
         };
         self.searched = bytes.len() - len;
+        self.lines += self.count_lines(&bytes[..len]);
         Ok(0..len)
+    }
+
+    fn count_lines(&self, bytes: &[u8]) -> usize {
+        memchr::memchr_iter(self.spec.terminator, bytes).count()
+    }
+
+    /// Fails if a line is too long.
+    fn check_lines(&self, bytes: &[u8]) -> Result<()> {
+        let most = self.spec.max_record;
+        if bytes.len() <= most {
+            return Ok(());
+        }
+        let ends = memchr::memchr_iter(self.spec.terminator, bytes).map(|at| at + 1);
+        let mut start = 0;
+        for (number, end) in ends.chain([bytes.len()]).enumerate() {
+            if end - start > most {
+                let line = self.lines + number + 1;
+                bail!("line {line} is longer than {most} bytes, the limit of --max-record");
+            }
+            start = end;
+        }
+        Ok(())
     }
 
     fn cut_csv(&mut self, bytes: &[u8], is_end: bool, column: &str, keyed: &mut Keyed) -> Result<Range<usize>> {
         keyed.clear();
         let (mut start, mut end) = (0, 0);
-        while let Some((len, fields)) = self.record(&bytes[end..], is_end) {
+        while let Some((len, fields)) = self.record(&bytes[end..], is_end)? {
             if fields == 0 {
                 break; // Empty lines at the end.
             }
+            self.lines += self.count_lines(&bytes[end..end + len]);
             end += len;
             if let Some(column) = self.column {
                 keyed.ends.push(end - start);
@@ -358,19 +389,30 @@ impl Framer {
     /// Reads a record to `fields` and `ends`. Returns its bytes and its number of fields, or `None`
     /// if it is not whole: then the next call's bytes begin with these. At the end of the input the
     /// number of fields is 0.
-    fn record(&mut self, bytes: &[u8], is_end: bool) -> Option<(usize, usize)> {
+    fn record(&mut self, bytes: &[u8], is_end: bool) -> Result<Option<(usize, usize)>> {
         while !self.is_whole {
+            let is_over = is_end && self.searched == bytes.len();
+            // Only between quotes does a line feed not end the last record.
+            let input = if is_over { b"\n" } else { &bytes[self.searched..] };
             let (fields, ends) = (&mut self.fields[self.written..], &mut self.ends[self.ended..]);
-            let (result, read, written, ended) = self.csv.read_record(&bytes[self.searched..], fields, ends);
-            self.searched += read;
+            let (result, read, written, ended) = self.csv.read_record(input, fields, ends);
+            self.searched += if is_over { 0 } else { read };
             self.written += written;
             self.ended += ended;
             match result {
+                ReadRecordResult::InputEmpty if is_over && written > 0 => bail!(
+                    "the record that begins in line {} has a quote that is never closed",
+                    self.lines + 1
+                ),
+                ReadRecordResult::InputEmpty if is_over => return Ok(Some((bytes.len(), 0))),
                 ReadRecordResult::InputEmpty if is_end => {}
-                ReadRecordResult::InputEmpty => return None,
+                ReadRecordResult::InputEmpty => {
+                    self.check_record(bytes.len())?;
+                    return Ok(None);
+                }
                 ReadRecordResult::OutputFull => self.fields.resize(2 * self.fields.len(), 0),
                 ReadRecordResult::OutputEndsFull => self.ends.resize(2 * self.ends.len(), 0),
-                ReadRecordResult::End => return Some((self.searched, 0)),
+                ReadRecordResult::End => return Ok(Some((self.searched, 0))),
                 ReadRecordResult::Record => self.is_whole = true,
             }
         }
@@ -379,12 +421,26 @@ impl Framer {
         if bytes[..len].last() == Some(&b'\r') {
             match bytes.get(len) {
                 Some(b'\n') => len += 1,
-                None if !is_end => return None,
+                None if !is_end => return Ok(None),
                 _ => {}
             }
         }
+        self.check_record(len)?;
         let fields = self.ended;
         self.next_record();
-        Some((len, fields))
+        Ok(Some((len, fields)))
+    }
+
+    /// Fails if a record of CSV with so many bytes is too long.
+    fn check_record(&self, len: usize) -> Result<()> {
+        let most = self.spec.max_record;
+        if len > most {
+            bail!(
+                "the record that begins in line {} is longer than {most} bytes, the limit of --max-record; maybe a \
+                 quote in it is never closed",
+                self.lines + 1
+            );
+        }
+        Ok(())
     }
 }
