@@ -52,8 +52,8 @@ Examples:
   crawl | lanebloom dedup --json /url --state seen.lbf    # remembers across runs
   lanebloom dedup --exact huge.txt                        # two passes, exact")]
 pub(crate) struct Dedup {
-    /// Files to read, one after another; gzip and zstd are recognized by content. `-` or none:
-    /// stdin
+    /// Files to read, one after another; gzip and zstd are recognized by content, and xz, bzip2 and
+    /// lz4 are refused. `-` or none: stdin
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
 

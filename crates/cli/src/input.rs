@@ -317,7 +317,7 @@ fn decoded(mut file: File, progress: &Arc<Progress>) -> io::Result<Box<dyn Read 
     let progress = Arc::clone(progress);
     let bytes = head.chain(Counted { file, progress });
     Ok(match magic {
-        Magic::None => Box::new(bytes),
+        Magic::None | Magic::Foreign(_) => Box::new(bytes),
         Magic::Gzip => Box::new(flate2::read::MultiGzDecoder::new(bytes)),
         Magic::Zstd => Box::new(zstd::Decoder::new(bytes)?),
     })
@@ -325,7 +325,7 @@ fn decoded(mut file: File, progress: &Arc<Progress>) -> io::Result<Box<dyn Read 
 
 /// The first bytes of a file.
 struct Head {
-    bytes: [u8; 4],
+    bytes: [u8; LONGEST],
     len: usize,
 }
 
@@ -334,21 +334,42 @@ enum Magic {
     None,
     Gzip,
     Zstd,
+    /// The format of this tool, which is not read.
+    Foreign(&'static str),
 }
 
-/// What compressed files begin with.
-const MAGICS: [(&[u8], Magic); 3] = [
+/// Bytes of the longest magic.
+const LONGEST: usize = 10;
+
+/// What compressed files begin with. `#` is a digit.
+const MAGICS: [(&[u8], Magic); 7] = [
     (&[0x1f, 0x8b], Magic::Gzip),
     (&[0x28, 0xb5, 0x2f, 0xfd], Magic::Zstd),
     // The frame of pzstd before each frame of data.
     (&[0x50, 0x2a, 0x4d, 0x18], Magic::Zstd),
+    (b"\xfd7zXZ\0", Magic::Foreign("xz")),
+    // The size of a block, and the digits of pi, or those of its root in a file without a block.
+    (b"BZh#1AY&SY", Magic::Foreign("bzip2")),
+    (b"BZh#\x17rE8P\x90", Magic::Foreign("bzip2")),
+    (&[0x04, 0x22, 0x4d, 0x18], Magic::Foreign("lz4")),
 ];
 
+/// Whether bytes begin like a magic, as far as both go.
+fn is_like(magic: &[u8], head: &[u8]) -> bool {
+    let mut pairs = magic.iter().zip(head);
+    pairs.all(|(magic, byte)| magic == byte || *magic == b'#' && byte.is_ascii_digit())
+}
+
 impl Head {
+    /// Fails if the format is not read.
     fn read(file: &mut File) -> io::Result<(Self, Magic)> {
-        let (mut bytes, mut len) = ([0; 4], 0);
+        let (mut bytes, mut len) = ([0; LONGEST], 0);
+        let is_open = |head: &[u8]| {
+            let mut longer = MAGICS.iter().filter(|(magic, _)| magic.len() > head.len());
+            longer.any(|(magic, _)| is_like(magic, head))
+        };
         // Not longer than until it is certain: someone may be typing.
-        while len < bytes.len() && MAGICS.iter().any(|(magic, _)| magic.starts_with(&bytes[..len])) {
+        while is_open(&bytes[..len]) {
             match file.read(&mut bytes[len..]) {
                 Ok(0) => break,
                 Ok(read) => len += read,
@@ -357,8 +378,15 @@ impl Head {
             }
         }
         let head = &bytes[..len];
-        let magic = MAGICS.iter().find(|(magic, _)| head.starts_with(magic));
-        Ok((Self { bytes, len }, magic.map_or(Magic::None, |&(_, magic)| magic)))
+        let mut whole = MAGICS.iter().filter(|(magic, _)| magic.len() <= len);
+        let found = whole.find(|(magic, _)| is_like(magic, head));
+        let magic = found.map_or(Magic::None, |&(_, magic)| magic);
+        if let Magic::Foreign(tool) = magic {
+            return Err(io::Error::other(format!(
+                "it is compressed by {tool}; unpack it by `{tool} -dc`"
+            )));
+        }
+        Ok((Self { bytes, len }, magic))
     }
 }
 
