@@ -93,12 +93,13 @@ pub(crate) struct Dedup {
 /// A line without a key is left out. A file of the format lanebloom is also a state of `dedup
 /// --state`. A Guava filter cannot grow, and one of RedisBloom is larger when it has grown. So for
 /// these, without --expected, the input is read twice, the first time to count the different keys.
-/// A pipe or a compressed file is spilled to a temporary file then.
+/// A pipe or a compressed file is spilled to a temporary file then. A string of --json is a key of
+/// these by its text, without quotes.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   lanebloom build ids.txt -o ids.lbf --rate 0.001
-  cut -f1 users.tsv | lanebloom build -o users.guava --format guava --expected 1M
+  cut -f1 users.tsv | lanebloom build -o users.guava --format guava --funnel long --expected 1M
   lanebloom build ids.txt -o - --format redisbloom --redis-key ids | redis-cli --pipe")]
 pub(crate) struct Build {
     /// Files of keys; `-` or none: stdin
@@ -117,6 +118,11 @@ pub(crate) struct Build {
     #[arg(long, value_name = "NAME", required_if_eq("format", "redisbloom"))]
     pub(crate) redis_key: Option<String>,
 
+    /// The funnel of a file of the format guava. A line that the funnel does not take has no key
+    /// [default: the bytes as they are, for utf8 and bytes]
+    #[arg(long, value_enum)]
+    pub(crate) funnel: Option<Funnel>,
+
     #[command(flatten)]
     pub(crate) size: Size,
 
@@ -131,14 +137,14 @@ pub(crate) struct Build {
 /// mistake, at the filter's rate. A line without a key is absent. With --quiet only the exit status
 /// answers, as soon as it is certain.
 ///
-/// Reads every file that `info` recognizes, if its keys' hash needs no secret. The keys of a Guava
-/// filter are taken for strings in UTF-8 or arrays of bytes. Give --ignore-case to `build` and
-/// `query`, or to none of them.
+/// Reads every file that `info` recognizes, if its keys' hash needs no secret. Give --ignore-case to
+/// `build` and `query`, or to none of them.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   echo 4711 | lanebloom query --quiet ids.lbf && echo known
-  lanebloom query --absent ids.lbf requests.txt")]
+  lanebloom query --absent ids.lbf requests.txt
+  lanebloom query --funnel long ids.guava ids.txt")]
 pub(crate) struct Query {
     /// The filter file; `-`: stdin
     #[arg(value_hint = ValueHint::FilePath)]
@@ -155,6 +161,11 @@ pub(crate) struct Query {
     /// Print only the lines whose keys are absent, as they are
     #[arg(long, short, conflicts_with = "present")]
     pub(crate) absent: bool,
+
+    /// The funnel that a Guava filter was made with, which its file does not say. A line that the
+    /// funnel does not take has no key [default: the bytes as they are, for utf8 and bytes]
+    #[arg(long, value_enum)]
+    pub(crate) funnel: Option<Funnel>,
 
     #[command(flatten)]
     pub(crate) keys: Keys,
@@ -393,6 +404,21 @@ pub(crate) enum Format {
     Guava,
     /// Commands BF.LOADCHUNK of RedisBloom, for `redis-cli --pipe`
     Redisbloom,
+}
+
+/// How Guava makes bytes of a key.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum Funnel {
+    /// longFunnel() of a decimal number
+    Long,
+    /// integerFunnel() of a decimal number
+    Int,
+    /// stringFunnel(UTF_8)
+    Utf8,
+    /// unencodedCharsFunnel(), stringFunnel(UTF_16LE); not UTF_16
+    Utf16,
+    /// byteArrayFunnel()
+    Bytes,
 }
 
 /// What `convert` makes.

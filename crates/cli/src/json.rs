@@ -75,6 +75,15 @@ fn write_nested(value: &RawValue, deepest: usize, to: &mut Vec<u8>) -> Option<()
     Some(())
 }
 
+/// Appends the text that a string holds; of other values as [`write`].
+pub(crate) fn write_text(value: &RawValue, to: &mut Vec<u8>) -> Option<()> {
+    if !value.get().starts_with('"') {
+        return write(value, to);
+    }
+    to.extend_from_slice(string(value)?.as_bytes());
+    Some(())
+}
+
 fn write_string(text: &str, to: &mut Vec<u8>) {
     serde_json::to_writer(to, text).expect("a vector takes everything");
 }

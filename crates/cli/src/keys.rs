@@ -1,11 +1,12 @@
 //! What the key of a record is: the line, a field, a column of CSV, or a value of JSON. Cuts bytes
 //! into records, and hashes their keys.
 
-use crate::args;
+use crate::args::{self, Funnel};
 use crate::json::{self, Pointer};
 use anyhow::{Result, bail};
 use csv_core::ReadRecordResult;
 use lanebloom::hash::KeyHasher;
+use lanebloom::{Funnel as _, UnencodedChars};
 use std::ops::Range;
 
 /// Keys that are hashed at a time.
@@ -18,6 +19,8 @@ pub(crate) struct KeySpec {
     terminator: u8,
     max_record: usize,
     ignore_case: bool,
+    /// How the filter of another program makes bytes of a key.
+    funnel: Option<Funnel>,
 }
 
 #[derive(Clone)]
@@ -62,13 +65,17 @@ impl Keyed {
         hashes.clear();
     }
 
-    fn end_key(&mut self) {
-        self.key_ends.push(self.keys.len());
+    /// The last record has no key, but should.
+    fn no_key(&mut self) {
+        self.missing += 1;
+        self.needs_no_key();
     }
 
-    fn no_key(&mut self, is_missing: bool) {
+    /// The last record is no line of a key.
+    fn needs_no_key(&mut self) {
         self.keyless.push(self.ends.len() - 1);
-        self.missing += usize::from(is_missing);
+        // Without what was appended for it.
+        self.keys.truncate(self.key_ends.last().copied().unwrap_or(0));
     }
 
     /// Makes answers for keys those for records: a record without a key gets `keyless`.
@@ -111,6 +118,29 @@ impl KeySpec {
             terminator,
             max_record: args.max_record,
             ignore_case: args.ignore_case,
+            funnel: None,
+        }
+    }
+
+    /// The keys of a Guava filter. Says what is assumed of its funnel, unless it is `quiet`.
+    pub(crate) fn of_guava(self, funnel: Option<Funnel>, quiet: bool) -> Self {
+        if funnel.is_none() && !quiet {
+            crate::note(
+                "lanebloom: a Guava file does not say its funnel; the keys are taken for strings in UTF-8 or arrays \
+                 of bytes, unless --funnel says otherwise",
+            );
+        }
+        Self {
+            funnel: funnel.or(Some(Funnel::Bytes)),
+            ..self
+        }
+    }
+
+    /// The keys of a RedisBloom filter.
+    pub(crate) fn of_redis(self) -> Self {
+        Self {
+            funnel: Some(Funnel::Bytes),
+            ..self
         }
     }
 
@@ -120,7 +150,7 @@ impl KeySpec {
 
     /// Whether the keys are the records' own bytes.
     pub(crate) fn is_line(&self) -> bool {
-        matches!(self.kind, Kind::Line) && !self.ignore_case
+        matches!(self.kind, Kind::Line) && !self.ignore_case && matches!(self.funnel, None | Some(Funnel::Bytes))
     }
 
     /// Finds the records in `bytes`, unless the [`Framer`] did, and hashes their keys.
@@ -146,19 +176,14 @@ impl KeySpec {
                 let end = memchr::memchr(self.terminator, &bytes[start..]).map_or(bytes.len(), |at| start + at + 1);
                 let record = &bytes[start..end];
                 keyed.ends.push(end);
-                if self.derive(
-                    record.strip_suffix(&[self.terminator]).unwrap_or(record),
-                    &mut keyed.keys,
-                ) {
-                    keyed.end_key();
+                let text = record.strip_suffix(&[self.terminator]).unwrap_or(record);
+                if self.derive(text, &mut keyed.keys) {
+                    self.end_key(keyed);
                 } else {
-                    keyed.no_key(true);
+                    keyed.no_key();
                 }
                 start = end;
             }
-        }
-        if self.ignore_case {
-            keyed.keys.make_ascii_lowercase();
         }
         let Keyed {
             keys, key_ends, hashes, ..
@@ -172,7 +197,7 @@ impl KeySpec {
         hash_all(keys, hasher, hashes);
     }
 
-    /// Appends the key of a record to `keys`; returns false if it has none.
+    /// Appends the text of a record's key to `keys`; returns false if it has none.
     fn derive(&self, record: &[u8], keys: &mut Vec<u8>) -> bool {
         match &self.kind {
             Kind::Line | Kind::Csv { .. } => keys.extend_from_slice(record),
@@ -181,15 +206,39 @@ impl KeySpec {
                 None => return false,
             },
             Kind::Json(pointer) => {
-                let start = keys.len();
-                let found = pointer.find(record).and_then(|value| json::write(value, keys));
-                if found.is_none() {
-                    keys.truncate(start);
-                    return false;
-                }
+                // Other programs know no JSON: a string is its text for them.
+                let write = if self.funnel.is_some() {
+                    json::write_text
+                } else {
+                    json::write
+                };
+                let found = pointer.find(record);
+                return found.and_then(|value| write(value, keys)).is_some();
             }
         }
         true
+    }
+
+    /// Ends the key of the last record, whose text is at the end of the keys.
+    fn end_key(&self, keyed: &mut Keyed) {
+        let start = keyed.key_ends.last().copied().unwrap_or(0);
+        if self.ignore_case {
+            keyed.keys[start..].make_ascii_lowercase();
+        }
+        let bytes = match self.funnel {
+            None | Some(Funnel::Bytes) => return keyed.key_ends.push(keyed.keys.len()),
+            Some(funnel) => str::from_utf8(&keyed.keys[start..])
+                .ok()
+                .and_then(|text| bytes(text, funnel)),
+        };
+        match bytes {
+            Some(bytes) => {
+                keyed.keys.truncate(start);
+                keyed.keys.extend_from_slice(&bytes);
+                keyed.key_ends.push(keyed.keys.len());
+            }
+            None => keyed.no_key(),
+        }
     }
 
     /// The key with number `key` of a chunk, whose bytes these are, and where it begins in them if
@@ -209,6 +258,18 @@ impl KeySpec {
         };
         (text, start)
     }
+}
+
+/// The bytes of a key, or `None` if the funnel does not take it.
+fn bytes(text: &str, funnel: Funnel) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    match funnel {
+        Funnel::Long => text.parse::<i64>().ok()?.funnel(&mut bytes),
+        Funnel::Int => text.parse::<i32>().ok()?.funnel(&mut bytes),
+        Funnel::Utf8 | Funnel::Bytes => text.funnel(&mut bytes),
+        Funnel::Utf16 => UnencodedChars(text).funnel(&mut bytes),
+    }
+    Some(bytes)
 }
 
 fn hash_all<'a>(keys: impl Iterator<Item = &'a [u8]>, hasher: &impl KeyHasher, hashes: &mut Vec<u64>) {
@@ -346,9 +407,9 @@ impl Framer {
                 if column < fields {
                     let from = if column == 0 { 0 } else { self.ends[column - 1] };
                     keyed.keys.extend_from_slice(&self.fields[from..self.ends[column]]);
-                    keyed.end_key();
+                    self.spec.end_key(keyed);
                 } else {
-                    keyed.no_key(true);
+                    keyed.no_key();
                 }
                 continue;
             }
@@ -358,14 +419,14 @@ impl Framer {
             } else {
                 self.has_header = true;
                 keyed.ends.push(end);
-                keyed.no_key(false);
+                keyed.needs_no_key();
             }
         }
         if is_end && end < bytes.len() {
             // Empty lines: nothing is lost.
             end = bytes.len();
             keyed.ends.push(end - start);
-            keyed.no_key(false);
+            keyed.needs_no_key();
         }
         Ok(start..end)
     }

@@ -29,10 +29,18 @@ pub(crate) fn run(args: &Build, quiet: bool) -> Result<()> {
     if args.redis_key.is_some() && args.format != Format::Redisbloom {
         bail!("--redis-key is for --format redisbloom");
     }
+    if args.funnel.is_some() && args.format != Format::Guava {
+        bail!("--funnel is for --format guava");
+    }
     let output = Output::new(&args.output)?;
+    let keys = KeySpec::new(&args.keys);
     let mut job = Job {
         args,
-        keys: KeySpec::new(&args.keys),
+        keys: match args.format {
+            Format::Lanebloom => keys,
+            Format::Guava => keys.of_guava(args.funnel, quiet),
+            Format::Redisbloom => keys.of_redis(),
+        },
         parts: None,
         quiet,
     };
