@@ -203,11 +203,10 @@ impl Filling<'_> {
             missing => format!(", {missing} of them without a key"),
         };
         format!(
-            "{} lines, about {unique} unique{missing}, {} of {}, {:.1} bits per key, rate {}",
+            "{} lines, about {unique} unique{missing}, {} of {}, rate {}",
             self.records,
             text::count(filters, "filter"),
             HumanBytes(memory as u64),
-            8.0 * memory as f64 / unique.max(1) as f64,
             text::rate(rate),
         )
     }
