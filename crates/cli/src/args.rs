@@ -41,9 +41,9 @@ pub(crate) enum Command {
 /// Passes on the first occurrence of each line, in order
 ///
 /// A Bloom filter remembers the lines, so memory stays small. At the default rate, each different
-/// line takes 4 to 5 bytes with --expected or in a file, and 5 to 10 in a pipe, whose size is not
-/// known; more in a file whose new lines are mostly at its beginning. A new line is wrongly dropped
-/// with a probability of at most --rate. With --exact no line is wrongly dropped.
+/// line takes about 4 bytes with --expected, 4 to 8 in most files, and 5 to 10 in a pipe, whose size
+/// is not known. A new line is wrongly dropped with a probability of at most --rate. With --exact no
+/// line is wrongly dropped.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -387,7 +387,7 @@ pub(crate) struct Keys {
     pub(crate) null: bool,
 
     /// The most bytes of a line or a record of CSV, its end included. A longer one is an error,
-    /// since it is held in memory
+    /// since each thread holds one in memory
     #[arg(long, value_name = "N", value_parser = number, default_value = "64M")]
     pub(crate) max_record: usize,
 

@@ -75,7 +75,7 @@ fn write_nested(value: &RawValue, deepest: usize, to: &mut Vec<u8>) -> Option<()
     Some(())
 }
 
-/// Appends the text that a string holds; of other values as [`write`].
+/// Appends the text that a string holds; of other values as [`write()`].
 pub(crate) fn write_text(value: &RawValue, to: &mut Vec<u8>) -> Option<()> {
     if !value.get().starts_with('"') {
         return write(value, to);

@@ -22,10 +22,10 @@ use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// At this rate no test loses a line.
 const SURE: &[&str] = &["--rate", "1e-12"];
@@ -123,6 +123,22 @@ impl Run {
     }
 }
 
+/// Waits until the program ends.
+#[track_caller]
+fn wait(child: &mut Child) -> ExitStatus {
+    let start = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status;
+        }
+        if start.elapsed() > PATIENCE {
+            child.kill().unwrap();
+            panic!("the program does not end");
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
 /// Runs the command until it has read these bytes from a pipe and written so many. Returns these,
 /// and the most memory that it had by then, in bytes; `None` where no `/proc` tells it.
 fn peak_memory(command: &mut Command, stdin: &[u8], len: usize) -> (Vec<u8>, Option<u64>) {
@@ -150,7 +166,7 @@ fn peak_memory(command: &mut Command, stdin: &[u8], len: usize) -> (Vec<u8>, Opt
         }
         drop(writer.join().unwrap());
         let output = output.expect("the program writes its output");
-        assert!(child.wait().unwrap().success());
+        assert!(wait(&mut child).success());
         let peak = status.ok().and_then(|text| {
             let (_, rest) = text.split_once("VmHWM:")?;
             let kib: u64 = rest.split_whitespace().next()?.parse().ok()?;

@@ -2,23 +2,6 @@
 
 use super::*;
 use std::io::pipe;
-use std::process::Child;
-use std::time::Instant;
-
-#[track_caller]
-fn wait(child: &mut Child) -> ExitStatus {
-    let start = Instant::now();
-    loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            return status;
-        }
-        if start.elapsed() > PATIENCE {
-            child.kill().unwrap();
-            panic!("the program does not end");
-        }
-        thread::sleep(Duration::from_millis(1));
-    }
-}
 
 fn spawn(command: &mut Command) -> Child {
     command

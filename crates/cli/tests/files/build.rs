@@ -22,7 +22,7 @@ fn what_was_built_answers_at_its_rate() {
             let line = format!("build {source} -o filter --format {format}");
             let output = shell.run_with(&line, &present[..]);
             assert!(output.status.success(), "{line}: {}", stderr(&output));
-            assert!(stderr(&output).starts_with("100000 lines, about "));
+            assert!(stderr(&output).contains("100000 lines, about "));
 
             assert_eq!(shell.ok("query filter keys --present"), present, "{line}");
             assert_eq!(shell.ok("query filter keys --absent"), "");
@@ -154,6 +154,26 @@ fn foreign_formats_are_bit_for_bit() {
             .error("build dump -o copy --format redisbloom")
             .contains("--redis-key")
     );
+}
+
+#[test]
+fn lines_have_a_limit() {
+    let shell = Shell::new();
+    shell.write("keys", "abc\nabcd\n");
+    shell.ok("build keys -o filter --max-record 5");
+    for command in [
+        "build keys -o filter",
+        "build keys -o filter --format guava",
+        "query filter keys",
+    ] {
+        let error = shell.error(&format!("{command} --quiet --max-record 4"));
+        assert!(
+            error.starts_with("lanebloom: keys: line 2 is longer than 4 bytes"),
+            "{error}"
+        );
+        let error = shell.error(&format!("{command} --max-record 0"));
+        assert!(error.contains("'0'") && error.contains("from 1"), "{error}");
+    }
 }
 
 /// The old file is there until the new one is whole.
