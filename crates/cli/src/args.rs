@@ -41,9 +41,9 @@ pub(crate) enum Command {
 /// Passes on the first occurrence of each line, in order
 ///
 /// A Bloom filter remembers the lines, so memory stays small. At the default rate, each different
-/// line takes about 4 bytes with --expected, 4 to 8 in most files, and 5 to 10 in a pipe, whose size
-/// is not known. A new line is wrongly dropped with a probability of at most --rate. With --exact no
-/// line is wrongly dropped.
+/// line takes about 4 bytes with --expected, 4 to 8 in most files, and 5 to 10 in a pipe, whose
+/// size is not known. A new line is wrongly dropped with a probability of at most --rate. With
+/// --exact no line is wrongly dropped.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -138,8 +138,8 @@ pub(crate) struct Build {
 /// mistake, at the filter's rate. A line without a key is absent. With --quiet only the exit status
 /// answers, as soon as it is certain.
 ///
-/// Reads every file that `info` recognizes, if its keys' hash needs no secret. Give --ignore-case to
-/// `build` and `query`, or to none of them.
+/// Reads every file that `info` recognizes, if its keys' hash needs no secret. Give --ignore-case
+/// to `build` and `query`, or to none of them.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -166,8 +166,8 @@ impl Layers {
     }
 
     /// Adds a layer for what the rest of the input will bring: as many new keys a byte as so far.
-    /// If the rest is not known, for as many keys as there are. (Twice as many took up to 15 bytes a
-    /// key instead of 10, and a seventh less time.)
+    /// If the rest is not known, for as many keys as there are. (Twice as many took up to 15 bytes
+    /// a key instead of 10, and a seventh less time.)
     fn grow(&mut self, share: Option<f64>) -> Result<()> {
         let all: usize = self.layers.iter().map(|layer| layer.len).sum();
         let rest = share
