@@ -139,9 +139,16 @@ fn wait(child: &mut Child) -> ExitStatus {
     }
 }
 
+/// Bytes of memory.
+struct Memory {
+    /// The most so far.
+    peak: u64,
+    now: u64,
+}
+
 /// Runs the command until it has read these bytes from a pipe and written so many. Returns these,
-/// and the most memory that it had by then, in bytes; `None` where no `/proc` tells it.
-fn peak_memory(command: &mut Command, stdin: &[u8], len: usize) -> (Vec<u8>, Option<u64>) {
+/// and its memory then; `None` where no `/proc` tells it.
+fn memory(command: &mut Command, stdin: &[u8], len: usize) -> (Vec<u8>, Option<Memory>) {
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -167,12 +174,17 @@ fn peak_memory(command: &mut Command, stdin: &[u8], len: usize) -> (Vec<u8>, Opt
         drop(writer.join().unwrap());
         let output = output.expect("the program writes its output");
         assert!(wait(&mut child).success());
-        let peak = status.ok().and_then(|text| {
-            let (_, rest) = text.split_once("VmHWM:")?;
+        let status = status.unwrap_or_default();
+        let bytes = |name: &str| {
+            let (_, rest) = status.split_once(name)?;
             let kib: u64 = rest.split_whitespace().next()?.parse().ok()?;
             Some(kib << 10)
-        });
-        (output.expect("the program writes all of it"), peak)
+        };
+        let memory = bytes("VmHWM:").zip(bytes("VmRSS:"));
+        (
+            output.expect("the program writes all of it"),
+            memory.map(|(peak, now)| Memory { peak, now }),
+        )
     })
 }
 

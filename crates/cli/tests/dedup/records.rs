@@ -260,25 +260,29 @@ fn records_have_a_limit() {
     Run::new(&mut dedup(["--count", "--max-record=64000001"]), &long).output();
 }
 
-/// A record is in memory once, and the fields of CSV once more.
+/// A record is in memory once, and the fields of CSV up to twice more. The memory of a line is given
+/// back.
 #[test]
 fn memory_for_long_records() {
     let long = "0123456789abcde\t".repeat(2 << 20);
     let csv = |key: u32| format!("{key},\"{long}\"\n");
     let csv = format!("k,v\n{}{}", csv(1), csv(2));
-    for (flags, records, times) in [
-        (&[][..], format!("{long}1\n{long}2\n"), 1),
-        (&["--field=2"], format!("a\t1{long}\na\t2{long}\n"), 1),
-        (&["--csv=k"], csv, 3),
+    // More than is read at a time.
+    let short = String::from_utf8(numbers(0, 100_000)).unwrap();
+    for (flags, records, times, is_given_back) in [
+        (&[][..], format!("{long}1\n{long}2\n{short}"), 1, true),
+        (&["--field=2"], format!("a\t1{long}\na\t2{long}\n"), 1, false),
+        (&["--csv=k"], csv, 3, false),
     ] {
         let mut command = dedup(flags);
-        let (output, peak) = peak_memory(command.arg("--threads=1"), records.as_bytes(), records.len());
+        let (output, memory) = memory(command.arg("--threads=1"), records.as_bytes(), records.len());
         assert_bytes(&output, records.as_bytes(), flags);
-        let Some(peak) = peak else {
+        let Some(Memory { peak, now }) = memory else {
             return eprintln!("skipped: no /proc tells the memory");
         };
         let most = times * long.len() as u64 + (24 << 20);
         assert!(peak <= most, "{flags:?}: {peak} bytes, more than {most}");
+        assert!(!is_given_back || now <= 24 << 20, "{flags:?}: {now} bytes are left");
     }
 }
 
@@ -362,6 +366,14 @@ fn values_of_json() {
         "{\"k\":5}\n{\"k\":5}\n",
         2,
     );
+    // Half a surrogate pair is no text, and nothing of such a value is in the next key.
+    let half = "{\"k\":[1,\"\\ud800\"]}\n";
+    json(
+        "/k",
+        &[half, "{\"k\":2}\n", half, "{\"k\":3}\n{\"k\":2}\n"].concat(),
+        &[half, "{\"k\":2}\n", half, "{\"k\":3}\n"].concat(),
+        2,
+    );
     // Lines that are no JSON or have no such value pass.
     let input = "{\"k\":1}\nno\n\n{\"k\":1\n[]\n{\"k\":1}\nno\n{\"k\":1} 2\n";
     json("/k", input, "{\"k\":1}\nno\n\n{\"k\":1\n[]\nno\n{\"k\":1} 2\n", 6);
@@ -391,9 +403,9 @@ fn memory_for_a_long_line_of_json() {
     let input = [&first[..], "{\"id\":1}\n", &second, &second].concat();
     let expected = [&first[..], &second].concat();
     let mut command = dedup(["--json=/id", "--threads=1"]);
-    let (output, peak) = peak_memory(&mut command, input.as_bytes(), expected.len());
+    let (output, memory) = memory(&mut command, input.as_bytes(), expected.len());
     assert_bytes(&output, expected.as_bytes(), "");
-    let Some(peak) = peak else {
+    let Some(Memory { peak, .. }) = memory else {
         return eprintln!("skipped: no /proc tells the memory");
     };
     let most = 2 * first.len() as u64 + (24 << 20);
