@@ -260,8 +260,8 @@ fn records_have_a_limit() {
     Run::new(&mut dedup(["--count", "--max-record=64000001"]), &long).output();
 }
 
-/// A record is in memory once, and the fields of CSV up to twice more. The memory of a line is given
-/// back.
+/// A record is in memory once, and the fields of CSV up to twice more. The memory of a line is
+/// given back.
 #[test]
 fn memory_for_long_records() {
     let long = "0123456789abcde\t".repeat(2 << 20);
