@@ -40,8 +40,9 @@ pub(crate) enum Command {
 
 /// Passes on the first occurrence of each line, in order
 ///
-/// A Bloom filter remembers the lines, so memory stays small: about 5 bytes for each different line
-/// at the default rate. A new line is wrongly dropped with a probability of at most --rate. With
+/// A Bloom filter remembers the lines, so memory stays small. At the default rate, each different
+/// line takes about 4 bytes with --expected, 4 to 8 in most files, and 5 to 10 in a pipe, whose
+/// size is not known. A new line is wrongly dropped with a probability of at most --rate. With
 /// --exact no line is wrongly dropped.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -52,8 +53,8 @@ Examples:
   crawl | lanebloom dedup --json /url --state seen.lbf    # remembers across runs
   lanebloom dedup --exact huge.txt                        # two passes, exact")]
 pub(crate) struct Dedup {
-    /// Files to read, one after another; gzip and zstd are recognized by content. `-` or none:
-    /// stdin
+    /// Files to read, one after another; gzip and zstd are recognized by content, and xz, bzip2 and
+    /// lz4 are refused. `-` or none: stdin
     #[arg(default_value = "-", hide_default_value = true, value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
 
@@ -94,12 +95,13 @@ pub(crate) struct Dedup {
 /// A line without a key is left out. A file of the format lanebloom is also a state of `dedup
 /// --state`. A Guava filter cannot grow, and one of RedisBloom is larger when it has grown. So for
 /// these, without --expected, the input is read twice, the first time to count the different keys.
-/// A pipe or a compressed file is spilled to a temporary file then.
+/// A pipe or a compressed file is spilled to a temporary file then. A string of --json is a key of
+/// these by its text, without quotes.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   lanebloom build ids.txt -o ids.lbf --rate 0.001
-  cut -f1 users.tsv | lanebloom build -o users.guava --format guava --expected 1M
+  cut -f1 users.tsv | lanebloom build -o users.guava --format guava --funnel long --expected 1M
   lanebloom build ids.txt -o - --format redisbloom --redis-key ids | redis-cli --pipe")]
 pub(crate) struct Build {
     /// Files of keys; `-` or none: stdin
@@ -118,6 +120,11 @@ pub(crate) struct Build {
     #[arg(long, value_name = "NAME", required_if_eq("format", "redisbloom"))]
     pub(crate) redis_key: Option<String>,
 
+    /// The funnel of a file of the format guava. A line that the funnel does not take has no key
+    /// [default: the bytes as they are, for utf8 and bytes]
+    #[arg(long, value_enum)]
+    pub(crate) funnel: Option<Funnel>,
+
     #[command(flatten)]
     pub(crate) size: Size,
 
@@ -132,14 +139,14 @@ pub(crate) struct Build {
 /// mistake, at the filter's rate. A line without a key is absent. With --quiet only the exit status
 /// answers, as soon as it is certain.
 ///
-/// Reads every file that `info` recognizes, if its keys' hash needs no secret. The keys of a Guava
-/// filter are taken for strings in UTF-8 or arrays of bytes. Give --ignore-case to `build` and
-/// `query`, or to none of them.
+/// Reads every file that `info` recognizes, if its keys' hash needs no secret. Give --ignore-case
+/// to `build` and `query`, or to none of them.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   echo 4711 | lanebloom query --quiet ids.lbf && echo known
-  lanebloom query --absent ids.lbf requests.txt")]
+  lanebloom query --absent ids.lbf requests.txt
+  lanebloom query --funnel long ids.guava ids.txt")]
 pub(crate) struct Query {
     /// The filter file; `-`: stdin
     #[arg(value_hint = ValueHint::FilePath)]
@@ -156,6 +163,11 @@ pub(crate) struct Query {
     /// Print only the lines whose keys are absent, as they are
     #[arg(long, short, conflicts_with = "present")]
     pub(crate) absent: bool,
+
+    /// The funnel that a Guava filter was made with, which its file does not say. A line that the
+    /// funnel does not take has no key [default: the bytes as they are, for utf8 and bytes]
+    #[arg(long, value_enum)]
+    pub(crate) funnel: Option<Funnel>,
 
     #[command(flatten)]
     pub(crate) keys: Keys,
@@ -375,6 +387,11 @@ pub(crate) struct Keys {
     #[arg(long, short = '0')]
     pub(crate) null: bool,
 
+    /// The most bytes of a line or a record of CSV, its end included. A longer one is an error,
+    /// since each thread holds one in memory
+    #[arg(long, value_name = "N", value_parser = number, default_value = "64M")]
+    pub(crate) max_record: usize,
+
     /// ASCII letters count as equal in upper and lower case
     #[arg(long, short)]
     pub(crate) ignore_case: bool,
@@ -389,6 +406,21 @@ pub(crate) enum Format {
     Guava,
     /// Commands BF.LOADCHUNK of RedisBloom, for `redis-cli --pipe`
     Redisbloom,
+}
+
+/// How Guava makes bytes of a key.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum Funnel {
+    /// longFunnel() of a decimal number
+    Long,
+    /// integerFunnel() of a decimal number
+    Int,
+    /// stringFunnel(UTF_8)
+    Utf8,
+    /// unencodedCharsFunnel(), stringFunnel(UTF_16LE); not UTF_16
+    Utf16,
+    /// byteArrayFunnel()
+    Bytes,
 }
 
 /// What `convert` makes.

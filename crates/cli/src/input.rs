@@ -209,16 +209,17 @@ impl Reader {
     /// Fills the chunk from the current input. Returns false at its end.
     fn fill_from_current(&mut self, chunk: &mut Chunk) -> Result<bool> {
         let buffer = &mut chunk.buffer;
-        if buffer.len() < CHUNK + self.carry.len() {
-            buffer.resize(CHUNK + self.carry.len(), 0);
-        }
         let mut len = self.carry.len();
+        buffer.resize(CHUNK + len, 0);
+        // The memory of a long record is given back.
+        buffer.shrink_to(4 * buffer.len());
         buffer[..len].copy_from_slice(&self.carry);
         self.carry.clear();
         loop {
             if len == buffer.len() {
-                // Twice as large for a long record, so that the copies stay linear.
-                buffer.resize(2 * len, 0);
+                // A vector takes twice the room that it had, so the copies stay linear. Only what
+                // is used of it is touched.
+                buffer.resize(len + CHUNK, 0);
             }
             let reader = self.current.as_mut().expect("an input is open");
             let read = match reader.read(&mut buffer[len..]) {
@@ -262,7 +263,7 @@ fn decoded(mut file: File, progress: &Arc<Progress>) -> io::Result<Box<dyn Read 
     let progress = Arc::clone(progress);
     let bytes = head.chain(Counted { file, progress });
     Ok(match magic {
-        Magic::None => Box::new(bytes),
+        Magic::None | Magic::Foreign(_) => Box::new(bytes),
         Magic::Gzip => Box::new(flate2::read::MultiGzDecoder::new(bytes)),
         Magic::Zstd => Box::new(zstd::Decoder::new(bytes)?),
     })
@@ -270,7 +271,7 @@ fn decoded(mut file: File, progress: &Arc<Progress>) -> io::Result<Box<dyn Read 
 
 /// The first bytes of a file.
 struct Head {
-    bytes: [u8; 4],
+    bytes: [u8; LONGEST],
     len: usize,
 }
 
@@ -279,21 +280,42 @@ enum Magic {
     None,
     Gzip,
     Zstd,
+    /// The format of this tool, which is not read.
+    Foreign(&'static str),
 }
 
-/// What compressed files begin with.
-const MAGICS: [(&[u8], Magic); 3] = [
+/// Bytes of the longest magic.
+const LONGEST: usize = 10;
+
+/// What compressed files begin with. `#` is a digit.
+const MAGICS: [(&[u8], Magic); 7] = [
     (&[0x1f, 0x8b], Magic::Gzip),
     (&[0x28, 0xb5, 0x2f, 0xfd], Magic::Zstd),
     // The frame of pzstd before each frame of data.
     (&[0x50, 0x2a, 0x4d, 0x18], Magic::Zstd),
+    (b"\xfd7zXZ\0", Magic::Foreign("xz")),
+    // The size of a block, and the digits of pi, or those of its root in a file without a block.
+    (b"BZh#1AY&SY", Magic::Foreign("bzip2")),
+    (b"BZh#\x17rE8P\x90", Magic::Foreign("bzip2")),
+    (&[0x04, 0x22, 0x4d, 0x18], Magic::Foreign("lz4")),
 ];
 
+/// Whether bytes begin like a magic, as far as both go.
+fn is_like(magic: &[u8], head: &[u8]) -> bool {
+    let mut pairs = magic.iter().zip(head);
+    pairs.all(|(magic, byte)| magic == byte || *magic == b'#' && byte.is_ascii_digit())
+}
+
 impl Head {
+    /// Fails if the format is not read.
     fn read(file: &mut impl Read) -> io::Result<(Self, Magic)> {
-        let (mut bytes, mut len) = ([0; 4], 0);
+        let (mut bytes, mut len) = ([0; LONGEST], 0);
+        let is_open = |head: &[u8]| {
+            let mut longer = MAGICS.iter().filter(|(magic, _)| magic.len() > head.len());
+            longer.any(|(magic, _)| is_like(magic, head))
+        };
         // Not longer than until it is certain: someone may be typing.
-        while len < bytes.len() && MAGICS.iter().any(|(magic, _)| magic.starts_with(&bytes[..len])) {
+        while is_open(&bytes[..len]) {
             match file.read(&mut bytes[len..]) {
                 Ok(0) => break,
                 Ok(read) => len += read,
@@ -302,8 +324,15 @@ impl Head {
             }
         }
         let head = &bytes[..len];
-        let magic = MAGICS.iter().find(|(magic, _)| head.starts_with(magic));
-        Ok((Self { bytes, len }, magic.map_or(Magic::None, |&(_, magic)| magic)))
+        let mut whole = MAGICS.iter().filter(|(magic, _)| magic.len() <= len);
+        let found = whole.find(|(magic, _)| is_like(magic, head));
+        let magic = found.map_or(Magic::None, |&(_, magic)| magic);
+        if let Magic::Foreign(tool) = magic {
+            return Err(io::Error::other(format!(
+                "it is compressed by {tool}; unpack it by `{tool} -dc`"
+            )));
+        }
+        Ok((Self { bytes, len }, magic))
     }
 }
 

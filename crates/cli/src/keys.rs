@@ -1,10 +1,12 @@
 //! What the key of a record is: the line, a field, a column of CSV, or a value of JSON. Cuts bytes
 //! into records, and hashes their keys.
 
-use crate::args;
+use crate::args::{self, Funnel};
+use crate::json::{self, Pointer};
 use anyhow::{Result, bail};
 use csv_core::ReadRecordResult;
 use lanebloom::hash::KeyHasher;
+use lanebloom::{Funnel as _, UnencodedChars};
 use std::ops::Range;
 
 /// Keys that are hashed at a time.
@@ -18,7 +20,10 @@ const BOM: &[u8] = "\u{feff}".as_bytes();
 pub(crate) struct KeySpec {
     kind: Kind,
     terminator: u8,
+    max_record: usize,
     ignore_case: bool,
+    /// How the filter of another program makes bytes of a key.
+    funnel: Option<Funnel>,
 }
 
 #[derive(Clone)]
@@ -26,7 +31,7 @@ enum Kind {
     Line,
     Field { index: usize, delimiter: u8 },
     Csv { column: String, delimiter: u8 },
-    Json(String),
+    Json(Pointer),
 }
 
 /// What follows from the bytes of a chunk.
@@ -63,13 +68,17 @@ impl Keyed {
         hashes.clear();
     }
 
-    fn end_key(&mut self) {
-        self.key_ends.push(self.keys.len());
+    /// The last record has no key, but should.
+    fn no_key(&mut self) {
+        self.missing += 1;
+        self.needs_no_key();
     }
 
-    fn no_key(&mut self, is_missing: bool) {
+    /// The last record is no line of a key.
+    fn needs_no_key(&mut self) {
         self.keyless.push(self.ends.len() - 1);
-        self.missing += usize::from(is_missing);
+        // Without what was appended for it.
+        self.keys.truncate(self.key_ends.last().copied().unwrap_or(0));
     }
 
     /// Makes answers for keys those for records: a record without a key gets `keyless`.
@@ -103,14 +112,38 @@ impl KeySpec {
                 column: column.clone(),
                 delimiter: delimiter(b','),
             },
-            (.., Some(pointer)) => Kind::Json(pointer.clone()),
+            (.., Some(pointer)) => Kind::Json(Pointer::new(pointer)),
             _ => Kind::Line,
         };
         let terminator = if args.null { 0 } else { b'\n' };
         Self {
             kind,
             terminator,
+            max_record: args.max_record,
             ignore_case: args.ignore_case,
+            funnel: None,
+        }
+    }
+
+    /// The keys of a Guava filter. Says what is assumed of its funnel, unless it is `quiet`.
+    pub(crate) fn of_guava(self, funnel: Option<Funnel>, quiet: bool) -> Self {
+        if funnel.is_none() && !quiet {
+            crate::note(
+                "lanebloom: a Guava file does not say its funnel; the keys are taken for strings in UTF-8 or arrays \
+                 of bytes, unless --funnel says otherwise",
+            );
+        }
+        Self {
+            funnel: funnel.or(Some(Funnel::Bytes)),
+            ..self
+        }
+    }
+
+    /// The keys of a RedisBloom filter.
+    pub(crate) fn of_redis(self) -> Self {
+        Self {
+            funnel: Some(Funnel::Bytes),
+            ..self
         }
     }
 
@@ -120,7 +153,7 @@ impl KeySpec {
 
     /// Whether the keys are the records' own bytes.
     pub(crate) fn is_line(&self) -> bool {
-        matches!(self.kind, Kind::Line) && !self.ignore_case
+        matches!(self.kind, Kind::Line) && !self.ignore_case && matches!(self.funnel, None | Some(Funnel::Bytes))
     }
 
     /// Finds the records in `bytes`, unless the [`Framer`] did, and hashes their keys.
@@ -146,19 +179,14 @@ impl KeySpec {
                 let end = memchr::memchr(self.terminator, &bytes[start..]).map_or(bytes.len(), |at| start + at + 1);
                 let record = &bytes[start..end];
                 keyed.ends.push(end);
-                if self.derive(
-                    record.strip_suffix(&[self.terminator]).unwrap_or(record),
-                    &mut keyed.keys,
-                ) {
-                    keyed.end_key();
+                let text = record.strip_suffix(&[self.terminator]).unwrap_or(record);
+                if self.derive(text, &mut keyed.keys) {
+                    self.end_key(keyed);
                 } else {
-                    keyed.no_key(true);
+                    keyed.no_key();
                 }
                 start = end;
             }
-        }
-        if self.ignore_case {
-            keyed.keys.make_ascii_lowercase();
         }
         let Keyed {
             keys, key_ends, hashes, ..
@@ -172,7 +200,7 @@ impl KeySpec {
         hash_all(keys, hasher, hashes);
     }
 
-    /// Appends the key of a record to `keys`; returns false if it has none.
+    /// Appends the text of a record's key to `keys`; returns false if it has none.
     fn derive(&self, record: &[u8], keys: &mut Vec<u8>) -> bool {
         match &self.kind {
             Kind::Line | Kind::Csv { .. } => keys.extend_from_slice(record),
@@ -181,14 +209,39 @@ impl KeySpec {
                 None => return false,
             },
             Kind::Json(pointer) => {
-                let value: Option<serde_json::Value> = serde_json::from_slice(record).ok();
-                match value.as_ref().and_then(|value| value.pointer(pointer)) {
-                    Some(value) => serde_json::to_writer(keys, value).expect("a vector takes everything"),
-                    None => return false,
-                }
+                // Other programs know no JSON: a string is its text for them.
+                let write = if self.funnel.is_some() {
+                    json::write_text
+                } else {
+                    json::write
+                };
+                let found = pointer.find(record);
+                return found.and_then(|value| write(value, keys)).is_some();
             }
         }
         true
+    }
+
+    /// Ends the key of the last record, whose text is at the end of the keys.
+    fn end_key(&self, keyed: &mut Keyed) {
+        let start = keyed.key_ends.last().copied().unwrap_or(0);
+        if self.ignore_case {
+            keyed.keys[start..].make_ascii_lowercase();
+        }
+        let bytes = match self.funnel {
+            None | Some(Funnel::Bytes) => return keyed.key_ends.push(keyed.keys.len()),
+            Some(funnel) => str::from_utf8(&keyed.keys[start..])
+                .ok()
+                .and_then(|text| bytes(text, funnel)),
+        };
+        match bytes {
+            Some(bytes) => {
+                keyed.keys.truncate(start);
+                keyed.keys.extend_from_slice(&bytes);
+                keyed.key_ends.push(keyed.keys.len());
+            }
+            None => keyed.no_key(),
+        }
     }
 
     /// The key with number `key` of a chunk, whose bytes these are, and where it begins in them if
@@ -208,6 +261,18 @@ impl KeySpec {
         };
         (text, start)
     }
+}
+
+/// The bytes of a key, or `None` if the funnel does not take it.
+fn bytes(text: &str, funnel: Funnel) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    match funnel {
+        Funnel::Long => text.parse::<i64>().ok()?.funnel(&mut bytes),
+        Funnel::Int => text.parse::<i32>().ok()?.funnel(&mut bytes),
+        Funnel::Utf8 | Funnel::Bytes => text.funnel(&mut bytes),
+        Funnel::Utf16 => UnencodedChars(text).funnel(&mut bytes),
+    }
+    Some(bytes)
 }
 
 fn hash_all<'a>(keys: impl Iterator<Item = &'a [u8]>, hasher: &impl KeyHasher, hashes: &mut Vec<u64>) {
@@ -235,6 +300,8 @@ pub(crate) struct Framer {
     /// The number of bytes at the beginning that were searched already. A long record comes in
     /// small pieces, so that each is searched once.
     searched: usize,
+    /// The number of lines of the input that were cut off.
+    lines: usize,
     csv: csv_core::Reader,
     /// The number of the key's column; known once the header was read.
     column: Option<usize>,
@@ -259,6 +326,7 @@ impl Framer {
         Self {
             spec,
             searched: 0,
+            lines: 0,
             csv: csv.build(),
             column: None,
             has_header: false,
@@ -277,6 +345,7 @@ impl Framer {
     /// Begins the next input.
     pub(crate) fn next_input(&mut self) {
         self.column = None;
+        self.lines = 0;
         self.csv.reset();
         self.next_record();
     }
@@ -287,12 +356,13 @@ impl Framer {
 
     /// Finds the whole records of `bytes`; the rest, which follows them, is left, and is the
     /// beginning of the next call's bytes. In CSV it also finds the keys, and leaves the header out
-    /// before the records unless it is the first one.
+    /// before the records unless it is the first one. Fails if a record is longer than it may be.
     pub(crate) fn cut(&mut self, bytes: &[u8], is_end: bool, keyed: &mut Keyed) -> Result<Range<usize>> {
         if let Kind::Csv { column, .. } = &self.spec.kind {
             let column = column.clone();
             return self.cut_csv(bytes, is_end, &column, keyed);
         }
+        self.check_lines(bytes)?;
         let found = memchr::memrchr(self.spec.terminator, &bytes[self.searched..]);
         let len = match found {
             _ if is_end => bytes.len(),
@@ -300,7 +370,30 @@ impl Framer {
             None => 0,
         };
         self.searched = bytes.len() - len;
+        self.lines += self.count_lines(&bytes[..len]);
         Ok(0..len)
+    }
+
+    fn count_lines(&self, bytes: &[u8]) -> usize {
+        memchr::memchr_iter(self.spec.terminator, bytes).count()
+    }
+
+    /// Fails if a line is too long.
+    fn check_lines(&self, bytes: &[u8]) -> Result<()> {
+        let most = self.spec.max_record;
+        if bytes.len() <= most {
+            return Ok(());
+        }
+        let ends = memchr::memchr_iter(self.spec.terminator, bytes).map(|at| at + 1);
+        let mut start = 0;
+        for (number, end) in ends.chain([bytes.len()]).enumerate() {
+            if end - start > most {
+                let line = self.lines + number + 1;
+                bail!("line {line} is longer than {most} bytes, the limit of --max-record");
+            }
+            start = end;
+        }
+        Ok(())
     }
 
     fn cut_csv(&mut self, bytes: &[u8], is_end: bool, column: &str, keyed: &mut Keyed) -> Result<Range<usize>> {
@@ -311,19 +404,20 @@ impl Framer {
             return Ok(0..0);
         }
         let (mut start, mut end) = (0, 0);
-        while let Some((len, fields)) = self.record(&bytes[end..], is_end) {
+        while let Some((len, fields)) = self.record(&bytes[end..], is_end)? {
             if fields == 0 {
                 break; // Empty lines at the end.
             }
+            self.lines += self.count_lines(&bytes[end..end + len]);
             end += len;
             if let Some(column) = self.column {
                 keyed.ends.push(end - start);
                 if column < fields {
                     let from = if column == 0 { 0 } else { self.ends[column - 1] };
                     keyed.keys.extend_from_slice(&self.fields[from..self.ends[column]]);
-                    keyed.end_key();
+                    self.spec.end_key(keyed);
                 } else {
-                    keyed.no_key(true);
+                    keyed.no_key();
                 }
                 continue;
             }
@@ -333,14 +427,14 @@ impl Framer {
             } else {
                 self.has_header = true;
                 keyed.ends.push(end);
-                keyed.no_key(false);
+                keyed.needs_no_key();
             }
         }
         if is_end && end < bytes.len() {
             // Empty lines: nothing is lost.
             end = bytes.len();
             keyed.ends.push(end - start);
-            keyed.no_key(false);
+            keyed.needs_no_key();
         }
         Ok(start..end)
     }
@@ -364,19 +458,30 @@ impl Framer {
     /// Reads a record to `fields` and `ends`. Returns its bytes and its number of fields, or `None`
     /// if it is not whole: then the next call's bytes begin with these. At the end of the input the
     /// number of fields is 0.
-    fn record(&mut self, bytes: &[u8], is_end: bool) -> Option<(usize, usize)> {
+    fn record(&mut self, bytes: &[u8], is_end: bool) -> Result<Option<(usize, usize)>> {
         while !self.is_whole {
+            let is_over = is_end && self.searched == bytes.len();
+            // Only between quotes does a line feed not end the last record.
+            let input = if is_over { b"\n" } else { &bytes[self.searched..] };
             let (fields, ends) = (&mut self.fields[self.written..], &mut self.ends[self.ended..]);
-            let (result, read, written, ended) = self.csv.read_record(&bytes[self.searched..], fields, ends);
-            self.searched += read;
+            let (result, read, written, ended) = self.csv.read_record(input, fields, ends);
+            self.searched += if is_over { 0 } else { read };
             self.written += written;
             self.ended += ended;
             match result {
+                ReadRecordResult::InputEmpty if is_over && written > 0 => bail!(
+                    "the record that begins in line {} has a quote that is never closed",
+                    self.lines + 1
+                ),
+                ReadRecordResult::InputEmpty if is_over => return Ok(Some((bytes.len(), 0))),
                 ReadRecordResult::InputEmpty if is_end => {}
-                ReadRecordResult::InputEmpty => return None,
+                ReadRecordResult::InputEmpty => {
+                    self.check_record(bytes.len())?;
+                    return Ok(None);
+                }
                 ReadRecordResult::OutputFull => self.fields.resize(2 * self.fields.len(), 0),
                 ReadRecordResult::OutputEndsFull => self.ends.resize(2 * self.ends.len(), 0),
-                ReadRecordResult::End => return Some((self.searched, 0)),
+                ReadRecordResult::End => return Ok(Some((self.searched, 0))),
                 ReadRecordResult::Record => self.is_whole = true,
             }
         }
@@ -385,12 +490,26 @@ impl Framer {
         if bytes[..len].last() == Some(&b'\r') {
             match bytes.get(len) {
                 Some(b'\n') => len += 1,
-                None if !is_end => return None,
+                None if !is_end => return Ok(None),
                 _ => {}
             }
         }
+        self.check_record(len)?;
         let fields = self.ended;
         self.next_record();
-        Some((len, fields))
+        Ok(Some((len, fields)))
+    }
+
+    /// Fails if a record of CSV with so many bytes is too long.
+    fn check_record(&self, len: usize) -> Result<()> {
+        let most = self.spec.max_record;
+        if len > most {
+            bail!(
+                "the record that begins in line {} is longer than {most} bytes, the limit of --max-record; maybe a \
+                 quote in it is never closed",
+                self.lines + 1
+            );
+        }
+        Ok(())
     }
 }

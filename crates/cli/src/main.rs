@@ -6,6 +6,7 @@ mod commands;
 mod filter_file;
 mod identity;
 mod input;
+mod json;
 mod keys;
 mod layers;
 mod machine;

@@ -29,11 +29,19 @@ pub(crate) fn run(args: &Build, quiet: bool) -> Result<()> {
     if args.redis_key.is_some() && args.format != Format::Redisbloom {
         bail!("--redis-key is for --format redisbloom");
     }
+    if args.funnel.is_some() && args.format != Format::Guava {
+        bail!("--funnel is for --format guava");
+    }
     let output = Output::new(&args.output)?;
     output.refuse_inputs(&args.files)?;
+    let keys = KeySpec::new(&args.keys);
     let mut job = Job {
         args,
-        keys: KeySpec::new(&args.keys),
+        keys: match args.format {
+            Format::Lanebloom => keys,
+            Format::Guava => keys.of_guava(args.funnel, quiet),
+            Format::Redisbloom => keys.of_redis(),
+        },
         parts: None,
         quiet,
     };
@@ -193,11 +201,10 @@ impl Filling<'_> {
             missing => format!(", {missing} of them without a key"),
         };
         format!(
-            "{} lines, about {unique} unique{missing}, {} of {}, {:.1} bits per key, rate {}",
+            "{} lines, about {unique} unique{missing}, {} of {}, rate {}",
             self.records,
             text::count(filters, "filter"),
             HumanBytes(memory as u64),
-            8.0 * memory as f64 / unique.max(1) as f64,
             text::rate(rate),
         )
     }

@@ -11,6 +11,7 @@ use crate::progress::Progress;
 use crate::state::State;
 use crate::stdout;
 use anyhow::{Context, Result};
+use indicatif::HumanBytes;
 use lanebloom::hash::{KeyHasher, SipHash13};
 use std::collections::VecDeque;
 use std::fs::File;
@@ -96,9 +97,9 @@ fn by_filter(job: &Job<'_>) -> Result<(Output, String)> {
         state.save(&layers)?;
     }
     let extra = format!(
-        ", {:.2} of them expected to be wrongly dropped, {:.1} bits per key",
+        ", {:.2} of them expected to be wrongly dropped, a filter of {}",
         layers.mistaken,
-        layers.bits_per_key()
+        HumanBytes(layers.memory_bytes() as u64)
     );
     Ok((output, extra))
 }

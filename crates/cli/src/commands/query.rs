@@ -1,7 +1,7 @@
 //! `lanebloom query`: says which keys are in a filter file.
 
 use crate::args::Query;
-use crate::filter_file::FilterFile;
+use crate::filter_file::{Content, FilterFile};
 use crate::input::{Chunk, Input, Reader, is_stdin};
 use crate::keys::KeySpec;
 use crate::ordered::{self, Stage};
@@ -22,6 +22,12 @@ pub(crate) fn run(args: &Query, quiet: bool) -> Result<ExitCode> {
     let file = FilterFile::open(&args.filter)?;
     let hasher = file.hasher()?;
     let keys = KeySpec::new(&args.keys);
+    let keys = match &file.content {
+        Content::Guava(_) => keys.of_guava(args.funnel, quiet),
+        other if args.funnel.is_some() => bail!("{}: --funnel is for Guava, and this is a {}", file.name, other.kind()),
+        Content::Redis(_) => keys.of_redis(),
+        _ => keys,
+    };
     let inputs = Input::all(&args.files);
     let progress = Arc::new(Progress::new(Input::total(&inputs), !quiet));
     let mut reader = Reader::new(inputs, keys.clone(), Arc::clone(&progress));

@@ -127,3 +127,37 @@ fn damage_is_an_error() {
         }
     }
 }
+
+/// Other formats are refused by their first bytes, and named, rather than taken for text.
+#[test]
+fn other_formats_are_refused() {
+    let folder = Folder::new();
+    let text = folder.file("text", "a\n");
+    for (tool, head) in [
+        ("xz", &b"\xfd7zXZ\0"[..]),
+        ("bzip2", b"BZh91AY&SY"),
+        ("bzip2", b"BZh1\x17rE8P\x90"),
+        ("lz4", b"\x04\x22\x4d\x18"),
+    ] {
+        let bytes = [head, b"\x01\n\x02\n"].concat();
+        let file = folder.file(tool, &bytes);
+        for flags in [SURE, &["--exact"], &["--count"]] {
+            let parts = [&format!("compressed by {tool}"), &format!("{tool} -dc")];
+            let run = Run::new(dedup(flags).args([&text, &file]), "");
+            run.error(&[parts[0], parts[1], utf8(&file)]);
+            let output = Run::new(&mut dedup(flags), &bytes).error(&[parts[0], parts[1], "stdin"]);
+            assert_bytes(&output, b"", tool);
+        }
+        // A part of them is text.
+        let output = Run::new(&mut dedup(SURE), &head[..head.len() - 1]).output();
+        assert_bytes(&output, &head[..head.len() - 1], tool);
+        if has(tool) {
+            let packed = Run::new(Command::new(tool).args(["-c", utf8(&text)]), "").output();
+            Run::new(&mut dedup(SURE), &packed).error(&["stdin", tool]);
+            let packed = Run::new(Command::new(tool).arg("-c"), "").output();
+            Run::new(&mut dedup(SURE), &packed).error(&["stdin", tool]);
+        }
+    }
+    let output = Run::new(&mut dedup(SURE), "BZh9 is no magic\n").output();
+    assert_bytes(&output, b"BZh9 is no magic\n", "");
+}

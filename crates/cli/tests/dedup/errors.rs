@@ -119,8 +119,18 @@ fn a_summary_and_nothing_else() {
     let line = run.errors.strip_suffix('\n').unwrap();
     assert!(!line.contains(['\n', '\r', '\x1b']), "{line:?}");
     assert!(line.starts_with("3 lines, 2 unique, 1 dropped, 0.00 of them expected to be wrongly dropped, "));
-    assert!(line.contains(" bits per key, ") && line.ends_with(" s"), "{line}");
+    assert!(line.contains(", a filter of ") && line.ends_with(" s"), "{line}");
     run.output();
+    // Figures that few lines, or none, give a meaning.
+    let summary = |command: &mut Command| Run::new(command, "").errors;
+    let text = summary(&mut dedup::<&str>([]));
+    let memory =
+        text.strip_prefix("0 lines, 0 unique, 0 dropped, 0.00 of them expected to be wrongly dropped, a filter of ");
+    let (memory, _) = memory.unwrap_or_else(|| panic!("{text}")).split_once(" KiB, ").unwrap();
+    assert!((200.0..400.0).contains(&memory.parse().unwrap()), "{text}");
+    let text = summary(lanebloom().args(["build", "-o", "-"]));
+    assert!(text.starts_with("0 lines, about 0 unique, 1 filter of "), "{text}");
+    assert!(text.contains(" KiB, rate 0, ") && !text.contains("per key"), "{text}");
 
     let run = Run::new(&mut dedup(["--exact"]), input);
     assert!(

@@ -3,7 +3,7 @@
 
 use super::*;
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{Seek, SeekFrom};
 use std::time::{Duration, Instant};
 
 /// A rate at which most keys become candidates, which are compared.

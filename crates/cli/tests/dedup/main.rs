@@ -19,11 +19,13 @@ use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fmt::Debug;
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc;
 use std::thread;
+use std::time::{Duration, Instant};
 
 /// At this rate no test loses a line.
 const SURE: &[&str] = &["--rate", "1e-12"];
@@ -36,6 +38,9 @@ const SEEDS: u64 = if cfg!(debug_assertions) { 1 } else { 4 };
 
 /// How often a run is killed.
 const KILLS: usize = 100;
+
+/// Long enough for any machine; only a failure takes that long.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The command with the system's messages in English.
 fn lanebloom() -> Command {
@@ -116,6 +121,71 @@ impl Run {
         assert!(!self.errors.contains("panicked"), "{}", self.errors);
         self.output
     }
+}
+
+/// Waits until the program ends.
+#[track_caller]
+fn wait(child: &mut Child) -> ExitStatus {
+    let start = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status;
+        }
+        if start.elapsed() > PATIENCE {
+            child.kill().unwrap();
+            panic!("the program does not end");
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Bytes of memory.
+struct Memory {
+    /// The most so far.
+    peak: u64,
+    now: u64,
+}
+
+/// Runs the command until it has read these bytes from a pipe and written so many. Returns these,
+/// and its memory then; `None` where no `/proc` tells it.
+fn memory(command: &mut Command, stdin: &[u8], len: usize) -> (Vec<u8>, Option<Memory>) {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::inherit())
+        .spawn()
+        .unwrap();
+    let (mut to, mut from) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let (sender, receiver) = mpsc::channel();
+    thread::scope(|scope| {
+        // The pipe stays open until the memory is known, or the program would end.
+        let writer = scope.spawn(move || to.write_all(stdin).map(|()| to));
+        scope.spawn(move || {
+            let mut output = vec![0; len];
+            let read = from.read_exact(&mut output);
+            sender.send(read.map(|()| output)).unwrap();
+            from.read_to_end(&mut Vec::new())
+        });
+        let output = receiver.recv_timeout(PATIENCE);
+        let status = fs::read_to_string(format!("/proc/{}/status", child.id()));
+        if output.is_err() {
+            child.kill().unwrap();
+        }
+        drop(writer.join().unwrap());
+        let output = output.expect("the program writes its output");
+        assert!(wait(&mut child).success());
+        let status = status.unwrap_or_default();
+        let bytes = |name: &str| {
+            let (_, rest) = status.split_once(name)?;
+            let kib: u64 = rest.split_whitespace().next()?.parse().ok()?;
+            Some(kib << 10)
+        };
+        let memory = bytes("VmHWM:").zip(bytes("VmRSS:"));
+        (
+            output.expect("the program writes all of it"),
+            memory.map(|(peak, now)| Memory { peak, now }),
+        )
+    })
 }
 
 /// Asserts that the output is this one, and shows the bytes around the first difference.

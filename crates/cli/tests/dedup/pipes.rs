@@ -1,27 +1,7 @@
 //! Programs at the other ends of pipes: those that write slowly, and those that stop reading.
 
 use super::*;
-use std::io::{Read, pipe};
-use std::process::Child;
-use std::time::{Duration, Instant};
-
-/// Long enough for any machine; only a failure takes that long.
-const PATIENCE: Duration = Duration::from_secs(120);
-
-#[track_caller]
-fn wait(child: &mut Child) -> ExitStatus {
-    let start = Instant::now();
-    loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            return status;
-        }
-        if start.elapsed() > PATIENCE {
-            child.kill().unwrap();
-            panic!("the program does not end");
-        }
-        thread::sleep(Duration::from_millis(1));
-    }
-}
+use std::io::pipe;
 
 fn spawn(command: &mut Command) -> Child {
     command

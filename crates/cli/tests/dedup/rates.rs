@@ -142,3 +142,27 @@ fn many_lines_through_a_pipe() {
         assert!(wrong <= if flags == ["--exact"] { 0 } else { 40 }, "{flags:?} {errors}");
     }
 }
+
+/// What the help says of a different line: at most 10 bytes in a pipe, whose size is not known; 5
+/// in a file in which each part brings as many new lines, unless the file is small.
+#[test]
+fn memory_for_different_lines() {
+    let folder = Folder::new();
+    for count in [70_000, 100_000, 132_000, 200_000, 265_000] {
+        let input = numbers(0, count);
+        let file = folder.file("input", &input);
+        for (is_file, most) in [(true, if count < 150_000 { 10 } else { 5 }), (false, 10)] {
+            let mut command = dedup(["--count"]);
+            let run = if is_file {
+                Run::new(command.arg(&file), "")
+            } else {
+                Run::new(&mut command, &input)
+            };
+            let (_, rest) = run.errors.split_once(", a filter of ").unwrap();
+            let (number, unit) = rest.split_once(',').unwrap().0.split_once(' ').unwrap();
+            let unit = if unit == "KiB" { 1024.0 } else { 1024.0 * 1024.0 };
+            let bytes = number.parse::<f64>().unwrap() * unit / count as f64;
+            assert!(bytes <= f64::from(most), "{count} {is_file}: {bytes} bytes a line");
+        }
+    }
+}

@@ -171,14 +171,119 @@ fn random_csv() {
     }
 }
 
-/// A record of many bytes, as after a quote that is never closed.
+/// A record of many bytes, between quotes.
 #[test]
 fn long_records_of_csv() {
     let long = "a line\n".repeat(1_000_000);
-    let input = format!("k,v\n1,\"{long}\"\n1,2\n2,\"{long}");
-    let expected = format!("k,v\n1,\"{long}\"\n2,\"{long}");
+    let input = format!("k,v\n1,\"{long}\"\n1,2\n2,\"{long}\"");
+    let expected = format!("k,v\n1,\"{long}\"\n2,\"{long}\"");
     let output = Run::new(&mut dedup(["--csv=k"]), &input).output();
     assert_bytes(&output, expected.as_bytes(), "");
+}
+
+#[test]
+fn an_open_quote_is_an_error() {
+    let folder = Folder::new();
+    for (input, line) in [
+        ("k,v\n1,2\n1,\"2\n2,3\n", "line 3"),
+        ("k,v\r\n\"1\r\n\",2\r\n\"2\"\"\",\"", "line 4"),
+        ("k,\"v", "line 1"),
+        ("k\n\"\n", "line 2"),
+    ] {
+        let file = folder.file("rows", input);
+        for flags in [SURE, &["--exact"]] {
+            let mut command = dedup(flags);
+            command.args(["--csv=k"]);
+            Run::new(&mut command, input).error(&["stdin: ", line, "quote"]);
+            Run::new(command.arg(&file), "").error(&[utf8(&file), line, "quote"]);
+        }
+    }
+    // The last field is closed, or has a quote that opens nothing.
+    for input in [
+        "k\n\"1\"",
+        "k\n1\"",
+        "k\n\"1\"x",
+        "k\n\"1\"\n\n",
+        "k\n\"\"",
+        "k\n\"1\",",
+        "k\n\n",
+    ] {
+        passes(&["--csv=k"], input, input, 0);
+    }
+}
+
+/// Its end included, so that a record without one may have a byte more.
+#[test]
+fn records_have_a_limit() {
+    let folder = Folder::new();
+    let limited = |flags: &[&str], passing: &str, long: &str, line: &str| {
+        let flags = &[&["--max-record=10"], flags].concat()[..];
+        passes(flags, passing, passing, 0);
+        let all = [passing, long, passing].concat();
+        let (all, first) = (folder.file("all", all), folder.file("first", passing));
+        let compressed = zstd::encode_all(&fs::read(&all).unwrap()[..], 1).unwrap();
+        for exact in [SURE, &["--exact"]] {
+            for threads in ["--threads=1", "--threads=3"] {
+                let mut command = dedup(exact);
+                command.args(flags).arg(threads);
+                let parts = |name| [name, line, "than 10 bytes", "--max-record"];
+                Run::new(&mut command, &compressed).error(&parts("stdin: "));
+                // Each file has lines of its own.
+                command.args([&first, &all]);
+                Run::new(&mut command, "").error(&parts(&format!("{}: ", utf8(&all))));
+            }
+        }
+    };
+    limited(&[], "a\nbbbbbbbbb\n\n", "cccccccccc\n", "line 4 ");
+    limited(&["-0"], "a\nb\0bbbbbbbbb\0", "cccccccccc\0", "line 3 ");
+    limited(&["--field=2"], "a\tb\na\tcccccc\n", "a\tddddddddd\n", "line 3 ");
+    limited(&["--json=/k"], "{\"k\":123}\n", "{\"k\":1234}\n", "line 2 ");
+    limited(&["--csv=k"], "k,v\n\"1\n\",\"\"\n", "2,\"\n567\n9\"\n", "line 4 ");
+    limited(&["--csv=k"], "k,v\r\n\"1\r\n\",3\r\n", "2,3456789\r\n", "line 4 ");
+    passes(&["--max-record=10"], "a\ncccccccccc", "a\ncccccccccc", 0);
+
+    // Beyond the first bytes that are read, and with the limit that holds without the option.
+    let lines = numbers(0, 60_000);
+    let input = [&lines[..], b"0123456789"].concat();
+    for end in ["", "\n", "0123456789".repeat(100_000).as_str()] {
+        let run = Run::new(&mut dedup(["--max-record=10"]), [&input, end.as_bytes()].concat());
+        if end.is_empty() {
+            assert_bytes(&run.output(), &input, "");
+        } else {
+            run.error(&["line 60001 ", "10 bytes"]);
+        }
+    }
+    let long = [&b"a\nb\n"[..], &vec![b'c'; 64_000_000], b"\n"].concat();
+    let long = zstd::encode_all(&long[..], 1).unwrap();
+    let run = Run::new(&mut dedup(["--count"]), &long);
+    run.error(&["stdin: line 3 is longer than 64000000 bytes", "--max-record"]);
+    Run::new(&mut dedup(["--count", "--max-record=64000001"]), &long).output();
+}
+
+/// A record is in memory once, and the fields of CSV up to twice more. The memory of a line is
+/// given back.
+#[test]
+fn memory_for_long_records() {
+    let long = "0123456789abcde\t".repeat(2 << 20);
+    let csv = |key: u32| format!("{key},\"{long}\"\n");
+    let csv = format!("k,v\n{}{}", csv(1), csv(2));
+    // More than is read at a time.
+    let short = String::from_utf8(numbers(0, 100_000)).unwrap();
+    for (flags, records, times, is_given_back) in [
+        (&[][..], format!("{long}1\n{long}2\n{short}"), 1, true),
+        (&["--field=2"], format!("a\t1{long}\na\t2{long}\n"), 1, false),
+        (&["--csv=k"], csv, 3, false),
+    ] {
+        let mut command = dedup(flags);
+        let (output, memory) = memory(command.arg("--threads=1"), records.as_bytes(), records.len());
+        assert_bytes(&output, records.as_bytes(), flags);
+        let Some(Memory { peak, now }) = memory else {
+            return eprintln!("skipped: no /proc tells the memory");
+        };
+        let most = times * long.len() as u64 + (24 << 20);
+        assert!(peak <= most, "{flags:?}: {peak} bytes, more than {most}");
+        assert!(!is_given_back || now <= 24 << 20, "{flags:?}: {now} bytes are left");
+    }
 }
 
 #[test]
@@ -197,6 +302,22 @@ fn values_of_json() {
         "{\"a\":{\"b\":[0,7]}}\n{\"a\":{\"b\":[1,7]}}\n",
         "{\"a\":{\"b\":[0,7]}}\n",
         0,
+    );
+    // An index has no sign and no zero before it; an object may have any name.
+    json("/0", "[1,2,3]\n[1,4]\n{\"0\":1}\n", "[1,2,3]\n", 0);
+    json(
+        "/+1",
+        "[1,2]\n[1,2]\n{\"+1\":1}\n{\"+1\":1}\n",
+        "[1,2]\n[1,2]\n{\"+1\":1}\n",
+        2,
+    );
+    json("/01", "[1,2]\n[1,2]\n", "[1,2]\n[1,2]\n", 2);
+    // Of members with the same name the last one counts.
+    json(
+        "/a/b",
+        "{\"a\":{\"b\":1}}\n{\"a\":5,\"a\":{\"b\":2,\"b\":1}}\n{\"a\":{\"b\":1},\"a\":5}\n",
+        "{\"a\":{\"b\":1}}\n{\"a\":{\"b\":1},\"a\":5}\n",
+        1,
     );
     // Escapes in the text and in the pointer.
     json(
@@ -234,6 +355,25 @@ fn values_of_json() {
     let numbers = "{\"k\":123456789012345678901}\n{\"k\":123456789012345678902}\n{\"k\":0.12345678901234567891}\n\
                    {\"k\":0.12345678901234567892}\n";
     json("/k", numbers, numbers, 0);
+    json("", "1e5\n1E5\n1e+5\n1E+5\n1e-5\n1.0\n1\n", "1e5\n1e-5\n1.0\n1\n", 0);
+    // An object is no number, whatever the names in it.
+    let tokens = "{\"k\":5}\n{\"k\":{\"$serde_json::private::Number\":\"5\"}}\n\
+                  {\"k\":{\"$serde_json::private::RawValue\":\"5\"}}\n";
+    json("/k", tokens, tokens, 0);
+    json(
+        "/k/$serde_json::private::Number",
+        "{\"k\":5}\n{\"k\":5}\n",
+        "{\"k\":5}\n{\"k\":5}\n",
+        2,
+    );
+    // Half a surrogate pair is no text, and nothing of such a value is in the next key.
+    let half = "{\"k\":[1,\"\\ud800\"]}\n";
+    json(
+        "/k",
+        &[half, "{\"k\":2}\n", half, "{\"k\":3}\n{\"k\":2}\n"].concat(),
+        &[half, "{\"k\":2}\n", half, "{\"k\":3}\n"].concat(),
+        2,
+    );
     // Lines that are no JSON or have no such value pass.
     let input = "{\"k\":1}\nno\n\n{\"k\":1\n[]\n{\"k\":1}\nno\n{\"k\":1} 2\n";
     json("/k", input, "{\"k\":1}\nno\n\n{\"k\":1\n[]\nno\n{\"k\":1} 2\n", 6);
@@ -253,4 +393,21 @@ fn values_of_json() {
         run.errors
     );
     assert_eq!(run.output(), b"no\n{\"k\":1}\n");
+}
+
+/// Only the line and its key are in memory, not all of its values.
+#[test]
+fn memory_for_a_long_line_of_json() {
+    let long = |id: u32| format!("{{\"skipped\":[{}0],\"id\":{id}}}\n", "0,".repeat(2 << 20));
+    let (first, second) = (long(1), long(2));
+    let input = [&first[..], "{\"id\":1}\n", &second, &second].concat();
+    let expected = [&first[..], &second].concat();
+    let mut command = dedup(["--json=/id", "--threads=1"]);
+    let (output, memory) = memory(&mut command, input.as_bytes(), expected.len());
+    assert_bytes(&output, expected.as_bytes(), "");
+    let Some(Memory { peak, .. }) = memory else {
+        return eprintln!("skipped: no /proc tells the memory");
+    };
+    let most = 2 * first.len() as u64 + (24 << 20);
+    assert!(peak <= most, "{peak} bytes, more than {most}");
 }

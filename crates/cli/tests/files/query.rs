@@ -146,3 +146,87 @@ fn a_closed_output() {
         );
     }
 }
+
+/// A Guava file does not say its funnel.
+#[test]
+fn funnels_of_guava() {
+    let shell = Shell::new();
+    let told = "a Guava file does not say its funnel";
+    let funneled = |funnel: &str, build: &str, keys: &[u8]| {
+        let line = format!("build -o guava --format guava --expected 100 --rate 1e-6 {build} --funnel {funnel}");
+        let output = shell.run_with(&line, keys);
+        assert!(output.status.success(), "{line}: {}", stderr(&output));
+        assert!(!stderr(&output).contains(told));
+        stderr(&output)
+    };
+    let query = |options: &str, keys: &[u8]| {
+        let output = shell.run_with(&format!("query guava {options}"), keys);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        (output.status.code().unwrap(), text, stderr(&output))
+    };
+    let missing = |number: usize| format!("lanebloom: {number} lines have no key, and count as absent\n");
+
+    // What the funnel does not take is no key: no number, one that is too large, no UTF-8.
+    let numbers = b"1\n-2\n9223372036854775808\n+03\n4.0\n 5\n\n9223372036854775807\n";
+    let summary = funneled("long", "", numbers);
+    assert!(summary.contains(", 4 of them without a key, "), "{summary}");
+    let answers = "present\t1\npresent\t-2\nabsent\t9223372036854775808\npresent\t+03\n\
+                   absent\t4.0\nabsent\t 5\nabsent\t\npresent\t9223372036854775807\n";
+    assert_eq!(query("--funnel long", numbers), (1, answers.into(), missing(4)));
+    assert_eq!(query("--funnel long -q", b"3\n-2\n"), (0, String::new(), String::new()));
+    funneled("int", "", b"-2147483648\n2147483648\n");
+    assert_eq!(
+        query("--funnel int", b"-2147483648\n2147483648\n"),
+        (1, "present\t-2147483648\nabsent\t2147483648\n".into(), missing(1))
+    );
+    for funnel in ["utf8", "utf16"] {
+        let keys = "e\u{301}\n\u{20ac}\n\u{1f600}\n\n".as_bytes();
+        let summary = funneled(funnel, "", &[keys, b"\xff\n"].concat());
+        assert!(summary.contains(", 1 of them without a key, "), "{summary}");
+        let answer = query(&format!("--funnel {funnel} --present"), &[keys, b"\xff\n"].concat());
+        assert_eq!(answer, (1, String::from_utf8(keys.to_vec()).unwrap(), missing(1)));
+    }
+
+    // Fields, columns, and values of JSON, of which a string is its text.
+    funneled("long", "--field 2", b"a\t1\n");
+    assert_eq!(query("--funnel long --csv id -q", b"n,id\r\na,\"1\"\r\n").0, 0);
+    assert_eq!(
+        query("--funnel long --json /id -q", b"{\"id\":1}\n{\"id\":\"1\"}\n").0,
+        0
+    );
+    assert_eq!(query("--funnel long --json /id -q", b"{\"id\":[1]}\n").0, 1);
+    // The bytes of UTF-16 are not those of letters.
+    funneled("utf16", "-i", "A\u{4142}\u{c4}\n".as_bytes());
+    assert_eq!(query("--funnel utf16 -qi", "a\u{4142}\u{c4}\n".as_bytes()).0, 0);
+    assert_eq!(query("--funnel utf16 -q", "a\u{4142}\u{c4}\n".as_bytes()).0, 0);
+
+    // Without the option it is said what was assumed.
+    let line = "--format guava --expected 100 --json /id";
+    let built = shell.run_with(&format!("build -o guava {line}"), "{\"id\":\"\\u00e4\"}\n");
+    assert!(stderr(&built).contains(told), "{}", stderr(&built));
+    let (status, answers, errors) = query("", "\u{e4}\n".as_bytes());
+    assert_eq!((status, answers.as_str()), (0, "present\t\u{e4}\n"));
+    assert!(errors.contains(told) && errors.contains("--funnel"), "{errors}");
+    assert_eq!(
+        query("--quiet", "\u{e4}\n".as_bytes()),
+        (0, String::new(), String::new())
+    );
+    let quiet = shell.run_with(&format!("build -q -o guava {line}"), "{\"id\":\"\"}\n");
+    assert_eq!(stderr(&quiet), "");
+
+    // RedisBloom has no funnels: a string of JSON is its text there too.
+    let line = "build -o redis --format redisbloom --redis-key ids --json /id";
+    assert!(shell.run_with(line, "{\"id\":\"a\"}\n").status.success());
+    assert_eq!(shell.run_with("query redis", "a\n").stdout, b"present\ta\n");
+
+    // Other filters have none.
+    shell.write("keys", "a\n");
+    for line in [
+        "build keys -o filter --funnel utf8",
+        "build keys -o filter --funnel utf8 --format redisbloom --redis-key a",
+        "query redis keys --funnel bytes",
+    ] {
+        assert!(shell.error(line).contains("--funnel is for"), "{line}");
+    }
+    assert!(shell.error("query guava keys --funnel utf-32").contains("utf16"));
+}
