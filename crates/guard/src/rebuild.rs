@@ -158,7 +158,7 @@ where
         let history = self.history();
         let added = stats.added.saturating_sub(history.added);
         let removed = stats.removed.saturating_sub(history.removed);
-        let keys = history.keys.saturating_add(added).saturating_sub(removed);
+        let keys = (history.keys + added).saturating_sub(removed);
         keys.min(history.keys.max(in_filter as u64))
     }
 

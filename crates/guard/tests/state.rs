@@ -417,11 +417,13 @@ fn a_damaged_file_is_an_error() {
         assert_eq!(error.kind(), ErrorKind::InvalidData, "{what} at {at}");
         assert!(!cache.is_ready() && !path.exists());
     };
-    let of_filter = (HASH + 8..bytes.len()).step_by(31);
-    for at in (0..HASH + 8).chain(of_filter).chain([bytes.len() - 1]) {
+    let places = |step| (HASH + 8..bytes.len()).step_by(step).chain([bytes.len() - 1]);
+    for at in (0..HASH + 8).chain(places(61)) {
         let mut flipped = bytes.clone();
         flipped[at] ^= 1;
         check(&flipped, "a flipped bit", at);
+    }
+    for at in (0..HASH + 8).step_by(8).chain(places(97)) {
         check(&bytes[..at], "the end", at);
     }
 }
