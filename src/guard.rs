@@ -37,7 +37,7 @@
 //! of [`CacheGuard::check_batch`]). So the wait is as long as the longest running lookup or batch
 //! of inserts, and the caller's code may itself commit a rebuild.
 //!
-//! # A key that a filter refuses
+//! # A filter that lacks valid keys
 //!
 //! Some filters can be full. A guard that turned away a key because its filter had no room for it
 //! would be wrong for good: the store has the row. So [`Held`] notes that its filter refused a key,
@@ -47,9 +47,14 @@
 //! [`Rebuild::try_commit`]; one that comes after its check is noted all the same, and the guard is
 //! open after the commit. In no order is a key turned away.
 //!
-//! Two alternatives are worse. Remembering the refused hashes takes memory without bound, and
-//! memory may be what is missing. Turning the refused key away, since its caller got the error,
-//! leaves every caller with a row to repair, and [`InsertOnDrop`] has no caller.
+//! [`CacheGuard::new_open`] makes the second note, for a filter that is not filled yet. This note
+//! can be taken back ([`CacheGuard::mark_ready`]), so a check must read it *before* the filter. In
+//! the other order the check could miss a key in the filter, then another thread could insert the
+//! key and take the note back, and the check would turn the key away.
+//!
+//! For refused keys, two alternatives are worse. Remembering the refused hashes takes memory
+//! without bound, and memory may be what is missing. Turning the refused key away, since its caller
+//! got the error, leaves every caller with a row to repair, and [`InsertOnDrop`] has no caller.
 
 pub(crate) mod error;
 mod filter;
@@ -65,7 +70,7 @@ use crate::filter::bloom::ConcurrentBloom;
 use crate::filter::engine::{Outcome, Total};
 use crate::funnel::Funnel;
 use crate::hash::{Murmur3, SipHash13};
-use crate::sync::{AtomicBool, Ordering, Swap};
+use crate::sync::{AtomicBool, AtomicU64, Ordering, Swap};
 use alloc::sync::Arc;
 use core::borrow::Borrow;
 use core::fmt;
@@ -128,12 +133,16 @@ use stats::Counts;
 /// [`insert_on_drop`](Self::insert_on_drop), called before the commit, inserts when the handler
 /// ends, whether it ends by returning, by an error, by a panic or by cancellation.
 ///
-/// # Filters that can be full
+/// # Open guards
 ///
-/// A [`ScalableBloom`](crate::ScalableBloom) with a limit, a [`CuckooFilter`](crate::CuckooFilter)
-/// and a [`DLeftFilter`](crate::DLeftFilter) can refuse a key. The insert then returns the filter's
-/// error, and the guard **opens**: it admits every key, since it no longer knows which keys are
-/// valid. [`is_open`](Self::is_open) reports it. A rebuild into a larger filter closes the guard.
+/// A guard is **open** while its filter may lack valid keys: it admits every key.
+/// [`is_open`](Self::is_open) reports it. A rebuild closes the guard. There are two causes:
+///
+/// - The filter is not filled yet. [`new_open`](Self::new_open) makes such a guard, for a service
+///   that serves before it has read all keys. [`mark_ready`](Self::mark_ready) closes it, too.
+/// - The filter is full. A [`ScalableBloom`](crate::ScalableBloom) with a limit, a
+///   [`CuckooFilter`](crate::CuckooFilter) and a [`DLeftFilter`](crate::DLeftFilter) can refuse a
+///   key. The insert then returns the filter's error. Rebuild into a larger filter.
 ///
 /// ```
 /// use lanebloom::{CacheGuard, ScalableBloom};
@@ -190,49 +199,63 @@ struct State<F> {
     next: Option<Held<F>>,
 }
 
-/// A filter, and whether it refused a key: then all keys are admitted.
+/// A filter, and whether it may lack valid keys: then all keys are admitted.
 struct Held<F> {
     filter: Arc<F>,
+    /// The causes, or 0: bits of [`UNFILLED`] and [`REFUSED`].
+    ///
     /// | operation | ordering | partner, and why |
     /// |---|---|---|
-    /// | `insert` | store `Release` | the load: a check that admits a key by this shows what its inserter had done before, as one that finds it does |
-    /// | `has_refused` | load `Acquire` | as above |
+    /// | `insert` | `fetch_or` `Release` | the load: a check that admits a key by this shows what its inserter had done before, as one that finds it does |
+    /// | `mark_ready` | `fetch_and` `Release` | the load: a check that no longer sees `UNFILLED` finds all keys that were inserted before |
+    /// | `gaps` | load `Acquire` | as above |
     ///
     /// If a refusal happened before a check, the check sees it, by coherence.
-    refused: Arc<AtomicBool>,
+    gaps: Arc<AtomicU64>,
 }
+
+/// Nobody has said that the filter has all keys.
+const UNFILLED: u64 = 1;
+/// The filter had no room for a key.
+const REFUSED: u64 = 2;
 
 impl<F> Clone for Held<F> {
     fn clone(&self) -> Self {
         Self {
             filter: Arc::clone(&self.filter),
-            refused: Arc::clone(&self.refused),
+            gaps: Arc::clone(&self.gaps),
         }
     }
 }
 
 impl<F: GuardFilter> Held<F> {
-    fn new(filter: F) -> Self {
+    fn new(filter: F, gaps: u64) -> Self {
         Self {
             filter: Arc::new(filter),
-            refused: Arc::new(AtomicBool::new(false)),
+            gaps: Arc::new(AtomicU64::new(gaps)),
         }
     }
 
-    /// Reads nothing if inserts cannot fail.
     #[inline]
-    fn has_refused(&self) -> bool {
-        F::Answer::CAN_REFUSE && self.refused.load(Ordering::Acquire)
+    fn gaps(&self) -> u64 {
+        self.gaps.load(Ordering::Acquire)
     }
 
+    fn has_refused(&self) -> bool {
+        self.gaps() & REFUSED != 0
+    }
+
+    /// The gaps first: see "A filter that lacks valid keys".
     #[inline]
     fn admits<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-        self.filter.local().contains(key) || self.has_refused()
+        let is_open = self.gaps() != 0;
+        self.filter.local().contains(key) || is_open
     }
 
     fn admit_batch<K: Funnel>(&self, keys: &[K], admitted: &mut [u64]) {
+        let is_open = self.gaps() != 0;
         self.filter.local().contains_batch_bitmap(keys, admitted);
-        if self.has_refused() {
+        if is_open {
             for (word, keys) in admitted.iter_mut().zip(keys.chunks(64)) {
                 *word = u64::MAX >> (64 - keys.len());
             }
@@ -245,7 +268,7 @@ impl<F: GuardFilter> Held<F> {
         // Otherwise the key is there as often as it can be. (A lookup proves less: it may find
         // another key, which is removed one day.)
         if answer.is_full() {
-            self.refused.store(true, Ordering::Release);
+            self.gaps.fetch_or(REFUSED, Ordering::Release);
         }
         answer
     }
@@ -266,6 +289,9 @@ impl<K: Funnel + ?Sized> CacheGuard<K> {
     ///
     /// `keys` is the number of keys until the next rebuild, not only today's. The type of the keys
     /// is named, as in the example, or inferred from the first key.
+    ///
+    /// The guard turns away every key that was not inserted, from the beginning. If it serves while
+    /// it is filled, use [`new_open`](Self::new_open).
     ///
     /// # Errors
     ///
@@ -312,9 +338,35 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn new(filter: F) -> Self {
+        Self::with_gaps(filter, 0)
+    }
+
+    /// A guard whose filter is not filled yet: it is [open](Self#open-guards), and admits every key
+    /// until [`mark_ready`](Self::mark_ready) or the commit of a rebuild.
+    ///
+    /// ```
+    /// use lanebloom::{CacheGuard, ConcurrentBloom, SipHash13};
+    ///
+    /// let builder = ConcurrentBloom::builder().expected_keys(1000);
+    /// let filter = || builder.clone().hasher(SipHash13::random()).build();
+    /// let guard = CacheGuard::<str, _>::new_open(filter()?);
+    /// assert!(guard.is_open() && guard.check("eve").is_some());
+    ///
+    /// let mut rebuild = guard.rebuild(filter()?)?;
+    /// rebuild.extend(["ann"]);
+    /// rebuild.commit();
+    /// assert!(!guard.is_open());
+    /// assert!(guard.check("ann").is_some() && guard.check("eve").is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn new_open(filter: F) -> Self {
+        Self::with_gaps(filter, UNFILLED)
+    }
+
+    fn with_gaps(filter: F, gaps: u64) -> Self {
         Self {
             state: Swap::new(State {
-                serving: Held::new(filter),
+                serving: Held::new(filter, gaps),
                 next: None,
             }),
             rebuilding: AtomicBool::new(false),
@@ -532,7 +584,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// Admits `key` from now on; answers as the filter's insert does. Call it once the key can be
     /// read from the store.
     ///
-    /// An error opens the guard, [which then admits all keys](Self#filters-that-can-be-full),
+    /// An error opens the guard, [which then admits all keys](Self#open-guards),
     /// unless the key is in the filter as often as it can be. If only the new filter of a rebuild
     /// has no room, its commit fails.
     ///
@@ -608,7 +660,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// drop of its future. If the store certainly lacks the key, call
     /// [`abandon`](InsertOnDrop::abandon): otherwise the key is admitted until the next rebuild,
     /// which costs reads of a missing row. If the filter has no room for the key, the guard
-    /// [opens](Self#filters-that-can-be-full).
+    /// [opens](Self#open-guards).
     ///
     /// A commit that is still on its way when its future is dropped may reach the store after a
     /// rebuild has read it. Only a rebuild that begins after the drop can so miss the key. To
@@ -659,8 +711,51 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
         Arc::clone(&self.state.load().serving.filter)
     }
 
-    /// Whether the guard admits every key, because the filter that serves now has refused one. See
-    /// [Filters that can be full](Self#filters-that-can-be-full).
+    /// The filter has every valid key now: a guard of [`new_open`](Self::new_open) turns made-up
+    /// keys away from here on. All inserts of the keys must happen before this call.
+    ///
+    /// A guard whose filter has refused a key stays [open](Self#open-guards). For other guards this
+    /// does nothing.
+    ///
+    /// ```
+    /// use lanebloom::{CacheGuard, ConcurrentBloom};
+    ///
+    /// let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
+    /// let guard = CacheGuard::<str, _>::new_open(filter);
+    /// guard.insert_batch(&["ann", "bob"]); // all keys of the store
+    /// assert!(guard.check("eve").is_some());
+    /// guard.mark_ready();
+    /// assert!(guard.check("ann").is_some() && guard.check("eve").is_none());
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn mark_ready(&self) {
+        // A filter that takes over meanwhile has no such note.
+        self.state.load().serving.gaps.fetch_and(!UNFILLED, Ordering::Release);
+    }
+
+    /// Whether the filter was filled: false after [`new_open`](Self::new_open), until
+    /// [`mark_ready`](Self::mark_ready) or the commit of a rebuild. It stays true if the filter
+    /// refuses a key and the guard [opens](Self#open-guards) again.
+    ///
+    /// ```
+    /// use lanebloom::{CacheGuard, CuckooFilter};
+    ///
+    /// let filter = CuckooFilter::with_capacity(10, 0.01)?;
+    /// let guard = CacheGuard::<u64, _>::new_open(filter);
+    /// assert!(!guard.is_ready());
+    /// guard.mark_ready();
+    /// assert!(guard.is_ready() && !guard.is_open());
+    /// assert!((0..1000).any(|key| guard.insert(&key).is_err()));
+    /// assert!(guard.is_ready() && guard.is_open());
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.state.load().serving.gaps() & UNFILLED == 0
+    }
+
+    /// Whether the guard admits every key, because the filter that serves now may lack valid ones.
+    /// See [Open guards](Self#open-guards).
     ///
     /// ```
     /// use lanebloom::{CacheGuard, CuckooFilter};
@@ -674,7 +769,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// ```
     #[must_use]
     pub fn is_open(&self) -> bool {
-        self.state.load().serving.has_refused()
+        self.state.load().serving.gaps() != 0
     }
 
     /// The counts since the guard was made, across rebuilds. Beside other threads, they may be of

@@ -134,6 +134,26 @@ fn a_key_of_a_handler_that_is_cancelled_beside_a_rebuild_is_not_lost() {
     });
 }
 
+/// The key is in the store before all of this, so no check may turn it away: not before the filter
+/// has it, not after, and not in between.
+#[test]
+fn a_key_is_admitted_before_and_after_the_guard_is_ready() {
+    loom::model(|| {
+        let guard = Arc::new(Guard::new_open(filter(1)));
+        let filling = Arc::clone(&guard);
+        let checker = {
+            share!(guard);
+            move || assert!(admits(&guard, &["a"]), "a valid key is turned away")
+        };
+        beside(checker, move || {
+            filling.insert("a");
+            filling.mark_ready();
+        });
+        assert!(guard.is_ready() && !guard.is_open());
+        assert!(guard.check("a").is_some() && guard.check("b").is_none());
+    });
+}
+
 /// A guard whose filter is full at one key.
 type Tiny = CacheGuard<str, ScalableBloom>;
 

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`to_bytes`](crate::ConcurrentBloom::to_bytes), [`from_bytes`](crate::ConcurrentBloom::from_bytes) | by slices, without `std` |
 //! | [`write_to`](crate::ConcurrentBloom::write_to), [`read_from`](crate::ConcurrentBloom::read_from) | by `std::io`, in pieces of 2 MiB and of 64 KiB |
-//! | [`replace_file`] | the file holds the old bytes or the new ones, never half, whenever the program dies |
+//! | [`replace_file`], [`remove_file`] | the file holds the old bytes or the new ones, never half, whenever the program dies; once removed, it stays away |
 //! | [`BloomView`](crate::BloomView) | lookups in the bytes as they lie, borrowed or mapped (feature `mmap`): nothing is copied |
 //! | [`delta_since`](crate::ConcurrentBloom::delta_since), [`apply_deltas`](crate::ConcurrentBloom::apply_deltas) | the bits that another filter lacks, for replicas |
 //! | feature `serde` | `Serialize` and `Deserialize`: the same bytes, in Base64 where the format is text; `Limited` for other hashers and limits |
@@ -95,7 +95,7 @@ pub(crate) use io::{Short, Writer, fill, from_reader};
 pub(crate) use pieces::Progress;
 pub(crate) use pieces::{Input, Out, from_slice};
 #[cfg(feature = "std")]
-pub use replace::replace_file;
+pub use replace::{remove_file, replace_file};
 
 use crate::error::SnapshotErrorKind;
 use crate::hash::sealed::Identity;

@@ -1,8 +1,10 @@
 //! Replaces a file so that a program that opens it at any time finds the old bytes or the new ones.
-//! Takes a path and a closure that writes, for snapshots and Guava's streams.
+//! Takes a path and a closure that writes, for snapshots and Guava's streams. Removes a file so
+//! that a crash does not bring it back.
 
 use alloc::format;
 use core::hash::BuildHasher;
+use std::ffi::OsStr;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::hash::RandomState;
 use std::io::{self, ErrorKind};
@@ -71,21 +73,83 @@ pub fn replace_file<T>(path: impl AsRef<Path>, write: impl FnOnce(&mut File) -> 
     replace(path.as_ref(), write)
 }
 
-fn replace<T>(path: &Path, write: impl FnOnce(&mut File) -> io::Result<T>) -> io::Result<T> {
-    let (Some(name), Some(directory)) = (path.file_name(), path.parent()) else {
-        return Err(io::Error::new(
+/// Removes a file. A crash of the machine later does not bring it back: on Unix this function syncs
+/// the directory. A symbolic link is removed; its target stays.
+///
+/// # Errors
+///
+/// Fails with the error of the file system, with kind `NotFound` if there is no such file. On Unix
+/// the directory must be readable, since the sync needs it open; otherwise the file stays.
+///
+/// If the sync fails (on a broken disk, say), the file is gone, but a crash may bring it back. A
+/// file system that cannot sync a directory at all is no error.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::codec::remove_file;
+/// use std::fs;
+/// use std::io::ErrorKind;
+///
+/// # let directory = tempfile::tempdir()?;
+/// # let path = directory.path().join("seen");
+/// fs::write(&path, "used once")?;
+/// remove_file(&path)?;
+/// assert!(!path.exists());
+/// assert_eq!(remove_file(&path).unwrap_err().kind(), ErrorKind::NotFound);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn remove_file(path: impl AsRef<Path>) -> io::Result<()> {
+    let path = path.as_ref();
+    let (_, directory) = split(path)?;
+    let directory = Directory::open(directory)?;
+    fs::remove_file(path)?;
+    directory.sync()
+}
+
+/// The name of a file, and its directory.
+fn split(path: &Path) -> io::Result<(&OsStr, &Path)> {
+    match (path.file_name(), path.parent()) {
+        (Some(name), Some(directory)) if directory.as_os_str().is_empty() => Ok((name, Path::new("."))),
+        (Some(name), Some(directory)) => Ok((name, directory)),
+        _ => Err(io::Error::new(
             ErrorKind::InvalidInput,
             format!("{} is no path of a file", path.display()),
-        ));
-    };
-    let directory = if directory.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        directory
-    };
-    // Opened first, so that an error comes before anything is replaced.
+        )),
+    }
+}
+
+/// A directory whose names are to change: opened before, so that an error comes before the change.
+struct Directory(#[cfg(unix)] File);
+
+impl Directory {
     #[cfg(unix)]
-    let opened = File::open(directory)?;
+    fn open(path: &Path) -> io::Result<Self> {
+        File::open(path).map(Self)
+    }
+
+    #[cfg(not(unix))]
+    fn open(_: &Path) -> io::Result<Self> {
+        Ok(Self())
+    }
+
+    /// Without it, the disk may still have the old names after a crash.
+    fn sync(&self) -> io::Result<()> {
+        #[cfg(unix)]
+        match self.0.sync_all() {
+            // The file system cannot do it.
+            Err(error) if !matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => {
+                return Err(error);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+fn replace<T>(path: &Path, write: impl FnOnce(&mut File) -> io::Result<T>) -> io::Result<T> {
+    let (name, directory) = split(path)?;
+    let opened = Directory::open(directory)?;
     let old = match fs::symlink_metadata(path) {
         Ok(metadata) => Some(metadata).filter(Metadata::is_file),
         Err(error) if error.kind() == ErrorKind::NotFound => None,
@@ -101,13 +165,7 @@ fn replace<T>(path: &Path, write: impl FnOnce(&mut File) -> io::Result<T>) -> io
     new.file.sync_all()?;
     fs::rename(&new.path, path)?;
     new.is_there = false;
-    // Otherwise the disk may still have the old name, though never half a file.
-    #[cfg(unix)]
-    match opened.sync_all() {
-        // The file system cannot do it.
-        Err(error) if !matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => return Err(error),
-        _ => {}
-    }
+    opened.sync()?;
     Ok(result)
 }
 

@@ -145,10 +145,6 @@ pub trait Insert: Engine {
 ///
 /// It cannot be implemented further.
 pub trait Outcome: sealed::Sealed + Sized {
-    /// Whether inserts can fail.
-    #[doc(hidden)]
-    const CAN_REFUSE: bool;
-
     /// Whether a key was not inserted.
     #[doc(hidden)]
     fn is_refused(&self) -> bool;
@@ -185,8 +181,6 @@ macro_rules! values {
         impl sealed::Sealed for $value {}
 
         impl Outcome for $value {
-            const CAN_REFUSE: bool = false;
-
             fn is_refused(&self) -> bool {
                 false
             }
@@ -270,8 +264,6 @@ impl Refusal for FullError {
 impl<T, E> sealed::Sealed for Result<T, E> {}
 
 impl<T: Outcome, E: Refusal> Outcome for Result<T, E> {
-    const CAN_REFUSE: bool = true;
-
     fn is_refused(&self) -> bool {
         self.is_err()
     }

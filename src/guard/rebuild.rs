@@ -125,7 +125,10 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
             return Err(RebuildError(RebuildErrorKind::InProgress));
         }
         let claim = Claim(&self.rebuilding);
-        let next = Held::new(filter().map_err(|error| RebuildError(RebuildErrorKind::Build(error)))?);
+        let next = Held::new(
+            filter().map_err(|error| RebuildError(RebuildErrorKind::Build(error)))?,
+            0,
+        );
         let serving = self.state.load().serving.clone();
         self.state.replace(State {
             serving: serving.clone(),
@@ -232,7 +235,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> Rebuild<'_, K, F> {
     /// [`commit`](Self::commit) if the new filter has taken every key.
     ///
     /// A key that the new filter refuses while this call runs [opens the
-    /// guard](CacheGuard#filters-that-can-be-full).
+    /// guard](CacheGuard#open-guards).
     ///
     /// # Errors
     ///

@@ -536,6 +536,39 @@ fn a_guard_can_be_rebuilt_by_code_that_it_calls() {
     admission.record(true);
 }
 
+/// Single calls and batches; a rebuild that is given up; and the two causes apart.
+#[test]
+fn a_guard_that_is_not_ready_admits_every_key() {
+    let filter = || CuckooFilter::with_capacity(100, 0.001).unwrap();
+    let guard = CacheGuard::<u32, _>::new_open(filter());
+    guard.insert_batch(&[1, 2, 3]).unwrap();
+    assert!(!guard.is_ready() && guard.is_open());
+    assert_eq!(admitted(&guard, 0..1000), 1000);
+    let rebuild = guard.rebuild(filter()).unwrap();
+    assert_eq!(admitted(&guard, 0..1000), 1000);
+    drop(rebuild);
+    assert!(!guard.is_ready() && guard.is_open());
+
+    // The word counts for the filter that serves, also if a rebuild that is given up holds it.
+    let rebuild = guard.rebuild(filter()).unwrap();
+    guard.mark_ready();
+    drop(rebuild);
+    assert!(guard.is_ready() && !guard.is_open());
+    assert!((3..10).contains(&admitted(&guard, 0..1000)));
+
+    // It does not close a guard whose filter is full, before or after.
+    let guard = CacheGuard::<u32, _>::new_open(filter());
+    assert!(tell(&guard, 0, 0..1000));
+    guard.mark_ready();
+    assert!(guard.is_ready() && guard.is_open());
+    assert_eq!(admitted(&guard, 0..2000), 2000);
+
+    let guard = CacheGuard::<u32, _>::new_open(filter());
+    guard.rebuild(filter()).unwrap().try_commit().unwrap();
+    assert!(guard.is_ready() && !guard.is_open());
+    assert_eq!(admitted(&guard, 0..1000), 0);
+}
+
 /// A rebuild that cannot begin leaves the guard as it was.
 #[test]
 fn a_rebuild_that_fails_can_be_begun_again() {

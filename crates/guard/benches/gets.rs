@@ -72,6 +72,8 @@ fn main() {
         cache.insert(&key, key);
         blocking.insert(&key, key);
     }
+    cache.mark_ready();
+    blocking.mark_ready();
     // The second thread's keys begin at an odd multiple of `GETS`.
     let of_thread = |i: u64| &guards[(i / GETS % 2) as usize];
     let contestants: [Contestant; CONTESTANTS] = [

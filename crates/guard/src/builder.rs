@@ -118,7 +118,8 @@ where
     /// The filter, any that a [`CacheGuard`] takes, in place of a [`ConcurrentBloom`] under
     /// SipHash. `make` makes an empty one for a number of keys, once for the cache and once per
     /// rebuild. If strangers choose the keys, its hasher should be a new [`SipHash13::random`] each
-    /// time.
+    /// time. A filter that has all keys from the beginning is not known to:
+    /// [`mark_ready`](GuardedCache::mark_ready) says so.
     ///
     /// ```
     /// use lanebloom::{ScalableBloom, SipHash13};
@@ -134,7 +135,8 @@ where
     ///     .filter(filter)
     ///     .build_blocking(read)?;
     /// cache.added(&17)?;
-    /// assert_eq!(cache.get(&17)?, Some(17));
+    /// cache.mark_ready();
+    /// assert_eq!((cache.get(&17)?, cache.get(&18)?), (Some(17), None));
     /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
     pub fn filter<G, E: Into<BoxError>>(
@@ -189,9 +191,10 @@ where
         self
     }
 
-    /// A cache whose gets are awaited. Its filter is empty, so it turns every key away: fill it by
-    /// [`rebuild_now`](GuardedCache::rebuild_now), [`restore`](GuardedCache::restore) or
-    /// [`added_many`](GuardedCache::added_many) before it serves.
+    /// A cache whose gets are awaited. Until its filter [is filled](GuardedCache::is_ready), every
+    /// key passes to the store. Fill it by [`restore`](GuardedCache::restore) or
+    /// [`rebuild_now`](GuardedCache::rebuild_now), or say that it has all keys:
+    /// [`mark_ready`](GuardedCache::mark_ready).
     ///
     /// # Errors
     ///
@@ -245,7 +248,7 @@ where
         let shards = (16 * threads).next_power_of_two().min(1024);
         let inner = Inner {
             name: self.name,
-            guard: CacheGuard::new(filter),
+            guard: CacheGuard::new_open(filter),
             flights: Flights::new(caches, shards),
             loader,
             counts: Counts::default(),

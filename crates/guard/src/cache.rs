@@ -83,6 +83,7 @@ impl<K> Key for K where
 ///     .expected_keys(10_000)
 ///     .build(read)?;
 /// cache.added_many(&Vec::from_iter(0..=1000u64));
+/// cache.mark_ready(); // these are all; or rebuild_now, which reads them
 ///
 /// assert_eq!(cache.get(&17).await?.as_deref(), Some("user 17")); // loaded
 /// assert_eq!(cache.get(&17).await?.as_deref(), Some("user 17")); // cached
@@ -232,7 +233,7 @@ where
     ///
     /// Call it once the store has committed the row. A filter that is full answers with an error;
     /// then the cache asks the store [for every unknown
-    /// key](CacheGuard#filters-that-can-be-full), until a rebuild.
+    /// key](CacheGuard#open-guards), until a rebuild.
     ///
     /// ```
     /// # use lanebloom_guard::GuardedCache;
@@ -285,6 +286,7 @@ where
     /// let read = |id: u64| Ok::<_, Infallible>((id < 100).then_some(id));
     /// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
     /// cache.added_many(&[1, 2, 3]);
+    /// cache.mark_ready();
     /// assert_eq!(cache.get_many(&[4, 3, 2])?, [None, Some(3), Some(2)]);
     /// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
     /// ```
@@ -310,6 +312,7 @@ where
     /// # let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(id));
     /// # let commit = |_: u64| Ok::<(), Box<dyn std::error::Error + Send + Sync>>(());
     /// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
+    /// cache.mark_ready(); // the store is empty
     /// let added = cache.added_on_drop(17);
     /// assert_eq!(cache.get(&17)?, None);
     /// commit(17)?; // or commit(17).await
@@ -383,6 +386,7 @@ where
     /// # let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(id));
     /// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
     /// cache.added(&17);
+    /// cache.mark_ready();
     /// assert!(cache.guard().check(&17).is_some());
     /// assert!(cache.guard().check(&18).is_none());
     /// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
@@ -443,6 +447,7 @@ where
     /// # use lanebloom_guard::GuardedCache;
     /// # let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(id));
     /// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
+    /// cache.mark_ready();
     /// cache.added_on_drop(17).abandon();
     /// assert_eq!(cache.get(&17)?, None);
     /// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())

@@ -175,6 +175,7 @@ where
     /// let read = async |name: String| Ok::<_, Infallible>(Some(name.len()));
     /// let cache = GuardedCache::<str, usize>::builder().build(read)?;
     /// cache.added("ann");
+    /// cache.mark_ready();
     /// assert_eq!(cache.get("ann").await?, Some(3));
     /// assert_eq!(cache.get("eve").await?, None); // the store was not asked
     /// # Ok(()) }
@@ -234,6 +235,7 @@ where
     /// let read = async |name: String| Ok::<_, Infallible>(Some(name.len()));
     /// let cache = GuardedCache::<str, usize>::builder().build(read)?;
     /// cache.added_many(&["ann", "john"]);
+    /// cache.mark_ready();
     /// let rows = cache.get_many(&["john", "eve", "ann", "ann"]).await?;
     /// assert_eq!(rows, [Some(4), None, Some(3), Some(3)]);
     /// assert_eq!(cache.stats().loads, 2);

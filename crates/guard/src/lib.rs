@@ -64,6 +64,9 @@
 //! 3. **One load per key.** While a load is on its way, every get of the key waits for it, except
 //!    after a change (1., 2.): then the next get begins a new load.
 //! 4. Gets that began before the change returned may answer either way.
+//! 5. **No key is turned away while the filter may lack valid keys**: before it is filled (see
+//!    [Readiness](#readiness)), and from a key that it refuses to the next rebuild. Gets ask the
+//!    caches and the store then.
 //!
 //! The source of `flights.rs` states the protocol and argues for it. The model checker loom tries
 //! it in every interleaving (`loom-tests/src/flights.rs`), and `tests/stress.rs` checks it with 100
@@ -79,6 +82,21 @@
 //! after it never runs. [`added_on_drop`](GuardedCache::added_on_drop), made before the commit,
 //! covers that.
 //!
+//! # Readiness
+//!
+//! A new cache does not know the valid keys, so every key passes its filter, made-up ones too. It
+//! turns keys away from the moment when it [is ready](GuardedCache::is_ready):
+//!
+//! - [`rebuild_now`](GuardedCache::rebuild_now) or the first of
+//!   [`rebuild_every`](GuardedCache::rebuild_every), which begins at once, has read all keys.
+//! - [`restore`](GuardedCache::restore) has read them from a file.
+//! - [`mark_ready`](GuardedCache::mark_ready) says that the filter has all keys: the store is
+//!   empty, the keys were [`added_many`](GuardedCache::added_many), or the filter is a shared one
+//!   that others have filled.
+//!
+//! A service that must keep made-up keys off its store from the first request on should wait for
+//! that before it serves.
+//!
 //! # Several processes
 //!
 //! Each process has a cache of its own, and the filter must learn of rows that others add:
@@ -86,7 +104,8 @@
 //! - **A `SharedBloom`** (feature `redis`) as the [`filter`](Builder::filter): a key that one
 //!   process adds reaches the others' filters within its interval, 0.1 s by default. Until then
 //!   they turn the key away. A rebuild needs a new name of the set, which all processes change at
-//!   the same time; without removals it is not needed.
+//!   the same time; without removals it is not needed. A process that finds the set filled calls
+//!   [`mark_ready`](GuardedCache::mark_ready).
 //! - **A message** (a change feed, `LISTEN`/`NOTIFY`, a queue) that makes every process call
 //!   [`added`](GuardedCache::added), [`removed`](GuardedCache::removed) or
 //!   [`invalidate`](GuardedCache::invalidate). This is the only way for values to be fresh, too.
@@ -114,17 +133,19 @@
 //!
 //! [`expected_keys`](Builder::expected_keys) is the number until the next rebuild. With more keys
 //! the rate rises: at twice the number, 1% becomes 11%. A rebuild notices, and makes room for a
-//! quarter more than there are. A rate of 1% takes 99% of an attack off the store; 0.1% costs half
-//! as much memory again and takes ten times more.
+//! quarter more than there are. Updates of rows do not count as new keys. A rate of 1% takes 99% of
+//! an attack off the store; 0.1% costs half as much memory again and takes ten times more.
 //!
 //! Remembered misses pay for keys that are asked for again: removed rows, typing errors, and false
 //! positives that somebody repeats.
 //!
 //! # Restarts
 //!
-//! A new cache turns every key away until it is filled. [`rebuild_now`](GuardedCache::rebuild_now)
-//! reads all keys. [`save`](GuardedCache::save) at shutdown and
-//! [`restore`](GuardedCache::restore) at the start avoid that, for a process that alone adds rows.
+//! A new cache [lets every key through](#readiness) until a rebuild has read all keys.
+//! [`save`](GuardedCache::save) at shutdown and [`restore`](GuardedCache::restore) at the start
+//! avoid that, for a process that alone adds rows. The file serves once, and only a cache of the
+//! same key type and kind of filter. A filter that lacks valid keys is not saved: the next process
+//! rebuilds.
 //!
 //! # Figures
 //!
@@ -137,16 +158,17 @@
 //! | `lanebloom_guard_gets_total` | gets by `outcome`: `turned_away`, `hit`, `known_miss`, `loaded`, `joined` |
 //! | `lanebloom_guard_failed_loads_total` | loads that failed or panicked |
 //! | `lanebloom_guard_false_positives_total` | gets of absent keys that the filter let through |
-//! | `lanebloom_guard_added_total`, `_removed_total` | keys added and removed |
+//! | `lanebloom_guard_added_total`, `_removed_total` | keys added (updates of rows included) and removed |
 //! | `lanebloom_guard_rebuilds_total`, `_failed_rebuilds_total` | rebuilds |
 //!
 //! | gauge | |
 //! |---|---|
 //! | `lanebloom_guard_values`, `_misses` | entries of the caches |
-//! | `lanebloom_guard_keys`, `_capacity` | keys in the store, as far as known; keys that the filter was made for |
+//! | `lanebloom_guard_keys`, `_capacity` | keys in the store, as far as known, at most those of the filter; keys that the filter was made for |
 //! | `lanebloom_guard_filter_keys`, `_filter_bytes`, `_fill_ratio` | the filter: estimated keys, memory, part of the bits that are set |
 //! | `lanebloom_guard_promised_rate`, `_current_rate`, `_measured_rate` | false positives: as built for, by the filter's fill, and as counted |
-//! | `lanebloom_guard_open` | 1 if the filter refused a key, so that every key passes |
+//! | `lanebloom_guard_ready` | 1 from when the filter was filled |
+//! | `lanebloom_guard_open` | 1 while every key passes: the filter is not filled, or it refused a key |
 //! | `lanebloom_guard_lag_seconds` | the time since a shared filter's last exchange with its server |
 //! | `lanebloom_guard_rebuild_seconds`, `_rebuild_age_seconds` | the last rebuild: duration, and time since |
 //!

@@ -44,8 +44,6 @@ pub struct Rebuilt {
 
 /// The rebuilds so far, and what the next one needs.
 pub(crate) struct History {
-    /// Rebuilds that began, counted while the guard excludes others.
-    pub(crate) begun: u64,
     pub(crate) completed: u64,
     pub(crate) failed: u64,
     pub(crate) last: Option<(Instant, Rebuilt)>,
@@ -60,7 +58,6 @@ pub(crate) struct History {
 impl History {
     pub(crate) fn new(capacity: usize) -> Self {
         Self {
-            begun: 0,
             completed: 0,
             failed: 0,
             last: None,
@@ -101,27 +98,80 @@ where
     F: GuardFilter,
     M: Mode,
 {
+    /// Whether the filter was filled: by a rebuild, by [`restore`](Self::restore), or by the word
+    /// of [`mark_ready`](Self::mark_ready). Until then every key passes the filter, since it may be
+    /// valid. A service that must not let made-up keys through waits for it before it serves.
+    ///
+    /// It stays true if the filter refuses a key later: see
+    /// [`Figures::is_open`](crate::Figures::is_open).
+    ///
+    /// ```
+    /// # use lanebloom_guard::GuardedCache;
+    /// # let read = |id: u64| Ok::<_, std::convert::Infallible>((id < 4).then_some(id));
+    /// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
+    /// assert!(!cache.is_ready());
+    /// assert_eq!((cache.get(&3)?, cache.get(&4)?), (Some(3), None));
+    /// assert_eq!(cache.stats().loads, 2);
+    ///
+    /// cache.rebuild_now(|| [Ok::<_, &str>(vec![1, 2, 3])])?;
+    /// assert!(cache.is_ready());
+    /// assert_eq!((cache.get(&3)?, cache.get(&5)?), (Some(3), None));
+    /// assert_eq!((cache.stats().loads, cache.stats().turned_away), (2, 1));
+    /// # Ok::<(), lanebloom_guard::BoxError>(())
+    /// ```
+    pub fn is_ready(&self) -> bool {
+        self.0.guard.is_ready()
+    }
+
+    /// The filter has all keys of the store: from now on, it turns others away. For three cases in
+    /// which nothing is rebuilt or restored: the store is empty, all its keys were
+    /// [`added_many`](Self::added_many) before, or the [`filter`](crate::Builder::filter) had them
+    /// from the beginning (a `SharedBloom`, for example).
+    ///
+    /// ```
+    /// # use lanebloom_guard::GuardedCache;
+    /// # let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(id));
+    /// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
+    /// cache.added_many(&[1, 2, 3]);
+    /// assert!(cache.guard().check(&4).is_some());
+    /// cache.mark_ready();
+    /// assert!(cache.guard().check(&4).is_none());
+    /// assert!(cache.is_ready() && cache.guard().check(&3).is_some());
+    /// # Ok::<(), lanebloom_guard::BoxError>(())
+    /// ```
+    pub fn mark_ready(&self) {
+        self.0.guard.mark_ready();
+    }
+
     pub(crate) fn history(&self) -> MutexGuard<'_, History> {
         self.0.history.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The keys in the store: those of the last rebuild, with the changes since.
-    pub(crate) fn known_keys(&self) -> u64 {
+    ///
+    /// They are at most the filter's own number of keys, `in_filter`, since it has all of them. An
+    /// update counts as added, although the filter had the key: without this limit, a million
+    /// updates of one row would look like a million rows. (The last rebuild's count is exact, and
+    /// the filter's an estimate, which may be less.)
+    pub(crate) fn known_keys(&self, in_filter: usize) -> u64 {
         let stats = self.0.counts.sum();
         let history = self.history();
         let added = stats.added.saturating_sub(history.added);
-        (history.keys + added).saturating_sub(stats.removed.saturating_sub(history.removed))
+        let removed = stats.removed.saturating_sub(history.removed);
+        let keys = (history.keys + added).saturating_sub(removed);
+        keys.min(history.keys.max(in_filter as u64))
     }
 
-    /// For a filter that another process filled.
-    pub(crate) fn note_restored(&self, keys: u64, capacity: usize) {
+    /// For a filter that another process filled, and that has so many keys by its own estimate.
+    pub(crate) fn note_restored(&self, keys: u64, in_filter: usize, capacity: usize) {
         let mut history = self.history();
-        (history.keys, history.capacity) = (keys, capacity);
+        (history.keys, history.capacity) = (keys.min(in_filter as u64), capacity);
     }
 
     /// With room for a quarter more than there are now.
     fn next_capacity(&self) -> usize {
-        with_room(self.known_keys() as usize).max(self.0.plan.expected_keys)
+        let keys = self.known_keys(self.0.guard.filter().figures().len);
+        with_room(keys.try_into().unwrap_or(usize::MAX)).max(self.0.plan.expected_keys)
     }
 
     fn begin(&self, capacity: usize) -> Result<Attempt<'_, K, F>, RebuildError> {
@@ -129,7 +179,6 @@ where
         let filter = (self.0.plan.make)(capacity).map_err(|error| RebuildError(RebuildErrorKind::Filter(error)))?;
         let rebuild = self.0.guard.rebuild(filter);
         let rebuild = rebuild.map_err(|error| RebuildError(RebuildErrorKind::Guard(error)))?;
-        self.history().begun += 1;
         let stats = self.0.counts.sum();
         Ok(Attempt {
             rebuild,
@@ -187,6 +236,14 @@ where
             self.note(&result);
             result
         })
+    }
+
+    /// None before a cache is ready: until then made-up keys reach the store.
+    fn first_pause(&self, interval: Duration) -> Duration {
+        match self.is_ready() {
+            true => pause(interval, 0),
+            false => Duration::ZERO,
+        }
     }
 
     fn span(&self) -> Span {
@@ -289,8 +346,9 @@ where
         .await
     }
 
-    /// Calls [`rebuild_now`](Self::rebuild_now) about every `interval`, first after one, until the
-    /// returned value is dropped or [stopped](Rebuilds::stop).
+    /// Calls [`rebuild_now`](Self::rebuild_now) about every `interval`, until the returned value is
+    /// dropped or [stopped](Rebuilds::stop): first at once, or after one interval if the cache [is
+    /// ready](Self::is_ready).
     ///
     /// The intervals vary by a tenth, so that processes that were started together do not read the
     /// store together. After an error or a panic of `source` the next attempt comes within a
@@ -313,8 +371,11 @@ where
     /// let read = async |id: u64| Ok::<_, Infallible>(Some(id));
     /// let cache = GuardedCache::<u64, u64>::builder().build(read)?;
     /// let keys = || stream::iter([Ok::<_, BoxError>(vec![1, 2, 3])]);
-    /// cache.rebuild_now(keys).await?; // before it serves
     /// let rebuilds = cache.rebuild_every(Duration::from_secs(3600), keys);
+    /// while !cache.is_ready() {
+    ///     tokio::task::yield_now().await; // the first rebuild
+    /// }
+    /// assert_eq!((cache.get(&3).await?, cache.get(&4).await?), (Some(3), None));
     /// # tokio::time::sleep(Duration::from_secs(3 * 3600)).await;
     /// # assert!((3..=4).contains(&cache.figures().rebuilds));
     /// // at shutdown:
@@ -329,10 +390,12 @@ where
         let cache = self.clone();
         let task = async move {
             let mut failed = 0;
+            let mut wait = cache.first_pause(interval);
             loop {
-                tokio::time::sleep(pause(interval, failed)).await;
+                tokio::time::sleep(wait).await;
                 let result = catch_panic(cache.rebuild_now(&source)).await;
                 failed = failures(failed, &cache.unless_panicked(result));
+                wait = pause(interval, failed);
             }
         };
         Rebuilds(tokio::spawn(task))
@@ -434,8 +497,8 @@ where
     }
 
     /// Calls [`rebuild_now`](Self::rebuild_now) about every `interval` in a thread of its own,
-    /// first after one interval, until the returned value is dropped or
-    /// [stopped](RebuildThread::stop).
+    /// until the returned value is dropped or [stopped](RebuildThread::stop): first at once, or
+    /// after one interval if the cache [is ready](Self::is_ready).
     ///
     /// The intervals vary by a tenth, so that processes that were started together do not read the
     /// store together. After an error or a panic of `source` the next attempt comes within a
@@ -455,8 +518,11 @@ where
     /// let read = |id: u64| Ok::<_, Infallible>(Some(id));
     /// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
     /// let keys = || [Ok::<_, Infallible>(vec![1, 2, 3])];
-    /// let rebuilds = cache.rebuild_every(Duration::from_millis(1), keys);
-    /// while cache.get(&3)?.is_none() {} // turned away until the first rebuild
+    /// let rebuilds = cache.rebuild_every(Duration::from_secs(3600), keys);
+    /// while !cache.is_ready() {
+    ///     std::thread::yield_now(); // the first rebuild
+    /// }
+    /// assert_eq!((cache.get(&3)?, cache.get(&4)?), (Some(3), None));
     /// rebuilds.stop();
     /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
@@ -470,10 +536,12 @@ where
         let (stop, stopped) = mpsc::channel::<()>();
         let thread = thread::spawn(move || {
             let mut failed = 0;
-            while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(pause(interval, failed)) {
+            let mut wait = cache.first_pause(interval);
+            while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(wait) {
                 let is_stopped = || stopped.try_recv() == Err(TryRecvError::Disconnected);
                 let rebuild = AssertUnwindSafe(|| cache.rebuild_unless(&source, is_stopped));
                 failed = failures(failed, &cache.unless_panicked(catch_unwind(rebuild)));
+                wait = pause(interval, failed);
             }
         });
         RebuildThread { _stop: stop, thread }

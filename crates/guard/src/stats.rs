@@ -19,6 +19,7 @@ use thread_local::ThreadLocal;
 /// # let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(id));
 /// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
 /// cache.added(&17);
+/// cache.mark_ready();
 /// cache.get(&17)?;
 /// let before = cache.stats();
 /// cache.get_many(&[17, 17, 18])?;
@@ -45,7 +46,7 @@ pub struct Stats {
     /// Keys that the filter let through and the store did not have: `known_misses`, and the loads
     /// and joined loads that found no row.
     pub false_positives: u64,
-    /// Keys that were added or inserted.
+    /// Keys that were added or inserted, updates of rows included.
     pub added: u64,
     /// Keys that were removed.
     pub removed: u64,
@@ -92,7 +93,8 @@ pub struct Figures {
     pub values: u64,
     /// Keys remembered as missing, about.
     pub misses: u64,
-    /// Keys in the store: those of the last rebuild, with the changes since.
+    /// Keys in the store, about: those of the last rebuild, with the changes since, and at most the
+    /// number that the filter has.
     pub keys: u64,
     /// Keys that the filter was made for.
     pub capacity: usize,
@@ -102,7 +104,9 @@ pub struct Figures {
     pub promised_rate: f64,
     /// The memory of the filter, in bytes.
     pub filter_bytes: usize,
-    /// Whether the filter lets every key through, because it refused one.
+    /// Whether the filter was filled, as [`GuardedCache::is_ready`].
+    pub is_ready: bool,
+    /// Whether every key passes the filter: it is not filled yet, or it refused a key.
     pub is_open: bool,
     /// The time since a `SharedBloom`'s last exchange with its server; `None` for other filters.
     pub lag: Option<Duration>,
@@ -141,15 +145,17 @@ where
     /// cache.added_many(&Vec::from_iter(0..600));
     /// cache.removed(&17);
     /// let figures = cache.figures();
-    /// assert_eq!((figures.keys, figures.capacity), (599, 1000));
+    /// assert!(figures.keys.abs_diff(599) < 60 && figures.capacity == 1000);
     /// assert!(figures.filter.len.abs_diff(600) < 60);
+    /// assert!(figures.is_open && !figures.is_ready); // there may be more
     /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
     pub fn figures(&self) -> Figures {
         let caches = &self.0.flights.caches;
         let filter = self.0.guard.filter();
         // Before the lock, since it takes long.
-        let (now, keys) = (filter.figures(), self.known_keys());
+        let now = filter.figures();
+        let keys = self.known_keys(now.len);
         let history = self.history();
         Figures {
             values: caches.values.entry_count(),
@@ -159,6 +165,7 @@ where
             filter: now,
             promised_rate: filter.false_positive_rate(),
             filter_bytes: filter.memory_bytes(),
+            is_ready: self.is_ready(),
             is_open: self.0.guard.is_open(),
             lag: filter.lag(),
             rebuilds: history.completed,
@@ -177,6 +184,7 @@ where
     /// # let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(id));
     /// let builder = GuardedCache::<u64, u64>::builder().name("users");
     /// let cache = builder.build_blocking(read)?;
+    /// cache.mark_ready(); // the store is empty
     /// cache.get(&17)?;
     ///
     /// let recorder = DebuggingRecorder::new();
@@ -224,6 +232,7 @@ where
         gauge("lanebloom_guard_fill_ratio", figures.filter.fill_ratio);
         gauge("lanebloom_guard_promised_rate", figures.promised_rate);
         gauge("lanebloom_guard_current_rate", figures.filter.false_positive_rate);
+        gauge("lanebloom_guard_ready", if figures.is_ready { 1.0 } else { 0.0 });
         gauge("lanebloom_guard_open", if figures.is_open { 1.0 } else { 0.0 });
         if let Some(rate) = stats.false_positive_rate() {
             gauge("lanebloom_guard_measured_rate", rate);

@@ -152,6 +152,7 @@ where
     /// let read = |name: String| Ok::<_, Infallible>(Some(name.len()));
     /// let cache = GuardedCache::<str, usize>::builder().build_blocking(read)?;
     /// cache.added("ann");
+    /// cache.mark_ready();
     /// assert_eq!(cache.get("ann")?, Some(3));
     /// assert_eq!(cache.get("eve")?, None); // the store was not asked
     /// # Ok::<(), lanebloom_guard::BoxError>(())
@@ -201,6 +202,7 @@ where
     /// let read = |name: String| Ok::<_, Infallible>(Some(name.len()));
     /// let cache = GuardedCache::<str, usize>::builder().build_blocking(read)?;
     /// cache.added_many(&["ann", "john"]);
+    /// cache.mark_ready();
     /// let rows = cache.get_many(&["john", "eve", "ann", "ann"])?;
     /// assert_eq!(rows, [Some(4), None, Some(3), Some(3)]);
     /// assert_eq!(cache.stats().loads, 2);

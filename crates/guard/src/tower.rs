@@ -75,6 +75,7 @@ use tower_service::Service;
 /// # async fn main() -> Result<(), lanebloom_guard::BoxError> {
 /// # let read_user = async |id: u64| Ok::<_, Infallible>(Some(format!("user {id}")));
 /// let users = Users::builder().build(read_user)?;
+/// users.mark_ready(); // the store is empty
 /// let guard = GuardLayer::new(users.clone(), path("/users/{id}", "id"));
 /// let app = Router::new()
 ///     // `layer` wraps what stands before it, and `put` stands after.

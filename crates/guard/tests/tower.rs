@@ -60,6 +60,7 @@ async fn a_request_counts_once_with_the_get_of_its_handler() {
     let read = async |id: u64| Ok::<_, Infallible>((id < 50).then_some(id));
     let cache = GuardedCache::<u64, u64>::builder().build(read).unwrap();
     cache.added_many(&Vec::from_iter(0..100));
+    cache.mark_ready();
     let handler = async |State(cache): State<GuardedCache<u64, u64>>, Path(id): Path<u64>| match cache.get(&id).await {
         Ok(Some(_)) => StatusCode::OK,
         _ => StatusCode::GONE,
@@ -148,6 +149,7 @@ async fn a_service_need_not_be_of_axum() {
     let read = |_| Ok::<_, Infallible>(Some(()));
     let cache: Pairs = GuardedCache::<(u32, u32), ()>::builder().build_blocking(read).unwrap();
     cache.added(&(3, 4));
+    cache.mark_ready();
     let key = |request: &Request<&[u8]>| {
         let (x, y) = request.uri().path().strip_prefix('/')?.split_once('/')?;
         Some((x.parse().ok()?, y.parse().ok()?))
