@@ -228,7 +228,7 @@ fn lookups<E: Engine<Hash: PartialEq>, S: KeyHasher<E::Hash> + Clone>(of: impl F
         assert!(content.iter().all(|key| filter.contains(key)));
         for (offset, &len) in lengths.iter().enumerate() {
             // Every second one is there, and some come twice.
-            let asked: Vec<u64> = keys(2, len)
+            let asked: Vec<u64> = keys(30 + offset as u64, len)
                 .iter()
                 .map(|key| {
                     if key % 2 == 0 {
