@@ -12,6 +12,10 @@ use alloc::vec::Vec;
 /// Bytes before the longs.
 const HEADER: usize = 6;
 
+/// What Java's `ObjectOutputStream` begins with (Java Object Serialization Specification,
+/// `STREAM_MAGIC`).
+const JAVA_OBJECT: [u8; 2] = [0xac, 0xed];
+
 impl Strategy {
     /// Its place in Guava's `BloomFilterStrategies`.
     fn ordinal(self) -> u8 {
@@ -32,6 +36,12 @@ impl Layout {
         let strategy = match ordinal {
             0 => Strategy::Mitz32,
             1 => Strategy::Mitz64,
+            _ if [ordinal, hash_functions] == JAVA_OBJECT => {
+                return Err(GuavaReadErrorKind::Invalid(
+                    "a serialized Java object (0xACED): write the filter by BloomFilter.writeTo, not by ObjectOutputStream"
+                        .into(),
+                ));
+            }
             _ => {
                 return Err(GuavaReadErrorKind::Invalid(format!(
                     "strategy {} is neither 0 (MURMUR128_MITZ_32) nor 1 (MURMUR128_MITZ_64)",
