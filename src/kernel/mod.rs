@@ -54,7 +54,7 @@ use crate::sync::AtomicU64;
 use core::fmt;
 use core::sync::atomic::{AtomicU8, Ordering};
 
-/// An instruction set that this CPU has. It is made only after [`Level::is_there`], so its
+/// An instruction set that this CPU has. It is made only after `Level::is_there`, so its
 /// existence is the proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Isa(Level);
