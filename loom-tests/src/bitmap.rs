@@ -45,15 +45,17 @@ fn two_threads_never_claim_the_same_free_position() {
     });
 }
 
-/// The thread that finds the position, or inserts it in vain, or removes it, sees the work.
+/// The thread that finds the position, or inserts it in vain, or removes it, or is told that no
+/// other is free, sees the work.
 #[test]
 fn whoever_meets_a_position_sees_what_its_inserter_did_before() {
-    let meets: [fn(&ConcurrentBitmap) -> bool; 5] = [
+    let meets: [fn(&ConcurrentBitmap) -> bool; 6] = [
         |set| set.contains(3),
         |set| !set.insert(3).unwrap(),
         |set| set.remove(3),
         |set| set.first_present(0) == Some(3),
         |set| set.first_free(3) == Some(4),
+        |set| set.claim_free(3..4).is_none(),
     ];
     for meet in meets {
         loom::model(move || {

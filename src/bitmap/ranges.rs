@@ -1,10 +1,10 @@
 //! Ranges of positions, 64 at a time, and the search for a free one that claims it.
 
-use super::read::{clamped, spanned};
+use super::read::{clamped, ends};
 use super::words::masks;
 use super::{ConcurrentBitmap, OutOfBoundsError, Store};
 use crate::bits::{Load, acquire};
-use core::ops::{Range, RangeBounds};
+use core::ops::RangeBounds;
 
 /// Ranges. They change 64 positions at a time; other threads see the parts as they are changed. A
 /// range that ends before it begins is empty.
@@ -29,12 +29,11 @@ impl ConcurrentBitmap {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn insert_range(&self, range: impl RangeBounds<u64>) -> Result<u64, OutOfBoundsError> {
-        let Range { start, end } = spanned(range, self.bound());
-        if start >= end {
+        let Some((first, last)) = ends(range, self.bound()) else {
             return Ok(0);
-        }
-        self.check(end - 1)?;
-        let set = masks(start..end).map(|(word, mask)| u64::from(self.bits.add(word, mask).count_ones()));
+        };
+        self.check(last)?;
+        let set = masks(first..last + 1).map(|(word, mask)| u64::from(self.bits.add(word, mask).count_ones()));
         Ok(set.sum())
     }
 

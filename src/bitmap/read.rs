@@ -7,26 +7,28 @@ use core::fmt;
 use core::iter::FusedIterator;
 use core::ops::{Bound, Range, RangeBounds};
 
-/// The range below `bound` that `range` means. An empty one for a range that ends before it begins.
+/// The positions below `bound` in `range`; `0..0` if there are none.
 pub(super) fn clamped(range: impl RangeBounds<u64>, bound: u64) -> Range<u64> {
-    let Range { start, end } = spanned(range, bound);
-    let end = end.min(bound);
-    start.min(end)..end
+    match ends(range, bound) {
+        Some((first, last)) if first < bound => first..last.saturating_add(1).min(bound),
+        _ => 0..0,
+    }
 }
 
-/// The range that `range` means, where one without an end goes to `bound`.
-pub(super) fn spanned(range: impl RangeBounds<u64>, bound: u64) -> Range<u64> {
-    let start = match range.start_bound() {
-        Bound::Included(&start) => start,
-        Bound::Excluded(&before) => before.saturating_add(1),
+/// The first and the last number in `range`, or `None` if it is empty. A range without an end goes
+/// to `bound`. (Both are in the range, since no `u64` lies beyond the greatest one.)
+pub(super) fn ends(range: impl RangeBounds<u64>, bound: u64) -> Option<(u64, u64)> {
+    let first = match range.start_bound() {
+        Bound::Included(&first) => first,
+        Bound::Excluded(&before) => before.checked_add(1)?,
         Bound::Unbounded => 0,
     };
-    let end = match range.end_bound() {
-        Bound::Included(&last) => last.saturating_add(1),
-        Bound::Excluded(&end) => end,
-        Bound::Unbounded => bound,
+    let last = match range.end_bound() {
+        Bound::Included(&last) => last,
+        Bound::Excluded(&end) => end.checked_sub(1)?,
+        Bound::Unbounded => bound.checked_sub(1)?,
     };
-    start..end
+    (first <= last).then_some((first, last))
 }
 
 /// Reading. Positions that change meanwhile may be seen as before or as after; see
@@ -138,12 +140,11 @@ impl<B: Store> Bitmap<B> {
     /// ```
     #[must_use]
     pub fn contains_range(&self, range: impl RangeBounds<u64>) -> bool {
-        let Range { start, end } = spanned(range, self.bound());
-        if start >= end {
+        let Some((first, last)) = ends(range, self.bound()) else {
             return true;
-        }
-        let all =
-            end <= self.bound() && masks(start..end).all(|(word, mask)| !self.bits.words()[word].load() & mask == 0);
+        };
+        let all = last < self.bound()
+            && masks(first..last + 1).all(|(word, mask)| !self.bits.words()[word].load() & mask == 0);
         acquire_if(all);
         all
     }

@@ -114,7 +114,7 @@ impl<'a, S: KeyHasher> BloomView<'a, S> {
     ) -> Result<(Self, &'a [u8]), SnapshotErrorKind> {
         let (snapshot, (header, hasher), rest) = Held::borrow(bytes, |bytes| parse(bytes, hasher))?;
         let engine = View::new(snapshot, header);
-        Ok((Filter { engine, hasher }, rest))
+        Ok((Filter::of(engine, hasher), rest))
     }
 }
 
@@ -222,7 +222,7 @@ mod map {
             // SAFETY: the caller's promise.
             let (snapshot, (header, hasher)) = unsafe { Held::map(file, |bytes| parse(bytes, hasher)) }?;
             let engine = View::new(snapshot, header);
-            Ok(Filter { engine, hasher })
+            Ok(Filter::of(engine, hasher))
         }
     }
 }
@@ -315,7 +315,7 @@ impl<'a> View<'a> {
     fn new(snapshot: Held<'a>, header: Header) -> Self {
         Self {
             snapshot,
-            lookups: Lookups::<[u8; 8]>::of(header.layout, Isa::detect()),
+            lookups: Lookups::of(header.layout, Isa::best()),
             header,
         }
     }
@@ -353,5 +353,9 @@ impl Lined for View<'_> {
             snapshot: self.snapshot.clone(),
             ..*self
         })
+    }
+
+    fn set_kernels(&mut self, isa: Isa) {
+        self.lookups = Lookups::of(self.header.layout, isa);
     }
 }

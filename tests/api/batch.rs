@@ -1,9 +1,9 @@
 //! Batches against single calls: a batch gives the same answers and sets the same bits as the plain
 //! code's single calls in order, under every instruction set.
 
-use crate::common::{LAYOUTS, RATES, for_each_instruction_set, lookups_agree, number, within};
+use crate::common::{LAYOUTS, RATES, lookups_agree, number, plain, within};
 use lanebloom::bloom::Builder;
-use lanebloom::{ConcurrentBloom, instruction_sets, limit_instruction_set};
+use lanebloom::{ConcurrentBloom, Isa, instruction_sets};
 use std::hash::{BuildHasher, Hasher};
 
 const EXTREMES: [u64; 8] = [
@@ -55,7 +55,7 @@ impl Hasher for Own {
 }
 
 /// Filters of the same layout: one that single calls fill in plain code, and one for each form of a
-/// batch under the instruction set of the moment.
+/// batch under one instruction set.
 struct Twins {
     single: ConcurrentBloom<Own>,
     by_hashes: ConcurrentBloom<Own>,
@@ -65,15 +65,12 @@ struct Twins {
 }
 
 impl Twins {
-    /// `None` where the builder finds no such filter. Only inside of `for_each_instruction_set`.
-    fn new(instruction_set: &str, builder: Builder) -> Option<Self> {
-        let builder = builder.hasher(Own::default());
-        limit_instruction_set(instruction_sets().next().unwrap());
-        let single = builder.clone().build();
-        limit_instruction_set(instruction_set);
-        let by_keys = builder.build().ok()?;
+    /// `None` where the builder finds no such filter.
+    fn new(isa: Isa, builder: Builder) -> Option<Self> {
+        let empty = builder.hasher(Own::default()).build().ok()?;
+        let by_keys = empty.clone().with_isa(isa);
         Some(Self {
-            single: single.ok()?,
+            single: plain(empty),
             by_hashes: by_keys.clone(),
             flagged_hashes: by_keys.clone(),
             flagged_keys: by_keys.clone(),
@@ -123,7 +120,7 @@ impl Twins {
 /// lead to.
 #[test]
 fn short_batches_equal_single_calls() {
-    for_each_instruction_set(|set| {
+    for isa in instruction_sets() {
         let mut shapes = Vec::new();
         for rate in [0.6, 0.25].into_iter().chain(RATES) {
             for (lines, words) in LAYOUTS {
@@ -132,7 +129,7 @@ fn short_batches_equal_single_calls() {
                     .false_positive_rate(rate)
                     .lines_per_key(lines)
                     .words_per_key(words);
-                let Some(twins) = Twins::new(set, filter) else { continue };
+                let Some(twins) = Twins::new(isa, filter) else { continue };
                 shapes.push((lines, words, twins.single.bits_per_word()));
                 for len in 0..=18 {
                     for offset in 0..8 {
@@ -147,14 +144,14 @@ fn short_batches_equal_single_calls() {
         }
         shapes.sort_unstable();
         shapes.dedup();
-        assert!(shapes.len() >= 32, "{set}: only {shapes:?}");
-    });
+        assert!(shapes.len() >= 32, "{isa}: only {shapes:?}");
+    }
 }
 
 /// Lengths around the chunks in which long batches are hashed (64, 1024) and answered (4096).
 #[test]
 fn long_batches_equal_single_calls() {
-    for_each_instruction_set(|set| {
+    for isa in instruction_sets() {
         let rates = [0.1, 0.01, 1e-3, 1e-6, 0.01, 1e-3, 1e-6];
         for ((lines, words), rate) in LAYOUTS.into_iter().zip(rates) {
             let filter = ConcurrentBloom::builder()
@@ -162,26 +159,26 @@ fn long_batches_equal_single_calls() {
                 .false_positive_rate(rate)
                 .lines_per_key(lines)
                 .words_per_key(words);
-            let twins = Twins::new(set, filter).unwrap();
+            let twins = Twins::new(isa, filter).unwrap();
             for (offset, len) in [1023, 1024, 1025, 4095, 4096, 4097, 5000].into_iter().enumerate() {
                 twins.hashes(len as u64, len, offset);
             }
             twins.same_bits();
         }
-    });
+    }
 }
 
 /// Filters beyond the size up to which nothing is asked for ahead, at lengths around how far ahead
 /// that is (4, 8 and 16 groups, 16 and 64 keys).
 #[test]
 fn batches_on_a_prefetched_filter_equal_single_calls() {
-    for_each_instruction_set(|set| {
+    for isa in instruction_sets() {
         for (lines, words) in LAYOUTS {
             let filter = ConcurrentBloom::builder()
                 .memory_budget((4 << 20) + 192)
                 .lines_per_key(lines)
                 .words_per_key(words);
-            let twins = Twins::new(set, filter).unwrap();
+            let twins = Twins::new(isa, filter).unwrap();
             let around = [32, 64, 80, 128, 192]
                 .into_iter()
                 .flat_map(|n| [n - 1, n, n + 1, n + 7]);
@@ -190,14 +187,14 @@ fn batches_on_a_prefetched_filter_equal_single_calls() {
             }
             twins.same_bits();
         }
-    });
+    }
 }
 
 /// Extreme hashes alone, and the first and the last of many blocks: the carry of the product that
 /// finds a block decides of these, and of few others.
 #[test]
 fn hashes_at_the_borders_equal_single_calls() {
-    for_each_instruction_set(|set| {
+    for isa in instruction_sets() {
         for (lines, words) in LAYOUTS {
             for blocks in [1, 2, 3, 7, 1000, 4097, 100_003] {
                 // The blocks of a half, if there are two. (Large halves are filters of one line.)
@@ -208,7 +205,7 @@ fn hashes_at_the_borders_equal_single_calls() {
                     .memory_budget(lines * blocks * 64)
                     .lines_per_key(lines)
                     .words_per_key(words);
-                let twins = Twins::new(set, filter).unwrap();
+                let twins = Twins::new(isa, filter).unwrap();
                 let around = EXTREMES.map(|extreme| [extreme, extreme.wrapping_sub(1), extreme.wrapping_add(1)]);
                 let around = around.concat();
                 twins.these(&around[..7], &around, 7);
@@ -222,7 +219,7 @@ fn hashes_at_the_borders_equal_single_calls() {
                 twins.same_bits();
             }
         }
-    });
+    }
 }
 
 /// The short constructors make what the builders make.

@@ -4,6 +4,7 @@ use crate::common::{STRESS_KEYS, number, together};
 use lanebloom::ConcurrentBitmap;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
+use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 #[derive(Clone, Debug)]
@@ -206,7 +207,6 @@ fn ranges_of_every_kind_mean_what_they_say() {
     assert_eq!(set.insert_range(..), Ok(200));
     assert_eq!(set.insert_range(backward.clone()), Ok(0));
     assert_eq!(set.insert_range(0..=200).unwrap_err().position(), 200);
-    assert_eq!(set.insert_range(..=u64::MAX).unwrap_err().position(), u64::MAX - 1);
     assert_eq!(set.insert_range(500..).unwrap_or(7), 0);
     assert_eq!(set.remove_range(60..=70), 11);
     assert_eq!(
@@ -224,6 +224,67 @@ fn ranges_of_every_kind_mean_what_they_say() {
     let mut found = [true];
     empty.contains_batch(&[0], &mut found);
     assert!(!found[0]);
+}
+
+/// No bound has the greatest number below it.
+#[test]
+fn a_range_that_ends_with_the_greatest_number_exceeds_every_bound() {
+    for bound in [0, 1, 64, 200] {
+        let set = ConcurrentBitmap::new(bound).unwrap();
+        set.insert_range(..).unwrap();
+        for start in [u64::MAX, u64::MAX - 1, bound, bound.saturating_sub(1), 0] {
+            assert!(!set.contains_range(start..=u64::MAX), "{start}, {bound}");
+            let error = set.insert_range(start..=u64::MAX).unwrap_err();
+            assert_eq!(error.position(), u64::MAX);
+            let inside = bound.saturating_sub(start);
+            assert_eq!(set.len_of(start..=u64::MAX), inside);
+            assert_eq!(set.range(start..=u64::MAX).count() as u64, inside);
+            assert_eq!(set.claim_free(start..=u64::MAX), None);
+        }
+        assert_eq!(set.remove_range(u64::MAX..=u64::MAX), 0);
+        let greatest = (Bound::Excluded(u64::MAX), Bound::Unbounded);
+        for empty in [(Bound::Included(u64::MAX), Bound::Excluded(u64::MAX)), greatest] {
+            assert!(set.contains_range(empty));
+            assert_eq!(set.insert_range(empty), Ok(0));
+        }
+        assert_eq!(set.remove_range(..=u64::MAX), bound);
+        assert!(set.is_empty());
+    }
+}
+
+/// At the end of a word, of a line and of a bound, each operation has the last position.
+#[test]
+fn the_last_position_belongs_to_the_range() {
+    for bound in [1, 63, 64, 65, 127, 128, 129, 511, 512, 513] {
+        let set = || ConcurrentBitmap::new(bound).unwrap();
+        for end in [64, 128, 512, bound].into_iter().filter(|&end| end <= bound) {
+            let last = end - 1;
+            for start in [0, last.saturating_sub(1), last] {
+                let (what, len) = (format!("{start}..{end} below {bound}"), end - start);
+                let (one, other) = (set(), set());
+                assert_eq!(one.insert_range(start..end), Ok(len), "{what}");
+                assert_eq!(other.insert_range(start..=last), Ok(len), "{what}");
+                for set in [&one, &other] {
+                    assert!(set.contains(last) && set.iter().eq(start..end), "{what}");
+                    assert!(set.range(start..=last).eq(start..end), "{what}");
+                    assert!(set.contains_range(start..=last), "{what}");
+                    assert_eq!(set.len_of(start..=last), len, "{what}");
+                }
+                // The last position alone.
+                assert!(one.remove(last) && !one.contains_range(start..end), "{what}");
+                assert_eq!(one.len_of(start..end), len - 1, "{what}");
+                assert_eq!(one.first_free(start), Some(last), "{what}");
+                assert_eq!(one.claim_free(start..end), Some(last), "{what}");
+                assert_eq!(one.remove_range(last..end), 1, "{what}");
+                assert_eq!(other.remove_range(start..end), len, "{what}");
+                assert!(other.is_empty() && one.len() == len - 1, "{what}");
+            }
+        }
+        let all = set();
+        assert_eq!(all.insert_range(..), Ok(bound));
+        assert!(all.contains_range(..) && all.iter().eq(0..bound));
+        assert_eq!((all.first_free(0), all.claim_free(..)), (None, None));
+    }
 }
 
 /// Every position has one winner, however many threads ask for it and in which way.

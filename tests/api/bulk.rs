@@ -1,8 +1,8 @@
 //! Batches that are dense in the filter are inserted in bulk. Every way of insertion gives the same
 //! bits and the same answers.
 
-use crate::common::{LAYOUTS, for_each_instruction_set, number, together};
-use lanebloom::ConcurrentBloom;
+use crate::common::{LAYOUTS, number, plain, together};
+use lanebloom::{ConcurrentBloom, instruction_sets};
 use proptest::prelude::*;
 #[cfg(feature = "rayon")]
 use std::collections::HashSet;
@@ -25,9 +25,9 @@ fn hashes(from: u64, len: usize) -> Vec<u64> {
     (from..).map(number).take(len).collect()
 }
 
-/// The answers of the inserts, one after another, and the filter.
+/// The answers of the inserts, one after another in plain code, and the filter.
 fn by_one(empty: &ConcurrentBloom, hashes: &[u64]) -> (Vec<bool>, ConcurrentBloom) {
-    let filter = empty.clone();
+    let filter = plain(empty.clone());
     (hashes.iter().map(|&hash| filter.insert_hash(hash)).collect(), filter)
 }
 
@@ -94,19 +94,19 @@ fn agree(empty: &ConcurrentBloom, hashes: &[u64], chunk: usize) {
 
 #[test]
 fn one_region() {
-    for_each_instruction_set(|_| {
+    for isa in instruction_sets() {
         for (words, rate) in [(1, 0.1), (2, 0.01), (4, 1e-3), (8, 1e-4)] {
             for lines in [1, 2, 100, 500] {
                 for per_line in [5, 6, 7, 60] {
                     agree(
-                        &filter(lines, words, rate),
+                        &filter(lines, words, rate).with_isa(isa),
                         &hashes(0, per_line * lines + 3),
                         usize::MAX,
                     );
                 }
             }
         }
-    });
+    }
 }
 
 /// More than 1 MiB, so that they are sorted; the last region is not whole. Other hashes are in
@@ -114,13 +114,13 @@ fn one_region() {
 #[test]
 fn many_regions() {
     let lines = 5 * 4096 + 1;
-    for_each_instruction_set(|_| {
+    for isa in instruction_sets() {
         for (words, rate) in [(1, 0.1), (2, 0.01), (8, 1e-4)] {
-            let filter = filter(lines, words, rate);
+            let filter = filter(lines, words, rate).with_isa(isa);
             filter.insert_hashes(&hashes(1 << 40, 10_000));
             agree(&filter, &hashes(0, 7 * lines), usize::MAX);
         }
-    });
+    }
 }
 
 /// Many times the keys that it is for, so that the sort takes them in several turns.
@@ -189,16 +189,16 @@ fn keys_as_their_hashes() {
 /// With two lines per key, in an image of the whole filter, and beyond 1 MiB.
 #[test]
 fn two_lines_per_key() {
-    for_each_instruction_set(|_| {
+    for isa in instruction_sets() {
         for (words, rate) in [(2, 0.01), (4, 1e-3), (8, 1e-6)] {
             for lines in [2, 100, 500] {
                 for per_line in [3, 30] {
-                    let empty = filter_of(2, lines, words, rate);
+                    let empty = filter_of(2, lines, words, rate).with_isa(isa);
                     agree(&empty, &hashes(0, per_line * lines + 3), usize::MAX);
                 }
             }
         }
-        let filter = filter_of(2, 5 * 4096 + 2, 8, 1e-6);
+        let filter = filter_of(2, 5 * 4096 + 2, 8, 1e-6).with_isa(isa);
         filter.insert_hashes(&hashes(1 << 40, 10_000));
         agree(&filter, &hashes(0, 80_000), usize::MAX);
         // Dense, half of them present, and many of one region.
@@ -206,7 +206,7 @@ fn two_lines_per_key() {
         agree(&filter, &more, usize::MAX);
         filter.insert_hashes(&more);
         assert_eq!(filter.insert_hashes(&more), 0);
-    });
+    }
 }
 
 /// At lengths around groups, words of a bitmap and chunks: present and new keys in runs long and
@@ -215,11 +215,11 @@ fn two_lines_per_key() {
 fn new_and_present_keys_in_runs() {
     const LENGTHS: [usize; 16] = [0, 1, 7, 8, 9, 31, 32, 33, 63, 64, 65, 500, 1025, 4095, 4096, 4097];
     let runs = [1, 8, 33, 40, 200];
-    for_each_instruction_set(|_| {
+    for isa in instruction_sets() {
         for (lines_per_key, words) in LAYOUTS {
             // Without prefetching and with it.
             for (lines, lengths) in [(6, &LENGTHS[..]), (40_000, &[500])] {
-                let filter = filter_of(lines_per_key, lines, words, 0.02);
+                let filter = filter_of(lines_per_key, lines, words, 0.02).with_isa(isa);
                 let present = hashes(1 << 40, 300);
                 filter.insert_hashes(&present);
                 for &len in lengths {
@@ -236,7 +236,7 @@ fn new_and_present_keys_in_runs() {
                 }
             }
         }
-    });
+    }
 }
 
 proptest! {

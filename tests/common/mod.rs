@@ -5,10 +5,10 @@
 
 pub(crate) mod filters;
 
-use lanebloom::{Engine, Filter, Funnel, KeyHasher, instruction_sets, limit_instruction_set};
+use lanebloom::{Engine, Filter, Funnel, KeyHasher, instruction_sets};
 use std::io::{self, Read, Write};
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Barrier, Mutex, PoisonError};
 use std::thread;
 use twox_hash::XxHash3_64;
 
@@ -29,17 +29,9 @@ pub(crate) const WORDS: [usize; 4] = [1, 2, 4, 8];
 /// Lines and words per key.
 pub(crate) const LAYOUTS: [(usize, usize); 7] = [(1, 1), (1, 2), (1, 4), (1, 8), (2, 2), (2, 4), (2, 8)];
 
-/// Runs `test` once for every instruction set of this machine, which filters built meanwhile use;
-/// the best one stays.
-///
-/// The choice is the whole process's, so one test of a program at a time has it.
-pub(crate) fn for_each_instruction_set(mut test: impl FnMut(&str)) {
-    static TURN: Mutex<()> = Mutex::new(());
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    for name in instruction_sets() {
-        limit_instruction_set(name);
-        test(name);
-    }
+/// The same filter in plain code.
+pub(crate) fn plain<E: Engine, S>(filter: Filter<E, S>) -> Filter<E, S> {
+    filter.with_isa(instruction_sets().next().expect("the plain one is there"))
 }
 
 /// Calls `write` on `len` places at `offset` of a larger buffer of `garbage`; returns the places

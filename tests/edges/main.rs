@@ -7,9 +7,9 @@
 #[path = "../common/mod.rs"]
 mod common;
 
-use common::{WORDS, for_each_instruction_set, number};
+use common::{WORDS, number};
 use lanebloom::bloom::Builder;
-use lanebloom::{ConcurrentBloom, Funnel, KeyHasher, Murmur3, SipHash13};
+use lanebloom::{ConcurrentBloom, Funnel, KeyHasher, Murmur3, SipHash13, instruction_sets};
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 use std::ptr::{copy_nonoverlapping, null_mut};
 use std::slice;
@@ -123,17 +123,17 @@ fn strings_at_the_edges() {
         let mut fenced = Fenced::new();
         let memory: &[u8] = fenced.put(&bytes, at_the_end);
         let keys: Vec<&[u8]> = (0..=LONGEST).map(|len| &memory[cut(len)]).collect();
-        for_each_instruction_set(|set| {
-            let filter = builder.clone().build().unwrap();
+        for isa in instruction_sets() {
+            let filter = builder.clone().build().unwrap().with_isa(isa);
             filter.insert_batch(&Vec::from_iter(keys.iter().step_by(2)));
             assert!(filter == expected);
             for (len, key) in keys.iter().enumerate() {
                 let (mut hash, mut sip_hash, mut answer) = ([0], [0], [false]);
-                Murmur3::default().hash_batch(&[*key], &mut hash);
-                sip.hash_batch(&[*key], &mut sip_hash);
+                Murmur3::default().hash_batch_by(isa, &[*key], &mut hash);
+                sip.hash_batch_by(isa, &[*key], &mut sip_hash);
                 filter.contains_batch(&[*key], &mut answer);
-                assert_eq!((hash, answer), ([murmur3[len]], [answers[len]]), "{set}: {len} bytes");
-                assert_eq!(sip_hash, [siphash[len]], "{set}: {len} bytes");
+                assert_eq!((hash, answer), ([murmur3[len]], [answers[len]]), "{isa}: {len} bytes");
+                assert_eq!(sip_hash, [siphash[len]], "{isa}: {len} bytes");
             }
             // Ever longer and ever shorter ones, and mixed: 1000 and 4097 have no divisor in
             // common.
@@ -145,27 +145,27 @@ fn strings_at_the_edges() {
                 for batch in [ordered.len(), 64, 13, 3] {
                     let (mut hashed, mut found) = (vec![0; ordered.len()], vec![false; ordered.len()]);
                     for (keys, hashed) in ordered.chunks(batch).zip(hashed.chunks_mut(batch)) {
-                        sip.hash_batch(keys, hashed);
+                        sip.hash_batch_by(isa, keys, hashed);
                     }
                     assert!(
                         hashed.iter().zip(&lengths).all(|(hash, &len)| *hash == siphash[len]),
-                        "{set}"
+                        "{isa}"
                     );
                     for (keys, hashed) in ordered.chunks(batch).zip(hashed.chunks_mut(batch)) {
-                        Murmur3::default().hash_batch(keys, hashed);
+                        Murmur3::default().hash_batch_by(isa, keys, hashed);
                     }
                     assert!(
                         hashed.iter().zip(&lengths).all(|(hash, &len)| *hash == murmur3[len]),
-                        "{set}"
+                        "{isa}"
                     );
                     filter.contains_batch(&ordered, &mut found);
                     assert!(
                         found.iter().zip(&lengths).all(|(answer, &len)| *answer == answers[len]),
-                        "{set}"
+                        "{isa}"
                     );
                 }
             }
-        });
+        }
     }
 }
 
@@ -181,30 +181,31 @@ fn keys_of_one_width<T: Copy + Funnel>(key: impl FnMut(u64) -> T) {
     let sip = SipHash13::with_key([1; 16]);
     let sip_hashes: Vec<u64> = values.iter().map(|key| sip.hash_key(key)).collect();
     let builder = ConcurrentBloom::builder().expected_keys(200);
-    for_each_instruction_set(|set| {
+    for isa in instruction_sets() {
         let (filter, answers) = filter_and_answers(&builder, &hashes);
-        let empty = builder.clone().build().unwrap();
+        let filter = filter.with_isa(isa);
+        let empty = builder.clone().build().unwrap().with_isa(isa);
         let (mut fenced, mut out) = (Fenced::new(), Fenced::new());
         for len in lengths() {
             for at_the_end in [true, false] {
                 let (values, answers) = (&values[..len], &answers[..len]);
                 let keys = fenced.put(values, at_the_end);
                 let hashed = out.put(&vec![0; len], true);
-                Murmur3::default().hash_batch(keys, hashed);
-                assert_eq!(hashed, &hashes[..len], "{set}");
-                sip.hash_batch(keys, hashed);
-                assert_eq!(hashed, &sip_hashes[..len], "{set}");
+                Murmur3::default().hash_batch_by(isa, keys, hashed);
+                assert_eq!(hashed, &hashes[..len], "{isa}");
+                sip.hash_batch_by(isa, keys, hashed);
+                assert_eq!(hashed, &sip_hashes[..len], "{isa}");
                 let found = out.put(&vec![false; len], true);
                 filter.contains_batch(keys, found);
-                assert_eq!(found, answers, "{set}");
+                assert_eq!(found, answers, "{isa}");
                 let filter = empty.clone();
                 let changed = out.put(&vec![false; len], true);
                 filter.insert_batch_flagged(keys, changed);
                 assert!(changed.is_empty() || changed[0]);
-                assert_eq!(filter.insert_batch(keys), 0, "{set}");
+                assert_eq!(filter.insert_batch(keys), 0, "{isa}");
             }
         }
-    });
+    }
 }
 
 #[test]
@@ -238,9 +239,9 @@ fn hashes_and_answers_at_the_edges() {
         for bytes in [4096, 4 << 20] {
             let builder = ConcurrentBloom::builder().memory_budget(bytes).words_per_key(words);
             let (expected, answers) = filter_and_answers(&builder, &hashes);
-            for_each_instruction_set(|set| {
+            for isa in instruction_sets() {
                 let (mut fenced, mut out) = (Fenced::new(), Fenced::new());
-                let filter = builder.clone().build().unwrap();
+                let filter = builder.clone().build().unwrap().with_isa(isa);
                 filter.insert_hashes(&Vec::from_iter(hashes.iter().step_by(2).copied()));
                 assert!(filter == expected);
                 for len in lengths() {
@@ -250,7 +251,7 @@ fn hashes_and_answers_at_the_edges() {
                         let places = vec![false; len];
                         let found = out.put(&places, at_the_end);
                         filter.contains_hashes(asked, found);
-                        assert_eq!(found, answers, "{set}: {len} hashes");
+                        assert_eq!(found, answers, "{isa}: {len} hashes");
                         let places = vec![0; len.div_ceil(64)];
                         let bitmap = out.put(&places, at_the_end);
                         filter.contains_hashes_bitmap(asked, bitmap);
@@ -266,9 +267,9 @@ fn hashes_and_answers_at_the_edges() {
                     let changed = out.put(&vec![true; len], true);
                     let sum = filter.insert_hashes_flagged(new, changed);
                     assert_eq!(sum, changed.iter().filter(|&&changed| changed).count());
-                    assert_eq!(filter.insert_hashes(new), 0, "{set}");
+                    assert_eq!(filter.insert_hashes(new), 0, "{isa}");
                 }
-            });
+            }
         }
     }
 }

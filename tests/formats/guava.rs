@@ -534,6 +534,11 @@ fn a_stream_that_is_none_is_an_error() {
             "strategy -1 is neither 0 (MURMUR128_MITZ_32) nor 1 (MURMUR128_MITZ_64)",
         ),
         (
+            // What `ObjectOutputStream.writeObject` begins with.
+            b"\xac\xed\0\x05sr\x002com.google.common.hash.BloomFilter$SerialForm".to_vec(),
+            "a serialized Java object (0xACED): write the filter by BloomFilter.writeTo, not by ObjectOutputStream",
+        ),
+        (
             vec![1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0],
             "0 hash functions is not in 1 to 255",
         ),

@@ -1,9 +1,11 @@
 //! Keys to hashes: known answers, other crates as a second opinion, and which keys are the
 //! same key.
 
-use crate::common::{for_each_instruction_set, number};
+use crate::common::number;
 use lanebloom::hash::OneKeyType;
-use lanebloom::{ByHash, ConcurrentBloom, Funnel, KeyHasher, Murmur3, Sink, SipHash13, UnencodedChars};
+use lanebloom::{
+    ByHash, ConcurrentBloom, Funnel, KeyHasher, Murmur3, Sink, SipHash13, UnencodedChars, instruction_sets,
+};
 use proptest::prelude::*;
 use serde_json::Value;
 use std::borrow::{Borrow, Cow};
@@ -444,7 +446,7 @@ fn slices_have_the_hashes_of_other_crates() {
         hasher.write(bytes);
         hasher.finish()
     };
-    for_each_instruction_set(|set| {
+    for isa in instruction_sets() {
         for offset in 0..16 {
             for len in 0..=100 {
                 let bytes = &soup[offset..][..len];
@@ -460,15 +462,15 @@ fn slices_have_the_hashes_of_other_crates() {
                 // Some of this length, and others.
                 let keys = Vec::from_iter((0..8 + offset).map(|i| &soup[offset + i..][..len + i / 5]));
                 let mut hashes = vec![0; keys.len()];
-                murmur3.hash_batch(&keys, &mut hashes);
+                murmur3.hash_batch_by(isa, &keys, &mut hashes);
                 let theirs = Vec::from_iter(keys.iter().map(|key| their_murmur3(key).0));
-                assert_eq!(hashes, theirs, "{set}: {len} bytes at {offset}");
-                siphash13.hash_batch(&keys, &mut hashes);
+                assert_eq!(hashes, theirs, "{isa}: {len} bytes at {offset}");
+                siphash13.hash_batch_by(isa, &keys, &mut hashes);
                 let theirs = Vec::from_iter(keys.iter().map(|key| their_siphash13(key)));
-                assert_eq!(hashes, theirs, "{set}: {len} bytes at {offset}");
+                assert_eq!(hashes, theirs, "{isa}: {len} bytes at {offset}");
             }
         }
-    });
+    }
 }
 
 /// In agreement with std's own SipHash-1-3 (`DefaultHasher`, whose key is zero), and however the

@@ -366,6 +366,27 @@ fn what_is_no_dump_is_refused_with_the_reason() {
     assert!(loader.is_complete() && loader.finish().unwrap() == filter);
 }
 
+/// A filter of `max_bytes` is read, and grows to `max_bytes`, but not beyond.
+#[test]
+fn max_bytes_is_the_most() {
+    let keys: Vec<String> = (0..150).map(|key| key.to_string()).collect();
+    let mut filter = RedisCuckoo::with_capacity(64).unwrap();
+    filter.insert_batch(&keys[..10]).unwrap();
+    let read = |filter: &RedisCuckoo, limit| RedisCuckoo::from_scandump(filter.to_loadchunks(), limit);
+    let error = read(&filter, 63).unwrap_err().to_string();
+    assert!(error.ends_with("64 bytes, more than the limit of 63 bytes"), "{error}");
+    for (limit, most) in [(64, 64), (127, 64), (128, 128), (191, 128), (192, 192)] {
+        let mut read = read(&filter, limit).unwrap();
+        assert_eq!((read.memory_bytes(), read.max_bytes()), (64, limit as u64));
+        let error = read.insert_batch(&keys[10..]);
+        assert_eq!(read.memory_bytes(), most, "{limit}");
+        assert_eq!(error.is_err(), most < 192, "{limit}");
+    }
+    filter.insert_batch(&keys[10..]).unwrap();
+    assert_eq!(filter.memory_bytes(), 192);
+    assert!(read(&filter, 192).unwrap() == filter && read(&filter, 191).is_err());
+}
+
 #[test]
 fn builders_refuse_what_the_module_refuses() {
     let error = |builder: lanebloom::rediscuckoo::Builder| builder.build().unwrap_err().to_string();

@@ -365,6 +365,24 @@ fn shared_sets_follow_their_slot() {
     }
 }
 
+/// A node that does not know how others reach it names a port alone: that of its own host.
+#[test]
+fn a_redirection_without_a_host_is_to_another_port() {
+    let cluster = cluster!(a_redirection_without_a_host_is_to_another_port);
+    for node in &cluster.nodes {
+        node.ask::<()>(&["CONFIG", "SET", "cluster-preferred-endpoint-type", "unknown-endpoint"]);
+    }
+    let name = cluster.name_at(0, 3, "set");
+    let error = cluster.nodes[2].try_ask::<()>(&["GET", &name]).unwrap_err();
+    let port = format!(":{}", cluster.nodes[0].port());
+    assert_eq!(error.redirect_node().unwrap().0, port);
+
+    let set = shared(&cluster.nodes[2], &name).unwrap();
+    set.insert("a");
+    set.sync(PATIENCE).unwrap();
+    assert!(shared(&cluster.nodes[0], &name).unwrap().contains("a"));
+}
+
 #[test]
 fn filters_of_the_module_are_fetched_and_stored() {
     let test = "filters_of_the_module_are_fetched_and_stored";

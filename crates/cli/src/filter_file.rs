@@ -181,6 +181,10 @@ fn recognize(reader: &mut impl Read, bytes: u64) -> Result<Content> {
             );
         }
     }
+    // A serialized Java object, perhaps of Guava: the reader says what to do instead.
+    if head.starts_with(&[0xac, 0xed]) {
+        GuavaBloom::from_bytes(&head).context("not a filter file")?;
+    }
     bail!(
         "not a filter file: it begins with \"{}\", as no snapshot of lanebloom, Guava stream or RedisBloom dump does",
         head[..head.len().min(8)].escape_ascii()

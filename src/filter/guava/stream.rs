@@ -12,6 +12,10 @@ use alloc::vec::Vec;
 /// Bytes before the longs.
 const HEADER: usize = 6;
 
+/// What Java's `ObjectOutputStream` begins with (Java Object Serialization Specification,
+/// `STREAM_MAGIC`).
+const JAVA_OBJECT: [u8; 2] = [0xac, 0xed];
+
 impl Strategy {
     /// Its place in Guava's `BloomFilterStrategies`.
     fn ordinal(self) -> u8 {
@@ -32,6 +36,12 @@ impl Layout {
         let strategy = match ordinal {
             0 => Strategy::Mitz32,
             1 => Strategy::Mitz64,
+            _ if [ordinal, hash_functions] == JAVA_OBJECT => {
+                return Err(GuavaReadErrorKind::Invalid(
+                    "a serialized Java object (0xACED): write the filter by BloomFilter.writeTo, not by ObjectOutputStream"
+                        .into(),
+                ));
+            }
             _ => {
                 return Err(GuavaReadErrorKind::Invalid(format!(
                     "strategy {} is neither 0 (MURMUR128_MITZ_32) nor 1 (MURMUR128_MITZ_64)",
@@ -141,14 +151,7 @@ impl GuavaBloom {
         let mut engine = engine.map_err(GuavaReadErrorKind::OutOfMemory)?;
         let longs = longs.iter().map(|long| u64::from_be_bytes(*long));
         engine.flat.bits.store_words(0, longs);
-        Ok((Self::of(engine), &rest[8 * layout.words..]))
-    }
-
-    fn of(engine: Guava) -> Self {
-        Self {
-            engine,
-            hasher: Murmur128,
-        }
+        Ok((Self::of(engine, Murmur128), &rest[8 * layout.words..]))
     }
 
     fn longs(&self) -> impl Iterator<Item = u64> {
@@ -158,7 +161,7 @@ impl GuavaBloom {
 
 #[cfg(feature = "std")]
 mod io {
-    use super::{Guava, GuavaBloom, GuavaReadError, GuavaReadErrorKind, HEADER, Layout};
+    use super::{Guava, GuavaBloom, GuavaReadError, GuavaReadErrorKind, HEADER, Layout, Murmur128};
     use crate::bits::{self, Bits};
     use crate::codec::{self, Short};
     use crate::flat::Flat;
@@ -278,11 +281,12 @@ mod io {
                 words += longs.len();
             }
             let flat = Flat::of(bits, layout.words, layout.hash_functions.into());
-            Ok(Self::of(Guava {
+            let engine = Guava {
                 flat,
                 layout,
                 expected_keys: layout.keys_for_half(),
-            }))
+            };
+            Ok(Self::of(engine, Murmur128))
         }
     }
 

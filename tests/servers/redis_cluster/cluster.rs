@@ -201,7 +201,7 @@ fn node(server: Server) -> Option<Redis> {
 }
 
 impl Redis {
-    fn try_ask<T: FromRedisValue>(&self, arguments: &[&str]) -> redis::RedisResult<T> {
+    pub(crate) fn try_ask<T: FromRedisValue>(&self, arguments: &[&str]) -> redis::RedisResult<T> {
         redis::cmd(arguments[0])
             .arg(&arguments[1..])
             .query(&mut self.connection())

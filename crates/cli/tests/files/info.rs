@@ -191,6 +191,15 @@ fn corrupt_truncated_and_foreign_files() {
         shell.error("query file"),
         format!("lanebloom: file: not a filter file; {text}")
     );
+    shell.write(
+        "file",
+        b"\xac\xed\0\x05sr\x002com.google.common.hash.BloomFilter$SerialForm",
+    );
+    assert_eq!(
+        shell.error("info file"),
+        "lanebloom: file: not a filter file: a serialized Java object (0xACED): \
+         write the filter by BloomFilter.writeTo, not by ObjectOutputStream\n"
+    );
     let begins = "lanebloom: keys: not a filter file: it begins with \"key 0\\nke\", as no ";
     for line in [
         "query keys",
