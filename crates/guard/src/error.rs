@@ -31,6 +31,7 @@ enum Kind {
     Failed(Arc<dyn Error + Send + Sync>),
     Panicked(Arc<str>),
     Abandoned,
+    Cycle,
 }
 
 impl LoadError {
@@ -44,6 +45,10 @@ impl LoadError {
 
     pub(crate) fn abandoned() -> Self {
         Self(Kind::Abandoned)
+    }
+
+    pub(crate) fn cycle() -> Self {
+        Self(Kind::Cycle)
     }
 
     /// The loader's error, if it has this type.
@@ -61,7 +66,7 @@ impl LoadError {
     pub fn downcast_ref<E: Error + 'static>(&self) -> Option<&E> {
         match &self.0 {
             Kind::Failed(error) => error.downcast_ref(),
-            Kind::Panicked(_) | Kind::Abandoned => None,
+            Kind::Panicked(_) | Kind::Abandoned | Kind::Cycle => None,
         }
     }
 
@@ -91,6 +96,7 @@ impl fmt::Display for LoadError {
             Kind::Failed(error) => write!(f, "the load failed: {error}"),
             Kind::Panicked(text) => write!(f, "the loader panicked: {text}"),
             Kind::Abandoned => f.write_str("the runtime shut down before the load ended"),
+            Kind::Cycle => f.write_str("the load waits for itself: its loader gets a key whose row needs this one"),
         }
     }
 }
@@ -99,7 +105,7 @@ impl Error for LoadError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match &self.0 {
             Kind::Failed(error) => Some(&**error),
-            Kind::Panicked(_) | Kind::Abandoned => None,
+            Kind::Panicked(_) | Kind::Abandoned | Kind::Cycle => None,
         }
     }
 }

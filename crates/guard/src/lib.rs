@@ -164,6 +164,7 @@ mod cache;
 mod error;
 mod flights;
 mod future;
+mod loads;
 mod mode;
 mod rebuild;
 mod saved;

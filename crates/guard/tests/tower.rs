@@ -1,10 +1,13 @@
 //! `GuardLayer` before services of tower and routers of axum.
 
+mod common;
+
 use axum::body::Body;
 use axum::extract::{Path, Request};
 use axum::http::{HeaderName, Method, Response, StatusCode, Uri};
 use axum::routing::{get, put};
 use axum::{Router, extract::State};
+use common::Limit;
 use lanebloom::CacheGuard;
 use lanebloom_guard::tower::{GuardLayer, header, path};
 use lanebloom_guard::{GuardedCache, sync};
@@ -38,6 +41,7 @@ where
 
 #[tokio::test]
 async fn the_handler_runs_only_for_keys_that_pass() {
+    let _limit = Limit::new();
     let asked = Arc::new(Mutex::new(Vec::new()));
     let handler = {
         let asked = asked.clone();
@@ -57,6 +61,7 @@ async fn the_handler_runs_only_for_keys_that_pass() {
 
 #[tokio::test]
 async fn a_request_counts_once_with_the_get_of_its_handler() {
+    let _limit = Limit::new();
     let read = async |id: u64| Ok::<_, Infallible>((id < 50).then_some(id));
     let cache = GuardedCache::<u64, u64>::builder().build(read).unwrap();
     cache.added_many(&Vec::from_iter(0..100));
@@ -85,6 +90,7 @@ async fn a_request_counts_once_with_the_get_of_its_handler() {
 
 #[tokio::test]
 async fn routers_of_axum_see_the_layer_as_documented() {
+    let _limit = Limit::new();
     let layer = || GuardLayer::new(guard(), path("/users/{id}", "id"));
     let ok = || async { StatusCode::OK };
     let users = Router::new().route("/users/{id}", get(ok).layer(layer()).put(ok));
@@ -105,6 +111,7 @@ async fn routers_of_axum_see_the_layer_as_documented() {
 
 #[test]
 fn keys_are_read_as_axum_reads_them() {
+    let _limit = Limit::new();
     fn key<T: std::str::FromStr>(route: &str, uri: &str) -> Option<T> {
         path::<T, Body>(route, "key")(&request(uri))
     }
@@ -132,18 +139,21 @@ fn keys_are_read_as_axum_reads_them() {
 #[test]
 #[should_panic(expected = r#""/users/{id}" has no parameter "name""#)]
 fn a_parameter_must_be_in_the_route() {
+    let _limit = Limit::new();
     let _ = path::<u64, ()>("/users/{id}", "name");
 }
 
 #[test]
 #[should_panic(expected = r#""/users/{id" is not a route"#)]
 fn a_route_must_be_one() {
+    let _limit = Limit::new();
     let _ = path::<u64, ()>("/users/{id", "id");
 }
 
 /// Of any request and response, a cache that blocks, and a closure for keys of two parts.
 #[tokio::test]
 async fn a_service_need_not_be_of_axum() {
+    let _limit = Limit::new();
     type Pairs = sync::GuardedCache<(u32, u32), ()>;
     let read = |_| Ok::<_, Infallible>(Some(()));
     let cache: Pairs = GuardedCache::<(u32, u32), ()>::builder().build_blocking(read).unwrap();
@@ -201,6 +211,7 @@ impl Service<Request> for Strict {
 
 #[tokio::test]
 async fn the_service_that_is_called_is_the_one_that_was_ready() {
+    let _limit = Limit::new();
     let calls = Arc::new(AtomicUsize::new(0));
     let inner = Strict {
         calls: calls.clone(),
@@ -215,6 +226,7 @@ async fn the_service_that_is_called_is_the_one_that_was_ready() {
 
 #[tokio::test]
 async fn a_busy_service_makes_its_callers_wait() {
+    let _limit = Limit::new();
     let (end, ended) = oneshot::channel::<()>();
     let ended = Arc::new(tokio::sync::Mutex::new(Some(ended)));
     let inner = service_fn(move |_: Request| {
