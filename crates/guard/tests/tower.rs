@@ -105,8 +105,108 @@ async fn routers_of_axum_see_the_layer_as_documented() {
     assert_eq!(status(Method::GET, "/api/users/7").await, StatusCode::OK);
     assert_eq!(status(Method::GET, "/api/users/700").await, StatusCode::NOT_FOUND);
     assert_eq!(status(Method::PUT, "/health").await, StatusCode::OK);
-    // The outermost layer is before the `put`, too.
-    assert_eq!(status(Method::PUT, "/users/700").await, StatusCode::NOT_FOUND);
+    assert_eq!(status(Method::PUT, "/users/700").await, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn only_requests_that_read_are_refused_unless_others_are_named() {
+    let _limit = Limit::new();
+    let ok = || async { StatusCode::OK };
+    let layer = || GuardLayer::new(guard(), path("/users/{id}", "id"));
+    let status = async |app: &Router, method: &str| {
+        let request = Request::builder().method(method).uri("/users/700");
+        status(app.clone(), request.body(Body::empty()).unwrap()).await
+    };
+    let reads = Router::new()
+        .route("/users/{id}", axum::routing::any(ok))
+        .layer(layer());
+    for method in ["GET", "HEAD"] {
+        assert_eq!(status(&reads, method).await, StatusCode::NOT_FOUND, "{method}");
+    }
+    for method in ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "QUERY"] {
+        assert_eq!(status(&reads, method).await, StatusCode::OK, "{method}");
+    }
+    let named = Router::new()
+        .route("/users/{id}", axum::routing::any(ok))
+        .layer(layer().methods([Method::DELETE, "QUERY".parse().unwrap()]));
+    for (method, expected) in [("DELETE", 404), ("QUERY", 404), ("GET", 200), ("PUT", 200)] {
+        assert_eq!(status(&named, method).await, expected, "{method}");
+    }
+}
+
+/// The route says `product`, the service `products`.
+#[tokio::test]
+async fn requests_without_a_key_are_counted() {
+    let _limit = Limit::new();
+    let recorder = metrics_util::debugging::DebuggingRecorder::new();
+    let counted = || {
+        let metrics = recorder.snapshotter().snapshot().into_vec();
+        let of_keys = |key: &str| key == "lanebloom_guard_requests_without_key_total";
+        metrics
+            .into_iter()
+            .find(|(key, ..)| of_keys(key.key().name()))
+            .map(|(.., value)| value)
+    };
+    let layer = GuardLayer::new(guard(), path("/product/{sku}", "sku"));
+    let inner = service_fn(async |_: Request| Ok::<_, Infallible>(Response::new(Body::empty())));
+    let service = layer.layer(inner);
+    // The key is looked for when a service is called, so the recorder is needed only then.
+    let call = |request| metrics::with_local_recorder(&recorder, || service.clone().call(request));
+    for _ in 0..150 {
+        assert_eq!(call(request("/products/1000")).await.unwrap().status(), StatusCode::OK);
+    }
+    let mut put = request("/products/1000");
+    *put.method_mut() = Method::PUT;
+    call(put).await.unwrap();
+    assert_eq!(
+        call(request("/product/1000")).await.unwrap().status(),
+        StatusCode::NOT_FOUND
+    );
+    assert_eq!(layer.without_key(), 150);
+    assert_eq!(counted(), Some(metrics_util::debugging::DebugValue::Counter(150)));
+}
+
+#[cfg(feature = "axum")]
+#[tokio::test]
+async fn the_route_that_axum_matched_has_the_key() {
+    use lanebloom_guard::tower::matched_path;
+    let _limit = Limit::new();
+    let ok = || async { StatusCode::OK };
+    let layer = || GuardLayer::new(guard(), matched_path("id"));
+    let nested = Router::new().route("/{id}/{*rest}", get(ok)).layer(layer());
+    let files = GuardLayer::new(guard(), matched_path("id"));
+    let app = Router::new()
+        .route("/users/{id}", get(ok).layer(layer()))
+        .route("/orgs/{org}/users/{id}/posts", get(ok))
+        .route("/all/{*id}", get(ok))
+        .route("/health", get(ok))
+        .route_layer(files.clone())
+        .nest("/deep/{org}", nested);
+    for (uri, expected) in [
+        ("/users/7", 200),
+        ("/users/%37", 200),
+        ("/users/700", 404),
+        ("/users/seven", 200),
+        ("/orgs/700/users/7/posts", 200),
+        ("/orgs/7/users/700/posts", 404),
+        ("/all/700", 404),
+        ("/all/7", 200),
+        ("/all/700/7", 200),
+        ("/health", 200),
+        ("/deep/700/7/a/b", 200),
+        ("/deep/7/700/a/b", 404),
+    ] {
+        assert_eq!(status(app.clone(), request(uri)).await, expected, "{uri}");
+    }
+    // `seven`, `700/7` and `health`.
+    assert_eq!(files.without_key(), 3);
+}
+
+#[test]
+#[should_panic(expected = r#""users/{id}" is not a route: it does not begin with '/'"#)]
+fn a_route_begins_with_a_slash() {
+    let _limit = Limit::new();
+    let _ = path::<u64, ()>("users/{id}", "id");
 }
 
 #[test]
