@@ -64,7 +64,14 @@ impl<K> Key for K where
 /// the loader reaches the waiters as a [`LoadError`](crate::LoadError).
 ///
 /// A load has no time limit of its own: a loader that may hang should have one
-/// (`tokio::time::timeout`).
+/// (`tokio::time::timeout`). A loader may [get other keys](crate#loaders-that-get-other-keys).
+///
+/// # Values and keys
+///
+/// Moka drops values and keys within the calls of this cache, some of them under a lock. **`Drop`,
+/// `Clone`, `Hash` and `Eq` of both must not call the cache**: such a call may wait for itself
+/// forever. If the end of a value must tell the cache, let `Drop` send a message to a task or
+/// thread that does.
 ///
 /// # Examples
 ///
@@ -381,7 +388,8 @@ where
         self.0.flights.changed(key.borrow(), None);
     }
 
-    /// Forgets all values and all remembered misses. The filter stays: to empty it, rebuild.
+    /// Forgets all values and all remembered misses, at once and without a wait for other calls.
+    /// The filter stays: to empty it, rebuild. Moka frees the memory during later calls.
     ///
     /// ```
     /// # use lanebloom_guard::GuardedCache;

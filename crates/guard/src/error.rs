@@ -70,6 +70,33 @@ impl LoadError {
         }
     }
 
+    /// Whether the load waits for itself: its loader [gets a
+    /// key](crate#loaders-that-get-other-keys) whose row needs this one. The error of a load whose
+    /// loader passes such an error on has it as [`downcast_ref`](Self::downcast_ref).
+    ///
+    /// ```
+    /// use lanebloom_guard::{LoadError, sync};
+    /// use std::sync::OnceLock;
+    ///
+    /// static CACHE: OnceLock<sync::GuardedCache<u64, u64>> = OnceLock::new();
+    /// // Each row needs that of the other key, 1 or 2.
+    /// let read = |id: u64| CACHE.get().unwrap().get(&(3 - id));
+    /// # use lanebloom_guard::GuardedCache;
+    /// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
+    /// let cache = CACHE.get_or_init(|| cache);
+    /// cache.added_many(&[1, 2]);
+    ///
+    /// let of_one = cache.get(&1).unwrap_err();
+    /// let of_two: &LoadError = of_one.downcast_ref().unwrap();
+    /// let of_get: &LoadError = of_two.downcast_ref().unwrap();
+    /// assert!(of_get.is_cycle() && !of_one.is_cycle());
+    /// # Ok::<(), lanebloom_guard::BoxError>(())
+    /// ```
+    #[must_use]
+    pub fn is_cycle(&self) -> bool {
+        matches!(self.0, Kind::Cycle)
+    }
+
     /// Whether the loader panicked.
     ///
     /// ```

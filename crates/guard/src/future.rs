@@ -81,11 +81,14 @@ pub trait Loader<K: Key + ?Sized, V: Send + 'static>: Send + Sync + 'static {
     /// is `false` for functions.
     const READS_MANY: bool = true;
 
-    /// Reads the row of `key`; `None` if the store has none.
+    /// Reads the row of `key`; `None` if the store has none. It may get [other
+    /// keys](crate#loaders-that-get-other-keys).
     fn load(&self, key: K::Owned) -> impl Future<Output = Result<Option<V>, Self::Error>> + Send;
 
     /// Reads the rows of distinct keys. Returns those that there are, in any order. By default, it
     /// reads one after another.
+    ///
+    /// If it gets one of these keys, the row is read a second time, by `load`.
     fn load_many(&self, keys: Vec<K::Owned>) -> impl Future<Output = Result<Vec<(K::Owned, V)>, Self::Error>> + Send {
         async move {
             let mut rows = Vec::new();

@@ -29,8 +29,8 @@ use tower_service::Service;
 /// The layer reads the filter only. The handler gets the row from the cache as it would without the
 /// layer, and must be ready to find none: some made-up keys pass, and so do removed ones.
 ///
-/// It checks the requests that read, `GET` and `HEAD`. All others pass, so that a `PUT` can create a
-/// key. [`methods`](Self::methods) names others.
+/// It checks the requests that read, `GET` and `HEAD`. All others pass, so that a `PUT` can create
+/// a key. [`methods`](Self::methods) names others.
 ///
 /// # Counts
 ///
