@@ -244,7 +244,7 @@ where
         if self.0.loader.reads_many() {
             self.load_many(asking.begin_all());
         }
-        while let Some(wait) = asking.waits.next() {
+        for wait in asking.waits.by_ref() {
             let loaded = self.wait(keys[wait.at].borrow(), wait.flight)?;
             wait.admission.record(loaded.is_some());
             asking.rows[wait.at] = loaded;
