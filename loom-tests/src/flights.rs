@@ -7,38 +7,42 @@ mod protocol;
 use super::*;
 use loom::sync::atomic::AtomicUsize;
 use loom::sync::{Condvar, Mutex};
-use protocol::{Asked, Caches, Flights};
+use protocol::{Asked, Caches, Entry, Flights};
 
 const KEY: &str = "a";
 
-/// What is known of the key: nothing, that it is missing, or its row and 2.
+/// What is known of the key: 0 for nothing; otherwise 100 times the epoch, and 1 if the key is
+/// missing, or its row and 2.
 struct Word(AtomicUsize);
 
 impl Caches<str> for Word {
     type Value = usize;
 
-    fn get(&self, _: &str) -> Option<Option<usize>> {
+    fn get(&self, _: &str) -> Option<Entry<usize>> {
         match self.0.load(Ordering::Relaxed) {
             0 => None,
-            known => Some(known.checked_sub(2)),
+            known => Some(Entry {
+                epoch: known as u64 / 100,
+                value: (known % 100).checked_sub(2),
+            }),
         }
     }
-    fn put(&self, _: &str, value: Option<usize>) {
-        self.0.store(value.map_or(1, |row| row + 2), Ordering::Relaxed);
+    fn put(&self, _: &str, Entry { epoch, value }: Entry<usize>) {
+        let known = value.map_or(1, |row| row + 2);
+        self.0.store(100 * epoch as usize + known, Ordering::Relaxed);
     }
     fn forget(&self, _: &str) {
         self.0.store(0, Ordering::Relaxed);
     }
-    fn forget_all(&self) {
-        self.forget(KEY);
-    }
+    /// The weakest that the protocol allows: it frees nothing.
+    fn forget_all(&self) {}
 }
 
 /// The result of a load, once it is there.
 #[derive(Default)]
-struct Flight(Mutex<Option<Option<usize>>>, Condvar);
+struct Found(Mutex<Option<Option<usize>>>, Condvar);
 
-impl Flight {
+impl Found {
     fn fill(&self, found: Option<usize>) {
         *self.0.lock().unwrap() = Some(found);
         self.1.notify_all();
@@ -55,7 +59,7 @@ impl Flight {
 }
 
 struct Cache {
-    flights: Flights<str, Word, Flight>,
+    flights: Flights<str, Word, Found>,
     /// The store's row, 0 if it has none.
     store: AtomicUsize,
     loads: AtomicUsize,
@@ -74,17 +78,17 @@ impl Cache {
         if let Some(known) = self.flights.get(KEY) {
             return known;
         }
-        match self.flights.ask(KEY, Flight::default) {
-            Asked::Known(known) => known,
-            Asked::Joined(flight) => flight.wait(),
-            Asked::Leads(flight) => {
-                self.loads.fetch_add(1, Ordering::Relaxed);
-                let row = Some(self.store.load(Ordering::Relaxed)).filter(|row| *row > 0);
-                self.flights.finish(KEY, &flight, Some(row));
-                flight.fill(row);
-                row
-            }
+        let flight = match self.flights.ask(KEY, None) {
+            Asked::Known(known) => return known,
+            Asked::Joined(flight) | Asked::New(flight) => flight,
+        };
+        if flight.begin(1).is_ok() {
+            self.loads.fetch_add(1, Ordering::Relaxed);
+            let row = Some(self.store.load(Ordering::Relaxed)).filter(|row| *row > 0);
+            self.flights.finish(KEY, &flight, Some(row));
+            flight.result.fill(row);
         }
+        flight.result.wait()
     }
 
     fn write(&self, row: usize) {
@@ -151,6 +155,29 @@ fn no_load_outlives_a_clear() {
     });
 }
 
+#[test]
+fn no_load_outlives_a_clear_beside_two_loads() {
+    written_beside_gets(5, 2, |cache| {
+        cache.write(7);
+        cache.flights.all_changed();
+    });
+}
+
+/// An asker that enters a flight and leaves it: another loads the key, once.
+#[test]
+fn a_flight_that_is_left_is_loaded_by_others() {
+    loom::model(|| {
+        let cache = Cache::new(7);
+        let (leaving, reading) = (Arc::clone(&cache), Arc::clone(&cache));
+        let leave = move || match leaving.flights.ask(KEY, None) {
+            Asked::New(flight) => leaving.flights.leave(KEY, &flight),
+            Asked::Joined(_) | Asked::Known(_) => {}
+        };
+        let (_, row) = beside(leave, move || reading.get());
+        assert_eq!((row, cache.get()), (Some(7), Some(7)));
+    });
+}
+
 /// The caches may forget at any time, here between any two steps of the others.
 #[test]
 fn an_eviction_brings_no_old_answer_back() {
@@ -196,9 +223,11 @@ fn a_failed_load_is_not_cached_and_the_next_get_loads() {
         let cache = Cache::new(7);
         let (failing, reading) = (Arc::clone(&cache), Arc::clone(&cache));
         let fail = move || {
-            if let Asked::Leads(flight) = failing.flights.ask(KEY, Flight::default) {
+            if let Asked::New(flight) = failing.flights.ask(KEY, None)
+                && flight.begin(1).is_ok()
+            {
                 failing.flights.finish(KEY, &flight, None);
-                flight.fill(None); // the error
+                flight.result.fill(None); // the error
             }
         };
         let (_, row) = beside(fail, move || reading.get());

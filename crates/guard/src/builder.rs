@@ -1,6 +1,6 @@
 //! The builder of both modes.
 
-use crate::cache::{GuardedCache, Inner, Moka};
+use crate::cache::{Cached, GuardedCache, Inner, Moka, bytes_of};
 use crate::flights::Flights;
 use crate::rebuild::History;
 use crate::stats::Counts;
@@ -15,6 +15,9 @@ use std::time::Duration;
 
 /// 1000 years, the limit of moka.
 const LONGEST: Duration = Duration::from_secs(1000 * 365 * 24 * 3600);
+
+/// What moka takes for a remembered miss beside the key, in bytes, about. Measured.
+const MISS: usize = 200;
 
 /// How filters are made, for the first and for each rebuild.
 pub(crate) struct Plan<F> {
@@ -31,7 +34,9 @@ type Weigher<K, V> = Box<dyn Fn(&K, &V) -> u32 + Send + Sync>;
 /// |---|---|
 /// | [`expected_keys`](Self::expected_keys) | 1,000,000 |
 /// | [`false_positive_rate`](Self::false_positive_rate) | 0.01 |
-/// | [`capacity`](Self::capacity), [`miss_capacity`](Self::miss_capacity) | 100,000 each |
+/// | [`capacity`](Self::capacity) | 100,000 values |
+/// | [`miss_memory`](Self::miss_memory) | 32 MiB |
+/// | [`miss_key_limit`](Self::miss_key_limit) | 1 KiB |
 /// | [`time_to_live`](Self::time_to_live) | none |
 /// | [`miss_time_to_live`](Self::miss_time_to_live) | one minute |
 ///
@@ -59,7 +64,8 @@ pub struct Builder<K: Key + ?Sized, V, F = ConcurrentBloom<SipHash13>> {
     capacity: u64,
     weigher: Option<Weigher<K::Owned, V>>,
     time_to_live: Option<Duration>,
-    miss_capacity: u64,
+    miss_memory: u64,
+    miss_key_limit: usize,
     miss_time_to_live: Duration,
     key: PhantomData<fn(&K)>,
 }
@@ -76,7 +82,8 @@ impl<K: Key + ?Sized, V> Builder<K, V> {
             capacity: 100_000,
             weigher: None,
             time_to_live: None,
-            miss_capacity: 100_000,
+            miss_memory: 32 << 20,
+            miss_key_limit: 1 << 10,
             miss_time_to_live: Duration::from_secs(60),
             key: PhantomData,
         }
@@ -152,7 +159,8 @@ where
             capacity: self.capacity,
             weigher: self.weigher,
             time_to_live: self.time_to_live,
-            miss_capacity: self.miss_capacity,
+            miss_memory: self.miss_memory,
+            miss_key_limit: self.miss_key_limit,
             miss_time_to_live: self.miss_time_to_live,
             key: PhantomData,
         }
@@ -166,7 +174,7 @@ where
     }
 
     /// What a value takes of the [`capacity`](Self::capacity): bytes, say. It must not call the
-    /// cache.
+    /// cache, which would wait for itself.
     pub fn weigher(mut self, weigher: impl Fn(&K::Owned, &V) -> u32 + Send + Sync + 'static) -> Self {
         self.weigher = Some(Box::new(weigher));
         self
@@ -178,9 +186,44 @@ where
         self
     }
 
-    /// The number of keys that are remembered as missing at most.
-    pub fn miss_capacity(mut self, keys: u64) -> Self {
-        self.miss_capacity = keys;
+    /// The memory for keys that are remembered as missing, in bytes, about. Each takes 200 bytes
+    /// and the bytes that it writes as a [`Funnel`](lanebloom::Funnel): 32 MiB are enough for
+    /// 160,000 numbers. With 0, no miss is remembered.
+    ///
+    /// ```
+    /// # use lanebloom_guard::GuardedCache;
+    /// # let read = |_| Ok::<Option<u32>, std::convert::Infallible>(None);
+    /// let builder = GuardedCache::<str, u32>::builder().miss_memory(0);
+    /// let cache = builder.build_blocking(read)?;
+    /// cache.added("removed since");
+    /// assert_eq!(cache.get("removed since")?, None);
+    /// assert_eq!(cache.get("removed since")?, None);
+    /// assert_eq!((cache.stats().loads, cache.stats().known_misses), (2, 0));
+    /// # Ok::<(), lanebloom_guard::BoxError>(())
+    /// ```
+    pub fn miss_memory(mut self, bytes: u64) -> Self {
+        self.miss_memory = bytes;
+        self
+    }
+
+    /// The length of the longest key that is remembered as missing, in the bytes that it writes as
+    /// a [`Funnel`](lanebloom::Funnel). Each get of a longer one that passes the filter and is
+    /// missing is a load. Set it to the longest valid key, so that made-up longer ones take no
+    /// memory.
+    ///
+    /// ```
+    /// # use lanebloom_guard::GuardedCache;
+    /// # let read = |_| Ok::<Option<u32>, std::convert::Infallible>(None);
+    /// let builder = GuardedCache::<str, u32>::builder().miss_key_limit(3);
+    /// let cache = builder.build_blocking(read)?;
+    /// cache.added_many(&["ann", "anna"]);
+    /// cache.get_many(&["ann", "anna"])?;
+    /// cache.get_many(&["ann", "anna"])?;
+    /// assert_eq!((cache.stats().loads, cache.stats().known_misses), (3, 1));
+    /// # Ok::<(), lanebloom_guard::BoxError>(())
+    /// ```
+    pub fn miss_key_limit(mut self, bytes: usize) -> Self {
+        self.miss_key_limit = bytes;
         self
     }
 
@@ -231,17 +274,20 @@ where
         let filter = (self.plan.make)(self.plan.expected_keys)?;
         let mut values = moka::sync::Cache::builder().max_capacity(self.capacity);
         if let Some(weigher) = self.weigher {
-            values = values.weigher(weigher);
+            values = values.weigher(move |key, cached: &Cached<V>| weigher(key, &cached.value));
         }
         if let Some(time) = self.time_to_live {
             values = values.time_to_live(time);
         }
-        let misses = moka::sync::Cache::builder().max_capacity(self.miss_capacity);
+        let misses = moka::sync::Cache::builder()
+            .max_capacity(self.miss_memory)
+            .weigher(|key: &K::Owned, _| u32::try_from(MISS + bytes_of(key)).unwrap_or(u32::MAX));
         let caches = Moka {
             values: values.build_with_hasher(RandomState::default()),
             misses: misses
                 .time_to_live(self.miss_time_to_live)
                 .build_with_hasher(RandomState::default()),
+            longest_miss: self.miss_key_limit,
         };
         // Some per thread, so that two threads seldom want the same one.
         let threads = thread::available_parallelism().map_or(1, usize::from);
@@ -266,7 +312,8 @@ impl<K: Key + ?Sized, V, F> fmt::Debug for Builder<K, V, F> {
             .field("expected_keys", &self.plan.expected_keys)
             .field("capacity", &self.capacity)
             .field("time_to_live", &self.time_to_live)
-            .field("miss_capacity", &self.miss_capacity)
+            .field("miss_memory", &self.miss_memory)
+            .field("miss_key_limit", &self.miss_key_limit)
             .field("miss_time_to_live", &self.miss_time_to_live)
             .finish_non_exhaustive()
     }

@@ -1,17 +1,15 @@
 //! `GuardedCache`: the filter, the caches and the flights, and what both modes share.
 
 use crate::builder::Plan;
-use crate::flights::{Caches, Flights};
+use crate::flights::{Caches, Entry, Flights};
 use crate::stats::Counts;
 use crate::{Async, Builder, Mode};
 use foldhash::quality::RandomState;
-use lanebloom::{Admission, CacheGuard, ConcurrentBloom, Funnel, GuardFilter, SipHash13};
+use lanebloom::{Admission, CacheGuard, ConcurrentBloom, Funnel, GuardFilter, Sink, SipHash13};
 use std::borrow::Borrow;
 use std::fmt;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex};
-use std::thread;
-use std::time::Instant;
 
 /// A type of keys, in their borrowed form: `u64`, `str`, `[u8]`, `(u32, u64)`. Implemented for
 /// every type that fits.
@@ -66,7 +64,14 @@ impl<K> Key for K where
 /// the loader reaches the waiters as a [`LoadError`](crate::LoadError).
 ///
 /// A load has no time limit of its own: a loader that may hang should have one
-/// (`tokio::time::timeout`).
+/// (`tokio::time::timeout`). A loader may [get other keys](crate#loaders-that-get-other-keys).
+///
+/// # Values and keys
+///
+/// Moka drops values and keys within the calls of this cache, some of them under a lock. **`Drop`,
+/// `Clone`, `Hash` and `Eq` of both must not call the cache**: such a call may wait for itself
+/// forever. If the end of a value must tell the cache, let `Drop` send a message to a task or
+/// thread that does.
 ///
 /// # Examples
 ///
@@ -103,7 +108,7 @@ pub struct GuardedCache<K: Key + ?Sized, V: 'static, F = ConcurrentBloom<SipHash
 pub(crate) struct Inner<K: Key + ?Sized, V: 'static, F, M: Mode> {
     pub(crate) name: String,
     pub(crate) guard: CacheGuard<K, F>,
-    pub(crate) flights: Flights<K, Moka<K, V>, M::Flight<V>>,
+    pub(crate) flights: Flights<K, Moka<K, V>, M::Result<V>>,
     pub(crate) loader: Box<M::Loader<K, V>>,
     pub(crate) counts: Counts,
     pub(crate) plan: Plan<F>,
@@ -116,30 +121,45 @@ pub(crate) struct Inner<K: Key + ?Sized, V: 'static, F, M: Mode> {
 /// foldhash and not SipHash, which makes a cached get 4% to 20% slower: a stranger cannot choose
 /// what is cached, since the filter lets only valid keys and few others through.
 pub(crate) struct Moka<K: ToOwned + ?Sized, V> {
-    pub(crate) values: moka::sync::Cache<K::Owned, V, RandomState>,
-    pub(crate) misses: moka::sync::Cache<K::Owned, (), RandomState>,
+    pub(crate) values: moka::sync::Cache<K::Owned, Cached<V>, RandomState>,
+    /// Each with its epoch.
+    pub(crate) misses: moka::sync::Cache<K::Owned, u64, RandomState>,
+    /// In bytes, of a key that is remembered as missing.
+    pub(crate) longest_miss: usize,
+}
+
+/// A value and its epoch.
+#[derive(Clone)]
+pub(crate) struct Cached<V> {
+    pub(crate) value: V,
+    epoch: u64,
 }
 
 impl<K: Key + ?Sized, V: Clone + Send + Sync + 'static> Caches<K> for Moka<K, V> {
     type Value = V;
 
     #[inline]
-    fn get(&self, key: &K) -> Option<Option<V>> {
+    fn get(&self, key: &K) -> Option<Entry<V>> {
         match self.values.get(key) {
-            None => self.misses.get(key).map(|()| None),
-            value => Some(value),
+            None => self.misses.get(key).map(|epoch| Entry { epoch, value: None }),
+            Some(Cached { value, epoch }) => Some(Entry {
+                epoch,
+                value: Some(value),
+            }),
         }
     }
 
-    fn put(&self, key: &K, value: Option<V>) {
+    fn put(&self, key: &K, Entry { epoch, value }: Entry<V>) {
         match value {
             Some(value) => {
                 self.misses.invalidate(key);
-                self.values.insert(key.to_owned(), value);
+                self.values.insert(key.to_owned(), Cached { value, epoch });
             }
             None => {
                 self.values.invalidate(key);
-                self.misses.insert(key.to_owned(), ());
+                if bytes_of(key) <= self.longest_miss {
+                    self.misses.insert(key.to_owned(), epoch);
+                }
             }
         }
     }
@@ -149,16 +169,24 @@ impl<K: Key + ?Sized, V: Clone + Send + Sync + 'static> Caches<K> for Moka<K, V>
         self.values.invalidate(key);
     }
 
-    /// Moka discards the entries that were put in before now. Nothing is put in while this runs, so
-    /// one turn of the clock tells the entries before from those after.
+    /// Takes effect as moka's clock goes on, and does not wait for it.
     fn forget_all(&self) {
-        let began = Instant::now();
-        while Instant::now() == began {
-            thread::yield_now();
-        }
         self.values.invalidate_all();
         self.misses.invalidate_all();
     }
+}
+
+/// The bytes of a key, as a filter hashes them.
+pub(crate) fn bytes_of(key: &(impl Funnel + ?Sized)) -> usize {
+    struct Length(usize);
+    impl Sink for Length {
+        fn put(&mut self, bytes: &[u8]) {
+            self.0 += bytes.len();
+        }
+    }
+    let mut length = Length(0);
+    key.funnel(&mut length);
+    length.0
 }
 
 impl<K: Key + ?Sized, V: Clone + Send + Sync + 'static> GuardedCache<K, V> {
@@ -363,7 +391,8 @@ where
         self.0.flights.changed(key.borrow(), None);
     }
 
-    /// Forgets all values and all remembered misses. The filter stays: to empty it, rebuild.
+    /// Forgets all values and all remembered misses, at once and without a wait for other calls.
+    /// The filter stays: to empty it, rebuild. Moka frees the memory during later calls.
     ///
     /// ```
     /// # use lanebloom_guard::GuardedCache;

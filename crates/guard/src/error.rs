@@ -31,6 +31,7 @@ enum Kind {
     Failed(Arc<dyn Error + Send + Sync>),
     Panicked(Arc<str>),
     Abandoned,
+    Cycle,
 }
 
 impl LoadError {
@@ -44,6 +45,10 @@ impl LoadError {
 
     pub(crate) fn abandoned() -> Self {
         Self(Kind::Abandoned)
+    }
+
+    pub(crate) fn cycle() -> Self {
+        Self(Kind::Cycle)
     }
 
     /// The loader's error, if it has this type.
@@ -61,8 +66,35 @@ impl LoadError {
     pub fn downcast_ref<E: Error + 'static>(&self) -> Option<&E> {
         match &self.0 {
             Kind::Failed(error) => error.downcast_ref(),
-            Kind::Panicked(_) | Kind::Abandoned => None,
+            Kind::Panicked(_) | Kind::Abandoned | Kind::Cycle => None,
         }
+    }
+
+    /// Whether the load waits for itself: its loader [gets a
+    /// key](crate#loaders-that-get-other-keys) whose row needs this one. The error of a load whose
+    /// loader passes such an error on has it as [`downcast_ref`](Self::downcast_ref).
+    ///
+    /// ```
+    /// use lanebloom_guard::{LoadError, sync};
+    /// use std::sync::OnceLock;
+    ///
+    /// static CACHE: OnceLock<sync::GuardedCache<u64, u64>> = OnceLock::new();
+    /// // Each row needs that of the other key, 1 or 2.
+    /// let read = |id: u64| CACHE.get().unwrap().get(&(3 - id));
+    /// # use lanebloom_guard::GuardedCache;
+    /// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
+    /// let cache = CACHE.get_or_init(|| cache);
+    /// cache.added_many(&[1, 2]);
+    ///
+    /// let of_one = cache.get(&1).unwrap_err();
+    /// let of_two: &LoadError = of_one.downcast_ref().unwrap();
+    /// let of_get: &LoadError = of_two.downcast_ref().unwrap();
+    /// assert!(of_get.is_cycle() && !of_one.is_cycle());
+    /// # Ok::<(), lanebloom_guard::BoxError>(())
+    /// ```
+    #[must_use]
+    pub fn is_cycle(&self) -> bool {
+        matches!(self.0, Kind::Cycle)
     }
 
     /// Whether the loader panicked.
@@ -91,6 +123,7 @@ impl fmt::Display for LoadError {
             Kind::Failed(error) => write!(f, "the load failed: {error}"),
             Kind::Panicked(text) => write!(f, "the loader panicked: {text}"),
             Kind::Abandoned => f.write_str("the runtime shut down before the load ended"),
+            Kind::Cycle => f.write_str("the load waits for itself: its loader gets a key whose row needs this one"),
         }
     }
 }
@@ -99,7 +132,7 @@ impl Error for LoadError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match &self.0 {
             Kind::Failed(error) => Some(&**error),
-            Kind::Panicked(_) | Kind::Abandoned => None,
+            Kind::Panicked(_) | Kind::Abandoned | Kind::Cycle => None,
         }
     }
 }

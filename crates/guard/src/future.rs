@@ -2,11 +2,13 @@
 
 use crate::cache::{GuardedCache, Known};
 use crate::flights::Asked;
-use crate::mode::{Loaded, Mode, keys_of, land_all, sealed};
+use crate::loads::Load;
+use crate::mode::{FlightOf, Landing, Loaded, Mode, keys_of, land_all, sealed};
 use crate::{BoxError, Key, LoadError};
 use lanebloom::{Admission, Funnel, GuardFilter};
 use std::borrow::Borrow;
 use std::future::poll_fn;
+use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::task::Poll;
@@ -22,7 +24,7 @@ impl sealed::Sealed for Async {}
 
 impl Mode for Async {
     type Loader<K: Key + ?Sized, V: 'static> = dyn AnyLoader<K, V>;
-    type Flight<V> = SetOnce<Loaded<V>>;
+    type Result<V> = SetOnce<Loaded<V>>;
 }
 
 impl<T> sealed::Place<T> for SetOnce<T> {
@@ -74,11 +76,19 @@ pub trait Loader<K: Key + ?Sized, V: Send + 'static>: Send + Sync + 'static {
     /// Why a read of the store failed.
     type Error: Into<BoxError>;
 
-    /// Reads the row of `key`; `None` if the store has none.
+    /// Whether a multi-get calls [`load_many`](Self::load_many). Otherwise it loads one key after
+    /// another, and each row is cached as it comes: set it so if you do not write a `load_many`. It
+    /// is `false` for functions.
+    const READS_MANY: bool = true;
+
+    /// Reads the row of `key`; `None` if the store has none. It may get [other
+    /// keys](crate#loaders-that-get-other-keys).
     fn load(&self, key: K::Owned) -> impl Future<Output = Result<Option<V>, Self::Error>> + Send;
 
     /// Reads the rows of distinct keys. Returns those that there are, in any order. By default, it
     /// reads one after another.
+    ///
+    /// If it gets one of these keys, the row is read a second time, by `load`.
     fn load_many(&self, keys: Vec<K::Owned>) -> impl Future<Output = Result<Vec<(K::Owned, V)>, Self::Error>> + Send {
         async move {
             let mut rows = Vec::new();
@@ -102,6 +112,8 @@ where
 {
     type Error = E;
 
+    const READS_MANY: bool = false;
+
     fn load(&self, key: K::Owned) -> impl Future<Output = Result<Option<V>, E>> + Send {
         self(key)
     }
@@ -111,13 +123,18 @@ type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, LoadError>> + Send
 
 /// A [`Loader`] of any type. A panic is an error of the future.
 pub trait AnyLoader<K: Key + ?Sized, V>: Send + Sync {
-    fn load(&self, key: K::Owned) -> BoxFuture<'_, Option<V>>;
+    fn reads_many(&self) -> bool;
+    fn load<'a>(&'a self, key: &'a K::Owned) -> BoxFuture<'a, Option<V>>;
     fn load_many(&self, keys: Vec<K::Owned>) -> BoxFuture<'_, Vec<(K::Owned, V)>>;
 }
 
 impl<K: Key + ?Sized, V: Send + 'static, L: Loader<K, V>> AnyLoader<K, V> for L {
-    fn load(&self, key: K::Owned) -> BoxFuture<'_, Option<V>> {
-        Box::pin(caught(async move { Loader::load(self, key).await }))
+    fn reads_many(&self) -> bool {
+        L::READS_MANY
+    }
+
+    fn load<'a>(&'a self, key: &'a K::Owned) -> BoxFuture<'a, Option<V>> {
+        Box::pin(caught(async move { Loader::load(self, key.clone()).await }))
     }
 
     fn load_many(&self, keys: Vec<K::Owned>) -> BoxFuture<'_, Vec<(K::Owned, V)>> {
@@ -195,30 +212,46 @@ where
                 self.count_known(&known, admission);
                 return Ok(known);
             }
-            Asked::Joined(flight) => flight,
-            Asked::Leads(flight) => {
-                let landing = self.landing(key, &flight);
-                let span = debug_span!("load", cache = self.0.name);
-                let task = async move {
-                    let loaded = landing.cache.0.loader.load(landing.key.clone()).await;
-                    landing.land(loaded);
-                };
-                tokio::spawn(task.instrument(span));
-                flight
-            }
+            Asked::Joined(flight) | Asked::New(flight) => flight,
         };
-        let loaded = flight.wait().await.clone()?;
+        let loaded = self.wait(key, flight).await?;
         admission.record(loaded.is_some());
         Ok(loaded)
     }
 
+    /// Waits for a flight, and begins it if nobody has.
+    async fn wait(&self, key: &K, mut flight: FlightOf<V, Async>) -> Loaded<V> {
+        loop {
+            let load = match self.begin_flight(key, &flight, Load::of_one()) {
+                Ok(landing) => {
+                    let load = landing.load;
+                    let span = debug_span!("load", cache = self.0.name);
+                    let task = load.scope(async move {
+                        let loaded = landing.cache.0.loader.load(&landing.key).await;
+                        landing.land(loaded);
+                    });
+                    tokio::spawn(task.instrument(span));
+                    load
+                }
+                Err(load) => load,
+            };
+            if let Some(_wait) = load.awaited() {
+                return flight.result.wait().await.clone();
+            }
+            flight = match self.ask_again(key, &flight, load)? {
+                Asked::Known(known) => return Ok(known),
+                Asked::Joined(flight) | Asked::New(flight) => flight,
+            };
+        }
+    }
+
     /// The rows of many keys, in their order: one batch of lookups in the filter, one pass over the
     /// caches, and one call of [`load_many`](Loader::load_many) for the keys that nobody else loads
-    /// at this moment.
+    /// at this moment. If the loader is a function, one load after another.
     ///
     /// # Errors
     ///
-    /// Fails if one of the loads does. The rows of the others are cached.
+    /// Fails if one of the loads does. The rows that were loaded before are cached.
     ///
     /// # Panics
     ///
@@ -243,20 +276,25 @@ where
     /// ```
     pub async fn get_many<Q: Borrow<K> + Funnel>(&self, keys: &[Q]) -> Result<Vec<Option<V>>, LoadError> {
         let mut asking = self.ask_many(keys);
-        if !asking.leads.is_empty() {
-            let leads = std::mem::take(&mut asking.leads);
-            let span = debug_span!("load_many", cache = self.0.name, keys = leads.len());
-            let task = async move {
-                let loaded = leads[0].cache.0.loader.load_many(keys_of(&leads)).await;
-                land_all(&leads, loaded);
-            };
-            tokio::spawn(task.instrument(span));
+        if self.0.loader.reads_many() {
+            self.load_many(asking.begin_all());
         }
-        for wait in asking.waits {
-            let loaded = wait.flight.wait().await.clone()?;
+        for wait in asking.waits.by_ref() {
+            let loaded = self.wait(keys[wait.at].borrow(), wait.flight).await?;
             wait.admission.record(loaded.is_some());
             asking.rows[wait.at] = loaded;
         }
-        Ok(asking.rows)
+        Ok(mem::take(&mut asking.rows))
+    }
+
+    fn load_many(&self, (load, landings): (Load, Vec<Landing<K, V, F, Async>>)) {
+        if !landings.is_empty() {
+            let span = debug_span!("load_many", cache = self.0.name, keys = landings.len());
+            let task = load.scope(async move {
+                let loaded = landings[0].cache.0.loader.load_many(keys_of(&landings)).await;
+                land_all(&landings, loaded);
+            });
+            tokio::spawn(task.instrument(span));
+        }
     }
 }

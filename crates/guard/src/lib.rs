@@ -62,7 +62,8 @@
 //! 2. **No older value.** A get that begins after `insert`, `added`, `removed` or `invalidate`
 //!    never answers with the value before, if one thread at a time writes the key.
 //! 3. **One load per key.** While a load is on its way, every get of the key waits for it, except
-//!    after a change (1., 2.): then the next get begins a new load.
+//!    after a change (1., 2.): then the next get begins a new load. The other exception is a
+//!    [`load_many`](Loader::load_many) that gets one of its own keys.
 //! 4. Gets that began before the change returned may answer either way.
 //! 5. **No key is turned away while the filter may lack valid keys**: before it is filled (see
 //!    [Readiness](#readiness)), and from a key that it refuses to the next rebuild. Gets ask the
@@ -97,6 +98,17 @@
 //! A service that must keep made-up keys off its store from the first request on should wait for
 //! that before it serves.
 //!
+//! # Loaders that get other keys
+//!
+//! A loader may get keys of its own cache or of another, such as a row's parent, by single gets and
+//! multi-gets. If a row needs itself, by any number of steps, each such get is a
+//! [`LoadError`] that [says so](LoadError::is_cycle), and so are the loads that depend on it. The
+//! same holds for two loads that wait for each other, in any tasks and threads.
+//!
+//! The cache knows what a load waits for by its task, or by its thread in the blocking mode. It
+//! does not see a get in a task or a thread that the loader starts and then waits for. There a row
+//! that needs itself never ends: such a loader should have a time limit.
+//!
 //! # Several processes
 //!
 //! Each process has a cache of its own, and the filter must learn of rows that others add:
@@ -119,8 +131,9 @@
 //!
 //! The default filter hashes with SipHash under a random key, so strangers cannot make keys that
 //! pass it. They can find false positives by trying. Each costs one load per `miss_time_to_live`;
-//! misses have a [capacity](Builder::miss_capacity) of their own, so they push out no value. Each
-//! rebuild draws a new key, under which other keys pass. With a [`filter`](Builder::filter) of your
+//! misses have [memory](Builder::miss_memory) of their own, so they push out no value, and a [long
+//! key](Builder::miss_key_limit) is not remembered. Each rebuild draws a new key, under which other
+//! keys pass. With a [`filter`](Builder::filter) of your
 //! own, take care that its hasher is keyed.
 //!
 //! # Sizing
@@ -129,7 +142,7 @@
 //! |---|---|
 //! | the filter | 10.3 bits per key at a rate of 1%, 15.9 at 0.1%; twice that during a rebuild |
 //! | a cached value | the key and the value, and about 200 bytes of moka's |
-//! | a remembered miss | the key, and about 200 bytes |
+//! | a remembered miss | the key, and about 200 bytes; [32 MiB](Builder::miss_memory) for all |
 //!
 //! [`expected_keys`](Builder::expected_keys) is the number until the next rebuild. With more keys
 //! the rate rises: at twice the number, 1% becomes 11%. A rebuild notices, and makes room for a
@@ -160,6 +173,7 @@
 //! | `lanebloom_guard_false_positives_total` | gets of absent keys that the filter let through |
 //! | `lanebloom_guard_added_total`, `_removed_total` | keys added (updates of rows included) and removed |
 //! | `lanebloom_guard_rebuilds_total`, `_failed_rebuilds_total` | rebuilds |
+//! | `lanebloom_guard_requests_without_key_total` | requests in which a `GuardLayer` found no key; without a label, and not by `publish` |
 //!
 //! | gauge | |
 //! |---|---|
@@ -180,12 +194,14 @@
 //! - `redis`: a `SharedBloom` as the filter.
 //! - `tower`: the module `tower`, with a layer that answers 404 to requests for made-up keys before
 //!   a handler runs, in axum and before any other tower service.
+//! - `axum`: `tower`, and keys by the route that axum has matched.
 
 mod builder;
 mod cache;
 mod error;
 mod flights;
 mod future;
+mod loads;
 mod mode;
 mod rebuild;
 mod saved;

@@ -260,13 +260,15 @@ fn with_room(keys: usize) -> usize {
 /// to `interval`, less up to half of it.
 fn pause(interval: Duration, failures: u32) -> Duration {
     let random = RandomState::new().hash_one(0u8) as f64 / u64::MAX as f64;
-    match failures {
-        0 => interval.mul_f64(0.9 + 0.2 * random),
+    let (time, part) = match failures {
+        0 => (interval, 0.9 + 0.2 * random),
         n => {
             let backoff = Duration::from_secs(1).saturating_mul(1 << (n - 1).min(20));
-            backoff.min(interval).mul_f64(0.5 + 0.5 * random)
+            (backoff.min(interval), 0.5 + 0.5 * random)
         }
-    }
+    };
+    // An interval without end has no tenth more.
+    Duration::try_from_secs_f64(time.as_secs_f64() * part).unwrap_or(Duration::MAX)
 }
 
 /// The number of failures in a row, after this result.

@@ -5,10 +5,12 @@
 
 use crate::cache::Known;
 use crate::flights::Asked;
-use crate::mode::{Loaded, Mode, keys_of, land_all, sealed};
+use crate::loads::Load;
+use crate::mode::{FlightOf, Landing, Loaded, Mode, keys_of, land_all, sealed};
 use crate::{BoxError, Key, LoadError};
 use lanebloom::{ConcurrentBloom, Funnel, GuardFilter, SipHash13};
 use std::borrow::Borrow;
+use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 use tracing::debug_span;
@@ -24,7 +26,7 @@ impl sealed::Sealed for Blocking {}
 
 impl Mode for Blocking {
     type Loader<K: Key + ?Sized, V: 'static> = dyn AnyLoader<K, V>;
-    type Flight<V> = OnceLock<Loaded<V>>;
+    type Result<V> = OnceLock<Loaded<V>>;
 }
 
 impl<T> sealed::Place<T> for OnceLock<T> {
@@ -74,12 +76,19 @@ pub trait Loader<K: Key + ?Sized, V>: Send + Sync + 'static {
     /// Why a read of the store failed.
     type Error: Into<BoxError>;
 
-    /// Reads the row of `key`; `None` if the store has none. It must not get the same key from the
-    /// same cache, which would wait for itself.
+    /// Whether a multi-get calls [`load_many`](Self::load_many). Otherwise it loads one key after
+    /// another, and each row is cached as it comes: set it so if you do not write a `load_many`. It
+    /// is `false` for functions.
+    const READS_MANY: bool = true;
+
+    /// Reads the row of `key`; `None` if the store has none. It may get [other
+    /// keys](crate#loaders-that-get-other-keys).
     fn load(&self, key: K::Owned) -> Result<Option<V>, Self::Error>;
 
     /// Reads the rows of distinct keys. Returns those that there are, in any order. By default, it
     /// reads one after another.
+    ///
+    /// If it gets one of these keys, the row is read a second time, by `load`.
     fn load_many(&self, keys: Vec<K::Owned>) -> Result<Vec<(K::Owned, V)>, Self::Error> {
         let row = |key: K::Owned| {
             let row = self.load(key.clone()).transpose()?;
@@ -97,6 +106,8 @@ where
 {
     type Error = E;
 
+    const READS_MANY: bool = false;
+
     fn load(&self, key: K::Owned) -> Result<Option<V>, E> {
         self(key)
     }
@@ -107,15 +118,20 @@ mod any {
 
     /// A [`Loader`](super::Loader) of any type. A panic is an error.
     pub trait AnyLoader<K: Key + ?Sized, V>: Send + Sync {
-        fn load(&self, key: K::Owned) -> Loaded<V>;
+        fn reads_many(&self) -> bool;
+        fn load(&self, key: &K::Owned) -> Loaded<V>;
         fn load_many(&self, keys: Vec<K::Owned>) -> Result<Vec<(K::Owned, V)>, LoadError>;
     }
 }
 use any::AnyLoader;
 
 impl<K: Key + ?Sized, V, L: Loader<K, V>> AnyLoader<K, V> for L {
-    fn load(&self, key: K::Owned) -> Loaded<V> {
-        caught(|| Loader::load(self, key))
+    fn reads_many(&self) -> bool {
+        L::READS_MANY
+    }
+
+    fn load(&self, key: &K::Owned) -> Loaded<V> {
+        caught(|| Loader::load(self, key.clone()))
     }
 
     fn load_many(&self, keys: Vec<K::Owned>) -> Result<Vec<(K::Owned, V)>, LoadError> {
@@ -163,31 +179,48 @@ where
             Known::Answer(known) => return Ok(known),
             Known::Unknown(admission) => admission,
         };
-        let loaded = match self.ask(key) {
+        let flight = match self.ask(key) {
             Asked::Known(known) => {
                 self.count_known(&known, admission);
                 return Ok(known);
             }
-            Asked::Joined(flight) => flight.wait().clone()?,
-            Asked::Leads(flight) => {
-                let landing = self.landing(key, &flight);
-                let _span = debug_span!("load", cache = self.0.name).entered();
-                let loaded = self.0.loader.load(landing.key.clone());
-                landing.land(loaded.clone());
-                loaded?
-            }
+            Asked::Joined(flight) | Asked::New(flight) => flight,
         };
+        let loaded = self.wait(key, flight)?;
         admission.record(loaded.is_some());
         Ok(loaded)
     }
 
+    /// Loads the row of a flight if nobody does, or waits for it.
+    fn wait(&self, key: &K, mut flight: FlightOf<V, Blocking>) -> Loaded<V> {
+        loop {
+            let load = match self.begin_flight(key, &flight, Load::of_one()) {
+                Ok(landing) => {
+                    let _span = debug_span!("load", cache = self.0.name).entered();
+                    let _wait = landing.load.awaited();
+                    let loaded = landing.load.sync_scope(|| self.0.loader.load(&landing.key));
+                    landing.land(loaded.clone());
+                    return loaded;
+                }
+                Err(load) => load,
+            };
+            if let Some(_wait) = load.awaited() {
+                return flight.result.wait().clone();
+            }
+            flight = match self.ask_again(key, &flight, load)? {
+                Asked::Known(known) => return Ok(known),
+                Asked::Joined(flight) | Asked::New(flight) => flight,
+            };
+        }
+    }
+
     /// The rows of many keys, in their order: one batch of lookups in the filter, one pass over the
     /// caches, and one call of [`load_many`](Loader::load_many) for the keys that nobody else loads
-    /// at this moment.
+    /// at this moment. If the loader is a function, one load after another.
     ///
     /// # Errors
     ///
-    /// Fails if one of the loads does. The rows of the others are cached.
+    /// Fails if one of the loads does. The rows that were loaded before are cached.
     ///
     /// # Panics
     ///
@@ -210,16 +243,23 @@ where
     /// ```
     pub fn get_many<Q: Borrow<K> + Funnel>(&self, keys: &[Q]) -> Result<Vec<Option<V>>, LoadError> {
         let mut asking = self.ask_many(keys);
-        // The own loads first: a thread that waited before could wait for one that waits for it.
-        if !asking.leads.is_empty() {
-            let _span = debug_span!("load_many", cache = self.0.name, keys = asking.leads.len()).entered();
-            land_all(&asking.leads, self.0.loader.load_many(keys_of(&asking.leads)));
+        if self.0.loader.reads_many() {
+            self.load_many(asking.begin_all());
         }
-        for wait in asking.waits {
-            let loaded = wait.flight.wait().clone()?;
+        for wait in asking.waits.by_ref() {
+            let loaded = self.wait(keys[wait.at].borrow(), wait.flight)?;
             wait.admission.record(loaded.is_some());
             asking.rows[wait.at] = loaded;
         }
-        Ok(asking.rows)
+        Ok(mem::take(&mut asking.rows))
+    }
+
+    fn load_many(&self, (load, landings): (Load, Vec<Landing<K, V, F, Blocking>>)) {
+        if !landings.is_empty() {
+            let _span = debug_span!("load_many", cache = self.0.name, keys = landings.len()).entered();
+            let _wait = load.awaited();
+            let loaded = load.sync_scope(|| self.0.loader.load_many(keys_of(&landings)));
+            land_all(&landings, loaded);
+        }
     }
 }

@@ -2,7 +2,7 @@
 //! the guard alone; the handler behind it gets values from the cache.
 
 use crate::Key;
-use http::{HeaderName, Request, Response, StatusCode};
+use http::{HeaderName, Method, Request, Response, StatusCode};
 use lanebloom::{CacheGuard, GuardFilter};
 use percent_encoding::percent_decode_str;
 use pin_project_lite::pin_project;
@@ -10,6 +10,7 @@ use std::fmt;
 use std::pin::Pin;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use tower_layer::Layer;
 use tower_service::Service;
@@ -21,16 +22,22 @@ use tower_service::Service;
 ///
 /// - A **guard**: a [`GuardedCache`](crate::GuardedCache) of either mode, or an
 ///   `Arc<CacheGuard<K, F>>`.
-/// - A **key** of a request: [`path`], [`header`], or a closure that returns an `Option`. A request
-///   without a key passes: the handler answers it.
+/// - A **key** of a request: [`path`], [`header`], `matched_path` (feature `axum`), or a closure
+///   that returns an `Option`. A request without a key passes: the handler answers it.
 /// - A **response**: 404 without a body, or [the caller's](Self::with_response).
 ///
 /// The layer reads the filter only. The handler gets the row from the cache as it would without the
 /// layer, and must be ready to find none: some made-up keys pass, and so do removed ones.
 ///
-/// Put the layer only on requests that read. It would refuse the `PUT` that creates a key.
+/// It checks the requests that read, `GET` and `HEAD`. All others pass, so that a `PUT` can create
+/// a key. [`methods`](Self::methods) names others.
 ///
 /// # Counts
+///
+/// A layer whose route is mistyped finds no key in any request, and keeps none away.
+/// [`without_key`](Self::without_key) counts the requests without a key, and so does the metric
+/// `lanebloom_guard_requests_without_key_total`. Each is an event of [`tracing`] (debug), and so is
+/// the 100th, if none of them had a key (warn).
 ///
 /// A refused request counts as `turned_away` in [`stats`](crate::GuardedCache::stats). One that
 /// passes does not count: the handler's get does. (The counts of a bare [`CacheGuard`] have it
@@ -78,8 +85,8 @@ use tower_service::Service;
 /// users.mark_ready(); // the store is empty
 /// let guard = GuardLayer::new(users.clone(), path("/users/{id}", "id"));
 /// let app = Router::new()
-///     // `layer` wraps what stands before it, and `put` stands after.
-///     .route("/users/{id}", get(user).layer(guard).put(add_user))
+///     .route("/users/{id}", get(user).put(add_user))
+///     .layer(guard)
 ///     .with_state(users.clone());
 /// # let app = |method: &str, uri: &str| {
 /// #     let request = Request::builder().method(method).uri(uri).body(Body::empty());
@@ -93,7 +100,43 @@ use tower_service::Service;
 /// assert_eq!(app("GET", "/users/17").await, 200);
 /// # Ok(()) }
 /// ```
-pub struct GuardLayer<C>(Arc<C>);
+pub struct GuardLayer<C> {
+    check: Arc<C>,
+    methods: Arc<[Method]>,
+    keys: Arc<Keys>,
+}
+
+/// The keys that a layer finds in requests.
+#[derive(Default)]
+struct Keys {
+    /// Whether a request had a key.
+    found: AtomicBool,
+    /// Requests without a key.
+    missing: AtomicU64,
+}
+
+/// Requests without a key, and none with one before, that say that something is wrong.
+const SUSPICIOUS: u64 = 100;
+
+impl Keys {
+    /// `Relaxed`: neither orders anything.
+    fn note<B>(&self, request: &Request<B>, is_there: bool) {
+        if is_there {
+            // A read is cheaper than a write to a line that all threads read.
+            if !self.found.load(Ordering::Relaxed) {
+                self.found.store(true, Ordering::Relaxed);
+            }
+            return;
+        }
+        let missing = self.missing.fetch_add(1, Ordering::Relaxed) + 1;
+        metrics::counter!("lanebloom_guard_requests_without_key_total").increment(1);
+        let (method, path) = (request.method(), request.uri().path());
+        tracing::debug!(%method, path, "a request without a key");
+        if missing == SUSPICIOUS && !self.found.load(Ordering::Relaxed) {
+            tracing::warn!(%method, path, "none of {SUSPICIOUS} requests has a key: is the layer's route right?");
+        }
+    }
+}
 
 impl GuardLayer<()> {
     /// A layer that answers 404 without a body, of any type that has a default.
@@ -158,23 +201,92 @@ impl GuardLayer<()> {
         K: Key + ?Sized,
         F: GuardFilter,
     {
-        GuardLayer(Arc::new(move |request: &Request<B>| {
-            let key = key(request)?;
-            let admission = guard.as_ref().check::<K::Owned>(&key);
+        let keys = Arc::<Keys>::default();
+        let of_check = Arc::clone(&keys);
+        let check = move |request: &Request<B>| {
+            let key = key(request);
+            of_check.note(request, key.is_some());
+            let admission = guard.as_ref().check::<K::Owned>(&key?);
             admission.is_none().then(|| respond(request))
-        }))
+        };
+        GuardLayer {
+            check: Arc::new(check),
+            methods: Arc::new([Method::GET, Method::HEAD]),
+            keys,
+        }
+    }
+}
+
+impl<C> GuardLayer<C> {
+    /// The methods of the requests that are checked, in place of `GET` and `HEAD`. All others pass.
+    ///
+    /// ```
+    /// # use lanebloom_guard::tower::{GuardLayer, path};
+    /// # use axum::body::Body;
+    /// # use axum::http::{Method, Request, Response};
+    /// # use tower::{Layer, ServiceExt, service_fn};
+    /// # use std::convert::Infallible;
+    /// # let guard = std::sync::Arc::new(lanebloom::CacheGuard::<u64>::with_capacity(10, 0.01)?);
+    /// let layer = GuardLayer::new(guard, path("/users/{id}", "id"))
+    ///     .methods([Method::GET, Method::DELETE]);
+    /// # let handler = async |_| Ok::<_, Infallible>(Response::new(Body::empty()));
+    /// # let service = layer.layer(service_fn(handler));
+    /// # let ask = |method: &str| {
+    /// #     let request = Request::builder().method(method).uri("/users/17").body(Body::empty());
+    /// #     let response = service.clone().oneshot(request.unwrap());
+    /// #     async { response.await.unwrap().status() }
+    /// # };
+    /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+    /// assert_eq!(ask("DELETE").await, 404);
+    /// assert_eq!(ask("PUT").await, 200);
+    /// # });
+    /// # Ok::<(), lanebloom_guard::BoxError>(())
+    /// ```
+    #[must_use]
+    pub fn methods(mut self, methods: impl IntoIterator<Item = Method>) -> Self {
+        self.methods = methods.into_iter().collect();
+        self
+    }
+
+    /// The requests so far, of the methods that are checked, in which this layer and its clones
+    /// found no key.
+    ///
+    /// ```
+    /// # use lanebloom_guard::tower::{GuardLayer, path};
+    /// # use http::{Request, Response};
+    /// # use tower::{Layer, ServiceExt, service_fn};
+    /// # use std::convert::Infallible;
+    /// # let guard = std::sync::Arc::new(lanebloom::CacheGuard::<u64>::with_capacity(10, 0.01)?);
+    /// # let handler = async |_: Request<()>| Ok::<_, Infallible>(Response::new(()));
+    /// let layer = GuardLayer::new(guard, path("/user/{id}", "id"));
+    /// let service = layer.layer(service_fn(handler));
+    /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+    /// let request = Request::get("/users/17").body(()).unwrap(); // users, not user
+    /// assert_eq!(service.oneshot(request).await.unwrap().status(), 200);
+    /// # });
+    /// assert_eq!(layer.without_key(), 1);
+    /// # Ok::<(), lanebloom_guard::BoxError>(())
+    /// ```
+    #[must_use]
+    pub fn without_key(&self) -> u64 {
+        self.keys.missing.load(Ordering::Relaxed)
     }
 }
 
 impl<C> Clone for GuardLayer<C> {
     fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
+        Self {
+            check: Arc::clone(&self.check),
+            methods: Arc::clone(&self.methods),
+            keys: Arc::clone(&self.keys),
+        }
     }
 }
 
 impl<C> fmt::Debug for GuardLayer<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GuardLayer").finish_non_exhaustive()
+        let mut fields = f.debug_struct("GuardLayer");
+        fields.field("methods", &self.methods).finish_non_exhaustive()
     }
 }
 
@@ -184,7 +296,7 @@ impl<S, C> Layer<S> for GuardLayer<C> {
     fn layer(&self, inner: S) -> Self::Service {
         GuardService {
             inner,
-            check: Arc::clone(&self.0),
+            layer: self.clone(),
         }
     }
 }
@@ -192,14 +304,14 @@ impl<S, C> Layer<S> for GuardLayer<C> {
 /// A service behind a [`GuardLayer`].
 pub struct GuardService<S, C> {
     inner: S,
-    check: Arc<C>,
+    layer: GuardLayer<C>,
 }
 
 impl<S: Clone, C> Clone for GuardService<S, C> {
     fn clone(&self) -> Self {
         Self {
             inner: self.inner.clone(),
-            check: Arc::clone(&self.check),
+            layer: self.layer.clone(),
         }
     }
 }
@@ -225,7 +337,8 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let refusal = (self.check)(&request);
+        let is_checked = self.layer.methods.contains(request.method());
+        let refusal = is_checked.then(|| (self.layer.check)(&request)).flatten();
         ResponseFuture {
             passed: refusal.is_none().then(|| self.inner.call(request)),
             refusal,
@@ -267,7 +380,7 @@ where
 ///
 /// # Panics
 ///
-/// If `route` is no route, or has no such parameter.
+/// If `route` is no route, does not begin with `/`, or has no such parameter.
 ///
 /// # Examples
 ///
@@ -282,6 +395,10 @@ where
 /// assert_eq!(key("/users/ann"), None);
 /// ```
 pub fn path<T: FromStr, B>(route: &str, parameter: &str) -> impl Fn(&Request<B>) -> Option<T> + use<T, B> {
+    assert!(
+        route.starts_with('/'),
+        "{route:?} is not a route: it does not begin with '/'"
+    );
     let mut routes = matchit::Router::new();
     if let Err(error) = routes.insert(route, ()) {
         panic!("{route:?} is not a route: {error}");
@@ -291,8 +408,73 @@ pub fn path<T: FromStr, B>(route: &str, parameter: &str) -> impl Fn(&Request<B>)
     let parameter = parameter.to_owned();
     move |request| {
         let matched = routes.at(request.uri().path()).ok()?;
-        let encoded = matched.params.get(&parameter)?;
-        percent_decode_str(encoded).decode_utf8().ok()?.parse().ok()
+        parse(matched.params.get(&parameter)?)
+    }
+}
+
+fn parse<T: FromStr>(encoded: &str) -> Option<T> {
+    percent_decode_str(encoded).decode_utf8().ok()?.parse().ok()
+}
+
+/// The key is a parameter of the route that axum has matched: of `/users/17`, by
+/// `matched_path("id")`, it is 17 if a route is `/users/{id}`. Otherwise as [`path`].
+///
+/// It names no route, so none can be mistyped. It reads axum's `MatchedPath`: the layer must wrap
+/// routes, by `Router::layer`, `Router::route_layer` or `MethodRouter::layer`. Within a nested
+/// router put it on that router; the outer router's layers run before the route is known.
+///
+/// # Examples
+///
+/// ```
+/// use axum::{Router, routing::get};
+/// use lanebloom_guard::GuardedCache;
+/// use lanebloom_guard::tower::{GuardLayer, matched_path};
+/// # use axum::body::Body;
+/// # use axum::http::Request;
+/// # use tower::ServiceExt;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), lanebloom_guard::BoxError> {
+/// # let read_user = async |id: u64| Ok::<_, std::convert::Infallible>(Some(id));
+/// let users = GuardedCache::<u64, u64>::builder().build(read_user)?;
+/// users.added(&17);
+/// users.mark_ready(); // that is all of them
+/// let api = Router::new()
+///     .route("/users/{id}", get(async || "a user"))
+///     .route("/users/{id}/posts", get(async || "posts"))
+///     .layer(GuardLayer::new(users, matched_path("id")));
+/// let app = Router::new().nest("/api", api);
+/// # let app = |uri: &str| {
+/// #     let response = app.clone().oneshot(Request::get(uri).body(Body::empty()).unwrap());
+/// #     async { response.await.unwrap().status() }
+/// # };
+///
+/// assert_eq!(app("/api/users/17/posts").await, 200);
+/// assert_eq!(app("/api/users/18/posts").await, 404);
+/// assert_eq!(app("/api/users/18").await, 404);
+/// # Ok(()) }
+/// ```
+#[cfg(feature = "axum")]
+pub fn matched_path<T: FromStr, B>(parameter: &str) -> impl Fn(&Request<B>) -> Option<T> + use<T, B> {
+    use axum::extract::{MatchedPath, OriginalUri};
+    let [one, rest] = ["{", "{*"].map(|open| format!("{open}{parameter}}}"));
+    move |request| {
+        let extensions = request.extensions();
+        let route = extensions.get::<MatchedPath>()?.as_str();
+        // The route of a nested router has its prefix, and axum takes that off the request's path.
+        let uri = extensions.get().map_or(request.uri(), |OriginalUri(uri)| uri);
+        let mut path = uri.path();
+        for part in route.split('/') {
+            if part == rest {
+                return parse(path);
+            }
+            let (segment, after) = path.split_once('/').unwrap_or((path, ""));
+            if part == one {
+                return parse(segment);
+            }
+            path = after;
+        }
+        None
     }
 }
 

@@ -1,5 +1,8 @@
 //! What a cache promises, beside what the examples of the documentation show.
 
+mod common;
+
+use common::Limit;
 use futures_util::stream;
 use lanebloom::{CuckooFilter, Funnel, GuavaBloom, ScalableBloom, Sink};
 use lanebloom_guard::{BoxError, GuardedCache, LoadError, Loader, sync};
@@ -117,6 +120,7 @@ async fn gets(cache: &Cache, store: &Store, key: u64, count: usize) -> Vec<Got> 
 
 #[tokio::test]
 async fn all_that_ask_at_the_same_moment_share_one_load() {
+    let _limit = Limit::new();
     let store = Store::new([17]);
     let cache = cache(&store, &[17]);
     let gets = gets(&cache, &store, 17, 100).await;
@@ -131,6 +135,7 @@ async fn all_that_ask_at_the_same_moment_share_one_load() {
 
 #[tokio::test]
 async fn an_error_reaches_every_waiter_and_is_not_cached() {
+    let _limit = Limit::new();
     let store = Store::new([17]);
     let cache = cache(&store, &[17]);
     for (outcome, text) in [
@@ -155,6 +160,7 @@ async fn an_error_reaches_every_waiter_and_is_not_cached() {
 /// Before there is a future.
 #[tokio::test]
 async fn a_panic_of_the_function_that_makes_the_load_is_an_error_too() {
+    let _limit = Limit::new();
     let load = |_| -> std::future::Ready<Result<Option<u64>, Infallible>> { panic!("a bug") };
     let cache = Cache::builder().build(load).unwrap();
     cache.added_many(&[17, 18]);
@@ -164,6 +170,7 @@ async fn a_panic_of_the_function_that_makes_the_load_is_an_error_too() {
 
 #[tokio::test]
 async fn a_cancelled_waiter_cancels_no_other_and_not_the_load() {
+    let _limit = Limit::new();
     let store = Store::new([17]);
     let cache = cache(&store, &[17]);
     let mut gets = gets(&cache, &store, 17, 10).await;
@@ -189,6 +196,7 @@ async fn a_cancelled_waiter_cancels_no_other_and_not_the_load() {
 /// The load saw no row, or the old one, and arrives after the store and the cache know better.
 #[tokio::test]
 async fn a_load_on_its_way_does_not_hide_a_change() {
+    let _limit = Limit::new();
     type Change = fn(&Cache, &Store);
     let changes: [(Option<u64>, Change); 5] = [
         (None, |cache, _| _ = cache.added(&17)),
@@ -223,6 +231,7 @@ async fn a_load_on_its_way_does_not_hide_a_change() {
 
 #[tokio::test]
 async fn a_remembered_miss_ends_with_the_insert_and_with_its_time() {
+    let _limit = Limit::new();
     let store = Store::new([]);
     let builder = Cache::builder().miss_time_to_live(Duration::from_nanos(1));
     let cache = builder.build(ById(Arc::clone(&store))).unwrap();
@@ -243,6 +252,7 @@ async fn a_remembered_miss_ends_with_the_insert_and_with_its_time() {
 
 #[tokio::test]
 async fn a_multi_get_loads_once_what_nobody_else_loads() {
+    let _limit = Limit::new();
     let store = Store::new(0..100);
     let cache = cache(&store, &Vec::from_iter(0..110));
     cache.insert(&1, 1);
@@ -290,18 +300,22 @@ impl Funnel for Restless {
 /// The change between its two places begins a second load of the key, in the same batch.
 #[tokio::test]
 async fn a_key_that_is_twice_in_a_multi_get_and_changes_between_has_its_row_in_both_places() {
+    let _limit = Limit::new();
     let store = Store::new([17]);
     let cache = cache(&store, &[17, 18]);
     store.permits.add_permits(1);
     let keys = [17, 18, 17].map(|key| Restless(cache.clone(), key));
     assert_eq!(cache.get_many(&keys).await.unwrap(), [Some(17), None, Some(17)]);
     assert_eq!((store.loads(), cache.stats().loads), (vec![vec![17, 18]], 3));
+    // The changes came after the load had begun, so it is not cached.
+    store.permits.add_permits(1);
     assert_eq!(cache.get(&17).await.unwrap(), Some(17));
 }
 
 /// The loads are dropped with their runtime: waiters elsewhere hear of it, and the next get loads.
 #[test]
 fn the_end_of_a_runtime_ends_its_loads() {
+    let _limit = Limit::new();
     let store = Store::new([17]);
     let cache = cache(&store, &[17]);
     let runtime = || {
@@ -328,6 +342,7 @@ fn the_end_of_a_runtime_ends_its_loads() {
 /// A load cannot begin outside of a runtime. What it leaves behind must not keep others waiting.
 #[test]
 fn a_get_outside_of_a_runtime_panics_and_leaves_the_cache_usable() {
+    let _limit = Limit::new();
     let store = Store::new([17]);
     let cache = cache(&store, &[17]);
     let get = std::panic::AssertUnwindSafe(|| {
@@ -342,6 +357,7 @@ fn a_get_outside_of_a_runtime_panics_and_leaves_the_cache_usable() {
 
 #[tokio::test]
 async fn any_filter_of_the_guard_serves() {
+    let _limit = Limit::new();
     async fn check<F>(builder: lanebloom_guard::Builder<u64, u64, F>)
     where
         F: lanebloom::GuardFilter + Send + Sync + 'static,
@@ -371,6 +387,7 @@ async fn any_filter_of_the_guard_serves() {
 
 #[tokio::test]
 async fn a_full_filter_answers_with_an_error_and_loses_no_key() {
+    let _limit = Limit::new();
     let read = async |id: u64| Ok::<_, Infallible>(Some(id));
     let filter = |keys| ScalableBloom::builder().expected_keys(keys).non_scaling().build();
     let cache = Cache::builder().expected_keys(10).filter(filter).build(read).unwrap();
@@ -386,6 +403,7 @@ async fn a_full_filter_answers_with_an_error_and_loses_no_key() {
 
 #[tokio::test]
 async fn a_failed_rebuild_keeps_the_old_filter_and_a_dropped_one_too() {
+    let _limit = Limit::new();
     let store = Store::new(0..10);
     let cache = cache(&store, &[1, 2]);
     let failing = || stream::iter([Ok(vec![3]), Err("connection lost")]);
@@ -414,6 +432,7 @@ async fn a_failed_rebuild_keeps_the_old_filter_and_a_dropped_one_too() {
 
 #[tokio::test(start_paused = true)]
 async fn scheduled_rebuilds_go_on_after_errors_and_end_with_their_handle() {
+    let _limit = Limit::new();
     let store = Store::new(0..10);
     let cache = cache(&store, &[1, 2]);
     let attempts = Arc::new(AtomicUsize::new(0));
@@ -444,6 +463,7 @@ async fn scheduled_rebuilds_go_on_after_errors_and_end_with_their_handle() {
 
 #[test]
 fn threads_share_one_load_and_its_error() {
+    let _limit = Limit::new();
     const THREADS: usize = 8;
     let (loads, fails) = (AtomicUsize::new(0), AtomicUsize::new(1));
     let (loads, fails) = (Arc::new(loads), Arc::new(fails));
@@ -485,6 +505,7 @@ fn threads_share_one_load_and_its_error() {
 /// other joins.
 #[test]
 fn blocking_multi_gets_do_not_wait_for_each_other() {
+    let _limit = Limit::new();
     let read = |id: u64| Ok::<_, Infallible>(Some(id));
     let cache = Cache::builder().build_blocking(read).unwrap();
     cache.added_many(&Vec::from_iter(0..100));
@@ -507,8 +528,9 @@ fn blocking_multi_gets_do_not_wait_for_each_other() {
 
 #[test]
 fn values_and_misses_have_capacities_of_their_own() {
+    let _limit = Limit::new();
     let read = |id: u64| Ok::<_, Infallible>((id < 1000).then_some(id));
-    let builder = Cache::builder().capacity(2000).weigher(|_, _| 20).miss_capacity(10);
+    let builder = Cache::builder().capacity(2000).weigher(|_, _| 20).miss_memory(10 * 208);
     let cache = builder.build_blocking(read).unwrap();
     cache.added_many(&Vec::from_iter(0..2000));
     // Values first: misses do not push them out.
@@ -524,6 +546,7 @@ fn values_and_misses_have_capacities_of_their_own() {
 /// Moka's and the filter's types are `Send` and `Sync`; futures of gets may move among threads.
 #[test]
 fn caches_and_their_futures_are_send() {
+    let _limit = Limit::new();
     fn is_send<T: Send + Sync>(_: &T) {}
     fn is_send_future<T: Future + Send>(_: T) {}
     let store = Store::new([]);
@@ -547,6 +570,7 @@ fn a_shared_filter_serves(cache: GuardedCache<u64, u64, lanebloom::redis::Shared
 
 #[test]
 fn a_time_to_live_that_moka_cannot_take_is_an_error() {
+    let _limit = Limit::new();
     let builder = || GuardedCache::<u64, u64>::builder().expected_keys(10);
     let read = |id| Ok::<_, Infallible>(Some(id));
     let years = |n: u64| Duration::from_secs(n * 365 * 24 * 3600);

@@ -1,9 +1,11 @@
 //! Caches of several processes over one `SharedBloom`, beside a real server.
 #![cfg(feature = "redis")]
 
+mod common;
 #[path = "../../../tests/redis_server/mod.rs"]
 mod redis_server;
 
+use common::Limit;
 use lanebloom::ConcurrentBloom;
 use lanebloom::redis::SharedBloom;
 use lanebloom_guard::sync::GuardedCache;
@@ -35,6 +37,7 @@ fn cache_of(redis: &Redis, name: &'static str) -> GuardedCache<u64, u64, SharedB
 
 #[test]
 fn a_key_that_one_process_adds_reaches_the_caches_of_others() {
+    let _limit = Limit::new();
     let Some(redis) = Server::of("a guarded cache over a SharedBloom").start() else {
         return;
     };

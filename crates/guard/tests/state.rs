@@ -1,6 +1,9 @@
 //! What a cache knows of its filter: whether it is filled, whether it lacks keys, how many it has.
 //! Over rebuilds, and over restarts by a file.
 
+mod common;
+
+use common::Limit;
 use futures_util::stream;
 use lanebloom::{ConcurrentBloom, CuckooFilter, KeyHasher, ScalableBloom, SipHash13};
 use lanebloom_guard::{BoxError, Builder, GuardedCache, Key, sync};
@@ -43,6 +46,7 @@ fn admits<F: lanebloom::GuardFilter>(cache: &Cache<F>, key: u64) -> bool {
 
 #[test]
 fn before_it_is_filled_a_cache_turns_no_key_away() {
+    let _limit = Limit::new();
     let cache = new(1000);
     assert!(!cache.is_ready() && cache.figures().is_open && !cache.figures().is_ready);
     assert_eq!(cache.get(&17).unwrap(), Some(17));
@@ -65,6 +69,7 @@ fn before_it_is_filled_a_cache_turns_no_key_away() {
 
 #[test]
 fn each_way_to_fill_a_cache_makes_it_ready() {
+    let _limit = Limit::new();
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("guard");
     let by_word = new(1000);
@@ -86,6 +91,7 @@ fn each_way_to_fill_a_cache_makes_it_ready() {
 /// Filled once, it is ready; that it is open then is another figure.
 #[test]
 fn a_full_filter_is_open_and_ready() {
+    let _limit = Limit::new();
     let full = |keys| CuckooFilter::builder().expected_keys(keys).build();
     let cache = of(GuardedCache::<u64, u64>::builder().expected_keys(10).filter(full));
     cache.mark_ready();
@@ -99,6 +105,7 @@ fn a_full_filter_is_open_and_ready() {
 
 #[test]
 fn gauges_say_whether_the_cache_is_ready() {
+    let _limit = Limit::new();
     use metrics_util::debugging::{DebugValue, DebuggingRecorder};
     let cache = new(1000);
     let gauges = || {
@@ -120,6 +127,7 @@ fn gauges_say_whether_the_cache_is_ready() {
 
 #[tokio::test(start_paused = true)]
 async fn the_first_scheduled_rebuild_fills_the_cache_at_once() {
+    let _limit = Limit::new();
     let read = async |id: u64| Ok::<_, Infallible>(Some(id));
     let cache = GuardedCache::<u64, u64>::builder().build(read).unwrap();
     let source = || stream::iter([Ok::<_, BoxError>(vec![1, 2])]);
@@ -141,6 +149,7 @@ async fn the_first_scheduled_rebuild_fills_the_cache_at_once() {
 
 #[test]
 fn the_first_scheduled_rebuild_of_a_blocking_cache_fills_it_at_once() {
+    let _limit = Limit::new();
     let cache = new(1000);
     let rebuilds = cache.rebuild_every(HOUR, keys([1, 2]));
     let began = Instant::now();
@@ -165,6 +174,7 @@ fn assert_about(keys: usize, expected: usize) {
 
 #[test]
 fn updates_of_rows_are_no_new_keys() {
+    let _limit = Limit::new();
     let cache = new(1000);
     cache.rebuild_now(keys(0..1000)).unwrap();
     for _ in 0..100 {
@@ -190,6 +200,7 @@ fn updates_of_rows_are_no_new_keys() {
 
 #[test]
 fn keys_that_are_added_during_a_rebuild_count_after_it() {
+    let _limit = Limit::new();
     let cache = new(1000);
     let source = || {
         cache.added_many(&Vec::from_iter(500..800));
@@ -220,6 +231,7 @@ fn rebuild(cache: &Cache, n: u64) -> (usize, usize) {
 
 #[test]
 fn a_rebuild_makes_room_for_the_keys_that_are_known() {
+    let _limit = Limit::new();
     let cache = new(100);
     cache.added_many(&Vec::from_iter(0..1000));
     let (reads, capacity) = rebuild(&cache, 1000);
@@ -234,6 +246,7 @@ fn a_rebuild_makes_room_for_the_keys_that_are_known() {
 
 #[test]
 fn a_filter_that_the_store_has_outgrown_is_built_again_with_more_room() {
+    let _limit = Limit::new();
     let cache = new(100);
     assert_eq!(rebuild(&cache, 1000), (2, 1250));
     assert!(cache.figures().filter.false_positive_rate <= 0.01);
@@ -258,6 +271,7 @@ fn save(path: &Path) -> Vec<u8> {
 
 #[test]
 fn a_saved_filter_serves_once() {
+    let _limit = Limit::new();
     let (_directory, path) = file();
     assert!(!new(1000).restore(&path, HOUR).unwrap());
     save(&path);
@@ -277,6 +291,7 @@ fn a_saved_filter_serves_once() {
 /// It lacks keys of the store, so the next process must not turn keys away by it.
 #[test]
 fn a_restart_does_not_close_an_open_guard() {
+    let _limit = Limit::new();
     let (_directory, path) = file();
     save(&path);
     let full = |keys| {
@@ -305,6 +320,7 @@ fn a_restart_does_not_close_an_open_guard() {
 
 #[test]
 fn a_cache_that_nobody_has_filled_is_not_saved() {
+    let _limit = Limit::new();
     let (_directory, path) = file();
     let cache = new(1000);
     cache.added_many(&[1, 2, 3]);
@@ -314,6 +330,7 @@ fn a_cache_that_nobody_has_filled_is_not_saved() {
 /// Keys that the file may lack.
 #[test]
 fn a_restore_loses_no_key_that_the_cache_has() {
+    let _limit = Limit::new();
     type Fill = fn(&Cache);
     let ways: [(&str, Fill); 6] = [
         ("added", |cache| _ = cache.added(&1000)),
@@ -349,6 +366,7 @@ fn a_restore_loses_no_key_that_the_cache_has() {
 
 #[test]
 fn a_file_of_other_keys_or_of_another_filter_is_refused() {
+    let _limit = Limit::new();
     fn restore<K: Key + ?Sized>(path: &Path) -> String {
         let read = |_| Ok::<_, Infallible>(Some(()));
         let cache = GuardedCache::<K, ()>::builder().build_blocking(read).unwrap();
@@ -392,6 +410,7 @@ fn hash(bytes: &mut [u8]) {
 
 #[test]
 fn a_file_that_is_too_old_or_from_the_future_does_not_serve() {
+    let _limit = Limit::new();
     let (_directory, path) = file();
     let bytes = save(&path);
     for (shift, serves) in [(-7200i64, false), (7200, false), (-1800, true)] {
@@ -408,6 +427,7 @@ fn a_file_that_is_too_old_or_from_the_future_does_not_serve() {
 /// Every byte of the header counts, those of the filter, and their number.
 #[test]
 fn a_damaged_file_is_an_error() {
+    let _limit = Limit::new();
     let (_directory, path) = file();
     let bytes = save(&path);
     let check = |bytes: &[u8], what: &str, at: usize| {
@@ -432,6 +452,7 @@ fn a_damaged_file_is_an_error() {
 /// overflows, and no rebuild for more keys than a filter can have.
 #[test]
 fn an_absurd_number_of_keys_harms_nothing() {
+    let _limit = Limit::new();
     let (_directory, path) = file();
     for number in [u64::MAX, u64::MAX / 2, 1 << 40] {
         let mut bytes = save(&path);
@@ -450,6 +471,7 @@ fn an_absurd_number_of_keys_harms_nothing() {
 #[cfg(unix)]
 #[test]
 fn only_a_regular_file_is_restored() {
+    let _limit = Limit::new();
     let (directory, path) = file();
     let restore = |path: &Path, text: &str| {
         let (send, receive) = std::sync::mpsc::channel();

@@ -1,10 +1,13 @@
 //! `GuardLayer` before services of tower and routers of axum.
 
+mod common;
+
 use axum::body::Body;
 use axum::extract::{Path, Request};
 use axum::http::{HeaderName, Method, Response, StatusCode, Uri};
 use axum::routing::{get, put};
 use axum::{Router, extract::State};
+use common::Limit;
 use lanebloom::CacheGuard;
 use lanebloom_guard::tower::{GuardLayer, header, path};
 use lanebloom_guard::{GuardedCache, sync};
@@ -38,6 +41,7 @@ where
 
 #[tokio::test]
 async fn the_handler_runs_only_for_keys_that_pass() {
+    let _limit = Limit::new();
     let asked = Arc::new(Mutex::new(Vec::new()));
     let handler = {
         let asked = asked.clone();
@@ -57,6 +61,7 @@ async fn the_handler_runs_only_for_keys_that_pass() {
 
 #[tokio::test]
 async fn a_request_counts_once_with_the_get_of_its_handler() {
+    let _limit = Limit::new();
     let read = async |id: u64| Ok::<_, Infallible>((id < 50).then_some(id));
     let cache = GuardedCache::<u64, u64>::builder().build(read).unwrap();
     cache.added_many(&Vec::from_iter(0..100));
@@ -86,6 +91,7 @@ async fn a_request_counts_once_with_the_get_of_its_handler() {
 
 #[tokio::test]
 async fn routers_of_axum_see_the_layer_as_documented() {
+    let _limit = Limit::new();
     let layer = || GuardLayer::new(guard(), path("/users/{id}", "id"));
     let ok = || async { StatusCode::OK };
     let users = Router::new().route("/users/{id}", get(ok).layer(layer()).put(ok));
@@ -100,12 +106,113 @@ async fn routers_of_axum_see_the_layer_as_documented() {
     assert_eq!(status(Method::GET, "/api/users/7").await, StatusCode::OK);
     assert_eq!(status(Method::GET, "/api/users/700").await, StatusCode::NOT_FOUND);
     assert_eq!(status(Method::PUT, "/health").await, StatusCode::OK);
-    // The outermost layer is before the `put`, too.
-    assert_eq!(status(Method::PUT, "/users/700").await, StatusCode::NOT_FOUND);
+    assert_eq!(status(Method::PUT, "/users/700").await, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn only_requests_that_read_are_refused_unless_others_are_named() {
+    let _limit = Limit::new();
+    let ok = || async { StatusCode::OK };
+    let layer = || GuardLayer::new(guard(), path("/users/{id}", "id"));
+    let status = async |app: &Router, method: &str| {
+        let request = Request::builder().method(method).uri("/users/700");
+        status(app.clone(), request.body(Body::empty()).unwrap()).await
+    };
+    let reads = Router::new()
+        .route("/users/{id}", axum::routing::any(ok))
+        .layer(layer());
+    for method in ["GET", "HEAD"] {
+        assert_eq!(status(&reads, method).await, StatusCode::NOT_FOUND, "{method}");
+    }
+    for method in ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "QUERY"] {
+        assert_eq!(status(&reads, method).await, StatusCode::OK, "{method}");
+    }
+    let named = Router::new()
+        .route("/users/{id}", axum::routing::any(ok))
+        .layer(layer().methods([Method::DELETE, "QUERY".parse().unwrap()]));
+    for (method, expected) in [("DELETE", 404), ("QUERY", 404), ("GET", 200), ("PUT", 200)] {
+        assert_eq!(status(&named, method).await, expected, "{method}");
+    }
+}
+
+/// The route says `product`, the service `products`.
+#[tokio::test]
+async fn requests_without_a_key_are_counted() {
+    let _limit = Limit::new();
+    let recorder = metrics_util::debugging::DebuggingRecorder::new();
+    let counted = || {
+        let metrics = recorder.snapshotter().snapshot().into_vec();
+        let of_keys = |key: &str| key == "lanebloom_guard_requests_without_key_total";
+        metrics
+            .into_iter()
+            .find(|(key, ..)| of_keys(key.key().name()))
+            .map(|(.., value)| value)
+    };
+    let layer = GuardLayer::new(guard(), path("/product/{sku}", "sku"));
+    let inner = service_fn(async |_: Request| Ok::<_, Infallible>(Response::new(Body::empty())));
+    let service = layer.layer(inner);
+    // The key is looked for when a service is called, so the recorder is needed only then.
+    let call = |request| metrics::with_local_recorder(&recorder, || service.clone().call(request));
+    for _ in 0..150 {
+        assert_eq!(call(request("/products/1000")).await.unwrap().status(), StatusCode::OK);
+    }
+    let mut put = request("/products/1000");
+    *put.method_mut() = Method::PUT;
+    call(put).await.unwrap();
+    assert_eq!(
+        call(request("/product/1000")).await.unwrap().status(),
+        StatusCode::NOT_FOUND
+    );
+    assert_eq!(layer.without_key(), 150);
+    assert_eq!(counted(), Some(metrics_util::debugging::DebugValue::Counter(150)));
+}
+
+#[cfg(feature = "axum")]
+#[tokio::test]
+async fn the_route_that_axum_matched_has_the_key() {
+    use lanebloom_guard::tower::matched_path;
+    let _limit = Limit::new();
+    let ok = || async { StatusCode::OK };
+    let layer = || GuardLayer::new(guard(), matched_path("id"));
+    let nested = Router::new().route("/{id}/{*rest}", get(ok)).layer(layer());
+    let files = GuardLayer::new(guard(), matched_path("id"));
+    let app = Router::new()
+        .route("/users/{id}", get(ok).layer(layer()))
+        .route("/orgs/{org}/users/{id}/posts", get(ok))
+        .route("/all/{*id}", get(ok))
+        .route("/health", get(ok))
+        .route_layer(files.clone())
+        .nest("/deep/{org}", nested);
+    for (uri, expected) in [
+        ("/users/7", 200),
+        ("/users/%37", 200),
+        ("/users/700", 404),
+        ("/users/seven", 200),
+        ("/orgs/700/users/7/posts", 200),
+        ("/orgs/7/users/700/posts", 404),
+        ("/all/700", 404),
+        ("/all/7", 200),
+        ("/all/700/7", 200),
+        ("/health", 200),
+        ("/deep/700/7/a/b", 200),
+        ("/deep/7/700/a/b", 404),
+    ] {
+        assert_eq!(status(app.clone(), request(uri)).await, expected, "{uri}");
+    }
+    // `seven`, `700/7` and `health`.
+    assert_eq!(files.without_key(), 3);
+}
+
+#[test]
+#[should_panic(expected = r#""users/{id}" is not a route: it does not begin with '/'"#)]
+fn a_route_begins_with_a_slash() {
+    let _limit = Limit::new();
+    let _ = path::<u64, ()>("users/{id}", "id");
 }
 
 #[test]
 fn keys_are_read_as_axum_reads_them() {
+    let _limit = Limit::new();
     fn key<T: std::str::FromStr>(route: &str, uri: &str) -> Option<T> {
         path::<T, Body>(route, "key")(&request(uri))
     }
@@ -133,18 +240,21 @@ fn keys_are_read_as_axum_reads_them() {
 #[test]
 #[should_panic(expected = r#""/users/{id}" has no parameter "name""#)]
 fn a_parameter_must_be_in_the_route() {
+    let _limit = Limit::new();
     let _ = path::<u64, ()>("/users/{id}", "name");
 }
 
 #[test]
 #[should_panic(expected = r#""/users/{id" is not a route"#)]
 fn a_route_must_be_one() {
+    let _limit = Limit::new();
     let _ = path::<u64, ()>("/users/{id", "id");
 }
 
 /// Of any request and response, a cache that blocks, and a closure for keys of two parts.
 #[tokio::test]
 async fn a_service_need_not_be_of_axum() {
+    let _limit = Limit::new();
     type Pairs = sync::GuardedCache<(u32, u32), ()>;
     let read = |_| Ok::<_, Infallible>(Some(()));
     let cache: Pairs = GuardedCache::<(u32, u32), ()>::builder().build_blocking(read).unwrap();
@@ -203,6 +313,7 @@ impl Service<Request> for Strict {
 
 #[tokio::test]
 async fn the_service_that_is_called_is_the_one_that_was_ready() {
+    let _limit = Limit::new();
     let calls = Arc::new(AtomicUsize::new(0));
     let inner = Strict {
         calls: calls.clone(),
@@ -217,6 +328,7 @@ async fn the_service_that_is_called_is_the_one_that_was_ready() {
 
 #[tokio::test]
 async fn a_busy_service_makes_its_callers_wait() {
+    let _limit = Limit::new();
     let (end, ended) = oneshot::channel::<()>();
     let ended = Arc::new(tokio::sync::Mutex::new(Some(ended)));
     let inner = service_fn(move |_: Request| {

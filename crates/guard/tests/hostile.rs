@@ -1,0 +1,207 @@
+//! What strangers and odd types can do: long keys, clones that panic, weighers that wait, and
+//! intervals without end.
+
+mod common;
+
+use common::Limit;
+use futures_util::stream;
+use lanebloom::{Funnel, Sink};
+use lanebloom_guard::{GuardedCache, LoadError, sync};
+use std::convert::Infallible;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier};
+use std::thread;
+use std::time::Duration;
+
+/// The store's rows are gone, so that every key of the filter is a miss.
+fn misses(builder: lanebloom_guard::Builder<str, u32>) -> sync::GuardedCache<str, u32> {
+    let cache = builder.expected_keys(10_000);
+    cache.build_blocking(|_| Ok::<_, Infallible>(None)).unwrap()
+}
+
+/// Moka counts and evicts after some writes, at the latest after so many.
+const LAG: u64 = 1024;
+
+#[test]
+fn remembered_misses_are_bounded_in_bytes() {
+    let _limit = Limit::new();
+    let key = |id: usize, length: usize| format!("{id:0length$}");
+    // Longer than is remembered at all.
+    let cache = misses(GuardedCache::builder());
+    for id in 0..300 {
+        let key = key(id, 60_000);
+        cache.added(&key);
+        assert_eq!(cache.get(&key).unwrap(), None);
+    }
+    let (figures, stats) = (cache.figures(), cache.stats());
+    assert_eq!((figures.misses, stats.loads, stats.known_misses), (0, 300, 0));
+    let last = key(299, 60_000);
+    assert_eq!((cache.get(&last).unwrap(), cache.stats().loads), (None, 301));
+
+    let cache = misses(GuardedCache::builder().miss_memory(100_000));
+    for id in 0..5000 {
+        let key = key(id, 800);
+        cache.added(&key);
+        assert_eq!(cache.get(&key).unwrap(), None);
+    }
+    let remembered = cache.figures().misses;
+    assert!(remembered <= 100 + LAG, "{remembered} of 1000 bytes each");
+    // It remembers some.
+    let key = key(0, 10);
+    cache.added(&key);
+    assert_eq!(cache.get(&key).unwrap(), None);
+    assert_eq!((cache.get(&key).unwrap(), cache.stats().known_misses), (None, 1));
+}
+
+/// While another thread holds the lock of a key, for however long.
+#[test]
+fn a_clear_waits_for_nobody() {
+    let _limit = Limit::new();
+    let inside = Arc::new(Barrier::new(2));
+    let weigher = {
+        let inside = Arc::clone(&inside);
+        move |key: &u64, _: &u64| {
+            if *key == 17 {
+                inside.wait();
+                inside.wait();
+            }
+            1
+        }
+    };
+    let cache = GuardedCache::<u64, u64>::builder()
+        .weigher(weigher)
+        .build_blocking(|id| Ok::<_, Infallible>(Some(id)))
+        .unwrap();
+    cache.insert(&18, 1800);
+    thread::scope(|scope| {
+        scope.spawn(|| cache.insert(&17, 1700));
+        inside.wait();
+        cache.clear();
+        inside.wait();
+    });
+    assert_eq!(cache.get(&18).unwrap(), Some(18));
+    // A get after the clear may see what was inserted beside it, or load.
+    assert!(matches!(cache.get(&19).unwrap(), None | Some(19)));
+    cache.insert(&20, 2000);
+    assert_eq!(cache.get(&20).unwrap(), Some(2000));
+}
+
+/// A key whose clone panics when the fuse has burnt down.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Fragile(u64, Fuse);
+
+/// All fuses of a test are one.
+#[derive(Clone, Debug)]
+struct Fuse(Arc<AtomicUsize>);
+
+impl PartialEq for Fuse {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+impl Eq for Fuse {}
+impl std::hash::Hash for Fuse {
+    fn hash<H: std::hash::Hasher>(&self, _: &mut H) {}
+}
+
+impl Fuse {
+    const LONG: usize = 1 << 40;
+
+    fn new() -> Self {
+        Self(Arc::new(AtomicUsize::new(Self::LONG)))
+    }
+    fn set(&self, clones: usize) {
+        self.0.store(clones, Ordering::Relaxed);
+    }
+}
+
+impl Clone for Fragile {
+    fn clone(&self) -> Self {
+        assert!(self.1.0.fetch_sub(1, Ordering::Relaxed) != 1, "the fuse");
+        Self(self.0, self.1.clone())
+    }
+}
+
+impl Funnel for Fragile {
+    fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
+        self.0.funnel(into);
+    }
+}
+
+/// More clones than a get makes of its key.
+const CLONES: usize = 20;
+
+#[test]
+fn a_key_whose_clone_panics_leaves_no_load_behind() {
+    let _limit = Limit::new();
+    let fuse = Fuse::new();
+    let builder = || GuardedCache::<Fragile, u64>::builder().expected_keys(10);
+    let keys = [17, 18].map(|id| Fragile(id, fuse.clone()));
+    let read = |key: Fragile| Ok::<_, Infallible>(Some(key.0));
+    let cache = builder().build_blocking(read).unwrap();
+    cache.added_many(&keys);
+    for clones in 1..CLONES {
+        keys.iter().for_each(|key| cache.invalidate(key));
+        fuse.set(clones);
+        let _ = catch_unwind(AssertUnwindSafe(|| cache.get_many(&keys)));
+        fuse.set(clones);
+        let _ = catch_unwind(AssertUnwindSafe(|| cache.get(&keys[0])));
+        fuse.set(Fuse::LONG);
+        assert_eq!(cache.get(&keys[0]).unwrap(), Some(17), "{clones}");
+        assert_eq!(cache.get_many(&keys).unwrap(), [Some(17), Some(18)], "{clones}");
+    }
+
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let read = async |key: Fragile| Ok::<_, Infallible>(Some(key.0));
+    let cache = builder().build(read).unwrap();
+    cache.added_many(&keys);
+    for clones in 1..CLONES {
+        keys.iter().for_each(|key| cache.invalidate(key));
+        fuse.set(clones);
+        let _ = catch_unwind(AssertUnwindSafe(|| runtime.block_on(cache.get_many(&keys))));
+        fuse.set(clones);
+        let _ = catch_unwind(AssertUnwindSafe(|| runtime.block_on(cache.get(&keys[0]))));
+        fuse.set(Fuse::LONG);
+        let got: Result<_, LoadError> = runtime.block_on(cache.get(&keys[0]));
+        assert_eq!(got.unwrap(), Some(17), "{clones}");
+        let got = runtime.block_on(cache.get_many(&keys));
+        assert_eq!(got.unwrap(), [Some(17), Some(18)], "{clones}");
+    }
+}
+
+/// Schedules of the same interval: about every second one's is made longer.
+const SCHEDULES: usize = 20;
+
+#[tokio::test(start_paused = true)]
+async fn an_interval_may_be_without_end() {
+    let _limit = Limit::new();
+    let cache = GuardedCache::<u64, u64>::builder().build(async |id| Ok::<_, Infallible>(Some(id)));
+    let cache = cache.unwrap();
+    let source = || stream::iter([Ok::<_, Infallible>(vec![1])]);
+    let rebuilds = [(); SCHEDULES].map(|()| cache.rebuild_every(Duration::MAX, source));
+    tokio::time::sleep(Duration::from_secs(24 * 3600)).await;
+    let alive = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    assert_eq!(alive(), SCHEDULES);
+    for rebuilds in rebuilds {
+        rebuilds.stop().await;
+    }
+    assert_eq!(alive(), 0);
+}
+
+#[test]
+fn an_interval_of_a_thread_may_be_without_end() {
+    let _limit = Limit::new();
+    let read = |id| Ok::<_, Infallible>(Some(id));
+    let cache = GuardedCache::<u64, u64>::builder().build_blocking(read).unwrap();
+    let keys = Arc::new(vec![1]);
+    let rebuilds = [(); SCHEDULES].map(|()| {
+        let keys = Arc::clone(&keys);
+        cache.rebuild_every(Duration::MAX, move || [Ok::<_, Infallible>(keys.to_vec())])
+    });
+    // A thread drops the source when it ends.
+    thread::sleep(Duration::from_millis(100));
+    assert_eq!(Arc::strong_count(&keys), 1 + SCHEDULES);
+    rebuilds.into_iter().for_each(|rebuilds| rebuilds.stop());
+    assert_eq!(Arc::strong_count(&keys), 1);
+}
