@@ -48,7 +48,7 @@ pub(super) fn contains<const W: usize, const S: usize, T: Load>(
     // Four copies of a word, each shifted down by a position. More words would need more vectors of
     // shifts than the loads of many lookups leave room for.
     let line = lines
-        .0
+        .all()
         .as_ptr()
         .wrapping_add(pattern::block(hash, lines.blocks()))
         .cast::<T>();
@@ -62,7 +62,8 @@ pub(super) fn contains<const W: usize, const S: usize, T: Load>(
             products = _mm256_set1_epi64x(product as i64);
         }
         let select = (product >> cut.select) as usize % group;
-        // SAFETY: a word of a line of the filter, since a block is below the number of lines.
+        // SAFETY: a word of a line of the filter: there is at least one (`Lines`), so the block of a
+        // hash is below their number.
         let word = unsafe { words::four_times(line.add(i * group), select as u64) };
         for four in 0..S.div_ceil(4) {
             let at = |j: usize| i64::from(cut.positions) + 6 * (4 * four + j).min(S - 1) as i64;
@@ -88,7 +89,7 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
     found: &mut [u64],
 ) {
     let cuts = &lookups.cuts;
-    let (count, all) = (lines.blocks(), lines.0.as_ptr().cast::<T>());
+    let (count, all) = (lines.blocks(), lines.all().as_ptr().cast::<T>());
     // SAFETY: `places` writes the products and all words, of blocks below `count`, which is below
     // 2^32 (`Isa::for_blocks`); a block has 8. So they are words of `all`.
     unsafe {
@@ -112,7 +113,7 @@ pub(super) fn insert_hashes<const W: usize>(
     changed: &mut [u64],
 ) {
     let cuts = &kernels.lookups.cuts;
-    let all = lines.0.as_ptr().cast::<AtomicU64>();
+    let all = lines.all().as_ptr().cast::<AtomicU64>();
     // SAFETY: `places` wrote the products, and words of the filter.
     insert_into::<W, _>(&mut lines, cuts, access, hashes, changed, |at| unsafe {
         hold::<W, false, _>(cuts, all, at)

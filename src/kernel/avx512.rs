@@ -42,7 +42,7 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
     found: &mut [u64],
 ) {
     let cuts = &lookups.cuts;
-    let (count, all) = (lines.blocks(), lines.0.as_ptr().cast::<T>());
+    let (count, all) = (lines.blocks(), lines.all().as_ptr().cast::<T>());
     // SAFETY: `places` writes all words, of blocks below `count`, which is below 2^32
     // (`Isa::for_blocks`); a block has 8. So they are words of `all`.
     unsafe {
@@ -66,7 +66,7 @@ pub(super) fn insert_hashes<const W: usize>(
     changed: &mut [u64],
 ) {
     let cuts = &kernels.lookups.cuts;
-    let all = lines.0.as_ptr().cast::<AtomicU64>();
+    let all = lines.all().as_ptr().cast::<AtomicU64>();
     insert_into::<W, _>(&mut lines, cuts, access, hashes, changed, |group, at| {
         // SAFETY: `places` wrote words of the filter.
         unsafe { hold::<W, false, _>(group, cuts, all, at.words(), access.gather) }

@@ -47,8 +47,13 @@ pub(super) const COMPILED_IN: bool = cfg!(all(
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
 #[inline]
 pub(super) fn contains<const W: usize, T: Load>(lines: Lines<'_, T>, hash: u64, cuts: &Cuts) -> bool {
-    // The multiplication takes it below the number of lines.
-    let line = lines.0.as_ptr().wrapping_add(block(hash, lines.blocks())).cast::<T>();
+    // The multiplication takes the block below the number of lines, of which there is at least one
+    // (`Lines`).
+    let line = lines
+        .all()
+        .as_ptr()
+        .wrapping_add(block(hash, lines.blocks()))
+        .cast::<T>();
     let group = LINE_WORDS / W;
     let (hashes, eight) = (hash as i64, cuts.eights[0] as i64);
     // SAFETY: there are 8 multipliers. The words are those of a line of the filter: what is shifted
@@ -131,7 +136,7 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
     found: &mut [u64],
 ) {
     let cuts = &lookups.cuts;
-    let (count, all) = (lines.blocks(), lines.0.as_ptr().cast::<T>());
+    let (count, all) = (lines.blocks(), lines.all().as_ptr().cast::<T>());
     // SAFETY: `places` writes all words, of blocks below `count`, which is below 2^32
     // (`Isa::for_blocks`); a block has 8. So they are words of `all`.
     unsafe {
@@ -155,7 +160,7 @@ pub(super) fn insert_hashes<const W: usize>(
     changed: &mut [u64],
 ) {
     let cuts = &kernels.lookups.cuts;
-    let all = lines.0.as_ptr().cast::<AtomicU64>();
+    let all = lines.all().as_ptr().cast::<AtomicU64>();
     insert_into::<W, _>(&mut lines, cuts, access, hashes, changed, |group, at| {
         // SAFETY: `places` wrote words of the filter.
         unsafe { hold::<W, false, _>(group, cuts, all, at.words(), access.gather) }

@@ -152,7 +152,7 @@ unsafe fn hold<const W: usize, const LOOKUP: bool, T: Load>(
 ) -> u8 {
     // SAFETY: as promised.
     let (numbers, products) = unsafe { (places.words(), places.products.assume_init_ref()) };
-    let all = lines.0.as_flattened();
+    let all = lines.all().as_flattened();
     // SAFETY: as promised.
     let load = |number: u64| unsafe { all.get_unchecked(number as usize) }.load();
     let mut answers = 0;

@@ -4,6 +4,7 @@ use super::*;
 use crate::pattern::second;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::num::NonZeroUsize;
 
 /// Distinct hashes without a pattern, and the extreme ones.
 fn hashes(from: u64, len: usize) -> Vec<u64> {
@@ -130,7 +131,8 @@ fn agree(shape: Shape, isa: Isa, blocks: usize, plain: &Kernels, kernels: &Kerne
     for word in batch.words().flatten() {
         bytes.extend_from_slice(&word.to_le_bytes());
     }
-    let lines = Lines(bytes[blocks % 3..].as_chunks().0.as_chunks().0);
+    let count = NonZeroUsize::new(blocks).unwrap();
+    let lines = Lines::new(bytes[blocks % 3..].as_chunks().0.as_chunks().0, count);
     let lookups = Lookups::<[u8; 8]>::of(Layout { shape, blocks }, isa);
     for len in LENGTHS {
         let asked = hashes(1000 * len as u64 + len as u64 / 2, len);
@@ -226,10 +228,11 @@ fn lines_at_the_edges_of_memory() {
     for blocks in [1, 2, 3] {
         for at in [0, PAGES - 64 * blocks] {
             // SAFETY: zeroed bytes of the middle third, aligned to pages or to lines.
-            let lines = Lines(unsafe {
+            let lines = unsafe {
                 core::slice::from_raw_parts(middle.add(at).cast::<[AtomicU64; crate::layout::LINE_WORDS]>(), blocks)
-            });
-            for (i, word) in lines.0.as_flattened().iter().enumerate() {
+            };
+            let lines = Lines::new(lines, NonZeroUsize::new(blocks).unwrap());
+            for (i, word) in lines.all().as_flattened().iter().enumerate() {
                 word.store(!0x8000_0800_0000_0001_u64.rotate_left(i as u32), Ordering::Relaxed);
             }
             for shape in shapes().filter(|shape| blocks % shape.lines == 0) {
