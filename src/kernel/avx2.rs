@@ -62,8 +62,8 @@ pub(super) fn contains<const W: usize, const S: usize, T: Load>(
             products = _mm256_set1_epi64x(product as i64);
         }
         let select = (product >> cut.select) as usize % group;
-        // SAFETY: a word of a line of the filter: there is at least one (`Lines`), so the block of a
-        // hash is below their number.
+        // SAFETY: a word of a line of the filter: there is at least one line (`Lines`), so the block
+        // of a hash is below their number.
         let word = unsafe { words::four_times(line.add(i * group), select as u64) };
         for four in 0..S.div_ceil(4) {
             let at = |j: usize| i64::from(cut.positions) + 6 * (4 * four + j).min(S - 1) as i64;
