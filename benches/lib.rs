@@ -1,7 +1,7 @@
 //! Code that the benches share: numbers without a pattern, the machine's name, sizes on the command
 //! line, the median.
 
-use lanebloom::instruction_sets;
+use lanebloom::{Isa, instruction_sets};
 use std::thread;
 
 /// The i-th of a sequence of distinct, random-looking numbers (SplitMix64's output function).
@@ -29,8 +29,8 @@ pub fn parse_size(text: &str) -> Result<usize, String> {
         .map_err(|error| error.to_string())
 }
 
-/// The name of the best instruction set that this machine has.
-pub fn best_instruction_set() -> &'static str {
+/// The best instruction set that this machine has.
+pub fn best_instruction_set() -> Isa {
     instruction_sets().last().expect("there is always one")
 }
 

@@ -163,6 +163,12 @@ pub trait KeyHasher<H = u64>: sealed::Sealed {
     /// );
     /// ```
     fn hash_batch<K: Funnel>(&self, keys: &[K], out: &mut [H]) {
+        self.hash_batch_by(Isa::best(), keys, out);
+    }
+
+    /// [`hash_batch`](Self::hash_batch) by the kernels of `isa`, if the hash function has any.
+    #[doc(hidden)]
+    fn hash_batch_by<K: Funnel>(&self, _: Isa, keys: &[K], out: &mut [H]) {
         assert_same_length(keys.len(), out.len());
         one_by_one(self, keys, out);
     }
@@ -490,15 +496,15 @@ impl KeyHasher for Murmur3 {
         self.hash128(key).0
     }
 
-    fn hash_batch<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
-        hash_many(self, HashKernels::murmur3, &[self.seed.into(); 2], keys, out);
+    fn hash_batch_by<K: Funnel>(&self, isa: Isa, keys: &[K], out: &mut [u64]) {
+        hash_many(self, HashKernels::murmur3(isa), &[self.seed.into(); 2], keys, out);
     }
 }
 
 /// Hashes by the kernels from the state `start`, if there are any, as `hasher` hashes one key.
 fn hash_many<K: Funnel, const N: usize>(
     hasher: &impl KeyHasher,
-    kernels: impl Fn(Isa) -> Option<HashKernels<N>>,
+    kernels: Option<HashKernels<N>>,
     start: &[u64; N],
     keys: &[K],
     out: &mut [u64],
@@ -515,7 +521,6 @@ fn hash_many<K: Funnel, const N: usize>(
     };
     let (keys, alone) = keys.split_at(in_vectors);
     let (out, alone_out) = out.split_at_mut(in_vectors);
-    let kernels = if keys.is_empty() { None } else { kernels(Isa::detect()) };
     for (keys, out) in keys.chunks(WINDOW).zip(out.chunks_mut(WINDOW)) {
         let done = match (kernels, width) {
             (Some(kernels), Some(width)) => hash_short(kernels, start, keys, width, out),
@@ -674,7 +679,7 @@ impl KeyHasher for SipHash13 {
         }
     }
 
-    fn hash_batch<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
-        hash_many(self, HashKernels::siphash13, &self.start.0, keys, out);
+    fn hash_batch_by<K: Funnel>(&self, isa: Isa, keys: &[K], out: &mut [u64]) {
+        hash_many(self, HashKernels::siphash13(isa), &self.start.0, keys, out);
     }
 }

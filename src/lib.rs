@@ -218,7 +218,7 @@ pub use guard::{Admission, CacheGuard, GuardFilter, GuardStats, InsertOnDrop, Re
 pub use hash::{KeyHasher, Murmur3, Murmur3Sink, SipHash13};
 
 #[doc(hidden)]
-pub use kernel::{instruction_sets, limit_instruction_set};
+pub use kernel::{Isa, instruction_sets};
 
 /// The README's code, which runs as a test.
 #[cfg(all(doctest, feature = "guard"))]

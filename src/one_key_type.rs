@@ -4,6 +4,7 @@
 use crate::funnel::{Funnel, Sink};
 use crate::hash::KeyHasher;
 use crate::hash::sealed::{Identity, Sealed};
+use crate::kernel::Isa;
 use crate::once::OnceBox;
 use alloc::sync::Arc;
 use core::any::type_name;
@@ -147,11 +148,11 @@ impl<S: KeyHasher> KeyHasher for OneKeyType<S> {
         self.hasher.hash_key(key)
     }
 
-    fn hash_batch<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
+    fn hash_batch_by<K: Funnel>(&self, isa: Isa, keys: &[K], out: &mut [u64]) {
         for key in keys {
             self.check(key);
         }
-        self.hasher.hash_batch(keys, out);
+        self.hasher.hash_batch_by(isa, keys, out);
     }
 }
 

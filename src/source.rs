@@ -4,6 +4,7 @@
 use crate::funnel::Funnel;
 use crate::hash::{KeyHasher, one_by_one};
 use crate::kernel::hash::GROUP;
+use crate::kernel::{self, Isa};
 use core::ops::Range;
 
 /// Keys that are hashed at a time: 8 KiB of hashes on the stack. (Half as many keys with hashes of
@@ -50,6 +51,7 @@ impl<T: Source> Source for Part<'_, T> {
 /// Keys, which [`Source::each`] hashes.
 pub(crate) struct Keys<'a, K, S> {
     pub(crate) hasher: &'a S,
+    pub(crate) isa: Isa,
     pub(crate) keys: &'a [K],
 }
 
@@ -73,7 +75,7 @@ impl<K: Funnel, H: Copy + Default, S: KeyHasher<H>> Source<H> for Keys<'_, K, S>
             len @ GROUP..=16 => {
                 let mut hashes = [H::default(); 16];
                 let hashes = &mut hashes[..len];
-                self.hasher.hash_batch(&self.keys[range], hashes);
+                self.hasher.hash_batch_by(self.isa, &self.keys[range], hashes);
                 each(hashes);
             }
             17..=64 => self.each_chunk::<_, 64>(range, each),
@@ -93,7 +95,7 @@ impl<K: Funnel, S> Keys<'_, K, S> {
         let mut hashes = Aligned([H::default(); N]);
         for keys in self.keys[range].chunks(N) {
             let hashes = &mut hashes.0[..keys.len()];
-            self.hasher.hash_batch(keys, hashes);
+            self.hasher.hash_batch_by(self.isa, keys, hashes);
             each(hashes);
         }
     }
@@ -172,8 +174,8 @@ pub(crate) fn teller<'a>(answer: &'a mut Answer<'_>) -> impl FnMut(usize, &[u64]
 }
 
 /// Writes the bits of bitmaps to their places of `out`.
-pub(crate) fn unpack_into(out: &mut [bool]) -> impl FnMut(usize, &[u64]) {
-    let unpack = crate::kernel::unpack();
+pub(crate) fn unpack_into(isa: Isa, out: &mut [bool]) -> impl FnMut(usize, &[u64]) {
+    let unpack = kernel::unpack(isa);
     move |at, bitmap| {
         let end = out.len().min(at + 64 * bitmap.len());
         unpack(bitmap, &mut out[at..end]);

@@ -2,7 +2,7 @@
 //! crates' filters, and the limit of any filter.
 
 use fastbloom::AtomicBloomFilter;
-use lanebloom::{ConcurrentBloom, limit_instruction_set};
+use lanebloom::{ConcurrentBloom, Isa};
 use lanebloom_benches::best_instruction_set;
 use std::hash::BuildHasher;
 use std::sync::RwLock;
@@ -34,18 +34,17 @@ pub(crate) struct Ours {
     pub(crate) filter: ConcurrentBloom,
     pub(crate) hashed: bool,
     /// In batches, by this instruction set; otherwise by single calls, by the best.
-    pub(crate) batch: Option<&'static str>,
+    pub(crate) batch: Option<Isa>,
 }
 
 impl Ours {
-    pub(crate) fn new(bytes: usize, rate: f64, hashed: bool, batch: Option<&'static str>) -> Self {
-        limit_instruction_set(batch.unwrap_or(best_instruction_set()));
+    pub(crate) fn new(bytes: usize, rate: f64, hashed: bool, batch: Option<Isa>) -> Self {
         let filter = ConcurrentBloom::builder()
             .memory_budget(bytes)
             .false_positive_rate(rate)
             .build()
-            .unwrap();
-        limit_instruction_set(best_instruction_set());
+            .unwrap()
+            .with_isa(batch.unwrap_or(best_instruction_set()));
         Self { filter, hashed, batch }
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::Args;
 use crate::contestants::BATCH;
-use lanebloom::{Funnel, KeyHasher, Murmur3, instruction_sets, limit_instruction_set};
-use lanebloom_benches::{best_instruction_set, median, number};
+use lanebloom::{Funnel, KeyHasher, Murmur3, instruction_sets};
+use lanebloom_benches::{median, number};
 use std::fmt::Write as _;
 use std::time::Instant;
 
@@ -52,11 +52,10 @@ fn hashing_row<K: Funnel>(args: &Args, name: &str, keys: &[K], peer: impl Fn(&K)
     for _ in 0..args.rounds {
         let (ours, theirs) = times.split_at_mut(instruction_sets().count());
         for (isa, times) in instruction_sets().zip(ours) {
-            limit_instruction_set(isa);
             hashes.fill(0);
             let start = Instant::now();
             for (keys, hashes) in keys.chunks(BATCH).zip(hashes.chunks_mut(BATCH)) {
-                hasher.hash_batch(keys, hashes);
+                hasher.hash_batch_by(isa, keys, hashes);
             }
             times.push(start.elapsed().as_nanos() as f64 / keys.len() as f64);
             assert!(hashes == expected, "{isa} hashes {name} otherwise");
@@ -68,7 +67,6 @@ fn hashing_row<K: Funnel>(args: &Args, name: &str, keys: &[K], peer: impl Fn(&K)
         theirs[0].push(start.elapsed().as_nanos() as f64 / keys.len() as f64);
         assert!(hashes == expected, "fastmurmur3 hashes {name} otherwise");
     }
-    limit_instruction_set(best_instruction_set());
     let reference = times.last().expect("fastmurmur3's").clone();
     let mut row = format!("| {name}");
     for times in times {

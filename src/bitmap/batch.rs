@@ -4,6 +4,7 @@
 use super::{Bitmap, ConcurrentBitmap, OutOfBoundsError, Store};
 use crate::bits::{Load, Purpose, acquire, is_cached, prefetch};
 use crate::hash::assert_same_length;
+use crate::kernel::Isa;
 use crate::source::{assert_bitmap_length, unpack_into};
 
 /// How many positions ahead a line is asked for.
@@ -36,7 +37,7 @@ impl<B: Store> Bitmap<B> {
     /// ```
     pub fn contains_batch(&self, positions: &[u64], out: &mut [bool]) {
         assert_same_length(positions.len(), out.len());
-        let mut unpack = unpack_into(out);
+        let mut unpack = unpack_into(Isa::best(), out);
         self.test_each(positions, |at, found| unpack(64 * at, &[found]));
     }
 
@@ -136,7 +137,7 @@ impl ConcurrentBitmap {
     #[doc(alias = "claim_batch")]
     pub fn insert_batch_flagged(&self, positions: &[u64], inserted: &mut [bool]) -> Result<usize, OutOfBoundsError> {
         assert_same_length(positions.len(), inserted.len());
-        let mut unpack = unpack_into(inserted);
+        let mut unpack = unpack_into(Isa::best(), inserted);
         self.insert_each(positions, |at, set| unpack(64 * at, &[set]))
     }
 

@@ -85,7 +85,7 @@ impl Bloom {
         debug_assert_eq!(bits.blocks(), layout.blocks);
         Self {
             bits,
-            kernels: Kernels::of(layout, Isa::detect()),
+            kernels: Kernels::of(layout, Isa::best()),
             layout,
             expected_keys,
         }
@@ -163,6 +163,10 @@ impl Lined for Bloom {
             bits: self.bits.try_clone()?,
             ..*self
         })
+    }
+
+    fn set_kernels(&mut self, isa: Isa) {
+        self.kernels = Kernels::of(self.layout, isa);
     }
 }
 
@@ -279,8 +283,9 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn insert_batch_mut<K: Funnel>(&mut self, keys: &[K]) -> usize {
-        let hasher = &self.hasher;
-        self.engine.insert_mut(&Keys { hasher, keys }, None)
+        let Self { engine, hasher, isa } = self;
+        let (hasher, isa) = (&*hasher, *isa);
+        engine.insert_mut(&Keys { hasher, isa, keys }, None)
     }
 
     /// [`insert_hashes_mut`](Self::insert_hashes_mut) that also writes each insert's answer to the
@@ -303,7 +308,7 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     /// ```
     pub fn insert_hashes_flagged_mut(&mut self, hashes: &[u64], new: &mut [bool]) -> usize {
         assert_same_length(hashes.len(), new.len());
-        self.engine.insert_mut(&hashes, Some(&mut unpack_into(new)))
+        self.engine.insert_mut(&hashes, Some(&mut unpack_into(self.isa, new)))
     }
 
     /// [`insert_hashes_flagged_mut`](Self::insert_hashes_flagged_mut) of the keys' hashes.
@@ -323,9 +328,9 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
     /// ```
     pub fn insert_batch_flagged_mut<K: Funnel>(&mut self, keys: &[K], new: &mut [bool]) -> usize {
         assert_same_length(keys.len(), new.len());
-        let hasher = &self.hasher;
-        self.engine
-            .insert_mut(&Keys { hasher, keys }, Some(&mut unpack_into(new)))
+        let Self { engine, hasher, isa } = self;
+        let (hasher, isa) = (&*hasher, *isa);
+        engine.insert_mut(&Keys { hasher, isa, keys }, Some(&mut unpack_into(isa, new)))
     }
 }
 

@@ -194,10 +194,7 @@ impl<E: Planned, S> Builder<E, S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn build(self) -> Result<Filter<E, S>, BuildError> {
-        Ok(Filter {
-            engine: E::build(self.request, self.options)?,
-            hasher: self.hasher,
-        })
+        Ok(Filter::of(E::build(self.request, self.options)?, self.hasher))
     }
 }
 

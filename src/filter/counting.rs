@@ -230,6 +230,10 @@ impl Lined for Counting {
         })
     }
 
+    fn set_kernels(&mut self, isa: Isa) {
+        self.kernels = CounterKernels::of(self.layout, isa);
+    }
+
     fn debug_more(&self, f: &mut fmt::DebugStruct<'_, '_>) {
         f.field("stuck_counters", &self.stuck());
     }
@@ -241,7 +245,7 @@ impl OwnLines for Counting {
     fn empty(layout: Layout, expected_keys: usize) -> Result<Self, BuildError> {
         Ok(Self {
             counters: CounterLines::new(layout.blocks)?,
-            kernels: CounterKernels::of(layout, Isa::detect()),
+            kernels: CounterKernels::of(layout, Isa::best()),
             layout,
             expected_keys,
         })

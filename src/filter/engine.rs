@@ -6,7 +6,7 @@
 
 use crate::codec::{Hashing, Input, Out};
 use crate::error::{BuildError, FullError, IncompatibleError, InsertError, SnapshotErrorKind};
-use crate::kernel;
+use crate::kernel::{self, Isa};
 use crate::source::{Answer, Source};
 use core::fmt;
 
@@ -118,6 +118,10 @@ pub trait Engine: sealed::Sealed + Sized {
     /// The figures that only this engine has.
     #[doc(hidden)]
     fn debug(&self, f: &mut fmt::DebugStruct<'_, '_>);
+
+    /// Works by the kernels of `isa` from now on, if the engine has any.
+    #[doc(hidden)]
+    fn set_isa(&mut self, _: Isa) {}
 }
 
 /// An engine that hashes can be inserted into.

@@ -5,7 +5,7 @@ use super::engine::{Count, Engine, Insert, InsertFlagged, Outcome, Remove, Total
 use crate::error::{BuildError, IncompatibleError};
 use crate::funnel::Funnel;
 use crate::hash::{self, KeyHasher, Murmur3, assert_same_length};
-use crate::kernel::FEW;
+use crate::kernel::{FEW, Isa};
 use crate::source::{self, HASHED, Keys, Source, assert_bitmap_length, try_gathered};
 use alloc::vec::Vec;
 use core::fmt;
@@ -44,6 +44,31 @@ use core::fmt;
 pub struct Filter<E, S = Murmur3> {
     pub(crate) engine: E,
     pub(crate) hasher: S,
+    /// What hashes batches of keys and writes their answers. (The engine has kernels of its own.)
+    pub(crate) isa: Isa,
+}
+
+impl<E, S> Filter<E, S> {
+    /// A filter that works by the best instruction set of this machine.
+    pub(crate) fn of(engine: E, hasher: S) -> Self {
+        Self {
+            engine,
+            hasher,
+            isa: Isa::best(),
+        }
+    }
+}
+
+impl<E: Engine, S> Filter<E, S> {
+    /// For benches and tests of this crate: the same filter by the kernels of `isa`, one of
+    /// [`instruction_sets`](crate::instruction_sets).
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_isa(mut self, isa: Isa) -> Self {
+        self.engine.set_isa(isa);
+        self.isa = isa;
+        self
+    }
 }
 
 /// Fewer keys than this cost what single calls do. The processor overlaps them by itself.
@@ -139,7 +164,7 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
         if keys.len() < FEW {
             return source.each(0..keys.len(), |hashes| self.engine.contains_few(hashes, out));
         }
-        self.look_up(&source, source::unpack_into(out));
+        self.look_up(&source, source::unpack_into(self.isa, out));
     }
 
     /// [`contains_batch`](Self::contains_batch) into a new vector.
@@ -288,14 +313,14 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn hash_batch<K: Funnel>(&self, keys: &[K], out: &mut [E::Hash]) {
-        self.hasher.hash_batch(keys, out);
+        self.hasher.hash_batch_by(self.isa, keys, out);
     }
 
     /// [`contains_hashes`](Self::contains_hashes) for many hashes. A call, so that a few stay in
     /// registers.
     #[inline(never)]
     fn contains_many(&self, hashes: &[E::Hash], out: &mut [bool]) {
-        self.look_up(&hashes, source::unpack_into(out));
+        self.look_up(&hashes, source::unpack_into(self.isa, out));
     }
 
     /// Looks up the hashes; calls `each(start, bitmap)` for every chunk.
@@ -306,6 +331,7 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
     pub(crate) fn keys<'a, K: Funnel>(&'a self, keys: &'a [K]) -> Keys<'a, K, S> {
         Keys {
             hasher: &self.hasher,
+            isa: self.isa,
             keys,
         }
     }
@@ -470,7 +496,7 @@ impl<E: InsertFlagged, S: KeyHasher<E::Hash>> Filter<E, S> {
     pub fn insert_batch_flagged<K: Funnel>(&self, keys: &[K], new: &mut [bool]) -> E::Total {
         assert_same_length(keys.len(), new.len());
         self.engine
-            .insert_flagged(&self.keys(keys), Some(&mut source::unpack_into(new)))
+            .insert_flagged(&self.keys(keys), Some(&mut source::unpack_into(self.isa, new)))
     }
 
     /// [`insert_batch_flagged`](Self::insert_batch_flagged) by hash.
@@ -491,7 +517,8 @@ impl<E: InsertFlagged, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// ```
     pub fn insert_hashes_flagged(&self, hashes: &[E::Hash], new: &mut [bool]) -> E::Total {
         assert_same_length(hashes.len(), new.len());
-        self.engine.insert_flagged(&hashes, Some(&mut source::unpack_into(new)))
+        self.engine
+            .insert_flagged(&hashes, Some(&mut source::unpack_into(self.isa, new)))
     }
 }
 
@@ -573,7 +600,7 @@ impl<E: Remove, S: KeyHasher<E::Hash>> Filter<E, S> {
     pub fn remove_batch_flagged<K: Funnel>(&self, keys: &[K], removed: &mut [bool]) -> usize {
         assert_same_length(keys.len(), removed.len());
         self.engine
-            .remove_all(&self.keys(keys), Some(&mut source::unpack_into(removed)))
+            .remove_all(&self.keys(keys), Some(&mut source::unpack_into(self.isa, removed)))
     }
 
     /// [`remove_batch_flagged`](Self::remove_batch_flagged) by hash.
@@ -595,7 +622,8 @@ impl<E: Remove, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// ```
     pub fn remove_hashes_flagged(&self, hashes: &[E::Hash], removed: &mut [bool]) -> usize {
         assert_same_length(hashes.len(), removed.len());
-        self.engine.remove_all(&hashes, Some(&mut source::unpack_into(removed)))
+        self.engine
+            .remove_all(&hashes, Some(&mut source::unpack_into(self.isa, removed)))
     }
 }
 
@@ -774,6 +802,7 @@ impl<E: Engine, S> Filter<E, S> {
         Ok(Self {
             engine: self.engine.try_clone()?,
             hasher: self.hasher.clone(),
+            isa: self.isa,
         })
     }
 }

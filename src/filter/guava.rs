@@ -109,6 +109,7 @@ use crate::flat::Flat;
 use crate::funnel::Funnel;
 use crate::hash::sealed::{Identity, Sealed};
 use crate::hash::{KeyHasher, Murmur3, assert_same_length};
+use crate::kernel::Isa;
 use crate::layout::LINE_BYTES;
 use crate::sizing::Request;
 use crate::source::{Answer, Source, answers, teller};
@@ -177,7 +178,7 @@ impl KeyHasher<Hash> for Murmur128 {
         Murmur3::with_seed(0).hash128(key)
     }
 
-    fn hash_batch<K: Funnel>(&self, keys: &[K], out: &mut [Hash]) {
+    fn hash_batch_by<K: Funnel>(&self, _: Isa, keys: &[K], out: &mut [Hash]) {
         assert_same_length(keys.len(), out.len());
         // Without the provided method's `black_box`, which sends both halves through memory: 2.5 ns
         // a key. The compiler makes no vectors of this loop.

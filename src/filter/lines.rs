@@ -10,7 +10,7 @@ use crate::bits::{self, Lines, Load};
 use crate::codec::{Hashing, Header, Input, Kind, Out, SNAPSHOT_HEADER, admit, read_words, write_words};
 use crate::error::{BuildError, IncompatibleError, SnapshotErrorKind};
 use crate::hash::Murmur3;
-use crate::kernel::Lookups;
+use crate::kernel::{Isa, Lookups};
 use crate::layout::{LINE_BITS, LINE_BYTES, LINE_WORDS, Layout};
 use crate::sizing::Cell;
 use alloc::vec::Vec;
@@ -55,6 +55,10 @@ pub trait Lined: sealed::Sealed + Sized {
 
     #[doc(hidden)]
     fn copy(&self) -> Result<Self, BuildError>;
+
+    /// Replaces the kernels by those of `isa`.
+    #[doc(hidden)]
+    fn set_kernels(&mut self, isa: Isa);
 
     /// The figures that only this engine has.
     #[doc(hidden)]
@@ -235,6 +239,10 @@ impl<T: Lined> Engine for T {
             .field("bits_per_word", &self.layout().shape.bits)
             .field("fill_ratio", &self.fill_ratio());
         self.debug_more(f);
+    }
+
+    fn set_isa(&mut self, isa: Isa) {
+        self.set_kernels(isa);
     }
 }
 

@@ -6,7 +6,7 @@ use crate::error::{BuildError, IncompatibleError};
 use crate::filter::bloom::{Builder, ConcurrentBloom};
 use crate::funnel::Funnel;
 use crate::hash::{KeyHasher, assert_same_length};
-use crate::source::{HASHED, Keys};
+use crate::source::HASHED;
 use alloc::vec::Vec;
 use rayon::prelude::*;
 
@@ -51,8 +51,7 @@ impl<S: KeyHasher + Sync> ConcurrentBloom<S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn par_insert_batch<K: Funnel + Sync>(&self, keys: &[K]) -> usize {
-        let hasher = &self.hasher;
-        let changed = bulk::par_insert(&self.engine.bits, &self.engine.kernels, &Keys { hasher, keys });
+        let changed = bulk::par_insert(&self.engine.bits, &self.engine.kernels, &self.keys(keys));
         bits::acquire();
         changed
     }

@@ -75,6 +75,7 @@ pub use super::scandump::{Dumped, LoadChunks, Loader};
 use crate::error::{BuildError, BuildErrorKind};
 use crate::flat::{Flat, WINDOW, each_one};
 use crate::hash::assert_same_length;
+use crate::kernel::Isa;
 use crate::source::{
     HASHED, Source, absent, answers, assert_bitmap_length, for_each_absent, try_gathered, unpack_into,
 };
@@ -604,7 +605,7 @@ impl RedisBloom {
     #[doc(alias = "BF.MEXISTS")]
     pub fn contains_batch<K: AsRef<[u8]>>(&self, keys: &[K], out: &mut [bool]) {
         assert_same_length(keys.len(), out.len());
-        self.look_up(keys, unpack_into(out));
+        self.look_up(keys, unpack_into(Isa::best(), out));
     }
 
     /// [`contains_batch`](Self::contains_batch) into a new vector.

@@ -56,6 +56,7 @@ use super::redisbloom::error::{RedisBloomInsertError, RedisBloomInsertErrorKind}
 use crate::bits::{Purpose, is_cached};
 use crate::error::{BuildError, BuildErrorKind};
 use crate::hash::assert_same_length;
+use crate::kernel::Isa;
 use crate::murmur2::murmur64a;
 use crate::source::unpack_into;
 use alloc::format;
@@ -576,7 +577,7 @@ impl RedisCuckoo {
     pub fn contains_batch<K: AsRef<[u8]>>(&self, keys: &[K], out: &mut [bool]) {
         const WINDOW: usize = 64;
         assert_same_length(keys.len(), out.len());
-        let mut unpack = unpack_into(out);
+        let mut unpack = unpack_into(Isa::best(), out);
         let mut hashes = [Fingerprint::default(); WINDOW];
         for (at, keys) in (0..).step_by(WINDOW).zip(keys.chunks(WINDOW)) {
             let hashes = &mut hashes[..keys.len()];

@@ -132,7 +132,7 @@ impl<E: Stored, S: KeyHasher> Filter<E, S> {
         hasher: impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind>,
     ) -> Result<Self, SnapshotErrorKind> {
         let (engine, hasher) = E::decode(input, limit, hasher)?;
-        Ok(Self { engine, hasher })
+        Ok(Self::of(engine, hasher))
     }
 }
 

@@ -75,6 +75,7 @@ use crate::bits;
 use crate::codec::{FIELDS, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, given};
 use crate::error::{BuildError, BuildErrorKind, IncompatibleError, SnapshotErrorKind};
 use crate::hash::Murmur3;
+use crate::kernel::Isa;
 use crate::sizing::Request;
 use crate::source::{Answer, HASHED, Source, answers, teller};
 use alloc::format;
@@ -320,6 +321,11 @@ impl Engine for Tombstone {
         f.field("expected_removals", &self.removed.expected_keys)
             .field("added", &self.added.fill_ratio())
             .field("removed", &self.removed.fill_ratio());
+    }
+
+    fn set_isa(&mut self, isa: Isa) {
+        self.added.set_isa(isa);
+        self.removed.set_isa(isa);
     }
 }
 

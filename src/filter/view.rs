@@ -117,7 +117,7 @@ impl<'a, S: KeyHasher> BloomView<'a, S> {
     ) -> Result<(Self, &'a [u8]), SnapshotErrorKind> {
         let (snapshot, (header, hasher), rest) = Held::borrow(bytes, |bytes| parse(bytes, hasher))?;
         let engine = View::new(snapshot, header);
-        Ok((Filter { engine, hasher }, rest))
+        Ok((Filter::of(engine, hasher), rest))
     }
 }
 
@@ -225,7 +225,7 @@ mod map {
             // SAFETY: the caller's promise.
             let (snapshot, (header, hasher)) = unsafe { Held::map(file, |bytes| parse(bytes, hasher)) }?;
             let engine = View::new(snapshot, header);
-            Ok(Filter { engine, hasher })
+            Ok(Filter::of(engine, hasher))
         }
     }
 }
@@ -318,7 +318,7 @@ impl<'a> View<'a> {
     fn new(snapshot: Held<'a>, header: Header) -> Self {
         Self {
             snapshot,
-            lookups: Lookups::<[u8; 8]>::of(header.layout, Isa::detect()),
+            lookups: Lookups::of(header.layout, Isa::best()),
             blocks: NonZeroUsize::new(header.layout.blocks).expect("a header without blocks is refused"),
             header,
         }
@@ -357,5 +357,9 @@ impl Lined for View<'_> {
             snapshot: self.snapshot.clone(),
             ..*self
         })
+    }
+
+    fn set_kernels(&mut self, isa: Isa) {
+        self.lookups = Lookups::of(self.header.layout, isa);
     }
 }

@@ -497,10 +497,7 @@ impl Planned for Generations {
         let until = (now / period).saturating_add(1).saturating_mul(period);
         let first = Generation {
             expires: until.saturating_add(plan.window()),
-            bloom: Arc::new(Filter {
-                engine: bloom,
-                hasher: (),
-            }),
+            bloom: Arc::new(Filter::of(bloom, ())),
         };
         let list = List {
             generations: Vec::from([first]),

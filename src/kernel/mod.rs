@@ -51,12 +51,13 @@ use crate::counters::Counters;
 use crate::layout::{Layout, Shape};
 use crate::pattern::Cuts;
 use crate::sync::AtomicU64;
+use core::fmt;
 use core::sync::atomic::{AtomicU8, Ordering};
 
 /// An instruction set that this CPU has. It is made only after [`Level::is_there`], so its
 /// existence is the proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Isa(Level);
+pub struct Isa(Level);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Level {
@@ -107,9 +108,8 @@ impl Level {
     }
 }
 
-/// The place in [`Level::ALL`] of the instruction set to use, counted from 1; 0 before it is known.
-/// Never an instruction set that this machine lacks.
-static CHOSEN: AtomicU8 = AtomicU8::new(0);
+/// The place of [`Isa::best`] in [`Level::ALL`], counted from 1; 0 before it is known.
+static BEST: AtomicU8 = AtomicU8::new(0);
 
 impl Isa {
     /// All that this CPU has, the best last.
@@ -122,21 +122,23 @@ impl Isa {
         all.filter(move |isa| !(has_gather && isa.gathers())).chain(best)
     }
 
-    /// The best that this CPU has (that [`limit_instruction_set`] allows).
+    /// The best that this CPU has.
     #[inline]
-    pub(crate) fn detect() -> Self {
+    pub(crate) fn best() -> Self {
         // Relaxed: nothing else is published by it.
-        match CHOSEN.load(Ordering::Relaxed) {
-            0 => Self::detect_first(),
+        match BEST.load(Ordering::Relaxed) {
+            0 => Self::find_best(),
             number => Self(Level::ALL[usize::from(number) - 1]),
         }
     }
 
     #[cold]
-    fn detect_first() -> Self {
+    fn find_best() -> Self {
         let best = Self::all().last().expect("the plain one is there");
-        // Keeps a choice that another thread has just made.
-        let _ = CHOSEN.compare_exchange(0, best.number(), Ordering::Relaxed, Ordering::Relaxed);
+        let place = Level::ALL.iter().position(|&level| level == best.0);
+        let number = place.expect("all are in it") as u8 + 1;
+        // Relaxed: every thread stores the same.
+        BEST.store(number, Ordering::Relaxed);
         best
     }
 
@@ -160,15 +162,11 @@ impl Isa {
         #[cfg(not(all(target_arch = "x86_64", not(lanebloom_loom))))]
         false
     }
+}
 
-    fn number(self) -> u8 {
-        let place = Level::ALL.iter().position(|&level| level == self.0);
-        place.expect("all are in it") as u8 + 1
-    }
-
-    /// Its name, as in [`limit_instruction_set`].
-    fn name(self) -> &'static str {
-        match self.0 {
+impl fmt::Display for Isa {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
             Level::Plain => "plain",
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
             Level::Avx2 => "AVX2",
@@ -180,28 +178,16 @@ impl Isa {
             Level::Bitalg => "AVX-512 BITALG",
             #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
             Level::Neon => "NEON",
-        }
+        })
     }
 }
 
-/// The names of the instruction sets that this machine has, the best last. For benches and tests of
-/// this crate.
+/// The instruction sets that this machine has, the best last. For benches and tests of this crate,
+/// which give one to [`Filter::with_isa`](crate::Filter::with_isa) or
+/// [`KeyHasher::hash_batch_by`](crate::KeyHasher::hash_batch_by).
 #[doc(hidden)]
-pub fn instruction_sets() -> impl Iterator<Item = &'static str> {
-    Isa::all().map(Isa::name)
-}
-
-/// For benches and tests of this crate: filters that are built from now on, and batches of keys
-/// that are hashed, use this instruction set.
-///
-/// # Panics
-///
-/// If it is none of [`instruction_sets`].
-#[doc(hidden)]
-pub fn limit_instruction_set(name: &str) {
-    let isa = Isa::all().find(|isa| isa.name() == name);
-    let isa = isa.unwrap_or_else(|| panic!("{name:?} is no instruction set of this machine"));
-    CHOSEN.store(isa.number(), Ordering::Relaxed);
+pub fn instruction_sets() -> impl Iterator<Item = Isa> {
+    Isa::all()
 }
 
 /// `$table::new::<W, S>($isa)` for the words and bits of a shape.
@@ -607,10 +593,10 @@ impl Kernels {
     }
 }
 
-/// The function of this CPU that writes a bit of a bitmap to each place of a slice.
+/// The function of `isa` that writes a bit of a bitmap to each place of a slice.
 #[inline]
-pub(crate) fn unpack() -> impl Fn(&[u64], &mut [bool]) {
-    let unpack: unsafe fn(&[u64], &mut [bool]) = match Isa::detect().0 {
+pub(crate) fn unpack(isa: Isa) -> impl Fn(&[u64], &mut [bool]) {
+    let unpack: unsafe fn(&[u64], &mut [bool]) = match isa.0 {
         Level::Plain => scalar::unpack,
         #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
         Level::Neon => scalar::unpack,

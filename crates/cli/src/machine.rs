@@ -23,7 +23,7 @@ impl Machine {
         let best = lanebloom::instruction_sets().last().expect("there is always one");
         Self {
             cpu: cpu(),
-            instruction_set: best.into(),
+            instruction_set: best.to_string(),
             threads: thread::available_parallelism().map_or(1, usize::from),
             caches: caches(),
         }

@@ -411,13 +411,11 @@ impl<S> CuckooFilter<S> {
     {
         let Slotted { table, expected_keys } = &self.engine;
         let _held = table.hold();
-        Ok(Filter {
-            engine: Slotted {
-                table: Packed::pack(table.plan(), table.words())?,
-                expected_keys: *expected_keys,
-            },
-            hasher: self.hasher.clone(),
-        })
+        let engine = Slotted {
+            table: Packed::pack(table.plan(), table.words())?,
+            expected_keys: *expected_keys,
+        };
+        Ok(Filter::of(engine, self.hasher.clone()))
     }
 }
 
@@ -449,10 +447,7 @@ impl<S> CompactCuckoo<S> {
             table,
             expected_keys: *expected_keys,
         };
-        Ok(Filter {
-            engine,
-            hasher: self.hasher.clone(),
-        })
+        Ok(Filter::of(engine, self.hasher.clone()))
     }
 }
 

@@ -141,14 +141,7 @@ impl GuavaBloom {
         let mut engine = engine.map_err(GuavaReadErrorKind::OutOfMemory)?;
         let longs = longs.iter().map(|long| u64::from_be_bytes(*long));
         engine.flat.bits.store_words(0, longs);
-        Ok((Self::of(engine), &rest[8 * layout.words..]))
-    }
-
-    fn of(engine: Guava) -> Self {
-        Self {
-            engine,
-            hasher: Murmur128,
-        }
+        Ok((Self::of(engine, Murmur128), &rest[8 * layout.words..]))
     }
 
     fn longs(&self) -> impl Iterator<Item = u64> {
@@ -158,7 +151,7 @@ impl GuavaBloom {
 
 #[cfg(feature = "std")]
 mod io {
-    use super::{Guava, GuavaBloom, GuavaReadError, GuavaReadErrorKind, HEADER, Layout};
+    use super::{Guava, GuavaBloom, GuavaReadError, GuavaReadErrorKind, HEADER, Layout, Murmur128};
     use crate::bits::{self, Bits};
     use crate::codec::{self, Short};
     use crate::flat::Flat;
@@ -278,11 +271,12 @@ mod io {
                 words += longs.len();
             }
             let flat = Flat::of(bits, layout.words, layout.hash_functions.into());
-            Ok(Self::of(Guava {
+            let engine = Guava {
                 flat,
                 layout,
                 expected_keys: layout.keys_for_half(),
-            }))
+            };
+            Ok(Self::of(engine, Murmur128))
         }
     }
 

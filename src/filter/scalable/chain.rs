@@ -8,6 +8,7 @@ use crate::filter::engine::{Engine, Estimate, Insert, InsertFlagged, Union, seal
 use crate::filter::gauge::Gauge;
 use crate::filter::lines::OwnLines;
 use crate::filter::{Figures, Filter};
+use crate::kernel::Isa;
 use crate::layout::{LINE_BYTES, Layout};
 use crate::once::OnceBox;
 use crate::sizing::Cell;
@@ -30,6 +31,8 @@ pub struct Chain {
     /// It only saves work in other threads.
     claimed: AtomicU64,
     pub(super) steps: Steps,
+    /// The instruction set of all layers, also of those to come.
+    isa: Isa,
     /// The builder's limit of bytes; a snapshot records it.
     pub(super) asked_bytes: usize,
     /// The limit that holds: the builder's, or a smaller one of the reader.
@@ -160,6 +163,7 @@ impl Chain {
             state: AtomicU64::new(state.0),
             claimed: AtomicU64::new(0),
             steps,
+            isa: Isa::best(),
             asked_bytes: max_bytes,
             max_bytes,
         })
@@ -241,16 +245,15 @@ impl Chain {
             Growth::ByKeys => Gauge::new(&bloom, self.steps.keys_of(number)),
             Growth::AtHalfFull => Gauge::at_half(&bloom),
         };
-        let filter = Filter {
-            engine: bloom,
-            hasher: (),
-        };
+        let filter = Filter::of(bloom, ());
         let put = self.slots[number].layer.set(Layer { filter, gauge });
         put.ok_or(out_of_memory(size_of::<Layer>()))
     }
 
     fn empty(&self, number: usize, layout: Layout) -> Result<Bloom, BuildError> {
-        Bloom::empty(layout, self.steps.keys_of(number))
+        let mut bloom = Bloom::empty(layout, self.steps.keys_of(number))?;
+        bloom.set_isa(self.isa);
+        Ok(bloom)
     }
 }
 
@@ -450,6 +453,15 @@ impl Engine for Chain {
             .field("max_false_positive_rate", &self.steps.rate)
             .field("fill_ratio", &self.fill_ratio());
     }
+
+    fn set_isa(&mut self, isa: Isa) {
+        self.isa = isa;
+        for slot in &mut self.slots {
+            if let Some(layer) = slot.layer.get_mut() {
+                layer.filter.engine.set_isa(isa);
+            }
+        }
+    }
 }
 
 impl Insert for Chain {
@@ -557,7 +569,7 @@ impl Chain {
             let (absent, first_seen) = (&absent[..len], &mut first_seen[..len]);
             new += filter
                 .engine
-                .insert_flagged(&absent, Some(&mut unpack_into(first_seen)));
+                .insert_flagged(&absent, Some(&mut unpack_into(self.isa, first_seen)));
 
             if let Some(answer) = answer {
                 let mut changed = [0; HASHED / 64];

@@ -9,6 +9,7 @@ use crate::error::{BuildError, IncompatibleError};
 use crate::filter::Figures;
 use crate::filter::bloom::ConcurrentBloom;
 use crate::filter::engine::{Engine, Estimate, Insert, InsertFlagged, Union, sealed};
+use crate::kernel::Isa;
 use crate::layout::{LINE_BITS, LINE_WORDS, Layout};
 use crate::source::{Answer, HASHED, Source, teller};
 use crate::source::{CHUNK, for_each_absent, ones};
@@ -112,6 +113,17 @@ impl Engine for Generations {
             .field("window", &shape.window)
             .field("renew", &self.plan.renew)
             .field("estimated_len", &self.estimated_len());
+    }
+
+    fn set_isa(&mut self, isa: Isa) {
+        let list = self.list.load();
+        let change = |one: &Generation| Generation {
+            bloom: Arc::new(ConcurrentBloom::clone(&one.bloom).with_isa(isa)),
+            ..*one
+        };
+        let generations = list.generations.iter().map(change).collect();
+        let list = List { generations, ..**list };
+        *self = Self::new(list, self.plan.clone()).expect("memory for a copy");
     }
 }
 

@@ -141,8 +141,7 @@ impl Pool {
 }
 
 fn blank(like: &Bloom) -> Result<Arc<ConcurrentBloom<()>>, BuildError> {
-    let (engine, hasher) = (like.blank()?, ());
-    Ok(Arc::new(Filter { engine, hasher }))
+    Ok(Arc::new(Filter::of(like.blank()?, ())))
 }
 
 fn out_of_memory(one: &Bloom) -> ! {

@@ -108,7 +108,7 @@ impl<S: KeyHasher> WindowedBloom<S> {
 
     fn decode_by<I: Input>(clock: Clock, input: &mut I, limit: usize, hasher: S) -> Result<Self, SnapshotErrorKind> {
         let (engine, hasher) = Generations::decode_by(Some(clock), input, limit, given(hasher))?;
-        Ok(Filter { engine, hasher })
+        Ok(Filter::of(engine, hasher))
     }
 }
 
@@ -316,7 +316,7 @@ impl Generations {
         };
         let one = |(expires, engine)| Generation {
             expires,
-            bloom: Arc::new(Filter { engine, hasher: () }),
+            bloom: Arc::new(Filter::of(engine, ())),
         };
         let list = List {
             generations: expires.into_iter().zip(blooms).map(one).collect(),

@@ -125,7 +125,8 @@ fn print_header(out: &mut impl Write, machine: &Machine) -> io::Result<()> {
             write!(out, ", {name} {}", machine::bytes(size))?;
         }
     }
-    let levels = Vec::from_iter(lanebloom::instruction_sets()).join("; ");
+    let levels = lanebloom::instruction_sets().map(|isa| isa.to_string());
+    let levels = Vec::from_iter(levels).join("; ");
     writeln!(
         out,
         "\nInstruction set  {} (the best of: {levels})",
