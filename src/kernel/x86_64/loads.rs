@@ -18,7 +18,7 @@
 //!   element at once. The chapters above speak of single accesses. The description of VPGATHERQQ
 //!   (Intel, volume 2) says that each element is one fetch of 64 bits from its own address, in any
 //!   order, and every known processor does so. No test here has seen a torn element. So the gather
-//!   is used only where `cpu.rs` names the processor. A torn element could mix two values of one
+//!   is used only where `tuning.rs` names the processor. A torn element could mix two values of one
 //!   word, both of which have the bits that were set before, so no inserted key would be missed.
 //! - x86-64 performs every load as an acquire. The compiler moves no fence across the block, since
 //!   the block reads memory. So an [`acquire`](crate::bits::acquire) after it pairs with the
@@ -29,7 +29,7 @@
 //! two more instructions for each word.
 
 use crate::bits::Load;
-use crate::kernel::groups::Group;
+use crate::kernel::pipeline::Group;
 use crate::layout::LINE_BYTES;
 use core::arch::asm;
 use core::arch::x86_64::*;
