@@ -125,9 +125,9 @@ pub(super) fn inserts<const W: usize, const S: usize>(level: Level) -> LineInser
     }
 }
 
-/// The pattern whose single lookups are inlined in place of a call by a pointer: 1.3 ns for the most
-/// usual one, of two words. A call by a pointer takes 1.6, whatever the function does (Zen 5). With
-/// the features compiled in, all patterns are inlined.
+/// The pattern whose single lookups are inlined in place of a call by a pointer: 1.3 ns for the
+/// most usual one, of two words. A call by a pointer takes 1.6, whatever the function does (Zen 5).
+/// With the features compiled in, all patterns are inlined.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Inlined {
     None,
