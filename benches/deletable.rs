@@ -1,11 +1,11 @@
 //! Filters that can delete beside their peers: the same number of keys, the same keys, each through
 //! its fastest public call.
 //!
-//!     cargo bench --bench deletable                          # everything
-//!     cargo bench --bench deletable -- --sizes 512K,8M       # filters of these sizes (of our cuckoo filter)
-//!     cargo bench --bench deletable -- --rates 0.01          # for this rate alone
-//!     cargo bench --bench deletable -- --record FILE         # the tables into benches/FILE too
-//!     cargo bench --bench deletable -- --test                # a tiny size, to see that it runs
+//!     cargo bench --bench deletable                          # everything cargo bench --bench
+//!     deletable -- --sizes 512K,8M       # filters of these sizes (of our cuckoo filter) cargo
+//!     bench --bench deletable -- --rates 0.01          # for this rate alone cargo bench --bench
+//!     deletable -- --record FILE         # the tables into benches/FILE too cargo bench --bench
+//!     deletable -- --test                # a tiny size, to see that it runs
 //!
 //! How it measures: as the bench `peers` does. All contestants hold the same keys, sized for the
 //! same number and rate. They do the same work in turn, once per round. The tables show the median
@@ -336,7 +336,7 @@ impl Contestant for AtomicCuckoo {
         count(keys, |key| self.0.remove(&key))
     }
     fn bytes(&self) -> usize {
-        2 * self.0.capacity() // tags of 16 bits
+        2 * self.0.capacity() // fingerprints of 16 bits
     }
     fn slots(&self) -> Option<usize> {
         Some(self.0.capacity())
@@ -362,7 +362,7 @@ impl Contestant for LockedCuckoo {
         self.0.read().unwrap().memory_usage()
     }
     fn slots(&self) -> Option<usize> {
-        Some(self.bytes()) // tags of 8 bits
+        Some(self.bytes()) // fingerprints of 8 bits
     }
 }
 
@@ -455,8 +455,8 @@ fn contestants(n: usize, rate: f64) -> Vec<Box<dyn Contestant>> {
     };
     let others: [Box<dyn Contestant>; 5] = [
         Box::new(compact),
-        // Its documentation says that it can be filled to 95%. It has tags of 8 bits, for 3%, or of
-        // 16.
+        // Its documentation says that it can be filled to 95%. It has fingerprints of 8 bits, for
+        // 3%, or of 16.
         Box::new(AtomicCuckoo(
             atomic_cuckoo_filter::CuckooFilterBuilder::default()
                 .capacity(n + n / 19)
@@ -464,7 +464,7 @@ fn contestants(n: usize, rate: f64) -> Vec<Box<dyn Contestant>> {
                 .build()
                 .unwrap(),
         )),
-        // It has tags of 8 bits: 3%, whatever the requested rate.
+        // It has fingerprints of 8 bits: 3%, whatever the requested rate.
         Box::new(LockedCuckoo(RwLock::new(cuckoofilter::CuckooFilter::with_capacity(
             n + n / 19,
         )))),
@@ -556,7 +556,7 @@ fn shuffled(mut keys: Vec<u64>) -> Vec<u64> {
 fn table(args: &Args, bytes: usize, rate: f64) -> String {
     let builder = CuckooFilter::builder().memory_budget(bytes).false_positive_rate(rate);
     let n = builder.build().unwrap().expected_keys();
-    // The last tenth comes and goes, so that a cuckoo filter has to move tags.
+    // The last tenth comes and goes, so that a cuckoo filter has to move fingerprints.
     let coming = (n / 10).min(args.keys);
     let stay = n - coming;
     let keys: Vec<u64> = (stay..n).map(|i| number(i as u64)).collect();

@@ -1,10 +1,11 @@
 //! Saving, loading and viewing a filter: lanebloom's snapshot beside a plain copy of the same bytes
 //! and fastbloom through serde and bincode (fixed-width integers).
 //!
-//!     cargo bench --bench snapshot --features mmap,serde                      # 512 MiB, about 3 minutes, 3 GiB of memory, 2 of disk
-//!     cargo bench --bench snapshot --features mmap,serde -- --size 64M --directory /somewhere/on/the/disk
-//!     cargo bench --bench snapshot --features mmap,serde -- --record FILE     # the tables into benches/FILE too
-//!     cargo bench --bench snapshot --features mmap,serde -- --test            # a tiny size, to see that it runs
+//!     cargo bench --bench snapshot --features mmap,serde                      # 512 MiB, about 3
+//!     minutes, 3 GiB of memory, 2 of disk cargo bench --bench snapshot --features mmap,serde --
+//!     --size 64M --directory /somewhere/on/the/disk cargo bench --bench snapshot --features
+//!     mmap,serde -- --record FILE     # the tables into benches/FILE too cargo bench --bench
+//!     snapshot --features mmap,serde -- --test            # a tiny size, to see that it runs
 //!
 //! In a round every contestant does the same once, in turn. The tables show medians of the rounds,
 //! and of the ratios to the plain copy of the same round. Files are written anew each time. "To the
@@ -380,7 +381,7 @@ fn deletable(args: &Args) -> String {
     counting.insert_hashes(&hashes(counting.expected_keys()));
     let cuckoo = CuckooFilter::builder()
         .memory_budget(bytes)
-        .tag_bits(12)
+        .fingerprint_bits(12)
         .build()
         .unwrap();
     cuckoo.insert_hashes(&hashes(cuckoo.expected_keys())).unwrap();
@@ -401,7 +402,7 @@ fn deletable(args: &Args) -> String {
             ("`ConcurrentBloom`", Box::new(|| black_box(bloom.to_bytes()).len())),
             ("`CountingBloom`", Box::new(|| black_box(counting.to_bytes()).len())),
             (
-                "`CuckooFilter`, tags of 12 bits",
+                "`CuckooFilter`, fingerprints of 12 bits",
                 Box::new(|| black_box(cuckoo.to_bytes()).len()),
             ),
             (
@@ -430,7 +431,7 @@ fn deletable(args: &Args) -> String {
                 }),
             ),
             (
-                "`CuckooFilter`, tags of 12 bits",
+                "`CuckooFilter`, fingerprints of 12 bits",
                 Box::new(|| {
                     assert!(CuckooFilter::from_bytes(&written[2]).is_ok());
                     written[2].len()

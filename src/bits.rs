@@ -21,16 +21,61 @@
 
 use crate::error::{BuildError, BuildErrorKind};
 use crate::layout::{LINE_BYTES, LINE_WORDS};
-use crate::memory::Words;
+use crate::memory::{Word, Words};
 use crate::pattern::Place;
 use crate::sync::{AtomicU64, Ordering, fence};
-use core::ops::Range;
+use core::num::NonZeroUsize;
+use core::ops::{Deref, DerefMut, Range};
 
-/// The bit array of a blocked filter. A block is a cache line of words. The memory begins with a
-/// whole line, so a key's words lie within one line.
+/// Words in memory of their own, in whole lines: at least one. The memory begins with a whole line,
+/// so a key's words lie within one line.
+#[derive(Debug)]
+pub(crate) struct OwnLines<T>(Words<T>);
+
+impl<T: Word> OwnLines<T> {
+    /// Allocates `blocks` lines of zeros. Fails if there is not enough memory.
+    ///
+    /// # Panics
+    ///
+    /// If `blocks` is 0.
+    pub(crate) fn new(blocks: usize) -> Result<Self, BuildError> {
+        assert!(blocks > 0, "a filter has at least one line");
+        let words = blocks.checked_mul(LINE_WORDS).and_then(Words::new);
+        words.map(Self).ok_or_else(|| {
+            BuildError(BuildErrorKind::OutOfMemory {
+                bytes: blocks.saturating_mul(LINE_BYTES),
+            })
+        })
+    }
+}
+
+impl<T> OwnLines<T> {
+    #[inline(always)]
+    pub(crate) fn shared(&self) -> Lines<'_, T> {
+        Lines(self.0.as_chunks().0)
+    }
+}
+
+/// The words.
+impl<T> Deref for OwnLines<T> {
+    type Target = [T];
+
+    #[inline(always)]
+    fn deref(&self) -> &[T] {
+        &self.0
+    }
+}
+
+impl<T> DerefMut for OwnLines<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        &mut self.0
+    }
+}
+
+/// The bit array of a blocked filter. A block is a cache line of words.
 #[derive(Debug)]
 pub(crate) struct Bits {
-    words: Words<AtomicU64>,
+    words: OwnLines<AtomicU64>,
 }
 
 /// The reason to prefetch a line.
@@ -60,14 +105,9 @@ pub(crate) fn acquire_if(seen: bool) {
 }
 
 impl Bits {
-    /// Allocates `blocks` lines of zeros. Fails if there is not enough memory.
+    /// [`OwnLines::new`].
     pub(crate) fn new(blocks: usize) -> Result<Self, BuildError> {
-        let words = blocks.checked_mul(LINE_WORDS).and_then(Words::new);
-        let words = words.ok_or_else(|| {
-            BuildError(BuildErrorKind::OutOfMemory {
-                bytes: blocks.saturating_mul(LINE_BYTES),
-            })
-        })?;
+        let words = OwnLines::new(blocks)?;
         Ok(Self { words })
     }
 
@@ -79,15 +119,10 @@ impl Bits {
         self.blocks() * LINE_BYTES
     }
 
-    #[inline(always)]
-    fn lines(&self) -> &[[AtomicU64; LINE_WORDS]] {
-        self.words.as_chunks().0
-    }
-
     /// The lines, for lookups.
     #[inline(always)]
     pub(crate) fn shared(&self) -> Lines<'_, AtomicU64> {
-        Lines(self.lines())
+        self.words.shared()
     }
 
     /// [`prefetch`] of a line. No harm if there is no such line.
@@ -121,7 +156,7 @@ impl Bits {
     /// The two must have the same number of lines.
     pub(crate) fn or_from(&self, other: &Self, range: Range<usize>) -> bool {
         debug_assert_eq!(self.blocks(), other.blocks());
-        let (ours, theirs) = (&self.lines()[range.clone()], &other.lines()[range]);
+        let (ours, theirs) = (&self.shared().0[range.clone()], &other.shared().0[range]);
         let mut changed = false;
         for (word, from) in ours.as_flattened().iter().zip(theirs.as_flattened()) {
             let lacking = from.load(Ordering::Acquire) & !word.load(Ordering::Relaxed);
@@ -220,8 +255,14 @@ impl Bits {
     }
 }
 
-/// A word that a lookup can read.
-pub trait Load {
+/// A word that a lookup can read. The kernels read it through a pointer, 8 bytes at a time.
+///
+/// # Safety
+///
+/// It is 8 bytes without padding. [`load`](Self::load) is the value that these bytes have, in the
+/// byte order of x86-64 and as one access; with [`COUNTERS`](Self::COUNTERS), that value with every
+/// counter above 0 filled.
+pub unsafe trait Load {
     /// Whether other threads may set its bits, so that a reader needs an [`acquire`].
     const SHARED: bool = true;
     /// Whether it is 16 counters in memory, of which [`load`](Self::load) sets all bits of those
@@ -232,7 +273,9 @@ pub trait Load {
     fn load(&self) -> u64;
 }
 
-impl Load for AtomicU64 {
+// SAFETY: documented to have the representation of `u64`, and loaded as one. (The model checker's
+// is read by no kernel but the plain one, which calls `load`.)
+unsafe impl Load for AtomicU64 {
     #[inline(always)]
     fn load(&self) -> u64 {
         AtomicU64::load(self, Ordering::Relaxed)
@@ -241,7 +284,8 @@ impl Load for AtomicU64 {
 
 /// A word of a snapshot: little-endian bytes at any address, immutable while they are borrowed. A
 /// machine with unaligned loads reads it by one instruction, whatever its own byte order.
-impl Load for [u8; 8] {
+// SAFETY: 8 bytes, and no thread writes them.
+unsafe impl Load for [u8; 8] {
     const SHARED: bool = false;
 
     #[inline(always)]
@@ -251,8 +295,8 @@ impl Load for [u8; 8] {
 }
 
 /// The lines that lookups read: of [`Bits`], which other threads may write meanwhile, or of an
-/// immutable snapshot.
-pub struct Lines<'a, T>(pub(crate) &'a [[T; LINE_WORDS]]);
+/// immutable snapshot. There is at least one, so the block of every hash is among them.
+pub struct Lines<'a, T>(&'a [[T; LINE_WORDS]]);
 
 impl<T> Clone for Lines<'_, T> {
     #[inline(always)]
@@ -262,6 +306,42 @@ impl<T> Clone for Lines<'_, T> {
 }
 
 impl<T> Copy for Lines<'_, T> {}
+
+impl<'a, T> Lines<'a, T> {
+    /// The first `count` of some lines.
+    ///
+    /// # Panics
+    ///
+    /// If there are fewer.
+    #[inline(always)]
+    pub(crate) fn new(lines: &'a [[T; LINE_WORDS]], count: NonZeroUsize) -> Self {
+        Self(&lines[..count.get()])
+    }
+
+    /// The first half of the lines, and the second. (They share the middle one of an odd number, so
+    /// that neither is empty. `sizing.rs` and `header.rs` allow only even numbers.)
+    #[inline(always)]
+    pub(crate) fn halves(self) -> [Self; 2] {
+        let (len, half) = (self.0.len(), self.0.len() / 2);
+        [Self(&self.0[..len - half]), Self(&self.0[half..])]
+    }
+
+    /// The line of a block.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such block.
+    #[inline(always)]
+    pub(crate) fn line(self, block: usize) -> &'a [T; LINE_WORDS] {
+        &self.0[block]
+    }
+
+    /// All lines.
+    #[inline(always)]
+    pub(crate) fn all(self) -> &'a [[T; LINE_WORDS]] {
+        self.0
+    }
+}
 
 impl<'a, T: Load> Lines<'a, T> {
     /// Whether the line has all bits of the pattern, which has `bits` bits in each word.
@@ -298,22 +378,17 @@ impl<'a, T: Load> Lines<'a, T> {
         }
     }
 
-    /// The first half of the lines, and the second.
-    #[inline(always)]
-    pub(crate) fn halves(self) -> [Self; 2] {
-        let (first, second) = self.0.split_at(self.0.len() / 2);
-        [Self(first), Self(second)]
-    }
-
-    /// The lines of some blocks.
-    pub(crate) fn range(self, blocks: Range<usize>) -> Self {
-        Self(&self.0[blocks])
-    }
-
     /// The words of every line, one after another. Beside inserts each word is some value that it
     /// had meanwhile; call [`acquire`] after the last.
     pub(crate) fn words(self) -> impl Iterator<Item = [u64; LINE_WORDS]> + 'a {
-        self.0.iter().map(|line| core::array::from_fn(|i| line[i].load()))
+        self.words_of(0..self.0.len())
+    }
+
+    /// [`words`](Self::words) of some blocks.
+    pub(crate) fn words_of(self, blocks: Range<usize>) -> impl Iterator<Item = [u64; LINE_WORDS]> + 'a {
+        self.0[blocks]
+            .iter()
+            .map(|line| core::array::from_fn(|i| line[i].load()))
     }
 
     /// The number of bits that are set in [`words`](Self::words).

@@ -30,10 +30,10 @@
 //! Hence such a remove never lacks a counter, and need not be one atomic step: it may take word
 //! after word. Only the remove of a key that is not there finds that a word lacks a counter.
 
-use crate::bits::{self, Lines, Load};
-use crate::error::{BuildError, BuildErrorKind};
-use crate::layout::{LINE_BYTES, LINE_WORDS};
-use crate::memory::{Word, Words};
+use crate::bits::{self, Lines, Load, OwnLines};
+use crate::error::BuildError;
+use crate::layout::LINE_WORDS;
+use crate::memory::Word;
 use crate::pattern::Place;
 use crate::sync::{AtomicU64, Ordering};
 
@@ -54,7 +54,8 @@ pub struct Counters(AtomicU64);
 unsafe impl Word for Counters {}
 
 /// For lookups: all bits of the counters above 0.
-impl Load for Counters {
+// SAFETY: `AtomicU64` in a transparent wrapper, whose counters `load` fills.
+unsafe impl Load for Counters {
     const COUNTERS: bool = true;
 
     #[inline(always)]
@@ -147,7 +148,7 @@ pub(crate) fn increment<const W: usize>(
     pattern: [Place; W],
     bits: usize,
 ) -> bool {
-    let line = &lines.0[block];
+    let line = lines.line(block);
     let mut new = 0;
     for place in pattern {
         let counters = above_zero(place.mask(bits));
@@ -172,7 +173,7 @@ pub(crate) fn decrement<const W: usize>(
     pattern: [Place; W],
     bits: usize,
 ) -> bool {
-    let line = &lines.0[block];
+    let line = lines.line(block);
     let mut chosen = [(&line[0], 0); W];
     for (chosen, place) in chosen.iter_mut().zip(pattern) {
         *chosen = (&line[place.word], above_zero(place.mask(bits)));
@@ -205,25 +206,20 @@ fn restore(words: &[(&Counters, u64)]) {
 /// The counters of a filter, in blocks of a cache line.
 #[derive(Debug)]
 pub(crate) struct CounterLines {
-    words: Words<Counters>,
+    words: OwnLines<Counters>,
 }
 
 impl CounterLines {
-    /// Allocates `blocks` lines of zeros. Fails if there is not enough memory.
+    /// [`OwnLines::new`].
     pub(crate) fn new(blocks: usize) -> Result<Self, BuildError> {
-        let words = blocks.checked_mul(LINE_WORDS).and_then(Words::new);
-        let words = words.ok_or_else(|| {
-            BuildError(BuildErrorKind::OutOfMemory {
-                bytes: blocks.saturating_mul(LINE_BYTES),
-            })
-        })?;
+        let words = OwnLines::new(blocks)?;
         Ok(Self { words })
     }
 
     /// The lines, for lookups, inserts and removes.
     #[inline(always)]
     pub(crate) fn shared(&self) -> Lines<'_, Counters> {
-        Lines(self.words.as_chunks().0)
+        self.words.shared()
     }
 
     /// The words, 16 counters in each. Beside changes each word is some value that it had
@@ -234,7 +230,7 @@ impl CounterLines {
 
     /// Every line as lookups see it, and the sum of its counters, from [`words`](Self::words).
     pub(crate) fn lines(&self) -> impl Iterator<Item = ([u64; LINE_WORDS], u64)> {
-        self.shared().0.iter().map(|line| {
+        self.shared().all().iter().map(|line| {
             let values = line.each_ref().map(Counters::value);
             let seen = values.map(|value| above_zero(value) * STUCK);
             (seen, values.into_iter().map(total).sum())

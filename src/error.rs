@@ -56,11 +56,11 @@ pub enum BuildErrorKind {
         blocks: usize,
         limit: usize,
     },
-    TagBits(usize),
-    /// `tags` is their name.
-    TagsTooShort {
+    FingerprintBits(usize),
+    /// `fingerprints` is their name.
+    FingerprintsTooShort {
         rate: f64,
-        tags: &'static str,
+        fingerprints: &'static str,
         bits: u32,
         limit: usize,
     },
@@ -134,15 +134,15 @@ impl Display for BuildError {
                 f,
                 "{keys} keys in {blocks} lines of {LINE_BYTES} bytes are more than the limit of {limit} for each"
             ),
-            Kind::TagBits(bits) => write!(f, "tags of {bits} bits are not of 10, 12, 16 or 21"),
-            Kind::TagsTooShort {
+            Kind::FingerprintBits(bits) => write!(f, "fingerprints of {bits} bits are not of 10, 12, 16 or 21"),
+            Kind::FingerprintsTooShort {
                 rate,
-                tags,
+                fingerprints,
                 bits,
                 limit,
             } => write!(
                 f,
-                "a false-positive rate of {rate:e} with {tags} of {bits} bits takes more than the limit of \
+                "a false-positive rate of {rate:e} with {fingerprints} of {bits} bits takes more than the limit of \
                  {limit} bits per key"
             ),
             Kind::Setting(problem) => f.write_str(problem),
@@ -334,7 +334,8 @@ impl InsertError {
     /// ```
     /// use lanebloom::CuckooFilter;
     ///
-    /// let filter = CuckooFilter::builder().expected_keys(100).tag_bits(16).build()?;
+    /// let builder = CuckooFilter::builder().expected_keys(100);
+    /// let filter = builder.fingerprint_bits(16).build()?;
     /// let error = filter.insert_batch(&["a"; 20]).unwrap_err();
     /// assert_eq!((error.inserted(), filter.count("a")), (8, 8));
     /// # Ok::<(), lanebloom::BuildError>(())

@@ -65,9 +65,9 @@
 //! | are in Redis under its `CF` commands | [`RedisCuckoo`] | `fetch`, `store` (feature `redis`) | two buckets of each filter in the chain | 8 to 12, at 1.6% or more | Redis need not have them |
 //! | are in a plain Redis bitmap that other programs fill | `redis::RedisBitmap` (feature `redis`) | `fetch_local` | the server, or a copy: a line for each of its bits | theirs | a filter in each process will do |
 //!
-//! At low rates the filters that store tags take less memory than those that set bits: from 7e-4
-//! down to 2.1e-6 a [`CuckooFilter`] is smaller than a [`ConcurrentBloom`], at 3e-6 by a fifth
-//! ([bits per key by rate](cuckoo#tags)).
+//! At low rates the filters that store fingerprints take less memory than those that set bits: from
+//! 7e-4 down to 2.1e-6 a [`CuckooFilter`] is smaller than a [`ConcurrentBloom`], at 3e-6 by a fifth
+//! ([bits per key by rate](cuckoo#fingerprints)).
 //!
 //! And around them:
 //!

@@ -211,11 +211,11 @@ struct Deletable {
 
 impl Deletable {
     fn new(bytes: usize, words: u8, seed: u32) -> Self {
-        let tag_bits = [10, 12, 16, 21][usize::from(words) % 4];
+        let fingerprint_bits = [10, 12, 16, 21][usize::from(words) % 4];
         let counting = CountingBloom::builder()
             .memory_budget(bytes)
             .words_per_key(1 << (words % 4));
-        let cuckoo = CuckooFilter::builder().memory_budget(bytes).tag_bits(tag_bits);
+        let cuckoo = CuckooFilter::builder().memory_budget(bytes).fingerprint_bits(fingerprint_bits);
         let d_left = DLeftFilter::builder().memory_budget(bytes);
         let pair = TombstoneBloom::builder().expected_keys(bytes / 2);
         Self {

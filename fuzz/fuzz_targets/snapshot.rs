@@ -399,7 +399,7 @@ fn cuckoo(bytes: &[u8]) {
             (count > 0, count > 0)
         );
         let added = usize::from(filter.insert_hash(hash).is_ok());
-        // Tags that others moved on may be the key's own.
+        // Fingerprints that others moved on may be the key's own.
         assert!(filter.count_hash(hash) >= count + added || added == 0);
         assert_eq!(filter.len(), len + added);
         assert!(added == 0 || filter.remove_hash(hash));

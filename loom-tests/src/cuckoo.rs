@@ -1,5 +1,5 @@
-//! The cuckoo filter: six buckets of four tags of 16 bits, the smallest, so that one insert moves
-//! one tag.
+//! The cuckoo filter: six buckets of four fingerprints of 16 bits, the smallest, so that one insert
+//! moves one fingerprint.
 
 use super::*;
 use lanebloom::CuckooFilter;
@@ -7,26 +7,31 @@ use lanebloom::CuckooFilter;
 const BUCKETS: u64 = 6;
 
 fn filter() -> CuckooFilter {
-    CuckooFilter::builder().memory_budget(64).tag_bits(16).build().unwrap()
+    CuckooFilter::builder()
+        .memory_budget(64)
+        .fingerprint_bits(16)
+        .build()
+        .unwrap()
 }
 
-/// A hash with this tag whose first bucket is this one.
-const fn hash(bucket: u64, tag: u64) -> u64 {
+/// A hash with this fingerprint whose first bucket is this one.
+const fn hash(bucket: u64, fingerprint: u64) -> u64 {
     let middle = (((2 * bucket + 1) as u128) << 63) / BUCKETS as u128;
-    let low = ((tag - 1) << 32) / 65_535 + 1;
+    let low = ((fingerprint - 1) << 32) / 65_535 + 1;
     (middle as u64) & !0xffff_ffff | low
 }
 
-/// The tag's other bucket, as lanebloom's table.rs finds it.
-const fn other(bucket: u64, tag: u64) -> u64 {
-    let z = tag.wrapping_mul(0xbf58_476d_1ce4_e5b9);
+/// The fingerprint's other bucket, as lanebloom's table.rs finds it.
+const fn other(bucket: u64, fingerprint: u64) -> u64 {
+    let z = fingerprint.wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let z = (z ^ z >> 32).wrapping_mul(0x94d0_49bb_1331_11eb);
     let step = 2 * ((z as u128 * (BUCKETS / 2) as u128) >> 64) as u64 + 1;
     (step + BUCKETS - bucket) % BUCKETS
 }
 
-/// The n-th tag from `from` on that leads from `bucket` to `to`, or, where that is none, anywhere.
-const fn tag_between(bucket: u64, to: Option<u64>, mut from: u64, mut n: u64) -> u64 {
+/// The n-th fingerprint from `from` on that leads from `bucket` to `to`, or, where that is none,
+/// anywhere.
+const fn fingerprint_between(bucket: u64, to: Option<u64>, mut from: u64, mut n: u64) -> u64 {
     loop {
         let leads = match to {
             Some(to) => other(bucket, from) == to,
@@ -43,24 +48,25 @@ const fn tag_between(bucket: u64, to: Option<u64>, mut from: u64, mut n: u64) ->
 }
 
 /// Where the key that is moved is at first, where it goes, and the other bucket of the key that
-/// wants its place. All odd distances, so that there are tags that lead from one to the other.
+/// wants its place. All odd distances, so that there are fingerprints that lead from one to the
+/// other.
 const SOURCE: u64 = 0;
 const DESTINATION: u64 = 1;
 const FULL: u64 = 3;
 
-const MOVED_TAG: u64 = tag_between(SOURCE, Some(DESTINATION), 100, 0);
+const MOVED_FINGERPRINT: u64 = fingerprint_between(SOURCE, Some(DESTINATION), 100, 0);
 /// The key that is moved, as it is looked up from either side: the source is read first, or the
 /// destination.
-const MOVED: [u64; 2] = [hash(SOURCE, MOVED_TAG), hash(DESTINATION, MOVED_TAG)];
+const MOVED: [u64; 2] = [hash(SOURCE, MOVED_FINGERPRINT), hash(DESTINATION, MOVED_FINGERPRINT)];
 /// Two keys that have no room unless another moves.
-const NEW: u64 = hash(SOURCE, tag_between(SOURCE, Some(FULL), 200, 0));
-const NEXT: u64 = hash(SOURCE, tag_between(SOURCE, Some(FULL), 200, 1));
+const NEW: u64 = hash(SOURCE, fingerprint_between(SOURCE, Some(FULL), 200, 0));
+const NEXT: u64 = hash(SOURCE, fingerprint_between(SOURCE, Some(FULL), 200, 1));
 
 /// Three more in the source, whose other bucket is the full one too, and four there, whose other
 /// one is the source: they cannot make room.
 fn bystanders() -> impl Iterator<Item = u64> {
-    let source = (0..3).map(|i| hash(SOURCE, tag_between(SOURCE, Some(FULL), 300, i)));
-    source.chain((0..4).map(|i| hash(FULL, tag_between(FULL, Some(SOURCE), 400, i))))
+    let source = (0..3).map(|i| hash(SOURCE, fingerprint_between(SOURCE, Some(FULL), 300, i)));
+    source.chain((0..4).map(|i| hash(FULL, fingerprint_between(FULL, Some(SOURCE), 400, i))))
 }
 
 /// A filter in which an insert of `NEW` moves `MOVED`.
@@ -92,9 +98,9 @@ fn the_insert_does_move_the_key() {
         let filter = about_to_move();
         // The destination takes four, and three once the key has come there.
         filter.insert_hash(NEW).unwrap();
-        let tags = (0..3).map(|i| tag_between(DESTINATION, Some(SOURCE), 500, i));
-        tags.for_each(|tag| filter.insert_hash(hash(DESTINATION, tag)).unwrap());
-        let last = tag_between(DESTINATION, Some(SOURCE), 500, 3);
+        let fingerprints = (0..3).map(|i| fingerprint_between(DESTINATION, Some(SOURCE), 500, i));
+        fingerprints.for_each(|fingerprint| filter.insert_hash(hash(DESTINATION, fingerprint)).unwrap());
+        let last = fingerprint_between(DESTINATION, Some(SOURCE), 500, 3);
         assert!(filter.insert_hash(hash(DESTINATION, last)).unwrap_err().is_full());
         // And there is where it is taken out.
         assert!(filter.remove_hash(MOVED[1]));
@@ -150,7 +156,7 @@ fn a_tag_that_moves_there_and_back_is_never_unseen() {
             let filter = about_to_move();
             // The destination is full once the key is in its first slot.
             let beside_it: Vec<u64> = (0..4)
-                .map(|i| hash(DESTINATION, tag_between(DESTINATION, Some(FULL + 1), 600, i)))
+                .map(|i| hash(DESTINATION, fingerprint_between(DESTINATION, Some(FULL + 1), 600, i)))
                 .collect();
             filter.insert_hashes(&beside_it).unwrap();
             assert!(filter.remove_hash(beside_it[0]));
@@ -161,7 +167,10 @@ fn a_tag_that_moves_there_and_back_is_never_unseen() {
                     assert!(filter.remove_hash(NEW));
                     // Its second bucket is full as well.
                     filter
-                        .insert_hash(hash(DESTINATION, tag_between(DESTINATION, Some(SOURCE), 700, 0)))
+                        .insert_hash(hash(
+                            DESTINATION,
+                            fingerprint_between(DESTINATION, Some(SOURCE), 700, 0),
+                        ))
                         .unwrap();
                 }
             };
@@ -223,7 +232,7 @@ fn of_racing_removers_exactly_one_wins() {
     });
 }
 
-/// A second copy of the moved key's tag comes, or goes, while the first moves.
+/// A second copy of the moved key's fingerprint comes, or goes, while the first moves.
 #[test]
 fn copies_of_one_key_are_counted_through_a_move() {
     for key in MOVED {
@@ -249,15 +258,15 @@ fn two_inserts_that_want_the_same_slot_both_get_one() {
     });
 }
 
-/// Both move the same tag, or one takes the slot that the other has made.
+/// Both move the same fingerprint, or one takes the slot that the other has made.
 #[test]
 fn two_inserts_that_need_the_same_move_lose_nothing() {
     loom::model(|| {
         let filter = about_to_move();
-        // Room for two: one more tag of the source has another way out.
+        // Room for two: one more fingerprint of the source has another way out.
         let out = bystanders().next().unwrap();
         assert!(filter.remove_hash(out));
-        let second = hash(SOURCE, tag_between(SOURCE, Some(DESTINATION), 800, 0));
+        let second = hash(SOURCE, fingerprint_between(SOURCE, Some(DESTINATION), 800, 0));
         filter.insert_hash(second).unwrap();
         beside(inserter(&filter, NEW), inserter(&filter, NEXT));
         for key in [MOVED[0], MOVED[1], second, NEW, NEXT] {

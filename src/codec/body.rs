@@ -1,6 +1,6 @@
 //! The words of a snapshot, between its header and its trailer. Here every filter is an array of
-//! 64-bit words that fills whole lines, whether it has bits, counters, tags or cells. Words become
-//! bytes, and back. The filters' own decoders give the words a meaning.
+//! 64-bit words that fills whole lines, whether it has bits, counters, fingerprints or cells. Words
+//! become bytes, and back. The filters' own decoders give the words a meaning.
 
 use super::{Checksum, Input, Out, SNAPSHOT_HEADER, TRAILER};
 use crate::bits;

@@ -16,8 +16,8 @@ use twox_hash::XxHash3_64;
 pub(super) const MAGIC: [u8; 8] = *b"\x89LBF\r\n\x1a\n";
 /// The version of the format that this crate writes, and the only one so far.
 const VERSION: u16 = 1;
-/// The version of the layout: it decides the bits, counters, tags or cells of a hash, by
-/// `pattern.rs` and by the filters that have tags or cells.
+/// The version of the layout: it decides the bits, counters, fingerprints or cells of a hash, by
+/// `pattern.rs` and by the filters that have fingerprints or cells.
 const LAYOUT_VERSION: u8 = 1;
 
 /// Bytes before a snapshot's body: two lines, so that the body's lines are aligned wherever the
@@ -217,7 +217,8 @@ impl OwnHeader {
         check_zeros(&self.to_bytes(), range)
     }
 
-    /// The header of a snapshot of so many buckets with tags of so many bits, in `words` words.
+    /// The header of a snapshot of so many buckets with fingerprints of so many bits, in `words`
+    /// words.
     pub(crate) fn of_buckets(
         kind: Kind,
         hashing: Hashing,
@@ -238,8 +239,8 @@ impl OwnHeader {
     }
 
     /// The plan of the buckets that a header declares, at most `limit`, and the expected keys.
-    /// `plan` takes the bits of a tag and the number of buckets, and returns the most keys too that
-    /// a builder plans for them.
+    /// `plan` takes the bits of a fingerprint and the number of buckets, and returns the most keys
+    /// too that a builder plans for them.
     pub(crate) fn buckets<P>(
         &self,
         limit: u64,

@@ -55,10 +55,10 @@
 //! limit; it checks lengths first. If a filter grows, the limit holds for its growth too.
 //!
 //! The checksums detect accidents. An attacker with access to the bytes can write the checksums
-//! too, and decides the filter's content. But reading refuses counters, tags and cells that no
-//! sequence of operations leads to and that would break later operations, and plans that no builder
-//! makes. (A hasher's fingerprint is one hash: an attacker can try keys if few are likely. Under a
-//! random 128-bit key it reveals nothing.)
+//! too, and decides the filter's content. But reading refuses counters, fingerprints and cells that
+//! no sequence of operations leads to and that would break later operations, and plans that no
+//! builder makes. (A hasher's fingerprint is one hash: an attacker can try keys if few are likely.
+//! Under a random 128-bit key it reveals nothing.)
 //!
 //! # The format
 //!

@@ -1,11 +1,11 @@
-//! A cuckoo filter: keys can be removed again. [`CuckooFilter`] stores a short tag (a fingerprint)
-//! of every key. Each key chooses two buckets, and its tag lies in one of them. Each bucket is one
-//! atomic word.
+//! A cuckoo filter: keys can be removed again. [`CuckooFilter`] stores a short fingerprint (a
+//! fingerprint) of every key. Each key chooses two buckets, and its fingerprint lies in one of
+//! them. Each bucket is one atomic word.
 //!
 //! This filter takes the least memory of the filters that can delete, and a lookup reads two words.
 //! A key may be inserted several times; it must then be removed as many times. **Remove only what
-//! was inserted.** The removal of any other key removes another key's tag, at the false-positive
-//! rate.
+//! was inserted.** The removal of any other key removes another key's fingerprint, at the
+//! false-positive rate.
 //!
 //! # Example
 //!
@@ -20,18 +20,18 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # Tags
+//! # Fingerprints
 //!
-//! | bits of a tag | tags per bucket | false-positive rate when full | planned load | bits per key then |
+//! | bits of a fingerprint | fingerprints per bucket | false-positive rate when full | planned load | bits per key then |
 //! |---|---|---|---|---|
 //! | 10 | 6 | 1.2% | 98.8% | 10.8 |
 //! | 12 | 5 | 0.24% | 97% | 13.2 |
 //! | 16 | 4 | 0.012% | 95% | 16.8 |
 //! | 21 | 3 | 0.00029% | 93% | 22.9 |
 //!
-//! The rate is proportional to the filter's load. For a given rate, the builder takes the tags that
-//! need the least memory. If the rate of a full filter is too high, the builder plans a lower load:
-//! 12.5 bits at 1%.
+//! The rate is proportional to the filter's load. For a given rate, the builder takes the
+//! fingerprints that need the least memory. If the rate of a full filter is too high, the builder
+//! plans a lower load: 12.5 bits at 1%.
 //!
 //! A Bloom filter takes less memory at high rates, a cuckoo filter from 7e-4 down to 2.1e-6. Bits
 //! per key by rate:
@@ -41,16 +41,17 @@
 //! | [`ConcurrentBloom`](crate::ConcurrentBloom) | 10.3 | 12.9 | 15.8 | 20.4 | 22.6 | 26.9 | 28.6 | 31.6 |
 //! | `CuckooFilter` | 12.5 | 13.2 | 16.8 | 16.8 | 19.5 | 22.9 | 22.9 | 61.0 |
 //!
-//! Below the rate of the longest tags, 2.7e-6, only a lower load helps. 5e-7 is out of reach.
+//! Below the rate of the longest fingerprints, 2.7e-6, only a lower load helps. 5e-7 is out of
+//! reach.
 //!
 //! # When it is full
 //!
 //! If both buckets are full, an insert first searches for a path to an empty slot. Then it moves
-//! other keys' tags to their other buckets along that path. If no slot within 4096 buckets is
-//! empty, the insert returns an [`InsertError`]; the filter keeps everything that it held. A filter
-//! that is sized for its keys does not reach this point, unless one key is inserted too often. Each
-//! copy of a key takes a slot, and a key has only the slots of its two buckets: 12, 10, 8 or 6
-//! ([`max_copies`](Filter::max_copies)).
+//! other keys' fingerprints to their other buckets along that path. If no slot within 4096 buckets
+//! is empty, the insert returns an [`InsertError`]; the filter keeps everything that it held. A
+//! filter that is sized for its keys does not reach this point, unless one key is inserted too
+//! often. Each copy of a key takes a slot, and a key has only the slots of its two buckets: 12, 10,
+//! 8 or 6 ([`max_copies`](Filter::max_copies)).
 //!
 //! # Consistency
 //!
@@ -60,21 +61,22 @@
 //!    of it does, the lookup answers true. Other threads may insert, move and remove keys
 //!    meanwhile.
 //! 2. **Answers.** If several threads race to remove a key that was inserted once, exactly one gets
-//!    `true`: a removal is a claim. (Two keys with the same tag and buckets are one key to the
-//!    filter, at the false-positive rate.)
+//!    `true`: a removal is a claim. (Two keys with the same fingerprint and buckets are one key to
+//!    the filter, at the false-positive rate.)
 //! 3. **Publication.** If a lookup answers true, everything that the inserting thread had done
-//!    before the insert is visible. This holds even if other threads have moved the tag since.
+//!    before the insert is visible. This holds even if other threads have moved the fingerprint
+//!    since.
 //! 4. **Progress.** Lookups are lock-free: they never wait, and they look again only if another
-//!    thread moved a tag meanwhile. An insert that finds an empty slot in one of its two buckets is
-//!    lock-free too. *Moves and removals are not*: those in the same stripe of tags (one of up
-//!    to 256) exclude each other for a few atomic operations. The reason is that a moving tag is in
-//!    two places, and a bucket has no free bit to mark it.
+//!    thread moved a fingerprint meanwhile. An insert that finds an empty slot in one of its two
+//!    buckets is lock-free too. *Moves and removals are not*: those in the same stripe of
+//!    fingerprints (one of up to 256) exclude each other for a few atomic operations. The reason is
+//!    that a moving fingerprint is in two places, and a bucket has no free bit to mark it.
 //! 5. **The whole filter.** [`clone`](Clone::clone), [`to_compact`](CuckooFilter::to_compact) and
 //!    [snapshots](crate::codec) of a live filter hold every key whose insertion happened before.
 //!    Moves and removals wait meanwhile. [`clear`](Filter::clear) takes `&mut self`.
 //!
 //! There is no union, since two full filters do not fit into one of them. There is no `==`: two
-//! equal sets may compare unequal, since a tag's place depends on the order of the inserts.
+//! equal sets may compare unequal, since a fingerprint's place depends on the order of the inserts.
 //! [`insert_all`](Filter::insert_all) replaces `Extend`, which could not report that the filter is
 //! full.
 //!
@@ -122,25 +124,25 @@ use table::Table;
 /// ```
 pub type CuckooFilter<S = Murmur3> = Filter<Cuckoo, S>;
 
-/// The engine of [`CuckooFilter`]: tags in buckets, a bucket in a word.
+/// The engine of [`CuckooFilter`]: fingerprints in buckets, a bucket in a word.
 pub type Cuckoo = Slotted<Table>;
 
 /// Sizes a [`CuckooFilter`]; made by [`CuckooFilter::builder`](Filter::builder).
 ///
 /// The [generic builder](super::Builder) has the table of keys, rate and budget. The builder takes
-/// the tags of the least memory at the rate, or the longest that fit if only keys and budget are
-/// given. [`tag_bits`](Builder::tag_bits) chooses others; without a rate, the filter then has the
-/// rate of these tags.
+/// the fingerprints of the least memory at the rate, or the longest that fit if only keys and
+/// budget are given. [`fingerprint_bits`](Builder::fingerprint_bits) chooses others; without a
+/// rate, the filter then has the rate of these fingerprints.
 ///
 /// ```
 /// use lanebloom::CuckooFilter;
 ///
 /// let filter = CuckooFilter::with_capacity(1_000_000, 1e-3)?;
-/// assert_eq!(filter.tag_bits(), 16);
+/// assert_eq!(filter.fingerprint_bits(), 16);
 /// assert!((16.8..17.0).contains(&filter.bits_per_key()));
 ///
 /// let builder = CuckooFilter::builder().memory_budget(1 << 20);
-/// let filter = builder.tag_bits(12).build()?;
+/// let filter = builder.fingerprint_bits(12).build()?;
 /// assert!(filter.memory_bytes() <= 1 << 20);
 /// assert!((630_000..635_000).contains(&filter.expected_keys()));
 /// # Ok::<(), lanebloom::BuildError>(())
@@ -148,37 +150,39 @@ pub type Cuckoo = Slotted<Table>;
 pub type Builder<S = Murmur3> = super::Builder<Cuckoo, S>;
 
 impl<S> Builder<S> {
-    /// The length of a tag in bits: 10, 12, 16 or 21. A bucket then holds six, five, four or three
-    /// tags.
+    /// The length of a fingerprint in bits: 10, 12, 16 or 21. A bucket then holds six, five, four
+    /// or three fingerprints.
     ///
     /// ```
     /// use lanebloom::CuckooFilter;
     ///
     /// let builder = CuckooFilter::builder().expected_keys(1_000_000);
-    /// let filter = builder.tag_bits(10).build()?;
+    /// let filter = builder.fingerprint_bits(10).build()?;
     /// assert!(filter.bits_per_key() < 10.83);
     /// assert!((0.0115..0.012).contains(&filter.false_positive_rate_at(1_000_000)));
     ///
     /// let builder = CuckooFilter::builder().expected_keys(1000);
-    /// let error = builder.tag_bits(8).build().unwrap_err();
-    /// assert_eq!(error.to_string(), "tags of 8 bits are not of 10, 12, 16 or 21");
+    /// let error = builder.fingerprint_bits(8).build().unwrap_err();
+    /// let text = "fingerprints of 8 bits are not of 10, 12, 16 or 21";
+    /// assert_eq!(error.to_string(), text);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    pub fn tag_bits(mut self, bits: usize) -> Self {
+    pub fn fingerprint_bits(mut self, bits: usize) -> Self {
         self.options = Some(bits);
         self
     }
 }
 
 impl<S> CuckooFilter<S> {
-    /// The length of a tag in bits: 10, 12, 16 or 21.
+    /// The length of a fingerprint in bits: 10, 12, 16 or 21.
     ///
     /// ```
-    /// assert_eq!(lanebloom::CuckooFilter::with_capacity(1000, 0.01)?.tag_bits(), 10);
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
+    /// assert_eq!(filter.fingerprint_bits(), 10);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]
-    pub fn tag_bits(&self) -> usize {
-        self.engine.table.plan().0.tag_bits as usize
+    pub fn fingerprint_bits(&self) -> usize {
+        self.engine.table.plan().0.fingerprint_bits as usize
     }
 }

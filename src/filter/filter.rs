@@ -691,7 +691,8 @@ impl<E: Count, S> Filter<E, S> {
     /// ```
     /// use lanebloom::CuckooFilter;
     ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).tag_bits(16).build()?;
+    /// let builder = CuckooFilter::builder().expected_keys(1000);
+    /// let filter = builder.fingerprint_bits(16).build()?;
     /// assert_eq!(filter.max_copies(), 8);
     /// (0..8).try_for_each(|_| filter.insert("a"))?;
     /// let error = filter.insert("a").unwrap_err();

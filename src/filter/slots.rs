@@ -1,5 +1,5 @@
-//! What the engines share that keep each key in one slot of a few buckets: the tags of a cuckoo
-//! filter, shared or packed, and the cells of a d-left filter. Lookups, batches, figures and
+//! What the engines share that keep each key in one slot of a few buckets: the fingerprints of a
+//! cuckoo filter, shared or packed, and the cells of a d-left filter. Lookups, batches, figures and
 //! snapshots are here. A table brings its words, its places, and its argument about races.
 
 use super::Figures;
@@ -40,7 +40,7 @@ pub trait Slots: Probe + Sized {
 
     fn bytes_of(plan: Self::Plan) -> usize;
 
-    /// The bits of a tag, and the number of buckets.
+    /// The bits of a fingerprint, and the number of buckets.
     fn to_header(plan: Self::Plan) -> (u8, usize);
 
     /// The plan that a header declares, and the most keys that a builder plans for it.
@@ -172,7 +172,7 @@ impl<T: Slots> Engine for Slotted<T> {
     }
 
     fn debug(&self, f: &mut fmt::DebugStruct<'_, '_>) {
-        f.field("tag_bits", &T::to_header(self.table.plan()).0)
+        f.field("fingerprint_bits", &T::to_header(self.table.plan()).0)
             .field("len", &self.len())
             .field("slots", &self.slots());
     }

@@ -143,7 +143,8 @@ impl<E: FixedSize, S: KeyHasher> Filter<E, S> {
     /// ```
     /// use lanebloom::CuckooFilter;
     ///
-    /// let filter = CuckooFilter::builder().expected_keys(1000).tag_bits(16).build()?;
+    /// let builder = CuckooFilter::builder().expected_keys(1000);
+    /// let filter = builder.fingerprint_bits(16).build()?;
     /// let buckets = filter.slots() / 4;
     /// assert_eq!(filter.snapshot_bytes(), 192 + buckets.div_ceil(8) * 64);
     /// # Ok::<(), lanebloom::BuildError>(())

@@ -1,6 +1,6 @@
 //! Small words beside a filter that can delete. Each is a lock among some of its writers. It also
-//! counts the moves of its tags, so that a lookup can tell whether a tag moved meanwhile.
-//! `table.rs` and `cells.rs` choose a stripe by tag or remainder.
+//! counts the moves of its fingerprints, so that a lookup can tell whether a fingerprint moved
+//! meanwhile. `table.rs` and `cells.rs` choose a stripe by fingerprint or remainder.
 //!
 //! | bits | meaning |
 //! |---|---|
@@ -63,35 +63,35 @@ impl Stripes {
     }
 
     #[inline(always)]
-    fn of(&self, tag: u64) -> &AtomicU64 {
+    fn of(&self, fingerprint: u64) -> &AtomicU64 {
         let words = &*self.words;
-        &words[tag as usize & (words.len() - 1)]
+        &words[fingerprint as usize & (words.len() - 1)]
     }
 
-    /// The number of moves in this tag's stripe. A lookup reads it first.
+    /// The number of moves in this fingerprint's stripe. A lookup reads it first.
     #[inline(always)]
-    pub(super) fn moves(&self, tag: u64) -> u64 {
-        self.of(tag).load(Ordering::Acquire) >> 1
+    pub(super) fn moves(&self, fingerprint: u64) -> u64 {
+        self.of(fingerprint).load(Ordering::Acquire) >> 1
     }
 
-    /// Whether a tag of this stripe was moved since `moves` was read. Call it after loads that are
-    /// `Acquire`.
+    /// Whether a fingerprint of this stripe was moved since `moves` was read. Call it after loads
+    /// that are `Acquire`.
     #[inline(always)]
-    pub(super) fn moved_since(&self, tag: u64, moves: u64) -> bool {
-        self.of(tag).load(Ordering::Relaxed) >> 1 != moves
+    pub(super) fn moved_since(&self, fingerprint: u64, moves: u64) -> bool {
+        self.of(fingerprint).load(Ordering::Relaxed) >> 1 != moves
     }
 
-    /// Waits until no other thread holds the tag's stripe, and holds it.
+    /// Waits until no other thread holds the fingerprint's stripe, and holds it.
     #[inline]
-    pub(super) fn hold(&self, tag: u64) -> Held<'_> {
-        let stripe = self.of(tag);
+    pub(super) fn hold(&self, fingerprint: u64) -> Held<'_> {
+        let stripe = self.of(fingerprint);
         Held {
             stripe,
             free: acquire(stripe),
         }
     }
 
-    /// Holds all stripes, one after another: no tag is moved or removed until the result is
+    /// Holds all stripes, one after another: no fingerprint is moved or removed until the result is
     /// dropped. (A thread that holds one by [`hold`](Self::hold) requests no other, and all threads
     /// take them in this order, so no thread waits for ever.)
     pub(super) fn hold_all(&self) -> AllHeld<'_> {
@@ -172,13 +172,13 @@ mod tests {
     #[test]
     fn moves_are_seen_of_the_own_stripe_alone() {
         let stripes = Stripes::new(1024).unwrap();
-        let before = [0, 1, 4].map(|tag| stripes.moves(tag));
+        let before = [0, 1, 4].map(|fingerprint| stripes.moves(fingerprint));
         stripes.hold(4).count_move();
-        // Tag 0 shares the stripe of tag 4.
+        // Fingerprint 0 shares the stripe of fingerprint 4.
         let moved = [0, 1, 4]
             .into_iter()
             .zip(before)
-            .map(|(tag, before)| stripes.moved_since(tag, before));
+            .map(|(fingerprint, before)| stripes.moved_since(fingerprint, before));
         assert_eq!(moved.collect::<alloc::vec::Vec<_>>(), [true, false, true]);
         let before = stripes.moves(4);
         drop(stripes.hold(4));

@@ -12,6 +12,7 @@ use crate::hash::{KeyHasher, Murmur3};
 use crate::kernel::{Isa, Lookups};
 use crate::layout::{LINE_BYTES, Layout};
 use crate::sizing::Cell;
+use core::num::NonZeroUsize;
 
 /// A [`ConcurrentBloom`]'s snapshot that answers lookups in place: in borrowed bytes, or in a
 /// mapped file (feature `mmap`).
@@ -50,6 +51,8 @@ pub struct View<'a> {
     snapshot: Held<'a>,
     lookups: Lookups<[u8; 8]>,
     header: Header,
+    /// The header's number of blocks.
+    blocks: NonZeroUsize,
 }
 
 impl<'a> BloomView<'a> {
@@ -293,7 +296,7 @@ impl<S> BloomView<'_, S> {
     /// ```
     #[must_use]
     pub fn is_aligned(&self) -> bool {
-        self.engine.lines().0.as_ptr().addr().is_multiple_of(LINE_BYTES)
+        self.engine.lines().all().as_ptr().addr().is_multiple_of(LINE_BYTES)
     }
 
     /// Bytes of the snapshot.
@@ -316,6 +319,7 @@ impl<'a> View<'a> {
         Self {
             snapshot,
             lookups: Lookups::of(header.layout, Isa::best()),
+            blocks: NonZeroUsize::new(header.layout.blocks).expect("a header without blocks is refused"),
             header,
         }
     }
@@ -344,7 +348,7 @@ impl Lined for View<'_> {
     #[inline(always)]
     fn lines(&self) -> Lines<'_, [u8; 8]> {
         let body = &self.snapshot.bytes()[SNAPSHOT_HEADER..];
-        Lines(&body.as_chunks().0.as_chunks().0[..self.header.layout.blocks])
+        Lines::new(body.as_chunks().0.as_chunks().0, self.blocks)
     }
 
     /// Another view of the same bytes.

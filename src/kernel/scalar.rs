@@ -9,8 +9,7 @@
 
 use crate::bits::{Lines, Load, Probed, Purpose, Region, Target, is_cached};
 use crate::counters::{self, Counters};
-use crate::kernel::cpu::Access;
-use crate::kernel::tables::Kernels;
+use crate::kernel::tuning::Access;
 use crate::pattern::{Cuts, block, pattern};
 
 /// How many keys ahead lines are prefetched from memory, into L2: touching random lines of 64 MiB
@@ -36,13 +35,12 @@ pub(crate) fn insert<const W: usize>(target: &mut impl Target, cuts: &Cuts, hash
 
 /// Inserts into words that this thread owns. `changed` is a bitmap: whether each hash changed them.
 pub(super) fn fill<const W: usize>(
-    kernels: &Kernels,
     region: &mut Region<'_>,
+    cuts: &Cuts,
     _: Access,
     hashes: &[u64],
     changed: &mut [u64],
 ) {
-    let cuts = &kernels.lookups.cuts;
     one_by_one(region, hashes, changed, Purpose::Write, |region, hash| {
         insert::<W>(region, cuts, hash)
     });

@@ -4,6 +4,8 @@ use super::*;
 use crate::pattern::second;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::num::NonZeroUsize;
+use core::sync::atomic::Ordering;
 
 /// Distinct hashes without a pattern, and the extreme ones.
 fn hashes(from: u64, len: usize) -> Vec<u64> {
@@ -24,8 +26,8 @@ const LENGTHS: [usize; 27] = [
 #[test]
 fn blocks_beyond_32_bits_are_left_to_the_plain_code() {
     for isa in Isa::all() {
-        assert_eq!(isa.for_blocks(u64::from(u32::MAX)), isa);
-        assert_eq!(isa.for_blocks(1 << 32), Isa(Level::Plain));
+        assert_eq!(isa.for_blocks(u32::MAX as usize), isa);
+        assert_eq!(isa.for_blocks(1 << 32), Isa::PLAIN);
     }
 }
 
@@ -48,7 +50,7 @@ fn inserted(kernels: &Kernels, bits: &Bits, hashes: &[u64]) -> Vec<u64> {
 #[test]
 fn all_instruction_sets_agree() {
     for shape in shapes() {
-        let plain = Kernels::of(Layout { shape, blocks: 2 }, Isa(Level::Plain));
+        let plain = Kernels::of(Layout { shape, blocks: 2 }, Isa::PLAIN);
         for isa in Isa::all() {
             let kernels = Kernels::of(Layout { shape, blocks: 2 }, isa);
             // Without prefetching and with it; 32771 is the first prime above the limit.
@@ -130,7 +132,8 @@ fn agree(shape: Shape, isa: Isa, blocks: usize, plain: &Kernels, kernels: &Kerne
     for word in batch.words().flatten() {
         bytes.extend_from_slice(&word.to_le_bytes());
     }
-    let lines = Lines(bytes[blocks % 3..].as_chunks().0.as_chunks().0);
+    let count = NonZeroUsize::new(blocks).unwrap();
+    let lines = Lines::new(bytes[blocks % 3..].as_chunks().0.as_chunks().0, count);
     let lookups = Lookups::<[u8; 8]>::of(Layout { shape, blocks }, isa);
     for len in LENGTHS {
         let asked = hashes(1000 * len as u64 + len as u64 / 2, len);
@@ -149,9 +152,9 @@ fn agree(shape: Shape, isa: Isa, blocks: usize, plain: &Kernels, kernels: &Kerne
 fn two_lines_are_two_filters() {
     let mut in_one = 0;
     for shape in shapes().filter(|shape| shape.lines == 2) {
-        let two = Kernels::of(Layout { shape, blocks: 14 }, Isa(Level::Plain));
+        let two = Kernels::of(Layout { shape, blocks: 14 }, Isa::PLAIN);
         let line = Shape { lines: 1, ..shape };
-        let one = Kernels::of(Layout { shape: line, blocks: 7 }, Isa(Level::Plain));
+        let one = Kernels::of(Layout { shape: line, blocks: 7 }, Isa::PLAIN);
         let (bits, [first, other]) = (Bits::new(14).unwrap(), [(); 2].map(|()| Bits::new(7).unwrap()));
         for hash in hashes(3, 100) {
             let changed = two.insert(&bits, hash);
@@ -178,7 +181,7 @@ fn all_instruction_sets_see_counters_above_zero() {
     for shape in shapes().filter(|shape| shape.lines == 1) {
         let counters = crate::counters::CounterLines::new(7).unwrap();
         let (words, layout) = (shape.words, Layout { shape, blocks: 7 });
-        let plain = CounterKernels::of(layout, Isa(Level::Plain));
+        let plain = CounterKernels::of(layout, Isa::PLAIN);
         // Few keys, so that most counters are those of one of them.
         for (i, &hash) in hashes(words as u64, 20).iter().enumerate() {
             (0..i % 16).for_each(|_| _ = plain.insert(counters.shared(), hash));
@@ -226,15 +229,16 @@ fn lines_at_the_edges_of_memory() {
     for blocks in [1, 2, 3] {
         for at in [0, PAGES - 64 * blocks] {
             // SAFETY: zeroed bytes of the middle third, aligned to pages or to lines.
-            let lines = Lines(unsafe {
+            let lines = unsafe {
                 core::slice::from_raw_parts(middle.add(at).cast::<[AtomicU64; crate::layout::LINE_WORDS]>(), blocks)
-            });
-            for (i, word) in lines.0.as_flattened().iter().enumerate() {
+            };
+            let lines = Lines::new(lines, NonZeroUsize::new(blocks).unwrap());
+            for (i, word) in lines.all().as_flattened().iter().enumerate() {
                 word.store(!0x8000_0800_0000_0001_u64.rotate_left(i as u32), Ordering::Relaxed);
             }
             for shape in shapes().filter(|shape| blocks % shape.lines == 0) {
                 let layout = Layout { shape, blocks };
-                let plain = Lookups::<AtomicU64>::of(layout, Isa(Level::Plain));
+                let plain = Lookups::<AtomicU64>::of(layout, Isa::PLAIN);
                 let expected: Vec<bool> = asked.iter().map(|&hash| plain.contains(lines, hash)).collect();
                 for lookups in Isa::all().map(|isa| Lookups::<AtomicU64>::of(layout, isa)) {
                     let single: Vec<bool> = asked.iter().map(|&hash| lookups.contains(lines, hash)).collect();

@@ -1,15 +1,12 @@
-//! Keys with two lines: the kernels of one line, for the first half of the lines and then for the
-//! second. The functions stand in the place of those of one line where a layout has two lines per
-//! key, so that a call for one line does not ask how many there are.
+//! Keys with two lines: operations on one line, for the first half of the lines and then for the
+//! second. `mod.rs` calls these functions with those of one line, and `x86_64.rs` [`both`].
 //!
 //! Lookups ask the second half only for the hashes that the first one holds: out of the caches, a
 //! single call ends at the first line of an absent key, and a batch asks for the second lines of
 //! the others together. Inserts change both halves. The halves share no word, so the order of the
 //! two passes changes no bit and no answer.
 
-use super::cpu::Access;
-use super::scalar::{few_bitmap, one_by_one};
-use super::tables::{FEW, Kernels, Lookups};
+use super::dispatch::{FEW, Gather, Probe};
 use crate::bits::{Lines, Load, Probed, Purpose, Region, is_cached};
 use crate::pattern::{block, second};
 use crate::sync::AtomicU64;
@@ -19,11 +16,16 @@ use crate::sync::AtomicU64;
 const PASS: usize = 1024;
 
 /// Whether both lines of the hash hold its patterns.
-pub(super) fn contains<T: Load>(lines: Lines<'_, T>, hash: u64, lookups: &Lookups<T>) -> bool {
-    both(lines, hash, |line, hash| lookups.line_contains(line, hash))
+///
+/// # Safety
+///
+/// The CPU has what the lookup in one line needs.
+pub(super) unsafe fn contains<T: Load>(lines: Lines<'_, T>, hash: u64, probe: &Probe<T>) -> bool {
+    // SAFETY: as promised.
+    both(lines, hash, |line, hash| unsafe { (probe.line)(line, hash, probe) })
 }
 
-/// Whether `contains` says so of both.
+/// Whether `contains`, the lookup in one line, says so of both lines of the hash.
 #[inline(always)]
 pub(super) fn both<T: Load>(lines: Lines<'_, T>, hash: u64, contains: impl Fn(Lines<'_, T>, u64) -> bool) -> bool {
     let [first, other] = lines.halves();
@@ -36,13 +38,18 @@ pub(super) fn both<T: Load>(lines: Lines<'_, T>, hash: u64, contains: impl Fn(Li
     in_first && contains(other, second(hash))
 }
 
-/// [`contains`] of every hash, as a bitmap.
-pub(super) fn contains_hashes<T: Load>(
-    lookups: &Lookups<T>,
+/// [`both`] for every hash, as a bitmap. `line` looks hashes up in one line.
+///
+/// # Safety
+///
+/// The CPU has what `gather` needs.
+#[inline(always)]
+pub(super) unsafe fn contains_hashes<T: Load>(
     lines: Lines<'_, T>,
-    _: Access,
     hashes: &[u64],
     found: &mut [u64],
+    gather: Gather,
+    line: impl Fn(Lines<'_, T>, &[u64], &mut [u64]),
 ) {
     let cached = is_cached(lines.bytes());
     if hashes.len() < FEW && !cached {
@@ -55,32 +62,37 @@ pub(super) fn contains_hashes<T: Load>(
     // To clear the space for a whole pass takes longer than to work on a few keys.
     if hashes.len() <= 64 {
         let found = &mut found[..hashes.len().div_ceil(64)];
-        return pass(lookups, lines, hashes, found, &mut [0; 64 + ROOM], &mut [0]);
+        // SAFETY: as promised.
+        return unsafe { pass(lines, hashes, found, &mut [0; 64 + ROOM], &mut [0], gather, &line) };
     }
     // In the caches nothing is asked for ahead, and less space stays in the first of them.
     let most = if cached { PASS / 4 } else { PASS };
     let (mut seconds, mut held) = ([0; PASS + ROOM], [0; PASS / 64]);
     for (hashes, found) in hashes.chunks(most).zip(found.chunks_mut(most / 64)) {
-        pass(lookups, lines, hashes, found, &mut seconds, &mut held);
+        // SAFETY: as promised.
+        unsafe { pass(lines, hashes, found, &mut seconds, &mut held, gather, &line) };
     }
 }
 
+/// # Safety
+///
+/// The CPU has what `gather` needs.
 #[inline(always)]
-fn pass<T: Load>(
-    lookups: &Lookups<T>,
+unsafe fn pass<T: Load>(
     lines: Lines<'_, T>,
     hashes: &[u64],
     found: &mut [u64],
     seconds: &mut [u64],
     held: &mut [u64],
+    gather: Gather,
+    line: &impl Fn(Lines<'_, T>, &[u64], &mut [u64]),
 ) {
     let [first, other] = lines.halves();
-    lookups.line_contains_hashes(first, hashes, found);
-    // SAFETY: the lookups were given out against an `Isa`, which proves that the CPU has what the
-    // function needs.
-    let len = unsafe { (lookups.line.gather)(hashes, found, seconds) };
+    line(first, hashes, found);
+    // SAFETY: as promised.
+    let len = unsafe { gather(hashes, found, seconds) };
     let held = &mut held[..len.div_ceil(64)];
-    lookups.line_contains_hashes(other, &seconds[..len], held);
+    line(other, &seconds[..len], held);
     let mut held = Answers::of(held);
     for found in found {
         *found = held.keep(*found);
@@ -152,26 +164,22 @@ impl<'a> Answers<'a> {
     }
 }
 
-/// Inserts the hash; answers whether that changed one of its lines.
-pub(super) fn insert(lines: Lines<'_, AtomicU64>, hash: u64, kernels: &Kernels) -> bool {
-    // Where a lookup is faster than to make masks, it comes first.
-    if kernels.lookups.has_bitalg() && kernels.lookups.contains(lines, hash) {
-        return false;
-    }
+/// Inserts the hash by `line`, the insert into one line; answers whether that changed one of them.
+#[inline(always)]
+pub(super) fn insert(lines: Lines<'_, AtomicU64>, hash: u64, line: impl Fn(Lines<'_, AtomicU64>, u64) -> bool) -> bool {
     let ([first, other], then) = (lines.halves(), second(hash));
     // No load of the second line begins during the locked operations of the first, but a hint does.
     other.prefetch(block(then, other.blocks()), Purpose::Write);
-    let changed = kernels.line_insert(first, hash);
-    kernels.line_insert(other, then) | changed
+    let changed = line(first, hash);
+    line(other, then) | changed
 }
 
-/// [`insert`] of every hash, as a bitmap.
+/// [`insert`] of every hash, as a bitmap. `line` inserts hashes into one line.
 pub(super) fn insert_hashes(
-    kernels: &Kernels,
     lines: Lines<'_, AtomicU64>,
-    _: Access,
     hashes: &[u64],
     changed: &mut [u64],
+    line: impl Fn(Lines<'_, AtomicU64>, &[u64], &mut [u64]),
 ) {
     let [first, other] = lines.halves();
     if hashes.len() < FEW && !is_cached(lines.bytes()) {
@@ -180,13 +188,18 @@ pub(super) fn insert_hashes(
         }
     }
     each_pass(hashes, changed, |hashes, seconds, changed, more| {
-        kernels.line_insert_hashes(first, hashes, changed);
-        kernels.line_insert_hashes(other, seconds, more);
+        line(first, hashes, changed);
+        line(other, seconds, more);
     });
 }
 
 /// [`insert_hashes`] into words that this thread owns, of the whole filter.
-pub(super) fn fill(kernels: &Kernels, region: &mut Region<'_>, _: Access, hashes: &[u64], changed: &mut [u64]) {
+pub(super) fn fill(
+    region: &mut Region<'_>,
+    hashes: &[u64],
+    changed: &mut [u64],
+    line: impl Fn(&mut Region<'_>, &[u64], &mut [u64]),
+) {
     debug_assert_eq!(region.bytes(), region.blocks * crate::layout::LINE_BYTES);
     let blocks = region.blocks / 2;
     let (first, other) = region.words.split_at_mut(region.words.len() / 2);
@@ -197,8 +210,8 @@ pub(super) fn fill(kernels: &Kernels, region: &mut Region<'_>, _: Access, hashes
     };
     let (mut first, mut other) = (half(first), half(other));
     each_pass(hashes, changed, |hashes, seconds, changed, more| {
-        kernels.line_fill(&mut first, hashes, changed);
-        kernels.line_fill(&mut other, seconds, more);
+        line(&mut first, hashes, changed);
+        line(&mut other, seconds, more);
     });
 }
 
@@ -222,73 +235,5 @@ fn each_pass(hashes: &[u64], changed: &mut [u64], mut work: impl FnMut(&[u64], &
     let (mut seconds, mut more) = ([0; PASS], [0; PASS / 64]);
     for (hashes, changed) in hashes.chunks(PASS).zip(changed.chunks_mut(PASS / 64)) {
         pass(hashes, changed, &mut seconds, &mut more);
-    }
-}
-
-/// In one line of each hash, one of all the given ones. In each of these functions, for the calls
-/// by pointers: the lookups were given out against an `Isa`, which proves that the CPU has what
-/// the functions need.
-impl<T: Load> Lookups<T> {
-    fn has_bitalg(&self) -> bool {
-        self.contains_few_bitmap.is_some()
-    }
-
-    #[inline(always)]
-    fn line_contains(&self, lines: Lines<'_, T>, hash: u64) -> bool {
-        // SAFETY: see above.
-        unsafe { (self.line.contains)(lines, hash, self) }
-    }
-
-    fn line_contains_hashes(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
-        if hashes.len() < self.line.least {
-            let few = match self.contains_few_bitmap {
-                // SAFETY: see above.
-                Some(contains) => unsafe { contains(lines, hashes, &self.cuts) },
-                None => few_bitmap(hashes, &lines, Purpose::Read, |hash| self.line_contains(lines, hash)),
-            };
-            return found.fill(few);
-        }
-        match self.line.contains_hashes {
-            Some(contains) => {
-                let access = self.access(&lines, self.tuning.lookups);
-                // SAFETY: see above.
-                unsafe { contains(self, lines, access, hashes, found) }
-            }
-            None => one_by_one(&mut { lines }, hashes, found, Purpose::Read, |lines, hash| {
-                self.line_contains(*lines, hash)
-            }),
-        }
-    }
-}
-
-/// As above.
-impl Kernels {
-    #[inline(always)]
-    fn line_insert(&self, lines: Lines<'_, AtomicU64>, hash: u64) -> bool {
-        // SAFETY: see above.
-        unsafe { (self.line.insert)(lines, hash, self) }
-    }
-
-    pub(crate) fn line_insert_hashes(&self, lines: Lines<'_, AtomicU64>, hashes: &[u64], changed: &mut [u64]) {
-        if hashes.len() < self.lookups.line.least {
-            let insert = |hash| self.line_insert(lines, hash);
-            return changed.fill(few_bitmap(hashes, &lines, Purpose::Write, insert));
-        }
-        match self.line.insert_hashes {
-            Some(insert) => {
-                let access = self.lookups.access(&lines, Purpose::Write);
-                // SAFETY: see above.
-                unsafe { insert(self, lines, access, hashes, changed) }
-            }
-            None => one_by_one(&mut { lines }, hashes, changed, Purpose::Write, |lines, hash| {
-                self.line_insert(*lines, hash)
-            }),
-        }
-    }
-
-    fn line_fill(&self, region: &mut Region<'_>, hashes: &[u64], changed: &mut [u64]) {
-        let access = self.lookups.access(region, Purpose::Write);
-        // SAFETY: see above.
-        unsafe { (self.line.fill)(self, region, access, hashes, changed) }
     }
 }

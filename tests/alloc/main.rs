@@ -221,7 +221,7 @@ fn filters_that_delete_never_allocate_for_a_key() {
     assert!(counting.contains(&keys[0]) && !tombstone.contains(&keys[0]) && tombstone.contains(&keys[1000]));
 }
 
-/// Also where tags have to be moved, and where there is no room at last.
+/// Also where fingerprints have to be moved, and where there is no room at last.
 #[test]
 fn filters_that_can_delete_never_allocate_for_a_key() {
     for size in [1000, 500_000] {

@@ -7,12 +7,12 @@ use proptest::prelude::*;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-const TAG_BITS: [usize; 4] = [10, 12, 16, 21];
+const FINGERPRINT_BITS: [usize; 4] = [10, 12, 16, 21];
 
-fn filter(keys: usize, tag_bits: usize) -> CuckooFilter {
+fn filter(keys: usize, fingerprint_bits: usize) -> CuckooFilter {
     CuckooFilter::builder()
         .expected_keys(keys)
-        .tag_bits(tag_bits)
+        .fingerprint_bits(fingerprint_bits)
         .build()
         .unwrap()
 }
@@ -27,9 +27,10 @@ enum Step {
     Compact,
 }
 
-/// Few buckets and few tags, so that keys share both.
+/// Few buckets and few fingerprints, so that keys share both.
 fn any_hash() -> impl Strategy<Value = u64> {
-    (0..6u64, 0..4u64, 0..3u64).prop_map(|(bucket, tag, rest)| bucket << 61 | rest << 40 | tag << 30 | tag)
+    (0..6u64, 0..4u64, 0..3u64)
+        .prop_map(|(bucket, fingerprint, rest)| bucket << 61 | rest << 40 | fingerprint << 30 | fingerprint)
 }
 
 fn any_step() -> impl Strategy<Value = Step> {
@@ -43,15 +44,15 @@ fn any_step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Keys that the filter takes for one: its tag and its two buckets are the same.
+/// Keys that the filter takes for one: its fingerprint and its two buckets are the same.
 struct Classes(HashMap<u64, u64>);
 
 impl Classes {
-    fn new(tag_bits: usize) -> Self {
+    fn new(fingerprint_bits: usize) -> Self {
         let mut classes = HashMap::new();
         let mut filter = CuckooFilter::builder()
             .memory_budget(64)
-            .tag_bits(tag_bits)
+            .fingerprint_bits(fingerprint_bits)
             .build()
             .unwrap();
         for first in all_hashes() {
@@ -69,7 +70,9 @@ impl Classes {
 
 fn all_hashes() -> impl Iterator<Item = u64> {
     (0..6u64).flat_map(|bucket| {
-        (0..4u64).flat_map(move |tag| (0..3u64).map(move |rest| bucket << 61 | rest << 40 | tag << 30 | tag))
+        (0..4u64).flat_map(move |fingerprint| {
+            (0..3u64).map(move |rest| bucket << 61 | rest << 40 | fingerprint << 30 | fingerprint)
+        })
     })
 }
 
@@ -80,12 +83,12 @@ proptest! {
     /// answers, full or not.
     #[test]
     fn a_cuckoo_filter_is_a_multiset_of_classes(
-        tag_bits in prop::sample::select(&TAG_BITS[..]),
+        fingerprint_bits in prop::sample::select(&FINGERPRINT_BITS[..]),
         steps in prop::collection::vec(any_step(), 0..120),
     ) {
-        let classes = Classes::new(tag_bits);
+        let classes = Classes::new(fingerprint_bits);
         prop_assert!(classes.0.values().collect::<std::collections::HashSet<_>>().len() < all_hashes().count());
-        let mut filter = CuckooFilter::builder().memory_budget(64).tag_bits(tag_bits).build().unwrap();
+        let mut filter = CuckooFilter::builder().memory_budget(64).fingerprint_bits(fingerprint_bits).build().unwrap();
         let mut model = HashMap::<u64, usize>::new();
         for step in steps {
             let before: usize = model.values().sum();
@@ -143,7 +146,7 @@ proptest! {
 /// The planned keys fit and none is lost, in hundreds of small filters and a large one.
 #[test]
 fn the_expected_keys_fit() {
-    for tag_bits in TAG_BITS {
+    for fingerprint_bits in FINGERPRINT_BITS {
         let large = if cfg!(debug_assertions) { 30_000 } else { 3_000_000 };
         for (keys, filters) in [
             (1, 50),
@@ -157,12 +160,12 @@ fn the_expected_keys_fit() {
             (large, 1),
         ] {
             for i in 0..filters {
-                let filter = filter(keys, tag_bits);
+                let filter = filter(keys, fingerprint_bits);
                 let hashes: Vec<u64> = (0..keys as u64).map(|key| number(i << 32 | key)).collect();
                 assert_eq!(
                     filter.insert_hashes(&hashes),
                     Ok(()),
-                    "{keys} keys of {tag_bits} bits, filter {i}"
+                    "{keys} keys of {fingerprint_bits} bits, filter {i}"
                 );
                 assert_eq!(filter.len(), keys);
                 assert!(hashes.iter().all(|&hash| filter.contains_hash(hash)));
@@ -175,10 +178,17 @@ fn the_expected_keys_fit() {
 /// any more.
 #[test]
 fn full_is_an_error_and_nothing_is_lost() {
-    for (tag_bits, least) in [(10, 0.988), (12, 0.97), (16, 0.95), (21, 0.93)] {
-        let filter = filter(if cfg!(debug_assertions) { 20_000 } else { 1_000_000 }, tag_bits);
+    for (fingerprint_bits, least) in [(10, 0.988), (12, 0.97), (16, 0.95), (21, 0.93)] {
+        let filter = filter(
+            if cfg!(debug_assertions) { 20_000 } else { 1_000_000 },
+            fingerprint_bits,
+        );
         let full = (0..).find(|&key| filter.insert_hash(number(key)).is_err()).unwrap();
-        assert!(filter.fill_ratio() > least, "{tag_bits} bits: {}", filter.fill_ratio());
+        assert!(
+            filter.fill_ratio() > least,
+            "{fingerprint_bits} bits: {}",
+            filter.fill_ratio()
+        );
         assert_eq!(filter.len() as u64, full);
         // Some of the next ones find room, ever fewer.
         let mut next = full..;
@@ -199,10 +209,10 @@ fn full_is_an_error_and_nothing_is_lost() {
 
 /// The rate of the filter when it is as full as it is planned to be, beside the model's and beside
 /// what was asked for.
-fn measure(keys: usize, queries: usize, rate: Option<f64>, tag_bits: Option<usize>) {
+fn measure(keys: usize, queries: usize, rate: Option<f64>, fingerprint_bits: Option<usize>) {
     let mut builder = CuckooFilter::builder().expected_keys(keys);
     builder = rate.map_or(builder.clone(), |rate| builder.false_positive_rate(rate));
-    builder = tag_bits.map_or(builder.clone(), |bits| builder.tag_bits(bits));
+    builder = fingerprint_bits.map_or(builder.clone(), |bits| builder.fingerprint_bits(bits));
     let filter = builder.build().unwrap();
     filter.insert_all(0..keys as u64).unwrap();
     let (measured, model) = (hit_rate(&filter, queries), filter.false_positive_rate_at(keys));
@@ -210,7 +220,7 @@ fn measure(keys: usize, queries: usize, rate: Option<f64>, tag_bits: Option<usiz
     let sigma = (model / queries).sqrt();
     let what = format!(
         "{keys} keys, {} bits: measured {measured:e}, model {model:e}, sigma {sigma:e}",
-        filter.tag_bits()
+        filter.fingerprint_bits()
     );
     assert!((measured - model).abs() <= 4.0 * sigma, "{what}");
     assert!(
@@ -226,8 +236,8 @@ fn measure(keys: usize, queries: usize, rate: Option<f64>, tag_bits: Option<usiz
 #[test]
 fn the_rate_is_the_models() {
     let queries = if cfg!(debug_assertions) { 40_000 } else { 1_000_000 };
-    for tag_bits in TAG_BITS {
-        measure(20_000, queries, None, Some(tag_bits));
+    for fingerprint_bits in FINGERPRINT_BITS {
+        measure(20_000, queries, None, Some(fingerprint_bits));
     }
     for rate in [0.03, 0.01, 3e-3, 1e-3, 1e-4, 3e-6] {
         measure(10_000, queries, Some(rate), None);
@@ -238,27 +248,27 @@ fn the_rate_is_the_models() {
 #[test]
 #[ignore = "takes a minute; ci/release.sh runs it"]
 fn rates_and_loads_at_full_size() {
-    for tag_bits in TAG_BITS {
-        measure(20_000_000, 50_000_000, None, Some(tag_bits));
+    for fingerprint_bits in FINGERPRINT_BITS {
+        measure(20_000_000, 50_000_000, None, Some(fingerprint_bits));
     }
     for rate in [0.01, 1e-3] {
         measure(5_000_000, 20_000_000, Some(rate), None);
     }
     // The figures of the documentation: bits per key at the rate, and the load at which there is no
     // room.
-    for (tag_bits, bits_per_key, rate, load) in [
+    for (fingerprint_bits, bits_per_key, rate, load) in [
         (10, 10.8, 0.012, 0.989),
         (12, 13.6, 0.00244, 0.983),
         (16, 16.9, 0.000122, 0.972),
         (21, 23.0, 2.7e-6, 0.95),
     ] {
-        let filter = filter(20_000_000, tag_bits);
+        let filter = filter(20_000_000, fingerprint_bits);
         assert!(filter.bits_per_key() <= bits_per_key, "{}", filter.bits_per_key());
         assert!(filter.false_positive_rate_at(20_000_000) <= rate);
         let full = filter.insert_all(0..u64::MAX).unwrap_err();
         assert!(
             full.is_full() && filter.fill_ratio() > load,
-            "{tag_bits} bits: full at {}",
+            "{fingerprint_bits} bits: full at {}",
             filter.fill_ratio()
         );
     }
@@ -266,14 +276,14 @@ fn rates_and_loads_at_full_size() {
 
 const THREADS: usize = 4;
 
-/// Keys that share their tags and buckets, moved to and fro in a tiny filter, while others look: as
-/// many moves of one tag as there can be.
+/// Keys that share their fingerprints and buckets, moved to and fro in a tiny filter, while others
+/// look: as many moves of one fingerprint as there can be.
 #[test]
-fn a_tag_that_is_moved_all_the_time_is_never_unseen() {
-    for tag_bits in TAG_BITS {
+fn a_fingerprint_that_is_moved_all_the_time_is_never_unseen() {
+    for fingerprint_bits in FINGERPRINT_BITS {
         let filter = CuckooFilter::builder()
             .memory_budget(128)
-            .tag_bits(tag_bits)
+            .fingerprint_bits(fingerprint_bits)
             .build()
             .unwrap();
         let stay: Vec<u64> = (0..filter.slots() as u64 / 2).map(number).collect();
@@ -308,7 +318,7 @@ fn a_tag_that_is_moved_all_the_time_is_never_unseen() {
 }
 
 /// If several threads race to remove a key that was inserted once, one gets it, beside inserts that
-/// move tags.
+/// move fingerprints.
 #[test]
 fn a_removal_is_a_claim() {
     let filter = filter(STRESS_KEYS, 16);
@@ -343,7 +353,8 @@ fn a_removal_is_a_claim() {
     assert_eq!(filter.len(), STRESS_KEYS);
 }
 
-/// A copy of a live filter has every key that was in it before, though it is made while tags move.
+/// A copy of a live filter has every key that was in it before, though it is made while
+/// fingerprints move.
 #[test]
 fn copies_of_a_live_filter_hold_what_came_before() {
     let filter = filter(STRESS_KEYS / 4, 12);

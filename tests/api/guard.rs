@@ -131,7 +131,7 @@ fn each_full_filter(test: impl Fn(&dyn Fill)) {
     test(&|keys| {
         CuckooFilter::builder()
             .expected_keys(keys)
-            .tag_bits(16)
+            .fingerprint_bits(16)
             .build()
             .unwrap()
     });
@@ -240,7 +240,7 @@ fn a_key_that_is_there_as_often_as_it_can_be_opens_no_guard() {
     stays_closed(|| {
         CuckooFilter::builder()
             .expected_keys(4000)
-            .tag_bits(16)
+            .fingerprint_bits(16)
             .build()
             .unwrap()
     });

@@ -56,21 +56,21 @@ macro_rules! for_each_filter {
         [inserts flags extends removes estimates unites rates stored live fixed proportional] }
         $tests! { tombstone_two_lines: TombstoneBloom = { TombstoneBloom::builder().lines_per_key(2) }
         [inserts flags extends removes estimates unites rates stored live fixed proportional] }
-        $tests! { cuckoo_10: CuckooFilter = { CuckooFilter::builder().tag_bits(10) }
+        $tests! { cuckoo_10: CuckooFilter = { CuckooFilter::builder().fingerprint_bits(10) }
         [inserts removes counts fills rates stored live guests fixed proportional] }
-        $tests! { cuckoo_12: CuckooFilter = { CuckooFilter::builder().tag_bits(12) }
+        $tests! { cuckoo_12: CuckooFilter = { CuckooFilter::builder().fingerprint_bits(12) }
         [inserts removes counts fills rates stored live guests fixed proportional] }
-        $tests! { cuckoo_16: CuckooFilter = { CuckooFilter::builder().tag_bits(16) }
+        $tests! { cuckoo_16: CuckooFilter = { CuckooFilter::builder().fingerprint_bits(16) }
         [inserts removes counts fills rates stored live guests fixed proportional] }
-        $tests! { cuckoo_21: CuckooFilter = { CuckooFilter::builder().tag_bits(21) }
+        $tests! { cuckoo_21: CuckooFilter = { CuckooFilter::builder().fingerprint_bits(21) }
         [inserts removes counts fills rates stored live guests fixed proportional] }
-        $tests! { compact_10: CompactCuckoo = { CuckooFilter::builder().tag_bits(10) => to_compact }
+        $tests! { compact_10: CompactCuckoo = { CuckooFilter::builder().fingerprint_bits(10) => to_compact }
         [counts rates stored fixed proportional] }
-        $tests! { compact_12: CompactCuckoo = { CuckooFilter::builder().tag_bits(12) => to_compact }
+        $tests! { compact_12: CompactCuckoo = { CuckooFilter::builder().fingerprint_bits(12) => to_compact }
         [counts rates stored fixed proportional] }
-        $tests! { compact_16: CompactCuckoo = { CuckooFilter::builder().tag_bits(16) => to_compact }
+        $tests! { compact_16: CompactCuckoo = { CuckooFilter::builder().fingerprint_bits(16) => to_compact }
         [counts rates stored fixed proportional] }
-        $tests! { compact_21: CompactCuckoo = { CuckooFilter::builder().tag_bits(21) => to_compact }
+        $tests! { compact_21: CompactCuckoo = { CuckooFilter::builder().fingerprint_bits(21) => to_compact }
         [counts rates stored fixed proportional] }
         $tests! { d_left: DLeftFilter = { DLeftFilter::builder() }
         [inserts removes counts fills rates stored live guests fixed proportional] }

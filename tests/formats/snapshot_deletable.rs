@@ -59,10 +59,14 @@ fn budget(words: usize) -> usize {
     8 * (words..).find(|all| all - stripes(*all) == words).unwrap()
 }
 
-fn cuckoo(tag_bits: usize, buckets: usize, keys: u64) -> CuckooFilter {
+fn cuckoo(fingerprint_bits: usize, buckets: usize, keys: u64) -> CuckooFilter {
     let builder = CuckooFilter::builder().memory_budget(budget(buckets).max(64));
-    let filter = builder.tag_bits(tag_bits).expected_keys(1).build().unwrap();
-    assert_eq!(filter.slots(), buckets * (64 / tag_bits));
+    let filter = builder
+        .fingerprint_bits(fingerprint_bits)
+        .expected_keys(1)
+        .build()
+        .unwrap();
+    assert_eq!(filter.slots(), buckets * (64 / fingerprint_bits));
     hashes(keys).for_each(|hash| filter.insert_hash(hash).unwrap());
     filter
 }
@@ -151,14 +155,14 @@ fn version_1_is_read_and_written() {
 
     let cuckoo = |budget, bits, keys| {
         let builder = CuckooFilter::builder().memory_budget(budget);
-        builder.tag_bits(bits).expected_keys(keys)
+        builder.fingerprint_bits(bits).expected_keys(keys)
     };
     let ten = || cuckoo(168, 10, 80).build();
     let twelve = || cuckoo(216, 12, 100).seed(u32::MAX).build();
     let sixteen = || cuckoo(248, 16, 90).hasher(secret).build();
     let long = || cuckoo(328, 21, 80).seed(9).build();
     let same = assert_golden!("cuckoo_10", CuckooFilter, ten(), 60, 2);
-    assert_eq!((same.len(), same.count("key 1"), same.tag_bits()), (42, 3, 10));
+    assert_eq!((same.len(), same.count("key 1"), same.fingerprint_bits()), (42, 3, 10));
     assert_golden!("cuckoo_12", CuckooFilter, twelve(), 66, 2);
     assert_golden!("cuckoo_16", CuckooFilter, sixteen(), 48, 2);
     assert_golden!("cuckoo_21", CuckooFilter, long(), 36, 2);
@@ -211,7 +215,7 @@ fn every_form_reads_what_every_form_wrote() {
     for (bits, buckets) in [10, 12, 16, 21]
         .into_iter()
         .flat_map(|bits| word_counts().map(move |words| (bits, words)))
-        // Long tags have room for a key from 10 buckets on.
+        // Long fingerprints have room for a key from 10 buckets on.
         .filter(|&(bits, buckets)| bits < 21 || buckets >= 10)
     {
         let filter = cuckoo(bits, buckets, buckets as u64);
@@ -236,7 +240,7 @@ fn every_form_reads_what_every_form_wrote() {
 #[test]
 fn a_compact_filter_that_was_read_leads_back() {
     for bits in [10, 12, 16, 21] {
-        // Nearly full, so that tags are moved.
+        // Nearly full, so that fingerprints are moved.
         let one = cuckoo(bits, 100, (64 / bits) as u64 * 94 - 2);
         let compact: CompactCuckoo = read(&one.to_compact().unwrap().to_bytes()).unwrap();
         let back = compact.to_filter().unwrap();
@@ -519,9 +523,9 @@ fn every_absurd_field_of_a_cuckoo_filter_is_an_error() {
             &[2],
             "layout version 2 sets other bits than version 1, which this version knows",
         ),
-        (33, &[0], "tags of 0 bits are not of 10, 12, 16 or 21"),
-        (33, &[8], "tags of 8 bits are not of 10, 12, 16 or 21"),
-        (33, &[255], "tags of 255 bits are not of 10, 12, 16 or 21"),
+        (33, &[0], "fingerprints of 0 bits are not of 10, 12, 16 or 21"),
+        (33, &[8], "fingerprints of 8 bits are not of 10, 12, 16 or 21"),
+        (33, &[255], "fingerprints of 255 bits are not of 10, 12, 16 or 21"),
         (40, &[0; 8], &none),
         (40, &(most + 1).to_le_bytes(), &beyond),
         (40, &1u64.to_le_bytes(), "1 buckets is not an even number"),
@@ -541,7 +545,7 @@ fn every_absurd_field_of_a_cuckoo_filter_is_an_error() {
     let plan = |keys| {
         CuckooFilter::builder()
             .expected_keys(keys)
-            .tag_bits(12)
+            .fingerprint_bits(12)
             .build()
             .unwrap()
     };
@@ -571,8 +575,8 @@ fn assert_keys_are_planned<E: Stored<Hash = u64>>(filter: &Filter<E>) {
     }
 }
 
-/// Bits that belong to no slot would be taken for something. In four tags of 16 bits there are
-/// none.
+/// Bits that belong to no slot would be taken for something. In four fingerprints of 16 bits there
+/// are none.
 #[test]
 fn every_bit_of_no_slot_is_an_error() {
     for (bits, top) in [(10, 4), (12, 4), (16, 0)] {
@@ -590,7 +594,7 @@ fn every_bit_of_no_slot_is_an_error() {
                 );
             }
         }
-        // All slots may hold all tags.
+        // All slots may hold all fingerprints.
         let full = u64::MAX >> top;
         let words: Vec<u8> = std::iter::repeat_n(full.to_le_bytes(), 26).flatten().collect();
         let mut filter: CuckooFilter = read(&with_field(&bytes, HEADER, &words)).unwrap();

@@ -132,7 +132,7 @@ impl Record {
             ],
             WINDOWED => vec![("generations", byte(34)), ("keys expected", number(40).to_string())],
             6..=8 => vec![
-                ("bits per tag", byte(33)),
+                ("bits per fingerprint", byte(33)),
                 ("buckets", number(40).to_string()),
                 ("keys expected", number(48).to_string()),
             ],

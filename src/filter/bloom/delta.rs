@@ -78,10 +78,10 @@ impl<S: KeyHasher> ConcurrentBloom<S> {
         let mut lines = 0;
         let mut skipped = blocks.start as u64;
         let (ours, theirs) = (
-            self.bits().shared().range(blocks.clone()),
-            baseline.bits().shared().range(blocks),
+            self.bits().shared().words_of(blocks.clone()),
+            baseline.bits().shared().words_of(blocks),
         );
-        for (line, base) in ours.words().zip(theirs.words()) {
+        for (line, base) in ours.zip(theirs) {
             let new: [u64; LINE_WORDS] = core::array::from_fn(|i| line[i] & !base[i]);
             if new == [0; LINE_WORDS] {
                 skipped += 1;

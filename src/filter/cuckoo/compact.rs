@@ -1,12 +1,12 @@
 //! [`CompactCuckoo`]: the buckets of a [`CuckooFilter`], semi-sorted, for lookups only. Takes
 //! buckets, and gives answers or buckets.
 //!
-//! The order of the tags in a bucket has no meaning, but takes bits. With sorted tags, the highest
-//! four bits of the tags form one of few sequences, and the sequence's number takes less room than
-//! the bits. The lower bits are stored unchanged. (Fan et al. do so for buckets of four tags; five
-//! and six work the same way.)
+//! The order of the fingerprints in a bucket has no meaning, but takes bits. With sorted
+//! fingerprints, the highest four bits of the fingerprints form one of few sequences, and the
+//! sequence's number takes less room than the bits. The lower bits are stored unchanged. (Fan et
+//! al. do so for buckets of four fingerprints; five and six work the same way.)
 //!
-//! | tags | sequences | bits of their number | bits of a bucket |
+//! | fingerprints | sequences | bits of their number | bits of a bucket |
 //! |---|---|---|---|
 //! | 3 of 21 bits | 816 | 10 instead of 12 | 61 of 64 |
 //! | 4 of 16 bits | 3876 | 12 instead of 16 | 60 of 64 |
@@ -32,17 +32,17 @@ use alloc::format;
 /// A read-only cuckoo filter in less memory: made by [`CuckooFilter::to_compact`].
 ///
 /// It answers as the original filter, false positives included, from 61, 60, 54 or 52 bits per
-/// bucket (tags of 21, 16, 12 or 10 bits) instead of 64. [`to_filter`](Self::to_filter) converts it
-/// back. Lookups in batches take one to three times as long as the original's (`benches/record`),
-/// and need a table of 3, 15, 61 or 212 KiB, which all filters share.
+/// bucket (fingerprints of 21, 16, 12 or 10 bits) instead of 64. [`to_filter`](Self::to_filter)
+/// converts it back. Lookups in batches take one to three times as long as the original's
+/// (`benches/record`), and need a table of 3, 15, 61 or 212 KiB, which all filters share.
 ///
 /// # Examples
 ///
 /// ```
 /// use lanebloom::CuckooFilter;
 ///
-/// let filter =
-///     CuckooFilter::builder().expected_keys(1_000_000).tag_bits(10).build()?;
+/// let builder = CuckooFilter::builder().expected_keys(1_000_000);
+/// let filter = builder.fingerprint_bits(10).build()?;
 /// filter.insert("a")?;
 /// let compact = filter.to_compact()?;
 /// assert!(compact.contains("a") && !compact.contains("b"));
@@ -61,13 +61,13 @@ pub struct Packed {
     shape: Shape,
 }
 
-/// Bits of a tag that are sorted.
+/// Bits of a fingerprint that are sorted.
 const SORTED: u32 = 4;
 
 impl Shape {
-    /// The bits of a tag that stay as they are.
+    /// The bits of a fingerprint that stay as they are.
     const fn low_bits(self) -> u32 {
-        self.tag_bits - SORTED
+        self.fingerprint_bits - SORTED
     }
 
     /// Bits of a packed bucket.
@@ -157,23 +157,23 @@ fn unrank(shape: Shape, rank: u64) -> u32 {
 
 /// Packs a bucket.
 fn pack(shape: Shape, bucket: u64) -> u64 {
-    let mut tags = [0; 6];
-    let tags = &mut tags[..shape.slots as usize];
-    for (tag, shift) in tags.iter_mut().zip(shape.shifts()) {
-        *tag = shape.tag_at(bucket, shift);
+    let mut fingerprints = [0; 6];
+    let fingerprints = &mut fingerprints[..shape.slots as usize];
+    for (fingerprint, shift) in fingerprints.iter_mut().zip(shape.shifts()) {
+        *fingerprint = shape.fingerprint_at(bucket, shift);
     }
-    tags.sort_unstable();
+    fingerprints.sort_unstable();
     let low = shape.low_bits();
     let mut highs = [0; 6];
     let mut packed = 0;
-    for (i, (tag, high)) in tags.iter().zip(&mut highs).enumerate() {
-        *high = (tag >> low) as u8;
-        packed |= (tag & ((1 << low) - 1)) << (i as u32 * low);
+    for (i, (fingerprint, high)) in fingerprints.iter().zip(&mut highs).enumerate() {
+        *high = (fingerprint >> low) as u8;
+        packed |= (fingerprint & ((1 << low) - 1)) << (i as u32 * low);
     }
-    packed | rank(&highs[..tags.len()]) << (shape.slots * low)
+    packed | rank(&highs[..fingerprints.len()]) << (shape.slots * low)
 }
 
-/// Unpacks a bucket; the tags are in order.
+/// Unpacks a bucket; the fingerprints are in order.
 #[inline(always)]
 fn unpack_bucket(shape: Shape, packed: u64) -> u64 {
     let low = shape.low_bits();
@@ -181,30 +181,30 @@ fn unpack_bucket(shape: Shape, packed: u64) -> u64 {
     let mut bucket = 0;
     for slot in 0..shape.slots {
         let high = highs >> (slot * SORTED) & ((1 << SORTED) - 1);
-        let tag = high << low | packed >> (slot * low) & ((1 << low) - 1);
-        bucket |= tag << (slot * shape.tag_bits);
+        let fingerprint = high << low | packed >> (slot * low) & ((1 << low) - 1);
+        bucket |= fingerprint << (slot * shape.fingerprint_bits);
     }
     bucket
 }
 
-/// Whether a tag of the bucket has the lower bits of this one. Among the buckets without the tag,
-/// one in 44,000, 1000, 50 or 11 passes.
+/// Whether a fingerprint of the bucket has the lower bits of this one. Among the buckets without
+/// the fingerprint, one in 44,000, 1000, 50 or 11 passes.
 #[inline(always)]
-fn may_hold(shape: Shape, packed: u64, tag: u64) -> bool {
+fn may_hold(shape: Shape, packed: u64, fingerprint: u64) -> bool {
     let low = shape.low_bits();
     let mut ones = 0;
     for slot in 0..shape.slots {
         ones |= 1 << (slot * low);
     }
-    let spread = (tag & ((1 << low) - 1)) * ones;
+    let spread = (fingerprint & ((1 << low) - 1)) * ones;
     let differences = packed ^ spread;
     differences.wrapping_sub(ones) & !differences & ones << (low - 1) != 0
 }
 
-/// Whether a tag is in the bucket.
+/// Whether a fingerprint is in the bucket.
 #[inline(always)]
-fn packed_holds(shape: Shape, packed: u64, tag: u64) -> bool {
-    shape.matches(unpack_bucket(shape, packed), shape.spread(tag)) != 0
+fn packed_holds(shape: Shape, packed: u64, fingerprint: u64) -> bool {
+    shape.matches(unpack_bucket(shape, packed), shape.spread(fingerprint)) != 0
 }
 
 impl Packed {
@@ -245,17 +245,20 @@ impl Packed {
         both & ((1 << self.shape.packed_bits()) - 1)
     }
 
-    /// Whether either bucket holds the tag. Callers pass the shape as a constant: a shift by a
-    /// constant takes a third of the time of a shift by a variable.
+    /// Whether either bucket holds the fingerprint. Callers pass the shape as a constant: a shift
+    /// by a constant takes a third of the time of a shift by a variable.
     #[inline(always)]
     fn holds_in(&self, shape: Shape, place: &Place) -> bool {
         let [first, second] = [self.get(place.first), self.get(place.second)];
-        let (in_first, in_second) = (may_hold(shape, first, place.tag), may_hold(shape, second, place.tag));
+        let (in_first, in_second) = (
+            may_hold(shape, first, place.fingerprint),
+            may_hold(shape, second, place.fingerprint),
+        );
         // No branch on the bucket: it would be mispredicted every other time.
         let likely = if in_first { first } else { second };
         (in_first | in_second)
-            && (packed_holds(shape, likely, place.tag)
-                || in_first & in_second && packed_holds(shape, second, place.tag))
+            && (packed_holds(shape, likely, place.fingerprint)
+                || in_first & in_second && packed_holds(shape, second, place.fingerprint))
     }
 }
 
@@ -329,7 +332,7 @@ impl Slots for Packed {
     }
 
     /// Fails if a bucket has a number that no sequence has, or there is a bit after the last
-    /// bucket. (Tags of a bucket with the same sorted bits may be in any order.)
+    /// bucket. (Fingerprints of a bucket with the same sorted bits may be in any order.)
     fn check(&self) -> Result<(), SnapshotErrorKind> {
         let (limit, lows) = (self.shape.sequences(), self.shape.slots * self.shape.low_bits());
         let sequences = (0..self.buckets).map(|bucket| self.get(bucket) >> lows);
@@ -371,7 +374,7 @@ impl Slots for Packed {
     }
 
     fn copies(&self, place: &Place) -> usize {
-        let (shape, spread) = (self.shape, self.shape.spread(place.tag));
+        let (shape, spread) = (self.shape, self.shape.spread(place.fingerprint));
         let in_bucket = |bucket| shape.count(unpack_bucket(shape, self.get(bucket)), spread);
         place.buckets().map(|bucket| in_bucket(bucket) as usize).iter().sum()
     }
@@ -398,7 +401,7 @@ impl<S> CuckooFilter<S> {
     /// use lanebloom::CuckooFilter;
     ///
     /// let builder = CuckooFilter::builder().expected_keys(100_000);
-    /// let filter = builder.tag_bits(16).build()?;
+    /// let filter = builder.fingerprint_bits(16).build()?;
     /// filter.insert_all(0..100_000u32)?;
     /// let compact = filter.to_compact()?;
     /// assert!((0..100_000u32).all(|key| compact.contains(&key)));
@@ -484,7 +487,7 @@ mod tests {
         }
     }
 
-    /// The same tags come back, for buckets of every fill.
+    /// The same fingerprints come back, for buckets of every fill.
     #[test]
     fn buckets_are_packed_and_unpacked() {
         for shape in Shape::ALL {
@@ -495,32 +498,48 @@ mod tests {
                         state = state
                             .wrapping_mul(6_364_136_223_846_793_005)
                             .wrapping_add(1_442_695_040_888_963_407);
-                        let tag = if i % 7 <= slot { 0 } else { shape.tag(state >> 32) };
-                        bucket | tag << shift
+                        let fingerprint = if i % 7 <= slot {
+                            0
+                        } else {
+                            shape.fingerprint(state >> 32)
+                        };
+                        bucket | fingerprint << shift
                     })
                 })
-                .chain([0, shape.spread(shape.tags()), shape.spread(1)])
+                .chain([0, shape.spread(shape.fingerprints()), shape.spread(1)])
                 .collect();
             let packed = Packed::pack((shape, buckets.len()), buckets.iter().copied()).unwrap();
             for (i, bucket) in buckets.iter().enumerate() {
                 let sorted = |bucket| {
-                    let mut tags: alloc::vec::Vec<u64> =
-                        shape.shifts().map(|shift| shape.tag_at(bucket, shift)).collect();
-                    tags.sort_unstable();
-                    tags
+                    let mut fingerprints: alloc::vec::Vec<u64> = shape
+                        .shifts()
+                        .map(|shift| shape.fingerprint_at(bucket, shift))
+                        .collect();
+                    fingerprints.sort_unstable();
+                    fingerprints
                 };
                 let back = unpack_bucket(shape, packed.get(i));
                 assert_eq!(sorted(back), sorted(*bucket), "bucket {i}");
                 let other = (i * 7) % buckets.len();
-                for tag in sorted(*bucket).into_iter().filter(|&tag| tag != 0) {
-                    for tag in [tag, tag ^ 1 << (tag % u64::from(shape.tag_bits))] {
-                        let expected = [i, other].map(|i| sorted(buckets[i]).contains(&tag));
+                for fingerprint in sorted(*bucket).into_iter().filter(|&fingerprint| fingerprint != 0) {
+                    for fingerprint in [
+                        fingerprint,
+                        fingerprint ^ 1 << (fingerprint % u64::from(shape.fingerprint_bits)),
+                    ] {
+                        let expected = [i, other].map(|i| sorted(buckets[i]).contains(&fingerprint));
                         for (first, second, expected) in [
                             (i, other, expected[0] || expected[1]),
                             (other, i, expected[0] || expected[1]),
                             (i, i, expected[0]),
                         ] {
-                            assert_eq!(packed.holds(&Place { tag, first, second }), expected);
+                            assert_eq!(
+                                packed.holds(&Place {
+                                    fingerprint,
+                                    first,
+                                    second
+                                }),
+                                expected
+                            );
                         }
                     }
                 }

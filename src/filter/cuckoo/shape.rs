@@ -1,21 +1,22 @@
-//! The arithmetic of one bucket, a `u64` of several tags: find a tag, find room, count. Also the
-//! number of buckets for keys and a rate. Pure values; `table.rs` applies them to memory.
+//! The arithmetic of one bucket, a `u64` of several fingerprints: find a fingerprint, find room,
+//! count. Also the number of buckets for keys and a rate. Pure values; `table.rs` applies them to
+//! memory.
 //!
-//! | tag bits | slots | rate when full | load planned | bits per key at it |
+//! | fingerprint bits | slots | rate when full | load planned | bits per key at it |
 //! |---|---|---|---|---|
 //! | 10 | 6 | 1.17% | 98.8% | 10.8 |
 //! | 12 | 5 | 0.244% | 97% | 13.2 |
 //! | 16 | 4 | 0.0122% | 95% | 16.8 |
 //! | 21 | 3 | 0.000286% | 93% | 22.9 |
 //!
-//! Slot `i` is the bits from `i * tag_bits` on; 0 is an empty one. The bits above the slots are 0:
-//! the 4 highest of a word of 5 or 6 slots, the highest of a word of 3.
+//! Slot `i` is the bits from `i * fingerprint_bits` on; 0 is an empty one. The bits above the slots
+//! are 0: the 4 highest of a word of 5 or 6 slots, the highest of a word of 3.
 //!
 //! # The rate
 //!
-//! A lookup compares the key's tag with the `2 * slots * load` other tags of its two buckets. Each
-//! of them is the same with a chance of `1 / (2^tag_bits - 1)`. So all of them differ with the
-//! chance `exp(-2 * slots * load / (2^tag_bits - 1))`.
+//! A lookup compares the key's fingerprint with the `2 * slots * load` other fingerprints of its
+//! two buckets. Each of them is the same with a chance of `1 / (2^fingerprint_bits - 1)`. So all of
+//! them differ with the chance `exp(-2 * slots * load / (2^fingerprint_bits - 1))`.
 
 use crate::error::{BuildError, BuildErrorKind, SnapshotErrorKind};
 use crate::filter::stripes::Stripes;
@@ -26,7 +27,7 @@ use alloc::string::ToString;
 /// The division of a bucket into slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    pub(crate) tag_bits: u32,
+    pub(crate) fingerprint_bits: u32,
     pub(crate) slots: u32,
     /// The lowest bit of every slot.
     ones: u64,
@@ -37,46 +38,48 @@ pub struct Shape {
 impl Shape {
     pub(crate) const ALL: [Self; 4] = [Self::new(10), Self::new(12), Self::new(16), Self::new(21)];
 
-    const fn new(tag_bits: u32) -> Self {
-        let slots = 64 / tag_bits;
+    const fn new(fingerprint_bits: u32) -> Self {
+        let slots = 64 / fingerprint_bits;
         let (mut ones, mut i) = (0, 0);
         while i < slots {
-            ones |= 1 << (i * tag_bits);
+            ones |= 1 << (i * fingerprint_bits);
             i += 1;
         }
         Self {
-            tag_bits,
+            fingerprint_bits,
             slots,
             ones,
-            tops: ones << (tag_bits - 1),
+            tops: ones << (fingerprint_bits - 1),
         }
     }
 
-    pub(crate) fn of(tag_bits: usize) -> Option<Self> {
-        Self::ALL.into_iter().find(|shape| shape.tag_bits as usize == tag_bits)
+    pub(crate) fn of(fingerprint_bits: usize) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|shape| shape.fingerprint_bits as usize == fingerprint_bits)
     }
 
-    /// The largest tag, which is also the number of tags, since 0 is none.
+    /// The largest fingerprint, which is also the number of fingerprints, since 0 is none.
     #[inline(always)]
-    pub(crate) const fn tags(self) -> u64 {
-        (1 << self.tag_bits) - 1
+    pub(crate) const fn fingerprints(self) -> u64 {
+        (1 << self.fingerprint_bits) - 1
     }
 
-    /// The tag of a hash, from its 32 lower bits. They do not choose the bucket, in any filter that
-    /// fits into memory.
+    /// The fingerprint of a hash, from its 32 lower bits. They do not choose the bucket, in any
+    /// filter that fits into memory.
     #[inline(always)]
-    pub(crate) const fn tag(self, hash: u64) -> u64 {
-        (((hash & 0xffff_ffff) * self.tags()) >> 32) + 1
+    pub(crate) const fn fingerprint(self, hash: u64) -> u64 {
+        (((hash & 0xffff_ffff) * self.fingerprints()) >> 32) + 1
     }
 
-    /// The tag, copied to every slot.
+    /// The fingerprint, copied to every slot.
     #[inline(always)]
-    pub(crate) const fn spread(self, tag: u64) -> u64 {
-        tag * self.ones
+    pub(crate) const fn spread(self, fingerprint: u64) -> u64 {
+        fingerprint * self.ones
     }
 
-    /// 0 if no slot holds the spread tag. Otherwise the lowest bit set is the top bit of the first
-    /// slot that holds it. (Bits above may be wrong, by the borrow.)
+    /// 0 if no slot holds the spread fingerprint. Otherwise the lowest bit set is the top bit of
+    /// the first slot that holds it. (Bits above may be wrong, by the borrow.)
     #[inline(always)]
     pub(crate) const fn matches(self, word: u64, spread: u64) -> u64 {
         let differences = word ^ spread;
@@ -86,10 +89,10 @@ impl Shape {
     /// The lowest bit of the first slot that `matches` found.
     #[inline(always)]
     pub(crate) const fn shift(self, matches: u64) -> u32 {
-        matches.trailing_zeros() - (self.tag_bits - 1)
+        matches.trailing_zeros() - (self.fingerprint_bits - 1)
     }
 
-    /// The number of slots that hold the spread tag.
+    /// The number of slots that hold the spread fingerprint.
     #[inline(always)]
     pub(crate) const fn count(self, word: u64, spread: u64) -> u32 {
         let differences = word ^ spread;
@@ -97,20 +100,20 @@ impl Shape {
         (!(((differences & lows) + lows) | differences) & self.tops).count_ones()
     }
 
-    /// The number of slots that hold a tag.
+    /// The number of slots that hold a fingerprint.
     pub(crate) const fn occupied(self, word: u64) -> u32 {
         self.slots - self.count(word, 0)
     }
 
     #[inline(always)]
-    pub(crate) const fn tag_at(self, word: u64, shift: u32) -> u64 {
-        word >> shift & self.tags()
+    pub(crate) const fn fingerprint_at(self, word: u64, shift: u32) -> u64 {
+        word >> shift & self.fingerprints()
     }
 
     /// The shape and the number of buckets that a snapshot declares, and the most keys for them.
     pub(crate) fn of_header(bits: u8, buckets: usize) -> Result<((Self, usize), usize), SnapshotErrorKind> {
         let bits = usize::from(bits);
-        let wrong = || SnapshotErrorKind::Invalid(BuildError(BuildErrorKind::TagBits(bits)).to_string());
+        let wrong = || SnapshotErrorKind::Invalid(BuildError(BuildErrorKind::FingerprintBits(bits)).to_string());
         let shape = Self::of(bits).ok_or_else(wrong)?;
         // Two at least, then, and a key's two are never one.
         if !buckets.is_multiple_of(2) {
@@ -122,7 +125,7 @@ impl Shape {
 
     /// Fails if any of these buckets has a bit outside its slots.
     pub(crate) fn check(self, buckets: impl Iterator<Item = u64>) -> Result<(), SnapshotErrorKind> {
-        let slots = self.spread(self.tags());
+        let slots = self.spread(self.fingerprints());
         match buckets.zip(0..).find(|(bucket, _)| bucket & !slots != 0) {
             None => Ok(()),
             Some((bucket, word)) => Err(SnapshotErrorKind::UnusedBits {
@@ -135,7 +138,7 @@ impl Shape {
     /// The lowest bit of each slot.
     #[inline(always)]
     pub(crate) fn shifts(self) -> impl Iterator<Item = u32> {
-        (0..self.slots).map(move |slot| slot * self.tag_bits)
+        (0..self.slots).map(move |slot| slot * self.fingerprint_bits)
     }
 
     /// The planned load, as a part of the slots. Searches reach 0.2% to 2% more (`SEARCHED` of
@@ -160,7 +163,7 @@ impl Shape {
     }
 
     pub(crate) fn rate_at(self, load: f64) -> f64 {
-        let x = f64::from(2 * self.slots) * load / self.tags() as f64;
+        let x = f64::from(2 * self.slots) * load / self.fingerprints() as f64;
         // 1 - exp(-x): x is at most 0.012, and the next term below 1e-9.
         x - x * x / 2.0 + x * x * x / 6.0
     }
@@ -203,15 +206,18 @@ impl Shape {
 
 /// The shape and the number of buckets for what a builder was asked for, and the number of keys
 /// that they are for.
-pub(crate) fn solve(request: Request, tag_bits: Option<usize>) -> Result<((Shape, usize), usize), BuildErrorKind> {
+pub(crate) fn solve(
+    request: Request,
+    fingerprint_bits: Option<usize>,
+) -> Result<((Shape, usize), usize), BuildErrorKind> {
     request.check()?;
-    let shape = match tag_bits {
-        Some(bits) => Some(Shape::of(bits).ok_or(BuildErrorKind::TagBits(bits))?),
+    let shape = match fingerprint_bits {
+        Some(bits) => Some(Shape::of(bits).ok_or(BuildErrorKind::FingerprintBits(bits))?),
         None => None,
     };
     let keys = request.keys.map(|keys| keys.max(1));
     let budget = request.budget.map(buckets_in);
-    // Without a rate, the rate of the given tags. If no tags are given either, 1%.
+    // Without a rate, the rate of the given fingerprints. If no fingerprints are given either, 1%.
     let rate = match (request.rate, keys.is_some() && budget.is_some() || shape.is_some()) {
         (None, false) => Some(0.01),
         (rate, _) => rate,
@@ -225,10 +231,10 @@ pub(crate) fn solve(request: Request, tag_bits: Option<usize>) -> Result<((Shape
     let best = loads.clone().max_by(|a, b| per_bucket(a).total_cmp(&per_bucket(b)));
     let best = best.expect("there are shapes");
     if 64.0 > MAX_BITS_PER_KEY as f64 * per_bucket(&best) {
-        return Err(BuildErrorKind::TagsTooShort {
+        return Err(BuildErrorKind::FingerprintsTooShort {
             rate: rate.expect("without one the load is the planned one"),
-            tags: "tags",
-            bits: best.0.tag_bits,
+            fingerprints: "fingerprints",
+            bits: best.0.fingerprint_bits,
             limit: MAX_BITS_PER_KEY,
         });
     }
@@ -244,7 +250,7 @@ pub(crate) fn solve(request: Request, tag_bits: Option<usize>) -> Result<((Shape
             Ok(((shape, buckets), keys))
         }
         (Some(keys), Some(buckets)) if request.rate.is_none() => {
-            // The longest tags that fit.
+            // The longest fingerprints that fit.
             let fits = loads.rev().find(|&(shape, load)| shape.keys(buckets, load) >= keys);
             let (shape, _) = fits.ok_or_else(|| over_budget(keys))?;
             Ok(((shape, buckets), keys))
@@ -291,39 +297,53 @@ mod tests {
                     state = state
                         .wrapping_mul(6_364_136_223_846_793_005)
                         .wrapping_add(1_442_695_040_888_963_407);
-                    // Few tags, and the ends of their range, so that neighbours borrow.
-                    let tag = [0, 1, 2, shape.tags(), shape.tags() - 1, 1 << (shape.tag_bits - 1)]
-                        [(state >> 33) as usize % 6];
-                    word |= tag << shift;
+                    // Few fingerprints, and the ends of their range, so that neighbours borrow.
+                    let fingerprint = [
+                        0,
+                        1,
+                        2,
+                        shape.fingerprints(),
+                        shape.fingerprints() - 1,
+                        1 << (shape.fingerprint_bits - 1),
+                    ][(state >> 33) as usize % 6];
+                    word |= fingerprint << shift;
                 }
-                for tag in [0, 1, 2, 3, shape.tags(), shape.tags() - 1, 1 << (shape.tag_bits - 1)] {
+                for fingerprint in [
+                    0,
+                    1,
+                    2,
+                    3,
+                    shape.fingerprints(),
+                    shape.fingerprints() - 1,
+                    1 << (shape.fingerprint_bits - 1),
+                ] {
                     let places: alloc::vec::Vec<u32> = shape
                         .shifts()
-                        .filter(|&shift| word >> shift & shape.tags() == tag)
+                        .filter(|&shift| word >> shift & shape.fingerprints() == fingerprint)
                         .collect();
-                    let matches = shape.matches(word, shape.spread(tag));
+                    let matches = shape.matches(word, shape.spread(fingerprint));
                     assert_eq!(matches != 0, !places.is_empty());
                     if let Some(first) = places.first() {
                         assert_eq!(shape.shift(matches), *first);
                     }
-                    assert_eq!(shape.count(word, shape.spread(tag)) as usize, places.len());
+                    assert_eq!(shape.count(word, shape.spread(fingerprint)) as usize, places.len());
                 }
             }
         }
     }
 
     #[test]
-    fn tags_are_never_zero_and_use_their_range() {
+    fn fingerprints_are_never_zero_and_use_their_range() {
         for shape in Shape::ALL {
-            assert_eq!(shape.tag(0), 1);
-            assert_eq!(shape.tag(u64::MAX), shape.tags());
-            assert_eq!(shape.tag(0xffff_ffff_0000_0000), 1);
+            assert_eq!(shape.fingerprint(0), 1);
+            assert_eq!(shape.fingerprint(u64::MAX), shape.fingerprints());
+            assert_eq!(shape.fingerprint(0xffff_ffff_0000_0000), 1);
         }
     }
 
     #[test]
     fn a_plan_for_keys_is_the_least_that_holds_them() {
-        for tag_bits in [10, 12, 16, 21] {
+        for fingerprint_bits in [10, 12, 16, 21] {
             for keys in [1, 2, 10, 100, 999, 1_000_000, 123_456_789] {
                 let solve = |rate, budget| {
                     let request = Request {
@@ -332,7 +352,7 @@ mod tests {
                         budget,
                         ..Request::default()
                     };
-                    solve(request, Some(tag_bits))
+                    solve(request, Some(fingerprint_bits))
                 };
                 let ((shape, buckets), _) = solve(None, None).unwrap();
                 assert!(shape.keys(buckets, shape.planned_load()) >= keys);
@@ -362,7 +382,7 @@ mod tests {
             }
             assert_eq!(shape.load_for(0.02), shape.planned_load());
             // Against the chance itself, to the last key.
-            let misses = |load: f64| (1.0 - 1.0 / shape.tags() as f64).powf(f64::from(2 * shape.slots) * load);
+            let misses = |load: f64| (1.0 - 1.0 / shape.fingerprints() as f64).powf(f64::from(2 * shape.slots) * load);
             assert!((shape.rate_at(0.9) / (1.0 - misses(0.9)) - 1.0).abs() < 1e-3);
         }
     }

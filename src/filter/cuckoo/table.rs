@@ -1,20 +1,20 @@
-//! The shared buckets: put a tag in, find it, move it, take it out. Takes hashes from `slots.rs`.
-//! This file argues about races.
+//! The shared buckets: put a fingerprint in, find it, move it, take it out. Takes hashes from
+//! `slots.rs`. This file argues about races.
 //!
 //! # Places
 //!
-//! A hash has a tag and a bucket. The tag and a bucket determine the other bucket: `second =
-//! (step(tag) - first) mod buckets`, and the same formula leads from `second` back. (Other filters
-//! use an exclusive or, which needs a power of two of buckets: up to twice the memory.) The number
-//! of buckets is even and every step is odd, so a key's two buckets differ.
+//! A hash has a fingerprint and a bucket. The fingerprint and a bucket determine the other bucket:
+//! `second = (step(fingerprint) - first) mod buckets`, and the same formula leads from `second`
+//! back. (Other filters use an exclusive or, which needs a power of two of buckets: up to twice the
+//! memory.) The number of buckets is even and every step is odd, so a key's two buckets differ.
 //!
-//! # What a lookup sees while a tag moves
+//! # What a lookup sees while a fingerprint moves
 //!
-//! A move copies the tag to its other bucket, counts the move in the tag's
-//! [stripe](super::super::stripes), and only then clears the original. So at every moment the tag
-//! is in at least one bucket. Still, a lookup could read bucket `D` before the copy and bucket `S`
-//! after the clearing. Therefore it reads the count, `first`, `second`, and after a miss the count
-//! again:
+//! A move copies the fingerprint to its other bucket, counts the move in the fingerprint's
+//! [stripe](super::super::stripes), and only then clears the original. So at every moment the
+//! fingerprint is in at least one bucket. Still, a lookup could read bucket `D` before the copy and
+//! bucket `S` after the clearing. Therefore it reads the count, `first`, `second`, and after a miss
+//! the count again:
 //!
 //! - The lookup saw `S` cleared by an `Acquire` load, which pairs with the clearing's `Release`.
 //!   The count went up before that, so the second reading sees it.
@@ -22,17 +22,18 @@
 //!   this move counted (`Release`), `D` would have had the copy, which is earlier. So it did not.
 //!
 //! The two readings differ, and the lookup looks again. It never waits: each repetition means that
-//! another thread's insert has made progress. Several copies of one tag in the two buckets change
-//! nothing, since at most one of them moves at a time.
+//! another thread's insert has made progress. Several copies of one fingerprint in the two buckets
+//! change nothing, since at most one of them moves at a time.
 //!
 //! # What writers do beside each other
 //!
-//! - An insert puts a tag into an empty slot by compare-exchange of the bucket. It waits for no
-//!   thread.
-//! - A thread that moves a tag or takes one out holds the tag's stripe. The reason: a tag that
-//!   moves is there twice. A remover must not take the copy that is about to be the only one, and
-//!   two removers must not take both copies. A bucket of four tags of 16 bits has no bit left to
-//!   mark the move. Under the stripe neither can happen, and a single atomic AND empties the slot.
+//! - An insert puts a fingerprint into an empty slot by compare-exchange of the bucket. It waits
+//!   for no thread.
+//! - A thread that moves a fingerprint or takes one out holds the fingerprint's stripe. The reason:
+//!   a fingerprint that moves is there twice. A remover must not take the copy that is about to be
+//!   the only one, and two removers must not take both copies. A bucket of four fingerprints of 16
+//!   bits has no bit left to mark the move. Under the stripe neither can happen, and a single
+//!   atomic AND empties the slot.
 //! - An insert searches the path to an empty slot before it moves anything. It makes the moves from
 //!   the end of the path: each goes into an empty slot. If another thread has changed something
 //!   meanwhile, the move does not happen, and the search begins anew. So nothing is ever out of the
@@ -40,12 +41,12 @@
 //!
 //! | operation | ordering | partner, and why |
 //! |---|---|---|
-//! | `holds`: both buckets | load `Acquire` | the clearing of a move, as above; and the `put` of the tag, whose thread's earlier work is then visible |
+//! | `holds`: both buckets | load `Acquire` | the clearing of a move, as above; and the `put` of the fingerprint, whose thread's earlier work is then visible |
 //! | `put` | compare-exchange `Release` | `holds` |
-//! | `shift`: read the original | load `Acquire` | the `put` of the tag; the copy's `Release` passes its publication on |
+//! | `shift`: read the original | load `Acquire` | the `put` of the fingerprint; the copy's `Release` passes its publication on |
 //! | `shift`: clear it | `fetch_and` `Release` | `holds`: the count comes before |
-//! | `take`: find it | load `Relaxed` | guards no data; the stripe lock keeps the tag in place |
-//! | `take`: clear it | `fetch_and` `Release` | keeps the tags in the other slots published, as any operation on the same word does; no thread relies on seeing a removal |
+//! | `take`: find it | load `Relaxed` | guards no data; the stripe lock keeps the fingerprint in place |
+//! | `take`: clear it | `fetch_and` `Release` | keeps the fingerprints in the other slots published, as any operation on the same word does; no thread relies on seeing a removal |
 //! | `search`, `put`: look first | load `Relaxed` | a hint, checked by the compare-exchange or under the stripe |
 //! | `words` | load `Relaxed`, then a fence | one barrier for the whole copy |
 //! | `store` | store `Relaxed` | borrowed mutably: no other thread has the table, and what hands it on orders it |
@@ -83,10 +84,10 @@ pub struct Table {
     shape: Shape,
 }
 
-/// The places of a key's tag.
+/// The places of a key's fingerprint.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Place {
-    pub(super) tag: u64,
+    pub(super) fingerprint: u64,
     pub(super) first: usize,
     pub(super) second: usize,
 }
@@ -101,8 +102,8 @@ enum Room {
 }
 
 /// A bucket that a search has reached, the node that it came from, and the slot of that node's
-/// bucket whose tag would move here. All in one word, to keep the list short: 3 bits of the slot,
-/// 12 of the node, and the bucket.
+/// bucket whose fingerprint would move here. All in one word, to keep the list short: 3 bits of the
+/// slot, 12 of the node, and the bucket.
 #[derive(Clone, Copy, Default)]
 struct Node(u64);
 
@@ -129,15 +130,17 @@ impl Node {
 
 impl Table {
     #[inline(always)]
-    fn other(&self, bucket: usize, tag: u64) -> usize {
-        other(bucket, tag, self.words.len())
+    fn other(&self, bucket: usize, fingerprint: u64) -> usize {
+        other(bucket, fingerprint, self.words.len())
     }
 
-    /// Puts the tag into one of its buckets, and moves other tags if it must; answers whether there
-    /// was room.
+    /// Puts the fingerprint into one of its buckets, and moves other fingerprints if it must;
+    /// answers whether there was room.
     #[inline]
-    fn insert_tag(&self, place: Place) -> bool {
-        self.put(place.first, place.tag) || self.put(place.second, place.tag) || self.insert_moving(place)
+    fn insert_fingerprint(&self, place: Place) -> bool {
+        self.put(place.first, place.fingerprint)
+            || self.put(place.second, place.fingerprint)
+            || self.insert_moving(place)
     }
 
     #[cold]
@@ -152,20 +155,20 @@ impl Table {
             if room == Room::None {
                 return false;
             }
-            if self.put(place.first, place.tag) || self.put(place.second, place.tag) {
+            if self.put(place.first, place.fingerprint) || self.put(place.second, place.fingerprint) {
                 return true;
             }
         }
     }
 
-    /// Takes the tag out of one of its buckets; answers whether it was there.
+    /// Takes the fingerprint out of one of its buckets; answers whether it was there.
     fn take(&self, place: &Place) -> bool {
-        let spread = self.shape.spread(place.tag);
-        let _held = self.stripes.hold(place.tag);
+        let spread = self.shape.spread(place.fingerprint);
+        let _held = self.stripes.hold(place.fingerprint);
         for bucket in [place.first, place.second] {
             let matches = self.shape.matches(self.words[bucket].load(Ordering::Relaxed), spread);
             if matches != 0 {
-                // Still there: a thread that takes a tag away holds its stripe.
+                // Still there: a thread that takes a fingerprint away holds its stripe.
                 self.empty(bucket, self.shape.shift(matches));
                 return true;
             }
@@ -175,12 +178,12 @@ impl Table {
 
     #[inline(always)]
     fn empty(&self, bucket: usize, shift: u32) {
-        self.words[bucket].fetch_and(!(self.shape.tags() << shift), Ordering::Release);
+        self.words[bucket].fetch_and(!(self.shape.fingerprints() << shift), Ordering::Release);
     }
 
-    /// Puts the tag into an empty slot of the bucket, if there is one.
+    /// Puts the fingerprint into an empty slot of the bucket, if there is one.
     #[inline(always)]
-    fn put(&self, bucket: usize, tag: u64) -> bool {
+    fn put(&self, bucket: usize, fingerprint: u64) -> bool {
         let word = &self.words[bucket];
         let mut seen = word.load(Ordering::Relaxed);
         loop {
@@ -188,7 +191,7 @@ impl Table {
             if empty == 0 {
                 return false;
             }
-            let with = seen | tag << self.shape.shift(empty);
+            let with = seen | fingerprint << self.shape.shift(empty);
             match word.compare_exchange_weak(seen, with, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return true,
                 Err(now) => seen = now,
@@ -196,15 +199,23 @@ impl Table {
         }
     }
 
-    /// Moves the tag in a slot to another bucket, if that is still the tag's bucket and has room.
+    /// Moves the fingerprint in a slot to another bucket, if that is still the fingerprint's bucket
+    /// and has room.
     fn shift(&self, from: usize, shift: u32, to: usize) -> bool {
-        // The tag selects the stripe.
-        let tag = self.shape.tag_at(self.words[from].load(Ordering::Relaxed), shift);
-        if tag == 0 || self.other(from, tag) != to {
+        // The fingerprint selects the stripe.
+        let fingerprint = self
+            .shape
+            .fingerprint_at(self.words[from].load(Ordering::Relaxed), shift);
+        if fingerprint == 0 || self.other(from, fingerprint) != to {
             return false;
         }
-        let mut held = self.stripes.hold(tag);
-        if self.shape.tag_at(self.words[from].load(Ordering::Acquire), shift) != tag || !self.put(to, tag) {
+        let mut held = self.stripes.hold(fingerprint);
+        if self
+            .shape
+            .fingerprint_at(self.words[from].load(Ordering::Acquire), shift)
+            != fingerprint
+            || !self.put(to, fingerprint)
+        {
             return false;
         }
         held.count_move();
@@ -212,8 +223,8 @@ impl Table {
         true
     }
 
-    /// Searches for the shortest path to an empty slot, breadth first, and moves every tag on it
-    /// one bucket on.
+    /// Searches for the shortest path to an empty slot, breadth first, and moves every fingerprint
+    /// on it one bucket on.
     ///
     /// No path leads through a bucket twice, since a shorter one would exist. (Other threads'
     /// changes can make it seem so; then a move does not happen.)
@@ -230,7 +241,7 @@ impl Table {
             }
             let slots = nodes[len..].iter_mut().zip(self.shape.shifts());
             for (slot, (node, shift)) in slots.enumerate() {
-                let other = self.other(bucket, self.shape.tag_at(word, shift));
+                let other = self.other(bucket, self.shape.fingerprint_at(word, shift));
                 *node = Node::new(other, next, slot);
                 self.prefetch_bucket(other, Purpose::Read);
                 len += 1;
@@ -245,7 +256,11 @@ impl Table {
         while at >= 2 {
             let node = nodes[at];
             at = node.from();
-            if !self.shift(nodes[at].bucket(), node.slot() * self.shape.tag_bits, node.bucket()) {
+            if !self.shift(
+                nodes[at].bucket(),
+                node.slot() * self.shape.fingerprint_bits,
+                node.bucket(),
+            ) {
                 return Room::Disturbed;
             }
         }
@@ -275,15 +290,15 @@ impl Probe for Table {
     #[inline(always)]
     fn holds(&self, place: &Place) -> bool {
         loop {
-            let moves = self.stripes.moves(place.tag);
-            let spread = self.shape.spread(place.tag);
+            let moves = self.stripes.moves(place.fingerprint);
+            let spread = self.shape.spread(place.fingerprint);
             // Reads both, whatever the first answers: a branch on it would be mispredicted as often
             // as the answer varies.
             let first = self.words[place.first].load(Ordering::Acquire);
             let second = self.words[place.second].load(Ordering::Acquire);
             let found = self.shape.matches(first, spread) | self.shape.matches(second, spread) != 0;
             // For the same reason it always checks for a move.
-            let moved = self.stripes.moved_since(place.tag, moves);
+            let moved = self.stripes.moved_since(place.fingerprint, moves);
             if found | !moved {
                 return found;
             }
@@ -325,14 +340,14 @@ impl Slots for Table {
     }
 
     fn to_header((shape, buckets): (Shape, usize)) -> (u8, usize) {
-        (shape.tag_bits as u8, buckets)
+        (shape.fingerprint_bits as u8, buckets)
     }
 
     fn of_header(bits: u8, buckets: usize) -> Result<((Shape, usize), usize), SnapshotErrorKind> {
         Shape::of_header(bits, buckets)
     }
 
-    /// Any tag may be in any bucket. Only bits outside the slots would be misread.
+    /// Any fingerprint may be in any bucket. Only bits outside the slots would be misread.
     fn check(&self) -> Result<(), SnapshotErrorKind> {
         self.shape.check(self.words())
     }
@@ -364,12 +379,12 @@ impl Slots for Table {
 
     fn copies(&self, place: &Place) -> usize {
         loop {
-            let moves = self.stripes.moves(place.tag);
-            let spread = self.shape.spread(place.tag);
+            let moves = self.stripes.moves(place.fingerprint);
+            let spread = self.shape.spread(place.fingerprint);
             let copies = place
                 .buckets()
                 .map(|bucket| self.shape.count(self.words[bucket].load(Ordering::Acquire), spread));
-            if !self.stripes.moved_since(place.tag, moves) {
+            if !self.stripes.moved_since(place.fingerprint, moves) {
                 return copies.iter().sum::<u32>() as usize;
             }
         }
@@ -386,16 +401,16 @@ impl Slots for Table {
 }
 
 impl SlotsMut for Table {
-    /// The bits of a tag.
+    /// The bits of a fingerprint.
     type Options = Option<usize>;
 
-    fn solve(request: Request, tag_bits: Option<usize>) -> Result<((Shape, usize), usize), BuildErrorKind> {
-        shape::solve(request, tag_bits)
+    fn solve(request: Request, fingerprint_bits: Option<usize>) -> Result<((Shape, usize), usize), BuildErrorKind> {
+        shape::solve(request, fingerprint_bits)
     }
 
     #[inline]
     fn insert(&self, place: &Place) -> Result<(), Refused> {
-        if self.insert_tag(*place) {
+        if self.insert_fingerprint(*place) {
             Ok(())
         } else if self.copies(place) >= self.max_copies() {
             Err(Refused::Copies)
@@ -406,7 +421,7 @@ impl SlotsMut for Table {
 
     #[inline]
     fn remove(&self, place: &Place) -> bool {
-        // An absent tag needs no stripe.
+        // An absent fingerprint needs no stripe.
         self.holds(place) && self.take(place)
     }
 
@@ -420,11 +435,11 @@ impl SlotsMut for Table {
 
 #[inline(always)]
 pub(super) fn place(shape: Shape, buckets: usize, hash: u64) -> Place {
-    let (tag, first) = (shape.tag(hash), block(hash, buckets));
+    let (fingerprint, first) = (shape.fingerprint(hash), block(hash, buckets));
     Place {
-        tag,
+        fingerprint,
         first,
-        second: other(first, tag, buckets),
+        second: other(first, fingerprint, buckets),
     }
 }
 
@@ -434,10 +449,10 @@ impl Place {
     }
 }
 
-/// The tag's other bucket.
+/// The fingerprint's other bucket.
 #[inline(always)]
-fn other(bucket: usize, tag: u64, buckets: usize) -> usize {
-    let step = 2 * block(mix(tag), buckets / 2) + 1;
+fn other(bucket: usize, fingerprint: u64, buckets: usize) -> usize {
+    let step = 2 * block(mix(fingerprint), buckets / 2) + 1;
     if step >= bucket {
         step - bucket
     } else {
@@ -445,11 +460,11 @@ fn other(bucket: usize, tag: u64, buckets: usize) -> usize {
     }
 }
 
-/// Spreads tags over all 64 bits. (One multiplication is not enough: the differences of its
+/// Spreads fingerprints over all 64 bits. (One multiplication is not enough: the differences of its
 /// products are products, so moves from a bucket would reach few buckets only.)
 #[inline(always)]
-const fn mix(tag: u64) -> u64 {
+const fn mix(fingerprint: u64) -> u64 {
     // The multipliers of SplitMix64.
-    let z = tag.wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = fingerprint.wrapping_mul(0xbf58_476d_1ce4_e5b9);
     (z ^ z >> 32).wrapping_mul(0x94d0_49bb_1331_11eb)
 }

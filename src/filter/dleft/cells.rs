@@ -418,9 +418,9 @@ impl SlotsMut for Cells {
             .rate
             .map_or(PLANNED_LOAD, |rate| f64::min(PLANNED_LOAD, rate / rate_at(1.0)));
         if f64::from(CELL) > MAX_BITS_PER_KEY as f64 * load {
-            return Err(BuildErrorKind::TagsTooShort {
+            return Err(BuildErrorKind::FingerprintsTooShort {
                 rate: request.rate.unwrap_or(0.0),
-                tags: "remainders",
+                fingerprints: "remainders",
                 bits: REMAINDER,
                 limit: MAX_BITS_PER_KEY,
             });

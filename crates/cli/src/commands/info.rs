@@ -76,7 +76,7 @@ impl Facts {
             }
             Content::Cuckoo(filter) => {
                 facts.murmur3(filter);
-                facts.add("bits per tag", filter.tag_bits());
+                facts.add("bits per fingerprint", filter.fingerprint_bits());
                 facts.add("slots", filter.slots());
                 facts.counted(filter);
             }

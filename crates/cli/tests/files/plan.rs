@@ -51,7 +51,7 @@ fn plans() {
         row,
         ["1.00%", "9.6", "1.17 KiB", "10.8", "1.31 KiB", "1", "12.9", "1.57 KiB"]
     );
-    // Out of reach for tags of 21 bits.
+    // Out of reach for fingerprints of 21 bits.
     assert!(
         table.lines().last().unwrap().starts_with("1.00e-7") && table.ends_with("  -  -\n") || table.ends_with("-\n")
     );

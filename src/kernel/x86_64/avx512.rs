@@ -6,11 +6,11 @@
     reason = "loops over W and S unroll, which those over iterators do not always"
 )]
 
+use super::loads;
 use crate::bits::{Lines, Load, Probed, Region, Target};
-use crate::kernel::cpu::Access;
-use crate::kernel::groups::{self, GROUP, Group, Places, Slot};
-use crate::kernel::tables::{Kernels, Lookups};
-use crate::kernel::{scalar, two_lines, words};
+use crate::kernel::pipeline::{self, GROUP, Group, Places, Slot};
+use crate::kernel::tuning::Access;
+use crate::kernel::{scalar, two_lines};
 use crate::layout::LINE_WORDS;
 use crate::pattern::{self, Cuts};
 use crate::sync::AtomicU64;
@@ -35,18 +35,17 @@ pub(super) fn detect() -> bool {
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 pub(super) fn contains_hashes<const W: usize, T: Load>(
-    lookups: &Lookups<T>,
     lines: Lines<'_, T>,
+    cuts: &Cuts,
     access: Access,
     hashes: &[u64],
     found: &mut [u64],
 ) {
-    let cuts = &lookups.cuts;
-    let (count, all) = (lines.blocks(), lines.0.as_ptr().cast::<T>());
+    let (count, all) = (lines.blocks(), lines.all().as_ptr().cast::<T>());
     // SAFETY: `places` writes all words, of blocks below `count`, which is below 2^32
     // (`Isa::for_blocks`); a block has 8. So they are words of `all`.
     unsafe {
-        groups::contains(
+        pipeline::contains(
             &mut { lines },
             access,
             hashes,
@@ -59,14 +58,13 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 pub(super) fn insert_hashes<const W: usize>(
-    kernels: &Kernels,
     mut lines: Lines<'_, AtomicU64>,
+    cuts: &Cuts,
     access: Access,
     hashes: &[u64],
     changed: &mut [u64],
 ) {
-    let cuts = &kernels.lookups.cuts;
-    let all = lines.0.as_ptr().cast::<AtomicU64>();
+    let all = lines.all().as_ptr().cast::<AtomicU64>();
     insert_into::<W, _>(&mut lines, cuts, access, hashes, changed, |group, at| {
         // SAFETY: `places` wrote words of the filter.
         unsafe { hold::<W, false, _>(group, cuts, all, at.words(), access.gather) }
@@ -75,15 +73,14 @@ pub(super) fn insert_hashes<const W: usize>(
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 pub(super) fn fill<const W: usize>(
-    kernels: &Kernels,
     region: &mut Region<'_>,
+    cuts: &Cuts,
     access: Access,
     hashes: &[u64],
     changed: &mut [u64],
 ) {
-    let cuts = &kernels.lookups.cuts;
     if hashes.len() < GROUP {
-        return scalar::fill::<W>(kernels, region, access, hashes, changed);
+        return scalar::fill::<W>(region, cuts, access, hashes, changed);
     }
     insert_into::<W, _>(region, cuts, access, hashes, changed, |_, _| 0);
 }
@@ -101,7 +98,7 @@ pub(super) fn insert_into<const W: usize, T: Target>(
     let (first, count) = (target.first(), target.blocks());
     // SAFETY: `places` writes all words; `masks` writes all masks, and reads no products.
     unsafe {
-        groups::insert::<W, _>(
+        pipeline::insert::<W, _>(
             target,
             access,
             hashes,
@@ -228,7 +225,7 @@ unsafe fn hold<const W: usize, const LOOKUP: bool, T: Load>(
     let mut lacking = _mm512_setzero_si512();
     for i in 0..W {
         // SAFETY: as promised.
-        let words = unsafe { words::eight(all, &numbers[i], gather) };
+        let words = unsafe { loads::eight(all, &numbers[i], gather) };
         lacking = _mm512_or_si512(lacking, _mm512_andnot_si512(words, masks[i]));
     }
     _mm512_testn_epi64_mask(lacking, lacking)

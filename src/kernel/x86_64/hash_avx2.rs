@@ -5,7 +5,7 @@
 //! they have no multiplication of 64 bits, and by SipHash they gained 12%: most of the time goes
 //! into bringing words of keys of several lengths together.
 
-use crate::kernel::avx2::multiply;
+use super::avx2::multiply;
 use crate::murmur3::{C1, C2};
 use crate::siphash;
 use core::arch::x86_64::*;

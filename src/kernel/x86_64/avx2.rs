@@ -11,11 +11,12 @@
     reason = "loops over W and S unroll, which those over iterators do not always"
 )]
 
+use super::loads;
 use crate::bits::{Lines, Load, Probed, Region, Target};
-use crate::kernel::cpu::Access;
-use crate::kernel::groups::{self, GROUP, Group, Places, Slot};
-use crate::kernel::tables::{Kernels, Lookups};
-use crate::kernel::{scalar, words};
+use crate::kernel::dispatch::Probe;
+use crate::kernel::pipeline::{self, GROUP, Group, Places, Slot};
+use crate::kernel::scalar;
+use crate::kernel::tuning::Access;
 use crate::layout::LINE_WORDS;
 use crate::pattern::{self, Cuts, MULTIPLIER};
 use crate::sync::AtomicU64;
@@ -36,11 +37,7 @@ pub(super) fn detect() -> bool {
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(super) fn contains<const W: usize, const S: usize, T: Load>(
-    lines: Lines<'_, T>,
-    hash: u64,
-    _: &Lookups<T>,
-) -> bool {
+pub(super) fn contains<const W: usize, const S: usize, T: Load>(lines: Lines<'_, T>, hash: u64, _: &Probe<T>) -> bool {
     let cuts = const { &Cuts::new(W, S) };
     if W > 2 {
         return scalar::contains::<W, true, T>(lines, cuts, hash);
@@ -48,7 +45,7 @@ pub(super) fn contains<const W: usize, const S: usize, T: Load>(
     // Four copies of a word, each shifted down by a position. More words would need more vectors of
     // shifts than the loads of many lookups leave room for.
     let line = lines
-        .0
+        .all()
         .as_ptr()
         .wrapping_add(pattern::block(hash, lines.blocks()))
         .cast::<T>();
@@ -62,8 +59,9 @@ pub(super) fn contains<const W: usize, const S: usize, T: Load>(
             products = _mm256_set1_epi64x(product as i64);
         }
         let select = (product >> cut.select) as usize % group;
-        // SAFETY: a word of a line of the filter, since a block is below the number of lines.
-        let word = unsafe { words::four_times(line.add(i * group), select as u64) };
+        // SAFETY: a word of a line of the filter. There is at least one line (`Lines`), so the
+        // block of a hash is below their number.
+        let word = unsafe { loads::four_times(line.add(i * group), select as u64) };
         for four in 0..S.div_ceil(4) {
             let at = |j: usize| i64::from(cut.positions) + 6 * (4 * four + j).min(S - 1) as i64;
             let positions = _mm256_srlv_epi64(products, _mm256_set_epi64x(at(3), at(2), at(1), at(0)));
@@ -75,24 +73,23 @@ pub(super) fn contains<const W: usize, const S: usize, T: Load>(
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(super) fn insert<const W: usize, const S: usize>(mut lines: Lines<'_, AtomicU64>, hash: u64, _: &Kernels) -> bool {
+pub(super) fn insert<const W: usize, const S: usize>(mut lines: Lines<'_, AtomicU64>, hash: u64, _: &Cuts) -> bool {
     scalar::insert::<W>(&mut lines, const { &Cuts::new(W, S) }, hash)
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(super) fn contains_hashes<const W: usize, T: Load>(
-    lookups: &Lookups<T>,
     lines: Lines<'_, T>,
+    cuts: &Cuts,
     access: Access,
     hashes: &[u64],
     found: &mut [u64],
 ) {
-    let cuts = &lookups.cuts;
-    let (count, all) = (lines.blocks(), lines.0.as_ptr().cast::<T>());
+    let (count, all) = (lines.blocks(), lines.all().as_ptr().cast::<T>());
     // SAFETY: `places` writes the products and all words, of blocks below `count`, which is below
     // 2^32 (`Isa::for_blocks`); a block has 8. So they are words of `all`.
     unsafe {
-        groups::contains(
+        pipeline::contains(
             &mut { lines },
             access,
             hashes,
@@ -105,14 +102,13 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(super) fn insert_hashes<const W: usize>(
-    kernels: &Kernels,
     mut lines: Lines<'_, AtomicU64>,
+    cuts: &Cuts,
     access: Access,
     hashes: &[u64],
     changed: &mut [u64],
 ) {
-    let cuts = &kernels.lookups.cuts;
-    let all = lines.0.as_ptr().cast::<AtomicU64>();
+    let all = lines.all().as_ptr().cast::<AtomicU64>();
     // SAFETY: `places` wrote the products, and words of the filter.
     insert_into::<W, _>(&mut lines, cuts, access, hashes, changed, |at| unsafe {
         hold::<W, false, _>(cuts, all, at)
@@ -121,15 +117,14 @@ pub(super) fn insert_hashes<const W: usize>(
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(super) fn fill<const W: usize>(
-    kernels: &Kernels,
     region: &mut Region<'_>,
+    cuts: &Cuts,
     access: Access,
     hashes: &[u64],
     changed: &mut [u64],
 ) {
-    let cuts = &kernels.lookups.cuts;
     if hashes.len() < GROUP {
-        return scalar::fill::<W>(kernels, region, access, hashes, changed);
+        return scalar::fill::<W>(region, cuts, access, hashes, changed);
     }
     insert_into::<W, _>(region, cuts, access, hashes, changed, |_| 0);
 }
@@ -147,7 +142,7 @@ fn insert_into<const W: usize, T: Target>(
     let (first, count) = (target.first(), target.blocks());
     // SAFETY: `places` writes all words, and the products; `masks` writes all masks.
     unsafe {
-        groups::insert::<W, _>(
+        pipeline::insert::<W, _>(
             target,
             access,
             hashes,
@@ -260,7 +255,7 @@ unsafe fn hold<const W: usize, const LOOKUP: bool, T: Load>(cuts: &Cuts, all: *c
             let halves = numbers[i].as_chunks::<4>().0;
             for half in 0..2 {
                 // SAFETY: as promised.
-                let words = unsafe { words::four(all, &halves[half]) };
+                let words = unsafe { loads::four(all, &halves[half]) };
                 let lacks = _mm256_andnot_si256(words, masks[i - pair][half]);
                 lacking[half] = _mm256_or_si256(lacking[half], lacks);
             }

@@ -10,13 +10,14 @@
     reason = "loops over W unroll, which those over iterators do not always"
 )]
 
+use super::avx512::{insert_into, load, places, product};
+use super::loads;
 use crate::bits::{Lines, Load, Probed, Purpose};
-use crate::kernel::avx512::{insert_into, load, places, product};
-use crate::kernel::cpu::Access;
-use crate::kernel::groups::{self, Group};
+use crate::kernel::dispatch::Probe;
+use crate::kernel::pipeline::{self, Group};
 use crate::kernel::scalar::{few, few_bitmap};
-use crate::kernel::tables::{Kernels, Lookups};
-use crate::kernel::{two_lines, words};
+use crate::kernel::tuning::Access;
+use crate::kernel::two_lines;
 use crate::layout::LINE_WORDS;
 use crate::pattern::{Cuts, block};
 use crate::sync::AtomicU64;
@@ -47,8 +48,13 @@ pub(super) const COMPILED_IN: bool = cfg!(all(
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
 #[inline]
 pub(super) fn contains<const W: usize, T: Load>(lines: Lines<'_, T>, hash: u64, cuts: &Cuts) -> bool {
-    // The multiplication takes it below the number of lines.
-    let line = lines.0.as_ptr().wrapping_add(block(hash, lines.blocks())).cast::<T>();
+    // The multiplication takes the block below the number of lines, of which there is at least one
+    // (`Lines`).
+    let line = lines
+        .all()
+        .as_ptr()
+        .wrapping_add(block(hash, lines.blocks()))
+        .cast::<T>();
     let group = LINE_WORDS / W;
     let (hashes, eight) = (hash as i64, cuts.eights[0] as i64);
     // SAFETY: there are 8 multipliers. The words are those of a line of the filter: what is shifted
@@ -59,28 +65,28 @@ pub(super) fn contains<const W: usize, T: Load>(lines: Lines<'_, T>, hash: u64, 
         match W {
             1 => {
                 let product = hash.wrapping_mul(cuts.multipliers[0]);
-                let word = words::twice(line, product >> (64 - group.ilog2()));
+                let word = loads::twice(line, product >> (64 - group.ilog2()));
                 let eights = _mm_loadu_si128(cuts.eights.as_ptr().cast());
                 let positions = _mm_multishift_epi64_epi8(eights, _mm_set1_epi64x(product as i64));
                 _mm_bitshuffle_epi64_mask(word, positions) == u16::MAX
             }
             2 => {
                 let products = _mm_mullo_epi64(_mm_set1_epi64x(hashes), _mm_loadu_si128(multipliers.cast()));
-                let words = words::two::<W, T>(line, _mm_srli_epi64::<62>(products));
+                let words = loads::two::<W, T>(line, _mm_srli_epi64::<62>(products));
                 let positions = _mm_multishift_epi64_epi8(_mm_set1_epi64x(eight), products);
                 _mm_bitshuffle_epi64_mask(words, positions) == u16::MAX
             }
             4 => {
                 let products = _mm256_mullo_epi64(_mm256_set1_epi64x(hashes), _mm256_loadu_si256(multipliers.cast()));
                 let selects = _mm256_srli_epi64::<63>(products);
-                let low = words::two::<W, T>(line, _mm256_castsi256_si128(selects));
-                let high = words::two::<W, T>(line.add(2 * group), _mm256_extracti128_si256::<1>(selects));
+                let low = loads::two::<W, T>(line, _mm256_castsi256_si128(selects));
+                let high = loads::two::<W, T>(line.add(2 * group), _mm256_extracti128_si256::<1>(selects));
                 let positions = _mm256_multishift_epi64_epi8(_mm256_set1_epi64x(eight), products);
                 _mm256_bitshuffle_epi64_mask(_mm256_set_m128i(high, low), positions) == u32::MAX
             }
             _ => {
                 let products = _mm512_mullo_epi64(_mm512_set1_epi64(hashes), load(&cuts.multipliers));
-                let two = |i| words::two::<W, T>(line.add(i), _mm_setzero_si128());
+                let two = |i| loads::two::<W, T>(line.add(i), _mm_setzero_si128());
                 let low = _mm256_set_m128i(two(2), two(0));
                 let high = _mm256_set_m128i(two(6), two(4));
                 let words = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high);
@@ -93,14 +99,14 @@ pub(super) fn contains<const W: usize, T: Load>(lines: Lines<'_, T>, hash: u64, 
 
 /// [`contains`] for a call by a pointer.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
-pub(super) fn contains_one<const W: usize, T: Load>(lines: Lines<'_, T>, hash: u64, lookups: &Lookups<T>) -> bool {
-    contains::<W, T>(lines, hash, &lookups.cuts)
+pub(super) fn contains_one<const W: usize, T: Load>(lines: Lines<'_, T>, hash: u64, probe: &Probe<T>) -> bool {
+    contains::<W, T>(lines, hash, &probe.cuts)
 }
 
 /// [`two_lines::contains`], with both lookups inlined.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
-pub(super) fn contains_two<const W: usize, T: Load>(lines: Lines<'_, T>, hash: u64, lookups: &Lookups<T>) -> bool {
-    two_lines::both(lines, hash, |line, hash| contains::<W, T>(line, hash, &lookups.cuts))
+pub(super) fn contains_two<const W: usize, T: Load>(lines: Lines<'_, T>, hash: u64, probe: &Probe<T>) -> bool {
+    two_lines::both(lines, hash, |line, hash| contains::<W, T>(line, hash, &probe.cuts))
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
@@ -124,18 +130,17 @@ pub(super) fn contains_few_bitmap<const W: usize, T: Load>(lines: Lines<'_, T>, 
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
 pub(super) fn contains_hashes<const W: usize, T: Load>(
-    lookups: &Lookups<T>,
     lines: Lines<'_, T>,
+    cuts: &Cuts,
     access: Access,
     hashes: &[u64],
     found: &mut [u64],
 ) {
-    let cuts = &lookups.cuts;
-    let (count, all) = (lines.blocks(), lines.0.as_ptr().cast::<T>());
+    let (count, all) = (lines.blocks(), lines.all().as_ptr().cast::<T>());
     // SAFETY: `places` writes all words, of blocks below `count`, which is below 2^32
     // (`Isa::for_blocks`); a block has 8. So they are words of `all`.
     unsafe {
-        groups::contains(
+        pipeline::contains(
             &mut { lines },
             access,
             hashes,
@@ -148,14 +153,13 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
 pub(super) fn insert_hashes<const W: usize>(
-    kernels: &Kernels,
     mut lines: Lines<'_, AtomicU64>,
+    cuts: &Cuts,
     access: Access,
     hashes: &[u64],
     changed: &mut [u64],
 ) {
-    let cuts = &kernels.lookups.cuts;
-    let all = lines.0.as_ptr().cast::<AtomicU64>();
+    let all = lines.all().as_ptr().cast::<AtomicU64>();
     insert_into::<W, _>(&mut lines, cuts, access, hashes, changed, |group, at| {
         // SAFETY: `places` wrote words of the filter.
         unsafe { hold::<W, false, _>(group, cuts, all, at.words(), access.gather) }
@@ -182,7 +186,7 @@ unsafe fn hold<const W: usize, const LOOKUP: bool, T: Load>(
     let mut held = u64::MAX;
     for i in 0..W {
         // SAFETY: as promised.
-        let words = unsafe { words::eight(all, &numbers[i], gather) };
+        let words = unsafe { loads::eight(all, &numbers[i], gather) };
         let product = product(hashes, cuts, i);
         held &= _mm512_bitshuffle_epi64_mask(words, _mm512_multishift_epi64_epi8(eight, product));
         if W == 1 && cuts.bits > 8 {

@@ -5,9 +5,9 @@
     reason = "loops over the lanes unroll, which those over iterators do not always"
 )]
 
+use super::avx512::{load, store};
 use crate::funnel::Sink;
-use crate::kernel::avx512::{load, store};
-use crate::kernel::groups::GROUP;
+use crate::kernel::pipeline::GROUP;
 use crate::murmur3::{C1, C2, Murmur3Sink};
 use crate::siphash;
 use core::arch::x86_64::*;

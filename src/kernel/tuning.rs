@@ -20,13 +20,20 @@
 
 use crate::bits::Purpose;
 
+/// The most turns of 64 keys by which lines are asked for ahead: `pipeline.rs` keeps the places of
+/// so many.
+#[cfg_attr(
+    any(lanebloom_loom, not(any(target_arch = "x86_64", target_arch = "aarch64"))),
+    allow(dead_code, reason = "for vectors")
+)]
+pub(super) const MOST_AHEAD: usize = 4;
+
 /// How batches are read on a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tuning {
     /// The hint for lines that a lookup will read.
     pub(super) lookups: Purpose,
-    /// How many turns of 64 keys ahead lines are asked for, at most 4: `groups.rs` keeps the places
-    /// of so many.
+    /// How many turns of 64 keys ahead lines are asked for, at most [`MOST_AHEAD`].
     pub(super) ahead: usize,
     /// Whether the processor's gather is faster than eight loads.
     pub(super) gather: bool,
@@ -137,7 +144,7 @@ mod tests {
             [OTHERS, 1, 1, OTHERS, 2]
         );
         assert!(ROWS[2].gather && !ROWS[1].gather && ROWS[1].lookups == Purpose::Read);
-        assert!(ROWS.iter().all(|row| row.ahead <= crate::kernel::groups::MOST_AHEAD));
+        assert!(ROWS.iter().all(|row| row.ahead <= MOST_AHEAD));
         assert_eq!((tuning(), tuning()), (ROWS[row()], ROWS[row()]));
     }
 }

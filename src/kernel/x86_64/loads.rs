@@ -10,10 +10,16 @@
 //! - Each reads words of 8 bytes, at the given addresses and nowhere else, and writes no memory.
 //!   The callers promise that the words are there.
 //! - A word in memory that is shared is an `AtomicU64`, hence aligned. A processor reads 8 aligned
-//!   bytes at once, whatever the instruction: compilers load an `AtomicU64` on 32-bit x86 into a
-//!   vector register too. A gather reads each of its elements by one such access. (Intel's manual,
-//!   volume 3, "Guaranteed Atomic Operations"; AMD's, volume 2, "Access Atomicity".) A snapshot's
-//!   words may be unaligned, but no thread writes them.
+//!   bytes at once, whatever the instruction: Intel's manual, volume 3, "Guaranteed Atomic
+//!   Operations"; AMD's, volume 2, "Access Atomicity". Compilers load an `AtomicU64` on 32-bit x86
+//!   into a vector register for that reason. A snapshot's words may be unaligned, but no thread
+//!   writes them.
+//! - **A gather's elements are the exception.** Neither manual promises that a gather reads each
+//!   element at once. The chapters above speak of single accesses. The description of VPGATHERQQ
+//!   (Intel, volume 2) says that each element is one fetch of 64 bits from its own address, in any
+//!   order, and every known processor does so. No test here has seen a torn element. So the gather
+//!   is used only where `tuning.rs` names the processor. A torn element could mix two values of one
+//!   word, both of which have the bits that were set before, so no inserted key would be missed.
 //! - x86-64 performs every load as an acquire. The compiler moves no fence across the block, since
 //!   the block reads memory. So an [`acquire`](crate::bits::acquire) after it pairs with the
 //!   `Release` of the bits seen, as after `AtomicU64::load`.
@@ -23,7 +29,7 @@
 //! two more instructions for each word.
 
 use crate::bits::Load;
-use crate::kernel::groups::Group;
+use crate::kernel::pipeline::Group;
 use crate::layout::LINE_BYTES;
 use core::arch::asm;
 use core::arch::x86_64::*;

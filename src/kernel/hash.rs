@@ -4,71 +4,35 @@
 //! A kernel begins with the state that its hash function has before the first byte: two words for
 //! Murmur3, four for SipHash.
 
-#[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-mod avx2;
-#[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-mod avx512;
-
-use super::{Isa, Level};
+use super::arch;
+pub(crate) use super::dispatch::HASH_GROUP as GROUP;
+use super::dispatch::HashTable;
+use super::isa::Isa;
 use core::mem::MaybeUninit;
 use core::slice;
-
-/// Keys of a group, which the kernels hash side by side.
-pub(crate) const GROUP: usize = 8;
 
 /// The kernels of a hash function with a state of `N` words, if an instruction set is faster than
 /// one key after another.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HashKernels<const N: usize> {
-    // SAFETY, for both: callable if the CPU has the instruction set that they are compiled for.
-    short: unsafe fn(&[u64; N], usize, &mut [u64], &[u64]),
-    slices: Option<Slices<N>>,
+    table: HashTable<N>,
+    /// The proof that the CPU has what the functions of the table need.
+    _isa: Isa,
 }
 
-type Slices<const N: usize> = unsafe fn(&[u64; N], &[[&[u8]; GROUP]], &mut [u64]);
-
 impl HashKernels<2> {
-    /// The kernels of `isa` for Murmur3. Its existence is what makes their calls sound.
+    /// The kernels of `isa` for Murmur3.
     #[inline]
     pub(crate) fn murmur3(isa: Isa) -> Option<Self> {
-        match isa.0 {
-            Level::Plain => None,
-            // NEON has no multiplication of 64 bits, and two lanes: one key at a time is faster.
-            #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
-            Level::Neon => None,
-            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-            Level::Avx2 => Some(Self {
-                short: avx2::murmur3_short,
-                slices: None,
-            }),
-            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-            Level::Avx512 | Level::Gather | Level::Bitalg => Some(Self {
-                short: avx512::murmur3_short,
-                slices: Some(avx512::murmur3_slices),
-            }),
-        }
+        arch::murmur3(isa.level()).map(|table| Self { table, _isa: isa })
     }
 }
 
 impl HashKernels<4> {
-    /// The kernels of `isa` for SipHash-1-3. Its existence is what makes their calls sound.
+    /// The kernels of `isa` for SipHash-1-3.
     #[inline]
     pub(crate) fn siphash13(isa: Isa) -> Option<Self> {
-        match isa.0 {
-            Level::Plain => None,
-            #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
-            Level::Neon => None,
-            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-            Level::Avx2 => Some(Self {
-                short: avx2::siphash13_short,
-                slices: None,
-            }),
-            #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
-            Level::Avx512 | Level::Gather | Level::Bitalg => Some(Self {
-                short: avx512::siphash13_short,
-                slices: Some(avx512::siphash13_slices),
-            }),
-        }
+        arch::siphash13(isa.level()).map(|table| Self { table, _isa: isa })
     }
 }
 
@@ -78,9 +42,8 @@ impl<const N: usize> HashKernels<N> {
     #[inline]
     pub(crate) fn short(self, start: &[u64; N], width: usize, keys: &mut [u64], high: &[u64]) {
         debug_assert!(width <= 16 && (width <= 8 || keys.len() == high.len()));
-        // SAFETY: `murmur3` or `siphash13` gave this out against an `Isa`, which proves that the
-        // CPU has what the function needs.
-        unsafe { (self.short)(start, width, keys, high) }
+        // SAFETY: the table is that of the `Isa`.
+        unsafe { (self.table.short)(start, width, keys, high) }
     }
 
     /// Hashes keys of any length, at most [`WINDOW`]. Answers whether it could: there may be no
@@ -92,7 +55,7 @@ impl<const N: usize> HashKernels<N> {
         keys: impl Iterator<Item = Option<&'a [u8]>>,
         out: &mut [u64],
     ) -> bool {
-        let Some(kernel) = self.slices else {
+        let Some(kernel) = self.table.slices else {
             return false;
         };
         let mut places = [const { MaybeUninit::uninit() }; WINDOW];

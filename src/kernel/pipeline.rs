@@ -2,12 +2,12 @@
 //! instruction set's file calls them, and supplies the operations on a group.
 //!
 //! A pipeline takes turns of 64 keys, with two loops in each: one finds the places of all keys and
-//! prefetches their lines, one works on the places of an earlier turn. `cpu.rs` says how many turns
-//! the first loop is ahead. So the lines of many keys are under way together, and a place is read
-//! long after it was stored.
+//! prefetches their lines, one works on the places of an earlier turn. `tuning.rs` says how many
+//! turns the first loop is ahead. So the lines of many keys are under way together, and a place is
+//! read long after it was stored.
 
 use crate::bits::{Probed, Target};
-use crate::kernel::cpu::Access;
+use crate::kernel::tuning::{Access, MOST_AHEAD};
 use crate::layout::LINE_WORDS;
 use core::mem::MaybeUninit;
 use core::ptr;
@@ -18,8 +18,6 @@ pub(super) type Group = [u64; GROUP];
 
 /// Groups of a turn: those of a word of the bitmap.
 const TURN: usize = 64 / GROUP;
-/// The most turns by which the first loop may be ahead.
-pub(super) const MOST_AHEAD: usize = 4;
 const RING: usize = MOST_AHEAD + 1;
 
 /// A place for a group, written before it is read. (Clearing would take longer than a few lookups.)

@@ -12,10 +12,9 @@
 )]
 
 use crate::bits::{Lines, Load, Probed, Region, Target};
-use crate::kernel::cpu::Access;
-use crate::kernel::groups::{self, GROUP, Group, Places, Slot};
+use crate::kernel::pipeline::{self, GROUP, Group, Places, Slot};
 use crate::kernel::scalar;
-use crate::kernel::tables::{Kernels, Lookups};
+use crate::kernel::tuning::Access;
 use crate::layout::LINE_WORDS;
 use crate::pattern::{self, Cuts, MULTIPLIER};
 use crate::sync::AtomicU64;
@@ -23,17 +22,16 @@ use core::arch::aarch64::*;
 
 #[target_feature(enable = "neon")]
 pub(super) fn contains_hashes<const W: usize, T: Load>(
-    lookups: &Lookups<T>,
     lines: Lines<'_, T>,
+    cuts: &Cuts,
     access: Access,
     hashes: &[u64],
     found: &mut [u64],
 ) {
-    let cuts = &lookups.cuts;
     let count = lines.blocks();
     // SAFETY: `places` writes the products and all words, of blocks below `count`; a block has 8.
     unsafe {
-        groups::contains(
+        pipeline::contains(
             &mut { lines },
             access,
             hashes,
@@ -46,13 +44,12 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
 
 #[target_feature(enable = "neon")]
 pub(super) fn insert_hashes<const W: usize>(
-    kernels: &Kernels,
     mut lines: Lines<'_, AtomicU64>,
+    cuts: &Cuts,
     access: Access,
     hashes: &[u64],
     changed: &mut [u64],
 ) {
-    let cuts = &kernels.lookups.cuts;
     let all = lines;
     // SAFETY: `places` wrote the products, and words of the filter.
     insert_into::<W, _>(&mut lines, cuts, access, hashes, changed, |at| unsafe {
@@ -62,15 +59,14 @@ pub(super) fn insert_hashes<const W: usize>(
 
 #[target_feature(enable = "neon")]
 pub(super) fn fill<const W: usize>(
-    kernels: &Kernels,
     region: &mut Region<'_>,
+    cuts: &Cuts,
     access: Access,
     hashes: &[u64],
     changed: &mut [u64],
 ) {
-    let cuts = &kernels.lookups.cuts;
     if hashes.len() < GROUP {
-        return scalar::fill::<W>(kernels, region, access, hashes, changed);
+        return scalar::fill::<W>(region, cuts, access, hashes, changed);
     }
     insert_into::<W, _>(region, cuts, access, hashes, changed, |_| 0);
 }
@@ -88,7 +84,7 @@ fn insert_into<const W: usize, T: Target>(
     let (first, count) = (target.first(), target.blocks());
     // SAFETY: `places` writes all words, and the products; `masks` writes all masks.
     unsafe {
-        groups::insert::<W, _>(
+        pipeline::insert::<W, _>(
             target,
             access,
             hashes,
@@ -152,7 +148,7 @@ unsafe fn hold<const W: usize, const LOOKUP: bool, T: Load>(
 ) -> u8 {
     // SAFETY: as promised.
     let (numbers, products) = unsafe { (places.words(), places.products.assume_init_ref()) };
-    let all = lines.0.as_flattened();
+    let all = lines.all().as_flattened();
     // SAFETY: as promised.
     let load = |number: u64| unsafe { all.get_unchecked(number as usize) }.load();
     let mut answers = 0;

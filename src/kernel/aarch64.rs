@@ -1,0 +1,88 @@
+//! The tables of 64-bit Arm: plain and NEON. The twin of `x86_64.rs` and `portable.rs`.
+
+mod neon;
+
+use super::dispatch::{HashTable, LineInserts, LineLookups, TwoLookups, Unpack};
+use super::portable;
+pub(super) use super::portable::Inlined;
+use crate::bits::Load;
+
+/// The instruction sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Level {
+    /// The compilation target's.
+    Plain,
+    Neon,
+}
+
+const PLAIN: portable::Level = portable::Level::Plain;
+
+impl Level {
+    /// The best last.
+    pub(super) const ALL: &[Self] = &[Self::Plain, Self::Neon];
+
+    /// Whether this CPU has it; without `std`, whether the target has.
+    pub(super) fn is_there(self) -> bool {
+        match self {
+            Self::Plain => true,
+            Self::Neon => cfg!(target_feature = "neon"),
+        }
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Neon => "NEON",
+        }
+    }
+
+    /// Whether batches load words by the processor's gather.
+    pub(super) fn gathers(self) -> bool {
+        false
+    }
+
+    /// Whether a lookup is faster than to make the masks of an insert, and so comes first.
+    pub(super) fn looks_first(self) -> bool {
+        false
+    }
+}
+
+pub(super) fn lookups<const W: usize, const S: usize, T: Load>(level: Level) -> LineLookups<T> {
+    let plain = portable::lookups::<W, S, T>(PLAIN);
+    match level {
+        Level::Plain => plain,
+        Level::Neon => LineLookups {
+            batch: Some(neon::contains_hashes::<W, T>),
+            ..plain
+        },
+    }
+}
+
+pub(super) fn two_lookups<const W: usize, T: Load>(_: Level) -> TwoLookups<T> {
+    portable::two_lookups::<W, T>(PLAIN)
+}
+
+pub(super) fn inserts<const W: usize, const S: usize>(level: Level) -> LineInserts {
+    let plain = portable::inserts::<W, S>(PLAIN);
+    match level {
+        Level::Plain => plain,
+        Level::Neon => LineInserts {
+            batch: Some(neon::insert_hashes::<W>),
+            fill: neon::fill::<W>,
+            ..plain
+        },
+    }
+}
+
+pub(super) fn unpack(_: Level) -> Unpack {
+    portable::unpack(PLAIN)
+}
+
+// NEON has no multiplication of 64 bits, and two lanes: one key at a time is faster.
+pub(super) fn murmur3(_: Level) -> Option<HashTable<2>> {
+    portable::murmur3(PLAIN)
+}
+
+pub(super) fn siphash13(_: Level) -> Option<HashTable<4>> {
+    portable::siphash13(PLAIN)
+}

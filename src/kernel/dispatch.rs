@@ -1,0 +1,119 @@
+//! The tables of functions that an instruction set has: what `x86_64.rs`, `aarch64.rs` and
+//! `portable.rs` fill in, and `mod.rs` calls. A function in a table may be called if the CPU has
+//! the instruction set that it is compiled for.
+
+use super::tuning::Access;
+use crate::bits::{Lines, Region};
+use crate::pattern::Cuts;
+use crate::sync::AtomicU64;
+
+/// Fewer hashes than this are few, and have functions of their own: a pipeline takes longer to
+/// begin. (Zen 5, 1%, 512 KiB, bitmaps of 8 and 16 hashes: 1.9 and 1.6 ns per hash one by one, 3.4
+/// and 1.9 by a pipeline.)
+pub(crate) const FEW: usize = 32;
+
+// (The order of the arguments brings the hash into the register that the multiplication needs.)
+pub(super) type Contains<T> = unsafe fn(Lines<'_, T>, u64, &Probe<T>) -> bool;
+pub(super) type ContainsFew<T> = unsafe fn(Lines<'_, T>, &[u64], &Cuts, &mut [bool]);
+pub(super) type ContainsFewBitmap<T> = unsafe fn(Lines<'_, T>, &[u64], &Cuts) -> u64;
+pub(super) type ContainsBatch<T> = unsafe fn(Lines<'_, T>, &Cuts, Access, &[u64], &mut [u64]);
+pub(super) type Insert = unsafe fn(Lines<'_, AtomicU64>, u64, &Cuts) -> bool;
+pub(super) type InsertBatch = unsafe fn(Lines<'_, AtomicU64>, &Cuts, Access, &[u64], &mut [u64]);
+pub(super) type Fill = unsafe fn(&mut Region<'_>, &Cuts, Access, &[u64], &mut [u64]);
+/// As `two_lines::gather`.
+pub(super) type Gather = unsafe fn(&[u64], &[u64], &mut [u64]) -> usize;
+/// As `scalar::unpack`.
+pub(super) type Unpack = unsafe fn(&[u64], &mut [bool]);
+
+/// What the lookup of one hash needs beside the lines.
+#[derive(Debug)]
+pub(super) struct Probe<T> {
+    pub(super) cuts: Cuts,
+    /// The lookup in one line, for `two_lines.rs`.
+    pub(super) line: Contains<T>,
+}
+
+impl<T> Clone for Probe<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Probe<T> {}
+
+/// The lookups in lines of one kind of words: `AtomicU64` of a filter, its counters, or the bytes
+/// of a snapshot.
+#[derive(Debug)]
+pub(super) struct LineLookups<T> {
+    pub(super) contains: Contains<T>,
+    /// For fewer than [`FEW`] hashes. If there are none, they go one by one.
+    pub(super) few: Option<FewLookups<T>>,
+    /// If there is none, hashes go one by one.
+    pub(super) batch: Option<ContainsBatch<T>>,
+}
+
+#[derive(Debug)]
+pub(super) struct FewLookups<T> {
+    pub(super) flags: ContainsFew<T>,
+    pub(super) bitmap: ContainsFewBitmap<T>,
+}
+
+impl<T> Clone for LineLookups<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for LineLookups<T> {}
+
+impl<T> Clone for FewLookups<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for FewLookups<T> {}
+
+impl<T> LineLookups<T> {
+    /// The fewest hashes that are worth a pipeline.
+    #[inline(always)]
+    pub(super) fn least(&self) -> usize {
+        if self.few.is_some() { FEW } else { FEW / 2 }
+    }
+}
+
+/// The lookups of keys with two lines, beside those in one.
+#[derive(Debug)]
+pub(super) struct TwoLookups<T> {
+    pub(super) contains: Contains<T>,
+    pub(super) gather: Gather,
+}
+
+impl<T> Clone for TwoLookups<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for TwoLookups<T> {}
+
+/// The inserts into lines of bits.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LineInserts {
+    pub(super) insert: Insert,
+    /// If there is none, hashes go one by one.
+    pub(super) batch: Option<InsertBatch>,
+    pub(super) fill: Fill,
+}
+
+/// Keys of a group, which the kernels hash side by side.
+pub(crate) const HASH_GROUP: usize = 8;
+
+/// The kernels of a hash function with a state of `N` words.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HashTable<const N: usize> {
+    pub(super) short: unsafe fn(&[u64; N], usize, &mut [u64], &[u64]),
+    pub(super) slices: Option<HashSlices<N>>,
+}
+
+type HashSlices<const N: usize> = unsafe fn(&[u64; N], &[[&[u8]; HASH_GROUP]], &mut [u64]);

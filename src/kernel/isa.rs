@@ -1,0 +1,73 @@
+//! Which instruction sets this CPU has.
+
+use super::arch::Level;
+use super::tuning;
+use core::fmt;
+use core::sync::atomic::{AtomicU8, Ordering};
+
+/// An instruction set that this CPU has. It is made only after `Level::is_there`, so its
+/// existence is the proof.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Isa(Level);
+
+/// The place of `Isa::best` in `Level::ALL`, counted from 1; 0 before it is known.
+static BEST: AtomicU8 = AtomicU8::new(0);
+
+impl Isa {
+    /// The compilation target's, which every CPU has that runs this.
+    pub(super) const PLAIN: Self = Self(Level::Plain);
+
+    /// All that this CPU has, the best last.
+    pub(super) fn all() -> impl Iterator<Item = Self> {
+        let has_gather = tuning::tuning().gather;
+        let there = |isa: &Self| isa.0.is_there();
+        let all = Level::ALL.iter().copied().map(Self).filter(there);
+        // The two with and without gather take each other's place.
+        let best = all.clone().filter(move |isa| has_gather && isa.0.gathers());
+        all.filter(move |isa| !(has_gather && isa.0.gathers())).chain(best)
+    }
+
+    /// The best that this CPU has.
+    #[inline]
+    pub(crate) fn best() -> Self {
+        // Relaxed: nothing else is published by it.
+        match BEST.load(Ordering::Relaxed) {
+            0 => Self::find_best(),
+            number => Self(Level::ALL[usize::from(number) - 1]),
+        }
+    }
+
+    #[cold]
+    fn find_best() -> Self {
+        let best = Self::all().last().expect("the plain one is there");
+        let place = Level::ALL.iter().position(|&level| level == best.0);
+        let number = place.expect("all are in it") as u8 + 1;
+        // Relaxed: every thread stores the same.
+        BEST.store(number, Ordering::Relaxed);
+        best
+    }
+
+    #[inline(always)]
+    pub(super) fn level(self) -> Level {
+        self.0
+    }
+
+    /// This, or the plain one if there are more blocks than vectors can number in 32 bits: 256 GiB.
+    pub(super) fn for_blocks(self, blocks: usize) -> Self {
+        if blocks as u64 >> 32 == 0 { self } else { Self::PLAIN }
+    }
+}
+
+impl fmt::Display for Isa {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.name())
+    }
+}
+
+/// The instruction sets that this machine has, the best last. For benches and tests of this crate,
+/// which give one to [`Filter::with_isa`](crate::Filter::with_isa) or
+/// [`KeyHasher::hash_batch_by`](crate::KeyHasher::hash_batch_by).
+#[doc(hidden)]
+pub fn instruction_sets() -> impl Iterator<Item = Isa> {
+    Isa::all()
+}

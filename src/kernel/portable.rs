@@ -1,0 +1,106 @@
+//! The tables of machines without vectors that this crate knows, filled from `scalar.rs`: the twin
+//! of `x86_64.rs` and `aarch64.rs`, and their lowest level.
+
+use super::dispatch::{HashTable, LineInserts, LineLookups, Probe, TwoLookups, Unpack};
+use super::{scalar, two_lines};
+use crate::bits::{Lines, Load};
+use crate::pattern::Cuts;
+use crate::sync::AtomicU64;
+
+/// The instruction sets: that of the compilation target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Level {
+    Plain,
+}
+
+#[cfg_attr(
+    all(any(target_arch = "x86_64", target_arch = "aarch64"), not(lanebloom_loom)),
+    expect(dead_code, reason = "the other tables have levels of their own")
+)]
+impl Level {
+    pub(super) const ALL: &[Self] = &[Self::Plain];
+
+    /// Whether this CPU has it; without `std`, whether the target has.
+    pub(super) fn is_there(self) -> bool {
+        true
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        "plain"
+    }
+
+    /// Whether batches load words by the processor's gather.
+    pub(super) fn gathers(self) -> bool {
+        false
+    }
+
+    /// Whether a lookup is faster than to make the masks of an insert, and so comes first.
+    pub(super) fn looks_first(self) -> bool {
+        false
+    }
+}
+
+pub(super) fn lookups<const W: usize, const S: usize, T: Load>(_: Level) -> LineLookups<T> {
+    fn contains<const W: usize, const S: usize, T: Load>(lines: Lines<'_, T>, hash: u64, _: &Probe<T>) -> bool {
+        scalar::contains::<W, false, T>(lines, const { &Cuts::new(W, S) }, hash)
+    }
+    LineLookups {
+        contains: contains::<W, S, T>,
+        few: None,
+        batch: None,
+    }
+}
+
+pub(super) fn two_lookups<const W: usize, T: Load>(_: Level) -> TwoLookups<T> {
+    TwoLookups {
+        contains: two_lines::contains,
+        gather: two_lines::gather,
+    }
+}
+
+pub(super) fn inserts<const W: usize, const S: usize>(_: Level) -> LineInserts {
+    fn insert<const W: usize, const S: usize>(mut lines: Lines<'_, AtomicU64>, hash: u64, _: &Cuts) -> bool {
+        scalar::insert::<W>(&mut lines, const { &Cuts::new(W, S) }, hash)
+    }
+    LineInserts {
+        insert: insert::<W, S>,
+        batch: None,
+        fill: scalar::fill::<W>,
+    }
+}
+
+/// The pattern whose single lookups are inlined in place of a call by a pointer: none.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Inlined {
+    None,
+}
+
+#[cfg_attr(
+    all(target_arch = "x86_64", not(lanebloom_loom)),
+    expect(dead_code, reason = "x86-64 has some")
+)]
+impl Inlined {
+    pub(super) fn of<const W: usize>(_: impl Copy) -> Self {
+        Self::None
+    }
+
+    /// # Safety
+    ///
+    /// The CPU has the level that this was made for.
+    #[inline(always)]
+    pub(super) unsafe fn contains<T: Load>(self, _: Lines<'_, T>, _: u64, _: &Cuts) -> Option<bool> {
+        None
+    }
+}
+
+pub(super) fn unpack(_: Level) -> Unpack {
+    scalar::unpack
+}
+
+pub(super) fn murmur3(_: Level) -> Option<HashTable<2>> {
+    None
+}
+
+pub(super) fn siphash13(_: Level) -> Option<HashTable<4>> {
+    None
+}
