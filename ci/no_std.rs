@@ -8,7 +8,8 @@
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::panic::PanicInfo;
-use lanebloom::{BloomView, ConcurrentBloom, CuckooFilter, DLeftFilter, GuavaBloom, ScalableBloom};
+use lanebloom::{BloomView, ConcurrentBloom, CuckooFilter, DLeftFilter, ScalableBloom};
+use lanebloom_formats::GuavaBloom;
 
 #[panic_handler]
 fn panic(_: &PanicInfo<'_>) -> ! {

@@ -609,7 +609,7 @@ impl Kernels {
 
 /// The function of this CPU that writes a bit of a bitmap to each place of a slice.
 #[inline]
-pub(crate) fn unpack() -> impl Fn(&[u64], &mut [bool]) {
+pub fn unpack() -> impl Fn(&[u64], &mut [bool]) {
     let unpack: unsafe fn(&[u64], &mut [bool]) = match Isa::detect().0 {
         Level::Plain => scalar::unpack,
         #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]

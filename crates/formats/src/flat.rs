@@ -1,15 +1,19 @@
 //! Flat arrays of bits, for filters that put a key's bits anywhere. Looks up and inserts one key at
 //! a time, or many keys whose lines are all prefetched. Takes the places of a key's bits, one after
-//! another, from a [`NextPlace`], and knows no hashes. `filter/guava.rs` and `filter/redisbloom.rs`
-//! call it.
+//! another, from a [`NextPlace`], and knows no hashes. `guava.rs` and `redisbloom.rs` call it.
 //!
 //! The bits that are set here are a `Release`. If an answer rests on bits seen, the caller calls
-//! [`acquire`](bits::acquire). Batches call it here, once per window.
+//! [`acquire`]. Batches call it here, once per window. (lanebloom's `bits.rs` gives the reasons for
+//! the orderings.)
 
-use crate::bits::is_cached;
-use crate::bits::{self, Bits, Purpose};
-use crate::error::BuildError;
-use crate::layout::LINE_WORDS;
+use crate::batch::each_one;
+use lanebloom::BuildError;
+use lanebloom::internal::{Bits, Purpose, acquire, is_cached};
+
+/// Bytes of a cache line.
+pub(crate) const LINE_BYTES: usize = 64;
+/// Words of a cache line.
+pub(crate) const LINE_WORDS: usize = LINE_BYTES / 8;
 
 /// The places of one key's bits, one after another.
 pub(crate) trait NextPlace: Copy + Default {
@@ -25,6 +29,9 @@ pub(crate) struct Flat {
     functions: u32,
 }
 
+/// Fewer keys than this cost what single calls do: the processor overlaps them by itself. (The model
+/// checker has batches of one key, and is to see their loops.)
+const SEVERAL: usize = if cfg!(lanebloom_loom) { 1 } else { 4 };
 /// The most keys of a window: as many as a word of a bitmap has bits.
 pub(crate) const WINDOW: usize = 64;
 /// The most lines that a window prefetches. A key with more bits is not prefetched.
@@ -70,15 +77,16 @@ impl Flat {
         }
     }
 
-    /// The words, those that only fill the last line left out. Call [`acquire`](bits::acquire)
+    /// The words, those that only fill the last line left out. Call [`acquire`]
     /// after the last.
     pub(crate) fn words(&self) -> impl Iterator<Item = u64> {
         self.bits.words().flatten().take((self.modulo.bits / 64) as usize)
     }
 
-    /// The number of bits that are set. Call [`acquire`](bits::acquire) after.
+    /// The number of bits that are set. Call [`acquire`] after.
     pub(crate) fn ones(&self) -> u64 {
-        self.bits.shared().ones()
+        let ones = |line: [u64; LINE_WORDS]| line.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
+        self.bits.words().map(ones).sum()
     }
 
     pub(crate) fn try_clone(&self) -> Result<Self, BuildError> {
@@ -158,10 +166,12 @@ impl Flat {
     pub(crate) fn contains_each<P: NextPlace>(
         &self,
         len: usize,
-        key: impl FnMut(usize) -> P,
+        mut key: impl FnMut(usize) -> P,
         each: impl FnMut(usize, usize, u64),
     ) {
-        if self.is_cached() {
+        if len < SEVERAL {
+            one_by_one(len, |i| self.holds(key(i)), each);
+        } else if self.is_cached() {
             self.contains_cached(len, key, each);
         } else {
             self.contains_ahead(len, key, each);
@@ -186,7 +196,7 @@ impl Flat {
             for follower in &*followers {
                 found = found >> 1 | u64::from(self.holds(*follower)) << 63;
             }
-            bits::acquire();
+            acquire();
             each(at, followers.len(), found >> (WINDOW - followers.len()));
         }
     }
@@ -242,7 +252,7 @@ impl Flat {
                     let set = self.all_set(&places[functions * i + first..functions * (i + 1)]);
                     found ^= u64::from(!set) << i;
                 });
-                bits::acquire();
+                acquire();
                 each(at, window.min(len - at), found);
             }
         }
@@ -259,6 +269,9 @@ impl Flat {
         mut key: impl FnMut(usize) -> P,
         mut each: impl FnMut(usize, usize, u64),
     ) {
+        if len < SEVERAL {
+            return one_by_one(len, |i| self.set(key(i)), each);
+        }
         let (window, functions) = (self.window(), self.functions as usize);
         let windows = len.div_ceil(window);
         let purpose = (!is_cached(self.bits.bytes())).then_some(Purpose::Later);
@@ -283,7 +296,7 @@ impl Flat {
                 for (i, places) in places.enumerate().take(len) {
                     changed |= u64::from(self.set_all(places)) << i;
                 }
-                bits::acquire();
+                acquire();
                 each(at, len, changed);
             }
         }
@@ -317,7 +330,8 @@ impl Flat {
 
     /// Sets the bits at these places; answers whether this call set any of them.
     ///
-    /// Looks first and writes only the bits that lack, for the reasons that `bits.rs` gives.
+    /// Looks first and writes only the bits that lack: a load costs next to nothing, a locked
+    /// operation some nanoseconds.
     #[inline(always)]
     fn set_all(&self, places: &[u64]) -> bool {
         let mut changed = false;
@@ -334,12 +348,13 @@ impl Flat {
     }
 }
 
-/// Calls `each` with the number of every bit that is set, in order.
+/// A window of fewer keys than [`SEVERAL`], if there are any.
 #[inline(always)]
-pub(crate) fn each_one(mut bitmap: u64, mut each: impl FnMut(usize)) {
-    while bitmap != 0 {
-        each(bitmap.trailing_zeros() as usize);
-        bitmap &= bitmap - 1;
+fn one_by_one(len: usize, mut work: impl FnMut(usize) -> bool, mut each: impl FnMut(usize, usize, u64)) {
+    if len > 0 {
+        let answers = (0..len).fold(0, |answers, i| answers | u64::from(work(i)) << i);
+        acquire();
+        each(0, len, answers);
     }
 }
 

@@ -1,6 +1,6 @@
 //! `ln` and whole powers of `f64` by `+ - * /` alone, rounded to the nearest in all but one of some
 //! billions of cases. `core` has neither function, and the platforms' functions differ in their
-//! last bits. `filter/guava/layout.rs` calls this file, and must find the same results as a JVM.
+//! last bits. `guava/layout.rs` calls this file, and must find the same results as a JVM.
 //!
 //! Numbers are carried as sums of two `f64`, 106 bits. Source: Dekker, "A floating-point technique
 //! for extending the available precision" (1971); Knuth's and Dekker's exact sum and product.
@@ -108,7 +108,7 @@ fn mantissa(x: f64) -> f64 {
 }
 
 /// `x^n` for an `x` in 0..=1.
-pub(crate) fn pow(x: f64, mut n: u32) -> f64 {
+pub(crate) fn pow(x: f64, mut n: u64) -> f64 {
     let (mut result, mut square) = (Twofold::new(1.0), Twofold::new(x));
     while n > 0 {
         if n & 1 == 1 {
@@ -178,8 +178,8 @@ mod tests {
     #[test]
     fn pow_is_that_of_the_platform() {
         for (i, x) in numbers().enumerate() {
-            let n = i as u32 % 255 + 1;
-            let (ours, theirs) = (pow(x, n), x.powf(f64::from(n)));
+            let n = i as u64 % 255 + 1;
+            let (ours, theirs) = (pow(x, n), x.powf(n as f64));
             assert!(
                 steps(ours, theirs) <= 1 || theirs < 1e-280,
                 "{x}^{n}: {ours:e}, not {theirs:e}"

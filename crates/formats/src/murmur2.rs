@@ -1,5 +1,5 @@
 //! MurmurHash64A and MurmurHash2 in plain Rust: bytes and a seed in, a number out. Called by
-//! `filter/redisbloom.rs`.
+//! `redisbloom.rs` and `rediscuckoo.rs`.
 //!
 //! Both begin with the length of all the bytes, so they cannot take a key in pieces as Murmur3
 //! does.
@@ -7,7 +7,7 @@
 //! Source: Austin Appleby's `MurmurHash64A` and `MurmurHash2`, SMHasher, public domain. Results on
 //! every machine are those of a little-endian one.
 
-use crate::short::load_below_8;
+use lanebloom::internal::load_below_8;
 
 /// The multiplier and the shift of MurmurHash64A.
 const M: u64 = 0xc6a4_a793_5bd1_e995;

@@ -3,7 +3,7 @@
 //! Redis and used in process, or built here and put into Redis.
 //!
 //! Use it for filters that are in Redis already. If you own both ends, use a
-//! [`ConcurrentBloom`](crate::ConcurrentBloom): there a key's bits lie in one cache line. Here they
+//! [`ConcurrentBloom`](lanebloom::ConcurrentBloom): there a key's bits lie in one cache line. Here they
 //! lie anywhere in each filter of a chain. The lookup of an absent key searches all `n` filters,
 //! which touches about `2 * n` lines; a key in the oldest filter touches `2 * n + k`, if a key has
 //! `k` bits. Growth costs memory too, since every further filter has half the rate of the one
@@ -14,7 +14,7 @@
 //! # Example
 //!
 //! ```
-//! use lanebloom::RedisBloom;
+//! use lanebloom_formats::RedisBloom;
 //!
 //! // BF.RESERVE seen 0.01 1000, BF.ADD seen ann
 //! let mut seen = RedisBloom::with_capacity(1000, 0.01)?;
@@ -26,8 +26,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! With the feature `redis`, `RedisBloom::fetch`, `store` and `replace` transfer the chunks. Any
-//! other client works with a [`Loader`].
+//! The crate `lanebloom-redis` transfers the chunks. Any other client works with a [`Loader`].
 //!
 //! # Keys
 //!
@@ -60,28 +59,25 @@
 //! # Moving a service over
 //!
 //! As from [Guava](crate::guava#moving-a-service-over): a service takes the filter out of Redis and
-//! answers from the copy. Meanwhile it fills a [`ConcurrentBloom`](crate::ConcurrentBloom) from the
+//! answers from the copy. Meanwhile it fills a [`ConcurrentBloom`](lanebloom::ConcurrentBloom) from the
 //! source of truth, with room for more keys than [`estimated_len`](RedisBloom::estimated_len).
 //!
 //! **Strangers can make keys that collide** under MurmurHash64A, whatever its seed, as under every
-//! hash without a key: [the module `hash`](crate::hash) says more.
+//! hash without a key: [the module `hash`](lanebloom::hash) says more.
 
 mod dump;
 pub(crate) mod error;
 mod figures;
 pub(crate) mod layout;
 
-pub use super::scandump::{Dumped, LoadChunks, Loader};
-use crate::error::{BuildError, BuildErrorKind};
-use crate::flat::{Flat, WINDOW, each_one};
-use crate::hash::assert_same_length;
-use crate::source::{
-    HASHED, Source, absent, answers, assert_bitmap_length, for_each_absent, try_gathered, unpack_into,
-};
+use crate::batch::{CHUNK, assert_bitmap_length, assert_same_length, each_one, for_each_absent, gathered};
+use crate::flat::{Flat, WINDOW};
+pub use crate::scandump::{Dumped, LoadChunks, Loader};
 use alloc::vec::Vec;
-use core::ops::Range;
 use error::{RedisBloomInsertError, RedisBloomInsertErrorKind};
 pub use figures::{Info, LinkInfo};
+use lanebloom::BuildError;
+use lanebloom::internal::{out_of_memory, unpack, wrong_rate, wrong_setting};
 use layout::{Hash, Layout, Places, TIGHTENING, hash, options};
 
 /// RedisBloom's `BF` filter, bit for bit: a chain of filters that grows as keys are inserted.
@@ -93,7 +89,7 @@ use layout::{Hash, Layout, Places, TIGHTENING, hash, options};
 ///
 /// ```
 /// // BF.RESERVE f 0.01 10, BF.MADD f 0 1 ... 99, BF.INFO f
-/// let mut filter = lanebloom::RedisBloom::with_capacity(10, 0.01)?;
+/// let mut filter = lanebloom_formats::RedisBloom::with_capacity(10, 0.01)?;
 /// for key in 0..100 {
 ///     filter.insert(&key.to_string())?;
 /// }
@@ -130,10 +126,10 @@ const _: () = assert!(2 * size_of::<Link>() as u64 <= layout::BESIDE_BITS);
 ///
 /// ```
 /// // BF.RESERVE f 0.001 5000 EXPANSION 4
-/// let builder = lanebloom::RedisBloom::builder().expected_keys(5000);
+/// let builder = lanebloom_formats::RedisBloom::builder().expected_keys(5000);
 /// let filter = builder.false_positive_rate(1e-3).expansion(4).build()?;
 /// assert_eq!(filter.info().expansion, Some(4));
-/// # Ok::<(), lanebloom::BuildError>(())
+/// # Ok::<(), lanebloom_formats::BuildError>(())
 /// ```
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing until `build`"]
@@ -152,9 +148,9 @@ impl Builder {
     /// capacity. 100 by default, as RedisBloom's.
     ///
     /// ```
-    /// let filter = lanebloom::RedisBloom::builder().expected_keys(5000).build()?;
+    /// let filter = lanebloom_formats::RedisBloom::builder().expected_keys(5000).build()?;
     /// assert_eq!(filter.info().capacity, 5000);
-    /// # Ok::<(), lanebloom::BuildError>(())
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     #[doc(alias = "capacity")]
     pub fn expected_keys(mut self, keys: usize) -> Self {
@@ -170,11 +166,11 @@ impl Builder {
     /// grow](Self::non_scaling) gets all of it.
     ///
     /// ```
-    /// use lanebloom::RedisBloom;
+    /// use lanebloom_formats::RedisBloom;
     ///
     /// let filter = RedisBloom::builder().false_positive_rate(1e-4).build()?;
     /// assert_eq!(filter.links().next().unwrap().false_positive_rate, 5e-5);
-    /// # Ok::<(), lanebloom::BuildError>(())
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     #[doc(alias = "error_rate")]
     pub fn false_positive_rate(mut self, rate: f64) -> Self {
@@ -186,7 +182,7 @@ impl Builder {
     /// at least 1. 2 by default.
     ///
     /// ```
-    /// use lanebloom::RedisBloom;
+    /// use lanebloom_formats::RedisBloom;
     ///
     /// let mut filter = RedisBloom::builder().expected_keys(10).expansion(1).build()?;
     /// for key in 0..20 {
@@ -206,7 +202,7 @@ impl Builder {
     /// further inserts are errors.
     ///
     /// ```
-    /// use lanebloom::RedisBloom;
+    /// use lanebloom_formats::RedisBloom;
     ///
     /// let mut filter = RedisBloom::builder().expected_keys(1).non_scaling().build()?;
     /// assert!(filter.insert("a")?);
@@ -231,25 +227,25 @@ impl Builder {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::RedisBloom;
+    /// use lanebloom_formats::RedisBloom;
     ///
     /// let filter = RedisBloom::builder().expected_keys(10).build()?;
     /// assert_eq!(filter.links().next().unwrap().bits, 128);
     ///
     /// let error = RedisBloom::builder().expansion(0).build().unwrap_err();
     /// assert_eq!(error.to_string(), "an expansion of 0 is not at least 1");
-    /// # Ok::<(), lanebloom::BuildError>(())
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     pub fn build(self) -> Result<RedisBloom, BuildError> {
         if !(self.rate > 0.0 && self.rate < 1.0) {
-            return Err(BuildError(BuildErrorKind::Rate(self.rate)));
+            return Err(wrong_rate(self.rate));
         }
         if self.expansion == 0 {
-            return Err(BuildError(BuildErrorKind::Setting(error::NO_EXPANSION.into())));
+            return Err(wrong_setting(error::NO_EXPANSION.into()));
         }
         let scaling = self.options & options::NO_SCALING == 0;
         let rate = if scaling { self.rate * TIGHTENING } else { self.rate };
-        let layout = Layout::solve(self.keys as u64, rate, self.options).map_err(BuildError)?;
+        let layout = Layout::solve(self.keys as u64, rate, self.options)?;
         let mut filter = RedisBloom {
             links: Vec::new(),
             options: self.options,
@@ -271,12 +267,12 @@ impl RedisBloom {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::RedisBloom;
+    /// use lanebloom_formats::RedisBloom;
     ///
     /// assert_eq!(RedisBloom::with_capacity(1000, 0.01)?.info().size, 1480);
     /// let error = RedisBloom::with_capacity(0, 0.01).unwrap_err();
     /// assert_eq!(error.to_string(), "a capacity of 0 keys is not at least 1");
-    /// # Ok::<(), lanebloom::BuildError>(())
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     #[doc(alias("reserve", "BF.RESERVE"))]
     pub fn with_capacity(keys: usize, false_positive_rate: f64) -> Result<Self, BuildError> {
@@ -289,11 +285,11 @@ impl RedisBloom {
     /// A builder with RedisBloom's defaults: 100 keys at a rate of 0.01, and an expansion of 2.
     ///
     /// ```
-    /// use lanebloom::RedisBloom;
+    /// use lanebloom_formats::RedisBloom;
     ///
     /// let filter = RedisBloom::builder().build()?;
     /// assert!(filter == RedisBloom::with_capacity(100, 0.01)?);
-    /// # Ok::<(), lanebloom::BuildError>(())
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     pub fn builder() -> Builder {
         Builder {
@@ -307,11 +303,8 @@ impl RedisBloom {
     /// Appends an empty filter to the chain.
     fn add_link(&mut self, layout: Layout, items: u64) -> Result<(), BuildError> {
         let flat = Flat::new(layout.words, layout.hash_functions)?;
-        self.links.try_reserve(1).map_err(|_| {
-            BuildError(BuildErrorKind::OutOfMemory {
-                bytes: size_of::<Link>() * (self.links.len() + 1),
-            })
-        })?;
+        let reserved = self.links.try_reserve(1);
+        reserved.map_err(|_| out_of_memory(size_of::<Link>() * (self.links.len() + 1)))?;
         self.links.push(Link { flat, layout, items });
         Ok(())
     }
@@ -326,8 +319,8 @@ impl RedisBloom {
         }
         // A product that overflows is too large either way.
         let capacity = last.capacity.saturating_mul(self.expansion.into());
-        let layout = Layout::solve(capacity, last.rate * TIGHTENING, self.options)
-            .map_err(|kind| RedisBloomInsertErrorKind::Growth(BuildError(kind)))?;
+        let layout =
+            Layout::solve(capacity, last.rate * TIGHTENING, self.options).map_err(RedisBloomInsertErrorKind::Growth)?;
         let needed = (self.memory_bytes() as u64).saturating_add(layout.memory_bytes());
         if needed > self.max_bytes {
             return Err(RedisBloomInsertErrorKind::OverLimit {
@@ -380,7 +373,7 @@ impl RedisBloom {
     /// # Examples
     ///
     /// ```
-    /// let mut filter = lanebloom::RedisBloom::with_capacity(1000, 0.01)?;
+    /// let mut filter = lanebloom_formats::RedisBloom::with_capacity(1000, 0.01)?;
     /// assert!(filter.insert("a")?);
     /// assert!(!filter.insert("a")?);
     /// assert!(filter.contains("a"));
@@ -414,7 +407,7 @@ impl RedisBloom {
     /// # Examples
     ///
     /// ```
-    /// let mut filter = lanebloom::RedisBloom::with_capacity(1000, 0.01)?;
+    /// let mut filter = lanebloom_formats::RedisBloom::with_capacity(1000, 0.01)?;
     /// filter.insert("a")?;
     /// assert!(filter.contains("a"));
     /// assert!(!filter.contains("b"));
@@ -433,25 +426,6 @@ impl RedisBloom {
     }
 }
 
-/// The keys of a batch, which [`Source::each`] hashes by the chain's options.
-struct Keys<'a, K> {
-    keys: &'a [K],
-    options: u32,
-}
-
-impl<K: AsRef<[u8]>> Source<Hash> for Keys<'_, K> {
-    fn len(&self) -> usize {
-        self.keys.len()
-    }
-
-    fn each(&self, range: Range<usize>, mut each: impl FnMut(&[Hash])) {
-        let mut hashes = [(0, 0); HASHED];
-        for keys in self.keys[range].chunks(HASHED) {
-            each(hash_all(keys, self.options, &mut hashes));
-        }
-    }
-}
-
 /// Hashes the keys into the first places of an array; returns these.
 fn hash_all<'a, K: AsRef<[u8]>>(keys: &[K], options: u32, hashes: &'a mut [Hash]) -> &'a [Hash] {
     let hashes = &mut hashes[..keys.len()];
@@ -461,7 +435,7 @@ fn hash_all<'a, K: AsRef<[u8]>>(keys: &[K], options: u32, hashes: &'a mut [Hash]
     hashes
 }
 
-/// Batches, as those of [`Filter`](crate::Filter#batches).
+/// Batches, as those of [`GuavaBloom`](crate::GuavaBloom#batches).
 impl RedisBloom {
     /// Inserts every key; returns how many of them were not in the filter before. `BF.MADD`.
     ///
@@ -473,7 +447,7 @@ impl RedisBloom {
     /// # Examples
     ///
     /// ```
-    /// let mut filter = lanebloom::RedisBloom::with_capacity(1000, 0.01)?;
+    /// let mut filter = lanebloom_formats::RedisBloom::with_capacity(1000, 0.01)?;
     /// assert_eq!(filter.insert_batch(&["a", "b", "a"])?, 2);
     /// assert!(filter.contains("b"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -497,7 +471,7 @@ impl RedisBloom {
     /// # Examples
     ///
     /// ```
-    /// let mut filter = lanebloom::RedisBloom::with_capacity(1000, 0.01)?;
+    /// let mut filter = lanebloom_formats::RedisBloom::with_capacity(1000, 0.01)?;
     /// let mut new = [false; 3];
     /// assert_eq!(filter.insert_batch_flagged(&["a", "a", "b"], &mut new)?, 2);
     /// assert_eq!(new, [true, false, true]);
@@ -522,7 +496,7 @@ impl RedisBloom {
     /// # Examples
     ///
     /// ```
-    /// let mut filter = lanebloom::RedisBloom::with_capacity(10, 0.01)?;
+    /// let mut filter = lanebloom_formats::RedisBloom::with_capacity(10, 0.01)?;
     /// let new = filter.insert_all((0..100).map(|id| format!("{id}")))?;
     /// assert!((95..=100).contains(&new) && filter.contains("99"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -534,7 +508,7 @@ impl RedisBloom {
     ) -> Result<usize, RedisBloomInsertError> {
         let (mut new, mut inserted, options) = (0, 0, self.options);
         let hashes = keys.into_iter().map(|key| hash(key.as_ref(), options));
-        try_gathered::<WINDOW, _, _>(hashes, |hashes| {
+        gathered::<WINDOW, _, _>(hashes, |hashes| {
             new += self.insert_window(hashes, inserted, |_, _| ())?;
             inserted += hashes.len();
             Ok(())
@@ -594,7 +568,7 @@ impl RedisBloom {
     /// # Examples
     ///
     /// ```
-    /// let mut filter = lanebloom::RedisBloom::with_capacity(1000, 0.01)?;
+    /// let mut filter = lanebloom_formats::RedisBloom::with_capacity(1000, 0.01)?;
     /// filter.insert("a")?;
     /// let mut found = [false; 2];
     /// filter.contains_batch(&["a", "b"], &mut found);
@@ -604,13 +578,14 @@ impl RedisBloom {
     #[doc(alias = "BF.MEXISTS")]
     pub fn contains_batch<K: AsRef<[u8]>>(&self, keys: &[K], out: &mut [bool]) {
         assert_same_length(keys.len(), out.len());
-        self.look_up(keys, unpack_into(out));
+        let unpack = unpack();
+        self.look_up(keys, |at, len, found| unpack(found, &mut out[at..][..len]));
     }
 
     /// [`contains_batch`](Self::contains_batch) into a new vector.
     ///
     /// ```
-    /// let mut filter = lanebloom::RedisBloom::with_capacity(1000, 0.01)?;
+    /// let mut filter = lanebloom_formats::RedisBloom::with_capacity(1000, 0.01)?;
     /// filter.insert("a")?;
     /// assert_eq!(filter.contains_each(&["a", "b"]), [true, false]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -631,7 +606,7 @@ impl RedisBloom {
     /// # Examples
     ///
     /// ```
-    /// let mut filter = lanebloom::RedisBloom::with_capacity(1000, 0.01)?;
+    /// let mut filter = lanebloom_formats::RedisBloom::with_capacity(1000, 0.01)?;
     /// filter.insert("a")?;
     /// let mut found = [0];
     /// filter.contains_batch_bitmap(&["b", "a"], &mut found);
@@ -640,35 +615,40 @@ impl RedisBloom {
     /// ```
     pub fn contains_batch_bitmap<K: AsRef<[u8]>>(&self, keys: &[K], out: &mut [u64]) {
         assert_bitmap_length(keys.len(), out.len());
-        self.look_up(keys, |at, found| out[at / 64..][..found.len()].copy_from_slice(found));
+        self.look_up(keys, |at, _, found| {
+            out[at / 64..][..found.len()].copy_from_slice(found)
+        });
     }
 
     /// Calls `each` with the position of every key that is certainly not in the filter, in order.
     ///
     /// ```
-    /// let mut filter = lanebloom::RedisBloom::with_capacity(1000, 0.01)?;
+    /// let mut filter = lanebloom_formats::RedisBloom::with_capacity(1000, 0.01)?;
     /// filter.insert("b")?;
     /// let mut missing = Vec::new();
     /// filter.for_each_absent(&["a", "b", "c"], |i| missing.push(i));
     /// assert_eq!(missing, [0, 2]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn for_each_absent<K: AsRef<[u8]>>(&self, keys: &[K], each: impl FnMut(usize)) {
-        self.look_up(keys, absent(keys.len(), each));
+    pub fn for_each_absent<K: AsRef<[u8]>>(&self, keys: &[K], mut each: impl FnMut(usize)) {
+        self.look_up(keys, |at, len, found| for_each_absent(found, len, |i| each(at + i)));
     }
 
-    /// Looks keys up; calls `each(start, bitmap)` for every chunk.
-    fn look_up<K: AsRef<[u8]>>(&self, keys: &[K], each: impl FnMut(usize, &[u64])) {
-        let options = self.options;
-        let work = |hashes: &[Hash], found: &mut [u64]| self.contains_bitmap(hashes, found);
-        answers(&Keys { keys, options }, work, each);
+    /// Looks keys up; calls `each(start, len, bitmap)` for every chunk.
+    fn look_up<K: AsRef<[u8]>>(&self, keys: &[K], mut each: impl FnMut(usize, usize, &[u64])) {
+        let (mut hashes, mut found) = ([(0, 0); CHUNK], [0; CHUNK / 64]);
+        for (at, keys) in (0..).step_by(CHUNK).zip(keys.chunks(CHUNK)) {
+            let found = &mut found[..keys.len().div_ceil(64)];
+            self.contains_bitmap(hash_all(keys, self.options, &mut hashes), found);
+            each(at, keys.len(), found);
+        }
     }
 
-    /// The answers for at most [`HASHED`] keys. Searches each filter of the chain for the keys that
+    /// The answers for at most [`CHUNK`] keys. Searches each filter of the chain for the keys that
     /// no newer one has. Prefetching begins anew in each filter, so there should be many keys.
     fn contains_bitmap(&self, hashes: &[Hash], found: &mut [u64]) {
         found.fill(0);
-        let mut left: [u16; HASHED] = core::array::from_fn(|i| i as u16);
+        let mut left: [u16; CHUNK] = core::array::from_fn(|i| i as u16);
         let mut len = hashes.len();
         for link in self.links.iter().rev() {
             let (searched, mut kept) = (left, 0);
@@ -698,7 +678,7 @@ impl RedisBloom {
     /// # Examples
     ///
     /// ```
-    /// let mut filter = lanebloom::RedisBloom::with_capacity(1000, 0.01)?;
+    /// let mut filter = lanebloom_formats::RedisBloom::with_capacity(1000, 0.01)?;
     /// filter.insert("a")?;
     /// let copy = filter.try_clone()?;
     /// filter.insert("b")?;
@@ -707,11 +687,8 @@ impl RedisBloom {
     /// ```
     pub fn try_clone(&self) -> Result<Self, BuildError> {
         let mut links = Vec::new();
-        links.try_reserve(self.links.len()).map_err(|_| {
-            BuildError(BuildErrorKind::OutOfMemory {
-                bytes: size_of::<Link>() * self.links.len(),
-            })
-        })?;
+        let reserved = links.try_reserve(self.links.len());
+        reserved.map_err(|_| out_of_memory(size_of::<Link>() * self.links.len()))?;
         for link in &self.links {
             links.push(Link {
                 flat: link.flat.try_clone()?,

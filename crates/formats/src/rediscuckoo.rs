@@ -3,7 +3,7 @@
 //! in process, or built here and put into Redis.
 //!
 //! Use it for filters that are in Redis already. If you own both ends, use a
-//! [`CuckooFilter`](crate::CuckooFilter): its inserts and removes need no exclusive access, and its
+//! [`CuckooFilter`](lanebloom::CuckooFilter): its inserts and removes need no exclusive access, and its
 //! false-positive rate is what you ask for. Here a fingerprint has 8 bits, so the rate of one
 //! filter of the chain is `2 * bucket size / 255` when it is full: 1.6% with buckets of 2, 3.1%
 //! with 4. Every further filter of the chain adds as much. By default the chain grows by filters of
@@ -12,7 +12,7 @@
 //! # Example
 //!
 //! ```
-//! use lanebloom::RedisCuckoo;
+//! use lanebloom_formats::RedisCuckoo;
 //!
 //! // CF.RESERVE seen 1000, CF.ADD seen ann, CF.ADDNX seen ann, CF.DEL seen ann
 //! let mut seen = RedisCuckoo::with_capacity(1000)?;
@@ -27,8 +27,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! With the feature `redis`, `RedisCuckoo::fetch`, `store` and `replace` transfer the chunks. Any
-//! other client works with a [`Loader`](crate::redisbloom::Loader).
+//! The crate `lanebloom-redis` transfers the chunks. Any other client works with a
+//! [`Loader`](crate::redisbloom::Loader).
 //!
 //! # Keys and sharing
 //!
@@ -42,24 +42,22 @@
 //!
 //! # Versions
 //!
-//! The layout is that of RedisBloom 2.2 to 2.8 and of Redis 8.
-//! `tests/servers/rediscuckoo_module.rs` runs it beside the module 2.8. A filter of the chain has
-//! at most 2^32 - 1 slots here: the module computes a slot's number in 32 bits, and larger filters
-//! of its own collide.
+//! The layout is that of RedisBloom 2.2 to 2.8 and of Redis 8. The tests of `lanebloom-redis` run it
+//! beside the module 2.8. A filter of the chain has at most 2^32 - 1 slots here: the module computes
+//! a slot's number in 32 bits, and larger filters of its own collide.
 //!
-//! Strangers can make keys that collide under MurmurHash64A: [the module `hash`](crate::hash).
+//! Strangers can make keys that collide under MurmurHash64A: [the module `hash`](lanebloom::hash).
 
 mod dump;
 mod table;
 
-use super::redisbloom::error::{RedisBloomInsertError, RedisBloomInsertErrorKind};
-use crate::bits::{Purpose, is_cached};
-use crate::error::{BuildError, BuildErrorKind};
-use crate::hash::assert_same_length;
+use crate::batch::{assert_same_length, unpack_into};
 use crate::murmur2::murmur64a;
-use crate::source::unpack_into;
+use crate::redisbloom::error::{RedisBloomInsertError, RedisBloomInsertErrorKind};
 use alloc::format;
 use alloc::vec::Vec;
+use lanebloom::BuildError;
+use lanebloom::internal::{Purpose, is_cached, out_of_memory, wrong_setting};
 use table::{Fingerprint, Table};
 
 /// Redis' `CF` filter, bit for bit: a chain of cuckoo filters that grows when one is full.
@@ -70,7 +68,7 @@ use table::{Fingerprint, Table};
 ///
 /// ```
 /// // CF.RESERVE f 64, CF.INSERT f ITEMS 0 1 ... 39, CF.INFO f
-/// let mut filter = lanebloom::RedisCuckoo::with_capacity(64)?;
+/// let mut filter = lanebloom_formats::RedisCuckoo::with_capacity(64)?;
 /// for key in 0..90 {
 ///     filter.insert(&key.to_string())?;
 /// }
@@ -111,7 +109,7 @@ struct Settings {
 /// # Examples
 ///
 /// ```
-/// let mut filter = lanebloom::RedisCuckoo::with_capacity(1000)?;
+/// let mut filter = lanebloom_formats::RedisCuckoo::with_capacity(1000)?;
 /// filter.insert("a")?;
 /// let info = filter.info();
 /// assert_eq!((info.size, info.buckets, info.bucket_size), (1080, 512, 2));
@@ -146,10 +144,10 @@ pub struct CuckooInfo {
 ///
 /// ```
 /// // CF.RESERVE f 5000 BUCKETSIZE 4 MAXITERATIONS 500 EXPANSION 2
-/// let builder = lanebloom::RedisCuckoo::builder().capacity(5000);
+/// let builder = lanebloom_formats::RedisCuckoo::builder().capacity(5000);
 /// let filter = builder.bucket_size(4).max_iterations(500).expansion(2).build()?;
 /// assert_eq!(filter.info().buckets, 2048);
-/// # Ok::<(), lanebloom::BuildError>(())
+/// # Ok::<(), lanebloom_formats::BuildError>(())
 /// ```
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing until `build`"]
@@ -167,11 +165,11 @@ impl Builder {
     /// A cuckoo filter of this kind is full at some 65% to 95% of its slots.
     ///
     /// ```
-    /// use lanebloom::RedisCuckoo;
+    /// use lanebloom_formats::RedisCuckoo;
     ///
     /// let filter = RedisCuckoo::builder().capacity(5000).build()?;
     /// assert_eq!(filter.memory_bytes(), 8192);
-    /// # Ok::<(), lanebloom::BuildError>(())
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     pub fn capacity(mut self, capacity: u64) -> Self {
         self.capacity = capacity;
@@ -182,11 +180,11 @@ impl Builder {
     /// at more false positives.
     ///
     /// ```
-    /// use lanebloom::RedisCuckoo;
+    /// use lanebloom_formats::RedisCuckoo;
     ///
     /// let filter = RedisCuckoo::builder().bucket_size(4).build()?;
     /// assert_eq!((filter.info().buckets, filter.info().bucket_size), (256, 4));
-    /// # Ok::<(), lanebloom::BuildError>(())
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     #[doc(alias = "BUCKETSIZE")]
     pub fn bucket_size(mut self, slots: u8) -> Self {
@@ -198,11 +196,11 @@ impl Builder {
     /// `MAXITERATIONS`, at least 1. 20 by default.
     ///
     /// ```
-    /// use lanebloom::RedisCuckoo;
+    /// use lanebloom_formats::RedisCuckoo;
     ///
     /// let filter = RedisCuckoo::builder().max_iterations(500).build()?;
     /// assert_eq!(filter.info().max_iterations, 500);
-    /// # Ok::<(), lanebloom::BuildError>(())
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     #[doc(alias = "MAXITERATIONS")]
     pub fn max_iterations(mut self, iterations: u16) -> Self {
@@ -215,14 +213,14 @@ impl Builder {
     /// filter are errors.
     ///
     /// ```
-    /// use lanebloom::RedisCuckoo;
+    /// use lanebloom_formats::RedisCuckoo;
     ///
     /// let builder = RedisCuckoo::builder().capacity(4).bucket_size(1);
     /// let mut filter = builder.expansion(0).build()?;
     /// let keys: Vec<String> = (0..100).map(|i| i.to_string()).collect();
     /// let error = filter.insert_batch(&keys).unwrap_err();
     /// assert!(error.is_full() && error.inserted() <= 4);
-    /// # Ok::<(), lanebloom::BuildError>(())
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     #[doc(alias = "EXPANSION")]
     pub fn expansion(mut self, expansion: u16) -> Self {
@@ -241,11 +239,11 @@ impl Builder {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::RedisCuckoo;
+    /// use lanebloom_formats::RedisCuckoo;
     ///
     /// let error = RedisCuckoo::with_capacity(3).unwrap_err();
     /// assert_eq!(error.to_string(), "a capacity of 3 is below two buckets of 2");
-    /// # Ok::<(), lanebloom::BuildError>(())
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     pub fn build(self) -> Result<RedisCuckoo, BuildError> {
         let Self {
@@ -275,7 +273,7 @@ impl Builder {
             };
             return RedisCuckoo::empty(settings, 1, u64::MAX);
         };
-        Err(BuildError(BuildErrorKind::Setting(problem)))
+        Err(wrong_setting(problem))
     }
 }
 
@@ -290,10 +288,10 @@ impl Settings {
 
     fn table(self, number: usize) -> Result<Table, BuildError> {
         let Some(buckets) = self.buckets_of(number) else {
-            return Err(BuildError(BuildErrorKind::Setting(format!(
+            return Err(wrong_setting(format!(
                 "filter {number} of the chain has more than {} slots, which are numbered in 32 bits",
                 u32::MAX
-            ))));
+            )));
         };
         Table::new(buckets as usize, self.bucket_size.into())
     }
@@ -313,11 +311,11 @@ impl RedisCuckoo {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::RedisCuckoo;
+    /// use lanebloom_formats::RedisCuckoo;
     ///
     /// let filter = RedisCuckoo::with_capacity(1000)?;
     /// assert!(filter == RedisCuckoo::builder().capacity(1000).build()?);
-    /// # Ok::<(), lanebloom::BuildError>(())
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     #[doc(alias("reserve", "CF.RESERVE"))]
     pub fn with_capacity(capacity: u64) -> Result<Self, BuildError> {
@@ -328,9 +326,9 @@ impl RedisCuckoo {
     /// an expansion of 1.
     ///
     /// ```
-    /// let filter = lanebloom::RedisCuckoo::builder().build()?;
+    /// let filter = lanebloom_formats::RedisCuckoo::builder().build()?;
     /// assert_eq!((filter.info().buckets, filter.info().expansion), (512, 1));
-    /// # Ok::<(), lanebloom::BuildError>(())
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     pub fn builder() -> Builder {
         Builder {
@@ -386,7 +384,7 @@ impl RedisCuckoo {
     /// # Examples
     ///
     /// ```
-    /// let mut filter = lanebloom::RedisCuckoo::with_capacity(1000)?;
+    /// let mut filter = lanebloom_formats::RedisCuckoo::with_capacity(1000)?;
     /// filter.insert("a")?;
     /// filter.insert("a")?;
     /// assert_eq!(filter.count("a"), 2);
@@ -408,7 +406,7 @@ impl RedisCuckoo {
     /// # Examples
     ///
     /// ```
-    /// let mut filter = lanebloom::RedisCuckoo::with_capacity(1000)?;
+    /// let mut filter = lanebloom_formats::RedisCuckoo::with_capacity(1000)?;
     /// assert!(filter.insert_unique("a")? && !filter.insert_unique("a")?);
     /// assert_eq!(filter.count("a"), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -443,7 +441,7 @@ impl RedisCuckoo {
     /// # Examples
     ///
     /// ```
-    /// let mut filter = lanebloom::RedisCuckoo::with_capacity(1000)?;
+    /// let mut filter = lanebloom_formats::RedisCuckoo::with_capacity(1000)?;
     /// filter.insert_batch(&["a", "b", "a"])?;
     /// assert_eq!((filter.count("a"), filter.info().items), (2, 3));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -480,7 +478,7 @@ impl RedisCuckoo {
     /// [`compact`](Self::compact) does, up to the first filter that cannot be emptied.
     ///
     /// ```
-    /// let mut filter = lanebloom::RedisCuckoo::with_capacity(1000)?;
+    /// let mut filter = lanebloom_formats::RedisCuckoo::with_capacity(1000)?;
     /// filter.insert("a")?;
     /// assert!(filter.remove("a") && !filter.remove("a"));
     /// assert_eq!((filter.info().items, filter.info().deleted), (0, 1));
@@ -504,7 +502,7 @@ impl RedisCuckoo {
     /// drops the newest filters if they are empty then: `CF.COMPACT`.
     ///
     /// ```
-    /// let mut filter = lanebloom::RedisCuckoo::with_capacity(64)?;
+    /// let mut filter = lanebloom_formats::RedisCuckoo::with_capacity(64)?;
     /// let keys: Vec<String> = (0..100).map(|i| i.to_string()).collect();
     /// filter.insert_batch(&keys)?;
     /// assert_eq!(filter.info().filters, 2);
@@ -537,7 +535,7 @@ impl RedisCuckoo {
     /// Whether `key` may be in the filter: `CF.EXISTS`. `false` is certain.
     ///
     /// ```
-    /// let mut filter = lanebloom::RedisCuckoo::with_capacity(1000)?;
+    /// let mut filter = lanebloom_formats::RedisCuckoo::with_capacity(1000)?;
     /// filter.insert("a")?;
     /// assert!(filter.contains("a") && !filter.contains("b"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -565,7 +563,7 @@ impl RedisCuckoo {
     /// # Examples
     ///
     /// ```
-    /// let mut filter = lanebloom::RedisCuckoo::with_capacity(1000)?;
+    /// let mut filter = lanebloom_formats::RedisCuckoo::with_capacity(1000)?;
     /// filter.insert("a")?;
     /// let mut found = [false; 2];
     /// filter.contains_batch(&["b", "a"], &mut found);
@@ -596,7 +594,7 @@ impl RedisCuckoo {
                     .map(|i| u64::from(table.holds(hashes[i])) << i)
                     .sum::<u64>();
             }
-            unpack(at, &[found]);
+            unpack(at, keys.len(), found);
         }
     }
 
@@ -606,7 +604,7 @@ impl RedisCuckoo {
     /// A key whose two buckets are the same counts twice, in the module too.
     ///
     /// ```
-    /// let mut filter = lanebloom::RedisCuckoo::with_capacity(1000)?;
+    /// let mut filter = lanebloom_formats::RedisCuckoo::with_capacity(1000)?;
     /// filter.insert_batch(&["a", "a", "b"])?;
     /// assert_eq!(["a", "b", "c"].map(|key| filter.count(key)), [2, 1, 0]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -621,9 +619,9 @@ impl RedisCuckoo {
     /// What `CF.INFO` answers.
     ///
     /// ```
-    /// let filter = lanebloom::RedisCuckoo::with_capacity(64)?;
+    /// let filter = lanebloom_formats::RedisCuckoo::with_capacity(64)?;
     /// assert_eq!((filter.info().size, filter.info().filters), (120, 1));
-    /// # Ok::<(), lanebloom::BuildError>(())
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     #[doc(alias = "CF.INFO")]
     #[must_use]
@@ -645,8 +643,8 @@ impl RedisCuckoo {
     /// Bytes of all slots.
     ///
     /// ```
-    /// assert_eq!(lanebloom::RedisCuckoo::with_capacity(1000)?.memory_bytes(), 1024);
-    /// # Ok::<(), lanebloom::BuildError>(())
+    /// assert_eq!(lanebloom_formats::RedisCuckoo::with_capacity(1000)?.memory_bytes(), 1024);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
@@ -657,7 +655,7 @@ impl RedisCuckoo {
     /// allowed; otherwise `u64::MAX`.
     ///
     /// ```
-    /// use lanebloom::RedisCuckoo;
+    /// use lanebloom_formats::RedisCuckoo;
     ///
     /// let filter = RedisCuckoo::with_capacity(64)?;
     /// assert_eq!(filter.max_bytes(), u64::MAX);
@@ -676,7 +674,7 @@ impl RedisCuckoo {
     /// over its buckets. Reads all of it.
     ///
     /// ```
-    /// let mut filter = lanebloom::RedisCuckoo::with_capacity(1024)?;
+    /// let mut filter = lanebloom_formats::RedisCuckoo::with_capacity(1024)?;
     /// for key in 0..900 {
     ///     filter.insert(&key.to_string())?;
     /// }
@@ -693,11 +691,8 @@ impl RedisCuckoo {
 }
 
 fn push(tables: &mut Vec<Table>, table: Table) -> Result<(), BuildError> {
-    tables.try_reserve(1).map_err(|_| {
-        BuildError(BuildErrorKind::OutOfMemory {
-            bytes: size_of::<Table>() * (tables.len() + 1),
-        })
-    })?;
+    let reserved = tables.try_reserve(1);
+    reserved.map_err(|_| out_of_memory(size_of::<Table>() * (tables.len() + 1)))?;
     tables.push(table);
     Ok(())
 }

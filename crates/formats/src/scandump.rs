@@ -6,7 +6,7 @@
 //! A chunk comes with a cursor: 1 with the header; 1 plus the number of bytes so far with another
 //! chunk.
 
-use super::redisbloom::error::{RedisBloomLoadError, RedisBloomLoadErrorKind as Kind};
+use crate::redisbloom::error::{RedisBloomLoadError, RedisBloomLoadErrorKind as Kind};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -23,8 +23,8 @@ const CHUNK: usize = 16 << 20;
 /// # Examples
 ///
 /// ```
-/// use lanebloom::redisbloom::{Dumped, Loader};
-/// use lanebloom::{RedisBloom, RedisBloomLoadError, RedisCuckoo};
+/// use lanebloom_formats::redisbloom::{Dumped, Loader};
+/// use lanebloom_formats::{RedisBloom, RedisBloomLoadError, RedisCuckoo};
 ///
 /// fn load<F: Dumped>(dump: &[(i64, Vec<u8>)]) -> Result<F, RedisBloomLoadError> {
 ///     let mut loader = Loader::new(1 << 20);
@@ -45,7 +45,7 @@ pub trait Dumped: Chain {}
 impl<F: Chain> Dumped for F {}
 
 pub(crate) mod sealed {
-    use crate::filter::redisbloom::error::RedisBloomLoadError;
+    use crate::redisbloom::error::RedisBloomLoadError;
     use alloc::vec::Vec;
 
     /// A chain of filters with bytes.
@@ -69,7 +69,6 @@ pub(crate) mod sealed {
 
         /// Whether this filter, as it was loaded, is still whole if Redis dumps it with this header
         /// now.
-        #[cfg(feature = "redis")]
         fn is_whole(&self, header: &[u8]) -> Result<bool, RedisBloomLoadError>;
     }
 }
@@ -108,8 +107,8 @@ impl Place {
 /// # Examples
 ///
 /// ```
-/// use lanebloom::RedisBloom;
-/// use lanebloom::redisbloom::Loader;
+/// use lanebloom_formats::RedisBloom;
+/// use lanebloom_formats::redisbloom::Loader;
 /// # let mut filter = RedisBloom::with_capacity(1000, 0.01)?;
 /// # filter.insert("a")?;
 /// # let mut dump = filter.to_loadchunks();
@@ -141,8 +140,8 @@ impl<F: Dumped> Loader<F> {
     /// A loader for a filter of at most `max_bytes` of memory, now and when it grows later.
     ///
     /// ```
-    /// use lanebloom::RedisCuckoo;
-    /// use lanebloom::redisbloom::Loader;
+    /// use lanebloom_formats::RedisCuckoo;
+    /// use lanebloom_formats::redisbloom::Loader;
     ///
     /// assert_eq!(Loader::<RedisCuckoo>::new(1 << 20).cursor(), 0);
     /// ```
@@ -160,8 +159,8 @@ impl<F: Dumped> Loader<F> {
     /// The cursor for the next `SCANDUMP`: 0 at first, then the last chunk's.
     ///
     /// ```
-    /// use lanebloom::RedisBloom;
-    /// use lanebloom::redisbloom::Loader;
+    /// use lanebloom_formats::RedisBloom;
+    /// use lanebloom_formats::redisbloom::Loader;
     ///
     /// let mut loader = Loader::<RedisBloom>::new(1 << 20);
     /// let filter = RedisBloom::with_capacity(10, 0.01)?;
@@ -178,8 +177,8 @@ impl<F: Dumped> Loader<F> {
     /// Whether all bytes are there. The last reply, cursor 0 and no bytes, may be left out.
     ///
     /// ```
-    /// use lanebloom::RedisBloom;
-    /// use lanebloom::redisbloom::Loader;
+    /// use lanebloom_formats::RedisBloom;
+    /// use lanebloom_formats::redisbloom::Loader;
     ///
     /// let mut loader = Loader::<RedisBloom>::new(1 << 20);
     /// for (cursor, chunk) in RedisBloom::with_capacity(10, 0.01)?.to_loadchunks() {
@@ -210,8 +209,8 @@ impl<F: Dumped> Loader<F> {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::RedisBloom;
-    /// use lanebloom::redisbloom::Loader;
+    /// use lanebloom_formats::RedisBloom;
+    /// use lanebloom_formats::redisbloom::Loader;
     ///
     /// let mut loader = Loader::<RedisBloom>::new(100);
     /// let filter = RedisBloom::with_capacity(1000, 0.01)?;
@@ -219,7 +218,7 @@ impl<F: Dumped> Loader<F> {
     /// let error = loader.load(cursor, &header).unwrap_err();
     /// let text = "the filter takes 1664 bytes, more than the limit of 100 bytes";
     /// assert_eq!(error.to_string(), text);
-    /// # Ok::<(), lanebloom::BuildError>(())
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     pub fn load(&mut self, cursor: i64, chunk: &[u8]) -> Result<(), RedisBloomLoadError> {
         if cursor == 0 && chunk.is_empty() && !self.ended {
@@ -268,8 +267,8 @@ impl<F: Dumped> Loader<F> {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::RedisBloom;
-    /// use lanebloom::redisbloom::Loader;
+    /// use lanebloom_formats::RedisBloom;
+    /// use lanebloom_formats::redisbloom::Loader;
     ///
     /// let mut loader = Loader::<RedisBloom>::new(1 << 20);
     /// let filter = RedisBloom::with_capacity(10, 0.01)?;
@@ -288,7 +287,7 @@ impl<F: Dumped> Loader<F> {
     }
 
     /// Takes the replies in order.
-    pub(super) fn all<C: AsRef<[u8]>>(
+    pub(crate) fn all<C: AsRef<[u8]>>(
         replies: impl IntoIterator<Item = (i64, C)>,
         max_bytes: usize,
     ) -> Result<F, RedisBloomLoadError> {
@@ -310,7 +309,7 @@ impl<F: Dumped> Loader<F> {
     }
 }
 
-pub(super) fn invalid(problem: String) -> RedisBloomLoadError {
+fn invalid(problem: String) -> RedisBloomLoadError {
     RedisBloomLoadError(Kind::Invalid(problem))
 }
 
@@ -325,12 +324,12 @@ fn other_cursor(cursor: i64, expected: i64) -> RedisBloomLoadError {
 /// # Examples
 ///
 /// ```
-/// let filter = lanebloom::RedisBloom::with_capacity(10, 0.01)?;
+/// let filter = lanebloom_formats::RedisBloom::with_capacity(10, 0.01)?;
 /// let mut chunks = filter.to_loadchunks();
 /// assert_eq!(chunks.next().unwrap().0, 1);
 /// assert_eq!(chunks.next(), Some((17, vec![0; 16])));
 /// assert_eq!(chunks.next(), None);
-/// # Ok::<(), lanebloom::BuildError>(())
+/// # Ok::<(), lanebloom_formats::BuildError>(())
 /// ```
 #[derive(Debug)]
 #[must_use = "an iterator does nothing until it is asked"]

@@ -1,7 +1,8 @@
 //! What a cache promises, beside what the examples of the documentation show.
 
 use futures_util::stream;
-use lanebloom::{CuckooFilter, Funnel, GuavaBloom, ScalableBloom, Sink, SipHash13};
+use lanebloom::{CuckooFilter, Funnel, ScalableBloom, Sink, SipHash13};
+use lanebloom_formats::GuavaBloom;
 use lanebloom_guard::{BoxError, GuardedCache, LoadError, Loader, sync};
 use std::borrow::Borrow;
 use std::collections::BTreeMap;

@@ -12,9 +12,10 @@ use crate::text::{rate as rate_text, table};
 use anyhow::Result;
 use indicatif::HumanBytes;
 use lanebloom::{
-    BuildError, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Engine, Filter, GuavaBloom, RedisBloom,
-    ScalableBloom, TombstoneBloom, WindowedBloom,
+    BuildError, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Engine, Filter, ScalableBloom,
+    TombstoneBloom, WindowedBloom,
 };
+use lanebloom_formats::{GuavaBloom, RedisBloom};
 use std::io::{self, Write};
 
 /// The most keys that a filter is built for.

@@ -1,16 +1,16 @@
 //! What reading Guava's stream can find.
 
-use crate::error::BuildError;
 use alloc::string::String;
 use core::error::Error;
 use core::fmt;
+use lanebloom::BuildError;
 
 /// Why a stream is not one of Guava's Bloom filters, or could not be read.
 ///
 /// # Examples
 ///
 /// ```
-/// use lanebloom::guava::GuavaBloom;
+/// use lanebloom_formats::guava::GuavaBloom;
 ///
 /// let error = GuavaBloom::from_bytes(&[1, 5, 0, 0, 0, 2, 0, 0]).unwrap_err();
 /// assert_eq!(error.to_string(), "the stream ends after 8 bytes of 22");
@@ -39,7 +39,7 @@ impl GuavaReadError {
     /// Whether the stream ended before the filter did.
     ///
     /// ```
-    /// use lanebloom::guava::GuavaBloom;
+    /// use lanebloom_formats::guava::GuavaBloom;
     ///
     /// let error = |bytes| GuavaBloom::from_bytes(bytes).unwrap_err();
     /// assert!(error(&[1, 5, 0]).is_truncated());

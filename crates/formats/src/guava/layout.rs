@@ -1,13 +1,13 @@
 //! Guava's formulas: the layout for keys and a rate, the places of a hash's bits, and keys and rate
 //! from a count of bits. `guava.rs` calls it.
 
-use crate::error::BuildErrorKind;
 use crate::flat::{Modulo, NextPlace};
 use crate::logarithm::{Twofold, ln, pow};
-use crate::sizing;
 use alloc::format;
 use core::f64::consts::LN_2;
 use core::fmt;
+use lanebloom::BuildError;
+use lanebloom::internal::{wrong_rate, wrong_setting};
 
 /// The most longs that Guava's array of bits can have: the greatest index of a Java array, plus
 /// one, is an `int`.
@@ -46,13 +46,13 @@ impl fmt::Display for Strategy {
 /// # Examples
 ///
 /// ```
-/// use lanebloom::guava::{GuavaBloom, HashFunctions};
+/// use lanebloom_formats::guava::{GuavaBloom, HashFunctions};
 ///
 /// let tiny = GuavaBloom::builder().expected_keys(1).false_positive_rate(0.01);
 /// let older = tiny.clone().hash_functions(HashFunctions::ByBits);
 /// assert_eq!(tiny.build()?.hash_functions(), 7);
 /// assert_eq!(older.build()?.hash_functions(), 6);
-/// # Ok::<(), lanebloom::BuildError>(())
+/// # Ok::<(), lanebloom_formats::BuildError>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum HashFunctions {
@@ -91,7 +91,7 @@ impl Layout {
         rate: f64,
         strategy: Strategy,
         hash_functions: HashFunctions,
-    ) -> Result<Self, BuildErrorKind> {
+    ) -> Result<Self, BuildError> {
         let (bits, hash_functions) = size(keys, rate, hash_functions)?;
         Ok(Self {
             strategy,
@@ -109,7 +109,7 @@ impl Layout {
     /// The share of the bits that `keys` keys set in the mean.
     pub(crate) fn fill_at(&self, keys: usize) -> f64 {
         let throws = (keys as u64).saturating_mul(self.hash_functions.into());
-        1.0 - sizing::pow(1.0 - 1.0 / (64 * self.words as u64) as f64, throws)
+        1.0 - pow(1.0 - 1.0 / (64 * self.words as u64) as f64, throws)
     }
 
     /// The number of keys that set half of the bits: the best for this number of hash functions.
@@ -137,19 +137,19 @@ impl Layout {
 
 /// The number of bits, before it is rounded up to whole longs, and the number of hash functions, by
 /// Guava's formulas.
-pub(crate) fn size(keys: u64, rate: f64, hash_functions: HashFunctions) -> Result<(u64, u8), BuildErrorKind> {
+pub fn size(keys: u64, rate: f64, hash_functions: HashFunctions) -> Result<(u64, u8), BuildError> {
     if !(rate > 0.0 && rate < 1.0) {
-        return Err(BuildErrorKind::Rate(rate));
+        return Err(wrong_rate(rate));
     }
     let keys = keys.max(1);
     let bits = optimal_bits(keys, rate);
     if bits == 0 {
-        return Err(BuildErrorKind::Setting(format!(
+        return Err(wrong_setting(format!(
             "Guava's formula gives a filter for {keys} keys at a rate of {rate} no bit at all"
         )));
     }
     if bits > 64 * MAX_WORDS {
-        return Err(BuildErrorKind::Setting(format!(
+        return Err(wrong_setting(format!(
             "a filter of {bits} bits is beyond Guava's limit of {} bits",
             64 * MAX_WORDS
         )));
@@ -159,7 +159,7 @@ pub(crate) fn size(keys: u64, rate: f64, hash_functions: HashFunctions) -> Resul
         HashFunctions::ByRate => round(-ln(Twofold::new(rate)) / LN_2).max(1),
     };
     let hash_functions = u8::try_from(number).map_err(|_| {
-        BuildErrorKind::Setting(format!(
+        wrong_setting(format!(
             "a rate of {rate:e} takes {number} hash functions, more than Guava's limit of {MAX_HASH_FUNCTIONS}"
         ))
     })?;
@@ -167,7 +167,7 @@ pub(crate) fn size(keys: u64, rate: f64, hash_functions: HashFunctions) -> Resul
 }
 
 /// Guava's `optimalNumOfHashFunctions` up to 2024.
-pub(crate) fn functions_by_bits(bits: u64, keys: u64) -> u64 {
+pub fn functions_by_bits(bits: u64, keys: u64) -> u64 {
     round(bits as f64 / keys as f64 * LN_2).max(1)
 }
 
@@ -183,20 +183,31 @@ fn round(x: f64) -> u64 {
     if x - whole as f64 >= 0.5 { whole + 1 } else { whole }
 }
 
-/// The two halves of a key's Murmur3 x64_128 with seed 0, from which all its places follow.
-pub(crate) type Hash = (u64, u64);
+/// Guava's hash of a key: both halves of Murmur3 x64_128 with seed 0. All places of the key's bits
+/// follow from it.
+///
+/// ```
+/// use lanebloom::Murmur3;
+/// use lanebloom_formats::{GuavaBloom, guava};
+///
+/// let hash: guava::Hash = Murmur3::with_seed(0).hash128("a");
+/// assert!(GuavaBloom::from_keys(["a"], 0.01)?.contains_hash(hash));
+/// # Ok::<(), lanebloom_formats::BuildError>(())
+/// ```
+pub type Hash = (u64, u64);
 
 /// The places of one key's bits, one after another. `WIDE` says which strategy:
 /// `MURMUR128_MITZ_64`, or `MURMUR128_MITZ_32`.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Places<const WIDE: bool> {
+pub struct Places<const WIDE: bool> {
     next: u64,
     step: u64,
 }
 
 impl<const WIDE: bool> Places<WIDE> {
+    /// The places for a hash.
     #[inline(always)]
-    pub(crate) fn new((h1, h2): Hash) -> Self {
+    pub fn new((h1, h2): Hash) -> Self {
         if WIDE {
             Self { next: h1, step: h2 }
         } else {
@@ -211,7 +222,7 @@ impl<const WIDE: bool> Places<WIDE> {
 
     /// The number of the next bit, before it is taken modulo the number of bits: below 2^63.
     #[inline(always)]
-    pub(crate) fn next_number(&mut self) -> u64 {
+    pub fn next_number(&mut self) -> u64 {
         let number = if WIDE {
             self.next & u64::MAX >> 1
         } else {
@@ -234,6 +245,7 @@ impl<const WIDE: bool> NextPlace for Places<WIDE> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::string::ToString;
 
     /// Distinct numbers without a pattern (SplitMix64's output function).
     fn number(i: u64) -> u64 {
@@ -265,7 +277,7 @@ mod tests {
         }
     }
 
-    fn solve(keys: u64, rate: f64, hash_functions: HashFunctions) -> Result<(u8, usize), BuildErrorKind> {
+    fn solve(keys: u64, rate: f64, hash_functions: HashFunctions) -> Result<(u8, usize), BuildError> {
         let layout = Layout::solve(keys, rate, Strategy::Mitz64, hash_functions)?;
         Ok((layout.hash_functions, layout.words))
     }
@@ -275,10 +287,7 @@ mod tests {
     fn limits_are_guavas() {
         assert_eq!(optimal_bits(2_147_483_647, 4.9e-324), 3_327_428_144_502);
         for formula in [HashFunctions::ByBits, HashFunctions::ByRate] {
-            let refused = |keys, rate| match solve(keys, rate, formula) {
-                Err(BuildErrorKind::Setting(problem)) => problem,
-                other => panic!("{other:?}"),
-            };
+            let refused = |keys, rate| solve(keys, rate, formula).unwrap_err().to_string();
             assert!(refused(2_147_483_647, 4.9e-324).starts_with("a filter of 3327428144502 bits is beyond Guava's"));
             assert!(refused(1000, 1e-77).starts_with("a rate of 1e-77 takes 256 hash functions, more than Guava's"));
             assert_eq!(solve(1000, 1e-76, formula).unwrap().0, 252);
@@ -287,10 +296,8 @@ mod tests {
             assert_eq!(solve(i32::MAX as u64 / 2, 0.28, formula), Ok((2, 44_451_423)));
             assert_eq!(solve(45 * i32::MAX as u64, 0.99, formula), Ok((1, 31_585_813)));
             for rate in [0.0, 1.0, -0.5, 1.5, f64::NAN, f64::INFINITY] {
-                assert!(
-                    matches!(solve(1, rate, formula), Err(BuildErrorKind::Rate(_))),
-                    "{rate}"
-                );
+                let message = format!("false-positive rate {rate} is not between 0 and 1, both excluded");
+                assert_eq!(refused(1, rate), message);
             }
         }
         assert!(solve(u64::MAX, 0.5, HashFunctions::ByRate).is_err());

@@ -2,12 +2,12 @@
 //! for the number of hash functions, an `int` for the number of longs, and the longs, all
 //! big-endian (`java.io.DataOutputStream`).
 
+use super::GuavaBloom;
 use super::error::{GuavaReadError, GuavaReadErrorKind};
 use super::layout::{Layout, MAX_WORDS, Strategy};
-use super::{Guava, GuavaBloom, Murmur128};
-use crate::bits;
 use alloc::format;
 use alloc::vec::Vec;
+use lanebloom::internal::acquire;
 
 /// Bytes before the longs.
 const HEADER: usize = 6;
@@ -74,18 +74,18 @@ impl GuavaBloom {
     /// # Examples
     ///
     /// ```
-    /// let filter = lanebloom::GuavaBloom::with_capacity(1, 0.03)?;
+    /// let filter = lanebloom_formats::GuavaBloom::with_capacity(1, 0.03)?;
     /// assert_eq!(filter.to_bytes(), [1, 5, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0]);
     /// filter.insert("a");
     /// assert_eq!(filter.to_bytes()[6..], [0x20, 0x02, 0, 0x08, 0, 0x80, 0x02, 0]);
-    /// # Ok::<(), lanebloom::BuildError>(())
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(self.engine.layout.stream_bytes() as usize);
-        bytes.extend_from_slice(&self.engine.layout.header());
-        bytes.extend(self.longs().flat_map(u64::to_be_bytes));
-        bits::acquire();
+        let mut bytes = Vec::with_capacity(self.layout.stream_bytes() as usize);
+        bytes.extend_from_slice(&self.layout.header());
+        bytes.extend(self.flat.words().flat_map(u64::to_be_bytes));
+        acquire();
         bytes
     }
 
@@ -100,7 +100,7 @@ impl GuavaBloom {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::GuavaBloom;
+    /// use lanebloom_formats::GuavaBloom;
     ///
     /// let filter = GuavaBloom::with_capacity(100, 0.03)?;
     /// filter.insert("a");
@@ -137,33 +137,20 @@ impl GuavaBloom {
         let Some(longs) = longs.get(..layout.words) else {
             return Err(truncated(layout.stream_bytes()));
         };
-        let engine = Guava::with_layout(layout, layout.keys_for_half());
-        let mut engine = engine.map_err(GuavaReadErrorKind::OutOfMemory)?;
+        let filter = Self::with_layout(layout, layout.keys_for_half());
+        let mut filter = filter.map_err(GuavaReadErrorKind::OutOfMemory)?;
         let longs = longs.iter().map(|long| u64::from_be_bytes(*long));
-        engine.flat.bits.store_words(0, longs);
-        Ok((Self::of(engine), &rest[8 * layout.words..]))
-    }
-
-    fn of(engine: Guava) -> Self {
-        Self {
-            engine,
-            hasher: Murmur128,
-        }
-    }
-
-    fn longs(&self) -> impl Iterator<Item = u64> {
-        self.engine.flat.words()
+        filter.flat.bits.store_words(0, longs);
+        Ok((filter, &rest[8 * layout.words..]))
     }
 }
 
 #[cfg(feature = "std")]
 mod io {
-    use super::{Guava, GuavaBloom, GuavaReadError, GuavaReadErrorKind, HEADER, Layout};
-    use crate::bits::{self, Bits};
-    use crate::codec::{self, Short};
-    use crate::flat::Flat;
-    use crate::layout::LINE_WORDS;
-    use std::io::{self, Read, Write};
+    use super::{GuavaBloom, GuavaReadError, GuavaReadErrorKind, HEADER, Layout};
+    use crate::flat::{Flat, LINE_WORDS};
+    use lanebloom::internal::{Bits, acquire};
+    use std::io::{self, ErrorKind, Read, Write};
 
     /// Bytes read or written at once, on the stack.
     const BUFFER: usize = 8 << 10;
@@ -184,7 +171,7 @@ mod io {
         /// # Examples
         ///
         /// ```
-        /// let filter = lanebloom::GuavaBloom::with_capacity(1000, 0.03)?;
+        /// let filter = lanebloom_formats::GuavaBloom::with_capacity(1000, 0.03)?;
         /// filter.insert("a");
         /// let mut stream = Vec::new();
         /// filter.write_to(&mut stream)?;
@@ -193,9 +180,9 @@ mod io {
         /// ```
         #[doc(alias = "writeTo")]
         pub fn write_to(&self, mut writer: impl Write) -> io::Result<()> {
-            writer.write_all(&self.engine.layout.header())?;
+            writer.write_all(&self.layout.header())?;
             let mut buffer = [0; BUFFER];
-            let mut longs = self.longs();
+            let mut longs = self.flat.words();
             loop {
                 let mut len = 0;
                 for (place, long) in buffer.as_chunks_mut().0.iter_mut().zip(&mut longs) {
@@ -205,7 +192,7 @@ mod io {
                 if len == 0 {
                     return Ok(());
                 }
-                bits::acquire();
+                acquire();
                 writer.write_all(&buffer[..len])?;
             }
         }
@@ -227,7 +214,7 @@ mod io {
         /// # Examples
         ///
         /// ```
-        /// use lanebloom::GuavaBloom;
+        /// use lanebloom_formats::GuavaBloom;
         ///
         /// let filter = GuavaBloom::with_capacity(1000, 0.03)?;
         /// filter.insert("a");
@@ -277,23 +264,28 @@ mod io {
                 bits.store_words(words, longs.iter().map(|long| u64::from_be_bytes(*long)));
                 words += longs.len();
             }
-            let flat = Flat::of(bits, layout.words, layout.hash_functions.into());
-            Ok(Self::of(Guava {
-                flat,
+            Ok(Self {
+                flat: Flat::of(bits, layout.words, layout.hash_functions.into()),
                 layout,
                 expected_keys: layout.keys_for_half(),
-            }))
+            })
         }
     }
 
     /// Fills `bytes`; `before` came before these, of `needed` in all.
     fn fill(reader: &mut impl Read, bytes: &mut [u8], before: u64, needed: u64) -> Result<(), GuavaReadErrorKind> {
-        codec::fill(reader, bytes).map_err(|short| match short {
-            Short::Ended(len) => GuavaReadErrorKind::Truncated {
-                bytes: before + len as u64,
-                needed,
-            },
-            Short::Io(error) => GuavaReadErrorKind::Io(error),
-        })
+        let mut len = 0;
+        while len < bytes.len() {
+            match reader.read(&mut bytes[len..]) {
+                Ok(0) => {
+                    let bytes = before + len as u64;
+                    return Err(GuavaReadErrorKind::Truncated { bytes, needed });
+                }
+                Ok(more) => len += more,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(GuavaReadErrorKind::Io(error)),
+            }
+        }
+        Ok(())
     }
 }

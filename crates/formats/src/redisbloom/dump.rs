@@ -16,12 +16,12 @@
 use super::error::{NO_CAPACITY, NO_EXPANSION, RedisBloomLoadError, RedisBloomLoadErrorKind as Kind};
 use super::layout::{Layout, TIGHTENING, bits_per_key, hash_functions, options};
 use super::{Link, LoadChunks, Loader, RedisBloom};
-use crate::error::{BuildError, BuildErrorKind};
-use crate::filter::scandump::sealed::Chain;
-use crate::layout::LINE_BYTES;
+use crate::flat::LINE_BYTES;
+use crate::scandump::sealed::Chain;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use lanebloom::internal::wrong_rate;
 
 /// Bytes of the header before the filters, and for each of them.
 const HEADER: usize = 20;
@@ -125,7 +125,7 @@ fn parse_link(numbers: &mut Numbers, most_rate: f64) -> Result<(Layout, u64), St
         return Err(format!("2^{log} bits are more than its {bits}"));
     }
     if !(rate > 0.0 && rate < 1.0) {
-        return Err(BuildError(BuildErrorKind::Rate(rate)).to_string());
+        return Err(wrong_rate(rate).to_string());
     }
     if rate > most_rate {
         return Err(format!(
@@ -186,7 +186,7 @@ impl RedisBloom {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::RedisBloom;
+    /// use lanebloom_formats::RedisBloom;
     ///
     /// // BF.RESERVE f 0.01 2, BF.ADD f ann, then BF.SCANDUMP f with 0, 1, 9
     /// let header = b"\x01\0\0\0\0\0\0\0\x01\0\0\0\x05\0\0\0\x02\0\0\0\
@@ -216,10 +216,10 @@ impl RedisBloom {
     /// # Examples
     ///
     /// ```
-    /// let filter = lanebloom::RedisBloom::with_capacity(1000, 0.01)?;
+    /// let filter = lanebloom_formats::RedisBloom::with_capacity(1000, 0.01)?;
     /// let lengths = filter.to_loadchunks().map(|(at, chunk)| (at, chunk.len()));
     /// assert!(lengths.eq([(1, 73), (1385, 1384)]));
-    /// # Ok::<(), lanebloom::BuildError>(())
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     #[doc(alias = "BF.LOADCHUNK")]
     pub fn to_loadchunks(&self) -> LoadChunks<'_, Self> {
@@ -289,7 +289,6 @@ impl Chain for RedisBloom {
     }
 
     /// Inserts may have come: the same chain, perhaps longer, with no fewer keys.
-    #[cfg(feature = "redis")]
     fn is_whole(&self, header: &[u8]) -> Result<bool, RedisBloomLoadError> {
         let header = Header::parse(header, u64::MAX).map_err(RedisBloomLoadError)?;
         let mut links = self.links.iter().zip(&header.links);

@@ -1,9 +1,9 @@
 //! The errors of inserting into a filter of the module RedisBloom, and of loading its dump.
 
-use crate::error::BuildError;
 use alloc::string::String;
 use core::error::Error;
 use core::fmt;
+use lanebloom::BuildError;
 
 pub(super) const NO_CAPACITY: &str = "a capacity of 0 keys is not at least 1";
 pub(super) const NO_EXPANSION: &str = "an expansion of 0 is not at least 1";
@@ -14,14 +14,14 @@ pub(super) const NO_EXPANSION: &str = "an expansion of 0 is not at least 1";
 /// # Examples
 ///
 /// ```
-/// use lanebloom::RedisBloom;
+/// use lanebloom_formats::RedisBloom;
 ///
 /// let mut filter = RedisBloom::builder().expected_keys(2).non_scaling().build()?;
 /// let error = filter.insert_batch(&["a", "b", "a", "c"]).unwrap_err();
 /// let text = "key 3 was not inserted: the filter does not scale";
 /// assert!(error.to_string().starts_with(text));
 /// assert!(error.is_full());
-/// # Ok::<(), lanebloom::BuildError>(())
+/// # Ok::<(), lanebloom_formats::BuildError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct RedisBloomInsertError {
@@ -52,7 +52,7 @@ impl RedisBloomInsertError {
     /// "Filter is full", or "Maximum expansions reached".
     ///
     /// ```
-    /// use lanebloom::RedisBloom;
+    /// use lanebloom_formats::RedisBloom;
     ///
     /// let mut filter = RedisBloom::builder().expected_keys(1).non_scaling().build()?;
     /// filter.insert("a")?;
@@ -69,12 +69,12 @@ impl RedisBloomInsertError {
     /// a single insert.
     ///
     /// ```
-    /// use lanebloom::RedisBloom;
+    /// use lanebloom_formats::RedisBloom;
     ///
     /// let mut filter = RedisBloom::builder().expected_keys(1).non_scaling().build()?;
     /// assert_eq!(filter.insert_batch(&["a", "b"]).unwrap_err().inserted(), 1);
     /// assert!(filter.contains("a") && !filter.contains("b"));
-    /// # Ok::<(), lanebloom::BuildError>(())
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     #[must_use]
     #[doc(alias = "position")]
@@ -121,7 +121,7 @@ impl Error for RedisBloomInsertError {
 /// # Examples
 ///
 /// ```
-/// use lanebloom::redisbloom::RedisBloom;
+/// use lanebloom_formats::redisbloom::RedisBloom;
 ///
 /// let chunks = [(1, b"no header")];
 /// let error = RedisBloom::from_scandump(chunks, 1 << 20).unwrap_err();
@@ -151,13 +151,13 @@ impl RedisBloomLoadError {
     /// Whether the chunks ended before the filter did.
     ///
     /// ```
-    /// use lanebloom::RedisBloom;
+    /// use lanebloom_formats::RedisBloom;
     ///
     /// let filter = RedisBloom::with_capacity(10, 0.01)?;
     /// let header = filter.to_loadchunks().take(1);
     /// let error = RedisBloom::from_scandump(header, 1 << 20).unwrap_err();
     /// assert!(error.is_truncated());
-    /// # Ok::<(), lanebloom::BuildError>(())
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     #[must_use]
     pub fn is_truncated(&self) -> bool {

@@ -1,19 +1,19 @@
 //! The figures of a chain: `BF.INFO`, `BF.DEBUG`, and those of every filter.
 
 use super::{Link, RedisBloom, options};
-use crate::Figures;
 use crate::logarithm::pow;
 use core::fmt;
+use lanebloom::{Figures, internal};
 
 /// The reply of `BF.INFO`; made by [`RedisBloom::info`].
 ///
 /// # Examples
 ///
 /// ```
-/// let info = lanebloom::RedisBloom::with_capacity(10, 0.01)?.info();
+/// let info = lanebloom_formats::RedisBloom::with_capacity(10, 0.01)?.info();
 /// assert_eq!((info.capacity, info.size, info.filters), (10, 112, 1));
 /// assert_eq!((info.items, info.expansion), (0, Some(2)));
-/// # Ok::<(), lanebloom::BuildError>(())
+/// # Ok::<(), lanebloom_formats::BuildError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -36,12 +36,12 @@ pub struct Info {
 /// # Examples
 ///
 /// ```
-/// let filter = lanebloom::RedisBloom::with_capacity(10, 0.01)?;
+/// let filter = lanebloom_formats::RedisBloom::with_capacity(10, 0.01)?;
 /// let link = filter.links().next().unwrap();
 /// assert_eq!((link.bits, link.hash_functions), (128, 8));
 /// assert_eq!((link.capacity, link.items), (10, 0));
 /// assert_eq!(link.false_positive_rate, 0.005);
-/// # Ok::<(), lanebloom::BuildError>(())
+/// # Ok::<(), lanebloom_formats::BuildError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
@@ -63,7 +63,7 @@ impl RedisBloom {
     /// The reply of `BF.INFO`.
     ///
     /// ```
-    /// use lanebloom::RedisBloom;
+    /// use lanebloom_formats::RedisBloom;
     ///
     /// let mut filter = RedisBloom::builder().expected_keys(1).non_scaling().build()?;
     /// filter.insert("a")?;
@@ -90,7 +90,7 @@ impl RedisBloom {
     /// The filters of the chain, from the oldest to the newest, as `BF.DEBUG` says.
     ///
     /// ```
-    /// let mut filter = lanebloom::RedisBloom::with_capacity(10, 0.01)?;
+    /// let mut filter = lanebloom_formats::RedisBloom::with_capacity(10, 0.01)?;
     /// for key in 0..100 {
     ///     filter.insert(&key.to_string())?;
     /// }
@@ -112,11 +112,11 @@ impl RedisBloom {
     /// bytes.
     ///
     /// ```
-    /// use lanebloom::RedisBloom;
+    /// use lanebloom_formats::RedisBloom;
     ///
     /// // 11027 bits are 1408 bytes in whole lines.
     /// assert_eq!(RedisBloom::with_capacity(1000, 0.01)?.memory_bytes(), 1408 + 256);
-    /// # Ok::<(), lanebloom::BuildError>(())
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
@@ -129,7 +129,7 @@ impl RedisBloom {
     /// `usize::MAX`.
     ///
     /// ```
-    /// use lanebloom::RedisBloom;
+    /// use lanebloom_formats::RedisBloom;
     ///
     /// let filter = RedisBloom::with_capacity(2, 0.01)?;
     /// assert_eq!(filter.max_bytes(), usize::MAX);
@@ -149,9 +149,9 @@ impl RedisBloom {
     /// The number of keys that the chain is for: RedisBloom's capacity.
     ///
     /// ```
-    /// let filter = lanebloom::RedisBloom::with_capacity(1000, 0.01)?;
+    /// let filter = lanebloom_formats::RedisBloom::with_capacity(1000, 0.01)?;
     /// assert_eq!(filter.expected_keys(), 1000);
-    /// # Ok::<(), lanebloom::BuildError>(())
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     #[doc(alias = "capacity")]
     #[must_use]
@@ -162,9 +162,9 @@ impl RedisBloom {
     /// Bits of memory per expected key.
     ///
     /// ```
-    /// let filter = lanebloom::RedisBloom::with_capacity(100_000, 0.01)?;
+    /// let filter = lanebloom_formats::RedisBloom::with_capacity(100_000, 0.01)?;
     /// assert!((11.0..11.1).contains(&filter.bits_per_key()));
-    /// # Ok::<(), lanebloom::BuildError>(())
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     #[must_use]
     pub fn bits_per_key(&self) -> f64 {
@@ -174,7 +174,7 @@ impl RedisBloom {
     /// Whether the filter holds nothing.
     ///
     /// ```
-    /// let mut filter = lanebloom::RedisBloom::with_capacity(1000, 0.01)?;
+    /// let mut filter = lanebloom_formats::RedisBloom::with_capacity(1000, 0.01)?;
     /// assert!(filter.is_empty());
     /// filter.insert("a")?;
     /// assert!(!filter.is_empty());
@@ -189,7 +189,7 @@ impl RedisBloom {
     /// new.
     ///
     /// ```
-    /// let mut filter = lanebloom::RedisBloom::with_capacity(10, 0.01)?;
+    /// let mut filter = lanebloom_formats::RedisBloom::with_capacity(10, 0.01)?;
     /// filter.insert("a")?;
     /// assert_eq!(filter.fill_ratio(), 8.0 / 128.0);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -202,7 +202,7 @@ impl RedisBloom {
     /// RedisBloom's count of distinct keys: too small by the false positives among them.
     ///
     /// ```
-    /// let mut filter = lanebloom::RedisBloom::with_capacity(1000, 0.01)?;
+    /// let mut filter = lanebloom_formats::RedisBloom::with_capacity(1000, 0.01)?;
     /// assert_eq!(filter.insert_batch(&["a", "b", "a"])?, 2);
     /// assert_eq!(filter.estimated_len(), 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -217,10 +217,10 @@ impl RedisBloom {
     /// rates of all filters of the chain together.
     ///
     /// ```
-    /// let filter = lanebloom::RedisBloom::with_capacity(1000, 0.01)?;
+    /// let filter = lanebloom_formats::RedisBloom::with_capacity(1000, 0.01)?;
     /// let half = 0.00499..0.00501; // the other half is for the filters to come
     /// assert!(half.contains(&filter.false_positive_rate()));
-    /// # Ok::<(), lanebloom::BuildError>(())
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     #[must_use]
     pub fn false_positive_rate(&self) -> f64 {
@@ -231,7 +231,7 @@ impl RedisBloom {
     /// absent key, computed from the share of set bits in each.
     ///
     /// ```
-    /// let mut filter = lanebloom::RedisBloom::with_capacity(1000, 0.01)?;
+    /// let mut filter = lanebloom_formats::RedisBloom::with_capacity(1000, 0.01)?;
     /// assert_eq!(filter.current_false_positive_rate(), 0.0);
     /// filter.insert_all((0..1000).map(|id| format!("{id}")))?;
     /// assert!((0.004..0.006).contains(&filter.current_false_positive_rate()));
@@ -245,7 +245,7 @@ impl RedisBloom {
     /// Fill, number of keys and false-positive rate now, from one pass over the content.
     ///
     /// ```
-    /// use lanebloom::{Figures, RedisBloom};
+    /// use lanebloom_formats::{Figures, RedisBloom};
     ///
     /// let mut filter = RedisBloom::with_capacity(10, 0.01)?;
     /// filter.insert("a")?;
@@ -260,14 +260,10 @@ impl RedisBloom {
             let (set, used) = (link.ones(), link.layout.used_bits());
             ones += set;
             bits += used;
-            pow(set as f64 / used as f64, link.layout.hash_functions)
+            pow(set as f64 / used as f64, link.layout.hash_functions.into())
         });
         let false_positive_rate = compound(rates);
-        Figures {
-            fill_ratio: ones as f64 / bits as f64,
-            len: self.estimated_len(),
-            false_positive_rate,
-        }
+        internal::figures(ones as f64 / bits as f64, self.estimated_len(), false_positive_rate)
     }
 }
 

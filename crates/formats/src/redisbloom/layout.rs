@@ -2,14 +2,14 @@
 //! hash's bits. `redisbloom.rs` calls it.
 //!
 //! Source: RedisBloom's documented options and formulas (`deps/bloom/bloom.c`), checked beside the
-//! module by `tests/servers/redisbloom_module.rs`.
+//! module by the tests of `lanebloom-redis`.
 
 use super::error::NO_CAPACITY;
-use crate::error::BuildErrorKind;
-use crate::flat::{Modulo, NextPlace};
-use crate::layout::LINE_BYTES;
+use crate::flat::{LINE_BYTES, Modulo, NextPlace};
 use crate::logarithm::{Twofold, ln};
 use crate::murmur2::{murmur2, murmur64a};
+use lanebloom::BuildError;
+use lanebloom::internal;
 
 /// The options of RedisBloom's dumps, a bit each.
 pub(super) mod options {
@@ -59,19 +59,16 @@ pub(crate) struct Layout {
 
 impl Layout {
     /// The layout that RedisBloom's `bloom_init` chooses.
-    pub(crate) fn solve(capacity: u64, rate: f64, options: u32) -> Result<Self, BuildErrorKind> {
+    pub(crate) fn solve(capacity: u64, rate: f64, options: u32) -> Result<Self, BuildError> {
         if capacity == 0 {
-            return Err(BuildErrorKind::Setting(NO_CAPACITY.into()));
+            return Err(internal::wrong_setting(NO_CAPACITY.into()));
         }
         if !(rate > 0.0 && rate < 1.0) {
-            return Err(BuildErrorKind::Rate(rate));
+            return Err(internal::wrong_rate(rate));
         }
         let bits_per_key = bits_per_key(rate);
         let needed = capacity as f64 * bits_per_key;
-        let too_large = || BuildErrorKind::TooLarge {
-            keys: usize::try_from(capacity).unwrap_or(usize::MAX),
-            rate,
-        };
+        let too_large = || internal::too_large(usize::try_from(capacity).unwrap_or(usize::MAX), rate);
         // Prevents overflow below; smaller sizes would be beyond memory too.
         if needed >= (1u64 << 62) as f64 {
             return Err(too_large());
@@ -177,6 +174,7 @@ impl NextPlace for Places {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::string::ToString;
 
     fn solve(capacity: u64, rate: f64, options: u32) -> Layout {
         Layout::solve(capacity, rate, options).unwrap()
@@ -214,19 +212,17 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_refused() {
+        let refused = |capacity, rate, options| {
+            let solved = Layout::solve(capacity, rate, options);
+            solved.unwrap_err().to_string()
+        };
         for rate in [0.0, 1.0, -0.5, f64::NAN, f64::INFINITY] {
-            assert!(matches!(Layout::solve(10, rate, 5), Err(BuildErrorKind::Rate(_))));
+            assert!(refused(10, rate, 5).ends_with("is not between 0 and 1, both excluded"));
         }
-        assert_eq!(
-            Layout::solve(0, 0.01, 5),
-            Err(BuildErrorKind::Setting(NO_CAPACITY.into()))
-        );
+        assert_eq!(refused(0, 0.01, 5), NO_CAPACITY);
         for options in [4, 5] {
             for capacity in [1 << 60, u64::MAX] {
-                assert!(matches!(
-                    Layout::solve(capacity, 0.01, options),
-                    Err(BuildErrorKind::TooLarge { .. })
-                ));
+                assert!(refused(capacity, 0.01, options).contains("is beyond addressable memory"));
             }
         }
     }

@@ -13,9 +13,9 @@
 //! The bytes of a filter are its slots.
 
 use super::{RedisCuckoo, Settings};
-use crate::filter::redisbloom::error::{RedisBloomLoadError, RedisBloomLoadErrorKind as Kind};
-use crate::filter::redisbloom::{LoadChunks, Loader};
-use crate::filter::scandump::sealed::Chain;
+use crate::redisbloom::error::{RedisBloomLoadError, RedisBloomLoadErrorKind as Kind};
+use crate::scandump::sealed::Chain;
+use crate::scandump::{LoadChunks, Loader};
 use alloc::format;
 use alloc::vec::Vec;
 
@@ -103,7 +103,7 @@ impl RedisCuckoo {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::RedisCuckoo;
+    /// use lanebloom_formats::RedisCuckoo;
     ///
     /// // CF.RESERVE f 4, CF.ADD f ann, then CF.SCANDUMP f with 0, 1, 5
     /// let header = b"\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\
@@ -127,10 +127,10 @@ impl RedisCuckoo {
     /// reply of `CF.SCANDUMP`. A chunk has up to 16 MiB.
     ///
     /// ```
-    /// let filter = lanebloom::RedisCuckoo::with_capacity(1000)?;
+    /// let filter = lanebloom_formats::RedisCuckoo::with_capacity(1000)?;
     /// let lengths = filter.to_loadchunks().map(|(at, chunk)| (at, chunk.len()));
     /// assert!(lengths.eq([(1, 38), (1025, 1024)]));
-    /// # Ok::<(), lanebloom::BuildError>(())
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     #[doc(alias = "CF.LOADCHUNK")]
     pub fn to_loadchunks(&self) -> LoadChunks<'_, Self> {
@@ -179,7 +179,6 @@ impl Chain for RedisCuckoo {
     }
 
     /// Any change may have moved fingerprints.
-    #[cfg(feature = "redis")]
     fn is_whole(&self, header: &[u8]) -> Result<bool, RedisBloomLoadError> {
         Ok(header == self.header())
     }

@@ -1,9 +1,8 @@
 //! One filter of the chain: buckets of fingerprints, one byte each, as the module has them in its
 //! `cuckoo.c`. The functions of that file have their names here in the comments.
 
-use crate::bits::{Purpose, prefetch};
-use crate::error::{BuildError, BuildErrorKind};
-use crate::memory::Words;
+use lanebloom::BuildError;
+use lanebloom::internal::{Purpose, Words, out_of_memory, prefetch};
 
 /// A key's fingerprint, and two numbers that its buckets follow from.
 #[derive(Clone, Copy, Default)]
@@ -49,7 +48,7 @@ impl Table {
     pub(super) fn new(buckets: usize, size: usize) -> Result<Self, BuildError> {
         debug_assert!(buckets.is_power_of_two());
         let bytes = buckets * size;
-        let words = Words::new(bytes.div_ceil(8)).ok_or(BuildError(BuildErrorKind::OutOfMemory { bytes }))?;
+        let words = Words::new(bytes.div_ceil(8)).ok_or(out_of_memory(bytes))?;
         Ok(Self { words, buckets, size })
     }
 

@@ -2,9 +2,11 @@
 //! streams.
 #![cfg(feature = "std")]
 
-use crate::common::{Full, Pieces, STRESS_KEYS, hit_rate, lookups_agree, number, together};
-use lanebloom::guava::{Builder, GuavaBloom, HashFunctions, Strategy};
-use lanebloom::{GuavaReadError, Murmur3, UnencodedChars};
+use crate::common::{Full, Pieces, STRESS_KEYS, number, together};
+use crate::contract::{hit_rate, lookups_agree};
+use lanebloom::{Murmur3, UnencodedChars};
+use lanebloom_formats::GuavaReadError;
+use lanebloom_formats::guava::{Builder, GuavaBloom, HashFunctions, Strategy};
 use proptest::prelude::*;
 use serde_json::Value;
 use std::error::Error;

@@ -2,8 +2,8 @@
 //! and invalid dumps. `redisbloom_module.rs` asks the module itself.
 
 use crate::common::{STRESS_KEYS, number};
-use lanebloom::redisbloom::{Loader, RedisBloom};
-use lanebloom::{RedisBloomInsertError, RedisBloomLoadError};
+use lanebloom_formats::redisbloom::{Loader, RedisBloom};
+use lanebloom_formats::{RedisBloomInsertError, RedisBloomLoadError};
 use proptest::prelude::*;
 use serde_json::Value;
 use std::error::Error;
@@ -541,7 +541,7 @@ fn a_chain_that_cannot_grow_says_why() {
 
 #[test]
 fn what_cannot_be_built_is_an_error() {
-    let error = |builder: lanebloom::redisbloom::Builder| builder.build().unwrap_err().to_string();
+    let error = |builder: lanebloom_formats::redisbloom::Builder| builder.build().unwrap_err().to_string();
     let builder = RedisBloom::builder;
     for rate in ["0", "1", "-0.1", "1.1", "NaN", "inf"] {
         assert_eq!(

@@ -1,9 +1,9 @@
 //! `RedisCuckoo`: the answers and dumps of the real module (2.8.2), kept in
-//! `tests/data/redis_cuckoo.json`; a model; what is refused. `tests/servers/rediscuckoo_module.rs`
-//! runs it beside the module itself.
+//! `tests/data/redis_cuckoo.json`; a model; what is refused. The tests of `lanebloom-redis` run it
+//! beside the module itself.
 
-use lanebloom::RedisCuckoo;
-use lanebloom::redisbloom::Loader;
+use lanebloom_formats::RedisCuckoo;
+use lanebloom_formats::redisbloom::Loader;
 use proptest::prelude::*;
 use serde_json::Value as Json;
 use std::collections::HashMap;
@@ -368,7 +368,7 @@ fn what_is_no_dump_is_refused_with_the_reason() {
 
 #[test]
 fn builders_refuse_what_the_module_refuses() {
-    let error = |builder: lanebloom::rediscuckoo::Builder| builder.build().unwrap_err().to_string();
+    let error = |builder: lanebloom_formats::rediscuckoo::Builder| builder.build().unwrap_err().to_string();
     let builder = RedisCuckoo::builder;
     assert_eq!(
         error(builder().capacity(7).bucket_size(4)),
