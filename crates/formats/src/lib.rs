@@ -57,6 +57,7 @@
 //! | `guard` | [`GuavaBloom`] as the filter of a `lanebloom::CacheGuard` |
 
 #![no_std]
+#![forbid(unsafe_code)]
 // On docs.rs every item shows which feature it needs.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 // Here and not in Cargo.toml, since they are not for the tests.
