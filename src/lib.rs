@@ -181,8 +181,6 @@ mod murmur3;
 mod once;
 mod one_key_type;
 mod pattern;
-#[cfg(feature = "redis")]
-pub mod redis;
 mod short;
 mod siphash;
 mod sizing;
