@@ -128,7 +128,12 @@ fn d_left(keys: usize, rate: f64) -> Result<Size, BuildError> {
 fn guava(keys: usize, rate: f64) -> Result<Size, BuildError> {
     let filter = GuavaBloom::with_capacity(keys, rate)?;
     let bits = f64::from(filter.hash_functions());
-    Ok(size(&filter, bits, scattered(bits)))
+    Ok(Size {
+        bits_per_key: filter.bits_per_key(),
+        rate: filter.false_positive_rate(),
+        present: bits,
+        absent: scattered(bits),
+    })
 }
 
 /// With one filter in the chain.

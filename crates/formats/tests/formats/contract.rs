@@ -153,7 +153,7 @@ fn every_form_of_a_lookup_answers_alike(of: Of) {
         for (offset, len) in LENGTHS.into_iter().enumerate() {
             // Every second one is there, and some come twice.
             let pick = |key: &u64| {
-                if key % 2 == 0 {
+                if key.is_multiple_of(2) {
                     content[*key as usize % 2000]
                 } else {
                     *key
@@ -402,6 +402,17 @@ fn a_filter_in_one_call_is_the_builders() {
     let filter = GuavaBloom::from_keys(0..10_000u32, 0.01).unwrap();
     assert!((0..10_000u32).all(|key| filter.contains(&key)));
     assert!(filter.current_false_positive_rate() < 0.012);
+}
+
+#[test]
+fn figures_are_those_of_the_single_calls() {
+    let mut redis = RedisBloom::with_capacity(1000, 0.01).unwrap();
+    redis.insert_all((0..1000).map(|key| key.to_string())).unwrap();
+    let now = redis.figures();
+    assert!(now.len > 0 && now.fill_ratio > 0.0 && now.false_positive_rate > 0.0);
+    assert_eq!((now.len, now.fill_ratio), (redis.estimated_len(), redis.fill_ratio()));
+    assert_eq!(now.false_positive_rate, redis.current_false_positive_rate());
+    assert_eq!(redis.contains_each(&["17", "1000"]), [true, redis.contains("1000")]);
 }
 
 /// Every builder, asked for as much as can be said: an error, and no number that overflows on the
