@@ -22,9 +22,10 @@ pub fn wrong_rate(rate: f64) -> BuildError {
     BuildError(BuildErrorKind::Rate(rate))
 }
 
-/// A setting that only one type of filter has. `problem` is the error's message.
+/// A setting that only one type of filter has, or a limit of its own. `problem` is the error's
+/// message.
 #[must_use]
-pub fn wrong_setting(problem: String) -> BuildError {
+pub fn build_error(problem: String) -> BuildError {
     BuildError(BuildErrorKind::Setting(problem))
 }
 

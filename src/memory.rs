@@ -89,6 +89,7 @@ pub struct Words<T>(alloc::boxed::Box<[T]>);
 
 #[cfg(lanebloom_loom)]
 impl<T: Word> Words<T> {
+    /// `len` zeros.
     pub fn new(len: usize) -> Option<Self> {
         Some(Self(core::iter::repeat_with(T::default).take(len).collect()))
     }

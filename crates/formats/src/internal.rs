@@ -1,16 +1,22 @@
 //! What `lanebloom-redis` needs and a user does not. **Outside semver**: it depends on the exact
 //! version of this crate.
 
-pub use crate::guava::layout::{Places, functions_by_bits, size};
+use crate::guava::layout::{self, HashFunctions};
+use lanebloom::BuildError;
 
-use crate::RedisBloomLoadError;
-use crate::redisbloom::Dumped;
-
-/// Whether `filter`, as it was loaded, is still whole if Redis dumps it with this header now.
+/// For bitmaps of Guava's size: the number of bits, and of hash functions by Guava's formula up to
+/// 2024.
 ///
 /// # Errors
 ///
-/// If the header is none.
-pub fn is_whole(filter: &impl Dumped, header: &[u8]) -> Result<bool, RedisBloomLoadError> {
-    filter.is_whole(header)
+/// As [`GuavaBloom::with_capacity`](crate::GuavaBloom::with_capacity).
+pub fn guava_size(keys: u64, rate: f64) -> Result<(u64, u8), BuildError> {
+    layout::size(keys, rate, HashFunctions::ByBits)
+}
+
+/// For bitmaps of fewer bits than [`guava_size`] says: the number of hash functions by the same
+/// formula.
+#[must_use]
+pub fn guava_functions(bits: u64, keys: u64) -> u64 {
+    layout::functions_by_bits(bits, keys)
 }

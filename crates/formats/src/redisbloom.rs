@@ -77,7 +77,7 @@ use alloc::vec::Vec;
 use error::{RedisBloomInsertError, RedisBloomInsertErrorKind};
 pub use figures::{Info, LinkInfo};
 use lanebloom::BuildError;
-use lanebloom::internal::{out_of_memory, unpack, wrong_rate, wrong_setting};
+use lanebloom::internal::{build_error, out_of_memory, unpack, wrong_rate};
 use layout::{Hash, Layout, Places, TIGHTENING, hash, options};
 
 /// RedisBloom's `BF` filter, bit for bit: a chain of filters that grows as keys are inserted.
@@ -241,7 +241,7 @@ impl Builder {
             return Err(wrong_rate(self.rate));
         }
         if self.expansion == 0 {
-            return Err(wrong_setting(error::NO_EXPANSION.into()));
+            return Err(build_error(error::NO_EXPANSION.into()));
         }
         let scaling = self.options & options::NO_SCALING == 0;
         let rate = if scaling { self.rate * TIGHTENING } else { self.rate };

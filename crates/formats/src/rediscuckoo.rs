@@ -57,7 +57,7 @@ use crate::redisbloom::error::{RedisBloomInsertError, RedisBloomInsertErrorKind}
 use alloc::format;
 use alloc::vec::Vec;
 use lanebloom::BuildError;
-use lanebloom::internal::{Purpose, is_cached, out_of_memory, wrong_setting};
+use lanebloom::internal::{Purpose, build_error, is_cached, out_of_memory};
 use table::{Fingerprint, Table};
 
 /// Redis' `CF` filter, bit for bit: a chain of cuckoo filters that grows when one is full.
@@ -273,7 +273,7 @@ impl Builder {
             };
             return RedisCuckoo::empty(settings, 1, u64::MAX);
         };
-        Err(wrong_setting(problem))
+        Err(build_error(problem))
     }
 }
 
@@ -288,7 +288,7 @@ impl Settings {
 
     fn table(self, number: usize) -> Result<Table, BuildError> {
         let Some(buckets) = self.buckets_of(number) else {
-            return Err(wrong_setting(format!(
+            return Err(build_error(format!(
                 "filter {number} of the chain has more than {} slots, which are numbered in 32 bits",
                 u32::MAX
             )));

@@ -7,7 +7,7 @@ use alloc::format;
 use core::f64::consts::LN_2;
 use core::fmt;
 use lanebloom::BuildError;
-use lanebloom::internal::{wrong_rate, wrong_setting};
+use lanebloom::internal::{build_error, wrong_rate};
 
 /// The most longs that Guava's array of bits can have: the greatest index of a Java array, plus
 /// one, is an `int`.
@@ -137,19 +137,19 @@ impl Layout {
 
 /// The number of bits, before it is rounded up to whole longs, and the number of hash functions, by
 /// Guava's formulas.
-pub fn size(keys: u64, rate: f64, hash_functions: HashFunctions) -> Result<(u64, u8), BuildError> {
+pub(crate) fn size(keys: u64, rate: f64, hash_functions: HashFunctions) -> Result<(u64, u8), BuildError> {
     if !(rate > 0.0 && rate < 1.0) {
         return Err(wrong_rate(rate));
     }
     let keys = keys.max(1);
     let bits = optimal_bits(keys, rate);
     if bits == 0 {
-        return Err(wrong_setting(format!(
+        return Err(build_error(format!(
             "Guava's formula gives a filter for {keys} keys at a rate of {rate} no bit at all"
         )));
     }
     if bits > 64 * MAX_WORDS {
-        return Err(wrong_setting(format!(
+        return Err(build_error(format!(
             "a filter of {bits} bits is beyond Guava's limit of {} bits",
             64 * MAX_WORDS
         )));
@@ -159,7 +159,7 @@ pub fn size(keys: u64, rate: f64, hash_functions: HashFunctions) -> Result<(u64,
         HashFunctions::ByRate => round(-ln(Twofold::new(rate)) / LN_2).max(1),
     };
     let hash_functions = u8::try_from(number).map_err(|_| {
-        wrong_setting(format!(
+        build_error(format!(
             "a rate of {rate:e} takes {number} hash functions, more than Guava's limit of {MAX_HASH_FUNCTIONS}"
         ))
     })?;
@@ -167,7 +167,7 @@ pub fn size(keys: u64, rate: f64, hash_functions: HashFunctions) -> Result<(u64,
 }
 
 /// Guava's `optimalNumOfHashFunctions` up to 2024.
-pub fn functions_by_bits(bits: u64, keys: u64) -> u64 {
+pub(crate) fn functions_by_bits(bits: u64, keys: u64) -> u64 {
     round(bits as f64 / keys as f64 * LN_2).max(1)
 }
 
@@ -199,7 +199,7 @@ pub type Hash = (u64, u64);
 /// The places of one key's bits, one after another. `WIDE` says which strategy:
 /// `MURMUR128_MITZ_64`, or `MURMUR128_MITZ_32`.
 #[derive(Clone, Copy, Default)]
-pub struct Places<const WIDE: bool> {
+pub(crate) struct Places<const WIDE: bool> {
     next: u64,
     step: u64,
 }
@@ -207,7 +207,7 @@ pub struct Places<const WIDE: bool> {
 impl<const WIDE: bool> Places<WIDE> {
     /// The places for a hash.
     #[inline(always)]
-    pub fn new((h1, h2): Hash) -> Self {
+    pub(crate) fn new((h1, h2): Hash) -> Self {
         if WIDE {
             Self { next: h1, step: h2 }
         } else {
@@ -222,7 +222,7 @@ impl<const WIDE: bool> Places<WIDE> {
 
     /// The number of the next bit, before it is taken modulo the number of bits: below 2^63.
     #[inline(always)]
-    pub fn next_number(&mut self) -> u64 {
+    fn next_number(&mut self) -> u64 {
         let number = if WIDE {
             self.next & u64::MAX >> 1
         } else {

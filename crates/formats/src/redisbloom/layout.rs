@@ -61,7 +61,7 @@ impl Layout {
     /// The layout that RedisBloom's `bloom_init` chooses.
     pub(crate) fn solve(capacity: u64, rate: f64, options: u32) -> Result<Self, BuildError> {
         if capacity == 0 {
-            return Err(internal::wrong_setting(NO_CAPACITY.into()));
+            return Err(internal::build_error(NO_CAPACITY.into()));
         }
         if !(rate > 0.0 && rate < 1.0) {
             return Err(internal::wrong_rate(rate));
