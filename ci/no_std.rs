@@ -1,4 +1,4 @@
-//! A program without std around lanebloom, which ci/check.sh compiles.
+//! A program without std around lanebloom and lanebloom-formats, which ci/check.sh compiles.
 //!
 //! It brings a panic handler of its own. std has one too, and there can be only one: when
 //! lanebloom, or a crate below it, so much as names std, the compiler refuses with "found duplicate
