@@ -77,8 +77,7 @@ impl Flat {
         }
     }
 
-    /// The words, those that only fill the last line left out. Call [`acquire`]
-    /// after the last.
+    /// The words, those that only fill the last line left out. Call [`acquire`] after the last.
     pub(crate) fn words(&self) -> impl Iterator<Item = u64> {
         self.bits.words().flatten().take((self.modulo.bits / 64) as usize)
     }
