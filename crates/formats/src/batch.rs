@@ -5,6 +5,7 @@ use lanebloom::internal::unpack;
 /// Keys that are hashed at a time.
 pub(crate) const CHUNK: usize = 1024;
 
+#[inline]
 #[track_caller]
 pub(crate) fn assert_same_length(keys: usize, out: usize) {
     assert!(
@@ -13,6 +14,7 @@ pub(crate) fn assert_same_length(keys: usize, out: usize) {
     );
 }
 
+#[inline]
 #[track_caller]
 pub(crate) fn assert_bitmap_length(keys: usize, words: usize) {
     assert!(

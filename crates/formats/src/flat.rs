@@ -31,7 +31,7 @@ pub(crate) struct Flat {
 
 /// Fewer keys than this cost what single calls do: the processor overlaps them by itself. (The model
 /// checker has batches of one key, and is to see their loops.)
-const SEVERAL: usize = if cfg!(lanebloom_loom) { 1 } else { 4 };
+pub(crate) const SEVERAL: usize = if cfg!(lanebloom_loom) { 1 } else { 4 };
 /// The most keys of a window: as many as a word of a bitmap has bits.
 pub(crate) const WINDOW: usize = 64;
 /// The most lines that a window prefetches. A key with more bits is not prefetched.
@@ -177,6 +177,8 @@ impl Flat {
         }
     }
 
+    // A call, as `contains_ahead`, whose stack frame is large.
+    #[inline(never)]
     fn contains_cached<P: NextPlace>(
         &self,
         len: usize,
@@ -204,6 +206,7 @@ impl Flat {
     /// of their [`FIRST`] bits. The one before it tests these bits, and prefetches the other lines
     /// of the keys that have them. The one before that tests the other bits. Half of the bits are
     /// set, so an absent key needs only a quarter of its lines.
+    #[inline(never)]
     fn contains_ahead<P: NextPlace>(
         &self,
         len: usize,

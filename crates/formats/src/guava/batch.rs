@@ -4,9 +4,14 @@
 use super::layout::Places;
 use super::{GuavaBloom, Hash, Strategy};
 use crate::batch::{CHUNK, assert_bitmap_length, assert_same_length, for_each_absent, gathered, unpack_into};
+use crate::flat::SEVERAL;
 use alloc::vec::Vec;
 use core::convert::Infallible;
 use lanebloom::Funnel;
+
+/// Keys that are hashed at a time: 8 KiB of hashes on the stack. (With strings, windows of 64 keys
+/// that are hashed and looked up in turn take 1 ns a key longer.)
+const HASHED: usize = 512;
 
 /// Lookups of many keys.
 impl GuavaBloom {
@@ -26,9 +31,23 @@ impl GuavaBloom {
     /// assert_eq!(found, [true, false]);
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
+    #[inline]
     pub fn contains_batch<K: Funnel>(&self, keys: &[K], out: &mut [bool]) {
         assert_same_length(keys.len(), out.len());
-        self.look_up(keys.len(), |i| self.hash(&keys[i]), unpack_into(out));
+        if keys.len() < SEVERAL {
+            for (key, found) in keys.iter().zip(out) {
+                *found = self.contains(key);
+            }
+            return;
+        }
+        self.contains_several(keys, out);
+    }
+
+    // A call, so that a few keys cost what single calls do.
+    #[inline(never)]
+    fn contains_several<K: Funnel>(&self, keys: &[K], out: &mut [bool]) {
+        let mut unpack = unpack_into(out);
+        self.hashed(keys, |start, hashes| self.look_up(start, hashes, &mut unpack));
     }
 
     /// [`contains_batch`](Self::contains_batch) into a new vector.
@@ -64,7 +83,13 @@ impl GuavaBloom {
     /// ```
     pub fn contains_hashes(&self, hashes: &[Hash], out: &mut [bool]) {
         assert_same_length(hashes.len(), out.len());
-        self.look_up(hashes.len(), |i| hashes[i], unpack_into(out));
+        if hashes.len() < SEVERAL {
+            for (hash, found) in hashes.iter().zip(out) {
+                *found = self.contains_hash(*hash);
+            }
+            return;
+        }
+        self.look_up(0, hashes, &mut unpack_into(out));
     }
 
     /// [`contains_batch`](Self::contains_batch) into a bitmap. Bits after the last key become 0.
@@ -84,7 +109,10 @@ impl GuavaBloom {
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     pub fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
-        self.look_up_into(keys.len(), |i| self.hash(&keys[i]), out);
+        assert_bitmap_length(keys.len(), out.len());
+        self.hashed(keys, |start, hashes| {
+            self.contains_hashes_bitmap(hashes, &mut out[start / 64..][..hashes.len().div_ceil(64)]);
+        });
     }
 
     /// [`contains_batch_bitmap`](Self::contains_batch_bitmap) by hash.
@@ -105,7 +133,9 @@ impl GuavaBloom {
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     pub fn contains_hashes_bitmap(&self, hashes: &[Hash], out: &mut [u64]) {
-        self.look_up_into(hashes.len(), |i| hashes[i], out);
+        assert_bitmap_length(hashes.len(), out.len());
+        out.fill(0);
+        self.look_up(0, hashes, &mut |at, _, found| out[at / 64] |= found << (at % 64));
     }
 
     /// Calls `each` with the position of every key that is certainly not in the filter, in order.
@@ -118,8 +148,10 @@ impl GuavaBloom {
     /// assert_eq!(absent, [0, 2]);
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
-    pub fn for_each_absent<K: Funnel>(&self, keys: &[K], each: impl FnMut(usize)) {
-        self.look_for_absent(keys.len(), |i| self.hash(&keys[i]), each);
+    pub fn for_each_absent<K: Funnel>(&self, keys: &[K], mut each: impl FnMut(usize)) {
+        self.hashed(keys, |start, hashes| {
+            self.for_each_absent_hash(hashes, |i| each(start + i));
+        });
     }
 
     /// [`for_each_absent`](Self::for_each_absent) by hash.
@@ -133,8 +165,10 @@ impl GuavaBloom {
     /// assert_eq!(absent, [0, 2]);
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
-    pub fn for_each_absent_hash(&self, hashes: &[Hash], each: impl FnMut(usize)) {
-        self.look_for_absent(hashes.len(), |i| hashes[i], each);
+    pub fn for_each_absent_hash(&self, hashes: &[Hash], mut each: impl FnMut(usize)) {
+        self.look_up(0, hashes, &mut |at, len, found| {
+            for_each_absent(&[found], len, |i| each(at + i));
+        });
     }
 
     /// Writes the [`hash`](Self::hash) of each key to the same place of `out`.
@@ -159,23 +193,37 @@ impl GuavaBloom {
         }
     }
 
-    fn look_up_into(&self, len: usize, hash: impl Fn(usize) -> Hash, out: &mut [u64]) {
-        assert_bitmap_length(len, out.len());
-        out.fill(0);
-        self.look_up(len, hash, |at, _, found| out[at / 64] |= found << (at % 64));
-    }
-
-    fn look_for_absent(&self, len: usize, hash: impl Fn(usize) -> Hash, mut each: impl FnMut(usize)) {
-        self.look_up(len, hash, |at, len, found| {
-            for_each_absent(&[found], len, |i| each(at + i));
-        });
-    }
-
-    /// Looks `len` hashes up. Calls `each(start, len, bitmap)` for every window of up to 64.
-    fn look_up(&self, len: usize, hash: impl Fn(usize) -> Hash, each: impl FnMut(usize, usize, u64)) {
+    /// Looks hashes up, of which the first is number `start` of the batch. Calls `each(start, len,
+    /// bitmap)` for every window of up to 64.
+    // Not generic, so that a program has the loops once.
+    fn look_up(&self, start: usize, hashes: &[Hash], each: &mut dyn FnMut(usize, usize, u64)) {
+        let (len, each) = (hashes.len(), |at, len, found| each(start + at, len, found));
         match self.layout.strategy {
-            Strategy::Mitz64 => self.flat.contains_each(len, |i| Places::<true>::new(hash(i)), each),
-            Strategy::Mitz32 => self.flat.contains_each(len, |i| Places::<false>::new(hash(i)), each),
+            Strategy::Mitz64 => self.flat.contains_each(len, |i| Places::<true>::new(hashes[i]), each),
+            Strategy::Mitz32 => self.flat.contains_each(len, |i| Places::<false>::new(hashes[i]), each),
+        }
+    }
+
+    /// Hashes the keys; calls `each(start, hashes)` for every chunk.
+    #[inline]
+    fn hashed<K: Funnel>(&self, keys: &[K], each: impl FnMut(usize, &[Hash])) {
+        // To clear the space for a whole chunk takes longer than to work on a few keys.
+        match keys.len() {
+            0..=4 => self.hashed_by::<4, _>(keys, each),
+            5..=16 => self.hashed_by::<16, _>(keys, each),
+            17..=64 => self.hashed_by::<64, _>(keys, each),
+            _ => self.hashed_by::<HASHED, _>(keys, each),
+        }
+    }
+
+    // A call, so that only large batches have a large stack frame.
+    #[inline(never)]
+    fn hashed_by<const N: usize, K: Funnel>(&self, keys: &[K], mut each: impl FnMut(usize, &[Hash])) {
+        let mut hashes = [(0, 0); N];
+        for (start, keys) in (0..).step_by(N).zip(keys.chunks(N)) {
+            let hashes = &mut hashes[..keys.len()];
+            self.hash_batch(keys, hashes);
+            each(start, hashes);
         }
     }
 }
@@ -191,7 +239,7 @@ impl GuavaBloom {
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     pub fn insert_batch<K: Funnel>(&self, keys: &[K]) -> usize {
-        self.insert_each(keys.len(), |i| self.hash(&keys[i]), |_, _, _| ())
+        self.insert_each(keys, &mut |_, _, _| ())
     }
 
     /// [`insert_batch`](Self::insert_batch) by hash.
@@ -203,7 +251,7 @@ impl GuavaBloom {
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     pub fn insert_hashes(&self, hashes: &[Hash]) -> usize {
-        self.insert_each(hashes.len(), |i| hashes[i], |_, _, _| ())
+        self.insert_chunk(0, hashes, &mut |_, _, _| ())
     }
 
     /// [`insert_batch`](Self::insert_batch) that also writes each insert's answer to the same place
@@ -224,7 +272,7 @@ impl GuavaBloom {
     /// ```
     pub fn insert_batch_flagged<K: Funnel>(&self, keys: &[K], new: &mut [bool]) -> usize {
         assert_same_length(keys.len(), new.len());
-        self.insert_each(keys.len(), |i| self.hash(&keys[i]), unpack_into(new))
+        self.insert_each(keys, &mut unpack_into(new))
     }
 
     /// [`insert_batch_flagged`](Self::insert_batch_flagged) by hash.
@@ -245,7 +293,7 @@ impl GuavaBloom {
     /// ```
     pub fn insert_hashes_flagged(&self, hashes: &[Hash], new: &mut [bool]) -> usize {
         assert_same_length(hashes.len(), new.len());
-        self.insert_each(hashes.len(), |i| hashes[i], unpack_into(new))
+        self.insert_chunk(0, hashes, &mut unpack_into(new))
     }
 
     /// [`insert_batch`](Self::insert_batch) for the keys of an iterator, some at a time.
@@ -271,17 +319,26 @@ impl GuavaBloom {
         new
     }
 
-    /// Inserts `len` hashes; returns how many changed the filter. Calls `each(start, len, bitmap)`
-    /// for every window of up to 64, with the bitmap of those.
-    fn insert_each(&self, len: usize, hash: impl Fn(usize) -> Hash, mut each: impl FnMut(usize, usize, u64)) -> usize {
+    /// Inserts keys; returns how many changed the filter. Calls `each` as
+    /// [`insert_chunk`](Self::insert_chunk).
+    fn insert_each<K: Funnel>(&self, keys: &[K], each: &mut dyn FnMut(usize, usize, u64)) -> usize {
         let mut new = 0;
+        self.hashed(keys, |start, hashes| new += self.insert_chunk(start, hashes, each));
+        new
+    }
+
+    /// Inserts hashes, of which the first is number `start` of the batch; returns how many changed
+    /// the filter. Calls `each(start, len, bitmap)` for every window of up to 64, with the bitmap of
+    /// those.
+    fn insert_chunk(&self, start: usize, hashes: &[Hash], each: &mut dyn FnMut(usize, usize, u64)) -> usize {
+        let (len, mut new) = (hashes.len(), 0);
         let each = |at, len, changed: u64| {
             new += changed.count_ones() as usize;
-            each(at, len, changed);
+            each(start + at, len, changed);
         };
         match self.layout.strategy {
-            Strategy::Mitz64 => self.flat.insert_each(len, |i| Places::<true>::new(hash(i)), each),
-            Strategy::Mitz32 => self.flat.insert_each(len, |i| Places::<false>::new(hash(i)), each),
+            Strategy::Mitz64 => self.flat.insert_each(len, |i| Places::<true>::new(hashes[i]), each),
+            Strategy::Mitz32 => self.flat.insert_each(len, |i| Places::<false>::new(hashes[i]), each),
         }
         new
     }
