@@ -66,8 +66,8 @@
 //! down to 2.1e-6 a [`CuckooFilter`] is smaller than a [`ConcurrentBloom`], at 3e-6 by a fifth
 //! ([bits per key by rate](cuckoo#tags)).
 //!
-//! The crate `lanebloom-formats` has the filters of other systems, bit for bit: Guava's `BloomFilter`,
-//! and the `BF` and `CF` filters of Redis.
+//! The crate `lanebloom-formats` has the filters of other systems, bit for bit: Guava's
+//! `BloomFilter`, and the `BF` and `CF` filters of Redis.
 //!
 //! And around them:
 //!

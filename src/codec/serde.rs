@@ -17,8 +17,8 @@ use serde::{Deserializer, Serializer};
 const BELIEVED: usize = 64 << 10;
 
 /// A filter that [`Limited`] deserializes: all filters of this crate, the
-/// [`ConcurrentBitmap`](crate::ConcurrentBitmap), and the `GuavaBloom` of `lanebloom-formats`. Other
-/// types cannot implement it.
+/// [`ConcurrentBitmap`](crate::ConcurrentBitmap), and the `GuavaBloom` of `lanebloom-formats`.
+/// Other types cannot implement it.
 ///
 /// # Examples
 ///

@@ -29,8 +29,8 @@ pub(crate) struct Flat {
     functions: u32,
 }
 
-/// Fewer keys than this cost what single calls do: the processor overlaps them by itself. (The model
-/// checker has batches of one key, and is to see their loops.)
+/// Fewer keys than this cost what single calls do: the processor overlaps them by itself. (The
+/// model checker has batches of one key, and is to see their loops.)
 pub(crate) const SEVERAL: usize = if cfg!(lanebloom_loom) { 1 } else { 4 };
 /// The most keys of a window: as many as a word of a bitmap has bits.
 pub(crate) const WINDOW: usize = 64;

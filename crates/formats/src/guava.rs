@@ -88,10 +88,10 @@
 //!
 //! # Consistency
 //!
-//! The promises are those of [lanebloom](lanebloom#consistency), with these differences. (2) If several
-//! threads race to insert a key, at least one gets `true`, and several may: a key has many words
-//! here, so an insert is never a claim. (6) The rate is Guava's: about the requested one at the
-//! expected keys. For `MURMUR128_MITZ_32` it is higher from some hundred million bits on, since
+//! The promises are those of [lanebloom](lanebloom#consistency), with these differences. (2) If
+//! several threads race to insert a key, at least one gets `true`, and several may: a key has many
+//! words here, so an insert is never a claim. (6) The rate is Guava's: about the requested one at
+//! the expected keys. For `MURMUR128_MITZ_32` it is higher from some hundred million bits on, since
 //! that hash has 32 bits.
 //!
 //! Hashing is Murmur3 with seed 0, as Guava's. **Strangers can make keys that collide**: [the

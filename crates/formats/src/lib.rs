@@ -8,15 +8,16 @@
 //!   since a key's bits lie in one cache line; here they lie anywhere.
 //! - The filter stays in Redis, and each lookup asks the server: this crate talks to no server. The
 //!   crate `lanebloom-redis` does, and transfers these filters.
-//! - Strangers choose the keys: these systems hash without a secret, so strangers can make keys that
-//!   collide. [The module `hash`](lanebloom::hash) says more.
+//! - Strangers choose the keys: these systems hash without a secret, so strangers can make keys
+//!   that collide. [The module `hash`](lanebloom::hash) says more.
 //!
 //! # Example
 //!
 //! ```
 //! use lanebloom_formats::{GuavaBloom, RedisBloom};
 //!
-//! // BloomFilter.create(Funnels.stringFunnel(UTF_8), 1000, 0.01), put("ann"), writeTo(out)
+//! // BloomFilter.create(Funnels.stringFunnel(UTF_8), 1000, 0.01),
+//! // put("ann"), writeTo(out)
 //! let filter = GuavaBloom::with_capacity(1000, 0.01)?;
 //! filter.insert("ann");
 //! let stream = filter.to_bytes();

@@ -3,10 +3,10 @@
 //! Redis and used in process, or built here and put into Redis.
 //!
 //! Use it for filters that are in Redis already. If you own both ends, use a
-//! [`ConcurrentBloom`](lanebloom::ConcurrentBloom): there a key's bits lie in one cache line. Here they
-//! lie anywhere in each filter of a chain. The lookup of an absent key searches all `n` filters,
-//! which touches about `2 * n` lines; a key in the oldest filter touches `2 * n + k`, if a key has
-//! `k` bits. Growth costs memory too, since every further filter has half the rate of the one
+//! [`ConcurrentBloom`](lanebloom::ConcurrentBloom): there a key's bits lie in one cache line. Here
+//! they lie anywhere in each filter of a chain. The lookup of an absent key searches all `n`
+//! filters, which touches about `2 * n` lines; a key in the oldest filter touches `2 * n + k`, if a
+//! key has `k` bits. Growth costs memory too, since every further filter has half the rate of the one
 //! before: a chain of eight takes about twice the memory of one filter for as many keys. (The rate
 //! practically holds: 20,000 keys in a chain for 100 at 1% gave 0.9% with decimal keys and 1.0%
 //! with random ones, in the module too.)
@@ -59,8 +59,8 @@
 //! # Moving a service over
 //!
 //! As from [Guava](crate::guava#moving-a-service-over): a service takes the filter out of Redis and
-//! answers from the copy. Meanwhile it fills a [`ConcurrentBloom`](lanebloom::ConcurrentBloom) from the
-//! source of truth, with room for more keys than [`estimated_len`](RedisBloom::estimated_len).
+//! answers from the copy. Meanwhile it fills a [`ConcurrentBloom`](lanebloom::ConcurrentBloom) from
+//! the source of truth, with room for more keys than [`estimated_len`](RedisBloom::estimated_len).
 //!
 //! **Strangers can make keys that collide** under MurmurHash64A, whatever its seed, as under every
 //! hash without a key: [the module `hash`](lanebloom::hash) says more.
@@ -148,7 +148,9 @@ impl Builder {
     /// capacity. 100 by default, as RedisBloom's.
     ///
     /// ```
-    /// let filter = lanebloom_formats::RedisBloom::builder().expected_keys(5000).build()?;
+    /// use lanebloom_formats::RedisBloom;
+    ///
+    /// let filter = RedisBloom::builder().expected_keys(5000).build()?;
     /// assert_eq!(filter.info().capacity, 5000);
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```

@@ -3,8 +3,8 @@
 //! in process, or built here and put into Redis.
 //!
 //! Use it for filters that are in Redis already. If you own both ends, use a
-//! [`CuckooFilter`](lanebloom::CuckooFilter): its inserts and removes need no exclusive access, and its
-//! false-positive rate is what you ask for. Here a fingerprint has 8 bits, so the rate of one
+//! [`CuckooFilter`](lanebloom::CuckooFilter): its inserts and removes need no exclusive access, and
+//! its false-positive rate is what you ask for. Here a fingerprint has 8 bits, so the rate of one
 //! filter of the chain is `2 * bucket size / 255` when it is full: 1.6% with buckets of 2, 3.1%
 //! with 4. Every further filter of the chain adds as much. By default the chain grows by filters of
 //! the same size: a chain of 18 had 12% (`CF.RESERVE f 64 BUCKETSIZE 1`, 1000 keys).
@@ -42,9 +42,9 @@
 //!
 //! # Versions
 //!
-//! The layout is that of RedisBloom 2.2 to 2.8 and of Redis 8. The tests of `lanebloom-redis` run it
-//! beside the module 2.8. A filter of the chain has at most 2^32 - 1 slots here: the module computes
-//! a slot's number in 32 bits, and larger filters of its own collide.
+//! The layout is that of RedisBloom 2.2 to 2.8 and of Redis 8. The tests of `lanebloom-redis` run
+//! it beside the module 2.8. A filter of the chain has at most 2^32 - 1 slots here: the module
+//! computes a slot's number in 32 bits, and larger filters of its own collide.
 //!
 //! Strangers can make keys that collide under MurmurHash64A: [the module `hash`](lanebloom::hash).
 
@@ -643,7 +643,8 @@ impl RedisCuckoo {
     /// Bytes of all slots.
     ///
     /// ```
-    /// assert_eq!(lanebloom_formats::RedisCuckoo::with_capacity(1000)?.memory_bytes(), 1024);
+    /// let filter = lanebloom_formats::RedisCuckoo::with_capacity(1000)?;
+    /// assert_eq!(filter.memory_bytes(), 1024);
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     #[must_use]

@@ -1,5 +1,5 @@
-//! Single inserts, lookups and batches never allocate. Reading and growing allocate a bounded amount
-//! and survive a refusal. The allocator itself counts.
+//! Single inserts, lookups and batches never allocate. Reading and growing allocate a bounded
+//! amount and survive a refusal. The allocator itself counts.
 #![expect(unsafe_code, reason = "the allocator that counts")]
 
 #[path = "../../../tests/alloc/counting.rs"]

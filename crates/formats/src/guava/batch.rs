@@ -246,7 +246,8 @@ impl GuavaBloom {
     ///
     /// ```
     /// let filter = lanebloom_formats::GuavaBloom::with_capacity(1000, 0.01)?;
-    /// assert_eq!(filter.insert_hashes(&["a", "b", "a"].map(|key| filter.hash(key))), 2);
+    /// let hashes = ["a", "b", "a"].map(|key| filter.hash(key));
+    /// assert_eq!(filter.insert_hashes(&hashes), 2);
     /// assert!(filter.contains("b"));
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
@@ -328,8 +329,8 @@ impl GuavaBloom {
     }
 
     /// Inserts hashes, of which the first is number `start` of the batch; returns how many changed
-    /// the filter. Calls `each(start, len, bitmap)` for every window of up to 64, with the bitmap of
-    /// those.
+    /// the filter. Calls `each(start, len, bitmap)` for every window of up to 64, with the bitmap
+    /// of those.
     fn insert_chunk(&self, start: usize, hashes: &[Hash], each: &mut dyn FnMut(usize, usize, u64)) -> usize {
         let (len, mut new) = (hashes.len(), 0);
         let each = |at, len, changed: u64| {

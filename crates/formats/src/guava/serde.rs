@@ -1,5 +1,5 @@
-//! `Serialize` and `Deserialize` of a [`GuavaBloom`] (feature `serde`): the bytes of its stream, with
-//! the same checks.
+//! `Serialize` and `Deserialize` of a [`GuavaBloom`] (feature `serde`): the bytes of its stream,
+//! with the same checks.
 
 use super::GuavaBloom;
 use super::error::GuavaReadError;
