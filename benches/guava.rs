@@ -17,8 +17,9 @@
 //! compared, and at the end the bits set.
 
 use clap::Parser;
-use lanebloom::{Funnel, GuavaBloom};
+use lanebloom::Funnel;
 use lanebloom_benches::number;
+use lanebloom_formats::GuavaBloom;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, BufWriter, Write as _};

@@ -35,8 +35,9 @@ mod module {
 use clap::Parser;
 use hdrhistogram::Histogram;
 use lanebloom::redis::{SharedBloom, SharedWindow};
-use lanebloom::{ConcurrentBloom, Murmur3, RedisBloom, WindowedBloom};
+use lanebloom::{ConcurrentBloom, Murmur3, WindowedBloom};
 use lanebloom_benches::{machine, median, number, parse_size};
+use lanebloom_formats::RedisBloom;
 use proxy::Proxy;
 use redis::{Connection, Script};
 use redis_server::{Redis, Server};

@@ -23,6 +23,7 @@ echo "== lints"
 # alone.
 cargo clippy --all-targets -- -D warnings
 cargo clippy --all-targets --all-features -- -D warnings
+cargo clippy -p lanebloom-formats --lib --no-default-features -- -D warnings
 cargo clippy -p lanebloom-guard --all-targets --all-features -- -D warnings
 cargo clippy -p lanebloom-cli --all-targets -- -D warnings
 for features in "" std serde mmap guard window redis; do
@@ -33,13 +34,14 @@ RUSTFLAGS="--cfg lanebloom_loom" cargo clippy -p lanebloom-loom-tests --all-targ
 
 echo "== documentation"
 # As published, where a link to a private item is an error; then with the private items.
-RUSTDOCFLAGS="-D warnings" cargo doc -p lanebloom -p lanebloom-guard --no-deps --all-features
-RUSTDOCFLAGS="-D warnings" cargo doc -p lanebloom --no-deps --all-features --document-private-items
+RUSTDOCFLAGS="-D warnings" cargo doc -p lanebloom -p lanebloom-formats -p lanebloom-guard --no-deps --all-features
+RUSTDOCFLAGS="-D warnings" cargo doc -p lanebloom -p lanebloom-formats --no-deps --all-features --document-private-items
 
 echo "== without std"
 # Types only, no code: this finds every use of std.
-cargo check -p lanebloom --lib --no-default-features --target-dir "$target/no-std"
+cargo check -p lanebloom -p lanebloom-formats --lib --no-default-features --target-dir "$target/no-std"
 "${RUSTC:-rustc}" --edition 2024 --crate-type staticlib --emit metadata -C panic=abort -D warnings ci/no_std.rs \
     --extern lanebloom="$(ls -t "$target"/no-std/debug/deps/liblanebloom-*.rmeta | head -1)" \
+    --extern lanebloom_formats="$(ls -t "$target"/no-std/debug/deps/liblanebloom_formats-*.rmeta | head -1)" \
     -L dependency="$target/no-std/debug/deps" -o "$target/no-std/probe.rmeta"
 echo "compiles without std"

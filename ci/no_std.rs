@@ -1,4 +1,4 @@
-//! A program without std around lanebloom, which ci/check.sh compiles.
+//! A program without std around lanebloom and lanebloom-formats, which ci/check.sh compiles.
 //!
 //! It brings a panic handler of its own. std has one too, and there can be only one: when
 //! lanebloom, or a crate below it, so much as names std, the compiler refuses with "found duplicate
@@ -8,7 +8,8 @@
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::panic::PanicInfo;
-use lanebloom::{BloomView, ConcurrentBloom, CuckooFilter, DLeftFilter, GuavaBloom, ScalableBloom};
+use lanebloom::{BloomView, ConcurrentBloom, CuckooFilter, DLeftFilter, ScalableBloom};
+use lanebloom_formats::GuavaBloom;
 
 #[panic_handler]
 fn panic(_: &PanicInfo<'_>) -> ! {

@@ -9,7 +9,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # CI has Guava, Redis and the Python packages, so their absence is a failure.
 export LANEBLOOM_REQUIRE_JVM=1 LANEBLOOM_REQUIRE_REDIS=1 LANEBLOOM_REQUIRE_SCRAPY=1
 
-all=(-p lanebloom --profile checked --all-features --no-fail-fast)
+all=(-p lanebloom -p lanebloom-formats --profile checked --all-features --no-fail-fast)
 cargo test "${all[@]}" --lib --test={alloc,api,edges,formats,stress}
 cargo test "${all[@]}" --doc
 cargo test -p lanebloom-guard --profile checked --all-features --no-fail-fast

@@ -74,22 +74,25 @@ impl<T> DerefMut for OwnLines<T> {
 
 /// The bit array of a blocked filter. A block is a cache line of words.
 #[derive(Debug)]
-pub(crate) struct Bits {
+pub struct Bits {
     words: OwnLines<AtomicU64>,
 }
 
 /// The reason to prefetch a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
+    /// For later: into L2.
     Later,
+    /// To read it soon: into L1.
     Read,
+    /// To write it soon: into L1, exclusively.
     Write,
 }
 
 /// Makes visible what other threads did before they set the bits that this thread has seen. Pairs
 /// with the `Release` of `set` and `or_from`.
 #[inline(always)]
-pub(crate) fn acquire() {
+pub fn acquire() {
     fence(Ordering::Acquire);
 }
 
@@ -98,7 +101,7 @@ pub(crate) fn acquire() {
 /// On x86-64 the fence is no instruction, and the branch around it would be mispredicted as often
 /// as the answer varies: 13 ns for a lookup that takes 4.
 #[inline(always)]
-pub(crate) fn acquire_if(seen: bool) {
+pub fn acquire_if(seen: bool) {
     if cfg!(all(target_arch = "x86_64", not(lanebloom_loom))) || seen {
         acquire();
     }
@@ -106,16 +109,18 @@ pub(crate) fn acquire_if(seen: bool) {
 
 impl Bits {
     /// [`OwnLines::new`].
-    pub(crate) fn new(blocks: usize) -> Result<Self, BuildError> {
+    pub fn new(blocks: usize) -> Result<Self, BuildError> {
         let words = OwnLines::new(blocks)?;
         Ok(Self { words })
     }
 
-    pub(crate) fn blocks(&self) -> usize {
+    /// The number of lines.
+    pub fn blocks(&self) -> usize {
         self.words.len() / LINE_WORDS
     }
 
-    pub(crate) fn bytes(&self) -> usize {
+    /// The bytes of all lines.
+    pub fn bytes(&self) -> usize {
         self.blocks() * LINE_BYTES
     }
 
@@ -132,7 +137,7 @@ impl Bits {
     }
 
     /// [`Lines::copy`].
-    pub(crate) fn copy(&self, first: usize, image: &mut [u64]) -> u128 {
+    pub fn copy(&self, first: usize, image: &mut [u64]) -> u128 {
         self.shared().copy(first, image)
     }
 
@@ -154,7 +159,7 @@ impl Bits {
     /// use meanwhile.
     ///
     /// The two must have the same number of lines.
-    pub(crate) fn or_from(&self, other: &Self, range: Range<usize>) -> bool {
+    pub fn or_from(&self, other: &Self, range: Range<usize>) -> bool {
         debug_assert_eq!(self.blocks(), other.blocks());
         let (ours, theirs) = (&self.shared().0[range.clone()], &other.shared().0[range]);
         let mut changed = false;
@@ -166,12 +171,12 @@ impl Bits {
     }
 
     /// [`Lines::words`].
-    pub(crate) fn words(&self) -> impl Iterator<Item = [u64; LINE_WORDS]> {
+    pub fn words(&self) -> impl Iterator<Item = [u64; LINE_WORDS]> {
         self.shared().words()
     }
 
     /// A copy that holds at least every bit whose setting happened before.
-    pub(crate) fn try_clone(&self) -> Result<Self, BuildError> {
+    pub fn try_clone(&self) -> Result<Self, BuildError> {
         let copy = Self::new(self.blocks())?;
         for (copy, word) in copy.words.iter().zip(self.words.iter()) {
             // No other thread knows the copy yet.
@@ -201,7 +206,7 @@ impl Bits {
     }
 
     /// Unsets all bits.
-    pub(crate) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.words.fill_with(AtomicU64::default);
     }
 }
@@ -212,26 +217,26 @@ impl Bits {
 impl Bits {
     /// The bit, as the lowest bit of the result. The higher bits of the result are other bits.
     #[inline(always)]
-    pub(crate) fn bit(&self, place: u64) -> u64 {
+    pub fn bit(&self, place: u64) -> u64 {
         self.words[(place / 64) as usize].load(Ordering::Relaxed) >> (place % 64)
     }
 
     /// Sets the bit; answers whether this call did.
     #[inline(always)]
-    pub(crate) fn add_bit(&self, place: u64) -> bool {
+    pub fn add_bit(&self, place: u64) -> bool {
         add(&self.words[(place / 64) as usize], 1 << (place % 64))
     }
 
     /// Sets the bit, while no other thread has the array.
     #[inline(always)]
-    pub(crate) fn set_bit(&mut self, place: u64) {
+    pub fn set_bit(&mut self, place: u64) {
         let word = &self.words[(place / 64) as usize];
         word.store(word.load(Ordering::Relaxed) | 1 << (place % 64), Ordering::Relaxed);
     }
 
     /// [`prefetch`](Self::prefetch) of the bit's line.
     #[inline(always)]
-    pub(crate) fn prefetch_bit(&self, place: u64, purpose: Purpose) {
+    pub fn prefetch_bit(&self, place: u64, purpose: Purpose) {
         self.prefetch((place / 64) as usize / LINE_WORDS, purpose);
     }
 
@@ -248,7 +253,7 @@ impl Bits {
     }
 
     /// Sets words from `first` on, while no other thread knows of the array.
-    pub(crate) fn store_words(&mut self, first: usize, values: impl IntoIterator<Item = u64>) {
+    pub fn store_words(&mut self, first: usize, values: impl IntoIterator<Item = u64>) {
         for (word, value) in self.words[first..].iter().zip(values) {
             word.store(value, Ordering::Relaxed);
         }
@@ -626,14 +631,14 @@ const CACHED_BYTES: usize = 2 << 20;
 
 /// Whether so many bytes of a filter are probed without prefetching.
 #[inline(always)]
-pub(crate) fn is_cached(bytes: usize) -> bool {
+pub fn is_cached(bytes: usize) -> bool {
     bytes <= CACHED_BYTES
 }
 
 /// Prefetches the line: into L2 for later, or into L1 to read or to write it. No harm if there is
 /// no memory at `line`.
 #[inline(always)]
-pub(crate) fn prefetch<T>(line: *const T, purpose: Purpose) {
+pub fn prefetch<T>(line: *const T, purpose: Purpose) {
     match purpose {
         Purpose::Later => hints::later(line),
         Purpose::Read => hints::read(line),

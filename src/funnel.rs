@@ -28,8 +28,8 @@
 //! | [`UnencodedChars`] of a string, `[u16]` | UTF-16 units, each little-endian | `unencodedCharsFunnel()` |
 //! | [`Utf16`] of a string | a byte order mark, then UTF-16 units, each big-endian | `stringFunnel(UTF_16)` |
 //!
-//! The module [`guava`](crate::guava#types-and-funnels) lists more types, and the parts of
-//! a compound funnel.
+//! The module `guava` of the crate `lanebloom-formats` lists more types, and the parts of a
+//! compound funnel.
 //!
 //! # Keys are untyped
 //!

@@ -57,7 +57,7 @@
 //! got the error, leaves every caller with a row to repair, and [`InsertOnDrop`] has no caller.
 
 pub(crate) mod error;
-mod filter;
+pub(crate) mod filter;
 mod rebuild;
 mod stats;
 
@@ -113,8 +113,8 @@ use stats::Counts;
 /// [`with_capacity`](Self::with_capacity) hashes with [`SipHash13`] under a random key, so
 /// strangers cannot make keys that pass the guard. Under [`Murmur3`] they can: from one valid key,
 /// a stranger computes any number of others with the same hash. [`new`](Self::new) takes any
-/// [`GuardFilter`]. Give it a filter under Murmur3, for example a
-/// [`GuavaBloom`](crate::GuavaBloom), only if strangers cannot choose the keys.
+/// [`GuardFilter`]. Give it a filter under Murmur3, for example the `GuavaBloom` of
+/// `lanebloom-formats`, only if strangers cannot choose the keys.
 ///
 /// A false positive stays one until the filter is replaced. A stranger can find one by trying, and
 /// repeat it: every request reaches the store.

@@ -125,9 +125,9 @@ use core::hash::{BuildHasher, Hasher};
 
 /// How a filter turns keys into hashes: [`Murmur3`], [`SipHash13`], and every `BuildHasher`.
 ///
-/// `H` is the hash: 64 bits, and 128 for Guava's filters. This trait is sealed. Pass a hash
-/// function of your own as a `BuildHasher`: it gets a key's [`Funnel`] bytes through
-/// `Hasher::write`, in [pieces of one length](crate::hash#what-a-buildhasher-is-fed).
+/// This trait is sealed. Pass a hash function of your own as a `BuildHasher`: it gets a key's
+/// [`Funnel`] bytes through `Hasher::write`, in [pieces of one
+/// length](crate::hash#what-a-buildhasher-is-fed).
 ///
 /// # Examples
 ///
@@ -140,9 +140,9 @@ use core::hash::{BuildHasher, Hasher};
 /// let random = RandomState::new();
 /// assert_eq!(random.hash_key("hello"), random.hash_key(&String::from("hello")));
 /// ```
-pub trait KeyHasher<H = u64>: sealed::Sealed {
+pub trait KeyHasher: sealed::Sealed {
     /// Hashes `key` to evenly distributed bits.
-    fn hash_key<K: Funnel + ?Sized>(&self, key: &K) -> H;
+    fn hash_key<K: Funnel + ?Sized>(&self, key: &K) -> u64;
 
     /// Writes the hash of each key to the same place of `out`.
     ///
@@ -162,13 +162,13 @@ pub trait KeyHasher<H = u64>: sealed::Sealed {
     ///     ["hello", "world"].map(|key| Murmur3::default().hash_key(key))
     /// );
     /// ```
-    fn hash_batch<K: Funnel>(&self, keys: &[K], out: &mut [H]) {
+    fn hash_batch<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
         self.hash_batch_by(Isa::best(), keys, out);
     }
 
     /// [`hash_batch`](Self::hash_batch) by the kernels of `isa`, if the hash function has any.
     #[doc(hidden)]
-    fn hash_batch_by<K: Funnel>(&self, _: Isa, keys: &[K], out: &mut [H]) {
+    fn hash_batch_by<K: Funnel>(&self, _: Isa, keys: &[K], out: &mut [u64]) {
         assert_same_length(keys.len(), out.len());
         one_by_one(self, keys, out);
     }
@@ -176,7 +176,7 @@ pub trait KeyHasher<H = u64>: sealed::Sealed {
 
 /// [`KeyHasher::hash_batch`] without vectors.
 #[inline(always)]
-pub(crate) fn one_by_one<K: Funnel, H>(hasher: &(impl KeyHasher<H> + ?Sized), keys: &[K], out: &mut [H]) {
+pub(crate) fn one_by_one<K: Funnel>(hasher: &(impl KeyHasher + ?Sized), keys: &[K], out: &mut [u64]) {
     for (hash, key) in out.iter_mut().zip(keys) {
         // If the compiler vectorizes this loop, it replaces each 64-bit multiplication of Murmur3
         // by three with 32 bits, which baseline x86-64 has: 1.5 ns a key slower than one hash after

@@ -1,5 +1,5 @@
 //! A lock-free membership filter for one process, shared by many threads: a Bloom filter in cache
-//! lines of `AtomicU64`, and its relatives that grow, forget, delete or speak another format.
+//! lines of `AtomicU64`, and its relatives that grow, forget or delete.
 //!
 //! A lookup answers "certainly not" or "probably". For a key that was inserted it always answers
 //! "probably". For any other key it answers "certainly not", except at a rate of false positives
@@ -59,15 +59,15 @@
 //! | are removed again | [`CountingBloom`] | [`remove`](Filter::remove) | one line | 46 | few are ever removed: rebuild then |
 //! | are removed again, at less memory | [`CuckooFilter`], [`DLeftFilter`] | [`remove`](Filter::remove), [`count`](Filter::count), [`to_compact`](CuckooFilter::to_compact) | two words, or four buckets | 12.5; 20 at 0.16% | inserts must never fail: these report an error when they are full |
 //! | are removed once and never come back, and some may be missing | [`TombstoneBloom`] | [`remove`](Filter::remove) | a line in each of two filters | 26 | a present key must never be missed |
-//! | are in a filter that a Java program wrote with Guava, or reads | [`GuavaBloom`] | [`read_from`](GuavaBloom::read_from), [`write_to`](GuavaBloom::write_to): Guava's streams | 7 lines for a present key, 2 to 3 for an absent one | 9.6 | no Java program is there |
-//! | are in Redis under RedisBloom's `BF` commands | [`RedisBloom`] | `fetch`, `store` (feature `redis`) | about 8 lines of each filter in the chain | 11, and 23 in a chain of seven | Redis need not have them |
 //! | are integers below a bound, and must be exact | [`ConcurrentBitmap`] (it hashes nothing) | [`claim_free`](ConcurrentBitmap::claim_free), [ranges](ConcurrentBitmap::insert_range), [`first_free`](bitmap::Bitmap::first_free) | one word | a bit for each integer below the bound; no false positives | the set is sparse: [a roaring bitmap](bitmap#when-not-to-use-it) |
-//! | are in Redis under its `CF` commands | [`RedisCuckoo`] | `fetch`, `store` (feature `redis`) | two buckets of each filter in the chain | 8 to 12, at 1.6% or more | Redis need not have them |
 //! | are in a plain Redis bitmap that other programs fill | `redis::RedisBitmap` (feature `redis`) | `fetch_local` | the server, or a copy: a line for each of its bits | theirs | a filter in each process will do |
 //!
 //! At low rates the filters that store fingerprints take less memory than those that set bits: from
 //! 7e-4 down to 2.1e-6 a [`CuckooFilter`] is smaller than a [`ConcurrentBloom`], at 3e-6 by a fifth
 //! ([bits per key by rate](cuckoo#fingerprints)).
+//!
+//! The crate `lanebloom-formats` has the filters of other systems, bit for bit: Guava's
+//! `BloomFilter`, and the `BF` and `CF` filters of Redis.
 //!
 //! And around them:
 //!
@@ -168,22 +168,19 @@ mod counters;
 pub mod docs;
 mod error;
 mod filter;
-mod flat;
 pub mod funnel;
 #[cfg(feature = "guard")]
 mod guard;
 pub mod hash;
+#[doc(hidden)]
+pub mod internal;
 mod kernel;
 mod layout;
-mod logarithm;
 mod memory;
-mod murmur2;
 mod murmur3;
 mod once;
 mod one_key_type;
 mod pattern;
-#[cfg(feature = "redis")]
-pub mod redis;
 mod short;
 mod siphash;
 mod sizing;
@@ -199,11 +196,6 @@ pub use filter::dleft::{self, DLeftFilter};
 pub use filter::engine::{
     Count, Engine, Estimate, FixedSize, Insert, InsertFlagged, Outcome, Proportional, Remove, Stored, Total, Union,
 };
-pub use filter::guava::error::GuavaReadError;
-pub use filter::guava::{self, GuavaBloom};
-pub use filter::redisbloom::error::{RedisBloomInsertError, RedisBloomLoadError};
-pub use filter::redisbloom::{self, RedisBloom};
-pub use filter::rediscuckoo::{self, RedisCuckoo};
 pub use filter::scalable::{self, ScalableBloom};
 pub use filter::tombstone::{self, TombstoneBloom};
 pub use filter::view::{self, BloomView};

@@ -13,7 +13,7 @@ use core::ops::{Deref, DerefMut};
 /// # Safety
 ///
 /// It is 8 bytes without padding, is valid when they are all zero, and does nothing when dropped.
-pub(crate) unsafe trait Word: Default {}
+pub unsafe trait Word: Default {}
 // SAFETY: an integer.
 unsafe impl Word for u64 {}
 // SAFETY: documented to have the representation of `u64`. (The model checker's is not treated as
@@ -21,7 +21,7 @@ unsafe impl Word for u64 {}
 unsafe impl Word for crate::sync::AtomicU64 {}
 
 #[cfg(not(lanebloom_loom))]
-pub(crate) use zeroed::Words;
+pub use zeroed::Words;
 
 #[cfg(not(lanebloom_loom))]
 mod zeroed {
@@ -34,7 +34,7 @@ mod zeroed {
 
     /// A boxed slice of words, the first of which begins a cache line.
     #[derive(Debug)]
-    pub(crate) struct Words<T> {
+    pub struct Words<T> {
         pub(super) words: NonNull<T>,
         pub(super) len: usize,
         /// The allocation, of which the words are a part.
@@ -50,7 +50,7 @@ mod zeroed {
 
     impl<T: Word> Words<T> {
         /// Allocates `len` zeros, or returns `None` if there is not enough memory.
-        pub(crate) fn new(len: usize) -> Option<Self> {
+        pub fn new(len: usize) -> Option<Self> {
             const { assert!(size_of::<T>() == 8 && !core::mem::needs_drop::<T>()) };
             let bytes = len.checked_mul(size_of::<T>())?;
             let huge = bytes >= huge_pages::WORTHWHILE;
@@ -85,25 +85,28 @@ mod zeroed {
 /// The model checker's words are no bytes, so they are made one by one.
 #[cfg(lanebloom_loom)]
 #[derive(Debug)]
-pub(crate) struct Words<T>(alloc::boxed::Box<[T]>);
+pub struct Words<T>(alloc::boxed::Box<[T]>);
 
 #[cfg(lanebloom_loom)]
 impl<T: Word> Words<T> {
-    pub(crate) fn new(len: usize) -> Option<Self> {
+    /// `len` zeros.
+    pub fn new(len: usize) -> Option<Self> {
         Some(Self(core::iter::repeat_with(T::default).take(len).collect()))
     }
 }
 
 /// As bytes, in the order that they have in memory.
 impl Words<u64> {
+    /// The bytes.
     #[inline(always)]
-    pub(crate) fn bytes(&self) -> &[u8] {
+    pub fn bytes(&self) -> &[u8] {
         let words = &**self;
         // SAFETY: the words' own bytes, borrowed as long as they are; any byte is a valid `u8`.
         unsafe { core::slice::from_raw_parts(words.as_ptr().cast(), size_of_val(words)) }
     }
 
-    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+    /// The bytes, to be written.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
         let words = &mut **self;
         // SAFETY: as above, borrowed mutably; any bytes are a valid `u64`.
         unsafe { core::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), size_of_val(words)) }

@@ -7,8 +7,7 @@ use crate::kernel::hash::GROUP;
 use crate::kernel::{self, Isa};
 use core::ops::Range;
 
-/// Keys that are hashed at a time: 8 KiB of hashes on the stack. (Half as many keys with hashes of
-/// 128 bits.)
+/// Keys that are hashed at a time: 8 KiB of hashes on the stack.
 pub(crate) const HASHED: usize = 1024;
 
 /// Hashes whose answers are collected in a bitmap of 512 bytes on the stack. A chunk prefetches no
@@ -16,19 +15,19 @@ pub(crate) const HASHED: usize = 1024;
 pub(crate) const CHUNK: usize = 4096;
 
 /// Hashes in order: a slice of them, or keys to be hashed.
-pub trait Source<H = u64> {
+pub trait Source {
     fn len(&self) -> usize;
 
     /// Calls `each` with the hashes of `range`, in order, some at a time.
-    fn each(&self, range: Range<usize>, each: impl FnMut(&[H]));
+    fn each(&self, range: Range<usize>, each: impl FnMut(&[u64]));
 }
 
-impl<H> Source<H> for &[H] {
+impl Source for &[u64] {
     fn len(&self) -> usize {
-        <[H]>::len(self)
+        <[u64]>::len(self)
     }
 
-    fn each(&self, range: Range<usize>, mut each: impl FnMut(&[H])) {
+    fn each(&self, range: Range<usize>, mut each: impl FnMut(&[u64])) {
         each(&self[range]);
     }
 }
@@ -55,44 +54,40 @@ pub(crate) struct Keys<'a, K, S> {
     pub(crate) keys: &'a [K],
 }
 
-impl<K: Funnel, H: Copy + Default, S: KeyHasher<H>> Source<H> for Keys<'_, K, S> {
+impl<K: Funnel, S: KeyHasher> Source for Keys<'_, K, S> {
     fn len(&self) -> usize {
         self.keys.len()
     }
 
     #[inline]
-    fn each(&self, range: Range<usize>, mut each: impl FnMut(&[H])) {
+    fn each(&self, range: Range<usize>, mut each: impl FnMut(&[u64])) {
         // To clear the space for a whole chunk takes longer than to work on a few keys.
         match range.len() {
             0 => {}
             1 => each(&[self.hasher.hash_key(&self.keys[range.start])]),
             // Too few for the vector kernels: without calls.
             len @ 2..GROUP => {
-                let mut hashes = [H::default(); GROUP];
+                let mut hashes = [0; GROUP];
                 one_by_one(self.hasher, &self.keys[range], &mut hashes);
                 each(&hashes[..len]);
             }
             len @ GROUP..=16 => {
-                let mut hashes = [H::default(); 16];
+                let mut hashes = [0; 16];
                 let hashes = &mut hashes[..len];
                 self.hasher.hash_batch_by(self.isa, &self.keys[range], hashes);
                 each(hashes);
             }
-            17..=64 => self.each_chunk::<_, 64>(range, each),
-            _ if size_of::<H>() <= 8 => self.each_chunk::<_, HASHED>(range, each),
-            _ => self.each_chunk::<_, { HASHED / 2 }>(range, each),
+            17..=64 => self.each_chunk::<64>(range, each),
+            _ => self.each_chunk::<HASHED>(range, each),
         }
     }
 }
 
-impl<K: Funnel, S> Keys<'_, K, S> {
+impl<K: Funnel, S: KeyHasher> Keys<'_, K, S> {
     // A call, so that only large batches have a large stack frame.
     #[inline(never)]
-    fn each_chunk<H: Copy + Default, const N: usize>(&self, range: Range<usize>, mut each: impl FnMut(&[H]))
-    where
-        S: KeyHasher<H>,
-    {
-        let mut hashes = Aligned([H::default(); N]);
+    fn each_chunk<const N: usize>(&self, range: Range<usize>, mut each: impl FnMut(&[u64])) {
+        let mut hashes = Aligned([0; N]);
         for keys in self.keys[range].chunks(N) {
             let hashes = &mut hashes.0[..keys.len()];
             self.hasher.hash_batch_by(self.isa, keys, hashes);
@@ -111,9 +106,9 @@ pub(crate) type Answer<'a> = Option<&'a mut dyn FnMut(usize, &[u64])>;
 
 /// Calls `work(hashes, bitmap)` for every chunk, then `each(start, bitmap)`. Returns the number of
 /// bits set.
-pub(crate) fn answers<H>(
-    source: &impl Source<H>,
-    mut work: impl FnMut(&[H], &mut [u64]),
+pub(crate) fn answers(
+    source: &impl Source,
+    mut work: impl FnMut(&[u64], &mut [u64]),
     mut each: impl FnMut(usize, &[u64]),
 ) -> usize {
     let (mut at, mut set) = (0, 0);
@@ -125,13 +120,13 @@ pub(crate) fn answers<H>(
 }
 
 /// [`answers`] for a slice whose first hash is number `start`.
-pub(crate) fn answers_from<H>(
+pub(crate) fn answers_from(
     start: usize,
-    hashes: &[H],
-    mut work: impl FnMut(&[H], &mut [u64]),
+    hashes: &[u64],
+    mut work: impl FnMut(&[u64], &mut [u64]),
     mut each: impl FnMut(usize, &[u64]),
 ) -> usize {
-    let mut chunk = |at, hashes: &[H], bitmap: &mut [u64]| {
+    let mut chunk = |at, hashes: &[u64], bitmap: &mut [u64]| {
         work(hashes, bitmap);
         each(at, bitmap);
         ones(bitmap)
@@ -190,11 +185,11 @@ pub(crate) fn absent(len: usize, mut each: impl FnMut(usize)) -> impl FnMut(usiz
 }
 
 /// Calls `each` with every `N` of the hashes, and with the rest, until it fails.
-pub(crate) fn try_gathered<const N: usize, H: Copy + Default, E>(
-    hashes: impl IntoIterator<Item = H>,
-    mut each: impl FnMut(&[H]) -> Result<(), E>,
+pub(crate) fn try_gathered<const N: usize, E>(
+    hashes: impl IntoIterator<Item = u64>,
+    mut each: impl FnMut(&[u64]) -> Result<(), E>,
 ) -> Result<(), E> {
-    let mut chunk = [H::default(); N];
+    let mut chunk = [0; N];
     let mut len = 0;
     for hash in hashes {
         chunk[len] = hash;

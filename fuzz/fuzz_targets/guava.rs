@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use lanebloom::GuavaBloom;
+use lanebloom_formats::GuavaBloom;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

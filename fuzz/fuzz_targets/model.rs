@@ -8,9 +8,10 @@
 
 use arbitrary::Arbitrary;
 use lanebloom::{
-    BloomView, CompactCuckoo, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, GuavaBloom, InsertError,
-    ScalableBloom, TombstoneBloom, WindowedBloom,
+    BloomView, CompactCuckoo, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, InsertError, ScalableBloom,
+    TombstoneBloom, WindowedBloom,
 };
+use lanebloom_formats::GuavaBloom;
 use libfuzzer_sys::fuzz_target;
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet, VecDeque};

@@ -4,7 +4,7 @@
 #![no_main]
 
 use arbitrary::Arbitrary;
-use lanebloom::RedisBloom;
+use lanebloom_formats::RedisBloom;
 use libfuzzer_sys::fuzz_target;
 
 /// A filter, and what is changed in the replies that are its dump. A fuzzer would not find a header

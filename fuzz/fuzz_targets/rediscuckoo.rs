@@ -5,8 +5,8 @@
 
 #![no_main]
 
-use lanebloom::RedisCuckoo;
-use lanebloom::redisbloom::Loader;
+use lanebloom_formats::RedisCuckoo;
+use lanebloom_formats::redisbloom::Loader;
 use libfuzzer_sys::fuzz_target;
 
 const LIMIT: usize = 1 << 16;

@@ -4,9 +4,10 @@
 
 use lanebloom::codec::{Limited, Snapshot};
 use lanebloom::{
-    CompactCuckoo, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, GuavaBloom, Murmur3, ScalableBloom,
-    TombstoneBloom, WindowedBloom,
+    CompactCuckoo, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Murmur3, ScalableBloom, TombstoneBloom,
+    WindowedBloom,
 };
+use lanebloom_formats::GuavaBloom;
 use libfuzzer_sys::fuzz_target;
 use serde::de::DeserializeSeed;
 use serde_json::Deserializer;

@@ -2,8 +2,8 @@
 //! several words, or several bits of one.
 
 use super::*;
-use lanebloom::GuavaBloom;
-use lanebloom::guava::HashFunctions;
+use lanebloom_formats::GuavaBloom;
+use lanebloom_formats::guava::HashFunctions;
 
 /// Filters in which a key has one bit, two bits of one word, and a bit in each of two words.
 const FILTERS: [fn() -> GuavaBloom; 3] = [

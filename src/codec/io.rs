@@ -1,4 +1,4 @@
-//! Snapshots by `std::io`, in bounded pieces. Guava's streams share [`fill`].
+//! Snapshots by `std::io`, in bounded pieces.
 
 use super::{Input, Out, Progress};
 use crate::error::SnapshotErrorKind;
@@ -88,14 +88,14 @@ pub(crate) fn from_reader<T, R: Read>(
 }
 
 /// Why a buffer was not filled.
-pub(crate) enum Short {
+enum Short {
     /// The reader ended after this many bytes.
     Ended(usize),
     Io(io::Error),
 }
 
 /// `Read::read_exact` that reports how many bytes there were.
-pub(crate) fn fill(reader: &mut impl Read, bytes: &mut [u8]) -> Result<(), Short> {
+fn fill(reader: &mut impl Read, bytes: &mut [u8]) -> Result<(), Short> {
     let mut len = 0;
     while len < bytes.len() {
         match reader.read(&mut bytes[len..]) {

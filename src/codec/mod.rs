@@ -15,8 +15,7 @@
 //! The filter may be in use meanwhile: a snapshot holds at least every key whose insertion happened
 //! before and that is not removed meanwhile. [`ConcurrentBitmap`](crate::ConcurrentBitmap), which
 //! is no filter, has them too, and [`BitmapView`](crate::bitmap::BitmapView).
-//! [`GuavaBloom`](crate::GuavaBloom) has [Guava's own stream](crate::GuavaBloom::write_to), which
-//! [`replace_file`] and `serde` take as well.
+//! The filters of the crate `lanebloom-formats` have the formats of their own systems.
 //!
 //! # Example
 //!
@@ -76,7 +75,7 @@ mod pieces;
 #[cfg(feature = "std")]
 mod replace;
 #[cfg(feature = "serde")]
-mod serde;
+pub(crate) mod serde;
 
 #[cfg(feature = "serde")]
 pub use self::serde::{Limited, Snapshot};
@@ -90,7 +89,7 @@ pub(crate) use header::{
 };
 pub(crate) use held::Held;
 #[cfg(feature = "std")]
-pub(crate) use io::{Short, Writer, fill, from_reader};
+pub(crate) use io::{Writer, from_reader};
 #[cfg(feature = "std")]
 pub(crate) use pieces::Progress;
 pub(crate) use pieces::{Input, Out, from_slice};

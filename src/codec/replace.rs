@@ -49,8 +49,8 @@ use twox_hash::XxHash3_64;
 /// # Examples
 ///
 /// ```
+/// use lanebloom::ConcurrentBloom;
 /// use lanebloom::codec::replace_file;
-/// use lanebloom::{ConcurrentBloom, GuavaBloom};
 /// use std::fs::{self, File};
 /// use std::io;
 ///
@@ -62,9 +62,7 @@ use twox_hash::XxHash3_64;
 /// replace_file(&path, |file| filter.write_to(file))?;
 /// assert!(ConcurrentBloom::read_from(File::open(&path)?, 1 << 20)?.contains("a"));
 ///
-/// // Guava's stream; and a failure, after which the file is as before.
-/// let filter = GuavaBloom::with_capacity(1000, 0.01)?;
-/// replace_file(&path, |file| filter.write_to(file))?;
+/// // After a failure the file is as before.
 /// assert!(replace_file(&path, |_| Err::<(), _>(io::Error::other("no"))).is_err());
 /// assert_eq!(fs::read(&path)?, filter.to_bytes());
 /// # Ok::<(), Box<dyn std::error::Error>>(())

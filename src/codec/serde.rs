@@ -16,9 +16,9 @@ use serde::{Deserializer, Serializer};
 /// The most bytes that are allocated because a sequence announces them.
 const BELIEVED: usize = 64 << 10;
 
-/// A filter that [`Limited`] deserializes: all filters of this crate but
-/// [`RedisBloom`](crate::RedisBloom) and [`RedisCuckoo`](crate::RedisCuckoo), and the
-/// [`ConcurrentBitmap`](crate::ConcurrentBitmap). Other types cannot implement it.
+/// A filter that [`Limited`] deserializes: all filters of this crate, the
+/// [`ConcurrentBitmap`](crate::ConcurrentBitmap), and the `GuavaBloom` of `lanebloom-formats`.
+/// Other types cannot implement it.
 ///
 /// # Examples
 ///
@@ -45,9 +45,11 @@ impl<F: sealed::Decode> Snapshot for F {}
 pub(crate) mod sealed {
     use core::fmt::Display;
 
+    /// The reading of a filter's bytes. Seals [`Snapshot`](super::Snapshot).
     pub trait Decode: Sized {
         /// The hasher that filled the filter, or `()` if filters of this type have only one.
         type Hasher;
+        /// Why bytes are no filter.
         type Error: Display;
 
         /// The filter with which `bytes` begin, if it takes `max_bytes` at most, and the rest.
@@ -119,21 +121,21 @@ pub struct Limited<F: Snapshot> {
 
 impl<F: Snapshot> Limited<F> {
     /// For a filter that takes `max_bytes` at most and was filled by this hasher (`()` for a
-    /// [`GuavaBloom`](crate::GuavaBloom)).
+    /// [`ConcurrentBitmap`](crate::ConcurrentBitmap), which has none).
     ///
     /// ```
-    /// use lanebloom::GuavaBloom;
+    /// use lanebloom::ConcurrentBitmap;
     /// use lanebloom::codec::Limited;
     /// use serde::de::DeserializeSeed;
     ///
-    /// let json = serde_json::to_string(&GuavaBloom::with_capacity(1000, 0.03)?)?;
+    /// let json = serde_json::to_string(&ConcurrentBitmap::new(10_000)?)?;
     /// let read = |max_bytes| {
-    ///     let limited = Limited::<GuavaBloom>::new(max_bytes, ());
+    ///     let limited = Limited::<ConcurrentBitmap>::new(max_bytes, ());
     ///     limited.deserialize(&mut serde_json::Deserializer::from_str(&json))
     /// };
-    /// assert!(read(920).is_ok());
-    /// let text = "the filter takes 920 bytes, more than the limit of 919 bytes";
-    /// assert!(read(919).unwrap_err().to_string().starts_with(text));
+    /// assert!(read(1280).is_ok());
+    /// let text = "the filter takes 1280 bytes, more than the limit of 1279 bytes";
+    /// assert!(read(1279).unwrap_err().to_string().starts_with(text));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn new(max_bytes: usize, hasher: F::Hasher) -> Self {
@@ -161,7 +163,8 @@ impl<'de, F: Snapshot> DeserializeSeed<'de> for Limited<F> {
     }
 }
 
-pub(crate) fn serialize<Z: Serializer>(bytes: &[u8], serializer: Z) -> Result<Z::Ok, Z::Error> {
+/// Writes bytes, in Base64 if the format is text.
+pub fn serialize<Z: Serializer>(bytes: &[u8], serializer: Z) -> Result<Z::Ok, Z::Error> {
     if serializer.is_human_readable() {
         serializer.collect_str(&Base64Display::new(bytes, &STANDARD))
     } else {
@@ -170,7 +173,7 @@ pub(crate) fn serialize<Z: Serializer>(bytes: &[u8], serializer: Z) -> Result<Z:
 }
 
 /// Passes the bytes to `decode`. An error if it leaves any.
-pub(crate) fn deserialize<'de, D: Deserializer<'de>, T, E: fmt::Display>(
+pub fn deserialize<'de, D: Deserializer<'de>, T, E: fmt::Display>(
     deserializer: D,
     limit: usize,
     decode: impl FnOnce(&[u8]) -> Result<(T, &[u8]), E>,

@@ -18,7 +18,7 @@ pub trait Planned: Engine {
     type Options: Clone + Default + fmt::Debug;
 
     /// The default hasher.
-    type Hasher: KeyHasher<Self::Hash> + Default;
+    type Hasher: KeyHasher + Default;
 
     #[doc(hidden)]
     fn build(request: Request, options: Self::Options) -> Result<Self, BuildError>;
@@ -163,7 +163,7 @@ impl<E: Planned, S> Builder<E, S> {
     /// assert!(filter.contains("a") && !filter.contains("b"));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    pub fn hasher<T: KeyHasher<E::Hash>>(self, hasher: T) -> Builder<E, T> {
+    pub fn hasher<T: KeyHasher>(self, hasher: T) -> Builder<E, T> {
         Builder {
             request: self.request,
             options: self.options,

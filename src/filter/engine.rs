@@ -2,7 +2,7 @@
 //! for all engines.
 //!
 //! The traits are public, so that a function can take any filter (`fn f<E: Engine, S:
-//! KeyHasher<E::Hash>>(filter: &Filter<E, S>)`), and sealed: only this crate implements them.
+//! KeyHasher>(filter: &Filter<E, S>)`), and sealed: only this crate implements them.
 
 use crate::codec::{Hashing, Input, Out};
 use crate::error::{BuildError, FullError, IncompatibleError, InsertError, SnapshotErrorKind};
@@ -45,7 +45,7 @@ pub struct Figures {
 /// ```
 /// use lanebloom::{ConcurrentBloom, CuckooFilter, Engine, Filter};
 ///
-/// fn present<E: Engine<Hash = u64>>(filter: &Filter<E>, names: &[&str]) -> usize {
+/// fn present<E: Engine>(filter: &Filter<E>, names: &[&str]) -> usize {
 ///     names.iter().filter(|name| filter.contains(**name)).count()
 /// }
 ///
@@ -58,26 +58,23 @@ pub struct Figures {
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 pub trait Engine: sealed::Sealed + Sized {
-    /// The hash of a key: 64 bits, or twice 64 in a [`GuavaBloom`](crate::GuavaBloom).
-    type Hash: Copy + Default;
-
     /// The name of the filter type, for `Debug`.
     #[doc(hidden)]
     const NAME: &'static str;
 
     /// Whether the hash may be there. `true` ends in an `Acquire`.
     #[doc(hidden)]
-    fn contains(&self, hash: Self::Hash) -> bool;
+    fn contains(&self, hash: u64) -> bool;
 
     /// [`contains`](Self::contains) of every hash, as a bitmap: bit `i % 64` of word `i / 64`. The
     /// bitmap has a word for every 64 hashes; the bits after the last hash become 0.
     #[doc(hidden)]
-    fn contains_bitmap(&self, hashes: &[Self::Hash], found: &mut [u64]);
+    fn contains_bitmap(&self, hashes: &[u64], found: &mut [u64]);
 
     /// [`contains_bitmap`](Self::contains_bitmap) for a few hashes, at most 64.
     #[doc(hidden)]
     #[inline]
-    fn contains_few_bitmap(&self, hashes: &[Self::Hash]) -> u64 {
+    fn contains_few_bitmap(&self, hashes: &[u64]) -> u64 {
         let mut bitmap = [0];
         self.contains_bitmap(hashes, &mut bitmap[..hashes.len().min(1)]);
         bitmap[0]
@@ -86,7 +83,7 @@ pub trait Engine: sealed::Sealed + Sized {
     /// [`contains`](Self::contains) for a few hashes, at most 64.
     #[doc(hidden)]
     #[inline]
-    fn contains_few(&self, hashes: &[Self::Hash], found: &mut [bool]) {
+    fn contains_few(&self, hashes: &[u64], found: &mut [bool]) {
         kernel::scalar::unpack_few(self.contains_few_bitmap(hashes), found);
     }
 
@@ -134,11 +131,11 @@ pub trait Insert: Engine {
     type Total: Total;
 
     #[doc(hidden)]
-    fn insert(&self, hash: Self::Hash) -> Self::Answer;
+    fn insert(&self, hash: u64) -> Self::Answer;
 
     /// Inserts in order.
     #[doc(hidden)]
-    fn insert_all(&self, source: &impl Source<Self::Hash>) -> Self::Total;
+    fn insert_all(&self, source: &impl Source) -> Self::Total;
 
     /// Unsets everything.
     #[doc(hidden)]
@@ -304,7 +301,7 @@ impl<T: Total, E: Refusal> Total for Result<T, E> {
 pub trait InsertFlagged: Insert {
     /// [`insert_all`](Insert::insert_all) that passes each answer on.
     #[doc(hidden)]
-    fn insert_flagged(&self, source: &impl Source<Self::Hash>, answer: Answer<'_>) -> Self::Total;
+    fn insert_flagged(&self, source: &impl Source, answer: Answer<'_>) -> Self::Total;
 }
 
 /// An engine that can only estimate its number of keys.
@@ -339,7 +336,7 @@ pub trait Union: Insert {
 /// It cannot be implemented further.
 pub trait Count: Engine {
     #[doc(hidden)]
-    fn count(&self, hash: Self::Hash) -> usize;
+    fn count(&self, hash: u64) -> usize;
 
     #[doc(hidden)]
     fn len(&self) -> usize;
@@ -356,11 +353,11 @@ pub trait Count: Engine {
 /// It cannot be implemented further.
 pub trait Remove: Insert {
     #[doc(hidden)]
-    fn remove(&self, hash: Self::Hash) -> bool;
+    fn remove(&self, hash: u64) -> bool;
 
     /// Removes in order; returns how many were there.
     #[doc(hidden)]
-    fn remove_all(&self, source: &impl Source<Self::Hash>, answer: Answer<'_>) -> usize;
+    fn remove_all(&self, source: &impl Source, answer: Answer<'_>) -> usize;
 }
 
 /// An engine that can be saved and loaded.

@@ -16,7 +16,7 @@ use core::fmt;
 ///
 /// | type | an insert answers | keys can be removed |
 /// |---|---|---|
-/// | [`ConcurrentBloom`](crate::ConcurrentBloom), [`GuavaBloom`](crate::GuavaBloom) | whether it changed the filter | no |
+/// | [`ConcurrentBloom`](crate::ConcurrentBloom) | whether it changed the filter | no |
 /// | [`CountingBloom`](crate::CountingBloom) | whether the key was new | yes |
 /// | [`TombstoneBloom`](crate::TombstoneBloom) | whether the key was new | yes, for good |
 /// | [`ScalableBloom`](crate::ScalableBloom) | whether it changed the filter, or an error if it cannot grow | no |
@@ -75,7 +75,7 @@ impl<E: Engine, S> Filter<E, S> {
 pub(super) const SEVERAL: usize = 4;
 
 /// Single operations.
-impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
+impl<E: Engine, S: KeyHasher> Filter<E, S> {
     /// Whether `key` may be in the filter: `false` is certain, `true` may be a false positive.
     ///
     /// Never `false` for a key whose insertion happened before (and that was not removed since).
@@ -104,7 +104,7 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// ```
     #[inline]
     #[must_use]
-    pub fn hash<K: Funnel + ?Sized>(&self, key: &K) -> E::Hash {
+    pub fn hash<K: Funnel + ?Sized>(&self, key: &K) -> u64 {
         self.hasher.hash_key(key)
     }
 }
@@ -122,13 +122,13 @@ impl<E: Engine, S> Filter<E, S> {
     /// ```
     #[inline]
     #[must_use]
-    pub fn contains_hash(&self, hash: E::Hash) -> bool {
+    pub fn contains_hash(&self, hash: u64) -> bool {
         self.engine.contains(hash)
     }
 }
 
 /// Lookups of many keys.
-impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
+impl<E: Engine, S: KeyHasher> Filter<E, S> {
     /// Writes whether each key may be in the filter to the same place of `out`.
     ///
     /// # Panics
@@ -199,7 +199,7 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[inline]
-    pub fn contains_hashes(&self, hashes: &[E::Hash], out: &mut [bool]) {
+    pub fn contains_hashes(&self, hashes: &[u64], out: &mut [bool]) {
         assert_same_length(hashes.len(), out.len());
         if let ([hash], [found]) = (hashes, &mut *out) {
             *found = self.engine.contains(*hash);
@@ -255,7 +255,7 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[inline]
-    pub fn contains_hashes_bitmap(&self, hashes: &[E::Hash], out: &mut [u64]) {
+    pub fn contains_hashes_bitmap(&self, hashes: &[u64], out: &mut [u64]) {
         assert_bitmap_length(hashes.len(), out.len());
         match (hashes, &mut *out) {
             // No loop, of which the compiler may make one with a branch for every answer.
@@ -293,7 +293,7 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// assert_eq!(absent, [0, 2]);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    pub fn for_each_absent_hash(&self, hashes: &[E::Hash], each: impl FnMut(usize)) {
+    pub fn for_each_absent_hash(&self, hashes: &[u64], each: impl FnMut(usize)) {
         self.look_up(&hashes, source::absent(hashes.len(), each));
     }
 
@@ -312,19 +312,19 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// assert_eq!(hashes, ["a", "b"].map(|key| filter.hash(key)));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    pub fn hash_batch<K: Funnel>(&self, keys: &[K], out: &mut [E::Hash]) {
+    pub fn hash_batch<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
         self.hasher.hash_batch_by(self.isa, keys, out);
     }
 
     /// [`contains_hashes`](Self::contains_hashes) for many hashes. A call, so that a few stay in
     /// registers.
     #[inline(never)]
-    fn contains_many(&self, hashes: &[E::Hash], out: &mut [bool]) {
+    fn contains_many(&self, hashes: &[u64], out: &mut [bool]) {
         self.look_up(&hashes, source::unpack_into(self.isa, out));
     }
 
     /// Looks up the hashes; calls `each(start, bitmap)` for every chunk.
-    fn look_up(&self, source: &impl Source<E::Hash>, each: impl FnMut(usize, &[u64])) {
+    fn look_up(&self, source: &impl Source, each: impl FnMut(usize, &[u64])) {
         source::answers(source, |hashes, found| self.engine.contains_bitmap(hashes, found), each);
     }
 
@@ -338,7 +338,7 @@ impl<E: Engine, S: KeyHasher<E::Hash>> Filter<E, S> {
 }
 
 /// Inserts.
-impl<E: Insert, S: KeyHasher<E::Hash>> Filter<E, S> {
+impl<E: Insert, S: KeyHasher> Filter<E, S> {
     /// Inserts `key`. The table of [`Filter`] says what each type answers.
     ///
     /// A `bool` can be `false` for a new key, at the false-positive rate. If several threads race
@@ -387,13 +387,13 @@ impl<E: Insert, S> Filter<E, S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[inline]
-    pub fn insert_hash(&self, hash: E::Hash) -> E::Answer {
+    pub fn insert_hash(&self, hash: u64) -> E::Answer {
         self.engine.insert(hash)
     }
 }
 
 /// Inserts of many keys.
-impl<E: Insert, S: KeyHasher<E::Hash>> Filter<E, S> {
+impl<E: Insert, S: KeyHasher> Filter<E, S> {
     /// Inserts every key; returns how many inserts answered `true`. A filter that can be full stops
     /// at the first key that finds no room; its error says how many keys were inserted before.
     ///
@@ -426,7 +426,7 @@ impl<E: Insert, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[inline]
-    pub fn insert_hashes(&self, hashes: &[E::Hash]) -> E::Total {
+    pub fn insert_hashes(&self, hashes: &[u64]) -> E::Total {
         self.engine.insert_all(&hashes)
     }
 
@@ -453,7 +453,7 @@ impl<E: Insert, S: KeyHasher<E::Hash>> Filter<E, S> {
     pub fn insert_all<K: Funnel>(&self, keys: impl IntoIterator<Item = K>) -> E::Total {
         let (mut total, mut before) = (E::Total::NONE, 0);
         let hashes = keys.into_iter().map(|key| self.hash(&key));
-        let _ = try_gathered::<HASHED, _, _>(hashes, |hashes| {
+        let _ = try_gathered::<HASHED, _>(hashes, |hashes| {
             total.add(before, self.insert_hashes(hashes));
             before += hashes.len();
             if total.is_refused() { Err(()) } else { Ok(()) }
@@ -476,7 +476,7 @@ impl<E: Insert, S: KeyHasher<E::Hash>> Filter<E, S> {
 }
 
 /// Inserts that answer for each key.
-impl<E: InsertFlagged, S: KeyHasher<E::Hash>> Filter<E, S> {
+impl<E: InsertFlagged, S: KeyHasher> Filter<E, S> {
     /// [`insert_batch`](Self::insert_batch) that also writes each insert's answer to the same place
     /// of `new`: `false` for keys that found no room. The first of several equal keys gets `true`.
     ///
@@ -515,7 +515,7 @@ impl<E: InsertFlagged, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// assert_eq!(new, [true, true, false]);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    pub fn insert_hashes_flagged(&self, hashes: &[E::Hash], new: &mut [bool]) -> E::Total {
+    pub fn insert_hashes_flagged(&self, hashes: &[u64], new: &mut [bool]) -> E::Total {
         assert_same_length(hashes.len(), new.len());
         self.engine
             .insert_flagged(&hashes, Some(&mut source::unpack_into(self.isa, new)))
@@ -523,7 +523,7 @@ impl<E: InsertFlagged, S: KeyHasher<E::Hash>> Filter<E, S> {
 }
 
 /// Removing keys.
-impl<E: Remove, S: KeyHasher<E::Hash>> Filter<E, S> {
+impl<E: Remove, S: KeyHasher> Filter<E, S> {
     /// Removes `key`, or one copy of it if the filter counts copies. Returns whether it was there.
     ///
     /// Remove only keys that were inserted: removing a false positive damages another key.
@@ -550,7 +550,7 @@ impl<E: Remove, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[inline]
-    pub fn remove_hash(&self, hash: E::Hash) -> bool {
+    pub fn remove_hash(&self, hash: u64) -> bool {
         self.engine.remove(hash)
     }
 
@@ -576,7 +576,7 @@ impl<E: Remove, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// assert!(filter.contains("b") && !filter.contains("a"));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    pub fn remove_hashes(&self, hashes: &[E::Hash]) -> usize {
+    pub fn remove_hashes(&self, hashes: &[u64]) -> usize {
         self.engine.remove_all(&hashes, None)
     }
 
@@ -620,7 +620,7 @@ impl<E: Remove, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// assert_eq!(removed, [false, true]);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    pub fn remove_hashes_flagged(&self, hashes: &[E::Hash], removed: &mut [bool]) -> usize {
+    pub fn remove_hashes_flagged(&self, hashes: &[u64], removed: &mut [bool]) -> usize {
         assert_same_length(hashes.len(), removed.len());
         self.engine
             .remove_all(&hashes, Some(&mut source::unpack_into(self.isa, removed)))
@@ -628,7 +628,7 @@ impl<E: Remove, S: KeyHasher<E::Hash>> Filter<E, S> {
 }
 
 /// Copies and slots.
-impl<E: Count, S: KeyHasher<E::Hash>> Filter<E, S> {
+impl<E: Count, S: KeyHasher> Filter<E, S> {
     /// How often `key` is in the filter: as often as it was inserted and not removed, or more at
     /// the false-positive rate.
     ///
@@ -652,7 +652,7 @@ impl<E: Count, S: KeyHasher<E::Hash>> Filter<E, S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]
-    pub fn count_hash(&self, hash: E::Hash) -> usize {
+    pub fn count_hash(&self, hash: u64) -> usize {
         self.engine.count(hash)
     }
 }
@@ -708,7 +708,7 @@ impl<E: Count, S> Filter<E, S> {
 }
 
 /// Unions.
-impl<E: Union, S: KeyHasher<E::Hash>> Filter<E, S> {
+impl<E: Union, S: KeyHasher> Filter<E, S> {
     /// Adds every key of `other` to this filter; returns whether that changed it. Both may be in
     /// use meanwhile.
     ///
@@ -820,7 +820,7 @@ impl<E: Engine, S: Clone> Clone for Filter<E, S> {
 }
 
 /// Same layout, same hasher and same content. Beside inserts, reads each word at some moment.
-impl<E: Union, S: KeyHasher<E::Hash>> PartialEq for Filter<E, S> {
+impl<E: Union, S: KeyHasher> PartialEq for Filter<E, S> {
     fn eq(&self, other: &Self) -> bool {
         hash::fingerprint(&self.hasher) == hash::fingerprint(&other.hasher) && self.engine.same(&other.engine)
     }
@@ -848,13 +848,13 @@ impl<E: Engine, S: fmt::Debug> fmt::Debug for Filter<E, S> {
 /// assert!(filter.contains("b") && filter.contains(&9u32));
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
-impl<K: Funnel, E: Insert<Total = usize>, S: KeyHasher<E::Hash>> Extend<K> for Filter<E, S> {
+impl<K: Funnel, E: Insert<Total = usize>, S: KeyHasher> Extend<K> for Filter<E, S> {
     fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
         self.insert_all(keys);
     }
 }
 
-impl<K: Funnel, E: Insert<Total = usize>, S: KeyHasher<E::Hash>> Extend<K> for &Filter<E, S> {
+impl<K: Funnel, E: Insert<Total = usize>, S: KeyHasher> Extend<K> for &Filter<E, S> {
     fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
         self.insert_all(keys);
     }

@@ -150,7 +150,6 @@ fn fill_ratio(ones: u64, layout: Layout) -> f64 {
 }
 
 impl<T: Lined> Engine for T {
-    type Hash = u64;
     const NAME: &'static str = T::TYPE;
 
     #[inline]

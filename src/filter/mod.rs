@@ -11,15 +11,11 @@ mod figures;
 #[expect(clippy::module_inception, reason = "the one filter type")]
 mod filter;
 mod gauge;
-pub mod guava;
 mod lines;
 #[cfg(feature = "rayon")]
 mod parallel;
 mod probe;
-pub mod redisbloom;
-pub mod rediscuckoo;
 pub mod scalable;
-pub(crate) mod scandump;
 #[cfg(feature = "serde")]
 mod serde;
 mod slots;

@@ -1,10 +1,8 @@
-//! `Serialize` and `Deserialize` of the filters (feature `serde`): the bytes of the snapshot, or of
-//! Guava's stream, with the same checks.
+//! `Serialize` and `Deserialize` of the filters (feature `serde`): the bytes of the snapshot, with
+//! the same checks.
 
 use super::Filter;
 use super::engine::{Proportional, Stored};
-use super::guava::GuavaBloom;
-use super::guava::error::GuavaReadError;
 use crate::codec::{Decode, deserialize, from_slice, given, serialize};
 use crate::error::SnapshotError;
 use crate::hash::KeyHasher;
@@ -53,39 +51,5 @@ impl<E: Stored, S: KeyHasher> Decode for Filter<E, S> {
 
     fn decode_within(bytes: &[u8], max_bytes: usize, hasher: S) -> Result<(Self, &[u8]), SnapshotError> {
         from_slice(bytes, |input| Self::decode(input, max_bytes, given(hasher))).map_err(SnapshotError)
-    }
-}
-
-/// Guava's stream.
-///
-/// ```
-/// use lanebloom::GuavaBloom;
-///
-/// let filter = GuavaBloom::with_capacity(1, 0.03)?;
-/// let json = serde_json::to_string(&filter)?;
-/// assert_eq!(json, "\"AQUAAAABAAAAAAAAAAA=\"");
-/// let same: GuavaBloom = serde_json::from_str(&json)?;
-/// assert!(same == filter);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-impl Serialize for GuavaBloom {
-    fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
-        serialize(&self.to_bytes(), serializer)
-    }
-}
-
-/// As [`Filter`].
-impl<'de> Deserialize<'de> for GuavaBloom {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserialize(deserializer, usize::MAX, Self::from_bytes)
-    }
-}
-
-impl Decode for GuavaBloom {
-    type Hasher = ();
-    type Error = GuavaReadError;
-
-    fn decode_within(bytes: &[u8], max_bytes: usize, (): ()) -> Result<(Self, &[u8]), GuavaReadError> {
-        Self::from_bytes_within(bytes, max_bytes as u64).map_err(GuavaReadError)
     }
 }

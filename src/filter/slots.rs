@@ -105,7 +105,6 @@ pub struct Slotted<T> {
 impl<T> sealed::Sealed for Slotted<T> {}
 
 impl<T: Slots> Engine for Slotted<T> {
-    type Hash = u64;
     const NAME: &'static str = T::TYPE;
 
     #[inline]

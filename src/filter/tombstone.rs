@@ -254,7 +254,6 @@ impl Tombstone {
 impl sealed::Sealed for Tombstone {}
 
 impl Engine for Tombstone {
-    type Hash = u64;
     const NAME: &'static str = "TombstoneBloom";
 
     #[inline]

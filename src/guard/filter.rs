@@ -1,34 +1,33 @@
 //! The filters that a guard can serve from.
 
 use crate::filter::engine::{Insert, Outcome, Total};
-#[cfg(all(feature = "redis", feature = "window"))]
-use crate::filter::windowed::WindowedBloom;
 use crate::funnel::Funnel;
 use crate::hash::KeyHasher;
 use crate::{Figures, Filter};
 use core::time::Duration;
 use sealed::Calls;
 
-/// A filter that a [`CacheGuard`](super::CacheGuard) can serve from: every
-/// [`Filter`] with inserts, and with the feature `redis` a `SharedBloom` or a `SharedWindow`.
+/// A filter that a [`CacheGuard`](super::CacheGuard) can serve from: every [`Filter`] with inserts,
+/// with the feature `redis` a `SharedBloom` or a `SharedWindow`, and the `GuavaBloom` of
+/// `lanebloom-formats` with that crate's feature `guard`.
 ///
 /// It cannot be implemented further.
 ///
 /// # Examples
 ///
 /// ```
-/// use lanebloom::{CacheGuard, GuardFilter, GuavaBloom};
+/// use lanebloom::{CacheGuard, ConcurrentBloom, GuardFilter};
 ///
 /// fn row<F: GuardFilter>(guard: &CacheGuard<str, F>, key: &str) -> Option<usize> {
 ///     guard.get_with(key, || Some(key.len()))
 /// }
 ///
-/// let ours = CacheGuard::with_capacity(1000, 0.01)?;
-/// let javas = CacheGuard::new(GuavaBloom::with_capacity(1000, 0.01)?);
-/// ours.insert("ann");
-/// javas.insert("ann");
-/// assert_eq!((row(&ours, "ann"), row(&javas, "ann")), (Some(3), Some(3)));
-/// assert_eq!((row(&ours, "eve"), row(&javas, "eve")), (None, None));
+/// let keyed = CacheGuard::with_capacity(1000, 0.01)?;
+/// let seeded = CacheGuard::new(ConcurrentBloom::with_capacity(1000, 0.01)?);
+/// keyed.insert("ann");
+/// seeded.insert("ann");
+/// assert_eq!((row(&keyed, "ann"), row(&seeded, "ann")), (Some(3), Some(3)));
+/// assert_eq!((row(&keyed, "eve"), row(&seeded, "eve")), (None, None));
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 pub trait GuardFilter {
@@ -123,43 +122,12 @@ impl<F: Calls> GuardFilter for F {
     }
 }
 
-#[cfg(feature = "redis")]
-impl<S: KeyHasher> GuardFilter for crate::redis::SharedBloom<S> {
-    type Answer = bool;
-    type Total = usize;
-    type Local = crate::ConcurrentBloom<S>;
-
-    #[inline]
-    fn local(&self) -> &Self::Local {
-        self
-    }
-
-    fn lag(&self) -> Option<Duration> {
-        Some(self.stats().lag)
-    }
-}
-
-#[cfg(all(feature = "redis", feature = "window"))]
-impl<S: KeyHasher + Clone> GuardFilter for crate::redis::SharedWindow<S> {
-    type Answer = bool;
-    type Total = usize;
-    type Local = WindowedBloom<S>;
-
-    #[inline]
-    fn local(&self) -> &Self::Local {
-        self
-    }
-
-    fn lag(&self) -> Option<Duration> {
-        Some(self.stats().lag)
-    }
-}
-
-pub(super) mod sealed {
+pub(crate) mod sealed {
     use super::{Figures, Funnel, Outcome, Total};
 
     /// The calls of these names. Seals [`GuardFilter`](super::GuardFilter), so that more can be
     /// added.
+    #[expect(missing_docs, reason = "the methods of a filter")]
     pub trait Calls {
         type Answer: Outcome;
         type Total: Total;
@@ -174,7 +142,7 @@ pub(super) mod sealed {
     }
 }
 
-impl<E: Insert, S: KeyHasher<E::Hash>> Calls for Filter<E, S> {
+impl<E: Insert, S: KeyHasher> Calls for Filter<E, S> {
     type Answer = E::Answer;
     type Total = E::Total;
 

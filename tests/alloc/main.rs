@@ -1,52 +1,13 @@
 //! Hashing, single inserts, lookups and batches that are not dense never allocate. Other operations
 //! allocate a bounded amount and survive a refusal. The allocator itself counts.
 
+mod counting;
+
+use counting::{ALLOCATIONS, BYTES, LIMIT, allocations};
 use lanebloom::{
-    BloomView, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, GuavaBloom, Murmur3, RedisBloom,
-    ScalableBloom, Sink, TombstoneBloom, UnencodedChars,
+    BloomView, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Murmur3, ScalableBloom, Sink, TombstoneBloom,
 };
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::hint::black_box;
-use std::ptr::null_mut;
-
-thread_local! {
-    /// Allocations of this thread, so that the test harness's own do not count.
-    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
-    /// Bytes of them.
-    static BYTES: Cell<usize> = const { Cell::new(0) };
-    /// Allocations of more bytes than this fail.
-    static LIMIT: Cell<usize> = const { Cell::new(usize::MAX) };
-}
-
-struct Counting;
-
-// SAFETY: hands everything on to the system's allocator; the count is a plain cell of this thread,
-// which needs no allocation and no destructor.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        BYTES.set(BYTES.get() + layout.size());
-        if layout.size() > LIMIT.get() {
-            return null_mut();
-        }
-        // SAFETY: the caller's promise about `layout` is passed on.
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: `block` came from `alloc` above, hence from `System`, with this layout.
-        unsafe { System.dealloc(block, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-fn allocations(work: impl FnOnce()) -> usize {
-    let before = ALLOCATIONS.get();
-    work();
-    ALLOCATIONS.get() - before
-}
 
 #[test]
 fn hashing_inserts_and_lookups_never_allocate() {
@@ -70,29 +31,6 @@ fn hashing_inserts_and_lookups_never_allocate() {
     // uses.)
     assert_eq!(allocations(|| drop(black_box(Box::new(1)))), 1);
     assert!(found.iter().all(|&found| found));
-}
-
-#[test]
-fn a_guava_filter_never_allocates_for_a_key() {
-    // Within the caches and beyond.
-    for size in [1000, 3_000_000] {
-        let filter = GuavaBloom::with_capacity(size, 0.01).unwrap();
-        let keys: Vec<String> = (0..1000).map(|i| format!("key {i}")).collect();
-        let mut found = vec![false; keys.len()];
-        let count = allocations(|| {
-            for key in &keys {
-                assert!(filter.insert(key) || filter.contains(key));
-                assert!(filter.insert(&UnencodedChars(key)) || filter.contains(&UnencodedChars(key)));
-            }
-            assert_eq!(filter.insert_batch(&keys), 0);
-            assert_eq!(filter.insert_batch_flagged(&keys, &mut found), 0);
-            filter.contains_batch(&keys, &mut found);
-            (&filter).extend(&keys);
-            assert!(filter.estimated_len() > 0);
-        });
-        assert_eq!(count, 0);
-        assert!(found.iter().all(|&found| found));
-    }
 }
 
 /// Two allocations for each layer, its lines and itself; lookups none, whatever the number of
@@ -251,32 +189,6 @@ fn filters_that_can_delete_never_allocate_for_a_key() {
     }
 }
 
-/// A stream that says it is large, and is not, takes little memory; one that is takes three times
-/// as much at most.
-#[cfg(feature = "std")]
-#[test]
-fn a_stream_takes_memory_as_its_bytes_arrive() {
-    let mut stream = vec![1, 7, 0x7f, 0xff, 0xff, 0xff];
-    for (arrived, most) in [
-        (0, 65 << 10),
-        (1000, 65 << 10),
-        (100_000, 400_000),
-        (1_000_000, 4_000_000),
-    ] {
-        stream.resize(6 + arrived, 0xa5);
-        let before = BYTES.get();
-        assert!(
-            GuavaBloom::read_from(&stream[..], usize::MAX)
-                .unwrap_err()
-                .is_truncated()
-        );
-        assert!(GuavaBloom::from_bytes(&stream).unwrap_err().is_truncated());
-        let bytes = BYTES.get() - before;
-        // All that was allocated, also what was freed meanwhile.
-        assert!(bytes <= most, "{bytes} bytes for {arrived}");
-    }
-}
-
 /// A snapshot that is not there takes no memory; one that says it is large as much as was allowed
 /// at most.
 #[cfg(feature = "std")]
@@ -321,74 +233,6 @@ fn a_snapshot_takes_the_memory_that_was_allowed() {
         view.contains_batch(&[1u64, 2, 3], &mut [false; 3]);
     });
     assert_eq!(opened, 0);
-}
-
-#[test]
-fn a_redisbloom_filter_allocates_only_to_grow() {
-    // Within the caches and beyond.
-    for size in [1000, 3_000_000] {
-        let mut filter = RedisBloom::with_capacity(size, 0.01).unwrap();
-        let keys: Vec<String> = (0..1000).map(|i| format!("key {i}")).collect();
-        let mut found = vec![false; keys.len()];
-        let count = allocations(|| {
-            for key in &keys[..500] {
-                assert!(filter.insert(key).unwrap() || filter.contains(key));
-            }
-            assert!(filter.insert_batch(&keys).unwrap() > 490);
-            assert_eq!(filter.insert_batch_flagged(&keys, &mut found), Ok(0));
-            filter.contains_batch(&keys, &mut found);
-            assert!(filter.current_false_positive_rate() < 0.01);
-            assert!(filter.info().items > 990);
-        });
-        assert_eq!(count, 0);
-        assert!(found.iter().all(|&found| found));
-    }
-    // Without the memory for that nothing changes.
-    let mut filter = RedisBloom::with_capacity(1000, 0.01).unwrap();
-    let keys: Vec<String> = (0..2000).map(|i| i.to_string()).collect();
-    LIMIT.set(1500);
-    let error = filter.insert_batch(&keys).unwrap_err();
-    LIMIT.set(usize::MAX);
-    assert!((1000..1100).contains(&error.inserted()) && !error.is_full());
-    assert_eq!(
-        error.to_string(),
-        format!(
-            "key {} was not inserted: the filter could not grow: the allocation of 3136 bytes failed",
-            error.inserted()
-        )
-    );
-    assert_eq!((filter.info().items, filter.info().filters), (1000, 1));
-    assert!(filter.insert_batch(&keys).is_ok() && filter.info().filters == 2);
-}
-
-/// Before the header was checked nothing is allocated for what it says, and then the bits that it
-/// says.
-#[test]
-fn a_dump_takes_memory_within_the_limit() {
-    let filter = RedisBloom::with_capacity(1_000_000, 0.01).unwrap();
-    let replies: Vec<_> = filter.to_loadchunks().collect();
-    let bits = replies[1].1.len();
-    let memory = filter.memory_bytes();
-    for (limit, most) in [(0, 200), (memory - 1, 200), (memory, memory + 1000)] {
-        let before = BYTES.get();
-        let header = replies.iter().take(1).map(|(cursor, header)| (*cursor, header));
-        let error = RedisBloom::from_scandump(header, limit).unwrap_err();
-        let bytes = BYTES.get() - before;
-        assert_eq!(error.is_truncated(), limit == memory);
-        assert!(bytes <= most, "{bytes} bytes for a limit of {limit}");
-    }
-    LIMIT.set(1000);
-    let error = RedisBloom::from_scandump(replies.iter().map(|(cursor, chunk)| (*cursor, chunk)), usize::MAX);
-    let copy = filter.try_clone();
-    LIMIT.set(usize::MAX);
-    assert_eq!(
-        error.unwrap_err().to_string(),
-        format!(
-            "the filter was not loaded: the allocation of {} bytes failed",
-            bits.next_multiple_of(64)
-        )
-    );
-    assert!(copy.unwrap_err().is_out_of_memory());
 }
 
 #[cfg(feature = "guard")]

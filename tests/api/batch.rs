@@ -225,7 +225,7 @@ fn hashes_at_the_borders_equal_single_calls() {
 /// The short constructors make what the builders make.
 #[test]
 fn a_filter_in_one_call_is_the_builders() {
-    use lanebloom::{CountingBloom, CuckooFilter, DLeftFilter, GuavaBloom, RedisBloom, TombstoneBloom, WindowedBloom};
+    use lanebloom::{CountingBloom, CuckooFilter, DLeftFilter, TombstoneBloom, WindowedBloom};
 
     macro_rules! check {
         ($($filter:ident)*) => {$(
@@ -240,7 +240,7 @@ fn a_filter_in_one_call_is_the_builders() {
         )*};
     }
     check! {
-        ConcurrentBloom CountingBloom TombstoneBloom CuckooFilter DLeftFilter WindowedBloom GuavaBloom RedisBloom
+        ConcurrentBloom CountingBloom TombstoneBloom CuckooFilter DLeftFilter WindowedBloom
     }
 
     let keys: Vec<u32> = (0..1000).collect();
@@ -255,9 +255,7 @@ fn a_filter_in_one_call_is_the_builders() {
 /// generation, which is large enough.
 #[test]
 fn a_filter_from_keys_has_them_and_the_rate() {
-    use lanebloom::{
-        CountingBloom, CuckooFilter, DLeftFilter, GuavaBloom, ScalableBloom, TombstoneBloom, WindowedBloom,
-    };
+    use lanebloom::{CountingBloom, CuckooFilter, DLeftFilter, ScalableBloom, TombstoneBloom, WindowedBloom};
 
     macro_rules! check {
         ($($filter:ident)*) => {$(
@@ -268,7 +266,7 @@ fn a_filter_from_keys_has_them_and_the_rate() {
         )*};
     }
     check! {
-        ConcurrentBloom CountingBloom TombstoneBloom CuckooFilter DLeftFilter GuavaBloom ScalableBloom WindowedBloom
+        ConcurrentBloom CountingBloom TombstoneBloom CuckooFilter DLeftFilter ScalableBloom WindowedBloom
     }
     let error = DLeftFilter::from_keys(["a"; 9], 0.01).unwrap_err();
     assert_eq!(error.to_string(), "only 3 of 9 keys have room");
@@ -279,22 +277,14 @@ fn a_filter_from_keys_has_them_and_the_rate() {
     assert_eq!((window.expected_keys(), window.generations()), (3000, 4));
 }
 
-/// A view is as full as the filter; RedisBloom, which is no [`lanebloom::Filter`], has figures too.
+/// A view is as full as the filter.
 #[test]
 fn figures_are_those_of_the_single_calls() {
-    use lanebloom::{BloomView, RedisBloom};
+    use lanebloom::BloomView;
 
     let keys: Vec<u32> = (0..1000).collect();
     let bloom = ConcurrentBloom::from_keys(&keys, 0.01).unwrap();
     let bytes = bloom.to_bytes();
     let (view, _) = BloomView::from_bytes(&bytes).unwrap();
     assert!(view.figures() == bloom.figures() && !view.is_empty());
-    let mut redis = RedisBloom::with_capacity(1000, 0.01).unwrap();
-    redis.insert_all(keys.iter().map(|key| key.to_string())).unwrap();
-    let now = redis.figures();
-    assert!(now.len > 0 && now.fill_ratio > 0.0 && now.false_positive_rate > 0.0);
-    assert_eq!(now.len, redis.estimated_len());
-    assert_eq!(now.fill_ratio, redis.fill_ratio());
-    assert_eq!(now.false_positive_rate, redis.current_false_positive_rate());
-    assert_eq!(redis.contains_each(&["17", "1000"]), [true, redis.contains("1000")]);
 }

@@ -169,16 +169,14 @@ fn copies<F: Clone, const N: usize>(filter: F) -> [F; N] {
     std::array::from_fn(|_| filter.clone())
 }
 
-fn hashes<E: Engine, S: KeyHasher<E::Hash>>(filter: &Filter<E, S>, keys: &[u64]) -> Vec<E::Hash> {
+fn hashes<E: Engine, S: KeyHasher>(filter: &Filter<E, S>, keys: &[u64]) -> Vec<u64> {
     keys.iter().map(|key| filter.hash(key)).collect()
 }
 
 // ---- Lookups ----
 
-fn is_what_it_says<E: Engine, S: KeyHasher<E::Hash> + Clone + Debug>(
-    name: &str,
-    of: impl Fn(usize, &[u64]) -> Filter<E, S>,
-) where
+fn is_what_it_says<E: Engine, S: KeyHasher + Clone + Debug>(name: &str, of: impl Fn(usize, &[u64]) -> Filter<E, S>)
+where
     Filter<E, S>: Send + Sync + 'static,
 {
     let (empty, filter) = (of(1000, &[]), of(1000, &distinct(0, 500)));
@@ -220,7 +218,7 @@ fn is_what_it_says<E: Engine, S: KeyHasher<E::Hash> + Clone + Debug>(
     }
 }
 
-fn lookups<E: Engine<Hash: PartialEq>, S: KeyHasher<E::Hash> + Clone>(of: impl Fn(usize, &[u64]) -> Filter<E, S>) {
+fn lookups<E: Engine, S: KeyHasher + Clone>(of: impl Fn(usize, &[u64]) -> Filter<E, S>) {
     for_each_size(&of, |isa, planned, lengths| {
         let content = distinct(1, 2000);
         let filter = of(planned, &content).with_isa(isa);
@@ -287,7 +285,7 @@ fn panic_message(panics: impl FnOnce()) -> String {
 
 /// With the planned keys in it: the measured rate is the one that the filter computes of itself,
 /// and at most the planned one, within 4 standard deviations.
-fn rates<E: Engine, S: KeyHasher<E::Hash>>(of: impl Fn(usize, &[u64]) -> Filter<E, S>) {
+fn rates<E: Engine, S: KeyHasher>(of: impl Fn(usize, &[u64]) -> Filter<E, S>) {
     let keys = STRESS_KEYS / 2;
     let filter = of(keys, &distinct(4, keys));
     let queries = 2 * STRESS_KEYS;
@@ -303,9 +301,7 @@ fn rates<E: Engine, S: KeyHasher<E::Hash>>(of: impl Fn(usize, &[u64]) -> Filter<
 
 // ---- Inserts ----
 
-fn inserts<E: Insert<Answer: Told, Total: Told>, S: KeyHasher<E::Hash> + Clone>(
-    of: impl Fn(usize, &[u64]) -> Filter<E, S>,
-) {
+fn inserts<E: Insert<Answer: Told, Total: Told>, S: KeyHasher + Clone>(of: impl Fn(usize, &[u64]) -> Filter<E, S>) {
     for_each_size(&of, |isa, planned, lengths| {
         let single = plain(of(planned, &[]));
         let [by_hash, by_keys, by_hashes, all] = copies(of(planned, &[]).with_isa(isa));
@@ -347,13 +343,13 @@ fn inserts<E: Insert<Answer: Told, Total: Told>, S: KeyHasher<E::Hash> + Clone>(
             let (filter, all) = (empty.clone(), empty.clone());
             filter.insert_hashes(&hashes(&filter, &distinct(5, len))).told();
             all.insert_all(distinct(5, len)).told();
-            assert!(!filter.contains_hash(E::Hash::default()) && !all.contains_hash(E::Hash::default()));
+            assert!(!filter.contains_hash(0) && !all.contains_hash(0));
             assert_eq!(filter.is_empty(), len == 0);
         }
     }
 }
 
-fn clear<E: Insert<Answer: Told, Total: Told>, S: KeyHasher<E::Hash>>(of: impl Fn(usize, &[u64]) -> Filter<E, S>) {
+fn clear<E: Insert<Answer: Told, Total: Told>, S: KeyHasher>(of: impl Fn(usize, &[u64]) -> Filter<E, S>) {
     let new = of(2000, &[]);
     let mut filter = of(2000, &distinct(6, 1000));
     let content = distinct(7, 1500);
@@ -374,7 +370,7 @@ fn clear<E: Insert<Answer: Told, Total: Told>, S: KeyHasher<E::Hash>>(of: impl F
     }
 }
 
-fn flags<E: InsertFlagged<Answer: Told, Total: Told>, S: KeyHasher<E::Hash> + Clone>(
+fn flags<E: InsertFlagged<Answer: Told, Total: Told>, S: KeyHasher + Clone>(
     of: impl Fn(usize, &[u64]) -> Filter<E, S>,
 ) {
     for_each_size(&of, |isa, planned, lengths| {
@@ -438,9 +434,8 @@ fn flags<E: InsertFlagged<Answer: Told, Total: Told>, S: KeyHasher<E::Hash> + Cl
     assert!(empty.is_empty());
 }
 
-fn extends<E: InsertFlagged<Answer: Told, Total = usize, Hash: PartialEq>, S: KeyHasher<E::Hash>>(
-    of: impl Fn(usize, &[u64]) -> Filter<E, S>,
-) where
+fn extends<E: InsertFlagged<Answer: Told, Total = usize>, S: KeyHasher>(of: impl Fn(usize, &[u64]) -> Filter<E, S>)
+where
     Filter<E, S>: Sync,
 {
     let content = distinct(8, 5000);
@@ -473,7 +468,7 @@ fn extends<E: InsertFlagged<Answer: Told, Total = usize, Hash: PartialEq>, S: Ke
 
 /// Four threads insert, by single calls and by batches, and ask for what others inserted, also in
 /// copies of the filter.
-fn inserts_beside_lookups<E: Insert<Answer: Told, Total: Told>, S: KeyHasher<E::Hash> + Clone>(
+fn inserts_beside_lookups<E: Insert<Answer: Told, Total: Told>, S: KeyHasher + Clone>(
     of: impl Fn(usize, &[u64]) -> Filter<E, S>,
 ) where
     Filter<E, S>: Sync,
@@ -515,9 +510,7 @@ fn inserts_beside_lookups<E: Insert<Answer: Told, Total: Told>, S: KeyHasher<E::
 
 // ---- Removals and counts ----
 
-fn removes<E: Remove<Answer: Told, Total: Told, Hash: PartialEq>, S: KeyHasher<E::Hash> + Clone>(
-    of: impl Fn(usize, &[u64]) -> Filter<E, S>,
-) {
+fn removes<E: Remove<Answer: Told, Total: Told>, S: KeyHasher + Clone>(of: impl Fn(usize, &[u64]) -> Filter<E, S>) {
     for_each_size(&of, |isa, planned, lengths| {
         let single = plain(of(planned, &[]));
         let [by_hash, by_keys, by_hashes, flagged, flagged_hashes] = copies(of(planned, &[]).with_isa(isa));
@@ -585,7 +578,7 @@ fn removes<E: Remove<Answer: Told, Total: Told, Hash: PartialEq>, S: KeyHasher<E
     assert!(filter.contains(&7u64));
 }
 
-fn counts<E: Count, S: KeyHasher<E::Hash>>(of: impl Fn(usize, &[u64]) -> Filter<E, S>) {
+fn counts<E: Count, S: KeyHasher>(of: impl Fn(usize, &[u64]) -> Filter<E, S>) {
     let content = distinct(11, 1000);
     let filter = of(2000, &[&content[..], &content[..100]].concat());
     assert_eq!((filter.len(), filter.figures().len), (1100, 1100));
@@ -606,7 +599,7 @@ fn counts<E: Count, S: KeyHasher<E::Hash>>(of: impl Fn(usize, &[u64]) -> Filter<
 }
 
 /// One key as often as it can be, beside others that may have to make room for it.
-fn multiples<E: Count + Remove<Answer = Result<(), InsertError>>, S: KeyHasher<E::Hash>>(
+fn multiples<E: Count + Remove<Answer = Result<(), InsertError>>, S: KeyHasher>(
     of: impl Fn(usize, &[u64]) -> Filter<E, S>,
 ) {
     let content = distinct(13, 15_000);
@@ -626,7 +619,7 @@ fn multiples<E: Count + Remove<Answer = Result<(), InsertError>>, S: KeyHasher<E
     assert!(filter.is_empty() && filter.fill_ratio() == 0.0);
 }
 
-fn fills<E, S: KeyHasher<E::Hash>>(of: impl Fn(usize, &[u64]) -> Filter<E, S>)
+fn fills<E, S: KeyHasher>(of: impl Fn(usize, &[u64]) -> Filter<E, S>)
 where
     E: Count + Remove<Answer = Result<(), InsertError>, Total = Result<(), InsertError>>,
 {
@@ -656,7 +649,7 @@ where
 
 /// Each thread has keys of its own, in a filter so full that inserts move what others inserted.
 /// None is ever missing, and in the end there is nothing left of any.
-fn come_and_go<E: Count + Remove<Answer = Result<(), InsertError>>, S: KeyHasher<E::Hash>>(
+fn come_and_go<E: Count + Remove<Answer = Result<(), InsertError>>, S: KeyHasher>(
     of: impl Fn(usize, &[u64]) -> Filter<E, S>,
 ) where
     Filter<E, S>: Sync,
@@ -700,7 +693,7 @@ fn come_and_go<E: Count + Remove<Answer = Result<(), InsertError>>, S: KeyHasher
 
 // ---- Whole filters ----
 
-fn estimates<E: Estimate, S: KeyHasher<E::Hash>>(of: impl Fn(usize, &[u64]) -> Filter<E, S>) {
+fn estimates<E: Estimate, S: KeyHasher>(of: impl Fn(usize, &[u64]) -> Filter<E, S>) {
     for keys in [0, 1, 100, 2000, 5000] {
         let filter = of(5000, &distinct(15, keys));
         let len = filter.estimated_len();
@@ -713,7 +706,7 @@ fn estimates<E: Estimate, S: KeyHasher<E::Hash>>(of: impl Fn(usize, &[u64]) -> F
     }
 }
 
-fn unites<E: Union<Total: Told>, S: KeyHasher<E::Hash> + Clone>(of: impl Fn(usize, &[u64]) -> Filter<E, S>) {
+fn unites<E: Union<Total: Told>, S: KeyHasher + Clone>(of: impl Fn(usize, &[u64]) -> Filter<E, S>) {
     let (one, other) = (distinct(16, 1000), distinct(17, 1000));
     let (one, other) = (&one[..], [&one[500..], &other[..]].concat());
     let (empty, a) = (of(5000, &[]), of(5000, one));

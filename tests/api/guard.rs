@@ -3,8 +3,8 @@
 #![cfg(feature = "guard")]
 
 use lanebloom::{
-    CacheGuard, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Funnel, GuardFilter, GuavaBloom, KeyHasher,
-    Murmur3, Outcome, ScalableBloom, Sink, TombstoneBloom, Total,
+    CacheGuard, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Funnel, GuardFilter, KeyHasher, Murmur3,
+    Outcome, ScalableBloom, Sink, TombstoneBloom, Total,
 };
 use std::borrow::{Borrow, Cow};
 use std::collections::HashSet;
@@ -111,7 +111,6 @@ fn any_filter_is_guarded_alike() {
     serves_and_is_rebuilt(|| ConcurrentBloom::builder().expected_keys(1000).build().unwrap());
     serves_and_is_rebuilt(|| CountingBloom::builder().expected_keys(1000).build().unwrap());
     serves_and_is_rebuilt(|| TombstoneBloom::builder().expected_keys(1000).build().unwrap());
-    serves_and_is_rebuilt(|| GuavaBloom::with_capacity(1000, 1e-6).unwrap());
     #[cfg(feature = "window")]
     serves_and_is_rebuilt(|| lanebloom::WindowedBloom::builder().expected_keys(1000).build().unwrap());
 }

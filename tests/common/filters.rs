@@ -3,10 +3,8 @@
 
 #[cfg(feature = "window")]
 pub(crate) use lanebloom::WindowedBloom;
-pub(crate) use lanebloom::guava::Strategy;
 pub(crate) use lanebloom::{
-    BloomView, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, GuavaBloom, ScalableBloom, SipHash13,
-    TombstoneBloom,
+    BloomView, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, ScalableBloom, SipHash13, TombstoneBloom,
 };
 use lanebloom::{FullError, InsertError, KeyHasher, SnapshotError};
 use std::fmt::Debug;
@@ -88,10 +86,6 @@ macro_rules! for_each_filter {
         #[cfg(feature = "window")]
         $tests! { windowed_by_age: WindowedBloom = { WindowedBloom::builder().window(Duration::from_secs(1 << 20)) }
         [inserts flags extends estimates unites] }
-        $tests! { guava_32: GuavaBloom = { GuavaBloom::builder().strategy(Strategy::Mitz32) }
-        [inserts flags extends estimates unites rates] }
-        $tests! { guava_64: GuavaBloom = { GuavaBloom::builder().strategy(Strategy::Mitz64) }
-        [inserts flags extends estimates unites rates] }
     };
 }
 pub(crate) use for_each_filter;

@@ -124,10 +124,7 @@ fn small<F>(of: impl Fn(usize, &[u64]) -> F) -> F {
 
 /// Both ways to read a snapshot by a hasher; they say the same.
 #[track_caller]
-pub(crate) fn read<E: Stored<Hash = u64>, S: KeyHasher + Clone>(
-    bytes: &[u8],
-    hasher: &S,
-) -> Result<Filter<E, S>, String> {
+pub(crate) fn read<E: Stored, S: KeyHasher + Clone>(bytes: &[u8], hasher: &S) -> Result<Filter<E, S>, String> {
     let by_slice = Filter::<E, S>::from_bytes_with(bytes, hasher.clone()).map(|(filter, _)| filter);
     let by_reader = Filter::<E, S>::read_from_with(Pieces::new(bytes, None), usize::MAX, hasher.clone());
     match (by_slice, by_reader) {
@@ -161,7 +158,7 @@ pub(crate) fn text<F>(result: Result<F, SnapshotError>) -> String {
 
 /// By all calls, the same bytes; from all of them, the same filter; and no more of what is there is
 /// taken than is its own.
-pub(crate) fn round_trip<E: Stored<Hash = u64>, S: KeyHasher + Clone + Debug>(filter: &Filter<E, S>) -> Filter<E, S> {
+pub(crate) fn round_trip<E: Stored, S: KeyHasher + Clone + Debug>(filter: &Filter<E, S>) -> Filter<E, S> {
     let (bytes, hasher) = (filter.to_bytes(), filter.hasher());
     assert!(bytes.len().is_multiple_of(64));
     let mut stream = Vec::new();
@@ -196,7 +193,7 @@ pub(crate) fn round_trip<E: Stored<Hash = u64>, S: KeyHasher + Clone + Debug>(fi
     same
 }
 
-fn every_form_reads_what_every_form_wrote<E: Stored<Hash = u64>, S: KeyHasher + Clone + Debug>(
+fn every_form_reads_what_every_form_wrote<E: Stored, S: KeyHasher + Clone + Debug>(
     of: impl Fn(usize, &[u64]) -> Filter<E, S>,
 ) {
     // From one line to some beyond what is copied at once, 64 KiB, and about that.
@@ -249,7 +246,7 @@ fn fixed<E: FixedSize, S: KeyHasher>(of: impl Fn(usize, &[u64]) -> Filter<E, S>)
     }
 }
 
-fn no_damage_is_read<E: Stored<Hash = u64>>(name: &str, of: impl Fn(usize, &[u64]) -> Filter<E>) {
+fn no_damage_is_read<E: Stored>(name: &str, of: impl Fn(usize, &[u64]) -> Filter<E>) {
     let filter = small(of);
     let (bytes, hasher) = (filter.to_bytes(), *filter.hasher());
     for end in 0..bytes.len() {
@@ -379,13 +376,13 @@ fn no_damage_is_read<E: Stored<Hash = u64>>(name: &str, of: impl Fn(usize, &[u64
 
 /// A filter is read by the hasher that filled it and by no other; and by none that is given, if it
 /// is [`Murmur3`].
-fn hashers_are_told_apart<E: Stored<Hash = u64>, B: KeyHasher + Clone + Debug>(
+fn hashers_are_told_apart<E: Stored, B: KeyHasher + Clone + Debug>(
     plain: impl Fn(usize, &[u64]) -> Filter<E>,
     seeded: impl Fn(usize, &[u64]) -> Filter<E>,
     keyed: impl Fn(usize, &[u64]) -> Filter<E, SipHash13>,
     other: impl Fn(usize, &[u64]) -> Filter<E, B>,
 ) {
-    fn refused<E: Stored<Hash = u64>, S: KeyHasher + Clone>(bytes: &[u8], hasher: &S, expected: &str) {
+    fn refused<E: Stored, S: KeyHasher + Clone>(bytes: &[u8], hasher: &S, expected: &str) {
         for error in [
             Filter::<E, S>::from_bytes_with(bytes, hasher.clone())
                 .map(drop)
@@ -452,7 +449,7 @@ fn hashers_are_told_apart<E: Stored<Hash = u64>, B: KeyHasher + Clone + Debug>(
 }
 
 /// Whatever is done next, with the copy it is the same: answers, and where everything lies.
-fn goes_on<E: Remove<Answer: Told> + Stored<Hash = u64>>(of: impl Fn(usize, &[u64]) -> Filter<E>) {
+fn goes_on<E: Remove<Answer: Told> + Stored>(of: impl Fn(usize, &[u64]) -> Filter<E>) {
     let turns = if cfg!(debug_assertions) { 3000 } else { 30_000 };
     // Nearly full, so that what is in it is moved.
     let content = content(570);
@@ -482,7 +479,7 @@ fn goes_on<E: Remove<Answer: Told> + Stored<Hash = u64>>(of: impl Fn(usize, &[u6
 
 /// Fields of up to eight bytes under checksums that are right, and bytes that end early: an error,
 /// or a filter that works.
-fn any_bytes_are_read_or_refused<E: Stored<Hash = u64>>(of: impl Fn(usize, &[u64]) -> Filter<E>) {
+fn any_bytes_are_read_or_refused<E: Stored>(of: impl Fn(usize, &[u64]) -> Filter<E>) {
     let filter = small(of);
     let (bytes, hasher) = (filter.to_bytes(), *filter.hasher());
     let mut read_ones = 0;
@@ -508,7 +505,7 @@ fn any_bytes_are_read_or_refused<E: Stored<Hash = u64>>(of: impl Fn(usize, &[u64
 }
 
 /// Keys that were inserted before are in the bytes, whatever is inserted meanwhile.
-fn live<E: Insert<Answer: Told> + Stored<Hash = u64>>(of: impl Fn(usize, &[u64]) -> Filter<E>)
+fn live<E: Insert<Answer: Told> + Stored>(of: impl Fn(usize, &[u64]) -> Filter<E>)
 where
     Filter<E>: Sync,
 {
@@ -516,7 +513,7 @@ where
 }
 
 /// Others' keys come and go, so that the filter is full now and then, and what is in it moves.
-fn live_among_guests<E: Remove<Answer: Told, Total: Told> + Stored<Hash = u64>>(of: impl Fn(usize, &[u64]) -> Filter<E>)
+fn live_among_guests<E: Remove<Answer: Told, Total: Told> + Stored>(of: impl Fn(usize, &[u64]) -> Filter<E>)
 where
     Filter<E>: Sync,
 {
@@ -530,10 +527,8 @@ where
     });
 }
 
-fn written_while_inserted<E: Insert<Answer: Told> + Stored<Hash = u64>>(
-    filter: &Filter<E>,
-    meanwhile: impl Fn(&AtomicBool) + Sync,
-) where
+fn written_while_inserted<E: Insert<Answer: Told> + Stored>(filter: &Filter<E>, meanwhile: impl Fn(&AtomicBool) + Sync)
+where
     Filter<E>: Sync,
 {
     const KEYS: usize = STRESS_KEYS / 8;
@@ -565,7 +560,7 @@ fn written_while_inserted<E: Insert<Answer: Told> + Stored<Hash = u64>>(
 }
 
 /// A writer that uses the filter itself would wait for ever for what is held by whoever writes.
-fn nothing_is_held<E: Insert<Answer: Told> + Stored<Hash = u64>>(of: impl Fn(usize, &[u64]) -> Filter<E>) {
+fn nothing_is_held<E: Insert<Answer: Told> + Stored>(of: impl Fn(usize, &[u64]) -> Filter<E>) {
     struct User<F: FnMut()>(F);
     impl<F: FnMut()> Write for User<F> {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -604,7 +599,7 @@ mod through_serde {
         }
     }
 
-    pub(super) fn round_trip<E: Proportional<Hash = u64>>(of: impl Fn(usize, &[u64]) -> Filter<E>)
+    pub(super) fn round_trip<E: Proportional>(of: impl Fn(usize, &[u64]) -> Filter<E>)
     where
         Filter<E>: Serialize + DeserializeOwned,
     {
@@ -643,7 +638,7 @@ mod through_serde {
     }
 
     /// The same bytes by the hasher that is given, within the limit and not below it.
-    pub(super) fn limited<E: Stored<Hash = u64>, S: KeyHasher + Clone>(
+    pub(super) fn limited<E: Stored, S: KeyHasher + Clone>(
         of: impl Fn(usize, &[u64]) -> Filter<E, S>,
         stranger: impl Fn(usize, &[u64]) -> Filter<E, S>,
     ) where

@@ -7,9 +7,10 @@ use crate::resp::{self, Dump};
 use anyhow::{Context, Result, bail};
 use lanebloom::hash::Murmur3;
 use lanebloom::{
-    CompactCuckoo, ConcurrentBitmap, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Filter, GuavaBloom,
-    ScalableBloom, Stored, TombstoneBloom, WindowedBloom,
+    CompactCuckoo, ConcurrentBitmap, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Filter, ScalableBloom,
+    Stored, TombstoneBloom, WindowedBloom,
 };
+use lanebloom_formats::GuavaBloom;
 use std::io::{self, BufReader, Cursor, Read, Write};
 use std::path::Path;
 

@@ -5,8 +5,8 @@
 //! a server, are read as well: arrays of a cursor and a chunk.
 
 use anyhow::{Context, Result, bail};
-use lanebloom::RedisBloom;
-use lanebloom::redisbloom::Loader;
+use lanebloom_formats::RedisBloom;
+use lanebloom_formats::redisbloom::Loader;
 use std::io::{self, BufRead, Read, Write};
 
 const COMMAND: &[u8] = b"BF.LOADCHUNK";

@@ -4,7 +4,8 @@ mod common;
 
 use common::Limit;
 use futures_util::stream;
-use lanebloom::{CuckooFilter, Funnel, GuavaBloom, ScalableBloom, Sink};
+use lanebloom::{CuckooFilter, Funnel, ScalableBloom, Sink};
+use lanebloom_formats::GuavaBloom;
 use lanebloom_guard::{BoxError, GuardedCache, LoadError, Loader, sync};
 use std::borrow::Borrow;
 use std::collections::BTreeMap;

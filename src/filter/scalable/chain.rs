@@ -361,7 +361,6 @@ fn out_of_memory(bytes: usize) -> BuildError {
 impl sealed::Sealed for Chain {}
 
 impl Engine for Chain {
-    type Hash = u64;
     const NAME: &'static str = "ScalableBloom";
 
     #[inline]

@@ -20,7 +20,6 @@ use core::{fmt, mem};
 impl sealed::Sealed for Generations {}
 
 impl Engine for Generations {
-    type Hash = u64;
     const NAME: &'static str = "WindowedBloom";
 
     #[inline]

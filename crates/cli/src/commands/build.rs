@@ -11,7 +11,7 @@ use crate::{resp, text};
 use anyhow::{Context, Result, bail};
 use indicatif::HumanBytes;
 use lanebloom::hash::Murmur3;
-use lanebloom::{GuavaBloom, RedisBloom};
+use lanebloom_formats::{GuavaBloom, RedisBloom};
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::sync::Arc;

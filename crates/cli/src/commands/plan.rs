@@ -13,9 +13,10 @@ use crate::text::{rate as rate_text, table};
 use anyhow::Result;
 use indicatif::HumanBytes;
 use lanebloom::{
-    BuildError, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Engine, Filter, GuavaBloom, RedisBloom,
-    ScalableBloom, TombstoneBloom, WindowedBloom,
+    BuildError, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Engine, Filter, ScalableBloom,
+    TombstoneBloom, WindowedBloom,
 };
+use lanebloom_formats::{GuavaBloom, RedisBloom};
 use std::io::Write;
 
 /// The most keys that a filter is built for.
@@ -128,7 +129,12 @@ fn d_left(keys: usize, rate: f64) -> Result<Size, BuildError> {
 fn guava(keys: usize, rate: f64) -> Result<Size, BuildError> {
     let filter = GuavaBloom::with_capacity(keys, rate)?;
     let bits = f64::from(filter.hash_functions());
-    Ok(size(&filter, bits, scattered(bits)))
+    Ok(Size {
+        bits_per_key: filter.bits_per_key(),
+        rate: filter.false_positive_rate(),
+        present: bits,
+        absent: scattered(bits),
+    })
 }
 
 /// With one filter in the chain.

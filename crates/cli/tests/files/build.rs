@@ -2,8 +2,8 @@
 
 use super::{Shell, golden, hex, lines, stderr};
 use assert_cmd::Command;
-use lanebloom::RedisBloom;
 use lanebloom::hash::Murmur3;
+use lanebloom_formats::RedisBloom;
 use std::fmt::Write;
 use std::fs;
 

@@ -105,5 +105,6 @@ fn data(name: &str) -> PathBuf {
 }
 
 fn golden(name: &str) -> Value {
-    serde_json::from_slice(&fs::read(data(name)).unwrap()).unwrap()
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../formats/tests/data");
+    serde_json::from_slice(&fs::read(folder.join(name)).unwrap()).unwrap()
 }

@@ -2,7 +2,8 @@
 
 use super::{Shell, lines, stderr};
 use lanebloom::hash::SipHash13;
-use lanebloom::{ConcurrentBloom, CuckooFilter, GuavaBloom, ScalableBloom};
+use lanebloom::{ConcurrentBloom, CuckooFilter, ScalableBloom};
+use lanebloom_formats::GuavaBloom;
 
 /// The union of two filters of the same layout is the filter of all keys, bit for bit.
 #[test]

@@ -2,7 +2,8 @@
 
 use super::{Shell, stderr};
 use assert_cmd::Command;
-use lanebloom::{ConcurrentBloom, CuckooFilter, GuavaBloom, RedisBloom, ScalableBloom};
+use lanebloom::{ConcurrentBloom, CuckooFilter, ScalableBloom};
+use lanebloom_formats::{GuavaBloom, RedisBloom};
 
 /// The cells of a table: more than one space separates them.
 fn cells(line: &str) -> Vec<&str> {

@@ -1,0 +1,488 @@
+//! Flat arrays of bits, for filters that put a key's bits anywhere. Looks up and inserts one key at
+//! a time, or many keys whose lines are all prefetched. Takes the places of a key's bits, one after
+//! another, from a [`NextPlace`], and knows no hashes. `guava.rs` and `redisbloom.rs` call it.
+//!
+//! The bits that are set here are a `Release`. If an answer rests on bits seen, the caller calls
+//! [`acquire`]. Batches call it here, once per window. (lanebloom's `bits.rs` gives the reasons for
+//! the orderings.)
+
+use crate::batch::each_one;
+use lanebloom::BuildError;
+use lanebloom::internal::{Bits, Purpose, acquire, is_cached};
+
+/// Bytes of a cache line.
+pub(crate) const LINE_BYTES: usize = 64;
+/// Words of a cache line.
+pub(crate) const LINE_WORDS: usize = LINE_BYTES / 8;
+
+/// The places of one key's bits, one after another.
+pub(crate) trait NextPlace: Copy + Default {
+    /// The next bit's place in the whole array; `modulo` has the array's size.
+    fn next_place(&mut self, modulo: &Modulo) -> u64;
+}
+
+/// A flat array of bits, in whole lines. Every key has the same number of bits.
+pub(crate) struct Flat {
+    pub(crate) bits: Bits,
+    modulo: Modulo,
+    /// Bits of a key, at least 1.
+    functions: u32,
+}
+
+/// Fewer keys than this cost what single calls do: the processor overlaps them by itself. (The
+/// model checker has batches of one key, and is to see their loops.)
+pub(crate) const SEVERAL: usize = if cfg!(lanebloom_loom) { 1 } else { 4 };
+/// The most keys of a window: as many as a word of a bitmap has bits.
+pub(crate) const WINDOW: usize = 64;
+/// The most lines that a window prefetches. A key with more bits is not prefetched.
+const LINES: usize = 512;
+/// The bits of a key that a lookup tests before it prefetches the lines of the others.
+const FIRST: usize = 2;
+
+/// Some keys of a batch, under way.
+struct Window {
+    /// The places of all bits of each key.
+    places: [u64; LINES],
+    /// The keys whose first bits are set.
+    candidates: u64,
+}
+
+impl Window {
+    const fn new() -> Self {
+        Self {
+            places: [0; LINES],
+            candidates: 0,
+        }
+    }
+}
+
+/// Places that are tested without a branch between them, which would be mispredicted as often as
+/// the answer varies. (A rate of 1e-5 has 16.)
+const GROUP: usize = 16;
+
+impl Flat {
+    /// `64 * words` bits, none of them set. A key has `functions` bits.
+    pub(crate) fn new(words: usize, functions: u32) -> Result<Self, BuildError> {
+        // Whole lines; the words after the last one stay 0.
+        Ok(Self::of(Bits::new(words.div_ceil(LINE_WORDS))?, words, functions))
+    }
+
+    /// The first `words` words of `bits`.
+    pub(crate) fn of(bits: Bits, words: usize, functions: u32) -> Self {
+        debug_assert_eq!(bits.blocks(), words.div_ceil(LINE_WORDS));
+        Self {
+            bits,
+            modulo: Modulo::new(words),
+            functions,
+        }
+    }
+
+    /// The words, those that only fill the last line left out. Call [`acquire`] after the last.
+    pub(crate) fn words(&self) -> impl Iterator<Item = u64> {
+        self.bits.words().flatten().take((self.modulo.bits / 64) as usize)
+    }
+
+    /// The number of bits that are set. Call [`acquire`] after.
+    pub(crate) fn ones(&self) -> u64 {
+        let ones = |line: [u64; LINE_WORDS]| line.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
+        self.bits.words().map(ones).sum()
+    }
+
+    pub(crate) fn try_clone(&self) -> Result<Self, BuildError> {
+        Ok(Self {
+            bits: self.bits.try_clone()?,
+            ..*self
+        })
+    }
+
+    /// Whether all bits of a key are set.
+    #[inline(always)]
+    pub(crate) fn holds(&self, mut places: impl NextPlace) -> bool {
+        let mut left = self.functions;
+        loop {
+            let group = left.min(GROUP as u32);
+            let mut all = 1;
+            for _ in 0..group {
+                all &= self.bits.bit(places.next_place(&self.modulo));
+            }
+            left -= group;
+            // In this order, so that there is no branch on the answer where there is one group.
+            if left == 0 {
+                return all & 1 == 1;
+            }
+            if all & 1 == 0 {
+                return false;
+            }
+        }
+    }
+
+    /// Sets the bits of a key; answers whether this call set any of them.
+    #[inline(always)]
+    pub(crate) fn set(&self, mut next: impl NextPlace) -> bool {
+        let mut places = [0; GROUP];
+        let mut left = self.functions as usize;
+        let mut changed = false;
+        while left > 0 {
+            let group = left.min(GROUP);
+            self.place(&mut next, &mut places[..group], None);
+            changed |= self.set_all(&places[..group]);
+            left -= group;
+        }
+        changed
+    }
+
+    /// [`set`](Self::set) by plain stores, while no other thread has the filter.
+    pub(crate) fn set_mut(&mut self, mut places: impl NextPlace) {
+        for _ in 0..self.functions {
+            self.bits.set_bit(places.next_place(&self.modulo));
+        }
+    }
+
+    /// Prefetches all lines of a key before its insert, if that is worthwhile.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, mut places: impl NextPlace) {
+        if !self.is_cached() {
+            for _ in 0..self.functions {
+                self.bits.prefetch_bit(places.next_place(&self.modulo), Purpose::Later);
+            }
+        }
+    }
+
+    /// Whether a prefetch is not worthwhile.
+    fn is_cached(&self) -> bool {
+        // The model checker's filters are too small to take the other way.
+        let small = if cfg!(lanebloom_loom) {
+            self.modulo.bits == 64
+        } else {
+            is_cached(self.bits.bytes())
+        };
+        small || self.functions as usize > LINES
+    }
+
+    /// Looks `len` keys up. `key` gives the places of each key. Calls `each(start, len, bitmap)`
+    /// for every window.
+    #[inline(always)]
+    pub(crate) fn contains_each<P: NextPlace>(
+        &self,
+        len: usize,
+        mut key: impl FnMut(usize) -> P,
+        each: impl FnMut(usize, usize, u64),
+    ) {
+        if len < SEVERAL {
+            one_by_one(len, |i| self.holds(key(i)), each);
+        } else if self.is_cached() {
+            self.contains_cached(len, key, each);
+        } else {
+            self.contains_ahead(len, key, each);
+        }
+    }
+
+    // A call, as `contains_ahead`, whose stack frame is large.
+    #[inline(never)]
+    fn contains_cached<P: NextPlace>(
+        &self,
+        len: usize,
+        mut key: impl FnMut(usize) -> P,
+        mut each: impl FnMut(usize, usize, u64),
+    ) {
+        let mut followers = [P::default(); WINDOW];
+        for at in (0..len).step_by(WINDOW) {
+            let followers = &mut followers[..WINDOW.min(len - at)];
+            // One loop for the hashes and one for the bits, so that a mispredicted branch in the
+            // second throws no hash away.
+            for (follower, i) in followers.iter_mut().zip(at..) {
+                *follower = key(i);
+            }
+            let mut found = 0;
+            for follower in &*followers {
+                found = found >> 1 | u64::from(self.holds(*follower)) << 63;
+            }
+            acquire();
+            each(at, followers.len(), found >> (WINDOW - followers.len()));
+        }
+    }
+
+    /// Three windows are under way at once. The last one hashes its keys and prefetches the lines
+    /// of their [`FIRST`] bits. The one before it tests these bits, and prefetches the other lines
+    /// of the keys that have them. The one before that tests the other bits. Half of the bits are
+    /// set, so an absent key needs only a quarter of its lines.
+    #[inline(never)]
+    fn contains_ahead<P: NextPlace>(
+        &self,
+        len: usize,
+        mut key: impl FnMut(usize) -> P,
+        mut each: impl FnMut(usize, usize, u64),
+    ) {
+        let (window, functions) = (self.window(), self.functions as usize);
+        let first = FIRST.min(functions);
+        let windows = len.div_ceil(window);
+        let mut rings = [const { Window::new() }; 3];
+        let mut followers = [[P::default(); WINDOW]; 2];
+        for turn in 0..windows + 2 {
+            if turn < windows {
+                let at = window * turn;
+                let Window { places, .. } = &mut rings[turn % 3];
+                let places = places.chunks_exact_mut(functions);
+                // One loop for the keys and one for their lines, so that keys outside the caches do
+                // not wait behind lines.
+                let followers = &mut followers[turn % 2][..window.min(len - at)];
+                for (follower, i) in followers.iter_mut().zip(at..) {
+                    *follower = key(i);
+                }
+                for (follower, places) in followers.iter_mut().zip(places) {
+                    self.place(follower, &mut places[..first], Some(Purpose::Later));
+                }
+            }
+            if (1..=windows).contains(&turn) {
+                let len = window.min(len - window * (turn - 1));
+                let Window { places, candidates } = &mut rings[(turn - 1) % 3];
+                *candidates = 0;
+                for (i, places) in places.chunks_exact(functions).enumerate().take(len) {
+                    *candidates |= u64::from(self.all_set(&places[..first])) << i;
+                }
+                let followers = &mut followers[(turn - 1) % 2];
+                each_one(*candidates, |i| {
+                    let places = &mut places[functions * i + first..functions * (i + 1)];
+                    self.place(&mut followers[i], places, Some(Purpose::Later));
+                });
+            }
+            if turn >= 2 {
+                let at = window * (turn - 2);
+                let Window { places, candidates } = &rings[(turn - 2) % 3];
+                let mut found = *candidates;
+                each_one(*candidates, |i| {
+                    let set = self.all_set(&places[functions * i + first..functions * (i + 1)]);
+                    found ^= u64::from(!set) << i;
+                });
+                acquire();
+                each(at, window.min(len - at), found);
+            }
+        }
+    }
+
+    /// Inserts `len` keys. Calls `each(start, len, bitmap)` for every window, with the bitmap of
+    /// the keys that changed the filter.
+    ///
+    /// Two windows are under way at once. For the last one, the keys are hashed and all their lines
+    /// prefetched. The one before it is inserted.
+    pub(crate) fn insert_each<P: NextPlace>(
+        &self,
+        len: usize,
+        mut key: impl FnMut(usize) -> P,
+        mut each: impl FnMut(usize, usize, u64),
+    ) {
+        if len < SEVERAL {
+            return one_by_one(len, |i| self.set(key(i)), each);
+        }
+        let (window, functions) = (self.window(), self.functions as usize);
+        let windows = len.div_ceil(window);
+        let purpose = (!is_cached(self.bits.bytes())).then_some(Purpose::Later);
+        let mut rings = [const { Window::new() }; 2];
+        let mut followers = [P::default(); WINDOW];
+        for turn in 0..windows + 1 {
+            let at = window * turn;
+            // Two loops, as in `contains_ahead`.
+            let followers = &mut followers[..window.min(len.saturating_sub(at))];
+            for (follower, i) in followers.iter_mut().zip(at..) {
+                *follower = key(i);
+            }
+            let places = rings[turn % 2].places.chunks_exact_mut(functions);
+            for (follower, places) in followers.iter_mut().zip(places) {
+                self.place(follower, places, purpose);
+            }
+            if turn >= 1 {
+                let at = at - window;
+                let len = window.min(len - at);
+                let mut changed = 0;
+                let places = rings[(turn - 1) % 2].places.chunks_exact(functions);
+                for (i, places) in places.enumerate().take(len) {
+                    changed |= u64::from(self.set_all(places)) << i;
+                }
+                acquire();
+                each(at, len, changed);
+            }
+        }
+    }
+
+    /// Keys of a window: a power of two, so that it never straddles two words of a bitmap.
+    fn window(&self) -> usize {
+        let most = (LINES / self.functions as usize).min(WINDOW);
+        1 << most.ilog2()
+    }
+
+    /// Takes the next places of a key, and prefetches their lines.
+    #[inline(always)]
+    fn place(&self, next: &mut impl NextPlace, places: &mut [u64], purpose: Option<Purpose>) {
+        for place in places {
+            *place = next.next_place(&self.modulo);
+            if let Some(purpose) = purpose {
+                self.bits.prefetch_bit(*place, purpose);
+            }
+        }
+    }
+
+    /// Whether the bits at these places are set.
+    #[inline(always)]
+    fn all_set(&self, places: &[u64]) -> bool {
+        let all = |places: &[u64]| places.iter().fold(1, |all, place| all & self.bits.bit(*place)) & 1 == 1;
+        // As in `holds`: no branch on the answer of the last group.
+        let (groups, last) = places.split_at(places.len().saturating_sub(1) / GROUP * GROUP);
+        groups.chunks(GROUP).all(all) && all(last)
+    }
+
+    /// Sets the bits at these places; answers whether this call set any of them.
+    ///
+    /// Looks first and writes only the bits that lack: a load costs next to nothing, a locked
+    /// operation some nanoseconds.
+    #[inline(always)]
+    fn set_all(&self, places: &[u64]) -> bool {
+        let mut changed = false;
+        for places in places.chunks(GROUP) {
+            let mut lacking = 0;
+            for place in places {
+                lacking = lacking >> 1 | !self.bits.bit(*place) << 63;
+            }
+            each_one(lacking >> (64 - places.len()), |i| {
+                changed |= self.bits.add_bit(places[i])
+            });
+        }
+        changed
+    }
+}
+
+/// A window of fewer keys than [`SEVERAL`], if there are any.
+#[inline(always)]
+fn one_by_one(len: usize, mut work: impl FnMut(usize) -> bool, mut each: impl FnMut(usize, usize, u64)) {
+    if len > 0 {
+        let answers = (0..len).fold(0, |answers, i| answers | u64::from(work(i)) << i);
+        acquire();
+        each(0, len, answers);
+    }
+}
+
+/// Computes remainders by the number of bits without a division: two multiplications and a shift
+/// take 8 cycles from end to end, where `div` takes 10 to 40.
+///
+/// For numbers `n` below 2^63 and `64 * d` bits, `d` words in 1..=2^57: let `s` be the least with
+/// `d <= 2^s`, and `m = ceil(2^(63 + s) / d)`, which is in 2^63..2^64. Then `m * d = 2^(63 + s) +
+/// e` with `e < d <= 2^s`, hence
+///
+/// ```text
+/// n * m / 2^(69 + s) = n / (64 * d) + n * e / (64 * d * 2^(63 + s)),
+/// ```
+///
+/// and the last term is below `1 / (64 * d)`, since `n * e < 2^63 * 2^s`. The fraction of
+/// `n / (64 * d)` is at most `1 - 1 / (64 * d)`, so that the floor of both sides is the quotient.
+/// That floor is `n * m >> 64 >> (5 + s)`.
+///
+/// For any 64-bit `n`, divide `n >> 1`, which is below 2^63, by `32 * d` instead: the quotient is
+/// the same. The sums above with 32 for 64 give `(n >> 1) * m >> 64 >> (4 + s)`, with one more
+/// shift.
+///
+/// Source: Granlund and Montgomery, "Division by invariant integers using multiplication" (1994).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Modulo {
+    bits: u64,
+    multiplier: u64,
+    shift: u32,
+}
+
+impl Modulo {
+    /// The most words: 2^63 bits.
+    const MAX_WORDS: u64 = 1 << 57;
+
+    /// `words` must be in 1..=2^57, more than any memory has.
+    pub(crate) fn new(words: usize) -> Self {
+        let words = words as u64;
+        debug_assert!((1..=Self::MAX_WORDS).contains(&words));
+        let log = words.next_power_of_two().trailing_zeros();
+        Self {
+            bits: 64 * words,
+            multiplier: (1u128 << (63 + log)).div_ceil(words.into()) as u64,
+            shift: 5 + log,
+        }
+    }
+
+    /// `number % bits`, for numbers below 2^63.
+    #[inline(always)]
+    pub(crate) fn remainder(&self, number: u64) -> u64 {
+        debug_assert!(number < 1 << 63);
+        number - (self.high(number) >> self.shift) * self.bits
+    }
+
+    /// `number % bits`, for any number.
+    #[inline(always)]
+    pub(crate) fn remainder_of_any(&self, number: u64) -> u64 {
+        number - (self.high(number >> 1) >> (self.shift - 1)) * self.bits
+    }
+
+    #[inline(always)]
+    fn high(&self, number: u64) -> u64 {
+        ((u128::from(number) * u128::from(self.multiplier)) >> 64) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Distinct numbers without a pattern (SplitMix64's output function).
+    fn number(i: u64) -> u64 {
+        let mut z = i.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// The sizes of arrays that fit `usize`: a 32-bit machine has fewer.
+    const MAX_WORDS: u64 = if usize::BITS == 64 {
+        Modulo::MAX_WORDS
+    } else {
+        u32::MAX as u64
+    };
+
+    fn assert_remainders(words: u64, numbers: impl IntoIterator<Item = u64>) {
+        let modulo = Modulo::new(words as usize);
+        for n in numbers {
+            assert_eq!(modulo.remainder_of_any(n), n % (64 * words), "{n} % {}", 64 * words);
+            if n < 1 << 63 {
+                assert_eq!(modulo.remainder(n), n % (64 * words), "{n} % {}", 64 * words);
+            }
+        }
+    }
+
+    /// The numbers of words around every power of two, and the least and the greatest. For each,
+    /// the numbers around multiples of it, where a quotient that is off by one shows.
+    #[test]
+    fn remainders_at_the_extremes() {
+        let near = |x: u64| x.saturating_sub(2)..=x.saturating_add(2);
+        let all_words = (0..=57)
+            .flat_map(|i| near(1 << i))
+            .chain(1..200)
+            .chain(near(MAX_WORDS))
+            .filter(|words| (1..=MAX_WORDS).contains(words));
+        for words in all_words {
+            let bits = 64 * words;
+            let multiple = |q: u64| q.checked_mul(bits);
+            let quotients = (0..58).flat_map(|i| near(1 << i));
+            let ends = [1 << 63, u64::MAX].map(|end| end / bits * bits);
+            let numbers = quotients.filter_map(multiple).chain(ends).flat_map(near);
+            let at_the_ends = near((1 << 63) - 1).chain(near(u64::MAX));
+            assert_remainders(words, numbers.chain(at_the_ends));
+        }
+    }
+
+    #[test]
+    fn remainders_at_random() {
+        for i in 0..2000 {
+            // Words of all sizes, not only large ones.
+            let words = (number(i) >> (7 + number(i) % 57)).clamp(1, MAX_WORDS);
+            let multiple = |n: u64| n / (64 * words) * (64 * words);
+            let numbers = (0..100).map(|j| number(1000 * i + j) >> (j % 2));
+            assert_remainders(
+                words,
+                numbers.flat_map(|n| [n, multiple(n), multiple(n).saturating_sub(1)]),
+            );
+        }
+    }
+}

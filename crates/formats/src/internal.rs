@@ -1,0 +1,22 @@
+//! What `lanebloom-redis` needs and a user does not. **Outside semver**: it depends on the exact
+//! version of this crate.
+
+use crate::guava::layout::{self, HashFunctions};
+use lanebloom::BuildError;
+
+/// For bitmaps of Guava's size: the number of bits, and of hash functions by Guava's formula up to
+/// 2024.
+///
+/// # Errors
+///
+/// As [`GuavaBloom::with_capacity`](crate::GuavaBloom::with_capacity).
+pub fn guava_size(keys: u64, rate: f64) -> Result<(u64, u8), BuildError> {
+    layout::size(keys, rate, HashFunctions::ByBits)
+}
+
+/// For bitmaps of fewer bits than [`guava_size`] says: the number of hash functions by the same
+/// formula.
+#[must_use]
+pub fn guava_functions(bits: u64, keys: u64) -> u64 {
+    layout::functions_by_bits(bits, keys)
+}

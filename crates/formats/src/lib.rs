@@ -1,0 +1,92 @@
+//! The filters of other systems, bit for bit, without a JVM or a server: Guava's `BloomFilter`, and
+//! the `BF` and `CF` filters of Redis. They read what those programs wrote, give the same answers,
+//! and write what those programs read.
+//!
+//! # When not to use it
+//!
+//! - You own both ends: use a filter of the crate [`lanebloom`]. A `ConcurrentBloom` is faster,
+//!   since a key's bits lie in one cache line; here they lie anywhere.
+//! - The filter stays in Redis, and each lookup asks the server: this crate talks to no server. The
+//!   crate `lanebloom-redis` does, and transfers these filters.
+//! - Strangers choose the keys: these systems hash without a secret, so strangers can make keys
+//!   that collide. [The module `hash`](lanebloom::hash) says more.
+//!
+//! # Example
+//!
+//! ```
+//! use lanebloom_formats::{GuavaBloom, RedisBloom};
+//!
+//! // BloomFilter.create(Funnels.stringFunnel(UTF_8), 1000, 0.01),
+//! // put("ann"), writeTo(out)
+//! let filter = GuavaBloom::with_capacity(1000, 0.01)?;
+//! filter.insert("ann");
+//! let stream = filter.to_bytes();
+//! let (copy, _) = GuavaBloom::from_bytes(&stream)?;
+//! assert!(copy.contains("ann") && !copy.contains("eve"));
+//!
+//! // BF.RESERVE seen 0.01 1000, BF.ADD seen ann, BF.SCANDUMP; then BF.LOADCHUNK
+//! let mut seen = RedisBloom::with_capacity(1000, 0.01)?;
+//! seen.insert("ann")?;
+//! let copy = RedisBloom::from_scandump(seen.to_loadchunks(), 1 << 20)?;
+//! assert!(copy.contains("ann") && !copy.contains("eve"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # The filters
+//!
+//! | filter | of | bytes | threads | a lookup reads | bits per key at 1% |
+//! |---|---|---|---|---|---|
+//! | [`GuavaBloom`] | Guava, the Java library | [`read_from`](GuavaBloom::read_from), [`write_to`](GuavaBloom::write_to): Guava's streams | insert and look up at once, lock-free | 7 lines for a present key, 2 to 3 for an absent one | 9.6 |
+//! | [`RedisBloom`] | Redis, `BF` commands | [`from_scandump`](RedisBloom::from_scandump), [`to_loadchunks`](RedisBloom::to_loadchunks): the dumps of `BF.SCANDUMP` | look up at once | about 8 lines of each filter in the chain | 11, and 23 in a chain of seven |
+//! | [`RedisCuckoo`] | Redis, `CF` commands | [`from_scandump`](RedisCuckoo::from_scandump), [`to_loadchunks`](RedisCuckoo::to_loadchunks): the dumps of `CF.SCANDUMP` | look up at once | two buckets of each filter in the chain | 8 to 12, at 1.6% or more |
+//!
+//! The module of each filter says which types of keys are which of its system's, and how a service
+//! moves over: [`guava`], [`redisbloom`], [`rediscuckoo`].
+//!
+//! # Hostile bytes
+//!
+//! Whatever the bytes are, reading ends in a valid filter or in an error that names the cause. It
+//! does not panic or hang. It checks lengths before it allocates, and allocates no more than the
+//! given limit. The limit of a dump also holds when the filter grows later.
+//!
+//! # Features
+//!
+//! | feature | |
+//! |---|---|
+//! | `std` (default) | Guava's streams by `std::io`. Without it the crate is `no_std` + `alloc` |
+//! | `serde` | `Serialize` and `Deserialize` of [`GuavaBloom`], as Guava's stream |
+//! | `guard` | [`GuavaBloom`] as the filter of a `lanebloom::CacheGuard` |
+
+#![no_std]
+#![forbid(unsafe_code)]
+// On docs.rs every item shows which feature it needs.
+#![cfg_attr(docsrs, feature(doc_cfg))]
+// Here and not in Cargo.toml, since they are not for the tests.
+#![warn(
+    clippy::alloc_instead_of_core,
+    clippy::std_instead_of_core,
+    clippy::std_instead_of_alloc
+)]
+
+extern crate alloc;
+#[cfg(feature = "std")]
+extern crate std;
+
+mod batch;
+mod flat;
+pub mod guava;
+#[doc(hidden)]
+pub mod internal;
+mod logarithm;
+mod murmur2;
+pub mod redisbloom;
+pub mod rediscuckoo;
+mod scandump;
+
+pub use guava::GuavaBloom;
+pub use guava::error::GuavaReadError;
+#[doc(no_inline)]
+pub use lanebloom::{BuildError, Figures, Funnel, IncompatibleError};
+pub use redisbloom::RedisBloom;
+pub use redisbloom::error::{RedisBloomInsertError, RedisBloomLoadError};
+pub use rediscuckoo::RedisCuckoo;

@@ -1,0 +1,725 @@
+//! RedisBloom's scalable Bloom filter, bit for bit. [`RedisBloom`] is the filter that `BF.RESERVE`
+//! makes, with the same answers, the same growth and the same dump. A filter can be taken out of
+//! Redis and used in process, or built here and put into Redis.
+//!
+//! Use it for filters that are in Redis already. If you own both ends, use a
+//! [`ConcurrentBloom`](lanebloom::ConcurrentBloom): there a key's bits lie in one cache line. Here
+//! they lie anywhere in each filter of a chain. The lookup of an absent key searches all `n`
+//! filters, which touches about `2 * n` lines; a key in the oldest filter touches `2 * n + k`, if a
+//! key has `k` bits. Growth costs memory too, since every further filter has half the rate of the one
+//! before: a chain of eight takes about twice the memory of one filter for as many keys. (The rate
+//! practically holds: 20,000 keys in a chain for 100 at 1% gave 0.9% with decimal keys and 1.0%
+//! with random ones, in the module too.)
+//!
+//! # Example
+//!
+//! ```
+//! use lanebloom_formats::RedisBloom;
+//!
+//! // BF.RESERVE seen 0.01 1000, BF.ADD seen ann
+//! let mut seen = RedisBloom::with_capacity(1000, 0.01)?;
+//! assert!(seen.insert("ann")?);
+//!
+//! // BF.SCANDUMP here, BF.LOADCHUNK there, or the other way round.
+//! let copy = RedisBloom::from_scandump(seen.to_loadchunks(), 1 << 20)?;
+//! assert!(copy.contains("ann") && !copy.contains("eve"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The crate `lanebloom-redis` transfers the chunks. Any other client works with a [`Loader`].
+//!
+//! # Keys
+//!
+//! A key is a string of bytes, as in Redis: `str`, `String`, `[u8]`, `Vec<u8>`. Numbers do not
+//! compile, because each client encodes them in its own way: mostly as their decimal digits,
+//! `"42"`.
+//!
+//! # Versions
+//!
+//! The layout is that of 2.4 (2022) and later, including 8, which write the same dumps. It has
+//! MurmurHash64A, sizes that are not rounded up to powers of two, rates that halve from filter to
+//! filter. Filters of older versions, with rounded sizes and MurmurHash2, can be read once one of
+//! these versions has loaded and dumped them. (Dumps of 2.2 and before have a shorter header, which
+//! is refused.) Known differences:
+//!
+//! - Since version 8 `BF.RESERVE` treats a rate above 0.25 as 0.25, and `EXPANSION 0` as
+//!   `NONSCALING`. Here rates are taken as they are.
+//! - A logarithm decides the size of a filter. RedisBloom uses that of the C library; here it is
+//!   the nearest `f64`. One of 3000 random rates had another last bit. It changes the size itself
+//!   only where a product comes out next to a whole number.
+//!
+//! # Sharing it
+//!
+//! Lookups take `&self`: they are lock-free, and any number of threads share a filter as
+//! `Arc<RedisBloom>`. Inserts take `&mut self`. A chain grows when its newest filter has counted as
+//! many keys as it is for. This count is exact only if inserts come one after another, as in Redis,
+//! which has one thread. Inserts are exclusive here too, so that both sides stay the same to the
+//! bit.
+//!
+//! # Moving a service over
+//!
+//! As from [Guava](crate::guava#moving-a-service-over): a service takes the filter out of Redis and
+//! answers from the copy. Meanwhile it fills a [`ConcurrentBloom`](lanebloom::ConcurrentBloom) from
+//! the source of truth, with room for more keys than [`estimated_len`](RedisBloom::estimated_len).
+//!
+//! **Strangers can make keys that collide** under MurmurHash64A, whatever its seed, as under every
+//! hash without a key: [the module `hash`](lanebloom::hash) says more.
+
+mod dump;
+pub(crate) mod error;
+mod figures;
+pub(crate) mod layout;
+
+use crate::batch::{CHUNK, assert_bitmap_length, assert_same_length, each_one, for_each_absent, gathered};
+use crate::flat::{Flat, WINDOW};
+pub use crate::scandump::{Dumped, LoadChunks, Loader};
+use alloc::vec::Vec;
+use error::{RedisBloomInsertError, RedisBloomInsertErrorKind};
+pub use figures::{Info, LinkInfo};
+use lanebloom::BuildError;
+use lanebloom::internal::{build_error, out_of_memory, unpack, wrong_rate};
+use layout::{Hash, Layout, Places, TIGHTENING, hash, options};
+
+/// RedisBloom's `BF` filter, bit for bit: a chain of filters that grows as keys are inserted.
+///
+/// [The module](self) has the costs, the versions of RedisBloom, and the types of keys.
+/// Lookups take `&self`, inserts `&mut self`.
+///
+/// # Examples
+///
+/// ```
+/// // BF.RESERVE f 0.01 10, BF.MADD f 0 1 ... 99, BF.INFO f
+/// let mut filter = lanebloom_formats::RedisBloom::with_capacity(10, 0.01)?;
+/// for key in 0..100 {
+///     filter.insert(&key.to_string())?;
+/// }
+/// let info = filter.info();
+/// assert_eq!((info.capacity, info.filters, info.items), (150, 4, 99));
+/// assert!(filter.contains("42") && !filter.contains("100"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias = "BF.RESERVE")]
+pub struct RedisBloom {
+    /// At least one; the newest is the last.
+    links: Vec<Link>,
+    options: u32,
+    /// At least 1, unless the chain never grows.
+    expansion: u32,
+    /// See [`RedisBloom::max_bytes`].
+    max_bytes: u64,
+}
+
+/// A filter of the chain.
+struct Link {
+    flat: Flat,
+    layout: Layout,
+    /// Inserts that changed it.
+    items: u64,
+}
+
+// A Vec may have twice the capacity that it needs.
+const _: () = assert!(2 * size_of::<Link>() as u64 <= layout::BESIDE_BITS);
+
+/// Sizes a [`RedisBloom`]; made by [`RedisBloom::builder`].
+///
+/// # Examples
+///
+/// ```
+/// // BF.RESERVE f 0.001 5000 EXPANSION 4
+/// let builder = lanebloom_formats::RedisBloom::builder().expected_keys(5000);
+/// let filter = builder.false_positive_rate(1e-3).expansion(4).build()?;
+/// assert_eq!(filter.info().expansion, Some(4));
+/// # Ok::<(), lanebloom_formats::BuildError>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a builder does nothing until `build`"]
+pub struct Builder {
+    keys: usize,
+    rate: f64,
+    options: u32,
+    expansion: u32,
+}
+
+impl Builder {
+    /// RedisBloom's default expansion.
+    const EXPANSION: u32 = 2;
+
+    /// The number of distinct keys that the first filter of the chain is for: RedisBloom's
+    /// capacity. 100 by default, as RedisBloom's.
+    ///
+    /// ```
+    /// use lanebloom_formats::RedisBloom;
+    ///
+    /// let filter = RedisBloom::builder().expected_keys(5000).build()?;
+    /// assert_eq!(filter.info().capacity, 5000);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[doc(alias = "capacity")]
+    pub fn expected_keys(mut self, keys: usize) -> Self {
+        self.keys = keys;
+        self
+    }
+
+    /// The false-positive rate, between 0 and 1, both excluded: RedisBloom's error rate. 0.01 by
+    /// default, as RedisBloom's.
+    ///
+    /// The first filter of a chain gets half of this rate. Every further filter gets half the rate
+    /// of the one before, so that all together stay below it. A chain that [does not
+    /// grow](Self::non_scaling) gets all of it.
+    ///
+    /// ```
+    /// use lanebloom_formats::RedisBloom;
+    ///
+    /// let filter = RedisBloom::builder().false_positive_rate(1e-4).build()?;
+    /// assert_eq!(filter.links().next().unwrap().false_positive_rate, 5e-5);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[doc(alias = "error_rate")]
+    pub fn false_positive_rate(mut self, rate: f64) -> Self {
+        self.rate = rate;
+        self
+    }
+
+    /// How many times as many keys a new filter of the chain is for as the one before: `EXPANSION`,
+    /// at least 1. 2 by default.
+    ///
+    /// ```
+    /// use lanebloom_formats::RedisBloom;
+    ///
+    /// let mut filter = RedisBloom::builder().expected_keys(10).expansion(1).build()?;
+    /// for key in 0..20 {
+    ///     filter.insert(&key.to_string())?;
+    /// }
+    /// assert_eq!((filter.info().filters, filter.info().capacity), (2, 20));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "EXPANSION")]
+    pub fn expansion(mut self, expansion: u32) -> Self {
+        self.options &= !options::NO_SCALING;
+        self.expansion = expansion;
+        self
+    }
+
+    /// One filter that never grows: `NONSCALING`. When it has counted as many keys as it is for,
+    /// further inserts are errors.
+    ///
+    /// ```
+    /// use lanebloom_formats::RedisBloom;
+    ///
+    /// let mut filter = RedisBloom::builder().expected_keys(1).non_scaling().build()?;
+    /// assert!(filter.insert("a")?);
+    /// assert!(!filter.insert("a")?);
+    /// assert!(filter.insert("b").unwrap_err().is_full());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "NONSCALING")]
+    pub fn non_scaling(mut self) -> Self {
+        self.options |= options::NO_SCALING;
+        self.expansion = Self::EXPANSION;
+        self
+    }
+
+    /// Computes the layout of the first filter by RedisBloom's formulas, and allocates it.
+    ///
+    /// # Errors
+    ///
+    /// If the rate is not between 0 and 1, the expected keys or the expansion are 0, the filter is
+    /// beyond addressable memory, or the allocation fails.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom_formats::RedisBloom;
+    ///
+    /// let filter = RedisBloom::builder().expected_keys(10).build()?;
+    /// assert_eq!(filter.links().next().unwrap().bits, 128);
+    ///
+    /// let error = RedisBloom::builder().expansion(0).build().unwrap_err();
+    /// assert_eq!(error.to_string(), "an expansion of 0 is not at least 1");
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    pub fn build(self) -> Result<RedisBloom, BuildError> {
+        if !(self.rate > 0.0 && self.rate < 1.0) {
+            return Err(wrong_rate(self.rate));
+        }
+        if self.expansion == 0 {
+            return Err(build_error(error::NO_EXPANSION.into()));
+        }
+        let scaling = self.options & options::NO_SCALING == 0;
+        let rate = if scaling { self.rate * TIGHTENING } else { self.rate };
+        let layout = Layout::solve(self.keys as u64, rate, self.options)?;
+        let mut filter = RedisBloom {
+            links: Vec::new(),
+            options: self.options,
+            expansion: self.expansion,
+            max_bytes: u64::MAX,
+        };
+        filter.add_link(layout, 0)?;
+        Ok(filter)
+    }
+}
+
+impl RedisBloom {
+    /// The filter that `BF.RESERVE key false_positive_rate keys` makes.
+    ///
+    /// # Errors
+    ///
+    /// As [`Builder::build`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom_formats::RedisBloom;
+    ///
+    /// assert_eq!(RedisBloom::with_capacity(1000, 0.01)?.info().size, 1480);
+    /// let error = RedisBloom::with_capacity(0, 0.01).unwrap_err();
+    /// assert_eq!(error.to_string(), "a capacity of 0 keys is not at least 1");
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[doc(alias("reserve", "BF.RESERVE"))]
+    pub fn with_capacity(keys: usize, false_positive_rate: f64) -> Result<Self, BuildError> {
+        Self::builder()
+            .expected_keys(keys)
+            .false_positive_rate(false_positive_rate)
+            .build()
+    }
+
+    /// A builder with RedisBloom's defaults: 100 keys at a rate of 0.01, and an expansion of 2.
+    ///
+    /// ```
+    /// use lanebloom_formats::RedisBloom;
+    ///
+    /// let filter = RedisBloom::builder().build()?;
+    /// assert!(filter == RedisBloom::with_capacity(100, 0.01)?);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    pub fn builder() -> Builder {
+        Builder {
+            keys: 100,
+            rate: 0.01,
+            options: options::NO_ROUND | options::FORCE_64,
+            expansion: Builder::EXPANSION,
+        }
+    }
+
+    /// Appends an empty filter to the chain.
+    fn add_link(&mut self, layout: Layout, items: u64) -> Result<(), BuildError> {
+        let flat = Flat::new(layout.words, layout.hash_functions)?;
+        let reserved = self.links.try_reserve(1);
+        reserved.map_err(|_| out_of_memory(size_of::<Link>() * (self.links.len() + 1)))?;
+        self.links.push(Link { flat, layout, items });
+        Ok(())
+    }
+
+    /// The next filter of the chain, as RedisBloom's `SBChain_Add` adds it.
+    fn grow(&mut self) -> Result<(), RedisBloomInsertErrorKind> {
+        let last = self.newest().layout;
+        if self.options & options::NO_SCALING != 0 {
+            return Err(RedisBloomInsertErrorKind::Full {
+                capacity: last.capacity,
+            });
+        }
+        // A product that overflows is too large either way.
+        let capacity = last.capacity.saturating_mul(self.expansion.into());
+        let layout =
+            Layout::solve(capacity, last.rate * TIGHTENING, self.options).map_err(RedisBloomInsertErrorKind::Growth)?;
+        let needed = (self.memory_bytes() as u64).saturating_add(layout.memory_bytes());
+        if needed > self.max_bytes {
+            return Err(RedisBloomInsertErrorKind::OverLimit {
+                needed,
+                limit: self.max_bytes,
+            });
+        }
+        self.add_link(layout, 0).map_err(RedisBloomInsertErrorKind::Growth)
+    }
+
+    fn newest(&self) -> &Link {
+        self.links.last().expect("a chain has a link")
+    }
+}
+
+impl Link {
+    #[inline(always)]
+    fn places(&self, hash: Hash) -> Places {
+        Places::new(hash, &self.layout)
+    }
+
+    #[inline(always)]
+    fn holds(&self, hash: Hash) -> bool {
+        self.flat.holds(self.places(hash))
+    }
+
+    /// The number of set bits among those that keys can have.
+    fn ones(&self) -> u64 {
+        let used = self.layout.used_bits();
+        // Whole words, or a part of the first one.
+        let mask = u64::MAX >> (used.wrapping_neg() % 64);
+        let words = self.flat.words().take(used.div_ceil(64) as usize);
+        words.map(|word| u64::from((word & mask).count_ones())).sum()
+    }
+}
+
+/// Single operations.
+impl RedisBloom {
+    /// Inserts `key`; returns whether it was not in the filter before: `BF.ADD`.
+    ///
+    /// `false` means that the key was there, or is a false positive. Then the filter does not
+    /// change.
+    ///
+    /// # Errors
+    ///
+    /// Fails where RedisBloom refuses: if the filter [does not scale](Builder::non_scaling) and is
+    /// full. Also fails if the chain needs a further filter, and that filter would take more than
+    /// [`max_bytes`](Self::max_bytes) or its allocation fails. The key is not in the filter then.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let mut filter = lanebloom_formats::RedisBloom::with_capacity(1000, 0.01)?;
+    /// assert!(filter.insert("a")?);
+    /// assert!(!filter.insert("a")?);
+    /// assert!(filter.contains("a"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "BF.ADD")]
+    pub fn insert<K: AsRef<[u8]> + ?Sized>(&mut self, key: &K) -> Result<bool, RedisBloomInsertError> {
+        let hash = hash(key.as_ref(), self.options);
+        self.insert_hashed(hash)
+            .map_err(|kind| RedisBloomInsertError { kind, inserted: 0 })
+    }
+
+    fn insert_hashed(&mut self, hash: Hash) -> Result<bool, RedisBloomInsertErrorKind> {
+        if self.holds(hash) {
+            return Ok(false);
+        }
+        let newest = self.newest();
+        if newest.items >= newest.layout.capacity {
+            self.grow()?;
+        }
+        let newest = self.links.last_mut().expect("a chain has a link");
+        let places = newest.places(hash);
+        newest.flat.set_mut(places);
+        newest.items += 1;
+        Ok(true)
+    }
+
+    /// Whether `key` may be in the filter: `false` is certain, `true` may be a false positive.
+    /// `BF.EXISTS`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let mut filter = lanebloom_formats::RedisBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert("a")?;
+    /// assert!(filter.contains("a"));
+    /// assert!(!filter.contains("b"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "BF.EXISTS")]
+    #[inline]
+    #[must_use]
+    pub fn contains<K: AsRef<[u8]> + ?Sized>(&self, key: &K) -> bool {
+        self.holds(hash(key.as_ref(), self.options))
+    }
+
+    #[inline(always)]
+    fn holds(&self, hash: Hash) -> bool {
+        self.links.iter().rev().any(|link| link.holds(hash))
+    }
+}
+
+/// Hashes the keys into the first places of an array; returns these.
+fn hash_all<'a, K: AsRef<[u8]>>(keys: &[K], options: u32, hashes: &'a mut [Hash]) -> &'a [Hash] {
+    let hashes = &mut hashes[..keys.len()];
+    for (kept, key) in hashes.iter_mut().zip(keys) {
+        *kept = hash(key.as_ref(), options);
+    }
+    hashes
+}
+
+/// Batches, as those of [`GuavaBloom`](crate::GuavaBloom#batches).
+impl RedisBloom {
+    /// Inserts every key; returns how many of them were not in the filter before. `BF.MADD`.
+    ///
+    /// # Errors
+    ///
+    /// As [`insert`](Self::insert), at the first key that cannot be inserted. The error says [how
+    /// many](RedisBloomInsertError::inserted) keys were inserted before it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let mut filter = lanebloom_formats::RedisBloom::with_capacity(1000, 0.01)?;
+    /// assert_eq!(filter.insert_batch(&["a", "b", "a"])?, 2);
+    /// assert!(filter.contains("b"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "BF.MADD")]
+    pub fn insert_batch<K: AsRef<[u8]>>(&mut self, keys: &[K]) -> Result<usize, RedisBloomInsertError> {
+        self.insert_each(keys, |_, _| ())
+    }
+
+    /// [`insert_batch`](Self::insert_batch) that also writes whether each key was not in the filter
+    /// before to the same place of `new`.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
+    ///
+    /// # Errors
+    ///
+    /// As [`insert_batch`](Self::insert_batch). The places from the failed key on do not change.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let mut filter = lanebloom_formats::RedisBloom::with_capacity(1000, 0.01)?;
+    /// let mut new = [false; 3];
+    /// assert_eq!(filter.insert_batch_flagged(&["a", "a", "b"], &mut new)?, 2);
+    /// assert_eq!(new, [true, false, true]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn insert_batch_flagged<K: AsRef<[u8]>>(
+        &mut self,
+        keys: &[K],
+        new: &mut [bool],
+    ) -> Result<usize, RedisBloomInsertError> {
+        assert_same_length(keys.len(), new.len());
+        self.insert_each(keys, |i, inserted| new[i] = inserted)
+    }
+
+    /// [`insert_batch`](Self::insert_batch) for the keys of an iterator, some at a time.
+    ///
+    /// # Errors
+    ///
+    /// As [`insert_batch`](Self::insert_batch). It may have taken keys after the failed one from
+    /// the iterator.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let mut filter = lanebloom_formats::RedisBloom::with_capacity(10, 0.01)?;
+    /// let new = filter.insert_all((0..100).map(|id| format!("{id}")))?;
+    /// assert!((95..=100).contains(&new) && filter.contains("99"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias("extend", "try_extend"))]
+    pub fn insert_all<K: AsRef<[u8]>>(
+        &mut self,
+        keys: impl IntoIterator<Item = K>,
+    ) -> Result<usize, RedisBloomInsertError> {
+        let (mut new, mut inserted, options) = (0, 0, self.options);
+        let hashes = keys.into_iter().map(|key| hash(key.as_ref(), options));
+        gathered::<WINDOW, _, _>(hashes, |hashes| {
+            new += self.insert_window(hashes, inserted, |_, _| ())?;
+            inserted += hashes.len();
+            Ok(())
+        })?;
+        Ok(new)
+    }
+
+    /// Inserts keys; calls `each` with the position of every key and its answer.
+    fn insert_each<K: AsRef<[u8]>>(
+        &mut self,
+        keys: &[K],
+        mut each: impl FnMut(usize, bool),
+    ) -> Result<usize, RedisBloomInsertError> {
+        let (mut new, mut hashes) = (0, [(0, 0); WINDOW]);
+        for (window, keys) in keys.chunks(WINDOW).enumerate() {
+            let hashes = hash_all(keys, self.options, &mut hashes);
+            new += self.insert_window(hashes, WINDOW * window, &mut each)?;
+        }
+        Ok(new)
+    }
+
+    /// Inserts at most [`WINDOW`] hashes, the first of which has the position `start`.
+    ///
+    /// Looks up all of them first: later inserts cannot make a found hash absent. For the others,
+    /// it prefetches the lines of the newest filter, and then inserts them one after another.
+    fn insert_window(
+        &mut self,
+        hashes: &[Hash],
+        start: usize,
+        mut each: impl FnMut(usize, bool),
+    ) -> Result<usize, RedisBloomInsertError> {
+        let mut found = [0];
+        self.contains_bitmap(hashes, &mut found[..hashes.len().min(1)]);
+        for_each_absent(&found, hashes.len(), |i| {
+            let newest = self.newest();
+            newest.flat.prefetch(newest.places(hashes[i]));
+        });
+        let mut new = 0;
+        for (i, hash) in hashes.iter().enumerate() {
+            let inserted = found[0] >> i & 1 == 0
+                && self.insert_hashed(*hash).map_err(|kind| RedisBloomInsertError {
+                    kind,
+                    inserted: start + i,
+                })?;
+            each(start + i, inserted);
+            new += usize::from(inserted);
+        }
+        Ok(new)
+    }
+
+    /// Writes whether each key may be in the filter to the same place of `out`: `BF.MEXISTS`.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let mut filter = lanebloom_formats::RedisBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert("a")?;
+    /// let mut found = [false; 2];
+    /// filter.contains_batch(&["a", "b"], &mut found);
+    /// assert_eq!(found, [true, false]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "BF.MEXISTS")]
+    pub fn contains_batch<K: AsRef<[u8]>>(&self, keys: &[K], out: &mut [bool]) {
+        assert_same_length(keys.len(), out.len());
+        let unpack = unpack();
+        self.look_up(keys, |at, len, found| unpack(found, &mut out[at..][..len]));
+    }
+
+    /// [`contains_batch`](Self::contains_batch) into a new vector.
+    ///
+    /// ```
+    /// let mut filter = lanebloom_formats::RedisBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert("a")?;
+    /// assert_eq!(filter.contains_each(&["a", "b"]), [true, false]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn contains_each<K: AsRef<[u8]>>(&self, keys: &[K]) -> Vec<bool> {
+        let mut found = alloc::vec![false; keys.len()];
+        self.contains_batch(keys, &mut found);
+        found
+    }
+
+    /// [`contains_batch`](Self::contains_batch) into a bitmap. Bits after the last key become 0.
+    ///
+    /// # Panics
+    ///
+    /// If `out` has not `keys.len().div_ceil(64)` words.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let mut filter = lanebloom_formats::RedisBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert("a")?;
+    /// let mut found = [0];
+    /// filter.contains_batch_bitmap(&["b", "a"], &mut found);
+    /// assert_eq!(found, [0b10]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn contains_batch_bitmap<K: AsRef<[u8]>>(&self, keys: &[K], out: &mut [u64]) {
+        assert_bitmap_length(keys.len(), out.len());
+        self.look_up(keys, |at, _, found| {
+            out[at / 64..][..found.len()].copy_from_slice(found)
+        });
+    }
+
+    /// Calls `each` with the position of every key that is certainly not in the filter, in order.
+    ///
+    /// ```
+    /// let mut filter = lanebloom_formats::RedisBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert("b")?;
+    /// let mut missing = Vec::new();
+    /// filter.for_each_absent(&["a", "b", "c"], |i| missing.push(i));
+    /// assert_eq!(missing, [0, 2]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn for_each_absent<K: AsRef<[u8]>>(&self, keys: &[K], mut each: impl FnMut(usize)) {
+        self.look_up(keys, |at, len, found| for_each_absent(found, len, |i| each(at + i)));
+    }
+
+    /// Looks keys up; calls `each(start, len, bitmap)` for every chunk.
+    fn look_up<K: AsRef<[u8]>>(&self, keys: &[K], mut each: impl FnMut(usize, usize, &[u64])) {
+        let (mut hashes, mut found) = ([(0, 0); CHUNK], [0; CHUNK / 64]);
+        for (at, keys) in (0..).step_by(CHUNK).zip(keys.chunks(CHUNK)) {
+            let found = &mut found[..keys.len().div_ceil(64)];
+            self.contains_bitmap(hash_all(keys, self.options, &mut hashes), found);
+            each(at, keys.len(), found);
+        }
+    }
+
+    /// The answers for at most [`CHUNK`] keys. Searches each filter of the chain for the keys that
+    /// no newer one has. Prefetching begins anew in each filter, so there should be many keys.
+    fn contains_bitmap(&self, hashes: &[Hash], found: &mut [u64]) {
+        found.fill(0);
+        let mut left: [u16; CHUNK] = core::array::from_fn(|i| i as u16);
+        let mut len = hashes.len();
+        for link in self.links.iter().rev() {
+            let (searched, mut kept) = (left, 0);
+            let key = |i: usize| link.places(hashes[usize::from(searched[i])]);
+            link.flat.contains_each(len, key, |at, len, answers| {
+                each_one(answers, |i| {
+                    let position = usize::from(searched[at + i]);
+                    found[position / 64] |= 1 << (position % 64);
+                });
+                for_each_absent(&[answers], len, |i| {
+                    left[kept] = searched[at + i];
+                    kept += 1;
+                });
+            });
+            len = kept;
+        }
+    }
+}
+
+impl RedisBloom {
+    /// [`clone`](Clone::clone) that returns an error, instead of aborting, if the allocation fails.
+    ///
+    /// # Errors
+    ///
+    /// If the allocation fails.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let mut filter = lanebloom_formats::RedisBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert("a")?;
+    /// let copy = filter.try_clone()?;
+    /// filter.insert("b")?;
+    /// assert!(copy.contains("a") && !copy.contains("b"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn try_clone(&self) -> Result<Self, BuildError> {
+        let mut links = Vec::new();
+        let reserved = links.try_reserve(self.links.len());
+        reserved.map_err(|_| out_of_memory(size_of::<Link>() * self.links.len()))?;
+        for link in &self.links {
+            links.push(Link {
+                flat: link.flat.try_clone()?,
+                ..*link
+            });
+        }
+        Ok(Self { links, ..*self })
+    }
+}
+
+/// Aborts if the allocation fails; [`try_clone`](RedisBloom::try_clone) does not.
+impl Clone for RedisBloom {
+    fn clone(&self) -> Self {
+        self.try_clone().unwrap_or_else(|_| {
+            let layout = core::alloc::Layout::array::<u8>(self.memory_bytes());
+            alloc::alloc::handle_alloc_error(layout.expect("a filter of this size exists"))
+        })
+    }
+}
+
+/// Same layout, counts and bits: the same dump.
+impl PartialEq for RedisBloom {
+    fn eq(&self, other: &Self) -> bool {
+        (self.options, self.expansion) == (other.options, other.expansion) && self.links == other.links
+    }
+}
+
+impl PartialEq for Link {
+    fn eq(&self, other: &Self) -> bool {
+        (self.layout, self.items) == (other.layout, other.items) && self.flat.words().eq(other.flat.words())
+    }
+}

@@ -1,0 +1,716 @@
+//! Redis' cuckoo filter, bit for bit. [`RedisCuckoo`] is the filter that `CF.RESERVE` makes, with
+//! the same answers, the same growth and the same dump. A filter can be taken out of Redis and used
+//! in process, or built here and put into Redis.
+//!
+//! Use it for filters that are in Redis already. If you own both ends, use a
+//! [`CuckooFilter`](lanebloom::CuckooFilter): its inserts and removes need no exclusive access, and
+//! its false-positive rate is what you ask for. Here a fingerprint has 8 bits, so the rate of one
+//! filter of the chain is `2 * bucket size / 255` when it is full: 1.6% with buckets of 2, 3.1%
+//! with 4. Every further filter of the chain adds as much. By default the chain grows by filters of
+//! the same size: a chain of 18 had 12% (`CF.RESERVE f 64 BUCKETSIZE 1`, 1000 keys).
+//!
+//! # Example
+//!
+//! ```
+//! use lanebloom_formats::RedisCuckoo;
+//!
+//! // CF.RESERVE seen 1000, CF.ADD seen ann, CF.ADDNX seen ann, CF.DEL seen ann
+//! let mut seen = RedisCuckoo::with_capacity(1000)?;
+//! seen.insert("ann")?;
+//! assert!(!seen.insert_unique("ann")?);
+//! assert!(seen.remove("ann") && !seen.contains("ann"));
+//!
+//! // CF.SCANDUMP here, CF.LOADCHUNK there, or the other way round.
+//! seen.insert("bob")?;
+//! let copy = RedisCuckoo::from_scandump(seen.to_loadchunks(), 1 << 20)?;
+//! assert!(copy.contains("bob") && !copy.contains("eve"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The crate `lanebloom-redis` transfers the chunks. Any other client works with a
+//! [`Loader`](crate::redisbloom::Loader).
+//!
+//! # Keys and sharing
+//!
+//! A key is a string of bytes, as in Redis: `str`, `String`, `[u8]`, `Vec<u8>`. Lookups take
+//! `&self`: any number of threads share a filter as `Arc<RedisCuckoo>`. Changes take `&mut self`:
+//! an insert moves fingerprints as the module does, one after another, so that both sides stay the
+//! same to the bit.
+//!
+//! **Remove only keys that were inserted.** The removal of another key with the same fingerprint
+//! removes that key's fingerprint, and the filter misses a key.
+//!
+//! # Versions
+//!
+//! The layout is that of RedisBloom 2.2 to 2.8 and of Redis 8. The tests of `lanebloom-redis` run
+//! it beside the module 2.8. A filter of the chain has at most 2^32 - 1 slots here: the module
+//! computes a slot's number in 32 bits, and larger filters of its own collide.
+//!
+//! Strangers can make keys that collide under MurmurHash64A: [the module `hash`](lanebloom::hash).
+
+mod dump;
+mod table;
+
+use crate::batch::{assert_same_length, unpack_into};
+use crate::murmur2::murmur64a;
+use crate::redisbloom::error::{RedisBloomInsertError, RedisBloomInsertErrorKind};
+use alloc::format;
+use alloc::vec::Vec;
+use lanebloom::BuildError;
+use lanebloom::internal::{Purpose, build_error, is_cached, out_of_memory};
+use table::{Fingerprint, Table};
+
+/// Redis' `CF` filter, bit for bit: a chain of cuckoo filters that grows when one is full.
+///
+/// [The module](self) has the costs, and what may be shared.
+///
+/// # Examples
+///
+/// ```
+/// // CF.RESERVE f 64, CF.INSERT f ITEMS 0 1 ... 39, CF.INFO f
+/// let mut filter = lanebloom_formats::RedisCuckoo::with_capacity(64)?;
+/// for key in 0..90 {
+///     filter.insert(&key.to_string())?;
+/// }
+/// let info = filter.info();
+/// assert_eq!((info.buckets, info.filters, info.items), (32, 2, 90));
+/// assert!(filter.contains("42") && filter.count("42") == 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias("CF.RESERVE", "CF"))]
+pub struct RedisCuckoo {
+    /// At least one; the newest is the last.
+    tables: Vec<Table>,
+    settings: Settings,
+    items: u64,
+    /// Removed keys since the chain was last compacted.
+    deletes: u64,
+    max_bytes: u64,
+}
+
+/// A chain of so many filters takes no more keys: the module's default of `CF_MAX_EXPANSIONS`.
+const MOST_FILTERS: usize = 32;
+
+/// What `CF.RESERVE` was given, after its rounding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Settings {
+    /// The first filter has so many: a power of two.
+    buckets: u64,
+    /// Slots of a bucket, at least 1.
+    bucket_size: u8,
+    /// At least 1.
+    max_iterations: u16,
+    /// A power of two, or 0: the chain does not grow.
+    expansion: u16,
+}
+
+/// The figures of a [`RedisCuckoo`], as `CF.INFO` tells them.
+///
+/// # Examples
+///
+/// ```
+/// let mut filter = lanebloom_formats::RedisCuckoo::with_capacity(1000)?;
+/// filter.insert("a")?;
+/// let info = filter.info();
+/// assert_eq!((info.size, info.buckets, info.bucket_size), (1080, 512, 2));
+/// assert_eq!((info.items, info.deleted, info.filters), (1, 0, 1));
+/// assert_eq!((info.expansion, info.max_iterations), (1, 20));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CuckooInfo {
+    /// Bytes that the module counts: the slots, and its own structures.
+    pub size: u64,
+    /// Buckets of the first filter of the chain.
+    pub buckets: u64,
+    /// Filters of the chain.
+    pub filters: usize,
+    /// Keys in the filter, each as often as it was inserted.
+    pub items: u64,
+    /// Keys that were removed since the chain was last compacted.
+    pub deleted: u64,
+    /// Slots of a bucket.
+    pub bucket_size: u8,
+    /// How many times as many buckets each further filter has; 0 if the chain does not grow.
+    pub expansion: u16,
+    /// How many fingerprints an insert moves before it gives up.
+    pub max_iterations: u16,
+}
+
+/// Sizes a [`RedisCuckoo`]; made by [`RedisCuckoo::builder`].
+///
+/// # Examples
+///
+/// ```
+/// // CF.RESERVE f 5000 BUCKETSIZE 4 MAXITERATIONS 500 EXPANSION 2
+/// let builder = lanebloom_formats::RedisCuckoo::builder().capacity(5000);
+/// let filter = builder.bucket_size(4).max_iterations(500).expansion(2).build()?;
+/// assert_eq!(filter.info().buckets, 2048);
+/// # Ok::<(), lanebloom_formats::BuildError>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a builder does nothing until `build`"]
+pub struct Builder {
+    capacity: u64,
+    bucket_size: u8,
+    max_iterations: u16,
+    expansion: u16,
+}
+
+impl Builder {
+    /// The slots of the first filter, rounded up to a power of two of buckets: `CF.RESERVE`'s
+    /// capacity. 1024 by default, as when `CF.ADD` makes a filter.
+    ///
+    /// A cuckoo filter of this kind is full at some 65% to 95% of its slots.
+    ///
+    /// ```
+    /// use lanebloom_formats::RedisCuckoo;
+    ///
+    /// let filter = RedisCuckoo::builder().capacity(5000).build()?;
+    /// assert_eq!(filter.memory_bytes(), 8192);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    pub fn capacity(mut self, capacity: u64) -> Self {
+        self.capacity = capacity;
+        self
+    }
+
+    /// Slots of a bucket: `BUCKETSIZE`, 1 to 255. 2 by default. More slots fill the filter better,
+    /// at more false positives.
+    ///
+    /// ```
+    /// use lanebloom_formats::RedisCuckoo;
+    ///
+    /// let filter = RedisCuckoo::builder().bucket_size(4).build()?;
+    /// assert_eq!((filter.info().buckets, filter.info().bucket_size), (256, 4));
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[doc(alias = "BUCKETSIZE")]
+    pub fn bucket_size(mut self, slots: u8) -> Self {
+        self.bucket_size = slots;
+        self
+    }
+
+    /// How many fingerprints an insert moves before it gives up and lets the chain grow:
+    /// `MAXITERATIONS`, at least 1. 20 by default.
+    ///
+    /// ```
+    /// use lanebloom_formats::RedisCuckoo;
+    ///
+    /// let filter = RedisCuckoo::builder().max_iterations(500).build()?;
+    /// assert_eq!(filter.info().max_iterations, 500);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[doc(alias = "MAXITERATIONS")]
+    pub fn max_iterations(mut self, iterations: u16) -> Self {
+        self.max_iterations = iterations;
+        self
+    }
+
+    /// How many times as many buckets a new filter of the chain has as the one before, rounded up
+    /// to a power of two: `EXPANSION`, 0 to 32768. 1 by default. 0 never grows: inserts into a full
+    /// filter are errors.
+    ///
+    /// ```
+    /// use lanebloom_formats::RedisCuckoo;
+    ///
+    /// let builder = RedisCuckoo::builder().capacity(4).bucket_size(1);
+    /// let mut filter = builder.expansion(0).build()?;
+    /// let keys: Vec<String> = (0..100).map(|i| i.to_string()).collect();
+    /// let error = filter.insert_batch(&keys).unwrap_err();
+    /// assert!(error.is_full() && error.inserted() <= 4);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[doc(alias = "EXPANSION")]
+    pub fn expansion(mut self, expansion: u16) -> Self {
+        self.expansion = expansion;
+        self
+    }
+
+    /// Allocates the first filter of the chain.
+    ///
+    /// # Errors
+    ///
+    /// Fails as `CF.RESERVE` does: if the bucket size or the iterations are 0, the capacity is
+    /// below two buckets, or the expansion is above 32768. Also fails if the filter has more than
+    /// 2^32 - 1 slots, or the allocation fails.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom_formats::RedisCuckoo;
+    ///
+    /// let error = RedisCuckoo::with_capacity(3).unwrap_err();
+    /// assert_eq!(error.to_string(), "a capacity of 3 is below two buckets of 2");
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    pub fn build(self) -> Result<RedisCuckoo, BuildError> {
+        let Self {
+            capacity,
+            bucket_size,
+            max_iterations,
+            expansion,
+        } = self;
+        let problem = if bucket_size == 0 || max_iterations == 0 {
+            format!("a bucket size of {bucket_size} and {max_iterations} iterations: both must be at least 1")
+        } else if capacity < 2 * u64::from(bucket_size) {
+            format!("a capacity of {capacity} is below two buckets of {bucket_size}")
+        } else if expansion > 1 << 15 {
+            format!("an expansion of {expansion} is above 32768")
+        } else {
+            let buckets = (capacity / u64::from(bucket_size)).checked_next_power_of_two();
+            let settings = Settings {
+                // Too many are refused below.
+                buckets: buckets.unwrap_or(1 << 63),
+                bucket_size,
+                max_iterations,
+                expansion: if expansion == 0 {
+                    0
+                } else {
+                    expansion.next_power_of_two()
+                },
+            };
+            return RedisCuckoo::empty(settings, 1, u64::MAX);
+        };
+        Err(build_error(problem))
+    }
+}
+
+impl Settings {
+    /// The buckets of filter `number` of the chain, if there can be so many.
+    fn buckets_of(self, number: usize) -> Option<u64> {
+        let growth = u64::from(self.expansion).checked_pow(u32::try_from(number).ok()?)?;
+        let buckets = self.buckets.checked_mul(growth)?;
+        let slots = buckets.checked_mul(self.bucket_size.into())?;
+        (slots <= u32::MAX.into()).then_some(buckets)
+    }
+
+    fn table(self, number: usize) -> Result<Table, BuildError> {
+        let Some(buckets) = self.buckets_of(number) else {
+            return Err(build_error(format!(
+                "filter {number} of the chain has more than {} slots, which are numbered in 32 bits",
+                u32::MAX
+            )));
+        };
+        Table::new(buckets as usize, self.bucket_size.into())
+    }
+}
+
+fn hash(key: &[u8]) -> Fingerprint {
+    Fingerprint::of(murmur64a(key, 0))
+}
+
+impl RedisCuckoo {
+    /// The filter that `CF.RESERVE key capacity` makes.
+    ///
+    /// # Errors
+    ///
+    /// As [`Builder::build`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom_formats::RedisCuckoo;
+    ///
+    /// let filter = RedisCuckoo::with_capacity(1000)?;
+    /// assert!(filter == RedisCuckoo::builder().capacity(1000).build()?);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[doc(alias("reserve", "CF.RESERVE"))]
+    pub fn with_capacity(capacity: u64) -> Result<Self, BuildError> {
+        Self::builder().capacity(capacity).build()
+    }
+
+    /// A builder with the module's defaults: a capacity of 1024 in buckets of 2, 20 iterations, and
+    /// an expansion of 1.
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::RedisCuckoo::builder().build()?;
+    /// assert_eq!((filter.info().buckets, filter.info().expansion), (512, 1));
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    pub fn builder() -> Builder {
+        Builder {
+            capacity: 1024,
+            bucket_size: 2,
+            max_iterations: 20,
+            expansion: 1,
+        }
+    }
+
+    /// A chain of so many empty filters.
+    fn empty(settings: Settings, filters: usize, max_bytes: u64) -> Result<Self, BuildError> {
+        let mut tables = Vec::new();
+        for number in 0..filters {
+            push(&mut tables, settings.table(number)?)?;
+        }
+        Ok(Self {
+            tables,
+            settings,
+            items: 0,
+            deletes: 0,
+            max_bytes,
+        })
+    }
+
+    /// The next filter of the chain.
+    fn grow(&mut self) -> Result<(), RedisBloomInsertErrorKind> {
+        let number = self.tables.len();
+        if self.settings.expansion == 0 {
+            return Err(RedisBloomInsertErrorKind::NoRoom);
+        }
+        if let Some(buckets) = self.settings.buckets_of(number) {
+            let needed = self.memory_bytes() as u64 + buckets * u64::from(self.settings.bucket_size);
+            if needed > self.max_bytes {
+                let limit = self.max_bytes;
+                return Err(RedisBloomInsertErrorKind::OverLimit { needed, limit });
+            }
+        }
+        let table = self.settings.table(number);
+        table
+            .and_then(|table| push(&mut self.tables, table))
+            .map_err(RedisBloomInsertErrorKind::Growth)
+    }
+
+    /// Inserts `key`, also if it is there already: `CF.ADD`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the filter is full and [does not grow](Builder::expansion), if the chain has 32
+    /// filters (the module's limit, by default), if it would grow beyond
+    /// [`max_bytes`](Self::max_bytes), or if the allocation fails. Then it is as before.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let mut filter = lanebloom_formats::RedisCuckoo::with_capacity(1000)?;
+    /// filter.insert("a")?;
+    /// filter.insert("a")?;
+    /// assert_eq!(filter.count("a"), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "CF.ADD")]
+    pub fn insert<K: AsRef<[u8]> + ?Sized>(&mut self, key: &K) -> Result<(), RedisBloomInsertError> {
+        self.add(hash(key.as_ref()))
+            .map_err(|kind| RedisBloomInsertError { kind, inserted: 0 })
+    }
+
+    /// Inserts `key` if it does not seem to be there: `CF.ADDNX`. Returns whether this call
+    /// inserted it.
+    ///
+    /// # Errors
+    ///
+    /// As [`insert`](Self::insert).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let mut filter = lanebloom_formats::RedisCuckoo::with_capacity(1000)?;
+    /// assert!(filter.insert_unique("a")? && !filter.insert_unique("a")?);
+    /// assert_eq!(filter.count("a"), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias("CF.ADDNX", "CF.INSERTNX"))]
+    pub fn insert_unique<K: AsRef<[u8]> + ?Sized>(&mut self, key: &K) -> Result<bool, RedisBloomInsertError> {
+        let hash = hash(key.as_ref());
+        // The module checks this first.
+        let mut insert = || {
+            self.check_length()?;
+            Ok(!self.holds(hash) && self.add(hash).map(|()| true)?)
+        };
+        insert().map_err(|kind| RedisBloomInsertError { kind, inserted: 0 })
+    }
+
+    fn check_length(&self) -> Result<(), RedisBloomInsertErrorKind> {
+        if self.tables.len() < MOST_FILTERS {
+            Ok(())
+        } else {
+            Err(RedisBloomInsertErrorKind::Expansions { limit: MOST_FILTERS })
+        }
+    }
+
+    /// Inserts every key as by [`insert`](Self::insert), in order: `CF.INSERT`.
+    ///
+    /// # Errors
+    ///
+    /// As [`insert`](Self::insert). The keys before the one that failed are in the filter
+    /// ([`inserted`](RedisBloomInsertError::inserted)), and none after it. (`CF.INSERT` tries those
+    /// too.)
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let mut filter = lanebloom_formats::RedisCuckoo::with_capacity(1000)?;
+    /// filter.insert_batch(&["a", "b", "a"])?;
+    /// assert_eq!((filter.count("a"), filter.info().items), (2, 3));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "CF.INSERT")]
+    pub fn insert_batch<K: AsRef<[u8]>>(&mut self, keys: &[K]) -> Result<(), RedisBloomInsertError> {
+        keys.iter().enumerate().try_for_each(|(inserted, key)| {
+            self.add(hash(key.as_ref()))
+                .map_err(|kind| RedisBloomInsertError { kind, inserted })
+        })
+    }
+
+    /// The module's `CuckooFilter_InsertFP`.
+    fn add(&mut self, hash: Fingerprint) -> Result<(), RedisBloomInsertErrorKind> {
+        self.check_length()?;
+        loop {
+            let inserted = self.tables.iter_mut().rev().any(|table| table.put(hash)) || {
+                let newest = self.tables.last_mut().expect("a chain has a filter");
+                newest.kick(hash, self.settings.max_iterations)
+            };
+            if inserted {
+                self.items = self.items.wrapping_add(1);
+                return Ok(());
+            }
+            self.grow()?;
+        }
+    }
+
+    /// Removes `key` once; returns whether it seemed to be there: `CF.DEL`.
+    ///
+    /// **Remove only keys that were inserted**, as often as they were.
+    ///
+    /// If a tenth of the keys were removed since the last time, it compacts the chain as
+    /// [`compact`](Self::compact) does, up to the first filter that cannot be emptied.
+    ///
+    /// ```
+    /// let mut filter = lanebloom_formats::RedisCuckoo::with_capacity(1000)?;
+    /// filter.insert("a")?;
+    /// assert!(filter.remove("a") && !filter.remove("a"));
+    /// assert_eq!((filter.info().items, filter.info().deleted), (0, 1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "CF.DEL")]
+    pub fn remove<K: AsRef<[u8]> + ?Sized>(&mut self, key: &K) -> bool {
+        let hash = hash(key.as_ref());
+        if !self.tables.iter_mut().rev().any(|table| table.take(hash)) {
+            return false;
+        }
+        self.items = self.items.wrapping_sub(1);
+        self.deletes = self.deletes.wrapping_add(1);
+        if self.tables.len() > 1 && self.deletes as f64 > self.items as f64 * 0.10 {
+            self.move_down(false);
+        }
+        true
+    }
+
+    /// Moves fingerprints of the newer filters of the chain into free slots of the older ones, and
+    /// drops the newest filters if they are empty then: `CF.COMPACT`.
+    ///
+    /// ```
+    /// let mut filter = lanebloom_formats::RedisCuckoo::with_capacity(64)?;
+    /// let keys: Vec<String> = (0..100).map(|i| i.to_string()).collect();
+    /// filter.insert_batch(&keys)?;
+    /// assert_eq!(filter.info().filters, 2);
+    /// keys[..8].iter().for_each(|key| assert!(filter.remove(key)));
+    /// filter.compact();
+    /// assert_eq!(filter.info().deleted, 0);
+    /// assert!(keys[8..].iter().all(|key| filter.contains(key)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "CF.COMPACT")]
+    pub fn compact(&mut self) {
+        self.move_down(true);
+    }
+
+    /// The module's `CuckooFilter_Compact`. `all` goes on after a filter that cannot be emptied.
+    fn move_down(&mut self, all: bool) {
+        for number in (1..self.tables.len()).rev() {
+            let (older, newer) = self.tables.split_at_mut(number);
+            let emptied = newer[0].move_into(older);
+            if emptied && newer.len() == 1 {
+                self.tables.pop();
+            }
+            if !emptied && !all {
+                break;
+            }
+        }
+        self.deletes = 0;
+    }
+
+    /// Whether `key` may be in the filter: `CF.EXISTS`. `false` is certain.
+    ///
+    /// ```
+    /// let mut filter = lanebloom_formats::RedisCuckoo::with_capacity(1000)?;
+    /// filter.insert("a")?;
+    /// assert!(filter.contains("a") && !filter.contains("b"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "CF.EXISTS")]
+    #[inline]
+    #[must_use]
+    pub fn contains<K: AsRef<[u8]> + ?Sized>(&self, key: &K) -> bool {
+        self.holds(hash(key.as_ref()))
+    }
+
+    #[inline]
+    fn holds(&self, hash: Fingerprint) -> bool {
+        self.tables.iter().any(|table| table.holds(hash))
+    }
+
+    /// Writes whether each key may be in the filter to the same place of `out`: `CF.MEXISTS`. If
+    /// the filter is larger than the caches, the buckets of many keys are fetched ahead, all at
+    /// once.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let mut filter = lanebloom_formats::RedisCuckoo::with_capacity(1000)?;
+    /// filter.insert("a")?;
+    /// let mut found = [false; 2];
+    /// filter.contains_batch(&["b", "a"], &mut found);
+    /// assert_eq!(found, [false, true]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "CF.MEXISTS")]
+    pub fn contains_batch<K: AsRef<[u8]>>(&self, keys: &[K], out: &mut [bool]) {
+        const WINDOW: usize = 64;
+        assert_same_length(keys.len(), out.len());
+        let mut unpack = unpack_into(out);
+        let mut hashes = [Fingerprint::default(); WINDOW];
+        for (at, keys) in (0..).step_by(WINDOW).zip(keys.chunks(WINDOW)) {
+            let hashes = &mut hashes[..keys.len()];
+            for (kept, key) in hashes.iter_mut().zip(keys) {
+                *kept = hash(key.as_ref());
+            }
+            let mut found = 0u64;
+            for table in &self.tables {
+                let open = |i: &usize| found >> i & 1 == 0;
+                if !is_cached(table.bytes().len()) {
+                    (0..hashes.len())
+                        .filter(open)
+                        .for_each(|i| table.prefetch(hashes[i], Purpose::Later));
+                }
+                found |= (0..hashes.len())
+                    .filter(open)
+                    .map(|i| u64::from(table.holds(hashes[i])) << i)
+                    .sum::<u64>();
+            }
+            unpack(at, keys.len(), found);
+        }
+    }
+
+    /// How often `key` may be in the filter: `CF.COUNT`. Never less than it was inserted and not
+    /// removed.
+    ///
+    /// A key whose two buckets are the same counts twice, in the module too.
+    ///
+    /// ```
+    /// let mut filter = lanebloom_formats::RedisCuckoo::with_capacity(1000)?;
+    /// filter.insert_batch(&["a", "a", "b"])?;
+    /// assert_eq!(["a", "b", "c"].map(|key| filter.count(key)), [2, 1, 0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "CF.COUNT")]
+    #[must_use]
+    pub fn count<K: AsRef<[u8]> + ?Sized>(&self, key: &K) -> u64 {
+        let hash = hash(key.as_ref());
+        self.tables.iter().map(|table| table.count(hash)).sum()
+    }
+
+    /// What `CF.INFO` answers.
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::RedisCuckoo::with_capacity(64)?;
+    /// assert_eq!((filter.info().size, filter.info().filters), (120, 1));
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[doc(alias = "CF.INFO")]
+    #[must_use]
+    pub fn info(&self) -> CuckooInfo {
+        /// Bytes of the module's `CuckooFilter`, and of its `SubCF`.
+        const BESIDE: [u64; 2] = [40, 16];
+        CuckooInfo {
+            size: self.memory_bytes() as u64 + BESIDE[0] + BESIDE[1] * self.tables.len() as u64,
+            buckets: self.settings.buckets,
+            filters: self.tables.len(),
+            items: self.items,
+            deleted: self.deletes,
+            bucket_size: self.settings.bucket_size,
+            expansion: self.settings.expansion,
+            max_iterations: self.settings.max_iterations,
+        }
+    }
+
+    /// Bytes of all slots.
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::RedisCuckoo::with_capacity(1000)?;
+    /// assert_eq!(filter.memory_bytes(), 1024);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.tables.iter().map(|table| table.bytes().len()).sum()
+    }
+
+    /// The most bytes that the filter may grow to: of a filter that was read, what the reader
+    /// allowed; otherwise `u64::MAX`.
+    ///
+    /// ```
+    /// use lanebloom_formats::RedisCuckoo;
+    ///
+    /// let filter = RedisCuckoo::with_capacity(64)?;
+    /// assert_eq!(filter.max_bytes(), u64::MAX);
+    /// let mut copy = RedisCuckoo::from_scandump(filter.to_loadchunks(), 100)?;
+    /// let keys: Vec<String> = (0..100).map(|i| i.to_string()).collect();
+    /// let error = copy.insert_batch(&keys).unwrap_err();
+    /// assert!(error.to_string().contains("128 bytes, more than its limit of 100"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn max_bytes(&self) -> u64 {
+        self.max_bytes
+    }
+
+    /// The chance that an absent key is taken for present, as the chain is filled now: the mean
+    /// over its buckets. Reads all of it.
+    ///
+    /// ```
+    /// let mut filter = lanebloom_formats::RedisCuckoo::with_capacity(1024)?;
+    /// for key in 0..900 {
+    ///     filter.insert(&key.to_string())?;
+    /// }
+    /// let absent = (1000..100_000).filter(|key| filter.contains(&key.to_string()));
+    /// let measured = absent.count() as f64 / 99_000.0;
+    /// let expected = filter.current_false_positive_rate();
+    /// assert!((measured / expected - 1.0).abs() < 0.2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn current_false_positive_rate(&self) -> f64 {
+        1.0 - self.tables.iter().map(Table::absent).product::<f64>()
+    }
+}
+
+fn push(tables: &mut Vec<Table>, table: Table) -> Result<(), BuildError> {
+    let reserved = tables.try_reserve(1);
+    reserved.map_err(|_| out_of_memory(size_of::<Table>() * (tables.len() + 1)))?;
+    tables.push(table);
+    Ok(())
+}
+
+/// Same settings, counts and slots: the same dump.
+impl PartialEq for RedisCuckoo {
+    fn eq(&self, other: &Self) -> bool {
+        let figures = |filter: &Self| (filter.settings, filter.items, filter.deletes);
+        figures(self) == figures(other) && self.tables == other.tables
+    }
+}
+
+/// A summary: the figures.
+impl core::fmt::Debug for RedisCuckoo {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("RedisCuckoo")
+            .field("info", &self.info())
+            .finish_non_exhaustive()
+    }
+}

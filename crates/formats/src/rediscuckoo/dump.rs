@@ -1,0 +1,185 @@
+//! The header of the dump of Redis' cuckoo filter. All numbers are little-endian, without gaps:
+//!
+//! | | |
+//! |---|---|
+//! | `u64` | keys |
+//! | `u64` | buckets of the first filter |
+//! | `u64` | keys removed since the chain was compacted |
+//! | `u64` | filters |
+//! | `u16` | slots of a bucket |
+//! | `u16` | iterations |
+//! | `u16` | expansion |
+//!
+//! The bytes of a filter are its slots.
+
+use super::{RedisCuckoo, Settings};
+use crate::redisbloom::error::{RedisBloomLoadError, RedisBloomLoadErrorKind as Kind};
+use crate::scandump::sealed::Chain;
+use crate::scandump::{LoadChunks, Loader};
+use alloc::format;
+use alloc::vec::Vec;
+
+/// Bytes of the header.
+const HEADER: usize = 38;
+
+/// A checked header.
+struct Header {
+    settings: Settings,
+    items: u64,
+    deletes: u64,
+    filters: usize,
+}
+
+impl Header {
+    fn parse(bytes: &[u8], limit: u64) -> Result<Self, Kind> {
+        let Ok(bytes) = <&[u8; HEADER]>::try_from(bytes) else {
+            return Err(Kind::Invalid(format!(
+                "the header has {} bytes, not {HEADER}",
+                bytes.len()
+            )));
+        };
+        let (longs, shorts) = bytes.split_at(32);
+        let long = |i: usize| u64::from_le_bytes(longs.as_chunks().0[i]);
+        let short = |i: usize| u16::from_le_bytes(shorts.as_chunks().0[i]);
+        let (items, buckets, deletes, filters) = (long(0), long(1), long(2), long(3));
+        let (bucket_size, max_iterations, expansion) = (short(0), short(1), short(2));
+        let problem = if !buckets.is_power_of_two() {
+            format!("{buckets} buckets are no power of two")
+        } else if !(1..=255).contains(&bucket_size) || max_iterations == 0 {
+            format!("buckets of {bucket_size} slots and {max_iterations} iterations are not in 1 to 255 and at least 1")
+        } else if expansion != 0 && !expansion.is_power_of_two() {
+            format!("an expansion of {expansion} is no power of two")
+        } else if !(1..=u16::MAX.into()).contains(&filters) || expansion == 0 && filters > 1 {
+            format!("{filters} filters in a chain with an expansion of {expansion} cannot be")
+        } else {
+            let settings = Settings {
+                buckets,
+                bucket_size: bucket_size as u8,
+                max_iterations,
+                expansion,
+            };
+            return Self::check_size(settings, filters as usize, limit).map(|()| Self {
+                settings,
+                items,
+                deletes,
+                filters: filters as usize,
+            });
+        };
+        Err(Kind::Invalid(problem))
+    }
+
+    /// Fails if all slots take more bytes than `limit`.
+    fn check_size(settings: Settings, filters: usize, limit: u64) -> Result<(), Kind> {
+        let mut needed = 0;
+        for number in 0..filters {
+            let Some(buckets) = settings.buckets_of(number) else {
+                let problem = format!("filter {number} of the chain has more than {} slots", u32::MAX);
+                return Err(Kind::Invalid(problem));
+            };
+            // At most 2^16 times 2^32.
+            needed += buckets * u64::from(settings.bucket_size);
+        }
+        if needed > limit {
+            return Err(Kind::OverLimit { needed, limit });
+        }
+        Ok(())
+    }
+}
+
+/// The dump.
+impl RedisCuckoo {
+    /// The filter with these replies of `CF.SCANDUMP`, in order, as
+    /// [`to_loadchunks`](Self::to_loadchunks) gives them. The last reply, cursor 0 and no bytes,
+    /// may be left out. [`Loader`] takes one reply after another.
+    ///
+    /// `max_bytes` limits the [memory](Self::memory_bytes) of the filter, here and when inserts let
+    /// it grow, since the dump's author chose its expansion.
+    ///
+    /// # Errors
+    ///
+    /// As [`Loader::load`], and if chunks are missing. (The module replies only cursor 0 and no
+    /// bytes for a filter without keys.)
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom_formats::RedisCuckoo;
+    ///
+    /// // CF.RESERVE f 4, CF.ADD f ann, then CF.SCANDUMP f with 0, 1, 5
+    /// let header = b"\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\
+    ///     \x01\0\0\0\0\0\0\0\x02\0\x14\0\x01\0";
+    /// let mut filter = RedisCuckoo::with_capacity(4)?;
+    /// filter.insert("ann")?;
+    /// let slots = filter.to_loadchunks().nth(1).unwrap().1;
+    /// let replies = [(1, &header[..]), (5, &slots[..]), (0, &[])];
+    /// assert!(RedisCuckoo::from_scandump(replies, 1 << 20)? == filter);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "CF.SCANDUMP")]
+    pub fn from_scandump<C: AsRef<[u8]>>(
+        replies: impl IntoIterator<Item = (i64, C)>,
+        max_bytes: usize,
+    ) -> Result<Self, RedisBloomLoadError> {
+        Loader::all(replies, max_bytes)
+    }
+
+    /// The filter's dump for `CF.LOADCHUNK`: a cursor with each chunk, in order, without the last
+    /// reply of `CF.SCANDUMP`. A chunk has up to 16 MiB.
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::RedisCuckoo::with_capacity(1000)?;
+    /// let lengths = filter.to_loadchunks().map(|(at, chunk)| (at, chunk.len()));
+    /// assert!(lengths.eq([(1, 38), (1025, 1024)]));
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[doc(alias = "CF.LOADCHUNK")]
+    pub fn to_loadchunks(&self) -> LoadChunks<'_, Self> {
+        LoadChunks::of(self)
+    }
+}
+
+impl Chain for RedisCuckoo {
+    const UNIT: usize = 1;
+
+    fn from_header(header: &[u8], max_bytes: u64) -> Result<Self, RedisBloomLoadError> {
+        let header = Header::parse(header, max_bytes).map_err(RedisBloomLoadError)?;
+        let empty = Self::empty(header.settings, header.filters, max_bytes);
+        Ok(Self {
+            items: header.items,
+            deletes: header.deletes,
+            ..empty.map_err(|error| RedisBloomLoadError(Kind::OutOfMemory(error)))?
+        })
+    }
+
+    fn header(&self) -> Vec<u8> {
+        let Settings {
+            buckets,
+            bucket_size,
+            max_iterations,
+            expansion,
+        } = self.settings;
+        let longs = [self.items, buckets, self.deletes, self.tables.len() as u64];
+        let shorts = [bucket_size.into(), max_iterations, expansion];
+        let mut bytes = Vec::with_capacity(HEADER);
+        bytes.extend(longs.into_iter().flat_map(u64::to_le_bytes));
+        bytes.extend(shorts.into_iter().flat_map(u16::to_le_bytes));
+        bytes
+    }
+
+    fn len(&self, filter: usize) -> Option<usize> {
+        self.tables.get(filter).map(|table| table.bytes().len())
+    }
+
+    fn bytes(&self, filter: usize, offset: usize, len: usize) -> Vec<u8> {
+        self.tables[filter].bytes()[offset..][..len].into()
+    }
+
+    fn store(&mut self, filter: usize, offset: usize, bytes: &[u8]) {
+        self.tables[filter].bytes_mut()[offset..][..bytes.len()].copy_from_slice(bytes);
+    }
+
+    /// Any change may have moved fingerprints.
+    fn is_whole(&self, header: &[u8]) -> Result<bool, RedisBloomLoadError> {
+        Ok(header == self.header())
+    }
+}

@@ -1,0 +1,374 @@
+//! The dumps of the filters in Redis, both ways: the replies of `BF.SCANDUMP` and `CF.SCANDUMP`,
+//! the arguments of `BF.LOADCHUNK` and `CF.LOADCHUNK`. A header comes first, then the bytes of the
+//! filters of the chain, the oldest first, in chunks of up to 16 MiB. Each chunk has bytes of one
+//! filter. `dump.rs` of each filter knows its header.
+//!
+//! A chunk comes with a cursor: 1 with the header; 1 plus the number of bytes so far with another
+//! chunk.
+
+use crate::redisbloom::error::{RedisBloomLoadError, RedisBloomLoadErrorKind as Kind};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use sealed::Chain;
+
+/// The header's cursor.
+const FIRST: i64 = 1;
+/// The most bytes in a chunk of the module.
+const CHUNK: usize = 16 << 20;
+
+/// A filter that Redis dumps in chunks: [`RedisBloom`](crate::RedisBloom),
+/// [`RedisCuckoo`](crate::RedisCuckoo). Sealed.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom_formats::redisbloom::{Dumped, Loader};
+/// use lanebloom_formats::{RedisBloom, RedisBloomLoadError, RedisCuckoo};
+///
+/// fn load<F: Dumped>(dump: &[(i64, Vec<u8>)]) -> Result<F, RedisBloomLoadError> {
+///     let mut loader = Loader::new(1 << 20);
+///     for (cursor, chunk) in dump {
+///         loader.load(*cursor, chunk)?;
+///     }
+///     loader.finish()
+/// }
+///
+/// let filter = RedisCuckoo::with_capacity(1000)?;
+/// let dump: Vec<_> = filter.to_loadchunks().collect();
+/// assert!(load::<RedisCuckoo>(&dump)? == filter);
+/// assert!(load::<RedisBloom>(&dump).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait Dumped: Chain {}
+
+impl<F: Chain> Dumped for F {}
+
+pub(crate) mod sealed {
+    use crate::redisbloom::error::RedisBloomLoadError;
+    use alloc::vec::Vec;
+
+    /// A chain of filters with bytes.
+    pub trait Chain: Sized {
+        /// A chunk has a multiple of so many bytes.
+        const UNIT: usize;
+
+        /// A chain whose bytes are 0, by a header that was checked before the bytes were allocated.
+        fn from_header(header: &[u8], max_bytes: u64) -> Result<Self, RedisBloomLoadError>;
+
+        fn header(&self) -> Vec<u8>;
+
+        /// The number of bytes of a filter of the chain, if the chain has so many filters.
+        fn len(&self, filter: usize) -> Option<usize>;
+
+        /// Bytes of a filter of the chain, from `offset` on. `offset` is 0 or a multiple of 16 MiB.
+        fn bytes(&self, filter: usize, offset: usize, len: usize) -> Vec<u8>;
+
+        /// Overwrites bytes of a filter of the chain, from `offset` on; both are of whole units.
+        fn store(&mut self, filter: usize, offset: usize, bytes: &[u8]);
+
+        /// Whether this filter, as it was loaded, is still whole if Redis dumps it with this header
+        /// now.
+        fn is_whole(&self, header: &[u8]) -> Result<bool, RedisBloomLoadError>;
+    }
+}
+
+/// The filter of a chain that the next chunk belongs to, and the byte where the chunk begins there.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    filter: usize,
+    offset: usize,
+}
+
+impl Place {
+    /// The bytes that the filter has from here on; `None` at the end of the chain.
+    fn left(self, chain: &impl Chain) -> Option<usize> {
+        chain.len(self.filter).map(|len| len - self.offset)
+    }
+
+    /// Goes on by some of the bytes that are left.
+    fn advance(&mut self, len: usize, left: usize) {
+        if len == left {
+            self.filter += 1;
+            self.offset = 0;
+        } else {
+            self.offset += len;
+        }
+    }
+}
+
+/// Takes a filter out of Redis chunk by chunk, for a client of your own.
+///
+/// Send `BF.SCANDUMP`, or `CF.SCANDUMP`, with [`cursor`](Self::cursor) until the filter [is
+/// complete](Self::is_complete). Chunks must come in the module's order. Nobody may change a
+/// [`RedisCuckoo`](crate::RedisCuckoo) meanwhile: an insert moves fingerprints, perhaps into a
+/// chunk that was sent already.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom_formats::RedisBloom;
+/// use lanebloom_formats::redisbloom::Loader;
+/// # let mut filter = RedisBloom::with_capacity(1000, 0.01)?;
+/// # filter.insert("a")?;
+/// # let mut dump = filter.to_loadchunks();
+/// # let mut scandump = |key: &str, cursor: i64| dump.next().unwrap();
+///
+/// let mut loader = Loader::<RedisBloom>::new(1 << 30);
+/// while !loader.is_complete() {
+///     // An asynchronous client awaits it.
+///     let (cursor, chunk) = scandump("seen", loader.cursor());
+///     loader.load(cursor, &chunk)?;
+/// }
+/// let filter = loader.finish()?;
+/// assert!(filter.contains("a"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Loader<F> {
+    limit: u64,
+    /// Some after the header.
+    filter: Option<F>,
+    /// The cursor that came with the last chunk, 0 before the first.
+    cursor: i64,
+    place: Place,
+    /// Whether the last reply came: cursor 0.
+    ended: bool,
+}
+
+impl<F: Dumped> Loader<F> {
+    /// A loader for a filter of at most `max_bytes` of memory, now and when it grows later.
+    ///
+    /// ```
+    /// use lanebloom_formats::RedisCuckoo;
+    /// use lanebloom_formats::redisbloom::Loader;
+    ///
+    /// assert_eq!(Loader::<RedisCuckoo>::new(1 << 20).cursor(), 0);
+    /// ```
+    #[must_use]
+    pub fn new(max_bytes: usize) -> Self {
+        Self {
+            limit: max_bytes as u64,
+            filter: None,
+            cursor: 0,
+            place: Place::default(),
+            ended: false,
+        }
+    }
+
+    /// The cursor for the next `SCANDUMP`: 0 at first, then the last chunk's.
+    ///
+    /// ```
+    /// use lanebloom_formats::RedisBloom;
+    /// use lanebloom_formats::redisbloom::Loader;
+    ///
+    /// let mut loader = Loader::<RedisBloom>::new(1 << 20);
+    /// let filter = RedisBloom::with_capacity(10, 0.01)?;
+    /// let (cursor, header) = filter.to_loadchunks().next().unwrap();
+    /// loader.load(cursor, &header)?;
+    /// assert_eq!(loader.cursor(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn cursor(&self) -> i64 {
+        self.cursor
+    }
+
+    /// Whether all bytes are there. The last reply, cursor 0 and no bytes, may be left out.
+    ///
+    /// ```
+    /// use lanebloom_formats::RedisBloom;
+    /// use lanebloom_formats::redisbloom::Loader;
+    ///
+    /// let mut loader = Loader::<RedisBloom>::new(1 << 20);
+    /// for (cursor, chunk) in RedisBloom::with_capacity(10, 0.01)?.to_loadchunks() {
+    ///     assert!(!loader.is_complete());
+    ///     loader.load(cursor, &chunk)?;
+    /// }
+    /// assert!(loader.is_complete());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.filter
+            .as_ref()
+            .is_some_and(|filter| self.place.left(filter).is_none())
+    }
+
+    /// Takes a reply of `SCANDUMP`: a cursor and a chunk.
+    ///
+    /// Checks the header before it allocates the bytes that the header declares.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the cursor is not the next one, the header is not one of this filter's type or
+    /// declares more bytes than the limit, the allocation fails, or the chunk has more bytes than
+    /// its filter has left, or comes after the end. Fails for a [`RedisBloom`](crate::RedisBloom)
+    /// if the chunk has parts of 64-bit words. Then nothing is changed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom_formats::RedisBloom;
+    /// use lanebloom_formats::redisbloom::Loader;
+    ///
+    /// let mut loader = Loader::<RedisBloom>::new(100);
+    /// let filter = RedisBloom::with_capacity(1000, 0.01)?;
+    /// let (cursor, header) = filter.to_loadchunks().next().unwrap();
+    /// let error = loader.load(cursor, &header).unwrap_err();
+    /// let text = "the filter takes 1664 bytes, more than the limit of 100 bytes";
+    /// assert_eq!(error.to_string(), text);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    pub fn load(&mut self, cursor: i64, chunk: &[u8]) -> Result<(), RedisBloomLoadError> {
+        if cursor == 0 && chunk.is_empty() && !self.ended {
+            self.ended = self.is_complete();
+            return if self.ended { Ok(()) } else { Err(self.incomplete()) };
+        }
+        let Some(filter) = &mut self.filter else {
+            if cursor != FIRST {
+                return Err(other_cursor(cursor, FIRST));
+            }
+            self.filter = Some(F::from_header(chunk, self.limit)?);
+            self.cursor = cursor;
+            return Ok(());
+        };
+        let len = chunk.len();
+        let Some(left) = self.place.left(filter) else {
+            return Err(invalid(format!("cursor {cursor} with {len} bytes came after the end")));
+        };
+        // The limit is on the sum of all that came before, so that nothing overflows.
+        let expected = self.cursor.saturating_add_unsigned(len as u64);
+        if cursor != expected {
+            return Err(other_cursor(cursor, expected));
+        }
+        if len == 0 || !len.is_multiple_of(F::UNIT) {
+            let problem = format!("a chunk of {len} bytes is not of a positive multiple of {}", F::UNIT);
+            return Err(invalid(problem));
+        }
+        let Place { filter: number, offset } = self.place;
+        if len > left {
+            let problem =
+                format!("a chunk of {len} bytes is more than the {left} that filter {number} of the chain has left");
+            return Err(invalid(problem));
+        }
+        filter.store(number, offset, chunk);
+        self.cursor = cursor;
+        self.place.advance(len, left);
+        Ok(())
+    }
+
+    /// The filter, when all of it is there.
+    ///
+    /// # Errors
+    ///
+    /// If chunks are missing.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom_formats::RedisBloom;
+    /// use lanebloom_formats::redisbloom::Loader;
+    ///
+    /// let mut loader = Loader::<RedisBloom>::new(1 << 20);
+    /// let filter = RedisBloom::with_capacity(10, 0.01)?;
+    /// let (cursor, header) = filter.to_loadchunks().next().unwrap();
+    /// loader.load(cursor, &header)?;
+    /// let error = loader.finish().unwrap_err();
+    /// assert_eq!(error.to_string(), "the dump ends after 0 bytes of 16");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn finish(self) -> Result<F, RedisBloomLoadError> {
+        let incomplete = (!self.is_complete()).then(|| self.incomplete());
+        match (self.filter, incomplete) {
+            (Some(filter), None) => Ok(filter),
+            (_, error) => Err(error.unwrap_or(RedisBloomLoadError(Kind::Empty))),
+        }
+    }
+
+    /// Takes the replies in order.
+    pub(crate) fn all<C: AsRef<[u8]>>(
+        replies: impl IntoIterator<Item = (i64, C)>,
+        max_bytes: usize,
+    ) -> Result<F, RedisBloomLoadError> {
+        let mut loader = Self::new(max_bytes);
+        for (cursor, chunk) in replies {
+            loader.load(cursor, chunk.as_ref())?;
+        }
+        loader.finish()
+    }
+
+    fn incomplete(&self) -> RedisBloomLoadError {
+        RedisBloomLoadError(match &self.filter {
+            None => Kind::Empty,
+            Some(filter) => Kind::Truncated {
+                bytes: (self.cursor - FIRST) as u64,
+                needed: (0..).map_while(|number| filter.len(number)).sum::<usize>() as u64,
+            },
+        })
+    }
+}
+
+fn invalid(problem: String) -> RedisBloomLoadError {
+    RedisBloomLoadError(Kind::Invalid(problem))
+}
+
+fn other_cursor(cursor: i64, expected: i64) -> RedisBloomLoadError {
+    invalid(format!("cursor {cursor} came with a chunk whose cursor is {expected}"))
+}
+
+/// The chunks of a filter's dump, each with its cursor; made by
+/// [`RedisBloom::to_loadchunks`](crate::RedisBloom::to_loadchunks) and
+/// [`RedisCuckoo::to_loadchunks`](crate::RedisCuckoo::to_loadchunks).
+///
+/// # Examples
+///
+/// ```
+/// let filter = lanebloom_formats::RedisBloom::with_capacity(10, 0.01)?;
+/// let mut chunks = filter.to_loadchunks();
+/// assert_eq!(chunks.next().unwrap().0, 1);
+/// assert_eq!(chunks.next(), Some((17, vec![0; 16])));
+/// assert_eq!(chunks.next(), None);
+/// # Ok::<(), lanebloom_formats::BuildError>(())
+/// ```
+#[derive(Debug)]
+#[must_use = "an iterator does nothing until it is asked"]
+pub struct LoadChunks<'a, F> {
+    filter: &'a F,
+    /// The last chunk's cursor, 0 before the first.
+    cursor: i64,
+    place: Place,
+}
+
+impl<'a, F> LoadChunks<'a, F> {
+    pub(crate) fn of(filter: &'a F) -> Self {
+        Self {
+            filter,
+            cursor: 0,
+            place: Place::default(),
+        }
+    }
+}
+
+impl<F> Clone for LoadChunks<'_, F> {
+    fn clone(&self) -> Self {
+        Self { ..*self }
+    }
+}
+
+impl<F: Dumped> Iterator for LoadChunks<'_, F> {
+    type Item = (i64, Vec<u8>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.cursor == 0 {
+            self.cursor = FIRST;
+            return Some((FIRST, self.filter.header()));
+        }
+        let left = self.place.left(self.filter)?;
+        let Place { filter, offset } = self.place;
+        let chunk = self.filter.bytes(filter, offset, left.min(CHUNK));
+        self.cursor += chunk.len() as i64;
+        self.place.advance(chunk.len(), left);
+        Some((self.cursor, chunk))
+    }
+}

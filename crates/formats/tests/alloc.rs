@@ -1,0 +1,127 @@
+//! Single inserts, lookups and batches never allocate. Reading and growing allocate a bounded
+//! amount and survive a refusal. The allocator itself counts.
+#![expect(unsafe_code, reason = "the allocator that counts")]
+
+#[path = "../../../tests/alloc/counting.rs"]
+mod counting;
+
+use counting::{BYTES, LIMIT, allocations};
+use lanebloom::UnencodedChars;
+use lanebloom_formats::{GuavaBloom, RedisBloom};
+
+#[test]
+fn a_guava_filter_never_allocates_for_a_key() {
+    // Within the caches and beyond.
+    for size in [1000, 3_000_000] {
+        let filter = GuavaBloom::with_capacity(size, 0.01).unwrap();
+        let keys: Vec<String> = (0..1000).map(|i| format!("key {i}")).collect();
+        let mut found = vec![false; keys.len()];
+        let count = allocations(|| {
+            for key in &keys {
+                assert!(filter.insert(key) || filter.contains(key));
+                assert!(filter.insert(&UnencodedChars(key)) || filter.contains(&UnencodedChars(key)));
+            }
+            assert_eq!(filter.insert_batch(&keys), 0);
+            assert_eq!(filter.insert_batch_flagged(&keys, &mut found), 0);
+            filter.contains_batch(&keys, &mut found);
+            (&filter).extend(&keys);
+            assert!(filter.estimated_len() > 0);
+        });
+        assert_eq!(count, 0);
+        assert!(found.iter().all(|&found| found));
+    }
+}
+
+/// A stream that says it is large, and is not, takes little memory; one that is takes three times
+/// as much at most.
+#[cfg(feature = "std")]
+#[test]
+fn a_stream_takes_memory_as_its_bytes_arrive() {
+    let mut stream = vec![1, 7, 0x7f, 0xff, 0xff, 0xff];
+    for (arrived, most) in [
+        (0, 65 << 10),
+        (1000, 65 << 10),
+        (100_000, 400_000),
+        (1_000_000, 4_000_000),
+    ] {
+        stream.resize(6 + arrived, 0xa5);
+        let before = BYTES.get();
+        assert!(
+            GuavaBloom::read_from(&stream[..], usize::MAX)
+                .unwrap_err()
+                .is_truncated()
+        );
+        assert!(GuavaBloom::from_bytes(&stream).unwrap_err().is_truncated());
+        let bytes = BYTES.get() - before;
+        // All that was allocated, also what was freed meanwhile.
+        assert!(bytes <= most, "{bytes} bytes for {arrived}");
+    }
+}
+
+#[test]
+fn a_redisbloom_filter_allocates_only_to_grow() {
+    // Within the caches and beyond.
+    for size in [1000, 3_000_000] {
+        let mut filter = RedisBloom::with_capacity(size, 0.01).unwrap();
+        let keys: Vec<String> = (0..1000).map(|i| format!("key {i}")).collect();
+        let mut found = vec![false; keys.len()];
+        let count = allocations(|| {
+            for key in &keys[..500] {
+                assert!(filter.insert(key).unwrap() || filter.contains(key));
+            }
+            assert!(filter.insert_batch(&keys).unwrap() > 490);
+            assert_eq!(filter.insert_batch_flagged(&keys, &mut found), Ok(0));
+            filter.contains_batch(&keys, &mut found);
+            assert!(filter.current_false_positive_rate() < 0.01);
+            assert!(filter.info().items > 990);
+        });
+        assert_eq!(count, 0);
+        assert!(found.iter().all(|&found| found));
+    }
+    // Without the memory for that nothing changes.
+    let mut filter = RedisBloom::with_capacity(1000, 0.01).unwrap();
+    let keys: Vec<String> = (0..2000).map(|i| i.to_string()).collect();
+    LIMIT.set(1500);
+    let error = filter.insert_batch(&keys).unwrap_err();
+    LIMIT.set(usize::MAX);
+    assert!((1000..1100).contains(&error.inserted()) && !error.is_full());
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "key {} was not inserted: the filter could not grow: the allocation of 3136 bytes failed",
+            error.inserted()
+        )
+    );
+    assert_eq!((filter.info().items, filter.info().filters), (1000, 1));
+    assert!(filter.insert_batch(&keys).is_ok() && filter.info().filters == 2);
+}
+
+/// Before the header was checked nothing is allocated for what it says, and then the bits that it
+/// says.
+#[test]
+fn a_dump_takes_memory_within_the_limit() {
+    let filter = RedisBloom::with_capacity(1_000_000, 0.01).unwrap();
+    let replies: Vec<_> = filter.to_loadchunks().collect();
+    let bits = replies[1].1.len();
+    let memory = filter.memory_bytes();
+    for (limit, most) in [(0, 200), (memory - 1, 200), (memory, memory + 1000)] {
+        let before = BYTES.get();
+        let header = replies.iter().take(1).map(|(cursor, header)| (*cursor, header));
+        let error = RedisBloom::from_scandump(header, limit).unwrap_err();
+        let bytes = BYTES.get() - before;
+        assert_eq!(error.is_truncated(), limit == memory);
+        assert!(bytes <= most, "{bytes} bytes for a limit of {limit}");
+    }
+    LIMIT.set(1000);
+    let error = RedisBloom::from_scandump(replies.iter().map(|(cursor, chunk)| (*cursor, chunk)), usize::MAX);
+    let copy = filter.try_clone();
+    LIMIT.set(usize::MAX);
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        format!(
+            "the filter was not loaded: the allocation of {} bytes failed",
+            bits.next_multiple_of(64)
+        )
+    );
+    assert!(copy.unwrap_err().is_out_of_memory());
+}

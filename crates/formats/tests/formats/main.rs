@@ -1,0 +1,15 @@
+//! The filters of other systems: their promises, their systems' own results, and bytes that are
+//! read, written and refused.
+
+#[path = "../../../../tests/common/mod.rs"]
+mod common;
+
+mod contract;
+#[cfg(feature = "guard")]
+mod guard;
+mod guava;
+mod guava_jvm;
+mod redisbloom;
+mod rediscuckoo;
+#[cfg(feature = "serde")]
+mod serde;

@@ -1,0 +1,1234 @@
+//! `RedisBloom` without a server: values that the real module made, a plain model of the module,
+//! and invalid dumps. `redisbloom_module.rs` asks the module itself.
+
+use crate::common::{STRESS_KEYS, number};
+use lanebloom_formats::redisbloom::{Loader, RedisBloom};
+use lanebloom_formats::{RedisBloomInsertError, RedisBloomLoadError};
+use proptest::prelude::*;
+use serde_json::Value;
+use std::error::Error;
+use std::thread;
+
+const MIB: usize = 1 << 20;
+
+fn golden() -> Value {
+    serde_json::from_str(include_str!("../data/redisbloom.json")).unwrap()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn keys(range: std::ops::Range<u64>) -> Vec<String> {
+    range.map(|i| i.to_string()).collect()
+}
+
+/// The header, and the bits of all filters of the chain.
+fn dump(filter: &RedisBloom) -> (Vec<u8>, Vec<u8>) {
+    let mut chunks = filter.to_loadchunks().map(|(_, chunk)| chunk);
+    let header = chunks.next().unwrap();
+    (header, chunks.collect::<Vec<_>>().concat())
+}
+
+#[test]
+fn chains_are_the_modules_to_the_byte() {
+    let golden = golden();
+    let cases = golden["cases"].as_array().unwrap();
+    for (case, (rate, capacity, inserted)) in cases.iter().zip([(0.01, 10, 100), (0.001, 100, 4000)]) {
+        let mut filter = RedisBloom::with_capacity(capacity, rate).unwrap();
+        let keys = keys(0..inserted);
+        let new = keys.iter().filter(|key| filter.insert(*key).unwrap()).count();
+        assert_eq!(new as u64, case["size"].as_u64().unwrap());
+        assert_eq!(filter.info().items, new as u64);
+        assert!(keys.iter().all(|key| filter.contains(key)));
+        let (header, bits) = dump(&filter);
+        // (The SHA-256 beside it is what the module's own bits were checked by.)
+        let murmur3 = murmur3::murmur3_x64_128(&mut &bits[..], 0).unwrap();
+        assert_eq!(
+            format!("{murmur3:032x}"),
+            case["all_links_murmur3_x64_128"].as_str().unwrap()
+        );
+        if let Some(expected) = case["header_hex"].as_str() {
+            assert_eq!(hex(&header), expected);
+            assert_eq!(hex(&bits[..16]), case["link0_hex"].as_str().unwrap());
+            let links: Vec<_> = filter
+                .links()
+                .map(|link| {
+                    [
+                        link.bits / 8,
+                        link.bits,
+                        link.hash_functions.into(),
+                        link.capacity,
+                        link.items,
+                    ]
+                })
+                .collect();
+            assert_eq!(
+                serde_json::to_value(links).unwrap(),
+                case["links_bytes_bits_k_cap_size"]
+            );
+        } else {
+            let bytes: Vec<_> = filter.links().map(|link| link.bits / 8).collect();
+            assert_eq!(serde_json::to_value(bytes).unwrap(), case["bytes"]);
+            let functions: Vec<_> = filter.links().map(|link| link.hash_functions).collect();
+            assert_eq!(serde_json::to_value(functions).unwrap(), case["k"]);
+            assert_eq!(
+                filter.links().last().unwrap().items,
+                case["last_size"].as_u64().unwrap()
+            );
+        }
+    }
+    assert_eq!(cases.len(), 2);
+}
+
+/// The module's algorithm, written plainly: a bit at a time, with divisions, and the platform's
+/// logarithm.
+#[derive(Clone)]
+struct Model {
+    options: u32,
+    expansion: u32,
+    links: Vec<ModelLink>,
+}
+
+#[derive(Clone)]
+struct ModelLink {
+    bits: Vec<u8>,
+    n2: u8,
+    functions: u64,
+    rate: f64,
+    bpe: f64,
+    entries: u64,
+    size: u64,
+}
+
+#[expect(clippy::approx_constant, reason = "RedisBloom's digits")]
+const LN_2: f64 = 0.693147180559945;
+const LN_2_SQUARED: f64 = 0.480453013918201;
+
+impl ModelLink {
+    fn new(entries: u64, rate: f64, options: u32) -> Self {
+        let bpe = -(rate.ln() / LN_2_SQUARED);
+        let (mut n2, mut room) = (0, entries);
+        let bits = if options & 1 != 0 {
+            ((entries as f64 * bpe) as u64).max(1)
+        } else {
+            n2 = (entries as f64 * bpe).log2().floor() as u8 + 1;
+            room += (((1u64 << n2) as f64 - entries as f64 * bpe) as u64 as f64 / bpe) as u64;
+            1 << n2
+        };
+        Self {
+            bits: vec![0; bits.div_ceil(64) as usize * 8],
+            n2,
+            functions: (LN_2 * bpe).ceil() as u64,
+            rate,
+            bpe,
+            entries: room,
+            size: 0,
+        }
+    }
+
+    fn places(&self, (a, b): (u64, u64)) -> Vec<u64> {
+        let modulo = if self.n2 > 0 {
+            1 << self.n2
+        } else {
+            8 * self.bits.len() as u64
+        };
+        let place = |i: u64| a.wrapping_add(i.wrapping_mul(b)) % modulo;
+        (0..self.functions).map(place).collect()
+    }
+
+    fn holds(&self, hash: (u64, u64)) -> bool {
+        self.places(hash)
+            .iter()
+            .all(|x| self.bits[(x >> 3) as usize] >> (x % 8) & 1 == 1)
+    }
+}
+
+impl Model {
+    fn new(rate: f64, capacity: u64, options: u32, expansion: u32) -> Self {
+        let rate = if options & 8 != 0 { rate } else { rate / 2.0 };
+        let links = vec![ModelLink::new(capacity, rate, options)];
+        Self {
+            options,
+            expansion,
+            links,
+        }
+    }
+
+    fn hash(&self, key: &[u8]) -> (u64, u64) {
+        if self.options & 4 != 0 {
+            let a = murmur64a(key, 0xc6a4a7935bd1e995);
+            (a, murmur64a(key, a))
+        } else {
+            let a = murmur2(key, 0x9747b28c);
+            (a.into(), murmur2(key, a).into())
+        }
+    }
+
+    fn contains(&self, key: &[u8]) -> bool {
+        self.links.iter().any(|link| link.holds(self.hash(key)))
+    }
+
+    /// 1, 0, or -2 where the filter is full.
+    fn insert(&mut self, key: &[u8]) -> i32 {
+        let hash = self.hash(key);
+        if self.contains(key) {
+            return 0;
+        }
+        let last = self.links.last().unwrap();
+        if last.size >= last.entries {
+            if self.options & 8 != 0 {
+                return -2;
+            }
+            let next = ModelLink::new(last.entries * u64::from(self.expansion), last.rate * 0.5, self.options);
+            self.links.push(next);
+        }
+        let last = self.links.last_mut().unwrap();
+        for place in last.places(hash) {
+            last.bits[(place >> 3) as usize] |= 1 << (place % 8);
+        }
+        last.size += 1;
+        1
+    }
+
+    fn header(&self) -> Vec<u8> {
+        let items: u64 = self.links.iter().map(|link| link.size).sum();
+        let mut bytes = items.to_le_bytes().to_vec();
+        for number in [self.links.len() as u32, self.options, self.expansion] {
+            bytes.extend(number.to_le_bytes());
+        }
+        for link in &self.links {
+            bytes.extend((link.bits.len() as u64).to_le_bytes());
+            bytes.extend((8 * link.bits.len() as u64).to_le_bytes());
+            bytes.extend(link.size.to_le_bytes());
+            bytes.extend(link.rate.to_le_bytes());
+            bytes.extend(link.bpe.to_le_bytes());
+            bytes.extend((link.functions as u32).to_le_bytes());
+            bytes.extend(link.entries.to_le_bytes());
+            bytes.push(link.n2);
+        }
+        bytes
+    }
+
+    /// As `BF.SCANDUMP` replies, in chunks of at most `most` bytes, with the reply that says the
+    /// end.
+    fn scandump(&self, most: usize) -> Vec<(i64, Vec<u8>)> {
+        let mut replies = vec![(1, self.header())];
+        let mut cursor = 1;
+        for chunk in self.links.iter().flat_map(|link| link.bits.chunks(most)) {
+            cursor += chunk.len() as i64;
+            replies.push((cursor, chunk.to_vec()));
+        }
+        replies.push((0, Vec::new()));
+        replies
+    }
+
+    fn loaded(&self) -> RedisBloom {
+        RedisBloom::from_scandump(self.scandump(1 << 24), usize::MAX).unwrap()
+    }
+}
+
+fn murmur64a(key: &[u8], seed: u64) -> u64 {
+    const M: u64 = 0xc6a4a7935bd1e995;
+    let mut h = seed ^ (key.len() as u64).wrapping_mul(M);
+    for chunk in key.chunks(8) {
+        let mut k = chunk.iter().rev().fold(0u64, |k, byte| k << 8 | u64::from(*byte));
+        if chunk.len() == 8 {
+            k = k.wrapping_mul(M);
+            k ^= k >> 47;
+            k = k.wrapping_mul(M);
+        }
+        h = (h ^ k).wrapping_mul(M);
+    }
+    h ^= h >> 47;
+    h = h.wrapping_mul(M);
+    h ^ h >> 47
+}
+
+fn murmur2(key: &[u8], seed: u32) -> u32 {
+    const M: u32 = 0x5bd1e995;
+    let mut h = seed ^ key.len() as u32;
+    for chunk in key.chunks(4) {
+        let mut k = chunk.iter().rev().fold(0u32, |k, byte| k << 8 | u32::from(*byte));
+        if chunk.len() == 4 {
+            k = k.wrapping_mul(M);
+            k ^= k >> 24;
+            h = h.wrapping_mul(M) ^ k.wrapping_mul(M);
+        } else {
+            h = (h ^ k).wrapping_mul(M);
+        }
+    }
+    h ^= h >> 13;
+    h = h.wrapping_mul(M);
+    h ^ h >> 15
+}
+
+/// Keys of all lengths from 0 on, some of them more than once.
+fn key(i: u64) -> Vec<u8> {
+    let i = number(i) % 3000;
+    (0..i % 41).map(|j| (number(i) >> (j % 57)) as u8 ^ j as u8).collect()
+}
+
+/// The rates have the nearest logarithm on every platform, as the first test of
+/// `redisbloom_module.rs` has it of the module's.
+#[test]
+fn a_chain_grows_and_answers_as_the_module_does() {
+    for (rate, capacity, expansion) in [
+        (0.01, 10, 2),
+        (0.05, 60, 1),
+        (0.3, 7, 3),
+        (1e-6, 50, 2),
+        (0.001, 100, 10),
+        (0.02, 2000, 2),
+    ] {
+        for options in [5, 13] {
+            let mut model = Model::new(rate, capacity, options, if options == 13 { 2 } else { expansion });
+            let mut builder = RedisBloom::builder()
+                .expected_keys(capacity as usize)
+                .false_positive_rate(rate)
+                .expansion(expansion);
+            if options == 13 {
+                builder = builder.non_scaling();
+            }
+            let mut filter = builder.build().unwrap();
+            beside_the_model(&mut filter, &mut model);
+        }
+    }
+}
+
+/// The filters of older versions, which newer ones continue: sizes rounded up, and 32-bit hashes.
+#[test]
+fn older_chains_go_on_as_in_the_module() {
+    for options in [0, 1, 4, 5, 8, 12] {
+        for (rate, capacity) in [(0.01, 10), (0.3, 1), (0.001, 1000)] {
+            let mut model = Model::new(rate, capacity, options, 2);
+            let mut filter = model.loaded();
+            beside_the_model(&mut filter, &mut model);
+            beside_the_model(&mut model.loaded(), &mut model.clone());
+        }
+    }
+}
+
+fn beside_the_model(filter: &mut RedisBloom, model: &mut Model) {
+    let mut full = 0;
+    for i in 0..1200 {
+        let key = key(i);
+        assert_eq!(filter.contains(&key), model.contains(&key));
+        match (filter.insert(&key), model.insert(&key)) {
+            (Ok(inserted), answer) => assert_eq!(i32::from(inserted), answer),
+            (Err(error), answer) => {
+                assert_eq!(answer, -2, "{error}");
+                assert!(error.is_full() && !filter.contains(&key));
+                full += 1;
+            }
+        }
+    }
+    let scaling = model.options & 8 == 0;
+    assert!(full == 0 || !scaling);
+    for i in 1_000_000..1_001_500u64 {
+        let key = i.to_le_bytes();
+        assert_eq!(filter.contains(&key), model.contains(&key), "{i}");
+    }
+    let (header, bits) = dump(filter);
+    assert_eq!(hex(&header), hex(&model.header()));
+    assert!(
+        bits == model
+            .links
+            .iter()
+            .map(|link| &link.bits[..])
+            .collect::<Vec<_>>()
+            .concat()
+    );
+    let info = filter.info();
+    assert_eq!(info.capacity, model.links.iter().map(|link| link.entries).sum::<u64>());
+    assert_eq!(info.items, model.links.iter().map(|link| link.size).sum::<u64>());
+    assert_eq!(
+        (info.filters, info.expansion),
+        (model.links.len(), scaling.then_some(model.expansion))
+    );
+    assert_eq!(info.size, 32 + 64 * model.links.len() as u64 + bits.len() as u64);
+    assert_eq!(filter.estimated_len() as u64, info.items);
+    let bytes = |link: &ModelLink| memory(link.bits.len() as u64);
+    assert_eq!(filter.memory_bytes() as u64, model.links.iter().map(bytes).sum::<u64>());
+    let ones = |bits: &[u8]| bits.iter().map(|byte| byte.count_ones()).sum::<u32>() as f64;
+    let used = |link: &ModelLink| {
+        if link.n2 > 0 {
+            (1u64 << link.n2) as f64
+        } else {
+            8.0 * link.bits.len() as f64
+        }
+    };
+    let all: f64 = model.links.iter().map(used).sum();
+    assert!((filter.fill_ratio() / (ones(&bits) / all) - 1.0).abs() < 1e-12);
+    let miss = |link: &ModelLink| 1.0 - (ones(&link.bits) / used(link)).powi(link.functions as i32);
+    let rate = 1.0 - model.links.iter().map(miss).product::<f64>();
+    assert!((filter.current_false_positive_rate() - rate).abs() < 1e-12);
+}
+
+/// Chains with filters within and beyond the caches, with few bits a key and with more than are
+/// asked for ahead; about half of the bits are set, so that of keys that nobody inserted some are
+/// found in each filter.
+fn large_chains() -> impl Iterator<Item = RedisBloom> {
+    let chains: [&[(u64, f64)]; 5] = [
+        &[(1000, 0.3)],
+        &[(7 << 20, 0.3)],
+        &[(1000, 0.95), (12 << 20, 0.45), (1000, 0.22), (23 << 20, 0.11)],
+        &[(2 << 20, 0.01), (1 << 17, 1e-5)],
+        &[(18_000, 1e-200), (100, 1e-300)],
+    ];
+    chains.into_iter().map(|chain| {
+        let links = chain.iter().map(|(capacity, rate)| {
+            let mut link = ModelLink::new(*capacity, *rate, 5);
+            // All of them where a key has very many, so that some are found.
+            let all = if link.functions > 100 { u64::MAX } else { 0 };
+            for (i, word) in link.bits.chunks_mut(8).enumerate() {
+                word.copy_from_slice(&(number(i as u64) | all).to_le_bytes());
+            }
+            link
+        });
+        let model = Model {
+            options: 5,
+            expansion: 2,
+            links: links.collect(),
+        };
+        // Beyond the caches is beyond 2 MiB.
+        assert!(chain.len() == 1 && chain[0].0 == 1000 || model.links.iter().any(|link| link.bits.len() > 2 * MIB));
+        model.loaded()
+    })
+}
+
+#[test]
+fn batches_of_any_length_equal_single_calls() {
+    for filter in large_chains() {
+        let keys = keys(0..2200);
+        let single: Vec<bool> = keys.iter().map(|key| filter.contains(key)).collect();
+        let found = single.iter().filter(|found| **found).count();
+        assert!(found > 0, "{filter:?}");
+        for len in (0..4)
+            .chain(31..34)
+            .chain(63..66)
+            .chain(127..130)
+            .chain([1023, 1024, 1025, 2047, 2048, 2049])
+        {
+            for from in [0, 57] {
+                let asked = &keys[from..from + len];
+                let expected = &single[from..from + len];
+                let mut flags = vec![false; len];
+                filter.contains_batch(asked, &mut flags);
+                assert_eq!(flags, expected);
+                let mut bitmap = vec![u64::MAX; len.div_ceil(64)];
+                filter.contains_batch_bitmap(asked, &mut bitmap);
+                assert!((0..len).all(|i| (bitmap[i / 64] >> (i % 64) & 1 == 1) == expected[i]));
+                assert!(
+                    bitmap
+                        .last()
+                        .is_none_or(|last| len % 64 == 0 || last >> (len % 64) == 0)
+                );
+                let mut absent = Vec::new();
+                filter.for_each_absent(asked, |i| absent.push(i));
+                assert!(absent.into_iter().eq((0..len).filter(|i| !expected[*i])));
+            }
+        }
+    }
+}
+
+/// Windows that begin in one filter and end in another, duplicates, and keys that earlier ones of
+/// their batch make false positives.
+#[test]
+fn batches_insert_as_single_calls_do() {
+    let small = RedisBloom::builder().expected_keys(3).false_positive_rate(0.5);
+    let large = RedisBloom::builder().expected_keys(1_800_000);
+    for builder in [small.clone(), small.expansion(1), large] {
+        let mut single = builder.clone().build().unwrap();
+        let keys: Vec<Vec<u8>> = (0..900).map(key).collect();
+        let expected: Vec<bool> = keys.iter().map(|key| single.insert(key).unwrap()).collect();
+        let new = expected.iter().filter(|new| **new).count();
+        for len in [1, 63, 64, 65, 200, 900] {
+            let mut batch = builder.clone().build().unwrap();
+            let sum: usize = keys.chunks(len).map(|keys| batch.insert_batch(keys).unwrap()).sum();
+            assert!(sum == new && batch == single);
+            let mut flagged = builder.clone().build().unwrap();
+            let mut changed = vec![false; keys.len()];
+            for (keys, changed) in keys.chunks(len).zip(changed.chunks_mut(len)) {
+                let sum = flagged.insert_batch_flagged(keys, changed).unwrap();
+                assert_eq!(sum, changed.iter().filter(|changed| **changed).count());
+            }
+            assert!(changed == expected && flagged == single);
+        }
+    }
+}
+
+#[test]
+fn a_full_filter_refuses_new_keys_and_says_which() {
+    for capacity in [10, 70, 200] {
+        let mut filter = RedisBloom::builder()
+            .expected_keys(capacity)
+            .non_scaling()
+            .build()
+            .unwrap();
+        let keys = keys(0..capacity as u64);
+        let (first, rest) = keys.split_at(3);
+        assert_eq!(filter.insert_batch(first).unwrap(), 3);
+        // False positives are not counted, so that there may be room for some more.
+        let mut more: Vec<String> = Vec::new();
+        let mut i = capacity as u64;
+        let mut model = filter.clone();
+        assert_eq!(model.insert_batch(rest).unwrap() + 3, model.estimated_len());
+        while model.estimated_len() < capacity {
+            model.insert(&i.to_string()).unwrap();
+            more.push(i.to_string());
+            i += 1;
+        }
+        let absent = (i..).map(|i| i.to_string()).find(|key| !model.contains(key)).unwrap();
+        let mut batch = [rest, &more].concat();
+        let position = batch.len() + 1;
+        batch.extend([first[0].clone(), absent.clone(), first[1].clone()]);
+        let mut changed = vec![true; batch.len()];
+        let mut flagged = filter.clone();
+        for error in [
+            filter.insert_batch(&batch).unwrap_err(),
+            flagged.insert_batch_flagged(&batch, &mut changed).unwrap_err(),
+        ] {
+            assert!(error.is_full() && error.inserted() == position && error.source().is_none());
+            let expected = format!(
+                "key {position} was not inserted: the filter does not scale, and has as many keys as its capacity of {capacity}"
+            );
+            assert_eq!(error.to_string(), expected);
+        }
+        assert!(filter == model && flagged == model);
+        assert!(!changed[position - 1] && changed[position] && changed[position + 1]);
+        // Its keys are still found.
+        assert_eq!(filter.insert(&first[0]), Ok(false));
+        assert!(filter.insert(&absent).unwrap_err().is_full() && filter == model);
+    }
+}
+
+fn growth_error(mut model: Model) -> RedisBloomInsertError {
+    for link in &mut model.links {
+        link.size = link.entries;
+    }
+    let mut filter = model.loaded();
+    let error = filter.insert("a").unwrap_err();
+    assert!(!error.is_full() && error.inserted() == 0 && !filter.contains("a"));
+    assert!(error.source().is_some());
+    assert!(filter == model.loaded());
+    error
+}
+
+#[test]
+fn a_chain_that_cannot_grow_says_why() {
+    // Rates halve until there is no lesser one.
+    let mut model = Model::new(0.5, 1, 5, 2);
+    model.links = vec![ModelLink::new(1, f64::from_bits(1), 5)];
+    assert_eq!(
+        growth_error(model).to_string(),
+        "key 0 was not inserted: the filter could not grow: false-positive rate 0 is not between 0 and 1, both excluded"
+    );
+    // 2^20 keys times 2^32, which takes 2^50 bytes.
+    let mut model = Model::new(0.1, 1 << 20, 5, u32::MAX);
+    model.links[0] = ModelLink::new(1 << 20, 0.9, 5);
+    let message = growth_error(model).to_string();
+    let expected = "key 0 was not inserted: the filter could not grow: the allocation of ";
+    assert!(message.starts_with(expected), "{message}");
+    // And more than there are addresses.
+    let mut model = Model::new(0.1, 1, 5, u32::MAX);
+    model.links[0] = ModelLink::new(1 << 30, 1.0 - 1e-9, 5);
+    let message = growth_error(model).to_string();
+    let expected =
+        "key 0 was not inserted: the filter could not grow: a filter for 4611686017353646080 keys at a rate of 4.99";
+    assert!(message.starts_with(expected), "{message}");
+}
+
+#[test]
+fn what_cannot_be_built_is_an_error() {
+    let error = |builder: lanebloom_formats::redisbloom::Builder| builder.build().unwrap_err().to_string();
+    let builder = RedisBloom::builder;
+    for rate in ["0", "1", "-0.1", "1.1", "NaN", "inf"] {
+        assert_eq!(
+            error(builder().false_positive_rate(rate.parse().unwrap())),
+            format!("false-positive rate {rate} is not between 0 and 1, both excluded")
+        );
+    }
+    assert_eq!(
+        error(builder().expected_keys(0)),
+        "a capacity of 0 keys is not at least 1"
+    );
+    assert_eq!(error(builder().expansion(0)), "an expansion of 0 is not at least 1");
+    // The last of the two counts.
+    assert!(builder().expansion(0).non_scaling().build().is_ok());
+    assert_eq!(
+        builder().non_scaling().expansion(3).build().unwrap().info().expansion,
+        Some(3)
+    );
+    let message = error(builder().expected_keys(usize::MAX));
+    assert!(message.contains("is beyond addressable memory"), "{message}");
+    let message = error(builder().expected_keys(usize::MAX >> 6));
+    assert!(message.starts_with("the allocation of "), "{message}");
+    // Half of the least rate is none.
+    assert!(builder().false_positive_rate(f64::from_bits(1)).build().is_err());
+    assert!(
+        builder()
+            .false_positive_rate(f64::from_bits(2))
+            .expected_keys(1)
+            .build()
+            .is_ok()
+    );
+}
+
+#[test]
+fn chunks_have_16_mib_at_most_and_bits_of_one_filter() {
+    let mut model = Model::new(0.01, 10, 5, 2);
+    let mut rate = 0.01;
+    let link = |bytes: usize| {
+        rate *= 0.5;
+        let mut link = ModelLink::new((8 * bytes) as u64 / 16, rate, 5);
+        assert!(link.bits.len() <= bytes);
+        link.bits.resize(bytes, 0);
+        link.bits[0] = 1;
+        link.bits[bytes - 1] = 0x80;
+        link
+    };
+    model.links = [16 * MIB, 8, 16 * MIB + 8, 33 * MIB].map(link).into();
+    let filter = model.loaded();
+    let chunks: Vec<_> = filter.to_loadchunks().collect();
+    let lengths: Vec<_> = chunks.iter().map(|(_, chunk)| chunk.len()).collect();
+    assert_eq!(lengths, [232, 16 * MIB, 8, 16 * MIB, 8, 16 * MIB, 16 * MIB, MIB]);
+    let mut replies = model.scandump(16 * MIB);
+    assert_eq!(replies.pop(), Some((0, Vec::new())));
+    assert!(chunks == replies);
+    // In other pieces they are taken as well, as long as these are whole words.
+    for pieces in [8, 24, 4096] {
+        let small = Model::new(0.001, 1000, 5, 2);
+        let filter = RedisBloom::from_scandump(small.scandump(pieces), usize::MAX).unwrap();
+        assert!(filter == small.loaded());
+    }
+}
+
+/// A chain of three filters, and its replies.
+fn replies() -> (Model, Vec<(i64, Vec<u8>)>) {
+    let mut model = Model::new(0.01, 10, 5, 2);
+    for key in keys(0..60) {
+        model.insert(key.as_bytes());
+    }
+    assert_eq!(model.links.len(), 3);
+    let replies = model.scandump(64);
+    (model, replies)
+}
+
+fn load(replies: &[(i64, Vec<u8>)], limit: usize) -> Result<RedisBloom, RedisBloomLoadError> {
+    RedisBloom::from_scandump(replies.iter().map(|(cursor, chunk)| (*cursor, chunk)), limit)
+}
+
+#[track_caller]
+fn assert_error(replies: &[(i64, Vec<u8>)], message: &str) {
+    let error = load(replies, MIB).unwrap_err();
+    assert_eq!(error.to_string(), message);
+    assert!(error.source().is_none());
+    assert_eq!(error.is_truncated(), message.starts_with("the dump ends"), "{message}");
+}
+
+#[test]
+fn a_dump_is_read_with_and_without_its_end_and_not_beyond() {
+    let (model, mut replies) = replies();
+    assert!(load(&replies, MIB).unwrap() == model.loaded());
+    replies.push((0, Vec::new()));
+    assert_error(&replies, "cursor 0 with 0 bytes came after the end");
+    replies.pop();
+    replies.pop();
+    assert!(load(&replies, MIB).unwrap() == model.loaded());
+    let end = replies.last().unwrap().0;
+    for (cursor, chunk) in [
+        (end + 8, vec![0; 8]),
+        (0, vec![0; 8]),
+        (end, vec![]),
+        (1, model.header()),
+    ] {
+        let mut more = replies.clone();
+        more.push((cursor, chunk.clone()));
+        let message = format!("cursor {cursor} with {} bytes came after the end", chunk.len());
+        assert_error(&more, &message);
+    }
+}
+
+/// At every byte of the header, after every reply, and within each.
+#[test]
+fn a_dump_that_ends_early_is_an_error_wherever_it_ends() {
+    let (model, replies) = replies();
+    let header = model.header();
+    for end in 0..header.len() {
+        let needed = if end < 20 { 20 } else { header.len() };
+        let message = format!("the header has {end} bytes, not {needed}");
+        assert_error(&[(1, header[..end].to_vec())], &message);
+    }
+    for more in 1..60 {
+        let message = format!("the header has {} bytes, not {}", header.len() + more, header.len());
+        assert_error(&[(1, [&header[..], &vec![0; more]].concat())], &message);
+    }
+    assert_error(&[], "the dump ends before its header");
+    assert_error(&[(0, vec![])], "the dump ends before its header");
+    let total: usize = model.links.iter().map(|link| link.bits.len()).sum();
+    let mut before = 0;
+    for (i, (cursor, chunk)) in replies.iter().enumerate().skip(1).take(replies.len() - 2) {
+        let ends = format!("the dump ends after {before} bytes of {total}");
+        assert_error(&replies[..i], &ends);
+        assert_error(&[&replies[..i], &[(0, vec![])]].concat(), &ends);
+        for len in 0..chunk.len() {
+            let part = [&replies[..i], &[(*cursor, chunk[..len].to_vec())]].concat();
+            let expected = 1 + before + len;
+            assert_error(
+                &part,
+                &format!("cursor {cursor} came with a chunk whose cursor is {expected}"),
+            );
+            let part = [&replies[..i], &[(expected as i64, chunk[..len].to_vec())]].concat();
+            if len == 0 || len % 8 != 0 {
+                assert_error(
+                    &part,
+                    &format!("a chunk of {len} bytes is not of a positive multiple of 8"),
+                );
+            } else {
+                assert_error(&part, &format!("the dump ends after {} bytes of {total}", before + len));
+            }
+        }
+        before += chunk.len();
+    }
+    assert_eq!(before, total);
+}
+
+#[test]
+fn chunks_out_of_order_are_errors() {
+    let (_, replies) = replies();
+    let at = |i: usize| replies[i].clone();
+    for cursor in [0, 2, -1, i64::MIN, i64::MAX] {
+        let header = (cursor, at(0).1);
+        assert_error(
+            &[header],
+            &format!("cursor {cursor} came with a chunk whose cursor is 1"),
+        );
+    }
+    // The second before the first, one twice, one left out; the header again.
+    assert_eq!([at(1).0, at(2).0, at(3).0], [17, 49, 113]);
+    assert_error(&[at(0), at(2)], "cursor 49 came with a chunk whose cursor is 33");
+    assert_error(&[at(0), at(1), at(1)], "cursor 17 came with a chunk whose cursor is 33");
+    assert_error(
+        &[at(0), at(1), at(3)],
+        "cursor 113 came with a chunk whose cursor is 81",
+    );
+    assert_error(&[at(0), at(0)], "cursor 1 came with a chunk whose cursor is 180");
+    for cursor in [0, -16, i64::MIN, i64::MAX, 18, 16] {
+        let chunk = (cursor, at(1).1);
+        assert_error(
+            &[at(0), chunk],
+            &format!("cursor {cursor} came with a chunk whose cursor is 17"),
+        );
+    }
+    // Chunks of two filters at once, and a chunk with more than there is.
+    assert_error(
+        &[at(0), (25, vec![0; 24])],
+        "a chunk of 24 bytes is more than the 16 that filter 0 of the chain has left",
+    );
+    assert_error(
+        &[at(0), at(1), (57, vec![0; 40])],
+        "a chunk of 40 bytes is more than the 32 that filter 1 of the chain has left",
+    );
+    // An error changes nothing: the right chunk is taken after it.
+    let mut loader = Loader::<RedisBloom>::new(MIB);
+    for (i, (cursor, chunk)) in replies.iter().enumerate() {
+        assert!(loader.load(*cursor + 8, chunk).is_err());
+        if i + 2 < replies.len() {
+            assert!(loader.load(0, &[]).is_err());
+        }
+        assert_eq!(loader.is_complete(), i + 1 == replies.len());
+        loader.load(*cursor, chunk).unwrap();
+        assert_eq!(loader.cursor(), if *cursor == 0 { replies[i - 1].0 } else { *cursor });
+    }
+    assert!(loader.load(0, &[]).is_err());
+    assert!(loader.finish().unwrap() == load(&replies, MIB).unwrap());
+}
+
+/// Every field of the header, each with what it cannot be; the first filter's fields begin at byte
+/// 20, the second's at 73.
+#[test]
+fn a_header_that_is_none_is_an_error() {
+    let (model, replies) = replies();
+    let with = |at: usize, bytes: &[u8]| {
+        let mut replies = replies.clone();
+        replies[0].1[at..at + bytes.len()].copy_from_slice(bytes);
+        replies
+    };
+    let items = model.links.iter().map(|link| link.size).sum::<u64>();
+    for other in [0, items - 1, items + 1, u64::MAX] {
+        let message = format!("{other} items are not the {items} that the filters have together");
+        assert_error(&with(0, &other.to_le_bytes()), &message);
+    }
+    for other in [0, 1076, u32::MAX] {
+        let message = format!("{other} filters in the chain are not in 1 to 1075");
+        assert_error(&with(8, &other.to_le_bytes()), &message);
+    }
+    for other in [1u32, 2, 4, 1075] {
+        let message = format!("the header has 179 bytes, not {}", 20 + 53 * u64::from(other));
+        assert_error(&with(8, &other.to_le_bytes()), &message);
+    }
+    for options in [2u32, 7, 16, 0x8000_0005, u32::MAX] {
+        let message = format!("options {options:#x} have others than 1 (NOROUND), 4 (FORCE64) and 8 (NO_SCALING)");
+        assert_error(&with(12, &options.to_le_bytes()), &message);
+    }
+    assert_error(&with(16, &[0; 4]), "an expansion of 0 is not at least 1");
+    // A filter that never grows needs no expansion.
+    let mut no_scaling = with(12, &13u32.to_le_bytes());
+    no_scaling[0].1[16..20].fill(0);
+    assert_eq!(load(&no_scaling, MIB).unwrap().info().expansion, None);
+
+    for (link, begin) in [(0, 20), (1, 73), (2, 126)] {
+        let ModelLink {
+            bits,
+            functions,
+            rate,
+            bpe,
+            entries,
+            size,
+            ..
+        } = &model.links[link];
+        let fault = |at: usize, value: &[u8], message: &str| {
+            assert_error(
+                &with(begin + at, value),
+                &format!("filter {link} of the chain: {message}"),
+            );
+        };
+        let (bytes, bits) = (bits.len() as u64, 8 * bits.len() as u64);
+        for other in [0, 1, bytes - 1, bytes + 1, bytes + 8, u64::MAX, 1 << 61] {
+            let message = format!("{other} bytes and {bits} bits are not of the same 64-bit words, at least one");
+            fault(0, &other.to_le_bytes(), &message);
+        }
+        for other in [0, bits - 1, bits + 1, bits + 64, u64::MAX] {
+            let message = format!("{bytes} bytes and {other} bits are not of the same 64-bit words, at least one");
+            fault(8, &other.to_le_bytes(), &message);
+        }
+        // Both the same, but not whole words.
+        let both = [(bytes - 4).to_le_bytes(), (bits - 32).to_le_bytes()].concat();
+        let message = "bits are not of the same 64-bit words, at least one";
+        fault(0, &both, &format!("{} bytes and {} {message}", bytes - 4, bits - 32));
+        for other in [0.0, 1.0, -0.5, 2.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            let message = format!("false-positive rate {other} is not between 0 and 1, both excluded");
+            fault(24, &other.to_le_bytes(), &message);
+        }
+        if link > 0 {
+            let other = rate * (1.0 + f64::EPSILON);
+            let message = format!("false-positive rate {other:e} is above {rate:e}, half of the one before");
+            fault(24, &other.to_le_bytes(), &message);
+        }
+        for other in [
+            0.0,
+            -bpe,
+            f64::NAN,
+            f64::INFINITY,
+            bpe * 1.000_001,
+            bpe / 1.000_001,
+            1e300,
+        ] {
+            let message = format!("{other} bits per key are not the {bpe} of a rate of {rate:e}");
+            fault(32, &other.to_le_bytes(), &message);
+        }
+        for other in [0, functions - 1, functions + 1, 1 << 31, u64::from(u32::MAX)] {
+            let message = format!("{other} hash functions are not the {functions} of a rate of {rate:e}");
+            fault(40, &(other as u32).to_le_bytes(), &message);
+        }
+        fault(44, &[0; 8], "a capacity of 0 keys is not at least 1");
+        let room = (bits as f64 / bpe) as u64;
+        for other in [room + 2, 1 << 40, u64::MAX] {
+            let message = format!("a capacity of {other} keys takes more than its {bits} bits");
+            fault(44, &other.to_le_bytes(), &message);
+        }
+        assert!(load(&with(begin + 44, &room.to_le_bytes()), MIB).is_ok());
+        let message = format!("{} items are more than its capacity of {entries}", entries + 1);
+        fault(16, &(entries + 1).to_le_bytes(), &message);
+        if *size > 1 {
+            let message = format!("{size} items are more than its capacity of {}", size - 1);
+            fault(44, &(size - 1).to_le_bytes(), &message);
+        }
+        for log in [64, 100, 255, bits.ilog2() as u8 + 1] {
+            fault(52, &[log], &format!("2^{log} bits are more than its {bits}"));
+        }
+        assert!(load(&with(begin + 52, &[bits.ilog2() as u8]), MIB).is_ok());
+    }
+}
+
+/// Bytes of memory that a filter of the chain takes whose bits are so many bytes.
+fn memory(bytes: u64) -> u64 {
+    bytes.next_multiple_of(64) + 256
+}
+
+/// Rates halve, and there are not so many halves: a chain of all of them, and one with one more.
+/// The memory beside the bits counts too.
+#[test]
+fn a_chain_has_no_more_filters_than_rates() {
+    let mut model = Model::new(0.5, 1, 5, 2);
+    model.links.clear();
+    let mut rate = 1.0 - f64::EPSILON / 2.0;
+    while rate > 0.0 {
+        model.links.push(ModelLink::new(1, rate, 5));
+        rate *= 0.5;
+    }
+    assert_eq!(model.links.len(), 1075);
+    let replies = model.scandump(64);
+    let bytes: usize = model
+        .links
+        .iter()
+        .map(|link| memory(link.bits.len() as u64) as usize)
+        .sum();
+    assert!(bytes > 1075 * 256);
+    assert!(!load(&replies, bytes).unwrap().contains("a"));
+    let error = load(&replies, bytes - 1).unwrap_err().to_string();
+    assert!(
+        error.starts_with(&format!("the filter takes {bytes} bytes, more than the limit of ")),
+        "{error}"
+    );
+
+    let last = model.links.last().unwrap().clone();
+    model.links.push(last.clone());
+    assert_error(&model.scandump(64), "1076 filters in the chain are not in 1 to 1075");
+    // A million of one rate, 51 MiB of header, which the memory for 64 bits each would be ten times
+    // of.
+    model.links = vec![ModelLink::new(1, 0.5, 5); 1_000_000];
+    assert_error(
+        &[(1, model.header())],
+        "1000000 filters in the chain are not in 1 to 1075",
+    );
+    model.links.truncate(2);
+    assert_error(
+        &model.scandump(64),
+        "filter 1 of the chain: false-positive rate 5e-1 is above 2.5e-1, half of the one before",
+    );
+}
+
+/// The limit under which it was loaded is one for growth too, whatever expansion the header says.
+#[test]
+fn a_chain_grows_within_the_limit_that_it_was_loaded_under() {
+    let mut model = Model::new(0.01, 10, 5, u32::MAX);
+    model.links[0].size = 10;
+    let mut filter = load(&model.scandump(64), MIB).unwrap();
+    assert_eq!(filter.max_bytes(), MIB);
+    let error = filter.insert("a").unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("key 0 was not inserted: with a further filter the chain would take "),
+        "{error}"
+    );
+    assert!(
+        error
+            .to_string()
+            .ends_with(" bytes, more than its limit of 1048576 bytes"),
+        "{error}"
+    );
+    assert!(!error.is_full() && error.source().is_none() && !filter.contains("a"));
+    assert!(filter.clone().insert("a").is_err());
+
+    // To the byte.
+    model.expansion = 2;
+    let grown = memory(16) + memory(32);
+    let mut filter = load(&model.scandump(64), grown as usize).unwrap();
+    assert!(filter.insert("a").unwrap() && filter.memory_bytes() == grown as usize);
+    let mut filter = load(&model.scandump(64), grown as usize - 1).unwrap();
+    assert!(filter.insert("a").is_err() && filter.memory_bytes() == memory(16) as usize);
+    assert_eq!(RedisBloom::with_capacity(10, 0.01).unwrap().max_bytes(), usize::MAX);
+}
+
+/// Nothing is allocated for what a header merely says: these declare up to 2^63 bytes.
+#[test]
+fn a_dump_beyond_the_limit_is_an_error() {
+    let (model, replies) = replies();
+    let bytes: usize = model
+        .links
+        .iter()
+        .map(|link| memory(link.bits.len() as u64) as usize)
+        .sum();
+    assert_eq!(load(&replies, bytes).unwrap().memory_bytes(), bytes);
+    for limit in [0, 1, bytes - 1] {
+        let error = load(&replies, limit).unwrap_err();
+        let message = format!("the filter takes {bytes} bytes, more than the limit of {limit} bytes");
+        assert_eq!(error.to_string(), message);
+    }
+    if usize::BITS == 64 {
+        for bytes in [1u64 << 40, 1 << 60] {
+            let mut replies = replies.clone();
+            let numbers = [bytes.to_le_bytes(), (8 * bytes).to_le_bytes()].concat();
+            replies[0].1[126..142].copy_from_slice(&numbers);
+            let needed = memory(16) + memory(32) + memory(bytes);
+            let message = format!("the filter takes {needed} bytes, more than the limit of 1048576 bytes");
+            assert_error(&replies, &message);
+        }
+        // Eight times 2^61 are 2^64, which wraps to 0.
+        let mut model = model.clone();
+        model.links = (0..9)
+            .map(|link| ModelLink::new(1, 0.005 / f64::from(1 << link), 5))
+            .collect();
+        let mut header = model.header();
+        for link in 0..8 {
+            let numbers = [(1u64 << 61) - 8, 0u64.wrapping_sub(64)].map(u64::to_le_bytes).concat();
+            header[20 + 53 * link..][..16].copy_from_slice(&numbers);
+        }
+        header[20 + 53 * 8..][..16].copy_from_slice(&[64u64, 512].map(u64::to_le_bytes).concat());
+        assert_error(
+            &[(1, header)],
+            "the filter takes 18446744073709551615 bytes, more than the limit of 1048576 bytes",
+        );
+        // No limit, and no memory.
+        let mut replies = replies.clone();
+        let numbers = [(1u64 << 60).to_le_bytes(), (8u64 << 60).to_le_bytes()].concat();
+        replies[0].1[126..142].copy_from_slice(&numbers);
+        let error = load(&replies, usize::MAX).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the filter was not loaded: the allocation of 1152921504606846976 bytes failed"
+        );
+        assert!(error.source().is_some() && !error.is_truncated());
+    }
+}
+
+/// A batch of any length is a row of single inserts, and so is an iterator.
+#[test]
+fn all_keys_of_an_iterator_are_inserted_in_order() {
+    for len in [0, 1, 63, 64, 65, 128, 1000] {
+        let [mut batch, mut all] = [(); 2].map(|()| RedisBloom::with_capacity(10, 0.01).unwrap());
+        let new = batch.insert_batch(&keys(0..len)).unwrap();
+        assert_eq!(all.insert_all(keys(0..len)).unwrap(), new);
+        assert!(all == batch);
+    }
+    let mut full = RedisBloom::builder().expected_keys(100).non_scaling().build().unwrap();
+    let error = full.insert_all(keys(0..200)).unwrap_err();
+    assert!(error.is_full() && (100..110).contains(&error.inserted()));
+    assert!(
+        full.contains_each(&keys(0..error.inserted() as u64))
+            .into_iter()
+            .all(|found| found)
+    );
+}
+
+#[test]
+fn copies_are_equal_and_other_filters() {
+    let mut filter = RedisBloom::with_capacity(10, 0.01).unwrap();
+    filter.insert_batch(&keys(0..50)).unwrap();
+    let copy = filter.clone();
+    assert!(copy == filter && copy.try_clone().unwrap() == filter);
+    let (before, absent) = (
+        dump(&copy),
+        (50..).map(|i| i.to_string()).find(|key| !copy.contains(key)),
+    );
+    filter.insert(&absent.unwrap()).unwrap();
+    assert!(copy != filter && dump(&copy) == before);
+    let reserved = |rate, keys| RedisBloom::with_capacity(keys, rate).unwrap();
+    assert!(reserved(0.01, 10) == reserved(0.01, 10));
+    assert!(reserved(0.01, 10) != reserved(0.01, 11) && reserved(0.01, 10) != reserved(0.0101, 10));
+    let builder = RedisBloom::builder().expected_keys(10);
+    assert!(builder.clone().build().unwrap() == reserved(0.01, 10));
+    assert!(builder.clone().expansion(3).build().unwrap() != reserved(0.01, 10));
+    assert!(builder.non_scaling().build().unwrap() != reserved(0.01, 10));
+    // The same bits, but for another number of keys.
+    let mut model = Model::new(0.01, 10, 5, 2);
+    let none = model.loaded();
+    model.links[0].size = 1;
+    assert!(none != model.loaded());
+    assert_eq!(
+        format!("{:?}", reserved(0.01, 10)),
+        "RedisBloom { capacity: 10, filters: 1, items: 0, expansion: Some(2), .. }"
+    );
+}
+
+/// Dumps that the module cannot make: bits that no key can have.
+#[test]
+fn bits_beyond_a_rounded_size_are_not_counted() {
+    for (log, used) in [(3, 8), (6, 64), (7, 128)] {
+        let mut model = Model::new(0.01, 10, 4, 2);
+        let link = &mut model.links[0];
+        assert_eq!(link.bits.len(), 16);
+        link.n2 = log;
+        for (set, fill) in [(0u64, 0.0), (1, 1.0 / used as f64), (255, 8.0 / used as f64)] {
+            link.bits.fill(0xff);
+            link.bits[..used / 8].fill(0);
+            link.bits[0] = set as u8;
+            let filter = Model {
+                options: 4,
+                expansion: 2,
+                links: vec![link.clone()],
+            }
+            .loaded();
+            assert_eq!(filter.fill_ratio(), fill);
+            assert!((filter.current_false_positive_rate() - fill.powi(8)).abs() < 1e-12);
+        }
+    }
+}
+
+#[test]
+fn threads_ask_one_filter_at_once() {
+    let mut filter = RedisBloom::with_capacity(100, 0.01).unwrap();
+    let inserted = keys(0..STRESS_KEYS as u64 / 4);
+    filter.insert_batch(&inserted).unwrap();
+    let filter = std::sync::Arc::new(filter);
+    let asked = keys(0..STRESS_KEYS as u64 / 2);
+    let answers: Vec<Vec<bool>> = thread::scope(|scope| {
+        let ask = || {
+            let mut found = vec![false; asked.len()];
+            filter.contains_batch(&asked, &mut found);
+            assert!(
+                asked
+                    .iter()
+                    .zip(&found)
+                    .all(|(key, found)| filter.contains(key) == *found)
+            );
+            found
+        };
+        let threads = [scope.spawn(ask), scope.spawn(ask), scope.spawn(ask)];
+        threads.map(|thread| thread.join().unwrap()).into()
+    });
+    assert!(answers.windows(2).all(|two| two[0] == two[1]));
+    assert!(answers[0][..inserted.len()].iter().all(|found| *found));
+    let false_positives = answers[0][inserted.len()..].iter().filter(|found| **found).count();
+    assert!(false_positives * 50 < inserted.len(), "{false_positives}");
+}
+
+#[test]
+#[should_panic(expected = "3 keys and 2 places for their answers: the lengths must be the same")]
+fn contains_batch_panics_where_lengths_differ() {
+    RedisBloom::with_capacity(10, 0.01)
+        .unwrap()
+        .contains_batch(&["a", "b", "c"], &mut [false; 2]);
+}
+
+#[test]
+#[should_panic(expected = "1 keys and 2 places for their answers: the lengths must be the same")]
+fn insert_batch_flagged_panics_where_lengths_differ() {
+    let _ = RedisBloom::with_capacity(10, 0.01)
+        .unwrap()
+        .insert_batch_flagged(&["a"], &mut [false; 2]);
+}
+
+#[test]
+#[should_panic(expected = "65 keys and 1 words for a bit each: it must be 2 words")]
+fn contains_batch_bitmap_panics_where_lengths_differ() {
+    RedisBloom::with_capacity(10, 0.01)
+        .unwrap()
+        .contains_batch_bitmap(&["a"; 65], &mut [0]);
+}
+
+/// Random replies, as a fuzzer makes them, are refused, or give a filter that writes the same
+/// replies, answers and takes keys.
+fn check_replies(replies: &[(i64, Vec<u8>)], limit: usize) {
+    let Ok(mut filter) = load(replies, limit) else { return };
+    let (header, bits) = dump(&filter);
+    assert_eq!(header, replies[0].1);
+    assert_eq!(
+        bits,
+        replies[1..]
+            .iter()
+            .map(|(_, chunk)| &chunk[..])
+            .collect::<Vec<_>>()
+            .concat()
+    );
+    assert!(bits.len() <= limit);
+    assert_eq!(filter.links().map(|link| link.bits / 8).sum::<u64>(), bits.len() as u64);
+    let found = filter.contains("a");
+    let mut batch = [false];
+    filter.contains_batch(&["a"], &mut batch);
+    assert_eq!(batch, [found]);
+    assert!((0.0..=1.0).contains(&filter.current_false_positive_rate()));
+    // Not where it would grow by what a hostile header says.
+    let last = filter.links().last().unwrap();
+    if last.items < last.capacity || filter.info().expansion.is_none_or(|expansion| expansion < 100) {
+        match filter.insert("a") {
+            Ok(inserted) => assert!(inserted != found && filter.contains("a")),
+            Err(error) => assert!(!found && !filter.contains("a"), "{error}"),
+        }
+    }
+}
+
+proptest! {
+    /// Dumps with some of their bytes, lengths and cursors changed.
+    #[test]
+    fn changed_dumps_are_read_or_refused(
+        options in prop::sample::select(vec![0u32, 1, 4, 5, 12, 13]),
+        rate in prop::sample::select(vec![0.3, 0.01, 1e-5]),
+        capacity in 1u64..40,
+        inserted in 0u64..100,
+        most in prop::sample::select(vec![8usize, 64, 1 << 24]),
+        bytes in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), any::<u8>()), 0..3),
+        fields in prop::collection::vec((0usize..23, prop::sample::select(vec![
+            0u64, 1, 2, 7, 8, 9, 63, 64, 65, 1 << 31, 1 << 32, 1 << 61, 1 << 63, u64::MAX, 0x3ff0_0000_0000_0000,
+        ])), 0..2),
+        cursor in prop::option::weighted(0.2, (any::<prop::sample::Index>(), -100i64..100)),
+        cut in prop::option::weighted(0.2, (any::<prop::sample::Index>(), any::<prop::sample::Index>())),
+        swap in prop::option::weighted(0.1, (any::<prop::sample::Index>(), any::<prop::sample::Index>())),
+    ) {
+        let mut model = Model::new(rate, capacity, options, 2);
+        for i in 0..inserted {
+            model.insert(&key(i));
+        }
+        let mut replies = model.scandump(most);
+        for (reply, byte, value) in bytes {
+            let chunk = &mut reply.get_mut(&mut replies[..]).1;
+            if !chunk.is_empty() {
+                *byte.get_mut(&mut chunk[..]) = value;
+            }
+        }
+        for (field, value) in fields {
+            // A field of the header, in whole bytes of its width.
+            const FIELDS: [(usize, usize); 8] = [(0, 8), (8, 8), (16, 8), (24, 8), (32, 8), (40, 4), (44, 8), (52, 1)];
+            let header = &mut replies[0].1;
+            let (at, width) = match field {
+                0 => (0, 8),
+                1..=3 => (4 + 4 * field, 4),
+                _ => {
+                    let (at, width) = FIELDS[(field - 4) % 8];
+                    (20 + 53 * ((field - 4) / 8) + at, width)
+                }
+            };
+            if at + width <= header.len() {
+                header[at..at + width].copy_from_slice(&value.to_le_bytes()[..width]);
+            }
+        }
+        if let Some((reply, by)) = cursor {
+            reply.get_mut(&mut replies[..]).0 += by;
+        }
+        if let Some((reply, len)) = cut {
+            let chunk = &mut reply.get_mut(&mut replies[..]).1;
+            chunk.truncate(len.index(chunk.len() + 1));
+        }
+        if let Some((one, other)) = swap {
+            let len = replies.len();
+            replies.swap(one.index(len), other.index(len));
+        }
+        check_replies(&replies, MIB);
+    }
+
+    /// Bytes that are nothing, and headers of nothing but limits.
+    #[test]
+    fn any_bytes_are_read_or_refused(
+        replies in prop::collection::vec((-2i64..300, prop::collection::vec(any::<u8>(), 0..100)), 0..4),
+    ) {
+        check_replies(&replies, MIB);
+    }
+
+    /// Whatever is inserted, in one batch or several, answers are the model's.
+    #[test]
+    fn any_sequence_is_the_models(
+        rate in prop::sample::select(vec![0.3, 0.05, 0.01]),
+        capacity in 1u64..30,
+        expansion in 1u32..4,
+        keys in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..20), 0..150),
+        asked in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..3), 0..100),
+    ) {
+        let mut model = Model::new(rate, capacity, 5, expansion);
+        let builder = RedisBloom::builder().false_positive_rate(rate).expected_keys(capacity as usize);
+        let mut filter = builder.expansion(expansion).build().unwrap();
+        let mut changed = vec![false; keys.len()];
+        filter.insert_batch_flagged(&keys, &mut changed).unwrap();
+        for (key, changed) in keys.iter().zip(changed) {
+            prop_assert_eq!(model.insert(key), i32::from(changed));
+        }
+        prop_assert!(filter == model.loaded());
+        let mut found = vec![false; asked.len()];
+        filter.contains_batch(&asked, &mut found);
+        for (key, found) in asked.iter().zip(found) {
+            prop_assert_eq!(model.contains(key), found);
+        }
+    }
+}

@@ -1,0 +1,425 @@
+//! `RedisCuckoo`: the answers and dumps of the real module (2.8.2), kept in
+//! `tests/data/redis_cuckoo.json`; a model; what is refused. The tests of `lanebloom-redis` run it
+//! beside the module itself.
+
+use lanebloom_formats::RedisCuckoo;
+use lanebloom_formats::redisbloom::Loader;
+use proptest::prelude::*;
+use serde_json::Value as Json;
+use std::collections::HashMap;
+
+fn golden() -> Json {
+    serde_json::from_str(include_str!("../data/redis_cuckoo.json")).unwrap()
+}
+
+fn number(json: &Json) -> u64 {
+    json.as_u64().unwrap()
+}
+
+fn texts(json: &Json) -> impl Iterator<Item = &str> {
+    json.as_array().unwrap().iter().map(|text| text.as_str().unwrap())
+}
+
+/// The filter of `CF.RESERVE` with these arguments.
+fn reserved(arguments: &Json) -> RedisCuckoo {
+    let arguments = arguments.as_array().unwrap();
+    let mut builder = RedisCuckoo::builder().capacity(number(&arguments[0]));
+    for setting in arguments[1..].chunks(2) {
+        let value = number(&setting[1]) as u16;
+        builder = match setting[0].as_str().unwrap() {
+            "BUCKETSIZE" => builder.bucket_size(value as u8),
+            "MAXITERATIONS" => builder.max_iterations(value),
+            "EXPANSION" => builder.expansion(value),
+            other => panic!("{other}"),
+        };
+    }
+    builder.build().unwrap()
+}
+
+/// Base64 of the standard alphabet.
+fn from_base64(text: &str) -> Vec<u8> {
+    let digit = |letter| match letter {
+        b'A'..=b'Z' => letter - b'A',
+        b'a'..=b'z' => letter - b'a' + 26,
+        b'0'..=b'9' => letter - b'0' + 52,
+        b'+' => 62,
+        _ => 63,
+    };
+    let mut bytes = Vec::new();
+    for group in text.trim_end_matches('=').as_bytes().chunks(4) {
+        let bits = group
+            .iter()
+            .fold(0u32, |bits, letter| bits << 6 | u32::from(digit(*letter)));
+        let bits = bits << (6 * (4 - group.len()));
+        bytes.extend(&bits.to_be_bytes()[1..group.len()]);
+    }
+    bytes
+}
+
+/// Every answer of the module, in the order of the calls, and then its dump.
+#[test]
+fn answers_and_dumps_are_the_modules() {
+    for case in golden()["cases"].as_array().unwrap() {
+        let mut filter = reserved(&case["reserve"]);
+        let last: u64 = case["added"]
+            .as_str()
+            .unwrap()
+            .rsplit_once("..'")
+            .unwrap()
+            .1
+            .trim_end_matches('\'')
+            .parse()
+            .unwrap();
+        let refused: Vec<u64> = case["answers_not_1"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|pair| number(&pair[0]))
+            .collect();
+        for key in 0..=last {
+            let inserted = filter.insert(&key.to_string());
+            assert_eq!(inserted.is_err(), refused.contains(&key), "{key}");
+            assert!(inserted.is_ok() || inserted.is_err_and(|error| error.is_full()));
+        }
+        let from = number(&case["addnx_from"]);
+        let present: Vec<u64> = case["addnx_0"].as_array().unwrap().iter().map(number).collect();
+        for key in from..from + 50 {
+            let inserted = filter.insert_unique(&key.to_string());
+            match inserted {
+                Ok(inserted) => assert_eq!(!inserted, present.contains(&key), "{key}"),
+                // Full: the module's answer is an error, or that the key is there.
+                Err(error) => assert!(error.is_full() && !present.contains(&key), "{key}"),
+            }
+        }
+        for key in texts(&case["dups"]) {
+            filter.insert(key).unwrap();
+        }
+        let answers = case["del_answers"].as_array().unwrap();
+        for (key, answer) in texts(&case["dels"]).zip(answers) {
+            assert_eq!(Json::from(filter.remove(key)), *answer, "{key}");
+        }
+        let info = filter.info();
+        let expected = &case["info"];
+        for (name, figure) in [
+            ("Size", info.size),
+            ("Number of buckets", info.buckets),
+            ("Number of filters", info.filters as u64),
+            ("Number of items inserted", info.items),
+            ("Number of items deleted", info.deleted),
+            ("Bucket size", info.bucket_size.into()),
+            ("Expansion rate", info.expansion.into()),
+            ("Max iterations", info.max_iterations.into()),
+        ] {
+            assert_eq!(figure, number(&expected[name]), "{name} of {expected}");
+        }
+
+        let exists = &case["exists_true_in_100000_139999"];
+        let keys: Vec<String> = (100_000..140_000).map(|key| key.to_string()).collect();
+        let mut found = vec![false; keys.len()];
+        filter.contains_batch(&keys, &mut found);
+        assert!(
+            keys.iter()
+                .zip(&found)
+                .all(|(key, found)| filter.contains(key) == *found)
+        );
+        let found = || (100_000..).zip(&found).filter(|(_, found)| **found).map(|(key, _)| key);
+        assert_eq!(found().count() as u64, number(&exists["count"]));
+        let first: Vec<u64> = exists["first"].as_array().unwrap().iter().map(number).collect();
+        assert!(found().take(first.len()).eq(first));
+        let list: Vec<String> = found().map(|key: u64| key.to_string()).collect();
+        let digest = &exists["sha256_of_decimal_list_joined_by_comma"];
+        assert_eq!(sha256::hex(list.join(",").as_bytes()), digest.as_str().unwrap());
+
+        let counts = case["count_of_0_1_7_absent_dups"].as_array().unwrap();
+        let asked = ["0", "1", "7", "absent"].into_iter().chain(texts(&case["dups"]));
+        assert!(
+            asked.zip(counts).all(|(key, count)| filter.count(key) == number(count)),
+            "{counts:?}"
+        );
+
+        let replies = case["scandump"].as_array().unwrap();
+        let ours: Vec<(i64, Vec<u8>)> = filter.to_loadchunks().collect();
+        assert_eq!(ours.len(), replies.len());
+        for ((cursor, chunk), reply) in ours.iter().zip(replies) {
+            assert_eq!(
+                (*cursor as u64, chunk.len() as u64),
+                (number(&reply["cursor"]), number(&reply["bytes"]))
+            );
+            let sha256 = reply["sha256"].as_str().unwrap();
+            assert_eq!(sha256::hex(chunk), sha256);
+            if let Some(base64) = reply["base64"].as_str() {
+                assert_eq!(from_base64(base64), *chunk);
+            }
+        }
+        assert!(RedisCuckoo::from_scandump(ours, 1 << 20).unwrap() == filter);
+    }
+}
+
+/// SHA-256, of FIPS 180-4, for the digests in the file.
+mod sha256 {
+    pub(super) fn hex(bytes: &[u8]) -> String {
+        // The first bits of the fractions of the cube roots, and square roots, of the first primes.
+        let primes: Vec<u64> = (2..312u64).filter(|n| (2..*n).all(|d| n % d != 0)).collect();
+        let root = |of: u128, power: u32| {
+            let (mut low, mut high) = (0u128, 1 << 40);
+            while high - low > 1 {
+                let middle = (low + high) / 2;
+                if middle.pow(power) <= of {
+                    low = middle
+                } else {
+                    high = middle
+                }
+            }
+            low as u32
+        };
+        let k: Vec<u32> = primes.iter().map(|p| root(u128::from(*p) << 96, 3)).collect();
+        let mut state: Vec<u32> = primes[..8].iter().map(|p| root(u128::from(*p) << 64, 2)).collect();
+        let mut padded = bytes.to_vec();
+        padded.push(0x80);
+        padded.resize((padded.len() + 8).next_multiple_of(64) - 8, 0);
+        padded.extend((8 * bytes.len() as u64).to_be_bytes());
+        for block in padded.chunks(64) {
+            let mut w: Vec<u32> = block
+                .as_chunks()
+                .0
+                .iter()
+                .map(|word| u32::from_be_bytes(*word))
+                .collect();
+            for i in 16..64 {
+                let (a, b) = (w[i - 15], w[i - 2]);
+                let s0 = a.rotate_right(7) ^ a.rotate_right(18) ^ a >> 3;
+                let s1 = b.rotate_right(17) ^ b.rotate_right(19) ^ b >> 10;
+                w.push(w[i - 16].wrapping_add(s0).wrapping_add(w[i - 7]).wrapping_add(s1));
+            }
+            let mut v = state.clone();
+            for i in 0..64 {
+                let s1 = v[4].rotate_right(6) ^ v[4].rotate_right(11) ^ v[4].rotate_right(25);
+                let choice = v[4] & v[5] ^ !v[4] & v[6];
+                let one = v[7]
+                    .wrapping_add(s1)
+                    .wrapping_add(choice)
+                    .wrapping_add(k[i])
+                    .wrapping_add(w[i]);
+                let s0 = v[0].rotate_right(2) ^ v[0].rotate_right(13) ^ v[0].rotate_right(22);
+                let two = s0.wrapping_add(v[0] & v[1] ^ v[0] & v[2] ^ v[1] & v[2]);
+                v.rotate_right(1);
+                v[4] = v[4].wrapping_add(one);
+                v[0] = one.wrapping_add(two);
+            }
+            state
+                .iter_mut()
+                .zip(v)
+                .for_each(|(state, v)| *state = state.wrapping_add(v));
+        }
+        state.iter().map(|word| format!("{word:08x}")).collect()
+    }
+
+    #[test]
+    fn abc() {
+        assert_eq!(
+            hex(b"abc"),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        );
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    /// Beside a map of counts: no key is missed, no count is too low, the number of keys is exact,
+    /// and a dump is the filter.
+    #[test]
+    fn no_key_is_missed(
+        capacity in 16..600u64, size in 1..8u8, iterations in 1..60u16, expansion in 1..5u16,
+        steps in prop::collection::vec((0..200u32, 0..10u8), 0..600),
+    ) {
+        let builder = RedisCuckoo::builder().capacity(capacity).bucket_size(size);
+        let mut filter = builder.max_iterations(iterations).expansion(expansion).build().unwrap();
+        let mut model: HashMap<String, u64> = HashMap::new();
+        for (key, step) in steps {
+            let key = key.to_string();
+            match step {
+                0..4 => {
+                    filter.insert(&key).unwrap();
+                    *model.entry(key).or_default() += 1;
+                }
+                4 | 5 => {
+                    let before = filter.contains(&key);
+                    prop_assert_eq!(filter.insert_unique(&key).unwrap(), !before);
+                    *model.entry(key).or_default() += u64::from(!before);
+                }
+                6..9 => if let Some(count) = model.get_mut(&key).filter(|count| **count > 0) {
+                    prop_assert!(filter.remove(&key));
+                    *count -= 1;
+                },
+                _ => filter.compact(),
+            }
+        }
+        prop_assert!(model.iter().all(|(key, count)| filter.count(key) >= *count));
+        prop_assert!(model.iter().all(|(key, count)| *count == 0 || filter.contains(key)));
+        prop_assert_eq!(filter.info().items, model.values().sum::<u64>());
+        let slots = filter.to_loadchunks().skip(1).flat_map(|(_, slots)| slots);
+        prop_assert_eq!(slots.filter(|slot| *slot != 0).count() as u64, filter.info().items);
+        prop_assert!(RedisCuckoo::from_scandump(filter.to_loadchunks(), 1 << 20).unwrap() == filter);
+    }
+
+    /// Any header and chunks end in an error, or in a filter that works.
+    #[test]
+    fn any_dump_is_read_or_refused(
+        header in prop::collection::vec(any::<u8>(), 38), at in 0..38usize, byte: u8,
+        chunk in prop::collection::vec(any::<u8>(), 0..200), keep: bool,
+    ) {
+        let mut filter = RedisCuckoo::builder().capacity(64).expansion(2).build().unwrap();
+        let keys: Vec<String> = (0..100).map(|key| key.to_string()).collect();
+        filter.insert_batch(&keys).unwrap();
+        let mut replies: Vec<(i64, Vec<u8>)> = filter.to_loadchunks().collect();
+        if keep {
+            replies[0].1[at] = byte;
+            let len = chunk.len().min(replies[1].1.len());
+            replies[1].1[..len].copy_from_slice(&chunk[..len]);
+        } else {
+            replies[0].1 = header;
+        }
+        if let Ok(mut read) = RedisCuckoo::from_scandump(replies.clone(), 1 << 12) {
+            prop_assert!(read.to_loadchunks().eq(replies));
+            let _ = read.insert_batch(&keys);
+            read.compact();
+            keys.iter().for_each(|key| { read.remove(key); });
+            let _ = (read.info(), read.current_false_positive_rate(), read.count("a"));
+            prop_assert!(read.memory_bytes() <= 1 << 12);
+        }
+    }
+}
+
+#[test]
+fn what_is_no_dump_is_refused_with_the_reason() {
+    let mut filter = RedisCuckoo::builder().capacity(64).expansion(2).build().unwrap();
+    for key in 0..150 {
+        filter.insert(&key.to_string()).unwrap();
+    }
+    let replies: Vec<(i64, Vec<u8>)> = filter.to_loadchunks().collect();
+    assert_eq!(replies.len(), 3);
+    let read = |replies: &[(i64, Vec<u8>)]| {
+        RedisCuckoo::from_scandump(replies.to_vec(), 1 << 20).map_err(|error| error.to_string())
+    };
+    let header = |at: usize, bytes: &[u8]| {
+        let mut replies = replies.clone();
+        replies[0].1[at..at + bytes.len()].copy_from_slice(bytes);
+        read(&replies).unwrap_err()
+    };
+    assert_eq!(header(8, &[33]), "33 buckets are no power of two");
+    assert_eq!(header(8, &[0]), "0 buckets are no power of two");
+    assert_eq!(
+        header(32, &[0, 0]),
+        "buckets of 0 slots and 20 iterations are not in 1 to 255 and at least 1"
+    );
+    assert!(header(32, &[0, 1]).starts_with("buckets of 256 slots"));
+    assert!(header(34, &[0, 0]).contains("0 iterations"));
+    assert_eq!(header(36, &[3]), "an expansion of 3 is no power of two");
+    assert_eq!(
+        header(36, &[0]),
+        "2 filters in a chain with an expansion of 0 cannot be"
+    );
+    assert_eq!(
+        header(24, &[0]),
+        "0 filters in a chain with an expansion of 2 cannot be"
+    );
+    assert_eq!(
+        header(24, &[64]),
+        "filter 26 of the chain has more than 4294967295 slots"
+    );
+    assert!(header(24, &[20]).ends_with("more than the limit of 1048576 bytes"));
+    assert_eq!(header(24, &[3]), "the dump ends after 192 bytes of 448");
+    assert!(
+        read(&[(1, replies[0].1[..37].to_vec())])
+            .unwrap_err()
+            .starts_with("the header has 37 bytes")
+    );
+    assert_eq!(read(&[]).unwrap_err(), "the dump ends before its header");
+    assert_eq!(read(&replies[..2]).unwrap_err(), "the dump ends after 64 bytes of 192");
+    assert!(
+        read(&replies[1..])
+            .unwrap_err()
+            .starts_with("cursor 65 came with a chunk whose cursor is 1")
+    );
+    assert!(
+        read(&[replies[0].clone(), replies[2].clone()])
+            .unwrap_err()
+            .contains("cursor is 129")
+    );
+    assert!(
+        read(&[replies[0].clone(), (66, replies[1].1.clone())])
+            .unwrap_err()
+            .contains("cursor is 65")
+    );
+    let more = [&replies[..], &[(194, vec![1])]].concat();
+    assert_eq!(read(&more).unwrap_err(), "cursor 194 with 1 bytes came after the end");
+    let ended = [&replies[..], &[(0, vec![])]].concat();
+    assert!(read(&ended).unwrap() == filter);
+    // In other pieces.
+    let mut loader = Loader::<RedisCuckoo>::new(192);
+    loader.load(1, &replies[0].1).unwrap();
+    let mut cursor = 1;
+    for chunk in replies[1..].iter().flat_map(|(_, slots)| slots.chunks(7)) {
+        cursor += chunk.len() as i64;
+        loader.load(cursor, chunk).unwrap();
+    }
+    assert!(loader.is_complete() && loader.finish().unwrap() == filter);
+}
+
+/// A filter of `max_bytes` is read, and grows to `max_bytes`, but not beyond.
+#[test]
+fn max_bytes_is_the_most() {
+    let keys: Vec<String> = (0..150).map(|key| key.to_string()).collect();
+    let mut filter = RedisCuckoo::with_capacity(64).unwrap();
+    filter.insert_batch(&keys[..10]).unwrap();
+    let read = |filter: &RedisCuckoo, limit| RedisCuckoo::from_scandump(filter.to_loadchunks(), limit);
+    let error = read(&filter, 63).unwrap_err().to_string();
+    assert!(error.ends_with("64 bytes, more than the limit of 63 bytes"), "{error}");
+    for (limit, most) in [(64, 64), (127, 64), (128, 128), (191, 128), (192, 192)] {
+        let mut read = read(&filter, limit).unwrap();
+        assert_eq!((read.memory_bytes(), read.max_bytes()), (64, limit as u64));
+        let error = read.insert_batch(&keys[10..]);
+        assert_eq!(read.memory_bytes(), most, "{limit}");
+        assert_eq!(error.is_err(), most < 192, "{limit}");
+    }
+    filter.insert_batch(&keys[10..]).unwrap();
+    assert_eq!(filter.memory_bytes(), 192);
+    assert!(read(&filter, 192).unwrap() == filter && read(&filter, 191).is_err());
+}
+
+#[test]
+fn builders_refuse_what_the_module_refuses() {
+    let error = |builder: lanebloom_formats::rediscuckoo::Builder| builder.build().unwrap_err().to_string();
+    let builder = RedisCuckoo::builder;
+    assert_eq!(
+        error(builder().capacity(7).bucket_size(4)),
+        "a capacity of 7 is below two buckets of 4"
+    );
+    assert!(error(builder().bucket_size(0)).contains("both must be at least 1"));
+    assert!(error(builder().max_iterations(0)).contains("both must be at least 1"));
+    assert_eq!(
+        error(builder().expansion(32769)),
+        "an expansion of 32769 is above 32768"
+    );
+    assert!(error(builder().capacity(1 << 33)).contains("more than 4294967295 slots"));
+    assert!(error(builder().capacity(u64::MAX)).contains("more than 4294967295 slots"));
+    let filter = builder().capacity(1000).bucket_size(3).expansion(3).build().unwrap();
+    assert_eq!((filter.info().buckets, filter.info().expansion), (512, 4));
+}
+
+/// Threads share a filter as it is.
+#[test]
+fn lookups_are_shared() {
+    let mut filter = RedisCuckoo::with_capacity(1 << 12).unwrap();
+    let keys: Vec<String> = (0..3000).map(|key| key.to_string()).collect();
+    filter.insert_batch(&keys).unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                let mut found = vec![false; keys.len()];
+                filter.contains_batch(&keys, &mut found);
+                assert!(found.iter().all(|found| *found));
+            });
+        }
+    });
+}
