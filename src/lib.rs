@@ -173,6 +173,8 @@ pub mod funnel;
 #[cfg(feature = "guard")]
 mod guard;
 pub mod hash;
+#[doc(hidden)]
+pub mod internal;
 mod kernel;
 mod layout;
 mod logarithm;
@@ -182,8 +184,6 @@ mod murmur3;
 mod once;
 mod one_key_type;
 mod pattern;
-#[cfg(feature = "redis")]
-pub mod redis;
 mod short;
 mod siphash;
 mod sizing;

@@ -146,6 +146,34 @@ impl ConcurrentBitmap {
         Ok(each_window(positions, self.prefetched(Purpose::Write), set, each))
     }
 
+    /// Inserts whole words, as another program keeps them, the first at word `first`; returns how
+    /// many positions were absent. Bit `i` of word `w` is position `64 * w + i`, as in Java's
+    /// `BitSet.toLongArray`. [`read_words`](Self::read_words) is the other direction.
+    ///
+    /// # Errors
+    ///
+    /// If a bit is set for a position that is not below the bound. Then none is inserted.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let set = lanebloom::ConcurrentBitmap::new(200)?;
+    /// set.insert(64)?;
+    /// assert_eq!(set.insert_words(1, &[0b101, 1]), Ok(2));
+    /// assert!(set.iter().eq([64, 66, 128]));
+    /// assert_eq!(set.insert_words(3, &[1 << 8]).unwrap_err().position(), 200);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn insert_words(&self, first: usize, words: &[u64]) -> Result<u64, OutOfBoundsError> {
+        let Some(last) = words.iter().rposition(|word| *word != 0) else {
+            return Ok(0);
+        };
+        let before = (first as u64).saturating_add(last as u64).saturating_mul(64);
+        self.check(before.saturating_add(words[last].ilog2().into()))?;
+        let add = |(i, &word)| u64::from(self.bits.add(first + i, word).count_ones());
+        Ok(words[..=last].iter().enumerate().map(add).sum())
+    }
+
     /// Removes every position; returns how many were present.
     ///
     /// Each is removed as by [`remove`](Self::remove).

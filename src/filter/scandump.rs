@@ -69,7 +69,6 @@ pub(crate) mod sealed {
 
         /// Whether this filter, as it was loaded, is still whole if Redis dumps it with this header
         /// now.
-        #[cfg(feature = "redis")]
         fn is_whole(&self, header: &[u8]) -> Result<bool, RedisBloomLoadError>;
     }
 }

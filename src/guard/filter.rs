@@ -1,8 +1,6 @@
 //! The filters that a guard can serve from.
 
 use crate::filter::engine::{Insert, Outcome, Total};
-#[cfg(all(feature = "redis", feature = "window"))]
-use crate::filter::windowed::WindowedBloom;
 use crate::funnel::Funnel;
 use crate::hash::KeyHasher;
 use crate::{Figures, Filter};
@@ -10,7 +8,8 @@ use core::time::Duration;
 use sealed::Calls;
 
 /// A filter that a [`CacheGuard`](super::CacheGuard) can serve from: every
-/// [`Filter`] with inserts, and with the feature `redis` a `SharedBloom` or a `SharedWindow`.
+/// [`Filter`] with inserts, and the `SharedBloom` and `SharedWindow` of the crate
+/// `lanebloom-redis`.
 ///
 /// It cannot be implemented further.
 ///
@@ -120,38 +119,6 @@ impl<F: Calls> GuardFilter for F {
     #[inline]
     fn local(&self) -> &F {
         self
-    }
-}
-
-#[cfg(feature = "redis")]
-impl<S: KeyHasher> GuardFilter for crate::redis::SharedBloom<S> {
-    type Answer = bool;
-    type Total = usize;
-    type Local = crate::ConcurrentBloom<S>;
-
-    #[inline]
-    fn local(&self) -> &Self::Local {
-        self
-    }
-
-    fn lag(&self) -> Option<Duration> {
-        Some(self.stats().lag)
-    }
-}
-
-#[cfg(all(feature = "redis", feature = "window"))]
-impl<S: KeyHasher + Clone> GuardFilter for crate::redis::SharedWindow<S> {
-    type Answer = bool;
-    type Total = usize;
-    type Local = WindowedBloom<S>;
-
-    #[inline]
-    fn local(&self) -> &Self::Local {
-        self
-    }
-
-    fn lag(&self) -> Option<Duration> {
-        Some(self.stats().lag)
     }
 }
 

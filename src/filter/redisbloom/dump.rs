@@ -289,7 +289,6 @@ impl Chain for RedisBloom {
     }
 
     /// Inserts may have come: the same chain, perhaps longer, with no fewer keys.
-    #[cfg(feature = "redis")]
     fn is_whole(&self, header: &[u8]) -> Result<bool, RedisBloomLoadError> {
         let header = Header::parse(header, u64::MAX).map_err(RedisBloomLoadError)?;
         let mut links = self.links.iter().zip(&header.links);

@@ -179,7 +179,6 @@ impl Chain for RedisCuckoo {
     }
 
     /// Any change may have moved fingerprints.
-    #[cfg(feature = "redis")]
     fn is_whole(&self, header: &[u8]) -> Result<bool, RedisBloomLoadError> {
         Ok(header == self.header())
     }
