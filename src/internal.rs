@@ -9,7 +9,7 @@ use crate::{BuildError, ConcurrentBloom, bits};
 use alloc::string::String;
 
 #[cfg(feature = "window")]
-pub use window::{clear_dropped, common_time, numbered_generations};
+pub use window::{Numbered, clear_dropped, common_time, numbered_generations};
 
 /// For layouts with limits of their own: an error that says `problem`.
 #[must_use]
@@ -32,8 +32,8 @@ pub fn add_bits<S>(filter: &ConcurrentBloom<S>, word: usize, bits: u64) {
     filter.bits().set_word(word, bits);
 }
 
-/// For `lanebloom-redis`, whose bitmaps have Guava's size: the number of bits, and of hash functions
-/// by Guava's formula up to 2024.
+/// For `lanebloom-redis`, whose bitmaps have Guava's size: the number of bits, and of hash
+/// functions by Guava's formula up to 2024.
 ///
 /// # Errors
 ///
@@ -56,16 +56,16 @@ mod window {
     use alloc::sync::Arc;
     use alloc::vec::Vec;
 
+    /// A generation, and the number of its time.
+    pub type Numbered = (u64, Arc<ConcurrentBloom<()>>);
+
     /// The generations, each with the number of its time, the newest first. It has at least the
     /// number `least`. `None` if the clock was set back or `rotate` was called.
     ///
     /// # Errors
     ///
     /// If a generation that the filter lacks cannot be allocated.
-    pub fn numbered_generations<S>(
-        filter: &WindowedBloom<S>,
-        least: u64,
-    ) -> Result<Option<Vec<(u64, Arc<ConcurrentBloom<()>>)>>, BuildError> {
+    pub fn numbered_generations<S>(filter: &WindowedBloom<S>, least: u64) -> Result<Option<Vec<Numbered>>, BuildError> {
         filter.engine.numbered(least)
     }
 

@@ -1,12 +1,12 @@
 //! Caches of several processes over one `SharedBloom`, beside a real server.
 #![cfg(feature = "redis")]
 
-#[path = "../../../tests/redis_server/mod.rs"]
+#[path = "../../redis/tests/servers/redis_server.rs"]
 mod redis_server;
 
 use lanebloom::ConcurrentBloom;
-use lanebloom::redis::SharedBloom;
 use lanebloom_guard::sync::GuardedCache;
+use lanebloom_redis::SharedBloom;
 use redis_server::{Redis, Server};
 use std::convert::Infallible;
 use std::thread;

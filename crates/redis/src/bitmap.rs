@@ -42,7 +42,8 @@ use std::time::Duration;
 /// ```no_run
 /// use lanebloom_redis::RedisBitmap;
 ///
-/// let mut connection = redis::Client::open("redis://127.0.0.1/")?.get_connection()?;
+/// let client = redis::Client::open("redis://127.0.0.1/")?;
+/// let mut connection = client.get_connection()?;
 /// let seen = RedisBitmap::go_zero("seen", 20 * 1000)?;
 /// assert!(seen.insert(&mut connection, "ann")?);
 /// assert!(!seen.insert(&mut connection, "ann")?);
@@ -99,15 +100,16 @@ impl RedisBitmap {
     ///
     /// # Errors
     ///
-    /// Fails where [`GuavaBloom::with_capacity`](lanebloom::GuavaBloom::with_capacity) does, and beyond
-    /// Redis's limit of 2^32 bits.
+    /// Fails where [`GuavaBloom::with_capacity`](lanebloom::GuavaBloom::with_capacity) does, and
+    /// beyond Redis's limit of 2^32 bits.
     ///
     /// # Examples
     ///
     /// ```no_run
     /// use lanebloom_redis::RedisBitmap;
     ///
-    /// let mut connection = redis::Client::open("redis://127.0.0.1/")?.get_connection()?;
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
     /// let seen = RedisBitmap::guava("bloomfilter", "cursor", 100, 0.01)?;
     /// assert_eq!((seen.bit_size(), seen.hash_functions()), (960, 7));
     /// seen.insert_batch(
@@ -162,7 +164,8 @@ impl RedisBitmap {
     /// ```no_run
     /// use lanebloom_redis::RedisBitmap;
     ///
-    /// let mut connection = redis::Client::open("redis://127.0.0.1/")?.get_connection()?;
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
     /// use std::time::Duration;
     /// let read = RedisBitmap::jedis("read:ann", 3000, 0.03)?
     ///     .expire_on_insert(Duration::from_secs(60));
@@ -194,7 +197,8 @@ impl RedisBitmap {
     /// ```no_run
     /// use lanebloom_redis::RedisBitmap;
     ///
-    /// let mut connection = redis::Client::open("redis://127.0.0.1/")?.get_connection()?;
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
     /// let filter = RedisBitmap::go_zero("filter", 20_480)?;
     /// filter.insert(&mut connection, "world")?;
     /// let bit: u8 =
@@ -239,7 +243,8 @@ impl RedisBitmap {
     /// ```no_run
     /// use lanebloom_redis::RedisBitmap;
     ///
-    /// let mut connection = redis::Client::open("redis://127.0.0.1/")?.get_connection()?;
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
     /// let filter = RedisBitmap::scrapy("spider:bloomfilter", 30, 6)?;
     /// filter.insert(&mut connection, "hello")?;
     /// let bit: u8 = redis::cmd("GETBIT")
@@ -313,7 +318,8 @@ impl RedisBitmap {
     /// ```no_run
     /// use lanebloom_redis::RedisBitmap;
     ///
-    /// let mut connection = redis::Client::open("redis://127.0.0.1/")?.get_connection()?;
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
     /// // bloom.tryInit(55_000_000L, 0.03); bloom.add("ann")
     /// let users = RedisBitmap::redisson("users", 55_000_000, 0.03)?;
     /// assert_eq!((users.bit_size(), users.hash_functions()), (401_414_246, 5));
@@ -359,7 +365,8 @@ impl RedisBitmap {
     /// ```no_run
     /// use lanebloom_redis::RedisBitmap;
     ///
-    /// let mut connection = redis::Client::open("redis://127.0.0.1/")?.get_connection()?;
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
     /// use std::time::Duration;
     /// let filter = RedisBitmap::go_zero("filter", 1024)?
     ///     .expire_on_insert(Duration::from_millis(1));
@@ -410,7 +417,8 @@ impl RedisBitmap {
     /// ```no_run
     /// use lanebloom_redis::RedisBitmap;
     ///
-    /// let mut connection = redis::Client::open("redis://127.0.0.1/")?.get_connection()?;
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
     /// let filter = RedisBitmap::jedis("filter", 1000, 0.01)?;
     /// assert!(!filter.contains(&mut connection, &17i64)?); // nothing there yet
     /// filter.insert(&mut connection, &17i64)?;
@@ -446,7 +454,8 @@ impl RedisBitmap {
     /// ```no_run
     /// use lanebloom_redis::RedisBitmap;
     ///
-    /// let mut connection = redis::Client::open("redis://127.0.0.1/")?.get_connection()?;
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
     /// let filter = RedisBitmap::scrapy("filter", 20, 6)?;
     /// assert!(filter.insert(&mut connection, "hello")?);
     /// assert!(!filter.insert(&mut connection, "hello")?);
@@ -472,7 +481,8 @@ impl RedisBitmap {
     /// ```no_run
     /// use lanebloom_redis::RedisBitmap;
     ///
-    /// let mut connection = redis::Client::open("redis://127.0.0.1/")?.get_connection()?;
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
     /// let filter = RedisBitmap::go_zero("filter", 20_000)?;
     /// filter.insert(&mut connection, "a")?;
     /// let mut found = [false; 2];
@@ -494,7 +504,8 @@ impl RedisBitmap {
     /// ```no_run
     /// use lanebloom_redis::RedisBitmap;
     ///
-    /// let mut connection = redis::Client::open("redis://127.0.0.1/")?.get_connection()?;
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
     /// let filter = RedisBitmap::guava("filter", "filter:cursor", 1000, 0.01)?;
     /// assert_eq!(filter.insert_batch(&mut connection, &["a", "b", "a"])?, 2);
     /// assert!(filter.contains(&mut connection, "b")?);
@@ -520,7 +531,8 @@ impl RedisBitmap {
     /// ```no_run
     /// use lanebloom_redis::RedisBitmap;
     ///
-    /// let mut connection = redis::Client::open("redis://127.0.0.1/")?.get_connection()?;
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
     /// let filter = RedisBitmap::jedis("filter", 1000, 0.01)?;
     /// let mut first_seen = [false; 3];
     /// assert_eq!(
@@ -552,7 +564,8 @@ impl RedisBitmap {
     /// ```no_run
     /// use lanebloom_redis::RedisBitmap;
     ///
-    /// let mut connection = redis::Client::open("redis://127.0.0.1/")?.get_connection()?;
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
     /// let filter = RedisBitmap::go_zero("filter", 20_000)?;
     /// filter.insert(&mut connection, "a")?;
     /// filter.clear(&mut connection)?;
@@ -569,7 +582,8 @@ impl RedisBitmap {
     /// ```no_run
     /// use lanebloom_redis::RedisBitmap;
     ///
-    /// let mut connection = redis::Client::open("redis://127.0.0.1/")?.get_connection()?;
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
     /// let made = RedisBitmap::redisson("users", 1000, 0.01)?;
     /// assert!(RedisBitmap::open_redisson(&mut connection, "users")?.is_none());
     /// made.insert(&mut connection, "ann")?;
@@ -594,7 +608,8 @@ impl RedisBitmap {
     /// ```no_run
     /// use lanebloom_redis::RedisBitmap;
     ///
-    /// let mut connection = redis::Client::open("redis://127.0.0.1/")?.get_connection()?;
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
     /// let users = RedisBitmap::redisson("users", 1000, 0.01)?;
     /// assert!(users.try_init(&mut connection)? && !users.try_init(&mut connection)?);
     /// let other = RedisBitmap::redisson("users", 2000, 0.01)?;
@@ -614,7 +629,8 @@ impl RedisBitmap {
     /// ```no_run
     /// use lanebloom_redis::RedisBitmap;
     ///
-    /// let mut connection = redis::Client::open("redis://127.0.0.1/")?.get_connection()?;
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
     /// let users = RedisBitmap::redisson("users", 1000, 0.01)?;
     /// let names: Vec<String> = (0..500).map(|i| format!("user {i}")).collect();
     /// users.insert_batch(&mut connection, &names)?;
@@ -641,7 +657,8 @@ impl RedisBitmap {
     /// ```no_run
     /// use lanebloom_redis::RedisBitmap;
     ///
-    /// let mut connection = redis::Client::open("redis://127.0.0.1/")?.get_connection()?;
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
     /// let seen = RedisBitmap::go_zero("seen", 20_000)?;
     /// seen.insert_batch(&mut connection, &["ann", "bob"])?;
     ///
@@ -667,7 +684,8 @@ impl RedisBitmap {
     /// ```no_run
     /// use lanebloom_redis::RedisBitmap;
     ///
-    /// let mut connection = redis::Client::open("redis://127.0.0.1/")?.get_connection()?;
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
     /// use std::time::Duration;
     /// let filter = RedisBitmap::go_zero("filter", 20_000)?;
     /// assert!(!filter.expire(&mut connection, Duration::from_secs(9))?);

@@ -1,6 +1,6 @@
-//! The layer between the commands and a connection: a [`Connection`] sends a pipeline and waits for its
-//! replies. The code that uses a connection is written once, as `async` code. Over a [`Blocking`] connection
-//! that code never waits, so [`now`] has its result at once.
+//! The layer between the commands and the `redis` crate: a [`Connection`] sends a pipeline and
+//! waits for its replies. The code that uses a connection is written once, as `async` code. Over a
+//! [`Blocking`] connection that code never waits, so [`now`] has its result at once.
 
 use crate::error::{BitmapError, BitmapErrorKind};
 use crate::reply::{brief, shortened};
@@ -62,7 +62,8 @@ impl<C: redis::aio::ConnectionLike + Send> Connection for Async<'_, C> {
     }
 }
 
-/// The result of a future over a [`Blocking`] connection. The connection waits, so the future is ready at once.
+/// The result of a future over a [`Blocking`] connection. The connection waits, so the future is
+/// ready at once.
 pub(super) fn now<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(result) => result,

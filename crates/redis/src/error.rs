@@ -79,7 +79,8 @@ impl TransferError {
     /// use lanebloom::RedisBloom;
     /// use lanebloom_redis::Transfer;
     ///
-    /// let mut connection = redis::Client::open("redis://127.0.0.1/")?.get_connection()?;
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
     /// let error = RedisBloom::fetch(&mut connection, "nothing", 1 << 30).unwrap_err();
     /// assert!(error.is_missing());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -95,7 +96,8 @@ impl TransferError {
     /// use lanebloom::RedisCuckoo;
     /// use lanebloom_redis::Transfer;
     ///
-    /// let mut connection = redis::Client::open("redis://127.0.0.1/")?.get_connection()?;
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
     /// redis::cmd("CF.RESERVE").arg("seen").arg(1000).exec(&mut connection)?;
     /// let error = RedisCuckoo::fetch(&mut connection, "seen", 1 << 30).unwrap_err();
     /// assert!(error.is_empty() && !error.is_missing());
@@ -119,7 +121,8 @@ impl TransferError {
     /// use lanebloom::RedisBloom;
     /// use lanebloom_redis::Transfer;
     ///
-    /// let mut connection = redis::Client::open("redis://127.0.0.1/")?.get_connection()?;
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
     /// let filter = RedisBloom::with_capacity(1000, 0.01)?;
     /// filter.store(&mut connection, "seen")?;
     /// assert!(filter.store(&mut connection, "seen").unwrap_err().is_taken());

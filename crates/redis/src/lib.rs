@@ -18,7 +18,8 @@
 //! ```no_run
 //! use lanebloom_redis::RedisBitmap;
 //!
-//! let mut connection = redis::Client::open("redis://127.0.0.1/")?.get_connection()?;
+//! let client = redis::Client::open("redis://127.0.0.1/")?;
+//! let mut connection = client.get_connection()?;
 //! // What a Java service fills: new RedisBloomFilter(3000, 0.03),
 //! // insert("read:ann", article, 3600)
 //! let read = RedisBitmap::jedis("read:ann", 3000, 0.03)?;

@@ -38,7 +38,8 @@ const CHUNK_WORDS: usize = CHUNK as usize / 8;
 /// ```no_run
 /// use lanebloom_redis::RedisBitmap;
 ///
-/// let mut connection = redis::Client::open("redis://127.0.0.1/")?.get_connection()?;
+/// let client = redis::Client::open("redis://127.0.0.1/")?;
+/// let mut connection = client.get_connection()?;
 /// let filter = RedisBitmap::go_zero("filter", 20_000)?;
 /// filter.insert(&mut connection, "ann")?;
 /// let copy = filter.fetch_local(&mut connection, 1 << 20)?;
@@ -65,7 +66,8 @@ pub struct LocalBitmap {
 /// ```no_run
 /// use lanebloom_redis::RedisBitmap;
 ///
-/// let mut connection = redis::Client::open("redis://127.0.0.1/")?.get_connection()?;
+/// let client = redis::Client::open("redis://127.0.0.1/")?;
+/// let mut connection = client.get_connection()?;
 /// let filter = RedisBitmap::go_zero("filter", 1 << 20)?;
 /// filter.insert_batch(&mut connection, &(0..1000).collect::<Vec<u32>>())?;
 /// let copy = filter.fetch_local(&mut connection, 1 << 20)?;
@@ -110,7 +112,8 @@ impl LocalBitmap {
     /// ```no_run
     /// use lanebloom_redis::RedisBitmap;
     ///
-    /// let mut connection = redis::Client::open("redis://127.0.0.1/")?.get_connection()?;
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
     /// let filter = RedisBitmap::jedis("filter", 1000, 0.01)?;
     /// filter.insert(&mut connection, &17i64)?;
     /// let copy = filter.fetch_local(&mut connection, 1 << 20)?;
@@ -136,7 +139,8 @@ impl LocalBitmap {
     /// ```no_run
     /// use lanebloom_redis::RedisBitmap;
     ///
-    /// let mut connection = redis::Client::open("redis://127.0.0.1/")?.get_connection()?;
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
     /// let filter = RedisBitmap::guava("filter", "filter:cursor", 1000, 0.01)?;
     /// filter.insert(&mut connection, "a")?;
     /// let copy = filter.fetch_local(&mut connection, 1 << 20)?;
@@ -209,7 +213,8 @@ impl LocalBitmap {
     /// ```no_run
     /// use lanebloom_redis::RedisBitmap;
     ///
-    /// let mut connection = redis::Client::open("redis://127.0.0.1/")?.get_connection()?;
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
     /// let filter = RedisBitmap::scrapy("filter", 20, 6)?;
     /// let copy = filter.fetch_local(&mut connection, 1 << 20)?;
     /// filter.insert(&mut connection, "hello")?;
@@ -329,7 +334,8 @@ impl RedisBitmap {
     /// ```no_run
     /// use lanebloom_redis::RedisBitmap;
     ///
-    /// let mut connection = redis::Client::open("redis://127.0.0.1/")?.get_connection()?;
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
     /// let filter = RedisBitmap::go_zero("filter", 20_000)?;
     /// filter.insert(&mut connection, "ann")?;
     /// let copy = filter.fetch_local(&mut connection, 1 << 20)?;
@@ -521,7 +527,8 @@ impl LocalBitmap {
     /// ```no_run
     /// use lanebloom_redis::RedisBitmap;
     ///
-    /// let mut connection = redis::Client::open("redis://127.0.0.1/")?.get_connection()?;
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
     /// let filter = RedisBitmap::guava("filter", "filter:cursor", 100, 0.01)?;
     /// let copy = filter.fetch_local(&mut connection, 1 << 20)?;
     /// assert_eq!(copy.bitmaps(), 1);
@@ -540,7 +547,8 @@ impl LocalBitmap {
     /// ```no_run
     /// use lanebloom_redis::RedisBitmap;
     ///
-    /// let mut connection = redis::Client::open("redis://127.0.0.1/")?.get_connection()?;
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
     /// let copy = RedisBitmap::go_zero("filter", 20_000)?
     ///     .fetch_local(&mut connection, 1 << 20)?;
     /// assert_eq!(copy.memory_bytes(), 2560); // 20,000 bits are 2500 bytes
@@ -557,7 +565,8 @@ impl LocalBitmap {
     /// ```no_run
     /// use lanebloom_redis::RedisBitmap;
     ///
-    /// let mut connection = redis::Client::open("redis://127.0.0.1/")?.get_connection()?;
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
     /// let filter = RedisBitmap::jedis("filter", 1000, 0.01)?;
     /// let copy = filter.fetch_local(&mut connection, 1 << 20)?;
     /// assert_eq!(copy.current_false_positive_rate(), 0.0);

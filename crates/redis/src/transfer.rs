@@ -28,7 +28,8 @@ const ABANDONED: u32 = 600;
 /// use lanebloom::RedisBloom;
 /// use lanebloom_redis::Transfer;
 ///
-/// let mut connection = redis::Client::open("redis://127.0.0.1/")?.get_connection()?;
+/// let client = redis::Client::open("redis://127.0.0.1/")?;
+/// let mut connection = client.get_connection()?;
 /// redis::cmd("BF.ADD").arg("seen").arg("ann").exec(&mut connection)?;
 ///
 /// // of 1 GiB at most
@@ -67,7 +68,8 @@ pub trait Transfer: Commands {
     /// use lanebloom::RedisCuckoo;
     /// use lanebloom_redis::Transfer;
     ///
-    /// let mut connection = redis::Client::open("redis://127.0.0.1/")?.get_connection()?;
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
     /// redis::cmd("CF.ADD").arg("seen").arg("ann").exec(&mut connection)?;
     ///
     /// let seen = RedisCuckoo::fetch(&mut connection, "seen", 1 << 30)?;
@@ -83,8 +85,8 @@ pub trait Transfer: Commands {
         Talk::new(connection, key.as_ref()).fetch(max_bytes)
     }
 
-    /// Stores the filter in Redis, by `BF.LOADCHUNK` or `CF.LOADCHUNK`, if there is nothing at `key`
-    /// yet.
+    /// Stores the filter in Redis, by `BF.LOADCHUNK` or `CF.LOADCHUNK`, if there is nothing at
+    /// `key` yet.
     ///
     /// It loads the filter under a temporary name and renames it at the end, so no client sees half
     /// of it. (The temporary name has the same hash tag, so it is on the same node of a cluster. If
@@ -105,7 +107,8 @@ pub trait Transfer: Commands {
     /// let mut seen = RedisBloom::with_capacity(1000, 0.01)?;
     /// seen.insert("ann")?;
     ///
-    /// let mut connection = redis::Client::open("redis://127.0.0.1/")?.get_connection()?;
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
     /// seen.store(&mut connection, "seen")?;
     /// let exists: bool =
     ///     redis::cmd("BF.EXISTS").arg("seen").arg("ann").query(&mut connection)?;
@@ -131,7 +134,8 @@ pub trait Transfer: Commands {
     /// use lanebloom::RedisCuckoo;
     /// use lanebloom_redis::Transfer;
     ///
-    /// let mut connection = redis::Client::open("redis://127.0.0.1/")?.get_connection()?;
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
     /// redis::cmd("CF.ADD").arg("seen").arg("eve").exec(&mut connection)?;
     ///
     /// let mut seen = RedisCuckoo::with_capacity(1000)?;

@@ -1,5 +1,5 @@
-//! The commands of [`RedisBitmap`], over any connection: keys to offsets, offsets to commands, replies to
-//! answers.
+//! The commands of [`RedisBitmap`], over any connection: keys to offsets, offsets to commands,
+//! replies to answers.
 
 use super::{Kept, milliseconds};
 use crate::RedisBitmap;

@@ -28,7 +28,8 @@ impl RedisBitmap {
     /// ```no_run
     /// use lanebloom_redis::RedisBitmap;
     ///
-    /// let mut connection = redis::Client::open("redis://127.0.0.1/")?.get_connection()?;
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
     /// let day = |name: &str| RedisBitmap::jedis(format!("read:{name}"), 100, 0.01);
     /// let (ann, bob) = (day("ann:monday")?, day("bob:monday")?);
     /// ann.insert(&mut connection, "article 1")?;
@@ -59,7 +60,8 @@ impl RedisBitmap {
     /// ```no_run
     /// use lanebloom_redis::RedisBitmap;
     ///
-    /// let mut connection = redis::Client::open("redis://127.0.0.1/")?.get_connection()?;
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
     /// let ann = RedisBitmap::jedis("read:ann", 100, 0.01)?;
     /// let seen = RedisBitmap::go_zero("seen", 20_000)?;
     /// let pairs = [(&ann, "article 1"), (&seen, "ann"), (&ann, "article 1")];

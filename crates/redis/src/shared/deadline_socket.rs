@@ -1,5 +1,5 @@
-//! A connection on which every round trip ends by a deadline: [`DeadlineSocket`], which a node's thread opens
-//! and exchanges over.
+//! A connection on which every round trip ends by a deadline: [`DeadlineSocket`], which a node's
+//! thread opens and exchanges over.
 //!
 //! The `redis` crate's own blocking connection bounds each single read. A server that sends a byte
 //! now and then, or unsolicited messages, holds its caller for ever. Only the owner of the socket

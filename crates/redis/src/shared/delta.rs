@@ -11,9 +11,9 @@
 //! | 2 `n` | the bits: each by the offset that Redis gives it in the chunk, where the highest bit of a byte comes first |
 //! | or `n` - 2^15 | the words of the whole chunk: those bits set that were added |
 //!
-//! It is not the delta of the [snapshot format](lanebloom::docs::format). That delta takes a third less
-//! (for 1000 keys in a filter for a million, 7.9 bytes a key instead of 12.8) and as much of the
-//! script's time. But it has no whole chunks that Redis could OR: 50,000 keys take 1.3 s in the
+//! It is not the delta of the [snapshot format](lanebloom::docs::format). That delta takes a third
+//! less (for 1000 keys in a filter for a million, 7.9 bytes a key instead of 12.8) and as much of
+//! the script's time. But it has no whole chunks that Redis could OR: 50,000 keys take 1.3 s in the
 //! script, and 9 ms with this delta.
 
 /// 64-bit words of a block, which is a cache line.

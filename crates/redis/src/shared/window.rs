@@ -17,8 +17,8 @@ use super::life::Life;
 use super::node::{self, Counts, Node, SharedStats, Side};
 use super::replica::{Expires, Replica, answer};
 use crate::error::{SharedError, SharedErrorKind};
-use lanebloom::internal::{clear_dropped, common_time, numbered_generations};
-use lanebloom::{ConcurrentBloom, KeyHasher, Murmur3, WindowedBloom};
+use lanebloom::internal::{Numbered, clear_dropped, common_time, numbered_generations};
+use lanebloom::{KeyHasher, Murmur3, WindowedBloom};
 use redis::{Client, ConnectionLike, Script};
 use std::fmt;
 use std::ops::Deref;
@@ -33,8 +33,8 @@ const SHORTEST: u64 = 1_000_000;
 ///
 /// It derefs to the filter: look up and insert by the filter's own methods, which never wait for
 /// the network. It rotates [by age](lanebloom::windowed::Builder::window), measured by the [time of
-/// day](lanebloom::windowed::Builder::time_of_day), so that all nodes have the same generations. [The
-/// module](super#forgetting) has the promises. A drop works as a
+/// day](lanebloom::windowed::Builder::time_of_day), so that all nodes have the same generations.
+/// [The module](super#forgetting) has the promises. A drop works as a
 /// [`SharedBloom`](super::SharedBloom)'s.
 ///
 /// # Examples
@@ -308,7 +308,7 @@ impl<S: KeyHasher> Generations<S> {
     }
 
     /// The generations that all nodes have. The number of the newest is at least `least`.
-    fn list(window: &WindowedBloom<S>, least: u64) -> Result<Vec<(u64, Arc<ConcurrentBloom<()>>)>, SharedError> {
+    fn list(window: &WindowedBloom<S>, least: u64) -> Result<Vec<Numbered>, SharedError> {
         let list = numbered_generations(window, least).map_err(SharedErrorKind::Build)?;
         Ok(list.ok_or(SharedErrorKind::WindowAstray)?)
     }

@@ -12,6 +12,8 @@ macro_rules! server {
 
 mod common;
 mod mock;
+#[cfg(feature = "tokio")]
+mod redis_async;
 mod redis_bitmaps;
 #[cfg(feature = "cluster")]
 mod redis_cluster;

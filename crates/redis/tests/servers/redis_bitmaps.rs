@@ -19,7 +19,7 @@ fn golden() -> Json {
     serde_json::from_str(include_str!("../data/redis_bitmaps.json")).unwrap()
 }
 
-fn get<T: redis::FromRedisValue>(connection: &mut Connection, arguments: &[&str]) -> T {
+pub(crate) fn get<T: redis::FromRedisValue>(connection: &mut Connection, arguments: &[&str]) -> T {
     let mut command = redis::cmd(arguments[0]);
     command.arg(&arguments[1..]);
     command.query(connection).unwrap()
@@ -60,12 +60,12 @@ fn key(i: u64) -> String {
     format!("key {:x}", number(i))
 }
 
-fn keys(range: std::ops::Range<u64>) -> Vec<String> {
+pub(crate) fn keys(range: std::ops::Range<u64>) -> Vec<String> {
     range.map(key).collect()
 }
 
 /// One filter of each layout, small enough that some absent keys are found.
-fn one_of_each() -> Vec<RedisBitmap> {
+pub(crate) fn one_of_each() -> Vec<RedisBitmap> {
     vec![
         RedisBitmap::guava("guava", "guava:cursor", 150, 0.02).unwrap(),
         RedisBitmap::jedis("jedis", 500, 0.03).unwrap(),
@@ -554,9 +554,10 @@ fn growth_counts_what_is_there() {
     assert_eq!(get::<u64>(&mut connection, &["GET", "cursor"]), 2);
 }
 
-/// Clients on threads and on an asynchronous runtime insert beside each other, some of them the
-/// same keys. The cursor never skips and never doubles, so every bitmap but the last is just over
-/// half full. No key is missing. If clients race for a key, one of them gets true.
+/// Clients on threads, and with the feature `tokio` on an asynchronous runtime, insert beside each
+/// other, some of them the same keys. The cursor never skips and never doubles, so every bitmap but
+/// the last is just over half full. No key is missing. If clients race for a key, one of them gets
+/// true.
 #[test]
 fn growth_beside_other_clients() {
     const CLIENTS: u64 = 4;
@@ -564,6 +565,7 @@ fn growth_beside_other_clients() {
     let server = server!(growth_beside_other_clients);
     let filter = RedisBitmap::guava("raced", "raced:cursor", 100, 1e-4).unwrap();
     let (filter, server) = (&filter, &server);
+    let clients = if cfg!(feature = "tokio") { 2 * CLIENTS } else { CLIENTS };
     // A third of the keys is everybody's.
     let key_of = |client: u64, i: u64| {
         key(if i.is_multiple_of(3) {
@@ -586,34 +588,14 @@ fn growth_beside_other_clients() {
                 })
             })
             .collect();
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
-            .enable_all()
-            .build()
-            .unwrap();
-        let mut flags = runtime.block_on(async {
-            let connection = multiplexed(server).await;
-            let tasks: Vec<_> = (CLIENTS..2 * CLIENTS)
-                .map(|client| {
-                    // One connection, cloned; and the future can be sent to another thread.
-                    let (filter, mut connection) = (filter.clone(), connection.clone());
-                    tokio::spawn(async move {
-                        let mut flags = Vec::new();
-                        for i in 0..KEYS {
-                            flags.push(filter.insert_async(&mut connection, &key_of(client, i)).await.unwrap());
-                        }
-                        flags
-                    })
-                })
-                .collect();
-            let mut flags = Vec::new();
-            for task in tasks {
-                flags.push(task.await.unwrap());
-            }
-            flags
+        #[cfg(feature = "tokio")]
+        let mut tasks = crate::redis_async::inserts(filter, server, CLIENTS..clients, |client| {
+            (0..KEYS).map(|i| key_of(client, i)).collect()
         });
+        #[cfg(not(feature = "tokio"))]
+        let mut tasks = Vec::new();
         let mut all: Vec<Vec<bool>> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
-        all.append(&mut flags);
+        all.append(&mut tasks);
         all
     });
 
@@ -636,7 +618,7 @@ fn growth_beside_other_clients() {
         get::<u64>(&mut connection, &["EXISTS", &format!("raced-{}", last + 1)]),
         0
     );
-    for client in 0..2 * CLIENTS {
+    for client in 0..clients {
         let keys: Vec<String> = (0..KEYS).map(|i| key_of(client, i)).collect();
         let mut found = vec![false; keys.len()];
         filter.contains_batch(&mut connection, &keys, &mut found).unwrap();
@@ -648,7 +630,7 @@ fn growth_beside_other_clients() {
         assert!(winners <= 1, "{winners} won key {i}");
     }
     let wins = flags.iter().flatten().filter(|won| **won).count() as u64;
-    let distinct = KEYS.div_ceil(3) + 2 * CLIENTS * (KEYS - KEYS.div_ceil(3));
+    let distinct = KEYS.div_ceil(3) + clients * (KEYS - KEYS.div_ceil(3));
     assert!((distinct * 98 / 100..=distinct).contains(&wins), "{wins} of {distinct}");
 }
 
@@ -1416,107 +1398,6 @@ fn replies_of_another_kind_are_told() {
             );
         }
     }
-}
-
-/// The asynchronous calls: the answers of the blocking ones, on one connection that many tasks
-/// share.
-#[test]
-fn asynchronous_calls_answer_as_blocking_ones() {
-    let server = server!(asynchronous_calls_answer_as_blocking_ones);
-    let mut blocking = server.connection();
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .unwrap();
-    runtime.block_on(async {
-        let mut connection = multiplexed(&server).await;
-        for filter in one_of_each() {
-            let many = keys(0..500);
-            let mut changed = vec![false; many.len()];
-            let sum = filter
-                .insert_batch_flagged_async(&mut connection, &many, &mut changed)
-                .await
-                .unwrap();
-            assert_eq!(sum, changed.iter().filter(|changed| **changed).count());
-            assert!(sum > 400 && changed[0]);
-            assert_eq!(filter.insert_batch(&mut blocking, &many).unwrap(), 0);
-
-            let tasks: Vec<_> = (0..8u64)
-                .map(|task| {
-                    let (filter, mut connection) = (filter.clone(), connection.clone());
-                    tokio::spawn(async move {
-                        let asked = keys(100 * task..100 * task + 200);
-                        let mut found = vec![false; asked.len()];
-                        filter
-                            .contains_batch_async(&mut connection, &asked, &mut found)
-                            .await
-                            .unwrap();
-                        for i in [0, 100, 199] {
-                            assert_eq!(
-                                filter.contains_async(&mut connection, &asked[i]).await.unwrap(),
-                                found[i]
-                            );
-                        }
-                        (asked, found)
-                    })
-                })
-                .collect();
-            for task in tasks {
-                let (asked, found) = task.await.unwrap();
-                let mut expected = vec![false; asked.len()];
-                filter.contains_batch(&mut blocking, &asked, &mut expected).unwrap();
-                assert_eq!(found, expected);
-            }
-
-            let copy = sendable(filter.fetch_local_async(&mut connection, 1 << 20))
-                .await
-                .unwrap();
-            assert!(many.iter().all(|key| copy.contains(key)));
-            filter.insert_async(&mut connection, "one more").await.unwrap();
-            sendable(copy.refresh_async(&mut connection)).await.unwrap();
-            assert!(copy.contains("one more"));
-            assert!(
-                filter
-                    .expire_async(&mut connection, Duration::from_secs(100))
-                    .await
-                    .unwrap()
-            );
-            filter.clear_async(&mut connection).await.unwrap();
-            assert!(!filter.contains_async(&mut connection, &many[0]).await.unwrap());
-            assert!(copy.refresh_async(&mut connection).await.unwrap().vanished);
-        }
-        get::<()>(&mut blocking, &["LPUSH", "go-zero", "a list"]);
-        let error = one_of_each()[2].contains_async(&mut connection, "a").await.unwrap_err();
-        assert!(error.is_wrong_type(), "{error}");
-        let error = RedisBitmap::jedis("b", 10, 0.1)
-            .unwrap()
-            .contains_async(&mut connection, "a")
-            .await;
-        assert!(!error.unwrap());
-        drop(server);
-        let error = one_of_each()[2].contains_async(&mut connection, "a").await.unwrap_err();
-        assert!(error.is_unreachable(), "{error:?}");
-    });
-}
-
-/// A future for a task that moves between threads must be `Send`.
-fn sendable<F: Future + Send>(future: F) -> F {
-    future
-}
-
-/// An asynchronous connection that waits longer than it does by default: half a second for an
-/// answer, which an emulated machine may take.
-async fn multiplexed(server: &Redis) -> redis::aio::MultiplexedConnection {
-    let patience = Some(Duration::from_secs(30));
-    let config = redis::AsyncConnectionConfig::new()
-        .set_response_timeout(patience)
-        .set_connection_timeout(patience);
-    let connection = server
-        .client()
-        .get_multiplexed_async_connection_with_config(&config)
-        .await;
-    connection.unwrap()
 }
 
 /// A key is what its funnel says, in every layout.

@@ -219,7 +219,7 @@ pub(crate) fn bloom_server(test: &str) -> Option<Redis> {
 /// is its path elsewhere. Nothing where there is none, which is said, and is a failure where
 /// `LANEBLOOM_REQUIRE_REDIS` is set.
 pub(crate) fn server_with_bloom(test: &str) -> Option<Server> {
-    let Some(module) = bloom_module().filter(|path| path.exists()) else {
+    let Some(module) = bloom_module() else {
         skip(
             test,
             "LANEBLOOM_REQUIRE_REDIS",
@@ -230,11 +230,13 @@ pub(crate) fn server_with_bloom(test: &str) -> Option<Server> {
     Some(Server::of(test).module(&module))
 }
 
-fn bloom_module() -> Option<PathBuf> {
-    if let Some(path) = std::env::var_os("LANEBLOOM_REDIS_BLOOM") {
-        return Some(path.into());
-    }
+/// The module, where there is one.
+pub(crate) fn bloom_module() -> Option<PathBuf> {
     let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache"));
-    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(home)?;
-    Some(cache.join("lanebloom/redisbloom.so"))
+    let cache = || std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(home);
+    let path = match std::env::var_os("LANEBLOOM_REDIS_BLOOM") {
+        Some(path) => path.into(),
+        None => cache()?.join("lanebloom/redisbloom.so"),
+    };
+    path.exists().then_some(path)
 }
