@@ -24,7 +24,7 @@ use clap::Parser;
 use hdrhistogram::Histogram;
 use lanebloom::{ConcurrentBloom, Murmur3, RedisBloom, WindowedBloom};
 use lanebloom_benches::{machine, median, number, parse_size};
-use lanebloom_redis::{SharedBloom, SharedWindow};
+use lanebloom_redis::{SharedBloom, SharedWindow, Transfer};
 use proxy::Proxy;
 use redis::{Connection, Script};
 use redis_server::{Redis, Server};

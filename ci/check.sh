@@ -25,7 +25,7 @@ cargo clippy --all-targets -- -D warnings
 cargo clippy --all-targets --all-features -- -D warnings
 cargo clippy -p lanebloom-guard --all-targets --all-features -- -D warnings
 cargo clippy -p lanebloom-cli --all-targets -- -D warnings
-for features in "" std serde mmap guard window redis; do
+for features in "" std serde mmap guard window; do
     cargo clippy -p lanebloom --lib --no-default-features --features "$features" -- -D warnings
 done
 # The loom tests, and the side of src/sync.rs that only they see.
@@ -33,7 +33,7 @@ RUSTFLAGS="--cfg lanebloom_loom" cargo clippy -p lanebloom-loom-tests --all-targ
 
 echo "== documentation"
 # As published, where a link to a private item is an error; then with the private items.
-RUSTDOCFLAGS="-D warnings" cargo doc -p lanebloom -p lanebloom-guard --no-deps --all-features
+RUSTDOCFLAGS="-D warnings" cargo doc -p lanebloom -p lanebloom-redis -p lanebloom-guard --no-deps --all-features
 RUSTDOCFLAGS="-D warnings" cargo doc -p lanebloom --no-deps --all-features --document-private-items
 
 echo "== without std"

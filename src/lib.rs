@@ -60,10 +60,12 @@
 //! | are removed again, at less memory | [`CuckooFilter`], [`DLeftFilter`] | [`remove`](Filter::remove), [`count`](Filter::count), [`to_compact`](CuckooFilter::to_compact) | two words, or four buckets | 12.5; 20 at 0.16% | inserts must never fail: these report an error when they are full |
 //! | are removed once and never come back, and some may be missing | [`TombstoneBloom`] | [`remove`](Filter::remove) | a line in each of two filters | 26 | a present key must never be missed |
 //! | are in a filter that a Java program wrote with Guava, or reads | [`GuavaBloom`] | [`read_from`](GuavaBloom::read_from), [`write_to`](GuavaBloom::write_to): Guava's streams | 7 lines for a present key, 2 to 3 for an absent one | 9.6 | no Java program is there |
-//! | are in Redis under RedisBloom's `BF` commands | [`RedisBloom`] | `fetch`, `store` (feature `redis`) | about 8 lines of each filter in the chain | 11, and 23 in a chain of seven | Redis need not have them |
+//! | are in Redis under RedisBloom's `BF` commands | [`RedisBloom`] | [its dumps](redisbloom::Loader), both ways | about 8 lines of each filter in the chain | 11, and 23 in a chain of seven | Redis need not have them |
 //! | are integers below a bound, and must be exact | [`ConcurrentBitmap`] (it hashes nothing) | [`claim_free`](ConcurrentBitmap::claim_free), [ranges](ConcurrentBitmap::insert_range), [`first_free`](bitmap::Bitmap::first_free) | one word | a bit for each integer below the bound; no false positives | the set is sparse: [a roaring bitmap](bitmap#when-not-to-use-it) |
-//! | are in Redis under its `CF` commands | [`RedisCuckoo`] | `fetch`, `store` (feature `redis`) | two buckets of each filter in the chain | 8 to 12, at 1.6% or more | Redis need not have them |
-//! | are in a plain Redis bitmap that other programs fill | `redis::RedisBitmap` (feature `redis`) | `fetch_local` | the server, or a copy: a line for each of its bits | theirs | a filter in each process will do |
+//! | are in Redis under its `CF` commands | [`RedisCuckoo`] | its dumps, both ways | two buckets of each filter in the chain | 8 to 12, at 1.6% or more | Redis need not have them |
+//!
+//! The crate `lanebloom-redis` talks to Redis: it fetches and stores the two filters of Redis, reads
+//! and writes plain bitmaps that other programs fill, and shares one set among processes.
 //!
 //! At low rates the filters that store tags take less memory than those that set bits: from 7e-4
 //! down to 2.1e-6 a [`CuckooFilter`] is smaller than a [`ConcurrentBloom`], at 3e-6 by a fifth
@@ -76,7 +78,7 @@
 //! | keep requests for made-up keys away from a store | `CacheGuard` (feature `guard`): [`get_with`](CacheGuard::get_with), [`check_batch`](CacheGuard::check_batch), [`rebuild`](CacheGuard::rebuild) while it serves |
 //! | save and load a filter | [`to_bytes`](Filter::to_bytes), [`from_bytes`](Filter::from_bytes), `write_to`, `read_from`, [`codec::replace_file`], `serde`: see [`codec`] |
 //! | answer from a saved filter without loading it | [`BloomView`], also on a mapped file (feature `mmap`) |
-//! | share one set among processes | `redis::SharedBloom`, `redis::SharedWindow` (feature `redis`) |
+//! | share one set among processes, or use a filter in Redis | the crate `lanebloom-redis` |
 //! | use filters at a shell | the command `lanebloom`, of the crate `lanebloom-cli` |
 //! | write code for any of these filters | [`Filter`] with the traits [`Engine`], [`Insert`], [`Remove`], [`Union`]; [`GuardFilter`] |
 //!
@@ -126,9 +128,6 @@
 //! | `mmap` (needs `std`) | `BloomView::map`: lookups in a mapped file, with the `memmap2` crate |
 //! | `serde` | `Serialize` and `Deserialize` of the filters, as [snapshots](codec) |
 //! | `uuid`, `bytes` | keys of the types `uuid::Uuid`; `bytes::Bytes`, `bytes::BytesMut` |
-//! | `redis` (needs `std`) | filters in Redis, by blocking connections of the `redis` crate |
-//! | `redis-tokio` | the same through tokio, on a multiplexed connection |
-//! | `redis-cluster` | the same by blocking connections to Redis Cluster |
 //!
 //! # Cost
 //!
