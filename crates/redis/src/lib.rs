@@ -120,7 +120,7 @@
 //! | the node fails, and a replica takes over | [`is_unreachable`](BitmapError::is_unreachable); a new connection works | the same; connect to the replica |
 //! | `jedis`, `scrapy` | one script, not a pipeline | a pipeline |
 //! | `contains_pairs`, `insert_pairs` | one round trip for each pair | one for all, on this node's keys |
-//! | `RedisBloom`, `RedisCuckoo`: `fetch`, `store` | work | [`is_elsewhere`](lanebloom::RedisBloomTransferError::is_elsewhere) |
+//! | [`Transfer`] | works | [`is_elsewhere`](TransferError::is_elsewhere) |
 //! | [`SharedBloom`], [`SharedWindow`] | take a client of any node | [follow the set from node to node](shared#redis-cluster) |
 //!
 //! **Hash tags.** Filters with one Redis key need none. A name of Redisson's and its configuration
