@@ -1,4 +1,4 @@
-//! The errors between this process and a server. The commands and threads of this folder make them,
+//! The errors between this process and a server. The commands and threads of this crate make them,
 //! and callers read them.
 
 use crate::shared::life::Life;

@@ -1380,6 +1380,14 @@ fn replies_of_another_kind_are_told() {
         "the reply to GETRANGE on \"go-zero\" is none of that command: 1048577 bytes, more than the 1048576 asked for"
     );
 
+    // The server says one byte, and sends bits beyond the layout's.
+    let mut liar = Mock::new(|_| Ok(vec![Value::Int(1), Value::BulkString(vec![0xff; 1 << 20])]));
+    let error = filters[2].fetch_local(&mut liar, 1 << 20).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the bitmap \"go-zero\" has 1048576 bytes, more than the 1126 of this layout: it is another's"
+    );
+
     let server = server!(replies_of_another_kind_are_told);
     let copies: Vec<LocalBitmap> = filters
         .iter()
