@@ -5,9 +5,10 @@
 
 use crate::error::BuildErrorKind;
 use crate::filter::guava::layout::{self, HashFunctions};
-use crate::{BuildError, ConcurrentBloom, bits};
+use crate::{BuildError, ConcurrentBitmap, ConcurrentBloom, bits};
 use alloc::string::String;
 
+pub use crate::bits::acquire_if;
 #[cfg(feature = "window")]
 pub use window::{Numbered, clear_dropped, common_time, numbered_generations};
 
@@ -30,6 +31,21 @@ pub fn bits_beyond<S>(filter: &ConcurrentBloom<S>, first: usize, known: &[u64], 
 /// filter.
 pub fn add_bits<S>(filter: &ConcurrentBloom<S>, word: usize, bits: u64) {
     filter.bits().set_word(word, bits);
+}
+
+/// For `lanebloom-redis`, whose keys have several positions each: whether one is present. It must
+/// be below the bound. Call [`acquire_if`] once after the last one.
+#[inline(always)]
+#[must_use]
+pub fn is_present(set: &ConcurrentBitmap, position: u64) -> bool {
+    set.is_present(position)
+}
+
+/// For `lanebloom-redis`, likewise: fetches their lines ahead if the
+/// set is larger than the caches.
+#[inline(always)]
+pub fn prefetch(set: &ConcurrentBitmap, positions: impl Iterator<Item = u64>) {
+    set.prefetch(positions);
 }
 
 /// For `lanebloom-redis`, whose bitmaps have Guava's size: the number of bits, and of hash

@@ -64,8 +64,8 @@
 //! | are integers below a bound, and must be exact | [`ConcurrentBitmap`] (it hashes nothing) | [`claim_free`](ConcurrentBitmap::claim_free), [ranges](ConcurrentBitmap::insert_range), [`first_free`](bitmap::Bitmap::first_free) | one word | a bit for each integer below the bound; no false positives | the set is sparse: [a roaring bitmap](bitmap#when-not-to-use-it) |
 //! | are in Redis under its `CF` commands | [`RedisCuckoo`] | its dumps, both ways | two buckets of each filter in the chain | 8 to 12, at 1.6% or more | Redis need not have them |
 //!
-//! The crate `lanebloom-redis` talks to Redis: it fetches and stores the two filters of Redis, reads
-//! and writes plain bitmaps that other programs fill, and shares one set among processes.
+//! The crate `lanebloom-redis` talks to Redis: it fetches and stores the two filters of Redis,
+//! reads and writes plain bitmaps that other programs fill, and shares one set among processes.
 //!
 //! At low rates the filters that store tags take less memory than those that set bits: from 7e-4
 //! down to 2.1e-6 a [`CuckooFilter`] is smaller than a [`ConcurrentBloom`], at 3e-6 by a fifth

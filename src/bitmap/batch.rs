@@ -78,7 +78,22 @@ impl<B: Store> Bitmap<B> {
         });
     }
 
+    /// [`contains`](Self::contains) of a position below the bound, without its `Acquire`.
+    #[inline(always)]
+    pub(crate) fn is_present(&self, position: u64) -> bool {
+        self.bits.words()[(position / 64) as usize].load() >> (position % 64) & 1 == 1
+    }
+
+    /// Asks for the lines of positions that are looked up much later, if that is worthwhile.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, positions: impl Iterator<Item = u64>) {
+        if let Some(ask) = self.prefetched(Purpose::Later) {
+            positions.for_each(ask);
+        }
+    }
+
     /// Asks for the line of a position, if that is worthwhile.
+    #[inline(always)]
     fn prefetched(&self, purpose: Purpose) -> Option<impl Fn(u64)> {
         let words = self.bits.words();
         let first = words.as_ptr();

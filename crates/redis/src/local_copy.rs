@@ -8,6 +8,7 @@ use crate::connection::Async;
 use crate::connection::{self, Blocking, Connection, Talk, lossy, now};
 use crate::error::{BitmapError, BitmapErrorKind};
 use crate::layout::{MAX_BITS, assert_same_length};
+use lanebloom::internal::{acquire_if, is_present, prefetch};
 use lanebloom::{ConcurrentBitmap, Funnel};
 use redis::{ConnectionLike, Value};
 use std::sync::OnceLock;
@@ -123,8 +124,11 @@ impl LocalBitmap {
     #[inline]
     #[must_use]
     pub fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-        self.all_bits()
-            .any(|bits| self.source.layout.all(key, |offset| bits.contains(offset)))
+        let found = self
+            .all_bits()
+            .any(|bits| self.source.layout.all(key, |offset| is_present(bits, offset)));
+        acquire_if(found);
+        found
     }
 
     /// Writes whether each key may be in the copy to the same place of `out`. If the copy is larger
@@ -153,30 +157,31 @@ impl LocalBitmap {
         assert_same_length(keys.len(), out.len());
         let functions = usize::from(self.source.layout.functions);
         let window = PLACES / functions;
-        // The keys that no bitmap has so far, and the places of their bits.
-        let (mut open, mut places, mut found) = (Vec::new(), Vec::new(), [false; PLACES]);
+        let mut places = [0; PLACES];
         for (keys, out) in keys.chunks(window).zip(out.chunks_mut(window)) {
+            let mut placed = [false; PLACES];
+            for ((key, places), placed) in keys.iter().zip(places.chunks_exact_mut(functions)).zip(&mut placed) {
+                let mut places = places.iter_mut();
+                *placed = self.source.layout.all(key, |offset| {
+                    if let Some(place) = places.next() {
+                        *place = offset;
+                    }
+                    true
+                });
+            }
             out.fill(false);
-            places.clear();
-            open.clear();
-            open.extend((0..keys.len()).filter(|&i| self.source.layout.offsets(&keys[i], &mut places)));
             for bits in self.all_bits() {
-                let found = &mut found[..places.len()];
-                bits.contains_batch(&places, found);
-                let mut absent = 0;
-                for at in 0..open.len() {
-                    let of_key = functions * at..functions * (at + 1);
-                    if found[of_key.clone()].iter().all(|&found| found) {
-                        out[open[at]] = true;
-                    } else {
-                        open[absent] = open[at];
-                        places.copy_within(of_key, functions * absent);
-                        absent += 1;
+                let of_key = |i: usize| &places[functions * i..functions * (i + 1)];
+                let is_open = |i: usize, found: bool| placed[i] && !found;
+                let open = (0..).zip(&*out).filter(|&(i, &found)| is_open(i, found));
+                prefetch(bits, open.flat_map(|(i, _)| of_key(i)).copied());
+                for (i, found) in out.iter_mut().enumerate() {
+                    if is_open(i, *found) {
+                        *found = of_key(i).iter().all(|&place| is_present(bits, place));
                     }
                 }
-                open.truncate(absent);
-                places.truncate(functions * absent);
             }
+            acquire_if(true);
         }
     }
 
@@ -186,7 +191,7 @@ impl LocalBitmap {
 }
 
 /// Places of a window's keys; not below 255, so that a key has room.
-const PLACES: usize = 1024;
+const PLACES: usize = 512;
 
 /// Keeping the copy up to date.
 impl LocalBitmap {
