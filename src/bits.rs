@@ -53,7 +53,7 @@ pub(crate) fn acquire() {
 /// On x86-64 the fence is no instruction, and the branch around it would be mispredicted as often
 /// as the answer varies: 13 ns for a lookup that takes 4.
 #[inline(always)]
-pub fn acquire_if(seen: bool) {
+pub(crate) fn acquire_if(seen: bool) {
     if cfg!(all(target_arch = "x86_64", not(lanebloom_loom))) || seen {
         acquire();
     }

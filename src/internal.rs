@@ -8,7 +8,6 @@ use crate::filter::guava::layout::{self, HashFunctions};
 use crate::{BuildError, ConcurrentBitmap, ConcurrentBloom, bits};
 use alloc::string::String;
 
-pub use crate::bits::acquire_if;
 #[cfg(feature = "window")]
 pub use window::{Numbered, clear_dropped, common_time, numbered_generations};
 
@@ -41,8 +40,15 @@ pub fn is_present(set: &ConcurrentBitmap, position: u64) -> bool {
     set.is_present(position)
 }
 
-/// For `lanebloom-redis`, likewise: fetches their lines ahead if the
-/// set is larger than the caches.
+/// For `lanebloom-redis`, after [`is_present`]: if a position was `seen`, makes visible what its
+/// inserter did before.
+#[inline(always)]
+pub fn acquire_if(seen: bool) {
+    bits::acquire_if(seen);
+}
+
+/// For `lanebloom-redis`, before [`is_present`]: fetches the lines of the positions ahead if the set
+/// is larger than the caches.
 #[inline(always)]
 pub fn prefetch(set: &ConcurrentBitmap, positions: impl Iterator<Item = u64>) {
     set.prefetch(positions);
