@@ -47,8 +47,8 @@ pub fn acquire_if(seen: bool) {
     bits::acquire_if(seen);
 }
 
-/// For `lanebloom-redis`, before [`is_present`]: fetches the lines of the positions ahead if the set
-/// is larger than the caches.
+/// For `lanebloom-redis`, before [`is_present`]: fetches the lines of the positions ahead if the
+/// set is larger than the caches.
 #[inline(always)]
 pub fn prefetch(set: &ConcurrentBitmap, positions: impl Iterator<Item = u64>) {
     set.prefetch(positions);
