@@ -50,7 +50,7 @@ pub fn acquire_if(seen: bool) {
 /// For `lanebloom-redis`, before [`is_present`]: fetches the lines of the positions ahead if the
 /// set is larger than the caches.
 #[inline(always)]
-pub fn prefetch(set: &ConcurrentBitmap, positions: impl Iterator<Item = u64>) {
+pub fn prefetch_positions(set: &ConcurrentBitmap, positions: impl Iterator<Item = u64>) {
     set.prefetch(positions);
 }
 

@@ -8,7 +8,7 @@ use crate::connection::Async;
 use crate::connection::{self, Blocking, Connection, Talk, lossy, now};
 use crate::error::{BitmapError, BitmapErrorKind};
 use crate::layout::{MAX_BITS, assert_same_length};
-use lanebloom::internal::{acquire_if, is_present, prefetch};
+use lanebloom::internal::{acquire_if, is_present, prefetch_positions};
 use lanebloom::{ConcurrentBitmap, Funnel};
 use redis::{ConnectionLike, Value};
 use std::sync::OnceLock;
@@ -174,7 +174,7 @@ impl LocalBitmap {
                 let of_key = |i: usize| &places[functions * i..functions * (i + 1)];
                 let is_open = |i: usize, found: bool| placed[i] && !found;
                 let open = (0..).zip(&*out).filter(|&(i, &found)| is_open(i, found));
-                prefetch(bits, open.flat_map(|(i, _)| of_key(i)).copied());
+                prefetch_positions(bits, open.flat_map(|(i, _)| of_key(i)).copied());
                 for (i, found) in out.iter_mut().enumerate() {
                     if is_open(i, *found) {
                         *found = of_key(i).iter().all(|&place| is_present(bits, place));
