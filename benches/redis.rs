@@ -7,7 +7,7 @@
 //!     cargo bench --bench redis --features redis -- --test             # tiny, to see that it runs
 //!
 //! Needs `redis-server`, which it starts, on the loopback; clients and server share the machine's
-//! cores. The module RedisBloom is measured where the tests find it: `tests/redis_server/module.rs`
+//! cores. The module RedisBloom is measured where the tests find it: `redis_server.rs`
 //! says where that is.
 //!
 //! How it measures: all filters hold the same keys at a rate of 1%, half of the lookups are hits,
@@ -15,29 +15,17 @@
 //! allows. In a round every way of asking has its turn; the table shows the median of the rounds.
 //! Bytes are what the server counts in `INFO`, the protocol's own included.
 
-#[path = "../tests/servers/redis_shared/proxy.rs"]
+#[path = "../crates/redis/tests/servers/redis_shared/proxy.rs"]
 mod proxy;
-#[path = "../tests/redis_server/mod.rs"]
+#[path = "../crates/redis/tests/servers/redis_server.rs"]
 mod redis_server;
-#[expect(dead_code, reason = "the tests' part")]
-mod module {
-    use super::redis_server::{Redis, Server, skip};
-    use std::path::PathBuf;
-
-    include!("../tests/redis_server/module.rs");
-
-    /// The module, where there is one.
-    pub(crate) fn path() -> Option<PathBuf> {
-        bloom_module().filter(|path| path.exists())
-    }
-}
 
 use clap::Parser;
 use hdrhistogram::Histogram;
-use lanebloom::redis::{SharedBloom, SharedWindow};
 use lanebloom::{ConcurrentBloom, Murmur3, WindowedBloom};
 use lanebloom_benches::{machine, median, number, parse_size};
 use lanebloom_formats::RedisBloom;
+use lanebloom_redis::{SharedBloom, SharedWindow, Transfer};
 use proxy::Proxy;
 use redis::{Connection, Script};
 use redis_server::{Redis, Server};
@@ -106,7 +94,7 @@ fn main() {
     if args.test {
         (args.keys, args.rounds, args.milliseconds, args.sizes) = (2000, 1, 2, vec![1 << 16]);
     }
-    let module = module::path();
+    let module = redis_server::bloom_module();
     let mut server = Server::of("the bench of Redis");
     if let Some(module) = &module {
         server = server.module(module);

@@ -13,11 +13,11 @@
 //! so many keys. Every answer is compared with that of a copy. The last columns are the copy
 //! itself, which all threads share.
 
-#[path = "../tests/redis_server/mod.rs"]
+#[path = "../crates/redis/tests/servers/redis_server.rs"]
 mod redis_server;
 
 use clap::Parser;
-use lanebloom::redis::{LocalBitmap, RedisBitmap};
+use lanebloom_redis::{LocalBitmap, RedisBitmap};
 use redis_server::{Redis, Server};
 use std::fmt::Write as _;
 use std::path::PathBuf;

@@ -12,7 +12,7 @@ packages=(
     gcc-aarch64-linux-gnu libc6-dev-arm64-cross      # links for 64-bit Arm
     gcc-s390x-linux-gnu libc6-dev-s390x-cross        # links for a big-endian machine
     libguava-java default-jdk-headless               # the peer of guava_jvm.rs in crates/formats and benches/guava.rs
-    redis-server redis-tools                         # the server of the tests of the feature redis, which they start
+    redis-server redis-tools                         # the server of the tests of lanebloom-redis, which they start
     libedit2 libffi8 libxml2 libz3-4                 # what the compiler that ci/cross_compiler.sh unpacks is linked to
 )
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fetches the Python packages that tests/servers/redis_peers.rs compares with:
+# Fetches the Python packages that crates/redis/tests/servers/redis_peers.rs compares with:
 # scrapy-redis-bloomfilter, without Scrapy, and a client of Redis. From PyPI, with the digests
 # below. 5 seconds the first time, nothing afterwards. Needs python3 with pip.
 #

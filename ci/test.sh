@@ -2,7 +2,7 @@
 # The tests with assertions and checks of overflow: units, programs, and the examples of the
 # documentation, with every feature. Needs what ci/install.sh installs. Most of the time goes to the
 # compiler: the kernels and what is generic are compiled for each kind of filter and key. (Those of
-# tests/servers run in ci/release.sh.)
+# crates/redis/tests run in ci/release.sh.)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -12,5 +12,7 @@ export LANEBLOOM_REQUIRE_JVM=1 LANEBLOOM_REQUIRE_REDIS=1 LANEBLOOM_REQUIRE_SCRAP
 all=(-p lanebloom -p lanebloom-formats --profile checked --all-features --no-fail-fast)
 cargo test "${all[@]}" --lib --test={alloc,api,edges,formats,stress}
 cargo test "${all[@]}" --doc
+cargo test -p lanebloom-redis --profile checked --all-features --no-fail-fast --lib
+cargo test -p lanebloom-redis --profile checked --all-features --no-fail-fast --doc
 cargo test -p lanebloom-guard --profile checked --all-features --no-fail-fast
 cargo test -p lanebloom-cli --profile checked --no-fail-fast

@@ -11,13 +11,13 @@
 //! admits the id. It also prints how many lookups a second the guards answer meanwhile. It ends
 //! with an error if an id that was pushed is missing anywhere.
 
-#[path = "../tests/redis_server/mod.rs"]
+#[path = "../crates/redis/tests/servers/redis_server.rs"]
 mod redis_server;
 
 use clap::Parser;
 use hdrhistogram::Histogram;
-use lanebloom::redis::SharedBloom;
 use lanebloom::{CacheGuard, ConcurrentBloom, SipHash13};
+use lanebloom_redis::SharedBloom;
 use std::error::Error;
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};

@@ -12,7 +12,7 @@
 //! | `copy`, `beyond` | load `Relaxed` | as the look in `set`; a caller that relies on the setters of the copied bits calls [`acquire`] after |
 //! | `merge` | load `Relaxed`, `fetch_or` `Release` | as in `set`, the bits of many keys at once |
 //! | `store_words`, `set_bit` | load, store `Relaxed` | borrowed mutably: no other thread has the array, and what hands it on orders them |
-//! | `or_words`, `set_word` | load `Relaxed`, `fetch_or` `Release` | as in `set`, of words that come from elsewhere |
+//! | `set_word` | load `Relaxed`, `fetch_or` `Release` | as in `set`, of a word that comes from elsewhere |
 //! | `words`, `try_clone` | load `Relaxed`, then [`acquire`] | one barrier for the whole copy |
 //!
 //! The promise "no false negative" needs only this: while a word is shared, threads only add bits
@@ -188,7 +188,6 @@ impl Bits {
 
     /// Writes the bits that `known` lacks, of the blocks from `first` on, to `lacking`; answers
     /// whether there are any. Beside inserts each word is some value that it had meanwhile.
-    #[cfg(feature = "redis")]
     pub(crate) fn beyond(&self, first: usize, known: &[u64], lacking: &mut [u64]) -> bool {
         let mut any = 0;
         let words = &self.words[first * LINE_WORDS..];
@@ -238,18 +237,6 @@ impl Bits {
     #[inline(always)]
     pub fn prefetch_bit(&self, place: u64, purpose: Purpose) {
         self.prefetch((place / 64) as usize / LINE_WORDS, purpose);
-    }
-
-    /// ORs values into the words from `first` on; answers whether that set any bit. Lookups and
-    /// other calls of `or_words` may run meanwhile.
-    #[cfg(feature = "redis")]
-    pub(crate) fn or_words(&self, first: usize, values: impl IntoIterator<Item = u64>) -> bool {
-        let mut changed = false;
-        for (word, value) in self.words[first..].iter().zip(values) {
-            let lacking = value & !word.load(Ordering::Relaxed);
-            changed |= lacking != 0 && add(word, lacking);
-        }
-        changed
     }
 
     /// Sets words from `first` on, while no other thread knows of the array.

@@ -3,7 +3,8 @@
 //! Outside semver: those crates depend on this exact version. A need that users have too becomes a
 //! public method instead.
 
-/// For `lanebloom-formats`: the memory of its filters, and the hints and fences beside it.
+/// For `lanebloom-formats`: the memory of its filters, and the hints and fences beside it. (For
+/// `lanebloom-redis`, after [`is_present`]: `acquire_if`.)
 pub use crate::bits::{Bits, Purpose, acquire, acquire_if, is_cached, prefetch};
 /// For `lanebloom-formats`: `Serialize` and `Deserialize`, also by `codec::Limited`.
 #[cfg(feature = "serde")]
@@ -16,9 +17,13 @@ pub use crate::memory::Words;
 /// For `lanebloom-formats`: the end of a key under MurmurHash64A.
 pub use crate::short::load_below_8;
 
-use crate::error::{BuildError, BuildErrorKind, IncompatibleError};
+#[cfg(feature = "window")]
+pub use window::{Numbered, clear_dropped, common_time, numbered_generations};
+
+use crate::error::{BuildErrorKind, IncompatibleError};
 use crate::filter::Figures;
 use crate::kernel::{self, Isa};
+use crate::{BuildError, ConcurrentBitmap, ConcurrentBloom, bits};
 use alloc::string::String;
 
 /// For `lanebloom-formats`: bits to bools, by this machine's vectors.
@@ -64,5 +69,68 @@ pub fn figures(fill_ratio: f64, len: usize, false_positive_rate: f64) -> Figures
         fill_ratio,
         len,
         false_positive_rate,
+    }
+}
+
+/// For `lanebloom-redis`, which pushes bits: writes the bits that the filter has and `known` lacks,
+/// of the blocks from `first` on, to `lacking`; returns whether there are any. Then what their
+/// inserters did before is visible.
+pub fn bits_beyond<S>(filter: &ConcurrentBloom<S>, first: usize, known: &[u64], lacking: &mut [u64]) -> bool {
+    let any = filter.bits().beyond(first, known, lacking);
+    bits::acquire_if(any);
+    any
+}
+
+/// For `lanebloom-redis`, which pulls bits: adds them to a word, given by its number in the whole
+/// filter.
+pub fn add_bits<S>(filter: &ConcurrentBloom<S>, word: usize, bits: u64) {
+    filter.bits().set_word(word, bits);
+}
+
+/// For `lanebloom-redis`, whose keys have several positions each: whether one is present. It must
+/// be below the bound. Call [`acquire_if`] once after the last one.
+#[inline(always)]
+#[must_use]
+pub fn is_present(set: &ConcurrentBitmap, position: u64) -> bool {
+    set.is_present(position)
+}
+
+/// For `lanebloom-redis`, before [`is_present`]: fetches the lines of the positions ahead if the
+/// set is larger than the caches.
+#[inline(always)]
+pub fn prefetch_positions(set: &ConcurrentBitmap, positions: impl Iterator<Item = u64>) {
+    set.prefetch(positions);
+}
+
+/// For `lanebloom-redis`, which keeps the generations of a window equal on many machines.
+#[cfg(feature = "window")]
+mod window {
+    use crate::{BuildError, ConcurrentBloom, WindowedBloom};
+    use alloc::sync::Arc;
+    use alloc::vec::Vec;
+
+    /// A generation, and the number of its time.
+    pub type Numbered = (u64, Arc<ConcurrentBloom<()>>);
+
+    /// The generations, each with the number of its time, the newest first. It has at least the
+    /// number `least`. `None` if the clock was set back or `rotate` was called.
+    ///
+    /// # Errors
+    ///
+    /// If a generation that the filter lacks cannot be allocated.
+    pub fn numbered_generations<S>(filter: &WindowedBloom<S>, least: u64) -> Result<Option<Vec<Numbered>>, BuildError> {
+        filter.engine.numbered(least)
+    }
+
+    /// Clears a dropped generation, so that the next rotation need not do it.
+    pub fn clear_dropped<S>(filter: &WindowedBloom<S>) {
+        filter.engine.clean_ahead();
+    }
+
+    /// The time in nanoseconds by the filter's clock. `None` if keys do not age, or if the clock is
+    /// this machine's monotonic one, which no other machine has.
+    #[must_use]
+    pub fn common_time<S>(filter: &WindowedBloom<S>) -> Option<u64> {
+        filter.engine.common_time()
     }
 }

@@ -60,14 +60,15 @@
 //! | are removed again, at less memory | [`CuckooFilter`], [`DLeftFilter`] | [`remove`](Filter::remove), [`count`](Filter::count), [`to_compact`](CuckooFilter::to_compact) | two words, or four buckets | 12.5; 20 at 0.16% | inserts must never fail: these report an error when they are full |
 //! | are removed once and never come back, and some may be missing | [`TombstoneBloom`] | [`remove`](Filter::remove) | a line in each of two filters | 26 | a present key must never be missed |
 //! | are integers below a bound, and must be exact | [`ConcurrentBitmap`] (it hashes nothing) | [`claim_free`](ConcurrentBitmap::claim_free), [ranges](ConcurrentBitmap::insert_range), [`first_free`](bitmap::Bitmap::first_free) | one word | a bit for each integer below the bound; no false positives | the set is sparse: [a roaring bitmap](bitmap#when-not-to-use-it) |
-//! | are in a plain Redis bitmap that other programs fill | `redis::RedisBitmap` (feature `redis`) | `fetch_local` | the server, or a copy: a line for each of its bits | theirs | a filter in each process will do |
 //!
 //! At low rates the filters that store fingerprints take less memory than those that set bits: from
 //! 7e-4 down to 2.1e-6 a [`CuckooFilter`] is smaller than a [`ConcurrentBloom`], at 3e-6 by a fifth
 //! ([bits per key by rate](cuckoo#fingerprints)).
 //!
 //! The crate `lanebloom-formats` has the filters of other systems, bit for bit: Guava's
-//! `BloomFilter`, and the `BF` and `CF` filters of Redis.
+//! `BloomFilter`, and the `BF` and `CF` filters of Redis. The crate `lanebloom-redis` talks to Redis:
+//! it fetches and stores these filters, reads and writes plain bitmaps that other programs fill, and
+//! shares one set among processes.
 //!
 //! And around them:
 //!
@@ -76,7 +77,7 @@
 //! | keep requests for made-up keys away from a store | `CacheGuard` (feature `guard`): [`get_with`](CacheGuard::get_with), [`check_batch`](CacheGuard::check_batch), [`rebuild`](CacheGuard::rebuild) while it serves |
 //! | save and load a filter | [`to_bytes`](Filter::to_bytes), [`from_bytes`](Filter::from_bytes), `write_to`, `read_from`, [`codec::replace_file`], `serde`: see [`codec`] |
 //! | answer from a saved filter without loading it | [`BloomView`], also on a mapped file (feature `mmap`) |
-//! | share one set among processes | `redis::SharedBloom`, `redis::SharedWindow` (feature `redis`) |
+//! | share one set among processes, or use a filter in Redis | the crate `lanebloom-redis` |
 //! | use filters at a shell | the command `lanebloom`, of the crate `lanebloom-cli` |
 //! | write code for any of these filters | [`Filter`] with the traits [`Engine`], [`Insert`], [`Remove`], [`Union`]; [`GuardFilter`] |
 //!
@@ -126,9 +127,6 @@
 //! | `mmap` (needs `std`) | `BloomView::map`: lookups in a mapped file, with the `memmap2` crate |
 //! | `serde` | `Serialize` and `Deserialize` of the filters, as [snapshots](codec) |
 //! | `uuid`, `bytes` | keys of the types `uuid::Uuid`; `bytes::Bytes`, `bytes::BytesMut` |
-//! | `redis` (needs `std`) | filters in Redis, by blocking connections of the `redis` crate |
-//! | `redis-tokio` | the same through tokio, on a multiplexed connection |
-//! | `redis-cluster` | the same by blocking connections to Redis Cluster |
 //!
 //! # Cost
 //!

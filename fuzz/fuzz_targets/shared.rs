@@ -7,8 +7,8 @@
 #![no_main]
 
 use arbitrary::Arbitrary;
-use lanebloom::redis::shared::{exchange_over, exchange_window_over};
 use lanebloom::{ConcurrentBloom, WindowedBloom};
+use lanebloom_redis::shared::{exchange_over, exchange_window_over};
 use libfuzzer_sys::fuzz_target;
 use redis::{ConnectionLike, ErrorKind, RedisResult, Value};
 use std::sync::{Arc, LazyLock};

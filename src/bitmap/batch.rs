@@ -79,7 +79,22 @@ impl<B: Store> Bitmap<B> {
         });
     }
 
+    /// [`contains`](Self::contains) of a position below the bound, without its `Acquire`.
+    #[inline(always)]
+    pub(crate) fn is_present(&self, position: u64) -> bool {
+        self.bits.words()[(position / 64) as usize].load() >> (position % 64) & 1 == 1
+    }
+
+    /// Asks for the lines of positions that are looked up much later, if that is worthwhile.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, positions: impl Iterator<Item = u64>) {
+        if let Some(ask) = self.prefetched(Purpose::Later) {
+            positions.for_each(ask);
+        }
+    }
+
     /// Asks for the line of a position, if that is worthwhile.
+    #[inline(always)]
     fn prefetched(&self, purpose: Purpose) -> Option<impl Fn(u64)> {
         let words = self.bits.words();
         let first = words.as_ptr();
@@ -145,6 +160,34 @@ impl ConcurrentBitmap {
         positions.iter().try_for_each(|&position| self.check(position))?;
         let set = |position| u64::from(self.bits.set(position));
         Ok(each_window(positions, self.prefetched(Purpose::Write), set, each))
+    }
+
+    /// Inserts whole words, as another program keeps them, the first at word `first`; returns how
+    /// many positions were absent. Bit `i` of word `w` is position `64 * w + i`, as in Java's
+    /// `BitSet.toLongArray`. [`read_words`](Self::read_words) is the other direction.
+    ///
+    /// # Errors
+    ///
+    /// If a bit is set for a position that is not below the bound. Then none is inserted.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let set = lanebloom::ConcurrentBitmap::new(200)?;
+    /// set.insert(64)?;
+    /// assert_eq!(set.insert_words(1, &[0b101, 1]), Ok(2));
+    /// assert!(set.iter().eq([64, 66, 128]));
+    /// assert_eq!(set.insert_words(3, &[1 << 8]).unwrap_err().position(), 200);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn insert_words(&self, first: usize, words: &[u64]) -> Result<u64, OutOfBoundsError> {
+        let Some(last) = words.iter().rposition(|word| *word != 0) else {
+            return Ok(0);
+        };
+        let before = (first as u64).saturating_add(last as u64).saturating_mul(64);
+        self.check(before.saturating_add(words[last].ilog2().into()))?;
+        let add = |(i, &word)| u64::from(self.bits.add(first + i, word).count_ones());
+        Ok(words[..=last].iter().enumerate().map(add).sum())
     }
 
     /// Removes every position; returns how many were present.

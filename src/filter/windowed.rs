@@ -169,8 +169,6 @@ pub(crate) mod shape;
 mod snapshot;
 
 pub use generations::Generations;
-#[cfg(any(feature = "redis", lanebloom_loom))]
-pub(crate) use generations::Numbered;
 
 use super::Filter;
 use super::bloom::{Bloom, ConcurrentBloom};
@@ -351,8 +349,8 @@ impl<S> Builder<S> {
     /// The time of day as the [clock](Self::clock): the time since 1970, on Linux exact to a tick
     /// (1 to 10 ms), since that takes 5 ns to read.
     ///
-    /// All machines whose clocks are right then have the same generations: a `redis::SharedWindow`
-    /// (feature `redis`) needs that. A snapshot that is read later knows how much later. [The
+    /// All machines whose clocks are right then have the same generations: a `SharedWindow` of the
+    /// crate `lanebloom-redis` needs that. A snapshot that is read later knows how much later. [The
     /// module](self#the-clock) says what happens if the time of day is set.
     ///
     /// ```
@@ -628,31 +626,5 @@ impl<S> WindowedBloom<S> {
     #[must_use]
     pub fn live_generations(&self) -> Vec<Arc<ConcurrentBloom<()>>> {
         self.engine.live()
-    }
-
-    /// For what keeps copies of the generations elsewhere: those of the time, with their numbers.
-    #[cfg(any(feature = "redis", lanebloom_loom))]
-    #[doc(hidden)]
-    pub fn numbered_generations(&self, least: u64) -> Result<Option<Vec<Numbered>>, BuildError> {
-        self.engine.numbered(least)
-    }
-}
-
-/// What another filter must have in common with this one to have the same generations.
-#[cfg(feature = "redis")]
-impl<S> WindowedBloom<S> {
-    /// For how many nanoseconds of the clock a generation takes new keys, if keys age.
-    pub(crate) fn period(&self) -> Option<u64> {
-        (self.engine.plan.period != NEVER).then_some(self.engine.plan.period)
-    }
-
-    /// Whether keys age by this machine's monotonic clock, which no other machine has.
-    pub(crate) fn has_own_clock(&self) -> bool {
-        matches!(self.engine.plan.when, When::Aged(Clock::Monotonic))
-    }
-
-    /// In nanoseconds of the clock.
-    pub(crate) fn now(&self) -> u64 {
-        self.engine.plan.now()
     }
 }

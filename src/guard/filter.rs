@@ -8,8 +8,8 @@ use core::time::Duration;
 use sealed::Calls;
 
 /// A filter that a [`CacheGuard`](super::CacheGuard) can serve from: every [`Filter`] with inserts,
-/// with the feature `redis` a `SharedBloom` or a `SharedWindow`, and the `GuavaBloom` of
-/// `lanebloom-formats` with that crate's feature `guard`.
+/// the `GuavaBloom` of the crate `lanebloom-formats` (its feature `guard`), and the `SharedBloom`
+/// and `SharedWindow` of `lanebloom-redis`.
 ///
 /// It cannot be implemented further.
 ///

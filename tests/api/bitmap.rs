@@ -14,6 +14,7 @@ enum Step {
     InsertBatch(Vec<u64>),
     InsertFlagged(Vec<u64>),
     RemoveBatch(Vec<u64>),
+    InsertWords(usize, Vec<u64>),
     InsertRange(u64, u64),
     RemoveRange(u64, u64),
     Claim(u64, u64),
@@ -31,12 +32,14 @@ fn steps(bound: u64) -> impl Strategy<Value = Vec<Step>> {
     let place = move || 0..=bound + 70;
     let places = move || prop::collection::vec(place(), 0..150);
     let inside = move || prop::collection::vec(0..bound.max(1), 0..150);
+    let sparse = prop_oneof![Just(0), (0..64).prop_map(|i| 1u64 << i), any::<u64>()];
     let step = prop_oneof![
         place().prop_map(Insert),
         place().prop_map(Remove),
         prop_oneof![inside(), places()].prop_map(InsertBatch),
         prop_oneof![inside(), places()].prop_map(InsertFlagged),
         places().prop_map(RemoveBatch),
+        (0..4usize, prop::collection::vec(sparse, 0..4)).prop_map(|(first, words)| InsertWords(first, words)),
         (place(), place()).prop_map(|(a, b)| InsertRange(a, b)),
         (place(), place()).prop_map(|(a, b)| RemoveRange(a, b)),
         (place(), place()).prop_map(|(a, b)| Claim(a, b)),
@@ -75,6 +78,30 @@ fn step(set: &mut ConcurrentBitmap, model: &mut BTreeSet<u64>, step: Step) {
                 assert_eq!(set.insert_batch(&all), Ok(new));
             }
         },
+        Step::InsertWords(first, words) => {
+            let bits = |(i, word): (usize, &u64)| {
+                let (word, begin) = (*word, 64 * (first + i) as u64);
+                (0..64).filter(move |i| word >> i & 1 == 1).map(move |i| begin + i)
+            };
+            let all: Vec<u64> = words.iter().enumerate().flat_map(bits).collect();
+            match all.last() {
+                Some(&at) if at >= bound => {
+                    assert_eq!(set.insert_words(first, &words).unwrap_err().position(), at);
+                }
+                _ => {
+                    let new = all.iter().filter(|&&at| model.insert(at)).count();
+                    assert_eq!(set.insert_words(first, &words), Ok(new as u64));
+                }
+            }
+            // Reads them again, with words beyond the end.
+            let mut copy = vec![u64::MAX; words.len() + 2];
+            set.read_words(first, &mut copy);
+            for (i, word) in copy.into_iter().enumerate() {
+                let begin = 64 * (first + i) as u64;
+                let there = model.range(begin..begin + 64).map(|at| 1 << (at - begin)).sum::<u64>();
+                assert_eq!(word, there);
+            }
+        }
         Step::InsertFlagged(all) => {
             let mut flags = vec![true; all.len()];
             let inserted = set.insert_batch_flagged(&all, &mut flags);

@@ -42,9 +42,10 @@
 //!
 //! # Versions
 //!
-//! The layout is that of RedisBloom 2.2 to 2.8 and of Redis 8. The tests of `lanebloom-redis` run
-//! it beside the module 2.8. A filter of the chain has at most 2^32 - 1 slots here: the module
-//! computes a slot's number in 32 bits, and larger filters of its own collide.
+//! The layout is that of RedisBloom 2.2 to 2.8 and of Redis 8.
+//! `crates/redis/tests/servers/rediscuckoo_module.rs` runs it beside the module 2.8. A filter of
+//! the chain has at most 2^32 - 1 slots here: the module computes a slot's number in 32 bits, and
+//! larger filters of its own collide.
 //!
 //! Strangers can make keys that collide under MurmurHash64A: [the module `hash`](lanebloom::hash).
 

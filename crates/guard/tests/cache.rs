@@ -561,7 +561,7 @@ fn caches_and_their_futures_are_send() {
 /// As a filter of the cache, too.
 #[cfg(feature = "redis")]
 #[allow(dead_code, reason = "it need only compile")]
-fn a_shared_filter_serves(cache: GuardedCache<u64, u64, lanebloom::redis::SharedBloom<lanebloom::SipHash13>>) {
+fn a_shared_filter_serves(cache: GuardedCache<u64, u64, lanebloom_redis::SharedBloom<lanebloom::SipHash13>>) {
     fn is_send_future<T: Future + Send + 'static>(_: T) {}
     is_send_future(async move {
         cache.added(&17);

@@ -2,13 +2,13 @@
 #![cfg(feature = "redis")]
 
 mod common;
-#[path = "../../../tests/redis_server/mod.rs"]
+#[path = "../../redis/tests/servers/redis_server.rs"]
 mod redis_server;
 
 use common::Limit;
 use lanebloom::ConcurrentBloom;
-use lanebloom::redis::SharedBloom;
 use lanebloom_guard::sync::GuardedCache;
+use lanebloom_redis::SharedBloom;
 use redis_server::{Redis, Server};
 use std::convert::Infallible;
 use std::thread;

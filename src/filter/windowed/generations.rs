@@ -394,11 +394,15 @@ impl Generations {
 }
 
 /// A generation and its number.
-#[cfg(any(feature = "redis", lanebloom_loom))]
-pub(crate) type Numbered = (u64, Arc<ConcurrentBloom<()>>);
+type Numbered = (u64, Arc<ConcurrentBloom<()>>);
 
-#[cfg(any(feature = "redis", lanebloom_loom))]
+/// For copies of the window on other machines.
 impl Generations {
+    /// [`Plan::common_time`].
+    pub(crate) fn common_time(&self) -> Option<u64> {
+        self.plan.common_time()
+    }
+
     /// The generations and their numbers, the newest first: the current one, or `least` if that is
     /// greater, and all earlier ones that are visible. The list may lack generations, because no
     /// key was inserted while they were the newest; they are added to it. So lookups find bits that
@@ -411,7 +415,7 @@ impl Generations {
     /// # Errors
     ///
     /// If a generation that the list lacks cannot be allocated.
-    pub(super) fn numbered(&self, least: u64) -> Result<Option<Vec<Numbered>>, BuildError> {
+    pub(crate) fn numbered(&self, least: u64) -> Result<Option<Vec<Numbered>>, BuildError> {
         let Plan {
             period, generations, ..
         } = self.plan;

@@ -2,7 +2,7 @@
 //! hash's bits. `redisbloom.rs` calls it.
 //!
 //! Source: RedisBloom's documented options and formulas (`deps/bloom/bloom.c`), checked beside the
-//! module by the tests of `lanebloom-redis`.
+//! module by `crates/redis/tests/servers/redisbloom_module.rs`.
 
 use super::error::NO_CAPACITY;
 use crate::flat::{LINE_BYTES, Modulo, NextPlace};

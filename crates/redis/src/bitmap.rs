@@ -1,0 +1,708 @@
+//! [`RedisBitmap`]: the layouts of other programs, and the calls over a blocking connection.
+//! `bitmap/calls.rs` turns keys into commands and replies into answers, over any connection.
+
+#[cfg(feature = "tokio")]
+mod asynchronous;
+mod calls;
+mod pairs;
+
+use crate::connection::{Blocking, now};
+use crate::error::BitmapError;
+use crate::layout::{Layout, config_of};
+use lanebloom::{BuildError, Funnel};
+use redis::ConnectionLike;
+use std::time::Duration;
+
+/// A Bloom filter in Redis, in a layout of another program. It sets the same bits and gives the
+/// same answers as that program.
+///
+/// This type is a description and cheap to clone. Each call takes a connection of the `redis`
+/// crate. Blocking calls take `&mut dyn redis::ConnectionLike`: a connection, a client, or a pool's
+/// connection. Calls named `_async` take `redis::aio::MultiplexedConnection` or another
+/// asynchronous connection.
+///
+/// A batch takes one round trip for every 1024 bits (146 keys of 7 hash functions), so that the
+/// server's other clients wait only briefly. If a round trip fails, the round trips before it stay
+/// done.
+///
+/// # Errors
+///
+/// A call fails in these cases. No other method repeats this list. A missing key is no error: it is
+/// an empty bitmap.
+///
+/// - The server cannot be reached, or its reply does not fit the command.
+/// - A Redis key holds something else than a bitmap.
+/// - The cursor of a growing filter is no number in 0 to 1023.
+/// - The configuration of a filter of Redisson's has another size or number of hash functions.
+/// - Inserts, `clear` and `expire`: the server is a read-only replica, or refuses writes.
+/// - Inserts: the layout has no place for a key (`scrapy`: bytes that are no UTF-8).
+///
+/// # Examples
+///
+/// ```no_run
+/// use lanebloom_redis::RedisBitmap;
+///
+/// let client = redis::Client::open("redis://127.0.0.1/")?;
+/// let mut connection = client.get_connection()?;
+/// let seen = RedisBitmap::go_zero("seen", 20 * 1000)?;
+/// assert!(seen.insert(&mut connection, "ann")?);
+/// assert!(!seen.insert(&mut connection, "ann")?);
+/// assert!(
+///     seen.contains(&mut connection, "ann")?
+///         && !seen.contains(&mut connection, "eve")?
+/// );
+///
+/// // Many keys in one round trip.
+/// assert_eq!(seen.insert_batch(&mut connection, &["ann", "bob", "cid"])?, 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct RedisBitmap {
+    pub(super) layout: Layout,
+    kept: Kept,
+    /// In milliseconds. Each insert sets it anew.
+    expire: Option<u64>,
+}
+
+/// The Redis keys of the bits, and how to reach the bits.
+#[derive(Clone, Debug)]
+enum Kept {
+    /// In one bitmap, by pipelines of commands.
+    Piped { key: Vec<u8> },
+    /// In one bitmap, by scripts.
+    Scripted { key: Vec<u8> },
+    /// In one bitmap, by scripts that check the configuration beside it: a hash. The numbers that
+    /// only tell how the filter was sized are as in the configuration.
+    Configured {
+        key: Vec<u8>,
+        config: Vec<u8>,
+        expected: String,
+        rate: String,
+    },
+    /// In a bitmap for each number up to the cursor, by scripts.
+    Growing { base: Vec<u8>, cursor: Vec<u8> },
+}
+
+/// The layouts.
+impl RedisBitmap {
+    /// Guava's filter on Redis, with growth: the class `RedisBitmaps` that many Java programs
+    /// copied from one another.
+    ///
+    /// Bitmaps are named after `base`, as `bloomfilter-0`, `bloomfilter-1`. The key `cursor` has
+    /// the number of the last one. (In that class the two are `bloomfilter` and `cursor`.) Guava's
+    /// formulas up to 2024 give the size and the number of hash functions. If more than half of the
+    /// last bitmap's bits are set after an insert, the next bitmap begins. A lookup searches all
+    /// bitmaps. An insert skips a key that one of them has.
+    ///
+    /// One script per round trip inserts the keys, checks whether to grow, and grows. So clients of
+    /// this type never grow twice. (Clients of the Java class do, and may skip a number.)
+    ///
+    /// # Errors
+    ///
+    /// Fails where [`GuavaBloom::with_capacity`](lanebloom_formats::GuavaBloom::with_capacity) does, and
+    /// beyond Redis's limit of 2^32 bits.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use lanebloom_redis::RedisBitmap;
+    ///
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
+    /// let seen = RedisBitmap::guava("bloomfilter", "cursor", 100, 0.01)?;
+    /// assert_eq!((seen.bit_size(), seen.hash_functions()), (960, 7));
+    /// seen.insert_batch(
+    ///     &mut connection,
+    ///     &(0..200).map(|i| i.to_string()).collect::<Vec<_>>(),
+    /// )?;
+    /// assert!(
+    ///     seen.contains(&mut connection, "0")?
+    ///         && seen.contains(&mut connection, "199")?
+    /// );
+    /// let cursor: u32 = redis::cmd("GET").arg("cursor").query(&mut connection)?;
+    /// assert!(cursor >= 1);
+    ///
+    /// let error = RedisBitmap::guava("bloomfilter", "cursor", 1_000_000_000, 0.01)
+    ///     .unwrap_err();
+    /// assert_eq!(
+    ///     error.to_string(),
+    ///     "a bitmap of 9585058432 bits is beyond Redis's limit of 4294967296 bits \
+    ///      (512 MiB)"
+    /// );
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "RedisBitmaps")]
+    pub fn guava(
+        base: impl Into<Vec<u8>>,
+        cursor: impl Into<Vec<u8>>,
+        expected_keys: usize,
+        rate: f64,
+    ) -> Result<Self, BuildError> {
+        let (base, cursor) = (base.into(), cursor.into());
+        Self::new(
+            Layout::guava(expected_keys as u64, rate)?,
+            Kept::Growing { base, cursor },
+        )
+    }
+
+    /// Guava's hashing on one bitmap through Jedis or Codis: the class `RedisBloomFilter` that many
+    /// Java programs copied from one another.
+    ///
+    /// The bitmap's key is `bf:` and `key`. Guava's formula gives the number of bits, which is not
+    /// rounded and fits an `int` of Java: at most 2,147,483,647. If the formula gives more, the
+    /// filter's rate is higher than `rate`. Commands go in pipelines. The Java class lets the key
+    /// expire some time after the last insert; [`expire_on_insert`](Self::expire_on_insert) does
+    /// the same.
+    ///
+    /// # Errors
+    ///
+    /// Fails where [`GuavaBloom::with_capacity`](lanebloom_formats::GuavaBloom::with_capacity) does.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use lanebloom_redis::RedisBitmap;
+    ///
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
+    /// use std::time::Duration;
+    /// let read = RedisBitmap::jedis("read:ann", 3000, 0.03)?
+    ///     .expire_on_insert(Duration::from_secs(60));
+    /// assert_eq!((read.bit_size(), read.hash_functions()), (21_895, 5));
+    /// read.insert(&mut connection, "article 17")?;
+    /// assert!(
+    ///     read.contains(&mut connection, "article 17")?
+    ///         && !read.contains(&mut connection, "article 18")?
+    /// );
+    /// let seconds: i64 =
+    ///     redis::cmd("TTL").arg("bf:read:ann").query(&mut connection)?;
+    /// assert!((1..=60).contains(&seconds));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn jedis(key: impl AsRef<[u8]>, expected_keys: usize, rate: f64) -> Result<Self, BuildError> {
+        let key = [b"bf:", key.as_ref()].concat();
+        Self::new(Layout::jedis(expected_keys as u64, rate)?, Kept::Piped { key })
+    }
+
+    /// go-zero's `bloom.Filter`: a bitmap of `bits` bits. A key sets 14 of them, by a script.
+    /// go-zero recommends 20 bits for each key.
+    ///
+    /// # Errors
+    ///
+    /// Fails if `bits` is outside 1..=2^32, Redis's limit.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use lanebloom_redis::RedisBitmap;
+    ///
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
+    /// let filter = RedisBitmap::go_zero("filter", 20_480)?;
+    /// filter.insert(&mut connection, "world")?;
+    /// let bit: u8 =
+    ///     redis::cmd("GETBIT").arg("filter").arg(9159).query(&mut connection)?;
+    /// assert_eq!((bit, filter.hash_functions()), (1, 14));
+    ///
+    /// assert_eq!(
+    ///     RedisBitmap::go_zero("filter", 0).unwrap_err().to_string(),
+    ///     "a bitmap of 0 bits, 14 of each key, is none: both must be at least 1"
+    /// );
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn go_zero(key: impl Into<Vec<u8>>, bits: u64) -> Result<Self, BuildError> {
+        let key = key.into();
+        Self::new(Layout::go_zero(bits)?, Kept::Scripted { key })
+    }
+
+    /// The filter of the Python package `scrapy-redis-bloomfilter`: a bitmap of `2^bit` bits
+    /// (`BLOOMFILTER_BIT`, by default 30). A key sets `hash_number` of them
+    /// (`BLOOMFILTER_HASH_NUMBER`, by default 6). `key` is `<spider>:bloomfilter`, unless
+    /// `SCHEDULER_DUPEFILTER_KEY` was set.
+    ///
+    /// Keys are texts: for Scrapy, the 40 hexadecimal digits of a request's fingerprint. A key
+    /// whose bytes are no UTF-8 cannot be inserted, and no lookup finds it. (The package never
+    /// finds the empty string. Here it is a key like any other.)
+    ///
+    /// **The hash is bad.** The hash functions are weighted sums of the characters. The first one
+    /// is the plain sum, which takes only some hundred values for fingerprints. Soon all of these
+    /// bits are set, and the function tells nothing any more. With 40,000 random fingerprints in
+    /// 2^20 bits the rate is 2.1e-4, where six good functions have 7.3e-5; with 110,000 it is 1.13%
+    /// and not 1.04%. Short keys do far worse, since all their sums are small: after 110,000 words
+    /// of 5 random letters, 94% of the other words are false positives
+    /// (`tests/servers/redis_bitmaps.rs` measures it). An attacker can also write keys whose sums
+    /// are all the same. Use this layout to read existing filters, and another layout for new ones.
+    ///
+    /// # Errors
+    ///
+    /// Fails if `hash_number` is 0, or `bit` exceeds 32: Redis has at most 2^32 bits.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use lanebloom_redis::RedisBitmap;
+    ///
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
+    /// let filter = RedisBitmap::scrapy("spider:bloomfilter", 30, 6)?;
+    /// filter.insert(&mut connection, "hello")?;
+    /// let bit: u8 = redis::cmd("GETBIT")
+    ///     .arg("spider:bloomfilter")
+    ///     .arg(532)
+    ///     .query(&mut connection)?;
+    /// assert_eq!(bit, 1);
+    /// // A sum does not know the order of what it sums; the other functions do.
+    /// assert!(
+    ///     RedisBitmap::scrapy("spider:bloomfilter", 30, 1)?
+    ///         .contains(&mut connection, "olleh")?
+    /// );
+    /// assert!(!filter.contains(&mut connection, "olleh")?);
+    ///
+    /// assert!(filter.insert(&mut connection, &[0xff_u8]).is_err());
+    /// assert!(RedisBitmap::scrapy("spider:bloomfilter", 33, 6).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn scrapy(key: impl Into<Vec<u8>>, bit: u32, hash_number: u8) -> Result<Self, BuildError> {
+        let key = key.into();
+        Self::new(Layout::scrapy(bit, hash_number)?, Kept::Piped { key })
+    }
+
+    /// [`go_zero`](Self::go_zero) with the bits for `expected_keys` at this rate: 14 × keys / −ln(1
+    /// − rate^(1/14)), rounded up. 1% takes 11.0 bits per key, and 1e-4 takes 19.2.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the rate is not between 0 and 1, or the bits exceed 2^32.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom_redis::RedisBitmap;
+    ///
+    /// let filter = RedisBitmap::go_zero_sized("filter", 1000, 0.01)?;
+    /// assert_eq!(filter.bit_size(), 11_008);
+    /// assert!(RedisBitmap::go_zero_sized("filter", 1000, 1.0).is_err());
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn go_zero_sized(key: impl Into<Vec<u8>>, expected_keys: usize, rate: f64) -> Result<Self, BuildError> {
+        let (key, layout) = (key.into(), Layout::go_zero_sized(expected_keys as u64, rate));
+        Self::new(layout?, Kept::Scripted { key })
+    }
+
+    /// Redisson's `RBloomFilter`: a bitmap under `name`, and its configuration, a hash under
+    /// `{name}:config` (under `name:config` if the name has a `{`).
+    ///
+    /// Size and number of hash functions are those of Redisson's `tryInit(expectedInsertions,
+    /// falseProbability)`. A call fails if the configuration on the server has others
+    /// ([`is_other_configuration`](BitmapError::is_other_configuration)). The first insert writes
+    /// the configuration if there is none, as [`try_init`](Self::try_init) does. (Redisson fails
+    /// then.) [`open_redisson`](Self::open_redisson) takes the numbers from the server.
+    ///
+    /// The hash is HighwayHash-128 of the bytes that Redisson's codec makes of an object:
+    ///
+    /// | Redisson's codec | keys here |
+    /// |---|---|
+    /// | `StringCodec` | `str`: UTF-8 |
+    /// | `LongCodec`, `IntegerCodec` | the decimal text: `17.to_string()`, not `&17` |
+    /// | `ByteArrayCodec` | `[u8]` |
+    /// | others (`Kryo5Codec`, the default; `JsonJacksonCodec`) | the bytes of the codec's encoder, as `[u8]` |
+    ///
+    /// # Errors
+    ///
+    /// Fails if `expected_keys` is 0, the rate is not between 0 and 1, the size is 0 or beyond
+    /// Redisson's limit of 4,294,967,294 bits, or a key would have more than 255 hash functions.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use lanebloom_redis::RedisBitmap;
+    ///
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
+    /// // bloom.tryInit(55_000_000L, 0.03); bloom.add("ann")
+    /// let users = RedisBitmap::redisson("users", 55_000_000, 0.03)?;
+    /// assert_eq!((users.bit_size(), users.hash_functions()), (401_414_246, 5));
+    /// assert!(users.insert(&mut connection, "ann")?);
+    /// assert!(users.contains(&mut connection, "ann")?);
+    ///
+    /// let size: u64 = redis::cmd("HGET")
+    ///     .arg("{users}:config")
+    ///     .arg("size")
+    ///     .query(&mut connection)?;
+    /// assert_eq!(size, 401_414_246);
+    /// let other = RedisBitmap::redisson("users", 1000, 0.03)?;
+    /// let error = other.contains(&mut connection, "ann").unwrap_err();
+    /// assert!(error.is_other_configuration());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "RBloomFilter")]
+    pub fn redisson(name: impl Into<Vec<u8>>, expected_keys: usize, rate: f64) -> Result<Self, BuildError> {
+        let key = name.into();
+        Self::new(
+            Layout::redisson(expected_keys as u64, rate)?,
+            Kept::Configured {
+                config: config_of(&key),
+                key,
+                expected: expected_keys.to_string(),
+                rate: rate.to_string(),
+            },
+        )
+    }
+
+    fn new(layout: Layout, kept: Kept) -> Result<Self, BuildError> {
+        Ok(Self {
+            layout,
+            kept,
+            expire: None,
+        })
+    }
+
+    /// Each insert makes the whole filter expire after this time, rounded up to milliseconds.
+    ///
+    /// By default inserts do not change when it expires. An expired filter is empty.
+    ///
+    /// ```no_run
+    /// use lanebloom_redis::RedisBitmap;
+    ///
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
+    /// use std::time::Duration;
+    /// let filter = RedisBitmap::go_zero("filter", 1024)?
+    ///     .expire_on_insert(Duration::from_millis(1));
+    /// filter.insert(&mut connection, "ann")?;
+    /// std::thread::sleep(Duration::from_millis(20));
+    /// assert!(!filter.contains(&mut connection, "ann")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn expire_on_insert(mut self, after: Duration) -> Self {
+        self.expire = Some(milliseconds(after));
+        self
+    }
+
+    /// The number of bits of the bitmap. Each bitmap of a growing filter has as many.
+    ///
+    /// ```
+    /// use lanebloom_redis::RedisBitmap;
+    ///
+    /// assert_eq!(RedisBitmap::jedis("a", 3000, 0.03)?.bit_size(), 21_895);
+    /// assert_eq!(RedisBitmap::guava("a", "cursor", 3000, 0.03)?.bit_size(), 21_952);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn bit_size(&self) -> u64 {
+        self.layout.bits
+    }
+
+    /// The number of hash functions. A key has as many bits, of which two may be the same.
+    ///
+    /// ```
+    /// use lanebloom_redis::RedisBitmap;
+    ///
+    /// assert_eq!(RedisBitmap::scrapy("a", 20, 6)?.hash_functions(), 6);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn hash_functions(&self) -> u8 {
+        self.layout.functions
+    }
+}
+
+/// By a blocking connection.
+///
+/// [The type's page](Self#errors) lists the errors of all calls.
+impl RedisBitmap {
+    /// Whether `key` may be in the filter: `false` is certain, `true` may be a false positive.
+    ///
+    /// ```no_run
+    /// use lanebloom_redis::RedisBitmap;
+    ///
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
+    /// let filter = RedisBitmap::jedis("filter", 1000, 0.01)?;
+    /// assert!(!filter.contains(&mut connection, &17i64)?); // nothing there yet
+    /// filter.insert(&mut connection, &17i64)?;
+    /// assert!(
+    ///     filter.contains(&mut connection, &17i64)?
+    ///         && !filter.contains(&mut connection, &18i64)?
+    /// );
+    ///
+    /// redis::cmd("DEL").arg("bf:filter").exec(&mut connection)?;
+    /// redis::cmd("LPUSH")
+    ///     .arg("bf:filter")
+    ///     .arg("not a bitmap")
+    ///     .exec(&mut connection)?;
+    /// assert!(filter.contains(&mut connection, &17i64).unwrap_err().is_wrong_type());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "GETBIT")]
+    pub fn contains<K: Funnel + ?Sized>(
+        &self,
+        connection: &mut dyn ConnectionLike,
+        key: &K,
+    ) -> Result<bool, BitmapError> {
+        now(self.test_one(&mut Blocking(connection), key))
+    }
+
+    /// Inserts `key`; returns whether this call changed the filter.
+    ///
+    /// If several clients race to insert a new key, exactly one gets `true`, since the server does
+    /// one insert after another. (`jedis` and `scrapy` use pipelines, in which commands of two
+    /// clients may alternate. Then at least one client gets `true`, and several may. If the key is
+    /// a false positive, none does.)
+    ///
+    /// ```no_run
+    /// use lanebloom_redis::RedisBitmap;
+    ///
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
+    /// let filter = RedisBitmap::scrapy("filter", 20, 6)?;
+    /// assert!(filter.insert(&mut connection, "hello")?);
+    /// assert!(!filter.insert(&mut connection, "hello")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "SETBIT")]
+    pub fn insert<K: Funnel + ?Sized>(
+        &self,
+        connection: &mut dyn ConnectionLike,
+        key: &K,
+    ) -> Result<bool, BitmapError> {
+        now(self.set_one(&mut Blocking(connection), key))
+    }
+
+    /// Writes whether each key may be in the filter to the same place of `out`.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use lanebloom_redis::RedisBitmap;
+    ///
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
+    /// let filter = RedisBitmap::go_zero("filter", 20_000)?;
+    /// filter.insert(&mut connection, "a")?;
+    /// let mut found = [false; 2];
+    /// filter.contains_batch(&mut connection, &["b", "a"], &mut found)?;
+    /// assert_eq!(found, [false, true]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn contains_batch<K: Funnel>(
+        &self,
+        connection: &mut dyn ConnectionLike,
+        keys: &[K],
+        out: &mut [bool],
+    ) -> Result<(), BitmapError> {
+        now(self.test_all(&mut Blocking(connection), keys, out))
+    }
+
+    /// Inserts every key, in order; returns how many of them changed the filter.
+    ///
+    /// ```no_run
+    /// use lanebloom_redis::RedisBitmap;
+    ///
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
+    /// let filter = RedisBitmap::guava("filter", "filter:cursor", 1000, 0.01)?;
+    /// assert_eq!(filter.insert_batch(&mut connection, &["a", "b", "a"])?, 2);
+    /// assert!(filter.contains(&mut connection, "b")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn insert_batch<K: Funnel>(
+        &self,
+        connection: &mut dyn ConnectionLike,
+        keys: &[K],
+    ) -> Result<usize, BitmapError> {
+        now(self.set_all(&mut Blocking(connection), keys, None))
+    }
+
+    /// [`insert_batch`](Self::insert_batch) that also writes whether each key changed the filter to
+    /// the same place of `changed`.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use lanebloom_redis::RedisBitmap;
+    ///
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
+    /// let filter = RedisBitmap::jedis("filter", 1000, 0.01)?;
+    /// let mut first_seen = [false; 3];
+    /// assert_eq!(
+    ///     filter.insert_batch_flagged(
+    ///         &mut connection,
+    ///         &["a", "a", "b"],
+    ///         &mut first_seen
+    ///     )?,
+    ///     2
+    /// );
+    /// assert_eq!(first_seen, [true, false, true]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn insert_batch_flagged<K: Funnel>(
+        &self,
+        connection: &mut dyn ConnectionLike,
+        keys: &[K],
+        changed: &mut [bool],
+    ) -> Result<usize, BitmapError> {
+        now(self.set_all(&mut Blocking(connection), keys, Some(changed)))
+    }
+
+    /// Removes all keys: deletes the bitmap, or all bitmaps of a growing filter, and sets its
+    /// cursor to 0.
+    ///
+    /// An insert of another client comes either before or after. `clear` also deletes a Redis key
+    /// that holds something else than a bitmap.
+    ///
+    /// ```no_run
+    /// use lanebloom_redis::RedisBitmap;
+    ///
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
+    /// let filter = RedisBitmap::go_zero("filter", 20_000)?;
+    /// filter.insert(&mut connection, "a")?;
+    /// filter.clear(&mut connection)?;
+    /// assert!(!filter.contains(&mut connection, "a")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias("reset", "del"))]
+    pub fn clear(&self, connection: &mut dyn ConnectionLike) -> Result<(), BitmapError> {
+        now(self.remove(&mut Blocking(connection)))
+    }
+
+    /// The filter of Redisson's whose configuration is on the server; `None` if there is none.
+    ///
+    /// ```no_run
+    /// use lanebloom_redis::RedisBitmap;
+    ///
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
+    /// let made = RedisBitmap::redisson("users", 1000, 0.01)?;
+    /// assert!(RedisBitmap::open_redisson(&mut connection, "users")?.is_none());
+    /// made.insert(&mut connection, "ann")?;
+    /// let users = RedisBitmap::open_redisson(&mut connection, "users")?.unwrap();
+    /// assert_eq!(users.bit_size(), made.bit_size());
+    /// assert!(users.contains(&mut connection, "ann")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn open_redisson(
+        connection: &mut dyn ConnectionLike,
+        name: impl AsRef<[u8]>,
+    ) -> Result<Option<Self>, BitmapError> {
+        now(Self::open(&mut Blocking(connection), name.as_ref()))
+    }
+
+    /// Writes the configuration, if there is none; returns whether this call did. Redisson's
+    /// `tryInit`.
+    ///
+    /// Only `redisson` has a configuration. For the other layouts this does nothing and returns
+    /// false.
+    ///
+    /// ```no_run
+    /// use lanebloom_redis::RedisBitmap;
+    ///
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
+    /// let users = RedisBitmap::redisson("users", 1000, 0.01)?;
+    /// assert!(users.try_init(&mut connection)? && !users.try_init(&mut connection)?);
+    /// let other = RedisBitmap::redisson("users", 2000, 0.01)?;
+    /// assert!(!other.try_init(&mut connection)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "tryInit")]
+    pub fn try_init(&self, connection: &mut dyn ConnectionLike) -> Result<bool, BitmapError> {
+        now(self.configure(&mut Blocking(connection)))
+    }
+
+    /// The number of keys, estimated from the number of bits that are set. The server reads the
+    /// whole bitmap to count them, and does nothing else meanwhile.
+    ///
+    /// It is Redisson's `count`. It assumes good hash functions (scrapy's are not).
+    ///
+    /// ```no_run
+    /// use lanebloom_redis::RedisBitmap;
+    ///
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
+    /// let users = RedisBitmap::redisson("users", 1000, 0.01)?;
+    /// let names: Vec<String> = (0..500).map(|i| format!("user {i}")).collect();
+    /// users.insert_batch(&mut connection, &names)?;
+    /// assert!((480..520).contains(&users.estimated_len(&mut connection)?));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias("count", "BITCOUNT"))]
+    pub fn estimated_len(&self, connection: &mut dyn ConnectionLike) -> Result<u64, BitmapError> {
+        now(self.estimate(&mut Blocking(connection)))
+    }
+
+    /// Renames the filter's Redis keys to those of `to`, at one moment; returns whether there were
+    /// any. What was there under the names of `to` is gone.
+    ///
+    /// So a filter is rebuilt while readers go on: fill one under another name, then rename it.
+    /// Times to live move with the keys. On Redis Cluster all names need the same hash tag.
+    ///
+    /// # Errors
+    ///
+    /// Also fails if `to` has another layout.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use lanebloom_redis::RedisBitmap;
+    ///
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
+    /// let seen = RedisBitmap::go_zero("seen", 20_000)?;
+    /// seen.insert_batch(&mut connection, &["ann", "bob"])?;
+    ///
+    /// let next = RedisBitmap::go_zero("seen:next", 20_000)?;
+    /// next.insert(&mut connection, "cid")?;
+    /// assert!(next.rename(&mut connection, &seen)?);
+    /// assert!(seen.contains(&mut connection, "cid")?);
+    /// assert!(!seen.contains(&mut connection, "ann")?);
+    /// assert!(!next.contains(&mut connection, "cid")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias("RENAME", "replace"))]
+    pub fn rename(&self, connection: &mut dyn ConnectionLike, to: &Self) -> Result<bool, BitmapError> {
+        now(self.give_name(&mut Blocking(connection), to))
+    }
+
+    /// Makes the filter expire after this time, rounded up to milliseconds; returns whether there
+    /// was a filter.
+    ///
+    /// A bitmap that a growing filter adds later does not expire: use
+    /// [`expire_on_insert`](Self::expire_on_insert) for those.
+    ///
+    /// ```no_run
+    /// use lanebloom_redis::RedisBitmap;
+    ///
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
+    /// use std::time::Duration;
+    /// let filter = RedisBitmap::go_zero("filter", 20_000)?;
+    /// assert!(!filter.expire(&mut connection, Duration::from_secs(9))?);
+    /// filter.insert(&mut connection, "a")?;
+    /// assert!(filter.expire(&mut connection, Duration::from_secs(9))?);
+    /// let seconds: i64 = redis::cmd("TTL").arg("filter").query(&mut connection)?;
+    /// assert!((1..=9).contains(&seconds));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn expire(&self, connection: &mut dyn ConnectionLike, after: Duration) -> Result<bool, BitmapError> {
+        now(self.let_expire(&mut Blocking(connection), after))
+    }
+}
+
+/// In whole milliseconds, at least one: Redis would take zero for "remove it".
+fn milliseconds(after: Duration) -> u64 {
+    u64::try_from(after.as_nanos().div_ceil(1_000_000))
+        .unwrap_or(u64::MAX)
+        .max(1)
+}

@@ -1,0 +1,324 @@
+//! The layer between the commands and the `redis` crate: a [`Connection`] sends a pipeline and
+//! waits for its replies. The code that uses a connection is written once, as `async` code. Over a
+//! [`Blocking`] connection that code never waits, so [`now`] has its result at once.
+
+use crate::error::{BitmapError, BitmapErrorKind};
+use crate::reply::{brief, shortened};
+use redis::{Cmd, ErrorKind, Pipeline, RedisResult, ServerErrorKind, Value};
+use std::fmt;
+use std::future::Future;
+use std::pin::pin;
+use std::sync::OnceLock;
+use std::task::{Context, Poll, Waker};
+
+/// Sends a pipeline, and receives one reply to each of its commands: errors of the server as
+/// values, everything else as an error.
+pub(super) trait Connection {
+    /// Whether a pipeline takes one round trip. If not, a script is better than commands.
+    fn pipelines(&self) -> bool;
+
+    fn send(&mut self, pipeline: &Pipeline) -> impl Future<Output = RedisResult<Vec<Value>>> + Send;
+}
+
+/// Over a blocking connection.
+pub(super) struct Blocking<'a>(pub(super) &'a mut dyn redis::ConnectionLike);
+
+impl Connection for Blocking<'_> {
+    fn pipelines(&self) -> bool {
+        self.0.supports_pipelining()
+    }
+
+    fn send(&mut self, pipeline: &Pipeline) -> impl Future<Output = RedisResult<Vec<Value>>> + Send {
+        std::future::ready(if self.pipelines() {
+            pipeline.query(self.0)
+        } else {
+            one_by_one(self.0, pipeline)
+        })
+    }
+}
+
+/// Sends one command after another: a connection to a cluster finds the node of each, and follows
+/// slots that move. (It would send a pipeline to one node, and all of it again to another node.)
+fn one_by_one(connection: &mut dyn redis::ConnectionLike, pipeline: &Pipeline) -> RedisResult<Vec<Value>> {
+    let reply = |command| match connection.req_command(command) {
+        Err(error) => redis::ServerError::try_from(error).map(Value::ServerError),
+        reply => reply,
+    };
+    pipeline.cmd_iter().map(reply).collect()
+}
+
+/// Over an asynchronous connection.
+#[cfg(feature = "tokio")]
+pub(super) struct Async<'a, C>(pub(super) &'a mut C);
+
+#[cfg(feature = "tokio")]
+impl<C: redis::aio::ConnectionLike + Send> Connection for Async<'_, C> {
+    fn pipelines(&self) -> bool {
+        true
+    }
+
+    async fn send(&mut self, pipeline: &Pipeline) -> RedisResult<Vec<Value>> {
+        pipeline.query_async(self.0).await
+    }
+}
+
+/// The result of a future over a [`Blocking`] connection. The connection waits, so the future is
+/// ready at once.
+pub(super) fn now<T>(future: impl Future<Output = T>) -> T {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(result) => result,
+        Poll::Pending => unreachable!("nothing but the connection is waited for, and a blocking one is always ready"),
+    }
+}
+
+/// A script. The server keeps it after the first use, and then runs it by its digest.
+pub(super) struct Script {
+    pub(super) name: &'static str,
+    code: &'static str,
+    digest: OnceLock<String>,
+}
+
+/// Finds the keys that have all their bits in a bitmap.
+pub(super) static TEST: Script = Script::new("test.lua", include_str!("scripts/test.lua"));
+
+/// Sets the bits of keys in a bitmap.
+pub(super) static SET: Script = Script::new("set.lua", include_str!("scripts/set.lua"));
+
+/// Finds the keys that have all their bits in one of the bitmaps of a growing filter.
+pub(super) static TEST_GROWING: Script = Script::new(
+    "test_growing.lua",
+    concat!(
+        include_str!("scripts/cursor.lua"),
+        include_str!("scripts/test_growing.lua")
+    ),
+);
+
+/// Sets the bits of keys in the last bitmap of a growing filter, and lets it grow.
+pub(super) static SET_GROWING: Script = Script::new(
+    "set_growing.lua",
+    concat!(
+        include_str!("scripts/cursor.lua"),
+        include_str!("scripts/set_growing.lua")
+    ),
+);
+
+/// Empties a growing filter.
+pub(super) static CLEAR_GROWING: Script = Script::new(
+    "clear_growing.lua",
+    concat!(
+        include_str!("scripts/cursor.lua"),
+        include_str!("scripts/clear_growing.lua")
+    ),
+);
+
+/// Lets a growing filter expire.
+pub(super) static EXPIRE_GROWING: Script = Script::new(
+    "expire_growing.lua",
+    concat!(
+        include_str!("scripts/cursor.lua"),
+        include_str!("scripts/expire_growing.lua")
+    ),
+);
+
+/// [`TEST`] if the filter's configuration is the caller's.
+pub(super) static TEST_CONFIGURED: Script = Script::new(
+    "test.lua",
+    concat!(include_str!("scripts/configured.lua"), include_str!("scripts/test.lua")),
+);
+
+/// [`SET`] if the filter's configuration is the caller's.
+pub(super) static SET_CONFIGURED: Script = Script::new(
+    "set.lua",
+    concat!(include_str!("scripts/configured.lua"), include_str!("scripts/set.lua")),
+);
+
+/// Writes a configuration.
+pub(super) static CONFIGURE: Script = Script::new("configure.lua", include_str!("scripts/configure.lua"));
+
+/// Gives keys new names.
+pub(super) static RENAME: Script = Script::new("rename.lua", include_str!("scripts/rename.lua"));
+
+/// Gives a growing filter new names.
+pub(super) static RENAME_GROWING: Script = Script::new(
+    "rename_growing.lua",
+    concat!(
+        include_str!("scripts/cursor.lua"),
+        include_str!("scripts/rename_growing.lua")
+    ),
+);
+
+/// The chunks of a bitmap that differ from the caller's.
+pub(super) static CHANGED: Script = Script::new("changed.lua", include_str!("scripts/changed.lua"));
+
+impl Script {
+    const fn new(name: &'static str, code: &'static str) -> Self {
+        Self {
+            name,
+            code,
+            digest: OnceLock::new(),
+        }
+    }
+
+    /// The call of the script by its digest.
+    pub(super) fn call(&self, keys: &[&[u8]], arguments: &[impl redis::ToRedisArgs]) -> Cmd {
+        self.command("EVALSHA", self.digest(), keys, arguments)
+    }
+
+    fn command(&self, command: &str, script: &str, keys: &[&[u8]], arguments: &[impl redis::ToRedisArgs]) -> Cmd {
+        let mut call = redis::cmd(command);
+        call.arg(script).arg(keys.len()).arg(keys).arg(arguments);
+        call
+    }
+
+    /// Lets the server know the script.
+    pub(super) fn load(&self) -> Cmd {
+        let mut load = redis::cmd("SCRIPT");
+        load.arg("LOAD").arg(self.code);
+        load
+    }
+
+    /// Whether a reply says that the server does not know the script.
+    pub(super) fn is_unknown(reply: &Value) -> bool {
+        matches!(reply, Value::ServerError(error) if error.kind() == Some(ServerErrorKind::NoScript))
+    }
+
+    fn digest(&self) -> &str {
+        self.digest
+            .get_or_init(|| sha1_smol::Sha1::from(self.code).digest().to_string())
+    }
+}
+
+/// Round trips about one Redis key, which their errors name.
+pub(super) struct Talk<'a, C> {
+    pub(super) connection: &'a mut C,
+    pub(super) key: &'a [u8],
+}
+
+impl<C: Connection> Talk<'_, C> {
+    /// The replies to commands. A reply that is an error fails the call.
+    pub(super) async fn send(&mut self, mut pipeline: Pipeline) -> Result<Vec<Value>, BitmapError> {
+        let replies = self.try_send(&mut pipeline).await?;
+        replies.into_iter().map(|reply| self.checked(reply)).collect()
+    }
+
+    /// The reply to a script. Sends the script whole if the server does not know it. `then` is sent
+    /// with it and runs after it.
+    pub(super) async fn run(
+        &mut self,
+        script: &Script,
+        keys: &[&[u8]],
+        arguments: &[impl redis::ToRedisArgs],
+        then: &[Cmd],
+    ) -> Result<Value, BitmapError> {
+        let call = |command: &str, code: &str| {
+            let mut pipeline = redis::pipe();
+            pipeline.add_command(script.command(command, code, keys, arguments));
+            for then in then {
+                pipeline.add_command(then.clone());
+            }
+            pipeline
+        };
+        let mut replies = self.try_send(&mut call("EVALSHA", script.digest())).await?;
+        if replies.first().is_some_and(Script::is_unknown) {
+            replies = self.try_send(&mut call("EVAL", script.code)).await?;
+        }
+        let mut replies = replies.into_iter();
+        let reply = self.checked(replies.next().unwrap_or_default())?;
+        for then in replies {
+            self.checked(then)?;
+        }
+        Ok(reply)
+    }
+
+    /// The replies to commands, errors of the server among them.
+    pub(super) async fn try_send(&mut self, pipeline: &mut Pipeline) -> Result<Vec<Value>, BitmapError> {
+        pipeline.ignore_errors();
+        let replies = self
+            .connection
+            .send(pipeline)
+            .await
+            .map_err(|error| self.error(error))?;
+        if replies.len() == pipeline.len() {
+            return Ok(replies);
+        }
+        Err(self.unexpected(
+            "pipeline",
+            format_args!("{} replies to {} commands", replies.len(), pipeline.len()),
+        ))
+    }
+
+    pub(super) fn checked(&self, reply: Value) -> Result<Value, BitmapError> {
+        match reply {
+            Value::ServerError(error) => Err(self.error(error.into())),
+            reply => Ok(reply),
+        }
+    }
+
+    fn error(&self, error: redis::RedisError) -> BitmapError {
+        let error = brief(error);
+        let key = lossy(self.key);
+        // Before Redis 7 an error in a script is an ERR that quotes the command's.
+        let is = |code: &str| error.code() == Some(code) || error.detail().is_some_and(|detail| detail.contains(code));
+        BitmapError(if is("WRONGTYPE") {
+            BitmapErrorKind::WrongType { key, error }
+        } else if is("READONLY") {
+            BitmapErrorKind::ReadOnly { key, error }
+        } else if error.redirect_node().is_some() {
+            BitmapErrorKind::Elsewhere { key, error }
+        } else if is("CROSSSLOT") || is("non local key") || is("do not hash to the same slot") {
+            BitmapErrorKind::CrossSlot { key, error }
+        } else if error.is_io_error() || error.is_connection_dropped() || error.is_timeout() {
+            BitmapErrorKind::Unreachable { error }
+        } else if matches!(error.kind(), ErrorKind::UnexpectedReturnType | ErrorKind::Parse) {
+            BitmapErrorKind::Reply {
+                command: "pipeline",
+                key,
+                reply: error.to_string(),
+            }
+        } else {
+            BitmapErrorKind::Server { key, error }
+        })
+    }
+
+    /// A reply that `command` does not give.
+    pub(super) fn unexpected(&self, command: &'static str, reply: impl fmt::Debug) -> BitmapError {
+        BitmapError(BitmapErrorKind::Reply {
+            command,
+            key: lossy(self.key),
+            reply: shortened(reply),
+        })
+    }
+
+    /// The integer that `command` replied.
+    pub(super) fn integer(&self, command: &'static str, reply: &Value) -> Result<i64, BitmapError> {
+        match reply {
+            Value::Int(integer) => Ok(*integer),
+            other => Err(self.unexpected(command, other)),
+        }
+    }
+
+    /// The bit that `command` replied.
+    pub(super) fn bit(&self, command: &'static str, reply: &Value) -> Result<bool, BitmapError> {
+        match self.integer(command, reply)? {
+            0 => Ok(false),
+            1 => Ok(true),
+            other => Err(self.unexpected(command, other)),
+        }
+    }
+
+    /// The bytes that `command` replied, at most `limit`.
+    pub(super) fn bytes(&self, command: &'static str, reply: Value, limit: u64) -> Result<Vec<u8>, BitmapError> {
+        match reply {
+            Value::BulkString(bytes) if bytes.len() as u64 <= limit => Ok(bytes),
+            Value::BulkString(bytes) => Err(self.unexpected(
+                command,
+                format_args!("{} bytes, more than the {limit} asked for", bytes.len()),
+            )),
+            other => Err(self.unexpected(command, other)),
+        }
+    }
+}
+
+pub(super) fn lossy(key: &[u8]) -> String {
+    String::from_utf8_lossy(key).into_owned()
+}

@@ -1,0 +1,634 @@
+//! The errors between this process and a server. The commands and threads of this crate make them,
+//! and callers read them.
+
+use crate::shared::life::Life;
+use lanebloom::BuildError;
+use lanebloom_formats::RedisBloomLoadError;
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Why a filter could not be fetched from Redis or stored there, by [`Transfer`](crate::Transfer).
+///
+/// [`source`](Error::source) is the `redis` crate's error, or the error of the dump.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom_formats::RedisBloom;
+/// use lanebloom_redis::Transfer;
+///
+/// // There is no server at port 1.
+/// let mut client = redis::Client::open("redis://127.0.0.1:1/")?;
+/// let error = RedisBloom::fetch(&mut client, "seen", 1 << 30).unwrap_err();
+/// assert!(error.is_unreachable() && !error.is_missing());
+/// assert!(
+///     error.to_string().starts_with("\"seen\": the server was not reached: ")
+/// );
+/// # Ok::<(), redis::RedisError>(())
+/// ```
+#[derive(Debug)]
+pub struct TransferError {
+    pub(crate) kind: TransferErrorKind,
+    pub(crate) key: String,
+}
+
+#[derive(Debug)]
+pub(crate) enum TransferErrorKind {
+    Unreachable(redis::RedisError),
+    NoModule(redis::RedisError),
+    Missing,
+    WrongType(redis::RedisError),
+    ReadOnly(redis::RedisError),
+    /// `MOVED` or `ASK`.
+    Elsewhere(redis::RedisError),
+    Refused(redis::RedisError),
+    /// The beginning of a reply that does not fit the command.
+    Reply {
+        command: &'static str,
+        reply: String,
+    },
+    Taken,
+    Empty,
+    Changed,
+    Load(RedisBloomLoadError),
+}
+
+impl TransferError {
+    /// Whether the server was not reached, or the connection to it broke: another connection may
+    /// succeed.
+    ///
+    /// ```
+    /// use lanebloom_formats::RedisBloom;
+    /// use lanebloom_redis::Transfer;
+    ///
+    /// // Nobody is there.
+    /// let mut client = redis::Client::open("redis://127.0.0.1:1/")?;
+    /// let error = RedisBloom::fetch(&mut client, "seen", 1 << 30).unwrap_err();
+    /// assert!(error.is_unreachable());
+    /// # Ok::<(), redis::RedisError>(())
+    /// ```
+    #[must_use]
+    pub fn is_unreachable(&self) -> bool {
+        matches!(self.kind, TransferErrorKind::Unreachable(_))
+    }
+
+    /// Whether there is nothing at the key.
+    ///
+    /// ```no_run
+    /// use lanebloom_formats::RedisBloom;
+    /// use lanebloom_redis::Transfer;
+    ///
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
+    /// let error = RedisBloom::fetch(&mut connection, "nothing", 1 << 30).unwrap_err();
+    /// assert!(error.is_missing());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn is_missing(&self) -> bool {
+        matches!(self.kind, TransferErrorKind::Missing)
+    }
+
+    /// Whether there is a cuckoo filter at the key, but without keys: Redis does not dump it.
+    ///
+    /// ```no_run
+    /// use lanebloom_formats::RedisCuckoo;
+    /// use lanebloom_redis::Transfer;
+    ///
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
+    /// redis::cmd("CF.RESERVE").arg("seen").arg(1000).exec(&mut connection)?;
+    /// let error = RedisCuckoo::fetch(&mut connection, "seen", 1 << 30).unwrap_err();
+    /// assert!(error.is_empty() && !error.is_missing());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        matches!(self.kind, TransferErrorKind::Empty)
+    }
+
+    /// Whether the server is a node of Redis Cluster, and named another node for the key. The error
+    /// says which. A connection [to the cluster](crate#redis-cluster) finds the node.
+    #[must_use]
+    pub fn is_elsewhere(&self) -> bool {
+        matches!(self.kind, TransferErrorKind::Elsewhere(_))
+    }
+
+    /// Whether [`store`](crate::Transfer::store) found something at the key.
+    ///
+    /// ```no_run
+    /// use lanebloom_formats::RedisBloom;
+    /// use lanebloom_redis::Transfer;
+    ///
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
+    /// let filter = RedisBloom::with_capacity(1000, 0.01)?;
+    /// filter.store(&mut connection, "seen")?;
+    /// assert!(filter.store(&mut connection, "seen").unwrap_err().is_taken());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn is_taken(&self) -> bool {
+        matches!(self.kind, TransferErrorKind::Taken)
+    }
+}
+
+impl fmt::Display for TransferError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use TransferErrorKind as Kind;
+        if let Kind::Elsewhere(error) = &self.kind {
+            return write_elsewhere(f, &self.key, error);
+        }
+        write!(f, "{:?}: ", self.key)?;
+        match &self.kind {
+            Kind::Unreachable(error) => write!(f, "the server was not reached: {error}"),
+            Kind::NoModule(error) => write!(f, "the server has not loaded RedisBloom: {error}"),
+            Kind::Missing => f.write_str("there is nothing at this key"),
+            Kind::WrongType(error) => write!(f, "what is at this key is no RedisBloom filter: {error}"),
+            Kind::ReadOnly(error) => write!(f, "the server is a replica that takes no writes: {error}"),
+            Kind::Elsewhere(error) | Kind::Refused(error) => write!(f, "the server refused: {error}"),
+            Kind::Reply { command, reply } => {
+                write!(f, "the reply to {command} is none of that command: {reply}")
+            }
+            Kind::Taken => f.write_str("there is something at this key already"),
+            Kind::Empty => f.write_str("the filter has no keys, and Redis does not dump such a cuckoo filter"),
+            Kind::Changed => f.write_str("the filter was replaced or changed while it was read: fetch it again"),
+            Kind::Load(error) => write!(f, "what the server sent is not loaded: {error}"),
+        }
+    }
+}
+
+impl Error for TransferError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        use TransferErrorKind as Kind;
+        match &self.kind {
+            Kind::Unreachable(error)
+            | Kind::NoModule(error)
+            | Kind::WrongType(error)
+            | Kind::ReadOnly(error)
+            | Kind::Elsewhere(error)
+            | Kind::Refused(error) => Some(error),
+            Kind::Load(error) => Some(error),
+            Kind::Missing | Kind::Reply { .. } | Kind::Taken | Kind::Empty | Kind::Changed => None,
+        }
+    }
+}
+
+/// The text of `MOVED` and `ASK`: the node that was asked names the slot and another node.
+fn write_elsewhere(f: &mut fmt::Formatter<'_>, key: &str, error: &redis::RedisError) -> fmt::Result {
+    let (node, slot) = error.redirect_node().unwrap_or_default();
+    write!(
+        f,
+        "{key:?} is in slot {slot} of Redis Cluster, at the node {node:?}, and the connection is to another node only: {error}"
+    )
+}
+
+/// Why a bitmap in Redis could not be read or written.
+///
+/// [`source`](Error::source) is the `redis` crate's error, if there is one.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom_redis::RedisBitmap;
+///
+/// // There is no server at port 1.
+/// let client = redis::Client::open("redis://127.0.0.1:1/")?;
+/// let mut connection = client;
+/// let error = RedisBitmap::go_zero("seen", 20_000)?
+///     .contains(&mut connection, "ann")
+///     .unwrap_err();
+/// assert!(error.is_unreachable() && !error.is_wrong_type());
+/// assert!(error.to_string().starts_with("the server was not reached: "));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct BitmapError(pub(crate) BitmapErrorKind);
+
+#[derive(Debug)]
+pub(crate) enum BitmapErrorKind {
+    Unreachable {
+        error: redis::RedisError,
+    },
+    ReadOnly {
+        key: String,
+        error: redis::RedisError,
+    },
+    WrongType {
+        key: String,
+        error: redis::RedisError,
+    },
+    /// `MOVED` or `ASK`.
+    Elsewhere {
+        key: String,
+        error: redis::RedisError,
+    },
+    CrossSlot {
+        key: String,
+        error: redis::RedisError,
+    },
+    Server {
+        key: String,
+        error: redis::RedisError,
+    },
+    Reply {
+        command: &'static str,
+        key: String,
+        reply: String,
+    },
+    Cursor {
+        key: String,
+        cursor: String,
+        greatest: u64,
+    },
+    /// A configuration of Redisson's with other numbers.
+    Configuration {
+        key: String,
+        found: String,
+        wanted: String,
+    },
+    Layouts {
+        key: String,
+    },
+    Longer {
+        key: String,
+        bytes: u64,
+        layout: u64,
+    },
+    OverLimit {
+        key: String,
+        needed: u64,
+        limit: usize,
+    },
+    NoText {
+        key: String,
+    },
+    OutOfMemory(BuildError),
+}
+
+impl BitmapError {
+    /// Whether the server was not reached, did not answer in time, or the connection to it broke.
+    /// Another connection may succeed. After an insert the caller does not know whether the server
+    /// did it. Repeating the insert does no harm.
+    #[must_use]
+    pub fn is_unreachable(&self) -> bool {
+        matches!(self.0, BitmapErrorKind::Unreachable { .. })
+    }
+
+    /// Whether the server is a replica that takes no writes.
+    #[must_use]
+    pub fn is_read_only(&self) -> bool {
+        matches!(self.0, BitmapErrorKind::ReadOnly { .. })
+    }
+
+    /// Whether a key of the filter holds something else: a list, say.
+    #[must_use]
+    pub fn is_wrong_type(&self) -> bool {
+        matches!(self.0, BitmapErrorKind::WrongType { .. })
+    }
+
+    /// Whether the server is a node of Redis Cluster, and named another node for the key. The error
+    /// says which. A connection [to the cluster](crate#redis-cluster) finds the node.
+    #[must_use]
+    pub fn is_elsewhere(&self) -> bool {
+        matches!(self.0, BitmapErrorKind::Elsewhere { .. })
+    }
+
+    /// Whether the filter's keys are in several slots of Redis Cluster. They need [one hash
+    /// tag](crate#redis-cluster).
+    #[must_use]
+    pub fn is_cross_slot(&self) -> bool {
+        matches!(self.0, BitmapErrorKind::CrossSlot { .. })
+    }
+
+    /// Whether the filter's configuration (`redisson`) has another size, or another number of hash
+    /// functions, than the caller: the filter was made for other expected keys, or another rate.
+    #[must_use]
+    pub fn is_other_configuration(&self) -> bool {
+        matches!(self.0, BitmapErrorKind::Configuration { .. })
+    }
+
+    /// Whether a copy would take more memory than the caller's limit.
+    #[must_use]
+    pub fn is_over_limit(&self) -> bool {
+        matches!(self.0, BitmapErrorKind::OverLimit { .. })
+    }
+}
+
+impl fmt::Display for BitmapError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            BitmapErrorKind::Unreachable { error } => write!(f, "the server was not reached: {error}"),
+            BitmapErrorKind::ReadOnly { key, error } => {
+                write!(f, "{key:?} was not written, the server is a read-only replica: {error}")
+            }
+            BitmapErrorKind::WrongType { key, error } => write!(f, "{key:?} is no bitmap: {error}"),
+            BitmapErrorKind::Elsewhere { key, error } => write_elsewhere(f, key, error),
+            BitmapErrorKind::CrossSlot { key, error } => write!(
+                f,
+                "{key:?} and the keys with it are in several slots of Redis Cluster; give them one hash tag, as {{tag}}: {error}"
+            ),
+            BitmapErrorKind::Server { key, error } => write!(f, "the server refused an operation on {key:?}: {error}"),
+            BitmapErrorKind::Reply { command, key, reply } => {
+                write!(f, "the reply to {command} on {key:?} is none of that command: {reply}")
+            }
+            BitmapErrorKind::Cursor { key, cursor, greatest } => {
+                write!(
+                    f,
+                    "the cursor {key:?} is {cursor:?}, which is no number in 0 to {greatest}"
+                )
+            }
+            BitmapErrorKind::Configuration { key, found, wanted } => {
+                write!(f, "the configuration {key:?} says {found}, and the caller {wanted}")
+            }
+            BitmapErrorKind::Layouts { key } => {
+                write!(
+                    f,
+                    "{key:?} has another layout than the filter that is to take its place"
+                )
+            }
+            BitmapErrorKind::Longer { key, bytes, layout } => {
+                write!(
+                    f,
+                    "the bitmap {key:?} has {bytes} bytes, more than the {layout} of this layout: it is another's"
+                )
+            }
+            BitmapErrorKind::OverLimit { key, needed, limit } => {
+                write!(
+                    f,
+                    "a copy of {key:?} takes {needed} bytes, more than the limit of {limit} bytes"
+                )
+            }
+            BitmapErrorKind::NoText { key } => {
+                write!(f, "a key for {key:?} is no UTF-8, and its layout is of characters")
+            }
+            BitmapErrorKind::OutOfMemory(error) => write!(f, "the bitmap was not copied: {error}"),
+        }
+    }
+}
+
+impl Error for BitmapError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &self.0 {
+            BitmapErrorKind::Unreachable { error }
+            | BitmapErrorKind::ReadOnly { error, .. }
+            | BitmapErrorKind::WrongType { error, .. }
+            | BitmapErrorKind::Elsewhere { error, .. }
+            | BitmapErrorKind::CrossSlot { error, .. }
+            | BitmapErrorKind::Server { error, .. } => Some(error),
+            BitmapErrorKind::OutOfMemory(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// Why a [`SharedBloom`](crate::SharedBloom) and the set on the server could not be merged.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::ConcurrentBloom;
+/// use lanebloom_redis::SharedBloom;
+///
+/// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+/// let server = redis::Client::open("redis://127.0.0.1:6379/")?;
+/// let error = SharedBloom::builder("{ids}").connect(server, filter).unwrap_err();
+/// assert_eq!(
+///     error.to_string(),
+///     "the name \"{ids}\" is empty or has a brace, which keys of Redis Cluster \
+///      are divided by"
+/// );
+/// assert!(!error.is_incompatible());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct SharedError(Box<SharedErrorKind>);
+
+#[derive(Clone, Debug)]
+pub(crate) enum SharedErrorKind {
+    Name(String),
+    TooLarge {
+        needed: usize,
+        limit: u64,
+    },
+    OutOfMemory {
+        bytes: usize,
+    },
+    /// Of a generation of a window.
+    Build(BuildError),
+    Thread(Arc<std::io::Error>),
+    Redis(redis::RedisError),
+    Incompatible {
+        name: String,
+        differs: String,
+    },
+    Life {
+        name: String,
+        ours: Life,
+        theirs: Life,
+    },
+    Expired,
+    WindowExpires(u64),
+    WindowAgeless,
+    WindowClock,
+    WindowPeriod {
+        period: Duration,
+        least: Duration,
+    },
+    WindowAstray,
+    Foreign {
+        key: String,
+        what: &'static str,
+    },
+    /// The beginning of a reply that does not fit `to`.
+    Reply {
+        to: &'static str,
+        reply: String,
+    },
+    Behind,
+    Timeout {
+        after: Duration,
+        last: Option<SharedError>,
+    },
+    Panicked(String),
+    Ended,
+}
+
+impl SharedErrorKind {
+    /// The `redis` crate's error, cut to the length of a message.
+    pub(crate) fn redis(error: redis::RedisError) -> Self {
+        Self::Redis(super::reply::brief(error))
+    }
+}
+
+impl From<SharedErrorKind> for SharedError {
+    fn from(kind: SharedErrorKind) -> Self {
+        Self(Box::new(kind))
+    }
+}
+
+impl SharedError {
+    /// Whether the set on the server has another layout, hasher, seed or time of expiry. Then no
+    /// later attempt will succeed either.
+    ///
+    /// ```no_run
+    /// use lanebloom::ConcurrentBloom;
+    /// use lanebloom_redis::SharedBloom;
+    ///
+    /// let server = redis::Client::open("redis://127.0.0.1/")?;
+    /// let one = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let other = ConcurrentBloom::builder().expected_keys(1000).seed(1).build()?;
+    /// let _one = SharedBloom::builder("ids").connect(server.clone(), one)?;
+    /// assert!(
+    ///     SharedBloom::builder("ids")
+    ///         .connect(server, other)
+    ///         .unwrap_err()
+    ///         .is_incompatible()
+    /// );
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn is_incompatible(&self) -> bool {
+        match &*self.0 {
+            SharedErrorKind::Incompatible { .. } | SharedErrorKind::Life { .. } => true,
+            SharedErrorKind::Timeout { last: Some(last), .. } => last.is_incompatible(),
+            _ => false,
+        }
+    }
+
+    /// Whether the set has expired.
+    ///
+    /// ```no_run
+    /// use lanebloom::ConcurrentBloom;
+    /// use lanebloom_redis::SharedBloom;
+    /// use std::time::{Duration, SystemTime};
+    ///
+    /// let server = redis::Client::open("redis://127.0.0.1/")?;
+    /// let end = SystemTime::now() + Duration::from_secs(4);
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let shared =
+    ///     SharedBloom::builder("ids").expires_at(end).connect(server, filter)?;
+    /// std::thread::sleep(Duration::from_millis(4001));
+    /// assert!(shared.sync(Duration::from_secs(30)).unwrap_err().is_expired());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn is_expired(&self) -> bool {
+        match &*self.0 {
+            SharedErrorKind::Expired => true,
+            SharedErrorKind::Timeout { last: Some(last), .. } => last.is_expired(),
+            _ => false,
+        }
+    }
+
+    /// Whether no later attempt will succeed.
+    pub(crate) fn is_final(&self) -> bool {
+        self.is_incompatible() || self.is_expired()
+    }
+
+    /// The address of the node of Redis Cluster that has the set, if another node was asked.
+    pub(crate) fn moved_to(&self) -> Option<&str> {
+        match &*self.0 {
+            SharedErrorKind::Redis(error) if error.code() == Some("MOVED") => Some(error.redirect_node()?.0),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn is_ended(&self) -> bool {
+        matches!(*self.0, SharedErrorKind::Ended)
+    }
+
+    /// Whether the server refused, over a connection that still works.
+    pub(crate) fn is_refusal(&self) -> bool {
+        use redis::ErrorKind;
+        let SharedErrorKind::Redis(error) = &*self.0 else {
+            return false;
+        };
+        matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension)
+    }
+}
+
+impl fmt::Display for SharedError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.0 {
+            SharedErrorKind::Name(name) => {
+                write!(
+                    f,
+                    "the name {name:?} is empty or has a brace, which keys of Redis Cluster are divided by"
+                )
+            }
+            SharedErrorKind::TooLarge { needed, limit } => {
+                write!(f, "a filter of {needed} bytes is beyond the limit of {limit} bytes")
+            }
+            SharedErrorKind::OutOfMemory { bytes } => write!(
+                f,
+                "there is no memory to keep what was pushed: the allocation of {bytes} bytes failed"
+            ),
+            SharedErrorKind::Build(error) => write!(f, "there is no memory for a generation: {error}"),
+            SharedErrorKind::Thread(error) => write!(f, "no thread could be started: {error}"),
+            SharedErrorKind::Redis(error) => match error.redirect_node() {
+                Some((node, slot)) => write!(
+                    f,
+                    "the set is in slot {slot} of Redis Cluster, which is moving, or has moved to the node {node:?}: {error}"
+                ),
+                None => write!(f, "Redis: {error}"),
+            },
+            SharedErrorKind::Incompatible { name, differs } => {
+                write!(f, "the set {name:?} on the server is another filter's: {differs}")
+            }
+            SharedErrorKind::Life { name, ours, theirs } => {
+                write!(f, "the set {name:?} on the server {theirs}, here it {ours}")?;
+                if [ours, theirs].iter().any(|life| matches!(life, Life::Until(_))) {
+                    f.write_str(" (since 1970)")?;
+                }
+                Ok(())
+            }
+            SharedErrorKind::Expired => f.write_str("the set has expired"),
+            SharedErrorKind::WindowExpires(time) => {
+                write!(
+                    f,
+                    "a window expires by its generations, and cannot be told to at {time} ms since 1970"
+                )
+            }
+            SharedErrorKind::WindowAgeless => f.write_str(
+                "the window rotates when it is told to or full, which other nodes do not know of: build it by `window`",
+            ),
+            SharedErrorKind::WindowClock => f.write_str(
+                "the window ages by this machine's monotonic clock, which no other has: build it by `time_of_day`",
+            ),
+            SharedErrorKind::WindowPeriod { period, least } => {
+                write!(
+                    f,
+                    "generations of {period:?} are shorter than {least:?}, the least that the server counts"
+                )
+            }
+            SharedErrorKind::WindowAstray => f.write_str(
+                "the window's generations are not those of other nodes until they have expired: its clock was set back, or `rotate` was called",
+            ),
+            SharedErrorKind::Foreign { key, what } => write!(f, "{key} was not written by a shared filter: {what}"),
+            SharedErrorKind::Reply { to, reply } => write!(f, "the reply to {to} is none of that: {reply}"),
+            SharedErrorKind::Behind => f.write_str("the server's log was cut off faster than it could be followed"),
+            SharedErrorKind::Timeout { after, last: None } => write!(f, "not done within {after:?}"),
+            SharedErrorKind::Timeout {
+                after,
+                last: Some(last),
+            } => write!(f, "not done within {after:?}; the last attempt: {last}"),
+            SharedErrorKind::Panicked(says) => write!(f, "the exchange panicked, and goes on: {says}"),
+            SharedErrorKind::Ended => f.write_str("it was ended meanwhile"),
+        }
+    }
+}
+
+impl Error for SharedError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &*self.0 {
+            SharedErrorKind::Build(error) => Some(error),
+            SharedErrorKind::Thread(error) => Some(error),
+            SharedErrorKind::Redis(error) => Some(error),
+            SharedErrorKind::Timeout { last: Some(last), .. } => Some(last),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Bloom filters in Redis: one set that many processes share, bitmaps that other programs fill, and
+//! RedisBloom's filters fetched and stored. The filters in memory are those of the crate
+//! [`lanebloom`].
+//!
+//! # When not to use it
+//!
+//! - **If one process has all keys.** Use a filter of [`lanebloom`] alone, and save it to a file.
+//! - **If strangers choose the keys** of a bitmap: all layouts of bitmaps hash without a secret.
+//!   [The module `hash`](lanebloom::hash) describes the consequences. A [`SharedBloom`] can have a
+//!   secret.
+//! - **If a round trip for each lookup is too slow**, do not ask a [`RedisBitmap`] in place. A
+//!   lookup in a [`LocalBitmap`] or a [`SharedBloom`] takes a few accesses to memory, thousands of
+//!   times less, and works while the server is down. Ask in place if a lookup must see a key that
+//!   another client has just inserted.
+//!
+//! # Example
+//!
+//! ```no_run
+//! use lanebloom_redis::RedisBitmap;
+//!
+//! let client = redis::Client::open("redis://127.0.0.1/")?;
+//! let mut connection = client.get_connection()?;
+//! // What a Java service fills: new RedisBloomFilter(3000, 0.03),
+//! // insert("read:ann", article, 3600)
+//! let read = RedisBitmap::jedis("read:ann", 3000, 0.03)?;
+//! read.insert_batch(&mut connection, &["article 1", "article 2"])?;
+//!
+//! // In place, in one round trip.
+//! let mut found = [false; 3];
+//! let articles = ["article 2", "article 3", "article 1"];
+//! read.contains_batch(&mut connection, &articles, &mut found)?;
+//! assert_eq!(found, [true, false, true]);
+//!
+//! // A copy of at most 16 MiB for many threads. One of them refreshes it at times.
+//! let copy = read.fetch_local(&mut connection, 16 << 20)?;
+//! assert!(copy.contains("article 1") && !copy.contains("article 3"));
+//! read.insert(&mut connection, "article 3")?;
+//! copy.refresh(&mut connection)?;
+//! assert!(copy.contains("article 3"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # The types
+//!
+//! | to | take | a lookup asks |
+//! |---|---|---|
+//! | share one set among processes | [`SharedBloom`] | this process's memory |
+//! | share a set that forgets after some minutes | [`SharedWindow`] | this process's memory |
+//! | use a plain bitmap that a Java, Go or Python program fills | [`RedisBitmap`] | the server |
+//! | answer from a copy of such a bitmap | [`LocalBitmap`] | this process's memory |
+//! | move a filter of the `BF` or `CF` commands out of Redis and back | [`Transfer`], of [`RedisBloom`](lanebloom_formats::RedisBloom) and [`RedisCuckoo`](lanebloom_formats::RedisCuckoo) | this process's memory |
+//!
+//! [`SharedBloom`] and [`SharedWindow`] can be the filter of a guard
+//! ([`GuardFilter`](lanebloom::GuardFilter)). The module [`shared`] has their promises and costs.
+//! The rest of this page is about bitmaps.
+//!
+//! # Features
+//!
+//! The calls take blocking connections of the crate `redis`, version 1. Features only add.
+//!
+//! | feature | |
+//! |---|---|
+//! | `tokio` | each call of a bitmap has a twin that ends in `_async`, for asynchronous connections |
+//! | `cluster` | the crate's blocking connections to Redis Cluster |
+//!
+//! # Layouts
+//!
+//! Many programs keep a Bloom filter in a plain Redis bitmap, which is a string. They set and get
+//! its single bits. [`RedisBitmap`] is one type for all their layouts, and the constructor chooses
+//! the layout.
+//!
+//! | | [`guava`](RedisBitmap::guava) | [`jedis`](RedisBitmap::jedis) | [`go_zero`](RedisBitmap::go_zero) | [`scrapy`](RedisBitmap::scrapy) | [`redisson`](RedisBitmap::redisson) |
+//! |---|---|---|---|---|---|
+//! | program | the Java class `RedisBitmaps`, with growth | the Java class `RedisBloomFilter`, for Jedis and Codis | go-zero's `core/bloom` | `scrapy-redis-bloomfilter`, Python | Redisson's `RBloomFilter`, Java |
+//! | keys in Redis | `<base>-0`, `<base>-1`, ... and a cursor | `bf:<key>` | `<key>` | `<key>`, as `<spider>:bloomfilter` | `<name>`, and a hash `{<name>}:config` |
+//! | bits | by Guava's formula, rounded up to 64 | by Guava's formula, as an `int` | a parameter | `2^bit` | by Guava's formula, not rounded |
+//! | bits of a key | by Guava's formula | by Guava's formula | 14 | a parameter | by Guava's formula |
+//! | their offsets | Guava's `MURMUR128_MITZ_64` | the same | Murmur3 of the key and one more byte | weighed sums of the characters | sums of the halves of HighwayHash-128 |
+//! | keys of this crate | any [`Funnel`](lanebloom::Funnel); Java's strings are `str` | the same | any, of its bytes; Go's strings are `str` | texts | [as the codec has them](RedisBitmap::redisson): `str`, decimal texts, `[u8]` |
+//! | lookup | one script | `GETBIT` in a pipeline | one script | `GETBIT` in a pipeline | one script |
+//! | insert | one script | `SETBIT` in a pipeline, and `PEXPIRE` | one script | `SETBIT` in a pipeline | one script |
+//! | round trips | 1 for each 1024 bits | the same | the same | the same (theirs: 1 for each bit) | the same |
+//! | two clients insert a key at once | one gets `true` | at least one | one gets `true` | at least one | one gets `true` |
+//! | not for | old clients beside ours that grow: they may skip a number | more than 2^31 bits | | short keys, new filters: [its hash is bad](RedisBitmap::scrapy) | more than 2^32 − 2 bits |
+//!
+//! Scripts are sent by their digest, and whole if the server does not know them yet.
+//!
+//! Every layout can be rebuilt while readers go on: [`rename`](RedisBitmap::rename). Many small
+//! filters, as one per user and day, are asked in one round trip:
+//! [`contains_pairs`](RedisBitmap::contains_pairs).
+//!
+//! # Failures
+//!
+//! | | what happens |
+//! |---|---|
+//! | the key is not there, or has expired | the filter is empty: no key is in it, which is no error |
+//! | the key holds a list, a hash, ... | an error, [`is_wrong_type`](BitmapError::is_wrong_type); Redis does nothing |
+//! | the key is at another node of a cluster | an error, [`is_elsewhere`](BitmapError::is_elsewhere); see [Redis Cluster](#redis-cluster) |
+//! | the server is a replica | lookups and copies work; writes are an error, [`is_read_only`](BitmapError::is_read_only) |
+//! | no server, or the connection breaks | an error, [`is_unreachable`](BitmapError::is_unreachable); the insert may have been done, and to do it again does no harm |
+//! | a layout of more than 2^32 bits | an error of the constructor: `SETBIT` takes no higher offset |
+//! | the cursor is no number in 0 to 1023 | an error that names it |
+//! | the configuration of a filter of Redisson's says another size | an error that names both, [`is_other_configuration`](BitmapError::is_other_configuration) |
+//! | another size or number of functions than the other programs', elsewhere | **no error**, and keys are not found: the bitmap does not tell. A copy fails if the bitmap is longer than the layout |
+//! | a reply of another kind | an error that quotes its beginning, as all errors here do |
+//! | the last bitmap but one of a growing filter is evicted or expires | its keys are not found |
+//!
+//! # Redis Cluster
+//!
+//! A client or connection of the `redis` crate talks to one node. With the feature `cluster`
+//! the blocking calls also take the crate's `ClusterConnection`, which finds the node of each key.
+//! The tests run all of this on clusters of Redis 7 and Valkey 9, while slots move and after a
+//! failover.
+//!
+//! | | by a `ClusterConnection` | by a connection to one node |
+//! |---|---|---|
+//! | a key that the node has | works | works |
+//! | a key that another node has | works | an error that names the key, the slot and the node, [`is_elsewhere`](BitmapError::is_elsewhere) |
+//! | a slot that is moving | waits, and works | the same error, or Redis's `TRYAGAIN`; never an answer without the keys that have moved |
+//! | the node fails, and a replica takes over | [`is_unreachable`](BitmapError::is_unreachable); a new connection works | the same; connect to the replica |
+//! | `jedis`, `scrapy` | one script, not a pipeline | a pipeline |
+//! | `contains_pairs`, `insert_pairs` | one round trip for each pair | one for all, on this node's keys |
+//! | [`Transfer`] | works | [`is_elsewhere`](TransferError::is_elsewhere) |
+//! | [`SharedBloom`], [`SharedWindow`] | take a client of any node | [follow the set from node to node](shared#redis-cluster) |
+//!
+//! **Hash tags.** Filters with one Redis key need none. A name of Redisson's and its configuration
+//! have one by themselves. A growing filter (`guava`) has several keys: give `base` and the cursor
+//! one tag, as `{seen}bits` and `{seen}cursor`. [`rename`](RedisBitmap::rename) needs one tag for
+//! both names. Otherwise the call fails, [`is_cross_slot`](BitmapError::is_cross_slot). One
+//! exception: Redis runs scripts on bitmaps in several slots while one node has all of these slots.
+//! This fails as soon as a slot moves.
+//!
+//! **Repeated inserts.** If a connection breaks before the reply, a `ClusterConnection` sends the
+//! command again. An insert that was done twice answers false for a new key. If exactly one client
+//! must get true, treat false as "perhaps mine", or build the client with `retries(0)`. Then it
+//! follows no slots either.
+//!
+//! The asynchronous calls are not tested with connections to a cluster.
+//!
+//! ```no_run
+//! # #[cfg(feature = "cluster")] {
+//! use lanebloom_redis::RedisBitmap;
+//! use redis::cluster::ClusterClient;
+//!
+//! let client = ClusterClient::new(["redis://10.0.0.1/", "redis://10.0.0.2/"])?;
+//! let mut connection = client.get_connection()?;
+//! let seen = RedisBitmap::guava("{seen}bits", "{seen}cursor", 1_000_000, 0.01)?;
+//! assert!(seen.insert(&mut connection, "ann")?);
+//! # }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What the client buffers
+//!
+//! The `redis` crate reads all of a reply into memory before this crate sees its length. A text
+//! takes its bytes and a copy of them. A list of small values takes some ten times its bytes. The
+//! limits of calls (`max_bytes`) bound the memory that this crate makes of the replies, and no call
+//! asks for more than a chunk at a time. But a wrong server can send replies of any length. A
+//! connection of the `redis` crate does not bound a reply's time either: its timeouts hold for each
+//! single read. A [`SharedBloom`] has a connection of its own, which [bounds
+//! both](shared#what-it-promises).
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+mod bitmap;
+mod connection;
+mod error;
+mod guard;
+mod layout;
+mod local_copy;
+mod reply;
+pub mod shared;
+mod transfer;
+
+pub use bitmap::RedisBitmap;
+pub use error::{BitmapError, SharedError, TransferError};
+pub use local_copy::{LocalBitmap, Refreshed};
+pub use shared::{SharedBloom, SharedWindow};
+pub use transfer::Transfer;

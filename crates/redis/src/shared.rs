@@ -1,0 +1,571 @@
+//! One set on many nodes. [`SharedBloom`] is a filter in every process. A background thread keeps
+//! it equal to the others' through Redis. [`SharedWindow`] is such a set that
+//! [forgets](#forgetting).
+//!
+//! ```text
+//! process A                             Redis                          process B
+//! ConcurrentBloom -- added bits --> script: ORs them into --> ConcurrentBloom
+//!                 <- others' bits -  chunks, and logs them <--
+//! ```
+//!
+//! # What it promises
+//!
+//! 1. **Lookups and inserts are local.** [`SharedBloom`] derefs to its [`ConcurrentBloom`], and
+//!    marks and counts nothing in it. No lookup, insert or drop ever waits for the network,
+//!    whatever the state of the server. Only [`connect`](SharedBuilder::connect),
+//!    [`sync`](SharedBloom::sync) and [`close`](SharedBloom::close) wait. All promises of the crate
+//!    for the filter ([Consistency](lanebloom#consistency)) hold within the process.
+//! 2. **A pushed key arrives.** If a key was inserted here before a call of
+//!    [`sync`](SharedBloom::sync), and `sync` answers `Ok`, the key is on the server. Every node
+//!    that calls `sync` or connects from then on finds it. Without `sync` the same happens in the
+//!    background, every [interval](SharedBuilder::interval).
+//! 3. **No push is lost by a race.** The server ORs in a script, and runs only one script at a
+//!    time.
+//! 4. **Inserts while the server is away are kept**, and pushed once it is back. The thread
+//!    reconnects by itself, after pauses that double up to 3 seconds. Half of each pause is random,
+//!    so that the nodes do not all come at once. Nodes pull from a full server all the same.
+//! 5. **A new node starts from the server's state**, which [`connect`](SharedBuilder::connect)
+//!    takes before it returns. Keys that were in the new node's filter before are pushed.
+//! 6. **Keys that the server loses are pushed again**, by every node that has them: after a crash
+//!    with an append-only file that lacks the end, a failover to a replica that was behind, a
+//!    restored backup, `FLUSHALL`. The server gives every push an id. By these ids the nodes notice
+//!    a loss at their next exchange with the server.
+//! 7. **A node that does not fit is refused**: with another layout, seed or hasher it gets an error
+//!    that names the difference.
+//! 8. **No server holds a node for ever**, whatever it sends. Each round trip ends within the
+//!    [timeout](SharedBuilder::timeout), and after 16 MiB of replies and 128 bytes for each 8 KiB
+//!    of the filter. A node leaves a server that fails or refuses. It makes the next attempt on a
+//!    new connection, to the server that has the name by then. With TLS the node checks the timeout
+//!    between replies only, and does not bound their length.
+//!
+//! A key is pushed when the server has answered. The server decides how long it keeps the key:
+//!
+//! | `appendonly`, `appendfsync` | if the server crashes, it keeps | if its machine crashes, it keeps |
+//! |---|---|---|
+//! | `yes`, `always` | everything | everything |
+//! | `yes`, `everysec` | everything, unless its disk is so slow that writes wait (2 seconds at most) | all but the last 2 seconds |
+//! | `no` | its last snapshot | its last snapshot |
+//!
+//! A key that the server loses is missing only if no node has it any more (6).
+//!
+//! # What it does not promise
+//!
+//! - **A key that another node inserted comes late**: after up to an interval at each end and the
+//!   network's time. Until then a lookup here answers "certainly not" for a key that is in the set.
+//!   The next section says how a guard copes with it.
+//! - An insert that answers true says that the key is new *here*. Several nodes may each get true
+//!   for one key. To claim a key among nodes, ask a server.
+//! - Keys are never removed, and the set cannot grow. Both need a new set under another name. A
+//!   guard goes over to the new set by [`CacheGuard::rebuild`](lanebloom::CacheGuard::rebuild). The
+//!   old set can [expire](SharedBuilder::expires_at). Or use a set that [forgets](#forgetting) by
+//!   itself.
+//! - Anybody who can write to the server can set every bit. Wrong data from a broken server or
+//!   another program gives an error, and nothing worse.
+//! - The server must not evict. With `maxmemory`, use a policy of `noeviction`, or of `volatile-*`
+//!   if the set does not expire. If the server evicts a chunk and keeps the rest, no node notices
+//!   until the chunk is next compared. Delete a set by deleting all its keys, while no node has it.
+//!   [Close](SharedBloom::close) the last node, since a node that is only dropped may push a little
+//!   later.
+//! - The expected keys must cover the keys of all nodes together.
+//!
+//! # Before a store
+//!
+//! A [`CacheGuard`](lanebloom::CacheGuard) over a `SharedBloom` turns away keys that other nodes
+//! have just added to the store, until the keys have arrived. The remedy depends on the client that
+//! first asks for a new key:
+//!
+//! - Insert, `sync`, and only then hand the id out. The other nodes have it within their interval.
+//!   The client that made the id finds it at once at the node where it made it.
+//! - If a client may ask another node for a new id within milliseconds, let the request prove that
+//!   the id is new (by a time in the id, for example). Let such requests pass the guard: ids
+//!   younger than [`lag`](SharedStats::lag) plus the others' interval.
+//! - A node whose `lag` grows does not hear of new keys. Above some seconds, admit everything and
+//!   rely on the store alone.
+//!
+//! # What it costs
+//!
+//! - Memory: twice the filter's. The second half is a copy of the bits that the server is known to
+//!   have. On the server: the filter, and a log of a quarter of it, between 1 and 16 MiB.
+//! - A comparison of the two per interval: one pass over both, in the background thread. The thread
+//!   pauses at least four times as long as the pass takes. At 512 MiB an exchange begins every
+//!   second or so, whatever the interval. Inserts mark nothing, so they pay nothing. (If inserts
+//!   kept a map of the changed regions, that would save most of the comparison. But a batch would
+//!   have to find out which of its keys changed the filter, and a bulk insert cannot.)
+//! - On the wire: 2 bytes for every bit that is new on the server, some 35 for every chunk (8 KiB)
+//!   that is pushed, and some 350 for every interval. From 1024 new bits in a chunk on, all of the
+//!   chunk travels. The table shows the cost of a key that one node pushes and one other node
+//!   pulls, in a filter for a million keys at 1%, exchanged 10 times a second (`cargo bench --bench
+//!   redis --features redis`):
+//!
+//!   | keys a second | 10 | 100 | 1000 | 10,000 | 100,000 | 1,000,000 |
+//!   |---|--:|--:|--:|--:|--:|--:|
+//!   | bytes pushed, per key | 356 | 69 | 34 | 16 | 12 | 13 |
+//!   | bytes pulled, per key | 372 | 54 | 20 | 13 | 11 | 13 |
+//! - The server's time: about a microsecond for every bit, 20 for every whole chunk. One server
+//!   holds all of a set.
+//!
+//! # Redis Cluster
+//!
+//! One shard of a cluster holds a set, by the hash tag `{name}`. Give `connect` a client of any
+//! node. If that node names another one (`MOVED`), the thread goes there, with the same settings,
+//! user and password. After a failure it asks the first node again. So the set follows its slot to
+//! other nodes, and to a replica that takes over. While the slot is moving, exchanges fail and
+//! inserts are kept. The node of `connect` must live: its address should be a name that any living
+//! node can have.
+//!
+//! # When not to use it
+//!
+//! - One machine runs all the processes: they could share memory, or one of them could own the
+//!   filter.
+//! - Every node must find a key as soon as any node inserts it: ask a server, with a
+//!   [`RedisBitmap`](crate::RedisBitmap) in place.
+//! - The set has some thousand keys: use `SADD`, and a copy of the set in each process.
+//! - There are hundreds of nodes: each of them pulls everything that the others push, from the one
+//!   server.
+//!
+//! # Forgetting
+//!
+//! A [`SharedWindow`] is the same for a [`WindowedBloom`](lanebloom::WindowedBloom) that rotates by
+//! age: "seen by any node in the last ten minutes?" The time of day numbers its generations, so the
+//! nodes agree on them without a message. On the server each generation is a set of its own, under
+//! keys of its own, which expires. In every process it is a filter of the window's list. All
+//! [promises](#what-it-promises) above hold for every generation as long as it lives. In addition:
+//!
+//! 1. **A key is visible for the window, wherever it has arrived.** The window counts from the
+//!    key's insertion at any node. A key is visible at most one generation longer, even if it
+//!    arrives late. This assumes that the clocks agree; see below for clocks that do not.
+//! 2. **Inserts, lookups and rotations are local.** An insert that finds a rotation due makes it,
+//!    whatever the state of the server.
+//! 3. **A race of a push with a rotation loses nothing.** The node compares and pushes a generation
+//!    until its last key has expired, not only while it is the newest.
+//! 4. **Inserts while the server is away are kept** as long as they are visible, and pushed into
+//!    the generations that they were made in.
+//! 5. **A new node starts from all generations that live**, each with its real age.
+//! 6. **The server forgets too.** A generation's keys expire on the server (`PEXPIREAT`) one
+//!    generation later than at the nodes: after its last use, if no clock is wrong by more than a
+//!    generation. So the server has at most two generations more than the nodes: this one, and one
+//!    that a node whose clock is ahead has begun. The nodes tell the server how long to keep a
+//!    generation from now on, so the server's own clock may show anything. If the server's clock is
+//!    set forward, a generation expires early and as a whole, and the nodes that have it push it
+//!    again.
+//! 7. **A node that does not fit is refused**, also with another period or number of generations.
+//!    The error names both.
+//!
+//! | two clocks differ by | a key that goes from one node to the other |
+//! |---|---|
+//! | nothing | is visible for the window, and at most a generation longer |
+//! | `d`, up to a generation | is visible as soon as it is pulled, for at least the window less `d`, and at most `d` longer. If that matters, choose a window that is longer by `d`. A node whose clock is behind rotates with the nodes ahead as soon as they push |
+//! | more | may be visible late or not at all: its generation has expired by one clock, or has not begun by the other. Other nodes' keys do not suffer |
+//!
+//! If a node's clock is set back by more than a quarter of a generation, or
+//! [`rotate`](lanebloom::WindowedBloom::rotate) is called, the node's generations differ from those
+//! of the other nodes. The node then does not exchange, and says so
+//! ([`last_error`](SharedStats::last_error)), until these generations have expired, a window and a
+//! generation later at most. Then it pushes the keys inserted meanwhile, if they are still visible.
+//!
+//! Each generation costs the memory of a `SharedBloom`, at nodes and server. An interval without
+//! news is one call, of some 450 bytes with four generations. The background thread keeps the
+//! generations of its last exchange, and clears the dropped ones, so a rotation in an insert takes
+//! a microsecond. If an exchange takes longer than a generation, an insert may have to allocate
+//! one.
+//!
+//! # Examples
+//!
+//! `examples/shared_guard.rs` is three processes with a guard each.
+//!
+//! ```no_run
+//! use lanebloom::{CacheGuard, ConcurrentBloom, SipHash13};
+//! use lanebloom_redis::SharedBloom;
+//! use std::time::Duration;
+//!
+//! // Strangers ask for ids, so all nodes hash under one secret key, which is part
+//! // of their configuration.
+//! let secret = *b"16 random bytes!";
+//! let hasher = SipHash13::with_key(secret);
+//! let builder = ConcurrentBloom::builder().expected_keys(1_000_000);
+//! let filter = builder.hasher(hasher).build()?;
+//! let server = redis::Client::open("redis://127.0.0.1/")?;
+//! let ids = SharedBloom::builder("ids")
+//!     .interval(Duration::from_millis(50))
+//!     .connect(server, filter)?;
+//! ids.insert("new");
+//! assert!(ids.contains("new"));
+//! ids.sync(Duration::from_secs(30))?; // from here on it is on the server
+//!
+//! let guard = CacheGuard::<str, _>::new(ids);
+//! assert!(guard.check("new").is_some());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod deadline_socket;
+mod delta;
+mod description;
+pub(super) mod life;
+mod node;
+mod replica;
+mod window;
+
+use crate::error::SharedError;
+use description::{Description, Keys};
+use lanebloom::{ConcurrentBloom, KeyHasher, Murmur3};
+use life::Life;
+use node::Node;
+use redis::Client;
+use replica::{Replica, since_1970};
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+pub use node::SharedStats;
+pub use window::SharedWindow;
+#[doc(hidden)]
+pub use window::exchange_window_over;
+
+/// A [`ConcurrentBloom`] that shares one set with other processes, through Redis.
+///
+/// It derefs to the filter: look up and insert by the filter's own methods. [The module](self) has
+/// the promises, the costs, and how a guard treats keys that have not arrived yet.
+///
+/// A drop waits for nothing, so it may happen in any thread. If the last attempt succeeded, the
+/// background thread pushes once more. It ends within eight times the
+/// [timeout](SharedBuilder::timeout), and holds the filter's memory until then. If the process ends
+/// first, so does the thread: call [`close`](Self::close) if no key may be lost.
+///
+/// # Examples
+///
+/// ```no_run
+/// use lanebloom::ConcurrentBloom;
+/// use lanebloom_redis::SharedBloom;
+/// use std::time::Duration;
+///
+/// let server = redis::Client::open("redis://127.0.0.1/")?;
+/// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+/// let node =
+///     || SharedBloom::builder("ids").connect(server.clone(), filter.clone());
+/// let (one, other) = (node()?, node()?);
+/// one.insert("a");
+/// one.sync(Duration::from_secs(30))?;
+/// other.sync(Duration::from_secs(30))?;
+/// assert!(other.contains("a"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct SharedBloom<S = Murmur3> {
+    filter: Arc<ConcurrentBloom<S>>,
+    node: Node,
+}
+
+/// Connects a [`SharedBloom`], or a [`SharedWindow`]; made by [`SharedBloom::builder`].
+///
+/// # Examples
+///
+/// ```no_run
+/// use lanebloom::ConcurrentBloom;
+/// use lanebloom_redis::SharedBloom;
+/// use std::time::Duration;
+///
+/// let server = redis::Client::open("redis://127.0.0.1/")?;
+/// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+/// let shared = SharedBloom::builder("ids")
+///     .interval(Duration::from_millis(20))
+///     .timeout(Duration::from_secs(1))
+///     .connect(server, filter)?;
+/// assert_eq!(shared.expected_keys(), 1000);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a builder does nothing until `connect`"]
+pub struct SharedBuilder {
+    name: String,
+    interval: Duration,
+    timeout: Duration,
+    /// In ms since 1970; 0 if never.
+    expires: u64,
+}
+
+impl SharedBloom {
+    /// A builder for a node of the set of this name. The set's keys in Redis are `{name}:meta`,
+    /// `{name}:log`, `{name}:versions`, `{name}:scratch` and `{name}:0` and on. A short name makes
+    /// short messages.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    /// use lanebloom_redis::SharedBloom;
+    ///
+    /// // Nobody listens at port 1.
+    /// let nobody = redis::Client::open("redis://127.0.0.1:1/")?;
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// assert!(SharedBloom::builder("ids").connect(nobody, filter).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn builder(name: impl Into<String>) -> SharedBuilder {
+        SharedBuilder {
+            name: name.into(),
+            interval: Duration::from_millis(100),
+            timeout: Duration::from_secs(2),
+            expires: 0,
+        }
+    }
+}
+
+impl SharedBuilder {
+    /// The pause between exchanges with the server; 100 milliseconds by default.
+    ///
+    /// ```no_run
+    /// use lanebloom::ConcurrentBloom;
+    /// use lanebloom_redis::SharedBloom;
+    /// use std::time::Duration;
+    ///
+    /// let server = redis::Client::open("redis://127.0.0.1/")?;
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let minute = Duration::from_secs(60);
+    /// let rarely =
+    ///     SharedBloom::builder("ids").interval(minute).connect(server, filter)?;
+    /// rarely.insert("a");
+    /// std::thread::sleep(Duration::from_secs(1));
+    /// assert_eq!(rarely.stats().pushed_bytes, 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn interval(mut self, interval: Duration) -> Self {
+        self.interval = interval;
+        self
+    }
+
+    /// The time limit of a round trip: 2 seconds by default, from one millisecond to an hour. The
+    /// first round trip connects and logs in. Every further one is a request, from its first byte
+    /// to the last byte of its reply. After this time the connection counts as broken, however much
+    /// of the reply has come.
+    ///
+    /// `connect` and `sync` make as many round trips as the data needs: one for 512 KiB that a new
+    /// node fetches, one for 32 KiB that it pushes, one for a MiB that it pulls. Raise the limit if
+    /// the network needs longer for 1 MiB, or for a filter of some GiB: the versions of its chunks
+    /// are one reply, of 40 bytes for each 8 KiB.
+    ///
+    /// The limit does not bound two things: the lookup of the server's name, and, with TLS, a
+    /// single reply that comes in parts.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    /// use lanebloom_redis::SharedBloom;
+    /// use std::time::{Duration, Instant};
+    ///
+    /// // A port where nobody answers.
+    /// let silent = std::net::TcpListener::bind("127.0.0.1:0")?;
+    /// let client = redis::Client::open(("127.0.0.1", silent.local_addr()?.port()))?;
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let began = Instant::now();
+    /// assert!(
+    ///     SharedBloom::builder("ids")
+    ///         .timeout(Duration::from_millis(50))
+    ///         .connect(client, filter)
+    ///         .is_err()
+    /// );
+    /// assert!(began.elapsed() < Duration::from_secs(20));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// The time when the server deletes the whole set; never by default. The precision is 1 ms. The
+    /// server refuses a node with another time.
+    ///
+    /// From then on a node keeps its keys, but no longer exchanges: [`sync`](SharedBloom::sync)
+    /// fails at once. A [`SharedWindow`] takes no such time, since each of its generations expires
+    /// by itself.
+    ///
+    /// ```no_run
+    /// use lanebloom::ConcurrentBloom;
+    /// use lanebloom_redis::SharedBloom;
+    /// use std::time::Duration;
+    ///
+    /// let server = redis::Client::open("redis://127.0.0.1/")?;
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let past = std::time::SystemTime::now() - Duration::from_secs(1);
+    /// let builder = SharedBloom::builder("ids").expires_at(past);
+    /// assert!(builder.connect(server, filter).unwrap_err().is_expired());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn expires_at(mut self, time: SystemTime) -> Self {
+        // Redis takes no more than it can count in 63 bits, and 0 stands for never.
+        self.expires = since_1970(time).clamp(1, i64::MAX as u64 >> 1);
+        self
+    }
+
+    /// Connects, merges `filter` and the set, and starts the thread that keeps them equal. Begins
+    /// the set if the server has none.
+    ///
+    /// The filter may have keys, and the caller may keep an `Arc` of it: inserts through that `Arc`
+    /// are shared as well.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the name is empty or has a brace, if there is no memory for a second copy of the
+    /// bits, if the server does not answer or refuses, or if the set on it has another layout, seed
+    /// or hasher.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use lanebloom::ConcurrentBloom;
+    /// use lanebloom_redis::SharedBloom;
+    ///
+    /// let server = redis::Client::open("redis://127.0.0.1/")?;
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let filter = std::sync::Arc::new(filter);
+    /// filter.insert("was there before");
+    /// let shared = SharedBloom::builder("ids").connect(server, filter.clone())?;
+    /// filter.insert("came later");
+    /// assert!(shared.contains("came later"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn connect<S: KeyHasher + Send + Sync + 'static>(
+        self,
+        server: Client,
+        filter: impl Into<Arc<ConcurrentBloom<S>>>,
+    ) -> Result<SharedBloom<S>, SharedError> {
+        let filter = filter.into();
+        let life = match self.expires {
+            0 => Life::Forever,
+            time => Life::Until(time),
+        };
+        let description = Description::of(&filter, filter.hasher(), life);
+        let replica = Replica::new(Keys::of(&self.name)?, description, Arc::clone(&filter))?;
+        let node = Node::start(server, Box::new(replica), self.interval, self.timeout)?;
+        Ok(SharedBloom { filter, node })
+    }
+}
+
+impl<S> SharedBloom<S> {
+    /// Pushes and pulls now, and waits for it. After `Ok`, the server has every key that was
+    /// inserted here before the call, and this node has every key that the server had before the
+    /// call.
+    ///
+    /// Repeats failed attempts, after growing pauses, until `timeout` is over. Not for request
+    /// paths: inserts and lookups need no `sync`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if no attempt succeeded within `timeout`, with the error of the last one. Fails
+    /// earlier if no attempt can succeed, because the set on the server is now another filter's, or
+    /// has expired. The keys stay here in any case, and will be pushed.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use lanebloom::ConcurrentBloom;
+    /// use lanebloom_redis::SharedBloom;
+    /// use std::time::Duration;
+    ///
+    /// let server = redis::Client::open("redis://127.0.0.1/")?;
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let node =
+    ///     || SharedBloom::builder("ids").connect(server.clone(), filter.clone());
+    /// let one = node()?;
+    /// one.insert("order 17");
+    /// one.sync(Duration::from_secs(30))?;
+    /// // Every node that starts from here on has it.
+    /// assert!(node()?.contains("order 17"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn sync(&self, timeout: Duration) -> Result<(), SharedError> {
+        self.node.sync(timeout)
+    }
+
+    /// [`sync`](Self::sync), and then ends the background thread. Waits until the thread is gone
+    /// and has released the filter and its connection. Use it at the end of a process, since a drop
+    /// does not wait.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`sync`](Self::sync) does, or if the thread has not ended within `timeout`. Then
+    /// the thread goes on as after a drop.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use lanebloom::ConcurrentBloom;
+    /// use lanebloom_redis::SharedBloom;
+    /// use std::time::Duration;
+    ///
+    /// let server = redis::Client::open("redis://127.0.0.1/")?;
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let node =
+    ///     || SharedBloom::builder("ids").connect(server.clone(), filter.clone());
+    /// let one = node()?;
+    /// let its_filter = one.filter().clone();
+    /// one.insert("order 17");
+    /// one.close(Duration::from_secs(30))?;
+    /// assert_eq!(std::sync::Arc::strong_count(&its_filter), 1); // the thread is gone
+    /// assert!(node()?.contains("order 17"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn close(self, timeout: Duration) -> Result<(), SharedError> {
+        self.node.close(timeout)
+    }
+
+    /// The work so far, and the result of the last attempt.
+    ///
+    /// ```no_run
+    /// use lanebloom::ConcurrentBloom;
+    /// use lanebloom_redis::SharedBloom;
+    ///
+    /// let server = redis::Client::open("redis://127.0.0.1/")?;
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let stats = SharedBloom::builder("ids").connect(server, filter)?.stats();
+    /// assert!(stats.passes >= 1 && stats.last_error.is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn stats(&self) -> SharedStats {
+        self.node.stats()
+    }
+
+    /// The local filter.
+    ///
+    /// ```no_run
+    /// use lanebloom::ConcurrentBloom;
+    /// use lanebloom_redis::SharedBloom;
+    ///
+    /// let server = redis::Client::open("redis://127.0.0.1/")?;
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let shared = SharedBloom::builder("ids").connect(server, filter)?;
+    /// let for_a_thread = std::sync::Arc::clone(shared.filter());
+    /// for_a_thread.insert("a");
+    /// assert!(shared.contains("a"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn filter(&self) -> &Arc<ConcurrentBloom<S>> {
+        &self.filter
+    }
+}
+
+impl<S> Deref for SharedBloom<S> {
+    type Target = ConcurrentBloom<S>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.filter
+    }
+}
+
+impl<S: fmt::Debug> fmt::Debug for SharedBloom<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedBloom")
+            .field("filter", &self.filter)
+            .field("stats", &self.stats())
+            .finish_non_exhaustive()
+    }
+}
+
+/// For the fuzzer: the exchanges of a node that has `filter` with any server.
+#[doc(hidden)]
+pub fn exchange_over<S: KeyHasher + Send + Sync>(
+    server: &mut dyn redis::ConnectionLike,
+    filter: Arc<ConcurrentBloom<S>>,
+    passes: usize,
+) -> Result<(), SharedError> {
+    let description = Description::of(&filter, filter.hasher(), Life::Forever);
+    node::passes(Replica::new(Keys::of("fuzz")?, description, filter)?, server, passes)
+}

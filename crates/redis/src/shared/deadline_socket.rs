@@ -1,0 +1,300 @@
+//! A connection on which every round trip ends by a deadline: [`DeadlineSocket`], which a node's
+//! thread opens and exchanges over.
+//!
+//! The `redis` crate's own blocking connection bounds each single read. A server that sends a byte
+//! now and then, or unsolicited messages, holds its caller for ever. Only the owner of the socket
+//! can end that. So this connection owns the socket, and bounds each read by the rest of the round
+//! trip's time and bytes. The `redis` crate parses the bytes. With TLS the `redis` crate owns the
+//! socket, and this file checks the deadline between replies only.
+use redis::{
+    Client, Connection, ConnectionAddr, ConnectionLike, Parser, ProtocolVersion, RedisConnectionInfo, RedisResult,
+    Value,
+};
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::time::{Duration, Instant};
+
+pub(super) struct DeadlineSocket {
+    line: Line,
+    db: i64,
+    timeout: Duration,
+    /// The most bytes of all replies of a round trip.
+    most_bytes: usize,
+}
+
+enum Line {
+    Plain { stream: Box<dyn Stream>, parser: Parser },
+    Tls(Box<Connection>),
+}
+
+/// The rest of a round trip's time and bytes.
+struct Budget {
+    timeout: Duration,
+    end: Instant,
+    most_bytes: usize,
+    bytes: usize,
+}
+
+impl DeadlineSocket {
+    /// Connects and logs in, within the time of one round trip. The lookup of the server's name
+    /// comes on top.
+    pub(super) fn open(client: &Client, timeout: Duration, most_bytes: usize) -> RedisResult<Self> {
+        let info = client.get_connection_info();
+        let mut budget = Budget::new(timeout, most_bytes);
+        let stream: Option<Box<dyn Stream>> = match info.addr() {
+            ConnectionAddr::Tcp(host, port) => Some(Box::new(connect((host, *port), &mut budget)?)),
+            #[cfg(unix)]
+            ConnectionAddr::Unix(path) => Some(Box::new(std::os::unix::net::UnixStream::connect(path)?)),
+            _ => None,
+        };
+        let settings = info.redis_settings();
+        let is_plain = stream.is_some();
+        let line = match stream {
+            Some(stream) => Line::Plain {
+                stream,
+                parser: Parser::new(),
+            },
+            None => Line::Tls(Box::new(client.get_connection_with_timeout(timeout)?)),
+        };
+        let mut socket = Self {
+            line,
+            db: settings.db(),
+            timeout,
+            most_bytes,
+        };
+        if is_plain {
+            socket.log_in(settings, &mut budget)?;
+        }
+        Ok(socket)
+    }
+
+    /// Sends what the `redis` crate sends first on its own connections.
+    fn log_in(&mut self, settings: &RedisConnectionInfo, budget: &mut Budget) -> RedisResult<()> {
+        let mut commands = Vec::new();
+        let (user, password) = (settings.username(), settings.password());
+        if matches!(settings.protocol(), ProtocolVersion::RESP2) {
+            if let Some(password) = password {
+                let mut auth = redis::cmd("AUTH");
+                auth.arg(user).arg(password);
+                commands.push(auth);
+            }
+        } else {
+            let mut hello = redis::cmd("HELLO");
+            hello.arg(3);
+            if let Some(password) = password {
+                hello.arg("AUTH").arg(user.unwrap_or("default")).arg(password);
+            }
+            commands.push(hello);
+        }
+        if self.db != 0 {
+            let mut select = redis::cmd("SELECT");
+            select.arg(self.db);
+            commands.push(select);
+        }
+        let needed = commands.len();
+        if !settings.skip_set_lib_name() {
+            let name = settings.lib_name().unwrap_or(env!("CARGO_PKG_NAME"));
+            let version = settings.lib_ver().unwrap_or(env!("CARGO_PKG_VERSION"));
+            for (field, value) in [("LIB-NAME", name), ("LIB-VER", version)] {
+                let mut info = redis::cmd("CLIENT");
+                info.arg("SETINFO").arg(field).arg(value);
+                commands.push(info);
+            }
+        }
+        let bytes: Vec<u8> = commands.iter().flat_map(redis::Cmd::get_packed_command).collect();
+        self.send(&bytes, budget)?;
+        // (Servers before Redis 7.2 do not know SETINFO.)
+        for i in 0..commands.len() {
+            match self.receive(budget)? {
+                Value::ServerError(error) if i < needed => return Err(error.into()),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, mut bytes: &[u8], budget: &mut Budget) -> RedisResult<()> {
+        match &mut self.line {
+            Line::Plain { stream, .. } => {
+                while !bytes.is_empty() {
+                    match budget.bounded(&mut **stream, |stream| stream.write(bytes))? {
+                        0 => return Err(io::Error::from(ErrorKind::WriteZero).into()),
+                        n => bytes = &bytes[n..],
+                    }
+                }
+                Ok(())
+            }
+            Line::Tls(connection) => {
+                connection.set_write_timeout(Some(budget.rest()?))?;
+                connection.send_packed_command(bytes)
+            }
+        }
+    }
+
+    /// The next reply. Skips messages that the server sends unasked.
+    fn receive(&mut self, budget: &mut Budget) -> RedisResult<Value> {
+        loop {
+            let value = match &mut self.line {
+                Line::Plain { stream, parser } => parser.parse_value(Bounded {
+                    stream: &mut **stream,
+                    budget,
+                }),
+                Line::Tls(connection) => {
+                    connection.set_read_timeout(Some(budget.rest()?))?;
+                    connection.recv_response()
+                }
+            };
+            match value? {
+                Value::Push { .. } => {}
+                reply => return Ok(reply),
+            }
+        }
+    }
+}
+
+/// Errors of a transport are final: the caller drops the connection.
+impl ConnectionLike for DeadlineSocket {
+    fn req_packed_command(&mut self, bytes: &[u8]) -> RedisResult<Value> {
+        let mut budget = Budget::new(self.timeout, self.most_bytes);
+        self.send(bytes, &mut budget)?;
+        self.receive(&mut budget)
+    }
+
+    fn req_packed_commands(&mut self, bytes: &[u8], offset: usize, count: usize) -> RedisResult<Vec<Value>> {
+        let mut budget = Budget::new(self.timeout, self.most_bytes);
+        self.send(bytes, &mut budget)?;
+        let mut refused = None;
+        // First come the replies that a transaction begins and that its commands are queued.
+        for _ in 0..offset {
+            if let Value::ServerError(error) = self.receive(&mut budget)? {
+                refused.get_or_insert(error);
+            }
+        }
+        let replies = (0..count)
+            .map(|_| self.receive(&mut budget))
+            .collect::<RedisResult<_>>()?;
+        refused.map_or(Ok(replies), |error| Err(error.into()))
+    }
+
+    fn get_db(&self) -> i64 {
+        self.db
+    }
+
+    fn check_connection(&mut self) -> bool {
+        redis::cmd("PING").exec(self).is_ok()
+    }
+
+    fn is_open(&self) -> bool {
+        true
+    }
+}
+
+/// Tries the addresses of the server one after another.
+fn connect(address: (&str, u16), budget: &mut Budget) -> io::Result<TcpStream> {
+    let mut last = ErrorKind::AddrNotAvailable.into();
+    let addresses: Vec<_> = address.to_socket_addrs()?.collect();
+    for (left, address) in (1..=addresses.len() as u32).rev().zip(&addresses) {
+        // Each address gets a part of the time: if one does not answer at all, the next may.
+        match TcpStream::connect_timeout(address, budget.rest()? / left) {
+            Ok(stream) => {
+                // A request is written at once. Without this its end could wait for the
+                // acknowledgement of its beginning.
+                stream.set_nodelay(true)?;
+                return Ok(stream);
+            }
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+trait Stream: Read + Write + Send {
+    /// Bounds the wait of the next read or write.
+    fn set_timeout(&self, timeout: Duration) -> io::Result<()>;
+}
+
+impl Stream for TcpStream {
+    fn set_timeout(&self, timeout: Duration) -> io::Result<()> {
+        self.set_read_timeout(Some(timeout))?;
+        self.set_write_timeout(Some(timeout))
+    }
+}
+
+#[cfg(unix)]
+impl Stream for std::os::unix::net::UnixStream {
+    fn set_timeout(&self, timeout: Duration) -> io::Result<()> {
+        self.set_read_timeout(Some(timeout))?;
+        self.set_write_timeout(Some(timeout))
+    }
+}
+
+impl Budget {
+    fn new(timeout: Duration, most_bytes: usize) -> Self {
+        Self {
+            timeout,
+            end: Instant::now() + timeout,
+            most_bytes,
+            bytes: most_bytes,
+        }
+    }
+
+    /// The rest of the time. Fails if there is none.
+    fn rest(&self) -> io::Result<Duration> {
+        let rest = self.end.saturating_duration_since(Instant::now());
+        if rest.is_zero() {
+            return Err(self.timed_out());
+        }
+        Ok(rest)
+    }
+
+    fn timed_out(&self) -> io::Error {
+        let timeout = self.timeout;
+        io::Error::new(
+            ErrorKind::TimedOut,
+            format!("the round trip was not done within {timeout:?}"),
+        )
+    }
+
+    /// One read or write, within the rest of the time.
+    fn bounded<'a>(
+        &self,
+        stream: &mut (dyn Stream + 'a),
+        mut operation: impl FnMut(&mut (dyn Stream + 'a)) -> io::Result<usize>,
+    ) -> io::Result<usize> {
+        loop {
+            stream.set_timeout(self.rest()?)?;
+            match operation(stream) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                // The system decides which of the two errors it reports.
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                    return Err(self.timed_out());
+                }
+                result => return result,
+            }
+        }
+    }
+}
+
+/// The parser's source.
+struct Bounded<'a> {
+    stream: &'a mut dyn Stream,
+    budget: &'a mut Budget,
+}
+
+impl Read for Bounded<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let most = buffer.len().min(self.budget.bytes);
+        if most == 0 && !buffer.is_empty() {
+            let most = self.budget.most_bytes;
+            return Err(io::Error::new(
+                ErrorKind::InvalidData,
+                format!("the reply is longer than {most} bytes"),
+            ));
+        }
+        let n = self
+            .budget
+            .bounded(self.stream, |stream| stream.read(&mut buffer[..most]))?;
+        self.budget.bytes -= n;
+        Ok(n)
+    }
+}

@@ -1,0 +1,281 @@
+//! The description of a set: its keys in Redis, and the settings that all of its nodes must share.
+//! The server keeps it as text. Every node compares it with its own before it exchanges bits.
+
+use super::life::Life;
+use crate::error::{SharedError, SharedErrorKind};
+use lanebloom::{ConcurrentBloom, KeyHasher};
+use std::fmt;
+
+/// The version of the keys and deltas. A node with another version is refused.
+const FORMAT: u32 = 1;
+
+/// The keys of a set, or of a generation of one.
+#[derive(Clone, Debug)]
+pub(super) struct Keys {
+    name: String,
+    prefix: String,
+}
+
+impl Keys {
+    /// The keys of the set of this name. In braces, the name is the hash tag of Redis Cluster, so
+    /// all keys of a set are on one server.
+    pub(super) fn of(name: &str) -> Result<Self, SharedError> {
+        if name.is_empty() || name.contains(['{', '}']) {
+            return Err(SharedErrorKind::Name(name.to_owned()).into());
+        }
+        let (name, prefix) = (name.to_owned(), format!("{{{name}}}"));
+        Ok(Self { name, prefix })
+    }
+
+    /// The keys of one of the set's generations.
+    pub(super) fn of_generation(&self, number: u64) -> Self {
+        let (name, prefix) = (self.name.clone(), self.key(number));
+        Self { name, prefix }
+    }
+
+    /// The key of a part of the set.
+    pub(super) fn key(&self, role: impl fmt::Display) -> String {
+        format!("{}:{role}", self.prefix)
+    }
+
+    /// The error for a part that no node wrote.
+    pub(super) fn foreign(&self, role: impl fmt::Display, what: &'static str) -> SharedError {
+        let key = self.key(role);
+        SharedErrorKind::Foreign { key, what }.into()
+    }
+}
+
+/// The key whose hash tells hashers apart: as snapshots do, up to a chance of 2^-64. It reveals no
+/// more about a secret than any other hash does.
+const FINGERPRINTED: &str = "lanebloom hasher print";
+
+/// The layout of a filter, which with its hasher determines a key's bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Layout {
+    blocks: usize,
+    /// Per key.
+    lines: usize,
+    /// In each line of a key.
+    words: usize,
+    /// In each word of a key.
+    bits: usize,
+}
+
+impl fmt::Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            blocks,
+            lines,
+            words,
+            bits,
+        } = self;
+        write!(f, "{blocks} blocks, ")?;
+        if *lines > 1 {
+            write!(f, "{lines} lines per key, ")?;
+        }
+        // (Numbers from a server can be of any size.)
+        let words = lines.saturating_mul(*words);
+        write!(f, "{words} words per key, {bits} bits per word")
+    }
+}
+
+/// The settings that all nodes of a set share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Description {
+    layout: Layout,
+    hasher_fingerprint: u64,
+    pub(super) life: Life,
+}
+
+/// The text on the server.
+impl fmt::Display for Description {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Layout {
+            blocks,
+            lines,
+            words,
+            bits,
+        } = self.layout;
+        write!(f, "{FORMAT} {blocks} ")?;
+        if lines > 1 {
+            write!(f, "{lines}x")?;
+        }
+        write!(f, "{words} {bits} {:016x} ", self.hasher_fingerprint)?;
+        match self.life {
+            Life::Forever => f.write_str("0"),
+            Life::Until(time) => write!(f, "{time}"),
+            Life::Window { generations, period } => write!(f, "{generations}x{period}"),
+        }
+    }
+}
+
+impl Description {
+    /// Describes filters of the layout of this one, whose keys `hasher` hashes.
+    pub(super) fn of<S>(filter: &ConcurrentBloom<S>, hasher: &impl KeyHasher, life: Life) -> Self {
+        let lines = filter.lines_per_key();
+        Self {
+            layout: Layout {
+                blocks: filter.blocks(),
+                lines,
+                words: filter.words_per_key() / lines,
+                bits: filter.bits_per_word(),
+            },
+            hasher_fingerprint: hasher.hash_key(FINGERPRINTED),
+            life,
+        }
+    }
+
+    /// Fails if the set at these keys has another description. The error names the difference.
+    pub(super) fn check(&self, keys: &Keys, theirs: &[u8]) -> Result<(), SharedError> {
+        if theirs == self.to_string().as_bytes() {
+            return Ok(());
+        }
+        let Some((format, theirs)) = std::str::from_utf8(theirs).ok().and_then(Self::parse) else {
+            return Err(keys.foreign("meta", "it describes no shared filter"));
+        };
+        if format != FORMAT {
+            return Err(keys.foreign("meta", "the set is of another version of this format"));
+        }
+        let name = keys.name.clone();
+        Err(if theirs.life != self.life {
+            SharedErrorKind::Life {
+                name,
+                ours: self.life,
+                theirs: theirs.life,
+            }
+        } else if theirs.layout != self.layout {
+            let differs = format!("its layout differs: {} there, {} here", theirs.layout, self.layout);
+            SharedErrorKind::Incompatible { name, differs }
+        } else if theirs.hasher_fingerprint != self.hasher_fingerprint {
+            let differs = "its hasher differs: another algorithm, seed or key".to_owned();
+            SharedErrorKind::Incompatible { name, differs }
+        } else {
+            // The same numbers in another spelling: `+1` or `01`.
+            return Err(keys.foreign("meta", "it describes no shared filter"));
+        }
+        .into())
+    }
+
+    /// The format and, if it is this format, the description.
+    fn parse(text: &str) -> Option<(u32, Self)> {
+        let mut fields = text.split(' ');
+        let format = fields.next()?.parse().ok()?;
+        let blocks = fields.next()?.parse().ok()?;
+        // `4`, or `2x4`: two lines per key, with four words in each.
+        let words = fields.next()?;
+        let (lines, words) = words.split_once('x').unwrap_or(("1", words));
+        let layout = Layout {
+            blocks,
+            lines: lines.parse().ok()?,
+            words: words.parse().ok()?,
+            bits: fields.next()?.parse().ok()?,
+        };
+        let hasher_fingerprint = u64::from_str_radix(fields.next()?, 16).ok()?;
+        let life = fields.next()?;
+        let life = match life.split_once('x') {
+            Some((generations, period)) => Life::Window {
+                generations: generations.parse().ok()?,
+                period: period.parse().ok()?,
+            },
+            None => match life.parse().ok()? {
+                0 => Life::Forever,
+                time => Life::Until(time),
+            },
+        };
+        let description = Self {
+            layout,
+            hasher_fingerprint,
+            life,
+        };
+        Some((format, description))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn description(life: Life) -> Description {
+        let layout = Layout {
+            blocks: 17,
+            lines: 1,
+            words: 2,
+            bits: 3,
+        };
+        Description {
+            layout,
+            hasher_fingerprint: 0xab,
+            life,
+        }
+    }
+
+    fn lives() -> [Life; 3] {
+        let window = Life::Window {
+            generations: 4,
+            period: 1_500_000_000,
+        };
+        [Life::Forever, Life::Until(1_700_000_000_000), window]
+    }
+
+    #[test]
+    fn the_texts_are_these() {
+        let texts = lives().map(|life| description(life).to_string());
+        let print = "00000000000000ab";
+        assert_eq!(
+            texts,
+            [
+                format!("1 17 2 3 {print} 0"),
+                format!("1 17 2 3 {print} 1700000000000"),
+                format!("1 17 2 3 {print} 4x1500000000"),
+            ]
+        );
+        for (life, text) in lives().into_iter().zip(texts) {
+            assert_eq!(Description::parse(&text), Some((1, description(life))));
+        }
+        let mut two_lines = description(Life::Forever);
+        (two_lines.layout.lines, two_lines.layout.blocks) = (2, 18);
+        let text = format!("1 18 2x2 3 {print} 0");
+        assert_eq!(two_lines.to_string(), text);
+        assert_eq!(Description::parse(&text), Some((1, two_lines)));
+    }
+
+    #[test]
+    fn what_differs_is_said() {
+        let keys = Keys::of("ids").unwrap();
+        for ours in lives() {
+            for theirs in lives() {
+                let result = description(ours).check(&keys, description(theirs).to_string().as_bytes());
+                assert_eq!(result.is_ok(), ours == theirs);
+                let Err(error) = result else { continue };
+                assert!(error.is_incompatible());
+                let says = format!("the set \"ids\" on the server {theirs}, here it {ours}");
+                assert!(error.to_string().starts_with(&says), "{error}");
+            }
+        }
+        let says = |theirs: &str| {
+            description(Life::Forever)
+                .check(&keys, theirs.as_bytes())
+                .unwrap_err()
+                .to_string()
+        };
+        assert!(says("1 18 2 3 ab 0").contains("layout differs: 18 blocks, 2 words"));
+        assert!(says("1 17 2 3 ac 0").contains("hasher differs"));
+        assert!(
+            says("2 17 2 3 ab 0")
+                .contains("{ids}:meta was not written by a shared filter: the set is of another version")
+        );
+        assert!(says("1 17 2 3 ab 0").contains("it describes no shared filter"));
+        assert!(says("1 17 2 3 ab 4x").contains("it describes no shared filter"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_panic(bytes: Vec<u8>, text in "[0-9a-f x+]{0,40}") {
+            let keys = Keys::of("ids").unwrap();
+            for bytes in [&bytes[..], text.as_bytes()] {
+                prop_assert!(description(Life::Forever).check(&keys, bytes).is_err());
+            }
+        }
+    }
+}

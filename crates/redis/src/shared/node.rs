@@ -1,0 +1,452 @@
+//! The thread of a node. It brings its side of a set and the server together from time to time. The
+//! file also holds the messages between the thread and the node's owners.
+//! [`SharedBloom`](super::SharedBloom) and `SharedWindow` start it, each with its own [`Side`].
+//!
+//! # How it ends
+//!
+//! A node may be dropped anywhere, for example in a request thread that was the last reader of a
+//! guard's old filter. So a drop only tells the thread to end, and waits for nothing. The thread
+//! finishes its current round trip. If the last attempt succeeded, it pushes the rest once more.
+//! Then it ends. Each of these steps takes at most a timeout: the round trip, a new connection, and
+//! a last round trip that began within the timeout of the push.
+
+use super::deadline_socket::DeadlineSocket;
+use crate::error::{SharedError, SharedErrorKind};
+use redis::{Client, ConnectionAddr, ConnectionLike};
+use std::any::Any;
+use std::hash::{BuildHasher, RandomState};
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The first pause after a failure; every further one is twice as long, up to the last.
+const FIRST_PAUSE: Duration = Duration::from_millis(25);
+const LAST_PAUSE: Duration = Duration::from_secs(3);
+/// The thread rests this many times as long as a comparison took.
+const REST: u32 = 4;
+
+/// A node's part of a set.
+pub(super) trait Side: Send {
+    /// The work before an exchange, whether the server is there or not.
+    fn prepare(&mut self) -> Result<(), SharedError>;
+
+    /// Pushes the bits that the server lacks, and pulls the bits that this node lacks. After `Ok`,
+    /// the server has every bit that was here before, and this node has every bit that was there.
+    ///
+    /// Ends early, with an error, once `ended` answers true.
+    fn pass(&mut self, server: &mut dyn ConnectionLike, ended: &dyn Fn() -> bool) -> Result<(), SharedError>;
+
+    /// Forgets the state of the server, so that the next pass begins anew. Called after a panic in
+    /// a pass, which may have left anything half done.
+    fn forget(&mut self);
+
+    /// The most bytes of the replies of a round trip.
+    fn most_bytes(&self) -> usize;
+
+    /// The work so far.
+    fn counts(&self) -> Counts;
+}
+
+/// Makes this many passes of a side, as its thread does, and goes on after errors. Returns the
+/// result of the last pass.
+pub(super) fn passes(mut side: impl Side, server: &mut dyn ConnectionLike, passes: usize) -> Result<(), SharedError> {
+    let pass = |_| side.prepare().and_then(|()| side.pass(server, &|| false));
+    (0..passes).map(pass).last().unwrap_or(Ok(()))
+}
+
+/// The work of a node's side.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
+    pub(super) resyncs: u64,
+    pub(super) pushed_bytes: u64,
+    pub(super) pulled_bytes: u64,
+    /// The duration of the last comparison with the pushed bits.
+    pub(super) comparing: Duration,
+}
+
+impl Counts {
+    /// Adds the work of another side, without the duration of its last comparison.
+    pub(super) fn add(&mut self, other: Self) {
+        self.resyncs += other.resyncs;
+        self.pushed_bytes += other.pushed_bytes;
+        self.pulled_bytes += other.pulled_bytes;
+    }
+}
+
+/// The owner's end of the thread. A drop tells the thread to push the rest and to end.
+pub(super) struct Node(Arc<Control>);
+
+impl Node {
+    /// Merges `side` and the server's set, and starts the thread that keeps them equal.
+    pub(super) fn start(
+        server: Client,
+        side: Box<dyn Side>,
+        interval: Duration,
+        timeout: Duration,
+    ) -> Result<Self, SharedError> {
+        let mut worker = Worker {
+            side,
+            server,
+            moved: None,
+            connection: None,
+            interval,
+            // A socket takes a timeout of zero for none. The longest durations would overflow an
+            // `Instant`.
+            timeout: timeout.clamp(Duration::from_millis(1), Duration::from_secs(3600)),
+            random: RandomState::new(),
+        };
+        let control = Arc::new(Control::new());
+        let began = Instant::now();
+        worker.pass(&|| false)?;
+        control.report(0, began, worker.side.counts(), None);
+        let its_control = Arc::clone(&control);
+        thread::Builder::new()
+            .name("lanebloom-shared".into())
+            .spawn(move || {
+                // Dropped after the worker, its filter and its connection.
+                let _end = AtEnd(&its_control);
+                worker.run(&its_control);
+            })
+            .map_err(|error| SharedErrorKind::Thread(Arc::new(error)))?;
+        Ok(Self(control))
+    }
+
+    pub(super) fn sync(&self, timeout: Duration) -> Result<(), SharedError> {
+        self.0.sync(timeout)
+    }
+
+    /// [`sync`](Self::sync), and then waits until the thread is gone.
+    pub(super) fn close(self, timeout: Duration) -> Result<(), SharedError> {
+        let began = Instant::now();
+        self.0.sync(timeout)?;
+        self.0.end(true);
+        let left = timeout.saturating_sub(began.elapsed());
+        let (state, _) = self
+            .0
+            .reported
+            .wait_timeout_while(self.0.lock(), left, |state| !state.gone)
+            .unwrap_or_else(PoisonError::into_inner);
+        if state.gone {
+            return Ok(());
+        }
+        let last = state.error.clone();
+        Err(SharedErrorKind::Timeout { after: timeout, last }.into())
+    }
+
+    pub(super) fn stats(&self) -> SharedStats {
+        let state = self.0.lock();
+        SharedStats {
+            passes: state.passes,
+            failures: state.failures,
+            resyncs: state.counts.resyncs,
+            pushed_bytes: state.counts.pushed_bytes,
+            pulled_bytes: state.counts.pulled_bytes,
+            lag: state.current.elapsed(),
+            last_error: state.error.clone(),
+        }
+    }
+}
+
+/// The work of a [`SharedBloom`](super::SharedBloom) or [`SharedWindow`](super::SharedWindow) so
+/// far, and the result of its last attempt.
+///
+/// # Examples
+///
+/// ```no_run
+/// use lanebloom::ConcurrentBloom;
+/// use lanebloom_redis::SharedBloom;
+/// use std::time::Duration;
+///
+/// let server = redis::Client::open("redis://127.0.0.1/")?;
+/// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+/// let shared = SharedBloom::builder("ids").connect(server, filter)?;
+/// shared.sync(Duration::from_secs(30))?;
+/// assert!(shared.stats().lag < Duration::from_secs(5));
+///
+/// shared.insert("a");
+/// let before = shared.stats().pushed_bytes;
+/// shared.sync(Duration::from_secs(30))?;
+/// let sent = shared.stats().pushed_bytes - before;
+/// // A chunk's number, the number of bits, and up to 6 bits of 2 bytes.
+/// assert!((8..=18).contains(&sent));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct SharedStats {
+    /// Exchanges with the server that succeeded, the first by `connect`.
+    pub passes: u64,
+    /// Attempts that failed.
+    pub failures: u64,
+    /// How often the node compared and fetched chunks: once at the beginning, and then if the
+    /// server's log did not reach back far enough, or the server had lost something.
+    pub resyncs: u64,
+    /// Bytes of the keys added here, as sent, without the overhead of Redis's protocol.
+    pub pushed_bytes: u64,
+    /// Bytes of the keys that others added, as received.
+    pub pulled_bytes: u64,
+    /// The time since the last successful exchange began. The server has the keys that were here
+    /// before, and this node has the keys that were there.
+    pub lag: Duration,
+    /// Why the last attempt failed, if it did. A panic in the caller's code, the clock of a window,
+    /// also counts. The thread goes on in any case.
+    pub last_error: Option<SharedError>,
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        self.0.end(false);
+    }
+}
+
+/// Reports that the thread is gone, even after a panic.
+struct AtEnd<'a>(&'a Control);
+
+impl Drop for AtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.lock().gone = true;
+        self.0.reported.notify_all();
+    }
+}
+
+/// The messages between the thread and its owners. A thread holds the lock only to read and write
+/// the state.
+struct Control {
+    state: Mutex<State>,
+    /// Wakes the thread: an owner asked for a pass, or for the end.
+    asked: Condvar,
+    /// Wakes the threads that wait in `sync` and `close`.
+    reported: Condvar,
+}
+
+struct State {
+    /// Calls of `sync` so far.
+    asked: u64,
+    /// The calls of `sync` before the last pass that ended, and before the last that succeeded.
+    attempted: u64,
+    succeeded: u64,
+    ended: bool,
+    /// Whether nothing is left to push at the end.
+    pushed: bool,
+    /// Whether the thread is gone.
+    gone: bool,
+    passes: u64,
+    failures: u64,
+    counts: Counts,
+    /// The beginning of the last pass that succeeded.
+    current: Instant,
+    error: Option<SharedError>,
+}
+
+impl Control {
+    fn new() -> Self {
+        Self {
+            state: Mutex::new(State {
+                asked: 0,
+                attempted: 0,
+                succeeded: 0,
+                ended: false,
+                pushed: false,
+                gone: false,
+                passes: 0,
+                failures: 0,
+                counts: Counts::default(),
+                current: Instant::now(),
+                error: None,
+            }),
+            asked: Condvar::new(),
+            reported: Condvar::new(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn sync(&self, timeout: Duration) -> Result<(), SharedError> {
+        let mut state = self.lock();
+        state.asked += 1;
+        let mine = state.asked;
+        self.asked.notify_one();
+        let (state, _) = self
+            .reported
+            .wait_timeout_while(state, timeout, |state| {
+                let hopeless = state.error.as_ref().is_some_and(SharedError::is_final);
+                state.succeeded < mine && !(state.attempted >= mine && hopeless)
+            })
+            .unwrap_or_else(PoisonError::into_inner);
+        if state.succeeded >= mine {
+            return Ok(());
+        }
+        Err(match &state.error {
+            Some(error) if error.is_final() => error.clone(),
+            last => SharedErrorKind::Timeout {
+                after: timeout,
+                last: last.clone(),
+            }
+            .into(),
+        })
+    }
+
+    /// Waits until the pause is over or an owner asks. Returns the calls of `sync` by then, or
+    /// `None` at the end.
+    fn wait(&self, pause: Duration) -> Option<u64> {
+        let state = self.lock();
+        let (state, _) = self
+            .asked
+            .wait_timeout_while(state, pause, |state| !state.ended && state.asked == state.attempted)
+            .unwrap_or_else(PoisonError::into_inner);
+        (!state.ended).then_some(state.asked)
+    }
+
+    fn report(&self, asked: u64, began: Instant, counts: Counts, error: Option<SharedError>) {
+        let mut state = self.lock();
+        state.counts = counts;
+        state.attempted = asked;
+        if error.is_none() {
+            state.succeeded = asked;
+            state.current = began;
+            state.passes += 1;
+        } else {
+            state.failures += 1;
+        }
+        state.error = error;
+        drop(state);
+        self.reported.notify_all();
+    }
+
+    fn ended(&self) -> bool {
+        self.lock().ended
+    }
+
+    fn end(&self, pushed: bool) {
+        let mut state = self.lock();
+        state.ended = true;
+        state.pushed |= pushed;
+        drop(state);
+        self.asked.notify_one();
+    }
+}
+
+/// The thread's own state.
+struct Worker {
+    side: Box<dyn Side>,
+    server: Client,
+    /// The node of Redis Cluster that has the set, if `server` is another one.
+    moved: Option<Client>,
+    connection: Option<DeadlineSocket>,
+    interval: Duration,
+    timeout: Duration,
+    random: RandomState,
+}
+
+impl Worker {
+    fn run(mut self, control: &Control) {
+        let mut pause = self.interval;
+        let mut failures = 0;
+        while let Some(asked) = control.wait(pause) {
+            let began = Instant::now();
+            let result = self.try_pass(&|| control.ended());
+            match &result {
+                Ok(()) => failures = 0,
+                Err(error) if error.is_ended() => break,
+                Err(_) => failures += 1,
+            }
+            pause = self.pause(failures);
+            control.report(asked, began, self.side.counts(), result.err());
+        }
+        if failures == 0 && !control.lock().pushed {
+            let end = Instant::now() + self.timeout;
+            let _ = self.try_pass(&|| Instant::now() > end);
+        }
+    }
+
+    /// A pass in the background. The caller's code in it, a window's clock and the cloning of a
+    /// hasher, may panic: that becomes an error like others.
+    fn try_pass(&mut self, ended: &dyn Fn() -> bool) -> Result<(), SharedError> {
+        let result = panic::catch_unwind(AssertUnwindSafe(|| self.pass(ended)));
+        result.unwrap_or_else(|panic| {
+            self.side.forget();
+            Err(SharedErrorKind::Panicked(message(&*panic).into()).into())
+        })
+    }
+
+    /// One pass. If a node of Redis Cluster names another node, the pass is made there. After a
+    /// failure the next pass begins at the caller's server again, which may know more by then.
+    fn pass(&mut self, ended: &dyn Fn() -> bool) -> Result<(), SharedError> {
+        let mut result = self.pass_at_one(ended);
+        if let Err(error) = &result
+            && let Some(node) = error.moved_to()
+            && let Some(client) = at_node(&self.server, node)
+        {
+            self.moved = Some(client);
+            result = self.pass_at_one(ended);
+        }
+        if result.is_err() {
+            self.moved = None;
+        }
+        result
+    }
+
+    /// One pass, on the present connection or on a new one.
+    fn pass_at_one(&mut self, ended: &dyn Fn() -> bool) -> Result<(), SharedError> {
+        self.side.prepare()?;
+        let mut connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => {
+                let most_bytes = self.side.most_bytes();
+                DeadlineSocket::open(self.moved.as_ref().unwrap_or(&self.server), self.timeout, most_bytes)
+                    .map_err(SharedErrorKind::redis)?
+            }
+        };
+        self.side.pass(&mut connection, ended)?;
+        // Kept after a success only. After a failure the next reply might belong to an earlier
+        // request. A server that refuses may have been demoted, and another may have its name now.
+        self.connection = Some(connection);
+        Ok(())
+    }
+
+    /// The pause after this many failures in a row.
+    fn pause(&self, failures: u32) -> Duration {
+        if failures == 0 {
+            return self.interval.max(self.side.counts().comparing * REST);
+        }
+        let doubled = FIRST_PAUSE.saturating_mul(1 << (failures - 1).min(16));
+        let jitter = self.random.hash_one(Instant::now()) as u32;
+        doubled
+            .min(LAST_PAUSE)
+            .mul_f64(0.5 + 0.5 * f64::from(jitter) / f64::from(u32::MAX))
+    }
+}
+
+/// The client of another node, `host:port`, with the settings of this one. Nothing if this one has
+/// no network address.
+fn at_node(client: &Client, node: &str) -> Option<Client> {
+    let info = client.get_connection_info().clone();
+    let (host, port) = node.rsplit_once(':')?;
+    let mut addr = info.addr().clone();
+    match &mut addr {
+        ConnectionAddr::Tcp(old_host, old_port)
+        | ConnectionAddr::TcpTls {
+            host: old_host,
+            port: old_port,
+            ..
+        } => {
+            *old_port = port.parse().ok()?;
+            // A node that does not know its name leaves it out. It is the same host then.
+            if !host.is_empty() {
+                *old_host = host.into();
+            }
+        }
+        _ => return None,
+    }
+    Client::open(info.set_addr(addr)).ok()
+}
+
+/// The message of a panic.
+fn message(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("it says nothing")
+}

@@ -1,0 +1,503 @@
+//! A node's knowledge of the set on the server, and the code that merges the two. The thread of a
+//! [`SharedBloom`](super::SharedBloom) calls it with a connection. It calls the scripts
+//! `exchange.lua` and `read.lua`.
+//!
+//! # Nothing is lost
+//!
+//! `pushed` is the node's picture of the server: the bits that the node has seen on the server. The
+//! node must push the filter's bits that are not in it. A push enters the picture only when the
+//! server has answered it. If a push fails, the next comparison finds its bits again. Pushing bits
+//! twice does no harm.
+//!
+//! The picture may be ahead of a server that lost something: one restarted with an append-only file
+//! that lacks its end, restored from a backup, replaced by a replica that was behind, or flushed.
+//! Every exchange has an id: its number and 64 random bits. The server keeps the id as `head`, and
+//! in `versions` for every chunk that the exchange changed. In each call a node names the last
+//! exchange that it knows. If that is neither the head nor in the log, the node compares versions.
+//! If a chunk's versions differ, the node sets `pushed` to the server's chunk. Bits that the server
+//! lost are then missing in `pushed`, and the node pushes them again. An id is never given twice,
+//! so the same version means the same bits, whatever happened to the server: for a chunk, `pushed`
+//! holds only bits that were on the server at `versions`.
+//!
+//! Therefore a script reads a chunk and its version at one moment. While a node fetches chunks,
+//! other nodes push, so some chunks have a version newer than the head that the node read before.
+//! These are `ahead`: the log from that head on still has to deliver their exchanges. If the log
+//! passes the number of such a version by another exchange, or ends before it, the server has lost
+//! it in between. The node then compares the chunks again.
+
+use super::delta::{self, BLOCK_WORDS, CHUNK_BLOCKS, CHUNK_WORDS, Delta};
+use super::description::{Description, Keys};
+use super::life::Life;
+use super::node::{Counts, Side};
+use crate::error::{SharedError, SharedErrorKind};
+use crate::reply;
+use lanebloom::{ConcurrentBloom, internal};
+use redis::{ConnectionLike, RedisResult, Script, Value};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+/// The log takes a quarter of the filter's bytes, but no less and no more than this. A node that
+/// was away while more was pushed reads the chunks that changed.
+const LOG_BYTES: (usize, usize) = (1 << 20, 16 << 20);
+
+/// Chunks that one call reads: half a MiB.
+const CHUNKS_AT_ONCE: usize = 64;
+
+/// The most bytes of a reply without versions. A script answers a MiB and a delta; in deltas of 8
+/// bytes the protocol makes 9 MiB of it.
+const REPLY_BYTES: usize = 16 << 20;
+/// The most bytes of a chunk's number and version in the protocol.
+const VERSION_BYTES: usize = 128;
+
+/// How often a node may find the log cut off in one pass, before it gives up until the next pass.
+const RESYNCS: usize = 8;
+
+/// How often the server may answer in one pass that there is more to pull: each time a MiB, from a
+/// log of 16. So a server that always answers this does not hold a pass for ever.
+const MORE: usize = 64;
+
+/// The id of an exchange: its number, and 64 random bits, since a server that lost its last
+/// exchanges gives their numbers again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Id {
+    number: u64,
+    token: u64,
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.number, self.token)
+    }
+}
+
+impl Id {
+    fn parse(text: &[u8]) -> Option<Self> {
+        let (number, token) = std::str::from_utf8(text).ok()?.split_once('-')?;
+        Some(Self {
+            number: number.parse().ok()?,
+            token: token.parse().ok()?,
+        })
+    }
+}
+
+/// When the server deletes the written keys, as the script's argument.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Expires {
+    Never,
+    /// In ms since 1970, by the server's clock.
+    At(u64),
+    /// In `time` ms from now. The server keeps its present time if that is earlier by less than the
+    /// tolerance.
+    In {
+        time: u64,
+        tolerance: u64,
+    },
+}
+
+impl fmt::Display for Expires {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Never => f.write_str("0"),
+            Self::At(time) => write!(f, "{time}"),
+            Self::In { time, .. } => write!(f, "+{time}"),
+        }
+    }
+}
+
+impl Expires {
+    fn tolerance(self) -> u64 {
+        match self {
+            Self::In { tolerance, .. } => tolerance,
+            _ => 0,
+        }
+    }
+}
+
+pub(super) struct Replica<S> {
+    filter: Arc<ConcurrentBloom<S>>,
+    keys: Keys,
+    description: Description,
+    pub(super) expires: Expires,
+    exchange: Script,
+    read: Script,
+    random: RandomState,
+    /// See the top of this file.
+    pushed: Vec<u64>,
+    versions: Vec<Id>,
+    /// The last exchange that this node knows; none before it has first read the chunks.
+    at: Option<Id>,
+    /// Chunks that were read in a version beyond `at`.
+    ahead: BTreeMap<usize, Id>,
+    calls: u64,
+    pub(super) counts: Counts,
+}
+
+/// The result of a call of the script.
+enum Exchanged {
+    Done,
+    More,
+    Lost,
+}
+
+impl<S> Replica<S> {
+    /// `description` must be that of `filter`, or of the filter that hashes its keys.
+    pub(super) fn new(
+        keys: Keys,
+        description: Description,
+        filter: Arc<ConcurrentBloom<S>>,
+    ) -> Result<Self, SharedError> {
+        let chunks = filter.blocks().div_ceil(CHUNK_BLOCKS);
+        if u32::try_from(chunks).is_err() {
+            return Err(SharedErrorKind::TooLarge {
+                needed: filter.memory_bytes(),
+                limit: u64::from(u32::MAX) * delta::CHUNK_BYTES as u64,
+            }
+            .into());
+        }
+        let mut pushed = Vec::new();
+        let words = filter.blocks() * BLOCK_WORDS;
+        if pushed.try_reserve_exact(words).is_err() {
+            return Err(SharedErrorKind::OutOfMemory { bytes: 8 * words }.into());
+        }
+        pushed.resize(words, 0);
+        Ok(Self {
+            keys,
+            description,
+            expires: match description.life {
+                Life::Until(time) => Expires::At(time),
+                _ => Expires::Never,
+            },
+            exchange: Script::new(include_str!("exchange.lua")),
+            read: Script::new(include_str!("read.lua")),
+            random: RandomState::new(),
+            pushed,
+            versions: vec![Id::default(); chunks],
+            at: None,
+            ahead: BTreeMap::new(),
+            calls: 0,
+            counts: Counts::default(),
+            filter,
+        })
+    }
+
+    pub(super) fn filter(&self) -> &Arc<ConcurrentBloom<S>> {
+        &self.filter
+    }
+
+    /// [`Side::pass`]. `head` is the server's last exchange, if the caller has just read it: then a
+    /// pass without news needs no call.
+    pub(super) fn catch_up(
+        &mut self,
+        server: &mut dyn ConnectionLike,
+        ended: &dyn Fn() -> bool,
+        head: Option<&[u8]>,
+    ) -> Result<(), SharedError> {
+        let chunks = self.versions.len();
+        let (mut resyncs, mut more, mut refused) = (0, 0, None);
+        self.counts.comparing = Duration::ZERO;
+        let (mut delta, mut next) = self.changes_from(0);
+        let knows = |head| self.at.is_some() && self.at == Id::parse(head) && self.ahead.is_empty();
+        if delta.chunks.is_empty() && head.is_some_and(knows) {
+            return Ok(());
+        }
+        loop {
+            if ended() {
+                return Err(SharedErrorKind::Ended.into());
+            }
+            match self.exchange(server, &delta) {
+                Ok(Exchanged::Done) => {
+                    (delta, next) = self.changes_from(next);
+                    if delta.chunks.is_empty() {
+                        return refused.map_or(Ok(()), Err);
+                    }
+                }
+                Ok(Exchanged::More) if more == MORE => return Err(SharedErrorKind::Behind.into()),
+                Ok(Exchanged::More) => more += 1,
+                Ok(Exchanged::Lost) => {
+                    if resyncs == RESYNCS {
+                        return Err(SharedErrorKind::Behind.into());
+                    }
+                    resyncs += 1;
+                    self.resync(server, ended)?;
+                    (delta, next) = self.changes_from(0);
+                }
+                // A server that is full, or takes no writes, still gives what others have pushed.
+                Err(error) if error.is_refusal() && !delta.chunks.is_empty() => {
+                    refused = Some(error);
+                    (delta, next) = (Delta::default(), chunks);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The bits to push from chunk `next` on, as many as one delta takes, and the next chunk after
+    /// them.
+    fn changes_from(&mut self, mut next: usize) -> (Delta, usize) {
+        let began = Instant::now();
+        let mut delta = Delta::default();
+        let mut added = [0; CHUNK_WORDS];
+        let mut pushed = self.pushed.chunks(CHUNK_WORDS).skip(next);
+        while !delta.is_full()
+            && let Some(pushed) = pushed.next()
+        {
+            let added = &mut added[..pushed.len()];
+            if internal::bits_beyond(&self.filter, next * CHUNK_BLOCKS, pushed, added) {
+                delta.push(next as u32, added);
+            }
+            next += 1;
+        }
+        self.counts.comparing += began.elapsed();
+        (delta, next)
+    }
+
+    /// One call of the script: pulls, and pushes `delta` if it has pulled everything.
+    fn exchange(&mut self, server: &mut dyn ConnectionLike, delta: &Delta) -> Result<Exchanged, SharedError> {
+        let Some(at) = self.at else {
+            return Ok(Exchanged::Lost);
+        };
+        self.calls += 1;
+        let log_bytes = (self.filter.memory_bytes() / 4).clamp(LOG_BYTES.0, LOG_BYTES.1);
+        let mut call = self.exchange.prepare_invoke();
+        for role in ["meta", "log", "versions", "scratch"] {
+            call.key(self.keys.key(role));
+        }
+        for chunk in &delta.chunks {
+            call.key(self.keys.key(chunk));
+        }
+        let token = self.random.hash_one(self.calls);
+        call.arg(self.description.to_string()).arg(at.to_string()).arg(token);
+        call.arg(log_bytes).arg(&delta.bytes).arg(self.expires.to_string());
+        call.arg(self.expires.tolerance());
+        let answer = answer(call.invoke(server), "exchange.lua")?;
+        let [what, id, pulled @ ..] = &answer[..] else {
+            return Err(self.keys.foreign("meta", "the script answers too little"));
+        };
+        let done = match &what[..] {
+            b"done" => true,
+            // An answer without deltas could come for ever.
+            b"more" if !pulled.is_empty() => false,
+            b"lost" => return Ok(Exchanged::Lost),
+            b"other" => return Err(self.differs(id)),
+            _ => return Err(self.keys.foreign("meta", "the script answers something unknown")),
+        };
+        let mut take = || {
+            let (pulled, []) = pulled.as_chunks() else {
+                return Err("an exchange without its delta");
+            };
+            let mut passed = true;
+            for [id, delta] in pulled {
+                passed &= self.take(id, delta, true)?;
+            }
+            if done && !delta.chunks.is_empty() {
+                passed &= self.take(id, &delta.bytes, false)?;
+            }
+            self.at = Some(Id::parse(id).ok_or("is no id")?);
+            Ok(passed && (self.ahead.is_empty() || !done))
+        };
+        let taken = take();
+        if let Err(what) = taken {
+            self.forget();
+            return Err(self.keys.foreign("log", what));
+        }
+        self.counts.pushed_bytes += delta.bytes.len() as u64;
+        Ok(match (taken, done) {
+            (Ok(true), true) => Exchanged::Done,
+            (Ok(true), false) => Exchanged::More,
+            _ => Exchanged::Lost,
+        })
+    }
+
+    /// Notes a delta that is on the server, and takes its bits if it was `pulled`. Answers false if
+    /// the delta contradicts a version that was read before.
+    fn take(&mut self, id: &[u8], delta: &[u8], pulled: bool) -> Result<bool, &'static str> {
+        let id = Id::parse(id).ok_or("is no id")?;
+        let mut passed = true;
+        delta::decode(delta, self.pushed.len(), |chunk, word, bits| {
+            let word = chunk * CHUNK_WORDS + word;
+            if pulled {
+                internal::add_bits(&self.filter, word, bits);
+            }
+            self.pushed[word] |= bits;
+            match self.ahead.get(&chunk) {
+                // The chunk that was read has these bits, and more.
+                Some(read) if id.number < read.number => return,
+                // The version stays, so that the chunk is read again.
+                Some(read) if id != *read => return passed = false,
+                Some(_) => _ = self.ahead.remove(&chunk),
+                None => {}
+            }
+            self.versions[chunk] = id;
+        })?;
+        if pulled {
+            self.counts.pulled_bytes += delta.len() as u64;
+        }
+        Ok(passed)
+    }
+
+    /// Takes every chunk whose version on the server differs from the known one.
+    ///
+    /// Reads the head and all versions first, then chunks, each with its version. Afterwards the
+    /// log delivers what other nodes pushed meanwhile.
+    fn resync(&mut self, server: &mut dyn ConnectionLike, ended: &dyn Fn() -> bool) -> Result<(), SharedError> {
+        self.counts.resyncs += 1;
+        self.ahead.clear();
+        let state = self.read(&[], server)?;
+        let [description, head, theirs @ ..] = &state[..] else {
+            return Err(self.keys.foreign("meta", "the script answers too little"));
+        };
+        if !description.is_empty() {
+            self.description.check(&self.keys, description)?;
+        }
+        let head = match &head[..] {
+            [] => Id::default(),
+            head => Id::parse(head).ok_or_else(|| self.keys.foreign("meta", "the head is no id"))?,
+        };
+        let mut versions = vec![Id::default(); self.versions.len()];
+        for [chunk, version] in theirs.as_chunks().0 {
+            let chunk = std::str::from_utf8(chunk)
+                .ok()
+                .and_then(|chunk| chunk.parse::<usize>().ok());
+            *chunk
+                .and_then(|chunk| versions.get_mut(chunk))
+                .ok_or_else(|| self.keys.foreign("versions", "a chunk is none of the filter's"))? =
+                self.version(version)?;
+        }
+        let differ = |&chunk: &usize| versions[chunk] != self.versions[chunk];
+        let (there, gone): (Vec<usize>, Vec<usize>) = (0..versions.len())
+            .filter(differ)
+            .partition(|&chunk| versions[chunk] != Id::default());
+        // No new node takes a chunk without a version, so its bits are pushed again.
+        for chunk in gone {
+            self.take_chunk(chunk, &[])?;
+            self.versions[chunk] = Id::default();
+        }
+        for some in there.chunks(CHUNKS_AT_ONCE) {
+            if ended() {
+                return Err(SharedErrorKind::Ended.into());
+            }
+            let chunks = self.read(some, server)?;
+            let (chunks, []) = chunks.as_chunks() else {
+                return Err(self.keys.foreign("versions", "a version without its chunk is answered"));
+            };
+            if chunks.len() != some.len() {
+                return Err(self
+                    .keys
+                    .foreign("versions", "chunks are answered that were not asked for"));
+            }
+            for (&chunk, [version, content]) in some.iter().zip(chunks) {
+                let version = self.version(version)?;
+                self.take_chunk(chunk, content)?;
+                self.versions[chunk] = version;
+                if version != versions[chunk] {
+                    self.ahead.insert(chunk, version);
+                }
+            }
+        }
+        self.at = Some(head);
+        Ok(())
+    }
+
+    /// The script's answer for these chunks, or for the whole set if there are none.
+    fn read(&self, chunks: &[usize], server: &mut dyn ConnectionLike) -> Result<Vec<Vec<u8>>, SharedError> {
+        let mut call = self.read.prepare_invoke();
+        call.key(self.keys.key("meta")).key(self.keys.key("versions"));
+        for chunk in chunks {
+            call.key(self.keys.key(chunk)).arg(chunk);
+        }
+        answer(call.invoke(server), "read.lua")
+    }
+
+    /// The version of a chunk; an empty text is none.
+    fn version(&self, text: &[u8]) -> Result<Id, SharedError> {
+        if text.is_empty() {
+            return Ok(Id::default());
+        }
+        Id::parse(text).ok_or_else(|| self.keys.foreign("versions", "a version is no id"))
+    }
+
+    /// Takes the content of a chunk: `pushed` then has exactly these bits of it.
+    fn take_chunk(&mut self, chunk: usize, content: &[u8]) -> Result<(), SharedError> {
+        let first = chunk * CHUNK_WORDS;
+        let words = delta::chunk_words(chunk, self.pushed.len()).unwrap_or(0);
+        if content.len() > 8 * words {
+            return Err(self
+                .keys
+                .foreign(chunk, "the chunk is longer than its part of the filter"));
+        }
+        for i in 0..words {
+            let mut bytes = [0; 8];
+            // The server keeps no zeros after the last bit that was set.
+            let there = content.get(8 * i..).unwrap_or_default();
+            let there = &there[..there.len().min(8)];
+            bytes[..there.len()].copy_from_slice(there);
+            let bits = u64::from_le_bytes(bytes);
+            self.pushed[first + i] = bits;
+            internal::add_bits(&self.filter, first + i, bits);
+        }
+        self.counts.pulled_bytes += content.len() as u64;
+        Ok(())
+    }
+
+    /// The most bytes of the replies of a round trip: a part of the log, or chunks, or the versions
+    /// of all chunks.
+    pub(super) fn most_bytes(&self) -> usize {
+        REPLY_BYTES + self.versions.len() * VERSION_BYTES
+    }
+
+    /// Forgets the state of the server, so that the next pass fetches all of it.
+    pub(super) fn forget(&mut self) {
+        self.pushed.fill(0);
+        self.versions.fill(Id::default());
+        self.ahead.clear();
+        self.at = None;
+    }
+
+    /// The error that names the difference between our description and another.
+    fn differs(&self, theirs: &[u8]) -> SharedError {
+        let same = || self.keys.foreign("meta", "the script refuses our own description");
+        self.description.check(&self.keys, theirs).err().unwrap_or_else(same)
+    }
+}
+
+/// The side of a [`SharedBloom`](super::SharedBloom): one filter, one set.
+impl<S: Send + Sync> Side for Replica<S> {
+    fn prepare(&mut self) -> Result<(), SharedError> {
+        match self.expires {
+            Expires::At(time) if since_1970(SystemTime::now()) >= time => Err(SharedErrorKind::Expired.into()),
+            _ => Ok(()),
+        }
+    }
+
+    fn pass(&mut self, server: &mut dyn ConnectionLike, ended: &dyn Fn() -> bool) -> Result<(), SharedError> {
+        self.catch_up(server, ended, None)
+    }
+
+    fn forget(&mut self) {
+        Replica::forget(self);
+    }
+
+    fn most_bytes(&self) -> usize {
+        self.most_bytes()
+    }
+
+    fn counts(&self) -> Counts {
+        self.counts
+    }
+}
+
+/// The texts of a script's answer.
+pub(super) fn answer(reply: RedisResult<Value>, script: &'static str) -> Result<Vec<Vec<u8>>, SharedError> {
+    let texts = reply::list(reply.map_err(SharedErrorKind::redis)?)
+        .and_then(|list| list.into_iter().map(reply::bytes).collect());
+    texts.map_err(|reply| SharedErrorKind::Reply { to: script, reply }.into())
+}
+
+/// Milliseconds since 1970, 0 before.
+pub(super) fn since_1970(time: SystemTime) -> u64 {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

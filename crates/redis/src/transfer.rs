@@ -1,0 +1,390 @@
+//! [`Transfer`]: the commands for the dump of a [`RedisBloom`] or a [`RedisCuckoo`], over a blocking
+//! connection of the `redis` crate. The filters know the chunks of their dumps.
+
+use crate::connection::lossy;
+use crate::error::{TransferError, TransferErrorKind as Kind};
+use crate::reply::{self, brief, shortened};
+use lanebloom_formats::redisbloom::{Dumped, LoadChunks, Loader};
+use lanebloom_formats::{RedisBloom, RedisCuckoo};
+use redis::{Cmd, ConnectionLike, ErrorKind, RedisError, ServerErrorKind, Value, cmd};
+use sealed::Commands;
+use std::hash::{BuildHasher, RandomState};
+
+/// Seconds from the last chunk after which Redis drops a filter that a client left half stored.
+const ABANDONED: u32 = 600;
+
+/// A filter of RedisBloom's commands that moves from and to Redis: a [`RedisBloom`] (`BF`) or a
+/// [`RedisCuckoo`] (`CF`).
+///
+/// A transfer takes any blocking connection of the `redis` crate, or a pool's. An asynchronous
+/// client fetches a filter with a [`Loader`], and stores the chunks of `to_loadchunks` by
+/// `BF.LOADCHUNK`.
+///
+/// It cannot be implemented further.
+///
+/// # Examples
+///
+/// ```no_run
+/// use lanebloom_formats::RedisBloom;
+/// use lanebloom_redis::Transfer;
+///
+/// let client = redis::Client::open("redis://127.0.0.1/")?;
+/// let mut connection = client.get_connection()?;
+/// redis::cmd("BF.ADD").arg("seen").arg("ann").exec(&mut connection)?;
+///
+/// // of 1 GiB at most
+/// let mut seen = RedisBloom::fetch(&mut connection, "seen", 1 << 30)?;
+/// assert!(seen.contains("ann") && !seen.contains("eve"));
+///
+/// seen.insert("eve")?;
+/// seen.replace(&mut connection, "seen")?;
+/// let exists: bool =
+///     redis::cmd("BF.EXISTS").arg("seen").arg("eve").query(&mut connection)?;
+/// assert!(exists);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait Transfer: Commands {
+    /// Fetches a filter from Redis, by `BF.SCANDUMP` or `CF.SCANDUMP`. It takes at most `max_bytes`
+    /// bytes of memory, here and when it grows.
+    ///
+    /// Other clients may use a [`RedisBloom`] meanwhile: the copy has at least every key that was
+    /// inserted before. Its [count of keys](RedisBloom::info) is from the beginning of the
+    /// transfer. The module's chunks have at most 16 MiB. If another server sends more, the `redis`
+    /// crate [buffers](crate#what-the-client-buffers) all of it first.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the server cannot be reached, has not loaded RedisBloom, or holds no filter at
+    /// `key`. Fails as [`Loader::load`] does if the reply is no dump of a filter, or exceeds the
+    /// limit. Fails if another filter took the place of this one meanwhile.
+    ///
+    /// A [`RedisCuckoo`] also fails if it has no keys: Redis does not dump it then. And it fails if
+    /// another client changed the filter meanwhile: an insert moves fingerprints, perhaps into a
+    /// chunk that was sent already. Then fetch it again.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use lanebloom_formats::RedisCuckoo;
+    /// use lanebloom_redis::Transfer;
+    ///
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
+    /// redis::cmd("CF.ADD").arg("seen").arg("ann").exec(&mut connection)?;
+    ///
+    /// let seen = RedisCuckoo::fetch(&mut connection, "seen", 1 << 30)?;
+    /// assert!(seen.contains("ann") && !seen.contains("eve"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias("BF.SCANDUMP", "CF.SCANDUMP"))]
+    fn fetch(
+        connection: &mut dyn ConnectionLike,
+        key: impl AsRef<[u8]>,
+        max_bytes: usize,
+    ) -> Result<Self, TransferError> {
+        Talk::new(connection, key.as_ref()).fetch(max_bytes)
+    }
+
+    /// Stores the filter in Redis, by `BF.LOADCHUNK` or `CF.LOADCHUNK`, if there is nothing at
+    /// `key` yet.
+    ///
+    /// It loads the filter under a temporary name and renames it at the end, so no client sees half
+    /// of it. (The temporary name has the same hash tag, so it is on the same node of a cluster. If
+    /// this process dies meanwhile, the temporary filter expires after ten minutes.)
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is something at `key`, or if the server cannot be reached, has not loaded
+    /// RedisBloom, is a replica that takes no writes, or refuses a chunk (for lack of memory, say).
+    /// Then `key` is unchanged. If a reply does not fit its command, the state of `key` is unknown.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use lanebloom_formats::RedisBloom;
+    /// use lanebloom_redis::Transfer;
+    ///
+    /// let mut seen = RedisBloom::with_capacity(1000, 0.01)?;
+    /// seen.insert("ann")?;
+    ///
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
+    /// seen.store(&mut connection, "seen")?;
+    /// let exists: bool =
+    ///     redis::cmd("BF.EXISTS").arg("seen").arg("ann").query(&mut connection)?;
+    /// assert!(exists);
+    /// assert!(seen.store(&mut connection, "seen").unwrap_err().is_taken());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias("BF.LOADCHUNK", "CF.LOADCHUNK"))]
+    fn store(&self, connection: &mut dyn ConnectionLike, key: impl AsRef<[u8]>) -> Result<(), TransferError> {
+        Talk::new(connection, key.as_ref()).store(self)
+    }
+
+    /// [`store`](Self::store) that replaces the value at `key`, if there is one, and its time to
+    /// live, at one moment.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`store`](Self::store) does, but not if there is something at `key`.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use lanebloom_formats::RedisCuckoo;
+    /// use lanebloom_redis::Transfer;
+    ///
+    /// let client = redis::Client::open("redis://127.0.0.1/")?;
+    /// let mut connection = client.get_connection()?;
+    /// redis::cmd("CF.ADD").arg("seen").arg("eve").exec(&mut connection)?;
+    ///
+    /// let mut seen = RedisCuckoo::with_capacity(1000)?;
+    /// seen.insert("ann")?;
+    /// seen.replace(&mut connection, "seen")?;
+    /// assert!(RedisCuckoo::fetch(&mut connection, "seen", 1 << 30)? == seen);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    fn replace(&self, connection: &mut dyn ConnectionLike, key: impl AsRef<[u8]>) -> Result<(), TransferError> {
+        Talk::new(connection, key.as_ref()).replace(self)
+    }
+}
+
+impl Transfer for RedisBloom {}
+impl Transfer for RedisCuckoo {}
+
+mod sealed {
+    use super::{Dumped, LoadChunks};
+
+    /// A filter with the names of its commands. Keeps [`Transfer`](super::Transfer) ours.
+    pub trait Commands: Dumped {
+        const SCANDUMP: &str;
+        const LOADCHUNK: &str;
+        const EXISTS: &str;
+
+        fn chunks(&self) -> LoadChunks<'_, Self>;
+    }
+}
+
+impl Commands for RedisBloom {
+    const SCANDUMP: &str = "BF.SCANDUMP";
+    const LOADCHUNK: &str = "BF.LOADCHUNK";
+    const EXISTS: &str = "BF.EXISTS";
+
+    fn chunks(&self) -> LoadChunks<'_, Self> {
+        self.to_loadchunks()
+    }
+}
+
+impl Commands for RedisCuckoo {
+    const SCANDUMP: &str = "CF.SCANDUMP";
+    const LOADCHUNK: &str = "CF.LOADCHUNK";
+    const EXISTS: &str = "CF.EXISTS";
+
+    fn chunks(&self) -> LoadChunks<'_, Self> {
+        self.to_loadchunks()
+    }
+}
+
+/// Commands about the filter at a key.
+struct Talk<'a> {
+    connection: &'a mut dyn ConnectionLike,
+    key: &'a [u8],
+}
+
+impl<'a> Talk<'a> {
+    fn new(connection: &'a mut dyn ConnectionLike, key: &'a [u8]) -> Self {
+        Self { connection, key }
+    }
+
+    fn fetch<F: Commands>(&mut self, max_bytes: usize) -> Result<F, TransferError> {
+        self.take::<F>(max_bytes).map_err(|kind| self.error(kind))
+    }
+
+    fn store(&mut self, filter: &impl Commands) -> Result<(), TransferError> {
+        let stored = self.ensure_free().and_then(|()| self.put(filter, "RENAMENX"));
+        stored.map_err(|kind| self.error(kind))
+    }
+
+    fn replace(&mut self, filter: &impl Commands) -> Result<(), TransferError> {
+        self.put(filter, "RENAME").map_err(|kind| self.error(kind))
+    }
+
+    fn error(&self, kind: Kind) -> TransferError {
+        TransferError {
+            kind,
+            key: lossy(self.key),
+        }
+    }
+
+    /// Sends a command with these arguments; `take` takes its reply apart.
+    fn ask<T>(
+        &mut self,
+        command: &'static str,
+        arguments: impl FnOnce(&mut Cmd),
+        take: impl FnOnce(Value) -> Result<T, String>,
+    ) -> Result<T, Kind> {
+        let mut call = cmd(command);
+        arguments(&mut call);
+        let reply = call.query(self.connection).map_err(|error| classify(command, error))?;
+        take(reply).map_err(|reply| Kind::Reply { command, reply })
+    }
+
+    fn scandump<F: Commands>(&mut self, cursor: i64) -> Result<(i64, Vec<u8>), Kind> {
+        let key = self.key;
+        let take = |reply| match &mut reply::list(reply)?[..] {
+            // So a cuckoo filter without keys is dumped.
+            [Value::Int(0), Value::Nil] => Ok((0, Vec::new())),
+            [Value::Int(cursor), chunk] => Ok((*cursor, reply::bytes(std::mem::take(chunk))?)),
+            others => Err(shortened(others)),
+        };
+        self.ask(F::SCANDUMP, |call| _ = call.arg(key).arg(cursor), take)
+    }
+
+    fn take<F: Commands>(&mut self, max_bytes: usize) -> Result<F, Kind> {
+        let mut loader = Loader::<F>::new(max_bytes);
+        while !loader.is_complete() {
+            let (cursor, chunk) = self.scandump::<F>(loader.cursor())?;
+            if cursor == 0 && chunk.is_empty() {
+                let is_first = loader.cursor() == 0;
+                return Err(if is_first { Kind::Empty } else { Kind::Changed });
+            }
+            loader.load(cursor, &chunk).map_err(Kind::Load)?;
+        }
+        let filter = loader.finish().map_err(Kind::Load)?;
+        // A cursor does not identify its filter. If another filter took the place of this one, the
+        // header has changed.
+        let (_, header) = self.scandump::<F>(0)?;
+        if filter.is_whole(&header).map_err(Kind::Load)? {
+            Ok(filter)
+        } else {
+            Err(Kind::Changed)
+        }
+    }
+
+    fn ensure_free(&mut self) -> Result<(), Kind> {
+        let key = self.key;
+        match self.ask("EXISTS", |call| _ = call.arg(key), flag)? {
+            true => Err(Kind::Taken),
+            false => Ok(()),
+        }
+    }
+
+    /// `rename` is `RENAME` or `RENAMENX`.
+    fn put<F: Commands>(&mut self, filter: &F, rename: &str) -> Result<(), Kind> {
+        let name = temporary(self.key);
+        let result = self.load_as(&name, filter, rename);
+        if result.is_err() {
+            // If that fails too, the temporary filter expires.
+            let _ = self.ask("UNLINK", |call| _ = call.arg(&name), Ok);
+        }
+        result
+    }
+
+    fn load_as<F: Commands>(&mut self, name: &[u8], filter: &F, rename: &str) -> Result<(), Kind> {
+        // First a command without bytes: a server without the module repeats the bytes of a chunk
+        // in its error, and the client takes them for broken text.
+        self.ask(F::EXISTS, |call| _ = call.arg(name).arg(""), flag)?;
+        for (cursor, chunk) in filter.chunks() {
+            self.ask(F::LOADCHUNK, |call| _ = call.arg(name).arg(cursor).arg(chunk), done)?;
+            self.ask("EXPIRE", |call| _ = call.arg(name).arg(ABANDONED), flag)?;
+        }
+        let mut pipeline = redis::pipe();
+        pipeline.atomic();
+        pipeline.cmd("PERSIST").arg(name);
+        pipeline.cmd(rename).arg(name).arg(self.key);
+        let reply = if self.connection.supports_pipelining() {
+            pipeline.query(self.connection)
+        } else {
+            // A connection to a cluster sends a transaction to the node of its first key.
+            let (commands, replies) = (pipeline.get_packed_pipeline(), pipeline.len() + 1);
+            let reply = self.connection.req_packed_commands(&commands, replies, 1);
+            reply.map(|mut replies| replies.pop().unwrap_or_default())
+        };
+        let reply: Value = reply.map_err(|error| classify("EXEC", error))?;
+        let replies = match &reply {
+            Value::Array(replies) => &replies[..],
+            _ => &[],
+        };
+        match (rename, replies) {
+            ("RENAME", [Value::Int(0 | 1), Value::Okay]) | ("RENAMENX", [Value::Int(0 | 1), Value::Int(1)]) => Ok(()),
+            ("RENAMENX", [Value::Int(0 | 1), Value::Int(0)]) => Err(Kind::Taken),
+            _ => Err(Kind::Reply {
+                command: "EXEC",
+                reply: shortened(&reply),
+            }),
+        }
+    }
+}
+
+/// A yes or no. (With the newer protocol, RedisBloom answers by that protocol's booleans.)
+fn flag(reply: Value) -> Result<bool, String> {
+    match reply {
+        Value::Int(0) | Value::Boolean(false) => Ok(false),
+        Value::Int(1) | Value::Boolean(true) => Ok(true),
+        other => Err(shortened(&other)),
+    }
+}
+
+fn done(reply: Value) -> Result<(), String> {
+    match reply {
+        Value::Okay => Ok(()),
+        other => Err(shortened(&other)),
+    }
+}
+
+/// A unique name, with the hash tag of `key`, by which a cluster chooses the node.
+fn temporary(key: &[u8]) -> Vec<u8> {
+    let find = |bytes: &[u8], brace| bytes.iter().position(|byte| *byte == brace);
+    let tag = find(key, b'{').and_then(|open| find(&key[open + 1..], b'}'));
+    // The hash tag of a key without braces is the whole key. (For an empty tag, or a brace that
+    // does not match, no name has the same tag.)
+    let wrap = tag.is_none() && find(key, b'}').is_none();
+    let (open, close): (&[u8], &[u8]) = if wrap { (b"{", b"}") } else { (b"", b"") };
+    let random = RandomState::new().hash_one(0u8);
+    let suffix = format!(":lanebloom:{random:016x}");
+    [open, key, close, suffix.as_bytes()].concat()
+}
+
+fn classify(command: &'static str, error: RedisError) -> Kind {
+    let error = brief(error);
+    let detail = error.detail().unwrap_or_default();
+    match error.kind() {
+        ErrorKind::Io => Kind::Unreachable(error),
+        ErrorKind::Parse | ErrorKind::UnexpectedReturnType => Kind::Reply {
+            command,
+            reply: shortened(&error),
+        },
+        ErrorKind::Server(ServerErrorKind::ReadOnly) => Kind::ReadOnly(error),
+        ErrorKind::Server(ServerErrorKind::Moved | ServerErrorKind::Ask) => Kind::Elsewhere(error),
+        _ if error.code() == Some("WRONGTYPE") => Kind::WrongType(error),
+        _ if detail.starts_with("unknown command") => Kind::NoModule(error),
+        _ if detail == "not found" => Kind::Missing,
+        _ => Kind::Refused(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_temporary_name_has_the_keys_hash_tag() {
+        for (key, begins) in [
+            ("seen", "{seen}:lanebloom:"),
+            ("", "{}:lanebloom:"),
+            ("seen:{7}:a", "seen:{7}:a:lanebloom:"),
+            ("{7}{8}", "{7}{8}:lanebloom:"),
+            ("a{b", "{a{b}:lanebloom:"),
+            ("a}b", "a}b:lanebloom:"),
+        ] {
+            let name = temporary(key.as_bytes());
+            assert!(
+                name.starts_with(begins.as_bytes()),
+                "{}",
+                String::from_utf8_lossy(&name)
+            );
+            assert_eq!(name.len(), begins.len() + 16);
+            assert_ne!(name, temporary(key.as_bytes()));
+        }
+    }
+}

@@ -1,0 +1,429 @@
+//! The Redis tier on Redis Cluster: by connections to the cluster and to one of its nodes, while
+//! slots move and after a failover. Nothing is lost, and what does not work says so.
+//! `LANEBLOOM_REDIS_SERVER` may name Valkey's server.
+
+mod cluster;
+
+use crate::common::number;
+use crate::redis_server::{Redis, Server, server_with_bloom};
+use cluster::{Cluster, until};
+use lanebloom::{ConcurrentBloom, WindowedBloom};
+use lanebloom_formats::{RedisBloom, RedisCuckoo};
+use lanebloom_redis::{BitmapError, RedisBitmap, SharedBloom, SharedError, SharedWindow, Transfer};
+use redis::ConnectionLike;
+use redis::cluster::{ClusterClient, ClusterConnection};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// Only `sync` exchanges.
+const NEVER: Duration = Duration::from_secs(3600);
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Starts three masters, or ends the test.
+macro_rules! cluster {
+    ($test:ident) => {
+        match Cluster::start(3, || Some(Server::of(stringify!($test)))) {
+            Some(cluster) => cluster,
+            None => return,
+        }
+    };
+}
+
+/// Ends the other thread, also if this one panics.
+struct SetOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+/// A connection that waits briefly between its attempts.
+fn connect(cluster: &Cluster) -> ClusterConnection {
+    let client = ClusterClient::builder(cluster.urls())
+        .retries(2000)
+        .min_retry_wait(1)
+        .max_retry_wait(5);
+    client.build().unwrap().get_connection().unwrap()
+}
+
+/// A filter of each layout, whose keys have this hash tag.
+fn one_of_each(tag: &str) -> Vec<RedisBitmap> {
+    vec![
+        RedisBitmap::guava(format!("{{{tag}}}guava"), format!("{{{tag}}}cursor"), 50, 1e-9).unwrap(),
+        RedisBitmap::jedis(format!("{{{tag}}}jedis"), 5000, 1e-6).unwrap(),
+        RedisBitmap::go_zero(format!("{{{tag}}}go-zero"), 200_000).unwrap(),
+        RedisBitmap::scrapy(format!("{{{tag}}}scrapy"), 20, 6).unwrap(),
+        RedisBitmap::redisson(format!("{{{tag}}}redisson"), 5000, 1e-6).unwrap(),
+    ]
+}
+
+/// A key that looks random, and is long enough for the sums of `scrapy`.
+fn key(round: u64, i: u64) -> String {
+    let digits = |part| format!("{:016x}", number(1000 * part + 10 * round + i));
+    (1..4u64).map(digits).collect()
+}
+
+fn keys_of(node: &Redis) -> Vec<String> {
+    let mut keys: Vec<String> = node.ask(&["KEYS", "*"]);
+    keys.sort();
+    keys
+}
+
+#[test]
+fn a_node_refuses_what_another_has() {
+    let cluster = cluster!(a_node_refuses_what_another_has);
+    let [here, there] = [0, 1].map(|node| cluster.name_at(node, 3, "tag"));
+    let mut connection = cluster.nodes[0].connection();
+    let slot = cluster.slot_of(&there);
+    let node = format!("127.0.0.1:{}", cluster.nodes[1].port());
+    for (ours, theirs) in one_of_each(&here).iter().zip(&one_of_each(&there)) {
+        // All of it works with what the node has.
+        assert!(ours.insert(&mut connection, "a").unwrap());
+        assert!(ours.contains(&mut connection, "a").unwrap());
+        assert!(!ours.contains(&mut connection, "b").unwrap());
+
+        let mut out = [false; 2];
+        let pairs = [(ours, "a"), (theirs, "a")];
+        let errors: [BitmapError; 9] = [
+            theirs.contains(&mut connection, "a").unwrap_err(),
+            theirs.insert(&mut connection, "a").unwrap_err(),
+            theirs.insert_batch(&mut connection, &["a", "b"]).unwrap_err(),
+            theirs.fetch_local(&mut connection, 1 << 20).unwrap_err(),
+            theirs.estimated_len(&mut connection).unwrap_err(),
+            theirs.expire(&mut connection, PATIENCE).unwrap_err(),
+            theirs.clear(&mut connection).unwrap_err(),
+            RedisBitmap::contains_pairs(&mut connection, &pairs, &mut out).unwrap_err(),
+            RedisBitmap::insert_pairs(&mut connection, &pairs, &mut out).unwrap_err(),
+        ];
+        for error in errors {
+            let text = error.to_string();
+            assert!(error.is_elsewhere() && !error.is_cross_slot(), "{text}");
+            let named = [format!("{{{there}}}"), format!("slot {slot} "), format!("{node:?}")];
+            assert!(named.iter().all(|named| text.contains(named)), "{text}");
+        }
+        let error = ours.rename(&mut connection, theirs).unwrap_err();
+        assert!(error.is_cross_slot() && !error.is_elsewhere(), "{error}");
+        assert!(ours.contains(&mut connection, "a").unwrap());
+    }
+    assert_eq!(keys_of(&cluster.nodes[1]), [""; 0]);
+
+    let error = RedisBitmap::open_redisson(&mut connection, there.as_str()).unwrap_err();
+    assert!(error.is_elsewhere(), "{error}");
+}
+
+#[test]
+fn a_growing_filter_needs_a_hash_tag() {
+    let cluster = cluster!(a_growing_filter_needs_a_hash_tag);
+    // The bitmaps are in other slots than the cursor; or than the name that they begin with.
+    let node = |key: &str| cluster.first_owner(cluster.slot_of(key), 3);
+    let bases = || (0..1000).map(|i| format!("bits{i}"));
+    let base = bases().find(|base| node(base) != node(&format!("{base}-0"))).unwrap();
+    for cursor in ["cursor".into(), format!("{{{base}}}cursor")] {
+        let filter = RedisBitmap::guava(base.as_str(), cursor.as_str(), 50, 0.01).unwrap();
+        let mut connection = cluster.nodes[node(&cursor)].connection();
+        let error = filter.insert(&mut connection, "a").unwrap_err();
+        assert!(error.is_cross_slot(), "{error}");
+        assert!(
+            error.to_string().starts_with(&format!("{base:?} and the keys with it")),
+            "{error}"
+        );
+        let error = filter.insert(&mut connect(&cluster), "a").unwrap_err();
+        assert!(error.is_cross_slot(), "{error}");
+    }
+
+    // Where one node has the slots of all bitmaps, the server does not mind, until one moves.
+    let base = bases().find(|base| node(base) == node(&format!("{base}-0"))).unwrap();
+    let filter = RedisBitmap::guava(base.as_str(), format!("{{{base}}}cursor"), 1000, 0.01).unwrap();
+    let from = node(&base);
+    let mut connection = cluster.nodes[from].connection();
+    assert!(filter.insert(&mut connection, "a").unwrap());
+    cluster.move_slot(cluster.slot_of(&format!("{base}-0")), from, (from + 1) % 3);
+    let error = filter.contains(&mut connection, "a").unwrap_err();
+    assert!(error.is_cross_slot(), "{error}");
+}
+
+/// A node that is giving a slot away never answers for what it has given.
+#[test]
+fn a_slot_that_moves_is_an_error_of_one_nodes_client() {
+    let cluster = cluster!(a_slot_that_moves_is_an_error_of_one_nodes_client);
+    let tag = cluster.name_at(0, 3, "tag");
+    let slot = cluster.slot_of(&tag);
+    let [mut from, mut to] = [0, 1].map(|node| cluster.nodes[node].connection());
+    let filters = one_of_each(&tag);
+    for filter in &filters {
+        filter.insert(&mut from, "a").unwrap();
+    }
+    let none = RedisBitmap::go_zero(format!("{{{tag}}}none"), 1000).unwrap();
+    cluster.begin_move(slot, 0, 1);
+    // A key that is not there may be at the other node.
+    let error = none.contains(&mut from, "a").unwrap_err();
+    assert!(error.is_elsewhere(), "{error}");
+    let mut refused = 0;
+    loop {
+        for filter in &filters {
+            match filter.contains(&mut from, "a") {
+                Ok(found) => assert!(found, "{filter:?}"),
+                Err(error) if error.is_elsewhere() => refused += 1,
+                // Some of a filter's keys are here and some are there.
+                Err(error) => assert!(error.to_string().contains("TryAgain"), "{error}"),
+            }
+            let error = filter.contains(&mut to, "a").unwrap_err();
+            assert!(error.is_elsewhere(), "{error}");
+        }
+        if !cluster.move_keys(slot, 0, 1, 1) {
+            break;
+        }
+    }
+    assert!(refused > 0);
+    cluster.end_move(slot, 0, 1);
+    for filter in &filters {
+        assert!(filter.contains(&mut to, "a").unwrap());
+        assert!(filter.contains(&mut from, "a").unwrap_err().is_elsewhere());
+    }
+}
+
+/// Filters of every layout by connections to the cluster, while their slots go round.
+#[test]
+fn nothing_is_lost_while_slots_move() {
+    let cluster = cluster!(nothing_is_lost_while_slots_move);
+    let tags: Vec<String> = (0..3).map(|node| cluster.name_at(node, 3, "tag")).collect();
+    let filters: Vec<RedisBitmap> = tags.iter().flat_map(|tag| one_of_each(tag)).collect();
+    let (moves, done) = (AtomicUsize::new(0), AtomicBool::new(false));
+    thread::scope(|scope| {
+        let mover = scope.spawn(|| {
+            for round in 0.. {
+                for (first, tag) in tags.iter().enumerate() {
+                    if done.load(Ordering::Acquire) {
+                        return;
+                    }
+                    cluster.move_slot(cluster.slot_of(tag), (first + round) % 3, (first + round + 1) % 3);
+                    moves.fetch_add(1, Ordering::Release);
+                }
+            }
+        });
+        let _end = SetOnDrop(&done);
+        let mut connection = connect(&cluster);
+        let mut rounds = 0;
+        // The slots have gone round twice.
+        while rounds < 20 || moves.load(Ordering::Acquire) < 18 {
+            assert!(!mover.is_finished(), "a slot was not moved");
+            let keys: Vec<String> = (0..5).map(|i| key(rounds, i)).collect();
+            for filter in &filters {
+                assert!(filter.insert(&mut connection, &keys[0]).unwrap(), "{filter:?}");
+                assert!(!filter.insert(&mut connection, &keys[0]).unwrap(), "{filter:?}");
+                assert_eq!(
+                    filter.insert_batch(&mut connection, &keys[..3]).unwrap(),
+                    2,
+                    "{filter:?}"
+                );
+                let mut found = [false; 5];
+                filter.contains_batch(&mut connection, &keys, &mut found).unwrap();
+                assert_eq!(found, [true, true, true, false, false], "{filter:?}");
+            }
+            let pairs: Vec<(&RedisBitmap, &str)> = filters.iter().map(|filter| (filter, &*keys[3])).collect();
+            let mut answers = vec![false; pairs.len()];
+            let new = RedisBitmap::insert_pairs(&mut connection, &pairs, &mut answers).unwrap();
+            assert_eq!((new, &answers), (pairs.len(), &vec![true; pairs.len()]));
+            RedisBitmap::contains_pairs(&mut connection, &pairs, &mut answers).unwrap();
+            assert_eq!(answers, vec![true; pairs.len()]);
+            rounds += 1;
+        }
+        for filter in &filters {
+            for key in (0..rounds).flat_map(|round| (0..4).map(move |i| key(round, i))) {
+                assert!(filter.contains(&mut connection, &key).unwrap(), "{filter:?}: {key}");
+            }
+        }
+    });
+    let statistics = cluster
+        .nodes
+        .iter()
+        .map(|node| node.ask::<String>(&["INFO", "errorstats"]));
+    let redirects = statistics.filter(|errors| errors.contains("errorstat_MOVED"));
+    assert!(redirects.count() > 0, "the connection was never redirected");
+
+    // Copies, renames and expiry, by another connection.
+    let mut connection = connect(&cluster);
+    for (filter, next) in one_of_each(&tags[0])
+        .iter()
+        .zip(&one_of_each(&format!("x}}{{{}", tags[0])))
+    {
+        let copy = filter.fetch_local(&mut connection, 1 << 20).unwrap();
+        assert!(copy.contains(&key(0, 0)) && !copy.contains(&key(0, 4)));
+        assert!(filter.estimated_len(&mut connection).unwrap() > 70);
+        assert!(filter.expire(&mut connection, PATIENCE).unwrap());
+        let error = filter.rename(&mut connection, next).unwrap_err();
+        assert!(error.is_cross_slot(), "{error}");
+        filter.clear(&mut connection).unwrap();
+        assert!(!filter.contains(&mut connection, &key(0, 0)).unwrap());
+    }
+}
+
+#[test]
+fn a_replica_takes_over() {
+    let mut cluster = cluster!(a_replica_takes_over);
+    let tag = cluster.name_at(0, 3, "tag");
+    let filters = one_of_each(&tag);
+    let mut connection = connect(&cluster);
+    let mut one_nodes = cluster.nodes[0].connection();
+    let replica = cluster.add_replica(0, Server::of("a_replica_takes_over"));
+    for filter in &filters {
+        filter.insert_batch(&mut connection, &["a", "b"]).unwrap();
+    }
+    let error = filters[1]
+        .contains(&mut cluster.nodes[replica].connection(), "a")
+        .unwrap_err();
+    assert!(error.is_elsewhere(), "{error}");
+    cluster.await_replica(0, replica);
+    cluster.fail_over(0, replica);
+    // A connection that has lost a node says so. A new one finds the replica.
+    let mut new = connect(&cluster);
+    for filter in &filters {
+        for lost in [&mut one_nodes as &mut dyn ConnectionLike, &mut connection] {
+            let error = filter.contains(lost, "a").unwrap_err();
+            assert!(error.is_unreachable(), "{error}");
+        }
+        assert!(filter.contains(&mut new, "a").unwrap() && filter.contains(&mut new, "b").unwrap());
+        assert!(filter.insert(&mut new, "c").unwrap());
+        let mut one_nodes = cluster.nodes[replica].connection();
+        assert!(filter.contains(&mut one_nodes, "c").unwrap());
+    }
+}
+
+fn shared(node: &Redis, name: &str) -> Result<SharedBloom, SharedError> {
+    let filter = ConcurrentBloom::builder().expected_keys(10_000).build().unwrap();
+    SharedBloom::builder(name)
+        .interval(NEVER)
+        .connect(node.client(), filter)
+}
+
+fn window(node: &Redis, name: &str) -> Result<SharedWindow, SharedError> {
+    let builder = WindowedBloom::builder().expected_keys(1000).window(NEVER);
+    let filter = builder.generations(2).time_of_day().build().unwrap();
+    SharedWindow::builder(name)
+        .interval(NEVER)
+        .connect_window(node.client(), filter)
+}
+
+/// A set and a window follow their slot from node to node, whichever node they were told.
+#[test]
+fn shared_sets_follow_their_slot() {
+    let mut cluster = cluster!(shared_sets_follow_their_slot);
+    let name = cluster.name_at(0, 3, "set");
+    let slot = cluster.slot_of(&name);
+    let sets = [0, 2].map(|node| shared(&cluster.nodes[node], &name).unwrap());
+    let other = cluster.name_at(0, 3, "window");
+    let windows = [0, 2].map(|node| window(&cluster.nodes[node], &other).unwrap());
+    let exchange = |step: &str| {
+        for (here, there) in [(0, 1), (1, 0)] {
+            let key = format!("{step} {here}");
+            sets[here].insert(&key);
+            sets[here].sync(PATIENCE).unwrap();
+            sets[there].sync(PATIENCE).unwrap();
+            assert!(sets[there].contains(&key), "{key}");
+            windows[here].insert(&key);
+            windows[here].sync(PATIENCE).unwrap();
+            windows[there].sync(PATIENCE).unwrap();
+            assert!(windows[there].contains(&key), "{key}");
+        }
+    };
+    exchange("before");
+
+    // Half moved, the set cannot be exchanged. Inserts are kept.
+    cluster.begin_move(slot, 0, 1);
+    cluster.move_keys(slot, 0, 1, 1);
+    sets[0].insert("meanwhile");
+    assert!(sets[0].sync(Duration::from_millis(1)).is_err());
+    until("the exchange fails", || sets[0].stats().last_error.is_some());
+    let error = sets[0].stats().last_error.unwrap().to_string();
+    assert!(
+        error.contains("TryAgain") || error.contains(&format!("slot {slot} ")),
+        "{error}"
+    );
+    while cluster.move_keys(slot, 0, 1, 1) {}
+    // A new node of the set is told the slot and the node.
+    let error = shared(&cluster.nodes[0], &name).unwrap_err().to_string();
+    assert!(
+        error.contains("TryAgain") || error.contains(&format!("slot {slot} ")),
+        "{error}"
+    );
+    cluster.end_move(slot, 0, 1);
+    sets[1].sync(PATIENCE).unwrap();
+    sets[0].sync(PATIENCE).unwrap();
+    sets[1].sync(PATIENCE).unwrap();
+    assert!(sets[1].contains("meanwhile"));
+    exchange("moved");
+
+    let replica = cluster.add_replica(1, Server::of("shared_sets_follow_their_slot"));
+    cluster.await_replica(1, replica);
+    cluster.fail_over(1, replica);
+    exchange("after the failover");
+    let late = shared(&cluster.nodes[2], &name).unwrap();
+    for step in ["before", "moved", "after the failover"] {
+        assert!(late.contains(&format!("{step} 0")) && late.contains(&format!("{step} 1")));
+    }
+}
+
+/// A node that does not know how others reach it names a port alone: that of its own host.
+#[test]
+fn a_redirection_without_a_host_is_to_another_port() {
+    let cluster = cluster!(a_redirection_without_a_host_is_to_another_port);
+    for node in &cluster.nodes {
+        node.ask::<()>(&["CONFIG", "SET", "cluster-preferred-endpoint-type", "unknown-endpoint"]);
+    }
+    let name = cluster.name_at(0, 3, "set");
+    let error = cluster.nodes[2].try_ask::<()>(&["GET", &name]).unwrap_err();
+    let port = format!(":{}", cluster.nodes[0].port());
+    assert_eq!(error.redirect_node().unwrap().0, port);
+
+    let set = shared(&cluster.nodes[2], &name).unwrap();
+    set.insert("a");
+    set.sync(PATIENCE).unwrap();
+    assert!(shared(&cluster.nodes[0], &name).unwrap().contains("a"));
+}
+
+#[test]
+fn filters_of_the_module_are_fetched_and_stored() {
+    let test = "filters_of_the_module_are_fetched_and_stored";
+    let Some(cluster) = Cluster::start(3, || server_with_bloom(test)) else {
+        return;
+    };
+    let mut connection = connect(&cluster);
+    let mut bloom = RedisBloom::with_capacity(1000, 0.01).unwrap();
+    bloom.insert("a").unwrap();
+    let mut cuckoo = RedisCuckoo::with_capacity(1000).unwrap();
+    cuckoo.insert("a").unwrap();
+    for node in 0..3 {
+        let name = cluster.name_at(node, 3, "bloom");
+        bloom.store(&mut connection, &name).unwrap();
+        assert!(bloom.store(&mut connection, &name).unwrap_err().is_taken());
+        // A slot that moves meanwhile is asked for where it is.
+        cluster.move_slot(cluster.slot_of(&name), node, (node + 1) % 3);
+        let fetched = RedisBloom::fetch(&mut connection, &name, 1 << 20).unwrap();
+        assert!(fetched.contains("a") && !fetched.contains("b"));
+        assert!(cluster.nodes[(node + 1) % 3].ask::<bool>(&["BF.EXISTS", &name, "a"]));
+        let mut one_nodes = cluster.nodes[node].connection();
+        for error in [
+            RedisBloom::fetch(&mut one_nodes, &name, 1 << 20).unwrap_err(),
+            bloom.store(&mut one_nodes, &name).unwrap_err(),
+        ] {
+            assert!(error.is_elsewhere() && !error.is_missing(), "{error}");
+            assert!(
+                error.to_string().starts_with(&format!("{name:?} is in slot ")),
+                "{error}"
+            );
+        }
+
+        let name = cluster.name_at(node, 3, "cuckoo");
+        cuckoo.store(&mut connection, &name).unwrap();
+        let fetched = RedisCuckoo::fetch(&mut connection, &name, 1 << 20).unwrap();
+        assert!(fetched.contains("a") && !fetched.contains("b"));
+        let mut other = cluster.nodes[(node + 1) % 3].connection();
+        assert!(
+            RedisCuckoo::fetch(&mut other, &name, 1 << 20)
+                .unwrap_err()
+                .is_elsewhere()
+        );
+    }
+}

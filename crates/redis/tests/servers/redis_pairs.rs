@@ -1,0 +1,159 @@
+//! Many keys over many bitmaps, in one round trip: the answers of single calls, in every layout.
+
+use crate::common::number;
+use crate::mock::Mock;
+use lanebloom_redis::RedisBitmap;
+use std::time::Duration;
+
+/// Two filters of each layout.
+fn filters(name: &str) -> Vec<RedisBitmap> {
+    let two = |i: usize| {
+        [
+            RedisBitmap::guava(format!("guava {name} {i}"), format!("cursor {name} {i}"), 20, 0.02).unwrap(),
+            RedisBitmap::jedis(format!("jedis {name} {i}"), 100, 0.03).unwrap(),
+            RedisBitmap::go_zero(format!("go-zero {name} {i}"), 2001).unwrap(),
+            RedisBitmap::scrapy(format!("scrapy {name} {i}"), 12, 6).unwrap(),
+            RedisBitmap::redisson(format!("redisson {name} {i}"), 100, 0.03).unwrap(),
+        ]
+    };
+    [two(0), two(1)].concat()
+}
+
+#[test]
+fn pairs_answer_as_single_calls() {
+    let server = server!(pairs_answer_as_single_calls);
+    let mut connection = server.connection();
+    let (paired, single) = (filters("paired"), filters("single"));
+    for round in 0..6u64 {
+        if round == 3 {
+            // The server forgets the scripts.
+            redis::cmd("SCRIPT").arg("FLUSH").exec(&mut connection).unwrap();
+        }
+        let len = [0, 1, 7, 300, 1000, 50][round as usize];
+        let picks: Vec<(usize, String)> = (0..len)
+            .map(|i| {
+                let pick = number(round << 32 | i);
+                (pick as usize % paired.len(), format!("key {}", (pick >> 32) % 200))
+            })
+            .collect();
+        let pairs: Vec<(&RedisBitmap, &str)> = picks.iter().map(|(i, key)| (&paired[*i], &**key)).collect();
+        let mut changed = vec![true; pairs.len()];
+        let sum = RedisBitmap::insert_pairs(&mut connection, &pairs, &mut changed).unwrap();
+        let expected: Vec<bool> = picks
+            .iter()
+            .map(|(i, key)| single[*i].insert(&mut connection, key).unwrap())
+            .collect();
+        assert_eq!(changed, expected);
+        assert_eq!(sum, expected.iter().filter(|new| **new).count());
+
+        let asked: Vec<(usize, String)> = (0..500u64)
+            .map(|i| (number(i) as usize % paired.len(), format!("key {}", i % 400)))
+            .collect();
+        let pairs: Vec<(&RedisBitmap, &str)> = asked.iter().map(|(i, key)| (&paired[*i], &**key)).collect();
+        let mut found = vec![true; pairs.len()];
+        RedisBitmap::contains_pairs(&mut connection, &pairs, &mut found).unwrap();
+        let expected: Vec<bool> = asked
+            .iter()
+            .map(|(i, key)| single[*i].contains(&mut connection, key).unwrap())
+            .collect();
+        assert_eq!(found, expected);
+    }
+    for (paired, single) in paired.iter().zip(&single) {
+        let lens = [paired, single].map(|filter| filter.estimated_len(&mut connection).unwrap());
+        assert!(lens[0] == lens[1] && lens[0] > 50, "{paired:?}: {lens:?}");
+    }
+}
+
+#[test]
+fn a_batch_takes_one_round_trip() {
+    let server = server!(a_batch_takes_one_round_trip);
+    let mut connection = server.connection();
+    let days: Vec<RedisBitmap> = (0..100)
+        .map(|day| RedisBitmap::jedis(format!("day {day}"), 100, 0.01).unwrap())
+        .collect();
+    let pairs: Vec<(&RedisBitmap, &str)> = days.iter().map(|day| (day, "ann")).collect();
+    let mut answers = [false; 100];
+    let mut counted = Mock::new(|request| request.send(&mut connection));
+    assert_eq!(
+        RedisBitmap::insert_pairs(&mut counted, &pairs, &mut answers).unwrap(),
+        100
+    );
+    RedisBitmap::contains_pairs(&mut counted, &pairs, &mut answers).unwrap();
+    assert_eq!((answers, counted.requests), ([true; 100], 2));
+    // Scripts that the server does not know, and configurations that are not there, cost more once.
+    let mixed = filters("mixed");
+    let pairs: Vec<(&RedisBitmap, &str)> = mixed.iter().map(|filter| (filter, "ann")).collect();
+    let mut answers = [false; 10];
+    let mut trips = || {
+        let mut counted = Mock::new(|request| request.send(&mut connection));
+        RedisBitmap::insert_pairs(&mut counted, &pairs, &mut answers).unwrap();
+        RedisBitmap::contains_pairs(&mut counted, &pairs, &mut answers).unwrap();
+        counted.requests
+    };
+    assert!(trips() > 2);
+    assert_eq!(trips(), 2);
+    assert_eq!(answers, [true; 10]);
+}
+
+#[test]
+fn pairs_expire_and_fail_as_single_calls() {
+    let server = server!(pairs_expire_and_fail_as_single_calls);
+    let mut connection = server.connection();
+    let mut answers = [false; 2];
+    for filter in filters("brief") {
+        let filter = filter.expire_on_insert(Duration::from_secs(99));
+        let pairs = [(&filter, "a"), (&filter, "b")];
+        assert_eq!(
+            RedisBitmap::insert_pairs(&mut connection, &pairs, &mut answers).unwrap(),
+            2
+        );
+    }
+    let keys: Vec<String> = redis::cmd("KEYS").arg("*").query(&mut connection).unwrap();
+    // Guava's cursor is there only once the filter has grown.
+    assert_eq!(keys.len(), 12, "{keys:?}");
+    for key in keys {
+        let seconds: i64 = redis::cmd("TTL").arg(&key).query(&mut connection).unwrap();
+        assert!((1..=99).contains(&seconds), "{key}: {seconds}");
+    }
+
+    let plain = RedisBitmap::go_zero("plain", 1000).unwrap();
+    let list = RedisBitmap::jedis("list", 100, 0.01).unwrap();
+    redis::cmd("LPUSH")
+        .arg("bf:list")
+        .arg("x")
+        .exec(&mut connection)
+        .unwrap();
+    let pairs = [(&plain, "a"), (&list, "a")];
+    for error in [
+        RedisBitmap::contains_pairs(&mut connection, &pairs, &mut answers).unwrap_err(),
+        RedisBitmap::insert_pairs(&mut connection, &pairs, &mut answers).unwrap_err(),
+    ] {
+        assert!(
+            error.is_wrong_type() && error.to_string().starts_with("\"bf:list\""),
+            "{error}"
+        );
+    }
+    let other = RedisBitmap::redisson("redisson brief 0", 700, 0.03).unwrap();
+    let error = RedisBitmap::contains_pairs(&mut connection, &[(&plain, "a"), (&other, "a")], &mut answers);
+    assert!(error.unwrap_err().is_other_configuration());
+    // What has no place in its layout is not found, and not inserted.
+    let texts = RedisBitmap::scrapy("texts", 12, 6).unwrap();
+    let bytes = [(&texts, [0xff_u8]), (&plain, [7])];
+    plain.insert(&mut connection, &[7_u8]).unwrap();
+    RedisBitmap::contains_pairs(&mut connection, &bytes, &mut answers).unwrap();
+    assert_eq!(answers, [false, true]);
+    assert!(RedisBitmap::insert_pairs(&mut connection, &bytes, &mut answers).is_err());
+}
+
+#[test]
+fn a_server_that_forgets_all_is_an_error() {
+    let filter = RedisBitmap::redisson("seen", 100, 0.01).unwrap();
+    // Whatever was sent before.
+    for reply in ["-NOSCRIPT No matching script\r\n", ":0\r\n"] {
+        let parsed = |_| redis::parse_redis_value(reply.as_bytes());
+        let mut forgetful = Mock::new(|request| (0..request.count).map(parsed).collect());
+        let mut answers = [false];
+        assert!(RedisBitmap::insert_pairs(&mut forgetful, &[(&filter, "a")], &mut answers).is_err());
+        assert!(filter.insert(&mut forgetful, "a").is_err());
+    }
+}

@@ -1,0 +1,1408 @@
+//! `SharedBloom` beside a real server: other nodes get what one node pushes, whatever happens to
+//! the server, the network and the nodes. `redis_shared/processes.rs` has the faults that need
+//! processes of their own.
+
+mod processes;
+mod proxy;
+mod window;
+
+use crate::common::{SetAtEnd, number};
+use crate::mock::Mock;
+use crate::redis_server::{Redis, Server};
+use hdrhistogram::Histogram;
+use lanebloom::{ConcurrentBloom, KeyHasher, SipHash13};
+use lanebloom_redis::{SharedBloom, SharedError};
+use proxy::{Lie, Proxy, liar};
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+/// The longest wait of a test, on a machine that is busy or emulated.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// An interval that does not end: nothing happens but by `sync`.
+const NEVER: Duration = Duration::from_secs(100_000);
+
+fn filter(keys: usize) -> ConcurrentBloom {
+    ConcurrentBloom::builder().expected_keys(keys).build().unwrap()
+}
+
+/// A node that exchanges only when it is told to.
+fn node_of<S: KeyHasher + Send + Sync + 'static>(
+    client: redis::Client,
+    filter: impl Into<Arc<ConcurrentBloom<S>>>,
+) -> Result<SharedBloom<S>, SharedError> {
+    // (What a busy machine takes is no failure.)
+    let builder = SharedBloom::builder("ids").interval(NEVER).timeout(PATIENCE);
+    builder.connect(client, filter)
+}
+
+fn node(redis: &Redis) -> SharedBloom {
+    node_of(redis.client(), filter(KEYS)).unwrap()
+}
+
+/// The expected keys of the nodes in most tests: 16 chunks, the last one incomplete.
+const KEYS: usize = 100_000;
+
+fn insert(node: &SharedBloom, keys: Range<u64>) {
+    for key in keys {
+        node.insert(&number(key));
+    }
+}
+
+fn missing(node: &SharedBloom, keys: Range<u64>) -> usize {
+    keys.filter(|&key| !node.contains(&number(key))).count()
+}
+
+fn sync(node: &SharedBloom) {
+    node.sync(PATIENCE).unwrap();
+}
+
+fn fails(node: &SharedBloom, says: &str) {
+    sync_fails(|patience| node.sync(patience), &[says]);
+}
+
+/// Syncs that fail until one says one of `says`: on a busy machine the first may end before
+/// anything was attempted.
+fn sync_fails(sync: impl Fn(Duration) -> Result<(), SharedError>, says: &[&str]) {
+    let began = Instant::now();
+    loop {
+        let error = sync(Duration::from_millis(30)).unwrap_err().to_string();
+        if says.iter().any(|says| error.contains(says)) {
+            assert!(error.starts_with("not done within 30ms; the last attempt: "), "{error}");
+            return;
+        }
+        assert!(began.elapsed() < PATIENCE, "{error}");
+    }
+}
+
+fn wait_until(what: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !what() {
+        assert!(began.elapsed() < PATIENCE);
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// The answer of `work`, or that it does not end.
+fn ends<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || drop(sender.send(work())));
+    receiver.recv_timeout(PATIENCE).expect("it does not end")
+}
+
+fn info(redis: &Redis, field: &str) -> u64 {
+    let info: String = redis::cmd("INFO").query(&mut redis.connection()).unwrap();
+    let line = info
+        .lines()
+        .find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
+    line.unwrap().parse().unwrap()
+}
+
+fn command(redis: &Redis, words: &[&str]) {
+    redis::cmd(words[0])
+        .arg(&words[1..])
+        .exec(&mut redis.connection())
+        .unwrap();
+}
+
+/// The 99th percentile of the time of an insert with a lookup during `fault`, in ns. A call that
+/// waited for the network would take milliseconds.
+fn p99_during(node: &SharedBloom, fault: impl FnOnce()) -> u64 {
+    p99_of(&asks(node.filter()), fault)
+}
+
+/// As [`p99_during`], of a call of `ask`, which is given numbers without end.
+fn p99_of(ask: &(impl Fn(u64) + Sync), fault: impl FnOnce()) -> u64 {
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let measured = scope.spawn(|| measure(ask, &done));
+        let end = SetAtEnd(&done);
+        fault();
+        drop(end);
+        measured.join().unwrap()
+    })
+}
+
+/// An insert and a lookup: of few keys, so that little new comes in, and of none that the tests
+/// look for.
+fn asks(filter: &ConcurrentBloom) -> impl Fn(u64) + Sync {
+    |i| {
+        filter.insert(&number((1 << 50) + i % 1000));
+        std::hint::black_box(filter.contains(&number((1 << 40) + i)));
+    }
+}
+
+fn measure(ask: impl Fn(u64), done: &AtomicBool) -> u64 {
+    let mut times = Histogram::<u64>::new(3).unwrap();
+    for i in 0.. {
+        let began = Instant::now();
+        ask(i);
+        times.record(began.elapsed().as_nanos() as u64).unwrap();
+        // At least so many that a hundredth is more than one.
+        if times.len() >= 1000 && done.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    times.value_at_quantile(0.99)
+}
+
+/// Far above what a busy machine makes of it, far below what a wait for the network would.
+fn assert_as_without(fault: u64, without: u64) {
+    assert!(
+        fault <= (20 * without).max(200_000),
+        "p99 of {fault} ns during the fault, {without} ns without"
+    );
+}
+
+#[test]
+fn what_one_pushes_another_pulls() {
+    let Some(redis) = Server::of("what_one_pushes_another_pulls").start() else {
+        return;
+    };
+    let (one, other) = (node(&redis), node(&redis));
+    // A few bits of some chunks; most bits of all; more of what is there.
+    for keys in [0..3, 3..60_000, 60_000..60_100] {
+        insert(&one, keys.clone());
+        assert!(missing(&other, keys.clone()) > 0);
+        sync(&one);
+        sync(&other);
+        assert_eq!(missing(&other, 0..keys.end), 0);
+        // No bit more either.
+        assert!(**one.filter() == **other.filter());
+    }
+    insert(&other, 60_100..60_200);
+    sync(&other);
+    sync(&one);
+    assert_eq!(missing(&one, 0..60_200), 0);
+    assert!(**one.filter() == **other.filter());
+    // From the log, not from the chunks: these were there from the beginning.
+    assert_eq!((one.stats().resyncs, other.stats().resyncs), (1, 1));
+    let (there, here) = (one.stats(), other.stats());
+    assert_eq!(
+        (there.pushed_bytes, there.pulled_bytes),
+        (here.pulled_bytes, here.pushed_bytes)
+    );
+    assert_eq!((there.failures, here.failures), (0, 0));
+    // Nothing new, nothing sent.
+    sync(&one);
+    assert_eq!(one.stats().pushed_bytes, there.pushed_bytes);
+}
+
+#[test]
+fn a_new_node_starts_from_the_servers_state() {
+    let Some(redis) = Server::of("a_new_node_starts_from_the_servers_state").start() else {
+        return;
+    };
+    let one = node(&redis);
+    insert(&one, 0..500);
+    sync(&one);
+    // Its earlier keys are pushed too.
+    let had = filter(KEYS);
+    had.insert("had");
+    let new = node_of(redis.client(), had).unwrap();
+    assert_eq!(missing(&new, 0..500), 0);
+    assert_eq!(new.stats().resyncs, 1);
+    sync(&one);
+    assert!(one.contains("had"));
+    assert!(**one.filter() == **new.filter());
+    // The rest is dropped and the set is not.
+    drop((one, new));
+    assert_eq!(missing(&node(&redis), 0..500), 0);
+}
+
+#[test]
+fn every_shape_and_size_is_shared() {
+    let Some(redis) = Server::of("every_shape_and_size_is_shared").start() else {
+        return;
+    };
+    // One line, a chunk, a chunk and a line, three words and a bit.
+    for bytes in [64, 8192, 8256, 40_000] {
+        for words in crate::common::WORDS {
+            let build = || {
+                let builder = ConcurrentBloom::builder().memory_budget(bytes).words_per_key(words);
+                builder.hasher(SipHash13::with_key([7; 16])).build().unwrap()
+            };
+            let name = format!("{bytes} {words}");
+            let connect = || {
+                SharedBloom::builder(&name)
+                    .interval(NEVER)
+                    .connect(redis.client(), build())
+                    .unwrap()
+            };
+            let (one, other) = (connect(), connect());
+            for keys in [0..2u64, 2..1000] {
+                one.insert_batch(&keys.collect::<Vec<_>>());
+                one.sync(PATIENCE).unwrap();
+                other.sync(PATIENCE).unwrap();
+                let new = connect();
+                assert!(one.fill_ratio() > 0.0);
+                assert!(
+                    **one.filter() == **other.filter() && **one.filter() == **new.filter(),
+                    "{name}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn no_push_is_lost_by_a_race() {
+    let Some(redis) = Server::of("no_push_is_lost_by_a_race").start() else {
+        return;
+    };
+    let nodes: Vec<_> = (0..4).map(|_| node(&redis)).collect();
+    thread::scope(|scope| {
+        for (i, node) in (0..).zip(&nodes) {
+            scope.spawn(move || {
+                for round in 0..20 {
+                    let first = 1_000_000 * i + 50 * round;
+                    insert(node, first..first + 50);
+                    sync(node);
+                }
+            });
+        }
+    });
+    for node in &nodes {
+        sync(node);
+        for i in 0..4 {
+            assert_eq!(missing(node, 1_000_000 * i..1_000_000 * i + 1000), 0);
+        }
+        assert!(**node.filter() == **nodes[0].filter());
+        assert_eq!(node.stats().failures, 0);
+    }
+}
+
+#[test]
+fn the_background_needs_no_sync() {
+    let Some(redis) = Server::of("the_background_needs_no_sync").start() else {
+        return;
+    };
+    let connect = || {
+        let builder = SharedBloom::builder("ids")
+            .interval(Duration::from_millis(5))
+            .timeout(PATIENCE);
+        builder.connect(redis.client(), filter(KEYS)).unwrap()
+    };
+    let (one, other) = (connect(), connect());
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            // While others insert and ask, and a second thread of this node.
+            for i in 0..2000 {
+                other.insert(&number(1_000_000 + i));
+            }
+            while !stop.load(Ordering::Relaxed) {
+                thread::yield_now();
+                std::hint::black_box(one.contains(&number(0)));
+            }
+        });
+        let _end = SetAtEnd(&stop);
+        insert(&one, 0..2000);
+        wait_until(|| missing(&other, 0..2000) == 0 && missing(&one, 1_000_000..1_002_000) == 0);
+    });
+    assert!(one.stats().lag < PATIENCE && one.stats().last_error.is_none());
+}
+
+#[test]
+fn who_does_not_fit_is_refused() {
+    let Some(redis) = Server::of("who_does_not_fit_is_refused").start() else {
+        return;
+    };
+    let one = node(&redis);
+    let refused = |error: SharedError, says: &str| {
+        assert!(error.is_incompatible());
+        let text = error.to_string();
+        assert!(
+            text.starts_with("the set \"ids\" on the server is another filter's: ") && text.contains(says),
+            "{text}"
+        );
+    };
+    refused(
+        node_of(redis.client(), filter(KEYS + 1000)).unwrap_err(),
+        "layout differs: 2006 blocks",
+    );
+    let seeded = ConcurrentBloom::builder().expected_keys(KEYS).seed(1).build().unwrap();
+    refused(node_of(redis.client(), seeded).unwrap_err(), "hasher differs");
+    let keyed = |key| {
+        ConcurrentBloom::builder()
+            .expected_keys(KEYS)
+            .hasher(SipHash13::with_key(key))
+            .build()
+            .unwrap()
+    };
+    refused(node_of(redis.client(), keyed([1; 16])).unwrap_err(), "hasher differs");
+    // Under a name of their own they are welcome.
+    let other = SharedBloom::builder("others")
+        .interval(NEVER)
+        .connect(redis.client(), keyed([1; 16]));
+    other.unwrap().insert("a");
+    let other = SharedBloom::builder("others")
+        .interval(NEVER)
+        .connect(redis.client(), keyed([2; 16]));
+    assert!(other.unwrap_err().is_incompatible());
+    // The set is replaced while a node has it: its next exchange says so, at once.
+    insert(&one, 0..100);
+    command(&redis, &["FLUSHALL"]);
+    let _large = node_of(redis.client(), filter(2 * KEYS)).unwrap();
+    let began = Instant::now();
+    refused(one.sync(2 * PATIENCE).unwrap_err(), "layout differs");
+    assert!(began.elapsed() < PATIENCE);
+    assert!(one.stats().last_error.unwrap().is_incompatible());
+    // And is back when the other is gone.
+    command(&redis, &["FLUSHALL"]);
+    sync(&one);
+    assert_eq!(missing(&node(&redis), 0..100), 0);
+}
+
+#[test]
+fn names_are_checked() {
+    for name in ["", "{ids}", "a}", "{b"] {
+        let client = redis::Client::open("redis://127.0.0.1:1/").unwrap();
+        let error = SharedBloom::builder(name).connect(client, filter(1)).unwrap_err();
+        assert!(error.to_string().contains(&format!("{name:?}")), "{error}");
+    }
+}
+
+#[test]
+fn inserts_while_the_server_is_away_are_kept() {
+    let Some(mut redis) = Server::of("inserts_while_the_server_is_away_are_kept").start() else {
+        return;
+    };
+    let (one, other) = (node(&redis), node(&redis));
+    insert(&one, 0..100);
+    sync(&one);
+    sync(&other);
+    let without = p99_during(&one, || sync(&one));
+    let during = p99_during(&one, || {
+        redis.kill();
+        insert(&one, 100..200);
+        insert(&other, 1000..1100);
+        fails(&one, "Redis: ");
+        assert!(one.stats().failures > 0 && one.stats().last_error.is_some());
+        // It comes back with nothing: all that it had is pushed again.
+        redis.restart();
+        sync(&one);
+        sync(&other);
+        sync(&one);
+    });
+    assert_as_without(during, without);
+    let new = node(&redis);
+    for node in [&one, &other, &new] {
+        assert_eq!(missing(node, 0..200) + missing(node, 1000..1100), 0);
+    }
+    assert!(one.stats().last_error.is_none());
+    assert!(**one.filter() == **other.filter() && **one.filter() == **new.filter());
+}
+
+/// The server goes back to an earlier state, as by a failover to a replica that was behind.
+#[test]
+fn what_the_server_lost_is_pushed_again() {
+    let server = Server::of("what_the_server_lost_is_pushed_again");
+    let Some(mut redis) = server.argument("--dbfilename").argument("d").start() else {
+        return;
+    };
+    let (one, other, third) = (node(&redis), node(&redis), node(&redis));
+    let mut keys = 0;
+    for pushes_of_another in [0, 1, 5, 20] {
+        let mut more = |node: &SharedBloom| {
+            insert(node, keys..keys + 10);
+            keys += 10;
+            sync(node);
+        };
+        more(&one);
+        sync(&other);
+        command(&redis, &["SAVE"]);
+        for _ in 0..5 {
+            more(&one);
+        }
+        more(&other);
+        redis.restart();
+        // New exchanges take the numbers of those that were lost, by a node that knows them and by
+        // one that does not.
+        for _ in 0..pushes_of_another {
+            more(&third);
+        }
+        for node in [&one, &other, &third, &one, &other] {
+            sync(node);
+        }
+        let new = node(&redis);
+        for node in [&one, &other, &third, &new] {
+            assert_eq!(missing(node, 0..keys), 0, "{pushes_of_another}");
+            assert!(**node.filter() == **one.filter());
+        }
+    }
+}
+
+#[test]
+fn who_was_away_for_long_fetches_what_changed() {
+    let Some(redis) = Server::of("who_was_away_for_long_fetches_what_changed").start() else {
+        return;
+    };
+    // 4 MiB: the log takes one.
+    let build = || ConcurrentBloom::builder().memory_budget(4 << 20).build().unwrap();
+    let (one, other) = (
+        node_of(redis.client(), build()).unwrap(),
+        node_of(redis.client(), build()).unwrap(),
+    );
+    let hashes: Vec<u64> = (0..400_000).map(number).collect();
+    // All over the filter: more than the log takes.
+    one.insert_hashes(&hashes);
+    one.sync(PATIENCE).unwrap();
+    assert!(one.stats().pushed_bytes > 3 << 20);
+    other.sync(PATIENCE).unwrap();
+    assert_eq!(other.stats().resyncs, 2);
+    let new = node_of(redis.client(), build()).unwrap();
+    assert!(**one.filter() == **other.filter() && **one.filter() == **new.filter());
+    let (bytes, log): (u64, u64) = redis::pipe()
+        .hget("{ids}:meta", "bytes")
+        .cmd("MEMORY")
+        .arg(&["USAGE", "{ids}:log", "SAMPLES", "0"])
+        .query(&mut redis.connection())
+        .unwrap();
+    assert!(
+        bytes <= 1 << 20 && log < 2 << 20,
+        "the log: {bytes} bytes, {log} of memory"
+    );
+    // Away again while the log is cut off: of 512 chunks only the one that changed travels.
+    let pulled = other.stats().pulled_bytes;
+    one.insert_hash(number(1 << 32));
+    one.sync(PATIENCE).unwrap();
+    command(&redis, &["XTRIM", "{ids}:log", "MAXLEN", "1"]);
+    other.sync(PATIENCE).unwrap();
+    assert!(other.contains_hash(number(1 << 32)));
+    assert_eq!(other.stats().resyncs, 3);
+    assert_eq!(other.stats().pulled_bytes - pulled, 8192);
+    // From then on by the log again.
+    one.insert_hash(number(1 << 33));
+    one.sync(PATIENCE).unwrap();
+    other.sync(PATIENCE).unwrap();
+    assert!(**one.filter() == **other.filter());
+    assert_eq!((one.stats().resyncs, other.stats().resyncs), (1, 3));
+}
+
+/// A bit in each of many chunks: no push has more of them than a script can take.
+#[test]
+#[cfg_attr(debug_assertions, ignore = "a filter of 40 MiB: slow without optimization")]
+fn many_chunks_are_pushed() {
+    let Some(redis) = Server::of("many_chunks_are_pushed").start() else {
+        return;
+    };
+    let build = || {
+        let builder = ConcurrentBloom::builder()
+            .memory_budget(40 << 20)
+            .false_positive_rate(0.5);
+        builder.words_per_key(1).build().unwrap()
+    };
+    let (one, other) = (
+        node_of(redis.client(), build()).unwrap(),
+        node_of(redis.client(), build()).unwrap(),
+    );
+    assert_eq!(one.bits_per_word(), 1);
+    let hashes: Vec<u64> = (0..5120).map(|chunk| (chunk << 51) / 5 * 8 + (1 << 30)).collect();
+    one.insert_hashes(&hashes);
+    one.sync(PATIENCE).unwrap();
+    other.sync(PATIENCE).unwrap();
+    assert_eq!(one.stats().pushed_bytes, 8 * 5120);
+    let mut found = vec![false; hashes.len()];
+    other.contains_hashes(&hashes, &mut found);
+    assert!(!found.contains(&false));
+}
+
+/// More than one answer can hold comes in several. New keys are pushed after the last.
+#[test]
+fn much_is_pulled_piece_by_piece() {
+    let Some(redis) = Server::of("much_is_pulled_piece_by_piece").start() else {
+        return;
+    };
+    // The log takes 4 MiB.
+    let build = || ConcurrentBloom::builder().memory_budget(16 << 20).build().unwrap();
+    let (one, other) = (
+        node_of(redis.client(), build()).unwrap(),
+        node_of(redis.client(), build()).unwrap(),
+    );
+    // In the first eighth of the filter, which travels as whole chunks: 2 MiB.
+    let hashes: Vec<u64> = (0..100_000).map(|i| number(i) >> 3).collect();
+    one.insert_hashes(&hashes);
+    one.sync(PATIENCE).unwrap();
+    assert!(one.stats().pushed_bytes >= 2 << 20);
+    other.insert_hash(u64::MAX);
+    let calls = || -> u64 {
+        let info: String = redis::cmd("INFO")
+            .arg("commandstats")
+            .query(&mut redis.connection())
+            .unwrap();
+        let calls = info
+            .lines()
+            .find_map(|line| line.strip_prefix("cmdstat_evalsha:calls="));
+        calls.unwrap().split(',').next().unwrap().parse().unwrap()
+    };
+    let before = calls();
+    other.sync(PATIENCE).unwrap();
+    // A MiB in the first answer, the rest in that to the push.
+    assert_eq!(calls() - before, 2);
+    assert_eq!((other.stats().passes, other.stats().resyncs), (2, 1));
+    one.sync(PATIENCE).unwrap();
+    assert!(one.contains_hash(u64::MAX));
+    assert!(**one.filter() == **other.filter());
+}
+
+#[test]
+fn it_comes_back_by_itself_and_does_not_press() {
+    let Some(mut redis) = Server::of("it_comes_back_by_itself_and_does_not_press").start() else {
+        return;
+    };
+    let one = node(&redis);
+    redis.kill();
+    insert(&one, 0..100);
+    fails(&one, "Redis: ");
+    // The pauses double, from 12 ms at least: in 400 ms there is room for 6.
+    let (failures, began) = (one.stats().failures, Instant::now());
+    thread::sleep(Duration::from_millis(400));
+    let more = one.stats().failures - failures;
+    let room = (began.elapsed().as_secs_f64() / 0.012).log2().ceil();
+    assert!(more as f64 <= room + 1.0, "{more} attempts");
+    assert!(one.stats().lag >= Duration::from_millis(400));
+    let began = Instant::now();
+    redis.restart();
+    while one.stats().last_error.is_some() {
+        assert!(began.elapsed() < PATIENCE);
+        thread::sleep(Duration::from_millis(5));
+    }
+    assert!(one.stats().lag < began.elapsed());
+    assert_eq!(missing(&node(&redis), 0..100), 0);
+}
+
+#[test]
+fn a_full_server_still_gives() {
+    let Some(redis) = Server::of("a_full_server_still_gives").start() else {
+        return;
+    };
+    let (one, other) = (node(&redis), node(&redis));
+    insert(&one, 0..100);
+    sync(&one);
+    let without = p99_during(&other, || sync(&one));
+    let during = p99_during(&other, || {
+        command(&redis, &["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
+        command(&redis, &["CONFIG", "SET", "maxmemory", "1"]);
+        insert(&other, 100..200);
+        fails(&other, "OOM");
+        // Refused, and yet it has what the other had pushed. It did so on one connection.
+        assert_eq!(missing(&other, 0..100), 0);
+        command(&redis, &["CONFIG", "SET", "maxmemory", "0"]);
+        sync(&other);
+    });
+    assert_as_without(during, without);
+    sync(&one);
+    assert_eq!(missing(&one, 0..200) + missing(&node(&redis), 0..200), 0);
+}
+
+#[test]
+fn a_replica_gives_and_takes_nothing() {
+    let Some(redis) = Server::of("a_replica_gives_and_takes_nothing").start() else {
+        return;
+    };
+    let (one, other) = (node(&redis), node(&redis));
+    insert(&one, 0..100);
+    sync(&one);
+    // The server becomes a replica of a server that does not exist. It keeps its data, and is
+    // read-only.
+    command(&redis, &["REPLICAOF", "127.0.0.1", "1"]);
+    insert(&other, 100..200);
+    fails(&other, "read only replica");
+    assert_eq!(missing(&other, 0..100), 0);
+    command(&redis, &["REPLICAOF", "NO", "ONE"]);
+    sync(&other);
+    sync(&one);
+    assert_eq!(missing(&one, 0..200), 0);
+}
+
+/// The other protocol, and another database.
+#[test]
+fn it_speaks_resp3() {
+    let Some(redis) = Server::of("it_speaks_resp3").start() else {
+        return;
+    };
+    let connect = |url: String| node_of(redis::Client::open(url).unwrap(), filter(KEYS)).unwrap();
+    let one = connect(format!("{}?protocol=resp3", redis.url()));
+    insert(&one, 0..40_000);
+    sync(&one);
+    let (new, elsewhere) = (
+        connect(format!("{}?protocol=resp3", redis.url())),
+        connect(format!("{}1", redis.url())),
+    );
+    assert!(**one.filter() == **new.filter() && **one.filter() == **node(&redis).filter());
+    assert_eq!(elsewhere.fill_ratio(), 0.0);
+    insert(&one, 40_000..40_010);
+    sync(&one);
+    sync(&new);
+    assert_eq!(missing(&new, 0..40_010), 0);
+}
+
+/// One server with all slots: it checks that the keys of a call are in one.
+fn cluster(test: &str) -> Option<Redis> {
+    let server = Server::of(test);
+    let redis = server.argument("--cluster-enabled").argument("yes").start()?;
+    let slots: Vec<String> = (0..16384).map(|slot| slot.to_string()).collect();
+    redis::cmd("CLUSTER")
+        .arg("ADDSLOTS")
+        .arg(slots)
+        .exec(&mut redis.connection())
+        .unwrap();
+    let began = Instant::now();
+    let up = || -> String {
+        redis::cmd("CLUSTER")
+            .arg("INFO")
+            .query(&mut redis.connection())
+            .unwrap()
+    };
+    while !up().contains("cluster_state:ok") {
+        assert!(began.elapsed() < PATIENCE);
+        thread::sleep(Duration::from_millis(5));
+    }
+    // That it does check:
+    let crossed = redis::cmd("MGET").arg(&["a", "b"]).exec(&mut redis.connection());
+    assert_eq!(crossed.unwrap_err().code(), Some("CROSSSLOT"));
+    Some(redis)
+}
+
+#[test]
+fn it_runs_on_a_cluster() {
+    let Some(redis) = cluster("it_runs_on_a_cluster") else {
+        return;
+    };
+    let (one, other) = (node(&redis), node(&redis));
+    for keys in [0..10, 10..30_000] {
+        insert(&one, keys.clone());
+        sync(&one);
+        sync(&other);
+        assert_eq!(missing(&other, keys), 0);
+    }
+    assert!(**one.filter() == **node(&redis).filter());
+}
+
+/// Cut at every kind of place: in the call's beginning, in the middle of a push, before the answer,
+/// in its middle.
+#[test]
+fn connections_that_are_cut_lose_nothing() {
+    let Some(redis) = Server::of("connections_that_are_cut_lose_nothing").start() else {
+        return;
+    };
+    let proxy = Proxy::to(redis.port());
+    let (one, other) = (node_of(proxy.client(), filter(KEYS)).unwrap(), node(&redis));
+    let without = p99_during(&one, || sync(&one));
+    let mut keys = 0;
+    let during = p99_during(&one, || {
+        let mut cut_at = |n: u64, to_server: Option<usize>, to_client: Option<usize>| {
+            insert(&one, keys..keys + n);
+            insert(&other, 1_000_000 + keys..1_000_000 + keys + 10);
+            sync(&other);
+            keys += n;
+            let cuts = proxy.cuts();
+            proxy.cut(to_server, to_client);
+            sync(&one);
+            assert_eq!(proxy.cuts(), cuts + 1, "{to_server:?} {to_client:?}");
+            sync(&other);
+            assert_eq!(missing(&other, 0..keys), 0, "{to_server:?} {to_client:?}");
+        };
+        // A push of 300 keys takes some 4500 bytes, the answer with 10 keys of the other some 300.
+        for bytes in [0, 1, 100, 500, 1000, 3000] {
+            cut_at(300, Some(bytes), None);
+        }
+        for bytes in [0, 1, 10, 100] {
+            cut_at(300, None, Some(bytes));
+        }
+        // Four pushes of four whole chunks each: in the third.
+        cut_at(30_000, Some(80_000), None);
+    });
+    assert_as_without(during, without);
+    assert!(one.stats().failures >= 11);
+    sync(&one);
+    assert!(**one.filter() == **other.filter() && **one.filter() == **node(&redis).filter());
+}
+
+#[test]
+fn a_server_that_falls_silent_holds_nobody_up() {
+    let Some(redis) = Server::of("a_server_that_falls_silent_holds_nobody_up").start() else {
+        return;
+    };
+    let proxy = Proxy::to(redis.port());
+    let connect = || {
+        let builder = SharedBloom::builder("ids")
+            .interval(NEVER)
+            .timeout(Duration::from_millis(500));
+        builder.connect(proxy.client(), filter(KEYS)).ok()
+    };
+    // Again, where so short a time was too short.
+    let one = (0..20).find_map(|_| connect()).unwrap();
+    let without = p99_during(&one, || sync(&one));
+    let during = p99_during(&one, || {
+        proxy.stall(true);
+        insert(&one, 0..100);
+        let began = Instant::now();
+        fails(&one, "Redis: ");
+        assert!(began.elapsed() < PATIENCE / 3);
+    });
+    assert_as_without(during, without);
+    proxy.stall(false);
+    sync(&one);
+    assert_eq!(missing(&node(&redis), 0..100), 0);
+}
+
+/// In whatever thread, with a server that does not answer and a long time for it to do so.
+#[test]
+fn a_drop_waits_for_nothing() {
+    let Some(redis) = Server::of("a_drop_waits_for_nothing").start() else {
+        return;
+    };
+    let proxy = Proxy::to(redis.port());
+    let builder = SharedBloom::builder("ids").interval(NEVER).timeout(10 * PATIENCE);
+    let one = builder.connect(proxy.client(), filter(KEYS)).unwrap();
+    proxy.stall(true);
+    insert(&one, 0..100);
+    // The thread is in the middle of an exchange, or will be.
+    assert!(one.sync(Duration::from_millis(20)).is_err());
+    ends(move || drop(one));
+    // It pushes when the server is back, and ends.
+    proxy.stall(false);
+    let new = node(&redis);
+    wait_until(|| {
+        sync(&new);
+        missing(&new, 0..100) == 0
+    });
+}
+
+#[test]
+fn a_drop_pushes_what_is_left_and_ends_the_thread() {
+    let Some(redis) = Server::of("a_drop_pushes_what_is_left_and_ends_the_thread").start() else {
+        return;
+    };
+    let one = node(&redis);
+    let filter = Arc::downgrade(one.filter());
+    insert(&one, 0..100);
+    drop(one);
+    // The thread has the filter too.
+    wait_until(|| filter.upgrade().is_none());
+    assert_eq!(missing(&node(&redis), 0..100), 0);
+}
+
+#[test]
+fn a_close_waits_until_all_is_pushed_and_the_thread_is_gone() {
+    let Some(redis) = Server::of("a_close_waits_until_all_is_pushed_and_the_thread_is_gone").start() else {
+        return;
+    };
+    let one = node(&redis);
+    let filter = Arc::clone(one.filter());
+    insert(&one, 0..100);
+    one.close(PATIENCE).unwrap();
+    assert_eq!(Arc::strong_count(&filter), 1);
+    assert_eq!(missing(&node(&redis), 0..100), 0);
+    // For no longer than it is told to, whatever the server does.
+    let proxy = Proxy::to(redis.port());
+    let builder = SharedBloom::builder("ids").interval(NEVER).timeout(10 * PATIENCE);
+    let one = builder.connect(proxy.client(), filter).unwrap();
+    proxy.stall(true);
+    let error = ends(move || one.close(Duration::from_millis(20))).unwrap_err();
+    assert_eq!(error.to_string(), "not done within 20ms");
+}
+
+/// How long servers that lie may take for a round trip, and what they say: a byte now and then of a
+/// reply that does not end; what nobody asked for, at a pace and as fast as can be; a reply that is
+/// long.
+const ROUND_TRIP: Duration = Duration::from_millis(500);
+const LIES: [(Lie, &str); 5] = [
+    (
+        Lie(b"$1000000000\r\n", b"x", Duration::from_millis(20)),
+        "the round trip was not done within 500ms",
+    ),
+    (
+        Lie(b"+O", b"K", Duration::from_millis(20)),
+        "the round trip was not done within 500ms",
+    ),
+    (
+        Lie(b"", b">2\r\n+message\r\n+x\r\n", Duration::from_millis(20)),
+        "the round trip was not done within 500ms",
+    ),
+    (Lie(b"", b">2\r\n+message\r\n+x\r\n", Duration::ZERO), "Redis: the r"),
+    (
+        Lie(b"$1000000000000\r\n", &[b'x'; 1 << 16], Duration::ZERO),
+        "Redis: the r",
+    ),
+];
+
+#[test]
+fn a_server_that_lies_holds_no_connect() {
+    for (lie, says) in LIES {
+        let builder = SharedBloom::builder("ids").interval(NEVER).timeout(ROUND_TRIP);
+        let error = ends(move || builder.connect(liar(lie), filter(KEYS)).unwrap_err()).to_string();
+        assert!(error.contains(says), "{lie:?}: {error}");
+    }
+}
+
+#[test]
+fn a_server_that_lies_holds_no_node() {
+    let Some(redis) = Server::of("a_server_that_lies_holds_no_node").start() else {
+        return;
+    };
+    for (i, (lie, says)) in (0..).zip(LIES) {
+        let proxy = Proxy::to(redis.port());
+        let connect = || {
+            let builder = SharedBloom::builder("ids").interval(NEVER).timeout(ROUND_TRIP);
+            builder.connect(proxy.client(), filter(KEYS)).ok()
+        };
+        // Again, where so short a time was too short.
+        let one = (0..20).find_map(|_| connect()).unwrap();
+        insert(&one, 100 * i..100 * i + 50);
+        proxy.lie(Some(lie));
+        fails(&one, says);
+        // It leaves that server, and goes on with one that is honest.
+        proxy.lie(None);
+        sync(&one);
+        assert_eq!(missing(&node(&redis), 100 * i..100 * i + 50), 0);
+        // In the middle of a lie the thread ends by itself.
+        proxy.lie(Some(lie));
+        insert(&one, 100 * i + 50..100 * i + 100);
+        let _ = one.sync(Duration::from_millis(20));
+        let filter = Arc::downgrade(one.filter());
+        drop(one);
+        wait_until(|| filter.upgrade().is_none());
+    }
+}
+
+/// After a planned failover the old server is there, refuses, and stays connected.
+#[test]
+fn a_demoted_server_is_left() {
+    let (Some(old), Some(new)) = (
+        Server::of("a_demoted_server_is_left").start(),
+        Server::of("a_demoted_server_is_left").start(),
+    ) else {
+        return;
+    };
+    let proxy = Proxy::to(old.port());
+    let one = node_of(proxy.client(), filter(KEYS)).unwrap();
+    insert(&one, 0..100);
+    sync(&one);
+    command(&old, &["REPLICAOF", "127.0.0.1", "1"]);
+    proxy.redirect(new.port());
+    insert(&one, 100..200);
+    sync(&one);
+    assert_eq!(missing(&node(&new), 0..200), 0);
+}
+
+/// By a password, with a user and without, in both protocols; and by a socket that is a file.
+#[test]
+fn it_logs_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("socket");
+    let server = Server::of("it_logs_in");
+    let Some(redis) = server
+        .argument("--unixsocket")
+        .argument(socket.to_str().unwrap())
+        .start()
+    else {
+        return;
+    };
+    command(&redis, &["ACL", "SETUSER", "ann", "on", ">secret", "~*", "+@all"]);
+    let mut key = 0;
+    let mut exchanges = |url: String| {
+        let one = node_of(redis::Client::open(url).unwrap(), filter(KEYS))?;
+        insert(&one, key..key + 10);
+        key += 10;
+        one.sync(PATIENCE)?;
+        let new = node(&redis);
+        assert_eq!(missing(&new, 0..key), 0);
+        Ok::<_, SharedError>(())
+    };
+    let port = redis.port();
+    exchanges(format!("unix://{}", socket.display())).unwrap();
+    for protocol in ["", "?protocol=resp3"] {
+        exchanges(format!("redis://ann:secret@127.0.0.1:{port}/{protocol}")).unwrap();
+        let error = exchanges(format!("redis://ann:guess@127.0.0.1:{port}/{protocol}")).unwrap_err();
+        assert!(error.to_string().contains("WRONGPASS"), "{error}");
+    }
+    for protocol in ["", "?protocol=resp3"] {
+        // The default user has a password for a moment, which the test's own connections have not.
+        let mut connection = redis.connection();
+        let mut set = |words: &[&str]| {
+            redis::cmd("ACL")
+                .arg("SETUSER")
+                .arg("default")
+                .arg(words)
+                .exec(&mut connection)
+        };
+        set(&[">word"]).unwrap();
+        let right = node_of(
+            redis::Client::open(format!("redis://:word@127.0.0.1:{port}/{protocol}")).unwrap(),
+            filter(KEYS),
+        );
+        let none = node_of(redis.client(), filter(KEYS));
+        set(&["nopass"]).unwrap();
+        assert_eq!(missing(&right.unwrap(), 0..10), 0);
+        assert!(none.unwrap_err().to_string().contains("NOAUTH"));
+    }
+    let error = exchanges(format!("redis://127.0.0.1:{port}/99")).unwrap_err();
+    assert!(error.to_string().contains("out of range"), "{error}");
+}
+
+/// Values of another program at these keys, or of a broken server.
+#[test]
+fn what_is_no_shared_filter_is_an_error() {
+    let Some(redis) = Server::of("what_is_no_shared_filter_is_an_error").start() else {
+        return;
+    };
+    let one = node(&redis);
+    insert(&one, 0..100);
+    sync(&one);
+    // Not read by any version: another version of the format, fewer fields, letters.
+    let description: String = redis::Commands::hget(&mut redis.connection(), "{ids}:meta", "description").unwrap();
+    for (other, says) in [
+        (description.replacen('1', "2", 1), "of another version"),
+        ("1 2 3".into(), "describes no shared filter"),
+        ("words".into(), "describes no shared filter"),
+        (String::new(), "describes no shared filter"),
+    ] {
+        command(&redis, &["HSET", "{ids}:meta", "description", &other]);
+        fails(&one, says);
+    }
+    command(&redis, &["HSET", "{ids}:meta", "description", &description]);
+    sync(&one);
+    // Entries of the log; the node recovers by the chunks.
+    let whole = |bytes: u16| [&[0, 0, 0, 0][..], &(bytes | 1 << 15).to_le_bytes(), &[0; 16]].concat();
+    for delta in [
+        b"no delta".to_vec(),
+        vec![0],
+        vec![0, 0, 0, 0, 2, 0, 0, 0],
+        vec![255, 0, 0, 0, 0, 0],
+        whole(16),
+        whole(8192),
+        whole(0),
+    ] {
+        let new = node(&redis);
+        let head: String = redis::Commands::hget(&mut redis.connection(), "{ids}:meta", "head").unwrap();
+        let number: u64 = head.split_once('-').unwrap().0.parse().unwrap();
+        let id = format!("{}-7", number + 1);
+        redis::pipe()
+            .cmd("XADD")
+            .arg(&["{ids}:log", &id, "somebody"])
+            .arg(&delta)
+            .hset("{ids}:meta", "head", &id)
+            .exec(&mut redis.connection())
+            .unwrap();
+        let failures = new.stats().failures;
+        sync(&new);
+        assert_eq!(new.stats().failures, failures + 1, "{delta:?}");
+        assert_eq!((missing(&new, 0..100), new.stats().resyncs), (0, 2));
+        sync(&one);
+    }
+    // One that is half right, of which the chunk has more: it is fetched.
+    let new = node(&redis);
+    let head: String = redis::Commands::hget(&mut redis.connection(), "{ids}:meta", "head").unwrap();
+    let id = format!("{}-8", head.split_once('-').unwrap().0.parse::<u64>().unwrap() + 1);
+    redis::pipe()
+        .cmd("XADD")
+        .arg(&["{ids}:log", &id, "somebody"])
+        .arg(&[15u8, 0, 0, 0, 2, 0, 7, 0, 255, 255][..])
+        .hset("{ids}:meta", "head", &id)
+        .hset("{ids}:versions", "15", &id)
+        .cmd("SETBIT")
+        .arg(&["{ids}:15", "1000", "1"])
+        .exec(&mut redis.connection())
+        .unwrap();
+    sync(&new);
+    sync(&new);
+    assert!(**new.filter() == **node(&redis).filter() && **new.filter() != **one.filter());
+    sync(&one);
+    // Versions and chunks, which a new node reads.
+    let connect = || node_of(redis.client(), filter(KEYS)).unwrap_err().to_string();
+    for (chunk, version) in [
+        ("99", "1-1"),
+        ("18446744073709551615", "1-1"),
+        ("x", "1-1"),
+        ("0", "1"),
+        ("0", "-"),
+    ] {
+        command(&redis, &["HSET", "{ids}:versions", chunk, version]);
+        let error = connect();
+        assert!(
+            error.contains("{ids}:versions was not written by a shared filter: "),
+            "{error}"
+        );
+        command(&redis, &["HDEL", "{ids}:versions", chunk]);
+    }
+    command(&redis, &["HSET", "{ids}:versions", "15", "9-9"]);
+    command(&redis, &["SET", "{ids}:15", &"x".repeat(8000)]);
+    assert!(connect().contains("{ids}:15 was not written by a shared filter: the chunk is longer"));
+    command(&redis, &["DEL", "{ids}:15"]);
+    command(&redis, &["LPUSH", "{ids}:15", "x"]);
+    assert!(connect().contains("WRONGTYPE"));
+    command(&redis, &["DEL", "{ids}:15"]);
+    command(&redis, &["HSET", "{ids}:meta", "head", "x"]);
+    assert!(connect().contains("{ids}:meta was not written by a shared filter: the head is no id"));
+    command(&redis, &["FLUSHALL"]);
+    sync(&one);
+    assert_eq!(missing(&node(&redis), 0..100), 0);
+}
+
+/// Answers that no server gives, of which a fuzzer would try more: each ends the pass.
+#[test]
+fn a_server_that_answers_without_sense_is_an_error() {
+    // Its answers to scripts, one after another, and then always the last.
+    let nonsense = |answers: Vec<redis::Value>| {
+        Mock::new(move |request| Ok(vec![answers[answers.len().min(request.number) - 1].clone()]))
+    };
+    let text = |text: &str| redis::Value::BulkString(text.into());
+    let list = redis::Value::Array;
+    let exchange = |answer: &[&str]| {
+        let mut server = nonsense(vec![
+            list(vec![text(""); 2]),
+            list(answer.iter().copied().map(text).collect()),
+        ]);
+        let filter = Arc::new(filter(KEYS));
+        lanebloom_redis::shared::exchange_over(&mut server, filter, 1)
+            .unwrap_err()
+            .to_string()
+    };
+    // More, without end.
+    assert!(exchange(&["more", "1-1"]).contains("the script answers something unknown"));
+    assert!(exchange(&["done", "1-1", "1-1"]).contains("an exchange without its delta"));
+    assert!(exchange(&["done"]).contains("the script answers too little"));
+    let own = format!("1 {} 2 3 0 0", filter(KEYS).blocks());
+    assert!(exchange(&["other", &own]).contains("differs"));
+    // More without end, each time of something new.
+    let mut endless = Mock::new(move |request| {
+        if request.number == 1 {
+            return Ok(vec![list(vec![text(""); 2])]);
+        }
+        let id = || text(&format!("{}-1", request.number));
+        let delta = redis::Value::BulkString(vec![0, 0, 0, 0, 1, 0, 0, 0]);
+        Ok(vec![list(vec![text("more"), id(), id(), delta])])
+    });
+    let error = ends(move || lanebloom_redis::shared::exchange_over(&mut endless, Arc::new(filter(KEYS)), 1));
+    assert!(
+        error
+            .unwrap_err()
+            .to_string()
+            .contains("cut off faster than it could be followed")
+    );
+    // What is no list of texts is told shortly, of a read and of an exchange; and chunks are as
+    // many answers as questions.
+    let answers = |answers: Vec<redis::Value>| {
+        let result = lanebloom_redis::shared::exchange_over(&mut nonsense(answers), Arc::new(filter(KEYS)), 1);
+        result.unwrap_err().to_string()
+    };
+    let long = || redis::Value::BulkString(vec![b'x'; 1 << 20]);
+    let lost = [list(vec![text(""); 2]), list(vec![text("lost"), text("1-1")])];
+    assert!(answers(vec![lost; 10].concat()).contains("cut off faster than it could be followed"));
+    let state = || list(vec![text(""), text("1-1"), text("3"), text("1-1")]);
+    for (sound, script) in [
+        (vec![], "read.lua"),
+        (vec![state()], "read.lua"),
+        (vec![list(vec![text(""); 2])], "exchange.lua"),
+    ] {
+        for nonsense in [
+            long(),
+            list(vec![list(vec![long()])]),
+            redis::Value::Okay,
+            redis::Value::Nil,
+        ] {
+            let error = answers([&sound[..], &[nonsense]].concat());
+            let says = format!("the reply to {script} is none of that: ");
+            assert!(error.starts_with(&says) && error.len() < 200, "{error}");
+        }
+    }
+    assert!(answers(vec![list(vec![text("")])]).contains("the script answers too little"));
+    assert!(
+        answers(vec![list(vec![text(""), text("1-1"), text("99"), text("1-1")])])
+            .contains("a chunk is none of the filter's")
+    );
+    for chunks in [
+        vec![],
+        vec![text("1-1"); 3],
+        vec![text("1-1"), text(""), text("1-1"), text("")],
+    ] {
+        assert!(answers(vec![state(), list(chunks)]).contains("answered"));
+    }
+    assert!(answers(vec![state(), list(vec![text("x"), text("")])]).contains("a version is no id"));
+    assert!(answers(vec![state(), list(vec![text("1-1"), long()])]).contains("the chunk is longer"));
+    // An error that is long is one as well.
+    let error = redis::parse_redis_value(format!("-ERR {}\r\n", "x".repeat(1 << 20)).as_bytes()).unwrap();
+    assert!(answers(vec![error]).len() < 600);
+}
+
+/// All that a server has, to be brought back.
+struct Backup(Vec<(String, Vec<u8>)>);
+
+impl Backup {
+    fn of(redis: &Redis) -> Self {
+        let mut connection = redis.connection();
+        let keys: Vec<String> = redis::cmd("KEYS").arg("*").query(&mut connection).unwrap();
+        let dump = |key: String| {
+            let dump = redis::cmd("DUMP").arg(&key).query(&mut connection).unwrap();
+            (key, dump)
+        };
+        Self(keys.into_iter().map(dump).collect())
+    }
+
+    fn bring_back(&self, redis: &Redis) {
+        command(redis, &["FLUSHALL"]);
+        for (key, dump) in &self.0 {
+            redis::cmd("RESTORE")
+                .arg(key)
+                .arg(0)
+                .arg(dump)
+                .exec(&mut redis.connection())
+                .unwrap();
+        }
+    }
+}
+
+/// Between the reading of the versions and that of the chunks somebody pushes, whereupon the server
+/// loses the push; or another comes in its place, or nothing is lost.
+#[test]
+fn a_push_while_chunks_are_fetched_is_known_as_what_it_is() {
+    let Some(redis) = Server::of("a_push_while_chunks_are_fetched_is_known_as_what_it_is").start() else {
+        return;
+    };
+    let node = || {
+        let builder = SharedBloom::builder("fuzz").interval(NEVER).timeout(PATIENCE);
+        builder.connect(redis.client(), filter(KEYS)).unwrap()
+    };
+    for (lost, others) in [(true, 0), (true, 1), (true, 3), (false, 0)] {
+        command(&redis, &["FLUSHALL"]);
+        let one = node();
+        insert(&one, 0..50);
+        sync(&one);
+        let backup = Backup::of(&redis);
+        let new = Arc::new(filter(KEYS));
+        let (mut pushed, mut brought_back, mut comparisons) = (false, false, 0);
+        let mut before = |command: &str| {
+            let names = |key: &str| command.contains(&format!("{{fuzz}}:{key}\r\n"));
+            let exchanges = names("scratch");
+            comparisons += usize::from(names("versions") && !exchanges && !names("0"));
+            if names("0") && !exchanges && !pushed {
+                pushed = true;
+                insert(&one, 50..100);
+                sync(&one);
+            }
+            if exchanges && pushed && !brought_back && lost {
+                brought_back = true;
+                backup.bring_back(&redis);
+                for i in 0..others {
+                    // A node that starts from the present state continues the numbers.
+                    let other = node();
+                    insert(&other, 1000 + 100 * i..1100 + 100 * i);
+                    other.close(PATIENCE).unwrap();
+                }
+            }
+        };
+        let mut connection = redis.connection();
+        let mut server = Mock::new(|request| {
+            before(&String::from_utf8_lossy(request.bytes));
+            request.send(&mut connection)
+        });
+        lanebloom_redis::shared::exchange_over(&mut server, Arc::clone(&new), 2).unwrap();
+        assert!(pushed && brought_back == lost);
+        // Chunks were compared a second time only where something was lost. (The script is asked
+        // for twice where it is not known.)
+        assert!(if lost { comparisons > 1 } else { comparisons <= 2 }, "{comparisons}");
+        assert!((0..100).all(|key| new.contains(&number(key))));
+        let late = node();
+        assert_eq!(missing(&late, 0..100), 0, "lost: {lost}, then {others}");
+        assert_eq!(missing(&late, 1000..1000 + 100 * others), 0);
+        // Whoever is dropped may push a little later.
+        for node in [one, late] {
+            node.close(PATIENCE).unwrap();
+        }
+    }
+}
+
+/// A part of a set is deleted: the nodes that have it push it again.
+#[test]
+fn a_set_without_its_meta_begins_anew() {
+    let Some(redis) = Server::of("a_set_without_its_meta_begins_anew").start() else {
+        return;
+    };
+    let one = node(&redis);
+    for (i, deleted) in (1..).zip([
+        // The log has greater ids than the first of the new set.
+        &["DEL", "{ids}:meta"][..],
+        // The versions are those that the node knows.
+        &["DEL", "{ids}:meta", "{ids}:0", "{ids}:7"],
+        &["DEL", "{ids}:meta", "{ids}:log", "{ids}:0", "{ids}:7"],
+    ]) {
+        for push in 0..3 {
+            insert(&one, 1000 * i + 10 * push..1000 * i + 10 * push + 10);
+            sync(&one);
+        }
+        command(&redis, deleted);
+        sync(&one);
+        let new = node(&redis);
+        assert!(**new.filter() == **one.filter(), "{deleted:?}");
+        insert(&one, 1000 * i + 500..1000 * i + 510);
+        sync(&one);
+        assert!(one.stats().failures == 0);
+    }
+}
+
+/// A lone key is some hundred bytes; of those, the empty exchange's are most.
+#[test]
+fn few_bytes_travel() {
+    let Some(redis) = Server::of("few_bytes_travel").start() else {
+        return;
+    };
+    let (one, other) = (node(&redis), node(&redis));
+    insert(&one, 0..10);
+    sync(&one);
+    sync(&other);
+    let counted = |work: &mut dyn FnMut()| {
+        let before = (
+            info(&redis, "total_net_input_bytes"),
+            info(&redis, "total_net_output_bytes"),
+        );
+        work();
+        let after = (
+            info(&redis, "total_net_input_bytes"),
+            info(&redis, "total_net_output_bytes"),
+        );
+        (after.0 - before.0, after.1 - before.1)
+    };
+    let asking = counted(&mut || ());
+    let empty = counted(&mut || sync(&one));
+    assert!(
+        empty.0 - asking.0 < 350 && empty.1 - asking.1 < 150,
+        "{empty:?} {asking:?}"
+    );
+    let mut key = 100;
+    let mut keys = |n: u64| {
+        let pushed = counted(&mut || {
+            insert(&one, key..key + n);
+            sync(&one);
+        });
+        let pulled = counted(&mut || sync(&other));
+        key += n;
+        let over = |bytes: u64, empty: u64| bytes.saturating_sub(empty) as f64 / n as f64;
+        (over(pushed.0, empty.0), over(pulled.1, empty.1))
+    };
+    // 12 bytes of bits; the chunk's record and key, and the log's id.
+    let (pushed, pulled) = keys(1);
+    assert!(
+        (12.0..50.0).contains(&pushed) && (12.0..80.0).contains(&pulled),
+        "{pushed} {pulled}"
+    );
+    let (pushed, pulled) = keys(1000);
+    assert!(
+        (10.0..14.0).contains(&pushed) && (10.0..14.0).contains(&pulled),
+        "{pushed} {pulled}"
+    );
+    // Whole chunks: 126 KiB for 30000 keys.
+    let (pushed, pulled) = keys(30_000);
+    assert!(
+        (4.0..4.6).contains(&pushed) && (4.0..4.6).contains(&pulled),
+        "{pushed} {pulled}"
+    );
+}
+
+#[test]
+fn a_guard_serves_from_it() {
+    let Some(redis) = Server::of("a_guard_serves_from_it").start() else {
+        return;
+    };
+    let guards = [(); 2].map(|()| lanebloom::CacheGuard::<str, _>::new(node(&redis)));
+    guards[0].insert("ann");
+    guards[0].insert_batch(&["bob", "carl"]);
+    assert!(guards[1].check("ann").is_none());
+    for guard in &guards {
+        sync(&guard.filter());
+    }
+    let mut admitted = Vec::new();
+    guards[1].check_batch(&["ann", "eve", "bob", "carl"], |i, _| admitted.push(i));
+    assert_eq!(admitted, [0, 2, 3]);
+    // The next set, under another name.
+    let next = |name| {
+        SharedBloom::builder(name)
+            .interval(NEVER)
+            .connect(redis.client(), filter(KEYS))
+            .unwrap()
+    };
+    let mut rebuild = guards[1].rebuild(next("ids 2")).unwrap();
+    rebuild.extend(["ann"]);
+    guards[1].insert("dave");
+    rebuild.commit();
+    assert!(guards[1].check("bob").is_none());
+    sync(&guards[1].filter());
+    let other = next("ids 2");
+    assert!(other.contains("ann") && other.contains("dave") && !other.contains("bob"));
+}
+
+/// All of a set goes at once, when it was told to.
+#[test]
+fn a_set_expires_as_a_whole() {
+    let Some(redis) = Server::of("a_set_expires_as_a_whole").start() else {
+        return;
+    };
+    let connect = |expires: SystemTime, keys| {
+        let builder = SharedBloom::builder("ids").interval(NEVER).expires_at(expires);
+        builder.connect(redis.client(), filter(keys))
+    };
+    // Far away: every key has the time, however it was written.
+    let later = SystemTime::now() + Duration::from_secs(1000);
+    let one = connect(later, KEYS).unwrap();
+    for keys in [0..3, 3..50_000, 50_000..99_000] {
+        insert(&one, keys);
+        sync(&one);
+    }
+    let times = || -> Vec<u64> {
+        let mut connection = redis.connection();
+        let keys: Vec<String> = redis::cmd("KEYS").arg("*").query(&mut connection).unwrap();
+        let time = |key: &String| redis::cmd("PEXPIRETIME").arg(key).query(&mut connection).unwrap();
+        keys.iter().map(time).collect()
+    };
+    let millis = later.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis() as u64;
+    // Meta, log, versions, and 16 chunks.
+    assert_eq!(times(), [millis; 19]);
+    // Another time, or none, is another set.
+    for error in [
+        connect(later + Duration::from_millis(1), KEYS),
+        node_of(redis.client(), filter(KEYS)),
+    ] {
+        let error = error.unwrap_err();
+        assert!(error.is_incompatible());
+        let says = format!("the set \"ids\" on the server expires at {millis} ms, here ");
+        assert!(error.to_string().starts_with(&says), "{error}");
+    }
+    // The same one is welcome.
+    let new = connect(later, KEYS).unwrap();
+    assert_eq!(missing(&new, 0..99_000), 0);
+    // Whoever is dropped may push a little later.
+    for node in [one, new] {
+        node.close(PATIENCE).unwrap();
+    }
+    command(&redis, &["FLUSHALL"]);
+
+    // Soon, but not before a slow machine has pushed something.
+    let pushed_until = |seconds| {
+        let soon = SystemTime::now() + Duration::from_secs(seconds);
+        let one = connect(soon, 1000).ok()?;
+        insert(&one, 0..100);
+        one.sync(PATIENCE).ok()?;
+        (!times().is_empty()).then_some((soon, one))
+    };
+    let (soon, one) = [4, 16, 64].into_iter().find_map(pushed_until).unwrap();
+    while SystemTime::now() < soon {
+        thread::sleep(Duration::from_millis(5));
+    }
+    // The node keeps what it has, and leaves the server alone.
+    insert(&one, 100..200);
+    let began = Instant::now();
+    let error = one.sync(2 * PATIENCE).unwrap_err();
+    assert!(began.elapsed() < PATIENCE && error.is_expired() && !error.is_incompatible());
+    assert_eq!(error.to_string(), "the set has expired");
+    assert_eq!(missing(&one, 0..200), 0);
+    drop(one);
+    assert_eq!(times(), [0; 0]);
+    assert!(connect(soon, 1000).unwrap_err().is_expired());
+    // Its name is free again.
+    assert_eq!(missing(&node(&redis), 0..100), 100);
+}
