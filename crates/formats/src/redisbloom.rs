@@ -6,10 +6,10 @@
 //! [`ConcurrentBloom`](lanebloom::ConcurrentBloom): there a key's bits lie in one cache line. Here
 //! they lie anywhere in each filter of a chain. The lookup of an absent key searches all `n`
 //! filters, which touches about `2 * n` lines; a key in the oldest filter touches `2 * n + k`, if a
-//! key has `k` bits. Growth costs memory too, since every further filter has half the rate of the one
-//! before: a chain of eight takes about twice the memory of one filter for as many keys. (The rate
-//! practically holds: 20,000 keys in a chain for 100 at 1% gave 0.9% with decimal keys and 1.0%
-//! with random ones, in the module too.)
+//! key has `k` bits. Growth costs memory too, since every further filter has half the rate of the
+//! one before: a chain of eight takes about twice the memory of one filter for as many keys. (The
+//! rate practically holds: 20,000 keys in a chain for 100 at 1% gave 0.9% with decimal keys and
+//! 1.0% with random ones, in the module too.)
 //!
 //! # Example
 //!
