@@ -216,7 +216,9 @@ impl Deletable {
         let counting = CountingBloom::builder()
             .memory_budget(bytes)
             .words_per_key(1 << (words % 4));
-        let cuckoo = CuckooFilter::builder().memory_budget(bytes).fingerprint_bits(fingerprint_bits);
+        let cuckoo = CuckooFilter::builder()
+            .memory_budget(bytes)
+            .fingerprint_bits(fingerprint_bits);
         let d_left = DLeftFilter::builder().memory_budget(bytes);
         let pair = TombstoneBloom::builder().expected_keys(bytes / 2);
         Self {
