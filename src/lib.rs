@@ -66,9 +66,9 @@
 //! ([bits per key by rate](cuckoo#fingerprints)).
 //!
 //! The crate `lanebloom-formats` has the filters of other systems, bit for bit: Guava's
-//! `BloomFilter`, and the `BF` and `CF` filters of Redis. The crate `lanebloom-redis` talks to Redis:
-//! it fetches and stores these filters, reads and writes plain bitmaps that other programs fill, and
-//! shares one set among processes.
+//! `BloomFilter`, and the `BF` and `CF` filters of Redis. The crate `lanebloom-redis` talks to
+//! Redis: it fetches and stores these filters, reads and writes plain bitmaps that other programs
+//! fill, and shares one set among processes.
 //!
 //! And around them:
 //!

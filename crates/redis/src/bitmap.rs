@@ -100,8 +100,8 @@ impl RedisBitmap {
     ///
     /// # Errors
     ///
-    /// Fails where [`GuavaBloom::with_capacity`](lanebloom_formats::GuavaBloom::with_capacity) does, and
-    /// beyond Redis's limit of 2^32 bits.
+    /// Fails where [`GuavaBloom::with_capacity`](lanebloom_formats::GuavaBloom::with_capacity)
+    /// does, and beyond Redis's limit of 2^32 bits.
     ///
     /// # Examples
     ///
@@ -157,7 +157,8 @@ impl RedisBitmap {
     ///
     /// # Errors
     ///
-    /// Fails where [`GuavaBloom::with_capacity`](lanebloom_formats::GuavaBloom::with_capacity) does.
+    /// Fails where [`GuavaBloom::with_capacity`](lanebloom_formats::GuavaBloom::with_capacity)
+    /// does.
     ///
     /// # Examples
     ///

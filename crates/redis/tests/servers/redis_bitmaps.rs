@@ -157,7 +157,7 @@ fn go_zeros_set_case() {
 fn bits_on_redis_are_those_of_guavas_streams() {
     let server = server!(bits_on_redis_are_those_of_guavas_streams);
     let mut connection = server.connection();
-    let golden: Json = serde_json::from_str(include_str!("../../../../tests/data/guava.json")).unwrap();
+    let golden: Json = serde_json::from_str(include_str!("../../../formats/tests/data/guava.json")).unwrap();
     let mut cases = 0;
     for case in golden["small_filters_n10_p001_128bits_k7"].as_array().unwrap() {
         if case["strategy"] != "MITZ_64" {
