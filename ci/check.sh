@@ -29,7 +29,7 @@ cargo clippy -p lanebloom-cli --all-targets -- -D warnings
 for features in "" std serde mmap guard window; do
     cargo clippy -p lanebloom --lib --no-default-features --features "$features" -- -D warnings
 done
-# The loom tests, and the side of src/sync.rs that only they see.
+# The loom tests, and the side of src/words/sync.rs that only they see.
 RUSTFLAGS="--cfg lanebloom_loom" cargo clippy -p lanebloom-loom-tests --all-targets --target-dir "$target/loom" -- -D warnings
 
 echo "== documentation"

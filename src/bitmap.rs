@@ -80,8 +80,8 @@ pub use read::Positions;
 pub use view::{BitmapView, View};
 pub use words::{Shared, Store};
 
-use crate::bits::acquire;
 use crate::error::BuildError;
+use crate::words::bits::acquire;
 use core::fmt;
 
 /// A set of integers below a bound: the methods that read it.

@@ -21,17 +21,17 @@
 //! 2 MiB L2) with fresh keys at 1%, in ns per key. A locked operation takes 8 there, and a filter's
 //! first memory comes slowly from the hypervisor.
 
-use crate::bits::{self, Bits, Lines, Probed, Purpose, Region};
+#[cfg(feature = "rayon")]
+use crate::batch::CHUNK;
+#[cfg(feature = "rayon")]
+use crate::batch::Part;
+use crate::batch::{Answer, Source, answers, answers_from, teller};
+use crate::geometry::layout::{LINE_BYTES, LINE_WORDS};
+use crate::geometry::pattern::{block, second};
 use crate::kernel::Kernels;
-use crate::layout::{LINE_BYTES, LINE_WORDS};
-use crate::memory::Words;
-use crate::pattern::{block, second};
-#[cfg(feature = "rayon")]
-use crate::source::CHUNK;
-#[cfg(feature = "rayon")]
-use crate::source::Part;
-use crate::source::{Answer, Source, answers, answers_from, teller};
-use crate::sync::AtomicU64;
+use crate::words::bits::{self, Bits, Lines, Probed, Purpose, Region};
+use crate::words::memory::Words;
+use crate::words::sync::AtomicU64;
 use alloc::vec::Vec;
 use core::ops::Range;
 

@@ -4,7 +4,7 @@
 //! If only one file finds an error, it writes the sentence, and the kind holds it. A kind has
 //! fields if several files find it, if a method reads it, or if it must not allocate.
 
-use crate::layout::LINE_BYTES;
+use crate::geometry::layout::LINE_BYTES;
 use alloc::format;
 use alloc::string::String;
 use core::error::Error;

@@ -70,7 +70,7 @@ use crate::filter::bloom::ConcurrentBloom;
 use crate::filter::engine::{Outcome, Total};
 use crate::funnel::Funnel;
 use crate::hash::{Murmur3, SipHash13};
-use crate::sync::{AtomicBool, AtomicU64, Ordering, Swap};
+use crate::words::sync::{AtomicBool, AtomicU64, Ordering, Swap};
 use alloc::sync::Arc;
 use core::borrow::Borrow;
 use core::fmt;

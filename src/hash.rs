@@ -113,13 +113,18 @@
 //! );
 //! ```
 
+pub(crate) mod bytes;
+pub(crate) mod murmur3;
+pub(crate) mod siphash;
+mod typed;
+
+pub use self::murmur3::Murmur3Sink;
+pub use self::typed::OneKeyType;
 use crate::funnel::{Funnel, Sink};
+use crate::hash::bytes::Short;
+use crate::hash::siphash::{SipSink, State};
 use crate::kernel::Isa;
 use crate::kernel::hash::{GROUP, HashKernels, WINDOW};
-pub use crate::murmur3::Murmur3Sink;
-pub use crate::one_key_type::OneKeyType;
-use crate::short::Short;
-use crate::siphash::{SipSink, State};
 use core::fmt;
 use core::hash::{BuildHasher, Hasher};
 

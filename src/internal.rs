@@ -3,19 +3,19 @@
 //! Outside semver: those crates depend on this exact version. A need that users have too becomes a
 //! public method instead.
 
-/// For `lanebloom-formats`: the memory of its filters, and the hints and fences beside it. (For
-/// `lanebloom-redis`, after [`is_present`]: `acquire_if`.)
-pub use crate::bits::{Bits, Purpose, acquire, acquire_if, is_cached, prefetch};
 /// For `lanebloom-formats`: `Serialize` and `Deserialize`, also by `codec::Limited`.
 #[cfg(feature = "serde")]
 pub use crate::codec::serde::{deserialize, sealed::Decode, serialize};
 /// For `lanebloom-formats`: what makes a type a `GuardFilter`.
 #[cfg(feature = "guard")]
 pub use crate::guard::filter::sealed::Calls;
-/// For `lanebloom-formats`: the memory of `RedisCuckoo`, which is bytes.
-pub use crate::memory::Words;
 /// For `lanebloom-formats`: the end of a key under MurmurHash64A.
-pub use crate::short::load_below_8;
+pub use crate::hash::bytes::load_below_8;
+/// For `lanebloom-formats`: the memory of its filters, and the hints and fences beside it. (For
+/// `lanebloom-redis`, after [`is_present`]: `acquire_if`.)
+pub use crate::words::bits::{Bits, Purpose, acquire, acquire_if, is_cached, prefetch};
+/// For `lanebloom-formats`: the memory of `RedisCuckoo`, which is bytes.
+pub use crate::words::memory::Words;
 
 #[cfg(feature = "window")]
 pub use window::{Numbered, clear_dropped, common_time, numbered_generations};
@@ -23,7 +23,8 @@ pub use window::{Numbered, clear_dropped, common_time, numbered_generations};
 use crate::error::{BuildErrorKind, IncompatibleError};
 use crate::filter::Figures;
 use crate::kernel::{self, Isa};
-use crate::{BuildError, ConcurrentBitmap, ConcurrentBloom, bits};
+use crate::words::bits;
+use crate::{BuildError, ConcurrentBitmap, ConcurrentBloom};
 use alloc::string::String;
 
 /// For `lanebloom-formats`: bits to bools, by this machine's vectors.

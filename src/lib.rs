@@ -158,32 +158,22 @@ extern crate std;
 #[cfg(not(target_has_atomic = "64"))]
 compile_error!("lanebloom needs 64-bit atomics");
 
+mod batch;
 pub mod bitmap;
-mod bits;
 mod bulk;
 pub mod codec;
-mod counters;
 pub mod docs;
 mod error;
 mod filter;
 pub mod funnel;
+mod geometry;
 #[cfg(feature = "guard")]
 mod guard;
 pub mod hash;
 #[doc(hidden)]
 pub mod internal;
 mod kernel;
-mod layout;
-mod memory;
-mod murmur3;
-mod once;
-mod one_key_type;
-mod pattern;
-mod short;
-mod siphash;
-mod sizing;
-mod source;
-mod sync;
+mod words;
 
 pub use bitmap::ConcurrentBitmap;
 pub use error::{BuildError, FullError, IncompatibleError, InsertError, SnapshotError};

@@ -2,10 +2,10 @@
 //! is asked for some positions ahead.
 
 use super::{Bitmap, ConcurrentBitmap, OutOfBoundsError, Store};
-use crate::bits::{Load, Purpose, acquire, is_cached, prefetch};
+use crate::batch::{assert_bitmap_length, unpack_into};
 use crate::hash::assert_same_length;
 use crate::kernel::Isa;
-use crate::source::{assert_bitmap_length, unpack_into};
+use crate::words::bits::{Load, Purpose, acquire, is_cached, prefetch};
 
 /// How many positions ahead a line is asked for.
 const AHEAD: usize = 32;

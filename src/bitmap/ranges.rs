@@ -3,7 +3,7 @@
 use super::read::{clamped, ends};
 use super::words::masks;
 use super::{ConcurrentBitmap, OutOfBoundsError, Store};
-use crate::bits::{Load, acquire};
+use crate::words::bits::{Load, acquire};
 use core::ops::RangeBounds;
 
 /// Ranges. They change 64 positions at a time; other threads see the parts as they are changed. A

@@ -2,7 +2,7 @@
 
 use super::words::{masks, words_of};
 use super::{Bitmap, Store};
-use crate::bits::{Load, acquire, acquire_if};
+use crate::words::bits::{Load, acquire, acquire_if};
 use core::fmt;
 use core::iter::FusedIterator;
 use core::ops::{Bound, Range, RangeBounds};

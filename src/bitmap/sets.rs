@@ -1,8 +1,8 @@
 //! Union, intersection and difference with another bitmap, in place, beside other threads.
 
 use super::{Bitmap, ConcurrentBitmap, Store};
-use crate::bits::acquire;
 use crate::error::IncompatibleError;
+use crate::words::bits::acquire;
 use alloc::format;
 
 /// Operations with another set of the same bound, which may be a

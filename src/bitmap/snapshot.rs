@@ -3,13 +3,13 @@
 use super::read::fits;
 use super::words::words_of;
 use super::{Bitmap, ConcurrentBitmap, Shared, Store};
-use crate::bits::Load;
 use crate::codec::{
     FIELDS, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, assert_snapshot_length, from_slice,
     read_words, snapshot_bytes, write_words,
 };
 use crate::error::{SnapshotError, SnapshotErrorKind};
 use crate::hash::sealed::Identity;
+use crate::words::bits::Load;
 use alloc::format;
 use alloc::vec::Vec;
 

@@ -14,11 +14,11 @@
 //! Looking first is right: if an insert happened before, coherence alone makes the look see its
 //! bit, or a later value of the word. Only the read-modify-write decides who won.
 
-use crate::bits::{Load, acquire};
 use crate::error::{BuildError, BuildErrorKind};
-use crate::layout::{LINE_BITS, LINE_BYTES, LINE_WORDS};
-use crate::memory::Words;
-use crate::sync::{AtomicU64, Ordering};
+use crate::geometry::layout::{LINE_BITS, LINE_BYTES, LINE_WORDS};
+use crate::words::bits::{Load, acquire};
+use crate::words::memory::Words;
+use crate::words::sync::{AtomicU64, Ordering};
 use core::ops::Range;
 
 pub(super) mod sealed {

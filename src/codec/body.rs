@@ -3,9 +3,9 @@
 //! become bytes, and back. The filters' own decoders give the words a meaning.
 
 use super::{Checksum, Input, Out, SNAPSHOT_HEADER, TRAILER};
-use crate::bits;
 use crate::error::SnapshotErrorKind;
-use crate::layout::LINE_BYTES;
+use crate::geometry::layout::LINE_BYTES;
+use crate::words::bits;
 use alloc::vec::Vec;
 
 /// Bytes that are copied, summed and passed on at once: they fit L2, and system calls are few.

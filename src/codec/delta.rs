@@ -2,7 +2,7 @@
 
 use super::DELTA_HEADER;
 use crate::error::SnapshotErrorKind;
-use crate::layout::LINE_WORDS;
+use crate::geometry::layout::LINE_WORDS;
 use alloc::format;
 use alloc::vec::Vec;
 

@@ -3,9 +3,9 @@
 //! byte by byte.
 
 use crate::error::SnapshotErrorKind;
+use crate::geometry::layout::{LINE_BYTES, LINE_WORDS, Layout, Shape};
 use crate::hash::sealed::Identity;
 use crate::hash::{self, KeyHasher, Murmur3};
-use crate::layout::{LINE_BYTES, LINE_WORDS, Layout, Shape};
 use alloc::format;
 use core::fmt::Display;
 use core::hash::Hasher;

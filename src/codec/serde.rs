@@ -3,7 +3,7 @@
 
 use crate::codec::{SNAPSHOT_HEADER, TRAILER};
 use crate::error::{SnapshotError, SnapshotErrorKind};
-use crate::layout::LINE_BYTES;
+use crate::geometry::layout::LINE_BYTES;
 use alloc::vec::Vec;
 use base64::Engine;
 use base64::display::Base64Display;

@@ -8,17 +8,17 @@ use super::builder::{Budgeted, Planned, TwoLined, Worded};
 use super::engine::{Engine, Insert, InsertFlagged, Stored, sealed};
 use super::filter::SEVERAL;
 use super::lines::{Lined, OwnLines};
-use crate::bits::{self, Bits, Lines};
+use crate::batch::{Answer, Keys, Source, unpack_into};
 use crate::bulk;
 use crate::codec::{Input, Kind, OwnHeader};
 use crate::error::{BuildError, SnapshotErrorKind};
 use crate::funnel::Funnel;
+use crate::geometry::layout::Layout;
+use crate::geometry::sizing::{Cell, Request};
 use crate::hash::{KeyHasher, Murmur3, assert_same_length};
 use crate::kernel::{FEW, Isa, Kernels, Lookups};
-use crate::layout::Layout;
-use crate::sizing::{Cell, Request};
-use crate::source::{Answer, Keys, Source, unpack_into};
-use crate::sync::AtomicU64;
+use crate::words::bits::{self, Bits, Lines};
+use crate::words::sync::AtomicU64;
 use alloc::vec::Vec;
 
 /// A lock-free Bloom filter in cache-line blocks. Many threads can insert and look up at once.

@@ -5,8 +5,8 @@ use super::Filter;
 use super::engine::{Engine, Insert, Total};
 use crate::error::{BuildError, BuildErrorKind};
 use crate::funnel::Funnel;
+use crate::geometry::sizing::Request;
 use crate::hash::{KeyHasher, Murmur3};
-use crate::sizing::Request;
 use core::fmt;
 
 /// An engine that a [`Builder`] makes.

@@ -92,15 +92,15 @@ use super::Filter;
 use super::builder::{Budgeted, Planned, Worded};
 use super::engine::{Insert, InsertFlagged, Remove, sealed};
 use super::lines::{Lined, OwnLines};
-use crate::bits::{self, Lines};
+use crate::batch::{Answer, Source, answers, teller};
 use crate::codec::Kind;
-use crate::counters::{self, CounterLines, Counters};
 use crate::error::BuildError;
+use crate::geometry::layout::{LINE_WORDS, Layout};
+use crate::geometry::sizing::{Cell, Request};
 use crate::hash::Murmur3;
 use crate::kernel::{CounterBatch, CounterKernels, Isa, Lookups};
-use crate::layout::{LINE_WORDS, Layout};
-use crate::sizing::{Cell, Request};
-use crate::source::{Answer, Source, answers, teller};
+use crate::words::bits::{self, Lines};
+use crate::words::counters::{self, CounterLines, Counters};
 use core::fmt;
 
 /// A lock-free counting Bloom filter. Many threads can insert, look up and remove at once.

@@ -4,10 +4,10 @@
 //! The traits are public, so that a function can take any filter (`fn f<E: Engine, S:
 //! KeyHasher>(filter: &Filter<E, S>)`), and sealed: only this crate implements them.
 
+use crate::batch::{Answer, Source};
 use crate::codec::{Hashing, Input, Out};
 use crate::error::{BuildError, FullError, IncompatibleError, InsertError, SnapshotErrorKind};
 use crate::kernel::{self, Isa};
-use crate::source::{Answer, Source};
 use core::fmt;
 
 pub(crate) mod sealed {

@@ -2,11 +2,11 @@
 //! the hashes to its engine. Everything that all filters share is written and documented here.
 
 use super::engine::{Count, Engine, Insert, InsertFlagged, Outcome, Remove, Total, Union};
+use crate::batch::{self, HASHED, Keys, Source, assert_bitmap_length, try_gathered};
 use crate::error::{BuildError, IncompatibleError};
 use crate::funnel::Funnel;
 use crate::hash::{self, KeyHasher, Murmur3, assert_same_length};
 use crate::kernel::{FEW, Isa};
-use crate::source::{self, HASHED, Keys, Source, assert_bitmap_length, try_gathered};
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -164,7 +164,7 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
         if keys.len() < FEW {
             return source.each(0..keys.len(), |hashes| self.engine.contains_few(hashes, out));
         }
-        self.look_up(&source, source::unpack_into(self.isa, out));
+        self.look_up(&source, batch::unpack_into(self.isa, out));
     }
 
     /// [`contains_batch`](Self::contains_batch) into a new vector.
@@ -279,7 +279,7 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn for_each_absent<K: Funnel>(&self, keys: &[K], each: impl FnMut(usize)) {
-        self.look_up(&self.keys(keys), source::absent(keys.len(), each));
+        self.look_up(&self.keys(keys), batch::absent(keys.len(), each));
     }
 
     /// [`for_each_absent`](Self::for_each_absent) by hash.
@@ -294,7 +294,7 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn for_each_absent_hash(&self, hashes: &[u64], each: impl FnMut(usize)) {
-        self.look_up(&hashes, source::absent(hashes.len(), each));
+        self.look_up(&hashes, batch::absent(hashes.len(), each));
     }
 
     /// Writes the hash by which this filter knows each key to the same place of `out`.
@@ -320,12 +320,12 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
     /// registers.
     #[inline(never)]
     fn contains_many(&self, hashes: &[u64], out: &mut [bool]) {
-        self.look_up(&hashes, source::unpack_into(self.isa, out));
+        self.look_up(&hashes, batch::unpack_into(self.isa, out));
     }
 
     /// Looks up the hashes; calls `each(start, bitmap)` for every chunk.
     fn look_up(&self, source: &impl Source, each: impl FnMut(usize, &[u64])) {
-        source::answers(source, |hashes, found| self.engine.contains_bitmap(hashes, found), each);
+        batch::answers(source, |hashes, found| self.engine.contains_bitmap(hashes, found), each);
     }
 
     pub(crate) fn keys<'a, K: Funnel>(&'a self, keys: &'a [K]) -> Keys<'a, K, S> {
@@ -496,7 +496,7 @@ impl<E: InsertFlagged, S: KeyHasher> Filter<E, S> {
     pub fn insert_batch_flagged<K: Funnel>(&self, keys: &[K], new: &mut [bool]) -> E::Total {
         assert_same_length(keys.len(), new.len());
         self.engine
-            .insert_flagged(&self.keys(keys), Some(&mut source::unpack_into(self.isa, new)))
+            .insert_flagged(&self.keys(keys), Some(&mut batch::unpack_into(self.isa, new)))
     }
 
     /// [`insert_batch_flagged`](Self::insert_batch_flagged) by hash.
@@ -518,7 +518,7 @@ impl<E: InsertFlagged, S: KeyHasher> Filter<E, S> {
     pub fn insert_hashes_flagged(&self, hashes: &[u64], new: &mut [bool]) -> E::Total {
         assert_same_length(hashes.len(), new.len());
         self.engine
-            .insert_flagged(&hashes, Some(&mut source::unpack_into(self.isa, new)))
+            .insert_flagged(&hashes, Some(&mut batch::unpack_into(self.isa, new)))
     }
 }
 
@@ -600,7 +600,7 @@ impl<E: Remove, S: KeyHasher> Filter<E, S> {
     pub fn remove_batch_flagged<K: Funnel>(&self, keys: &[K], removed: &mut [bool]) -> usize {
         assert_same_length(keys.len(), removed.len());
         self.engine
-            .remove_all(&self.keys(keys), Some(&mut source::unpack_into(self.isa, removed)))
+            .remove_all(&self.keys(keys), Some(&mut batch::unpack_into(self.isa, removed)))
     }
 
     /// [`remove_batch_flagged`](Self::remove_batch_flagged) by hash.
@@ -623,7 +623,7 @@ impl<E: Remove, S: KeyHasher> Filter<E, S> {
     pub fn remove_hashes_flagged(&self, hashes: &[u64], removed: &mut [bool]) -> usize {
         assert_same_length(hashes.len(), removed.len());
         self.engine
-            .remove_all(&hashes, Some(&mut source::unpack_into(self.isa, removed)))
+            .remove_all(&hashes, Some(&mut batch::unpack_into(self.isa, removed)))
     }
 }
 

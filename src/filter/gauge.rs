@@ -17,7 +17,7 @@
 //! keys to slow inserts as little, and would be 4% off.
 
 use super::bloom::Bloom;
-use crate::layout::{LINE_BITS, LINE_WORDS, Layout};
+use crate::geometry::layout::{LINE_BITS, LINE_WORDS, Layout};
 
 /// The most lines of a look: 16 KiB, which takes 3 to 6 µs.
 const LINES: usize = 256;

@@ -6,13 +6,13 @@
 
 use super::engine::{Engine, Estimate, FixedSize, Insert, Stored, Union, sealed};
 use super::{Figures, Filter};
-use crate::bits::{self, Lines, Load};
 use crate::codec::{Hashing, Header, Input, Kind, Out, SNAPSHOT_HEADER, admit, read_words, write_words};
 use crate::error::{BuildError, IncompatibleError, SnapshotErrorKind};
+use crate::geometry::layout::{LINE_BITS, LINE_BYTES, LINE_WORDS, Layout};
+use crate::geometry::sizing::Cell;
 use crate::hash::Murmur3;
 use crate::kernel::{Isa, Lookups};
-use crate::layout::{LINE_BITS, LINE_BYTES, LINE_WORDS, Layout};
-use crate::sizing::Cell;
+use crate::words::bits::{self, Lines, Load};
 use alloc::vec::Vec;
 use core::fmt;
 

@@ -1,12 +1,12 @@
 //! `ConcurrentBloom` by all threads of rayon's pool (feature `rayon`).
 
-use crate::bits;
+use crate::batch::HASHED;
 use crate::bulk;
 use crate::error::{BuildError, IncompatibleError};
 use crate::filter::bloom::{Builder, ConcurrentBloom};
 use crate::funnel::Funnel;
 use crate::hash::{KeyHasher, assert_same_length};
-use crate::source::HASHED;
+use crate::words::bits;
 use alloc::vec::Vec;
 use rayon::prelude::*;
 

@@ -6,10 +6,10 @@
 //! AVX-512, where the compiler makes vectors of the places, it took as long (4.8 and 13 ns for a
 //! lookup in L2, Emerald Rapids). Outside the caches the lines take the time.
 
-use crate::bits::Purpose;
-use crate::bits::is_cached;
+use crate::batch::{self, Answer, Source};
 use crate::error::{InsertError, InsertErrorKind};
-use crate::source::{self, Answer, Source};
+use crate::words::bits::Purpose;
+use crate::words::bits::is_cached;
 
 /// A key's places in a filter.
 pub trait Probe {
@@ -120,5 +120,5 @@ pub(super) fn remove_all<P: Probe>(
             true
         });
     };
-    source::answers(source, work, source::teller(&mut answer))
+    batch::answers(source, work, batch::teller(&mut answer))
 }

@@ -154,8 +154,8 @@ use super::Filter;
 use super::bloom::ConcurrentBloom;
 use super::builder::{Planned, Worded};
 use crate::error::BuildError;
+use crate::geometry::sizing::Request;
 use crate::hash::{KeyHasher, Murmur3};
-use crate::sizing::Request;
 use steps::{MAX_LAYERS, Steps};
 
 /// A lock-free Bloom filter that grows. Many threads can insert and look up at once.

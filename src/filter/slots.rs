@@ -6,14 +6,14 @@ use super::Figures;
 use super::builder::{Budgeted, Planned};
 use super::engine::{Count, Engine, FixedSize, Insert, Remove, Stored, sealed};
 use super::probe::{self, Probe};
-use crate::bits::{self, Load};
+use crate::batch::{Answer, Source};
 use crate::codec::{
     Hashing, Input, Kind, MOST_WORDS, Out, OwnHeader, SNAPSHOT_HEADER, admit, read_words, snapshot_bytes, write_words,
 };
 use crate::error::{BuildError, BuildErrorKind, InsertError, InsertErrorKind, SnapshotErrorKind};
+use crate::geometry::sizing::Request;
 use crate::hash::Murmur3;
-use crate::sizing::Request;
-use crate::source::{Answer, Source};
+use crate::words::bits::{self, Load};
 use alloc::vec::Vec;
 use core::fmt;
 use core::iter::repeat;

@@ -20,8 +20,8 @@
 //! | `moves` after it | load `Relaxed` | the lookup's loads are `Acquire` and pair with the `Release` that cleared the original. The move was counted before that, so this later load sees the count |
 
 use crate::error::{BuildError, BuildErrorKind};
-use crate::memory::Words;
-use crate::sync::{AtomicU64, Ordering, wait};
+use crate::words::memory::Words;
+use crate::words::sync::{AtomicU64, Ordering, wait};
 
 /// The most stripes: 2 KiB, which stay in L1.
 const MOST: usize = 256;

@@ -5,13 +5,13 @@ use super::Filter;
 use super::bloom::ConcurrentBloom;
 use super::engine::sealed;
 use super::lines::Lined;
-use crate::bits::Lines;
 use crate::codec::{Hashing, Header, Held, Kind, SNAPSHOT_HEADER, given, murmur3};
 use crate::error::{BuildError, SnapshotError, SnapshotErrorKind};
+use crate::geometry::layout::{LINE_BYTES, Layout};
+use crate::geometry::sizing::Cell;
 use crate::hash::{KeyHasher, Murmur3};
 use crate::kernel::{Isa, Lookups};
-use crate::layout::{LINE_BYTES, Layout};
-use crate::sizing::Cell;
+use crate::words::bits::Lines;
 use core::num::NonZeroUsize;
 
 /// A [`ConcurrentBloom`]'s snapshot that answers lookups in place: in borrowed bytes, or in a

@@ -7,7 +7,7 @@ use crate::filter::bloom::ConcurrentBloom;
 use crate::filter::engine::Total;
 use crate::funnel::Funnel;
 use crate::hash::SipHash13;
-use crate::sync::{AtomicBool, Ordering, fence};
+use crate::words::sync::{AtomicBool, Ordering, fence};
 use alloc::vec::Vec;
 use core::borrow::Borrow;
 use core::fmt;

@@ -5,7 +5,7 @@ mod neon;
 use super::dispatch::{HashTable, LineInserts, LineLookups, TwoLookups, Unpack};
 use super::portable;
 pub(super) use super::portable::Inlined;
-use crate::bits::Load;
+use crate::words::bits::Load;
 
 /// The instruction sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

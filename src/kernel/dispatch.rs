@@ -3,9 +3,9 @@
 //! the instruction set that it is compiled for.
 
 use super::tuning::Access;
-use crate::bits::{Lines, Region};
-use crate::pattern::Cuts;
-use crate::sync::AtomicU64;
+use crate::geometry::pattern::Cuts;
+use crate::words::bits::{Lines, Region};
+use crate::words::sync::AtomicU64;
 
 /// Fewer hashes than this are few, and have functions of their own: a pipeline takes longer to
 /// begin. (Zen 5, 1%, 512 KiB, bitmaps of 8 and 16 hashes: 1.9 and 1.6 ns per hash one by one, 3.4

@@ -6,9 +6,9 @@
 //! turns the first loop is ahead. So the lines of many keys are under way together, and a place is
 //! read long after it was stored.
 
-use crate::bits::{Probed, Target};
+use crate::geometry::layout::LINE_WORDS;
 use crate::kernel::tuning::{Access, MOST_AHEAD};
-use crate::layout::LINE_WORDS;
+use crate::words::bits::{Probed, Target};
 use core::mem::MaybeUninit;
 use core::ptr;
 

@@ -3,9 +3,9 @@
 
 use super::dispatch::{HashTable, LineInserts, LineLookups, Probe, TwoLookups, Unpack};
 use super::{scalar, two_lines};
-use crate::bits::{Lines, Load};
-use crate::pattern::Cuts;
-use crate::sync::AtomicU64;
+use crate::geometry::pattern::Cuts;
+use crate::words::bits::{Lines, Load};
+use crate::words::sync::AtomicU64;
 
 /// The instruction sets: that of the compilation target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,12 +5,12 @@
 //! The bits that no hash belongs to are 0.
 //!
 //! No pipeline orders memory beyond the `Release` of the bits it sets. The caller calls
-//! [`acquire`](crate::bits::acquire) if an answer rests on bits seen.
+//! [`acquire`](crate::words::bits::acquire) if an answer rests on bits seen.
 
-use crate::bits::{Lines, Load, Probed, Purpose, Region, Target, is_cached};
-use crate::counters::{self, Counters};
+use crate::geometry::pattern::{Cuts, block, pattern};
 use crate::kernel::tuning::Access;
-use crate::pattern::{Cuts, block, pattern};
+use crate::words::bits::{Lines, Load, Probed, Purpose, Region, Target, is_cached};
+use crate::words::counters::{self, Counters};
 
 /// How many keys ahead lines are prefetched from memory, into L2: touching random lines of 64 MiB
 /// takes 8.7 ns each with hints for L1, whatever the distance, and 4.2 with hints for L2 (Zen 4,

@@ -1,7 +1,7 @@
 //! All instruction sets of this CPU give the answers and the bits of the plain one.
 
 use super::*;
-use crate::pattern::second;
+use crate::geometry::pattern::second;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::num::NonZeroUsize;
@@ -33,7 +33,7 @@ fn blocks_beyond_32_bits_are_left_to_the_plain_code() {
 
 /// Every shape of one line and of two.
 fn shapes() -> impl Iterator<Item = Shape> {
-    let all = crate::layout::WORDS
+    let all = crate::geometry::layout::WORDS
         .into_iter()
         .flat_map(|(words, most)| (1..=most).flat_map(move |bits| [1, 2].map(|lines| Shape { lines, words, bits })));
     all.filter(|shape| shape.is_known())
@@ -179,7 +179,7 @@ fn two_lines_are_two_filters() {
 #[test]
 fn all_instruction_sets_see_counters_above_zero() {
     for shape in shapes().filter(|shape| shape.lines == 1) {
-        let counters = crate::counters::CounterLines::new(7).unwrap();
+        let counters = crate::words::counters::CounterLines::new(7).unwrap();
         let (words, layout) = (shape.words, Layout { shape, blocks: 7 });
         let plain = CounterKernels::of(layout, Isa::PLAIN);
         // Few keys, so that most counters are those of one of them.
@@ -230,7 +230,12 @@ fn lines_at_the_edges_of_memory() {
         for at in [0, PAGES - 64 * blocks] {
             // SAFETY: zeroed bytes of the middle third, aligned to pages or to lines.
             let lines = unsafe {
-                core::slice::from_raw_parts(middle.add(at).cast::<[AtomicU64; crate::layout::LINE_WORDS]>(), blocks)
+                core::slice::from_raw_parts(
+                    middle
+                        .add(at)
+                        .cast::<[AtomicU64; crate::geometry::layout::LINE_WORDS]>(),
+                    blocks,
+                )
             };
             let lines = Lines::new(lines, NonZeroUsize::new(blocks).unwrap());
             for (i, word) in lines.all().as_flattened().iter().enumerate() {

@@ -18,7 +18,7 @@
 //! - Zen 4: touching 64 MiB takes 8.7 into L1, at any distance, and 4.2 into L2.
 //! - Other CPUs were not measured.
 
-use crate::bits::Purpose;
+use crate::words::bits::Purpose;
 
 /// The most turns of 64 keys by which lines are asked for ahead: `pipeline.rs` keeps the places of
 /// so many.

@@ -7,9 +7,9 @@
 //! two passes changes no bit and no answer.
 
 use super::dispatch::{FEW, Gather, Probe};
-use crate::bits::{Lines, Load, Probed, Purpose, Region, is_cached};
-use crate::pattern::{block, second};
-use crate::sync::AtomicU64;
+use crate::geometry::pattern::{block, second};
+use crate::words::bits::{Lines, Load, Probed, Purpose, Region, is_cached};
+use crate::words::sync::AtomicU64;
 
 /// Hashes of a pass: a multiple of 64, and few enough to lie on the stack. A pass asks for no lines
 /// of the next one.
@@ -200,7 +200,7 @@ pub(super) fn fill(
     changed: &mut [u64],
     line: impl Fn(&mut Region<'_>, &[u64], &mut [u64]),
 ) {
-    debug_assert_eq!(region.bytes(), region.blocks * crate::layout::LINE_BYTES);
+    debug_assert_eq!(region.bytes(), region.blocks * crate::geometry::layout::LINE_BYTES);
     let blocks = region.blocks / 2;
     let (first, other) = region.words.split_at_mut(region.words.len() / 2);
     let half = |words| Region {

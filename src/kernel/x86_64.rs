@@ -10,8 +10,8 @@ mod loads;
 
 use super::dispatch::{FewLookups, HashTable, LineInserts, LineLookups, TwoLookups, Unpack};
 use super::portable;
-use crate::bits::{Lines, Load};
-use crate::pattern::Cuts;
+use crate::geometry::pattern::Cuts;
+use crate::words::bits::{Lines, Load};
 
 /// The instruction sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

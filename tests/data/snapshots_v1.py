@@ -1,4 +1,4 @@
-"""Makes the snapshots and the delta of this folder, from the description in src/codec/mod.rs alone: no code of the crate is used.
+"""Makes the snapshots and the delta of this folder, from the description in src/codec.rs alone: no code of the crate is used.
 
     pip install xxhash && python3 tests/data/snapshots_v1.py
 

@@ -2,11 +2,11 @@
 //! their bytes.
 
 use super::ConcurrentBloom;
-use crate::bits;
 use crate::codec::{Changes, DELTA_HEADER, DeltaHeader, Hashing, put_line};
 use crate::error::{IncompatibleError, SnapshotError, SnapshotErrorKind};
+use crate::geometry::layout::LINE_WORDS;
 use crate::hash::KeyHasher;
-use crate::layout::LINE_WORDS;
+use crate::words::bits;
 use alloc::vec::Vec;
 use core::ops::Range;
 

@@ -19,14 +19,14 @@
 use super::CuckooFilter;
 use super::shape::Shape;
 use super::table::{Place, Table, place};
-use crate::bits::{Purpose, prefetch};
 use crate::codec::Kind;
 use crate::error::{BuildError, BuildErrorKind, SnapshotErrorKind};
 use crate::filter::Filter;
 use crate::filter::probe::Probe;
 use crate::filter::slots::{Slots, Slotted};
 use crate::hash::Murmur3;
-use crate::memory::Words;
+use crate::words::bits::{Purpose, prefetch};
+use crate::words::memory::Words;
 use alloc::format;
 
 /// A read-only cuckoo filter in less memory: made by [`CuckooFilter::to_compact`].

@@ -20,7 +20,7 @@
 
 use crate::error::{BuildError, BuildErrorKind, SnapshotErrorKind};
 use crate::filter::stripes::Stripes;
-use crate::sizing::{MAX_BITS_PER_KEY, Request, ceil};
+use crate::geometry::sizing::{MAX_BITS_PER_KEY, Request, ceil};
 use alloc::format;
 use alloc::string::ToString;
 

@@ -52,16 +52,16 @@
 //! | `store` | store `Relaxed` | borrowed mutably: no other thread has the table, and what hands it on orders it |
 
 use super::shape::{self, Shape};
-use crate::bits::{Purpose, prefetch};
 use crate::codec::Kind;
 use crate::error::{BuildError, BuildErrorKind, InsertErrorKind, SnapshotErrorKind};
 use crate::filter::probe::Probe;
 use crate::filter::slots::{Refused, Slots, SlotsMut};
 use crate::filter::stripes::Stripes;
-use crate::memory::Words;
-use crate::pattern::block;
-use crate::sizing::Request;
-use crate::sync::{AtomicU64, Ordering};
+use crate::geometry::pattern::block;
+use crate::geometry::sizing::Request;
+use crate::words::bits::{Purpose, prefetch};
+use crate::words::memory::Words;
+use crate::words::sync::{AtomicU64, Ordering};
 
 /// The most buckets of a search, before it reports that there is no room: 32 KiB of the stack. The
 /// load at the first failure, in filters of 10 million buckets of 3, 4, 5 and 6 slots:
@@ -373,7 +373,7 @@ impl Slots for Table {
 
     fn occupied(&self) -> (usize, usize) {
         let occupied = self.words().map(|word| self.shape.occupied(word) as usize).sum();
-        crate::bits::acquire();
+        crate::words::bits::acquire();
         (occupied, occupied)
     }
 

@@ -42,17 +42,17 @@
 //! removed and inserted again meanwhile. One of the two cells would stay when the key is removed
 //! from the copy.
 
-use crate::bits::{Purpose, prefetch};
 use crate::codec::{Kind, in_range};
 use crate::error::{BuildError, BuildErrorKind, InsertErrorKind, SnapshotErrorKind};
 use crate::filter::probe::{Probe, WINDOW};
 use crate::filter::slots::{Refused, Slots, SlotsMut};
 use crate::filter::stripes::Stripes;
-use crate::layout::LINE_BYTES;
-use crate::memory::Words;
-use crate::pattern::block;
-use crate::sizing::{MAX_BITS_PER_KEY, Request, ceil};
-use crate::sync::{AtomicU64, Ordering};
+use crate::geometry::layout::LINE_BYTES;
+use crate::geometry::pattern::block;
+use crate::geometry::sizing::{MAX_BITS_PER_KEY, Request, ceil};
+use crate::words::bits::{Purpose, prefetch};
+use crate::words::memory::Words;
+use crate::words::sync::{AtomicU64, Ordering};
 use alloc::format;
 
 /// Subtables: a key has a bucket in each.
@@ -392,7 +392,7 @@ impl Slots for Cells {
             let counts = (word >> REMAINDER) & (MAX_COUNT * ONES);
             sums.1 += (counts & ONES).count_ones() as usize + 2 * (counts & (2 * ONES)).count_ones() as usize;
         }
-        crate::bits::acquire();
+        crate::words::bits::acquire();
         sums
     }
 

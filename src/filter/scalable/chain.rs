@@ -2,19 +2,19 @@
 //! are searched for in all. Growth is lock-free, argued at [`State`].
 
 use super::steps::{Growth, Steps};
+use crate::batch::{Answer, HASHED, Source, unpack_into};
+use crate::batch::{CHUNK, for_each_absent};
 use crate::error::{BuildError, BuildErrorKind, FullError, FullErrorKind, IncompatibleError};
 use crate::filter::bloom::Bloom;
 use crate::filter::engine::{Engine, Estimate, Insert, InsertFlagged, Union, sealed};
 use crate::filter::gauge::Gauge;
 use crate::filter::lines::OwnLines;
 use crate::filter::{Figures, Filter};
+use crate::geometry::layout::{LINE_BYTES, Layout};
+use crate::geometry::sizing::Cell;
 use crate::kernel::Isa;
-use crate::layout::{LINE_BYTES, Layout};
-use crate::once::OnceBox;
-use crate::sizing::Cell;
-use crate::source::{Answer, HASHED, Source, unpack_into};
-use crate::source::{CHUNK, for_each_absent};
-use crate::sync::{AtomicU64, Ordering};
+use crate::words::once::OnceBox;
+use crate::words::sync::{AtomicU64, Ordering};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec::Vec;

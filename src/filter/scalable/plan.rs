@@ -2,8 +2,8 @@
 
 use super::steps::{Growth, MAX_LAYERS, Steps};
 use crate::error::{BuildError, BuildErrorKind};
-use crate::layout::{LINE_BYTES, Layout};
-use crate::sizing::Request;
+use crate::geometry::layout::{LINE_BYTES, Layout};
+use crate::geometry::sizing::Request;
 use alloc::format;
 use alloc::vec::Vec;
 

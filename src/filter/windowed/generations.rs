@@ -91,7 +91,7 @@ use crate::filter::Filter;
 use crate::filter::bloom::{Bloom, ConcurrentBloom};
 use crate::filter::engine::{Engine, Insert};
 use crate::filter::gauge::Gauge;
-use crate::sync::{Guard, Ordering, Swap, fence};
+use crate::words::sync::{Guard, Ordering, Swap, fence};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use std::sync::Mutex;

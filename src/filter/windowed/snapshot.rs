@@ -16,7 +16,7 @@ use crate::filter::Filter;
 use crate::filter::bloom::Bloom;
 use crate::filter::engine::Stored;
 use crate::hash::KeyHasher;
-use crate::sync::Guard;
+use crate::words::sync::Guard;
 use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;

@@ -11,13 +11,13 @@
     reason = "loops over W and S unroll, which those over iterators do not always"
 )]
 
-use crate::bits::{Lines, Load, Probed, Region, Target};
+use crate::geometry::layout::LINE_WORDS;
+use crate::geometry::pattern::{self, Cuts, MULTIPLIER};
 use crate::kernel::pipeline::{self, GROUP, Group, Places, Slot};
 use crate::kernel::scalar;
 use crate::kernel::tuning::Access;
-use crate::layout::LINE_WORDS;
-use crate::pattern::{self, Cuts, MULTIPLIER};
-use crate::sync::AtomicU64;
+use crate::words::bits::{Lines, Load, Probed, Region, Target};
+use crate::words::sync::AtomicU64;
 use core::arch::aarch64::*;
 
 #[target_feature(enable = "neon")]

@@ -7,13 +7,13 @@
 )]
 
 use super::loads;
-use crate::bits::{Lines, Load, Probed, Region, Target};
+use crate::geometry::layout::LINE_WORDS;
+use crate::geometry::pattern::{self, Cuts};
 use crate::kernel::pipeline::{self, GROUP, Group, Places, Slot};
 use crate::kernel::tuning::Access;
 use crate::kernel::{scalar, two_lines};
-use crate::layout::LINE_WORDS;
-use crate::pattern::{self, Cuts};
-use crate::sync::AtomicU64;
+use crate::words::bits::{Lines, Load, Probed, Region, Target};
+use crate::words::sync::AtomicU64;
 use core::arch::x86_64::*;
 
 /// Whether this CPU, or without `std` this target, has what the functions below need.

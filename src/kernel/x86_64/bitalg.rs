@@ -12,15 +12,15 @@
 
 use super::avx512::{insert_into, load, places, product};
 use super::loads;
-use crate::bits::{Lines, Load, Probed, Purpose};
+use crate::geometry::layout::LINE_WORDS;
+use crate::geometry::pattern::{Cuts, block};
 use crate::kernel::dispatch::Probe;
 use crate::kernel::pipeline::{self, Group};
 use crate::kernel::scalar::{few, few_bitmap};
 use crate::kernel::tuning::Access;
 use crate::kernel::two_lines;
-use crate::layout::LINE_WORDS;
-use crate::pattern::{Cuts, block};
-use crate::sync::AtomicU64;
+use crate::words::bits::{Lines, Load, Probed, Purpose};
+use crate::words::sync::AtomicU64;
 use core::arch::x86_64::*;
 
 /// Whether this CPU, or without `std` this target, has what the functions below need.

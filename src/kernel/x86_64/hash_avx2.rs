@@ -6,8 +6,8 @@
 //! into bringing words of keys of several lengths together.
 
 use super::avx2::multiply;
-use crate::murmur3::{C1, C2};
-use crate::siphash;
+use crate::hash::murmur3::{C1, C2};
+use crate::hash::siphash;
 use core::arch::x86_64::*;
 
 /// The states of four hashes, word by word.

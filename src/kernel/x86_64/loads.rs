@@ -21,16 +21,16 @@
 //!   is used only where `tuning.rs` names the processor. A torn element could mix two values of one
 //!   word, both of which have the bits that were set before, so no inserted key would be missed.
 //! - x86-64 performs every load as an acquire. The compiler moves no fence across the block, since
-//!   the block reads memory. So an [`acquire`](crate::bits::acquire) after it pairs with the
+//!   the block reads memory. So an [`acquire`](crate::words::bits::acquire) after it pairs with the
 //!   `Release` of the bits seen, as after `AtomicU64::load`.
 //! - The blocks are not `pure`: a lookup in a loop reads again each time.
 //!
 //! A plain load would go to a general register first. To bring it into a vector from there takes
 //! two more instructions for each word.
 
-use crate::bits::Load;
+use crate::geometry::layout::LINE_BYTES;
 use crate::kernel::pipeline::Group;
-use crate::layout::LINE_BYTES;
+use crate::words::bits::Load;
 use core::arch::asm;
 use core::arch::x86_64::*;
 

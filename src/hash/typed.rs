@@ -5,7 +5,7 @@ use crate::funnel::{Funnel, Sink};
 use crate::hash::KeyHasher;
 use crate::hash::sealed::{Identity, Sealed};
 use crate::kernel::Isa;
-use crate::once::OnceBox;
+use crate::words::once::OnceBox;
 use alloc::sync::Arc;
 use core::any::type_name;
 use core::fmt;

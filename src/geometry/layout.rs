@@ -22,7 +22,7 @@ pub(crate) const MOST_LINES_PER_KEY: usize = 2;
 /// throws in each word.
 ///
 /// With two lines, the first half of the blocks and the second half are two filters of one line per
-/// key. A key is in both, in the second one by [another hash](crate::pattern::second).
+/// key. A key is in both, in the second one by [another hash](crate::geometry::pattern::second).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     /// 1 or 2. With 2, the number of blocks is even.

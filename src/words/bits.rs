@@ -20,10 +20,10 @@
 //! bits. It does not matter whether the insert wrote the bits or found them there.
 
 use crate::error::{BuildError, BuildErrorKind};
-use crate::layout::{LINE_BYTES, LINE_WORDS};
-use crate::memory::{Word, Words};
-use crate::pattern::Place;
-use crate::sync::{AtomicU64, Ordering, fence};
+use crate::geometry::layout::{LINE_BYTES, LINE_WORDS};
+use crate::geometry::pattern::Place;
+use crate::words::memory::{Word, Words};
+use crate::words::sync::{AtomicU64, Ordering, fence};
 use core::num::NonZeroUsize;
 use core::ops::{Deref, DerefMut, Range};
 

@@ -30,12 +30,12 @@
 //! Hence such a remove never lacks a counter, and need not be one atomic step: it may take word
 //! after word. Only the remove of a key that is not there finds that a word lacks a counter.
 
-use crate::bits::{self, Lines, Load, OwnLines};
 use crate::error::BuildError;
-use crate::layout::LINE_WORDS;
-use crate::memory::Word;
-use crate::pattern::Place;
-use crate::sync::{AtomicU64, Ordering};
+use crate::geometry::layout::LINE_WORDS;
+use crate::geometry::pattern::Place;
+use crate::words::bits::{self, Lines, Load, OwnLines};
+use crate::words::memory::Word;
+use crate::words::sync::{AtomicU64, Ordering};
 
 /// A counter that has reached this value stays there, since its true value is lost.
 pub(crate) const STUCK: u64 = 15;

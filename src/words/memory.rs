@@ -18,7 +18,7 @@ pub unsafe trait Word: Default {}
 unsafe impl Word for u64 {}
 // SAFETY: documented to have the representation of `u64`. (The model checker's is not treated as
 // bytes.)
-unsafe impl Word for crate::sync::AtomicU64 {}
+unsafe impl Word for crate::words::sync::AtomicU64 {}
 
 #[cfg(not(lanebloom_loom))]
 pub use zeroed::Words;
@@ -26,7 +26,7 @@ pub use zeroed::Words;
 #[cfg(not(lanebloom_loom))]
 mod zeroed {
     use super::{Word, huge_pages};
-    use crate::layout::LINE_BYTES;
+    use crate::geometry::layout::LINE_BYTES;
     use alloc::alloc::{alloc_zeroed, dealloc};
     use core::alloc::Layout;
     use core::marker::PhantomData;
@@ -171,7 +171,7 @@ mod huge_pages {
 #[cfg(all(test, not(lanebloom_loom)))]
 mod tests {
     use super::*;
-    use crate::sync::AtomicU64;
+    use crate::words::sync::AtomicU64;
 
     #[test]
     fn words_are_zero_and_aligned() {

@@ -31,7 +31,7 @@
 //! them.)
 
 use crate::error::{BuildError, BuildErrorKind};
-use crate::layout::{LINE_BITS, LINE_BYTES, LINE_WORDS, Layout, MOST_LINES_PER_KEY, Shape, WORDS};
+use crate::geometry::layout::{LINE_BITS, LINE_BYTES, LINE_WORDS, Layout, MOST_LINES_PER_KEY, Shape, WORDS};
 use alloc::format;
 
 /// If a rate needs more bits of memory per key, it counts as out of reach. At this price a hash set

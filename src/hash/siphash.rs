@@ -4,7 +4,7 @@
 //! Source: Aumasson and Bernstein, "SipHash: a fast short-input PRF" (2012).
 
 use crate::funnel::Sink;
-use crate::short::{Short, below, load_below_8};
+use crate::hash::bytes::{Short, below, load_below_8};
 
 /// The four words of a hash in progress.
 #[derive(Clone, Copy, PartialEq, Eq)]

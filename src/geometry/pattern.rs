@@ -13,7 +13,7 @@
 //!
 //! Version 1 of the layout: a change to any of this changes the bits of every filter.
 
-use crate::layout::LINE_WORDS;
+use crate::geometry::layout::LINE_WORDS;
 
 /// The block of `hash` among `blocks`.
 #[inline(always)]
@@ -132,9 +132,9 @@ pub(crate) struct Place {
 
 /// The places in its line of the `W` words that `hash` touches.
 ///
-/// This and [`Lines::holds`](crate::bits::Lines::holds) use loops. With 4 words or 4 bits and more,
-/// the closures of `from_fn` and `map` become calls, and a called function is compiled for the
-/// oldest CPU. A lookup in L1 then took 14 to 33 ns instead of 3.2 to 6 (Emerald Rapids).
+/// This and [`Lines::holds`](crate::words::bits::Lines::holds) use loops. With 4 words or 4 bits
+/// and more, the closures of `from_fn` and `map` become calls, and a called function is compiled
+/// for the oldest CPU. A lookup in L1 then took 14 to 33 ns instead of 3.2 to 6 (Emerald Rapids).
 #[inline(always)]
 pub(crate) fn pattern<const W: usize>(hash: u64, cuts: &Cuts) -> [Place; W] {
     let group = LINE_WORDS / W;

@@ -2,7 +2,7 @@
 //! kernels of `kernel/`, and hashes where there is no kernel. `hash.rs` calls it.
 
 use crate::funnel::Sink;
-use crate::short::{Short, below_16, load_le};
+use crate::hash::bytes::{Short, below_16, load_le};
 
 /// Murmur3 x64_128 in progress. It allocates nothing. Made by
 /// [`Murmur3::sink`](crate::Murmur3::sink).

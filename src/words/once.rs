@@ -2,7 +2,7 @@
 //! the thread that sets the value. Several threads may try, and one wins. The layers of a growing
 //! filter live in such places.
 
-use crate::sync::{AtomicPtr, Ordering};
+use crate::words::sync::{AtomicPtr, Ordering};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::marker::PhantomData;

@@ -57,11 +57,11 @@ use self::arch::Inlined;
 use self::dispatch::{Contains, LineInserts, LineLookups, Probe, TwoLookups};
 use self::scalar::{few, few_bitmap, one_by_one};
 use self::tuning::{Access, Tuning};
-use crate::bits::{Bits, Lines, Load, Probed, Purpose, Region, is_cached};
-use crate::counters::Counters;
-use crate::layout::{Layout, Shape};
-use crate::pattern::Cuts;
-use crate::sync::AtomicU64;
+use crate::geometry::layout::{Layout, Shape};
+use crate::geometry::pattern::Cuts;
+use crate::words::bits::{Bits, Lines, Load, Probed, Purpose, Region, is_cached};
+use crate::words::counters::Counters;
+use crate::words::sync::AtomicU64;
 
 /// `$table::new::<W, S>($isa, lines)` for the words, bits and lines of a layout's shape.
 macro_rules! of_layout {
