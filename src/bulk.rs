@@ -29,7 +29,7 @@ use crate::batch::{Answer, Source, answers, answers_from, teller};
 use crate::geometry::layout::{LINE_BYTES, LINE_WORDS};
 use crate::geometry::pattern::{block, second};
 use crate::kernel::Kernels;
-use crate::words::bits::{self, Bits, Lines, Probed, Purpose, Region};
+use crate::words::bits::{self, Bits, Hint, Lines, Probed, Region};
 use crate::words::memory::Words;
 use crate::words::sync::AtomicU64;
 use alloc::vec::Vec;
@@ -446,7 +446,7 @@ impl Buckets {
             // The bucket's next line: the processor cannot predict it among so many buckets.
             // (Without and with: 64 regions 5.7 and 3.0; 2048 8.2 and 4.2. Lines collected apart
             // and written past the cache: 3.8 and 4.2.)
-            bits::prefetch((&raw const *place).wrapping_add(LINE_WORDS), Purpose::Write);
+            bits::prefetch((&raw const *place).wrapping_add(LINE_WORDS), Hint::L1Write);
             *len += 1;
             if *len as usize == self.capacity {
                 *len = 0;

@@ -13,7 +13,7 @@ pub use crate::guard::filter::sealed::Calls;
 pub use crate::hash::bytes::load_below_8;
 /// For `lanebloom-formats`: the memory of its filters, and the hints and fences beside it. (For
 /// `lanebloom-redis`, after [`is_present`]: `acquire_if`.)
-pub use crate::words::bits::{Bits, Purpose, acquire, acquire_if, is_cached, prefetch};
+pub use crate::words::bits::{Bits, Hint, acquire, acquire_if, is_cached, prefetch};
 /// For `lanebloom-formats`: the memory of `RedisCuckoo`, which is bytes.
 pub use crate::words::memory::Words;
 

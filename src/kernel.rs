@@ -59,7 +59,7 @@ use self::scalar::{few, few_bitmap, one_by_one};
 use self::tuning::{Access, Tuning};
 use crate::geometry::layout::{Layout, Shape};
 use crate::geometry::pattern::Cuts;
-use crate::words::bits::{Bits, Lines, Load, Probed, Purpose, Region, is_cached};
+use crate::words::bits::{Bits, Hint, Lines, Load, Probed, Region, is_cached};
 use crate::words::counters::Counters;
 use crate::words::sync::AtomicU64;
 
@@ -178,7 +178,7 @@ impl<T: Load> Lookups<T> {
         match self.line.few {
             // SAFETY: as in `contains`.
             Some(few) if hashes.len() > SINGLES => unsafe { (few.flags)(lines, hashes, &self.probe.cuts, found) },
-            _ => few(hashes, &lines, Purpose::Read, found, |hash| self.contains(lines, hash)),
+            _ => few(hashes, &lines, Hint::L1, found, |hash| self.contains(lines, hash)),
         }
     }
 
@@ -244,7 +244,7 @@ impl<T: Load> Lookups<T> {
         match self.line.few {
             // SAFETY: as in `line_contains`.
             Some(few) => unsafe { (few.bitmap)(lines, hashes, &self.probe.cuts) },
-            None => few_bitmap(hashes, &lines, Purpose::Read, |hash| self.line_contains(lines, hash)),
+            None => few_bitmap(hashes, &lines, Hint::L1, |hash| self.line_contains(lines, hash)),
         }
     }
 
@@ -256,16 +256,16 @@ impl<T: Load> Lookups<T> {
                 // SAFETY: as in `line_contains`.
                 unsafe { contains(lines, &self.probe.cuts, access, hashes, found) }
             }
-            None => one_by_one(&mut lines, hashes, found, Purpose::Read, |lines, hash| {
+            None => one_by_one(&mut lines, hashes, found, Hint::L1, |lines, hash| {
                 self.line_contains(*lines, hash)
             }),
         }
     }
 
     #[inline(always)]
-    fn access(&self, target: &impl Probed, purpose: Purpose) -> Access {
+    fn access(&self, target: &impl Probed, hint: Hint) -> Access {
         Access {
-            hint: (!is_cached(target.bytes())).then_some(purpose),
+            hint: (!is_cached(target.bytes())).then_some(hint),
             ahead: self.tuning.ahead,
             gather: self.tuning.gather,
         }
@@ -354,7 +354,7 @@ impl Kernels {
             return changed[0];
         }
         if !self.looks_first() {
-            return few_bitmap(hashes, &bits.shared(), Purpose::Write, |hash| self.insert(bits, hash));
+            return few_bitmap(hashes, &bits.shared(), Hint::L1Write, |hash| self.insert(bits, hash));
         }
         // A hash that is found needs no insert. Of equal ones that are not, the first sets the
         // bits.
@@ -413,7 +413,7 @@ impl Kernels {
     pub(crate) fn line_insert_hashes(&self, lines: Lines<'_, AtomicU64>, hashes: &[u64], changed: &mut [u64]) {
         let insert = |hash| self.line_insert(lines, hash);
         if hashes.len() < self.lookups.line.least() {
-            return changed.fill(few_bitmap(hashes, &lines, Purpose::Write, insert));
+            return changed.fill(few_bitmap(hashes, &lines, Hint::L1Write, insert));
         }
         self.line_insert_many(lines, hashes, changed, insert);
     }
@@ -429,17 +429,17 @@ impl Kernels {
     ) {
         match self.line.batch {
             Some(insert) => {
-                let access = self.lookups.access(&lines, Purpose::Write);
+                let access = self.lookups.access(&lines, Hint::L1Write);
                 // SAFETY: as in `line_insert`.
                 unsafe { insert(lines, &self.lookups.probe.cuts, access, hashes, changed) }
             }
-            None => one_by_one(&mut lines, hashes, changed, Purpose::Write, |_, hash| insert(hash)),
+            None => one_by_one(&mut lines, hashes, changed, Hint::L1Write, |_, hash| insert(hash)),
         }
     }
 
     #[inline(always)]
     fn line_fill(&self, region: &mut Region<'_>, hashes: &[u64], changed: &mut [u64]) {
-        let access = self.lookups.access(region, Purpose::Write);
+        let access = self.lookups.access(region, Hint::L1Write);
         // SAFETY: as in `line_insert`.
         unsafe { (self.line.fill)(region, &self.lookups.probe.cuts, access, hashes, changed) }
     }
@@ -491,14 +491,14 @@ impl CounterKernels {
 
     /// Whether each hash's insert found a counter at 0, as a bitmap.
     pub(crate) fn insert_hashes(&self, mut lines: Lines<'_, Counters>, hashes: &[u64], new: &mut [u64]) {
-        one_by_one(&mut lines, hashes, new, Purpose::Write, |lines, hash| {
+        one_by_one(&mut lines, hashes, new, Hint::L1Write, |lines, hash| {
             (self.insert)(*lines, hash)
         });
     }
 
     /// Whether each hash was removed, as a bitmap.
     pub(crate) fn remove_hashes(&self, mut lines: Lines<'_, Counters>, hashes: &[u64], removed: &mut [u64]) {
-        one_by_one(&mut lines, hashes, removed, Purpose::Write, |lines, hash| {
+        one_by_one(&mut lines, hashes, removed, Hint::L1Write, |lines, hash| {
             (self.remove)(*lines, hash)
         });
     }

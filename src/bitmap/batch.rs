@@ -5,7 +5,7 @@ use super::{Bitmap, ConcurrentBitmap, OutOfBoundsError, Store};
 use crate::batch::{assert_bitmap_length, unpack_into};
 use crate::hash::assert_same_length;
 use crate::kernel::Isa;
-use crate::words::bits::{Load, Purpose, acquire, is_cached, prefetch};
+use crate::words::bits::{Hint, Load, acquire, is_cached, prefetch};
 
 /// How many positions ahead a line is asked for.
 const AHEAD: usize = 32;
@@ -72,7 +72,7 @@ impl<B: Store> Bitmap<B> {
                 .get((at / 64) as usize)
                 .map_or(0, |word| word.load() >> (at % 64) & mask)
         };
-        let ahead = self.prefetched(Purpose::Read);
+        let ahead = self.prefetched(Hint::L1);
         each_window(positions, ahead, test, |at, found| {
             acquire();
             each(at, found);
@@ -88,18 +88,18 @@ impl<B: Store> Bitmap<B> {
     /// Asks for the lines of positions that are looked up much later, if that is worthwhile.
     #[inline(always)]
     pub(crate) fn prefetch(&self, positions: impl Iterator<Item = u64>) {
-        if let Some(ask) = self.prefetched(Purpose::Later) {
+        if let Some(ask) = self.prefetched(Hint::L2) {
             positions.for_each(ask);
         }
     }
 
     /// Asks for the line of a position, if that is worthwhile.
     #[inline(always)]
-    fn prefetched(&self, purpose: Purpose) -> Option<impl Fn(u64)> {
+    fn prefetched(&self, hint: Hint) -> Option<impl Fn(u64)> {
         let words = self.bits.words();
         let first = words.as_ptr();
         // No harm if there is no such line.
-        let ask = move |position: u64| prefetch(first.wrapping_add((position / 64) as usize), purpose);
+        let ask = move |position: u64| prefetch(first.wrapping_add((position / 64) as usize), hint);
         (!is_cached(size_of_val(words))).then_some(ask)
     }
 }
@@ -159,7 +159,7 @@ impl ConcurrentBitmap {
     fn insert_each(&self, positions: &[u64], each: impl FnMut(usize, u64)) -> Result<usize, OutOfBoundsError> {
         positions.iter().try_for_each(|&position| self.check(position))?;
         let set = |position| u64::from(self.bits.set(position));
-        Ok(each_window(positions, self.prefetched(Purpose::Write), set, each))
+        Ok(each_window(positions, self.prefetched(Hint::L1Write), set, each))
     }
 
     /// Inserts whole words, as another program keeps them, the first at word `first`; returns how
@@ -203,7 +203,7 @@ impl ConcurrentBitmap {
     /// ```
     pub fn remove_batch(&self, positions: &[u64]) -> usize {
         let unset = |position| u64::from(self.remove(position));
-        each_window(positions, self.prefetched(Purpose::Write), unset, |_, _| ())
+        each_window(positions, self.prefetched(Hint::L1Write), unset, |_, _| ())
     }
 }
 

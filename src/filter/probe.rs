@@ -8,7 +8,7 @@
 
 use crate::batch::{self, Answer, Source};
 use crate::error::{InsertError, InsertErrorKind};
-use crate::words::bits::Purpose;
+use crate::words::bits::Hint;
 use crate::words::bits::is_cached;
 
 /// A key's places in a filter.
@@ -18,7 +18,7 @@ pub trait Probe {
     fn place(&self, hash: u64) -> Self::Place;
 
     /// Prefetches the lines of the places.
-    fn prefetch(&self, place: &Self::Place, purpose: Purpose);
+    fn prefetch(&self, place: &Self::Place, hint: Hint);
 
     /// Whether the key may be there. `true` ends in an `Acquire`.
     fn holds(&self, place: &Self::Place) -> bool;
@@ -35,7 +35,7 @@ pub(super) const WINDOW: usize = 64;
 pub(super) fn windows<P: Probe>(
     probe: &P,
     hashes: &[u64],
-    purpose: Purpose,
+    hint: Hint,
     mut each: impl FnMut(usize, &[P::Place]) -> bool,
 ) {
     let mut rings = [[P::Place::default(); WINDOW]; 2];
@@ -46,7 +46,7 @@ pub(super) fn windows<P: Probe>(
         for (place, hash) in ring.iter_mut().zip(hashes) {
             *place = probe.place(*hash);
             if ask {
-                probe.prefetch(place, purpose);
+                probe.prefetch(place, hint);
             }
         }
     };
@@ -68,7 +68,7 @@ pub(super) fn windows<P: Probe>(
 
 /// Whether each hash may be there, as a bitmap.
 pub(super) fn contains_bitmap<P: Probe>(probe: &P, hashes: &[u64], found: &mut [u64]) {
-    windows(probe, hashes, Purpose::Later, |at, places| {
+    windows(probe, hashes, Hint::L2, |at, places| {
         let mut answers = 0;
         for place in places {
             answers = answers >> 1 | u64::from(probe.holds(place)) << 63;
@@ -89,7 +89,7 @@ pub(super) fn insert_all<P: Probe>(
         if result.is_err() {
             return;
         }
-        windows(probe, hashes, Purpose::Write, |_, places| {
+        windows(probe, hashes, Hint::L1Write, |_, places| {
             for place in places {
                 if let Err(kind) = insert(place) {
                     result = Err(InsertError { kind, inserted });
@@ -111,7 +111,7 @@ pub(super) fn remove_all<P: Probe>(
     mut remove: impl FnMut(&P::Place) -> bool,
 ) -> usize {
     let work = |hashes: &[u64], removed: &mut [u64]| {
-        windows(probe, hashes, Purpose::Write, |at, places| {
+        windows(probe, hashes, Hint::L1Write, |at, places| {
             let mut answers = 0;
             for place in places {
                 answers = answers >> 1 | u64::from(remove(place)) << 63;

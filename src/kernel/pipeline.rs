@@ -146,12 +146,12 @@ unsafe fn pipeline<const W: usize, T: Probed>(
             for (i, slot) in ring.iter_mut().enumerate() {
                 places(group_at(64 * turn + GROUP * i), slot);
             }
-            if let Some(purpose) = access.hint {
+            if let Some(hint) = access.hint {
                 // A loop of its own: the numbers come from memory, where they were stored.
                 for places in ring {
                     // SAFETY: as promised.
                     for &word in unsafe { &places.words()[0] } {
-                        target.prefetch(target.first() + word as usize / LINE_WORDS, purpose);
+                        target.prefetch(target.first() + word as usize / LINE_WORDS, hint);
                     }
                 }
             }

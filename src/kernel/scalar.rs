@@ -9,7 +9,7 @@
 
 use crate::geometry::pattern::{Cuts, block, pattern};
 use crate::kernel::tuning::Access;
-use crate::words::bits::{Lines, Load, Probed, Purpose, Region, Target, is_cached};
+use crate::words::bits::{Hint, Lines, Load, Probed, Region, Target, is_cached};
 use crate::words::counters::{self, Counters};
 
 /// How many keys ahead lines are prefetched from memory, into L2: touching random lines of 64 MiB
@@ -41,7 +41,7 @@ pub(super) fn fill<const W: usize>(
     hashes: &[u64],
     changed: &mut [u64],
 ) {
-    one_by_one(region, hashes, changed, Purpose::Write, |region, hash| {
+    one_by_one(region, hashes, changed, Hint::L1Write, |region, hash| {
         insert::<W>(region, cuts, hash)
     });
 }
@@ -58,24 +58,18 @@ pub(crate) fn decrement<const W: usize, const S: usize>(lines: Lines<'_, Counter
 
 /// Prefetches the lines of a few hashes.
 #[inline(always)]
-fn ask(hashes: &[u64], target: &impl Probed, purpose: Purpose) {
+fn ask(hashes: &[u64], target: &impl Probed, hint: Hint) {
     if !is_cached(target.bytes()) && hashes.len() > 1 {
         for &hash in hashes {
-            target.prefetch(block(hash, target.blocks()), purpose);
+            target.prefetch(block(hash, target.blocks()), hint);
         }
     }
 }
 
 /// The answers of `each` for a few hashes; prefetches their lines first.
 #[inline(always)]
-pub(super) fn few(
-    hashes: &[u64],
-    target: &impl Probed,
-    purpose: Purpose,
-    answers: &mut [bool],
-    each: impl Fn(u64) -> bool,
-) {
-    ask(hashes, target, purpose);
+pub(super) fn few(hashes: &[u64], target: &impl Probed, hint: Hint, answers: &mut [bool], each: impl Fn(u64) -> bool) {
+    ask(hashes, target, hint);
     for (&hash, answer) in hashes.iter().zip(answers) {
         *answer = each(hash);
     }
@@ -83,8 +77,8 @@ pub(super) fn few(
 
 /// The answers of `each` for a few hashes, as a bitmap; prefetches their lines first.
 #[inline(always)]
-pub(super) fn few_bitmap(hashes: &[u64], target: &impl Probed, purpose: Purpose, each: impl Fn(u64) -> bool) -> u64 {
-    ask(hashes, target, purpose);
+pub(super) fn few_bitmap(hashes: &[u64], target: &impl Probed, hint: Hint, each: impl Fn(u64) -> bool) -> u64 {
+    ask(hashes, target, hint);
     let mut answers = 0;
     for (i, &hash) in hashes.iter().enumerate() {
         answers |= u64::from(each(hash)) << i;
@@ -98,19 +92,19 @@ pub(crate) fn one_by_one<T: Probed>(
     target: &mut T,
     hashes: &[u64],
     answers: &mut [u64],
-    near: Purpose,
+    near: Hint,
     mut each: impl FnMut(&mut T, u64) -> bool,
 ) {
     debug_assert_eq!(hashes.len().div_ceil(64), answers.len());
     let prefetches = !is_cached(target.bytes());
-    let prefetch = |target: &T, hash: Option<&u64>, purpose| {
+    let prefetch = |target: &T, hash: Option<&u64>, hint| {
         if let Some(&hash) = hash {
-            target.prefetch(block(hash, target.blocks()), purpose);
+            target.prefetch(block(hash, target.blocks()), hint);
         }
     };
     if prefetches {
         for hash in hashes.iter().take(AHEAD) {
-            prefetch(target, Some(hash), Purpose::Later);
+            prefetch(target, Some(hash), Hint::L2);
         }
         for hash in hashes.iter().take(NEAR) {
             prefetch(target, Some(hash), near);
@@ -121,7 +115,7 @@ pub(crate) fn one_by_one<T: Probed>(
         *answers = 0;
         for (i, hash) in part.iter().enumerate() {
             if prefetches {
-                prefetch(target, hashes.get(64 * word + i + AHEAD), Purpose::Later);
+                prefetch(target, hashes.get(64 * word + i + AHEAD), Hint::L2);
                 prefetch(target, hashes.get(64 * word + i + NEAR), near);
             }
             *answers |= u64::from(each(target, *hash)) << i;

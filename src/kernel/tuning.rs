@@ -18,7 +18,7 @@
 //! - Zen 4: touching 64 MiB takes 8.7 into L1, at any distance, and 4.2 into L2.
 //! - Other CPUs were not measured.
 
-use crate::words::bits::Purpose;
+use crate::words::bits::Hint;
 
 /// The most turns of 64 keys by which lines are asked for ahead: `pipeline.rs` keeps the places of
 /// so many.
@@ -32,7 +32,7 @@ pub(super) const MOST_AHEAD: usize = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tuning {
     /// The hint for lines that a lookup will read.
-    pub(super) lookups: Purpose,
+    pub(super) lookups: Hint,
     /// How many turns of 64 keys ahead lines are asked for, at most [`MOST_AHEAD`].
     pub(super) ahead: usize,
     /// Whether the processor's gather is faster than eight loads.
@@ -47,7 +47,7 @@ pub(crate) struct Tuning {
 )]
 pub(crate) struct Access {
     /// The hint by which lines are asked for, if at all.
-    pub(super) hint: Option<Purpose>,
+    pub(super) hint: Option<Hint>,
     /// How many turns of 64 keys ahead.
     pub(super) ahead: usize,
     /// Whether vectors of words are loaded by the processor's gather.
@@ -57,17 +57,17 @@ pub(crate) struct Access {
 /// The rows of the table.
 const ROWS: [Tuning; 3] = [
     Tuning {
-        lookups: Purpose::Later,
+        lookups: Hint::L2,
         ahead: 3,
         gather: false,
     },
     Tuning {
-        lookups: Purpose::Read,
+        lookups: Hint::L1,
         ahead: 4,
         gather: false,
     },
     Tuning {
-        lookups: Purpose::Read,
+        lookups: Hint::L1,
         ahead: 1,
         gather: true,
     },
@@ -143,7 +143,7 @@ mod tests {
             [zen_4, zen_5, zen_6, ice_lake, sapphire_rapids],
             [OTHERS, 1, 1, OTHERS, 2]
         );
-        assert!(ROWS[2].gather && !ROWS[1].gather && ROWS[1].lookups == Purpose::Read);
+        assert!(ROWS[2].gather && !ROWS[1].gather && ROWS[1].lookups == Hint::L1);
         assert!(ROWS.iter().all(|row| row.ahead <= MOST_AHEAD));
         assert_eq!((tuning(), tuning()), (ROWS[row()], ROWS[row()]));
     }

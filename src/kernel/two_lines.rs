@@ -8,7 +8,7 @@
 
 use super::dispatch::{FEW, Gather, Probe};
 use crate::geometry::pattern::{block, second};
-use crate::words::bits::{Lines, Load, Probed, Purpose, Region, is_cached};
+use crate::words::bits::{Hint, Lines, Load, Probed, Region, is_cached};
 use crate::words::sync::AtomicU64;
 
 /// Hashes of a pass: a multiple of 64, and few enough to lie on the stack. A pass asks for no lines
@@ -56,7 +56,7 @@ pub(super) unsafe fn contains_hashes<T: Load>(
         // All lines at once: a few keys take as long as they wait, twice if one line after another.
         let [_, other] = lines.halves();
         for hash in hashes {
-            other.prefetch(block(second(*hash), other.blocks()), Purpose::Read);
+            other.prefetch(block(second(*hash), other.blocks()), Hint::L1);
         }
     }
     // To clear the space for a whole pass takes longer than to work on a few keys.
@@ -169,7 +169,7 @@ impl<'a> Answers<'a> {
 pub(super) fn insert(lines: Lines<'_, AtomicU64>, hash: u64, line: impl Fn(Lines<'_, AtomicU64>, u64) -> bool) -> bool {
     let ([first, other], then) = (lines.halves(), second(hash));
     // No load of the second line begins during the locked operations of the first, but a hint does.
-    other.prefetch(block(then, other.blocks()), Purpose::Write);
+    other.prefetch(block(then, other.blocks()), Hint::L1Write);
     let changed = line(first, hash);
     line(other, then) | changed
 }
@@ -184,7 +184,7 @@ pub(super) fn insert_hashes(
     let [first, other] = lines.halves();
     if hashes.len() < FEW && !is_cached(lines.bytes()) {
         for hash in hashes {
-            other.prefetch(block(second(*hash), other.blocks()), Purpose::Write);
+            other.prefetch(block(second(*hash), other.blocks()), Hint::L1Write);
         }
     }
     each_pass(hashes, changed, |hashes, seconds, changed, more| {

@@ -78,15 +78,15 @@ pub struct Bits {
     words: OwnLines<AtomicU64>,
 }
 
-/// The reason to prefetch a line.
+/// What a prefetch asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
-    /// For later: into L2.
-    Later,
-    /// To read it soon: into L1.
-    Read,
-    /// To write it soon: into L1, exclusively.
-    Write,
+pub enum Hint {
+    /// The line in L2, for later.
+    L2,
+    /// The line in L1, to be read soon.
+    L1,
+    /// The line in L1, exclusively, to be written soon.
+    L1Write,
 }
 
 /// Makes visible what other threads did before they set the bits that this thread has seen. Pairs
@@ -108,7 +108,7 @@ pub fn acquire_if(seen: bool) {
 }
 
 impl Bits {
-    /// [`OwnLines::new`].
+    /// Allocates `blocks` lines of zeros, at least one. Fails if there is not enough memory.
     pub fn new(blocks: usize) -> Result<Self, BuildError> {
         let words = OwnLines::new(blocks)?;
         Ok(Self { words })
@@ -132,11 +132,11 @@ impl Bits {
 
     /// [`prefetch`] of a line. No harm if there is no such line.
     #[inline(always)]
-    pub(crate) fn prefetch(&self, block: usize, purpose: Purpose) {
-        self.shared().prefetch(block, purpose);
+    pub(crate) fn prefetch(&self, block: usize, hint: Hint) {
+        self.shared().prefetch(block, hint);
     }
 
-    /// [`Lines::copy`].
+    /// As `Lines::copy`.
     pub fn copy(&self, first: usize, image: &mut [u64]) -> u128 {
         self.shared().copy(first, image)
     }
@@ -170,7 +170,7 @@ impl Bits {
         changed
     }
 
-    /// [`Lines::words`].
+    /// As `Lines::words`.
     pub fn words(&self) -> impl Iterator<Item = [u64; LINE_WORDS]> {
         self.shared().words()
     }
@@ -233,10 +233,10 @@ impl Bits {
         word.store(word.load(Ordering::Relaxed) | 1 << (place % 64), Ordering::Relaxed);
     }
 
-    /// [`prefetch`](Self::prefetch) of the bit's line.
+    /// Prefetches the bit's line.
     #[inline(always)]
-    pub fn prefetch_bit(&self, place: u64, purpose: Purpose) {
-        self.prefetch((place / 64) as usize / LINE_WORDS, purpose);
+    pub fn prefetch_bit(&self, place: u64, hint: Hint) {
+        self.prefetch((place / 64) as usize / LINE_WORDS, hint);
     }
 
     /// Sets words from `first` on, while no other thread knows of the array.
@@ -413,7 +413,7 @@ impl Lines<'_, AtomicU64> {
         let lines = &self.0[first..];
         for (copies, line) in image.as_chunks_mut::<LINE_WORDS>().0.iter_mut().zip(lines) {
             // No later load begins during a locked operation, but a hint does.
-            prefetch((&raw const *line).wrapping_add(4), Purpose::Write);
+            prefetch((&raw const *line).wrapping_add(4), Hint::L1Write);
             for (copy, word) in copies.iter_mut().zip(line) {
                 sum += u128::from(*copy);
                 let lacking = *copy & !word.load(Ordering::Relaxed);
@@ -455,7 +455,7 @@ pub(crate) trait Probed {
     fn bytes(&self) -> usize;
 
     /// [`prefetch`] of a line. No harm if there is no such line.
-    fn prefetch(&self, block: usize, purpose: Purpose);
+    fn prefetch(&self, block: usize, hint: Hint);
 }
 
 impl<T> Probed for Lines<'_, T> {
@@ -470,8 +470,8 @@ impl<T> Probed for Lines<'_, T> {
     }
 
     #[inline(always)]
-    fn prefetch(&self, block: usize, purpose: Purpose) {
-        prefetch(self.0.as_ptr().wrapping_add(block), purpose);
+    fn prefetch(&self, block: usize, hint: Hint) {
+        prefetch(self.0.as_ptr().wrapping_add(block), hint);
     }
 }
 
@@ -541,10 +541,10 @@ impl Probed for Region<'_> {
     }
 
     #[inline(always)]
-    fn prefetch(&self, block: usize, purpose: Purpose) {
+    fn prefetch(&self, block: usize, hint: Hint) {
         prefetch(
             self.words.as_ptr().wrapping_add((block - self.first) * LINE_WORDS),
-            purpose,
+            hint,
         );
     }
 }
@@ -625,11 +625,11 @@ pub fn is_cached(bytes: usize) -> bool {
 /// Prefetches the line: into L2 for later, or into L1 to read or to write it. No harm if there is
 /// no memory at `line`.
 #[inline(always)]
-pub fn prefetch<T>(line: *const T, purpose: Purpose) {
-    match purpose {
-        Purpose::Later => hints::later(line),
-        Purpose::Read => hints::read(line),
-        Purpose::Write => hints::write(line),
+pub fn prefetch<T>(line: *const T, hint: Hint) {
+    match hint {
+        Hint::L2 => hints::l2(line),
+        Hint::L1 => hints::l1(line),
+        Hint::L1Write => hints::l1_write(line),
     }
 }
 
@@ -637,7 +637,7 @@ pub fn prefetch<T>(line: *const T, purpose: Purpose) {
 mod hints {
     #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
     #[inline(always)]
-    pub(super) fn later<T>(line: *const T) {
+    pub(super) fn l2<T>(line: *const T) {
         use core::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
         // SAFETY: SSE, which the intrinsic needs, is part of every x86-64; a prefetch accesses no
         // memory.
@@ -646,7 +646,7 @@ mod hints {
 
     #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
     #[inline(always)]
-    pub(super) fn read<T>(line: *const T) {
+    pub(super) fn l1<T>(line: *const T) {
         use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         // SAFETY: as above.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(line.cast()) }
@@ -656,14 +656,14 @@ mod hints {
     /// does not declare PRFCHW. The opcode is a no-op on the x86-64 processors that lack it.
     #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
     #[inline(always)]
-    pub(super) fn write<T>(line: *const T) {
+    pub(super) fn l1_write<T>(line: *const T) {
         // SAFETY: a prefetch accesses no memory, changes no register and no flag, and cannot fault.
         unsafe { core::arch::asm!("prefetchw [{}]", in(reg) line.addr(), options(nomem, nostack, preserves_flags)) }
     }
 
     #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
     #[inline(always)]
-    pub(super) fn later<T>(line: *const T) {
+    pub(super) fn l2<T>(line: *const T) {
         // SAFETY: as above. (The intrinsic is not stable.)
         unsafe {
             core::arch::asm!("prfm pldl2keep, [{}]", in(reg) line.addr(), options(nomem, nostack, preserves_flags))
@@ -672,7 +672,7 @@ mod hints {
 
     #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
     #[inline(always)]
-    pub(super) fn read<T>(line: *const T) {
+    pub(super) fn l1<T>(line: *const T) {
         // SAFETY: as above.
         unsafe {
             core::arch::asm!("prfm pldl1keep, [{}]", in(reg) line.addr(), options(nomem, nostack, preserves_flags))
@@ -681,7 +681,7 @@ mod hints {
 
     #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
     #[inline(always)]
-    pub(super) fn write<T>(line: *const T) {
+    pub(super) fn l1_write<T>(line: *const T) {
         // SAFETY: as above.
         unsafe {
             core::arch::asm!("prfm pstl1keep, [{}]", in(reg) line.addr(), options(nomem, nostack, preserves_flags))
@@ -689,11 +689,11 @@ mod hints {
     }
 
     #[cfg(any(lanebloom_loom, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
-    pub(super) use nothing as later;
+    pub(super) use nothing as l2;
     #[cfg(any(lanebloom_loom, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
-    pub(super) use nothing as read;
+    pub(super) use nothing as l1;
     #[cfg(any(lanebloom_loom, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
-    pub(super) use nothing as write;
+    pub(super) use nothing as l1_write;
     #[cfg(any(lanebloom_loom, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
     pub(super) fn nothing<T>(_line: *const T) {}
 }

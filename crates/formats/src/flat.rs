@@ -8,7 +8,7 @@
 
 use crate::batch::each_one;
 use lanebloom::BuildError;
-use lanebloom::internal::{Bits, Purpose, acquire, is_cached};
+use lanebloom::internal::{Bits, Hint, acquire, is_cached};
 
 /// Bytes of a cache line.
 pub(crate) const LINE_BYTES: usize = 64;
@@ -143,7 +143,7 @@ impl Flat {
     pub(crate) fn prefetch(&self, mut places: impl NextPlace) {
         if !self.is_cached() {
             for _ in 0..self.functions {
-                self.bits.prefetch_bit(places.next_place(&self.modulo), Purpose::Later);
+                self.bits.prefetch_bit(places.next_place(&self.modulo), Hint::L2);
             }
         }
     }
@@ -230,7 +230,7 @@ impl Flat {
                     *follower = key(i);
                 }
                 for (follower, places) in followers.iter_mut().zip(places) {
-                    self.place(follower, &mut places[..first], Some(Purpose::Later));
+                    self.place(follower, &mut places[..first], Some(Hint::L2));
                 }
             }
             if (1..=windows).contains(&turn) {
@@ -243,7 +243,7 @@ impl Flat {
                 let followers = &mut followers[(turn - 1) % 2];
                 each_one(*candidates, |i| {
                     let places = &mut places[functions * i + first..functions * (i + 1)];
-                    self.place(&mut followers[i], places, Some(Purpose::Later));
+                    self.place(&mut followers[i], places, Some(Hint::L2));
                 });
             }
             if turn >= 2 {
@@ -276,7 +276,7 @@ impl Flat {
         }
         let (window, functions) = (self.window(), self.functions as usize);
         let windows = len.div_ceil(window);
-        let purpose = (!is_cached(self.bits.bytes())).then_some(Purpose::Later);
+        let hint = (!is_cached(self.bits.bytes())).then_some(Hint::L2);
         let mut rings = [const { Window::new() }; 2];
         let mut followers = [P::default(); WINDOW];
         for turn in 0..windows + 1 {
@@ -288,7 +288,7 @@ impl Flat {
             }
             let places = rings[turn % 2].places.chunks_exact_mut(functions);
             for (follower, places) in followers.iter_mut().zip(places) {
-                self.place(follower, places, purpose);
+                self.place(follower, places, hint);
             }
             if turn >= 1 {
                 let at = at - window;
@@ -312,11 +312,11 @@ impl Flat {
 
     /// Takes the next places of a key, and prefetches their lines.
     #[inline(always)]
-    fn place(&self, next: &mut impl NextPlace, places: &mut [u64], purpose: Option<Purpose>) {
+    fn place(&self, next: &mut impl NextPlace, places: &mut [u64], hint: Option<Hint>) {
         for place in places {
             *place = next.next_place(&self.modulo);
-            if let Some(purpose) = purpose {
-                self.bits.prefetch_bit(*place, purpose);
+            if let Some(hint) = hint {
+                self.bits.prefetch_bit(*place, hint);
             }
         }
     }

@@ -58,7 +58,7 @@ use crate::redisbloom::error::{RedisBloomInsertError, RedisBloomInsertErrorKind}
 use alloc::format;
 use alloc::vec::Vec;
 use lanebloom::BuildError;
-use lanebloom::internal::{Purpose, build_error, is_cached, out_of_memory};
+use lanebloom::internal::{Hint, build_error, is_cached, out_of_memory};
 use table::{Fingerprint, Table};
 
 /// Redis' `CF` filter, bit for bit: a chain of cuckoo filters that grows when one is full.
@@ -588,7 +588,7 @@ impl RedisCuckoo {
                 if !is_cached(table.bytes().len()) {
                     (0..hashes.len())
                         .filter(open)
-                        .for_each(|i| table.prefetch(hashes[i], Purpose::Later));
+                        .for_each(|i| table.prefetch(hashes[i], Hint::L2));
                 }
                 found |= (0..hashes.len())
                     .filter(open)

@@ -25,7 +25,7 @@ use crate::filter::Filter;
 use crate::filter::probe::Probe;
 use crate::filter::slots::{Slots, Slotted};
 use crate::hash::Murmur3;
-use crate::words::bits::{Purpose, prefetch};
+use crate::words::bits::{Hint, prefetch};
 use crate::words::memory::Words;
 use alloc::format;
 
@@ -271,12 +271,12 @@ impl Probe for Packed {
     }
 
     #[inline(always)]
-    fn prefetch(&self, place: &Place, purpose: Purpose) {
+    fn prefetch(&self, place: &Place, hint: Hint) {
         for bucket in place.buckets() {
             // One bucket in eight lies in two lines.
             let word = self.words.as_ptr().wrapping_add(self.bit(bucket).0);
-            prefetch(word, purpose);
-            prefetch(word.wrapping_add(1), purpose);
+            prefetch(word, hint);
+            prefetch(word.wrapping_add(1), hint);
         }
     }
 

@@ -59,7 +59,7 @@ use crate::filter::slots::{Refused, Slots, SlotsMut};
 use crate::filter::stripes::Stripes;
 use crate::geometry::pattern::block;
 use crate::geometry::sizing::Request;
-use crate::words::bits::{Purpose, prefetch};
+use crate::words::bits::{Hint, prefetch};
 use crate::words::memory::Words;
 use crate::words::sync::{AtomicU64, Ordering};
 
@@ -243,7 +243,7 @@ impl Table {
             for (slot, (node, shift)) in slots.enumerate() {
                 let other = self.other(bucket, self.shape.fingerprint_at(word, shift));
                 *node = Node::new(other, next, slot);
-                self.prefetch_bucket(other, Purpose::Read);
+                self.prefetch_bucket(other, Hint::L1);
                 len += 1;
             }
             next += 1;
@@ -268,8 +268,8 @@ impl Table {
     }
 
     #[inline(always)]
-    fn prefetch_bucket(&self, bucket: usize, purpose: Purpose) {
-        prefetch(self.words.as_ptr().wrapping_add(bucket), purpose);
+    fn prefetch_bucket(&self, bucket: usize, hint: Hint) {
+        prefetch(self.words.as_ptr().wrapping_add(bucket), hint);
     }
 }
 
@@ -282,9 +282,9 @@ impl Probe for Table {
     }
 
     #[inline(always)]
-    fn prefetch(&self, place: &Place, purpose: Purpose) {
-        self.prefetch_bucket(place.first, purpose);
-        self.prefetch_bucket(place.second, purpose);
+    fn prefetch(&self, place: &Place, hint: Hint) {
+        self.prefetch_bucket(place.first, hint);
+        self.prefetch_bucket(place.second, hint);
     }
 
     #[inline(always)]

@@ -50,7 +50,7 @@ use crate::filter::stripes::Stripes;
 use crate::geometry::layout::LINE_BYTES;
 use crate::geometry::pattern::block;
 use crate::geometry::sizing::{MAX_BITS_PER_KEY, Request, ceil};
-use crate::words::bits::{Purpose, prefetch};
+use crate::words::bits::{Hint, prefetch};
 use crate::words::memory::Words;
 use crate::words::sync::{AtomicU64, Ordering};
 use alloc::format;
@@ -268,9 +268,9 @@ impl Probe for Cells {
     }
 
     #[inline(always)]
-    fn prefetch(&self, place: &Place, purpose: Purpose) {
+    fn prefetch(&self, place: &Place, hint: Hint) {
         for word in place.words {
-            prefetch(self.words.as_ptr().wrapping_add(word), purpose);
+            prefetch(self.words.as_ptr().wrapping_add(word), hint);
         }
     }
 
@@ -355,7 +355,7 @@ impl Slots for Cells {
                 let remainder = word >> shift(flags) & ((1 << REMAINDER) - 1);
                 flags &= flags - 1;
                 window[len] = self.place_at(self.first_bucket(subtable, bucket, remainder), remainder);
-                self.prefetch(&window[len], Purpose::Later);
+                self.prefetch(&window[len], Hint::L2);
                 len += 1;
                 if len == WINDOW {
                     self.check_single(&window)?;

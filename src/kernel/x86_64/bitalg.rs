@@ -19,7 +19,7 @@ use crate::kernel::pipeline::{self, Group};
 use crate::kernel::scalar::{few, few_bitmap};
 use crate::kernel::tuning::Access;
 use crate::kernel::two_lines;
-use crate::words::bits::{Lines, Load, Probed, Purpose};
+use crate::words::bits::{Hint, Lines, Load, Probed};
 use crate::words::sync::AtomicU64;
 use core::arch::x86_64::*;
 
@@ -116,16 +116,14 @@ pub(super) fn contains_few<const W: usize, T: Load>(
     cuts: &Cuts,
     found: &mut [bool],
 ) {
-    few(hashes, &lines, Purpose::Read, found, |hash| {
+    few(hashes, &lines, Hint::L1, found, |hash| {
         contains::<W, T>(lines, hash, cuts)
     });
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
 pub(super) fn contains_few_bitmap<const W: usize, T: Load>(lines: Lines<'_, T>, hashes: &[u64], cuts: &Cuts) -> u64 {
-    few_bitmap(hashes, &lines, Purpose::Read, |hash| {
-        contains::<W, T>(lines, hash, cuts)
-    })
+    few_bitmap(hashes, &lines, Hint::L1, |hash| contains::<W, T>(lines, hash, cuts))
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]

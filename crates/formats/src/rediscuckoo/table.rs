@@ -2,7 +2,7 @@
 //! `cuckoo.c`. The functions of that file have their names here in the comments.
 
 use lanebloom::BuildError;
-use lanebloom::internal::{Purpose, Words, out_of_memory, prefetch};
+use lanebloom::internal::{Hint, Words, out_of_memory, prefetch};
 
 /// A key's fingerprint, and two numbers that its buckets follow from.
 #[derive(Clone, Copy, Default)]
@@ -92,9 +92,9 @@ impl Table {
 
     /// Prefetches the key's buckets. (One that reaches into the next line is rare with few slots.)
     #[inline(always)]
-    pub(super) fn prefetch(&self, key: Fingerprint, purpose: Purpose) {
+    pub(super) fn prefetch(&self, key: Fingerprint, hint: Hint) {
         for bucket in [key.first, key.second] {
-            prefetch(self.bytes().as_ptr().wrapping_add(self.slot(bucket)), purpose);
+            prefetch(self.bytes().as_ptr().wrapping_add(self.slot(bucket)), hint);
         }
     }
 
