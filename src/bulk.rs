@@ -348,7 +348,7 @@ impl Regions {
         Self { blocks, size, count }
     }
 
-    /// So many smaller ones, if they are fewer, as far as there are blocks.
+    /// Splits into at least `count` regions, if the filter has as many blocks.
     #[cfg(feature = "rayon")]
     fn at_least(mut self, count: usize) -> Self {
         while self.count < count && self.size > 0 {

@@ -70,7 +70,7 @@ impl Hashing {
         }
         if self.fingerprint != given.fingerprint {
             return Err(SnapshotErrorKind::Incompatible(format!(
-                "the hasher differs: {} there and here, but under another key",
+                "the hasher differs: {} in both, with different keys",
                 given.identity
             )));
         }
@@ -433,7 +433,7 @@ pub(super) fn first<const N: usize>(bytes: &[u8]) -> Result<&[u8; N], SnapshotEr
         match u16::from_le_bytes([low, high]) {
             VERSION => {}
             other => {
-                let problem = format!("format version {other} is none that this version reads: 1");
+                let problem = format!("format version {other} is unknown: this release reads version 1");
                 return Err(SnapshotErrorKind::Invalid(problem));
             }
         }

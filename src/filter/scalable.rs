@@ -69,8 +69,8 @@
 //!
 //! (Record: `benches/record/growth-zen5.md`. The means are over all sizes, each tenfold alike. The
 //! bits per key at the end depend on how full the last layer is: 73% with an expansion of 4.)
-//! No chain has few layers and little memory at once: if adding a layer may take the memory to
-//! three times that of a fixed filter, the keys that fit at most triple with each layer.
+//! Few layers and little memory exclude each other. A filter that never takes more than three times
+//! the memory of a fixed filter can at most triple its keys with each layer.
 //!
 //! If you know the number of keys within a factor of two, a [`ConcurrentBloom`] is smaller and
 //! faster. If you can read the keys again, replace a filter that has grown by one of the right

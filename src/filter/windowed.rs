@@ -8,12 +8,12 @@
 //!
 //! # The window
 //!
-//! | the filter rotates | by | a key is visible |
-//! |---|---|---|
-//! | when it is told to | [`rotate`](WindowedBloom::rotate) | for `G - 1` rotations, and not after `G` |
-//! | by age | [`Builder::window`] | for the window, and not after `G / (G - 1)` of it, unless [the clock](#the-clock) is set |
-//! | by age and when it is told to | both | for the window or for `G - 1` rotations, those by age among them, whichever ends first; and not after `G / (G - 1)` windows or `G` calls |
-//! | by the number of keys | [`Builder::rotate_when_full`] | until the expected keys were inserted after it, and not after `G / (G - 1)` of them (both within a few per cent) |
+//! | rotation | option or method | a key is visible for at least | a key is gone after |
+//! |---|---|---|---|
+//! | on request | [`rotate`](WindowedBloom::rotate) | `G - 1` rotations | `G` rotations |
+//! | by age | [`Builder::window`] | the window | `G / (G - 1)` windows, unless [the clock](#the-clock) is set |
+//! | by age and on request | both | the window, or `G - 1` rotations of either kind if these end first | `G / (G - 1)` windows, or `G` calls of `rotate` |
+//! | by the number of keys | [`Builder::rotate_when_full`] | the next expected number of inserted keys, within a few per cent | `G / (G - 1)` of that number |
 //!
 //! With the default of 4 generations a key is visible for at most a third more than the window.
 //! More generations reduce this excess, but make lookups slower, since a lookup searches each
@@ -40,12 +40,12 @@
 //! The bounds by age are as measured by the [clock](Builder::clock). The default clock is monotonic
 //! and never set. Another clock may be set:
 //!
-//! | the clock steps | then |
+//! | step of the clock | effect |
 //! |---|---|
-//! | on, by `s` | keys are forgotten up to `s` earlier |
-//! | back, by `s`, to a time before the newest generation began | this generation ends. Keys are visible for the window at least, and `s` longer at most. For a window, one generation more may be visible, and the false-positive rate may be `(G + 1) / G` of what was asked for |
-//! | back, by `s`, to a time within the newest generation, or less than a quarter of a generation before it | this generation lasts `s` longer, gets the keys of that time too, and they are visible `s` longer |
-//! | back more than once within a window | each further time, keys may be forgotten one generation earlier |
+//! | forward by `s` | The filter forgets keys up to `s` earlier. |
+//! | back by `s`, to a time before the newest generation began | The newest generation ends. A key is visible for the window at least, and for `s` longer at most. For one window, one generation more may be visible, and the false-positive rate may rise to `(G + 1) / G` of the requested one. |
+//! | back by `s`, to a time within the newest generation, or less than a quarter of a generation before it | The newest generation lasts `s` longer. The keys of that time are visible for `s` longer. |
+//! | back more than once within a window | Each further step may make the filter forget keys one generation earlier. |
 //!
 //! An insert reads the clock once, a lookup only if it finds something. A batch reads it once for
 //! each chunk: 1024 keys, or at least as many hashes.

@@ -10,16 +10,16 @@ pub(crate) const LINE_BITS: usize = LINE_BYTES * 8;
 /// 64-bit words of a line.
 pub(crate) const LINE_WORDS: usize = 8;
 
-/// The words per key that divide a line, each with the most useful bits per word: more bits only
-/// cost memory, at all rates down to 1e-9 or to the most bits per key. (For counters, down to 1e-6,
-/// the most are 9, 5, 3 and 2.)
+/// The words per key that divide a line, each with the most bits per word that a layout uses. More
+/// bits would take more memory for the same rate, at every rate down to 1e-9 within the limit of
+/// bits per key. (Counters never use more than 9, 5, 3 and 2 bits, down to 1e-6.)
 pub(crate) const WORDS: [(usize, usize); 4] = [(1, 10), (2, 8), (4, 6), (8, 4)];
 
 /// The most lines that a key touches.
 pub(crate) const MOST_LINES_PER_KEY: usize = 2;
 
 /// The pattern's shape: how many lines a key touches, how many words of each, and how many bits it
-/// throws in each word.
+/// sets in each word.
 ///
 /// With two lines, the first half of the blocks and the second half are two filters of one line per
 /// key. A key is in both, in the second one by [another hash](crate::geometry::pattern::second).

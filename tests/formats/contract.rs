@@ -426,7 +426,7 @@ fn hashers_are_told_apart<E: Stored, B: KeyHasher + Clone + Debug>(
     refused::<E, _>(
         &bytes,
         &SipHash13::with_key([4; 16]),
-        "SipHash-1-3 there and here, but under another key",
+        "SipHash-1-3 in both, with different keys",
     );
     assert!(Filter::<E>::from_bytes(&bytes).map(drop).unwrap_err().is_incompatible());
     assert!(
@@ -444,7 +444,7 @@ fn hashers_are_told_apart<E: Stored, B: KeyHasher + Clone + Debug>(
     );
     let bytes = other.to_bytes();
     refused::<E, _>(&bytes, &murmur3, "a BuildHasher there, Murmur3 with seed 0 here");
-    refused::<E, _>(&bytes, &random, "a BuildHasher there and here, but under another key");
+    refused::<E, _>(&bytes, &random, "a BuildHasher in both, with different keys");
     round_trip(&other);
 }
 

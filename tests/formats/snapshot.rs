@@ -147,11 +147,11 @@ fn views_by_another_hasher_are_refused() {
         ),
         (
             view(&sip, SipHash13::with_key([2; 16])),
-            "SipHash-1-3 there and here, but under another key",
+            "SipHash-1-3 in both, with different keys",
         ),
         (
             view(&other, RandomState::new()),
-            "a BuildHasher there and here, but under another key",
+            "a BuildHasher in both, with different keys",
         ),
         // Without one, Murmur3 is meant.
         (
@@ -384,7 +384,7 @@ fn every_absurd_field_is_an_error() {
         ConcurrentBloom::from_bytes(b"\x89LBF\r\n\x1a\n\x02\x01")
             .unwrap_err()
             .to_string(),
-        "format version 258 is none that this version reads: 1"
+        "format version 258 is unknown: this release reads version 1"
     );
 }
 
@@ -623,7 +623,7 @@ mod deltas {
         let own = sip.delta_since(&sip).unwrap();
         assert_eq!(
             twin.apply_deltas(&own).unwrap_err().to_string(),
-            "the hasher differs: SipHash-1-3 there and here, but under another key"
+            "the hasher differs: SipHash-1-3 in both, with different keys"
         );
         // Neither is taken for the other.
         let snapshot = filter.to_bytes();

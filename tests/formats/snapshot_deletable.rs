@@ -505,7 +505,7 @@ fn every_absurd_field_of_a_pair_is_an_error() {
     let error = TombstoneBloom::from_bytes_with(&mixed, SipHash13::with_key([1; 16])).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the hasher differs: SipHash-1-3 there and here, but under another key"
+        "the hasher differs: SipHash-1-3 in both, with different keys"
     );
     // A secret is nowhere in it.
     assert!(TombstoneBloom::from_bytes_with(&one, SipHash13::with_key([1; 16])).is_ok());

@@ -38,7 +38,7 @@ pub(crate) enum Command {
     Man(Man),
 }
 
-/// Passes on the first occurrence of each line, in order
+/// Print the first occurrence of each line, in order
 ///
 /// A Bloom filter remembers the lines, so memory stays small. At the default rate, each different
 /// line takes about 4 bytes with --expected, 4 to 8 in most files, and 5 to 10 in a pipe, whose
@@ -90,7 +90,7 @@ pub(crate) struct Dedup {
     pub(crate) threads: Option<usize>,
 }
 
-/// Makes a filter file of keys, one per line
+/// Build a filter file from keys, one per line
 ///
 /// A line without a key is left out. A file of the format lanebloom is also a state of `dedup
 /// --state`. A Guava filter cannot grow, and one of RedisBloom is larger when it has grown. So for
@@ -132,7 +132,7 @@ pub(crate) struct Build {
     pub(crate) keys: Keys,
 }
 
-/// Says which keys are in a filter file
+/// Ask a filter file which keys it has
 ///
 /// Prints for each line `present` or `absent`, a tab, and the line as it is. The exit status is 0
 /// if every key is present, and 1 otherwise. A key that was never inserted can be present by
@@ -173,7 +173,7 @@ pub(crate) struct Query {
     pub(crate) keys: Keys,
 }
 
-/// Makes one filter file of several
+/// Merge filter files
 ///
 /// Snapshots with the same layout become one by union, if that keeps their rate: as long as all
 /// keys fit into the number that they are for. Others follow one another in the file, and their
@@ -192,7 +192,7 @@ pub(crate) struct Merge {
     pub(crate) output: PathBuf,
 }
 
-/// Says what a file holds: kind, size, number of keys, false-positive rate
+/// Describe filter files: kind, size, number of keys, false-positive rate
 ///
 /// Recognizes snapshots of every filter of lanebloom, Guava's streams and dumps of RedisBloom by
 /// their content.
@@ -206,7 +206,7 @@ pub(crate) struct Info {
     pub(crate) files: Vec<PathBuf>,
 }
 
-/// Writes a filter in another format, where the keys are not needed for that
+/// Convert a filter file to another format, if that needs no keys
 ///
 /// A filter holds bits that follow from hashes of its keys. So a format with another hash or
 /// another layout cannot be made from it: run `build` on the keys instead.
@@ -234,7 +234,7 @@ pub(crate) struct Convert {
     pub(crate) redis_key: Option<String>,
 }
 
-/// Compares the filter types for a number of keys and a rate: memory, bits per key, lines touched
+/// Compare filter types for a number of keys and a rate: memory, bits per key, lines touched
 ///
 /// The lines are those of the cache, of 64 bytes, that a lookup of a present or an absent key
 /// reads. The rate is the filter's own at that number of keys; some can have only certain ones. Two
@@ -255,7 +255,7 @@ pub(crate) struct Plan {
     pub(crate) rate: Option<f64>,
 }
 
-/// Measures this machine for ten seconds: ns per key by filter size, as a table
+/// Measure this machine for ten seconds: ns per key by filter size, as a table
 ///
 /// The filters are for a rate of 1%, and of 32 KiB to 512 MiB. A filter for which there is no time
 /// left, or that would take more than a quarter of the free memory, is left out.
@@ -278,7 +278,7 @@ pub(crate) struct Bench {
     pub(crate) chart: Option<PathBuf>,
 }
 
-/// Draws a chart: SVG or PNG, by the ending of the output's name
+/// Draw a chart: SVG or PNG, by the ending of the output's name
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -318,7 +318,7 @@ pub(crate) enum Chart {
     },
 }
 
-/// Prints the completions for a shell
+/// Print the completions for a shell
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -330,7 +330,7 @@ pub(crate) struct Completions {
     pub(crate) shell: Shell,
 }
 
-/// Writes the man pages, one for each command
+/// Write the man pages, one for each command
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:

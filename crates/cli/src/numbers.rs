@@ -12,7 +12,7 @@ pub(crate) fn number(i: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The numbers of which `which` tells the places in the sequence.
+/// `N` numbers of the sequence: the i-th is at the place `which(i)`.
 pub(crate) fn numbers<const N: usize>(which: impl Fn(u64) -> u64) -> [u64; N] {
     array::from_fn(|i| number(which(i as u64)))
 }

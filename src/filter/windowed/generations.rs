@@ -76,10 +76,10 @@
 //!   one more.
 //! - A step to a time within the newest generation goes unnoticed. That generation gets the keys of
 //!   its period and of `s`.
-//! - `W` is kept if the clock steps back once in it: up to `G - 1` periods end in a window, and
-//!   with the step there are `G` rotations, for which a list keeps a generation. Each further step
-//!   may make keys be forgotten one generation early. (Longer lists would keep `W`, and make
-//!   lookups slower and wrong more often.)
+//! - One step back within a window breaks no promise. A window has up to `G - 1` rotations by age,
+//!   and the step adds one. A list has a generation for each of these `G` rotations. Each further
+//!   step may make the filter forget keys one generation early. (Longer lists would prevent that,
+//!   but lookups would be slower, and false positives more frequent.)
 //!
 //! A generation's memory is used again once the pool is the only owner of its `Arc`. No thread
 //! waits for that either.

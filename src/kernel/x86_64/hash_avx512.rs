@@ -212,8 +212,9 @@ fn each_slices<const N: usize, const PADDING: usize>(
     }
 }
 
-/// If only so many keys of a group have bytes left, and one of them many, they are hashed one by
-/// one: 16 bytes take 9 cycles, and 20 to 35 in a vector, whatever the number of keys (Zen 4).
+/// At most `FEW` unfinished keys of a group, one of them with `MANY` bytes left, are hashed one by
+/// one. 16 bytes of one key take 9 cycles; in a vector they take 20 to 35, for any number of keys
+/// (Zen 4).
 const FEW: u32 = 3;
 const MANY: usize = 256;
 

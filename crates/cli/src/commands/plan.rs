@@ -47,7 +47,8 @@ struct Size {
 type Sizing = fn(usize, f64) -> Result<Size, BuildError>;
 
 /// The bits per key of a filter without lines: `-log2(rate) / ln 2`. A key has `-log2(rate)` bits,
-/// and the lookup of an absent key ends at the first that is not set, of which half are.
+/// and half of the filter's bits are set. The lookup of an absent key ends at the first bit that is
+/// not set.
 fn textbook(rate: f64) -> Size {
     let bits = -rate.log2();
     Size {
@@ -58,7 +59,8 @@ fn textbook(rate: f64) -> Size {
     }
 }
 
-/// The lines of a lookup of an absent key with so many bits anywhere, half of which are set.
+/// The lines that the lookup of an absent key reads, if a key has `bits` bits anywhere in the
+/// filter and half of the filter's bits are set.
 fn scattered(bits: f64) -> f64 {
     2.0 - 0.5_f64.powf(bits - 1.0)
 }
