@@ -1,18 +1,19 @@
 //! Opens files and stdin, decompresses them, and cuts their bytes into chunks of whole records.
 
 mod part;
+mod source;
 
 pub(crate) use part::Part;
+pub(crate) use source::{is_stdin, metadata, open};
 
 use crate::keys::{Framer, KeySpec, Keyed};
 use crate::progress::Progress;
-use crate::stdout;
 use anyhow::{Context, Result};
+use source::{Counted, decoded, name};
 use std::collections::VecDeque;
-use std::fs::{File, Metadata};
-use std::io::{self, Cursor, ErrorKind, Read, Seek, SeekFrom};
-use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
+use std::fs::Metadata;
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Bytes of a chunk: it stays in the L2 cache while a thread works on it.
@@ -106,8 +107,7 @@ impl Input {
 
     pub(crate) fn name(&self) -> String {
         match self {
-            Self::Path(path) if is_stdin(path) => "stdin".into(),
-            Self::Path(path) => path.display().to_string(),
+            Self::Path(path) => name(path),
             Self::Part(part) => part.name.clone(),
         }
     }
@@ -124,36 +124,6 @@ impl Input {
             }
         }
     }
-}
-
-pub(crate) fn is_stdin(path: &Path) -> bool {
-    path == Path::new("-")
-}
-
-fn stdin() -> io::Result<File> {
-    Ok(io::stdin().as_fd().try_clone_to_owned()?.into())
-}
-
-/// Those of a file that is not opened: the writer of a named pipe would take that for its reader.
-pub(crate) fn metadata(path: &Path) -> io::Result<Metadata> {
-    if is_stdin(path) {
-        stdin()?.metadata()
-    } else {
-        path.metadata()
-    }
-}
-
-/// The file; for `-` stdin, without a buffer.
-pub(crate) fn open(path: &Path) -> io::Result<File> {
-    let file = if is_stdin(path) { stdin()? } else { File::open(path)? };
-    let metadata = file.metadata()?;
-    // Reading would say so too, but only after the other inputs.
-    if metadata.is_dir() {
-        return Err(ErrorKind::IsADirectory.into());
-    }
-    // It would grow as long as it is read.
-    stdout::refuse(&metadata)?;
-    Ok(file)
 }
 
 impl Reader {
@@ -252,99 +222,5 @@ impl Reader {
                 return Ok(false);
             }
         }
-    }
-}
-
-/// The bytes of a file, decompressed if they are compressed.
-fn decoded(mut file: File, progress: &Arc<Progress>) -> io::Result<Box<dyn Read + Send>> {
-    let (head, magic) = Head::read(&mut file)?;
-    progress.add(head.len);
-    let head = Cursor::new(head.bytes).take(head.len as u64);
-    let progress = Arc::clone(progress);
-    let bytes = head.chain(Counted { file, progress });
-    Ok(match magic {
-        Magic::None | Magic::Foreign(_) => Box::new(bytes),
-        Magic::Gzip => Box::new(flate2::read::MultiGzDecoder::new(bytes)),
-        Magic::Zstd => Box::new(zstd::Decoder::new(bytes)?),
-    })
-}
-
-/// The first bytes of a file.
-struct Head {
-    bytes: [u8; LONGEST],
-    len: usize,
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum Magic {
-    None,
-    Gzip,
-    Zstd,
-    /// The format of this tool, which is not read.
-    Foreign(&'static str),
-}
-
-/// Bytes of the longest magic.
-const LONGEST: usize = 10;
-
-/// What compressed files begin with. `#` is a digit.
-const MAGICS: [(&[u8], Magic); 7] = [
-    (&[0x1f, 0x8b], Magic::Gzip),
-    (&[0x28, 0xb5, 0x2f, 0xfd], Magic::Zstd),
-    // The frame of pzstd before each frame of data.
-    (&[0x50, 0x2a, 0x4d, 0x18], Magic::Zstd),
-    (b"\xfd7zXZ\0", Magic::Foreign("xz")),
-    // The size of a block, and the digits of pi, or those of its root in a file without a block.
-    (b"BZh#1AY&SY", Magic::Foreign("bzip2")),
-    (b"BZh#\x17rE8P\x90", Magic::Foreign("bzip2")),
-    (&[0x04, 0x22, 0x4d, 0x18], Magic::Foreign("lz4")),
-];
-
-/// Whether bytes begin like a magic, as far as both go.
-fn is_like(magic: &[u8], head: &[u8]) -> bool {
-    let mut pairs = magic.iter().zip(head);
-    pairs.all(|(magic, byte)| magic == byte || *magic == b'#' && byte.is_ascii_digit())
-}
-
-impl Head {
-    /// Fails if the format is not read.
-    fn read(file: &mut impl Read) -> io::Result<(Self, Magic)> {
-        let (mut bytes, mut len) = ([0; LONGEST], 0);
-        let is_open = |head: &[u8]| {
-            let mut longer = MAGICS.iter().filter(|(magic, _)| magic.len() > head.len());
-            longer.any(|(magic, _)| is_like(magic, head))
-        };
-        // Not longer than until it is certain: someone may be typing.
-        while is_open(&bytes[..len]) {
-            match file.read(&mut bytes[len..]) {
-                Ok(0) => break,
-                Ok(read) => len += read,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        let head = &bytes[..len];
-        let mut whole = MAGICS.iter().filter(|(magic, _)| magic.len() <= len);
-        let found = whole.find(|(magic, _)| is_like(magic, head));
-        let magic = found.map_or(Magic::None, |&(_, magic)| magic);
-        if let Magic::Foreign(tool) = magic {
-            return Err(io::Error::other(format!(
-                "it is compressed by {tool}; unpack it by `{tool} -dc`"
-            )));
-        }
-        Ok((Self { bytes, len }, magic))
-    }
-}
-
-struct Counted {
-    file: File,
-    progress: Arc<Progress>,
-}
-
-impl Read for Counted {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.read(buffer)?;
-        self.progress.add(read);
-        Ok(read)
     }
 }

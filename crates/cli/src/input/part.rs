@@ -1,6 +1,6 @@
 //! Inputs that are read more than once.
 
-use super::{Head, Input, Magic, decoded, is_stdin, open};
+use super::source::{Head, Magic, decoded, is_stdin, name, open};
 use crate::identity::FileId;
 use crate::progress::Progress;
 use anyhow::{Context, Result};
@@ -62,7 +62,7 @@ impl Part {
         let mut temporary: Option<Arc<File>> = None;
         let mut copied = 0;
         for path in inputs {
-            let name = Input::Path(path.clone()).name();
+            let name = name(path);
             let failed = || format!("cannot read {name}");
             let file = open(path).with_context(failed)?;
             let stays_open = is_stdin(path) || parts.len() < OPEN;
@@ -112,7 +112,7 @@ impl Part {
         }
         let end = file.seek(SeekFrom::End(0))?;
         Ok(Some(Self {
-            name: Input::Path(path.to_owned()).name(),
+            name: name(path),
             source: Source::Plain {
                 path: path.to_owned(),
                 file: if stays_open {

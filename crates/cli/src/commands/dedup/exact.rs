@@ -2,7 +2,7 @@
 //! already into a second one. A key that is not in the second filter is in no other line. So the
 //! second pass keeps only the keys that are, and keeps of each only where it can be read again.
 
-use super::{Job, Output};
+use super::job::{Job, Output};
 use crate::input::{Chunk, Input, Part};
 use crate::keys::KeySpec;
 use crate::layers::Layers;
