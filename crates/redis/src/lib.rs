@@ -42,13 +42,13 @@
 //!
 //! # The types
 //!
-//! | to | take | a lookup asks |
+//! | task | type | a lookup asks |
 //! |---|---|---|
-//! | share one set among processes | [`SharedBloom`] | this process's memory |
-//! | share a set that forgets after some minutes | [`SharedWindow`] | this process's memory |
-//! | use a plain bitmap that a Java, Go or Python program fills | [`RedisBitmap`] | the server |
-//! | answer from a copy of such a bitmap | [`LocalBitmap`] | this process's memory |
-//! | move a filter of the `BF` or `CF` commands out of Redis and back | [`Transfer`], of [`RedisBloom`](lanebloom_formats::RedisBloom) and [`RedisCuckoo`](lanebloom_formats::RedisCuckoo) | this process's memory |
+//! | Share one set among processes | [`SharedBloom`] | this process's memory |
+//! | Share a set that forgets after some minutes | [`SharedWindow`] | this process's memory |
+//! | Use a plain bitmap that a Java, Go or Python program fills | [`RedisBitmap`] | the server |
+//! | Answer from a copy of such a bitmap | [`LocalBitmap`] | this process's memory |
+//! | Move a filter of the `BF` or `CF` commands out of Redis and back | [`Transfer`], of [`RedisBloom`](lanebloom_formats::RedisBloom) and [`RedisCuckoo`](lanebloom_formats::RedisCuckoo) | this process's memory |
 //!
 //! [`SharedBloom`] and [`SharedWindow`] can be the filter of a guard
 //! ([`GuardFilter`](lanebloom::GuardFilter)). The module [`shared`] has their promises and costs.
