@@ -1,7 +1,7 @@
 //! Code that the benches share: numbers without a pattern, the machine's name, sizes on the command
 //! line, the median.
 
-use lanebloom::{Isa, instruction_sets};
+use lanebloom::internal::{Isa, instruction_sets};
 use std::thread;
 
 /// The i-th of a sequence of distinct, random-looking numbers (SplitMix64's output function).

@@ -11,6 +11,8 @@ pub use crate::codec::serde::{deserialize, sealed::Decode, serialize};
 pub use crate::guard::filter::sealed::Calls;
 /// For `lanebloom-formats`: the end of a key under MurmurHash64A.
 pub use crate::hash::bytes::load_below_8;
+/// For the tests and benches of this crate: the instruction sets of this machine.
+pub use crate::kernel::{Isa, instruction_sets};
 /// For `lanebloom-formats`: the memory of its filters, and the hints and fences beside it. (For
 /// `lanebloom-redis`, after [`is_present`]: `acquire_if`.)
 pub use crate::words::bits::{Bits, Hint, acquire, acquire_if, is_cached, prefetch};
@@ -22,7 +24,7 @@ pub use window::{Numbered, clear_dropped, common_time, numbered_generations};
 
 use crate::error::{BuildErrorKind, IncompatibleError};
 use crate::filter::Figures;
-use crate::kernel::{self, Isa};
+use crate::kernel;
 use crate::words::bits;
 use crate::{BuildError, ConcurrentBitmap, ConcurrentBloom};
 use alloc::string::String;

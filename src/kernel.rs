@@ -51,7 +51,7 @@ use self::portable as arch;
 use self::x86_64 as arch;
 
 pub(crate) use self::dispatch::FEW;
-pub use self::isa::{Isa, instruction_sets};
+pub use self::isa::{Isa, instruction_set, instruction_sets};
 
 use self::arch::Inlined;
 use self::dispatch::{Contains, LineInserts, LineLookups, Probe, TwoLookups};

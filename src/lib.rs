@@ -197,8 +197,7 @@ pub use guard::error::RebuildError;
 pub use guard::{Admission, CacheGuard, GuardFilter, GuardStats, InsertOnDrop, Rebuild};
 pub use hash::{KeyHasher, Murmur3, Murmur3Sink, SipHash13};
 
-#[doc(hidden)]
-pub use kernel::{Isa, instruction_sets};
+pub use kernel::instruction_set;
 
 /// The README's code, which runs as a test.
 #[cfg(all(doctest, feature = "guard"))]

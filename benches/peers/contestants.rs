@@ -2,7 +2,8 @@
 //! crates' filters, and the limit of any filter.
 
 use fastbloom::AtomicBloomFilter;
-use lanebloom::{ConcurrentBloom, Isa};
+use lanebloom::ConcurrentBloom;
+use lanebloom::internal::Isa;
 use lanebloom_benches::best_instruction_set;
 use std::hash::BuildHasher;
 use std::sync::RwLock;

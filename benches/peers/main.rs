@@ -26,7 +26,7 @@ mod murmur3;
 use clap::{Parser, ValueEnum};
 use contestants::{Fast, Locked, Ours, Peer, Sbbf, Touch};
 use fastbloom::AtomicBloomFilter;
-use lanebloom::instruction_sets;
+use lanebloom::internal::instruction_sets;
 use lanebloom_benches::{machine, median, number, parse_size};
 use std::fmt::Write as _;
 use std::iter::Sum;

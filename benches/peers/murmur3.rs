@@ -2,7 +2,8 @@
 
 use crate::Args;
 use crate::contestants::BATCH;
-use lanebloom::{Funnel, KeyHasher, Murmur3, instruction_sets};
+use lanebloom::internal::instruction_sets;
+use lanebloom::{Funnel, KeyHasher, Murmur3};
 use lanebloom_benches::{median, number};
 use std::fmt::Write as _;
 use std::time::Instant;

@@ -64,10 +64,23 @@ impl fmt::Display for Isa {
     }
 }
 
-/// The instruction sets that this machine has, the best last. For benches and tests of this crate,
-/// which give one to [`Filter::with_isa`](crate::Filter::with_isa) or
+/// The instruction set that the filters use on this machine, for logs and for figures of speed:
+/// `"plain"`, `"AVX2"`, `"AVX-512"`, `"AVX-512 BITALG"` (`", gather"` behind it on some processors of
+/// Intel) or `"NEON"`.
+///
+/// ```
+/// let name = lanebloom::instruction_set();
+/// # #[cfg(target_arch = "x86_64")]
+/// assert!(name == "plain" || name.starts_with("AVX"));
+/// ```
+#[must_use]
+pub fn instruction_set() -> &'static str {
+    Isa::best().0.name()
+}
+
+/// The instruction sets that this machine has, the best last. The tests and benches give one to
+/// [`Filter::with_isa`](crate::Filter::with_isa) or
 /// [`KeyHasher::hash_batch_by`](crate::KeyHasher::hash_batch_by).
-#[doc(hidden)]
 pub fn instruction_sets() -> impl Iterator<Item = Isa> {
     Isa::all()
 }

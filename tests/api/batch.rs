@@ -2,8 +2,9 @@
 //! code's single calls in order, under every instruction set.
 
 use crate::common::{LAYOUTS, RATES, lookups_agree, number, plain, within};
+use lanebloom::ConcurrentBloom;
 use lanebloom::bloom::Builder;
-use lanebloom::{ConcurrentBloom, Isa, instruction_sets};
+use lanebloom::internal::{Isa, instruction_sets};
 use std::hash::{BuildHasher, Hasher};
 
 const EXTREMES: [u64; 8] = [

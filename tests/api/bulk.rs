@@ -2,7 +2,8 @@
 //! bits and the same answers.
 
 use crate::common::{LAYOUTS, number, plain, together};
-use lanebloom::{ConcurrentBloom, instruction_sets};
+use lanebloom::ConcurrentBloom;
+use lanebloom::internal::instruction_sets;
 use proptest::prelude::*;
 #[cfg(feature = "rayon")]
 use std::collections::HashSet;

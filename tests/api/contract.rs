@@ -3,10 +3,8 @@
 
 use crate::common::filters::*;
 use crate::common::{STRESS_KEYS, hit_rate, lookups_agree, number, plain, together, within};
-use lanebloom::{
-    Count, Engine, Estimate, Filter, Insert, InsertError, InsertFlagged, Isa, KeyHasher, Remove, Union,
-    instruction_sets,
-};
+use lanebloom::internal::{Isa, instruction_sets};
+use lanebloom::{Count, Engine, Estimate, Filter, Insert, InsertError, InsertFlagged, KeyHasher, Remove, Union};
 use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -4,8 +4,9 @@
 #![cfg(feature = "window")]
 
 use crate::common::{STRESS_KEYS, SetAtEnd, hit_rate, lookups_agree, number, plain};
+use lanebloom::internal::instruction_sets;
 use lanebloom::windowed::Builder;
-use lanebloom::{SipHash13, WindowedBloom, instruction_sets};
+use lanebloom::{SipHash13, WindowedBloom};
 use proptest::prelude::*;
 use std::collections::{HashMap, HashSet};
 use std::mem;

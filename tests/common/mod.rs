@@ -5,7 +5,8 @@
 
 pub(crate) mod filters;
 
-use lanebloom::{Engine, Filter, Funnel, KeyHasher, instruction_sets};
+use lanebloom::internal::instruction_sets;
+use lanebloom::{Engine, Filter, Funnel, KeyHasher};
 use std::io::{self, Read, Write};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};

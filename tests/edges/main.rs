@@ -9,7 +9,8 @@ mod common;
 
 use common::{WORDS, number};
 use lanebloom::bloom::Builder;
-use lanebloom::{ConcurrentBloom, Funnel, KeyHasher, Murmur3, SipHash13, instruction_sets};
+use lanebloom::internal::instruction_sets;
+use lanebloom::{ConcurrentBloom, Funnel, KeyHasher, Murmur3, SipHash13};
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 use std::ptr::{copy_nonoverlapping, null_mut};
 use std::slice;

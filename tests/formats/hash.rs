@@ -3,9 +3,8 @@
 
 use crate::common::number;
 use lanebloom::hash::OneKeyType;
-use lanebloom::{
-    ByHash, ConcurrentBloom, Funnel, KeyHasher, Murmur3, Sink, SipHash13, UnencodedChars, instruction_sets,
-};
+use lanebloom::internal::instruction_sets;
+use lanebloom::{ByHash, ConcurrentBloom, Funnel, KeyHasher, Murmur3, Sink, SipHash13, UnencodedChars};
 use proptest::prelude::*;
 use serde_json::Value;
 use std::borrow::{Borrow, Cow};

@@ -3,7 +3,8 @@
 //! hashes must be.)
 
 use crate::common::{number, within};
-use lanebloom::{Funnel, Isa, KeyHasher, Murmur3, Sink, SipHash13, instruction_sets};
+use lanebloom::internal::{Isa, instruction_sets};
+use lanebloom::{Funnel, KeyHasher, Murmur3, Sink, SipHash13};
 use proptest::prelude::*;
 use std::borrow::Cow;
 use std::ffi::OsString;

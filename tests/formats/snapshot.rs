@@ -3,7 +3,8 @@
 #![cfg(feature = "std")]
 
 use crate::common::{STRESS_KEYS, number, with_field};
-use lanebloom::{BloomView, ConcurrentBloom, KeyHasher, Murmur3, SipHash13, SnapshotError, instruction_sets};
+use lanebloom::internal::instruction_sets;
+use lanebloom::{BloomView, ConcurrentBloom, KeyHasher, Murmur3, SipHash13, SnapshotError};
 use proptest::prelude::*;
 use std::error::Error;
 use std::hash::{BuildHasher, Hasher, RandomState};

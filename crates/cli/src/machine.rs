@@ -20,10 +20,9 @@ impl Machine {
 
     /// The machine that this process runs on.
     pub(crate) fn this() -> Self {
-        let best = lanebloom::instruction_sets().last().expect("there is always one");
         Self {
             cpu: cpu(),
-            instruction_set: best.to_string(),
+            instruction_set: lanebloom::instruction_set().to_owned(),
             threads: thread::available_parallelism().map_or(1, usize::from),
             caches: caches(),
         }

@@ -126,13 +126,7 @@ fn print_header(out: &mut impl Write, machine: &Machine) -> io::Result<()> {
             write!(out, ", {name} {}", machine::bytes(size))?;
         }
     }
-    let levels = lanebloom::instruction_sets().map(|isa| isa.to_string());
-    let levels = Vec::from_iter(levels).join("; ");
-    writeln!(
-        out,
-        "\nInstruction set  {} (the best of: {levels})",
-        machine.instruction_set
-    )?;
+    writeln!(out, "\nInstruction set  {}", machine.instruction_set)?;
     writeln!(
         out,
         "Measured         ns per key, medians; a ConcurrentBloom at a rate of 1%, full for lookups and\n                 \
