@@ -22,31 +22,31 @@ fi
 #
 # Single calls are there for each of 28 shapes, batches for each of 4 numbers of words.
 kernels='
-    kernel::avx512::contains_hashes | 4 | zmm vpmullq vprolvq     | vptestn?mq
-    kernel::avx512::insert_hashes   | 4 | zmm vprolvq lock        | vpmullq
-    kernel::avx512::fill            | 4 | zmm vprolvq             | vpmullq
-    kernel::hash::avx512::murmur3_short    | 1 | zmm vpmullq vprolq | vpmullq
-    kernel::hash::avx512::murmur3_slices   | 1 | zmm vpmullq vprolq vmovdqu8 | vpmullq
-    kernel::hash::avx512::siphash13_short  | 1 | zmm vprolq         | vprolq
-    kernel::hash::avx512::siphash13_slices | 1 | zmm vprolq vmovdqu8 | vprolq
-    kernel::hash::avx512::hash_blocks      | 2 | zmm vprolq vmovdqu8 | vprolq
-    kernel::bitalg::contains            | 1 | vpmultishiftqb vpshufbitqmb |
-    kernel::bitalg::contains_one        | 4 | vpmultishiftqb vpshufbitqmb |
-    kernel::bitalg::contains_two        | 3 | vpmultishiftqb vpshufbitqmb |
-    kernel::avx512::gather              | 1 | zmm vpmullq vpcompressq | vpcompressq
-    kernel::bitalg::contains_few        | 4 | vpmultishiftqb      | vpshufbitqmb
-    kernel::bitalg::contains_few_bitmap | 4 | vpmultishiftqb      | vpshufbitqmb
-    kernel::bitalg::contains_hashes     | 4 | zmm vpmullq vpmultishiftqb vpgatherqq | vpshufbitqmb
-    kernel::bitalg::insert_hashes       | 4 | zmm vpmultishiftqb lock | vpshufbitqmb
-    kernel::avx2::contains_hashes   | 4 | ymm vpmuludq vps[lr]lvq | vmovmskp|prefetch
-    kernel::avx2::insert_hashes     | 4 | ymm vpmuludq lock       | vpmuludq
-    kernel::avx2::fill              | 4 | ymm vpmuludq            | vpmuludq
-    kernel::hash::avx2::murmur3_short   | 1 | ymm vpmuludq          | vpmuludq
-    kernel::hash::avx2::siphash13_short | 1 | ymm vpshufd           | vpshufd
-    kernel::avx2::contains          | 28 |                        |
-    kernel::avx2::insert            | 28 | lock                   |
-    kernel::contains                | 28 |                        |
-    kernel::insert                  | 28 | lock                   |
+    kernel::x86_64::avx512::contains_hashes | 4 | zmm vpmullq vprolvq     | vptestn?mq
+    kernel::x86_64::avx512::insert_hashes   | 4 | zmm vprolvq lock        | vpmullq
+    kernel::x86_64::avx512::fill            | 4 | zmm vprolvq             | vpmullq
+    kernel::x86_64::hash_avx512::murmur3_short    | 1 | zmm vpmullq vprolq | vpmullq
+    kernel::x86_64::hash_avx512::murmur3_slices   | 1 | zmm vpmullq vprolq vmovdqu8 | vpmullq
+    kernel::x86_64::hash_avx512::siphash13_short  | 1 | zmm vprolq         | vprolq
+    kernel::x86_64::hash_avx512::siphash13_slices | 1 | zmm vprolq vmovdqu8 | vprolq
+    kernel::x86_64::hash_avx512::hash_blocks      | 2 | zmm vprolq vmovdqu8 | vprolq
+    kernel::x86_64::bitalg::contains            | 1 | vpmultishiftqb vpshufbitqmb |
+    kernel::x86_64::bitalg::contains_one        | 4 | vpmultishiftqb vpshufbitqmb |
+    kernel::x86_64::bitalg::contains_two        | 3 | vpmultishiftqb vpshufbitqmb |
+    kernel::x86_64::avx512::gather              | 1 | zmm vpmullq vpcompressq | vpcompressq
+    kernel::x86_64::bitalg::contains_few        | 4 | vpmultishiftqb      | vpshufbitqmb
+    kernel::x86_64::bitalg::contains_few_bitmap | 4 | vpmultishiftqb      | vpshufbitqmb
+    kernel::x86_64::bitalg::contains_hashes     | 4 | zmm vpmullq vpmultishiftqb vpgatherqq | vpshufbitqmb
+    kernel::x86_64::bitalg::insert_hashes       | 4 | zmm vpmultishiftqb lock | vpshufbitqmb
+    kernel::x86_64::avx2::contains_hashes   | 4 | ymm vpmuludq vps[lr]lvq | vmovmskp|prefetch
+    kernel::x86_64::avx2::insert_hashes     | 4 | ymm vpmuludq lock       | vpmuludq
+    kernel::x86_64::avx2::fill              | 4 | ymm vpmuludq            | vpmuludq
+    kernel::x86_64::hash_avx2::murmur3_short   | 1 | ymm vpmuludq          | vpmuludq
+    kernel::x86_64::hash_avx2::siphash13_short | 1 | ymm vpshufd           | vpshufd
+    kernel::x86_64::avx2::contains          | 28 |                        |
+    kernel::x86_64::avx2::insert            | 28 | lock                   |
+    kernel::portable::lookups::contains | 28 |                        |
+    kernel::portable::inserts::insert   | 28 | lock                   |
     kernel::scalar::fill            | 4 |                         |
     kernel::scalar::increment       | 28 | lock                   |
     kernel::scalar::decrement       | 28 | lock                   | lock
@@ -78,7 +78,7 @@ objdump -d -C --no-show-raw-insn "${programs[@]}" | awk -v kernels="$kernels" '
         }
     }
 
-    # "00000000000d23c0 <lanebloom::kernel::avx512::contains_hashes>:", with more or less of
+    # "00000000000d23c0 <lanebloom::kernel::x86_64::avx512::contains_hashes>:", with more or less of
     # generics and hashes.
     /^[0-9a-f]+ <.*>:$/ {
         look()
@@ -134,7 +134,7 @@ objdump -d -C --no-show-raw-insn "${programs[@]}" | awk -v kernels="$kernels" '
         return 0
     }
 
-    # The function of "call   d2426 <lanebloom::kernel::hash::avx512::hash_blocks>".
+    # The function of "call   d2426 <lanebloom::kernel::x86_64::hash_avx512::hash_blocks>".
     function called(code) {
         gsub(/^[^<]*<|>$|\[[0-9a-f]+\]|::<.*/, "", code)
         return code
