@@ -65,8 +65,8 @@ impl fmt::Display for Isa {
 }
 
 /// The instruction set that the filters use on this machine, for logs and for figures of speed:
-/// `"plain"`, `"AVX2"`, `"AVX-512"`, `"AVX-512 BITALG"` (`", gather"` behind it on some processors of
-/// Intel) or `"NEON"`.
+/// `"plain"`, `"AVX2"`, `"AVX-512"`, `"AVX-512 BITALG"` (`", gather"` behind it on some processors
+/// of Intel) or `"NEON"`.
 ///
 /// ```
 /// let name = lanebloom::instruction_set();
