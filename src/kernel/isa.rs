@@ -1,4 +1,4 @@
-//! Which instruction sets this CPU has.
+//! Finds the instruction sets of this CPU.
 
 use super::arch::Level;
 use super::tuning;

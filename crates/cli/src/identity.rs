@@ -1,4 +1,4 @@
-//! Which file a path or a handle means, whatever its name.
+//! Identifies the file of a path or a handle, whatever its name.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind};

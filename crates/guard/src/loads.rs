@@ -1,4 +1,4 @@
-//! Which load waits for which, so that a load that would wait for itself ends with an error.
+//! Notes which load waits for which, so that a load that would wait for itself ends with an error.
 //!
 //! A loader may get other keys: a row's parent, of the same cache or another. Its load then waits
 //! for theirs. If waits form a circle, no load in it ends. So each wait of a load is noted here,
@@ -33,7 +33,7 @@ impl Load {
         Self(NEXT.fetch_add(2, Ordering::Relaxed))
     }
 
-    /// Of a call of `load_many`.
+    /// A call of `load_many`.
     pub(crate) fn of_many() -> Self {
         Self(Self::of_one().0 | 1)
     }

@@ -416,7 +416,7 @@ pub(crate) enum SharedErrorKind {
     OutOfMemory {
         bytes: usize,
     },
-    /// Of a generation of a window.
+    /// A generation of a window cannot be built.
     Build(BuildError),
     Thread(Arc<std::io::Error>),
     Redis(redis::RedisError),
