@@ -1,5 +1,5 @@
 //! The tables of functions that an instruction set has: what `x86_64.rs`, `aarch64.rs` and
-//! `portable.rs` fill in, and `mod.rs` calls. A function in a table may be called if the CPU has
+//! `portable.rs` fill in, and `kernel.rs` calls. A function in a table may be called if the CPU has
 //! the instruction set that it is compiled for.
 
 use super::tuning::Access;

@@ -1,5 +1,5 @@
 //! The specification of the kernels, and the code for CPUs without vectors: takes a hash or a slice
-//! of hashes, and gives answers. `mod.rs` compiles it for each shape of the pattern.
+//! of hashes, and gives answers. `portable.rs` compiles it for each shape of the pattern.
 //!
 //! The answers of a batch are a bitmap: bit `i % 64` of word `i / 64` is the answer for hash `i`.
 //! The bits that no hash belongs to are 0.

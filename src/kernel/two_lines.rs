@@ -1,5 +1,5 @@
 //! Keys with two lines: operations on one line, for the first half of the lines and then for the
-//! second. `mod.rs` calls these functions with those of one line, and `x86_64.rs` [`both`].
+//! second. `kernel.rs` calls these functions with those of one line, and `x86_64.rs` [`both`].
 //!
 //! Lookups ask the second half only for the hashes that the first one holds: out of the caches, a
 //! single call ends at the first line of an absent key, and a batch asks for the second lines of

@@ -232,8 +232,9 @@ impl RedisBitmap {
     /// 2^20 bits the rate is 2.1e-4, where six good functions have 7.3e-5; with 110,000 it is 1.13%
     /// and not 1.04%. Short keys do far worse, since all their sums are small: after 110,000 words
     /// of 5 random letters, 94% of the other words are false positives
-    /// (`tests/servers/redis_bitmaps.rs` measures it). An attacker can also write keys whose sums
-    /// are all the same. Use this layout to read existing filters, and another layout for new ones.
+    /// (`crates/redis/tests/servers/redis_bitmaps.rs` measures it). An attacker can also write keys
+    /// whose sums are all the same. Use this layout to read existing filters, and another layout
+    /// for new ones.
     ///
     /// # Errors
     ///

@@ -17,9 +17,10 @@
 //! - **A gather's elements are the exception.** Neither manual promises that a gather reads each
 //!   element at once. The chapters above speak of single accesses. The description of VPGATHERQQ
 //!   (Intel, volume 2) says that each element is one fetch of 64 bits from its own address, in any
-//!   order, and every known processor does so. No test here has seen a torn element. So the gather
-//!   is used only where `tuning.rs` names the processor. A torn element could mix two values of one
-//!   word, both of which have the bits that were set before, so no inserted key would be missed.
+//!   order, but does not call that fetch atomic. So the gather is used only where `tuning.rs` names
+//!   the processor. A torn element would mix the bytes of two values that the word had. Both have
+//!   the bits of every insert that happened before (of a counter, a value above 0 in its own half
+//!   of a byte), so no inserted key would be missed.
 //! - x86-64 performs every load as an acquire. The compiler moves no fence across the block, since
 //!   the block reads memory. So an [`acquire`](crate::words::bits::acquire) after it pairs with the
 //!   `Release` of the bits seen, as after `AtomicU64::load`.
