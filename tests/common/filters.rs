@@ -34,6 +34,8 @@ macro_rules! for_each_filter {
         [inserts flags extends estimates unites rates stored live fixed proportional] }
         $tests! { two_lines: ConcurrentBloom = { ConcurrentBloom::builder().lines_per_key(2) }
         [inserts flags extends estimates unites rates stored live fixed proportional] }
+        $tests! { two_lines_of_2: ConcurrentBloom = { ConcurrentBloom::builder().lines_per_key(2).words_per_key(4) }
+        [inserts flags extends estimates unites rates stored live fixed proportional] }
         $tests! { two_lines_of_4: ConcurrentBloom = { ConcurrentBloom::builder().lines_per_key(2).words_per_key(8) }
         [inserts flags extends estimates unites rates stored live fixed proportional] }
         $tests! { concurrent_siphash: ConcurrentBloom
