@@ -13,7 +13,7 @@
 use clap::{Parser, value_parser};
 use hdrhistogram::Histogram;
 use indicatif::{ProgressBar, ProgressStyle};
-use lanebloom::{CacheGuard, GuardStats};
+use lanebloom_guard::{CacheGuard, GuardStats};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Zipf};

@@ -16,7 +16,8 @@ mod redis_server;
 
 use clap::Parser;
 use hdrhistogram::Histogram;
-use lanebloom::{CacheGuard, ConcurrentBloom, SipHash13};
+use lanebloom::{ConcurrentBloom, SipHash13};
+use lanebloom_guard::CacheGuard;
 use lanebloom_redis::SharedBloom;
 use std::error::Error;
 use std::io::{BufRead, BufReader, Lines, Write};

@@ -6,9 +6,6 @@
 /// For `lanebloom-formats`: `Serialize` and `Deserialize`, also by `codec::Limited`.
 #[cfg(feature = "serde")]
 pub use crate::codec::serde::{deserialize, sealed::Decode, serialize};
-/// For `lanebloom-formats`: what makes a type a `GuardFilter`.
-#[cfg(feature = "guard")]
-pub use crate::guard::filter::sealed::Calls;
 /// For `lanebloom-formats`: the end of a key under MurmurHash64A.
 pub use crate::hash::bytes::load_below_8;
 /// For the tests and benches of this crate: the instruction sets of this machine.
@@ -18,6 +15,11 @@ pub use crate::kernel::{Isa, instruction_sets};
 pub use crate::words::bits::{Bits, Hint, acquire, acquire_if, is_cached, prefetch};
 /// For `lanebloom-formats`: the memory of `RedisCuckoo`, which is bytes.
 pub use crate::words::memory::Words;
+
+/// For `lanebloom-guard`: a pointer that is swapped while others read through it, and what the
+/// protocol around it needs. Under `--cfg lanebloom_loom` they are the model checker's.
+#[cfg(feature = "window")]
+pub use crate::words::sync::swap as sync;
 
 #[cfg(feature = "window")]
 pub use window::{Numbered, clear_dropped, common_time, numbered_generations};

@@ -16,8 +16,8 @@
 //!   key](bloom::Builder::lines_per_key) cost 7% at 1e-4 and 10% at 1e-6. A filter without atomics
 //!   also inserts faster.
 //! - Strangers choose the keys, and the default hasher stays: they can make collisions under any
-//!   seed of Murmur3. Use [`SipHash13`]; the module [`hash`] says why. [`CacheGuard`] uses it
-//!   unless told otherwise.
+//!   seed of Murmur3. Use [`SipHash13`]; the module [`hash`] says why. The crate
+//!   `lanebloom-guard` uses it unless told otherwise.
 //!
 //! # Example
 //!
@@ -43,8 +43,8 @@
 //!
 //! **A filter sees the bytes of a key, never its type**: `17` (an `i32`) and `17u64` are two keys.
 //! Name the type of a filter's keys in one place. In tests, [`OneKeyType`](hash::OneKeyType) panics
-//! when a key has another type; a [`CacheGuard`] has a key type, which the compiler checks. The
-//! module [`funnel`] lists the bytes of every type.
+//! when a key has another type; a `CacheGuard` of `lanebloom-guard` has a key type, which the
+//! compiler checks. The module [`funnel`] lists the bytes of every type.
 //!
 //! # The filters
 //!
@@ -74,12 +74,12 @@
 //!
 //! | task | item |
 //! |---|---|
-//! | Keep requests for made-up keys away from a store | `CacheGuard` (feature `guard`): [`get_with`](CacheGuard::get_with), [`check_batch`](CacheGuard::check_batch), [`rebuild`](CacheGuard::rebuild) while it serves |
+//! | Keep requests for made-up keys away from a store | `CacheGuard` and `GuardedCache`, of the crate `lanebloom-guard` |
 //! | Save and load a filter | [`to_bytes`](Filter::to_bytes), [`from_bytes`](Filter::from_bytes), `write_to`, `read_from`, [`codec::replace_file`], `serde`: see [`codec`] |
 //! | Answer from a saved filter without loading it | [`BloomView`], also on a mapped file (feature `mmap`) |
 //! | Share one set among processes, or use a filter in Redis | the crate `lanebloom-redis` |
 //! | Use filters at a shell | the command `lanebloom`, of the crate `lanebloom-cli` |
-//! | Write code for any of these filters | [`Filter`] with the traits [`Engine`], [`Insert`], [`Remove`], [`Union`]; [`GuardFilter`] |
+//! | Write code for any of these filters | [`Filter`] with the traits [`Engine`], [`Insert`], [`Remove`], [`Union`] |
 //!
 //! # Consistency
 //!
@@ -121,7 +121,6 @@
 //! | feature | |
 //! |---|---|
 //! | `std` (default) | random keys for [`SipHash13`], `std::io`, AVX-512 or AVX2 chosen at run time. Without it the crate is `no_std` + `alloc`, with the vectors of the compilation target |
-//! | `guard` (default, needs `std`) | `CacheGuard`, with the `arc-swap` crate |
 //! | `window` (default, needs `std`) | `WindowedBloom`, with the `arc-swap` crate |
 //! | `rayon` (needs `std`) | batches, unions and collecting on the threads of rayon's pool |
 //! | `mmap` (needs `std`) | `BloomView::map`: lookups in a mapped file, with the `memmap2` crate |
@@ -167,8 +166,6 @@ mod error;
 mod filter;
 pub mod funnel;
 mod geometry;
-#[cfg(feature = "guard")]
-mod guard;
 pub mod hash;
 #[doc(hidden)]
 pub mod internal;
@@ -191,15 +188,6 @@ pub use filter::view::{self, BloomView};
 pub use filter::windowed::{self, WindowedBloom};
 pub use filter::{Builder, Figures, Filter, Planned};
 pub use funnel::{ByHash, Funnel, Sink, UnencodedChars, Utf16};
-#[cfg(feature = "guard")]
-pub use guard::error::RebuildError;
-#[cfg(feature = "guard")]
-pub use guard::{Admission, CacheGuard, GuardFilter, GuardStats, InsertOnDrop, Rebuild};
 pub use hash::{KeyHasher, Murmur3, Murmur3Sink, SipHash13};
 
 pub use kernel::instruction_set;
-
-/// The README's code, which runs as a test.
-#[cfg(all(doctest, feature = "guard"))]
-#[doc = include_str!("../README.md")]
-struct Readme;

@@ -16,7 +16,7 @@ mod server;
 mod store;
 
 use clap::{Parser, value_parser};
-use lanebloom_guard::Stats;
+use lanebloom_guard::CacheStats;
 use load::{Load, Schedule, Tally};
 use server::{Access, Service, guarded_cache};
 use std::error::Error;
@@ -103,7 +103,7 @@ struct Sample {
     answered: u64,
     queries: Queries,
     /// Those of the guarded cache.
-    stats: Option<Stats>,
+    stats: Option<CacheStats>,
 }
 
 /// Samples of a run, without the first. The parts of a run end at one.

@@ -4,7 +4,7 @@ use crate::load::{Answers, Schedule};
 use crate::{Run, SAMPLES, Sample};
 use axum::body::Bytes;
 use hdrhistogram::Histogram;
-use lanebloom_guard::{GuardedCache, Stats};
+use lanebloom_guard::{CacheStats, future::GuardedCache};
 
 /// One part of a run, between two samples.
 struct Part<'a> {
@@ -31,7 +31,7 @@ impl Part<'_> {
         self.to.queries.in_vain - self.from.queries.in_vain
     }
 
-    fn stats(&self) -> Option<Stats> {
+    fn stats(&self) -> Option<CacheStats> {
         Some(self.to.stats?.since(&self.from.stats?))
     }
 }

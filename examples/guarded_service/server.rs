@@ -8,8 +8,8 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::routing::get;
 use futures_util::stream;
+use lanebloom_guard::future::{GuardedCache, Rebuilds};
 use lanebloom_guard::tower::{GuardLayer, path};
-use lanebloom_guard::{GuardedCache, Rebuilds};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use std::future::IntoFuture;
 use std::net::SocketAddr;
@@ -131,7 +131,7 @@ async fn put_user(State(service): State<Service>, Path(id): Path<u64>) -> Status
     let write = async move {
         let added = service.store.add(id).await;
         if let Access::Guarded(cache) = &service.access {
-            cache.added(&id);
+            cache.insert(&id);
         }
         added
     };

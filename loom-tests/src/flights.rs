@@ -1,7 +1,7 @@
 //! The protocol of lanebloom-guard's cache, which its source file states: loads beside changes of
 //! the store. The caches are one word with relaxed accesses, the weakest that the protocol allows.
 
-#[path = "../../crates/guard/src/flights.rs"]
+#[path = "../../crates/guard/src/cache/flights.rs"]
 mod protocol;
 
 use super::*;

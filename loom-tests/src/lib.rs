@@ -13,7 +13,7 @@
 #[cfg(not(debug_assertions))]
 compile_error!("loom needs debug assertions to see its own errors: run ci/loom.sh");
 
-use lanebloom::{BloomView, CacheGuard, ConcurrentBloom};
+use lanebloom::{BloomView, ConcurrentBloom};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;

@@ -74,8 +74,8 @@
 //!
 //! If you know the number of keys within a factor of two, a [`ConcurrentBloom`] is smaller and
 //! faster. If you can read the keys again, replace a filter that has grown by one of the right
-//! size, and its layers are one again: a [`CacheGuard`](crate::CacheGuard) does so [while it
-//! serves](crate::CacheGuard::rebuild).
+//! size, and its layers are one again: a `CacheGuard` of the crate
+//! `lanebloom-guard` does so while it serves.
 //!
 //! # Consistency
 //!

@@ -128,7 +128,7 @@
 //!
 //! # Replacing the contents
 //!
-//! [`CacheGuard::rebuild`](crate::CacheGuard::rebuild) fills a new filter from a source of truth
+//! `CacheGuard::rebuild`, of the crate `lanebloom-guard`, fills a new filter from a source of truth
 //! while the old one serves. It takes this filter as it takes any other.
 //!
 //! # Consistency

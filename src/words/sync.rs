@@ -29,31 +29,27 @@ pub(crate) fn wait(turn: u32) {
     loom::hint::spin_loop();
 }
 
-#[cfg(feature = "guard")]
-pub(crate) use swap::AtomicBool;
 #[cfg(feature = "window")]
-pub(crate) use swap::Guard;
-#[cfg(any(feature = "guard", feature = "window"))]
-pub(crate) use swap::Swap;
+pub(crate) use swap::{Guard, Swap};
 
 /// A shared pointer that can be replaced while others read through it.
-#[cfg(any(feature = "guard", feature = "window"))]
-mod swap {
-    use super::{Ordering, fence};
+#[cfg(feature = "window")]
+pub mod swap {
     use alloc::sync::Arc;
 
-    #[cfg(all(feature = "guard", not(lanebloom_loom)))]
-    pub(crate) use core::sync::atomic::AtomicBool;
-    #[cfg(all(feature = "guard", lanebloom_loom))]
-    pub(crate) use loom::sync::atomic::AtomicBool;
-
     #[cfg(not(lanebloom_loom))]
-    pub(crate) struct Swap<T>(arc_swap::ArcSwap<T>);
+    pub use core::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
+    #[cfg(lanebloom_loom)]
+    pub use loom::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
+
+    /// A value that can be replaced while others read it.
+    #[cfg(not(lanebloom_loom))]
+    pub struct Swap<T>(arc_swap::ArcSwap<T>);
     /// The model checker cannot look into arc-swap, whose correctness is its own affair. Its
     /// stand-in keeps every value that it ever had, and publishes the index of the present one,
     /// ordered as weakly as the users of `Swap` may assume: `Acquire` and `Release`.
     #[cfg(lanebloom_loom)]
-    pub(crate) struct Swap<T> {
+    pub struct Swap<T> {
         values: std::sync::Mutex<alloc::vec::Vec<Arc<T>>>,
         present: loom::sync::atomic::AtomicUsize,
     }
@@ -73,12 +69,7 @@ mod swap {
         /// what others wrote. One of the two fences comes first: either that thread sees this
         /// call's write, or this call sees the new value and writes there too.
         #[inline]
-        pub(crate) fn settle<R>(
-            &self,
-            mut value: Guard<T>,
-            mut write: impl FnMut(&T) -> R,
-            combine: impl Fn(R, R) -> R,
-        ) -> R {
+        pub fn settle<R>(&self, mut value: Guard<T>, mut write: impl FnMut(&T) -> R, combine: impl Fn(R, R) -> R) -> R {
             let mut result = write(&value);
             loop {
                 fence(Ordering::SeqCst);
@@ -94,13 +85,14 @@ mod swap {
 
     #[cfg(not(lanebloom_loom))]
     impl<T> Swap<T> {
-        pub(crate) fn new(value: T) -> Self {
+        /// With `value` as the first one.
+        pub fn new(value: T) -> Self {
             Self(arc_swap::ArcSwap::from_pointee(value))
         }
 
         /// Lock-free; a load of arc-swap never waits for another thread.
         #[inline]
-        pub(crate) fn load(&self) -> Guard<T> {
+        pub fn load(&self) -> Guard<T> {
             self.0.load()
         }
 
@@ -109,8 +101,7 @@ mod swap {
         ///
         /// A thread must not call this while it holds a value that it has loaded from here: it
         /// would wait for itself.
-        #[cfg(feature = "guard")]
-        pub(crate) fn replace(&self, value: T) {
+        pub fn replace(&self, value: T) {
             /// After this many turns the thread sleeps, since a batch may hold the value for long.
             const SHORT: u32 = 1024;
 
@@ -132,34 +123,35 @@ mod swap {
         }
 
         /// Makes `new` the value if `current` still is the value; answers whether it did.
-        #[cfg(feature = "window")]
-        pub(crate) fn compare_and_swap(&self, current: &Arc<T>, new: Arc<T>) -> bool {
+        pub fn compare_and_swap(&self, current: &Arc<T>, new: Arc<T>) -> bool {
             Arc::ptr_eq(&self.0.compare_and_swap(current, new), current)
         }
     }
 
     #[cfg(lanebloom_loom)]
     impl<T> Swap<T> {
-        pub(crate) fn new(value: T) -> Self {
+        /// With `value` as the first one.
+        pub fn new(value: T) -> Self {
             Self {
                 values: std::sync::Mutex::new(alloc::vec![Arc::new(value)]),
                 present: loom::sync::atomic::AtomicUsize::new(0),
             }
         }
 
-        pub(crate) fn load(&self) -> Guard<T> {
+        /// The present value.
+        pub fn load(&self) -> Guard<T> {
             let present = self.present.load(Ordering::Acquire);
             alloc::boxed::Box::new(Arc::clone(&self.values.lock().unwrap()[present]))
         }
 
-        #[cfg(feature = "guard")]
-        pub(crate) fn replace(&self, value: T) {
+        /// Replaces the value.
+        pub fn replace(&self, value: T) {
             let last = self.keep(Arc::new(value));
             self.present.store(last, Ordering::Release);
         }
 
-        #[cfg(feature = "window")]
-        pub(crate) fn compare_and_swap(&self, current: &Arc<T>, new: Arc<T>) -> bool {
+        /// Makes `new` the value if `current` still is the value; answers whether it did.
+        pub fn compare_and_swap(&self, current: &Arc<T>, new: Arc<T>) -> bool {
             let is_current = |value| Arc::ptr_eq(value, current);
             let place = self.values.lock().unwrap().iter().position(is_current).unwrap();
             let last = self.keep(new);

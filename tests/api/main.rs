@@ -10,8 +10,6 @@ mod contract;
 mod counting;
 mod cuckoo;
 mod dleft;
-#[cfg(feature = "guard")]
-mod guard;
 #[cfg(feature = "rayon")]
 mod parallel;
 mod scalable;

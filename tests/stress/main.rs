@@ -5,5 +5,4 @@
 mod common;
 
 mod rates;
-#[cfg(feature = "guard")]
 mod threads;

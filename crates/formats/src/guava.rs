@@ -84,7 +84,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! With the feature `guard`, a `lanebloom::CacheGuard` takes either filter.
+//! A `CacheGuard` of the crate `lanebloom-guard` takes either filter.
 //!
 //! # Consistency
 //!
@@ -100,8 +100,6 @@
 mod batch;
 pub(crate) mod error;
 mod figures;
-#[cfg(feature = "guard")]
-mod guard;
 pub(crate) mod layout;
 #[cfg(feature = "serde")]
 mod serde;

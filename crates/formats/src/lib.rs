@@ -55,7 +55,6 @@
 //! |---|---|
 //! | `std` (default) | Guava's streams by `std::io`. Without it the crate is `no_std` + `alloc` |
 //! | `serde` | `Serialize` and `Deserialize` of [`GuavaBloom`], as Guava's stream |
-//! | `guard` | [`GuavaBloom`] as the filter of a `lanebloom::CacheGuard` |
 
 #![no_std]
 #![forbid(unsafe_code)]

@@ -7,8 +7,8 @@
 //!
 //! The contestants take turns within each round. The table shows the lowest decile of the rounds.
 
-use lanebloom::CacheGuard;
-use lanebloom_guard::GuardedCache;
+use lanebloom_guard::CacheGuard;
+use lanebloom_guard::future::GuardedCache;
 use std::convert::Infallible;
 use std::hint::black_box;
 use std::pin::{Pin, pin};
@@ -69,8 +69,8 @@ fn main() {
     for key in 0..KEYS {
         moka.insert(key, key);
         at_once(pin!(moka_async.insert(key, key)));
-        cache.insert(&key, key);
-        blocking.insert(&key, key);
+        cache.insert_value(&key, key);
+        blocking.insert_value(&key, key);
     }
     cache.mark_ready();
     blocking.mark_ready();
@@ -104,7 +104,7 @@ fn main() {
         }
     }
     let of_this = cache.stats();
-    assert_eq!(of_this.turned_away, 6 * GETS * rounds);
+    assert_eq!(of_this.guard.turned_away, 6 * GETS * rounds);
     assert_eq!((of_this.hits, of_this.loads), (6 * GETS * rounds, 0));
 
     println!("{:28} {:>8} {:>7} {:>22}", "", "ns", "ratio", "two threads, times one");

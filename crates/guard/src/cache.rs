@@ -1,70 +1,57 @@
-//! `GuardedCache`: the filter, the caches and the flights, and what both modes share.
+//! What a cache does without a wait: it looks into the guard and the caches, and takes changes of
+//! the store. `future.rs` and `sync.rs` put gets on top.
 
-use crate::builder::Plan;
-use crate::flights::{Caches, Entry, Flights};
-use crate::stats::Counts;
-use crate::{Async, Builder, Mode};
-use foldhash::quality::RandomState;
-use lanebloom::{Admission, CacheGuard, ConcurrentBloom, Funnel, GuardFilter, Sink, SipHash13};
+mod builder;
+mod counts;
+mod error;
+mod figures;
+mod flights;
+pub mod future;
+mod history;
+mod landing;
+mod loads;
+mod place;
+mod saved;
+mod schedule;
+mod store;
+pub mod sync;
+
+pub use builder::Builder;
+pub use counts::CacheStats;
+pub use error::LoadError;
+pub use figures::CacheFigures;
+pub use history::Rebuilt;
+pub use store::{Key, Value};
+
+use crate::filter::GuardFilter;
+use crate::guard::CacheGuard;
+use crate::on_drop::{InsertOnDrop, Target};
+use crate::stats::Admission;
+use counts::Counts;
+use flights::Flights;
+use history::{History, Plan};
+use lanebloom::{ConcurrentBloom, Funnel, SipHash13};
+use place::Place;
 use std::borrow::Borrow;
 use std::fmt;
-use std::hash::Hash;
 use std::sync::{Arc, Mutex};
+use store::Moka;
 
-/// A type of keys, in their borrowed form: `u64`, `str`, `[u8]`, `(u32, u64)`. Implemented for
-/// every type that fits.
+/// The part that the caches of both modules share: changes, readiness, figures. A
+/// [`future::GuardedCache`] and a [`sync::GuardedCache`] deref to it. Clones share one cache.
 ///
-/// Filters hash it as a [`Funnel`], the caches by `Hash`. Loaders get its owned form, `String` for
-/// `str`.
-///
-/// ```
-/// use lanebloom_guard::Key;
-///
-/// fn is_key<K: Key + ?Sized>() {}
-/// is_key::<u64>();
-/// is_key::<str>();
-/// is_key::<(u32, [u8; 16])>();
-/// ```
-pub trait Key:
-    Funnel + Hash + Eq + ToOwned<Owned: Funnel + Hash + Eq + Clone + Send + Sync> + Send + Sync + 'static
-{
-}
-
-impl<K> Key for K where
-    K: Funnel + Hash + Eq + ToOwned<Owned: Funnel + Hash + Eq + Clone + Send + Sync> + Send + Sync + 'static + ?Sized
-{
-}
-
-/// A read-through cache over a store, with a filter of all valid keys in front. Clones share one
-/// cache.
-///
-/// [`get`](GuardedCache::get) answers in this order: the filter turns the key away; the cache has
-/// its value; the key is remembered as missing; the [loader](crate::Loader) reads the store, once
-/// for all that ask for the key at the same moment.
-///
-/// `K` is the type of the keys in their borrowed form, as in [`CacheGuard`]: `GuardedCache<str,
-/// User>` takes `&str`, `&String` and more. `M` is the [mode](Mode): the gets of this type are
-/// awaited, those of [`sync::GuardedCache`](crate::sync::GuardedCache) block.
+/// Code that changes the store needs no more than this, whichever kind the gets are of.
 ///
 /// # Order of writes
 ///
-/// Write to the store first, and then call [`added`](Self::added), [`insert`](Self::insert),
-/// [`removed`](Self::removed) or [`invalidate`](Self::invalidate). They take effect before they
-/// return: a get that begins later never answers from an earlier state, also if a load was on its
-/// way meanwhile. A get that began earlier may answer either way.
+/// Write to the store first, and then call [`insert`](Self::insert),
+/// [`insert_value`](Self::insert_value), [`remove`](Self::remove) or
+/// [`invalidate`](Self::invalidate). They take effect before they return: a get that begins later
+/// never answers from an earlier state, also if a load was on its way meanwhile. A get that began
+/// earlier may answer either way.
 ///
 /// If the code between the two can be cancelled (at an `await`), use
-/// [`added_on_drop`](Self::added_on_drop).
-///
-/// # Loads
-///
-/// A load runs in a task of its own; in the blocking mode, in the thread that asked first. If a
-/// waiter is cancelled, also the one that began it, the load goes on, for the other waiters and for
-/// the cache. An error reaches every waiter and is not cached; the next get tries again. A panic of
-/// the loader reaches the waiters as a [`LoadError`](crate::LoadError).
-///
-/// A load has no time limit of its own: a loader that may hang should have one
-/// (`tokio::time::timeout`). A loader may [get other keys](crate#loaders-that-get-other-keys).
+/// [`insert_on_drop`](Self::insert_on_drop).
 ///
 /// # Values and keys
 ///
@@ -76,157 +63,43 @@ impl<K> Key for K where
 /// # Examples
 ///
 /// ```
-/// use lanebloom_guard::GuardedCache;
-/// use std::io;
+/// use lanebloom_guard::{Cache, sync::GuardedCache};
 ///
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-/// let read = async |id: u64| -> io::Result<Option<String>> {
-///     Ok((id < 1000).then(|| format!("user {id}")))
-/// };
-/// let cache = GuardedCache::<u64, String>::builder()
-///     .expected_keys(10_000)
-///     .build(read)?;
-/// cache.added_many(&Vec::from_iter(0..=1000u64));
-/// cache.mark_ready(); // these are all; or rebuild_now, which reads them
+/// /// A feed of changes: new keys, and those that are gone.
+/// fn apply(cache: &Cache<u64, String>, new: &[u64], gone: &[u64]) {
+///     cache.insert_batch(new);
+///     gone.iter().for_each(|key| cache.remove(key));
+/// }
 ///
-/// assert_eq!(cache.get(&17).await?.as_deref(), Some("user 17")); // loaded
-/// assert_eq!(cache.get(&17).await?.as_deref(), Some("user 17")); // cached
-/// assert_eq!(cache.get(&1000).await?, None); // the store said so
-/// assert_eq!(cache.get(&1000).await?, None); // remembered
-/// assert_eq!(cache.get(&123_456).await?, None); // turned away
-///
-/// let stats = cache.stats();
-/// assert_eq!((stats.loads, stats.hits), (2, 1));
-/// assert_eq!((stats.known_misses, stats.turned_away), (1, 1));
-/// # Ok(()) }
+/// # let read = |id: u64| Ok::<_, std::convert::Infallible>((id == 1).then(|| "ann".into()));
+/// let cache = GuardedCache::builder().build_blocking(read)?;
+/// apply(&cache, &[1], &[2]);
+/// cache.mark_ready();
+/// assert_eq!(cache.get(&1)?.as_deref(), Some("ann"));
+/// assert_eq!((cache.stats().inserted, cache.stats().removed), (1, 1));
+/// # Ok::<(), lanebloom_guard::BoxError>(())
 /// ```
-pub struct GuardedCache<K: Key + ?Sized, V: 'static, F = ConcurrentBloom<SipHash13>, M: Mode = Async>(
-    pub(crate) Arc<Inner<K, V, F, M>>,
-);
+pub struct Cache<K: Key + ?Sized, V: Value, F = ConcurrentBloom<SipHash13>>(Arc<Inner<K, V, F>>);
 
-pub(crate) struct Inner<K: Key + ?Sized, V: 'static, F, M: Mode> {
-    pub(crate) name: String,
-    pub(crate) guard: CacheGuard<K, F>,
-    pub(crate) flights: Flights<K, Moka<K, V>, M::Result<V>>,
-    pub(crate) loader: Box<M::Loader<K, V>>,
-    pub(crate) counts: Counts,
-    pub(crate) plan: Plan<F>,
-    pub(crate) history: Mutex<crate::rebuild::History>,
-}
-
-/// The values, and the keys that the store lacks. Two caches, so that made-up keys, though they
-/// pass the filter, cannot push out values.
-///
-/// foldhash and not SipHash, which makes a cached get 4% to 20% slower: a stranger cannot choose
-/// what is cached, since the filter lets only valid keys and few others through.
-pub(crate) struct Moka<K: ToOwned + ?Sized, V> {
-    pub(crate) values: moka::sync::Cache<K::Owned, Cached<V>, RandomState>,
-    /// Each with its epoch.
-    pub(crate) misses: moka::sync::Cache<K::Owned, u64, RandomState>,
-    /// In bytes, of a key that is remembered as missing.
-    pub(crate) longest_miss: usize,
-}
-
-/// A value and its epoch.
-#[derive(Clone)]
-pub(crate) struct Cached<V> {
-    pub(crate) value: V,
-    epoch: u64,
-}
-
-impl<K: Key + ?Sized, V: Clone + Send + Sync + 'static> Caches<K> for Moka<K, V> {
-    type Value = V;
-
-    #[inline]
-    fn get(&self, key: &K) -> Option<Entry<V>> {
-        match self.values.get(key) {
-            None => self.misses.get(key).map(|epoch| Entry { epoch, value: None }),
-            Some(Cached { value, epoch }) => Some(Entry {
-                epoch,
-                value: Some(value),
-            }),
-        }
-    }
-
-    fn put(&self, key: &K, Entry { epoch, value }: Entry<V>) {
-        match value {
-            Some(value) => {
-                self.misses.invalidate(key);
-                self.values.insert(key.to_owned(), Cached { value, epoch });
-            }
-            None => {
-                self.values.invalidate(key);
-                if bytes_of(key) <= self.longest_miss {
-                    self.misses.insert(key.to_owned(), epoch);
-                }
-            }
-        }
-    }
-
-    fn forget(&self, key: &K) {
-        self.misses.invalidate(key);
-        self.values.invalidate(key);
-    }
-
-    /// Takes effect as moka's clock goes on, and does not wait for it.
-    fn forget_all(&self) {
-        self.values.invalidate_all();
-        self.misses.invalidate_all();
-    }
-}
-
-/// The bytes of a key, as a filter hashes them.
-pub(crate) fn bytes_of(key: &(impl Funnel + ?Sized)) -> usize {
-    struct Length(usize);
-    impl Sink for Length {
-        fn put(&mut self, bytes: &[u8]) {
-            self.0 += bytes.len();
-        }
-    }
-    let mut length = Length(0);
-    key.funnel(&mut length);
-    length.0
-}
-
-impl<K: Key + ?Sized, V: Clone + Send + Sync + 'static> GuardedCache<K, V> {
-    /// A builder, for a cache of either mode. Its filter is a [`ConcurrentBloom`] under a random
-    /// SipHash key, unless [`filter`](Builder::filter) names another.
-    ///
-    /// ```
-    /// use lanebloom_guard::GuardedCache;
-    ///
-    /// let read_file = |path: String| match std::fs::read(path) {
-    ///     Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-    ///     result => result.map(Some),
-    /// };
-    /// let cache = GuardedCache::<str, Vec<u8>>::builder()
-    ///     .expected_keys(1000)
-    ///     .build_blocking(read_file)?;
-    /// assert_eq!(cache.get("a made-up path")?, None);
-    /// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
-    /// ```
-    pub fn builder() -> Builder<K, V> {
-        Builder::new()
-    }
+struct Inner<K: Key + ?Sized, V: Value, F> {
+    name: String,
+    guard: CacheGuard<K, F>,
+    flights: Flights<K, Moka<K, V>, Place<V>>,
+    counts: Counts,
+    plan: Plan<F>,
+    history: Mutex<History>,
 }
 
 /// What the caches know of an admitted key, or what the key awaits.
-pub(crate) enum Known<'a, V> {
+enum Known<'a, V> {
     Answer(Option<V>),
     Unknown(Admission<'a>),
 }
 
-impl<K, V, F, M> GuardedCache<K, V, F, M>
-where
-    K: Key + ?Sized,
-    V: Clone + Send + Sync + 'static,
-    F: GuardFilter,
-    M: Mode,
-{
+impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     /// The part of a get before a load. Counts the answer.
     #[inline]
-    pub(crate) fn look(&self, key: &K) -> Known<'_, V> {
+    fn look(&self, key: &K) -> Known<'_, V> {
         match self.0.guard.check(key) {
             Some(admission) => self.look_in_caches(key, admission),
             None => Known::Answer(None),
@@ -234,7 +107,7 @@ where
     }
 
     #[inline]
-    pub(crate) fn look_in_caches<'a>(&self, key: &K, admission: Admission<'a>) -> Known<'a, V> {
+    fn look_in_caches<'a>(&self, key: &K, admission: Admission<'a>) -> Known<'a, V> {
         match self.0.flights.get(key) {
             Some(known) => {
                 self.count_known(&known, admission);
@@ -244,27 +117,25 @@ where
         }
     }
 
-    pub(crate) fn count_known(&self, known: &Option<V>, admission: Admission<'_>) {
-        let counts = self.0.counts.of_this_thread();
+    fn count_known(&self, known: &Option<V>, admission: Admission<'_>) {
         match known {
             // Not recorded with the guard: a hit is the case that happens most.
-            Some(_) => counts.hits.add(1),
+            Some(_) => self.0.counts.add(1, |counts| &counts.hits),
             None => {
-                counts.known_misses.add(1);
+                self.0.counts.add(1, |counts| &counts.known_misses);
                 admission.record(false);
             }
         }
     }
 
-    /// The store has a row for `key` now, a new one or another: from now on gets admit the key, and
-    /// the first one loads the row. Answers as the filter's insert does.
+    /// Tells the cache that the store has a row for `key` now, a new one or another. From now on,
+    /// gets admit the key, and the first one loads the row.
     ///
-    /// Call it once the store has committed the row. A filter that is full answers with an error;
-    /// then the cache asks the store [for every unknown
-    /// key](CacheGuard#open-guards), until a rebuild.
+    /// Call it once the store has committed the row. If the filter has no room for the key, the
+    /// cache asks the store [for every unknown key](CacheGuard#open-guards), until a rebuild.
     ///
     /// ```
-    /// # use lanebloom_guard::GuardedCache;
+    /// # use lanebloom_guard::sync::GuardedCache;
     /// # use std::sync::Mutex;
     /// # use std::convert::Infallible;
     /// # static STORE: Mutex<Vec<u64>> = Mutex::new(Vec::new());
@@ -273,119 +144,114 @@ where
     /// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
     /// assert_eq!(cache.get(&17)?, None);
     /// STORE.lock().unwrap().push(17);
-    /// cache.added(&17);
+    /// cache.insert(&17);
     /// assert_eq!(cache.get(&17)?, Some(17));
-    /// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+    /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
-    pub fn added<Q: Borrow<K> + ?Sized>(&self, key: &Q) -> F::Answer {
-        self.add(key.borrow(), None)
+    pub fn insert<Q: Borrow<K> + ?Sized>(&self, key: &Q) {
+        self.change(key.borrow(), None);
     }
 
-    /// [`added`](Self::added), with the row: gets need no load. `value` is what the store has: if
+    /// [`insert`](Self::insert), with the row: gets need no load. `value` is what the store has: if
     /// two threads write one key at the same time, neither knows whose row stays, so both should
-    /// call `added` instead.
+    /// call `insert` instead.
     ///
     /// ```
-    /// # use lanebloom_guard::GuardedCache;
+    /// # use lanebloom_guard::sync::GuardedCache;
     /// let read = |_| -> Result<Option<&str>, &str> { Err("the store is not asked") };
     /// let cache = GuardedCache::<u64, &str>::builder().build_blocking(read)?;
-    /// cache.insert(&17, "row 17");
+    /// cache.insert_value(&17, "row 17");
     /// assert_eq!(cache.get(&17)?, Some("row 17"));
-    /// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+    /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
-    pub fn insert<Q: Borrow<K> + ?Sized>(&self, key: &Q, value: V) -> F::Answer {
-        self.add(key.borrow(), Some(value))
+    pub fn insert_value<Q: Borrow<K> + ?Sized>(&self, key: &Q, value: V) {
+        self.change(key.borrow(), Some(value));
     }
 
     /// The count first: `restore` relies on it. Then the filter: otherwise a get in between could
     /// be turned away after another get has found the value.
-    fn add(&self, key: &K, value: Option<V>) -> F::Answer {
-        self.0.counts.of_this_thread().added.add(1);
-        let answer = self.0.guard.insert(key);
+    fn change(&self, key: &K, value: Option<V>) {
+        self.0.counts.add(1, |counts| &counts.inserted);
+        self.0.guard.insert(key);
         self.0.flights.changed(key, value);
-        answer
     }
 
-    /// [`added`](Self::added) for many keys; answers as the filter's batch does.
+    /// [`insert`](Self::insert) for many keys.
     ///
     /// ```
-    /// # use lanebloom_guard::GuardedCache;
+    /// # use lanebloom_guard::sync::GuardedCache;
     /// # use std::convert::Infallible;
     /// let read = |id: u64| Ok::<_, Infallible>((id < 100).then_some(id));
     /// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
-    /// cache.added_many(&[1, 2, 3]);
+    /// cache.insert_batch(&[1, 2, 3]);
     /// cache.mark_ready();
     /// assert_eq!(cache.get_many(&[4, 3, 2])?, [None, Some(3), Some(2)]);
-    /// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+    /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
-    pub fn added_many<Q: Borrow<K> + Funnel>(&self, keys: &[Q]) -> F::Total {
-        self.0.counts.of_this_thread().added.add(keys.len());
-        let answer = self.0.guard.insert_batch(keys);
+    pub fn insert_batch<Q: Borrow<K> + Funnel>(&self, keys: &[Q]) {
+        self.0.counts.add(keys.len(), |counts| &counts.inserted);
+        self.0.guard.insert_batch(keys);
         for key in keys {
             self.0.flights.changed(key.borrow(), None);
         }
-        answer
     }
 
-    /// Calls [`added`](Self::added) when the returned value is dropped. Make it before the store's
-    /// commit, and keep it until the commit has returned: so it is called however the code in
-    /// between ends, also if its future is dropped.
+    /// Calls [`insert`](Self::insert) when the returned value is dropped. Make it before the
+    /// store's commit, and keep it until the commit has returned: so it is called however the code
+    /// in between ends, also if its future is dropped.
     ///
-    /// If the store certainly lacks the row, call [`abandon`](AddedOnDrop::abandon). A commit that
+    /// If the store certainly lacks the row, call [`abandon`](InsertOnDrop::abandon). A commit that
     /// is still on its way when its future is dropped may come after a load that the drop could not
     /// stop: to exclude that, run the commit in a task of its own.
     ///
     /// ```
-    /// # use lanebloom_guard::GuardedCache;
+    /// # use lanebloom_guard::sync::GuardedCache;
     /// # let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(id));
-    /// # let commit = |_: u64| Ok::<(), Box<dyn std::error::Error + Send + Sync>>(());
+    /// # let commit = |_: u64| Ok::<(), lanebloom_guard::BoxError>(());
     /// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
     /// cache.mark_ready(); // the store is empty
-    /// let added = cache.added_on_drop(17);
+    /// let insert = cache.insert_on_drop(17);
     /// assert_eq!(cache.get(&17)?, None);
     /// commit(17)?; // or commit(17).await
-    /// drop(added);
+    /// drop(insert);
     /// assert_eq!(cache.get(&17)?, Some(17));
-    /// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+    /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
-    pub fn added_on_drop<Q: Borrow<K>>(&self, key: Q) -> AddedOnDrop<'_, K, V, F, M, Q> {
-        AddedOnDrop {
-            cache: self,
-            key: Some(key),
-        }
+    pub fn insert_on_drop<Q: Borrow<K>>(&self, key: Q) -> InsertOnDrop<'_, K, Q> {
+        InsertOnDrop::new(self, key)
     }
 
-    /// The store has no row for `key` any more. The next get asks the store; the filter admits the
-    /// key until the next rebuild.
+    /// Tells the cache that the store has no row for `key` any more. The next get asks the store; the
+    /// filter admits the key until the next rebuild.
     ///
     /// The miss is not remembered before the store has confirmed it: another thread may have added
     /// the key again.
     ///
     /// ```
-    /// # use lanebloom_guard::GuardedCache;
+    /// # use lanebloom_guard::sync::GuardedCache;
     /// let read = |_| Ok::<_, std::convert::Infallible>(None);
     /// let cache = GuardedCache::<u64, &str>::builder().build_blocking(read)?;
-    /// cache.insert(&17, "row 17");
-    /// cache.removed(&17);
+    /// cache.insert_value(&17, "row 17");
+    /// cache.remove(&17);
     /// assert_eq!(cache.get(&17)?, None);
-    /// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+    /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
-    pub fn removed<Q: Borrow<K> + ?Sized>(&self, key: &Q) {
+    pub fn remove<Q: Borrow<K> + ?Sized>(&self, key: &Q) {
         self.invalidate(key);
-        self.0.counts.of_this_thread().removed.add(1);
+        self.0.counts.add(1, |counts| &counts.removed);
     }
 
     /// Forgets what is known of `key`, because the store has another row for it now. The next get
     /// loads it.
     ///
     /// ```
-    /// # use lanebloom_guard::GuardedCache;
+    /// # use lanebloom_guard::sync::GuardedCache;
     /// let read = |_| Ok::<_, std::convert::Infallible>(Some("new row"));
     /// let cache = GuardedCache::<u64, &str>::builder().build_blocking(read)?;
-    /// cache.insert(&17, "old row");
+    /// cache.insert_value(&17, "old row");
     /// cache.invalidate(&17);
     /// assert_eq!(cache.get(&17)?, Some("new row"));
-    /// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+    /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
     pub fn invalidate<Q: Borrow<K> + ?Sized>(&self, key: &Q) {
         self.0.flights.changed(key.borrow(), None);
@@ -395,13 +261,13 @@ where
     /// The filter stays: to empty it, rebuild. Moka frees the memory during later calls.
     ///
     /// ```
-    /// # use lanebloom_guard::GuardedCache;
+    /// # use lanebloom_guard::sync::GuardedCache;
     /// let read = |_| Ok::<_, std::convert::Infallible>(Some("new row"));
     /// let cache = GuardedCache::<u64, &str>::builder().build_blocking(read)?;
-    /// cache.insert(&17, "old row");
+    /// cache.insert_value(&17, "old row");
     /// cache.clear();
     /// assert_eq!(cache.get(&17)?, Some("new row"));
-    /// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+    /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
     pub fn clear(&self) {
         self.0.flights.all_changed();
@@ -411,106 +277,81 @@ where
     /// the cache, which also forgets misses.
     ///
     /// ```
-    /// # use lanebloom_guard::GuardedCache;
+    /// # use lanebloom_guard::sync::GuardedCache;
     /// # let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(id));
     /// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
-    /// cache.added(&17);
+    /// cache.insert(&17);
     /// cache.mark_ready();
     /// assert!(cache.guard().check(&17).is_some());
     /// assert!(cache.guard().check(&18).is_none());
-    /// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+    /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
     pub fn guard(&self) -> &CacheGuard<K, F> {
         &self.0.guard
     }
-}
 
-/// The same as [`GuardedCache::guard`].
-impl<K: Key + ?Sized, V: 'static, F, M: Mode> AsRef<CacheGuard<K, F>> for GuardedCache<K, V, F, M> {
-    fn as_ref(&self) -> &CacheGuard<K, F> {
-        &self.0.guard
+    /// Whether the filter was filled: by a rebuild, by [`restore`](Self::restore), or by the word
+    /// of [`mark_ready`](Self::mark_ready). Until then every key passes the filter, since it may be
+    /// valid. A service that must not let made-up keys through waits for it before it serves.
+    ///
+    /// It stays true if the filter refuses a key later: see
+    /// [`Figures::is_open`](CacheFigures::is_open).
+    ///
+    /// ```
+    /// # use lanebloom_guard::sync::GuardedCache;
+    /// # let read = |id: u64| Ok::<_, std::convert::Infallible>((id < 4).then_some(id));
+    /// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
+    /// assert!(!cache.is_ready());
+    /// assert_eq!((cache.get(&3)?, cache.get(&4)?), (Some(3), None));
+    /// assert_eq!(cache.stats().loads, 2);
+    ///
+    /// cache.rebuild_now(|| [Ok::<_, &str>(vec![1, 2, 3])])?;
+    /// assert!(cache.is_ready());
+    /// assert_eq!((cache.get(&3)?, cache.get(&5)?), (Some(3), None));
+    /// assert_eq!((cache.stats().loads, cache.stats().turned_away), (2, 1));
+    /// # Ok::<(), lanebloom_guard::BoxError>(())
+    /// ```
+    pub fn is_ready(&self) -> bool {
+        self.0.guard.is_ready()
+    }
+
+    /// Says that the filter has all keys of the store: from now on, it turns others away. For three
+    /// cases in which nothing is rebuilt or restored: the store is empty, all its keys were
+    /// [`insert_batch`](Self::insert_batch) before, or the [`filter`](crate::Builder::filter) had them
+    /// from the beginning (a `SharedBloom`, for example).
+    ///
+    /// ```
+    /// # use lanebloom_guard::sync::GuardedCache;
+    /// # let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(id));
+    /// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
+    /// cache.insert_batch(&[1, 2, 3]);
+    /// assert!(cache.guard().check(&4).is_some());
+    /// cache.mark_ready();
+    /// assert!(cache.guard().check(&4).is_none());
+    /// assert!(cache.is_ready() && cache.guard().check(&3).is_some());
+    /// # Ok::<(), lanebloom_guard::BoxError>(())
+    /// ```
+    pub fn mark_ready(&self) {
+        self.0.guard.mark_ready();
     }
 }
 
-impl<K: Key + ?Sized, V: 'static, F, M: Mode> Clone for GuardedCache<K, V, F, M> {
+impl<K: Key + ?Sized, V: Value, F: GuardFilter> Target<K> for Cache<K, V, F> {
+    fn insert_key(&self, key: &K) {
+        self.insert(key);
+    }
+}
+
+impl<K: Key + ?Sized, V: Value, F> Clone for Cache<K, V, F> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 }
 
-impl<K: Key + ?Sized, V: 'static, F, M: Mode> fmt::Debug for GuardedCache<K, V, F, M> {
+impl<K: Key + ?Sized, V: Value, F> fmt::Debug for Cache<K, V, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("GuardedCache")
             .field("name", &self.0.name)
             .finish_non_exhaustive()
-    }
-}
-
-/// Calls [`added`](GuardedCache::added) when it is dropped; made by
-/// [`GuardedCache::added_on_drop`].
-#[must_use = "the key is added at once if this is not kept until the store has committed"]
-pub struct AddedOnDrop<'a, K, V, F, M, Q>
-where
-    K: Key + ?Sized,
-    V: Clone + Send + Sync + 'static,
-    F: GuardFilter,
-    M: Mode,
-    Q: Borrow<K>,
-{
-    cache: &'a GuardedCache<K, V, F, M>,
-    /// `None` after `abandon`.
-    key: Option<Q>,
-}
-
-impl<K, V, F, M, Q> AddedOnDrop<'_, K, V, F, M, Q>
-where
-    K: Key + ?Sized,
-    V: Clone + Send + Sync + 'static,
-    F: GuardFilter,
-    M: Mode,
-    Q: Borrow<K>,
-{
-    /// Ends without a call of `added`, for a key that the store certainly lacks.
-    ///
-    /// ```
-    /// # use lanebloom_guard::GuardedCache;
-    /// # let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(id));
-    /// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
-    /// cache.mark_ready();
-    /// cache.added_on_drop(17).abandon();
-    /// assert_eq!(cache.get(&17)?, None);
-    /// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
-    /// ```
-    pub fn abandon(mut self) {
-        self.key = None;
-    }
-}
-
-impl<K, V, F, M, Q> Drop for AddedOnDrop<'_, K, V, F, M, Q>
-where
-    K: Key + ?Sized,
-    V: Clone + Send + Sync + 'static,
-    F: GuardFilter,
-    M: Mode,
-    Q: Borrow<K>,
-{
-    fn drop(&mut self) {
-        if let Some(key) = &self.key {
-            // No caller takes an error, but it has opened the guard.
-            let _ = self.cache.added(key);
-        }
-    }
-}
-
-impl<K, V, F, M, Q> fmt::Debug for AddedOnDrop<'_, K, V, F, M, Q>
-where
-    K: Key + ?Sized,
-    V: Clone + Send + Sync + 'static,
-    F: GuardFilter,
-    M: Mode,
-    Q: Borrow<K> + fmt::Debug,
-{
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("AddedOnDrop").field(&self.key).finish()
     }
 }

@@ -1,201 +1,107 @@
-//! The errors of loads and rebuilds.
+//! The error of a rebuild.
 
-use std::any::Any;
 use std::error::Error;
 use std::fmt;
-use std::sync::Arc;
 
 /// Any error.
 pub type BoxError = Box<dyn Error + Send + Sync>;
 
-/// Why a load brought no answer. Every get that waited for the load has a clone.
+/// Why a rebuild could not begin, or was not committed. The guard goes on with its old filter.
+///
+/// # Examples
 ///
 /// ```
-/// use lanebloom_guard::GuardedCache;
-/// use std::io::{self, ErrorKind};
+/// use lanebloom_guard::CacheGuard;
 ///
-/// let read = |_| Err::<Option<u32>, _>(io::Error::from(ErrorKind::TimedOut));
-/// let cache = GuardedCache::<u64, u32>::builder().build_blocking(read)?;
-/// cache.added(&17);
-/// let error = cache.get(&17).unwrap_err();
-/// assert_eq!(error.to_string(), "the load failed: timed out");
-/// let cause = error.downcast_ref::<io::Error>().unwrap();
-/// assert_eq!(cause.kind(), ErrorKind::TimedOut);
-/// # Ok::<(), lanebloom_guard::BoxError>(())
-/// ```
-#[derive(Clone, Debug)]
-pub struct LoadError(Kind);
-
-#[derive(Clone, Debug)]
-enum Kind {
-    Failed(Arc<dyn Error + Send + Sync>),
-    Panicked(Arc<str>),
-    Abandoned,
-    Cycle,
-}
-
-impl LoadError {
-    pub(crate) fn failed(error: impl Into<BoxError>) -> Self {
-        Self(Kind::Failed(error.into().into()))
-    }
-
-    pub(crate) fn panicked(payload: &(dyn Any + Send)) -> Self {
-        Self(Kind::Panicked(text_of_panic(payload).into()))
-    }
-
-    pub(crate) fn abandoned() -> Self {
-        Self(Kind::Abandoned)
-    }
-
-    pub(crate) fn cycle() -> Self {
-        Self(Kind::Cycle)
-    }
-
-    /// The loader's error, if it has this type.
-    ///
-    /// ```
-    /// # use lanebloom_guard::GuardedCache;
-    /// let read = |_| Err::<Option<u32>, _>(std::fmt::Error);
-    /// let cache = GuardedCache::<u64, u32>::builder().build_blocking(read)?;
-    /// cache.added(&17);
-    /// let error = cache.get(&17).unwrap_err();
-    /// assert!(error.downcast_ref::<std::fmt::Error>().is_some());
-    /// # Ok::<(), lanebloom_guard::BoxError>(())
-    /// ```
-    #[must_use]
-    pub fn downcast_ref<E: Error + 'static>(&self) -> Option<&E> {
-        match &self.0 {
-            Kind::Failed(error) => error.downcast_ref(),
-            Kind::Panicked(_) | Kind::Abandoned | Kind::Cycle => None,
-        }
-    }
-
-    /// Whether the load waits for itself: its loader [gets a
-    /// key](crate#loaders-that-get-other-keys) whose row needs this one. The error of a load whose
-    /// loader passes such an error on has it as [`downcast_ref`](Self::downcast_ref).
-    ///
-    /// ```
-    /// use lanebloom_guard::{LoadError, sync};
-    /// use std::sync::OnceLock;
-    ///
-    /// static CACHE: OnceLock<sync::GuardedCache<u64, u64>> = OnceLock::new();
-    /// // Each row needs that of the other key, 1 or 2.
-    /// let read = |id: u64| CACHE.get().unwrap().get(&(3 - id));
-    /// # use lanebloom_guard::GuardedCache;
-    /// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
-    /// let cache = CACHE.get_or_init(|| cache);
-    /// cache.added_many(&[1, 2]);
-    ///
-    /// let of_one = cache.get(&1).unwrap_err();
-    /// let of_two: &LoadError = of_one.downcast_ref().unwrap();
-    /// let of_get: &LoadError = of_two.downcast_ref().unwrap();
-    /// assert!(of_get.is_cycle() && !of_one.is_cycle());
-    /// # Ok::<(), lanebloom_guard::BoxError>(())
-    /// ```
-    #[must_use]
-    pub fn is_cycle(&self) -> bool {
-        matches!(self.0, Kind::Cycle)
-    }
-
-    /// Whether the loader panicked.
-    ///
-    /// ```
-    /// # use lanebloom_guard::GuardedCache;
-    /// # use std::convert::Infallible;
-    /// # std::panic::set_hook(Box::new(|_| {}));
-    /// let read = |id| -> Result<Option<u32>, Infallible> { panic!("a bug at {id}") };
-    /// let cache = GuardedCache::<u64, u32>::builder().build_blocking(read)?;
-    /// cache.added(&17);
-    /// let error = cache.get(&17).unwrap_err();
-    /// assert!(error.is_panic());
-    /// assert_eq!(error.to_string(), "the loader panicked: a bug at 17");
-    /// # Ok::<(), lanebloom_guard::BoxError>(())
-    /// ```
-    #[must_use]
-    pub fn is_panic(&self) -> bool {
-        matches!(self.0, Kind::Panicked(_))
-    }
-}
-
-impl fmt::Display for LoadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            Kind::Failed(error) => write!(f, "the load failed: {error}"),
-            Kind::Panicked(text) => write!(f, "the loader panicked: {text}"),
-            Kind::Abandoned => f.write_str("the runtime shut down before the load ended"),
-            Kind::Cycle => f.write_str("the load waits for itself: its loader gets a key whose row needs this one"),
-        }
-    }
-}
-
-impl Error for LoadError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match &self.0 {
-            Kind::Failed(error) => Some(&**error),
-            Kind::Panicked(_) | Kind::Abandoned | Kind::Cycle => None,
-        }
-    }
-}
-
-fn text_of_panic(payload: &(dyn Any + Send)) -> &str {
-    let text = payload.downcast_ref::<&str>().copied();
-    let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-    text.unwrap_or("no message")
-}
-
-/// Why a rebuild failed. The cache goes on with its old filter.
-///
-/// ```
-/// use lanebloom_guard::GuardedCache;
-///
-/// # let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(id));
-/// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
-/// let keys = || [Ok(vec![1, 2]), Err("connection lost")];
-/// let error = cache.rebuild_now(keys).unwrap_err();
-/// assert_eq!(error.to_string(), "reading the keys failed: connection lost");
-/// assert!(!error.is_in_progress());
-/// # Ok::<(), lanebloom_guard::BoxError>(())
+/// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
+/// let error = guard.rebuild_with_capacity(1000, 2.0).unwrap_err();
+/// let text = "the new filter could not be built: false-positive rate 2 is not ";
+/// assert!(error.to_string().starts_with(text));
+/// assert!(!error.is_in_progress() && !error.is_refused());
+/// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 #[derive(Debug)]
 pub struct RebuildError(pub(crate) RebuildErrorKind);
 
 #[derive(Debug)]
 pub(crate) enum RebuildErrorKind {
+    InProgress,
+    Refused,
+    Build(BoxError),
+    /// The source of the keys failed.
+    #[cfg(feature = "cache")]
     Keys(BoxError),
-    Filter(BoxError),
-    Guard(lanebloom::RebuildError),
+    #[cfg(feature = "cache")]
     Stopped,
 }
 
 impl RebuildError {
-    pub(crate) fn panicked(payload: &(dyn Any + Send)) -> Self {
-        let text = format!("a panic: {}", text_of_panic(payload));
-        Self(RebuildErrorKind::Keys(text.into()))
+    pub(crate) fn build(error: impl Into<BoxError>) -> Self {
+        Self(RebuildErrorKind::Build(error.into()))
     }
 
-    /// Whether another rebuild of the same cache is under way.
+    #[cfg(feature = "cache")]
+    pub(crate) fn unreadable(error: impl Into<BoxError>) -> Self {
+        Self(RebuildErrorKind::Keys(error.into()))
+    }
+
+    #[cfg(feature = "cache")]
+    pub(crate) fn panicked(payload: &(dyn std::any::Any + Send)) -> Self {
+        Self::unreadable(format!("a panic: {}", text_of_panic(payload)))
+    }
+
+    /// Whether another rebuild of the same guard is under way.
     ///
     /// ```
-    /// # use lanebloom_guard::GuardedCache;
-    /// # let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(id));
-    /// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
-    /// let _first = cache.guard().rebuild_with_capacity(1000, 0.01)?;
-    /// let keys = || [Ok::<_, &str>(vec![1, 2])];
-    /// assert!(cache.rebuild_now(keys).unwrap_err().is_in_progress());
-    /// # Ok::<(), lanebloom_guard::BoxError>(())
+    /// use lanebloom_guard::CacheGuard;
+    ///
+    /// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
+    /// let first = guard.rebuild_with_capacity(1000, 0.01)?;
+    /// assert!(guard.rebuild_with_capacity(1000, 0.01).unwrap_err().is_in_progress());
+    /// drop(first);
+    /// assert!(guard.rebuild_with_capacity(1000, 0.01).is_ok());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
     pub fn is_in_progress(&self) -> bool {
-        matches!(&self.0, RebuildErrorKind::Guard(error) if error.is_in_progress())
+        matches!(self.0, RebuildErrorKind::InProgress)
+    }
+
+    /// Whether the new filter had no room for a key, so that it was not committed.
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    /// use lanebloom_guard::CacheGuard;
+    ///
+    /// let filter = CuckooFilter::with_capacity(1000, 0.01)?;
+    /// let guard = CacheGuard::<u64, _>::new(filter);
+    /// let rebuild = guard.rebuild(CuckooFilter::with_capacity(10, 0.01)?)?;
+    /// rebuild.insert_all(0..1000);
+    /// let error = rebuild.commit().unwrap_err();
+    /// assert!(error.is_refused());
+    /// let text = "the new filter has no room for all keys; ";
+    /// assert!(error.to_string().starts_with(text));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        matches!(self.0, RebuildErrorKind::Refused)
     }
 }
 
 impl fmt::Display for RebuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
+            RebuildErrorKind::InProgress => {
+                f.write_str("a rebuild of this guard is in progress; commit or drop it first")
+            }
+            RebuildErrorKind::Refused => {
+                f.write_str("the new filter has no room for all keys; the guard goes on with the old one")
+            }
+            RebuildErrorKind::Build(error) => write!(f, "the new filter could not be built: {error}"),
+            #[cfg(feature = "cache")]
             RebuildErrorKind::Keys(error) => write!(f, "reading the keys failed: {error}"),
-            RebuildErrorKind::Filter(error) => write!(f, "the new filter could not be built: {error}"),
-            RebuildErrorKind::Guard(error) => error.fmt(f),
+            #[cfg(feature = "cache")]
             RebuildErrorKind::Stopped => f.write_str("the rebuilds were stopped"),
         }
     }
@@ -204,9 +110,17 @@ impl fmt::Display for RebuildError {
 impl Error for RebuildError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match &self.0 {
-            RebuildErrorKind::Keys(error) | RebuildErrorKind::Filter(error) => Some(&**error),
-            RebuildErrorKind::Guard(error) => error.source(),
-            RebuildErrorKind::Stopped => None,
+            RebuildErrorKind::Build(error) => Some(&**error),
+            #[cfg(feature = "cache")]
+            RebuildErrorKind::Keys(error) => Some(&**error),
+            _ => None,
         }
     }
+}
+
+#[cfg(feature = "cache")]
+pub(crate) fn text_of_panic(payload: &(dyn std::any::Any + Send)) -> &str {
+    let text = payload.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("no message")
 }

@@ -1,15 +1,32 @@
-//! A read-through cache that requests for made-up keys cannot get through.
+//! Keeps requests for made-up keys away from a store.
 //!
-//! Every service that caches rows of a store meets keys that the store does not have: old links,
+//! Every service that reads rows from a store meets keys that the store does not have: old links,
 //! scanners, attacks. A cache does not help against them, because there is no value to cache, and
-//! each request for another made-up key reads the store. This crate's [`GuardedCache`] puts a
-//! filter of all valid keys in front, from the crate [`lanebloom`]. A made-up key is turned away in
-//! some 25 ns, except for the filter's false-positive rate. Behind the filter are cached values,
-//! remembered misses and joined loads.
+//! each request for another made-up key reads the store. This crate puts a filter of all valid keys
+//! in front, from the crate [`lanebloom`]. A made-up key is turned away in some 25 ns, except for
+//! the filter's false-positive rate.
+//!
+//! | part | what it is |
+//! |---|---|
+//! | [`CacheGuard`] | The filter alone: it says whether a key may exist, counts, and is rebuilt while it serves. You read the store. It needs no runtime |
+//! | [`future::GuardedCache`], [`sync::GuardedCache`] | A read-through cache behind a guard: cached values, remembered misses, joined loads, rebuilds on a schedule, metrics. Gets are awaited, or block |
+//! | `tower::GuardLayer` | A layer that answers 404 to requests for made-up keys before a handler runs |
+//!
+//! # When not to use it
+//!
+//! - **The store is in this process**, or answers within a microsecond: ask it.
+//! - **Nearly all requests are for keys that exist**, and you trust the clients: moka alone has
+//!   less to maintain. A cached get costs as much as moka's own when awaited, 16% more when
+//!   blocking (1000 hot keys, Zen 5).
+//! - **Others add rows and do not tell**: their rows are reported missing until the next rebuild.
+//!   See [Several processes](#several-processes).
+//! - **The keys cannot be listed**, so the filter cannot be filled or rebuilt.
+//!
+//! # Example
 //!
 //! ```
 //! use futures_util::stream;
-//! use lanebloom_guard::GuardedCache;
+//! use lanebloom_guard::future::GuardedCache;
 //! use std::time::Duration;
 //!
 //! # use lanebloom_guard::BoxError;
@@ -33,37 +50,25 @@
 //! assert!(cache.get(&1_000_017).await?.is_none()); // turned away
 //!
 //! write_user(1_000_017).await?; // the store first,
-//! cache.added(&1_000_017); // then the cache
+//! cache.insert(&1_000_017); // then the cache
 //! # rebuilds.stop().await;
 //! # Ok(()) }
 //! ```
 //!
-//! # When it helps, and when not
-//!
-//! It helps if a read of the store costs much more than a lookup in memory (a database, another
-//! service), if requests for absent keys are frequent or may become so, and if the process learns
-//! of every new key: it adds them itself, or shares the filter with the processes that do.
-//!
-//! - **The store is in this process**, or answers within a microsecond: ask it.
-//! - **Nearly all requests are for keys that exist**, and you trust the clients: moka alone has
-//!   less to maintain. A cached get costs as much as moka's own when awaited, 16% more when
-//!   blocking (1000 hot keys, Zen 5).
-//! - **Others add rows and do not tell**: their rows are reported missing until the next rebuild.
-//!   See [Several processes](#several-processes).
-//! - **The keys cannot be listed**, so the filter cannot be filled or rebuilt.
+//! The rest of this page is about the caches. The page of [`CacheGuard`] has all about the guard.
 //!
 //! # Consistency
 //!
-//! 1. **No key that was added is reported missing.** A get that begins after
-//!    [`added`](GuardedCache::added) or [`insert`](GuardedCache::insert) has returned never answers
-//!    "missing" from an earlier state of the store. This also holds if a load that saw no row is
+//! 1. **No key that was inserted is reported missing.** A get that begins after
+//!    [`insert`](Cache::insert) has returned never answers "missing" from an earlier state of the
+//!    store. This also holds if a load that saw no row is
 //!    still on its way, if its miss is being remembered, if a rebuild swaps the filter, and if the
 //!    caches evict.
-//! 2. **No older value.** A get that begins after `insert`, `added`, `removed` or `invalidate`
-//!    never answers with the value before, if one thread at a time writes the key.
+//! 2. **No older value.** A get that begins after `insert`, `insert_value`, `remove` or
+//!    `invalidate` never answers with the value before, if one thread at a time writes the key.
 //! 3. **One load per key.** While a load is on its way, every get of the key waits for it, except
 //!    after a change (1., 2.): then the next get begins a new load. The other exception is a
-//!    [`load_many`](Loader::load_many) that gets one of its own keys.
+//!    [`load_many`](future::Loader::load_many) that gets one of its own keys.
 //! 4. Gets that began before the change returned may answer either way.
 //! 5. **No key is turned away while the filter may lack valid keys**: before it is filled (see
 //!    [Readiness](#readiness)), and from a key that it refuses to the next rebuild. Gets ask the
@@ -80,19 +85,19 @@
 //! between, and the get's miss is remembered. A rebuild in between loses the key altogether.
 //!
 //! In an async handler, the future may be dropped while the commit is awaited, and then the line
-//! after it never runs. [`added_on_drop`](GuardedCache::added_on_drop), made before the commit,
+//! after it never runs. [`insert_on_drop`](Cache::insert_on_drop), made before the commit,
 //! covers that.
 //!
 //! # Readiness
 //!
 //! A new cache does not know the valid keys, so every key passes its filter, made-up ones too. It
-//! turns keys away from the moment when it [is ready](GuardedCache::is_ready):
+//! turns keys away from the moment when it [is ready](Cache::is_ready):
 //!
-//! - [`rebuild_now`](GuardedCache::rebuild_now) or the first of
-//!   [`rebuild_every`](GuardedCache::rebuild_every), which begins at once, has read all keys.
-//! - [`restore`](GuardedCache::restore) has read them from a file.
-//! - [`mark_ready`](GuardedCache::mark_ready) says that the filter has all keys: the store is
-//!   empty, the keys were [`added_many`](GuardedCache::added_many), or the filter is a shared one
+//! - [`rebuild_now`](future::GuardedCache::rebuild_now) or the first of
+//!   [`rebuild_every`](future::GuardedCache::rebuild_every), which begins at once, has read all keys.
+//! - [`restore`](Cache::restore) has read them from a file.
+//! - [`mark_ready`](Cache::mark_ready) says that the filter has all keys: the store is
+//!   empty, the keys were inserted by [`insert_batch`](Cache::insert_batch), or the filter is a shared one
 //!   that others have filled.
 //!
 //! A service that must keep made-up keys off its store from the first request on should wait for
@@ -117,10 +122,10 @@
 //!   process adds reaches the others' filters within its interval, 0.1 s by default. Until then
 //!   they turn the key away. A rebuild needs a new name of the set, which all processes change at
 //!   the same time; without removals it is not needed. A process that finds the set filled calls
-//!   [`mark_ready`](GuardedCache::mark_ready).
+//!   [`mark_ready`](Cache::mark_ready).
 //! - **A message** (a change feed, `LISTEN`/`NOTIFY`, a queue) that makes every process call
-//!   [`added`](GuardedCache::added), [`removed`](GuardedCache::removed) or
-//!   [`invalidate`](GuardedCache::invalidate). This is the only way for values to be fresh, too.
+//!   [`insert`](Cache::insert), [`remove`](Cache::remove) or
+//!   [`invalidate`](Cache::invalidate). This is the only way for values to be fresh, too.
 //! - **Rebuilds** alone: others' rows appear with the next one.
 //!
 //! A key that other processes add while this one remembers it as missing stays missing for the
@@ -155,14 +160,14 @@
 //! # Restarts
 //!
 //! A new cache [lets every key through](#readiness) until a rebuild has read all keys.
-//! [`save`](GuardedCache::save) at shutdown and [`restore`](GuardedCache::restore) at the start
+//! [`save`](Cache::save) at shutdown and [`restore`](Cache::restore) at the start
 //! avoid that, for a process that alone adds rows. The file serves once, and only a cache of the
 //! same key type and kind of filter. A filter that lacks valid keys is not saved: the next process
 //! rebuilds.
 //!
 //! # Figures
 //!
-//! [`publish`](GuardedCache::publish) hands them to the [`metrics`] facade, each with a label
+//! [`publish`](Cache::publish) hands them to the [`metrics`] facade, each with a label
 //! `cache`, the [name](Builder::name). Requests write no shared memory for them: each thread counts
 //! for itself.
 //!
@@ -171,7 +176,7 @@
 //! | `lanebloom_guard_gets_total` | gets by `outcome`: `turned_away`, `hit`, `known_miss`, `loaded`, `joined` |
 //! | `lanebloom_guard_failed_loads_total` | loads that failed or panicked |
 //! | `lanebloom_guard_false_positives_total` | gets of absent keys that the filter let through |
-//! | `lanebloom_guard_added_total`, `_removed_total` | keys added (updates of rows included) and removed |
+//! | `lanebloom_guard_inserted_total`, `_removed_total` | keys inserted (updates of rows included) and removed |
 //! | `lanebloom_guard_rebuilds_total`, `_failed_rebuilds_total` | rebuilds |
 //! | `lanebloom_guard_requests_without_key_total` | requests in which a `GuardLayer` found no key; without a label, and not by `publish` |
 //!
@@ -191,29 +196,42 @@
 //!
 //! # Features
 //!
-//! - `redis`: a `SharedBloom` as the filter.
-//! - `tower`: the module `tower`, with a layer that answers 404 to requests for made-up keys before
-//!   a handler runs, in axum and before any other tower service.
-//! - `axum`: `tower`, and keys by the route that axum has matched.
+//! Features only add.
+//!
+//! | feature | |
+//! |---|---|
+//! | `cache` (default) | the caches, on moka and tokio. Without it the crate has [`CacheGuard`] alone, and depends on `lanebloom` and `arc-swap` only |
+//! | `formats` | a `GuavaBloom` of `lanebloom-formats` as the filter |
+//! | `redis` | a `SharedBloom` or a `SharedWindow` of `lanebloom-redis` as the filter |
+//! | `tower` | the module `tower`: a layer in front of axum's handlers and of any other tower service |
+//! | `axum` | `tower`, and keys by the route that axum has matched |
 
-mod builder;
+#![forbid(unsafe_code)]
+// On docs.rs every item shows which feature it needs.
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+#[cfg(feature = "cache")]
 mod cache;
 mod error;
-mod flights;
-mod future;
-mod loads;
-mod mode;
+mod filter;
+mod guard;
+mod on_drop;
 mod rebuild;
-mod saved;
 mod stats;
-pub mod sync;
+mod striped;
 #[cfg(feature = "tower")]
 pub mod tower;
 
-pub use builder::Builder;
-pub use cache::{AddedOnDrop, GuardedCache, Key};
-pub use error::{BoxError, LoadError, RebuildError};
-pub use future::{Async, Loader};
-pub use mode::Mode;
-pub use rebuild::{RebuildThread, Rebuilds, Rebuilt};
-pub use stats::{Figures, Stats};
+#[cfg(feature = "cache")]
+pub use cache::{Builder, Cache, CacheFigures, CacheStats, Key, LoadError, Rebuilt, Value, future, sync};
+pub use error::{BoxError, RebuildError};
+pub use filter::GuardFilter;
+pub use guard::CacheGuard;
+pub use on_drop::InsertOnDrop;
+pub use rebuild::Rebuild;
+pub use stats::{Admission, GuardStats};
+
+/// The code in the README of the repository, which runs as a test.
+#[cfg(all(doctest, feature = "cache"))]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -1,571 +1,410 @@
-//! Rebuilds of the filter, once or on a schedule, from all keys of the store.
+//! A rebuild of a guard: a new filter is filled while the old one serves, and then takes over.
 
-use crate::cache::GuardedCache;
-use crate::error::RebuildErrorKind;
-use crate::future::catch_panic;
-use crate::mode::Mode;
-use crate::sync::Blocking;
-use crate::{BoxError, Key, RebuildError};
-use futures_core::Stream;
-use lanebloom::{GuardFilter, Rebuild};
-use std::future::poll_fn;
-use std::hash::{BuildHasher, RandomState};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
-use std::sync::mpsc::{self, RecvTimeoutError, Sender, TryRecvError};
-use std::sync::{MutexGuard, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
-use tokio::task::JoinHandle;
-use tracing::{Instrument, Span, info, info_span, warn};
+use crate::error::{RebuildError, RebuildErrorKind};
+use crate::filter::GuardFilter;
+use crate::guard::{CHUNK, CacheGuard, Held, State, debug_assert_borrowed_form, keyed_filter};
+use lanebloom::internal::sync::{AtomicBool, Ordering, fence};
+use lanebloom::{BuildError, ConcurrentBloom, Funnel, SipHash13};
+use std::borrow::Borrow;
+use std::fmt;
 
-/// What a rebuild did.
+/// A new filter for a guard, to be filled; made by [`CacheGuard::rebuild_with_capacity`] and
+/// [`CacheGuard::rebuild`]. If it is dropped before [`commit`](Self::commit), the guard goes on
+/// with the old filter.
+///
+/// # Examples
 ///
 /// ```
-/// # use lanebloom_guard::GuardedCache;
-/// # let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(id));
-/// let builder = GuardedCache::<u64, u64>::builder().expected_keys(100);
-/// let cache = builder.build_blocking(read)?;
-/// let rebuilt = cache.rebuild_now(|| [Ok::<_, &str>(Vec::from_iter(0..1000))])?;
-/// // Too many: so it read them again, into a filter with room for a quarter more.
-/// assert_eq!((rebuilt.keys, rebuilt.capacity), (1000, 1250));
-/// # Ok::<(), lanebloom_guard::BoxError>(())
+/// use lanebloom_guard::CacheGuard;
+///
+/// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
+/// guard.insert("ann");
+/// drop(guard.rebuild_with_capacity(1000, 0.01)?); // the store failed, say
+/// assert!(guard.check("ann").is_some());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Rebuilt {
-    /// Keys that the source had.
-    pub keys: usize,
-    /// Keys that the new filter was made for.
-    pub capacity: usize,
-    /// From the beginning to the commit.
-    pub duration: Duration,
+#[must_use = "the guard keeps its old filter until `commit`"]
+pub struct Rebuild<'a, K: Funnel + ?Sized, F: GuardFilter = ConcurrentBloom<SipHash13>> {
+    guard: &'a CacheGuard<K, F>,
+    /// The filter that stays: the old one, or after `commit` the new one.
+    serving: Held<F>,
+    next: Held<F>,
+    /// Dropped last, after the filters.
+    _claim: Claim<'a>,
 }
 
-/// The rebuilds so far, and what the next one needs.
-pub(crate) struct History {
-    pub(crate) completed: u64,
-    pub(crate) failed: u64,
-    pub(crate) last: Option<(Instant, Rebuilt)>,
-    /// Keys that the filter was made for.
-    pub(crate) capacity: usize,
-    /// Keys in the store at the last rebuild, and the number of changes before it.
-    keys: u64,
-    added: u64,
-    removed: u64,
-}
+/// Excludes other rebuilds until it is dropped.
+struct Claim<'a>(&'a AtomicBool);
 
-impl History {
-    pub(crate) fn new(capacity: usize) -> Self {
-        Self {
-            completed: 0,
-            failed: 0,
-            last: None,
-            capacity,
-            keys: 0,
-            added: 0,
-            removed: 0,
-        }
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        // Partner: the swap in `CacheGuard::begin_rebuild`.
+        self.0.store(false, Ordering::Release);
     }
 }
 
-/// A rebuild that reads keys.
-struct Attempt<'a, K: Key + ?Sized, F: GuardFilter> {
-    rebuild: Rebuild<'a, K, F>,
-    keys: usize,
-    capacity: usize,
-    began: Instant,
-    /// Before the keys were read: added and removed keys count again for the next rebuild, rather
-    /// than not at all.
-    added: u64,
-    removed: u64,
+impl<K: Funnel + ?Sized> CacheGuard<K> {
+    /// [Begins a rebuild](Self::rebuild) into a filter of
+    /// [`with_capacity`](Self::with_capacity): of a new size, under a new random key. False
+    /// positives that strangers have found end with the old key.
+    ///
+    /// # Errors
+    ///
+    /// Fails if another rebuild of this guard is in progress, or as `with_capacity` does.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom_guard::CacheGuard;
+    /// use std::collections::HashSet;
+    ///
+    /// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
+    /// guard.insert("removed");
+    ///
+    /// let store = HashSet::from(["ann", "bob"]);
+    /// let mut rebuild = guard.rebuild_with_capacity(2000, 0.01)?;
+    /// guard.insert("added meanwhile");
+    /// rebuild.extend(store); // read after the rebuild began
+    /// rebuild.commit()?;
+    ///
+    /// let found = |key| guard.check(key).is_some();
+    /// assert!(found("ann") && found("bob") && found("added meanwhile"));
+    /// assert!(!found("removed"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn rebuild_with_capacity(&self, keys: usize, false_positive_rate: f64) -> Result<Rebuild<'_, K>, RebuildError> {
+        self.begin_rebuild(|| keyed_filter(keys, false_positive_rate))
+    }
 }
 
-impl<K: Key + ?Sized, F: GuardFilter> Attempt<'_, K, F> {
-    fn add<E: Into<BoxError>>(&mut self, batch: Result<Vec<K::Owned>, E>) -> Result<(), RebuildError> {
-        let batch = batch.map_err(|error| RebuildError(RebuildErrorKind::Keys(error.into())))?;
-        self.keys += batch.len();
-        // A refused key makes the commit fail. The others still count.
-        let _ = self.rebuild.insert_batch(&batch);
+impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
+    /// Begins to replace the filter with `filter`, an empty one built for the keys to come.
+    ///
+    /// From here on, [inserts](Self::insert) go into both. Read the valid keys from the store
+    /// **after** this call (an earlier snapshot lacks the keys added since), put them into the
+    /// [`Rebuild`], and [commit](Rebuild::commit). The guard serves from the old filter meanwhile.
+    /// Seed and key of the hasher may be new ones, and should be where strangers choose the keys.
+    ///
+    /// Waits until the calls that began before have ended. They wait for nothing.
+    ///
+    /// # Errors
+    ///
+    /// Fails if another rebuild of this guard is in progress.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::{ConcurrentBloom, SipHash13};
+    /// use lanebloom_guard::CacheGuard;
+    ///
+    /// let builder = ConcurrentBloom::builder().memory_budget(1 << 20);
+    /// let filter = || builder.clone().hasher(SipHash13::random()).build();
+    /// let guard = CacheGuard::<str, _>::new(filter()?);
+    /// guard.insert("removed");
+    ///
+    /// let mut rebuild = guard.rebuild(filter()?)?;
+    /// assert!(guard.rebuild(filter()?).is_err());
+    /// guard.insert("added meanwhile");
+    /// rebuild.extend(["ann"]);
+    /// rebuild.commit()?;
+    ///
+    /// let found = |key| guard.check(key).is_some();
+    /// assert!(found("ann") && found("added meanwhile") && !found("removed"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn rebuild(&self, filter: F) -> Result<Rebuild<'_, K, F>, RebuildError> {
+        self.begin_rebuild(|| Ok(filter))
+    }
+
+    fn begin_rebuild(&self, filter: impl FnOnce() -> Result<F, BuildError>) -> Result<Rebuild<'_, K, F>, RebuildError> {
+        // Partner: the store in `Claim::drop`, so that this thread loads its last state.
+        if self.rebuilding.swap(true, Ordering::Acquire) {
+            return Err(RebuildError(RebuildErrorKind::InProgress));
+        }
+        let claim = Claim(&self.rebuilding);
+        let next = Held::new(filter().map_err(RebuildError::build)?, 0);
+        let serving = self.state.load().serving.clone();
+        self.state.replace(State {
+            serving: serving.clone(),
+            next: Some(next.clone()),
+        });
+        // Partner: the fence of `insert_by`, in `Swap::settle`.
+        fence(Ordering::SeqCst);
+        Ok(Rebuild {
+            guard: self,
+            serving,
+            next,
+            _claim: claim,
+        })
+    }
+}
+
+impl<K: Funnel + ?Sized, F: GuardFilter> Rebuild<'_, K, F> {
+    /// Inserts a key into the new filter alone.
+    ///
+    /// For keys that were read from the store. Insert a key that is added to the store into the
+    /// guard. If the filter has no room for a key, [`commit`](Self::commit) fails.
+    ///
+    /// ```
+    /// use lanebloom_guard::CacheGuard;
+    ///
+    /// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
+    /// let rebuild = guard.rebuild_with_capacity(1000, 0.01)?;
+    /// rebuild.insert("ann");
+    /// rebuild.commit()?;
+    /// assert!(guard.check("ann").is_some());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn insert<Q: Borrow<K> + ?Sized>(&self, key: &Q) {
+        self.next.insert(key.borrow());
+    }
+
+    /// [`insert`](Self::insert) of many keys, by any number of threads at once.
+    ///
+    /// # Panics
+    ///
+    /// As [`CacheGuard::check_batch`] does.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom_guard::CacheGuard;
+    ///
+    /// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
+    /// let rebuild = guard.rebuild_with_capacity(1000, 0.01)?;
+    /// rebuild.insert_batch(&["ann", "bob"]);
+    /// rebuild.commit()?;
+    /// assert!(guard.check("bob").is_some());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn insert_batch<Q: Borrow<K> + Funnel>(&self, keys: &[Q]) {
+        debug_assert_borrowed_form(keys);
+        self.next.insert_batch(keys);
+    }
+
+    /// [`insert_batch`](Self::insert_batch) of the keys of an iterator, until the filter refuses
+    /// one.
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    /// use lanebloom_guard::CacheGuard;
+    ///
+    /// let filter = || CuckooFilter::builder().expected_keys(1000).build();
+    /// let guard = CacheGuard::<u64, _>::new(filter()?);
+    /// let rebuild = guard.rebuild(filter()?)?;
+    /// rebuild.insert_all(0..900);
+    /// rebuild.commit()?;
+    /// assert!(guard.check(&899).is_some());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn insert_all<Q: Borrow<K> + Funnel>(&self, keys: impl IntoIterator<Item = Q>) {
+        let (mut keys, mut batch) = (keys.into_iter(), Vec::with_capacity(CHUNK));
+        while !self.next.has_refused() {
+            batch.extend(keys.by_ref().take(CHUNK));
+            if batch.is_empty() {
+                return;
+            }
+            self.insert_batch(&batch);
+            batch.clear();
+        }
+    }
+
+    /// The new filter, for its figures and its own calls, which do not check the guard's key type.
+    ///
+    /// ```
+    /// use lanebloom_guard::CacheGuard;
+    ///
+    /// let guard = CacheGuard::<u64>::with_capacity(1000, 0.01)?;
+    /// let mut rebuild = guard.rebuild_with_capacity(1000, 0.01)?;
+    /// rebuild.extend(0..600);
+    /// assert!(rebuild.filter().estimated_len().abs_diff(600) < 60);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn filter(&self) -> &F {
+        &self.next.filter
+    }
+
+    /// Serves from the new filter from now on, if that has taken every key.
+    ///
+    /// Returns once every call that began on the old filter has ended, and drops the old filter in
+    /// this thread, unless an `Arc` of [`CacheGuard::filter`] is held. Other threads never wait. A
+    /// key that the new filter refuses while this call runs [opens the
+    /// guard](CacheGuard#open-guards).
+    ///
+    /// # Errors
+    ///
+    /// Fails if the new filter refused a key, of the rebuild or of an insert into the guard. The
+    /// guard goes on with the old filter. Begin again with a larger one.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    /// use lanebloom_guard::CacheGuard;
+    ///
+    /// let filter = |keys| CuckooFilter::builder().expected_keys(keys).build();
+    /// let guard = CacheGuard::<u64, _>::new(filter(1000)?);
+    /// guard.insert(&17);
+    ///
+    /// let too_small = guard.rebuild(filter(10)?)?;
+    /// too_small.insert_all(0..1000);
+    /// assert!(too_small.commit().unwrap_err().is_refused());
+    /// assert!(guard.check(&17).is_some() && guard.check(&18).is_none());
+    ///
+    /// let rebuild = guard.rebuild(filter(1000)?)?;
+    /// rebuild.insert(&18);
+    /// rebuild.commit()?;
+    /// assert!(guard.check(&17).is_none() && guard.check(&18).is_some());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn commit(mut self) -> Result<(), RebuildError> {
+        if self.next.has_refused() {
+            return Err(RebuildError(RebuildErrorKind::Refused));
+        }
+        self.serving = self.next.clone();
         Ok(())
     }
 }
 
-impl<K, V, F, M> GuardedCache<K, V, F, M>
-where
-    K: Key + ?Sized,
-    V: Clone + Send + Sync + 'static,
-    F: GuardFilter,
-    M: Mode,
-{
-    /// Whether the filter was filled: by a rebuild, by [`restore`](Self::restore), or by the word
-    /// of [`mark_ready`](Self::mark_ready). Until then every key passes the filter, since it may be
-    /// valid. A service that must not let made-up keys through waits for it before it serves.
-    ///
-    /// It stays true if the filter refuses a key later: see
-    /// [`Figures::is_open`](crate::Figures::is_open).
-    ///
-    /// ```
-    /// # use lanebloom_guard::GuardedCache;
-    /// # let read = |id: u64| Ok::<_, std::convert::Infallible>((id < 4).then_some(id));
-    /// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
-    /// assert!(!cache.is_ready());
-    /// assert_eq!((cache.get(&3)?, cache.get(&4)?), (Some(3), None));
-    /// assert_eq!(cache.stats().loads, 2);
-    ///
-    /// cache.rebuild_now(|| [Ok::<_, &str>(vec![1, 2, 3])])?;
-    /// assert!(cache.is_ready());
-    /// assert_eq!((cache.get(&3)?, cache.get(&5)?), (Some(3), None));
-    /// assert_eq!((cache.stats().loads, cache.stats().turned_away), (2, 1));
-    /// # Ok::<(), lanebloom_guard::BoxError>(())
-    /// ```
-    pub fn is_ready(&self) -> bool {
-        self.0.guard.is_ready()
-    }
-
-    /// The filter has all keys of the store: from now on, it turns others away. For three cases in
-    /// which nothing is rebuilt or restored: the store is empty, all its keys were
-    /// [`added_many`](Self::added_many) before, or the [`filter`](crate::Builder::filter) had them
-    /// from the beginning (a `SharedBloom`, for example).
-    ///
-    /// ```
-    /// # use lanebloom_guard::GuardedCache;
-    /// # let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(id));
-    /// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
-    /// cache.added_many(&[1, 2, 3]);
-    /// assert!(cache.guard().check(&4).is_some());
-    /// cache.mark_ready();
-    /// assert!(cache.guard().check(&4).is_none());
-    /// assert!(cache.is_ready() && cache.guard().check(&3).is_some());
-    /// # Ok::<(), lanebloom_guard::BoxError>(())
-    /// ```
-    pub fn mark_ready(&self) {
-        self.0.guard.mark_ready();
-    }
-
-    pub(crate) fn history(&self) -> MutexGuard<'_, History> {
-        self.0.history.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The keys in the store: those of the last rebuild, with the changes since.
-    ///
-    /// They are at most the filter's own number of keys, `in_filter`, since it has all of them. An
-    /// update counts as added, although the filter had the key: without this limit, a million
-    /// updates of one row would look like a million rows. (The last rebuild's count is exact, and
-    /// the filter's an estimate, which may be less.)
-    pub(crate) fn known_keys(&self, in_filter: usize) -> u64 {
-        let stats = self.0.counts.sum();
-        let history = self.history();
-        let added = stats.added.saturating_sub(history.added);
-        let removed = stats.removed.saturating_sub(history.removed);
-        let keys = (history.keys + added).saturating_sub(removed);
-        keys.min(history.keys.max(in_filter as u64))
-    }
-
-    /// For a filter that another process filled, and that has so many keys by its own estimate.
-    pub(crate) fn note_restored(&self, keys: u64, in_filter: usize, capacity: usize) {
-        let mut history = self.history();
-        (history.keys, history.capacity) = (keys.min(in_filter as u64), capacity);
-    }
-
-    /// With room for a quarter more than there are now.
-    fn next_capacity(&self) -> usize {
-        let keys = self.known_keys(self.0.guard.filter().figures().len);
-        with_room(keys.try_into().unwrap_or(usize::MAX)).max(self.0.plan.expected_keys)
-    }
-
-    fn begin(&self, capacity: usize) -> Result<Attempt<'_, K, F>, RebuildError> {
-        let began = Instant::now();
-        let filter = (self.0.plan.make)(capacity).map_err(|error| RebuildError(RebuildErrorKind::Filter(error)))?;
-        let rebuild = self.0.guard.rebuild(filter);
-        let rebuild = rebuild.map_err(|error| RebuildError(RebuildErrorKind::Guard(error)))?;
-        let stats = self.0.counts.sum();
-        Ok(Attempt {
-            rebuild,
-            keys: 0,
-            capacity,
-            began,
-            added: stats.added,
-            removed: stats.removed,
-        })
-    }
-
-    /// `Err` with the capacity that the next attempt needs.
-    fn end(&self, attempt: Attempt<'_, K, F>) -> Result<Result<Rebuilt, usize>, RebuildError> {
-        if attempt.keys > attempt.capacity {
-            info!(
-                keys = attempt.keys,
-                capacity = attempt.capacity,
-                "the store has outgrown the filter"
-            );
-            return Ok(Err(with_room(attempt.keys)));
-        }
-        let committed = attempt.rebuild.try_commit();
-        committed.map_err(|error| RebuildError(RebuildErrorKind::Guard(error)))?;
-        let rebuilt = Rebuilt {
-            keys: attempt.keys,
-            capacity: attempt.capacity,
-            duration: attempt.began.elapsed(),
-        };
-        let mut history = self.history();
-        history.last = Some((Instant::now(), rebuilt));
-        history.capacity = attempt.capacity;
-        history.keys = attempt.keys as u64;
-        (history.added, history.removed) = (attempt.added, attempt.removed);
-        Ok(Ok(rebuilt))
-    }
-
-    fn note(&self, result: &Result<Rebuilt, RebuildError>) {
-        let mut history = self.history();
-        match result {
-            Ok(rebuilt) => {
-                history.completed += 1;
-                info!(rebuilt.keys, rebuilt.capacity, ?rebuilt.duration, "rebuilt");
-            }
-            Err(error) => {
-                history.failed += 1;
-                warn!(%error, "the rebuild failed");
-            }
-        }
-    }
-
-    /// A panic of the source is an error, or the schedule would end with it.
-    fn unless_panicked(&self, result: thread::Result<Result<Rebuilt, RebuildError>>) -> Result<Rebuilt, RebuildError> {
-        result.unwrap_or_else(|payload| {
-            let result = Err(RebuildError::panicked(&*payload));
-            self.note(&result);
-            result
-        })
-    }
-
-    /// None before a cache is ready: until then made-up keys reach the store.
-    fn first_pause(&self, interval: Duration) -> Duration {
-        match self.is_ready() {
-            true => pause(interval, 0),
-            false => Duration::ZERO,
-        }
-    }
-
-    fn span(&self) -> Span {
-        info_span!("rebuild", cache = self.0.name)
-    }
-}
-
-fn with_room(keys: usize) -> usize {
-    keys.saturating_add(keys / 4)
-}
-
-/// The time to the next rebuild: `interval` give or take a tenth, so that processes that started
-/// together do not read the store together. After failures it is a second, two, four and so on, up
-/// to `interval`, less up to half of it.
-fn pause(interval: Duration, failures: u32) -> Duration {
-    let random = RandomState::new().hash_one(0u8) as f64 / u64::MAX as f64;
-    let (time, part) = match failures {
-        0 => (interval, 0.9 + 0.2 * random),
-        n => {
-            let backoff = Duration::from_secs(1).saturating_mul(1 << (n - 1).min(20));
-            (backoff.min(interval), 0.5 + 0.5 * random)
-        }
-    };
-    // An interval without end has no tenth more.
-    Duration::try_from_secs_f64(time.as_secs_f64() * part).unwrap_or(Duration::MAX)
-}
-
-/// The number of failures in a row, after this result.
-fn failures(before: u32, result: &Result<Rebuilt, RebuildError>) -> u32 {
-    match result {
-        // The other rebuild reads the same store.
-        Err(error) if !error.is_in_progress() => before.saturating_add(1),
-        _ => 0,
-    }
-}
-
-/// Rebuilds of the asynchronous mode.
-impl<K, V, F> GuardedCache<K, V, F>
-where
-    K: Key + ?Sized,
-    V: Clone + Send + Sync + 'static,
-    F: GuardFilter + Send + Sync + 'static,
-{
-    /// Replaces the filter by one that holds exactly the keys of `source`, and those that are added
-    /// meanwhile. Removed keys are turned away after.
-    ///
-    /// `source` makes a stream of all keys in the store, in batches of some thousands, say. It is
-    /// called after the rebuild has begun, and a second time if there are more keys than the new
-    /// filter was made for; then the filter gets room for a quarter more. The old filter serves
-    /// meanwhile. If the future is dropped, the old filter stays.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the source fails, if the filter cannot be built or has no room, or if another
-    /// rebuild is under way. The old filter stays.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use futures_util::stream;
-    /// use lanebloom_guard::{BoxError, GuardedCache};
-    /// use std::convert::Infallible;
-    ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), BoxError> {
-    /// let read = async |id: u64| Ok::<_, Infallible>(Some(id));
-    /// let cache = GuardedCache::<u64, u64>::builder().build(read)?;
-    /// // SELECT id FROM rows, say
-    /// let keys = || stream::iter([Ok::<_, BoxError>(vec![1, 2]), Ok(vec![3])]);
-    /// assert_eq!(cache.rebuild_now(keys).await?.keys, 3);
-    /// assert_eq!(cache.get(&3).await?, Some(3));
-    /// assert_eq!(cache.get(&4).await?, None);
-    /// # Ok(()) }
-    /// ```
-    pub async fn rebuild_now<S, E>(&self, source: impl Fn() -> S) -> Result<Rebuilt, RebuildError>
-    where
-        S: Stream<Item = Result<Vec<K::Owned>, E>>,
-        E: Into<BoxError>,
-    {
-        let rebuild = async {
-            let mut capacity = self.next_capacity();
-            loop {
-                let mut attempt = self.begin(capacity)?;
-                let mut batches = pin!(source());
-                while let Some(batch) = poll_fn(|context| batches.as_mut().poll_next(context)).await {
-                    attempt.add(batch)?;
-                    // A source that is always ready must not keep the thread.
-                    tokio::task::yield_now().await;
-                }
-                match self.end(attempt)? {
-                    Ok(rebuilt) => return Ok(rebuilt),
-                    Err(larger) => capacity = larger,
-                }
-            }
-        };
-        async {
-            let result = rebuild.await;
-            self.note(&result);
-            result
-        }
-        .instrument(self.span())
-        .await
-    }
-
-    /// Calls [`rebuild_now`](Self::rebuild_now) about every `interval`, until the returned value is
-    /// dropped or [stopped](Rebuilds::stop): first at once, or after one interval if the cache [is
-    /// ready](Self::is_ready).
-    ///
-    /// The intervals vary by a tenth, so that processes that were started together do not read the
-    /// store together. After an error or a panic of `source` the next attempt comes within a
-    /// second; then the pauses double, up to `interval`.
-    ///
-    /// # Panics
-    ///
-    /// Outside of a tokio runtime.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use futures_util::stream;
-    /// use lanebloom_guard::{BoxError, GuardedCache};
-    /// use std::convert::Infallible;
-    /// use std::time::Duration;
-    ///
-    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-    /// # async fn main() -> Result<(), BoxError> {
-    /// let read = async |id: u64| Ok::<_, Infallible>(Some(id));
-    /// let cache = GuardedCache::<u64, u64>::builder().build(read)?;
-    /// let keys = || stream::iter([Ok::<_, BoxError>(vec![1, 2, 3])]);
-    /// let rebuilds = cache.rebuild_every(Duration::from_secs(3600), keys);
-    /// while !cache.is_ready() {
-    ///     tokio::task::yield_now().await; // the first rebuild
-    /// }
-    /// assert_eq!((cache.get(&3).await?, cache.get(&4).await?), (Some(3), None));
-    /// # tokio::time::sleep(Duration::from_secs(3 * 3600)).await;
-    /// # assert!((3..=4).contains(&cache.figures().rebuilds));
-    /// // at shutdown:
-    /// rebuilds.stop().await;
-    /// # Ok(()) }
-    /// ```
-    pub fn rebuild_every<S, E>(&self, interval: Duration, source: impl Fn() -> S + Send + Sync + 'static) -> Rebuilds
-    where
-        S: Stream<Item = Result<Vec<K::Owned>, E>> + Send,
-        E: Into<BoxError> + Send,
-    {
-        let cache = self.clone();
-        let task = async move {
-            let mut failed = 0;
-            let mut wait = cache.first_pause(interval);
-            loop {
-                tokio::time::sleep(wait).await;
-                let result = catch_panic(cache.rebuild_now(&source)).await;
-                failed = failures(failed, &cache.unless_panicked(result));
-                wait = pause(interval, failed);
-            }
-        };
-        Rebuilds(tokio::spawn(task))
-    }
-}
-
-/// Rebuilds on a schedule; made by [`GuardedCache::rebuild_every`]. They end when this is dropped.
-#[must_use = "the rebuilds end when this is dropped"]
-#[derive(Debug)]
-pub struct Rebuilds(JoinHandle<()>);
-
-impl Rebuilds {
-    /// Ends the rebuilds and waits until their task is gone. A rebuild that is under way is given
-    /// up: the old filter stays.
-    pub async fn stop(mut self) {
-        self.0.abort();
-        // Only the cancellation.
-        let _ = (&mut self.0).await;
-    }
-}
-
-impl Drop for Rebuilds {
+impl<K: Funnel + ?Sized, F: GuardFilter> Drop for Rebuild<'_, K, F> {
     fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
-/// Rebuilds of the blocking mode.
-impl<K, V, F> GuardedCache<K, V, F, Blocking>
-where
-    K: Key + ?Sized,
-    V: Clone + Send + Sync + 'static,
-    F: GuardFilter,
-{
-    /// Replaces the filter by one that holds exactly the keys of `source`, and those that are added
-    /// meanwhile. Removed keys are turned away after.
-    ///
-    /// `source` makes an iterator over all keys in the store, in batches of some thousands, say. It
-    /// is called after the rebuild has begun, and a second time if there are more keys than the new
-    /// filter was made for; then the filter gets room for a quarter more. The old filter serves
-    /// meanwhile.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the source fails, if the filter cannot be built or has no room, or if another
-    /// rebuild is under way. The old filter stays.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom_guard::GuardedCache;
-    /// use std::convert::Infallible;
-    ///
-    /// let read = |id: u64| Ok::<_, Infallible>(Some(id));
-    /// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
-    /// // SELECT id FROM rows, say
-    /// let keys = || [Ok::<_, Infallible>(vec![1, 2]), Ok(vec![3])];
-    /// assert_eq!(cache.rebuild_now(keys)?.keys, 3);
-    /// assert_eq!((cache.get(&3)?, cache.get(&4)?), (Some(3), None));
-    /// # Ok::<(), lanebloom_guard::BoxError>(())
-    /// ```
-    pub fn rebuild_now<I, E>(&self, source: impl Fn() -> I) -> Result<Rebuilt, RebuildError>
-    where
-        I: IntoIterator<Item = Result<Vec<K::Owned>, E>>,
-        E: Into<BoxError>,
-    {
-        self.rebuild_unless(&source, || false)
-    }
-
-    fn rebuild_unless<I, E>(
-        &self,
-        source: &impl Fn() -> I,
-        is_stopped: impl Fn() -> bool,
-    ) -> Result<Rebuilt, RebuildError>
-    where
-        I: IntoIterator<Item = Result<Vec<K::Owned>, E>>,
-        E: Into<BoxError>,
-    {
-        let _span = self.span().entered();
-        let rebuild = || {
-            let mut capacity = self.next_capacity();
-            loop {
-                let mut attempt = self.begin(capacity)?;
-                for batch in source() {
-                    if is_stopped() {
-                        return Err(RebuildError(RebuildErrorKind::Stopped));
-                    }
-                    attempt.add(batch)?;
-                }
-                match self.end(attempt)? {
-                    Ok(rebuilt) => return Ok(rebuilt),
-                    Err(larger) => capacity = larger,
-                }
-            }
-        };
-        let result = rebuild();
-        self.note(&result);
-        result
-    }
-
-    /// Calls [`rebuild_now`](Self::rebuild_now) about every `interval` in a thread of its own,
-    /// until the returned value is dropped or [stopped](RebuildThread::stop): first at once, or
-    /// after one interval if the cache [is ready](Self::is_ready).
-    ///
-    /// The intervals vary by a tenth, so that processes that were started together do not read the
-    /// store together. After an error or a panic of `source` the next attempt comes within a
-    /// second; then the pauses double, up to `interval`.
-    ///
-    /// # Panics
-    ///
-    /// If the system cannot start a thread.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom_guard::GuardedCache;
-    /// use std::convert::Infallible;
-    /// use std::time::Duration;
-    ///
-    /// let read = |id: u64| Ok::<_, Infallible>(Some(id));
-    /// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
-    /// let keys = || [Ok::<_, Infallible>(vec![1, 2, 3])];
-    /// let rebuilds = cache.rebuild_every(Duration::from_secs(3600), keys);
-    /// while !cache.is_ready() {
-    ///     std::thread::yield_now(); // the first rebuild
-    /// }
-    /// assert_eq!((cache.get(&3)?, cache.get(&4)?), (Some(3), None));
-    /// rebuilds.stop();
-    /// # Ok::<(), lanebloom_guard::BoxError>(())
-    /// ```
-    pub fn rebuild_every<I, E>(&self, interval: Duration, source: impl Fn() -> I + Send + 'static) -> RebuildThread
-    where
-        F: Send + Sync + 'static,
-        I: IntoIterator<Item = Result<Vec<K::Owned>, E>>,
-        E: Into<BoxError>,
-    {
-        let cache = self.clone();
-        let (stop, stopped) = mpsc::channel::<()>();
-        let thread = thread::spawn(move || {
-            let mut failed = 0;
-            let mut wait = cache.first_pause(interval);
-            while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(wait) {
-                let is_stopped = || stopped.try_recv() == Err(TryRecvError::Disconnected);
-                let rebuild = AssertUnwindSafe(|| cache.rebuild_unless(&source, is_stopped));
-                failed = failures(failed, &cache.unless_panicked(catch_unwind(rebuild)));
-                wait = pause(interval, failed);
-            }
+        self.guard.state.replace(State {
+            serving: self.serving.clone(),
+            next: None,
         });
-        RebuildThread { _stop: stop, thread }
     }
 }
 
-/// Rebuilds on a schedule in a thread; made by the blocking cache's `rebuild_every`. They end when
-/// this is dropped.
-#[must_use = "the rebuilds end when this is dropped"]
-#[derive(Debug)]
-pub struct RebuildThread {
-    /// The thread stops when this end of the channel is gone.
-    _stop: Sender<()>,
-    thread: thread::JoinHandle<()>,
+/// Inserts the keys into the new filter, in batches, as [`insert_all`](Rebuild::insert_all) does.
+///
+/// ```
+/// use lanebloom_guard::CacheGuard;
+/// use std::collections::HashSet;
+///
+/// let store = HashSet::from([String::from("ann"), String::from("bob")]);
+/// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
+/// let mut rebuild = guard.rebuild_with_capacity(1000, 0.01)?;
+/// rebuild.extend(store.iter().map(String::as_str));
+/// rebuild.commit()?;
+/// assert!(guard.check("bob").is_some());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+impl<K: Funnel + ?Sized, F: GuardFilter, Q: Borrow<K> + Funnel> Extend<Q> for Rebuild<'_, K, F> {
+    fn extend<I: IntoIterator<Item = Q>>(&mut self, keys: I) {
+        self.insert_all(keys);
+    }
 }
 
-impl RebuildThread {
-    /// Ends the rebuilds and waits until their thread is gone. A rebuild that is under way is given
-    /// up at its next batch: the old filter stays.
-    pub fn stop(self) {
-        drop(self._stop);
-        // The thread panics at nothing.
-        let _ = self.thread.join();
+impl<K: Funnel + ?Sized, F: fmt::Debug + GuardFilter> fmt::Debug for Rebuild<'_, K, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rebuild")
+            .field("filter", &self.next.filter)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, not(lanebloom_loom)))]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::sync::{Arc, Mutex, OnceLock};
+    use std::thread::{self, ThreadId};
+
+    /// A filter that holds every reader until it is released, and notes which thread drops it.
+    struct Probe {
+        entered: Sender<()>,
+        gate: Mutex<Receiver<()>>,
+        dropped_by: Arc<OnceLock<ThreadId>>,
+    }
+
+    impl Probe {
+        /// With the end that hears of every reader, the end that lets one go, and the note.
+        fn new() -> (Self, Receiver<()>, Sender<()>, Arc<OnceLock<ThreadId>>) {
+            let ((entered, entries), (opener, gate)) = (channel(), channel());
+            let dropped_by = Arc::new(OnceLock::new());
+            let probe = Self {
+                entered,
+                gate: Mutex::new(gate),
+                dropped_by: Arc::clone(&dropped_by),
+            };
+            (probe, entries, opener, dropped_by)
+        }
+    }
+
+    impl Drop for Probe {
+        fn drop(&mut self) {
+            self.dropped_by.set(thread::current().id()).unwrap();
+        }
+    }
+
+    impl GuardFilter for Probe {
+        fn contains<K: Funnel + ?Sized>(&self, _: &K) -> bool {
+            self.entered.send(()).unwrap();
+            self.gate.lock().unwrap().recv().is_ok()
+        }
+        fn insert<K: Funnel + ?Sized>(&self, _: &K) -> bool {
+            unreachable!("nothing is inserted")
+        }
+        fn insert_batch<K: Funnel>(&self, _: &[K]) -> bool {
+            unreachable!("nothing is inserted")
+        }
+        fn contains_batch_bitmap<K: Funnel>(&self, _: &[K], _: &mut [u64]) {
+            unreachable!("no batch is looked up")
+        }
+        fn figures(&self) -> lanebloom::Figures {
+            unreachable!("nobody asks")
+        }
+        fn false_positive_rate(&self) -> f64 {
+            unreachable!("nobody asks")
+        }
+        fn memory_bytes(&self) -> usize {
+            unreachable!("nobody asks")
+        }
+    }
+
+    /// A reader is in the old filter while that is replaced, since before the rebuild began or
+    /// since after. It is the last to leave the filter, and another thread drops it: a
+    /// `SharedBloom` may wait for the network then.
+    #[test]
+    fn the_committing_thread_drops_the_old_filter() {
+        for before in [true, false] {
+            let (old, entries, opener, dropped_by) = Probe::new();
+            let guard = &CacheGuard::<u64, _>::new(old);
+            let old = Arc::as_ptr(&guard.filter()).addr();
+            let ((tell, told), (go, wait)) = (channel(), channel());
+            thread::scope(|scope| {
+                let read = || {
+                    let reader = scope.spawn(|| guard.check(&1).is_some());
+                    entries.recv().unwrap();
+                    reader
+                };
+                let reader = before.then(read);
+                let committer = scope.spawn(move || {
+                    let rebuild = guard.rebuild(Probe::new().0).unwrap();
+                    tell.send(()).unwrap();
+                    wait.iter().next().unwrap();
+                    rebuild.commit().unwrap();
+                    thread::current().id()
+                });
+                let reader = reader.unwrap_or_else(|| {
+                    told.recv().unwrap();
+                    read()
+                });
+                go.send(()).unwrap();
+                // What the reader entered by has been replaced, though the reader is still there.
+                let is_replaced = || {
+                    let state = guard.state.load();
+                    Arc::as_ptr(&state.serving.filter).addr() != old || (before && state.next.is_some())
+                };
+                while !is_replaced() {
+                    thread::yield_now();
+                }
+                opener.send(()).unwrap();
+                assert!(reader.join().unwrap());
+                let committer = committer.join().unwrap();
+                assert_eq!(dropped_by.get(), Some(&committer));
+            });
+        }
     }
 }

@@ -1,11 +1,13 @@
 //! `GuardLayer`: requests in, refusals or the inner service's responses out. It checks keys with
 //! the guard alone; the handler behind it gets values from the cache.
 
-use crate::Key;
+use crate::filter::GuardFilter;
+use crate::guard::CacheGuard;
 use http::{HeaderName, Method, Request, Response, StatusCode};
-use lanebloom::{CacheGuard, GuardFilter};
+use lanebloom::Funnel;
 use percent_encoding::percent_decode_str;
 use pin_project_lite::pin_project;
+use std::borrow::Borrow;
 use std::fmt;
 use std::pin::Pin;
 use std::str::FromStr;
@@ -20,8 +22,7 @@ use tower_service::Service;
 /// `C` is the check: a closure that answers `Some(response)` for a request that is refused. The
 /// constructors make it of three things:
 ///
-/// - A **guard**: a [`GuardedCache`](crate::GuardedCache) of either mode, or an
-///   `Arc<CacheGuard<K, F>>`.
+/// - A **guard**: a `GuardedCache` of either kind, or an `Arc<CacheGuard<K, F>>`.
 /// - A **key** of a request: [`path`], [`header`], `matched_path` (feature `axum`), or a closure
 ///   that returns an `Option`. A request without a key passes: the handler answers it.
 /// - A **response**: 404 without a body, or [the caller's](Self::with_response).
@@ -39,7 +40,7 @@ use tower_service::Service;
 /// `lanebloom_guard_requests_without_key_total`. Each is an event of [`tracing`] (debug), and so is
 /// the 100th, if none of them had a key (warn).
 ///
-/// A refused request counts as `turned_away` in [`stats`](crate::GuardedCache::stats). One that
+/// A refused request counts as [`turned_away`](crate::GuardStats::turned_away). One that
 /// passes does not count: the handler's get does. (The counts of a bare [`CacheGuard`] have it
 /// twice as `admitted`, if the handler checks again.)
 ///
@@ -56,7 +57,7 @@ use tower_service::Service;
 /// use axum::extract::{Path, State};
 /// use axum::http::StatusCode;
 /// use axum::{Router, routing::get};
-/// use lanebloom_guard::GuardedCache;
+/// use lanebloom_guard::future::GuardedCache;
 /// use lanebloom_guard::tower::{GuardLayer, path};
 /// # use axum::body::Body;
 /// # use axum::http::Request;
@@ -75,7 +76,7 @@ use tower_service::Service;
 ///
 /// async fn add_user(State(users): State<Users>, Path(id): Path<u64>) {
 ///     // ... once the store has the row:
-///     users.added(&id);
+///     users.insert(&id);
 /// }
 ///
 /// # #[tokio::main(flavor = "current_thread")]
@@ -95,7 +96,7 @@ use tower_service::Service;
 /// # };
 ///
 /// assert_eq!(app("GET", "/users/17").await, 404); // the handler did not run
-/// assert_eq!(users.stats().turned_away, 1);
+/// assert_eq!(users.guard().stats().turned_away, 1);
 /// assert_eq!(app("PUT", "/users/17").await, 200);
 /// assert_eq!(app("GET", "/users/17").await, 200);
 /// # Ok(()) }
@@ -145,7 +146,7 @@ impl GuardLayer<()> {
         key: impl Fn(&Request<B>) -> Option<K::Owned>,
     ) -> GuardLayer<impl Fn(&Request<B>) -> Option<Response<R>>>
     where
-        K: Key + ?Sized,
+        K: Funnel + ToOwned + ?Sized,
         F: GuardFilter,
         R: Default,
     {
@@ -159,7 +160,7 @@ impl GuardLayer<()> {
     /// A layer that answers by `respond`, which makes a response of the inner service's type.
     ///
     /// ```
-    /// use lanebloom::CacheGuard;
+    /// use lanebloom_guard::CacheGuard;
     /// use lanebloom_guard::tower::{GuardLayer, header};
     /// use http::{HeaderName, Request, Response, StatusCode};
     /// use std::convert::Infallible;
@@ -198,7 +199,7 @@ impl GuardLayer<()> {
         respond: impl Fn(&Request<B>) -> R,
     ) -> GuardLayer<impl Fn(&Request<B>) -> Option<R>>
     where
-        K: Key + ?Sized,
+        K: Funnel + ToOwned + ?Sized,
         F: GuardFilter,
     {
         let keys = Arc::<Keys>::default();
@@ -206,7 +207,7 @@ impl GuardLayer<()> {
         let check = move |request: &Request<B>| {
             let key = key(request);
             of_check.note(request, key.is_some());
-            let admission = guard.as_ref().check::<K::Owned>(&key?);
+            let admission = guard.as_ref().check(Borrow::<K>::borrow(&key?));
             admission.is_none().then(|| respond(request))
         };
         GuardLayer {
@@ -226,7 +227,7 @@ impl<C> GuardLayer<C> {
     /// # use axum::http::{Method, Request, Response};
     /// # use tower::{Layer, ServiceExt, service_fn};
     /// # use std::convert::Infallible;
-    /// # let guard = std::sync::Arc::new(lanebloom::CacheGuard::<u64>::with_capacity(10, 0.01)?);
+    /// # let guard = std::sync::Arc::new(lanebloom_guard::CacheGuard::<u64>::with_capacity(10, 0.01)?);
     /// let layer = GuardLayer::new(guard, path("/users/{id}", "id"))
     ///     .methods([Method::GET, Method::DELETE]);
     /// # let handler = async |_| Ok::<_, Infallible>(Response::new(Body::empty()));
@@ -256,7 +257,7 @@ impl<C> GuardLayer<C> {
     /// # use http::{Request, Response};
     /// # use tower::{Layer, ServiceExt, service_fn};
     /// # use std::convert::Infallible;
-    /// # let guard = std::sync::Arc::new(lanebloom::CacheGuard::<u64>::with_capacity(10, 0.01)?);
+    /// # let guard = std::sync::Arc::new(lanebloom_guard::CacheGuard::<u64>::with_capacity(10, 0.01)?);
     /// # let handler = async |_: Request<()>| Ok::<_, Infallible>(Response::new(()));
     /// let layer = GuardLayer::new(guard, path("/user/{id}", "id"));
     /// let service = layer.layer(service_fn(handler));
@@ -427,7 +428,7 @@ fn parse<T: FromStr>(encoded: &str) -> Option<T> {
 ///
 /// ```
 /// use axum::{Router, routing::get};
-/// use lanebloom_guard::GuardedCache;
+/// use lanebloom_guard::future::GuardedCache;
 /// use lanebloom_guard::tower::{GuardLayer, matched_path};
 /// # use axum::body::Body;
 /// # use axum::http::Request;
@@ -437,7 +438,7 @@ fn parse<T: FromStr>(encoded: &str) -> Option<T> {
 /// # async fn main() -> Result<(), lanebloom_guard::BoxError> {
 /// # let read_user = async |id: u64| Ok::<_, std::convert::Infallible>(Some(id));
 /// let users = GuardedCache::<u64, u64>::builder().build(read_user)?;
-/// users.added(&17);
+/// users.insert(&17);
 /// users.mark_ready(); // that is all of them
 /// let api = Router::new()
 ///     .route("/users/{id}", get(async || "a user"))

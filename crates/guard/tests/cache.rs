@@ -6,7 +6,8 @@ use common::Limit;
 use futures_util::stream;
 use lanebloom::{CuckooFilter, Funnel, ScalableBloom, Sink};
 use lanebloom_formats::GuavaBloom;
-use lanebloom_guard::{BoxError, GuardedCache, LoadError, Loader, sync};
+use lanebloom_guard::future::{GuardedCache, Loader};
+use lanebloom_guard::{BoxError, LoadError, sync};
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -88,7 +89,7 @@ fn cache(store: &Arc<Store>, keys: &[u64]) -> Cache {
         .expected_keys(1000)
         .build(ById(Arc::clone(store)))
         .unwrap();
-    cache.added_many(keys);
+    cache.insert_batch(keys);
     cache.mark_ready();
     cache
 }
@@ -164,7 +165,7 @@ async fn a_panic_of_the_function_that_makes_the_load_is_an_error_too() {
     let _limit = Limit::new();
     let load = |_| -> std::future::Ready<Result<Option<u64>, Infallible>> { panic!("a bug") };
     let cache = Cache::builder().build(load).unwrap();
-    cache.added_many(&[17, 18]);
+    cache.insert_batch(&[17, 18]);
     assert!(cache.get(&17).await.unwrap_err().is_panic());
     assert!(cache.get_many(&[17, 18]).await.unwrap_err().is_panic());
 }
@@ -200,9 +201,9 @@ async fn a_load_on_its_way_does_not_hide_a_change() {
     let _limit = Limit::new();
     type Change = fn(&Cache, &Store);
     let changes: [(Option<u64>, Change); 5] = [
-        (None, |cache, _| _ = cache.added(&17)),
-        (None, |cache, _| _ = cache.insert(&17, 18)),
-        (None, |cache, _| _ = cache.added_many(&[16, 17])),
+        (None, |cache, _| _ = cache.insert(&17)),
+        (None, |cache, _| _ = cache.insert_value(&17, 18)),
+        (None, |cache, _| _ = cache.insert_batch(&[16, 17])),
         (Some(3), |cache, _| cache.invalidate(&17)),
         (Some(3), |cache, _| cache.clear()),
     ];
@@ -236,7 +237,7 @@ async fn a_remembered_miss_ends_with_the_insert_and_with_its_time() {
     let store = Store::new([]);
     let builder = Cache::builder().miss_time_to_live(Duration::from_nanos(1));
     let cache = builder.build(ById(Arc::clone(&store))).unwrap();
-    cache.added(&17);
+    cache.insert(&17);
     store.permits.add_permits(2);
     assert_eq!(cache.get(&17).await.unwrap(), None);
     assert_eq!(cache.get(&17).await.unwrap(), None);
@@ -246,8 +247,11 @@ async fn a_remembered_miss_ends_with_the_insert_and_with_its_time() {
     store.permits.add_permits(1);
     assert_eq!(cache.get(&17).await.unwrap(), None);
     assert_eq!(cache.get(&17).await.unwrap(), None);
-    assert_eq!((cache.stats().known_misses, cache.stats().false_positives), (1, 2));
-    cache.insert(&17, 18);
+    assert_eq!(
+        (cache.stats().known_misses, cache.stats().guard.false_positives),
+        (1, 2)
+    );
+    cache.insert_value(&17, 18);
     assert_eq!(cache.get(&17).await.unwrap(), Some(18));
 }
 
@@ -256,7 +260,7 @@ async fn a_multi_get_loads_once_what_nobody_else_loads() {
     let _limit = Limit::new();
     let store = Store::new(0..100);
     let cache = cache(&store, &Vec::from_iter(0..110));
-    cache.insert(&1, 1);
+    cache.insert_value(&1, 1);
     let single = gets(&cache, &store, 2, 1).await;
     let many = tokio::spawn({
         let cache = cache.clone();
@@ -269,7 +273,10 @@ async fn a_multi_get_loads_once_what_nobody_else_loads() {
     assert_eq!(single.into_iter().next().unwrap().await.unwrap().unwrap(), Some(2));
     assert_eq!(store.loads(), [vec![2], vec![3, 5, 105]]);
     let stats = cache.stats();
-    assert_eq!((stats.turned_away, stats.hits, stats.loads, stats.joined), (1, 1, 4, 2));
+    assert_eq!(
+        (stats.guard.turned_away, stats.hits, stats.loads, stats.joined),
+        (1, 1, 4, 2)
+    );
     // All of it is known now.
     assert_eq!(cache.get_many(&[105, 5, 3]).await.unwrap(), [None, Some(5), Some(3)]);
     assert_eq!((cache.stats().known_misses, store.loads().len()), (1, 2));
@@ -361,7 +368,7 @@ async fn any_filter_of_the_guard_serves() {
     let _limit = Limit::new();
     async fn check<F>(builder: lanebloom_guard::Builder<u64, u64, F>)
     where
-        F: lanebloom::GuardFilter + Send + Sync + 'static,
+        F: lanebloom_guard::GuardFilter + Send + Sync + 'static,
     {
         let read = async |id: u64| Ok::<_, Infallible>((id < 500).then_some(id));
         let cache = builder.build(read).unwrap();
@@ -392,7 +399,7 @@ async fn a_full_filter_answers_with_an_error_and_loses_no_key() {
     let read = async |id: u64| Ok::<_, Infallible>(Some(id));
     let filter = |keys| ScalableBloom::builder().expected_keys(keys).non_scaling().build();
     let cache = Cache::builder().expected_keys(10).filter(filter).build(read).unwrap();
-    assert!((0..100).filter(|key| cache.added(key).is_err()).count() > 50);
+    assert!((0..100).filter(|key| cache.insert(key).is_err()).count() > 50);
     for key in 0..100 {
         assert_eq!(cache.get(&key).await.unwrap(), Some(key));
     }
@@ -482,7 +489,7 @@ fn threads_share_one_load_and_its_error() {
         }
     };
     let cache: sync::GuardedCache<u64, u64> = Cache::builder().build_blocking(read).unwrap();
-    cache.added(&17);
+    cache.insert(&17);
     for fails_by in [1, 2, 0] {
         fails.store(fails_by, Ordering::Relaxed);
         let joined = cache.stats().joined;
@@ -509,7 +516,7 @@ fn blocking_multi_gets_do_not_wait_for_each_other() {
     let _limit = Limit::new();
     let read = |id: u64| Ok::<_, Infallible>(Some(id));
     let cache = Cache::builder().build_blocking(read).unwrap();
-    cache.added_many(&Vec::from_iter(0..100));
+    cache.insert_batch(&Vec::from_iter(0..100));
     let (up, down) = (Vec::from_iter(0..100), Vec::from_iter((0..100).rev()));
     std::thread::scope(|scope| {
         for keys in [&up, &down] {
@@ -533,7 +540,7 @@ fn values_and_misses_have_capacities_of_their_own() {
     let read = |id: u64| Ok::<_, Infallible>((id < 1000).then_some(id));
     let builder = Cache::builder().capacity(2000).weigher(|_, _| 20).miss_memory(10 * 208);
     let cache = builder.build_blocking(read).unwrap();
-    cache.added_many(&Vec::from_iter(0..2000));
+    cache.insert_batch(&Vec::from_iter(0..2000));
     // Values first: misses do not push them out.
     (0..100).for_each(|key| assert!(cache.get(&key).unwrap().is_some()));
     (1000..2000).for_each(|key| assert!(cache.get(&key).unwrap().is_none()));
@@ -564,7 +571,7 @@ fn caches_and_their_futures_are_send() {
 fn a_shared_filter_serves(cache: GuardedCache<u64, u64, lanebloom_redis::SharedBloom<lanebloom::SipHash13>>) {
     fn is_send_future<T: Future + Send + 'static>(_: T) {}
     is_send_future(async move {
-        cache.added(&17);
+        cache.insert(&17);
         cache.get(&17).await
     });
 }

@@ -6,7 +6,7 @@ mod common;
 use common::Limit;
 use futures_util::stream;
 use lanebloom::{Funnel, Sink};
-use lanebloom_guard::{GuardedCache, LoadError, sync};
+use lanebloom_guard::{LoadError, future::GuardedCache, sync};
 use std::convert::Infallible;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -31,7 +31,7 @@ fn remembered_misses_are_bounded_in_bytes() {
     let cache = misses(GuardedCache::builder());
     for id in 0..300 {
         let key = key(id, 60_000);
-        cache.added(&key);
+        cache.insert(&key);
         assert_eq!(cache.get(&key).unwrap(), None);
     }
     let (figures, stats) = (cache.figures(), cache.stats());
@@ -42,14 +42,14 @@ fn remembered_misses_are_bounded_in_bytes() {
     let cache = misses(GuardedCache::builder().miss_memory(100_000));
     for id in 0..5000 {
         let key = key(id, 800);
-        cache.added(&key);
+        cache.insert(&key);
         assert_eq!(cache.get(&key).unwrap(), None);
     }
     let remembered = cache.figures().misses;
     assert!(remembered <= 100 + LAG, "{remembered} of 1000 bytes each");
     // It remembers some.
     let key = key(0, 10);
-    cache.added(&key);
+    cache.insert(&key);
     assert_eq!(cache.get(&key).unwrap(), None);
     assert_eq!((cache.get(&key).unwrap(), cache.stats().known_misses), (None, 1));
 }
@@ -73,9 +73,9 @@ fn a_clear_waits_for_nobody() {
         .weigher(weigher)
         .build_blocking(|id| Ok::<_, Infallible>(Some(id)))
         .unwrap();
-    cache.insert(&18, 1800);
+    cache.insert_value(&18, 1800);
     thread::scope(|scope| {
-        scope.spawn(|| cache.insert(&17, 1700));
+        scope.spawn(|| cache.insert_value(&17, 1700));
         inside.wait();
         cache.clear();
         inside.wait();
@@ -83,7 +83,7 @@ fn a_clear_waits_for_nobody() {
     assert_eq!(cache.get(&18).unwrap(), Some(18));
     // A get after the clear may see what was inserted beside it, or load.
     assert!(matches!(cache.get(&19).unwrap(), None | Some(19)));
-    cache.insert(&20, 2000);
+    cache.insert_value(&20, 2000);
     assert_eq!(cache.get(&20).unwrap(), Some(2000));
 }
 
@@ -140,7 +140,7 @@ fn a_key_whose_clone_panics_leaves_no_load_behind() {
     let keys = [17, 18].map(|id| Fragile(id, fuse.clone()));
     let read = |key: Fragile| Ok::<_, Infallible>(Some(key.0));
     let cache = builder().build_blocking(read).unwrap();
-    cache.added_many(&keys);
+    cache.insert_batch(&keys);
     for clones in 1..CLONES {
         keys.iter().for_each(|key| cache.invalidate(key));
         fuse.set(clones);
@@ -155,7 +155,7 @@ fn a_key_whose_clone_panics_leaves_no_load_behind() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let read = async |key: Fragile| Ok::<_, Infallible>(Some(key.0));
     let cache = builder().build(read).unwrap();
-    cache.added_many(&keys);
+    cache.insert_batch(&keys);
     for clones in 1..CLONES {
         keys.iter().for_each(|key| cache.invalidate(key));
         fuse.set(clones);

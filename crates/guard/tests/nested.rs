@@ -3,7 +3,8 @@
 mod common;
 
 use common::Limit;
-use lanebloom_guard::{BoxError, GuardedCache, LoadError, Loader, sync};
+use lanebloom_guard::future::{GuardedCache, Loader};
+use lanebloom_guard::{BoxError, LoadError, sync};
 use std::sync::{Arc, Barrier, Mutex, OnceLock};
 use std::thread;
 
@@ -49,7 +50,7 @@ impl Rows {
 
     fn cache(&self, loader: impl Loader<u64, u64>) -> Cache {
         let cache = Cache::builder().expected_keys(100).build(loader).unwrap();
-        cache.added_many(&Vec::from_iter(0..KEYS as u64));
+        cache.insert_batch(&Vec::from_iter(0..KEYS as u64));
         assert!(self.cache.set(cache.clone()).is_ok());
         cache
     }
@@ -110,7 +111,7 @@ impl BlockingRows {
             builder.build_blocking(move |id| read.read(id))
         };
         let cache = cache.unwrap();
-        cache.added_many(&Vec::from_iter(0..KEYS as u64));
+        cache.insert_batch(&Vec::from_iter(0..KEYS as u64));
         assert!(rows.cache.set(cache.clone()).is_ok());
         cache
     }
@@ -252,7 +253,7 @@ async fn two_loads_that_need_each_other_end() {
         }
     };
     let cache = cache.get_or_init(|| Cache::builder().build(read).unwrap());
-    cache.added_many(&[3, 4]);
+    cache.insert_batch(&[3, 4]);
     let (three, four) = tokio::join!(cache.get(&3), cache.get(&4));
     assert!(is_cycle(&three.unwrap_err()) && is_cycle(&four.unwrap_err()));
 }
@@ -270,7 +271,7 @@ fn two_threads_whose_loads_need_each_other_end() {
         }
     };
     let cache = cache.get_or_init(|| Cache::builder().build_blocking(read).unwrap());
-    cache.added_many(&[3, 4]);
+    cache.insert_batch(&[3, 4]);
     thread::scope(|scope| {
         for thread in [3, 4].map(|key| scope.spawn(move || cache.get(&key))) {
             assert!(is_cycle(&thread.join().unwrap().unwrap_err()));
@@ -288,7 +289,7 @@ async fn the_keys_that_a_multi_get_did_not_come_to_are_loaded_by_others() {
         id => Ok(Some(id)),
     };
     let cache = Cache::builder().build(read).unwrap();
-    cache.added_many(&Vec::from_iter(0..KEYS as u64));
+    cache.insert_batch(&Vec::from_iter(0..KEYS as u64));
     assert!(cache.get_many(&[2, 0, 3]).await.is_err());
     assert_eq!(cache.get(&3).await.unwrap(), Some(3));
     {

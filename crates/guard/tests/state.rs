@@ -6,7 +6,7 @@ mod common;
 use common::Limit;
 use futures_util::stream;
 use lanebloom::{ConcurrentBloom, CuckooFilter, KeyHasher, ScalableBloom, SipHash13};
-use lanebloom_guard::{BoxError, Builder, GuardedCache, Key, sync};
+use lanebloom_guard::{BoxError, Builder, Key, future::GuardedCache, sync};
 use std::convert::Infallible;
 use std::fs;
 use std::io::ErrorKind;
@@ -27,7 +27,7 @@ fn new(expected_keys: usize) -> Cache {
     of(GuardedCache::<u64, u64>::builder().expected_keys(expected_keys))
 }
 
-fn of<F: lanebloom::GuardFilter>(builder: Builder<u64, u64, F>) -> Cache<F> {
+fn of<F: lanebloom_guard::GuardFilter>(builder: Builder<u64, u64, F>) -> Cache<F> {
     let read = |id: u64| Ok::<_, Infallible>((id < 10_000).then_some(id));
     builder.build_blocking(read).unwrap()
 }
@@ -38,7 +38,7 @@ fn keys(keys: impl IntoIterator<Item = u64>) -> impl Fn() -> [Result<Vec<u64>, I
     move || [Ok(keys.clone())]
 }
 
-fn admits<F: lanebloom::GuardFilter>(cache: &Cache<F>, key: u64) -> bool {
+fn admits<F: lanebloom_guard::GuardFilter>(cache: &Cache<F>, key: u64) -> bool {
     cache.guard().check(&key).is_some()
 }
 
@@ -52,10 +52,10 @@ fn before_it_is_filled_a_cache_turns_no_key_away() {
     assert_eq!(cache.get(&17).unwrap(), Some(17));
     assert_eq!(cache.get_many(&[18, 19, 20_000]).unwrap(), [Some(18), Some(19), None]);
     // Some keys are not all keys.
-    cache.added(&1);
-    cache.added_many(&[2, 3]);
+    cache.insert(&1);
+    cache.insert_batch(&[2, 3]);
     assert!(!cache.is_ready() && admits(&cache, 4));
-    assert_eq!(cache.stats().turned_away, 0);
+    assert_eq!(cache.stats().guard.turned_away, 0);
 
     // Neither is a rebuild that fails.
     let failing = || [Ok(vec![1]), Err("connection lost")];
@@ -73,7 +73,7 @@ fn each_way_to_fill_a_cache_makes_it_ready() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("guard");
     let by_word = new(1000);
-    by_word.added_many(&[1, 2]);
+    by_word.insert_batch(&[1, 2]);
     by_word.mark_ready();
     assert!(by_word.save(&path).unwrap());
     let by_file = new(1000);
@@ -95,7 +95,7 @@ fn a_full_filter_is_open_and_ready() {
     let full = |keys| CuckooFilter::builder().expected_keys(keys).build();
     let cache = of(GuardedCache::<u64, u64>::builder().expected_keys(10).filter(full));
     cache.mark_ready();
-    assert!((0..1000).any(|key| cache.added(&key).is_err()));
+    (0..1000).for_each(|key| cache.insert(&key));
     let figures = cache.figures();
     assert!(figures.is_ready && figures.is_open && admits(&cache, 5000));
     // The word does not close it.
@@ -178,11 +178,11 @@ fn updates_of_rows_are_no_new_keys() {
     let cache = new(1000);
     cache.rebuild_now(keys(0..1000)).unwrap();
     for _ in 0..100 {
-        (0..1000).for_each(|key| _ = cache.added(&key));
-        cache.added_many(&Vec::from_iter(0..1000));
+        (0..1000).for_each(|key| _ = cache.insert(&key));
+        cache.insert_batch(&Vec::from_iter(0..1000));
     }
-    cache.insert(&17, 17);
-    assert_eq!(cache.stats().added, 200_001);
+    cache.insert_value(&17, 17);
+    assert_eq!(cache.stats().inserted, 200_001);
     assert_about(cache.figures().keys as usize, 1000);
     let bytes = cache.figures().filter_bytes;
     let rebuilt = cache.rebuild_now(keys(0..1000)).unwrap();
@@ -191,7 +191,7 @@ fn updates_of_rows_are_no_new_keys() {
     // Nor over a restart.
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("guard");
-    (0..1000).for_each(|key| _ = cache.added(&key));
+    (0..1000).for_each(|key| _ = cache.insert(&key));
     cache.save(&path).unwrap();
     let cache = new(1000);
     assert!(cache.restore(&path, HOUR).unwrap());
@@ -203,15 +203,15 @@ fn keys_that_are_added_during_a_rebuild_count_after_it() {
     let _limit = Limit::new();
     let cache = new(1000);
     let source = || {
-        cache.added_many(&Vec::from_iter(500..800));
-        cache.removed(&1);
+        cache.insert_batch(&Vec::from_iter(500..800));
+        cache.remove(&1);
         keys(0..500)()
     };
     assert_eq!(cache.rebuild_now(source).unwrap().keys, 500);
     assert_about(cache.figures().keys as usize, 800);
     // And those that the source had read before they were added, or that are removed after.
-    cache.added(&0);
-    (0..400).for_each(|key| cache.removed(&key));
+    cache.insert(&0);
+    (0..400).for_each(|key| cache.remove(&key));
     assert_about(cache.figures().keys as usize, 400);
 }
 
@@ -233,7 +233,7 @@ fn rebuild(cache: &Cache, n: u64) -> (usize, usize) {
 fn a_rebuild_makes_room_for_the_keys_that_are_known() {
     let _limit = Limit::new();
     let cache = new(100);
-    cache.added_many(&Vec::from_iter(0..1000));
+    cache.insert_batch(&Vec::from_iter(0..1000));
     let (reads, capacity) = rebuild(&cache, 1000);
     assert_eq!(reads, 1, "the first filter was too small");
     assert_about(capacity, 1250);
@@ -301,7 +301,7 @@ fn a_restart_does_not_close_an_open_guard() {
     let new = || of(GuardedCache::<u64, u64>::builder().expected_keys(100).filter(full));
     let cache = new();
     cache.rebuild_now(keys(0..50)).unwrap();
-    assert!((50..1000).any(|key| cache.added(&key).is_err()));
+    (50..1000).for_each(|key| cache.insert(&key));
     assert!(cache.figures().is_open);
     assert!(!cache.save(&path).unwrap());
     assert!(!path.exists(), "the older file lacks keys as well");
@@ -323,7 +323,7 @@ fn a_cache_that_nobody_has_filled_is_not_saved() {
     let _limit = Limit::new();
     let (_directory, path) = file();
     let cache = new(1000);
-    cache.added_many(&[1, 2, 3]);
+    cache.insert_batch(&[1, 2, 3]);
     assert!(!cache.save(&path).unwrap() && !path.exists());
 }
 
@@ -333,8 +333,8 @@ fn a_restore_loses_no_key_that_the_cache_has() {
     let _limit = Limit::new();
     type Fill = fn(&Cache);
     let ways: [(&str, Fill); 6] = [
-        ("added", |cache| _ = cache.added(&1000)),
-        ("inserted", |cache| _ = cache.insert(&1000, 1)),
+        ("added", |cache| _ = cache.insert(&1000)),
+        ("inserted", |cache| _ = cache.insert_value(&1000, 1)),
         ("by the guard", |cache| _ = cache.guard().insert(&1000)),
         ("rebuilt", |cache| _ = cache.rebuild_now(keys([1000])).unwrap()),
         ("rebuilt by the guard", |cache| {
@@ -461,7 +461,7 @@ fn an_absurd_number_of_keys_harms_nothing() {
         fs::write(&path, &bytes).unwrap();
         let cache = new(1000);
         assert!(cache.restore(&path, HOUR).unwrap());
-        cache.added(&600);
+        cache.insert(&600);
         assert_about(cache.figures().keys as usize, 500);
         assert_eq!(rebuild(&cache, 600), (1, 1000));
     }

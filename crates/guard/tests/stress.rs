@@ -6,7 +6,8 @@ mod common;
 
 use common::Limit;
 use futures_util::stream;
-use lanebloom_guard::{GuardedCache, LoadError};
+use lanebloom_guard::LoadError;
+use lanebloom_guard::future::GuardedCache;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use std::sync::Arc;
@@ -148,16 +149,16 @@ async fn stress(gets: u64) {
                 }
                 store.change(key, |version| match (version % 2, rng.random_range(0..4)) {
                     (0, 0) => cache.clear(),
-                    (0, _) => cache.removed(&key),
-                    (_, 0) => drop(cache.added_on_drop(key)),
+                    (0, _) => cache.remove(&key),
+                    (_, 0) => drop(cache.insert_on_drop(key)),
                     (_, 1) => {
-                        cache.added_many(&[key]);
+                        cache.insert_batch(&[key]);
                     }
                     (_, 2) => {
-                        cache.added(&key);
+                        cache.insert(&key);
                     }
                     (_, _) => {
-                        cache.insert(&key, version);
+                        cache.insert_value(&key, version);
                     }
                 });
                 if let Ok(answer) = cache.get(&key).await {
@@ -289,12 +290,12 @@ fn no_blocking_answer_is_older_than_what_its_asker_knew() {
             while !done.load(Ordering::Relaxed) {
                 let key = rng.random_range(0..KEYS) % [50, KEYS][rng.random_range(0..2)];
                 store.change(key, |version| match version % 2 {
-                    0 => cache.removed(&key),
+                    0 => cache.remove(&key),
                     _ if rng.random() => {
-                        cache.insert(&key, version);
+                        cache.insert_value(&key, version);
                     }
                     _ => {
-                        cache.added(&key);
+                        cache.insert(&key);
                     }
                 });
                 if let Ok(answer) = cache.get(&key) {

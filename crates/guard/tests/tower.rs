@@ -8,9 +8,10 @@ use axum::http::{HeaderName, Method, Response, StatusCode, Uri};
 use axum::routing::{get, put};
 use axum::{Router, extract::State};
 use common::Limit;
-use lanebloom::CacheGuard;
+use lanebloom_guard::CacheGuard;
+use lanebloom_guard::future::GuardedCache;
+use lanebloom_guard::sync;
 use lanebloom_guard::tower::{GuardLayer, header, path};
-use lanebloom_guard::{GuardedCache, sync};
 use std::convert::Infallible;
 use std::future::{Ready, ready};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -64,7 +65,7 @@ async fn a_request_counts_once_with_the_get_of_its_handler() {
     let _limit = Limit::new();
     let read = async |id: u64| Ok::<_, Infallible>((id < 50).then_some(id));
     let cache = GuardedCache::<u64, u64>::builder().build(read).unwrap();
-    cache.added_many(&Vec::from_iter(0..100));
+    cache.insert_batch(&Vec::from_iter(0..100));
     cache.mark_ready();
     let handler = async |State(cache): State<GuardedCache<u64, u64>>, Path(id): Path<u64>| match cache.get(&id).await {
         Ok(Some(_)) => StatusCode::OK,
@@ -85,8 +86,8 @@ async fn a_request_counts_once_with_the_get_of_its_handler() {
         assert_eq!(status(app.clone(), request(uri)).await, expected, "{uri}");
     }
     let stats = cache.stats();
-    let counts = [stats.loads, stats.hits, stats.known_misses, stats.turned_away];
-    assert_eq!((counts, stats.false_positives), ([2, 1, 1, 1], 2));
+    let counts = [stats.loads, stats.hits, stats.known_misses, stats.guard.turned_away];
+    assert_eq!((counts, stats.guard.false_positives), ([2, 1, 1, 1], 2));
 }
 
 #[tokio::test]
@@ -258,7 +259,7 @@ async fn a_service_need_not_be_of_axum() {
     type Pairs = sync::GuardedCache<(u32, u32), ()>;
     let read = |_| Ok::<_, Infallible>(Some(()));
     let cache: Pairs = GuardedCache::<(u32, u32), ()>::builder().build_blocking(read).unwrap();
-    cache.added(&(3, 4));
+    cache.insert(&(3, 4));
     cache.mark_ready();
     let key = |request: &Request<&[u8]>| {
         let (x, y) = request.uri().path().strip_prefix('/')?.split_once('/')?;

@@ -50,8 +50,8 @@
 //! | Answer from a copy of such a bitmap | [`LocalBitmap`] | this process's memory |
 //! | Move a filter of the `BF` or `CF` commands out of Redis and back | [`Transfer`], of [`RedisBloom`](lanebloom_formats::RedisBloom) and [`RedisCuckoo`](lanebloom_formats::RedisCuckoo) | this process's memory |
 //!
-//! [`SharedBloom`] and [`SharedWindow`] can be the filter of a guard
-//! ([`GuardFilter`](lanebloom::GuardFilter)). The module [`shared`] has their promises and costs.
+//! [`SharedBloom`] and [`SharedWindow`] can be the filter of a guard, with the crate
+//! `lanebloom-guard` and its feature `redis`. The module [`shared`] has their promises and costs.
 //! The rest of this page is about bitmaps.
 //!
 //! # Features
@@ -165,7 +165,6 @@
 mod bitmap;
 mod connection;
 mod error;
-mod guard;
 mod layout;
 mod local_copy;
 mod reply;

@@ -5,8 +5,6 @@
 mod common;
 
 mod contract;
-#[cfg(feature = "guard")]
-mod guard;
 mod guava;
 mod guava_jvm;
 mod redisbloom;

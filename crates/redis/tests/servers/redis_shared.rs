@@ -1304,38 +1304,6 @@ fn few_bytes_travel() {
     );
 }
 
-#[test]
-fn a_guard_serves_from_it() {
-    let Some(redis) = Server::of("a_guard_serves_from_it").start() else {
-        return;
-    };
-    let guards = [(); 2].map(|()| lanebloom::CacheGuard::<str, _>::new(node(&redis)));
-    guards[0].insert("ann");
-    guards[0].insert_batch(&["bob", "carl"]);
-    assert!(guards[1].check("ann").is_none());
-    for guard in &guards {
-        sync(&guard.filter());
-    }
-    let mut admitted = Vec::new();
-    guards[1].check_batch(&["ann", "eve", "bob", "carl"], |i, _| admitted.push(i));
-    assert_eq!(admitted, [0, 2, 3]);
-    // The next set, under another name.
-    let next = |name| {
-        SharedBloom::builder(name)
-            .interval(NEVER)
-            .connect(redis.client(), filter(KEYS))
-            .unwrap()
-    };
-    let mut rebuild = guards[1].rebuild(next("ids 2")).unwrap();
-    rebuild.extend(["ann"]);
-    guards[1].insert("dave");
-    rebuild.commit();
-    assert!(guards[1].check("bob").is_none());
-    sync(&guards[1].filter());
-    let other = next("ids 2");
-    assert!(other.contains("ann") && other.contains("dave") && !other.contains("bob"));
-}
-
 /// All of a set goes at once, when it was told to.
 #[test]
 fn a_set_expires_as_a_whole() {

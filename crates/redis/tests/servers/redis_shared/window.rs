@@ -1030,27 +1030,3 @@ fn a_drop_pushes_what_is_left_and_ends_the_thread() {
     wait_until(|| filter.upgrade().is_none());
     assert_eq!(found(&node(&redis, &clock), 0..200), 200);
 }
-
-#[test]
-fn a_guard_serves_from_it() {
-    let Some(redis) = Server::of("the windows' a_guard_serves_from_it").start() else {
-        return;
-    };
-    let clock = Clock::at(START);
-    let guards = [(); 2].map(|()| lanebloom::CacheGuard::<str, _>::new(node(&redis, &clock)));
-    guards[0].insert("ann");
-    guards[0].insert_batch(&["bob", "carl"]);
-    assert!(guards[1].check("ann").is_none());
-    for guard in &guards {
-        sync(&guard.filter());
-    }
-    let mut admitted = Vec::new();
-    guards[1].check_batch(&["ann", "eve", "bob", "carl"], |i, _| admitted.push(i));
-    assert_eq!(admitted, [0, 2, 3]);
-    clock.set(START + WINDOW + PERIOD);
-    assert!(guards[1].check("ann").is_none());
-    let mut rebuild = guards[1].rebuild(node(&redis, &clock)).unwrap();
-    rebuild.extend(["dave"]);
-    rebuild.commit();
-    assert!(guards[1].check("dave").is_some());
-}

@@ -5,7 +5,7 @@
 //!
 //! A key that was added is not reported missing afterwards: a lookup that begins after
 //! [`changed`](Flights::changed) has returned does not answer "missing" from what an earlier state
-//! of the store said. (The filter in front has the same promise, see `lanebloom::CacheGuard`.) For
+//! of the store said. (The filter in front has the same promise, see `CacheGuard`.) For
 //! values likewise: a lookup after `changed` never answers with the value before. After
 //! [`all_changed`](Flights::all_changed), this holds for every key.
 //!

@@ -1,67 +1,34 @@
-//! How gets wait for a load: as futures, or by blocking the thread. And the end of a load.
+//! The flights of gets: how a get enters one, begins it and ends it.
 
-use crate::cache::GuardedCache;
-use crate::flights::{Asked, Flight};
-use crate::loads::Load;
-use crate::{Key, LoadError};
-use lanebloom::{Admission, Funnel, GuardFilter};
+use crate::cache::error::LoadError;
+use crate::cache::flights::Asked;
+use crate::cache::loads::Load;
+use crate::cache::place::{FlightOf, Loaded, Place};
+use crate::cache::store::{Key, Value};
+use crate::cache::{Cache, Known};
+use crate::filter::GuardFilter;
+use crate::stats::Admission;
+use lanebloom::Funnel;
 use std::borrow::Borrow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::vec;
 
-pub(crate) type Loaded<V> = Result<Option<V>, LoadError>;
-pub(crate) type FlightOf<V, M> = Arc<Flight<<M as Mode>::Result<V>>>;
-
-/// How the gets of a [`GuardedCache`] wait: [`Async`](crate::Async) or
-/// [`Blocking`](crate::sync::Blocking). It cannot be implemented further.
-pub trait Mode: sealed::Sealed + Sized + 'static {
-    #[doc(hidden)]
-    type Loader<K: Key + ?Sized, V: 'static>: ?Sized + Send + Sync;
-
-    /// A place for the result of a load, on which any number of gets wait.
-    #[doc(hidden)]
-    type Result<V>: Default + sealed::Place<Loaded<V>>;
-}
-
-pub(crate) mod sealed {
-    pub trait Sealed {}
-
-    /// A place that is filled once.
-    pub trait Place<T> {
-        fn fill(&self, value: T);
-        fn is_filled(&self) -> bool;
-    }
-}
-use sealed::Place;
-
 /// The duty to end a flight that has begun: it is in the table until then, and others wait for it.
 /// If the value is dropped, because the runtime drops its task, the flight ends with an error.
-pub(crate) struct Landing<K, V, F, M>
-where
-    K: Key + ?Sized,
-    V: Clone + Send + Sync + 'static,
-    F: GuardFilter,
-    M: Mode,
-{
-    pub(crate) cache: GuardedCache<K, V, F, M>,
-    pub(crate) key: K::Owned,
-    pub(crate) load: Load,
-    flight: FlightOf<V, M>,
+pub(super) struct Landing<K: Key + ?Sized, V: Value, F: GuardFilter> {
+    pub(super) cache: Cache<K, V, F>,
+    pub(super) key: K::Owned,
+    pub(super) load: Load,
+    flight: FlightOf<V>,
 }
 
-impl<K, V, F, M> Landing<K, V, F, M>
-where
-    K: Key + ?Sized,
-    V: Clone + Send + Sync + 'static,
-    F: GuardFilter,
-    M: Mode,
-{
+impl<K: Key + ?Sized, V: Value, F: GuardFilter> Landing<K, V, F> {
     /// The caches first, so that a get after a waiter's answer finds it there.
-    pub(crate) fn land(&self, loaded: Loaded<V>) {
+    pub(super) fn land(&self, loaded: Loaded<V>) {
         let cache = &self.cache.0;
         if let Err(error) = &loaded {
-            cache.counts.of_this_thread().failed.add(1);
+            cache.counts.add(1, |counts| &counts.failed);
             tracing::warn!(cache = cache.name, %error, "no row");
         }
         let found = loaded.as_ref().ok().cloned();
@@ -70,13 +37,7 @@ where
     }
 }
 
-impl<K, V, F, M> Drop for Landing<K, V, F, M>
-where
-    K: Key + ?Sized,
-    V: Clone + Send + Sync + 'static,
-    F: GuardFilter,
-    M: Mode,
-{
+impl<K: Key + ?Sized, V: Value, F: GuardFilter> Drop for Landing<K, V, F> {
     fn drop(&mut self) {
         if !self.flight.result.is_filled() {
             self.land(Err(LoadError::abandoned()));
@@ -86,25 +47,16 @@ where
 
 /// The distinct keys of a batch. A key begins two flights if it is there twice, and changed between
 /// the two asks.
-pub(crate) fn keys_of<K, V, F, M>(landings: &[Landing<K, V, F, M>]) -> Vec<K::Owned>
-where
-    K: Key + ?Sized,
-    V: Clone + Send + Sync + 'static,
-    F: GuardFilter,
-    M: Mode,
-{
+pub(super) fn keys_of<K: Key + ?Sized, V: Value, F: GuardFilter>(landings: &[Landing<K, V, F>]) -> Vec<K::Owned> {
     let keys: HashSet<_> = landings.iter().map(|landing| &landing.key).collect();
     keys.into_iter().cloned().collect()
 }
 
 /// Ends the flights of a batch.
-pub(crate) fn land_all<K, V, F, M>(landings: &[Landing<K, V, F, M>], loaded: Result<Vec<(K::Owned, V)>, LoadError>)
-where
-    K: Key + ?Sized,
-    V: Clone + Send + Sync + 'static,
-    F: GuardFilter,
-    M: Mode,
-{
+pub(super) fn land_all<K: Key + ?Sized, V: Value, F: GuardFilter>(
+    landings: &[Landing<K, V, F>],
+    loaded: Result<Vec<(K::Owned, V)>, LoadError>,
+) {
     let rows = loaded.map(HashMap::<_, _>::from_iter);
     for landing in landings {
         let row = |rows: &HashMap<K::Owned, V>| rows.get::<K::Owned>(&landing.key).cloned();
@@ -113,40 +65,26 @@ where
 }
 
 /// A place of a multi-get that awaits a flight.
-pub(crate) struct Waiting<'a, V, M: Mode> {
-    pub(crate) at: usize,
-    pub(crate) admission: Admission<'a>,
-    pub(crate) flight: FlightOf<V, M>,
+pub(super) struct Waiting<'a, V> {
+    pub(super) at: usize,
+    pub(super) admission: Admission<'a>,
+    pub(super) flight: FlightOf<V>,
     /// Whether this multi-get entered it.
     is_new: bool,
 }
 
 /// A multi-get, after a look into filter and caches. If it ends early, it leaves its flights to
 /// others.
-pub(crate) struct Asking<'a, K, V, F, M, Q>
-where
-    K: Key + ?Sized,
-    V: Clone + Send + Sync + 'static,
-    F: GuardFilter,
-    M: Mode,
-    Q: Borrow<K>,
-{
-    cache: &'a GuardedCache<K, V, F, M>,
+pub(super) struct Asking<'a, K: Key + ?Sized, V: Value, F: GuardFilter, Q: Borrow<K>> {
+    cache: &'a Cache<K, V, F>,
     keys: &'a [Q],
-    pub(crate) rows: Vec<Option<V>>,
-    pub(crate) waits: vec::IntoIter<Waiting<'a, V, M>>,
+    pub(super) rows: Vec<Option<V>>,
+    pub(super) waits: vec::IntoIter<Waiting<'a, V>>,
 }
 
-impl<K, V, F, M, Q> Asking<'_, K, V, F, M, Q>
-where
-    K: Key + ?Sized,
-    V: Clone + Send + Sync + 'static,
-    F: GuardFilter,
-    M: Mode,
-    Q: Borrow<K>,
-{
+impl<K: Key + ?Sized, V: Value, F: GuardFilter, Q: Borrow<K>> Asking<'_, K, V, F, Q> {
     /// Begins all new flights by one load.
-    pub(crate) fn begin_all(&self) -> (Load, Vec<Landing<K, V, F, M>>) {
+    pub(super) fn begin_all(&self) -> (Load, Vec<Landing<K, V, F>>) {
         let load = match self.new_flights().count() {
             0 | 1 => Load::of_one(),
             _ => Load::of_many(),
@@ -156,20 +94,13 @@ where
         (load, begun.collect())
     }
 
-    fn new_flights(&self) -> impl Iterator<Item = (&K, &FlightOf<V, M>)> {
+    fn new_flights(&self) -> impl Iterator<Item = (&K, &FlightOf<V>)> {
         let waits = self.waits.as_slice().iter().filter(|wait| wait.is_new);
         waits.map(|wait| (self.keys[wait.at].borrow(), &wait.flight))
     }
 }
 
-impl<K, V, F, M, Q> Drop for Asking<'_, K, V, F, M, Q>
-where
-    K: Key + ?Sized,
-    V: Clone + Send + Sync + 'static,
-    F: GuardFilter,
-    M: Mode,
-    Q: Borrow<K>,
-{
+impl<K: Key + ?Sized, V: Value, F: GuardFilter, Q: Borrow<K>> Drop for Asking<'_, K, V, F, Q> {
     fn drop(&mut self) {
         for (key, flight) in self.new_flights() {
             self.cache.0.flights.leave(key, flight);
@@ -177,32 +108,20 @@ where
     }
 }
 
-impl<K, V, F, M> GuardedCache<K, V, F, M>
-where
-    K: Key + ?Sized,
-    V: Clone + Send + Sync + 'static,
-    F: GuardFilter,
-    M: Mode,
-{
+impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     /// Joins the flight of `key`, or enters one. Counts either.
-    pub(crate) fn ask(&self, key: &K) -> Asked<V, M::Result<V>> {
+    pub(super) fn ask(&self, key: &K) -> Asked<V, Place<V>> {
         let asked = self.0.flights.ask(key, None);
-        let counts = self.0.counts.of_this_thread();
         match &asked {
             Asked::Known(_) => {}
-            Asked::Joined(_) => counts.joined.add(1),
-            Asked::New(_) => counts.loads.add(1),
+            Asked::Joined(_) => self.0.counts.add(1, |counts| &counts.joined),
+            Asked::New(_) => self.0.counts.add(1, |counts| &counts.loads),
         }
         asked
     }
 
     /// Begins the flight by `load`, or answers which load has begun it.
-    pub(crate) fn begin_flight(
-        &self,
-        key: &K,
-        flight: &FlightOf<V, M>,
-        load: Load,
-    ) -> Result<Landing<K, V, F, M>, Load> {
+    pub(super) fn begin_flight(&self, key: &K, flight: &FlightOf<V>, load: Load) -> Result<Landing<K, V, F>, Load> {
         // The clone may panic, so it comes first: others can still begin the flight then.
         let key = key.to_owned();
         flight.begin(load.id()).map_err(Load::from_id)?;
@@ -217,12 +136,7 @@ where
     /// What to do instead of a wait for a flight that `load` has begun and that waits for this
     /// caller. If `load` loads many keys, the flight's key may do without the others: load it
     /// alone.
-    pub(crate) fn ask_again(
-        &self,
-        key: &K,
-        flight: &FlightOf<V, M>,
-        load: Load,
-    ) -> Result<Asked<V, M::Result<V>>, LoadError> {
+    pub(super) fn ask_again(&self, key: &K, flight: &FlightOf<V>, load: Load) -> Result<Asked<V, Place<V>>, LoadError> {
         if load.is_of_many() {
             Ok(self.0.flights.ask(key, Some(flight)))
         } else {
@@ -231,13 +145,13 @@ where
     }
 
     /// The part of a multi-get before its loads: one batch of the filter, one pass over the caches.
-    pub(crate) fn ask_many<'a, Q: Borrow<K> + Funnel>(&'a self, keys: &'a [Q]) -> Asking<'a, K, V, F, M, Q> {
+    pub(super) fn ask_many<'a, Q: Borrow<K> + Funnel>(&'a self, keys: &'a [Q]) -> Asking<'a, K, V, F, Q> {
         let mut rows = vec![None; keys.len()];
         let mut unknown = Vec::new();
         self.0.guard.check_batch(keys, |at, admission| {
             match self.look_in_caches(keys[at].borrow(), admission) {
-                crate::cache::Known::Answer(known) => rows[at] = known,
-                crate::cache::Known::Unknown(admission) => unknown.push((at, admission)),
+                Known::Answer(known) => rows[at] = known,
+                Known::Unknown(admission) => unknown.push((at, admission)),
             }
         });
         let mut waits = Vec::new();

@@ -44,7 +44,7 @@
 //! and from then on admits every key. The note belongs to the filter, not to the guard: the next
 //! filter that takes over has none, and has the refused keys by the argument above (they were in
 //! the store before they were refused). A refusal by the next filter fails
-//! [`Rebuild::try_commit`]; one that comes after its check is noted all the same, and the guard is
+//! `Rebuild::commit`; one that comes after its check is noted all the same, and the guard is
 //! open after the commit. In no order is a key turned away.
 //!
 //! [`CacheGuard::new_open`] makes the second note, for a filter that is not filled yet. This note
@@ -53,30 +53,20 @@
 //! key and take the note back, and the check would turn the key away.
 //!
 //! For refused keys, two alternatives are worse. Remembering the refused hashes takes memory
-//! without bound, and memory may be what is missing. Turning the refused key away, since its caller
-//! got the error, leaves every caller with a row to repair, and [`InsertOnDrop`] has no caller.
+//! without bound, and memory may be what is missing. Turning the refused key away, and answering
+//! its insert with an error, leaves every caller with a row to repair, and [`InsertOnDrop`] has no
+//! caller. So an insert answers nothing: there is nothing that its caller must do.
 
-pub(crate) mod error;
-pub(crate) mod filter;
-mod rebuild;
-mod stats;
-
-pub use filter::GuardFilter;
-pub use rebuild::Rebuild;
-pub use stats::{Admission, GuardStats};
-
-use crate::error::BuildError;
-use crate::filter::bloom::ConcurrentBloom;
-use crate::filter::engine::{Outcome, Total};
-use crate::funnel::Funnel;
-use crate::hash::{Murmur3, SipHash13};
-use crate::words::sync::{AtomicBool, AtomicU64, Ordering, Swap};
-use alloc::sync::Arc;
-use core::borrow::Borrow;
-use core::fmt;
-use core::marker::PhantomData;
-use filter::sealed::Calls;
-use stats::Counts;
+use crate::filter::GuardFilter;
+use crate::on_drop::{InsertOnDrop, Target};
+use crate::stats::{Admission, Counts, GuardStats};
+use lanebloom::internal::sync::{AtomicBool, AtomicU64, Ordering, Swap};
+use lanebloom::{BuildError, ConcurrentBloom, Funnel, KeyHasher, Murmur3, SipHash13};
+use std::any::type_name;
+use std::borrow::Borrow;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
 
 /// Keeps requests for keys that do not exist away from a store, for many threads at once.
 ///
@@ -95,14 +85,14 @@ use stats::Counts;
 /// keys.
 ///
 /// ```
-/// # use lanebloom::CacheGuard;
+/// # use lanebloom_guard::CacheGuard;
 /// let guard = CacheGuard::<u64>::with_capacity(1000, 0.01)?;
 /// guard.insert(&17); // a u64
 /// assert!(guard.check(&17u64).is_some());
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 /// ```compile_fail,E0277
-/// # use lanebloom::CacheGuard;
+/// # use lanebloom_guard::CacheGuard;
 /// let guard = CacheGuard::<u64>::with_capacity(1000, 0.01)?;
 /// guard.insert(&17i32);
 /// # Ok::<(), lanebloom::BuildError>(())
@@ -120,6 +110,11 @@ use stats::Counts;
 /// repeat it: every request reaches the store.
 /// [`rebuild_with_capacity`](Self::rebuild_with_capacity) draws a new key, under which other
 /// made-up keys are false positives. Until then, cache the store's "no" for a while.
+///
+/// # Async code
+///
+/// One type serves threads and tasks: the guard runs nothing by itself, so it needs no runtime. Only
+/// the calls that take a load come twice. Those that end in `_async` await it.
 ///
 /// # Order of insert and commit
 ///
@@ -140,22 +135,22 @@ use stats::Counts;
 ///
 /// - The filter is not filled yet. [`new_open`](Self::new_open) makes such a guard, for a service
 ///   that serves before it has read all keys. [`mark_ready`](Self::mark_ready) closes it, too.
-/// - The filter is full. A [`ScalableBloom`](crate::ScalableBloom) with a limit, a
-///   [`CuckooFilter`](crate::CuckooFilter) and a [`DLeftFilter`](crate::DLeftFilter) can refuse a
-///   key. The insert then returns the filter's error. Rebuild into a larger filter.
+/// - The filter is full. A [`ScalableBloom`](lanebloom::ScalableBloom) with a limit, a
+///   [`CuckooFilter`](lanebloom::CuckooFilter) and a [`DLeftFilter`](lanebloom::DLeftFilter) can
+///   refuse a key. Rebuild into a larger filter.
 ///
 /// ```
-/// use lanebloom::{CacheGuard, ScalableBloom};
+/// use lanebloom::ScalableBloom;
+/// use lanebloom_guard::CacheGuard;
 ///
 /// let builder = ScalableBloom::builder().expected_keys(100);
 /// let guard = CacheGuard::<u64, _>::new(builder.clone().max_layers(1).build()?);
-/// let error = (0..200).find_map(|key| guard.insert(&key).err()).unwrap();
-/// assert_eq!(error.to_string(), "the filter is full: its limit of layers is 1");
+/// (0..200).for_each(|key| guard.insert(&key));
 /// assert!(guard.is_open() && guard.check(&17_000).is_some());
 ///
 /// let rebuild = guard.rebuild(builder.build()?)?;
-/// rebuild.insert_all(0..200)?; // as read from the store
-/// rebuild.try_commit()?;
+/// rebuild.insert_all(0..200); // as read from the store
+/// rebuild.commit()?;
 /// assert!(!guard.is_open() && guard.check(&17_000).is_none());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -163,7 +158,7 @@ use stats::Counts;
 /// # Examples
 ///
 /// ```
-/// use lanebloom::CacheGuard;
+/// use lanebloom_guard::CacheGuard;
 /// use std::collections::HashMap;
 ///
 /// let store = HashMap::from([("ann", 1), ("bob", 2)]);
@@ -181,9 +176,9 @@ use stats::Counts;
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 pub struct CacheGuard<K: ?Sized, F = ConcurrentBloom<SipHash13>> {
-    state: Swap<State<F>>,
-    /// Whether a [`Rebuild`] exists; only its owner replaces the state.
-    rebuilding: AtomicBool,
+    pub(crate) state: Swap<State<F>>,
+    /// Whether a `Rebuild` exists; only its owner replaces the state.
+    pub(crate) rebuilding: AtomicBool,
     counts: Counts,
     /// Covariant, so that a guard of `&'static str` takes shorter-lived ones. It keeps no key, so
     /// `K` need not be `Send`.
@@ -191,17 +186,17 @@ pub struct CacheGuard<K: ?Sized, F = ConcurrentBloom<SipHash13>> {
 }
 
 /// Keys of a batch that are looked up and counted at once: a bitmap of 128 bytes on the stack.
-const CHUNK: usize = 1024;
+pub(crate) const CHUNK: usize = 1024;
 
 /// The state that a reader loads.
-struct State<F> {
-    serving: Held<F>,
-    next: Option<Held<F>>,
+pub(crate) struct State<F> {
+    pub(crate) serving: Held<F>,
+    pub(crate) next: Option<Held<F>>,
 }
 
 /// A filter, and whether it may lack valid keys: then all keys are admitted.
-struct Held<F> {
-    filter: Arc<F>,
+pub(crate) struct Held<F> {
+    pub(crate) filter: Arc<F>,
     /// The causes, or 0: bits of [`UNFILLED`] and [`REFUSED`].
     ///
     /// | operation | ordering | partner, and why |
@@ -229,7 +224,7 @@ impl<F> Clone for Held<F> {
 }
 
 impl<F: GuardFilter> Held<F> {
-    fn new(filter: F, gaps: u64) -> Self {
+    pub(crate) fn new(filter: F, gaps: u64) -> Self {
         Self {
             filter: Arc::new(filter),
             gaps: Arc::new(AtomicU64::new(gaps)),
@@ -241,7 +236,7 @@ impl<F: GuardFilter> Held<F> {
         self.gaps.load(Ordering::Acquire)
     }
 
-    fn has_refused(&self) -> bool {
+    pub(crate) fn has_refused(&self) -> bool {
         self.gaps() & REFUSED != 0
     }
 
@@ -249,12 +244,12 @@ impl<F: GuardFilter> Held<F> {
     #[inline]
     fn admits<K: Funnel + ?Sized>(&self, key: &K) -> bool {
         let is_open = self.gaps() != 0;
-        self.filter.local().contains(key) || is_open
+        self.filter.contains(key) || is_open
     }
 
     fn admit_batch<K: Funnel>(&self, keys: &[K], admitted: &mut [u64]) {
         let is_open = self.gaps() != 0;
-        self.filter.local().contains_batch_bitmap(keys, admitted);
+        self.filter.contains_batch_bitmap(keys, admitted);
         if is_open {
             for (word, keys) in admitted.iter_mut().zip(keys.chunks(64)) {
                 *word = u64::MAX >> (64 - keys.len());
@@ -263,23 +258,19 @@ impl<F: GuardFilter> Held<F> {
     }
 
     #[inline]
-    fn insert<K: Funnel + ?Sized>(&self, key: &K) -> F::Answer {
-        let answer = self.filter.local().insert(key);
-        // Otherwise the key is there as often as it can be. (A lookup proves less: it may find
-        // another key, which is removed one day.)
-        if answer.is_full() {
-            self.gaps.fetch_or(REFUSED, Ordering::Release);
-        }
-        answer
+    pub(crate) fn insert<K: Funnel + ?Sized>(&self, key: &K) {
+        self.note(self.filter.insert(key));
     }
 
-    /// Goes on after a refused key, which may be there as often as it can be.
-    fn insert_batch<K: Funnel>(&self, keys: &[K]) -> F::Total {
-        let answer = self.filter.local().insert_batch(keys);
-        if let Some(at) = answer.refused_at() {
-            keys[at..].iter().for_each(|key| drop(self.insert(key)));
+    pub(crate) fn insert_batch<K: Funnel>(&self, keys: &[K]) {
+        self.note(self.filter.insert_batch(keys));
+    }
+
+    #[inline]
+    fn note(&self, has_room: bool) {
+        if !has_room {
+            self.gaps.fetch_or(REFUSED, Ordering::Release);
         }
-        answer
     }
 }
 
@@ -295,12 +286,12 @@ impl<K: Funnel + ?Sized> CacheGuard<K> {
     ///
     /// # Errors
     ///
-    /// As [`Builder::build`](crate::Builder::build).
+    /// As [`Builder::build`](lanebloom::Builder::build).
     ///
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::CacheGuard;
+    /// use lanebloom_guard::CacheGuard;
     ///
     /// let guard = CacheGuard::<u64>::with_capacity(1_000_000, 0.01)?;
     /// guard.insert(&17);
@@ -313,7 +304,7 @@ impl<K: Funnel + ?Sized> CacheGuard<K> {
     }
 }
 
-fn keyed_filter(keys: usize, false_positive_rate: f64) -> Result<ConcurrentBloom<SipHash13>, BuildError> {
+pub(crate) fn keyed_filter(keys: usize, false_positive_rate: f64) -> Result<ConcurrentBloom<SipHash13>, BuildError> {
     ConcurrentBloom::builder()
         .expected_keys(keys)
         .false_positive_rate(false_positive_rate)
@@ -328,7 +319,8 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// strangers](Self#keys-from-strangers) says which hasher the filter should have.
     ///
     /// ```
-    /// use lanebloom::{CacheGuard, ConcurrentBloom, SipHash13};
+    /// use lanebloom::{ConcurrentBloom, SipHash13};
+    /// use lanebloom_guard::CacheGuard;
     ///
     /// let builder = ConcurrentBloom::builder().memory_budget(1 << 20);
     /// let filter = builder.hasher(SipHash13::random()).build()?;
@@ -345,7 +337,8 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// until [`mark_ready`](Self::mark_ready) or the commit of a rebuild.
     ///
     /// ```
-    /// use lanebloom::{CacheGuard, ConcurrentBloom, SipHash13};
+    /// use lanebloom::{ConcurrentBloom, SipHash13};
+    /// use lanebloom_guard::CacheGuard;
     ///
     /// let builder = ConcurrentBloom::builder().expected_keys(1000);
     /// let filter = || builder.clone().hasher(SipHash13::random()).build();
@@ -354,7 +347,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     ///
     /// let mut rebuild = guard.rebuild(filter()?)?;
     /// rebuild.extend(["ann"]);
-    /// rebuild.commit();
+    /// rebuild.commit()?;
     /// assert!(!guard.is_open());
     /// assert!(guard.check("ann").is_some() && guard.check("eve").is_none());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -381,7 +374,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// awaited, [`get_with_async`](Self::get_with_async).
     ///
     /// ```
-    /// use lanebloom::CacheGuard;
+    /// use lanebloom_guard::CacheGuard;
     ///
     /// let guard = CacheGuard::<u64>::with_capacity(1000, 0.01)?;
     /// guard.insert(&17);
@@ -406,7 +399,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::CacheGuard;
+    /// use lanebloom_guard::CacheGuard;
     ///
     /// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
     /// guard.insert("ann");
@@ -434,7 +427,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// If the future is dropped during the load, the key counts only as admitted.
     ///
     /// ```
-    /// use lanebloom::CacheGuard;
+    /// use lanebloom_guard::CacheGuard;
     ///
     /// # async fn read_row(key: &str) -> Option<usize> { Some(key.len()) }
     /// # async fn get(guard: &CacheGuard<str>) {
@@ -471,7 +464,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::CacheGuard;
+    /// use lanebloom_guard::CacheGuard;
     ///
     /// # async fn get(guard: &CacheGuard<str>) {
     /// let load = async || Err::<Option<u32>, _>("timeout");
@@ -503,7 +496,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// key. The two halves may lie on two sides of an `await`.
     ///
     /// ```
-    /// use lanebloom::CacheGuard;
+    /// use lanebloom_guard::CacheGuard;
     ///
     /// # async fn read_row(_key: &str) -> Option<u32> { None }
     /// async fn get(guard: &CacheGuard<str>, key: &str) -> Option<u32> {
@@ -536,12 +529,12 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// # Panics
     ///
     /// With debug assertions, if the first key writes other bytes than the `K` that it borrows as:
-    /// see [Borrowed forms](crate::Funnel#borrowed-forms).
+    /// see [Borrowed forms](lanebloom::Funnel#borrowed-forms).
     ///
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::CacheGuard;
+    /// use lanebloom_guard::CacheGuard;
     /// use std::collections::HashMap;
     ///
     /// let store = HashMap::from([("ann", 1), ("bob", 2)]);
@@ -581,38 +574,33 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
         }
     }
 
-    /// Admits `key` from now on; answers as the filter's insert does. Call it once the key can be
-    /// read from the store.
+    /// Admits `key` from now on. Call it once the key can be read from the store.
     ///
-    /// An error opens the guard, [which then admits all keys](Self#open-guards),
-    /// unless the key is in the filter as often as it can be. If only the new filter of a rebuild
-    /// has no room, its commit fails.
+    /// If the filter has no room for the key, the guard [opens](Self#open-guards). If only the new
+    /// filter of a rebuild has no room, its commit fails.
     ///
     /// It may run beside a rebuild: the key is admitted before and after the new filter takes over.
     /// In code that can be cancelled between the store's commit and this call, use
     /// [`insert_on_drop`](Self::insert_on_drop): see [the order](Self#order-of-insert-and-commit).
     ///
     /// ```
-    /// use lanebloom::CacheGuard;
+    /// use lanebloom_guard::CacheGuard;
     ///
     /// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
     /// assert!(guard.check("ann").is_none());
-    /// assert!(guard.insert("ann"));
+    /// guard.insert("ann");
     /// assert!(guard.check("ann").is_some());
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    pub fn insert<Q: Borrow<K> + ?Sized>(&self, key: &Q) -> F::Answer {
+    pub fn insert<Q: Borrow<K> + ?Sized>(&self, key: &Q) {
         let key = key.borrow();
-        self.insert_by(|filter| filter.insert(key))
+        self.insert_by(|filter| filter.insert(key));
     }
 
-    /// [`insert`](Self::insert) for many keys; answers as the filter's batch does. Call it once all
-    /// of them can be read from the store.
+    /// [`insert`](Self::insert) for many keys. Call it once all of them can be read from the store.
     ///
     /// The protocol with rebuilds costs a fence and a second look at the guard's state, here once
-    /// for all keys. If a new filter takes over meanwhile, the result is the greater of the two
-    /// filters'. After an error, the keys after the failed one are inserted one by one, as far as
-    /// possible.
+    /// for all keys.
     ///
     /// # Panics
     ///
@@ -621,36 +609,30 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::CacheGuard;
+    /// use lanebloom_guard::CacheGuard;
     ///
     /// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
     /// let rebuild = guard.rebuild_with_capacity(1000, 0.01)?;
-    /// assert_eq!(guard.insert_batch(&["ann", "bob", "ann"]), 2);
+    /// guard.insert_batch(&["ann", "bob"]);
     /// assert!(guard.check("bob").is_some());
-    /// rebuild.commit();
+    /// rebuild.commit()?;
     /// assert!(guard.check("ann").is_some() && guard.check("bob").is_some());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn insert_batch<Q: Borrow<K> + Funnel>(&self, keys: &[Q]) -> F::Total {
+    pub fn insert_batch<Q: Borrow<K> + Funnel>(&self, keys: &[Q]) {
         debug_assert_borrowed_form(keys);
-        self.insert_by(|filter| filter.insert_batch(keys))
+        self.insert_by(|filter| filter.insert_batch(keys));
     }
 
-    /// Calls `insert` with every filter that needs the keys. Returns the greatest answer of a
-    /// filter that served, or the error of one that serves or will serve.
-    fn insert_by<R: Outcome>(&self, insert: impl Fn(&Held<F>) -> R) -> R {
+    /// Calls `insert` with every filter that needs the keys.
+    fn insert_by(&self, insert: impl Fn(&Held<F>)) {
         let insert = |state: &State<F>| {
-            let answer = insert(&state.serving);
-            match state.next.as_ref().map(&insert) {
-                Some(error) if error.is_refused() => answer.and(error),
-                _ => answer,
-            }
+            insert(&state.serving);
+            state.next.iter().for_each(&insert);
         };
-        // A refusal by a filter that is gone does not matter.
-        let combine = |first: R, second: R| if first.is_refused() { second } else { first.and(second) };
         // Partner: the fence in `begin_rebuild`. If that one is first, this thread sees the pair.
         // Otherwise the rebuild reads a store that has the keys.
-        self.state.settle(self.state.load(), insert, combine)
+        self.state.settle(self.state.load(), insert, |(), ()| ());
     }
 
     /// Inserts `key` when the returned value is dropped. Call it before the store's commit, and
@@ -670,7 +652,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::CacheGuard;
+    /// use lanebloom_guard::CacheGuard;
     ///
     /// # async fn commit(_key: u64) -> Result<(), &'static str> { Ok(()) }
     /// # async fn tell_others(_key: u64) { std::future::pending().await }
@@ -687,11 +669,8 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// # assert!(guard.check(&17).is_some());
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    pub fn insert_on_drop<Q: Borrow<K>>(&self, key: Q) -> InsertOnDrop<'_, K, F, Q> {
-        InsertOnDrop {
-            guard: self,
-            key: Some(key),
-        }
+    pub fn insert_on_drop<Q: Borrow<K>>(&self, key: Q) -> InsertOnDrop<'_, K, Q> {
+        InsertOnDrop::new(self, key)
     }
 
     /// The filter that serves now, for its figures and its own calls, which do not check the
@@ -699,7 +678,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// it.
     ///
     /// ```
-    /// use lanebloom::CacheGuard;
+    /// use lanebloom_guard::CacheGuard;
     ///
     /// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
     /// guard.insert("ann");
@@ -718,7 +697,8 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// does nothing.
     ///
     /// ```
-    /// use lanebloom::{CacheGuard, ConcurrentBloom};
+    /// use lanebloom::ConcurrentBloom;
+    /// use lanebloom_guard::CacheGuard;
     ///
     /// let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
     /// let guard = CacheGuard::<str, _>::new_open(filter);
@@ -738,14 +718,15 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// refuses a key and the guard [opens](Self#open-guards) again.
     ///
     /// ```
-    /// use lanebloom::{CacheGuard, CuckooFilter};
+    /// use lanebloom::CuckooFilter;
+    /// use lanebloom_guard::CacheGuard;
     ///
     /// let filter = CuckooFilter::with_capacity(10, 0.01)?;
     /// let guard = CacheGuard::<u64, _>::new_open(filter);
     /// assert!(!guard.is_ready());
     /// guard.mark_ready();
     /// assert!(guard.is_ready() && !guard.is_open());
-    /// assert!((0..1000).any(|key| guard.insert(&key).is_err()));
+    /// (0..1000).for_each(|key| guard.insert(&key));
     /// assert!(guard.is_ready() && guard.is_open());
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
@@ -758,12 +739,13 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// See [Open guards](Self#open-guards).
     ///
     /// ```
-    /// use lanebloom::{CacheGuard, CuckooFilter};
+    /// use lanebloom::CuckooFilter;
+    /// use lanebloom_guard::CacheGuard;
     ///
     /// let filter = CuckooFilter::with_capacity(10, 0.01)?;
     /// let guard = CacheGuard::<u64, _>::new(filter);
     /// assert!(!guard.is_open());
-    /// assert!((0..1000).any(|key| guard.insert(&key).is_err()));
+    /// (0..1000).for_each(|key| guard.insert(&key));
     /// assert!(guard.is_open());
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
@@ -776,7 +758,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// slightly different moments.
     ///
     /// ```
-    /// use lanebloom::CacheGuard;
+    /// use lanebloom_guard::CacheGuard;
     ///
     /// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
     /// assert!(guard.check("eve").is_none());
@@ -785,7 +767,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// ```
     #[must_use]
     pub fn stats(&self) -> GuardStats {
-        self.counts.sum()
+        self.counts.stats()
     }
 }
 
@@ -798,72 +780,22 @@ impl<K: Funnel + ?Sized, F: fmt::Debug + GuardFilter> fmt::Debug for CacheGuard<
     }
 }
 
-/// Inserts a key when it is dropped; made by [`CacheGuard::insert_on_drop`].
-///
-/// # Examples
-///
-/// ```
-/// use lanebloom::CacheGuard;
-///
-/// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
-/// let insert = guard.insert_on_drop("ann");
-/// assert!(guard.check("ann").is_none());
-/// drop(insert);
-/// assert!(guard.check("ann").is_some());
-/// # Ok::<(), lanebloom::BuildError>(())
-/// ```
-#[must_use = "the key is inserted at once if this is not kept until the store has committed"]
-pub struct InsertOnDrop<'a, K: Funnel + ?Sized, F: GuardFilter, Q: Borrow<K>> {
-    guard: &'a CacheGuard<K, F>,
-    /// `None` after `abandon`.
-    key: Option<Q>,
-}
-
-impl<K: Funnel + ?Sized, F: GuardFilter, Q: Borrow<K>> InsertOnDrop<'_, K, F, Q> {
-    /// Ends without an insert, for a key that the store certainly lacks. If strangers can make
-    /// commits fail, this keeps their keys out of the filter.
-    ///
-    /// ```
-    /// use lanebloom::CacheGuard;
-    ///
-    /// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
-    /// guard.insert_on_drop("ann").abandon();
-    /// assert!(guard.check("ann").is_none());
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn abandon(mut self) {
-        self.key = None;
-    }
-}
-
-impl<K: Funnel + ?Sized, F: GuardFilter, Q: Borrow<K>> Drop for InsertOnDrop<'_, K, F, Q> {
-    fn drop(&mut self) {
-        if let Some(key) = &self.key {
-            // No caller takes an error, but it has opened the guard.
-            let _ = self.guard.insert(key);
-        }
-    }
-}
-
-impl<K: Funnel + ?Sized, F: GuardFilter, Q: Borrow<K> + fmt::Debug> fmt::Debug for InsertOnDrop<'_, K, F, Q> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("InsertOnDrop").field(&self.key).finish()
+impl<K: Funnel + ?Sized, F: GuardFilter> Target<K> for CacheGuard<K, F> {
+    fn insert_key(&self, key: &K) {
+        self.insert(key);
     }
 }
 
 /// Batches hash keys as `Q`, and single calls as `K`. [`Funnel`] demands that both be the same;
 /// this tries the first key, by a hash that needs no memory.
-fn debug_assert_borrowed_form<K: Funnel + ?Sized, Q: Borrow<K> + Funnel>(keys: &[Q]) {
+pub(crate) fn debug_assert_borrowed_form<K: Funnel + ?Sized, Q: Borrow<K> + Funnel>(keys: &[Q]) {
     if let (true, Some(key)) = (cfg!(debug_assertions), keys.first()) {
-        let hashes = [
-            Murmur3::default().hash128(key),
-            Murmur3::default().hash128(key.borrow()),
-        ];
+        let hasher = Murmur3::default();
         assert!(
-            hashes[0] == hashes[1],
+            hasher.hash_key(key) == hasher.hash_key(key.borrow()),
             "a {} writes other bytes than the {} that it borrows as",
-            core::any::type_name::<Q>(),
-            core::any::type_name::<K>(),
+            type_name::<Q>(),
+            type_name::<K>(),
         );
     }
 }

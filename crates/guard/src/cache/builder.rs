@@ -1,12 +1,15 @@
-//! The builder of both modes.
+//! The builder of both kinds of caches.
 
-use crate::cache::{Cached, GuardedCache, Inner, Moka, bytes_of};
-use crate::flights::Flights;
-use crate::rebuild::History;
-use crate::stats::Counts;
-use crate::{Async, BoxError, Key, Loader, Mode, sync};
+use crate::cache::counts::Counts;
+use crate::cache::flights::Flights;
+use crate::cache::history::{History, MakeFilter, Plan};
+use crate::cache::store::{Cached, Key, Moka, Value, bytes_of};
+use crate::cache::{Cache, Inner, future, sync};
+use crate::error::BoxError;
+use crate::filter::GuardFilter;
+use crate::guard::CacheGuard;
 use foldhash::quality::RandomState;
-use lanebloom::{CacheGuard, ConcurrentBloom, GuardFilter, SipHash13};
+use lanebloom::{ConcurrentBloom, SipHash13};
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex};
@@ -19,16 +22,11 @@ const LONGEST: Duration = Duration::from_secs(1000 * 365 * 24 * 3600);
 /// What moka takes for a remembered miss beside the key, in bytes, about. Measured.
 const MISS: usize = 200;
 
-/// How filters are made, for the first and for each rebuild.
-pub(crate) struct Plan<F> {
-    pub(crate) expected_keys: usize,
-    pub(crate) make: MakeFilter<F>,
-}
-
-type MakeFilter<F> = Box<dyn Fn(usize) -> Result<F, BoxError> + Send + Sync>;
 type Weigher<K, V> = Box<dyn Fn(&K, &V) -> u32 + Send + Sync>;
 
-/// Builds a [`GuardedCache`]; made by [`GuardedCache::builder`].
+/// Builds a cache; made by [`future::GuardedCache::builder`] and [`sync::GuardedCache::builder`],
+/// which are the same. [`build`](Self::build) or [`build_blocking`](Self::build_blocking) decides
+/// how gets wait.
 ///
 /// | option | default |
 /// |---|---|
@@ -41,7 +39,7 @@ type Weigher<K, V> = Box<dyn Fn(&K, &V) -> u32 + Send + Sync>;
 /// | [`miss_time_to_live`](Self::miss_time_to_live) | one minute |
 ///
 /// ```
-/// use lanebloom_guard::GuardedCache;
+/// use lanebloom_guard::sync::GuardedCache;
 /// use std::time::Duration;
 ///
 /// # let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(vec![id as u8; 100]));
@@ -70,8 +68,8 @@ pub struct Builder<K: Key + ?Sized, V, F = ConcurrentBloom<SipHash13>> {
     key: PhantomData<fn(&K)>,
 }
 
-impl<K: Key + ?Sized, V> Builder<K, V> {
-    pub(crate) fn new() -> Self {
+impl<K: Key + ?Sized, V: Value> Builder<K, V> {
+    fn new() -> Self {
         let plan = Plan {
             expected_keys: 1_000_000,
             make: keyed_filter(0.01),
@@ -104,11 +102,7 @@ fn keyed_filter(rate: f64) -> MakeFilter<ConcurrentBloom<SipHash13>> {
     })
 }
 
-impl<K, V, F> Builder<K, V, F>
-where
-    K: Key + ?Sized,
-    V: Clone + Send + Sync + 'static,
-{
+impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
     /// The name in figures and traces; "default" otherwise.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
@@ -126,11 +120,11 @@ where
     /// SipHash. `make` makes an empty one for a number of keys, once for the cache and once per
     /// rebuild. If strangers choose the keys, its hasher should be a new [`SipHash13::random`] each
     /// time. A filter that has all keys from the beginning is not known to:
-    /// [`mark_ready`](GuardedCache::mark_ready) says so.
+    /// [`mark_ready`](Cache::mark_ready) says so.
     ///
     /// ```
     /// use lanebloom::{ScalableBloom, SipHash13};
-    /// use lanebloom_guard::GuardedCache;
+    /// use lanebloom_guard::sync::GuardedCache;
     ///
     /// # let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(id));
     /// let filter = |keys| {
@@ -141,7 +135,7 @@ where
     ///     .expected_keys(1000)
     ///     .filter(filter)
     ///     .build_blocking(read)?;
-    /// cache.added(&17)?;
+    /// cache.insert(&17);
     /// cache.mark_ready();
     /// assert_eq!((cache.get(&17)?, cache.get(&18)?), (Some(17), None));
     /// # Ok::<(), lanebloom_guard::BoxError>(())
@@ -191,11 +185,11 @@ where
     /// 160,000 numbers. With 0, no miss is remembered.
     ///
     /// ```
-    /// # use lanebloom_guard::GuardedCache;
+    /// # use lanebloom_guard::sync::GuardedCache;
     /// # let read = |_| Ok::<Option<u32>, std::convert::Infallible>(None);
     /// let builder = GuardedCache::<str, u32>::builder().miss_memory(0);
     /// let cache = builder.build_blocking(read)?;
-    /// cache.added("removed since");
+    /// cache.insert("removed since");
     /// assert_eq!(cache.get("removed since")?, None);
     /// assert_eq!(cache.get("removed since")?, None);
     /// assert_eq!((cache.stats().loads, cache.stats().known_misses), (2, 0));
@@ -212,11 +206,11 @@ where
     /// memory.
     ///
     /// ```
-    /// # use lanebloom_guard::GuardedCache;
+    /// # use lanebloom_guard::sync::GuardedCache;
     /// # let read = |_| Ok::<Option<u32>, std::convert::Infallible>(None);
     /// let builder = GuardedCache::<str, u32>::builder().miss_key_limit(3);
     /// let cache = builder.build_blocking(read)?;
-    /// cache.added_many(&["ann", "anna"]);
+    /// cache.insert_batch(&["ann", "anna"]);
     /// cache.get_many(&["ann", "anna"])?;
     /// cache.get_many(&["ann", "anna"])?;
     /// assert_eq!((cache.stats().loads, cache.stats().known_misses), (3, 1));
@@ -234,19 +228,19 @@ where
         self
     }
 
-    /// A cache whose gets are awaited. Until its filter [is filled](GuardedCache::is_ready), every
-    /// key passes to the store. Fill it by [`restore`](GuardedCache::restore) or
-    /// [`rebuild_now`](GuardedCache::rebuild_now), or say that it has all keys:
-    /// [`mark_ready`](GuardedCache::mark_ready).
+    /// A cache whose gets are awaited. Until its filter [is filled](Cache::is_ready), every
+    /// key passes to the store. Fill it by [`restore`](Cache::restore) or
+    /// [`rebuild_now`](future::GuardedCache::rebuild_now), or say that it has all keys:
+    /// [`mark_ready`](Cache::mark_ready).
     ///
     /// # Errors
     ///
     /// Fails if the filter cannot be built, or if a time to live is longer than 1000 years.
-    pub fn build(self, loader: impl Loader<K, V>) -> Result<GuardedCache<K, V, F>, BoxError>
+    pub fn build(self, loader: impl future::Loader<K, V>) -> Result<future::GuardedCache<K, V, F>, BoxError>
     where
         F: GuardFilter,
     {
-        self.build_mode::<Async>(Box::new(loader))
+        Ok(future::GuardedCache::new(self.build_cache()?, loader))
     }
 
     /// [`build`](Self::build) of a cache whose gets block.
@@ -258,10 +252,10 @@ where
     where
         F: GuardFilter,
     {
-        self.build_mode::<sync::Blocking>(Box::new(loader))
+        Ok(sync::GuardedCache::new(self.build_cache()?, loader))
     }
 
-    fn build_mode<M: Mode>(self, loader: Box<M::Loader<K, V>>) -> Result<GuardedCache<K, V, F, M>, BoxError>
+    fn build_cache(self) -> Result<Cache<K, V, F>, BoxError>
     where
         F: GuardFilter,
     {
@@ -296,12 +290,54 @@ where
             name: self.name,
             guard: CacheGuard::new_open(filter),
             flights: Flights::new(caches, shards),
-            loader,
-            counts: Counts::default(),
+            counts: Counts::new(),
             history: Mutex::new(History::new(self.plan.expected_keys)),
             plan: self.plan,
         };
-        Ok(GuardedCache(Arc::new(inner)))
+        Ok(Cache(Arc::new(inner)))
+    }
+}
+
+impl<K: Key + ?Sized, V: Value> future::GuardedCache<K, V> {
+    /// A builder. Its filter is a [`ConcurrentBloom`] under a random SipHash key, unless
+    /// [`filter`](Builder::filter) names another.
+    ///
+    /// ```
+    /// use lanebloom_guard::future::GuardedCache;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), lanebloom_guard::BoxError> {
+    /// let read = async |id: u64| std::io::Result::Ok((id == 17).then_some("row 17"));
+    /// let cache = GuardedCache::<u64, &str>::builder()
+    ///     .expected_keys(1000)
+    ///     .build(read)?;
+    /// assert_eq!(cache.get(&17).await?, Some("row 17"));
+    /// # Ok(()) }
+    /// ```
+    pub fn builder() -> Builder<K, V> {
+        Builder::new()
+    }
+}
+
+impl<K: Key + ?Sized, V: Value> sync::GuardedCache<K, V> {
+    /// A builder. Its filter is a [`ConcurrentBloom`] under a random SipHash key, unless
+    /// [`filter`](Builder::filter) names another.
+    ///
+    /// ```
+    /// use lanebloom_guard::sync::GuardedCache;
+    ///
+    /// let read_file = |path: String| match std::fs::read(path) {
+    ///     Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+    ///     result => result.map(Some),
+    /// };
+    /// let cache = GuardedCache::<str, Vec<u8>>::builder()
+    ///     .expected_keys(1000)
+    ///     .build_blocking(read_file)?;
+    /// assert_eq!(cache.get("a made-up path")?, None);
+    /// # Ok::<(), lanebloom_guard::BoxError>(())
+    /// ```
+    pub fn builder() -> Builder<K, V> {
+        Builder::new()
     }
 }
 

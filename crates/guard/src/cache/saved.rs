@@ -1,10 +1,11 @@
 //! The filter in a file, so that a restart need not read all keys from the store.
 
-use crate::Key;
-use crate::cache::GuardedCache;
-use crate::mode::Mode;
+use crate::cache::Cache;
+use crate::cache::store::{Key, Value};
+use crate::error::BoxError;
+use crate::filter::GuardFilter;
 use lanebloom::codec::{remove_file, replace_file};
-use lanebloom::{Filter, GuardFilter, KeyHasher, SipHash13, Stored};
+use lanebloom::{Filter, KeyHasher, SipHash13, Stored};
 use std::any::type_name;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
@@ -24,20 +25,16 @@ const FIELDS: usize = 48;
 const LONGEST_KEY_TYPE: usize = 1000;
 
 /// Saved filters under SipHash.
-impl<K, V, E, M> GuardedCache<K, V, Filter<E, SipHash13>, M>
+impl<K: Key + ?Sized, V: Value, E: Stored> Cache<K, V, Filter<E, SipHash13>>
 where
-    K: Key + ?Sized,
-    V: Clone + Send + Sync + 'static,
-    E: Stored,
     Filter<E, SipHash13>: GuardFilter,
-    M: Mode,
 {
     /// Writes the filter to a file, for [`restore`](Self::restore) after a restart. Call it at
-    /// shutdown, after the last write to the store: the file does not learn of keys that are added
+    /// shutdown, after the last write to the store: the file does not learn of keys that are inserted
     /// later.
     ///
     /// Answers whether it wrote one. A filter that [lacks valid
-    /// keys](lanebloom::CacheGuard#open-guards) is not saved: the cache is not ready, or its filter
+    /// keys](crate::CacheGuard#open-guards) is not saved: the cache is not ready, or its filter
     /// has refused a key. Then the next process must rebuild, and an older file is removed.
     ///
     /// The file holds the filter's secret key: on Unix only its owner may read it. It replaces an
@@ -50,7 +47,7 @@ where
     /// # Examples
     ///
     /// ```
-    /// use lanebloom_guard::GuardedCache;
+    /// use lanebloom_guard::sync::GuardedCache;
     /// use std::time::Duration;
     ///
     /// # let directory = tempfile::tempdir()?;
@@ -60,7 +57,7 @@ where
     /// # let keys = || [Ok::<_, &str>(vec![1, 2, 3])];
     /// let cache = builder().build_blocking(read)?;
     /// cache.rebuild_now(keys)?;
-    /// cache.added(&17);
+    /// cache.insert(&17);
     /// assert!(cache.save(&path)?);
     ///
     /// // The next process:
@@ -109,10 +106,10 @@ where
 
     /// Serves from the filter that [`save`](Self::save) wrote, if the file is there and at most
     /// `max_age` old; answers whether it does. Otherwise call
-    /// [`rebuild_now`](GuardedCache::rebuild_now).
+    /// `rebuild_now`.
     ///
     /// The file is removed, whether it served or not. A process that crashes has not saved the keys
-    /// that it added, so the next one must not find an older file. On Unix the file's directory is
+    /// that it inserted, so the next one must not find an older file. On Unix the file's directory is
     /// synced: a crash of the machine does not bring the file back.
     ///
     /// **Only for stores to which this process alone adds rows**, or none between the two
@@ -129,7 +126,7 @@ where
     ///   by a cache with another key type. Types are compared by name and
     ///   [width](lanebloom::Funnel::WIDTH). Another name does not prove another encoding, but after
     ///   a rename one rebuild costs less than a key that is turned away.
-    /// - with kind `InvalidInput` if this cache was filled before, or keys were added to it: the
+    /// - with kind `InvalidInput` if this cache was filled before, or keys were inserted into it: the
     ///   file may lack their keys.
     /// - with kind `InvalidInput` if `path` is no regular file. A symbolic link is not followed,
     ///   since its target would stay. It is not removed.
@@ -165,10 +162,10 @@ where
         // not seen here was inserted after that, and so into the new filter too.
         let has_keys = self.0.guard.filter().figures().fill_ratio > 0.0;
         if has_keys || self.is_ready() {
-            let text = "this cache was filled before, or keys were added to it; restore a new cache";
+            let text = "this cache was filled before, or keys were inserted into it; restore a new cache";
             return Err(io::Error::new(ErrorKind::InvalidInput, text));
         }
-        rebuild.try_commit().map_err(io::Error::other)?;
+        rebuild.commit().map_err(io::Error::other)?;
         self.note_restored(header.keys, in_filter, capacity);
         Ok(true)
     }
@@ -248,6 +245,6 @@ fn not_saved() -> io::Error {
     invalid("not a saved guard, or damaged")
 }
 
-fn invalid(error: impl Into<crate::BoxError>) -> io::Error {
+fn invalid(error: impl Into<BoxError>) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, error)
 }

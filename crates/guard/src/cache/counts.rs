@@ -1,0 +1,101 @@
+//! The counts of a cache.
+
+use crate::stats::GuardStats;
+use crate::striped::Striped;
+use std::sync::atomic::AtomicU64;
+
+/// Counts since the cache was made. Beside other threads, they may be of slightly different
+/// moments.
+///
+/// Each key of a get or multi-get counts once: in `guard.turned_away`, `hits`, `known_misses`, `loads`
+/// or `joined`.
+///
+/// ```
+/// # use lanebloom_guard::sync::GuardedCache;
+/// # let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(id));
+/// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
+/// cache.insert(&17);
+/// cache.mark_ready();
+/// cache.get(&17)?;
+/// let before = cache.stats();
+/// cache.get_many(&[17, 17, 18])?;
+/// let stats = cache.stats().since(&before);
+/// assert_eq!((stats.hits, stats.guard.turned_away, stats.loads), (2, 1, 0));
+/// assert_eq!((stats.gets(), cache.stats().gets()), (3, 4));
+/// # Ok::<(), lanebloom_guard::BoxError>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CacheStats {
+    /// The counts of the guard, also of checks by [`Cache::guard`](crate::Cache::guard). Keys that
+    /// the filter turned away are here, and keys that it let through and the store did not have.
+    /// Cached values count as admitted, not as found.
+    pub guard: GuardStats,
+    /// Keys whose value was cached.
+    pub hits: u64,
+    /// Keys that were remembered as missing.
+    pub known_misses: u64,
+    /// Keys that were loaded.
+    pub loads: u64,
+    /// Keys whose load was on its way already.
+    pub joined: u64,
+    /// Loads that failed, or panicked.
+    pub failed: u64,
+    /// Keys that were inserted, updates of rows included.
+    pub inserted: u64,
+    /// Keys that were removed.
+    pub removed: u64,
+}
+
+impl CacheStats {
+    /// Keys that were asked for.
+    #[must_use]
+    pub fn gets(&self) -> u64 {
+        self.guard.turned_away + self.hits + self.known_misses + self.loads + self.joined
+    }
+
+    /// The counts since `earlier`: these less those, or 0 if that would be negative.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let difference = |count: fn(&Self) -> u64| count(self).saturating_sub(count(earlier));
+        Self {
+            guard: self.guard.since(&earlier.guard),
+            hits: difference(|stats| stats.hits),
+            known_misses: difference(|stats| stats.known_misses),
+            loads: difference(|stats| stats.loads),
+            joined: difference(|stats| stats.joined),
+            failed: difference(|stats| stats.failed),
+            inserted: difference(|stats| stats.inserted),
+            removed: difference(|stats| stats.removed),
+        }
+    }
+}
+
+/// The counters of a cache, without its guard's.
+pub(super) type Counts = Striped<Counters>;
+
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub(super) hits: AtomicU64,
+    pub(super) known_misses: AtomicU64,
+    pub(super) loads: AtomicU64,
+    pub(super) joined: AtomicU64,
+    pub(super) failed: AtomicU64,
+    pub(super) inserted: AtomicU64,
+    pub(super) removed: AtomicU64,
+}
+
+impl Counts {
+    pub(super) fn cache_stats(&self, guard: GuardStats) -> CacheStats {
+        CacheStats {
+            guard,
+            hits: self.sum(|counts| &counts.hits),
+            known_misses: self.sum(|counts| &counts.known_misses),
+            loads: self.sum(|counts| &counts.loads),
+            joined: self.sum(|counts| &counts.joined),
+            failed: self.sum(|counts| &counts.failed),
+            inserted: self.sum(|counts| &counts.inserted),
+            removed: self.sum(|counts| &counts.removed),
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! The error of a load.
+
+use crate::error::{BoxError, text_of_panic};
+use std::any::Any;
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+/// Why a load brought no answer. Every get that waited for the load has a clone.
+///
+/// ```
+/// use lanebloom_guard::sync::GuardedCache;
+/// use std::io::{self, ErrorKind};
+///
+/// let read = |_| Err::<Option<u32>, _>(io::Error::from(ErrorKind::TimedOut));
+/// let cache = GuardedCache::<u64, u32>::builder().build_blocking(read)?;
+/// cache.insert(&17);
+/// let error = cache.get(&17).unwrap_err();
+/// assert_eq!(error.to_string(), "the load failed: timed out");
+/// let cause = error.downcast_ref::<io::Error>().unwrap();
+/// assert_eq!(cause.kind(), ErrorKind::TimedOut);
+/// # Ok::<(), lanebloom_guard::BoxError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct LoadError(Kind);
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Failed(Arc<dyn Error + Send + Sync>),
+    Panicked(Arc<str>),
+    Abandoned,
+    Cycle,
+}
+
+impl LoadError {
+    pub(crate) fn failed(error: impl Into<BoxError>) -> Self {
+        Self(Kind::Failed(error.into().into()))
+    }
+
+    pub(crate) fn panicked(payload: &(dyn Any + Send)) -> Self {
+        Self(Kind::Panicked(text_of_panic(payload).into()))
+    }
+
+    pub(crate) fn abandoned() -> Self {
+        Self(Kind::Abandoned)
+    }
+
+    pub(crate) fn cycle() -> Self {
+        Self(Kind::Cycle)
+    }
+
+    /// The loader's error, if it has this type.
+    ///
+    /// ```
+    /// # use lanebloom_guard::sync::GuardedCache;
+    /// let read = |_| Err::<Option<u32>, _>(std::fmt::Error);
+    /// let cache = GuardedCache::<u64, u32>::builder().build_blocking(read)?;
+    /// cache.insert(&17);
+    /// let error = cache.get(&17).unwrap_err();
+    /// assert!(error.downcast_ref::<std::fmt::Error>().is_some());
+    /// # Ok::<(), lanebloom_guard::BoxError>(())
+    /// ```
+    #[must_use]
+    pub fn downcast_ref<E: Error + 'static>(&self) -> Option<&E> {
+        match &self.0 {
+            Kind::Failed(error) => error.downcast_ref(),
+            Kind::Panicked(_) | Kind::Abandoned | Kind::Cycle => None,
+        }
+    }
+
+    /// Whether the load waits for itself: its loader [gets a
+    /// key](crate#loaders-that-get-other-keys) whose row needs this one. The error of a load whose
+    /// loader passes such an error on has it as [`downcast_ref`](Self::downcast_ref).
+    ///
+    /// ```
+    /// use lanebloom_guard::{LoadError, sync::GuardedCache};
+    /// use std::sync::OnceLock;
+    ///
+    /// static CACHE: OnceLock<GuardedCache<u64, u64>> = OnceLock::new();
+    /// // Each row needs that of the other key, 1 or 2.
+    /// let read = |id: u64| CACHE.get().unwrap().get(&(3 - id));
+    /// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
+    /// let cache = CACHE.get_or_init(|| cache);
+    /// cache.insert_batch(&[1, 2]);
+    ///
+    /// let of_one = cache.get(&1).unwrap_err();
+    /// let of_two: &LoadError = of_one.downcast_ref().unwrap();
+    /// let of_get: &LoadError = of_two.downcast_ref().unwrap();
+    /// assert!(of_get.is_cycle() && !of_one.is_cycle());
+    /// # Ok::<(), lanebloom_guard::BoxError>(())
+    /// ```
+    #[must_use]
+    pub fn is_cycle(&self) -> bool {
+        matches!(self.0, Kind::Cycle)
+    }
+
+    /// Whether the loader panicked.
+    ///
+    /// ```
+    /// # use lanebloom_guard::sync::GuardedCache;
+    /// # use std::convert::Infallible;
+    /// # std::panic::set_hook(Box::new(|_| {}));
+    /// let read = |id| -> Result<Option<u32>, Infallible> { panic!("a bug at {id}") };
+    /// let cache = GuardedCache::<u64, u32>::builder().build_blocking(read)?;
+    /// cache.insert(&17);
+    /// let error = cache.get(&17).unwrap_err();
+    /// assert!(error.is_panic());
+    /// assert_eq!(error.to_string(), "the loader panicked: a bug at 17");
+    /// # Ok::<(), lanebloom_guard::BoxError>(())
+    /// ```
+    #[must_use]
+    pub fn is_panic(&self) -> bool {
+        matches!(self.0, Kind::Panicked(_))
+    }
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Kind::Failed(error) => write!(f, "the load failed: {error}"),
+            Kind::Panicked(text) => write!(f, "the loader panicked: {text}"),
+            Kind::Abandoned => f.write_str("the runtime shut down before the load ended"),
+            Kind::Cycle => f.write_str("the load waits for itself: its loader gets a key whose row needs this one"),
+        }
+    }
+}
+
+impl Error for LoadError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &self.0 {
+            Kind::Failed(error) => Some(&**error),
+            Kind::Panicked(_) | Kind::Abandoned | Kind::Cycle => None,
+        }
+    }
+}

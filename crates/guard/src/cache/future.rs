@@ -1,0 +1,521 @@
+//! Caches whose gets are awaited, on tokio.
+//!
+//! [`Builder::build`](crate::Builder::build) makes one.
+
+use crate::cache::error::LoadError;
+use crate::cache::flights::Asked;
+use crate::cache::history::Rebuilt;
+use crate::cache::landing::{Landing, keys_of, land_all};
+use crate::cache::loads::Load;
+use crate::cache::place::{FlightOf, Loaded};
+use crate::cache::schedule::{failures, pause};
+use crate::cache::store::{Key, Value};
+use crate::cache::{Cache, Known};
+use crate::error::{BoxError, RebuildError};
+use crate::filter::GuardFilter;
+use crate::guard::CacheGuard;
+use crate::stats::Admission;
+use futures_core::Stream;
+use lanebloom::{ConcurrentBloom, Funnel, SipHash13};
+use std::borrow::Borrow;
+use std::fmt;
+use std::future::poll_fn;
+use std::mem;
+use std::ops::Deref;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::Poll;
+use std::thread;
+use std::time::Duration;
+use tokio::task::JoinHandle;
+use tracing::{Instrument, debug_span};
+
+/// A read-through cache over a store, with a filter of all valid keys in front. Its gets are awaited. Clones
+/// share one cache.
+///
+/// [`get`](Self::get) answers in this order: the filter turns the key away; the cache has its value;
+/// the key is remembered as missing; the [loader](Loader) reads the store, once for all that ask for
+/// the key at the same moment.
+///
+/// `K` is the type of the keys in their borrowed form, as in [`CacheGuard`]: `GuardedCache<str,
+/// User>` takes `&str`, `&String` and more.
+///
+/// Changes of the store, readiness and figures are calls of [`Cache`], to which this derefs. Its
+/// page has the order of writes.
+///
+/// # Loads
+///
+/// A load runs in a task of its own. If a waiter is cancelled, also the one that began it, the load
+/// goes on, for the other waiters and for the cache. A load has no time limit of its own: a loader
+/// that may hang should have one (`tokio::time::timeout`). A loader may [get other
+/// keys](crate#loaders-that-get-other-keys).
+///
+/// An error reaches every waiter and is not cached; the next get tries again. A panic of the loader
+/// reaches the waiters as a [`LoadError`].
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom_guard::future::GuardedCache;
+/// use std::io;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), lanebloom_guard::BoxError> {
+/// let read = async |id: u64| -> io::Result<Option<String>> {
+///     Ok((id < 1000).then(|| format!("user {id}")))
+/// };
+/// let cache = GuardedCache::<u64, String>::builder()
+///     .expected_keys(10_000)
+///     .build(read)?;
+/// cache.insert_batch(&Vec::from_iter(0..=1000u64));
+/// cache.mark_ready(); // these are all; or rebuild_now, which reads them
+///
+/// assert_eq!(cache.get(&17).await?.as_deref(), Some("user 17")); // loaded
+/// assert_eq!(cache.get(&17).await?.as_deref(), Some("user 17")); // cached
+/// assert_eq!(cache.get(&1000).await?, None); // the store said so
+/// assert_eq!(cache.get(&1000).await?, None); // remembered
+/// assert_eq!(cache.get(&123_456).await?, None); // turned away
+///
+/// let stats = cache.stats();
+/// assert_eq!((stats.loads, stats.hits), (2, 1));
+/// assert_eq!((stats.known_misses, stats.guard.turned_away), (1, 1));
+/// # Ok(()) }
+/// ```
+pub struct GuardedCache<K: Key + ?Sized, V: Value, F = ConcurrentBloom<SipHash13>> {
+    cache: Cache<K, V, F>,
+    loader: Arc<dyn AnyLoader<K, V>>,
+}
+
+impl<K: Key + ?Sized, V: Value, F> GuardedCache<K, V, F> {
+    pub(super) fn new(cache: Cache<K, V, F>, loader: impl Loader<K, V>) -> Self {
+        let loader = Arc::new(loader);
+        Self { cache, loader }
+    }
+}
+
+impl<K: Key + ?Sized, V: Value, F> Deref for GuardedCache<K, V, F> {
+    type Target = Cache<K, V, F>;
+
+    fn deref(&self) -> &Cache<K, V, F> {
+        &self.cache
+    }
+}
+
+/// The same as [`Cache::guard`].
+impl<K: Key + ?Sized, V: Value, F: GuardFilter> AsRef<CacheGuard<K, F>> for GuardedCache<K, V, F> {
+    fn as_ref(&self) -> &CacheGuard<K, F> {
+        self.guard()
+    }
+}
+
+impl<K: Key + ?Sized, V: Value, F> Clone for GuardedCache<K, V, F> {
+    fn clone(&self) -> Self {
+        Self {
+            cache: self.cache.clone(),
+            loader: Arc::clone(&self.loader),
+        }
+    }
+}
+
+impl<K: Key + ?Sized, V: Value, F> fmt::Debug for GuardedCache<K, V, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.cache.fmt(f)
+    }
+}
+
+impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
+    /// The row of `key`, from the cache or the store; `None` if the store has none.
+    ///
+    /// Only a load suspends the future. It may be dropped at any time.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the load does that this get began or joined.
+    ///
+    /// # Panics
+    ///
+    /// If it begins a load outside of a tokio runtime.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom_guard::future::GuardedCache;
+    /// use std::convert::Infallible;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), lanebloom_guard::BoxError> {
+    /// let read = async |name: String| Ok::<_, Infallible>(Some(name.len()));
+    /// let cache = GuardedCache::<str, usize>::builder().build(read)?;
+    /// cache.insert("ann");
+    /// cache.mark_ready();
+    /// assert_eq!(cache.get("ann").await?, Some(3));
+    /// assert_eq!(cache.get("eve").await?, None); // the store was not asked
+    /// # Ok(()) }
+    /// ```
+    pub async fn get<Q: Borrow<K> + ?Sized>(&self, key: &Q) -> Result<Option<V>, LoadError> {
+        let key = key.borrow();
+        match self.cache.look(key) {
+            Known::Answer(known) => Ok(known),
+            // Boxed, because most gets end before, and a large future is slow to move.
+            Known::Unknown(admission) => Box::pin(self.load(key, admission)).await,
+        }
+    }
+
+    async fn load(&self, key: &K, admission: Admission<'_>) -> Loaded<V> {
+        let flight = match self.cache.ask(key) {
+            Asked::Known(known) => {
+                self.cache.count_known(&known, admission);
+                return Ok(known);
+            }
+            Asked::Joined(flight) | Asked::New(flight) => flight,
+        };
+        let loaded = self.wait(key, flight).await?;
+        admission.record(loaded.is_some());
+        Ok(loaded)
+    }
+
+    /// Waits for a flight, and begins it if nobody has.
+    async fn wait(&self, key: &K, mut flight: FlightOf<V>) -> Loaded<V> {
+        loop {
+            let load = match self.cache.begin_flight(key, &flight, Load::of_one()) {
+                Ok(landing) => {
+                    let load = landing.load;
+                    let span = debug_span!("load", cache = self.cache.0.name);
+                    let loader = Arc::clone(&self.loader);
+                    let task = load.scope(async move {
+                        let loaded = loader.load(&landing.key).await;
+                        landing.land(loaded);
+                    });
+                    tokio::spawn(task.instrument(span));
+                    load
+                }
+                Err(load) => load,
+            };
+            if let Some(_wait) = load.awaited() {
+                return flight.result.filled().await;
+            }
+            flight = match self.cache.ask_again(key, &flight, load)? {
+                Asked::Known(known) => return Ok(known),
+                Asked::Joined(flight) | Asked::New(flight) => flight,
+            };
+        }
+    }
+
+    /// The rows of many keys, in their order: one batch of lookups in the filter, one pass over the
+    /// caches, and one call of [`load_many`](Loader::load_many) for the keys that nobody else loads
+    /// at this moment. If the loader is a function, one load after another.
+    ///
+    /// # Errors
+    ///
+    /// Fails if one of the loads does. The rows that were loaded before are cached.
+    ///
+    /// # Panics
+    ///
+    /// As [`get`](Self::get), and as [`check_batch`](crate::CacheGuard::check_batch).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom_guard::future::GuardedCache;
+    /// use std::convert::Infallible;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), lanebloom_guard::BoxError> {
+    /// let read = async |name: String| Ok::<_, Infallible>(Some(name.len()));
+    /// let cache = GuardedCache::<str, usize>::builder().build(read)?;
+    /// cache.insert_batch(&["ann", "john"]);
+    /// cache.mark_ready();
+    /// let rows = cache.get_many(&["john", "eve", "ann", "ann"]).await?;
+    /// assert_eq!(rows, [Some(4), None, Some(3), Some(3)]);
+    /// assert_eq!(cache.stats().loads, 2);
+    /// # Ok(()) }
+    /// ```
+    pub async fn get_many<Q: Borrow<K> + Funnel>(&self, keys: &[Q]) -> Result<Vec<Option<V>>, LoadError> {
+        let mut asking = self.cache.ask_many(keys);
+        if self.loader.reads_many() {
+            self.load_many(asking.begin_all());
+        }
+        for wait in asking.waits.by_ref() {
+            let loaded = self.wait(keys[wait.at].borrow(), wait.flight).await?;
+            wait.admission.record(loaded.is_some());
+            asking.rows[wait.at] = loaded;
+        }
+        Ok(mem::take(&mut asking.rows))
+    }
+
+    fn load_many(&self, (load, landings): (Load, Vec<Landing<K, V, F>>)) {
+        if !landings.is_empty() {
+            let span = debug_span!("load_many", cache = self.cache.0.name, keys = landings.len());
+            let loader = Arc::clone(&self.loader);
+            let task = load.scope(async move {
+                let loaded = loader.load_many(keys_of(&landings)).await;
+                land_all(&landings, loaded);
+            });
+            tokio::spawn(task.instrument(span));
+        }
+    }
+
+    /// Replaces the filter by one that holds exactly the keys of `source`, and those that are inserted
+    /// meanwhile. Removed keys are turned away after.
+    ///
+    /// `source` makes a stream of all keys in the store, in batches of some thousands, say. It is
+    /// called after the rebuild has begun, and a second time if there are more keys than the new
+    /// filter was made for; then the filter gets room for a quarter more. The old filter serves
+    /// meanwhile. If the future is dropped, the old filter stays.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the source fails, if the filter cannot be built or has no room, or if another
+    /// rebuild is under way. The old filter stays.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use futures_util::stream;
+    /// use lanebloom_guard::{BoxError, future::GuardedCache};
+    /// use std::convert::Infallible;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), BoxError> {
+    /// let read = async |id: u64| Ok::<_, Infallible>(Some(id));
+    /// let cache = GuardedCache::<u64, u64>::builder().build(read)?;
+    /// // SELECT id FROM rows, say
+    /// let keys = || stream::iter([Ok::<_, BoxError>(vec![1, 2]), Ok(vec![3])]);
+    /// assert_eq!(cache.rebuild_now(keys).await?.keys, 3);
+    /// assert_eq!(cache.get(&3).await?, Some(3));
+    /// assert_eq!(cache.get(&4).await?, None);
+    /// # Ok(()) }
+    /// ```
+    pub async fn rebuild_now<S, E>(&self, source: impl Fn() -> S) -> Result<Rebuilt, RebuildError>
+    where
+        S: Stream<Item = Result<Vec<K::Owned>, E>>,
+        E: Into<BoxError>,
+    {
+        let rebuild = async {
+            let mut capacity = self.cache.next_capacity();
+            loop {
+                let mut attempt = self.cache.begin(capacity)?;
+                let mut batches = pin!(source());
+                while let Some(batch) = poll_fn(|context| batches.as_mut().poll_next(context)).await {
+                    attempt.add(batch)?;
+                    // A source that is always ready must not keep the thread.
+                    tokio::task::yield_now().await;
+                }
+                match self.cache.end(attempt)? {
+                    Ok(rebuilt) => return Ok(rebuilt),
+                    Err(larger) => capacity = larger,
+                }
+            }
+        };
+        async {
+            let result = rebuild.await;
+            self.cache.note(&result);
+            result
+        }
+        .instrument(self.cache.span())
+        .await
+    }
+
+    /// Calls [`rebuild_now`](Self::rebuild_now) about every `interval`, until the returned value is
+    /// dropped or [stopped](Rebuilds::stop): first at once, or after one interval if the cache [is
+    /// ready](Cache::is_ready).
+    ///
+    /// The intervals vary by a tenth, so that processes that were started together do not read the
+    /// store together. After an error or a panic of `source` the next attempt comes within a
+    /// second; then the pauses double, up to `interval`.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use futures_util::stream;
+    /// use lanebloom_guard::{BoxError, future::GuardedCache};
+    /// use std::convert::Infallible;
+    /// use std::time::Duration;
+    ///
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), BoxError> {
+    /// let read = async |id: u64| Ok::<_, Infallible>(Some(id));
+    /// let cache = GuardedCache::<u64, u64>::builder().build(read)?;
+    /// let keys = || stream::iter([Ok::<_, BoxError>(vec![1, 2, 3])]);
+    /// let rebuilds = cache.rebuild_every(Duration::from_secs(3600), keys);
+    /// while !cache.is_ready() {
+    ///     tokio::task::yield_now().await; // the first rebuild
+    /// }
+    /// assert_eq!((cache.get(&3).await?, cache.get(&4).await?), (Some(3), None));
+    /// # tokio::time::sleep(Duration::from_secs(3 * 3600)).await;
+    /// # assert!((3..=4).contains(&cache.figures().rebuilds));
+    /// // at shutdown:
+    /// rebuilds.stop().await;
+    /// # Ok(()) }
+    /// ```
+    pub fn rebuild_every<S, E>(&self, interval: Duration, source: impl Fn() -> S + Send + Sync + 'static) -> Rebuilds
+    where
+        S: Stream<Item = Result<Vec<K::Owned>, E>> + Send,
+        E: Into<BoxError> + Send,
+    {
+        let cache = self.clone();
+        let task = async move {
+            let mut failed = 0;
+            let mut wait = cache.cache.first_pause(interval);
+            loop {
+                tokio::time::sleep(wait).await;
+                let result = catch_panic(cache.rebuild_now(&source)).await;
+                failed = failures(failed, &cache.cache.unless_panicked(result));
+                wait = pause(interval, failed);
+            }
+        };
+        Rebuilds(tokio::spawn(task))
+    }
+}
+
+/// Rebuilds on a schedule; made by [`GuardedCache::rebuild_every`]. They end when this is dropped.
+#[must_use = "the rebuilds end when this is dropped"]
+#[derive(Debug)]
+pub struct Rebuilds(JoinHandle<()>);
+
+impl Rebuilds {
+    /// Ends the rebuilds and waits until their task is gone. A rebuild that is under way is given
+    /// up: the old filter stays.
+    pub async fn stop(mut self) {
+        self.0.abort();
+        // Only the cancellation.
+        let _ = (&mut self.0).await;
+    }
+}
+
+impl Drop for Rebuilds {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Reads rows from the store. Every `Fn(key) -> impl Future<Output = Result<Option<V>, E>>` is one.
+/// A type of your own can read many rows at once for [`GuardedCache::get_many`].
+///
+/// ```
+/// use lanebloom_guard::future::{GuardedCache, Loader};
+/// use std::collections::BTreeMap;
+/// use std::convert::Infallible;
+///
+/// struct Table(BTreeMap<u64, String>);
+///
+/// impl Loader<u64, String> for Table {
+///     type Error = Infallible;
+///
+///     async fn load(&self, id: u64) -> Result<Option<String>, Infallible> {
+///         Ok(self.0.get(&id).cloned())
+///     }
+///
+///     // SELECT id, name FROM users WHERE id IN (...)
+///     async fn load_many(
+///         &self,
+///         ids: Vec<u64>,
+///     ) -> Result<Vec<(u64, String)>, Infallible> {
+///         let row = |id: u64| Some((id, self.0.get(&id)?.clone()));
+///         Ok(ids.into_iter().filter_map(row).collect())
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), lanebloom_guard::BoxError> {
+/// let table = Table(BTreeMap::from([(1, "ann".into()), (2, "bob".into())]));
+/// let cache = GuardedCache::<u64, String>::builder().build(table)?;
+/// cache.insert_batch(&[1, 2, 3]);
+/// let rows = cache.get_many(&[3, 2, 1]).await?;
+/// assert_eq!(rows, [None, Some("bob".into()), Some("ann".into())]);
+/// # Ok(()) }
+/// ```
+pub trait Loader<K: Key + ?Sized, V: Send + 'static>: Send + Sync + 'static {
+    /// Why a read of the store failed.
+    type Error: Into<BoxError>;
+
+    /// Whether a multi-get calls [`load_many`](Self::load_many). Otherwise it loads one key after
+    /// another, and each row is cached as it comes: set it so if you do not write a `load_many`. It
+    /// is `false` for functions.
+    const READS_MANY: bool = true;
+
+    /// Reads the row of `key`; `None` if the store has none. It may get [other
+    /// keys](crate#loaders-that-get-other-keys).
+    fn load(&self, key: K::Owned) -> impl Future<Output = Result<Option<V>, Self::Error>> + Send;
+
+    /// Reads the rows of distinct keys. Returns those that there are, in any order. By default, it
+    /// reads one after another.
+    ///
+    /// If it gets one of these keys, the row is read a second time, by `load`.
+    fn load_many(&self, keys: Vec<K::Owned>) -> impl Future<Output = Result<Vec<(K::Owned, V)>, Self::Error>> + Send {
+        async move {
+            let mut rows = Vec::new();
+            for key in keys {
+                if let Some(row) = self.load(key.clone()).await? {
+                    rows.push((key, row));
+                }
+            }
+            Ok(rows)
+        }
+    }
+}
+
+impl<K, V, T, R, E> Loader<K, V> for T
+where
+    K: Key + ?Sized,
+    V: Send + 'static,
+    T: Fn(K::Owned) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<Option<V>, E>> + Send,
+    E: Into<BoxError>,
+{
+    type Error = E;
+
+    const READS_MANY: bool = false;
+
+    fn load(&self, key: K::Owned) -> impl Future<Output = Result<Option<V>, E>> + Send {
+        self(key)
+    }
+}
+
+type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, LoadError>> + Send + 'a>>;
+
+/// A [`Loader`] of any type. A panic is an error of the future.
+trait AnyLoader<K: Key + ?Sized, V>: Send + Sync {
+    fn reads_many(&self) -> bool;
+    fn load<'a>(&'a self, key: &'a K::Owned) -> BoxFuture<'a, Option<V>>;
+    fn load_many(&self, keys: Vec<K::Owned>) -> BoxFuture<'_, Vec<(K::Owned, V)>>;
+}
+
+impl<K: Key + ?Sized, V: Send + 'static, L: Loader<K, V>> AnyLoader<K, V> for L {
+    fn reads_many(&self) -> bool {
+        L::READS_MANY
+    }
+
+    fn load<'a>(&'a self, key: &'a K::Owned) -> BoxFuture<'a, Option<V>> {
+        Box::pin(caught(async move { Loader::load(self, key.clone()).await }))
+    }
+
+    fn load_many(&self, keys: Vec<K::Owned>) -> BoxFuture<'_, Vec<(K::Owned, V)>> {
+        Box::pin(caught(async move { Loader::load_many(self, keys).await }))
+    }
+}
+
+/// The payload of the panic in `Err`, if there is one. Nothing is seen of a future after its panic,
+/// so its state may be broken.
+pub(crate) async fn catch_panic<T>(future: impl Future<Output = T>) -> thread::Result<T> {
+    let mut future = pin!(future);
+    poll_fn(
+        |context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
+            Ok(poll) => poll.map(Ok),
+            Err(payload) => Poll::Ready(Err(payload)),
+        },
+    )
+    .await
+}
+
+async fn caught<T, E: Into<BoxError>>(load: impl Future<Output = Result<T, E>>) -> Result<T, LoadError> {
+    match catch_panic(load).await {
+        Ok(result) => result.map_err(LoadError::failed),
+        Err(payload) => Err(LoadError::panicked(&*payload)),
+    }
+}

@@ -1,0 +1,51 @@
+//! Where the result of a load is put, and any number of gets wait for it: as futures, or by
+//! blocking their threads.
+
+use crate::cache::error::LoadError;
+use crate::cache::flights::Flight;
+use std::sync::{Arc, OnceLock};
+use tokio::sync::Notify;
+
+pub(super) type Loaded<V> = Result<Option<V>, LoadError>;
+pub(super) type FlightOf<V> = Arc<Flight<Place<V>>>;
+
+pub(super) struct Place<V> {
+    result: OnceLock<Loaded<V>>,
+    /// Wakes the futures. `OnceLock` wakes the threads.
+    filled: Notify,
+}
+
+impl<V> Default for Place<V> {
+    fn default() -> Self {
+        Self {
+            result: OnceLock::new(),
+            filled: Notify::new(),
+        }
+    }
+}
+
+impl<V: Clone> Place<V> {
+    /// The first result stays.
+    pub(super) fn fill(&self, result: Loaded<V>) {
+        let _ = self.result.set(result);
+        self.filled.notify_waiters();
+    }
+
+    pub(super) fn is_filled(&self) -> bool {
+        self.result.get().is_some()
+    }
+
+    /// Blocks the thread.
+    pub(super) fn wait(&self) -> Loaded<V> {
+        self.result.wait().clone()
+    }
+
+    pub(super) async fn filled(&self) -> Loaded<V> {
+        // Made before the look: it hears of every `fill` from here on.
+        let filled = self.filled.notified();
+        if !self.is_filled() {
+            filled.await;
+        }
+        self.wait()
+    }
+}

@@ -1,0 +1,183 @@
+//! The steps of a rebuild from all keys of the store, and the pauses between rebuilds. `future.rs`
+//! and `sync.rs` read the keys in between.
+
+use crate::cache::Cache;
+use crate::cache::history::{History, Rebuilt};
+use crate::cache::store::{Key, Value};
+use crate::error::{BoxError, RebuildError};
+use crate::filter::GuardFilter;
+use crate::rebuild::Rebuild;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+use tracing::{Span, info, info_span, warn};
+
+/// A rebuild that reads keys.
+pub(super) struct Attempt<'a, K: Key + ?Sized, F: GuardFilter> {
+    rebuild: Rebuild<'a, K, F>,
+    keys: usize,
+    capacity: usize,
+    began: Instant,
+    /// Before the keys were read: inserted and removed keys count again for the next rebuild, rather
+    /// than not at all.
+    inserted: u64,
+    removed: u64,
+}
+
+impl<K: Key + ?Sized, F: GuardFilter> Attempt<'_, K, F> {
+    pub(super) fn add<E: Into<BoxError>>(&mut self, batch: Result<Vec<K::Owned>, E>) -> Result<(), RebuildError> {
+        let batch = batch.map_err(RebuildError::unreadable)?;
+        self.keys += batch.len();
+        self.rebuild.insert_batch(&batch);
+        Ok(())
+    }
+}
+
+impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
+    pub(super) fn history(&self) -> MutexGuard<'_, History> {
+        self.0.history.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The numbers of inserted and of removed keys so far.
+    fn changes(&self) -> (u64, u64) {
+        let counts = &self.0.counts;
+        (
+            counts.sum(|counts| &counts.inserted),
+            counts.sum(|counts| &counts.removed),
+        )
+    }
+
+    /// The keys in the store: those of the last rebuild, with the changes since.
+    ///
+    /// They are at most the filter's own number of keys, `in_filter`, since it has all of them. An
+    /// update counts as inserted, although the filter had the key: without this limit, a million
+    /// updates of one row would look like a million rows. (The last rebuild's count is exact, and
+    /// the filter's an estimate, which may be less.)
+    pub(super) fn known_keys(&self, in_filter: usize) -> u64 {
+        let (inserted, removed) = self.changes();
+        let history = self.history();
+        let inserted = inserted.saturating_sub(history.inserted);
+        let removed = removed.saturating_sub(history.removed);
+        let keys = (history.keys + inserted).saturating_sub(removed);
+        keys.min(history.keys.max(in_filter as u64))
+    }
+
+    /// For a filter that another process filled, and that has so many keys by its own estimate.
+    pub(super) fn note_restored(&self, keys: u64, in_filter: usize, capacity: usize) {
+        let mut history = self.history();
+        (history.keys, history.capacity) = (keys.min(in_filter as u64), capacity);
+    }
+
+    /// With room for a quarter more than there are now.
+    pub(super) fn next_capacity(&self) -> usize {
+        let keys = self.known_keys(self.0.guard.filter().figures().len);
+        with_room(keys.try_into().unwrap_or(usize::MAX)).max(self.0.plan.expected_keys)
+    }
+
+    pub(super) fn begin(&self, capacity: usize) -> Result<Attempt<'_, K, F>, RebuildError> {
+        let began = Instant::now();
+        let filter = (self.0.plan.make)(capacity).map_err(RebuildError::build)?;
+        let rebuild = self.0.guard.rebuild(filter)?;
+        let (inserted, removed) = self.changes();
+        Ok(Attempt {
+            rebuild,
+            keys: 0,
+            capacity,
+            began,
+            inserted,
+            removed,
+        })
+    }
+
+    /// `Err` with the capacity that the next attempt needs.
+    pub(super) fn end(&self, attempt: Attempt<'_, K, F>) -> Result<Result<Rebuilt, usize>, RebuildError> {
+        if attempt.keys > attempt.capacity {
+            info!(
+                keys = attempt.keys,
+                capacity = attempt.capacity,
+                "the store has outgrown the filter"
+            );
+            return Ok(Err(with_room(attempt.keys)));
+        }
+        attempt.rebuild.commit()?;
+        let rebuilt = Rebuilt {
+            keys: attempt.keys,
+            capacity: attempt.capacity,
+            duration: attempt.began.elapsed(),
+        };
+        let mut history = self.history();
+        history.last = Some((Instant::now(), rebuilt));
+        history.capacity = attempt.capacity;
+        history.keys = attempt.keys as u64;
+        (history.inserted, history.removed) = (attempt.inserted, attempt.removed);
+        Ok(Ok(rebuilt))
+    }
+
+    pub(super) fn note(&self, result: &Result<Rebuilt, RebuildError>) {
+        let mut history = self.history();
+        match result {
+            Ok(rebuilt) => {
+                history.completed += 1;
+                info!(rebuilt.keys, rebuilt.capacity, ?rebuilt.duration, "rebuilt");
+            }
+            Err(error) => {
+                history.failed += 1;
+                warn!(%error, "the rebuild failed");
+            }
+        }
+    }
+
+    /// A panic of the source is an error, or the schedule would end with it.
+    pub(super) fn unless_panicked(
+        &self,
+        result: thread::Result<Result<Rebuilt, RebuildError>>,
+    ) -> Result<Rebuilt, RebuildError> {
+        result.unwrap_or_else(|payload| {
+            let result = Err(RebuildError::panicked(&*payload));
+            self.note(&result);
+            result
+        })
+    }
+
+    /// None before a cache is ready: until then made-up keys reach the store.
+    pub(super) fn first_pause(&self, interval: Duration) -> Duration {
+        match self.is_ready() {
+            true => pause(interval, 0),
+            false => Duration::ZERO,
+        }
+    }
+
+    pub(super) fn span(&self) -> Span {
+        info_span!("rebuild", cache = self.0.name)
+    }
+}
+
+fn with_room(keys: usize) -> usize {
+    keys.saturating_add(keys / 4)
+}
+
+/// The time to the next rebuild: `interval` give or take a tenth, so that processes that started
+/// together do not read the store together. After failures it is a second, two, four and so on, up
+/// to `interval`, less up to half of it.
+pub(super) fn pause(interval: Duration, failures: u32) -> Duration {
+    let random = RandomState::new().hash_one(0u8) as f64 / u64::MAX as f64;
+    let (time, part) = match failures {
+        0 => (interval, 0.9 + 0.2 * random),
+        n => {
+            let backoff = Duration::from_secs(1).saturating_mul(1 << (n - 1).min(20));
+            (backoff.min(interval), 0.5 + 0.5 * random)
+        }
+    };
+    // An interval without end has no tenth more.
+    Duration::try_from_secs_f64(time.as_secs_f64() * part).unwrap_or(Duration::MAX)
+}
+
+/// The number of failures in a row, after this result.
+pub(super) fn failures(before: u32, result: &Result<Rebuilt, RebuildError>) -> u32 {
+    match result {
+        // The other rebuild reads the same store.
+        Err(error) if !error.is_in_progress() => before.saturating_add(1),
+        _ => 0,
+    }
+}

@@ -1,0 +1,117 @@
+//! The caches of moka behind a guard, and the types that fit them.
+
+use crate::cache::flights::{Caches, Entry};
+use foldhash::quality::RandomState;
+use lanebloom::{Funnel, Sink};
+use std::hash::Hash;
+
+/// A type of keys, in their borrowed form: `u64`, `str`, `[u8]`, `(u32, u64)`. Implemented for
+/// every type that fits.
+///
+/// Filters hash it as a [`Funnel`], the caches by `Hash`. Loaders get its owned form, `String` for
+/// `str`.
+///
+/// ```
+/// use lanebloom_guard::Key;
+///
+/// fn is_key<K: Key + ?Sized>() {}
+/// is_key::<u64>();
+/// is_key::<str>();
+/// is_key::<(u32, [u8; 16])>();
+/// ```
+pub trait Key:
+    Funnel + Hash + Eq + ToOwned<Owned: Funnel + Hash + Eq + Clone + Send + Sync> + Send + Sync + 'static
+{
+}
+
+impl<K> Key for K where
+    K: Funnel + Hash + Eq + ToOwned<Owned: Funnel + Hash + Eq + Clone + Send + Sync> + Send + Sync + 'static + ?Sized
+{
+}
+
+/// A type of cached values. Implemented for every type that fits.
+///
+/// ```
+/// use lanebloom_guard::Value;
+///
+/// fn is_value<V: Value>() {}
+/// is_value::<String>();
+/// is_value::<std::sync::Arc<[u8]>>();
+/// ```
+pub trait Value: Clone + Send + Sync + 'static {}
+
+impl<V: Clone + Send + Sync + 'static> Value for V {}
+
+/// The values, and the keys that the store lacks. Two caches, so that made-up keys, though they
+/// pass the filter, cannot push out values.
+///
+/// foldhash and not SipHash, which makes a cached get 4% to 20% slower: a stranger cannot choose
+/// what is cached, since the filter lets only valid keys and few others through.
+pub(crate) struct Moka<K: ToOwned + ?Sized, V> {
+    pub(crate) values: moka::sync::Cache<K::Owned, Cached<V>, RandomState>,
+    /// Each with its epoch.
+    pub(crate) misses: moka::sync::Cache<K::Owned, u64, RandomState>,
+    /// In bytes, of a key that is remembered as missing.
+    pub(crate) longest_miss: usize,
+}
+
+/// A value and its epoch.
+#[derive(Clone)]
+pub(crate) struct Cached<V> {
+    pub(crate) value: V,
+    epoch: u64,
+}
+
+impl<K: Key + ?Sized, V: Value> Caches<K> for Moka<K, V> {
+    type Value = V;
+
+    #[inline]
+    fn get(&self, key: &K) -> Option<Entry<V>> {
+        match self.values.get(key) {
+            None => self.misses.get(key).map(|epoch| Entry { epoch, value: None }),
+            Some(Cached { value, epoch }) => Some(Entry {
+                epoch,
+                value: Some(value),
+            }),
+        }
+    }
+
+    fn put(&self, key: &K, Entry { epoch, value }: Entry<V>) {
+        match value {
+            Some(value) => {
+                self.misses.invalidate(key);
+                self.values.insert(key.to_owned(), Cached { value, epoch });
+            }
+            None => {
+                self.values.invalidate(key);
+                if bytes_of(key) <= self.longest_miss {
+                    self.misses.insert(key.to_owned(), epoch);
+                }
+            }
+        }
+    }
+
+    fn forget(&self, key: &K) {
+        self.misses.invalidate(key);
+        self.values.invalidate(key);
+    }
+
+    /// Takes effect as moka's clock goes on, and does not wait for it.
+    fn forget_all(&self) {
+        self.values.invalidate_all();
+        self.misses.invalidate_all();
+    }
+}
+
+/// The bytes of a key, as a filter hashes them.
+pub(crate) fn bytes_of(key: &(impl Funnel + ?Sized)) -> usize {
+    struct Length(usize);
+    impl Sink for Length {
+        fn put(&mut self, bytes: &[u8]) {
+            self.0 += bytes.len();
+        }
+    }
+    let mut length = Length(0);
+    key.funnel(&mut length);
+    length.0
+}

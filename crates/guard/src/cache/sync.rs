@@ -1,0 +1,467 @@
+//! Caches whose gets block: they load in their own thread, or wait for the thread that does.
+//!
+//! [`Builder::build_blocking`](crate::Builder::build_blocking) makes one.
+
+use crate::cache::error::LoadError;
+use crate::cache::flights::Asked;
+use crate::cache::history::Rebuilt;
+use crate::cache::landing::{Landing, keys_of, land_all};
+use crate::cache::loads::Load;
+use crate::cache::place::{FlightOf, Loaded};
+use crate::cache::schedule::{failures, pause};
+use crate::cache::store::{Key, Value};
+use crate::cache::{Cache, Known};
+use crate::error::{BoxError, RebuildError, RebuildErrorKind};
+use crate::filter::GuardFilter;
+use crate::guard::CacheGuard;
+use lanebloom::{ConcurrentBloom, Funnel, SipHash13};
+use std::borrow::Borrow;
+use std::fmt;
+use std::mem;
+use std::ops::Deref;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender, TryRecvError};
+use std::thread;
+use std::time::Duration;
+use tracing::debug_span;
+
+/// A read-through cache over a store, with a filter of all valid keys in front. Its gets block. Clones
+/// share one cache.
+///
+/// [`get`](Self::get) answers in this order: the filter turns the key away; the cache has its value;
+/// the key is remembered as missing; the [loader](Loader) reads the store, once for all that ask for
+/// the key at the same moment.
+///
+/// `K` is the type of the keys in their borrowed form, as in [`CacheGuard`]: `GuardedCache<str,
+/// User>` takes `&str`, `&String` and more.
+///
+/// Changes of the store, readiness and figures are calls of [`Cache`], to which this derefs. Its
+/// page has the order of writes.
+///
+/// # Loads
+///
+/// A load runs in the thread that asked first. A load has no time limit of its own: a loader that may
+/// hang should have one. A loader may [get other keys](crate#loaders-that-get-other-keys).
+///
+/// An error reaches every waiter and is not cached; the next get tries again. A panic of the loader
+/// reaches the waiters as a [`LoadError`].
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom_guard::sync::GuardedCache;
+/// use std::io;
+///
+/// let read = |id: u64| -> io::Result<Option<String>> {
+///     Ok((id < 1000).then(|| format!("user {id}")))
+/// };
+/// let cache = GuardedCache::<u64, String>::builder()
+///     .expected_keys(10_000)
+///     .build_blocking(read)?;
+/// cache.insert_batch(&Vec::from_iter(0..=1000u64));
+/// cache.mark_ready(); // these are all; or rebuild_now, which reads them
+///
+/// assert_eq!(cache.get(&17)?.as_deref(), Some("user 17")); // loaded
+/// assert_eq!(cache.get(&17)?.as_deref(), Some("user 17")); // cached
+/// assert_eq!(cache.get(&1000)?, None); // the store said so
+/// assert_eq!(cache.get(&1000)?, None); // remembered
+/// assert_eq!(cache.get(&123_456)?, None); // turned away
+///
+/// let stats = cache.stats();
+/// assert_eq!((stats.loads, stats.hits), (2, 1));
+/// assert_eq!((stats.known_misses, stats.guard.turned_away), (1, 1));
+/// # Ok::<(), lanebloom_guard::BoxError>(())
+/// ```
+pub struct GuardedCache<K: Key + ?Sized, V: Value, F = ConcurrentBloom<SipHash13>> {
+    cache: Cache<K, V, F>,
+    loader: Arc<dyn AnyLoader<K, V>>,
+}
+
+impl<K: Key + ?Sized, V: Value, F> GuardedCache<K, V, F> {
+    pub(super) fn new(cache: Cache<K, V, F>, loader: impl Loader<K, V>) -> Self {
+        let loader = Arc::new(loader);
+        Self { cache, loader }
+    }
+}
+
+impl<K: Key + ?Sized, V: Value, F> Deref for GuardedCache<K, V, F> {
+    type Target = Cache<K, V, F>;
+
+    fn deref(&self) -> &Cache<K, V, F> {
+        &self.cache
+    }
+}
+
+/// The same as [`Cache::guard`].
+impl<K: Key + ?Sized, V: Value, F: GuardFilter> AsRef<CacheGuard<K, F>> for GuardedCache<K, V, F> {
+    fn as_ref(&self) -> &CacheGuard<K, F> {
+        self.guard()
+    }
+}
+
+impl<K: Key + ?Sized, V: Value, F> Clone for GuardedCache<K, V, F> {
+    fn clone(&self) -> Self {
+        Self {
+            cache: self.cache.clone(),
+            loader: Arc::clone(&self.loader),
+        }
+    }
+}
+
+impl<K: Key + ?Sized, V: Value, F> fmt::Debug for GuardedCache<K, V, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.cache.fmt(f)
+    }
+}
+
+impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
+    /// The row of `key`, from the cache or the store; `None` if the store has none.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the load does, which this thread or another runs.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom_guard::sync::GuardedCache;
+    /// use std::convert::Infallible;
+    ///
+    /// let read = |name: String| Ok::<_, Infallible>(Some(name.len()));
+    /// let cache = GuardedCache::<str, usize>::builder().build_blocking(read)?;
+    /// cache.insert("ann");
+    /// cache.mark_ready();
+    /// assert_eq!(cache.get("ann")?, Some(3));
+    /// assert_eq!(cache.get("eve")?, None); // the store was not asked
+    /// # Ok::<(), lanebloom_guard::BoxError>(())
+    /// ```
+    pub fn get<Q: Borrow<K> + ?Sized>(&self, key: &Q) -> Result<Option<V>, LoadError> {
+        let key = key.borrow();
+        let admission = match self.cache.look(key) {
+            Known::Answer(known) => return Ok(known),
+            Known::Unknown(admission) => admission,
+        };
+        let flight = match self.cache.ask(key) {
+            Asked::Known(known) => {
+                self.cache.count_known(&known, admission);
+                return Ok(known);
+            }
+            Asked::Joined(flight) | Asked::New(flight) => flight,
+        };
+        let loaded = self.wait(key, flight)?;
+        admission.record(loaded.is_some());
+        Ok(loaded)
+    }
+
+    /// Loads the row of a flight if nobody does, or waits for it.
+    fn wait(&self, key: &K, mut flight: FlightOf<V>) -> Loaded<V> {
+        loop {
+            let load = match self.cache.begin_flight(key, &flight, Load::of_one()) {
+                Ok(landing) => {
+                    let _span = debug_span!("load", cache = self.cache.0.name).entered();
+                    let _wait = landing.load.awaited();
+                    let loaded = landing.load.sync_scope(|| self.loader.load(&landing.key));
+                    landing.land(loaded.clone());
+                    return loaded;
+                }
+                Err(load) => load,
+            };
+            if let Some(_wait) = load.awaited() {
+                return flight.result.wait();
+            }
+            flight = match self.cache.ask_again(key, &flight, load)? {
+                Asked::Known(known) => return Ok(known),
+                Asked::Joined(flight) | Asked::New(flight) => flight,
+            };
+        }
+    }
+
+    /// The rows of many keys, in their order: one batch of lookups in the filter, one pass over the
+    /// caches, and one call of [`load_many`](Loader::load_many) for the keys that nobody else loads
+    /// at this moment. If the loader is a function, one load after another.
+    ///
+    /// # Errors
+    ///
+    /// Fails if one of the loads does. The rows that were loaded before are cached.
+    ///
+    /// # Panics
+    ///
+    /// As [`check_batch`](crate::CacheGuard::check_batch).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom_guard::sync::GuardedCache;
+    /// use std::convert::Infallible;
+    ///
+    /// let read = |name: String| Ok::<_, Infallible>(Some(name.len()));
+    /// let cache = GuardedCache::<str, usize>::builder().build_blocking(read)?;
+    /// cache.insert_batch(&["ann", "john"]);
+    /// cache.mark_ready();
+    /// let rows = cache.get_many(&["john", "eve", "ann", "ann"])?;
+    /// assert_eq!(rows, [Some(4), None, Some(3), Some(3)]);
+    /// assert_eq!(cache.stats().loads, 2);
+    /// # Ok::<(), lanebloom_guard::BoxError>(())
+    /// ```
+    pub fn get_many<Q: Borrow<K> + Funnel>(&self, keys: &[Q]) -> Result<Vec<Option<V>>, LoadError> {
+        let mut asking = self.cache.ask_many(keys);
+        if self.loader.reads_many() {
+            self.load_many(asking.begin_all());
+        }
+        for wait in asking.waits.by_ref() {
+            let loaded = self.wait(keys[wait.at].borrow(), wait.flight)?;
+            wait.admission.record(loaded.is_some());
+            asking.rows[wait.at] = loaded;
+        }
+        Ok(mem::take(&mut asking.rows))
+    }
+
+    fn load_many(&self, (load, landings): (Load, Vec<Landing<K, V, F>>)) {
+        if !landings.is_empty() {
+            let _span = debug_span!("load_many", cache = self.cache.0.name, keys = landings.len()).entered();
+            let _wait = load.awaited();
+            let loaded = load.sync_scope(|| self.loader.load_many(keys_of(&landings)));
+            land_all(&landings, loaded);
+        }
+    }
+
+    /// Replaces the filter by one that holds exactly the keys of `source`, and those that are inserted
+    /// meanwhile. Removed keys are turned away after.
+    ///
+    /// `source` makes an iterator over all keys in the store, in batches of some thousands, say. It
+    /// is called after the rebuild has begun, and a second time if there are more keys than the new
+    /// filter was made for; then the filter gets room for a quarter more. The old filter serves
+    /// meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the source fails, if the filter cannot be built or has no room, or if another
+    /// rebuild is under way. The old filter stays.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom_guard::sync::GuardedCache;
+    /// use std::convert::Infallible;
+    ///
+    /// let read = |id: u64| Ok::<_, Infallible>(Some(id));
+    /// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
+    /// // SELECT id FROM rows, say
+    /// let keys = || [Ok::<_, Infallible>(vec![1, 2]), Ok(vec![3])];
+    /// assert_eq!(cache.rebuild_now(keys)?.keys, 3);
+    /// assert_eq!((cache.get(&3)?, cache.get(&4)?), (Some(3), None));
+    /// # Ok::<(), lanebloom_guard::BoxError>(())
+    /// ```
+    pub fn rebuild_now<I, E>(&self, source: impl Fn() -> I) -> Result<Rebuilt, RebuildError>
+    where
+        I: IntoIterator<Item = Result<Vec<K::Owned>, E>>,
+        E: Into<BoxError>,
+    {
+        self.rebuild_unless(&source, || false)
+    }
+
+    fn rebuild_unless<I, E>(
+        &self,
+        source: &impl Fn() -> I,
+        is_stopped: impl Fn() -> bool,
+    ) -> Result<Rebuilt, RebuildError>
+    where
+        I: IntoIterator<Item = Result<Vec<K::Owned>, E>>,
+        E: Into<BoxError>,
+    {
+        let _span = self.cache.span().entered();
+        let rebuild = || {
+            let mut capacity = self.cache.next_capacity();
+            loop {
+                let mut attempt = self.cache.begin(capacity)?;
+                for batch in source() {
+                    if is_stopped() {
+                        return Err(RebuildError(RebuildErrorKind::Stopped));
+                    }
+                    attempt.add(batch)?;
+                }
+                match self.cache.end(attempt)? {
+                    Ok(rebuilt) => return Ok(rebuilt),
+                    Err(larger) => capacity = larger,
+                }
+            }
+        };
+        let result = rebuild();
+        self.cache.note(&result);
+        result
+    }
+
+    /// Calls [`rebuild_now`](Self::rebuild_now) about every `interval` in a thread of its own,
+    /// until the returned value is dropped or [stopped](Rebuilds::stop): first at once, or
+    /// after one interval if the cache [is ready](Cache::is_ready).
+    ///
+    /// The intervals vary by a tenth, so that processes that were started together do not read the
+    /// store together. After an error or a panic of `source` the next attempt comes within a
+    /// second; then the pauses double, up to `interval`.
+    ///
+    /// # Panics
+    ///
+    /// If the system cannot start a thread.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom_guard::sync::GuardedCache;
+    /// use std::convert::Infallible;
+    /// use std::time::Duration;
+    ///
+    /// let read = |id: u64| Ok::<_, Infallible>(Some(id));
+    /// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
+    /// let keys = || [Ok::<_, Infallible>(vec![1, 2, 3])];
+    /// let rebuilds = cache.rebuild_every(Duration::from_secs(3600), keys);
+    /// while !cache.is_ready() {
+    ///     std::thread::yield_now(); // the first rebuild
+    /// }
+    /// assert_eq!((cache.get(&3)?, cache.get(&4)?), (Some(3), None));
+    /// rebuilds.stop();
+    /// # Ok::<(), lanebloom_guard::BoxError>(())
+    /// ```
+    pub fn rebuild_every<I, E>(&self, interval: Duration, source: impl Fn() -> I + Send + 'static) -> Rebuilds
+    where
+        I: IntoIterator<Item = Result<Vec<K::Owned>, E>>,
+        E: Into<BoxError>,
+    {
+        let cache = self.clone();
+        let (stop, stopped) = mpsc::channel::<()>();
+        let thread = thread::spawn(move || {
+            let mut failed = 0;
+            let mut wait = cache.cache.first_pause(interval);
+            while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(wait) {
+                let is_stopped = || stopped.try_recv() == Err(TryRecvError::Disconnected);
+                let rebuild = AssertUnwindSafe(|| cache.rebuild_unless(&source, is_stopped));
+                failed = failures(failed, &cache.cache.unless_panicked(catch_unwind(rebuild)));
+                wait = pause(interval, failed);
+            }
+        });
+        Rebuilds { _stop: stop, thread }
+    }
+}
+
+/// Rebuilds on a schedule in a thread; made by [`GuardedCache::rebuild_every`]. They end when
+/// this is dropped.
+#[must_use = "the rebuilds end when this is dropped"]
+#[derive(Debug)]
+pub struct Rebuilds {
+    /// The thread stops when this end of the channel is gone.
+    _stop: Sender<()>,
+    thread: thread::JoinHandle<()>,
+}
+
+impl Rebuilds {
+    /// Ends the rebuilds and waits until their thread is gone. A rebuild that is under way is given
+    /// up at its next batch: the old filter stays.
+    pub fn stop(self) {
+        drop(self._stop);
+        // The thread panics at nothing.
+        let _ = self.thread.join();
+    }
+}
+
+/// Reads rows from the store. Every `Fn(key) -> Result<Option<V>, E>` is one. A type of your own
+/// can read many rows at once for `get_many`.
+///
+/// ```
+/// use lanebloom_guard::sync::{GuardedCache, Loader};
+/// use std::collections::BTreeMap;
+/// use std::convert::Infallible;
+///
+/// struct Table(BTreeMap<u64, String>);
+///
+/// impl Loader<u64, String> for Table {
+///     type Error = Infallible;
+///
+///     fn load(&self, id: u64) -> Result<Option<String>, Infallible> {
+///         Ok(self.0.get(&id).cloned())
+///     }
+///
+///     // SELECT id, name FROM users WHERE id IN (...)
+///     fn load_many(
+///         &self,
+///         ids: Vec<u64>,
+///     ) -> Result<Vec<(u64, String)>, Infallible> {
+///         let row = |id: u64| Some((id, self.0.get(&id)?.clone()));
+///         Ok(ids.into_iter().filter_map(row).collect())
+///     }
+/// }
+///
+/// let table = Table(BTreeMap::from([(1, "ann".into()), (2, "bob".into())]));
+/// let cache = GuardedCache::<u64, String>::builder().build_blocking(table)?;
+/// cache.insert_batch(&[1, 2, 3]);
+/// let rows = cache.get_many(&[3, 2, 1])?;
+/// assert_eq!(rows, [None, Some("bob".into()), Some("ann".into())]);
+/// # Ok::<(), lanebloom_guard::BoxError>(())
+/// ```
+pub trait Loader<K: Key + ?Sized, V>: Send + Sync + 'static {
+    /// Why a read of the store failed.
+    type Error: Into<BoxError>;
+
+    /// Whether a multi-get calls [`load_many`](Self::load_many). Otherwise it loads one key after
+    /// another, and each row is cached as it comes: set it so if you do not write a `load_many`. It
+    /// is `false` for functions.
+    const READS_MANY: bool = true;
+
+    /// Reads the row of `key`; `None` if the store has none. It may get [other
+    /// keys](crate#loaders-that-get-other-keys).
+    fn load(&self, key: K::Owned) -> Result<Option<V>, Self::Error>;
+
+    /// Reads the rows of distinct keys. Returns those that there are, in any order. By default, it
+    /// reads one after another.
+    ///
+    /// If it gets one of these keys, the row is read a second time, by `load`.
+    fn load_many(&self, keys: Vec<K::Owned>) -> Result<Vec<(K::Owned, V)>, Self::Error> {
+        let row = |key: K::Owned| {
+            let row = self.load(key.clone()).transpose()?;
+            Some(row.map(|row| (key, row)))
+        };
+        keys.into_iter().filter_map(row).collect()
+    }
+}
+
+impl<K, V, T, E> Loader<K, V> for T
+where
+    K: Key + ?Sized,
+    T: Fn(K::Owned) -> Result<Option<V>, E> + Send + Sync + 'static,
+    E: Into<BoxError>,
+{
+    type Error = E;
+
+    const READS_MANY: bool = false;
+
+    fn load(&self, key: K::Owned) -> Result<Option<V>, E> {
+        self(key)
+    }
+}
+
+/// A [`Loader`] of any type. A panic is an error.
+trait AnyLoader<K: Key + ?Sized, V>: Send + Sync {
+    fn reads_many(&self) -> bool;
+    fn load(&self, key: &K::Owned) -> Loaded<V>;
+    fn load_many(&self, keys: Vec<K::Owned>) -> Result<Vec<(K::Owned, V)>, LoadError>;
+}
+
+impl<K: Key + ?Sized, V, L: Loader<K, V>> AnyLoader<K, V> for L {
+    fn reads_many(&self) -> bool {
+        L::READS_MANY
+    }
+
+    fn load(&self, key: &K::Owned) -> Loaded<V> {
+        caught(|| Loader::load(self, key.clone()))
+    }
+
+    fn load_many(&self, keys: Vec<K::Owned>) -> Result<Vec<(K::Owned, V)>, LoadError> {
+        caught(|| Loader::load_many(self, keys))
+    }
+}
+
+fn caught<T, E: Into<BoxError>>(load: impl FnOnce() -> Result<T, E>) -> Result<T, LoadError> {
+    match catch_unwind(AssertUnwindSafe(load)) {
+        Ok(result) => result.map_err(LoadError::failed),
+        Err(payload) => Err(LoadError::panicked(&*payload)),
+    }
+}

@@ -1,0 +1,155 @@
+//! The filters that a guard can serve from.
+
+use lanebloom::{Figures, Filter, Funnel, Insert, KeyHasher, Outcome, Total};
+use std::time::Duration;
+
+/// A filter that a [`CacheGuard`](crate::CacheGuard) can serve from.
+///
+/// Every [`Filter`] with inserts is one. With the feature `formats`, so is `GuavaBloom` of
+/// `lanebloom-formats`. With the feature `redis`, so are `SharedBloom` and `SharedWindow` of
+/// `lanebloom-redis`.
+///
+/// You can implement it for a type of your own that wraps a filter. The promise of the guard is
+/// then yours to keep: if an insert of a key happens before a lookup of the key, the lookup answers
+/// `true`, unless the insert answered `false`.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::ConcurrentBloom;
+/// use lanebloom_guard::{CacheGuard, GuardFilter};
+///
+/// fn keys<F: GuardFilter>(guard: &CacheGuard<str, F>) -> usize {
+///     guard.filter().figures().len
+/// }
+///
+/// let keyed = CacheGuard::with_capacity(1000, 0.01)?;
+/// let seeded = CacheGuard::new(ConcurrentBloom::with_capacity(1000, 0.01)?);
+/// keyed.insert("ann");
+/// seeded.insert_batch(&["ann", "bob"]);
+/// assert_eq!((keys(&keyed), keys(&seeded)), (1, 2));
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+pub trait GuardFilter: Send + Sync + 'static {
+    /// Whether the filter may have the key.
+    fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool;
+
+    /// [`contains`](Self::contains) of many keys: bit `i % 64` of word `i / 64` for key `i`. `out`
+    /// has a word for every 64 keys. The bits after the last key become 0.
+    fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]);
+
+    /// Inserts a key. Answers whether the filter has the key from now on; `false` if the filter has
+    /// no room.
+    fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool;
+
+    /// Inserts as many of the keys as the filter has room for. Answers whether it has all of them.
+    fn insert_batch<K: Funnel>(&self, keys: &[K]) -> bool;
+
+    /// Fill, number of keys and false-positive rate now, as [`Filter::figures`]: one pass over the
+    /// whole filter.
+    fn figures(&self) -> Figures;
+
+    /// The false-positive rate that the filter was built for.
+    fn false_positive_rate(&self) -> f64;
+
+    /// The memory that the filter takes, in bytes.
+    fn memory_bytes(&self) -> usize;
+
+    /// The time since a shared filter's last exchange with its server. `None` for filters of this
+    /// process alone.
+    ///
+    /// ```
+    /// use lanebloom_guard::{CacheGuard, GuardFilter};
+    ///
+    /// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
+    /// assert_eq!(guard.filter().lag(), None);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    fn lag(&self) -> Option<Duration> {
+        None
+    }
+}
+
+/// Forwards the calls that all filters have under the same name to those of `$filter`, which the
+/// type is or derefs to.
+macro_rules! forward {
+    ($filter:ty) => {
+        #[inline]
+        fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+            <$filter>::contains(self, key)
+        }
+        fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
+            <$filter>::contains_batch_bitmap(self, keys, out);
+        }
+        fn figures(&self) -> Figures {
+            <$filter>::figures(self)
+        }
+        fn false_positive_rate(&self) -> f64 {
+            <$filter>::false_positive_rate(self)
+        }
+        fn memory_bytes(&self) -> usize {
+            <$filter>::memory_bytes(self)
+        }
+    };
+    ($filter:ty, whose inserts cannot fail) => {
+        forward! { $filter }
+
+        #[inline]
+        fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+            <$filter>::insert(self, key);
+            true
+        }
+        fn insert_batch<K: Funnel>(&self, keys: &[K]) -> bool {
+            <$filter>::insert_batch(self, keys);
+            true
+        }
+    };
+}
+
+impl<E, S> GuardFilter for Filter<E, S>
+where
+    E: Insert + Send + Sync + 'static,
+    S: KeyHasher + Send + Sync + 'static,
+{
+    forward! { Filter<E, S> }
+
+    /// A key that is refused though there is room is there as often as it can be. (A lookup proves
+    /// less: it may find another key, which is removed one day.)
+    #[inline]
+    fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+        !<Filter<E, S>>::insert(self, key).is_full()
+    }
+
+    /// A batch of the filter ends at the first key that is refused. The rest goes one by one.
+    fn insert_batch<K: Funnel>(&self, keys: &[K]) -> bool {
+        let refused_at = <Filter<E, S>>::insert_batch(self, keys).refused_at();
+        let rest = refused_at.map_or(&[][..], |at| &keys[at..]);
+        let refused = rest.iter().filter(|key| !GuardFilter::insert(self, *key));
+        refused.count() == 0
+    }
+}
+
+#[cfg(feature = "formats")]
+impl GuardFilter for lanebloom_formats::GuavaBloom {
+    forward! { Self, whose inserts cannot fail }
+}
+
+/// The local copy answers.
+#[cfg(feature = "redis")]
+impl<S: KeyHasher + Send + Sync + 'static> GuardFilter for lanebloom_redis::SharedBloom<S> {
+    forward! { lanebloom::ConcurrentBloom<S>, whose inserts cannot fail }
+
+    fn lag(&self) -> Option<Duration> {
+        Some(self.stats().lag)
+    }
+}
+
+/// The local copy answers.
+#[cfg(feature = "redis")]
+impl<S: KeyHasher + Clone + Send + Sync + 'static> GuardFilter for lanebloom_redis::SharedWindow<S> {
+    forward! { lanebloom::WindowedBloom<S>, whose inserts cannot fail }
+
+    fn lag(&self) -> Option<Duration> {
+        Some(self.stats().lag)
+    }
+}
