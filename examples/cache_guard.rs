@@ -393,7 +393,7 @@ impl Service<'_> {
             rebuild.insert(key);
             keys += 1;
         })?;
-        rebuild.commit();
+        rebuild.commit()?;
         let took = began.elapsed().as_secs_f64();
         println!(
             "    rebuilt the guard meanwhile, from {} keys in the store, in {took:.1} s",

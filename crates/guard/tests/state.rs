@@ -81,7 +81,7 @@ fn each_way_to_fill_a_cache_makes_it_ready() {
     let by_hand = new(1000);
     let mut rebuild = by_hand.guard().rebuild_with_capacity(1000, 0.01).unwrap();
     rebuild.extend([1, 2]);
-    rebuild.commit();
+    rebuild.commit().unwrap();
     for cache in [by_word, by_file, by_hand] {
         assert!(cache.is_ready() && !cache.figures().is_open);
         assert!(admits(&cache, 1) && admits(&cache, 2) && !admits(&cache, 3));
@@ -178,7 +178,7 @@ fn updates_of_rows_are_no_new_keys() {
     let cache = new(1000);
     cache.rebuild_now(keys(0..1000)).unwrap();
     for _ in 0..100 {
-        (0..1000).for_each(|key| _ = cache.insert(&key));
+        (0..1000).for_each(|key| cache.insert(&key));
         cache.insert_batch(&Vec::from_iter(0..1000));
     }
     cache.insert_value(&17, 17);
@@ -191,7 +191,7 @@ fn updates_of_rows_are_no_new_keys() {
     // Nor over a restart.
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("guard");
-    (0..1000).for_each(|key| _ = cache.insert(&key));
+    (0..1000).for_each(|key| cache.insert(&key));
     cache.save(&path).unwrap();
     let cache = new(1000);
     assert!(cache.restore(&path, HOUR).unwrap());
@@ -333,14 +333,14 @@ fn a_restore_loses_no_key_that_the_cache_has() {
     let _limit = Limit::new();
     type Fill = fn(&Cache);
     let ways: [(&str, Fill); 6] = [
-        ("added", |cache| _ = cache.insert(&1000)),
-        ("inserted", |cache| _ = cache.insert_value(&1000, 1)),
-        ("by the guard", |cache| _ = cache.guard().insert(&1000)),
-        ("rebuilt", |cache| _ = cache.rebuild_now(keys([1000])).unwrap()),
+        ("added", |cache| cache.insert(&1000)),
+        ("inserted", |cache| cache.insert_value(&1000, 1)),
+        ("by the guard", |cache| cache.guard().insert(&1000)),
+        ("rebuilt", |cache| cache.rebuild_now(keys([1000])).unwrap()),
         ("rebuilt by the guard", |cache| {
             let mut rebuild = cache.guard().rebuild_with_capacity(10, 0.01).unwrap();
             rebuild.extend([1000]);
-            rebuild.commit();
+            rebuild.commit().unwrap();
         }),
         ("an empty store", |cache| cache.mark_ready()),
     ];

@@ -60,8 +60,8 @@ fn a_guard_turns_no_valid_key_away_while_it_is_rebuilt() {
                     rows.store(added, Ordering::Release);
                     match new[..] {
                         [] => break,
-                        [row] => _ = guard.insert(&row),
-                        _ => _ = guard.insert_batch(&new),
+                        [row] => guard.insert(&row),
+                        _ => guard.insert_batch(&new),
                     }
                     announced.store(added, Ordering::Release);
                 }
