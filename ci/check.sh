@@ -24,9 +24,10 @@ echo "== lints"
 cargo clippy --all-targets -- -D warnings
 cargo clippy --all-targets --all-features -- -D warnings
 cargo clippy -p lanebloom-formats --lib --no-default-features -- -D warnings
+cargo clippy -p lanebloom-guard --all-targets --no-default-features -- -D warnings
 cargo clippy -p lanebloom-guard --all-targets --all-features -- -D warnings
 cargo clippy -p lanebloom-cli --all-targets -- -D warnings
-for features in "" std serde mmap guard window; do
+for features in "" std serde mmap window; do
     cargo clippy -p lanebloom --lib --no-default-features --features "$features" -- -D warnings
 done
 # The loom tests, and the side of src/words/sync.rs that only they see.

@@ -1,5 +1,4 @@
-//! Errors of the core: opaque types whose messages name the value and the limit. Each integration
-//! (the guard) has a file of its own for its errors.
+//! Errors of the core: opaque types whose messages name the value and the limit.
 //!
 //! If only one file finds an error, it writes the sentence, and the kind holds it. A kind has
 //! fields if several files find it, if a method reads it, or if it must not allocate.

@@ -221,8 +221,8 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         InsertOnDrop::new(self, key)
     }
 
-    /// Tells the cache that the store has no row for `key` any more. The next get asks the store; the
-    /// filter admits the key until the next rebuild.
+    /// Tells the cache that the store has no row for `key` any more. The next get asks the store;
+    /// the filter admits the key until the next rebuild.
     ///
     /// The miss is not remembered before the store has confirmed it: another thread may have added
     /// the key again.
@@ -317,8 +317,8 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
 
     /// Says that the filter has all keys of the store: from now on, it turns others away. For three
     /// cases in which nothing is rebuilt or restored: the store is empty, all its keys were
-    /// [`insert_batch`](Self::insert_batch) before, or the [`filter`](crate::Builder::filter) had them
-    /// from the beginning (a `SharedBloom`, for example).
+    /// [`insert_batch`](Self::insert_batch) before, or the [`filter`](crate::Builder::filter) had
+    /// them from the beginning (a `SharedBloom`, for example).
     ///
     /// ```
     /// # use lanebloom_guard::sync::GuardedCache;

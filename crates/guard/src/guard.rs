@@ -113,8 +113,8 @@ use std::sync::Arc;
 ///
 /// # Async code
 ///
-/// One type serves threads and tasks: the guard runs nothing by itself, so it needs no runtime. Only
-/// the calls that take a load come twice. Those that end in `_async` await it.
+/// One type serves threads and tasks: the guard runs nothing by itself, so it needs no runtime.
+/// Only the calls that take a load come twice. Those that end in `_async` await it.
 ///
 /// # Order of insert and commit
 ///

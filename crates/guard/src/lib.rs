@@ -94,10 +94,11 @@
 //! turns keys away from the moment when it [is ready](Cache::is_ready):
 //!
 //! - [`rebuild_now`](future::GuardedCache::rebuild_now) or the first of
-//!   [`rebuild_every`](future::GuardedCache::rebuild_every), which begins at once, has read all keys.
+//!   [`rebuild_every`](future::GuardedCache::rebuild_every), which begins at once, has read all
+//!   keys.
 //! - [`restore`](Cache::restore) has read them from a file.
-//! - [`mark_ready`](Cache::mark_ready) says that the filter has all keys: the store is
-//!   empty, the keys were inserted by [`insert_batch`](Cache::insert_batch), or the filter is a shared one
+//! - [`mark_ready`](Cache::mark_ready) says that the filter has all keys: the store is empty, the
+//!   keys were inserted by [`insert_batch`](Cache::insert_batch), or the filter is a shared one
 //!   that others have filled.
 //!
 //! A service that must keep made-up keys off its store from the first request on should wait for

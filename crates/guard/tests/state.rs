@@ -336,7 +336,7 @@ fn a_restore_loses_no_key_that_the_cache_has() {
         ("added", |cache| cache.insert(&1000)),
         ("inserted", |cache| cache.insert_value(&1000, 1)),
         ("by the guard", |cache| cache.guard().insert(&1000)),
-        ("rebuilt", |cache| cache.rebuild_now(keys([1000])).unwrap()),
+        ("rebuilt", |cache| _ = cache.rebuild_now(keys([1000])).unwrap()),
         ("rebuilt by the guard", |cache| {
             let mut rebuild = cache.guard().rebuild_with_capacity(10, 0.01).unwrap();
             rebuild.extend([1000]);
@@ -351,7 +351,7 @@ fn a_restore_loses_no_key_that_the_cache_has() {
         fill(&cache);
         let error = cache.restore(&path, HOUR).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{name}");
-        let text = "this cache was filled before, or keys were added to it; restore a new cache";
+        let text = "this cache was filled before, or keys were inserted into it; restore a new cache";
         assert_eq!(error.to_string(), text, "{name}");
         assert!(name == "an empty store" || admits(&cache, 1000), "{name}");
         assert_eq!(admits(&cache, 17), !cache.is_ready(), "{name}");

@@ -70,9 +70,9 @@
 //!
 //! # Before a store
 //!
-//! A `CacheGuard` (of the crate `lanebloom-guard`) over a `SharedBloom` turns away keys that other nodes
-//! have just added to the store, until the keys have arrived. The remedy depends on the client that
-//! first asks for a new key:
+//! A `CacheGuard` (of the crate `lanebloom-guard`) over a `SharedBloom` turns away keys that other
+//! nodes have just added to the store, until the keys have arrived. The remedy depends on the
+//! client that first asks for a new key:
 //!
 //! - Insert, `sync`, and only then hand the id out. The other nodes have it within their interval.
 //!   The client that made the id finds it at once at the node where it made it.

@@ -7,8 +7,8 @@ use std::sync::atomic::AtomicU64;
 /// Counts since the cache was made. Beside other threads, they may be of slightly different
 /// moments.
 ///
-/// Each key of a get or multi-get counts once: in `guard.turned_away`, `hits`, `known_misses`, `loads`
-/// or `joined`.
+/// Each key of a get or multi-get counts once: in `guard.turned_away`, `hits`, `known_misses`,
+/// `loads` or `joined`.
 ///
 /// ```
 /// # use lanebloom_guard::sync::GuardedCache;

@@ -31,12 +31,12 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tracing::{Instrument, debug_span};
 
-/// A read-through cache over a store, with a filter of all valid keys in front. Its gets are awaited. Clones
-/// share one cache.
+/// A read-through cache over a store, with a filter of all valid keys in front. Its gets are
+/// awaited. Clones share one cache.
 ///
-/// [`get`](Self::get) answers in this order: the filter turns the key away; the cache has its value;
-/// the key is remembered as missing; the [loader](Loader) reads the store, once for all that ask for
-/// the key at the same moment.
+/// [`get`](Self::get) answers in this order: the filter turns the key away; the cache has its
+/// value; the key is remembered as missing; the [loader](Loader) reads the store, once for all that
+/// ask for the key at the same moment.
 ///
 /// `K` is the type of the keys in their borrowed form, as in [`CacheGuard`]: `GuardedCache<str,
 /// User>` takes `&str`, `&String` and more.
@@ -155,7 +155,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// ```
     pub async fn get<Q: Borrow<K> + ?Sized>(&self, key: &Q) -> Result<Option<V>, LoadError> {
         let key = key.borrow();
-        match self.cache.look(key) {
+        match self.look(key) {
             Known::Answer(known) => Ok(known),
             // Boxed, because most gets end before, and a large future is slow to move.
             Known::Unknown(admission) => Box::pin(self.load(key, admission)).await,
@@ -163,9 +163,9 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     }
 
     async fn load(&self, key: &K, admission: Admission<'_>) -> Loaded<V> {
-        let flight = match self.cache.ask(key) {
+        let flight = match self.ask(key) {
             Asked::Known(known) => {
-                self.cache.count_known(&known, admission);
+                self.count_known(&known, admission);
                 return Ok(known);
             }
             Asked::Joined(flight) | Asked::New(flight) => flight,
@@ -178,10 +178,10 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// Waits for a flight, and begins it if nobody has.
     async fn wait(&self, key: &K, mut flight: FlightOf<V>) -> Loaded<V> {
         loop {
-            let load = match self.cache.begin_flight(key, &flight, Load::of_one()) {
+            let load = match self.begin_flight(key, &flight, Load::of_one()) {
                 Ok(landing) => {
                     let load = landing.load;
-                    let span = debug_span!("load", cache = self.cache.0.name);
+                    let span = debug_span!("load", cache = self.0.name);
                     let loader = Arc::clone(&self.loader);
                     let task = load.scope(async move {
                         let loaded = loader.load(&landing.key).await;
@@ -195,7 +195,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
             if let Some(_wait) = load.awaited() {
                 return flight.result.filled().await;
             }
-            flight = match self.cache.ask_again(key, &flight, load)? {
+            flight = match self.ask_again(key, &flight, load)? {
                 Asked::Known(known) => return Ok(known),
                 Asked::Joined(flight) | Asked::New(flight) => flight,
             };
@@ -232,7 +232,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// # Ok(()) }
     /// ```
     pub async fn get_many<Q: Borrow<K> + Funnel>(&self, keys: &[Q]) -> Result<Vec<Option<V>>, LoadError> {
-        let mut asking = self.cache.ask_many(keys);
+        let mut asking = self.ask_many(keys);
         if self.loader.reads_many() {
             self.load_many(asking.begin_all());
         }
@@ -246,7 +246,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
 
     fn load_many(&self, (load, landings): (Load, Vec<Landing<K, V, F>>)) {
         if !landings.is_empty() {
-            let span = debug_span!("load_many", cache = self.cache.0.name, keys = landings.len());
+            let span = debug_span!("load_many", cache = self.0.name, keys = landings.len());
             let loader = Arc::clone(&self.loader);
             let task = load.scope(async move {
                 let loaded = loader.load_many(keys_of(&landings)).await;
@@ -256,8 +256,8 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
         }
     }
 
-    /// Replaces the filter by one that holds exactly the keys of `source`, and those that are inserted
-    /// meanwhile. Removed keys are turned away after.
+    /// Replaces the filter by one that holds exactly the keys of `source`, and those that are
+    /// inserted meanwhile. Removed keys are turned away after.
     ///
     /// `source` makes a stream of all keys in the store, in batches of some thousands, say. It is
     /// called after the rebuild has begun, and a second time if there are more keys than the new
@@ -293,16 +293,16 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
         E: Into<BoxError>,
     {
         let rebuild = async {
-            let mut capacity = self.cache.next_capacity();
+            let mut capacity = self.next_capacity();
             loop {
-                let mut attempt = self.cache.begin(capacity)?;
+                let mut attempt = self.begin(capacity)?;
                 let mut batches = pin!(source());
                 while let Some(batch) = poll_fn(|context| batches.as_mut().poll_next(context)).await {
                     attempt.add(batch)?;
                     // A source that is always ready must not keep the thread.
                     tokio::task::yield_now().await;
                 }
-                match self.cache.end(attempt)? {
+                match self.end(attempt)? {
                     Ok(rebuilt) => return Ok(rebuilt),
                     Err(larger) => capacity = larger,
                 }
@@ -310,10 +310,10 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
         };
         async {
             let result = rebuild.await;
-            self.cache.note(&result);
+            self.note(&result);
             result
         }
-        .instrument(self.cache.span())
+        .instrument(self.span())
         .await
     }
 
@@ -361,11 +361,11 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
         let cache = self.clone();
         let task = async move {
             let mut failed = 0;
-            let mut wait = cache.cache.first_pause(interval);
+            let mut wait = cache.first_pause(interval);
             loop {
                 tokio::time::sleep(wait).await;
                 let result = catch_panic(cache.rebuild_now(&source)).await;
-                failed = failures(failed, &cache.cache.unless_panicked(result));
+                failed = failures(failed, &cache.unless_panicked(result));
                 wait = pause(interval, failed);
             }
         };

@@ -30,8 +30,8 @@ where
     Filter<E, SipHash13>: GuardFilter,
 {
     /// Writes the filter to a file, for [`restore`](Self::restore) after a restart. Call it at
-    /// shutdown, after the last write to the store: the file does not learn of keys that are inserted
-    /// later.
+    /// shutdown, after the last write to the store: the file does not learn of keys that are
+    /// inserted later.
     ///
     /// Answers whether it wrote one. A filter that [lacks valid
     /// keys](crate::CacheGuard#open-guards) is not saved: the cache is not ready, or its filter
@@ -109,8 +109,8 @@ where
     /// `rebuild_now`.
     ///
     /// The file is removed, whether it served or not. A process that crashes has not saved the keys
-    /// that it inserted, so the next one must not find an older file. On Unix the file's directory is
-    /// synced: a crash of the machine does not bring the file back.
+    /// that it inserted, so the next one must not find an older file. On Unix the file's directory
+    /// is synced: a crash of the machine does not bring the file back.
     ///
     /// **Only for stores to which this process alone adds rows**, or none between the two
     /// processes. Rows that others add between `save` and `restore` are reported missing until the
@@ -126,8 +126,8 @@ where
     ///   by a cache with another key type. Types are compared by name and
     ///   [width](lanebloom::Funnel::WIDTH). Another name does not prove another encoding, but after
     ///   a rename one rebuild costs less than a key that is turned away.
-    /// - with kind `InvalidInput` if this cache was filled before, or keys were inserted into it: the
-    ///   file may lack their keys.
+    /// - with kind `InvalidInput` if this cache was filled before, or keys were inserted into it:
+    ///   the file may lack their keys.
     /// - with kind `InvalidInput` if `path` is no regular file. A symbolic link is not followed,
     ///   since its target would stay. It is not removed.
     /// - if a rebuild is under way, or with the file system's error.

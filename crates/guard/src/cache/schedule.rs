@@ -19,8 +19,8 @@ pub(super) struct Attempt<'a, K: Key + ?Sized, F: GuardFilter> {
     keys: usize,
     capacity: usize,
     began: Instant,
-    /// Before the keys were read: inserted and removed keys count again for the next rebuild, rather
-    /// than not at all.
+    /// Before the keys were read: inserted and removed keys count again for the next rebuild,
+    /// rather than not at all.
     inserted: u64,
     removed: u64,
 }

@@ -26,12 +26,12 @@ use std::thread;
 use std::time::Duration;
 use tracing::debug_span;
 
-/// A read-through cache over a store, with a filter of all valid keys in front. Its gets block. Clones
-/// share one cache.
+/// A read-through cache over a store, with a filter of all valid keys in front. Its gets block.
+/// Clones share one cache.
 ///
-/// [`get`](Self::get) answers in this order: the filter turns the key away; the cache has its value;
-/// the key is remembered as missing; the [loader](Loader) reads the store, once for all that ask for
-/// the key at the same moment.
+/// [`get`](Self::get) answers in this order: the filter turns the key away; the cache has its
+/// value; the key is remembered as missing; the [loader](Loader) reads the store, once for all that
+/// ask for the key at the same moment.
 ///
 /// `K` is the type of the keys in their borrowed form, as in [`CacheGuard`]: `GuardedCache<str,
 /// User>` takes `&str`, `&String` and more.
@@ -41,8 +41,8 @@ use tracing::debug_span;
 ///
 /// # Loads
 ///
-/// A load runs in the thread that asked first. A load has no time limit of its own: a loader that may
-/// hang should have one. A loader may [get other keys](crate#loaders-that-get-other-keys).
+/// A load runs in the thread that asked first. A load has no time limit of its own: a loader that
+/// may hang should have one. A loader may [get other keys](crate#loaders-that-get-other-keys).
 ///
 /// An error reaches every waiter and is not cached; the next get tries again. A panic of the loader
 /// reaches the waiters as a [`LoadError`].
@@ -138,13 +138,13 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// ```
     pub fn get<Q: Borrow<K> + ?Sized>(&self, key: &Q) -> Result<Option<V>, LoadError> {
         let key = key.borrow();
-        let admission = match self.cache.look(key) {
+        let admission = match self.look(key) {
             Known::Answer(known) => return Ok(known),
             Known::Unknown(admission) => admission,
         };
-        let flight = match self.cache.ask(key) {
+        let flight = match self.ask(key) {
             Asked::Known(known) => {
-                self.cache.count_known(&known, admission);
+                self.count_known(&known, admission);
                 return Ok(known);
             }
             Asked::Joined(flight) | Asked::New(flight) => flight,
@@ -157,9 +157,9 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// Loads the row of a flight if nobody does, or waits for it.
     fn wait(&self, key: &K, mut flight: FlightOf<V>) -> Loaded<V> {
         loop {
-            let load = match self.cache.begin_flight(key, &flight, Load::of_one()) {
+            let load = match self.begin_flight(key, &flight, Load::of_one()) {
                 Ok(landing) => {
-                    let _span = debug_span!("load", cache = self.cache.0.name).entered();
+                    let _span = debug_span!("load", cache = self.0.name).entered();
                     let _wait = landing.load.awaited();
                     let loaded = landing.load.sync_scope(|| self.loader.load(&landing.key));
                     landing.land(loaded.clone());
@@ -170,7 +170,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
             if let Some(_wait) = load.awaited() {
                 return flight.result.wait();
             }
-            flight = match self.cache.ask_again(key, &flight, load)? {
+            flight = match self.ask_again(key, &flight, load)? {
                 Asked::Known(known) => return Ok(known),
                 Asked::Joined(flight) | Asked::New(flight) => flight,
             };
@@ -205,7 +205,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
     pub fn get_many<Q: Borrow<K> + Funnel>(&self, keys: &[Q]) -> Result<Vec<Option<V>>, LoadError> {
-        let mut asking = self.cache.ask_many(keys);
+        let mut asking = self.ask_many(keys);
         if self.loader.reads_many() {
             self.load_many(asking.begin_all());
         }
@@ -219,15 +219,15 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
 
     fn load_many(&self, (load, landings): (Load, Vec<Landing<K, V, F>>)) {
         if !landings.is_empty() {
-            let _span = debug_span!("load_many", cache = self.cache.0.name, keys = landings.len()).entered();
+            let _span = debug_span!("load_many", cache = self.0.name, keys = landings.len()).entered();
             let _wait = load.awaited();
             let loaded = load.sync_scope(|| self.loader.load_many(keys_of(&landings)));
             land_all(&landings, loaded);
         }
     }
 
-    /// Replaces the filter by one that holds exactly the keys of `source`, and those that are inserted
-    /// meanwhile. Removed keys are turned away after.
+    /// Replaces the filter by one that holds exactly the keys of `source`, and those that are
+    /// inserted meanwhile. Removed keys are turned away after.
     ///
     /// `source` makes an iterator over all keys in the store, in batches of some thousands, say. It
     /// is called after the rebuild has begun, and a second time if there are more keys than the new
@@ -270,25 +270,25 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
         I: IntoIterator<Item = Result<Vec<K::Owned>, E>>,
         E: Into<BoxError>,
     {
-        let _span = self.cache.span().entered();
+        let _span = self.span().entered();
         let rebuild = || {
-            let mut capacity = self.cache.next_capacity();
+            let mut capacity = self.next_capacity();
             loop {
-                let mut attempt = self.cache.begin(capacity)?;
+                let mut attempt = self.begin(capacity)?;
                 for batch in source() {
                     if is_stopped() {
                         return Err(RebuildError(RebuildErrorKind::Stopped));
                     }
                     attempt.add(batch)?;
                 }
-                match self.cache.end(attempt)? {
+                match self.end(attempt)? {
                     Ok(rebuilt) => return Ok(rebuilt),
                     Err(larger) => capacity = larger,
                 }
             }
         };
         let result = rebuild();
-        self.cache.note(&result);
+        self.note(&result);
         result
     }
 
@@ -331,11 +331,11 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
         let (stop, stopped) = mpsc::channel::<()>();
         let thread = thread::spawn(move || {
             let mut failed = 0;
-            let mut wait = cache.cache.first_pause(interval);
+            let mut wait = cache.first_pause(interval);
             while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(wait) {
                 let is_stopped = || stopped.try_recv() == Err(TryRecvError::Disconnected);
                 let rebuild = AssertUnwindSafe(|| cache.rebuild_unless(&source, is_stopped));
-                failed = failures(failed, &cache.cache.unless_panicked(catch_unwind(rebuild)));
+                failed = failures(failed, &cache.unless_panicked(catch_unwind(rebuild)));
                 wait = pause(interval, failed);
             }
         });
