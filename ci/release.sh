@@ -28,7 +28,8 @@ if [[ -e $valkey ]]; then
         redis_{bitmaps,cluster,pairs,shared}:: redisson::
 fi
 
-echo "== ten million gets of the guard kit, and its bench without measuring"
+echo "== the guard at full size, ten million gets of its cache, and its bench without measuring"
+cargo test -p lanebloom-guard --profile ci --test=threads
 cargo test -p lanebloom-guard --profile ci --test=stress --bench=gets -- --ignored
 
 echo "== ten million lines through the command"

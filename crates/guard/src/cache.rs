@@ -308,7 +308,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     /// cache.rebuild_now(|| [Ok::<_, &str>(vec![1, 2, 3])])?;
     /// assert!(cache.is_ready());
     /// assert_eq!((cache.get(&3)?, cache.get(&5)?), (Some(3), None));
-    /// assert_eq!((cache.stats().loads, cache.stats().turned_away), (2, 1));
+    /// assert_eq!((cache.stats().loads, cache.stats().guard.turned_away), (2, 1));
     /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
     pub fn is_ready(&self) -> bool {

@@ -61,9 +61,8 @@
 //!
 //! 1. **No key that was inserted is reported missing.** A get that begins after
 //!    [`insert`](Cache::insert) has returned never answers "missing" from an earlier state of the
-//!    store. This also holds if a load that saw no row is
-//!    still on its way, if its miss is being remembered, if a rebuild swaps the filter, and if the
-//!    caches evict.
+//!    store. This also holds if a load that saw no row is still on its way, if its miss is being
+//!    remembered, if a rebuild swaps the filter, and if the caches evict.
 //! 2. **No older value.** A get that begins after `insert`, `insert_value`, `remove` or
 //!    `invalidate` never answers with the value before, if one thread at a time writes the key.
 //! 3. **One load per key.** While a load is on its way, every get of the key waits for it, except
@@ -85,8 +84,8 @@
 //! between, and the get's miss is remembered. A rebuild in between loses the key altogether.
 //!
 //! In an async handler, the future may be dropped while the commit is awaited, and then the line
-//! after it never runs. [`insert_on_drop`](Cache::insert_on_drop), made before the commit,
-//! covers that.
+//! after it never runs. [`insert_on_drop`](Cache::insert_on_drop), made before the commit, covers
+//! that.
 //!
 //! # Readiness
 //!
@@ -104,14 +103,30 @@
 //! A service that must keep made-up keys off its store from the first request on should wait for
 //! that before it serves.
 //!
+//! # Rebuilds
+//!
+//! A rebuild reads all keys of the store into a new filter, while the old one serves. It also takes
+//! the keys that are inserted meanwhile. Removed keys are turned away after. The old filter stays
+//! if the source of the keys fails, if the new filter cannot be built or has no room, or if another
+//! rebuild is under way.
+//!
+//! The source yields the keys in batches of some thousands, say. It is called after the rebuild has
+//! begun, and a second time if there are more keys than the new filter was made for. Then the
+//! filter gets room for a quarter more.
+//!
+//! On a schedule, the first rebuild comes at once, or after one interval if the cache [is
+//! ready](Cache::is_ready). The intervals vary by a tenth, so that processes that were started
+//! together do not read the store together. After an error or a panic of the source, the next
+//! attempt comes within a second. Then the pauses double, up to the interval.
+//!
 //! # Loaders that get other keys
 //!
 //! A loader may get keys of its own cache or of another, such as a row's parent, by single gets and
-//! multi-gets. If a row needs itself, by any number of steps, each such get is a
-//! [`LoadError`] that [says so](LoadError::is_cycle), and so are the loads that depend on it. The
-//! same holds for two loads that wait for each other, in any tasks and threads.
+//! multi-gets. If a row needs itself, by any number of steps, each such get is a [`LoadError`] that
+//! [says so](LoadError::is_cycle), and so are the loads that depend on it. The same holds for two
+//! loads that wait for each other, in any tasks and threads.
 //!
-//! The cache knows what a load waits for by its task, or by its thread in the blocking mode. It
+//! The cache knows what a load waits for by its task, or by its thread if gets block. It
 //! does not see a get in a task or a thread that the loader starts and then waits for. There a row
 //! that needs itself never ends: such a loader should have a time limit.
 //!
@@ -125,8 +140,8 @@
 //!   the same time; without removals it is not needed. A process that finds the set filled calls
 //!   [`mark_ready`](Cache::mark_ready).
 //! - **A message** (a change feed, `LISTEN`/`NOTIFY`, a queue) that makes every process call
-//!   [`insert`](Cache::insert), [`remove`](Cache::remove) or
-//!   [`invalidate`](Cache::invalidate). This is the only way for values to be fresh, too.
+//!   [`insert`](Cache::insert), [`remove`](Cache::remove) or [`invalidate`](Cache::invalidate).
+//!   This is the only way for values to be fresh, too.
 //! - **Rebuilds** alone: others' rows appear with the next one.
 //!
 //! A key that other processes add while this one remembers it as missing stays missing for the
@@ -139,8 +154,7 @@
 //! pass it. They can find false positives by trying. Each costs one load per `miss_time_to_live`;
 //! misses have [memory](Builder::miss_memory) of their own, so they push out no value, and a [long
 //! key](Builder::miss_key_limit) is not remembered. Each rebuild draws a new key, under which other
-//! keys pass. With a [`filter`](Builder::filter) of your
-//! own, take care that its hasher is keyed.
+//! keys pass. With a [`filter`](Builder::filter) of your own, take care that its hasher is keyed.
 //!
 //! # Sizing
 //!

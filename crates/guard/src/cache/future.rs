@@ -256,18 +256,13 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
         }
     }
 
-    /// Replaces the filter by one that holds exactly the keys of `source`, and those that are
-    /// inserted meanwhile. Removed keys are turned away after.
-    ///
-    /// `source` makes a stream of all keys in the store, in batches of some thousands, say. It is
-    /// called after the rebuild has begun, and a second time if there are more keys than the new
-    /// filter was made for; then the filter gets room for a quarter more. The old filter serves
-    /// meanwhile. If the future is dropped, the old filter stays.
+    /// Replaces the filter by one that holds exactly the keys that `source` yields, and those that
+    /// are inserted meanwhile: [a rebuild](crate#rebuilds). If the future is dropped, the old
+    /// filter stays.
     ///
     /// # Errors
     ///
-    /// Fails if the source fails, if the filter cannot be built or has no room, or if another
-    /// rebuild is under way. The old filter stays.
+    /// Fails as [the chapter](crate#rebuilds) says. The old filter stays.
     ///
     /// # Examples
     ///
@@ -318,12 +313,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     }
 
     /// Calls [`rebuild_now`](Self::rebuild_now) about every `interval`, until the returned value is
-    /// dropped or [stopped](Rebuilds::stop): first at once, or after one interval if the cache [is
-    /// ready](Cache::is_ready).
-    ///
-    /// The intervals vary by a tenth, so that processes that were started together do not read the
-    /// store together. After an error or a panic of `source` the next attempt comes within a
-    /// second; then the pauses double, up to `interval`.
+    /// dropped or [stopped](Rebuilds::stop): [a schedule](crate#rebuilds).
     ///
     /// # Panics
     ///
