@@ -16,7 +16,7 @@ pub(crate) const HASHED: usize = 1024;
 pub(crate) const CHUNK: usize = 4096;
 
 /// Space for the hashes of a few keys.
-pub(crate) type Few = Scratch<{ Length::MANY }>;
+pub(crate) type Few = Scratch<{ Length::Many.least() }>;
 
 /// Hashes in order: a slice of them, or keys to be hashed.
 pub trait Source {
@@ -25,7 +25,7 @@ pub trait Source {
     /// The hashes of `range`, in order, at most `most` at a time.
     fn chunks_of(&self, range: Range<usize>, most: usize) -> impl Chunks;
 
-    /// All hashes, if [`Length::is_short`] holds of their number. Keys are hashed into `space`.
+    /// All hashes, if they are fewer than [`Length::Many`]. Keys are hashed into `space`.
     fn few<'a>(&'a self, space: &'a mut Few) -> &'a [u64];
 }
 
@@ -117,7 +117,7 @@ impl<K: Funnel, S: KeyHasher> Source for Keys<'_, K, S> {
     #[inline(always)]
     fn few<'a>(&'a self, space: &'a mut Few) -> &'a [u64] {
         let hashes = space.first(self.keys.len());
-        if Length::of(hashes.len()) < Length::Groups {
+        if hashes.len() < Length::Groups.least() {
             one_by_one(self.hasher, self.keys, hashes);
         } else {
             self.hasher.hash_batch_by(self.isa, self.keys, hashes);

@@ -168,16 +168,18 @@ impl<T: Load> Lookups<T> {
         }
     }
 
-    /// Whether each of a few hashes is found; [`Length::is_short`] must hold of their number.
+    /// Whether each of fewer than [`Length::Many`] hashes is found.
     #[inline]
     pub(crate) fn contains_few(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [bool]) {
         if matches!(self.key_lines, KeyLines::Two(_)) || self.line.is_long(hashes.len()) {
             return scalar::unpack_few(self.contains_few_bitmap(lines, hashes), found);
         }
-        match (self.line.few, Length::of(hashes.len())) {
-            (None, _) | (_, Length::Singles) => few(hashes, &lines, Hint::L1, found, |hash| self.contains(lines, hash)),
+        match self.line.few {
             // SAFETY: as in `contains`.
-            (Some(few), _) => unsafe { (few.flags)(lines, hashes, &self.probe.cuts, found) },
+            Some(few) if hashes.len() >= Length::Few.least() => unsafe {
+                (few.flags)(lines, hashes, &self.probe.cuts, found)
+            },
+            _ => few(hashes, &lines, Hint::L1, found, |hash| self.contains(lines, hash)),
         }
     }
 
@@ -195,7 +197,7 @@ impl<T: Load> Lookups<T> {
     /// Whether each hash is found, as a bitmap.
     #[inline]
     pub(crate) fn contains_hashes(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
-        if Length::of(hashes.len()).is_short() {
+        if hashes.len() < Length::Many.least() {
             return found.fill(self.contains_few_bitmap(lines, hashes));
         }
         self.contains_many(lines, hashes, found);
@@ -337,17 +339,15 @@ impl Kernels {
         two_lines::insert(lines, hash, |line, hash| self.line_insert(line, hash))
     }
 
-    /// Whether each of a few hashes changed the filter by its insert; [`Length::is_short`] must hold
-    /// of their number.
+    /// Whether each hash's insert changed the filter, for fewer than [`Length::Many`].
     #[inline]
     pub(crate) fn insert_few(&self, bits: &Bits, hashes: &[u64]) -> u64 {
-        let length = Length::of(hashes.len());
-        if length != Length::Singles && (self.has_two_lines() || self.lookups.line.is_long(hashes.len())) {
+        if self.has_two_lines() || self.lookups.line.is_long(hashes.len()) {
             let mut changed = [0];
             self.insert_many(bits, hashes, &mut changed);
             return changed[0];
         }
-        if length == Length::Singles || !self.looks_first() {
+        if !self.looks_first() {
             return few_bitmap(hashes, &bits.shared(), Hint::L1Write, |hash| self.insert(bits, hash));
         }
         // A hash that is found needs no insert. Of equal ones that are not, the first sets the
@@ -366,7 +366,7 @@ impl Kernels {
     /// Whether each hash's insert changed the filter, as a bitmap.
     #[inline]
     pub(crate) fn insert_hashes(&self, bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
-        if Length::of(hashes.len()).is_short() {
+        if hashes.len() < Length::Many.least() {
             return changed.fill(self.insert_few(bits, hashes));
         }
         self.insert_many(bits, hashes, changed);

@@ -81,7 +81,7 @@ impl<B: Store> Bitmap<B> {
     #[inline(always)]
     fn each_tile(
         &self,
-        access: fn(bool, usize) -> Access,
+        access: impl Fn(bool, usize) -> Access,
         positions: &[u64],
         work: impl Fn(u64) -> u64,
         mut each: impl FnMut(usize, u64),

@@ -215,11 +215,19 @@ impl Insert for Bloom {
 impl InsertFlagged for Bloom {
     #[inline]
     fn insert_flagged(&self, source: &impl Source, mut answer: Answer<'_>) -> usize {
-        let changed = if Length::of(source.len()).is_short() {
+        let changed = if source.len() < Length::Many.least() {
             let mut space = Few::new();
             let hashes = source.few(&mut space);
-            let changed = self.kernels.insert_few(&self.bits, hashes);
-            tell(&mut answer, 0, &[changed][..hashes.len().min(1)]);
+            let changed = match hashes {
+                [] => return 0,
+                [hash] => u64::from(self.kernels.insert(&self.bits, *hash)),
+                _ if hashes.len() < Length::Few.least() => {
+                    let insert = |(i, &hash)| u64::from(self.kernels.insert(&self.bits, hash)) << i;
+                    hashes.iter().enumerate().map(insert).sum()
+                }
+                _ => self.kernels.insert_few(&self.bits, hashes),
+            };
+            tell(&mut answer, 0, &[changed]);
             changed.count_ones() as usize
         } else {
             bulk::insert(&self.bits, &self.kernels, source, answer)

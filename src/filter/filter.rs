@@ -147,7 +147,7 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
     #[inline]
     pub fn contains_batch<K: Funnel>(&self, keys: &[K], out: &mut [bool]) {
         assert_same_length(keys.len(), out.len());
-        if Length::of(keys.len()) == Length::Singles {
+        if keys.len() < Length::Few.least() {
             for (key, found) in keys.iter().zip(out) {
                 *found = self.contains(key);
             }
@@ -160,7 +160,7 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
     #[inline(never)]
     fn contains_several<K: Funnel>(&self, keys: &[K], out: &mut [bool]) {
         let source = self.keys(keys);
-        if Length::of(keys.len()).is_short() {
+        if keys.len() < Length::Many.least() {
             return self.engine.contains_few(source.few(&mut Few::new()), out);
         }
         self.contains_many(&source, out);
@@ -204,7 +204,7 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
             *found = self.engine.contains(*hash);
             return;
         }
-        if Length::of(hashes.len()).is_short() {
+        if hashes.len() < Length::Many.least() {
             return self.engine.contains_few(hashes, out);
         }
         self.contains_many(&hashes, out);
@@ -229,9 +229,12 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
     pub fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
         assert_bitmap_length(keys.len(), out.len());
         let source = self.keys(keys);
-        if Length::of(keys.len()).is_short() {
-            let found = self.engine.contains_few_bitmap(source.few(&mut Few::new()));
-            return out.fill(found);
+        if keys.len() < Length::Few.least() {
+            let found = |found, (i, key)| found | u64::from(self.contains(key)) << i;
+            return out.fill(keys.iter().enumerate().fold(0, found));
+        }
+        if keys.len() < Length::Many.least() {
+            return out.fill(self.engine.contains_few_bitmap(source.few(&mut Few::new())));
         }
         let (mut chunks, mut left) = (all(&source), out);
         while let Some(hashes) = chunks.next() {
@@ -268,7 +271,7 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
             ([a, b], [found]) => {
                 *found = u64::from(self.engine.contains(*a)) | u64::from(self.engine.contains(*b)) << 1;
             }
-            (_, [found]) if Length::of(hashes.len()).is_short() => *found = self.engine.contains_few_bitmap(hashes),
+            (_, [found]) if hashes.len() < Length::Many.least() => *found = self.engine.contains_few_bitmap(hashes),
             _ => self.engine.contains_bitmap(hashes, out),
         }
     }

@@ -79,7 +79,7 @@ impl<T> LineLookups<T> {
         } else {
             Length::Several
         };
-        Length::of(hashes) >= least
+        hashes >= least.least()
     }
 }
 

@@ -1,7 +1,7 @@
 //! The ladder of lengths: what a batch of so many keys takes. All other files ask here.
 
 /// What a batch takes, by its number of keys: the fewest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug)]
 pub enum Length {
     /// 0 to 3: single calls. The processor overlaps them by itself. A function for a few would be
     /// called by a pointer.
@@ -20,28 +20,23 @@ pub enum Length {
 }
 
 impl Length {
-    /// The fewest keys that are [`Many`](Self::Many).
-    pub(crate) const MANY: usize = 32;
-
-    /// What a batch of so many keys takes.
+    /// The fewest keys of this length.
     #[inline(always)]
     #[must_use]
-    pub const fn of(keys: usize) -> Self {
-        /// The model checker has batches of one key, and is to see their loops.
-        const SEVERAL: usize = if cfg!(lanebloom_loom) { 1 } else { 4 };
-        match keys {
-            ..SEVERAL => Self::Singles,
-            ..8 => Self::Few,
-            ..16 => Self::Groups,
-            ..Self::MANY => Self::Several,
-            _ => Self::Many,
+    pub const fn least(self) -> usize {
+        match self {
+            Self::Singles => 0,
+            // The model checker has batches of one key, and is to see their loops.
+            Self::Few => {
+                if cfg!(lanebloom_loom) {
+                    1
+                } else {
+                    4
+                }
+            }
+            Self::Groups => 8,
+            Self::Several => 16,
+            Self::Many => 32,
         }
-    }
-
-    /// Whether there are single calls or the functions for a few hashes for it.
-    #[inline(always)]
-    #[must_use]
-    pub const fn is_short(self) -> bool {
-        !matches!(self, Self::Many)
     }
 }

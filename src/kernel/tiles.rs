@@ -7,6 +7,7 @@
 use super::tuning::{Access, MOST_AHEAD, TILE};
 use crate::words::bits::Hint;
 use core::mem::MaybeUninit;
+use core::ops::Range;
 use core::ptr;
 
 /// Places of a tile, written before they are read. (Clearing would take longer than a few lookups.)
@@ -37,27 +38,51 @@ pub fn tiles<T: ?Sized, P: Copy>(
     let mut rings: [Ring<P>; MOST_AHEAD + 1] = [const { [const { MaybeUninit::uninit() }; TILE] }; MOST_AHEAD + 1];
     for turn in 0..tiles + ahead {
         if turn < tiles {
-            let ring = &mut rings[turn % (MOST_AHEAD + 1)];
+            let ring = &mut rings[turn % (ahead + 1)];
             for (slot, i) in ring.iter_mut().zip(range(turn)) {
                 slot.write(place(target, i));
             }
-            if let Some(hint) = access.hint {
-                for (slot, i) in ring.iter_mut().zip(range(turn)) {
-                    // SAFETY: written above.
-                    prefetch(target, i, unsafe { slot.assume_init_mut() }, hint);
-                }
+            // SAFETY: written above.
+            let places = unsafe { written(&mut ring[..range(turn).len()]) };
+            // A loop for each hint, so that none asks again for every line which one it is.
+            match access.hint {
+                None => {}
+                Some(Hint::L2) => ask(target, range(turn), places, Hint::L2, &mut prefetch),
+                Some(Hint::L1) => ask(target, range(turn), places, Hint::L1, &mut prefetch),
+                Some(Hint::L1Write) => ask(target, range(turn), places, Hint::L1Write, &mut prefetch),
             }
         }
         if let Some(turn) = turn.checked_sub(ahead) {
             let range = range(turn);
-            let places = &mut rings[turn % (MOST_AHEAD + 1)][..range.len()];
-            // SAFETY: written `ahead` turns before, of which `rings` has one more. `MaybeUninit` has
-            // the layout of what is in it.
-            let places = unsafe { &mut *(ptr::from_mut(places) as *mut [P]) };
+            let places = &mut rings[turn % (ahead + 1)][..range.len()];
+            // SAFETY: written `ahead` turns before; since then the other rings were.
+            let places = unsafe { written(places) };
             if !work(target, range.start, places) {
                 return;
             }
         }
+    }
+}
+
+/// # Safety
+///
+/// All places were written.
+#[inline(always)]
+unsafe fn written<P>(places: &mut [MaybeUninit<P>]) -> &mut [P] {
+    // SAFETY: as promised. `MaybeUninit` has the layout of what is in it.
+    unsafe { &mut *(ptr::from_mut(places) as *mut [P]) }
+}
+
+#[inline(always)]
+fn ask<T: ?Sized, P>(
+    target: &mut T,
+    keys: Range<usize>,
+    places: &mut [P],
+    hint: Hint,
+    prefetch: &mut impl FnMut(&mut T, usize, &mut P, Hint),
+) {
+    for (place, i) in places.iter_mut().zip(keys) {
+        prefetch(target, i, place, hint);
     }
 }
 

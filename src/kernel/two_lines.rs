@@ -54,7 +54,7 @@ pub(super) unsafe fn contains_hashes<T: Load>(
     line: impl Fn(Lines<'_, T>, &[u64], &mut [u64]),
 ) {
     let cached = is_cached(lines.bytes());
-    if Length::of(hashes.len()).is_short() && !cached {
+    if hashes.len() < Length::Many.least() && !cached {
         // All lines at once: a few keys take as long as they wait, twice if one line after another.
         let [_, other] = lines.halves();
         for hash in hashes {
@@ -162,7 +162,7 @@ pub(super) fn insert_hashes(
     line: impl Fn(Lines<'_, AtomicU64>, &[u64], &mut [u64]),
 ) {
     let [first, other] = lines.halves();
-    if Length::of(hashes.len()).is_short() && !is_cached(lines.bytes()) {
+    if hashes.len() < Length::Many.least() && !is_cached(lines.bytes()) {
         for hash in hashes {
             other.prefetch(block(second(*hash), other.blocks()), Hint::L1Write);
         }

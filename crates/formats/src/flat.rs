@@ -3,12 +3,12 @@
 //! another, from a [`NextPlace`], and knows no hashes. `guava.rs` and `redisbloom.rs` call it.
 //!
 //! The bits that are set here are a `Release`. If an answer rests on bits seen, the caller calls
-//! [`acquire`]. Batches call it here, once per window. (lanebloom's `bits.rs` gives the reasons for
+//! [`acquire`]. Batches call it here, once per tile. (lanebloom's `bits.rs` gives the reasons for
 //! the orderings.)
 
 use crate::batch::each_one;
 use lanebloom::BuildError;
-use lanebloom::internal::{Bits, Hint, acquire, is_cached};
+use lanebloom::internal::{Access, Bits, Hint, LINES, Length, TILE, acquire, answers, is_cached, tiles};
 
 /// Bytes of a cache line.
 pub(crate) const LINE_BYTES: usize = 64;
@@ -29,32 +29,8 @@ pub(crate) struct Flat {
     functions: u32,
 }
 
-/// Fewer keys than this cost what single calls do: the processor overlaps them by itself. (The
-/// model checker has batches of one key, and is to see their loops.)
-pub(crate) const SEVERAL: usize = if cfg!(lanebloom_loom) { 1 } else { 4 };
-/// The most keys of a window: as many as a word of a bitmap has bits.
-pub(crate) const WINDOW: usize = 64;
-/// The most lines that a window prefetches. A key with more bits is not prefetched.
-const LINES: usize = 512;
 /// The bits of a key that a lookup tests before it prefetches the lines of the others.
 const FIRST: usize = 2;
-
-/// Some keys of a batch, under way.
-struct Window {
-    /// The places of all bits of each key.
-    places: [u64; LINES],
-    /// The keys whose first bits are set.
-    candidates: u64,
-}
-
-impl Window {
-    const fn new() -> Self {
-        Self {
-            places: [0; LINES],
-            candidates: 0,
-        }
-    }
-}
 
 /// Places that are tested without a branch between them, which would be mispredicted as often as
 /// the answer varies. (A rate of 1e-5 has 16.)
@@ -98,9 +74,14 @@ impl Flat {
     /// Whether all bits of a key are set.
     #[inline(always)]
     pub(crate) fn holds(&self, mut places: impl NextPlace) -> bool {
-        let mut left = self.functions;
+        self.holds_next(&mut places, self.functions as usize)
+    }
+
+    /// Whether the next `left` bits of a key are set.
+    #[inline(always)]
+    fn holds_next(&self, places: &mut impl NextPlace, mut left: usize) -> bool {
         loop {
-            let group = left.min(GROUP as u32);
+            let group = left.min(GROUP);
             let mut all = 1;
             for _ in 0..group {
                 all &= self.bits.bit(places.next_place(&self.modulo));
@@ -124,7 +105,9 @@ impl Flat {
         let mut changed = false;
         while left > 0 {
             let group = left.min(GROUP);
-            self.place(&mut next, &mut places[..group], None);
+            for place in &mut places[..group] {
+                *place = next.next_place(&self.modulo);
+            }
             changed |= self.set_all(&places[..group]);
             left -= group;
         }
@@ -138,29 +121,32 @@ impl Flat {
         }
     }
 
-    /// Prefetches all lines of a key before its insert, if that is worthwhile.
+    /// Prefetches the lines of a key's next bits.
     #[inline(always)]
-    pub(crate) fn prefetch(&self, mut places: impl NextPlace) {
-        if !self.is_cached() {
-            for _ in 0..self.functions {
-                self.bits.prefetch_bit(places.next_place(&self.modulo), Hint::L2);
-            }
+    pub(crate) fn prefetch(&self, mut places: impl NextPlace, count: usize, hint: Hint) {
+        for _ in 0..count {
+            self.bits.prefetch_bit(places.next_place(&self.modulo), hint);
         }
     }
 
+    /// The bits of a key.
+    pub(crate) fn functions(&self) -> usize {
+        self.functions as usize
+    }
+
     /// Whether a prefetch is not worthwhile.
-    fn is_cached(&self) -> bool {
+    pub(crate) fn is_cached(&self) -> bool {
         // The model checker's filters are too small to take the other way.
         let small = if cfg!(lanebloom_loom) {
             self.modulo.bits == 64
         } else {
             is_cached(self.bits.bytes())
         };
-        small || self.functions as usize > LINES
+        small || self.functions() > LINES
     }
 
     /// Looks `len` keys up. `key` gives the places of each key. Calls `each(start, len, bitmap)`
-    /// for every window.
+    /// for every tile.
     #[inline(always)]
     pub(crate) fn contains_each<P: NextPlace>(
         &self,
@@ -168,7 +154,7 @@ impl Flat {
         mut key: impl FnMut(usize) -> P,
         each: impl FnMut(usize, usize, u64),
     ) {
-        if len < SEVERAL {
+        if len < Length::Few.least() {
             one_by_one(len, |i| self.holds(key(i)), each);
         } else if self.is_cached() {
             self.contains_cached(len, key, each);
@@ -183,151 +169,94 @@ impl Flat {
         &self,
         len: usize,
         mut key: impl FnMut(usize) -> P,
-        mut each: impl FnMut(usize, usize, u64),
+        each: impl FnMut(usize, usize, u64),
     ) {
-        let mut followers = [P::default(); WINDOW];
-        for at in (0..len).step_by(WINDOW) {
-            let followers = &mut followers[..WINDOW.min(len - at)];
-            // One loop for the hashes and one for the bits, so that a mispredicted branch in the
-            // second throws no hash away.
-            for (follower, i) in followers.iter_mut().zip(at..) {
-                *follower = key(i);
-            }
-            let mut found = 0;
-            for follower in &*followers {
-                found = found >> 1 | u64::from(self.holds(*follower)) << 63;
-            }
-            acquire();
-            each(at, followers.len(), found >> (WINDOW - followers.len()));
-        }
+        let access = Access::lookups(true, self.functions());
+        tiles(
+            &mut { each },
+            access,
+            len,
+            |_, i| key(i),
+            |_, _, _, _| (),
+            |each, start, tile| {
+                let found = answers(tile.len(), |i| self.holds(tile[i]));
+                acquire();
+                each(start, tile.len(), found);
+                true
+            },
+        );
     }
 
-    /// Three windows are under way at once. The last one hashes its keys and prefetches the lines
-    /// of their [`FIRST`] bits. The one before it tests these bits, and prefetches the other lines
-    /// of the keys that have them. The one before that tests the other bits. Half of the bits are
-    /// set, so an absent key needs only a quarter of its lines.
+    /// Three tiles are under way at once. The last one hashes its keys and prefetches the lines of
+    /// their [`FIRST`] bits. The one before it tests these bits, and prefetches the other lines of
+    /// the keys that have them. The one before that tests the other bits. Half of the bits are set,
+    /// so an absent key needs only a quarter of its lines.
     #[inline(never)]
     fn contains_ahead<P: NextPlace>(
         &self,
         len: usize,
         mut key: impl FnMut(usize) -> P,
-        mut each: impl FnMut(usize, usize, u64),
+        each: impl FnMut(usize, usize, u64),
     ) {
-        let (window, functions) = (self.window(), self.functions as usize);
-        let first = FIRST.min(functions);
-        let windows = len.div_ceil(window);
-        let mut rings = [const { Window::new() }; 3];
-        let mut followers = [[P::default(); WINDOW]; 2];
-        for turn in 0..windows + 2 {
-            if turn < windows {
-                let at = window * turn;
-                let Window { places, .. } = &mut rings[turn % 3];
-                let places = places.chunks_exact_mut(functions);
-                // One loop for the keys and one for their lines, so that keys outside the caches do
-                // not wait behind lines.
-                let followers = &mut followers[turn % 2][..window.min(len - at)];
-                for (follower, i) in followers.iter_mut().zip(at..) {
-                    *follower = key(i);
-                }
-                for (follower, places) in followers.iter_mut().zip(places) {
-                    self.place(follower, &mut places[..first], Some(Hint::L2));
-                }
+        let first = FIRST.min(self.functions());
+        let others = self.functions() - first;
+        let access = Access::lookups(false, self.functions());
+        let hint = access.hint();
+        let mut tested = Tested {
+            start: 0,
+            len: 0,
+            candidates: 0,
+            others: [P::default(); TILE],
+            each,
+        };
+        let place = |_: &mut _, i| key(i);
+        let prefetch = |_: &mut _, _, places: &mut P, hint| self.prefetch(*places, first, hint);
+        tiles(&mut tested, access, len, place, prefetch, |tested, start, tile| {
+            let candidates = answers(tile.len(), |i| self.holds_next(&mut tile[i], first));
+            if let Some(hint) = hint {
+                each_one(candidates, |i| self.prefetch(tile[i], others, hint));
             }
-            if (1..=windows).contains(&turn) {
-                let len = window.min(len - window * (turn - 1));
-                let Window { places, candidates } = &mut rings[(turn - 1) % 3];
-                *candidates = 0;
-                for (i, places) in places.chunks_exact(functions).enumerate().take(len) {
-                    *candidates |= u64::from(self.all_set(&places[..first])) << i;
-                }
-                let followers = &mut followers[(turn - 1) % 2];
-                each_one(*candidates, |i| {
-                    let places = &mut places[functions * i + first..functions * (i + 1)];
-                    self.place(&mut followers[i], places, Some(Hint::L2));
-                });
+            if start > 0 {
+                self.finish(tested, others);
             }
-            if turn >= 2 {
-                let at = window * (turn - 2);
-                let Window { places, candidates } = &rings[(turn - 2) % 3];
-                let mut found = *candidates;
-                each_one(*candidates, |i| {
-                    let set = self.all_set(&places[functions * i + first..functions * (i + 1)]);
-                    found ^= u64::from(!set) << i;
-                });
-                acquire();
-                each(at, window.min(len - at), found);
-            }
-        }
+            tested.others[..tile.len()].copy_from_slice(tile);
+            (tested.start, tested.len, tested.candidates) = (start, tile.len(), candidates);
+            true
+        });
+        self.finish(&mut tested, others);
     }
 
-    /// Inserts `len` keys. Calls `each(start, len, bitmap)` for every window, with the bitmap of
-    /// the keys that changed the filter.
-    ///
-    /// Two windows are under way at once. For the last one, the keys are hashed and all their lines
-    /// prefetched. The one before it is inserted.
+    /// Tests the `others` of the bits, of the keys that have the first ones.
+    #[inline(always)]
+    fn finish<P: NextPlace>(&self, tested: &mut Tested<P, impl FnMut(usize, usize, u64)>, others: usize) {
+        let mut found = tested.candidates;
+        each_one(tested.candidates, |i| {
+            found ^= u64::from(!self.holds_next(&mut tested.others[i], others)) << i;
+        });
+        acquire();
+        (tested.each)(tested.start, tested.len, found);
+    }
+
+    /// Inserts `len` keys. Calls `each(start, len, bitmap)` for every tile, with the bitmap of the
+    /// keys that changed the filter.
     pub(crate) fn insert_each<P: NextPlace>(
         &self,
         len: usize,
         mut key: impl FnMut(usize) -> P,
-        mut each: impl FnMut(usize, usize, u64),
+        each: impl FnMut(usize, usize, u64),
     ) {
-        if len < SEVERAL {
+        if len < Length::Few.least() {
             return one_by_one(len, |i| self.set(key(i)), each);
         }
-        let (window, functions) = (self.window(), self.functions as usize);
-        let windows = len.div_ceil(window);
-        let hint = (!is_cached(self.bits.bytes())).then_some(Hint::L2);
-        let mut rings = [const { Window::new() }; 2];
-        let mut followers = [P::default(); WINDOW];
-        for turn in 0..windows + 1 {
-            let at = window * turn;
-            // Two loops, as in `contains_ahead`.
-            let followers = &mut followers[..window.min(len.saturating_sub(at))];
-            for (follower, i) in followers.iter_mut().zip(at..) {
-                *follower = key(i);
-            }
-            let places = rings[turn % 2].places.chunks_exact_mut(functions);
-            for (follower, places) in followers.iter_mut().zip(places) {
-                self.place(follower, places, hint);
-            }
-            if turn >= 1 {
-                let at = at - window;
-                let len = window.min(len - at);
-                let mut changed = 0;
-                let places = rings[(turn - 1) % 2].places.chunks_exact(functions);
-                for (i, places) in places.enumerate().take(len) {
-                    changed |= u64::from(self.set_all(places)) << i;
-                }
-                acquire();
-                each(at, len, changed);
-            }
-        }
-    }
-
-    /// Keys of a window: a power of two, so that it never straddles two words of a bitmap.
-    fn window(&self) -> usize {
-        let most = (LINES / self.functions as usize).min(WINDOW);
-        1 << most.ilog2()
-    }
-
-    /// Takes the next places of a key, and prefetches their lines.
-    #[inline(always)]
-    fn place(&self, next: &mut impl NextPlace, places: &mut [u64], hint: Option<Hint>) {
-        for place in places {
-            *place = next.next_place(&self.modulo);
-            if let Some(hint) = hint {
-                self.bits.prefetch_bit(*place, hint);
-            }
-        }
-    }
-
-    /// Whether the bits at these places are set.
-    #[inline(always)]
-    fn all_set(&self, places: &[u64]) -> bool {
-        let all = |places: &[u64]| places.iter().fold(1, |all, place| all & self.bits.bit(*place)) & 1 == 1;
-        // As in `holds`: no branch on the answer of the last group.
-        let (groups, last) = places.split_at(places.len().saturating_sub(1) / GROUP * GROUP);
-        groups.chunks(GROUP).all(all) && all(last)
+        let access = Access::changes(self.is_cached(), self.functions());
+        let place = |_: &mut _, i| key(i);
+        let prefetch = |_: &mut _, _, places: &mut P, hint| self.prefetch(*places, self.functions(), hint);
+        tiles(&mut { each }, access, len, place, prefetch, |each, start, tile| {
+            let changed = answers(tile.len(), |i| self.set(tile[i]));
+            acquire();
+            each(start, tile.len(), changed);
+            true
+        });
     }
 
     /// Sets the bits at these places; answers whether this call set any of them.
@@ -350,7 +279,18 @@ impl Flat {
     }
 }
 
-/// A window of fewer keys than [`SEVERAL`], if there are any.
+/// A tile of which the first bits of each key were tested.
+struct Tested<P, F> {
+    start: usize,
+    len: usize,
+    /// The keys whose first bits are set.
+    candidates: u64,
+    /// The places of the other bits.
+    others: [P; TILE],
+    each: F,
+}
+
+/// A tile of so few keys that single calls do, if there are any.
 #[inline(always)]
 fn one_by_one(len: usize, mut work: impl FnMut(usize) -> bool, mut each: impl FnMut(usize, usize, u64)) {
     if len > 0 {
