@@ -58,7 +58,7 @@ pub use self::length::Length;
 use self::arch::Inlined;
 use self::dispatch::{Contains, LineInserts, LineLookups, Probe, TwoLookups};
 use self::scalar::{few, few_bitmap, one_by_one};
-use self::tuning::{Access, Tuning};
+use self::tuning::{Access, TILE, Tuning};
 use crate::geometry::layout::{Layout, Shape};
 use crate::geometry::pattern::Cuts;
 use crate::words::bits::{Bits, Hint, Lines, Load, Probed, Region, is_cached};
@@ -262,7 +262,12 @@ impl<T: Load> Lookups<T> {
 
     #[inline(always)]
     fn access(&self, target: &impl Probed, hint: Hint) -> Access {
-        Access::of(self.tuning, is_cached(target.bytes()), 1, hint)
+        Access {
+            hint: (!is_cached(target.bytes())).then_some(hint),
+            ahead: self.tuning.ahead,
+            tile: TILE,
+            gather: self.tuning.gather,
+        }
     }
 }
 

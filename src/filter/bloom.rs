@@ -218,17 +218,24 @@ impl InsertFlagged for Bloom {
         let changed = if source.len() < Length::Many.least() {
             let mut space = Few::new();
             let hashes = source.few(&mut space);
-            let changed = match hashes {
+            let (changed, count) = match hashes {
                 [] => return 0,
-                [hash] => u64::from(self.kernels.insert(&self.bits, *hash)),
                 _ if hashes.len() < Length::Few.least() => {
-                    let insert = |(i, &hash)| u64::from(self.kernels.insert(&self.bits, hash)) << i;
-                    hashes.iter().enumerate().map(insert).sum()
+                    let (mut changed, mut count) = (0, 0);
+                    for (i, &hash) in hashes.iter().enumerate() {
+                        let new = self.kernels.insert(&self.bits, hash);
+                        changed |= u64::from(new) << i;
+                        count += usize::from(new);
+                    }
+                    (changed, count)
                 }
-                _ => self.kernels.insert_few(&self.bits, hashes),
+                _ => {
+                    let changed = self.kernels.insert_few(&self.bits, hashes);
+                    (changed, changed.count_ones() as usize)
+                }
             };
             tell(&mut answer, 0, &[changed]);
-            changed.count_ones() as usize
+            count
         } else {
             bulk::insert(&self.bits, &self.kernels, source, answer)
         };

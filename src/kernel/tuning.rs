@@ -41,6 +41,9 @@ pub const TILE: usize = 64;
 /// The most lines that a tile asks for: 32 KiB, a part of L2.
 pub const LINES: usize = 512;
 
+/// The most lines of a key for which those of a tile are asked for into L1: 16 KiB, a third of it.
+const MOST_IN_L1: usize = 4;
+
 /// How a batch comes to its words.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(
@@ -64,33 +67,59 @@ impl Access {
     #[inline]
     #[must_use]
     pub fn lookups(is_cached: bool, lines: usize) -> Self {
-        let tuning = tuning();
-        // L1 has no room for the lines of a tile if they are several for a key. (Emerald Rapids, 8
-        // MiB, ns into L1 and into L2: cuckoo 17.5 and 13.6, d-left 26.6 and 21.3.)
-        let hint = if lines == 1 { tuning.lookups } else { Hint::L2 };
-        Self::of(tuning, is_cached, lines, hint)
+        Self::of(
+            is_cached,
+            lines,
+            |tuning| if lines == 1 { tuning.lookups } else { Hint::L2 },
+        )
     }
 
     /// For batches of inserts or removes.
     #[inline]
     #[must_use]
     pub fn changes(is_cached: bool, lines: usize) -> Self {
-        Self::of(tuning(), is_cached, lines, Hint::L1Write)
+        Self::of(is_cached, lines, |_| {
+            if lines <= MOST_IN_L1 { Hint::L1Write } else { Hint::L2 }
+        })
     }
 
-    #[inline]
-    pub(super) fn of(tuning: Tuning, is_cached: bool, lines: usize, hint: Hint) -> Self {
-        Self {
-            hint: (!is_cached).then_some(hint),
+    #[inline(always)]
+    fn of(is_cached: bool, lines: usize, hint: impl Fn(Tuning) -> Hint) -> Self {
+        if is_cached {
+            return Self {
+                hint: None,
+                ahead: 0,
+                tile: TILE,
+                gather: false,
+            };
+        }
+        let tuning = tuning();
+        let access = Self {
+            hint: Some(hint(tuning)),
             // The distance is one of lines.
             ahead: (tuning.ahead / lines).max(1),
-            tile: if is_cached {
-                TILE
-            } else {
-                1 << (LINES / lines).clamp(1, TILE).ilog2()
-            },
+            tile: TILE,
             gather: tuning.gather,
-        }
+        };
+        access.of_lines(lines)
+    }
+
+    /// The same for a filter that keeps the places itself, of one tile and of the next one.
+    #[must_use]
+    pub fn next_tile(self, lines: usize) -> Self {
+        Self { ahead: 1, ..self }.of_lines(lines)
+    }
+
+    #[inline(always)]
+    fn of_lines(self, lines: usize) -> Self {
+        let tile = 1 << (LINES / lines).clamp(1, TILE).ilog2();
+        Self { tile, ..self }
+    }
+
+    /// Keys of a tile: a power of two.
+    #[must_use]
+    pub fn tile(self) -> usize {
+        self.tile
     }
 
     /// The hint for lines that are asked for beside those of the loop, if it is worthwhile.

@@ -123,10 +123,19 @@ impl Flat {
 
     /// Prefetches the lines of a key's next bits.
     #[inline(always)]
-    pub(crate) fn prefetch(&self, mut places: impl NextPlace, count: usize, hint: Hint) {
+    fn prefetch(&self, mut places: impl NextPlace, count: usize, hint: Hint) {
         for _ in 0..count {
             self.bits.prefetch_bit(places.next_place(&self.modulo), hint);
         }
+    }
+
+    /// These places, the next lines of which are asked for if there is a hint.
+    #[inline(always)]
+    pub(crate) fn asked<P: NextPlace>(&self, places: P, count: usize, hint: Option<Hint>) -> P {
+        if let Some(hint) = hint {
+            self.prefetch(places, count, hint);
+        }
+        places
     }
 
     /// The bits of a key.
@@ -176,8 +185,7 @@ impl Flat {
             &mut { each },
             access,
             len,
-            |_, i| key(i),
-            |_, _, _, _| (),
+            |_, i, _| key(i),
             |each, start, tile| {
                 let found = answers(tile.len(), |i| self.holds(tile[i]));
                 acquire();
@@ -209,9 +217,8 @@ impl Flat {
             others: [P::default(); TILE],
             each,
         };
-        let place = |_: &mut _, i| key(i);
-        let prefetch = |_: &mut _, _, places: &mut P, hint| self.prefetch(*places, first, hint);
-        tiles(&mut tested, access, len, place, prefetch, |tested, start, tile| {
+        let place = |_: &mut _, i, hint| self.asked(key(i), first, hint);
+        tiles(&mut tested, access, len, place, |tested, start, tile| {
             let candidates = answers(tile.len(), |i| self.holds_next(&mut tile[i], first));
             if let Some(hint) = hint {
                 each_one(candidates, |i| self.prefetch(tile[i], others, hint));
@@ -249,9 +256,8 @@ impl Flat {
             return one_by_one(len, |i| self.set(key(i)), each);
         }
         let access = Access::changes(self.is_cached(), self.functions());
-        let place = |_: &mut _, i| key(i);
-        let prefetch = |_: &mut _, _, places: &mut P, hint| self.prefetch(*places, self.functions(), hint);
-        tiles(&mut { each }, access, len, place, prefetch, |each, start, tile| {
+        let place = |_: &mut _, i, hint| self.asked(key(i), self.functions(), hint);
+        tiles(&mut { each }, access, len, place, |each, start, tile| {
             let changed = answers(tile.len(), |i| self.set(tile[i]));
             acquire();
             each(start, tile.len(), changed);

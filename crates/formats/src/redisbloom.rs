@@ -542,25 +542,21 @@ impl RedisBloom {
     ) -> Result<usize, RedisBloomInsertError> {
         let flat = &self.newest().flat;
         let access = Access::changes(flat.is_cached(), flat.functions());
-        let prefetch = |filter: &mut Self, _, hash: &mut Hash, hint| {
-            let Link { flat, .. } = filter.newest();
-            flat.prefetch(filter.newest().places(*hash), flat.functions(), hint);
+        let place = |filter: &mut Self, i: usize, hint| {
+            let newest = filter.newest();
+            newest
+                .flat
+                .asked(newest.places(hashes[i]), newest.flat.functions(), hint);
+            hashes[i]
         };
         let (mut new, mut refused) = (0, None);
-        tiles(
-            self,
-            access,
-            hashes.len(),
-            |_, i| hashes[i],
-            prefetch,
-            |filter, at, hashes| {
-                match filter.insert_tile(hashes, start + at, each) {
-                    Ok(inserted) => new += inserted,
-                    Err(error) => refused = Some(error),
-                }
-                refused.is_none()
-            },
-        );
+        tiles(self, access, hashes.len(), place, |filter, at, hashes| {
+            match filter.insert_tile(hashes, start + at, each) {
+                Ok(inserted) => new += inserted,
+                Err(error) => refused = Some(error),
+            }
+            refused.is_none()
+        });
         refused.map_or(Ok(new), Err)
     }
 

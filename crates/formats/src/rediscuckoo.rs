@@ -578,16 +578,20 @@ impl RedisCuckoo {
             return out.fill(false);
         };
         let access = |table: &Table| Access::lookups(is_cached(table.bytes().len()), 2);
-        let place = |_: &mut _, i: usize| hash(keys[i].as_ref());
-        let prefetch = |_: &mut _, _, hash: &mut Fingerprint, hint| first.prefetch(*hash, hint);
+        let place = |_: &mut _, i: usize, hint| {
+            let hash = hash(keys[i].as_ref());
+            if let Some(hint) = hint {
+                first.prefetch(hash, hint);
+            }
+            hash
+        };
         let unpack = &mut unpack_into(out);
         tiles(
             unpack,
             access(first),
             keys.len(),
             place,
-            prefetch,
-            |unpack, start, hashes| {
+            |unpack, start, hashes: &mut [Fingerprint]| {
                 let mut found = answers(hashes.len(), |i| first.holds(hashes[i]));
                 for table in others {
                     let open = !found & u64::MAX >> (TILE - hashes.len());
