@@ -30,30 +30,28 @@ pub fn tiles<T: ?Sized, P: Copy>(
     mut place: impl FnMut(&mut T, usize, Option<Hint>) -> P,
     mut work: impl FnMut(&mut T, usize, &mut [P]) -> bool,
 ) {
-    let tiles = len.div_ceil(access.tile);
-    let ahead = access.ahead.min(tiles);
-    let range = |tile: usize| tile * access.tile..len.min((tile + 1) * access.tile);
+    let Access { ahead, tile, hint, .. } = access;
     let mut rings: [Ring<P>; MOST_AHEAD + 1] = [const { [const { MaybeUninit::uninit() }; TILE] }; MOST_AHEAD + 1];
-    let mut newest = 0;
-    let has_places = size_of::<P>() > 0 || access.hint.is_some();
-    for turn in 0..tiles + ahead {
-        if turn < tiles && has_places {
-            for (slot, i) in rings[newest].iter_mut().zip(range(turn)) {
-                slot.write(place(target, i, access.hint));
+    let next = |ring: usize| if ring == ahead { 0 } else { ring + 1 };
+    // The keys that have places, and those that the work is done for; each with its ring.
+    let (mut placed, mut worked) = ((0, 0), (0, 0));
+    while worked.0 < len {
+        while placed.0 < len && placed.0 <= worked.0 + ahead * tile {
+            let end = len.min(placed.0 + tile);
+            for (slot, i) in rings[placed.1].iter_mut().zip(placed.0..end) {
+                slot.write(place(target, i, hint));
             }
+            placed = (end, next(placed.1));
         }
-        // After the newest of `ahead + 1` rings comes the oldest one.
-        newest = if newest == ahead { 0 } else { newest + 1 };
-        if let Some(turn) = turn.checked_sub(ahead) {
-            let range = range(turn);
-            let places = &mut rings[newest][..range.len()];
-            // SAFETY: written `ahead` turns before, if they have a size; since then the other rings
-            // were. `MaybeUninit` has the layout of what is in it.
-            let places = unsafe { &mut *(ptr::from_mut(places) as *mut [P]) };
-            if !work(target, range.start, places) {
-                return;
-            }
+        let (start, end) = (worked.0, len.min(worked.0 + tile));
+        let places = &mut rings[worked.1][..end - start];
+        // SAFETY: written before, and `ahead` other rings since then.
+        // `MaybeUninit` has the layout of what is in it.
+        let places = unsafe { &mut *(ptr::from_mut(places) as *mut [P]) };
+        if !work(target, start, places) {
+            return;
         }
+        worked = (end, next(worked.1));
     }
 }
 

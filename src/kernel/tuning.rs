@@ -64,7 +64,7 @@ pub struct Access {
 /// For `tiles.rs`.
 impl Access {
     /// For batches of lookups in a filter of which a key touches so many `lines`.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn lookups(is_cached: bool, lines: usize) -> Self {
         Self::of(
@@ -75,7 +75,7 @@ impl Access {
     }
 
     /// For batches of inserts or removes.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn changes(is_cached: bool, lines: usize) -> Self {
         Self::of(is_cached, lines, |_| {
@@ -156,6 +156,7 @@ pub(super) fn tuning() -> Tuning {
 
 /// The tuning for this CPU. It asks the CPU once: on a virtual machine that takes microseconds.
 #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+#[inline]
 pub(super) fn tuning() -> Tuning {
     use core::sync::atomic::{AtomicU8, Ordering};
     /// The number of the row, counted from 1; 0 before it is known.

@@ -8,7 +8,7 @@
 
 use crate::batch::each_one;
 use lanebloom::BuildError;
-use lanebloom::internal::{Access, Bits, Hint, LINES, Length, TILE, acquire, answers, is_cached, tiles};
+use lanebloom::internal::{Access, Bits, Hint, LINES, Length, acquire, answers, is_cached, tiles};
 
 /// Bytes of a cache line.
 pub(crate) const LINE_BYTES: usize = 64;
@@ -74,14 +74,9 @@ impl Flat {
     /// Whether all bits of a key are set.
     #[inline(always)]
     pub(crate) fn holds(&self, mut places: impl NextPlace) -> bool {
-        self.holds_next(&mut places, self.functions as usize)
-    }
-
-    /// Whether the next `left` bits of a key are set.
-    #[inline(always)]
-    fn holds_next(&self, places: &mut impl NextPlace, mut left: usize) -> bool {
+        let mut left = self.functions;
         loop {
-            let group = left.min(GROUP);
+            let group = left.min(GROUP as u32);
             let mut all = 1;
             for _ in 0..group {
                 all &= self.bits.bit(places.next_place(&self.modulo));
@@ -105,9 +100,7 @@ impl Flat {
         let mut changed = false;
         while left > 0 {
             let group = left.min(GROUP);
-            for place in &mut places[..group] {
-                *place = next.next_place(&self.modulo);
-            }
+            self.place(&mut next, &mut places[..group], None);
             changed |= self.set_all(&places[..group]);
             left -= group;
         }
@@ -121,21 +114,12 @@ impl Flat {
         }
     }
 
-    /// Prefetches the lines of a key's next bits.
+    /// Prefetches all lines of a key.
     #[inline(always)]
-    fn prefetch(&self, mut places: impl NextPlace, count: usize, hint: Hint) {
-        for _ in 0..count {
+    pub(crate) fn prefetch(&self, mut places: impl NextPlace, hint: Hint) {
+        for _ in 0..self.functions {
             self.bits.prefetch_bit(places.next_place(&self.modulo), hint);
         }
-    }
-
-    /// These places, the next lines of which are asked for if there is a hint.
-    #[inline(always)]
-    pub(crate) fn asked<P: NextPlace>(&self, places: P, count: usize, hint: Option<Hint>) -> P {
-        if let Some(hint) = hint {
-            self.prefetch(places, count, hint);
-        }
-        places
     }
 
     /// The bits of a key.
@@ -178,7 +162,7 @@ impl Flat {
         &self,
         len: usize,
         mut key: impl FnMut(usize) -> P,
-        each: impl FnMut(usize, usize, u64),
+        mut each: impl FnMut(usize, usize, u64),
     ) {
         let access = Access::lookups(true, self.functions());
         tiles(
@@ -204,44 +188,50 @@ impl Flat {
         &self,
         len: usize,
         mut key: impl FnMut(usize) -> P,
-        each: impl FnMut(usize, usize, u64),
+        mut each: impl FnMut(usize, usize, u64),
     ) {
-        let first = FIRST.min(self.functions());
-        let others = self.functions() - first;
-        let access = Access::lookups(false, self.functions());
-        let hint = access.hint();
-        let mut tested = Tested {
-            start: 0,
-            len: 0,
-            candidates: 0,
-            others: [P::default(); TILE],
-            each,
+        let functions = self.functions();
+        let first = FIRST.min(functions);
+        let access = Access::lookups(false, functions);
+        let (hint, size) = (access.hint(), access.tile());
+        let place = |_: &mut _, i, hint| {
+            let (mut next, mut places) = (key(i), [0; FIRST]);
+            self.place(&mut next, &mut places[..first], hint);
+            (next, places)
         };
-        let place = |_: &mut _, i, hint| self.asked(key(i), first, hint);
-        tiles(&mut tested, access, len, place, |tested, start, tile| {
-            let candidates = answers(tile.len(), |i| self.holds_next(&mut tile[i], first));
-            if let Some(hint) = hint {
-                each_one(candidates, |i| self.prefetch(tile[i], others, hint));
+        let mut rings = [const {
+            Tile {
+                places: [0; LINES],
+                candidates: 0,
             }
-            if start > 0 {
-                self.finish(tested, others);
+        }; 2];
+        tiles(&mut rings, access, len, place, |rings, start, tile| {
+            let number = start / size;
+            let Tile { places, candidates } = &mut rings[number % 2];
+            *candidates = answers(tile.len(), |i| self.all_set(&tile[i].1[..first]));
+            each_one(*candidates, |i| {
+                let others = &mut places[functions * i + first..functions * (i + 1)];
+                self.place(&mut tile[i].0, others, hint);
+            });
+            if number > 0 {
+                self.finish(&rings[(number - 1) % 2], start - size, size, first, &mut each);
             }
-            tested.others[..tile.len()].copy_from_slice(tile);
-            (tested.start, tested.len, tested.candidates) = (start, tile.len(), candidates);
             true
         });
-        self.finish(&mut tested, others);
+        let last = (len - 1) / size;
+        self.finish(&rings[last % 2], size * last, len - size * last, first, &mut each);
     }
 
-    /// Tests the `others` of the bits, of the keys that have the first ones.
+    /// Tests the bits but the `first` ones, of the keys that have these. There are `len` keys.
     #[inline(always)]
-    fn finish<P: NextPlace>(&self, tested: &mut Tested<P, impl FnMut(usize, usize, u64)>, others: usize) {
-        let mut found = tested.candidates;
-        each_one(tested.candidates, |i| {
-            found ^= u64::from(!self.holds_next(&mut tested.others[i], others)) << i;
+    fn finish(&self, tile: &Tile, start: usize, len: usize, first: usize, each: &mut impl FnMut(usize, usize, u64)) {
+        let (functions, mut found) = (self.functions(), tile.candidates);
+        each_one(tile.candidates, |i| {
+            let set = self.all_set(&tile.places[functions * i + first..functions * (i + 1)]);
+            found ^= u64::from(!set) << i;
         });
         acquire();
-        (tested.each)(tested.start, tested.len, found);
+        each(start, len, found);
     }
 
     /// Inserts `len` keys. Calls `each(start, len, bitmap)` for every tile, with the bitmap of the
@@ -250,19 +240,45 @@ impl Flat {
         &self,
         len: usize,
         mut key: impl FnMut(usize) -> P,
-        each: impl FnMut(usize, usize, u64),
+        mut each: impl FnMut(usize, usize, u64),
     ) {
         if len < Length::Few.least() {
             return one_by_one(len, |i| self.set(key(i)), each);
         }
-        let access = Access::changes(self.is_cached(), self.functions());
-        let place = |_: &mut _, i, hint| self.asked(key(i), self.functions(), hint);
-        tiles(&mut { each }, access, len, place, |each, start, tile| {
-            let changed = answers(tile.len(), |i| self.set(tile[i]));
+        let functions = self.functions();
+        let access = Access::changes(self.is_cached(), functions).next_tile(functions);
+        let size = access.tile();
+        let range = |i: usize| i % size * functions..(i % size + 1) * functions;
+        let place = |rings: &mut [[u64; LINES]; 2], i: usize, hint| {
+            self.place(&mut key(i), &mut rings[i / size % 2][range(i)], hint);
+        };
+        tiles(&mut [[0; LINES]; 2], access, len, place, |rings, start, tile| {
+            let places = &rings[start / size % 2];
+            let changed = answers(tile.len(), |i| self.set_all(&places[range(i)]));
             acquire();
             each(start, tile.len(), changed);
             true
         });
+    }
+
+    /// Takes the next places of a key, and prefetches their lines.
+    #[inline(always)]
+    fn place(&self, next: &mut impl NextPlace, places: &mut [u64], hint: Option<Hint>) {
+        for place in places {
+            *place = next.next_place(&self.modulo);
+            if let Some(hint) = hint {
+                self.bits.prefetch_bit(*place, hint);
+            }
+        }
+    }
+
+    /// Whether the bits at these places are set.
+    #[inline(always)]
+    fn all_set(&self, places: &[u64]) -> bool {
+        let all = |places: &[u64]| places.iter().fold(1, |all, place| all & self.bits.bit(*place)) & 1 == 1;
+        // As in `holds`: no branch on the answer of the last group.
+        let (groups, last) = places.split_at(places.len().saturating_sub(1) / GROUP * GROUP);
+        groups.chunks(GROUP).all(all) && all(last)
     }
 
     /// Sets the bits at these places; answers whether this call set any of them.
@@ -286,14 +302,11 @@ impl Flat {
 }
 
 /// A tile of which the first bits of each key were tested.
-struct Tested<P, F> {
-    start: usize,
-    len: usize,
+struct Tile {
+    /// The places of all bits of each key; of the candidates those after the first.
+    places: [u64; LINES],
     /// The keys whose first bits are set.
     candidates: u64,
-    /// The places of the other bits.
-    others: [P; TILE],
-    each: F,
 }
 
 /// A tile of so few keys that single calls do, if there are any.

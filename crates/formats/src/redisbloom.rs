@@ -544,9 +544,9 @@ impl RedisBloom {
         let access = Access::changes(flat.is_cached(), flat.functions());
         let place = |filter: &mut Self, i: usize, hint| {
             let newest = filter.newest();
-            newest
-                .flat
-                .asked(newest.places(hashes[i]), newest.flat.functions(), hint);
+            if let Some(hint) = hint {
+                newest.flat.prefetch(newest.places(hashes[i]), hint);
+            }
             hashes[i]
         };
         let (mut new, mut refused) = (0, None);
